@@ -8,17 +8,17 @@ export class LineSink {
   readonly #file: string | undefined;
   readonly #descriptor: number | undefined;
   #lines: string[] = [];
-  #size = 0;
+  #pendingCharacters = 0;
 
-  readonly #piece: number;
+  readonly #chunkCharacters: number;
 
   /**
-   * @param piece how many characters are written at once; 1 to write each line immediately
+   * @param chunkCharacters how many characters are written at once; 1 to write each line immediately
    * @throws LockgateError `input-file` if the file can't be created
    */
-  constructor(file: string | undefined, piece = PIECE_CHARACTERS) {
+  constructor(file: string | undefined, chunkCharacters = DEFAULT_CHUNK_CHARACTERS) {
     this.#file = file;
-    this.#piece = piece;
+    this.#chunkCharacters = chunkCharacters;
     if (file === undefined) return;
     try {
       this.#descriptor = openSync(file, 'w');
@@ -29,8 +29,8 @@ export class LineSink {
 
   write(line: string): void {
     this.#lines.push(line);
-    this.#size += line.length;
-    if (this.#size >= this.#piece) this.#flush();
+    this.#pendingCharacters += line.length;
+    if (this.#pendingCharacters >= this.#chunkCharacters) this.#flush();
   }
 
   end(): void {
@@ -42,13 +42,13 @@ export class LineSink {
     if (this.#lines.length === 0) return;
     const text = `${this.#lines.join('\n')}\n`;
     this.#lines = [];
-    this.#size = 0;
+    this.#pendingCharacters = 0;
     if (this.#descriptor === undefined) process.stdout.write(text);
-    else this.#writeWhole(this.#descriptor, this.#file?.endsWith('.gz') ? gzipSync(text) : Buffer.from(text));
+    else this.#writeAll(this.#descriptor, this.#file?.endsWith('.gz') ? gzipSync(text) : Buffer.from(text));
   }
 
   /** Repeats partial writes. */
-  #writeWhole(descriptor: number, bytes: Uint8Array): void {
+  #writeAll(descriptor: number, bytes: Uint8Array): void {
     try {
       for (let done = 0; done < bytes.length; ) done += writeSync(descriptor, bytes, done);
     } catch (error) {
@@ -57,4 +57,4 @@ export class LineSink {
   }
 }
 
-const PIECE_CHARACTERS = 1024 * 1024;
+const DEFAULT_CHUNK_CHARACTERS = 1024 * 1024;

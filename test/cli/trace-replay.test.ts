@@ -243,7 +243,7 @@ t.test('a stream that ends: the gateway’s findings are unknown', async (t) => 
   const through = await blindOperator(t, gateway, (event) => (event.event === 'ping' ? null : event));
   const file = traceFile('stream.jsonl', shortLife(testMac(1)));
   const { error } = await replay(gateway, file, { provision: true, through });
-  t.match(error, /^gateway-down: the gateway ended its stream/);
+  t.match(error, /^gateway-down: the gateway closed its event stream/);
 });
 
 t.test('a wrong secret', async (t) => {
@@ -483,7 +483,7 @@ t.test('the command itself: text, exit codes and Ctrl-C', async (t) => {
   t.same(await quick.end(), { code: 0, signal: null });
   t.match(
     quick.stdout.join('\n'),
-    /120 uplinks of 40 locks over 40 connections to mqtt:.*\nNo difference: the gateway/,
+    /120 uplinks of 40 locks over 40 connections to mqtt:.*\nNo differences: the gateway/,
   );
   t.same(quick.stderr, [], 'no warning, and no progress where there is no terminal');
   for (const wrong of [

@@ -8,7 +8,7 @@ import type { Mac } from '../../../proto/wire/mac.js';
 import { GatewayClient } from '../../client.js';
 import { note } from '../../terminal/output.js';
 import { ProgressLine } from '../../terminal/progress-line.js';
-import { needSecrets, provision, readSecrets, type Secrets } from '../trace/replay/secrets.js';
+import { requireSecrets, provisionLocks, readSecrets, type Secrets } from '../trace/replay/secrets.js';
 import type { SimFlags } from './flags.js';
 import { DEFAULT_LOCKS, plural } from './summary.js';
 
@@ -49,7 +49,7 @@ export async function findGateway(
 ): Promise<SimGateway> {
   const mqtt = readMqttAddress(flags);
   const known = flags.secrets === undefined ? undefined : readSecrets(flags.secrets);
-  if (known !== undefined && wanted !== undefined) needSecrets(known, new Set(wanted), flags.secrets as string);
+  if (known !== undefined && wanted !== undefined) requireSecrets(known, new Set(wanted), flags.secrets as string);
   const listed = wanted ?? (known === undefined ? undefined : firstOf(known, flags));
   const client = operatorOf(flags, mqtt !== undefined, known !== undefined);
   // Too many locks are refused before a gateway is looked for.
@@ -74,7 +74,7 @@ async function givenSecrets(
 ): Promise<Secrets> {
   const progress = new ProgressLine(() => `Creating secrets for ${plural(macs.length, 'lock')}`);
   try {
-    return await provision(client, new Set(macs), merchant, signal);
+    return await provisionLocks(client, new Set(macs), merchant, signal);
   } finally {
     progress.end();
   }

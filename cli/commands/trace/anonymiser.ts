@@ -1,15 +1,15 @@
 /**
- * `lockgate trace anonymise`: a copy of a trace that reveals no lock, place or day, with the same findings in the same
- * lines.
+ * `lockgate trace anonymise`: copies a trace so that the copy reveals no lock, place or day. The copy has the same
+ * findings in the same lines.
  *
- * - A MAC becomes another one, consistently.
- * - All places are shifted by the same offset, so that a ride keeps its shape. What is not a latitude or longitude on
- *   Earth stays.
- * - All times are shifted by the same number of whole days: windows and daily pings depend on the time of day. A time
- *   outside the years 1970–9999, or that would leave them, stays, and so does one before 2020: the lock's clock was not
- *   set then, and rules ignore such times (protocol.md §3).
+ * - Each MAC gets one replacement, used throughout the copy.
+ * - All places are shifted by the same offset, so that a ride's shape does not change. A value that is no latitude or
+ *   longitude on Earth is copied unchanged.
+ * - All times are shifted by the same number of whole days, because windows and daily pings depend on the time of day.
+ *   A time is copied unchanged if it is, or would then be, outside the years 1970–9999. So is a time before 2020: such
+ *   a lock's clock was not set, and rules ignore its times (protocol.md §3).
  * - Text that people typed (notes, details) is removed or becomes a meaningless word. Raw bytes are dropped, because
- *   they contain everything. A world event becomes a tick, so that line numbers stay.
+ *   they contain everything. A world event becomes a tick, so that line numbers do not change.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import { Days } from '../../../proto/clock.js';
@@ -28,14 +28,14 @@ export interface AnonymiseFlags {
   readonly seed?: string;
 }
 
-/** The most days by which times are shifted. Only forward, so that no time becomes earlier than 1970. */
-const SHIFT_DAYS_MOST = 3650;
+/** Times are shifted forward only, so that none becomes earlier than 1970. */
+const MAX_SHIFT_DAYS = 3650;
 
-/** The most degrees by which places are shifted north or south. */
-const SHIFT_LATITUDE_MOST = 20;
+/** North or south. */
+const MAX_LATITUDE_SHIFT_DEGREES = 20;
 
-/** The wire carries degrees × 10⁷. */
-const DEGREES_E7 = 1e7;
+/** Uplinks carry degrees as an integer: degrees × 10⁷. */
+const UNITS_PER_DEGREE = 1e7;
 
 /**
  * Writes the copy.
@@ -49,10 +49,10 @@ export async function anonymiseTrace(file: string, flags: AnonymiseFlags): Promi
     await readTraceFile(file, {
       header: (header) => lines.write(traceHeaderLine(anonymiser.header(header))),
       event: (event, line) => {
-        const other = anonymiser.event(event);
-        if (!isDatable(other.atMs))
-          throw new LockgateError('input-time', `${file}:${line}: at can’t be shifted past the year 9999`);
-        lines.write(traceEventLine(other));
+        const anonymised = anonymiser.event(event);
+        if (!isDatable(anonymised.atMs))
+          throw new LockgateError('input-time', `${file}:${line}: "at" can’t be shifted past the year 9999`);
+        lines.write(traceEventLine(anonymised));
       },
       empty: () => lines.write(''),
     });
@@ -61,20 +61,20 @@ export async function anonymiseTrace(file: string, flags: AnonymiseFlags): Promi
   }
 }
 
-/** Anonymises headers and events, deterministically for a seed. Its only state is the MACs already assigned. */
+/** Anonymises headers and events. The same seed gives the same result. */
 export class TraceAnonymiser {
   readonly #seed: string;
-  readonly #shiftMs: number;
-  readonly #latitudeShift: number;
-  readonly #longitudeShift: number;
-  readonly #macs = new Map<Mac, Mac>();
-  readonly #taken = new Set<Mac>();
+  readonly #timeShiftMs: number;
+  readonly #latitudeShiftDegrees: number;
+  readonly #longitudeShiftDegrees: number;
+  readonly #replacements = new Map<Mac, Mac>();
+  readonly #usedMacs = new Set<Mac>();
 
   constructor(seed: string) {
     this.#seed = seed;
-    this.#shiftMs = Days(1 + (this.#number('days') % SHIFT_DAYS_MOST));
-    this.#latitudeShift = ((this.#number('latitude') % 2001) / 1000 - 1) * SHIFT_LATITUDE_MOST;
-    this.#longitudeShift = (this.#number('longitude') % 360_000) / 1000;
+    this.#timeShiftMs = Days(1 + (this.#seededNumber('days') % MAX_SHIFT_DAYS));
+    this.#latitudeShiftDegrees = ((this.#seededNumber('latitude') % 2001) / 1000 - 1) * MAX_LATITUDE_SHIFT_DEGREES;
+    this.#longitudeShiftDegrees = (this.#seededNumber('longitude') % 360_000) / 1000;
   }
 
   header(header: TraceHeader): TraceHeader {
@@ -92,7 +92,7 @@ export class TraceAnonymiser {
   }
 
   event(event: TraceEvent): TraceEvent {
-    const atMs = event.atMs + this.#shiftMs;
+    const atMs = event.atMs + this.#timeShiftMs;
     switch (event.event) {
       case 'tick':
       case 'gateway':
@@ -101,13 +101,13 @@ export class TraceAnonymiser {
         return { event: 'tick', atMs };
       case 'ping': {
         const { uplink } = event;
-        const other = { ...uplink, timeMs: this.time(uplink.timeMs), body: this.#ping(uplink.body) };
-        return { ...event, atMs, mac: this.mac(event.mac), uplink: other };
+        const anonymised = { ...uplink, timeMs: this.time(uplink.timeMs), body: this.#ping(uplink.body) };
+        return { ...event, atMs, mac: this.mac(event.mac), uplink: anonymised };
       }
       case 'ack': {
         const { uplink } = event;
-        const other = { ...uplink, timeMs: this.time(uplink.timeMs), body: this.#ack(uplink.body) };
-        return { ...event, atMs, mac: this.mac(event.mac), uplink: other };
+        const anonymised = { ...uplink, timeMs: this.time(uplink.timeMs), body: this.#ack(uplink.body) };
+        return { ...event, atMs, mac: this.mac(event.mac), uplink: anonymised };
       }
       case 'command': {
         const { expiresMs } = event;
@@ -119,25 +119,25 @@ export class TraceAnonymiser {
     }
   }
 
-  /** Another MAC, locally administered (assigned by no vendor), and unique. */
+  /** The MAC's replacement: unique, and locally administered, so that it belongs to no vendor. */
   mac(mac: Mac): Mac {
-    const known = this.#macs.get(mac);
+    const known = this.#replacements.get(mac);
     if (known !== undefined) return known;
-    let other = this.#digest(`mac ${mac}`);
-    while (this.#taken.has(macOf(other))) other = this.#digest(`again ${other.toString('hex')}`);
-    const made = macOf(other);
-    this.#macs.set(mac, made);
-    this.#taken.add(made);
-    return made;
+    let digest = this.#seededDigest(`mac ${mac}`);
+    while (this.#usedMacs.has(macFromDigest(digest))) digest = this.#seededDigest(`again ${digest.toString('hex')}`);
+    const replacement = macFromDigest(digest);
+    this.#replacements.set(mac, replacement);
+    this.#usedMacs.add(replacement);
+    return replacement;
   }
 
   /**
-   * A lock's time, shifted by days unless it is, or would be, outside the range of dates, or comes from a clock that
-   * was never set.
+   * A lock's time, shifted. It is unchanged if it is, or would then be, outside the range of dates, or if the lock's
+   * clock was never set.
    */
   time(timeMs: number): number {
     if (timeMs < PLAUSIBLE_FROM_MS) return timeMs;
-    return isDatable(timeMs) && isDatable(timeMs + this.#shiftMs) ? timeMs + this.#shiftMs : timeMs;
+    return isDatable(timeMs) && isDatable(timeMs + this.#timeShiftMs) ? timeMs + this.#timeShiftMs : timeMs;
   }
 
   #ping(ping: Ping): Ping {
@@ -150,44 +150,48 @@ export class TraceAnonymiser {
     const isLatitude = Math.abs(latitude) <= 90;
     const isLongitude = Math.abs(longitude) <= 180;
     return {
-      latitudeDegrees: isLatitude ? rounded(reflected(latitude + this.#latitudeShift)) : latitude,
-      longitudeDegrees: isLongitude ? rounded(wrapped(longitude + this.#longitudeShift)) : longitude,
+      latitudeDegrees: isLatitude
+        ? roundToWirePrecision(reflectAtPole(latitude + this.#latitudeShiftDegrees))
+        : latitude,
+      longitudeDegrees: isLongitude
+        ? roundToWirePrecision(wrapLongitude(longitude + this.#longitudeShiftDegrees))
+        : longitude,
       uncertaintyMeters,
     };
   }
 
-  /** Different details stay different: an uplink key that is used twice with different content is a finding. */
+  /** Different details become different words: two different uplinks with the same key are a finding. */
   #ack(ack: CommandAck): CommandAck {
     if (ack.detail === '') return ack;
-    return { ...ack, detail: this.#digest(`detail ${ack.detail}`).toString('hex', 0, 4) };
+    return { ...ack, detail: this.#seededDigest(`detail ${ack.detail}`).toString('hex', 0, 4) };
   }
 
-  #number(what: string): number {
-    return this.#digest(what).readUInt32BE(0);
+  #seededNumber(label: string): number {
+    return this.#seededDigest(label).readUInt32BE(0);
   }
 
-  #digest(what: string): Buffer {
-    return createHmac('sha256', this.#seed).update(what).digest();
+  #seededDigest(text: string): Buffer {
+    return createHmac('sha256', this.#seed).update(text).digest();
   }
 }
 
-function macOf(digest: Buffer): Mac {
+function macFromDigest(digest: Buffer): Mac {
   const bytes = Buffer.from(digest.subarray(0, 6));
-  // The second-lowest bit marks it as locally administered, the lowest as not a group address.
+  // Bit 1 set: locally administered. Bit 0 clear: not a group address.
   bytes[0] = ((bytes[0] as number) | 2) & 0xfe;
   return bytes.toString('hex').toUpperCase() as Mac;
 }
 
-/** Crossing a pole leads down the other side. */
-function reflected(latitude: number): number {
+/** A latitude beyond a pole continues down the other side of Earth. */
+function reflectAtPole(latitude: number): number {
   if (latitude > 90) return 180 - latitude;
   return latitude < -90 ? -180 - latitude : latitude;
 }
 
-function wrapped(longitude: number): number {
+function wrapLongitude(longitude: number): number {
   return longitude > 180 ? longitude - 360 : longitude;
 }
 
-function rounded(degrees: number): number {
-  return Math.round(degrees * DEGREES_E7) / DEGREES_E7;
+function roundToWirePrecision(degrees: number): number {
+  return Math.round(degrees * UNITS_PER_DEGREE) / UNITS_PER_DEGREE;
 }

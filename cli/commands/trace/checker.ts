@@ -1,4 +1,4 @@
-/** `lockgate trace check`: judges each file separately and prints the findings. */
+/** `lockgate trace check`: checks each trace file separately against the rules, and prints the findings. */
 import { didYouMean } from '../../../proto/did-you-mean.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { POWER_MODEL } from '../../../proto/power/model.js';
@@ -9,7 +9,7 @@ import { note, oneLine, paint, print, printJson } from '../../terminal/output.js
 import { ProgressLine } from '../../terminal/progress-line.js';
 import { printCoverage } from '../model/coverage-table.js';
 import type { CheckedFile } from './checked-file.js';
-import { junitOf } from './junit.js';
+import { formatJunit } from './junit.js';
 import { readTraceFile, type TraceVisitor } from './trace-file.js';
 
 export interface CheckFlags {
@@ -21,41 +21,41 @@ export interface CheckFlags {
 }
 
 /**
- * Checks the files and prints the findings; the exit code becomes 1 where they fail the check. A file that can't be
- * read does not keep the others from being checked.
+ * Checks the files and prints the findings. Sets exit code 1 if there is a finding of at least the severity
+ * `flags.failOn`. If a file can't be read, the remaining files are still checked.
  *
  * @throws LockgateError `input-…` for an unknown rule, or a file that can't be read
  */
 export async function checkTraces(files: readonly string[], flags: CheckFlags): Promise<void> {
   for (const rule of flags.ignore) {
     if (ruleRow(rule) !== undefined) continue;
-    const meant = didYouMean(
+    const suggestion = didYouMean(
       rule,
       RULES.map((row) => row.rule),
     );
     throw new LockgateError(
       'input-rule',
-      `there is no rule ${rule}: "lockgate model show --rules" lists them.${meant}`,
+      `there is no rule ${rule}: "lockgate model show --rules" lists them.${suggestion}`,
     );
   }
   const checked: CheckedFile[] = [];
-  const refused: LockgateError[] = [];
+  const unreadable: LockgateError[] = [];
   for (const file of files) {
     try {
       checked.push(await checkFile(file, flags));
     } catch (error) {
       if (!(error instanceof LockgateError)) throw error;
-      refused.push(error);
+      unreadable.push(error);
     }
   }
-  const violations = countOf(checked, 'violation');
-  const warnings = countOf(checked, 'warning');
+  const violations = countFindings(checked, 'violation');
+  const warnings = countFindings(checked, 'warning');
   if (flags.json) printJson({ files: checked.map(toJson), violations, warnings });
-  else if (flags.junit) print(junitOf(checked, flags.failOn));
+  else if (flags.junit) print(formatJunit(checked, flags.failOn));
   else if (checked.length > 0) printReport(checked, violations, warnings);
   if (violations > 0 || (flags.failOn === 'warning' && warnings > 0)) process.exitCode = EXIT.no;
-  for (const error of refused.slice(0, -1)) note(oneLine(`lockgate: ${error.message}`));
-  const last = refused.at(-1);
+  for (const error of unreadable.slice(0, -1)) note(oneLine(`lockgate: ${error.message}`));
+  const last = unreadable.at(-1);
   if (last !== undefined) throw last;
 }
 
@@ -71,14 +71,14 @@ export async function checkFile(file: string, flags: Pick<CheckFlags, 'coverage'
   };
   await readTraceFile(file, visitor).finally(() => progress.end());
   const { pings = 0, locks = 0 } = check ?? {};
-  const findings = (check?.findings() ?? []).filter((one) => !flags.ignore.includes(one.rule));
+  const findings = (check?.findings() ?? []).filter(({ rule }) => !flags.ignore.includes(rule));
   return { file, pings, locks, findings, coverage: check?.coverage() ?? null };
 }
 
-function countOf(files: readonly CheckedFile[], severity: TraceFinding['severity']): number {
+function countFindings(files: readonly CheckedFile[], severity: TraceFinding['severity']): number {
   let count = 0;
   for (const { findings } of files) {
-    for (const one of findings) if (one.severity === severity) count += 1;
+    for (const finding of findings) if (finding.severity === severity) count += 1;
   }
   return count;
 }
@@ -103,13 +103,13 @@ function printReport(files: readonly CheckedFile[], violations: number, warnings
   print(paint(violations > 0 ? 'red' : warnings > 0 ? 'yellow' : 'green', summary));
 }
 
-/** By lock, in the order of the lines. */
+/** Prints the findings grouped by lock, in the order of the lines. */
 function printFindings(findings: readonly TraceFinding[]): void {
   const byLock = new Map<string, TraceFinding[]>();
-  for (const one of findings) {
-    const ofLock = byLock.get(one.mac);
-    if (ofLock === undefined) byLock.set(one.mac, [one]);
-    else ofLock.push(one);
+  for (const finding of findings) {
+    const ofLock = byLock.get(finding.mac);
+    if (ofLock === undefined) byLock.set(finding.mac, [finding]);
+    else ofLock.push(finding);
   }
   for (const [mac, ofLock] of byLock) {
     print(`  ${mac}`);

@@ -1,4 +1,4 @@
-/** `lockgate trace show`: one line for each ping. */
+/** `lockgate trace show`: prints one line for each ping. */
 
 import { DATE_EXPECTED, parseDate } from '../../../proto/date.js';
 import { didYouMean } from '../../../proto/did-you-mean.js';

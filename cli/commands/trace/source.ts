@@ -1,6 +1,6 @@
 /**
- * Writes a gateway's traces to a file: what its store has (`trace export`), or what happens from now on (`trace
- * record`).
+ * Writes a trace of a gateway's locks to a file: past events from its store (`trace export`), or events from now on
+ * (`trace record`).
  */
 
 import { LockgateError } from '../../../proto/errors.js';
@@ -10,8 +10,8 @@ import { LineSink } from '../../terminal/line-sink.js';
 import { note } from '../../terminal/output.js';
 import { readMacText } from '../../terminal/shared-flags.js';
 
-/** Characters that are gzipped together during a recording. */
-const GZIPPED_PIECE = 64 * 1024;
+/** Recorded text is gzipped in chunks of this size. */
+const GZIP_CHUNK_CHARACTERS = 64 * 1024;
 
 export interface ExportFlags extends ConnectionFlags {
   readonly mac: readonly string[];
@@ -25,13 +25,13 @@ export interface RecordFlags extends ConnectionFlags {
   readonly out?: string;
 }
 
-/** @throws LockgateError the gateway's error, or `input-file` */
+/** Writes the stored events. @throws LockgateError the gateway's error, or `input-file` */
 export async function exportTraces(flags: ExportFlags): Promise<void> {
   const query = queryOf(flags.mac);
   if (flags.since !== undefined) query.set('since', flags.since);
   if (flags.until !== undefined) query.set('until', flags.until);
   const interrupted = untilInterrupted();
-  const events = await copy(new GatewayClient(flags), `/trace?${query}`, flags, interrupted.signal);
+  const events = await copyTrace(new GatewayClient(flags), `/trace?${query}`, flags, interrupted.signal);
   if (interrupted.signal.aborted) process.exitCode = interrupted.exitCode;
   else if (flags.out !== undefined) note(`Wrote ${events} events to ${flags.out}.`);
 }
@@ -39,15 +39,15 @@ export async function exportTraces(flags: ExportFlags): Promise<void> {
 /** Records until Ctrl-C. @throws LockgateError the gateway's error, or `input-file` */
 export async function recordTraces(flags: RecordFlags): Promise<void> {
   const { signal } = untilInterrupted();
-  // A recording that is cut short must have what came before; but a gzipped piece of a single line would be longer than
-  // the line.
-  const piece = flags.out?.endsWith('.gz') ? GZIPPED_PIECE : 1;
-  const begun = (): void =>
+  // Each line is written at once, so that a crash loses none. Gzip needs chunks: a gzipped single line would be longer
+  // than the line.
+  const chunkCharacters = flags.out?.endsWith('.gz') ? GZIP_CHUNK_CHARACTERS : 1;
+  const onStart = (): void =>
     note(`Recording${flags.out === undefined ? '' : ` to ${flags.out}`}. Press Ctrl-C to stop.`);
-  const where = `/trace/live?${queryOf(flags.mac)}`;
-  const events = await copy(new GatewayClient(flags), where, { ...flags, piece, begun }, signal);
+  const path = `/trace/live?${queryOf(flags.mac)}`;
+  const events = await copyTrace(new GatewayClient(flags), path, { ...flags, chunkCharacters, onStart }, signal);
   if (!signal.aborted)
-    throw new LockgateError('gateway-down', `the gateway ended the stream; ${events} events were recorded`);
+    throw new LockgateError('gateway-down', `the gateway closed the stream; ${events} events were recorded`);
   // Ctrl-C is the normal end of a recording.
   note(`Recorded ${events} events.`);
 }
@@ -58,23 +58,28 @@ function queryOf(macs: readonly string[]): URLSearchParams {
   return query;
 }
 
-interface Copying {
+interface CopyOptions {
   readonly out?: string;
-  /** Characters that are gzipped together. */
-  readonly piece?: number;
-  /** Called once the gateway starts to answer. */
-  readonly begun?: () => void;
+  /** Characters that are written at once. */
+  readonly chunkCharacters?: number;
+  /** Called when the gateway starts to answer. */
+  readonly onStart?: () => void;
 }
 
-/** Returns the number of events, without the header, until the gateway ends the stream or `signal` fires. */
-async function copy(client: GatewayClient, where: string, how: Copying, signal: AbortSignal): Promise<number> {
+/** Copies until the gateway closes the stream or `signal` fires. Returns the number of events, without the header. */
+async function copyTrace(
+  client: GatewayClient,
+  path: string,
+  options: CopyOptions,
+  signal: AbortSignal,
+): Promise<number> {
   let sink: LineSink | undefined;
   let lines = 0;
   try {
-    for await (const line of client.lines(where, signal)) {
-      // The gateway is asked before the file is made, so that a refusal does not overwrite an existing file.
-      if (sink === undefined) how.begun?.();
-      sink ??= new LineSink(how.out, how.piece);
+    for await (const line of client.lines(path, signal)) {
+      // The file is opened after the gateway's first line, so that a refusal does not overwrite an existing file.
+      if (sink === undefined) options.onStart?.();
+      sink ??= new LineSink(options.out, options.chunkCharacters);
       sink.write(line);
       lines += 1;
     }

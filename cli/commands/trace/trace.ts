@@ -11,7 +11,7 @@ import type { ReplaySpeed } from './replay/player.js';
 import type { ReplayFlags } from './replay/replay.js';
 import type { ExportFlags, RecordFlags } from './source.js';
 
-const FILES = ['<file...>', 'Traces; a name that ends in .gz is gzipped, - is the standard input.'] as const;
+const FILES_ARGUMENT = ['<file...>', 'Traces; a name that ends in .gz is gzipped, - is the standard input.'] as const;
 
 /** Adds the group to the program. */
 export function addTraceCommands(program: Command): void {
@@ -27,8 +27,8 @@ export function addTraceCommands(program: Command): void {
 function addCheck(trace: Command): void {
   trace
     .command('check')
-    .description('Check traces against the rules of the protocol. No gateway is needed.')
-    .argument(...FILES)
+    .description('Check traces against the protocol’s rules. Needs no gateway.')
+    .argument(...FILES_ARGUMENT)
     .option('--coverage', 'Show which states, triggers and reasons the traces cover.')
     .addOption(new Option('--json', 'Print one JSON document.').conflicts('junit'))
     .addOption(new Option('--junit', 'Print JUnit XML: a suite per file, a case per rule.'))
@@ -37,10 +37,10 @@ function addCheck(trace: Command): void {
         .choices(['violation', 'warning'])
         .default('violation'),
     )
-    .option('--ignore <rule>', 'Leave out findings of this rule; may be given more than once.', collect, [])
+    .option('--ignore <rule>', 'Ignore findings of this rule; can be repeated.', appendValue, [])
     .addHelpText(
       'after',
-      '\nExit codes: 0 no violation, 1 violations (or warnings, with --fail-on warning), 2 a file can’t be read.' +
+      '\nExit codes: 0 no violations, 1 violations (or warnings, with --fail-on warning), 2 a file can’t be read.' +
         '\n\nExample:\n  $ lockgate trace check field/*.jsonl.gz --coverage\n' +
         '  $ lockgate trace check ride.jsonl --json --fail-on warning --ignore clock-ahead',
     )
@@ -54,7 +54,7 @@ function addShow(trace: Command): void {
   trace
     .command('show')
     .description('List the pings of traces, one line each.')
-    .argument(...FILES)
+    .argument(...FILES_ARGUMENT)
     .option('--mac <mac>', 'Only pings of this lock.')
     .option('--reason <reason>', 'Only pings with this reason, such as REASON_THEFT.')
     .option('--since <date>', 'Only pings received at or after this time (RFC 3339).')
@@ -73,13 +73,13 @@ function addShow(trace: Command): void {
 function addAnonymise(trace: Command): void {
   trace
     .command('anonymise')
-    .description('Copy a trace with other MACs, places and times, but the same findings.')
-    .argument('<file>', FILES[1].replace('Traces', 'A trace'))
+    .description('Copy a trace with different MACs, places and times but the same findings.')
+    .argument('<file>', FILES_ARGUMENT[1].replace('Traces', 'A trace'))
     .option('--out <file>', 'The file to write, gzipped if it ends in .gz (default: standard output).')
-    .option('--seed <text>', 'The same seed gives the same copy; keep it secret, since it can reveal the originals.')
+    .option('--seed <text>', 'Make the copy reproducible. Keep the seed secret: it can reveal the originals.')
     .addHelpText(
       'after',
-      '\nNotes, texts and the members of world events are left out, and bytes (raw) are dropped.' +
+      '\nThe copy has no notes, texts, raw bytes or members of world events.' +
         '\n\nExample:\n  $ lockgate trace anonymise field.jsonl --out report.jsonl.gz',
     )
     .action(async (file: string, flags: AnonymiseFlags) => {
@@ -89,22 +89,22 @@ function addAnonymise(trace: Command): void {
 }
 
 const REPLAY_HELP = `
-Each lock of the trace has a connection of its own and sends its uplinks over MQTT, as the original bytes (raw) where
-a line has them. Locks are replayed in parallel; each waits for the acknowledgement of an uplink before its next step.
-An uplink outside a connection makes one. After a refused CONNECT, a lost connection or a missing PUBACK (10 s), a
-lock is silent until the trace connects it again. Events of phones and commands of operators are left out, and a
-replayed lock takes no commands.
+Each lock of the trace opens its own MQTT connection and sends its uplinks: the original bytes (raw) if a line has
+them, otherwise the encoded fields. Locks are replayed in parallel; each waits for the PUBACK of an uplink before its
+next step. For an uplink outside a connection the replay opens one. After a refused CONNECT, a lost connection or a
+missing PUBACK (10 s), a lock is silent until the trace connects it again. Events of phones and commands of operators
+are not replayed, and a replayed lock accepts no commands.
 
---as-now shifts the times of all uplinks so that the first event is now by the gateway’s clock, and raises the boot
-numbers of a lock whose lowest is not above the gateway’s highest, so that no uplink counts as a repeat. Uplinks are
-then encoded again.
+--as-now shifts the times of all uplinks so that the first event is now by the gateway’s clock. It also raises a lock’s
+boot numbers above the gateway’s highest, where necessary, so that no uplink counts as a repeat. It encodes all uplinks
+again.
 
-Differences are: refused or ended connections, uplinks not acknowledged or quarantined, and findings that the gateway
-makes and "trace check" of the same file does not, or vice versa. Only rules about content count. Findings about
-receipt, connections or the passing of time depend on the speed and the day, and those that depend on the trace’s
-header or commands are unknown to the gateway: both are shown as notes.
+Differences are: refused or closed connections, uplinks that are not acknowledged or are quarantined, and findings that
+only the gateway or only "trace check" makes. Only rules about content count. Two kinds of findings are shown as notes:
+those about receipt, connections or the passing of time, which depend on the speed and the day, and those that depend
+on the trace’s header or commands, which the gateway does not see.
 
-Exit codes: 0 no difference, 1 differences, 2 a file or flag is wrong, 3 the gateway can’t be reached or refuses.
+Exit codes: 0 no differences, 1 differences, 2 a file or flag is wrong, 3 the gateway can’t be reached or refuses.
 
 Example:
   $ lockgate trace replay ride.jsonl --provision --merchant "Amber Bikes" --speed 60
@@ -114,17 +114,17 @@ function addReplay(trace: Command): void {
   withConnection(
     trace.command('replay').description('Replay a trace against a running gateway, and report differences.'),
   )
-    .argument('<file>', FILES[1].replace('Traces', 'A trace'))
-    .option('--mqtt <url>', 'Where locks connect, mqtt://host:port (default: what the gateway says).', readMqtt)
-    .option('--secrets <file>', 'The locks’ secrets: lines of MAC,SECRET.')
+    .argument('<file>', FILES_ARGUMENT[1].replace('Traces', 'A trace'))
+    .option('--mqtt <url>', 'Where locks connect, mqtt://host:port (default: as the gateway reports).', parseMqttUrl)
+    .option('--secrets <file>', 'Read the locks’ secrets from this file: lines of MAC,SECRET.')
     .addOption(
       new Option(
         '--provision',
-        'Add locks that the gateway does not know, as simulated, and give simulated ones a new secret.',
+        'Add unknown locks as simulated locks, and give known simulated locks a new secret.',
       ).conflicts('secrets'),
     )
-    .option('--merchant <name>', 'The merchant of added locks; optional if there is only one.')
-    .option('--speed <times>', 'How many times faster than the trace, or max.', readSpeed, 1)
+    .option('--merchant <name>', 'The merchant of added locks; optional if the gateway has only one.')
+    .option('--speed <times>', 'How many times faster than the trace; max for no pauses.', parseSpeed, 1)
     .option('--as-now', 'Replay as if the first event happened now, with new uplink numbers.')
     .addHelpText('after', REPLAY_HELP)
     .action(async (file: string, flags: ReplayFlags) => {
@@ -135,32 +135,32 @@ function addReplay(trace: Command): void {
 
 const DEFAULT_MQTT_PORT = 1883;
 
-function readMqtt(text: string): MqttTarget {
+function parseMqttUrl(text: string): MqttTarget {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || url.protocol !== 'mqtt:' || url.hostname === '')
     throw new InvalidArgumentError('Expected mqtt://host:port.');
   return { host: url.hostname.replace(/^\[|\]$/g, ''), port: url.port === '' ? DEFAULT_MQTT_PORT : Number(url.port) };
 }
 
-function readSpeed(text: string): ReplaySpeed {
+function parseSpeed(text: string): ReplaySpeed {
   const speed = Number(text);
   if (text === 'max' || (speed > 0 && Number.isFinite(speed))) return text === 'max' ? text : speed;
   throw new InvalidArgumentError('Expected a number above 0, or max.');
 }
 
-function collect(value: string, before: string[]): string[] {
+function appendValue(value: string, before: string[]): string[] {
   return [...before, value];
 }
 
 function addExport(trace: Command): void {
-  withGateway(trace.command('export').description('Write a trace of what a gateway has stored about its locks.'))
-    .option('--mac <mac>', 'Only this lock; may be given more than once.', collect, [])
+  withGateway(trace.command('export').description('Write a trace from the events in a gateway’s store.'))
+    .option('--mac <mac>', 'Only this lock; can be repeated.', appendValue, [])
     .option('--since <date>', 'Only events received at or after this time (RFC 3339).')
     .option('--until <date>', 'Only events received before this time (RFC 3339).')
     .option('--out <file>', 'The file to write, gzipped if it ends in .gz (default: standard output).')
     .addHelpText(
       'after',
-      '\nThe header has each lock’s last known state before the range.' +
+      '\nThe trace’s header has each lock’s last known state before the range.' +
         '\n\nExample:\n  $ lockgate trace export --mac A4:C1:38:F0:E1:D2 --since 2026-11-20T00:00:00Z --out day.jsonl',
     )
     .action(async (flags: ExportFlags) => {
@@ -170,8 +170,8 @@ function addExport(trace: Command): void {
 }
 
 function addRecord(trace: Command): void {
-  withGateway(trace.command('record').description('Write a trace of what happens from now on, until Ctrl-C.'))
-    .option('--mac <mac>', 'Only this lock; may be given more than once.', collect, [])
+  withGateway(trace.command('record').description('Write a trace of events from now on, until Ctrl-C.'))
+    .option('--mac <mac>', 'Only this lock; can be repeated.', appendValue, [])
     .option('--out <file>', 'The file to write, gzipped if it ends in .gz (default: standard output).')
     .addHelpText('after', '\nExample:\n  $ lockgate trace record --mac A4:C1:38:F0:E1:D2 --out ride.jsonl.gz')
     .action(async (flags: RecordFlags) => {

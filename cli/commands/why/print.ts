@@ -1,32 +1,35 @@
-/** Prints an answer of `lockgate why`: each step's sentence, wrapped, and below it its section and time. */
+/** Prints an answer of `lockgate why`: each step's sentence, wrapped, and below it the section and time. */
 import { toDate } from '../../../proto/wire/ping-json.js';
 import { oneLine, paint, print, type Style } from '../../terminal/output.js';
 import { agoText } from '../../terminal/time-text.js';
 import { wrapWords } from '../../terminal/word-wrap.js';
 
-/** The answer of the operator's interface. */
+/** The answer of the operator interface's `/why`. */
 export interface WhyJson {
   readonly about: { readonly kind: string; readonly id: string; readonly mac: string | null };
-  /** The current time by the run's clock; `wall_now` is wall-clock time. */
+  /** The current time by the gateway's clock, which may be sped up; `wall_now` is wall-clock time. */
   readonly now: string;
   readonly wall_now: string;
   readonly steps: readonly WhyStepJson[];
 }
 
+/** A step of the explanation. */
 interface WhyStepJson {
+  /** The printed label, such as `rule-broken`. */
   readonly kind: string;
   readonly code: string;
   readonly sentence: string;
+  /** The section of the specification or a design page that the sentence follows from. */
   readonly rests_on: string;
   readonly at: string | null;
   readonly clock: 'run' | 'wall' | 'lock';
 }
 
-/** The width outside a terminal. */
-const WIDTH = 100;
-const NARROWEST = 40;
-/** The column at which sentences start. */
-const INDENT = 14;
+/** In a pipe. */
+const PIPE_WIDTH = 100;
+const MIN_WIDTH = 40;
+/** Sentences start at this column. */
+const SENTENCE_COLUMN = 14;
 
 const STYLES: Readonly<Record<string, Style>> = {
   'rule-broken': 'red',
@@ -40,17 +43,17 @@ const STYLES: Readonly<Record<string, Style>> = {
 /** Prints the answer, as wide as the terminal. */
 export function printWhy(answer: WhyJson): void {
   const { id, mac } = answer.about;
-  const width = Math.max(process.stdout.columns ?? WIDTH, NARROWEST);
+  const width = Math.max(process.stdout.columns ?? PIPE_WIDTH, MIN_WIDTH);
   print(paint('bold', oneLine(mac === null || mac === id ? id : `${id}  ${mac}`)));
   for (const step of answer.steps) for (const line of stepLines(step, answer, width)) print(line);
 }
 
 function stepLines(step: WhyStepJson, answer: WhyJson, width: number): string[] {
   const { kind, sentence, rests_on: restsOn } = step;
-  const [first = '', ...rest] = wrapWords(oneLine(sentence), width - INDENT);
-  const head = paint(STYLES[kind] ?? 'bold', kind.padEnd(INDENT - 1));
-  const below = wrapWords(`${restsOn}${timeText(step, answer)}`, width - INDENT);
-  const indented = (line: string): string => ' '.repeat(INDENT) + line;
+  const [first = '', ...rest] = wrapWords(oneLine(sentence), width - SENTENCE_COLUMN);
+  const head = paint(STYLES[kind] ?? 'bold', kind.padEnd(SENTENCE_COLUMN - 1));
+  const below = wrapWords(`${restsOn}${timeText(step, answer)}`, width - SENTENCE_COLUMN);
+  const indented = (line: string): string => ' '.repeat(SENTENCE_COLUMN) + line;
   return [`${head} ${first}`, ...rest.map(indented), ...below.map((line) => indented(paint('dim', line)))];
 }
 
@@ -59,11 +62,11 @@ function timeText({ at, clock }: WhyStepJson, { now, wall_now: wallNow }: WhyJso
   if (at === null) return '';
   const nowMs = Date.parse(clock === 'wall' ? wallNow : now);
   const whose = clock === 'lock' ? ' by the lock’s clock' : '';
-  return `; ${at}${whose} (${distance(at, nowMs)})`;
+  return `; ${at}${whose} (${relativeTime(at, nowMs)})`;
 }
 
-/** Such as `3 min ago` or `in 3 min`. */
-function distance(at: string, nowMs: number): string {
+/** `3 min ago`, `in 3 min` or `now`. */
+function relativeTime(at: string, nowMs: number): string {
   if (Date.parse(at) <= nowMs) return agoText(at, nowMs);
   const mirrored = toDate(2 * nowMs - Date.parse(at));
   const ago = agoText(mirrored, nowMs);

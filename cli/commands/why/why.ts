@@ -14,17 +14,17 @@ interface WhyFlags extends ConnectionFlags {
 }
 
 const HELP = `
-Ids, as other commands print them:
-  evt_…                      an event: a ping, and its deliveries to each webhook URL
-  evt_…/1, or --url 1        its delivery to URL 1                (webhook deliveries, webhook list)
-  MAC 41/12                  an uplink by boot and sequence       (device show)
-  finding:12                 a finding of the judge               (device show)
+Ids, and the commands that print them:
+  evt_…                      an event: a ping, and its delivery to each webhook URL
+  evt_…/1, or --url 1        the event’s delivery to URL 1        (webhook deliveries, webhook list)
+  MAC 41/12                  an uplink, by boot and sequence      (device show)
+  finding:12                 a finding                            (device show)
   command:7                  a command                            (command list)
-  quarantine:3               an uplink that was not accepted      (device show)
-  MAC                        a lock now: why it is silent, or not
-  MAC --at TIME              the same at a given time: a date, a time of day as in tail, or 2h for two hours ago
+  quarantine:3               a quarantined uplink                 (device show)
+  MAC                        a lock now: why it is silent, or is not
+  MAC --at TIME              a lock at a time: a date, a time of day as in tail, or 2h for two hours ago
 
-Times are by the gateway’s clock, which runs faster in a sped-up run; those of deliveries are wall-clock times.
+Times are by the gateway’s clock, which may be sped up; delivery times are wall-clock times.
 
 Exit codes: 0 explained, 1 nothing has this id, 2 the command line is wrong, 3 the gateway can’t be reached or refuses.
 
@@ -37,8 +37,8 @@ Example:
 export function addWhyCommand(program: Command): void {
   withConnection(program.command('why').description('Explain what a lock did or did not do, and what followed.'))
     .argument('<id...>', 'What to explain; see below.')
-    .option('--at <time>', 'With a MAC: the time.')
-    .option('--url <id>', 'With an event: only its delivery to this webhook URL.')
+    .option('--at <time>', 'With a MAC: explain the lock’s state at this time.')
+    .option('--url <id>', 'With an event: explain its delivery to this webhook URL.')
     .addHelpText('after', HELP)
     .action(why);
 }
@@ -60,5 +60,5 @@ async function why(words: readonly string[], flags: WhyFlags): Promise<void> {
   }
 }
 
-/** `no-such-route` is different: the gateway is of a version without `why`. */
+/** Codes for an unknown id. `no-such-route` is not one: it means that the gateway’s version has no `why`. */
 const NOT_FOUND = /^no-such-(?!route)/;

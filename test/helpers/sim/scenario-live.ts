@@ -6,7 +6,7 @@ import { GatewayClient } from '../../../cli/client.js';
 import { LiveActors } from '../../../cli/commands/sim/scenario/actors.js';
 import { playLive } from '../../../cli/commands/sim/scenario/live.js';
 import { isAsExpected, type ScenarioOutcome } from '../../../cli/commands/sim/scenario/report.js';
-import { provision } from '../../../cli/commands/trace/replay/secrets.js';
+import { provisionLocks } from '../../../cli/commands/trace/replay/secrets.js';
 import { mqttLinks } from '../../../firmware-sim/link/mqtt-link.js';
 import { builtInFile } from '../../../firmware-sim/scenario/built-in.js';
 import { checkScenario } from '../../../firmware-sim/scenario/check.js';
@@ -95,7 +95,7 @@ export async function playInStep(t: Teardown, names: readonly string[]): Promise
 async function inStep(scenario: Scenario, gateway: Gateway, clock: VirtualClock): Promise<InStep> {
   const client = new GatewayClient(operatorOf(gateway));
   const macs = scenarioMacs(scenario, scenario.seed, scenario.startMs);
-  const secrets = await provision(client, new Set(macs), MERCHANT, NEVER.signal);
+  const secrets = await provisionLocks(client, new Set(macs), MERCHANT, NEVER.signal);
   const address = { host: '127.0.0.1', port: gateway.mqttPort };
   const live = new LiveActors({ client, address, macs }, 0);
   await live.prepare(scenario);

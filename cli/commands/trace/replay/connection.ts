@@ -1,7 +1,7 @@
 /**
- * One MQTT connection of a replayed lock (protocol.md §1): it sends the given bytes and reports what happens. It does
- * not subscribe: a replayed lock can't carry out commands, so the gateway must not send it any. This is not
- * firmware-sim's MqttLink, which needs a subscription before it counts as connected, encodes uplinks itself, and
+ * One MQTT connection of a replayed lock (protocol.md §1): sends the given bytes and reports each PUBACK and the loss
+ * of the connection. It must not subscribe: a replayed lock can't carry out commands, so the gateway must not send it
+ * any. The simulator's MqttLink does not fit: it subscribes before it counts as connected, encodes uplinks itself, and
  * reports neither the return code of a CONNACK nor each PUBACK as a promise.
  */
 import { connect as connectMqtt, type MqttClient } from 'mqtt';
@@ -10,7 +10,7 @@ import { ok, type Result } from '../../../../proto/errors.js';
 import { POWER_MODEL } from '../../../../proto/power/model.js';
 import type { Mac } from '../../../../proto/wire/mac.js';
 
-/** Where the gateway listens. */
+/** Where the gateway listens for MQTT. */
 export interface MqttTarget {
   readonly host: string;
   readonly port: number;
@@ -22,42 +22,41 @@ export interface ReplayIdentity {
   readonly secret: string;
 }
 
-/** Why a CONNECT failed. `code` is the CONNACK's return code; null where there was none. */
-export interface ConnectTrouble {
+/** Why a CONNECT failed. `code` is the CONNACK's return code; null if no CONNACK arrived. */
+export interface ConnectError {
   readonly message: string;
   readonly code: number | null;
 }
 
-/** The timeout of a CONNECT for its CONNACK, and of an uplink for its PUBACK. */
-const ANSWER_ENDS_AFTER = Seconds(10);
-/** The timeout of a DISCONNECT. */
-const CLOSE_ENDS_AFTER = Seconds(1);
+/** The timeout for a CONNACK and for a PUBACK. */
+const ANSWER_TIMEOUT_MS = Seconds(10);
+/** How long a connection may take to close after DISCONNECT. */
+const CLOSE_TIMEOUT_MS = Seconds(1);
 
 export class ReplayConnection {
   readonly #client: MqttClient;
   readonly #onLost: () => void;
-  readonly #gone: Promise<void>;
-  #phase: 'connecting' | 'up' | 'ending' | 'over' = 'connecting';
-  /** Called with the outcome of the uplink in flight; there is one at a time, as in a lock. */
+  readonly #closed: Promise<void>;
+  #phase: 'connecting' | 'open' | 'closing' | 'closed' = 'connecting';
+  /** Called with the outcome of the uplink in flight; like a lock, the connection has at most one. */
   #answer: ((isAcknowledged: boolean) => void) | null = null;
 
   private constructor(client: MqttClient, onLost: () => void) {
     this.#client = client;
     this.#onLost = onLost;
-    this.#gone = new Promise((resolve) => client.once('close', () => resolve()));
-    client.on('close', () => this.#closed());
+    this.#closed = new Promise((resolve) => client.once('close', () => resolve()));
+    client.on('close', () => this.#onClose());
   }
 
   /**
-   * Connects, unless the signal fires first. `onLost` is called once if the other side ends the connection
-   * unexpectedly.
+   * Connects, unless the signal fires first. `onLost` is called once if the gateway closes the connection unexpectedly.
    */
   static open(
     { host, port }: MqttTarget,
     { mac, secret }: ReplayIdentity,
     signal: AbortSignal,
     onLost: () => void,
-  ): Promise<Result<ReplayConnection, ConnectTrouble>> {
+  ): Promise<Result<ReplayConnection, ConnectError>> {
     const client = connectMqtt({
       host,
       port,
@@ -68,7 +67,7 @@ export class ReplayConnection {
       password: secret,
       clean: true,
       keepalive: POWER_MODEL.timings.keepalive / Seconds(1),
-      connectTimeout: ANSWER_ENDS_AFTER,
+      connectTimeout: ANSWER_TIMEOUT_MS,
       reconnectPeriod: 0,
     });
     const connection = new ReplayConnection(client, onLost);
@@ -76,26 +75,26 @@ export class ReplayConnection {
       if (connection.#phase === 'connecting') client.end(true);
     };
     signal.addEventListener('abort', giveUp);
-    const opened = new Promise<Result<ReplayConnection, ConnectTrouble>>((resolve) => {
-      let trouble: ConnectTrouble = { message: 'the connection was closed without an answer', code: null };
+    const opened = new Promise<Result<ReplayConnection, ConnectError>>((resolve) => {
+      let failure: ConnectError = { message: 'the connection was closed without an answer', code: null };
       client.on('error', (error) => {
-        trouble = troubleOf(error);
+        failure = connectErrorOf(error);
         giveUp();
       });
       client.on('connect', () => {
-        connection.#phase = 'up';
+        connection.#phase = 'open';
         resolve(ok(connection));
       });
-      client.on('close', () => resolve({ ok: false, error: trouble }));
+      client.on('close', () => resolve({ ok: false, error: failure }));
     });
     return opened.finally(() => signal.removeEventListener('abort', giveUp));
   }
 
-  /** Sends one uplink at QoS 1. Resolves to whether its PUBACK came in time, on this connection. */
+  /** Sends one uplink at QoS 1. Resolves to whether its PUBACK arrived in time, on this connection. */
   publish(bytes: Uint8Array): Promise<boolean> {
-    if (this.#phase !== 'up') return Promise.resolve(false);
+    if (this.#phase !== 'open') return Promise.resolve(false);
     return new Promise((resolve) => {
-      const timer: Timer = systemClock.after(ANSWER_ENDS_AFTER, () => this.#answer?.(false));
+      const timer: Timer = systemClock.after(ANSWER_TIMEOUT_MS, () => this.#answer?.(false));
       this.#answer = (isAcknowledged) => {
         timer.cancel();
         this.#answer = null;
@@ -108,32 +107,32 @@ export class ReplayConnection {
     });
   }
 
-  /** From now on the other side may end the connection: a takeover is due. */
-  expectEnd(): void {
-    if (this.#phase === 'up') this.#phase = 'ending';
+  /** From now on the gateway may close the connection, because the lock's next connection will take over. */
+  expectTakeover(): void {
+    if (this.#phase === 'open') this.#phase = 'closing';
   }
 
-  /** Sends DISCONNECT and resolves when the connection is closed; by force where that takes too long. */
+  /** Sends DISCONNECT and resolves when the connection is closed. Destroys the socket if that takes too long. */
   async disconnect(): Promise<void> {
-    if (this.#phase === 'over') return;
-    this.#phase = 'ending';
-    const force = systemClock.after(CLOSE_ENDS_AFTER, () => this.#client.stream.destroy());
+    if (this.#phase === 'closed') return;
+    this.#phase = 'closing';
+    const force = systemClock.after(CLOSE_TIMEOUT_MS, () => this.#client.stream.destroy());
     this.#client.end(false);
-    await this.#gone;
+    await this.#closed;
     force.cancel();
   }
 
-  /** Destroys the socket silently and resolves when it is closed. */
+  /** Destroys the socket without DISCONNECT, and resolves when it is closed. */
   async drop(): Promise<void> {
-    if (this.#phase === 'over') return;
-    this.#phase = 'ending';
+    if (this.#phase === 'closed') return;
+    this.#phase = 'closing';
     this.#client.end(true);
-    await this.#gone;
+    await this.#closed;
   }
 
-  #closed(): void {
-    const isLost = this.#phase === 'up';
-    this.#phase = 'over';
+  #onClose(): void {
+    const isLost = this.#phase === 'open';
+    this.#phase = 'closed';
     // Stops the client's timers; its socket is closed already.
     this.#client.end(true);
     if (isLost) this.#onLost();
@@ -141,8 +140,8 @@ export class ReplayConnection {
   }
 }
 
-/** mqtt.js puts the CONNACK's return code, a number, where Node puts its error codes. */
-function troubleOf(error: Error & { code?: unknown }): ConnectTrouble {
+/** In mqtt.js `error.code` is the CONNACK's return code if it is a number, and a Node error code otherwise. */
+function connectErrorOf(error: Error & { code?: unknown }): ConnectError {
   const message = error.message === '' ? String(error.code) : error.message;
   return { message, code: typeof error.code === 'number' ? error.code : null };
 }

@@ -1,18 +1,18 @@
 /**
- * Replays one lock's steps in order: an uplink is answered before the next step, as a lock has one in flight. After an
- * error (a refused CONNECT, a lost connection, no PUBACK) nothing more is sent until the trace connects the lock again:
- * an extra connection would hide the error.
+ * Replays one lock's steps in order. Like a real lock it has one uplink in flight: it waits for the PUBACK before the
+ * next step. After an error (a refused CONNECT, a lost connection, no PUBACK) it sends nothing until the trace connects
+ * the lock again: an extra connection would hide the error.
  */
 import { type Milliseconds, Seconds } from '../../../../proto/clock.js';
 import { LockgateError } from '../../../../proto/errors.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
-import { type ConnectTrouble, type MqttTarget, ReplayConnection, type ReplayIdentity } from './connection.js';
+import { type ConnectError, type MqttTarget, ReplayConnection, type ReplayIdentity } from './connection.js';
 import type { ReplayStep, SendStep } from './plan.js';
 import type { Deviation } from './report.js';
 import type { ReplayWatch } from './watch.js';
 
-/** How long the gateway may take to notice the end of a connection before the lock connects again. */
-const NOTICED_WITHIN: Milliseconds = Seconds(2);
+/** How long to wait for the gateway's report that a connection ended, before the lock connects again. */
+const END_REPORT_TIMEOUT_MS: Milliseconds = Seconds(2);
 
 /** What all locks of a replay share. */
 export interface ReplayContext {
@@ -22,21 +22,23 @@ export interface ReplayContext {
   readonly signal: AbortSignal;
   readonly counts: { connections: number; sent: number; acknowledged: number };
   readonly differences: Deviation[];
-  /** Reports an error that makes the rest pointless. */
+  /** Stops the replay because of this error. */
   readonly fail: (error: Error) => void;
 }
 
+/** One lock of a replay and its connections. */
 export class ReplayLock {
   readonly #context: ReplayContext;
   readonly #identity: ReplayIdentity;
   readonly #macText: string;
   #connection: ReplayConnection | null = null;
-  /** The connection that the next one takes over. */
+  /** A connection that stays open until the next connection takes over. */
   #abandoned: ReplayConnection | null = null;
   /** How many connections of this lock have ended. */
-  #ended = 0;
+  #endedConnections = 0;
+  /** The trace line of the current step. */
   #line = 0;
-  #work: Promise<void> = Promise.resolve();
+  #lastStep: Promise<void> = Promise.resolve();
 
   constructor(context: ReplayContext, identity: ReplayIdentity) {
     this.#context = context;
@@ -44,21 +46,21 @@ export class ReplayLock {
     this.#macText = formatMac(identity.mac);
   }
 
-  /** Replays the step when those before it are done. Resolves when it is done; never rejects. */
-  take(step: ReplayStep): Promise<void> {
-    this.#work = this.#work.then(() => this.#play(step)).catch((error: Error) => this.#context.fail(error));
-    return this.#work;
+  /** Replays the step after all earlier steps. Resolves when the step is done; never rejects. */
+  enqueue(step: ReplayStep): Promise<void> {
+    this.#lastStep = this.#lastStep.then(() => this.#replay(step)).catch((error: Error) => this.#context.fail(error));
+    return this.#lastStep;
   }
 
-  /** Closes what is still connected. Once the signal has fired, steps in progress are not waited for. */
+  /** Closes the open connections after the last step; after the signal has fired, at once. */
   async end(): Promise<void> {
     if (this.#context.signal.aborted) await this.#connection?.disconnect();
-    await this.#work;
+    await this.#lastStep;
     await this.#abandoned?.drop();
     await this.#close((connection) => connection.disconnect());
   }
 
-  async #play(step: ReplayStep): Promise<void> {
+  async #replay(step: ReplayStep): Promise<void> {
     if (this.#context.signal.aborted) return;
     this.#line = step.line;
     if (step.do === 'connect') await this.#connect();
@@ -71,34 +73,34 @@ export class ReplayLock {
   async #connect(): Promise<void> {
     if (this.#connection !== null) this.#abandon();
     const { target, counts, signal } = this.#context;
-    const opened = await ReplayConnection.open(target, this.#identity, signal, () => this.#lost());
+    const opened = await ReplayConnection.open(target, this.#identity, signal, () => this.#onLost());
     if (!opened.ok) {
-      this.#refused(opened.error);
+      this.#reportRefusal(opened.error);
       return;
     }
     counts.connections += 1;
     this.#connection = opened.value;
     if (this.#abandoned === null) return;
-    await this.#noticedEnd();
+    await this.#waitForReportedEnd();
     await this.#abandoned.drop();
     this.#abandoned = null;
   }
 
-  #refused({ message, code }: ConnectTrouble): void {
+  #reportRefusal({ message, code }: ConnectError): void {
     const { counts, target, fail } = this.#context;
     if (code === null && counts.connections === 0) {
       const where = `${target.host}:${target.port}`;
-      fail(new LockgateError('gateway-down', `no MQTT at ${where} (${message}). Name the right one with --mqtt`));
+      fail(new LockgateError('gateway-down', `no MQTT at ${where} (${message}). Give the right address with --mqtt`));
       return;
     }
-    this.#differ('refused', code === null ? message : `CONNACK ${code}: ${message}`);
+    this.#addDifference('refused', code === null ? message : `CONNACK ${code}: ${message}`);
   }
 
   async #send(step: SendStep): Promise<void> {
     const { counts } = this.#context;
     const connection = this.#connection;
     if (connection === null) {
-      this.#differ('unsent', 'the uplink was not sent, because the lock’s connection was refused or lost');
+      this.#addDifference('unsent', 'the uplink was not sent, because the lock’s connection was refused or lost');
       return;
     }
     counts.sent += 1;
@@ -106,8 +108,8 @@ export class ReplayLock {
       counts.acknowledged += 1;
       return;
     }
-    this.#differ('unacknowledged', 'the uplink was sent, and no PUBACK came');
-    await this.#close((one) => one.drop());
+    this.#addDifference('unacknowledged', 'the uplink was sent, but no PUBACK arrived');
+    await this.#close((unanswered) => unanswered.drop());
   }
 
   async #close(end: (connection: ReplayConnection) => Promise<void>): Promise<void> {
@@ -115,33 +117,32 @@ export class ReplayLock {
     if (connection === null) return;
     this.#connection = null;
     await end(connection);
-    await this.#noticedEnd();
+    await this.#waitForReportedEnd();
   }
 
-  /**
-   * Waits until the gateway has seen the connection end, so that it does before the next one starts, as in the trace.
-   */
-  async #noticedEnd(): Promise<void> {
-    this.#ended += 1;
-    const count = this.#ended;
+  /** Waits until the gateway reports the end of the connection, which must come before the lock's next CONNECT. */
+  async #waitForReportedEnd(): Promise<void> {
+    this.#endedConnections += 1;
+    const count = this.#endedConnections;
     if (this.#context.signal.aborted) return;
-    await this.#context.watch.until(() => this.#context.watch.disconnectsOf(this.#macText) >= count, NOTICED_WITHIN);
+    const { watch } = this.#context;
+    await watch.waitUntil(() => watch.disconnectsOf(this.#macText) >= count, END_REPORT_TIMEOUT_MS);
   }
 
   #abandon(): void {
-    this.#connection?.expectEnd();
+    this.#connection?.expectTakeover();
     this.#abandoned = this.#connection;
     this.#connection = null;
   }
 
-  #lost(): void {
+  #onLost(): void {
     this.#connection = null;
-    this.#ended += 1;
-    this.#differ('ended', 'the gateway ended the connection');
+    this.#endedConnections += 1;
+    this.#addDifference('ended', 'the gateway closed the connection');
   }
 
-  #differ(kind: Deviation['kind'], message: string): void {
-    // An interruption causes no differences.
+  #addDifference(kind: Deviation['kind'], message: string): void {
+    // Closing connections after an interruption is no difference.
     if (this.#context.signal.aborted) return;
     this.#context.differences.push({ line: this.#line, mac: this.#macText, kind, message });
   }

@@ -1,9 +1,9 @@
 /**
- * Plans a replay of a trace before anything is sent, so that a file that can't be read, or an uplink that can't be
- * encoded, is found before any lock connects. Pure, except for reading the file.
+ * Plans a replay of a trace before anything is sent, so that an unreadable file or an uplink that can't be encoded is
+ * found before any lock connects. Pure, except for reading the file.
  *
- * The plan also has the rules' findings about the trace, twice, because a gateway knows neither the trace's header nor
- * its commands: once with them, as `trace check` does it, and once from the bytes that will be sent only.
+ * The plan also has the rules' findings about the trace, twice: as `trace check` makes them, and without the trace's
+ * header and commands, which a gateway does not know.
  */
 
 import { LockgateError } from '../../../../proto/errors.js';
@@ -17,44 +17,47 @@ import type { Uplink } from '../../../../proto/wire/ping.js';
 import { isDatable } from '../../../../proto/wire/ping-json.js';
 import { readTraceFile } from '../trace-file.js';
 
-/** The most steps of one file: a plan is held in memory, at some 300 bytes a step. */
-const STEPS_MOST = 1_000_000;
+/** Steps of one file. A plan is in memory, with some 300 bytes per step. */
+const MAX_STEPS = 1_000_000;
 
-/** The greatest boot number that the wire can carry. */
-const BOOT_MOST = 2 ** 32 - 1;
+/** The highest boot number that an uplink can carry. */
+const MAX_BOOT = 2 ** 32 - 1;
 
-interface OfLine {
+/** The event of the trace that a step replays. */
+interface StepOrigin {
   readonly line: number;
   readonly atMs: number;
   readonly mac: Mac;
 }
 
-export interface SendStep extends OfLine {
+/** Sends an uplink. */
+export interface SendStep extends StepOrigin {
   readonly do: 'send';
   readonly boot: number;
   readonly sequence: number;
   readonly bytes: Uint8Array;
 }
 
-/** `close` sends DISCONNECT, `drop` destroys the socket, `leave` lets the next connection take over. */
-export type EndStep = OfLine & { readonly do: 'close' | 'drop' | 'leave' };
+/** Ends a connection: `close` sends DISCONNECT, `drop` destroys the socket, `leave` lets the next one take over. */
+export type EndStep = StepOrigin & { readonly do: 'close' | 'drop' | 'leave' };
 
-export type ReplayStep = SendStep | EndStep | (OfLine & { readonly do: 'connect' });
+export type ReplayStep = SendStep | EndStep | (StepOrigin & { readonly do: 'connect' });
 
+/** What a replay sends, and the findings it expects. */
 export interface ReplayPlan {
   readonly file: string;
   /** In the trace's order. */
   readonly steps: readonly ReplayStep[];
   /** The locks that have steps. */
   readonly macs: ReadonlySet<Mac>;
-  /** The result of `trace check`, phones left out. */
+  /** The result of `trace check`, without events of phones. */
   readonly checked: TraceCheck;
-  /** The result of the same rules from the bytes only, without header and commands. */
-  readonly bare: TraceCheck;
+  /** The result of the same rules for the bytes that will be sent, without the trace's header and commands. */
+  readonly checkedWithoutHeader: TraceCheck;
   /** Events that are not replayed. */
   readonly leftOut: { readonly phoneEvents: number; readonly commands: number };
-  /** Connections made for uplinks that the trace has outside of one. */
-  readonly ownConnections: number;
+  /** The number of connections added for uplinks that the trace has outside a connection. */
+  readonly addedConnections: number;
 }
 
 /**
@@ -76,16 +79,16 @@ export async function readReplayPlan(file: string): Promise<ReplayPlan> {
 class Planner {
   readonly #file: string;
   readonly #checked: TraceCheck;
-  readonly #bare = new TraceCheck(POWER_MODEL, { note: '', locks: new Map() });
+  readonly #checkedWithoutHeader = new TraceCheck(POWER_MODEL, { note: '', locks: new Map() });
   readonly #steps: ReplayStep[] = [];
   readonly #macs = new Set<Mac>();
-  /** The locks that are connected at this point of the trace. */
+  /** The locks that are connected after the events added so far. */
   readonly #connected = new Set<Mac>();
-  /** Locks that are connected before the first event, by the header. */
+  /** Locks that were connected before the first event, according to the header. */
   readonly #connectedBefore = new Set<Mac>();
   #phoneEvents = 0;
   #commands = 0;
-  #ownConnections = 0;
+  #addedConnections = 0;
 
   constructor(file: string, header: TraceHeader) {
     this.#file = file;
@@ -99,9 +102,9 @@ class Planner {
       steps: this.#steps,
       macs: this.#macs,
       checked: this.#checked,
-      bare: this.#bare,
+      checkedWithoutHeader: this.#checkedWithoutHeader,
       leftOut: { phoneEvents: this.#phoneEvents, commands: this.#commands },
-      ownConnections: this.#ownConnections,
+      addedConnections: this.#addedConnections,
     };
   }
 
@@ -123,7 +126,7 @@ class Planner {
         this.#send(event, line, raw);
         break;
       case 'gateway':
-        // No connection survives the gateway: a start without a stop before it follows a crash.
+        // No connection survives a stop or a start of the gateway; after a crash the trace has only the start.
         for (const mac of [...this.#connected]) this.#disconnect(mac, 'gateway', event.atMs, line);
         break;
       case 'command':
@@ -138,28 +141,28 @@ class Planner {
   #connect(mac: Mac, atMs: number, line: number): void {
     this.#connected.add(mac);
     this.#connectedBefore.delete(mac);
-    this.#bare.judge({ event: 'connect', atMs, mac, source: 'lock' }, line);
-    this.#step({ do: 'connect', mac, atMs, line });
+    this.#checkedWithoutHeader.judge({ event: 'connect', atMs, mac, source: 'lock' }, line);
+    this.#addStep({ do: 'connect', mac, atMs, line });
   }
 
   #disconnect(mac: Mac, cause: DisconnectCause, atMs: number, line: number): void {
     if (!this.#connected.delete(mac)) return;
-    this.#bare.judge({ event: 'disconnect', atMs, mac, source: 'lock', cause }, line);
-    this.#step({ do: END_BY_CAUSE[cause], mac, atMs, line });
+    this.#checkedWithoutHeader.judge({ event: 'disconnect', atMs, mac, source: 'lock', cause }, line);
+    this.#addStep({ do: STEP_BY_CAUSE[cause], mac, atMs, line });
   }
 
   #send(event: TracePing | TraceAck, line: number, raw: Uint8Array | null): void {
     const { atMs, mac } = event;
     if (!this.#connected.has(mac)) {
-      if (!this.#connectedBefore.has(mac)) this.#ownConnections += 1;
+      if (!this.#connectedBefore.has(mac)) this.#addedConnections += 1;
       this.#connect(mac, atMs, line);
     }
     const bytes = raw ?? this.#encode(event.uplink, line);
     const { boot, sequence } = event.uplink;
-    // The wire rounds values, and the gateway judges the rounded ones.
+    // Encoding rounds values, and the gateway judges the rounded values.
     const sent = decodeUplink(bytes);
-    if (sent.ok) this.#bare.judge({ ...event, uplink: sent.value } as TracePing | TraceAck, line);
-    this.#step({ do: 'send', mac, atMs, line, boot, sequence, bytes });
+    if (sent.ok) this.#checkedWithoutHeader.judge({ ...event, uplink: sent.value } as TracePing | TraceAck, line);
+    this.#addStep({ do: 'send', mac, atMs, line, boot, sequence, bytes });
   }
 
   #encode(uplink: Uplink, line: number): Uint8Array {
@@ -171,18 +174,18 @@ class Planner {
     }
   }
 
-  #step(step: ReplayStep): void {
-    if (this.#steps.length >= STEPS_MOST) {
-      const most = STEPS_MOST.toLocaleString('en-US');
-      throw new LockgateError('input-trace', `${this.#file} has more than ${most} events to replay: split it`);
+  #addStep(step: ReplayStep): void {
+    if (this.#steps.length >= MAX_STEPS) {
+      const limit = MAX_STEPS.toLocaleString('en-US');
+      throw new LockgateError('input-trace', `${this.#file} has more than ${limit} events to replay: split it`);
     }
     this.#steps.push(step);
     this.#macs.add(step.mac);
   }
 }
 
-/** We can't make a gateway end a connection: this is done in the way that leaves no finding. */
-const END_BY_CAUSE: Readonly<Record<DisconnectCause, EndStep['do']>> = {
+/** A replay can't make a gateway end a connection, so the lock ends it in a way that causes no finding. */
+const STEP_BY_CAUSE: Readonly<Record<DisconnectCause, EndStep['do']>> = {
   closed: 'close',
   dropped: 'drop',
   keepalive: 'drop',
@@ -190,31 +193,31 @@ const END_BY_CAUSE: Readonly<Record<DisconnectCause, EndStep['do']>> = {
   gateway: 'close',
 };
 
-/** The changes of `--as-now`: a shift of all times, and one of each lock's boots. */
-export interface Renaming {
+/** The changes of `--as-now`: milliseconds added to all times, and a number added to all boots of a lock. */
+export interface PlanShift {
   readonly shiftMs: number;
   readonly bootShifts: ReadonlyMap<Mac, number>;
 }
 
 /**
- * The same plan with other times and boots. A time outside the years 1970–9999, or that would leave them, stays, as
- * broken clocks do. Fields that this build does not know are lost, since the uplinks are encoded again.
+ * The same plan with shifted times and boots. A time is unchanged if it is, or would then be, outside the years
+ * 1970–9999: a broken clock stays broken. Unknown fields are lost, since the uplinks are encoded again.
  *
- * @throws LockgateError `input-as-now` where a boot would no longer fit the wire
+ * @throws LockgateError `input-as-now` if a boot would exceed what an uplink can carry
  */
-export function renamed(plan: ReplayPlan, { shiftMs, bootShifts }: Renaming): ReplayPlan {
+export function shiftPlan(plan: ReplayPlan, { shiftMs, bootShifts }: PlanShift): ReplayPlan {
   const steps = plan.steps.map((step) => {
     if (step.do !== 'send') return step;
     const decoded = decodeUplink(step.bytes);
     if (!decoded.ok) return step;
     const boot = step.boot + (bootShifts.get(step.mac) ?? 0);
-    if (boot > BOOT_MOST) {
+    if (boot > MAX_BOOT) {
       const where = `${plan.file}:${step.line}`;
-      throw new LockgateError('input-as-now', `${where}: no boot is left above those that the gateway has of the lock`);
+      throw new LockgateError('input-as-now', `${where}: no boot number is left above the gateway’s highest`);
     }
     const { timeMs } = decoded.value;
-    const moved = isDatable(timeMs) && isDatable(timeMs + shiftMs) ? timeMs + shiftMs : timeMs;
-    return { ...step, boot, bytes: encodeUplink({ ...decoded.value, boot, timeMs: moved }) };
+    const shiftedMs = isDatable(timeMs) && isDatable(timeMs + shiftMs) ? timeMs + shiftMs : timeMs;
+    return { ...step, boot, bytes: encodeUplink({ ...decoded.value, boot, timeMs: shiftedMs }) };
   });
   return { ...plan, steps };
 }
@@ -228,7 +231,7 @@ export function lowestBoots(plan: ReplayPlan): Map<Mac, number> {
   return lowest;
 }
 
-/** Identifies a finding: its line and its rule. */
-export function placeOf({ line, mac, rule }: TraceFinding): string {
+/** Identifies a finding by line, lock and rule. */
+export function findingId({ line, mac, rule }: TraceFinding): string {
   return `${line} ${mac} ${rule}`;
 }

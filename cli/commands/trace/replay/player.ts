@@ -1,5 +1,6 @@
 /**
- * Replays a plan: gives each step to its lock when it is due. Locks are replayed in parallel, each in its own order.
+ * Replays a plan: gives each step to its lock when the step is due. Locks are replayed in parallel; the steps of one
+ * lock keep their order.
  */
 import { monotonicMs, systemClock } from '../../../../proto/clock.js';
 import type { Mac } from '../../../../proto/wire/mac.js';
@@ -7,15 +8,15 @@ import { type ReplayContext, ReplayLock } from './lock.js';
 import type { ReplayPlan } from './plan.js';
 import type { Secrets } from './secrets.js';
 
-/** The most steps in progress; past it the replay falls behind instead of queueing more. */
-const UNDER_WAY_MOST = 1_000;
+/** At this limit the replay falls behind schedule instead of starting more steps. */
+const MAX_STEPS_IN_PROGRESS = 1_000;
 
-/** The speed relative to the trace; `max` waits only for the gateway. */
+/** How many times faster than the trace; `max` waits only for the gateway. */
 export type ReplaySpeed = number | 'max';
 
 /**
- * See the head of this file. `onStep` is called with the number of finished steps. All connections are closed when it
- * resolves.
+ * Replays all steps, unless the context's signal fires first. Calls `onStep` with the number of finished steps.
+ * Resolves when all connections are closed.
  */
 export async function playReplay(
   plan: ReplayPlan,
@@ -27,37 +28,37 @@ export async function playReplay(
   const locks = new Map<Mac, ReplayLock>();
   const startMs = plan.steps[0]?.atMs ?? 0;
   const startedAt = monotonicMs();
-  const underWay = new Set<Promise<void>>();
+  const inProgress = new Set<Promise<void>>();
   let done = 0;
   for (const step of plan.steps) {
     if (speed !== 'max') await pause((step.atMs - startMs) / speed - (monotonicMs() - startedAt), context.signal);
-    if (underWay.size >= UNDER_WAY_MOST) await Promise.race(underWay);
+    if (inProgress.size >= MAX_STEPS_IN_PROGRESS) await Promise.race(inProgress);
     if (context.signal.aborted) break;
     let lock = locks.get(step.mac);
     if (lock === undefined) {
       lock = new ReplayLock(context, { mac: step.mac, secret: secrets.get(step.mac) as string });
       locks.set(step.mac, lock);
     }
-    const work = lock.take(step).then(() => {
-      underWay.delete(work);
+    const work = lock.enqueue(step).then(() => {
+      inProgress.delete(work);
       done += 1;
       onStep(done);
     });
-    underWay.add(work);
+    inProgress.add(work);
   }
   await Promise.all([...locks.values()].map((lock) => lock.end()));
 }
 
-/** Resolves after `delay`, at once where that is not positive, or when the signal fires. */
-async function pause(delay: number, signal: AbortSignal): Promise<void> {
-  if (delay <= 0 || signal.aborted) return;
+/** Resolves after `delayMs`, immediately if it is not positive, or when the signal fires. */
+async function pause(delayMs: number, signal: AbortSignal): Promise<void> {
+  if (delayMs <= 0 || signal.aborted) return;
   await new Promise<void>((resolve) => {
-    const over = (): void => {
+    const finish = (): void => {
       timer.cancel();
-      signal.removeEventListener('abort', over);
+      signal.removeEventListener('abort', finish);
       resolve();
     };
-    const timer = systemClock.after(delay, over);
-    signal.addEventListener('abort', over);
+    const timer = systemClock.after(delayMs, finish);
+    signal.addEventListener('abort', finish);
   });
 }

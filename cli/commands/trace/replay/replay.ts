@@ -1,6 +1,6 @@
 /**
  * `lockgate trace replay`: replays a trace against a running gateway over MQTT, and compares the gateway's findings
- * with those of the rules about the file.
+ * with those of `trace check`.
  */
 import { setMaxListeners } from 'node:events';
 import { type Milliseconds, Seconds } from '../../../../proto/clock.js';
@@ -13,10 +13,10 @@ import { note, printJson } from '../../../terminal/output.js';
 import { ProgressLine } from '../../../terminal/progress-line.js';
 import type { MqttTarget } from './connection.js';
 import type { ReplayContext } from './lock.js';
-import { lowestBoots, type ReplayPlan, readReplayPlan, renamed } from './plan.js';
+import { lowestBoots, type ReplayPlan, readReplayPlan, shiftPlan } from './plan.js';
 import { playReplay, type ReplaySpeed } from './player.js';
 import { compareWithGateway, type Deviation, printReplay, type ReplayReport } from './report.js';
-import { needSecrets, provision, readSecrets, type Secrets } from './secrets.js';
+import { provisionLocks, readSecrets, requireSecrets, type Secrets } from './secrets.js';
 import { ReplayWatch } from './watch.js';
 
 export interface ReplayFlags extends ConnectionFlags {
@@ -30,11 +30,11 @@ export interface ReplayFlags extends ConnectionFlags {
 }
 
 /** How long the gateway may take to report uplinks that it has acknowledged. */
-const REPORTED_WITHIN = Seconds(3);
-/** Findings about the end of a connection are made one commit later, and no event says that all have been made. */
-const FINDINGS_SETTLE: Milliseconds = 250;
-/** Listeners to the end of a replay besides those of its locks. */
-const OTHER_LISTENERS = 10;
+const UPLINK_REPORT_TIMEOUT_MS = Seconds(3);
+/** Findings about the end of a connection arrive one commit later, and no event marks the last one. */
+const FINDING_REPORT_TIMEOUT_MS: Milliseconds = 250;
+/** Listeners of the stop signal in addition to one per lock. */
+const EXTRA_LISTENERS = 10;
 
 interface Status {
   readonly mqtt: { readonly host: string; readonly port: number };
@@ -42,7 +42,7 @@ interface Status {
 }
 
 /**
- * Replays the file and prints the differences; the exit code becomes 1 where there are any, 130 at Ctrl-C.
+ * Replays the file and prints the report. Sets exit code 1 if there are differences, 130 after Ctrl-C.
  *
  * @throws LockgateError as {@link runReplay}
  */
@@ -58,9 +58,9 @@ export async function replayTrace(file: string, flags: ReplayFlags, interrupted:
 }
 
 /**
- * Replays the file; null where it was interrupted.
+ * Replays the file. Returns null if the replay was interrupted.
  *
- * @throws LockgateError `input-…` for a file or a flag, or the reason why the gateway can't be reached
+ * @throws LockgateError `input-…` for a wrong file or flag, otherwise as {@link GatewayClient.get}
  */
 export async function runReplay(
   file: string,
@@ -71,25 +71,25 @@ export async function runReplay(
     throw new LockgateError('input-secrets', 'locks need secrets: give --secrets FILE.csv or --provision');
   const known = flags.secrets === undefined ? undefined : readSecrets(flags.secrets);
   const read = await readReplayPlan(file);
-  if (known !== undefined) needSecrets(known, read.macs, flags.secrets as string);
+  if (known !== undefined) requireSecrets(known, read.macs, flags.secrets as string);
   const client = new GatewayClient(flags);
   const status = await client.get<Status>('/status');
-  const target = flags.mqtt ?? targetOf(status, client.host);
-  const secrets = known ?? (await provision(client, read.macs, flags.merchant, interrupted.signal));
+  const target = flags.mqtt ?? mqttTargetOf(status, client.host);
+  const secrets = known ?? (await provisionLocks(client, read.macs, flags.merchant, interrupted.signal));
   const plan = flags.asNow ? await planAsNow(client, read) : read;
   if (interrupted.signal.aborted) return null;
   return await playAndCompare({ plan, client, target, secrets, speed: flags.speed, interrupted });
 }
 
-/** A gateway that listens on every address is reached at the host of its operator's interface. */
-function targetOf({ mqtt: { host, port } }: Status, operatorHost: string): MqttTarget {
+/** The gateway's MQTT address. If it listens on every address, the operator interface's host is used. */
+function mqttTargetOf({ mqtt: { host, port } }: Status, operatorHost: string): MqttTarget {
   const isEvery = host === '0.0.0.0' || host === '::';
   return { host: (isEvery ? operatorHost : host).replace(/^\[|\]$/g, ''), port };
 }
 
 /**
- * The first event becomes now, by the gateway's clock. A lock whose lowest boot is not above the highest that the
- * gateway has gets all its boots raised by the same number, so that the lowest is the next.
+ * Shifts all times so that the first event is now by the gateway's clock. If a lock's lowest boot is not above the
+ * gateway's highest, raises all its boots by the same number, so that the lowest becomes the gateway's highest plus 1.
  */
 async function planAsNow(client: GatewayClient, plan: ReplayPlan): Promise<ReplayPlan> {
   const { devices } = await client.get<{ devices: { mac: string }[] }>('/devices');
@@ -103,7 +103,7 @@ async function planAsNow(client: GatewayClient, plan: ReplayPlan): Promise<Repla
     if (lowest <= highest) bootShifts.set(mac, highest + 1 - lowest);
   }
   const nowMs = Date.parse((await client.get<Status>('/status')).run_clock);
-  return renamed(plan, { shiftMs: nowMs - (plan.steps[0]?.atMs ?? nowMs), bootShifts });
+  return shiftPlan(plan, { shiftMs: nowMs - (plan.steps[0]?.atMs ?? nowMs), bootShifts });
 }
 
 interface Replay {
@@ -115,12 +115,12 @@ interface Replay {
   readonly interrupted: Interruption;
 }
 
-/** Null where it was interrupted. */
+/** Returns null if the replay was interrupted. */
 async function playAndCompare(replay: Replay): Promise<ReplayReport | null> {
   const { plan, client, target, interrupted } = replay;
   const stop = new AbortController();
   const listening = new AbortController();
-  setMaxListeners(plan.macs.size + OTHER_LISTENERS, stop.signal);
+  setMaxListeners(plan.macs.size + EXTRA_LISTENERS, stop.signal);
   const watch = await ReplayWatch.start(client, plan.macs, listening.signal);
   let failure: Error | undefined;
   const fail = (error: Error): void => {
@@ -129,7 +129,7 @@ async function playAndCompare(replay: Replay): Promise<ReplayReport | null> {
   };
   void interrupted.happened.then(() => stop.abort());
   void watch.ended.then(() => {
-    fail(new LockgateError('gateway-down', 'the gateway ended its stream of events, so its findings are unknown'));
+    fail(new LockgateError('gateway-down', 'the gateway closed its event stream, so its findings are unknown'));
   });
   const differences: Deviation[] = [];
   const counts = { connections: 0, sent: 0, acknowledged: 0 };
@@ -142,17 +142,17 @@ async function playAndCompare(replay: Replay): Promise<ReplayReport | null> {
   if (interrupted.signal.aborted) return null;
   if (failure !== undefined) throw failure;
   const unreported = counts.acknowledged - watch.reported;
-  if (unreported > 0) differences.push(unreportedOf(unreported));
+  if (unreported > 0) differences.push(unreportedDifference(unreported));
   const compared = compareWithGateway(plan, watch);
   differences.push(...compared.differences);
   return {
     file: plan.file,
-    mqtt: urlOf(target),
+    mqtt: mqttUrl(target),
     locks: plan.macs.size,
     connections: counts.connections,
     uplinks: { sent: counts.sent, acknowledged: counts.acknowledged },
     same: differences.length === 0,
-    differences: differences.map((one) => withReason(one, watch)),
+    differences: differences.map((deviation) => withReason(deviation, watch)),
     notes: compared.notes,
   };
 }
@@ -172,24 +172,24 @@ async function play({ plan, secrets, speed, interrupted }: Replay, context: Repl
     note(`Interrupted: ${done.toLocaleString('en-US')} of ${total} events were replayed.`);
 }
 
-/** Waits until the gateway has reported all acknowledged uplinks, and as many findings as there may be. */
+/** Waits until the gateway has reported all acknowledged uplinks and as many findings as `trace check` made. */
 async function waitForReports(watch: ReplayWatch, acknowledged: number, findings: number): Promise<void> {
-  await watch.until(() => watch.reported >= acknowledged, REPORTED_WITHIN);
-  await watch.until(() => watch.findings.length >= findings, FINDINGS_SETTLE);
+  await watch.waitUntil(() => watch.reported >= acknowledged, UPLINK_REPORT_TIMEOUT_MS);
+  await watch.waitUntil(() => watch.findings.length >= findings, FINDING_REPORT_TIMEOUT_MS);
 }
 
-function unreportedOf(count: number): Deviation {
-  const message = `${count} acknowledged uplinks were not reported by the gateway: is --mqtt that of another gateway?`;
+function unreportedDifference(count: number): Deviation {
+  const message = `the gateway did not report ${count} acknowledged uplinks: does --mqtt point to another gateway?`;
   return { line: null, mac: null, kind: 'untold', message };
 }
 
-/** The gateway gives operators the reason why it refused a CONNECT. */
+/** Adds the reason why the gateway refused the CONNECT, from its event stream. */
 function withReason(deviation: Deviation, watch: ReplayWatch): Deviation {
   if (deviation.kind !== 'refused') return deviation;
   const why = watch.refusals.get((deviation.mac ?? '').replaceAll(':', ''));
   return why === undefined ? deviation : { ...deviation, message: `${deviation.message} (${why})` };
 }
 
-function urlOf({ host, port }: MqttTarget): string {
+function mqttUrl({ host, port }: MqttTarget): string {
   return `mqtt://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

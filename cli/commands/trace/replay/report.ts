@@ -1,21 +1,22 @@
 /**
- * The result of a replay: differences between the gateway and the trace, and notes about what may legitimately differ.
+ * The result of a replay: differences between the gateway's results and the trace, and notes about deviations that are
+ * expected.
  *
- * Findings are compared by lock, rule and uplink. Only those of rules about content count: findings about the time of
- * receipt, connections or the passing of time depend on the speed and the day. Of those that count, one that depends on
- * the trace's header or commands, which a gateway does not see, is a note.
+ * Findings are compared by lock, rule and uplink. A deviating finding is a difference only if its rule is about content
+ * and the finding follows from the uplinks' bytes. Otherwise it is a note: findings about receipt, connections or the
+ * passing of time depend on the speed and the day, and a gateway does not see the trace's header and commands.
  */
 
 import { type RuleName, ruleRow } from '../../../../proto/power/rules.js';
 import type { TraceFinding } from '../../../../proto/trace/check.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
 import { oneLine, paint, print } from '../../../terminal/output.js';
-import { placeOf, type ReplayPlan, type SendStep } from './plan.js';
-import type { ReplayWatch, SeenFinding } from './watch.js';
+import { findingId, type ReplayPlan, type SendStep } from './plan.js';
+import type { ReplayWatch, ReportedFinding } from './watch.js';
 
 /** A difference or a note. */
 export interface Deviation {
-  /** Its line in the trace; null where it has none. */
+  /** The line in the trace; null if the deviation is not about one line. */
   readonly line: number | null;
   readonly mac: string | null;
   readonly kind:
@@ -45,26 +46,26 @@ export interface ReplayReport {
   readonly notes: readonly Deviation[];
 }
 
-/** The most lines of each kind that are printed; JSON has all. */
-const PRINTED_MOST = 100;
+/** The printed report limits differences and notes to so many lines each; JSON has all. */
+const MAX_PRINTED_LINES = 100;
 
-/** Differences and notes about what the gateway took and found. */
+/** Compares the uplinks and findings that the gateway reported with those that the plan expects. */
 export function compareWithGateway(
   plan: ReplayPlan,
   watch: ReplayWatch,
 ): { readonly differences: Deviation[]; readonly notes: Deviation[] } {
-  const differences = quarantinedOf(plan, watch);
-  const notes = leftOutOf(plan, watch);
+  const differences = quarantineDifferences(plan, watch);
+  const notes = notesAboutPlan(plan, watch);
   const expected = new ExpectedFindings(plan);
   const seen = new Set<string>();
   for (const finding of watch.findings) {
-    const key = keyOf(finding.mac, finding.rule, finding.uplink);
+    const key = findingKey(finding.mac, finding.rule, finding.uplink);
     if (seen.has(key)) continue;
     seen.add(key);
     if (expected.isChecked(key)) continue;
-    const message = `the gateway found ${finding.rule}, trace check does not: ${finding.message}`;
+    const message = `only the gateway found ${finding.rule}: ${finding.message}`;
     const { mac, rule } = finding;
-    const isNote = !restsOnContent(rule) || expected.isPossible(key);
+    const isNote = !isContentRule(rule) || expected.isPossibleWithoutHeader(key);
     (isNote ? notes : differences).push({
       line: expected.lineOf(finding),
       mac,
@@ -76,33 +77,33 @@ export function compareWithGateway(
   for (const { key, finding, uplink } of expected.checked) {
     if (seen.has(key)) continue;
     const { mac, rule, line } = finding;
-    // A missing uplink is reported as such, and one that the gateway had before was judged then.
-    if (uplink !== null && (!watch.hasTaken(mac, uplink) || watch.hadBefore(mac, uplink))) continue;
-    const message = `trace check finds ${rule}, the gateway did not: ${finding.message}`;
-    const isNote = !restsOnContent(rule) || !expected.isSure(finding);
+    // A missing uplink is a difference of its own. An uplink that the gateway had before was judged then.
+    if (uplink !== null && (!watch.hasReceived(mac, uplink) || watch.hadBefore(mac, uplink))) continue;
+    const message = `only trace check found ${rule}: ${finding.message}`;
+    const isNote = !isContentRule(rule) || !expected.isMadeWithoutHeader(finding);
     (isNote ? notes : differences).push({ line, mac, kind: 'finding-missing', rule, message });
   }
   return { differences, notes };
 }
 
-function restsOnContent(rule: string): boolean {
+function isContentRule(rule: string): boolean {
   return ruleRow(rule as RuleName)?.restsOn === 'content';
 }
 
-function keyOf(mac: string, rule: string, uplink: SeenFinding['uplink']): string {
+function findingKey(mac: string, rule: string, uplink: ReportedFinding['uplink']): string {
   return uplink === null ? `${mac} ${rule}` : `${mac} ${rule} ${uplink.boot} ${uplink.sequence}`;
 }
 
-/** The rules' findings about the trace, by uplink key instead of line. */
+/** The findings of `trace check` about the trace, by uplink key instead of line. */
 class ExpectedFindings {
   readonly checked: { key: string; finding: TraceFinding; uplink: SendStep | null }[] = [];
   readonly #sends = new Map<number, SendStep>();
   readonly #lines = new Map<string, number>();
   readonly #checkedKeys = new Set<string>();
-  readonly #possibleKeys = new Set<string>();
-  readonly #barePlaces: ReadonlySet<string>;
+  readonly #keysWithoutHeader = new Set<string>();
+  readonly #idsWithoutHeader: ReadonlySet<string>;
 
-  constructor({ steps, checked, bare }: ReplayPlan) {
+  constructor({ steps, checked, checkedWithoutHeader }: ReplayPlan) {
     for (const step of steps) {
       if (step.do !== 'send') continue;
       this.#sends.set(step.line, step);
@@ -113,36 +114,38 @@ class ExpectedFindings {
       this.#checkedKeys.add(key);
       this.checked.push({ key, finding, uplink: this.#sends.get(finding.line) ?? null });
     }
-    // A gateway reports a finding when it is made, and late data may withdraw it later.
+    // A gateway reports a finding at once, even if late data withdraws it later.
     for (const finding of checked.withdrawn()) this.#checkedKeys.add(this.#keyOf(finding));
-    for (const finding of [...bare.findings(), ...bare.withdrawn()]) this.#possibleKeys.add(this.#keyOf(finding));
-    this.#barePlaces = new Set(bare.findings().map(placeOf));
+    const foundWithoutHeader = checkedWithoutHeader.findings();
+    for (const finding of [...foundWithoutHeader, ...checkedWithoutHeader.withdrawn()])
+      this.#keysWithoutHeader.add(this.#keyOf(finding));
+    this.#idsWithoutHeader = new Set(foundWithoutHeader.map(findingId));
   }
 
   #keyOf({ line, mac, rule }: TraceFinding): string {
-    return keyOf(mac, rule, this.#sends.get(line) ?? null);
+    return findingKey(mac, rule, this.#sends.get(line) ?? null);
   }
 
   isChecked(key: string): boolean {
     return this.#checkedKeys.has(key);
   }
 
-  /** Whether the bytes only, without header and commands, lead to it. */
-  isPossible(key: string): boolean {
-    return this.#possibleKeys.has(key);
+  /** Whether the rules make or made this finding without the trace's header and commands. */
+  isPossibleWithoutHeader(key: string): boolean {
+    return this.#keysWithoutHeader.has(key);
   }
 
-  /** Whether it depends on the bytes only. */
-  isSure(finding: TraceFinding): boolean {
-    return this.#barePlaces.has(placeOf(finding));
+  /** Whether the finding also follows without the trace's header and commands. */
+  isMadeWithoutHeader(finding: TraceFinding): boolean {
+    return this.#idsWithoutHeader.has(findingId(finding));
   }
 
-  lineOf({ mac, uplink }: SeenFinding): number | null {
+  lineOf({ mac, uplink }: ReportedFinding): number | null {
     return uplink === null ? null : (this.#lines.get(`${mac} ${uplink.boot} ${uplink.sequence}`) ?? null);
   }
 }
 
-function quarantinedOf(plan: ReplayPlan, { quarantined }: ReplayWatch): Deviation[] {
+function quarantineDifferences(plan: ReplayPlan, { quarantined }: ReplayWatch): Deviation[] {
   if (quarantined.length === 0) return [];
   const lines = new Map<string, number>();
   for (const step of plan.steps)
@@ -157,14 +160,14 @@ function base64Of(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('base64');
 }
 
-function leftOutOf({ leftOut, ownConnections }: ReplayPlan, watch: ReplayWatch): Deviation[] {
+function notesAboutPlan({ leftOut, addedConnections }: ReplayPlan, watch: ReplayWatch): Deviation[] {
   const notes: Deviation[] = [];
-  const add = (kind: Deviation['kind'], count: number, noun: string, rest: string): void => {
-    if (count > 0) notes.push({ line: null, mac: null, kind, message: `${plural(count, noun)} ${rest}` });
+  const add = (kind: Deviation['kind'], count: number, noun: string, explanation: string): void => {
+    if (count > 0) notes.push({ line: null, mac: null, kind, message: `${plural(count, noun)} ${explanation}` });
   };
-  add('left-out', leftOut.phoneEvents, 'event', 'of phones left out: a replay has no credentials of phones');
-  add('left-out', leftOut.commands, 'command', 'left out: a replay has no operator');
-  add('left-out', ownConnections, 'connection', 'made for uplinks that the trace has outside of one');
+  add('left-out', leftOut.phoneEvents, 'event', 'of phones not replayed: a replay has no credentials of phones');
+  add('left-out', leftOut.commands, 'command', 'not replayed: a replay has no operator');
+  add('left-out', addedConnections, 'connection', 'added for uplinks outside a connection of the trace');
   const known = watch.hadBeforeCount;
   add('known', known, 'uplink', 'known to the gateway before, which judged them then (--as-now gives new numbers)');
   return notes;
@@ -174,7 +177,7 @@ function plural(count: number, noun: string): string {
   return `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-/** Prints the report for people. */
+/** Prints the report as text. */
 export function printReplay({ file, mqtt, locks, connections, uplinks, differences, notes }: ReplayReport): void {
   const { sent, acknowledged } = uplinks;
   const played = `${plural(sent, 'uplink')} of ${plural(locks, 'lock')} over ${plural(connections, 'connection')}`;
@@ -182,16 +185,16 @@ export function printReplay({ file, mqtt, locks, connections, uplinks, differenc
   print(`${paint('bold', oneLine(file))}: ${played} to ${mqtt}${answered}`);
   printList(differences, 'red');
   printList(notes, 'dim');
-  if (differences.length === 0) print(paint('green', 'No difference: the gateway agrees with the trace.'));
+  if (differences.length === 0) print(paint('green', 'No differences: the gateway agrees with the trace.'));
   else print(paint('red', `${plural(differences.length, 'difference')}.`));
 }
 
 function printList(deviations: readonly Deviation[], style: 'red' | 'dim'): void {
   const mark = style === 'red' ? 'differs' : 'note';
-  for (const { line, mac, message } of deviations.slice(0, PRINTED_MOST)) {
+  for (const { line, mac, message } of deviations.slice(0, MAX_PRINTED_LINES)) {
     const where = `${line === null ? '' : `line ${line}  `}${mac === null ? '' : `${mac}  `}`;
     print(`  ${paint(style, mark.padEnd(7))}  ${where}${oneLine(message)}`);
   }
-  const more = deviations.length - PRINTED_MOST;
+  const more = deviations.length - MAX_PRINTED_LINES;
   if (more > 0) print(`  and ${more.toLocaleString('en-US')} more (--json has all)`);
 }

@@ -1,27 +1,27 @@
 /**
- * The secrets of replayed and simulated locks: read from a file, or created through the operator's interface. No
- * message contains a secret.
+ * The secrets of replayed and simulated locks: read from a file, or created through the operator's interface. No error
+ * message may contain a secret.
  */
 import { readFileSync, statSync } from 'node:fs';
 import { LockgateError } from '../../../../proto/errors.js';
 import { formatMac, type Mac, parseMac } from '../../../../proto/wire/mac.js';
 import type { GatewayClient } from '../../../client.js';
 
-/** Enough for some 100,000 locks. */
-const SECRETS_BYTES = 8 * 1024 * 1024;
+/** The size of a file of secrets; enough for some 100,000 locks. */
+const MAX_FILE_BYTES = 8 * 1024 * 1024;
 
-/** The longest secret that is accepted; the gateway's have 43 characters. */
-const SECRET_CHARACTERS = 256;
+/** The gateway's own secrets have 43 characters. */
+const MAX_SECRET_CHARACTERS = 256;
 
-/** How many locks a message names. */
-const NAMED_MOST = 3;
+/** A message names so many locks and counts the remaining ones. */
+const MAX_NAMED_LOCKS = 3;
 
 export type Secrets = ReadonlyMap<Mac, string>;
 
 /**
- * Reads `mac,secret` lines. A first line with just these two words is a header; empty lines are ignored.
+ * Reads lines of `MAC,SECRET`. A first line `mac,secret` is a header; empty lines are ignored.
  *
- * @throws LockgateError `input-secrets` with file and line for one that can't be read
+ * @throws LockgateError `input-secrets` if the file or a line can't be read; the message names file and line
  */
 export function readSecrets(file: string): Secrets {
   const secrets = new Map<Mac, string>();
@@ -33,26 +33,26 @@ export function readSecrets(file: string): Secrets {
       return new LockgateError('input-secrets', `${file}:${index + 1}: ${message}`);
     };
     if (comma === -1) throw refuse('there is no comma: expected MAC,SECRET');
-    const mac = parseMac(cell(line.slice(0, comma)));
+    const mac = parseMac(unquote(line.slice(0, comma)));
     if (!mac.ok) throw refuse(mac.error.message);
-    const secret = cell(line.slice(comma + 1));
-    if (secret === '' || secret.length > SECRET_CHARACTERS || /[",]/.test(secret))
-      throw refuse(`the secret is empty or invalid: expected 1 to ${SECRET_CHARACTERS} characters after the comma`);
+    const secret = unquote(line.slice(comma + 1));
+    if (secret === '' || secret.length > MAX_SECRET_CHARACTERS || /[",]/.test(secret))
+      throw refuse(`the secret is empty or invalid: expected 1 to ${MAX_SECRET_CHARACTERS} characters after the comma`);
     if (secrets.has(mac.value)) throw refuse(`${formatMac(mac.value)} is listed twice: expected each lock once`);
     secrets.set(mac.value, secret);
   }
   return secrets;
 }
 
-function cell(text: string): string {
+function unquote(text: string): string {
   const trimmed = text.trim();
   return /^".*"$/.test(trimmed) ? trimmed.slice(1, -1).trim() : trimmed;
 }
 
 function readText(file: string): string {
   try {
-    if (statSync(file).size > SECRETS_BYTES)
-      throw new LockgateError('input-secrets', `${file} has more than ${SECRETS_BYTES / 1024 / 1024} MiB of secrets`);
+    if (statSync(file).size > MAX_FILE_BYTES)
+      throw new LockgateError('input-secrets', `${file} is larger than ${MAX_FILE_BYTES / 1024 / 1024} MiB`);
     return readFileSync(file, 'utf8');
   } catch (error) {
     if (error instanceof LockgateError) throw error;
@@ -60,17 +60,17 @@ function readText(file: string): string {
   }
 }
 
-/** @throws LockgateError `input-secrets` where a lock has none */
-export function needSecrets(secrets: Secrets, macs: ReadonlySet<Mac>, file: string): void {
+/** @throws LockgateError `input-secrets` if a lock of `macs` has no secret */
+export function requireSecrets(secrets: Secrets, macs: ReadonlySet<Mac>, file: string): void {
   const missing = [...macs].filter((mac) => !secrets.has(mac));
-  if (missing.length > 0) throw new LockgateError('input-secrets', `${file} has no secret for ${listed(missing)}`);
+  if (missing.length > 0) throw new LockgateError('input-secrets', `${file} has no secret for ${nameLocks(missing)}`);
 }
 
-/** Concurrent rotations: the gateway puts concurrent ones into one transaction. */
-const ROTATED_AT_ONCE = 32;
+/** Rotations are requested concurrently, because the gateway commits concurrent ones in one transaction. */
+const MAX_CONCURRENT_ROTATIONS = 32;
 
-/** How many locks are added with one call, atomically. Far below the gateway's limit. */
-const ADDED_AT_ONCE = 5_000;
+/** Locks per call; a call adds all its locks or none. Far below the gateway's limit. */
+const LOCKS_PER_CALL = 5_000;
 
 interface DeviceJson {
   readonly mac: string;
@@ -78,12 +78,12 @@ interface DeviceJson {
 }
 
 /**
- * Adds unknown locks as simulated ones, and gives known simulated ones a new secret. Nothing is changed where one of
- * them is a real lock, which a new secret would disconnect.
+ * Adds unknown locks as simulated locks, and gives known simulated locks a new secret. If one of `macs` is a real lock,
+ * nothing is changed, because a new secret would disconnect it.
  *
  * @throws LockgateError `input-provision` for a real lock, or the gateway's error
  */
-export async function provision(
+export async function provisionLocks(
   client: GatewayClient,
   macs: ReadonlySet<Mac>,
   merchant: string | undefined,
@@ -93,15 +93,15 @@ export async function provision(
   const known = new Map(devices.map(({ mac, simulated }) => [mac, simulated]));
   const real = [...macs].filter((mac) => known.get(formatMac(mac)) === false);
   if (real.length > 0) {
-    const are = `${listed(real)} ${real.length === 1 ? 'is' : 'are'}`;
+    const are = `${nameLocks(real)} ${real.length === 1 ? 'is' : 'are'}`;
     throw new LockgateError(
       'input-provision',
       `${are} not simulated, and a new secret would disconnect a real lock: give --secrets instead`,
     );
   }
   const secrets = new Map<Mac, string>();
-  const strange = [...macs].filter((mac) => !known.has(formatMac(mac)));
-  await addSimulated(client, strange, merchant, { secrets, signal });
+  const unknown = [...macs].filter((mac) => !known.has(formatMac(mac)));
+  await addSimulated(client, unknown, merchant, { secrets, signal });
   await rotateSecrets(
     client,
     [...macs].filter((mac) => known.has(formatMac(mac))),
@@ -110,8 +110,8 @@ export async function provision(
   return secrets;
 }
 
-/** Where secrets are collected, and the signal that ends the work early. */
-interface Keeping {
+/** The map that collects the secrets, and the signal that cancels the work. */
+interface Provisioning {
   readonly secrets: Map<Mac, string>;
   readonly signal: AbortSignal;
 }
@@ -120,10 +120,10 @@ async function addSimulated(
   client: GatewayClient,
   macs: readonly Mac[],
   merchant: string | undefined,
-  { secrets, signal }: Keeping,
+  { secrets, signal }: Provisioning,
 ): Promise<void> {
-  for (let from = 0; from < macs.length && !signal.aborted; from += ADDED_AT_ONCE) {
-    const batch = macs.slice(from, from + ADDED_AT_ONCE);
+  for (let from = 0; from < macs.length && !signal.aborted; from += LOCKS_PER_CALL) {
+    const batch = macs.slice(from, from + LOCKS_PER_CALL);
     const { devices } = await client.post<{ devices: { mac: string; secret: string }[] }>('/devices/import', {
       devices: batch.map((mac) => ({ mac: formatMac(mac) })),
       simulated: true,
@@ -134,7 +134,11 @@ async function addSimulated(
   }
 }
 
-async function rotateSecrets(client: GatewayClient, macs: readonly Mac[], { secrets, signal }: Keeping): Promise<void> {
+async function rotateSecrets(
+  client: GatewayClient,
+  macs: readonly Mac[],
+  { secrets, signal }: Provisioning,
+): Promise<void> {
   let next = 0;
   const rotate = async (): Promise<void> => {
     for (let mac = macs[next++]; mac !== undefined && !signal.aborted; mac = macs[next++]) {
@@ -142,10 +146,10 @@ async function rotateSecrets(client: GatewayClient, macs: readonly Mac[], { secr
       secrets.set(mac, (await client.post<{ secret: string }>(where, {})).secret);
     }
   };
-  await Promise.all(Array.from({ length: ROTATED_AT_ONCE }, rotate));
+  await Promise.all(Array.from({ length: MAX_CONCURRENT_ROTATIONS }, rotate));
 }
 
-function listed(macs: readonly Mac[]): string {
-  const named = macs.slice(0, NAMED_MOST).map(formatMac).join(', ');
-  return macs.length > NAMED_MOST ? `${named} and ${macs.length - NAMED_MOST} more` : named;
+function nameLocks(macs: readonly Mac[]): string {
+  const named = macs.slice(0, MAX_NAMED_LOCKS).map(formatMac).join(', ');
+  return macs.length > MAX_NAMED_LOCKS ? `${named} and ${macs.length - MAX_NAMED_LOCKS} more` : named;
 }

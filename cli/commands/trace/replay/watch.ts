@@ -1,40 +1,42 @@
-/** Watches the gateway's event stream during a replay: which uplinks it took, and what it found. */
+/** Follows the gateway's event stream during a replay: which uplinks the gateway received, and what it found. */
 import { type Milliseconds, systemClock, type Timer } from '../../../../proto/clock.js';
 import { formatMac, type Mac } from '../../../../proto/wire/mac.js';
 import type { GatewayClient } from '../../../client.js';
 
-/** A finding as the stream has it. */
-export interface SeenFinding {
-  /** As printed. */
+/** A finding as the event stream reports it. */
+export interface ReportedFinding {
+  /** With colons. */
   readonly mac: string;
   readonly rule: string;
   readonly severity: string;
   readonly message: string;
-  /** The uplink that it is about; null where it is about none. */
+  /** Null if the finding is not about an uplink. */
   readonly uplink: { readonly boot: number; readonly sequence: number } | null;
 }
 
-export interface SeenQuarantine {
+/** A quarantined uplink as the event stream reports it. */
+export interface ReportedQuarantine {
   readonly mac: string;
   readonly message: string;
-  /** The bytes, base64. */
+  /** The uplink's bytes, base64. */
   readonly raw: string;
 }
 
-interface Envelope {
+/** Identifies an uplink of a lock. */
+interface UplinkKey {
   readonly boot: number;
   readonly sequence: number;
 }
 
-/** The members of the stream's events that are used. */
+/** Those members of the stream's events that this file reads. */
 interface EventJson {
   readonly event: string;
   readonly mac?: string;
   readonly repeated?: boolean;
   readonly findings?: readonly FindingJson[];
   readonly finding?: FindingJson;
-  readonly ping?: Envelope;
-  readonly ack?: Envelope;
+  readonly ping?: UplinkKey;
+  readonly ack?: UplinkKey;
   readonly message?: string;
   readonly raw?: string;
   readonly what?: string;
@@ -42,42 +44,43 @@ interface EventJson {
   readonly why?: string;
 }
 
-interface FindingJson extends Omit<SeenFinding, 'mac' | 'uplink'> {
-  readonly uplink: Envelope | null;
+interface FindingJson extends Omit<ReportedFinding, 'mac' | 'uplink'> {
+  readonly uplink: UplinkKey | null;
 }
 
+/** A caller that waits until `holds` returns true. */
 interface Waiter {
   readonly holds: () => boolean;
   readonly done: () => void;
 }
 
-/** Its memory grows with what is replayed, which the plan bounds. */
+/** What the event stream has reported so far. Its memory grows with the replayed uplinks, whose number is limited. */
 export class ReplayWatch {
-  readonly findings: SeenFinding[] = [];
-  readonly quarantined: SeenQuarantine[] = [];
-  /** Why CONNECTs were refused, by client id: the gateway tells only operators. */
+  readonly findings: ReportedFinding[] = [];
+  readonly quarantined: ReportedQuarantine[] = [];
+  /** Why CONNECTs were refused, by client id. A CONNACK does not give the reason. */
   readonly refusals = new Map<string, string>();
-  /** Resolves when the stream ends before `signal` fires. */
+  /** Resolves if the stream ends before `signal` fires. */
   readonly ended: Promise<void>;
   readonly #macs: ReadonlySet<string>;
-  readonly #taken = new Map<string, { isNew: boolean }>();
+  readonly #uplinks = new Map<string, { isNew: boolean }>();
   readonly #disconnects = new Map<string, number>();
   readonly #waiters = new Set<Waiter>();
   #reported = 0;
-  #isOver = false;
+  #isClosed = false;
 
   private constructor(lines: AsyncGenerator<string>, macs: ReadonlySet<Mac>, signal: AbortSignal) {
     this.#macs = new Set([...macs].map(formatMac));
     this.ended = new Promise((resolve) => {
       void this.#read(lines).then(() => {
-        this.#isOver = true;
+        this.#isClosed = true;
         this.#notifyWaiters();
         if (!signal.aborted) resolve();
       });
     });
   }
 
-  /** Starts to listen: events from when this resolves are seen. @throws LockgateError as the client's calls do */
+  /** Resolves when the stream is open; later events are seen. @throws LockgateError as {@link GatewayClient.get} */
   static async start(client: GatewayClient, macs: ReadonlySet<Mac>, signal: AbortSignal): Promise<ReplayWatch> {
     return new ReplayWatch(await client.listen('/events', signal), macs, signal);
   }
@@ -87,31 +90,31 @@ export class ReplayWatch {
     return this.#reported;
   }
 
-  /** Whether the gateway took an uplink with this key. */
-  hasTaken(mac: string, { boot, sequence }: Envelope): boolean {
-    return this.#taken.has(`${mac} ${boot} ${sequence}`);
+  /** Whether the gateway reported an uplink with this key. */
+  hasReceived(mac: string, { boot, sequence }: UplinkKey): boolean {
+    return this.#uplinks.has(`${mac} ${boot} ${sequence}`);
   }
 
-  /** Whether the gateway had the uplink before the replay: it was reported as a repeat, and never as new. */
-  hadBefore(mac: string, { boot, sequence }: Envelope): boolean {
-    return this.#taken.get(`${mac} ${boot} ${sequence}`)?.isNew === false;
+  /** Whether the gateway had the uplink before the replay: it reported it as a repeat, and never as new. */
+  hadBefore(mac: string, { boot, sequence }: UplinkKey): boolean {
+    return this.#uplinks.get(`${mac} ${boot} ${sequence}`)?.isNew === false;
   }
 
-  /** How many of these uplinks it had before. */
+  /** How many replayed uplinks the gateway had before the replay. */
   get hadBeforeCount(): number {
     let count = 0;
-    for (const { isNew } of this.#taken.values()) if (!isNew) count += 1;
+    for (const { isNew } of this.#uplinks.values()) if (!isNew) count += 1;
     return count;
   }
 
-  /** How many connections of a lock the gateway saw end. */
+  /** How many ended connections of a lock the gateway has reported. */
   disconnectsOf(mac: string): number {
     return this.#disconnects.get(mac) ?? 0;
   }
 
-  /** Waits until `holds`, which is checked at every event, or the time limit. Resolves to whether it holds. */
-  async until(holds: () => boolean, limit: Milliseconds): Promise<boolean> {
-    if (holds() || this.#isOver) return holds();
+  /** Waits until `holds`, which is checked at every event, returns true, or until the time limit. Returns `holds()`. */
+  async waitUntil(holds: () => boolean, limit: Milliseconds): Promise<boolean> {
+    if (holds() || this.#isClosed) return holds();
     let timer: Timer | undefined;
     await new Promise<void>((resolve) => {
       const waiter: Waiter = { holds, done: resolve };
@@ -128,29 +131,29 @@ export class ReplayWatch {
   async #read(lines: AsyncGenerator<string>): Promise<void> {
     try {
       for await (const line of lines) {
-        this.#note(JSON.parse(line) as EventJson);
+        this.#handleEvent(JSON.parse(line) as EventJson);
         this.#notifyWaiters();
       }
     } catch {
-      // A broken stream counts as ended, which is reported to whoever waits.
+      // A broken stream counts as ended: the constructor wakes the waiters and resolves `ended`.
     }
   }
 
   #notifyWaiters(): void {
     for (const waiter of this.#waiters) {
-      if (!this.#isOver && !waiter.holds()) continue;
+      if (!this.#isClosed && !waiter.holds()) continue;
       this.#waiters.delete(waiter);
       waiter.done();
     }
   }
 
-  #note(event: EventJson): void {
+  #handleEvent(event: EventJson): void {
     const { mac = '' } = event;
     if (event.event === 'refused') {
       if (event.what === 'connect') this.refusals.set(event.client_id ?? '', event.why ?? '');
     } else if (!this.#macs.has(mac)) return;
-    else if (event.event === 'ping' || event.event === 'ack') this.#noteUplink(mac, event);
-    else if (event.event === 'finding' && event.finding !== undefined) this.#noteFinding(mac, event.finding, null);
+    else if (event.event === 'ping' || event.event === 'ack') this.#addUplink(mac, event);
+    else if (event.event === 'finding' && event.finding !== undefined) this.#addFinding(mac, event.finding, null);
     else if (event.event === 'disconnect') this.#disconnects.set(mac, this.disconnectsOf(mac) + 1);
     else if (event.event === 'quarantined') {
       this.#reported += 1;
@@ -158,19 +161,19 @@ export class ReplayWatch {
     }
   }
 
-  #noteUplink(mac: string, event: EventJson): void {
+  #addUplink(mac: string, event: EventJson): void {
     const envelope = event.ping ?? event.ack;
     if (envelope === undefined) return;
     this.#reported += 1;
     const key = `${mac} ${envelope.boot} ${envelope.sequence}`;
-    const known = this.#taken.get(key);
+    const known = this.#uplinks.get(key);
     const isNew = event.repeated !== true;
-    if (known === undefined) this.#taken.set(key, { isNew });
+    if (known === undefined) this.#uplinks.set(key, { isNew });
     else known.isNew ||= isNew;
-    for (const finding of event.findings ?? []) this.#noteFinding(mac, finding, envelope);
+    for (const finding of event.findings ?? []) this.#addFinding(mac, finding, envelope);
   }
 
-  #noteFinding(mac: string, { rule, severity, message, uplink }: FindingJson, inEvent: Envelope | null): void {
-    this.findings.push({ mac, rule, severity, message, uplink: uplink ?? inEvent });
+  #addFinding(mac: string, { rule, severity, message, uplink }: FindingJson, uplinkOfEvent: UplinkKey | null): void {
+    this.findings.push({ mac, rule, severity, message, uplink: uplink ?? uplinkOfEvent });
   }
 }
