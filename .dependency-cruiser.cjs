@@ -236,7 +236,7 @@ module.exports = {
     ),
     forbid(
       'one-kysely',
-      'gateway/store/sqlite/kysely.ts loads Kysely, the cheap way; from the package itself come only its types',
+      'only gateway/store/sqlite/kysely.ts imports values of Kysely; other files import its types',
       { path: ours, pathNot: '^gateway/store/sqlite/kysely\\.ts$' },
       { path: '(^|/)node_modules/kysely', dependencyTypesNot: ['type-only'] },
     ),

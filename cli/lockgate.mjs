@@ -9,7 +9,7 @@ import { refuseOldNode } from './prepare/node-version.mjs';
 refuseOldNode();
 // What was compiled is kept for the next call, where Node.js can do that (22.1 on).
 module.enableCompileCache?.();
-const main = new URL('../dist/cli/main.js', import.meta.url);
+const main = new URL('../dist/program/main.js', import.meta.url);
 if (isReady()) await import(main.href);
 else await prepareAndRun();
 

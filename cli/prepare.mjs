@@ -13,7 +13,7 @@ const { at, endWith, Stop, say } = await import('./prepare/workplace.mjs');
 const forTests = { packages: 'all', clients: true, sources: 'all' };
 /** Each job: the file that it runs, the arguments put before those of the command line, and what it needs. */
 const jobs = {
-  start: { file: 'dist/cli/main.js', args: ['demo'], needs: { last: 'Starting the demo' } },
+  start: { file: 'dist/program/main.js', args: ['demo'], needs: { last: 'Starting the demo' } },
   test: { file: 'test/run.mjs', args: [], needs: { ...forTests, last: 'Running the tests' } },
   'test:long': { file: 'test/run.mjs', args: ['--long'], needs: { ...forTests, last: 'Running the long tests' } },
   bench: { file: 'dist/test/bench/main.js', args: [], needs: { ...forTests, last: 'Running the bench' } },

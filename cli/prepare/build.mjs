@@ -1,9 +1,10 @@
 // Compiles the sources to dist, file by file: those that changed since, and no others. Each file's output depends on
 // that file alone (tsconfig.json holds the sources to it with `isolatedModules`), so there is nothing else to track.
-// Types are erased here, not checked: `npm run check` checks them.
+// Types are erased here, not checked: `npm run check` checks them. What a start loads is bundled too (bundles.mjs).
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { bundleFolders, bundleInputs, bundlePackages, bundleProgram, importBundles } from './bundles.mjs';
 import { at, filesBelow, fingerprint, readOrNull, Stop, say, sourceFiles } from './workplace.mjs';
 
 /** Written last, and taken away before anything changes, so where it is, dist is whole. */
@@ -20,17 +21,19 @@ const options = {
   tsconfigRaw: { compilerOptions: { verbatimModuleSyntax: true, useDefineForClassFields: true } },
 };
 
-/** The compiler and how it is called: when that changes, every file is compiled. */
+/** The compiler, how it is called, and the bundled packages: when these change, every file is compiled. */
 function compilerStamp() {
   const { dependencies } = JSON.parse(readOrNull(at('package.json')));
-  return fingerprint([dependencies.esbuild, readOrNull(fileURLToPath(import.meta.url))]);
+  return fingerprint([dependencies.esbuild, readOrNull(fileURLToPath(import.meta.url)), ...bundleInputs()]);
 }
 
 /** What dist was compiled from: a fingerprint of each source file. Times say nothing: a fresh clone has new ones. */
 function readStamp() {
   try {
     const { compiler, files } = JSON.parse(readOrNull(stampFile) ?? 'null');
-    return compiler === compilerStamp() && !existsSync(tscTrace) ? files : {};
+    const areBundlesThere = bundleFolders.every((folder) => existsSync(at(folder)));
+    const isUsable = compiler === compilerStamp() && !existsSync(tscTrace) && areBundlesThere;
+    return isUsable ? files : {};
   } catch {
     return {};
   }
@@ -67,22 +70,28 @@ export function buildStep(scope) {
 
 async function build(scope) {
   const { changed, removed, files } = changes(scope);
-  const outputs = await compileAll(changed);
-  rmSync(stampFile, { force: true });
-  rmSync(tscTrace, { force: true });
-  for (const path of removed) delete files[path];
-  for (const { path, code, map } of outputs) write(path, code, map);
-  sweep(files);
-  writeFileSync(stampFile, JSON.stringify({ compiler: compilerStamp(), files }));
+  const isFromNothing = Object.keys(readStamp()).length === 0;
+  const esbuild = await import('esbuild');
+  try {
+    const outputs = await compileAll(changed, esbuild);
+    rmSync(stampFile, { force: true });
+    rmSync(tscTrace, { force: true });
+    if (isFromNothing) await bundlePackages(esbuild);
+    for (const path of removed) delete files[path];
+    for (const { path, code, map } of outputs) write(path, code, map);
+    sweep(files);
+    await bundleProgram(esbuild);
+    writeFileSync(stampFile, JSON.stringify({ compiler: compilerStamp(), files }));
+  } finally {
+    await esbuild.stop();
+  }
 }
 
 /** Compiles in memory, so that dist stays as it was when one file has an error. */
-async function compileAll(sources) {
-  const { transform, stop } = await import('esbuild');
+async function compileAll(sources, { transform }) {
   const results = await Promise.allSettled(
     sources.map(async ({ path, text }) => ({ path, ...(await transform(text, { ...options, sourcefile: path })) })),
   );
-  await stop();
   const failed = results.filter(({ status }) => status === 'rejected');
   for (const { reason } of failed) if (!reason.errors) throw reason;
   for (const { reason } of failed) for (const error of reason.errors) say(sentence(error));
@@ -102,7 +111,7 @@ function write(path, code, map) {
   const source = relative(folder, path).replaceAll('\\', '/');
   const mapName = `${target.slice(folder.length + 1)}.map`;
   mkdirSync(at(folder), { recursive: true });
-  writeFileSync(at(target), `${code}//# sourceMappingURL=${mapName}\n`);
+  writeFileSync(at(target), `${importBundles(code, target)}//# sourceMappingURL=${mapName}\n`);
   writeFileSync(at(`${target}.map`), JSON.stringify({ ...JSON.parse(map), sources: [source] }));
 }
 
@@ -115,7 +124,8 @@ function sweep(files) {
   const ours = new Set(Object.keys(files).map(outputOf));
   const folders = new Set();
   for (const path of [...filesBelow('dist', '.js'), ...filesBelow('dist', '.js.map')]) {
-    if (ours.has(path.replace(/\.map$/, ''))) continue;
+    const isBundle = bundleFolders.some((folder) => path.startsWith(`${folder}/`));
+    if (isBundle || ours.has(path.replace(/\.map$/, ''))) continue;
     rmSync(at(path));
     folders.add(dirname(path));
   }

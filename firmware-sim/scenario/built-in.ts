@@ -5,8 +5,13 @@ import { fileURLToPath } from 'node:url';
 import { didYouMean } from '../../proto/did-you-mean.js';
 import { LockgateError } from '../../proto/errors.js';
 
-/** The folder. It contains no code and is not compiled, so it is located relative to the root of the package. */
-export const BUILT_IN_FOLDER = fileURLToPath(new URL('../../../firmware-sim/scenarios/', import.meta.url));
+/**
+ * The folder. It contains no code and is not compiled, so it is located relative to the root of the package, which is
+ * two levels above a bundle and three above this module's own file in dist.
+ */
+export const BUILT_IN_FOLDER = ['../../firmware-sim/scenarios/', '../../../firmware-sim/scenarios/']
+  .map((up) => fileURLToPath(new URL(up, import.meta.url)))
+  .find((folder) => existsSync(folder)) as string;
 
 /** Their names, in alphabetical order. */
 export function builtInNames(): string[] {

@@ -14,7 +14,7 @@ import { connectedLock } from '../helpers/mqtt/test-lock.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-const MAIN = path.join(ROOT, 'dist/cli/main.js');
+const MAIN = path.join(ROOT, 'dist/program/main.js');
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not be there
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;

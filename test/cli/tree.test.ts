@@ -18,6 +18,7 @@ import { DELIVERY_STATES } from '../../gateway/store/contract/webhook-store.js';
 import { didYouMean, nearest } from '../../proto/did-you-mean.js';
 import { LOCKGATE, type Program, runProgram } from '../helpers/cli/program.js';
 import { testGateway, testMac } from '../helpers/gateway/test-gateway.js';
+import { root } from '../helpers/house/our-files.js';
 import { type Teardown, tempFolder } from '../helpers/store/temp-folder.js';
 
 /** Those that run until they are told to end, and those whose output is a trace already. */
@@ -159,7 +160,7 @@ async function run(test: Teardown, words: readonly string[]): Promise<Program> {
   return await runProgram(test, process.execPath, [LOCKGATE, ...words], { LOCKGATE_DATA: '/nonexistent' });
 }
 
-/** The files that a command line loads, ours from the root of the clone and others by their package. */
+/** The modules that a command line loads, ours from the root of the clone and others by their package. */
 async function loadedBy(test: Teardown, words: readonly string[]): Promise<string[]> {
   const folder = tempFolder(test);
   const hooks = path.join(folder, 'hooks.mjs');
@@ -170,7 +171,9 @@ async function loadedBy(test: Teardown, words: readonly string[]): Promise<strin
   }`;
   writeFileSync(path.join(folder, 'load.mjs'), `import { appendFileSync } from 'node:fs';\n${load}`);
   writeFileSync(hooks, `import { register } from 'node:module';\nregister('./load.mjs', import.meta.url);`);
-  const args = ['--import', pathToFileURL(hooks).href, LOCKGATE, ...words];
+  // Not the program's bundle, in which modules are joined.
+  const main = path.join(root, 'dist/cli/main.js');
+  const args = ['--import', pathToFileURL(hooks).href, main, ...words];
   await runProgram(test, process.execPath, args, { LOCKGATE_DATA: '/nonexistent' });
   const urls = readFileSync(log, 'utf8').trim().split('\n');
   return urls.filter((url) => !url.startsWith('node:')).map((url) => url.replace(/^.*\/(dist|node_modules)\//, ''));

@@ -5,9 +5,8 @@
  *
  * Error messages quote query strings but not bodies, which may contain a password.
  *
- * TypeBox's compiler is loaded, and a schema compiled, at the first request that needs it: loading takes a third of a
- * second of CPU, which every start of a gateway would pay otherwise. It also opens some hundred files at once, and a
- * failed import can't be repeated; so it is preloaded where descriptors may run short.
+ * TypeBox's compiler is loaded, and a schema compiled, at the first request that needs it, so that a start of a gateway
+ * does not pay for it. A failed import can't be repeated, so it is preloaded where descriptors may run short.
  */
 import type { TObject, TSchema } from 'typebox';
 import { FAULTS_REPORTED, type Fault, ManyFaults } from '../../faults.js';

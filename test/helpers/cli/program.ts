@@ -8,7 +8,7 @@ import { root } from '../house/our-files.js';
 import type { Teardown } from '../store/temp-folder.js';
 
 /** The compiled command line. */
-export const LOCKGATE = path.join(root, 'dist/cli/main.js');
+export const LOCKGATE = path.join(root, 'dist/program/main.js');
 
 export interface Ended {
   readonly code: number | null;

@@ -2,15 +2,17 @@
  * A gateway that can be killed and started again on the same data folder and ports, and its operator's interface.
  */
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import path from 'node:path';
 import { Program } from '../cli/program.js';
 import type { SabotageName } from '../durability/sabotage.js';
+import { root } from '../house/our-files.js';
 import { freePort } from '../http/free-port.js';
 import type { StoreFault } from '../store/store-faults.js';
 import { type Teardown, tempFolder } from '../store/temp-folder.js';
 import type { GatewayReady, GatewayRequest } from './gateway-process.js';
 
-const SCRIPT = fileURLToPath(new URL('./gateway-process.js', import.meta.url));
+/** gateway-process.ts, bundled with the gateway. */
+const SCRIPT = path.join(root, 'dist/program/gateway-process.js');
 const MERCHANT = 'Amber';
 
 export class GatewayChild {
