@@ -1,6 +1,6 @@
 /**
- * Bearer and access tokens, which are one thing (interfaces.md §2): opaque, for one hour, stored hashed. They are
- * looked up by their hash: it is keyed, so nobody can steer a comparison by what they send.
+ * Issues and checks access tokens, which merchants send as bearer tokens (interfaces.md §2). A token is opaque, valid
+ * for one hour, and stored and looked up by a keyed hash, so a client cannot steer the comparison by what it sends.
  */
 import { randomBytes } from 'node:crypto';
 import { type Clock, Hours, type Milliseconds } from '../../proto/clock.js';
@@ -8,7 +8,7 @@ import type { Keys } from '../data-folder/keys.js';
 import type { AccessToken, Scope } from '../store/contract/merchants/access-store.js';
 import type { Store } from '../store/contract/store.js';
 
-/** How long a token is in force. */
+/** How long a token is valid. */
 export const TOKEN_LIFE: Milliseconds = Hours(1);
 
 const PREFIX = 'lgt_';
@@ -17,7 +17,7 @@ const TOKEN_BYTES = 32;
 export interface AccessTokensParts {
   readonly store: Store;
   readonly keys: Keys;
-  /** The wall's. */
+  /** Wall-clock time. */
   readonly clock: Clock;
 }
 
@@ -28,7 +28,7 @@ export class AccessTokens {
     this.#parts = parts;
   }
 
-  /** A new token of a key's; it ends with the key. */
+  /** Issues a token for an API key. Revoking the key revokes the token. */
   async issue(keyId: number, scopes: readonly Scope[]): Promise<string> {
     const { store, keys, clock } = this.#parts;
     const token = PREFIX + randomBytes(TOKEN_BYTES).toString('base64url');
@@ -38,7 +38,7 @@ export class AccessTokens {
     return token;
   }
 
-  /** The token, where it is in force. */
+  /** @returns the stored token, or null where it is unknown, expired or revoked */
   async check(token: string): Promise<AccessToken | null> {
     const { store, keys, clock } = this.#parts;
     return await store.access.findToken(keys.hashSecret(token), clock.now());

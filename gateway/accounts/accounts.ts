@@ -1,6 +1,6 @@
 /**
- * Merchants and their webhook URLs, as operators set them up: checks what was typed, makes the secrets, and lets the
- * parts at work know. Each secret is returned once and kept only hashed or sealed. Their locks stand in
+ * Merchants and their webhook URLs, as operators set them up: checks the operator's input, makes the secrets, stores
+ * the rows and reports new URLs. Each secret is returned once and stored only hashed or sealed. Locks and phones are in
  * device-accounts.ts.
  */
 import { LockgateError } from '../../proto/errors.js';
@@ -11,13 +11,11 @@ import { makeWebhookSecret } from '../webhooks/payload/signature.js';
 import { type AddDevice, DeviceAccounts, type DeviceAccountsParts } from './device-accounts.js';
 import { type ImportedDevice, importDevices } from './provisioning.js';
 
-/** The longest name of a merchant, in characters. */
-const MAX_NAME = 200;
-const MAX_URL = 2048;
-/** Custom headers of one URL. */
+const MAX_NAME_CHARS = 200;
+const MAX_URL_CHARS = 2048;
 
 export interface AccountsParts extends DeviceAccountsParts {
-  /** Told of a new URL, so that it is followed from now on. */
+  /** Called with each new URL, so that the dispatcher starts to deliver to it. */
   readonly onWebhookUrl: (url: WebhookUrl) => void;
 }
 
@@ -25,14 +23,14 @@ export interface AddWebhookUrl {
   readonly url: string;
   readonly merchant?: string | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** A lock's later events wait behind one that fails. */
+  /** Deliver each lock's events in order: later events wait behind one that fails. */
   readonly ordered?: boolean | undefined;
-  /** It gets what was received from this time on, by the run's clock; absent, what comes from now on. */
+  /** The URL gets the events received from this time on, by the run's clock; undefined for those from now on. */
   readonly sinceMs?: number | undefined;
 }
 
 export class Accounts {
-  /** The locks, and the phones that act for them. */
+  /** Locks, and the phones that act for them. */
   readonly devices: DeviceAccounts;
   readonly #parts: AccountsParts;
 
@@ -44,17 +42,21 @@ export class Accounts {
   /** @throws LockgateError `input-name`, `merchant-exists` */
   async addMerchant(name: string): Promise<Merchant> {
     const trimmed = name.trim();
-    if (trimmed === '' || trimmed.length > MAX_NAME)
-      throw new LockgateError('input-name', `a merchant's name has 1 to ${MAX_NAME} characters`);
+    if (trimmed === '' || trimmed.length > MAX_NAME_CHARS)
+      throw new LockgateError('input-name', `a merchant's name has 1 to ${MAX_NAME_CHARS} characters`);
     return await this.#parts.store.addMerchant(trimmed, this.#parts.clock.now());
   }
 
   /** @throws LockgateError `no-such-merchant`, `merchant-needed`, `device-exists` */
   async addDevice(request: AddDevice): Promise<{ device: Device; secret: string }> {
-    return await this.devices.add({ ...request, merchant: await this.#merchant(request.merchant) });
+    return await this.devices.add({ ...request, merchant: await this.resolveMerchant(request.merchant) });
   }
 
-  /** All of them or none. `merchant` is for those that name none; it may be left out where there is only one. */
+  /**
+   * Adds all of the locks or none.
+   *
+   * @param merchant the merchant of the locks that name none; optional where there is only one merchant
+   */
   async importDevices(
     devices: readonly ImportedDevice[],
     {
@@ -62,10 +64,10 @@ export class Accounts {
       simulated = false,
     }: { readonly merchant?: string | undefined; readonly simulated?: boolean | undefined },
   ): ReturnType<typeof importDevices> {
-    return await importDevices(this.#parts, { devices, merchant: () => this.#merchant(merchant), simulated });
+    return await importDevices(this.#parts, { devices, merchant: () => this.resolveMerchant(merchant), simulated });
   }
 
-  /** As {@link DeviceAccounts.rotateSecret}, with no grace. */
+  /** As {@link DeviceAccounts.rotateSecret}; the old secret is revoked at once. */
   async rotateLockSecret(mac: Mac): Promise<string> {
     return await this.devices.rotateSecret(mac);
   }
@@ -76,7 +78,7 @@ export class Accounts {
     const secret = makeWebhookSecret();
     const { ordered, sinceMs } = request;
     const url = await store.addWebhookUrl({
-      merchant: await this.#merchant(request.merchant),
+      merchant: await this.resolveMerchant(request.merchant),
       url: checkUrl(request.url),
       headersSealed: sealHeaders(keys, checkHeaders(request.headers ?? {})),
       secretSealed: keys.seal(secret),
@@ -89,15 +91,11 @@ export class Accounts {
   }
 
   /**
-   * The merchant that is meant: the one that is named, or the only one there is.
+   * The named merchant, or where none is named, the only merchant there is. A given name is returned unchecked.
    *
    * @throws LockgateError `merchant-needed`
    */
-  async whichMerchant(name: string | undefined): Promise<string> {
-    return await this.#merchant(name);
-  }
-
-  async #merchant(name: string | undefined): Promise<string> {
+  async resolveMerchant(name: string | undefined): Promise<string> {
     if (name !== undefined) return name;
     const [only, ...others] = await this.#parts.store.listMerchants();
     if (only !== undefined && others.length === 0) return only.name;
@@ -106,10 +104,15 @@ export class Accounts {
   }
 }
 
-/** http and https only, and no credentials inside: they would end up in lists and logs (interfaces.md §3). */
+/**
+ * Only http and https, and no credentials in the URL: they would appear in lists and logs (interfaces.md §3).
+ *
+ * @returns the URL in its normal form, without a fragment
+ * @throws LockgateError `input-url`
+ */
 export function checkUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || text.length > MAX_URL || (url.protocol !== 'http:' && url.protocol !== 'https:'))
+  if (url === undefined || text.length > MAX_URL_CHARS || (url.protocol !== 'http:' && url.protocol !== 'https:'))
     throw new LockgateError('input-url', `${JSON.stringify(shownUrl(text))} is not an http or https URL`);
   if (url.username !== '' || url.password !== '')
     throw new LockgateError('input-url', 'a webhook URL holds no user name or password: use a custom header');
@@ -117,7 +120,7 @@ export function checkUrl(text: string): string {
   return url.href;
 }
 
-/** As much of it as helps to see the mistake, without what may be a password. */
+/** The start of a rejected URL for the error message, without what may be a password. */
 function shownUrl(text: string): string {
   return text.replace(/\/\/.*@/, '//…@').slice(0, 80);
 }

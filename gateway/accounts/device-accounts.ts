@@ -1,10 +1,10 @@
 /**
- * Locks and the phones that act for them, as operators set them up: each secret is made here, answered once, and kept
+ * Locks and the phones that act for them, as operators set them up. Each secret is made here, returned once, and stored
  * only hashed.
  *
- * Whatever takes something away from a connection ends it: the change is committed first, so that a CONNECT reads the
- * new state, and the live sessions are ended then. What also changes what is known of the lock (a move, an erasure, a
- * removal) is done between two commits of the ingest, so that no uplink of before is judged or kept as one of after.
+ * A change that takes a right away from connections also closes them: the change is committed first, so that a new
+ * CONNECT reads the new state, and then the live sessions are closed. A change of the lock's state (a move, an erasure,
+ * a removal) runs between two commits of the ingest, so that no earlier uplink is judged or stored as a later one.
  */
 import { type Clock, type Milliseconds, Seconds } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
@@ -25,24 +25,23 @@ import { noSuchDevice } from '../store/contract/errors.js';
 import type { Device, DeviceReading, EndedCredentials, Erased, Phone, Store } from '../store/contract/store.js';
 import type { Dispatcher } from '../webhooks/dispatcher.js';
 
-/** The longest name of a phone, in characters. */
-const MAX_PHONE_NAME = 64;
-/** A lock's old secret may go on for this long beside its new one. */
-const KEPT_LONGEST: Milliseconds = Seconds(30 * 24 * 3600);
-/** What was ended is gone by then, and is not waited for any longer. */
-const SESSIONS_GONE_WITHIN = Seconds(5);
+const MAX_PHONE_NAME_CHARS = 64;
+/** A lock's old secret may stay valid for this long after its replacement. */
+const MAX_OLD_SECRET_LIFE: Milliseconds = Seconds(30 * 24 * 3600);
+/** How long a change waits for the sessions that it closed. */
+const SESSION_CLOSE_TIMEOUT = Seconds(5);
 
 export interface DeviceAccountsParts {
   readonly store: Store;
   readonly keys: Keys;
-  /** The wall's: credentials live by it. */
+  /** Wall-clock time, for credentials. */
   readonly clock: Clock;
-  /** The run's clock: what is known of locks lives by it. */
+  /** The run's clock, for the states of locks. */
   readonly runClock: Clock;
   readonly sessions: Pick<Sessions, 'end' | 'whenNone'>;
   readonly ingest: Pick<Ingest, 'runExclusive' | 'recordEvent' | 'rejudge'>;
   readonly locks: Pick<Locks, 'find' | 'replace' | 'mark' | 'judging'>;
-  /** Told of locks that are marked as reflashed. */
+  /** Receives `reflashed` events. */
   readonly events?: Pick<GatewayEvents, 'emit'> | undefined;
   readonly dispatcher: Pick<Dispatcher, 'forget' | 'settled'>;
   readonly commands: Pick<Commands, 'cancelled'>;
@@ -51,16 +50,16 @@ export interface DeviceAccountsParts {
 
 export interface AddDevice {
   readonly mac: Mac;
-  /** The merchant's name; may be left out where there is only one. */
+  /** The merchant's name; optional where there is only one merchant. */
   readonly merchant?: string | undefined;
   readonly simulated?: boolean | undefined;
 }
 
 export interface AddPhone {
   readonly mac: Mac;
-  /** Unique among the lock's phones that hold; people and `device phone revoke` name it by it. */
+  /** Unique among the lock's valid phones; `device phone revoke` takes it. */
   readonly name: string;
-  /** Ms since the epoch; null for one that never expires. */
+  /** Ms since the epoch; null for a credential that never expires. */
   readonly expiresAtMs: number | null;
 }
 
@@ -71,7 +70,7 @@ export interface ChangeDevice {
 
 export class DeviceAccounts {
   readonly #parts: DeviceAccountsParts;
-  /** One at a time, so that none rests on marks that another is about to change. */
+  /** Resolves after the last reflash. Reflashes run one at a time, since each reads all marks and then adds one. */
   #reflashing: Promise<unknown> = Promise.resolve();
 
   constructor(parts: DeviceAccountsParts) {
@@ -93,20 +92,20 @@ export class DeviceAccounts {
   }
 
   /**
-   * Gives a lock a new secret; its connection under the old one ends. With `keepOldMs` the old one goes on that long,
-   * for whoever has to bring the new one to the lock.
+   * Gives a lock a new secret and closes its connection. With `keepOldMs` the old secret stays valid that long, until
+   * the new one has been installed on the lock.
    *
    * @throws LockgateError `no-such-device`, `input-keep-old`
    */
   async rotateSecret(mac: Mac, keepOldMs: Milliseconds = 0): Promise<string> {
     const { store, keys, clock } = this.#parts;
-    if (!(keepOldMs >= 0 && keepOldMs <= KEPT_LONGEST))
-      throw new LockgateError('input-keep-old', 'an old secret is kept for 30 days at the most');
+    if (!(keepOldMs >= 0 && keepOldMs <= MAX_OLD_SECRET_LIFE))
+      throw new LockgateError('input-keep-old', 'an old secret stays valid for at most 30 days');
     const secret = makeLockSecret();
     const nowMs = clock.now();
     const keepUntilMs = keepOldMs > 0 ? nowMs + keepOldMs : undefined;
-    // A connection under the secret that goes on ends too: it comes back, and then knows when it expires.
-    this.#end(await store.replaceLockCredential(mac, keys.hashSecret(secret), nowMs, keepUntilMs));
+    // A connection under the old secret closes too: when the lock reconnects, the session has its expiry time.
+    this.#closeSessionsOf(await store.replaceLockCredential(mac, keys.hashSecret(secret), nowMs, keepUntilMs));
     return secret;
   }
 
@@ -114,25 +113,24 @@ export class DeviceAccounts {
   async addPhone({ mac, name, expiresAtMs }: AddPhone): Promise<{ phone: Phone; secret: string }> {
     const { store, keys, clock } = this.#parts;
     const trimmed = name.trim();
-    if (trimmed === '' || [...trimmed].length > MAX_PHONE_NAME || /\p{Cc}/u.test(trimmed))
-      throw new LockgateError('input-name', `a phone's name has 1 to ${MAX_PHONE_NAME} characters, none of control`);
+    if (trimmed === '' || [...trimmed].length > MAX_PHONE_NAME_CHARS || /\p{Cc}/u.test(trimmed))
+      throw new LockgateError('input-name', `a phone's name has 1 to ${MAX_PHONE_NAME_CHARS} characters and no control characters`);
     const nowMs = clock.now();
     if (expiresAtMs !== null && expiresAtMs <= nowMs)
-      throw new LockgateError('input-expiry', 'a phone credential expires in the future, or never');
+      throw new LockgateError('input-expiry', 'a phone credential must expire in the future, or never');
     const secret = makePhoneSecret();
     const secretHash = keys.hashSecret(secret);
     return { phone: await store.addPhone({ mac, name: trimmed, secretHash, expiresAtMs, nowMs }), secret };
   }
 
-  /** The phone's connections end. @throws LockgateError `no-such-device`, `no-such-phone` */
+  /** Revokes a phone's credential and closes its connections. @throws LockgateError `no-such-device`, `no-such-phone` */
   async revokePhone(mac: Mac, name: string): Promise<void> {
-    this.#end(await this.#parts.store.revokePhone(mac, name.trim(), this.#parts.clock.now()));
+    this.#closeSessionsOf(await this.#parts.store.revokePhone(mac, name.trim(), this.#parts.clock.now()));
   }
 
   /**
-   * Changes whose lock it is, or whether a simulator plays it. A move leaves everything behind: what the lock did stays
-   * with the merchant that had it, whose waiting commands are cancelled, and the one that gets it begins with a lock
-   * that was never heard of.
+   * Changes a lock's merchant, or whether the lock is simulated. After a move the lock's history stays with the former
+   * merchant, whose waiting commands are cancelled, and the new merchant starts with a lock without history.
    *
    * @throws LockgateError `no-such-device`, `no-such-merchant`, `input-change`
    */
@@ -144,9 +142,9 @@ export class DeviceAccounts {
     const isMove = merchant !== undefined && merchant !== device.merchantName;
     if (isMove) {
       await this.#checkMerchant(merchant);
-      // What was refused up to now is the merchant's that had the lock.
+      // Refusals up to now belong to the former merchant.
       await this.#parts.refusals.store();
-      await this.#renew(device.id, mac, async (state) => {
+      await this.#resetState(device.id, mac, async (state) => {
         const atMs = runClock.now();
         await store.changeDevice({ mac, merchant, simulated, state, cancelledAtMs: atMs });
         commands.cancelled(device.id, atMs);
@@ -159,16 +157,16 @@ export class DeviceAccounts {
   }
 
   /**
-   * Takes a lock out of service. Its history stays until it's too old; commands that wait for it are cancelled.
+   * Takes a lock out of service. Its history stays until it is too old; its waiting commands are cancelled.
    *
    * @throws LockgateError `no-such-device`
    */
   async remove(mac: Mac): Promise<void> {
     const { store, clock, runClock, sessions, ingest, locks, commands } = this.#parts;
     const { device } = await this.#find(mac);
-    // First of all, so that nobody comes in any more of whom a state would be kept after the lock's was dropped.
+    // First, so that no new connection can create state for the lock after its state was dropped.
     await store.revokeCredentials(mac, clock.now());
-    await this.#quiet(device.id);
+    await this.#closeConnections(device.id);
     await ingest.runExclusive(device.id, async () => {
       const atMs = runClock.now();
       await store.removeDevice(mac, clock.now(), atMs);
@@ -179,8 +177,8 @@ export class DeviceAccounts {
   }
 
   /**
-   * Erases what is known of a lock, in service or removed, from the files too. The lock itself stays: its secret holds,
-   * and what it sends from now on is kept. What is being delivered at this moment may still arrive.
+   * Erases the history of a lock, in service or removed, from the store's files too. The lock stays: its secret stays
+   * valid and new uplinks are stored. A delivery attempt under way may still arrive.
    *
    * @throws LockgateError `no-such-device`
    */
@@ -188,10 +186,10 @@ export class DeviceAccounts {
     const { store, dispatcher, refusals } = this.#parts;
     const deviceId = await store.findDeviceId(mac);
     if (deviceId === null) throw noSuchDevice(mac);
-    // What is known of deliveries up to now goes with the rest, and counts.
+    // Delivery results up to now must be stored first, so that they are erased and counted too.
     await dispatcher.settled();
     await refusals.forget(mac);
-    const erased = await this.#renew(deviceId, mac, async (state) => {
+    const erased = await this.#resetState(deviceId, mac, async (state) => {
       const counts = await store.eraseDevice(deviceId, state);
       dispatcher.forget(deviceId);
       return counts;
@@ -201,8 +199,7 @@ export class DeviceAccounts {
   }
 
   /**
-   * Judges a lock again that is not judged, because the judge failed (ingest/judging.ts). Its state is made from its
-   * log.
+   * Resumes judging a lock for which the judge failed (ingest/judging.ts). Its state is rebuilt from its log.
    *
    * @throws LockgateError `no-such-device`, `lock-is-judged`, `judge-failed`
    */
@@ -212,10 +209,10 @@ export class DeviceAccounts {
   }
 
   /**
-   * Marks the lock as reflashed at a time, by the lock's clock; now, where it is left out. What it made from then on is
-   * of a new life (protocol.md §1), and what is known of it is made again by that order. Its connection goes on.
+   * Marks the lock as reflashed at `atMs`, by the lock's clock (default: now). Uplinks made from then on belong to a
+   * new life (protocol.md §1), and the lock's state is rebuilt in that order. Its connection stays open.
    *
-   * @returns all of its marks, the earliest first
+   * @returns all marks of the lock, earliest first
    * @throws LockgateError `no-such-device`, `input-at`, `too-many-marks`, `judge-failed`
    */
   reflash(mac: Mac, atMs?: number): Promise<readonly number[]> {
@@ -230,31 +227,31 @@ export class DeviceAccounts {
     const { device } = await this.#find(mac);
     const markMs = atMs ?? runClock.now();
     checkMark(markMs, runClock.now());
-    const marks = await this.#addedMark(device.id, mac, markMs);
+    const marks = await this.#marksWith(device.id, mac, markMs);
     const { store, locks } = this.#parts;
-    const relived = new LivesReplay({ store, judging: locks.judging }, device.id, mac, marks);
-    // Most of the log is judged while pings go on; what came meanwhile, when nothing else does.
-    await relived.catchUp();
-    await ingest.runExclusive(device.id, () => this.#relive(device.id, mac, markMs, marks, relived), false);
-    // Presence is reported with the next event, and what has lapsed is found then.
+    const replay = new LivesReplay({ store, judging: locks.judging }, device.id, mac, marks);
+    // Most of the log is judged while pings continue. The uplinks that arrive meanwhile are judged exclusively.
+    await replay.catchUp();
+    await ingest.runExclusive(device.id, () => this.#storeMark(device.id, mac, markMs, marks, replay), false);
+    // The next event reports presence and finds what has lapsed.
     ingest.recordEvent(device.id, mac, { type: 'tick', atMs: runClock.now() });
     return marks;
   }
 
-  async #addedMark(deviceId: number, mac: Mac, markMs: number): Promise<readonly number[]> {
+  async #marksWith(deviceId: number, mac: Mac, markMs: number): Promise<readonly number[]> {
     const marks = await this.#parts.store.marks.read(deviceId);
     if (marks.length < MARKS_MOST || marks.includes(markMs)) return withMark(marks, markMs);
     throw new LockgateError(
       'too-many-marks',
-      `${formatMac(mac)} was reflashed ${marks.length} times: no more are kept`,
+      `${formatMac(mac)} was reflashed ${marks.length} times, which is the maximum`,
     );
   }
 
-  async #relive(deviceId: number, mac: Mac, markMs: number, marks: readonly number[], relived: LivesReplay) {
+  async #storeMark(deviceId: number, mac: Mac, markMs: number, marks: readonly number[], replay: LivesReplay) {
     const { store, locks, events, runClock } = this.#parts;
-    await relived.catchUp();
+    await replay.catchUp();
     const known = locks.find(deviceId)?.state;
-    const state = known === undefined ? null : relived.replace(known);
+    const state = known === undefined ? null : replay.replace(known);
     await store.marks.add({ deviceId, markMs, state: state === null ? null : JSON.stringify(state) });
     locks.mark(deviceId, marks);
     if (state !== null) locks.replace(deviceId, state);
@@ -268,44 +265,44 @@ export class DeviceAccounts {
     return reading;
   }
 
-  /** Before anybody is disconnected for a name that was mistyped. */
+  /** Called before any connection is closed, so that a mistyped name closes none. */
   async #checkMerchant(name: string): Promise<void> {
     if ((await this.#parts.store.listMerchants()).some((merchant) => merchant.name === name)) return;
     throw new LockgateError('no-such-merchant', `there is no merchant named ${JSON.stringify(name)}`);
   }
 
-  /** Does `work` with the lock's new state, of which nothing is known but that names were used. */
-  async #renew<T>(deviceId: number, mac: Mac, work: (state: string | null) => Promise<T>): Promise<T> {
+  /** Runs `work` with the lock's reset state, which keeps only which uplink keys were used. */
+  async #resetState<T>(deviceId: number, mac: Mac, work: (state: string | null) => Promise<T>): Promise<T> {
     const { sessions, ingest, locks, runClock } = this.#parts;
-    await this.#quiet(deviceId);
+    await this.#closeConnections(deviceId);
     const done: T[] = [];
     await ingest.runExclusive(deviceId, async () => {
       const known = locks.find(deviceId)?.state;
       const state = known === undefined ? null : forgottenState(known, mac, runClock.now());
       done.push(await work(state === null ? null : JSON.stringify(state)));
       locks.replace(deviceId, state);
-      // Who came in meanwhile did so by what was true before.
+      // Connections opened meanwhile were accepted under the old state.
       sessions.end(deviceId);
     });
     return done[0] as T;
   }
 
-  /** Ends the lock's connections, and waits until the ends have been told to the ingest. */
-  async #quiet(deviceId: number): Promise<void> {
+  /** Closes the lock's connections, and waits until the ingest has been notified of it. */
+  async #closeConnections(deviceId: number): Promise<void> {
     const { sessions, clock } = this.#parts;
     sessions.end(deviceId);
     await new Promise<void>((resolve) => {
-      const patience = clock.after(SESSIONS_GONE_WITHIN, resolve);
+      const timeout = clock.after(SESSION_CLOSE_TIMEOUT, resolve);
       void sessions.whenNone(deviceId).then(() => {
-        patience.cancel();
+        timeout.cancel();
         resolve();
       });
     });
   }
 
-  #end({ deviceId, credentialIds }: EndedCredentials): void {
-    const ended = ({ credentialId }: Sender): boolean => credentialIds.includes(credentialId);
-    this.#parts.sessions.end(deviceId, ({ sender }) => ended(sender));
+  #closeSessionsOf({ deviceId, credentialIds }: EndedCredentials): void {
+    const isRevoked = ({ credentialId }: Sender): boolean => credentialIds.includes(credentialId);
+    this.#parts.sessions.end(deviceId, ({ sender }) => isRevoked(sender));
   }
 }
 
@@ -319,5 +316,5 @@ function checkMark(markMs: number, nowMs: number): void {
 }
 
 function withMark(marks: readonly number[], markMs: number): readonly number[] {
-  return [...new Set([...marks, markMs])].sort((one, other) => one - other);
+  return [...new Set([...marks, markMs])].sort((a, b) => a - b);
 }

@@ -1,145 +1,143 @@
 /**
- * Keeps people from guessing passwords (quality.md §2, brute force). Guesses are counted for each account *from each
- * address*: at most ten wrong ones in any five minutes. Whoever guesses at an account locks themselves out of it, and
- * not its owner, who comes from elsewhere; nor others who share the address, whose accounts are other ones.
+ * Limits password guessing (quality.md §2, brute force). Wrong guesses are counted for each pair of account and client
+ * address: at most ten in any five minutes. An attacker thus locks out only themselves: the owner logs in from another
+ * address, and people behind the attacker's address log in to other accounts.
  *
- * Two wider limits go with it: one for an account, against many addresses that guess at it, and one for an address,
- * against one that tries a few passwords at each of many accounts of a merchant. Neither holds an address at an account
- * that was entered from there before, so its owner still gets in.
+ * Two wider limits apply to strangers, which are addresses from which nobody has logged in to the account before: one
+ * for each account, against many addresses that guess at it, and one for each address, against a few guesses at each of
+ * many accounts of a merchant.
  *
- * All addresses of an IPv6 /64 are one (network/address-group.ts).
- *
- * It is counted whether the account exists or not. Attempts at an account from one address go one after the other: the
- * count would else come too late for those that are sent at once.
+ * All addresses of an IPv6 /64 count as one (network/address-group.ts). Guesses at accounts that don't exist count too.
+ * Attempts of one pair run one after another, because concurrent attempts would all pass before the first is counted.
  */
 import { createHash } from 'node:crypto';
 import { type Clock, type Milliseconds, Minutes, Seconds } from '../../proto/clock.js';
 import { addressGroup } from '../network/address-group.js';
 
-/** Wrong guesses at an account from one address in a {@link GUESS_WINDOW}. */
-export const GUESSES = 10;
+/** Maximum wrong guesses at an account from one address in a {@link GUESS_WINDOW}. */
+export const MAX_GUESSES = 10;
 export const GUESS_WINDOW: Milliseconds = Minutes(5);
 /**
- * Wrong guesses in a window at an account from all addresses together that never entered it; and from an address at all
- * accounts of a merchant that it never entered. Many people share an address, and some of them mistype.
+ * Maximum wrong guesses in a window at one account from all strangers, and from one address at all accounts of a
+ * merchant to which it is a stranger. It is high because many people share an address, and some of them mistype.
  */
-export const GUESSES_OF_STRANGERS = 100;
+export const MAX_STRANGER_GUESSES = 100;
 /**
- * Accounts, addresses and pairs with wrong guesses that are remembered: three a guess, so more than three threads can
- * compare in a window. Of more, the oldest go; those whose guesses are all past go before that.
+ * Accounts, addresses and pairs with wrong guesses that are held in memory. A guess adds three, so this is more than
+ * three threads can check in a window. Beyond it the oldest are dropped; expired ones are dropped earlier.
  */
-const REMEMBERED = 200_000;
-/** Attempts of one account from one address that wait for each other; a further one is told to come back. */
-const IN_LINE = 1_000;
-/** Pairs that have been right and are remembered; of more, the oldest go. */
-const KNOWN_REMEMBERED = 50_000;
+const MAX_COUNTERS = 200_000;
+/** Attempts of one pair that may wait for each other; further attempts are asked to retry later. */
+const MAX_QUEUED_PER_PAIR = 1_000;
+/** Pairs with a successful login that are held in memory; beyond it the oldest are dropped. */
+const MAX_KNOWN_PAIRS = 50_000;
 
-/** An attempt that was let in, to be answered with what came of it. */
+/** A login attempt whose turn it is. The caller must report the result with `end`. */
 export interface Attempt {
-  /** Undefined where it may go on; else how long to wait. */
+  /** Undefined where the password may be checked; otherwise how long the client must wait. */
   readonly retryAfterMs: number | undefined;
-  /** Says what came of it and lets the next one in; to be called in any case. */
-  readonly end: (became: 'right' | 'wrong' | 'undecided') => void;
+  /** Reports the result and lets the pair's next attempt start. Must always be called. */
+  readonly end: (result: 'right' | 'wrong' | 'undecided') => void;
 }
 
 export class LoginGuard {
   readonly #clock: Clock;
-  /** When wrong guesses were made, by account, by address, and by both; oldest first. */
-  readonly #wrong = new Map<string, number[]>();
-  /** Pairs that have been right. */
-  readonly #known = new Set<string>();
-  /** For each pair with attempts under way the last of them, and how many there are. */
-  readonly #lines = new Map<string, { last: Promise<void>; count: number }>();
+  /** When wrong guesses were made, by the key of the account, the address and the pair; oldest first. */
+  readonly #wrongAtMs = new Map<string, number[]>();
+  /** Pairs with a successful login. */
+  readonly #knownPairs = new Set<string>();
+  /** For each pair with attempts under way: the last attempt's completion, and the number of attempts. */
+  readonly #queues = new Map<string, { last: Promise<void>; count: number }>();
 
-  /** Attempts that were let in and are under way, at accounts that were never entered from there: by either. */
-  readonly #strangers = new Map<string, number>();
+  /** The number of strangers' attempts under way, by the key of the account and of the address. */
+  readonly #strangersUnderWay = new Map<string, number>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Resolves when those before it, at this account from this address, have ended. */
+  /** Resolves when the earlier attempts at this account from this address have ended. */
   async begin(merchantId: number, username: string, address: string): Promise<Attempt> {
     const group = addressGroup(address);
-    const pair = shortName('pair', merchantId, username, group);
-    const wide = [shortName('account', merchantId, username), shortName('address', merchantId, group)];
-    const line = this.#lines.get(pair) ?? { last: Promise.resolve(), count: 0 };
-    if (line.count >= IN_LINE) return { retryAfterMs: Seconds(1), end: () => undefined };
-    const before = line.last;
+    const pair = hashedKey('pair', merchantId, username, group);
+    const sharedKeys = [hashedKey('account', merchantId, username), hashedKey('address', merchantId, group)];
+    const queue = this.#queues.get(pair) ?? { last: Promise.resolve(), count: 0 };
+    if (queue.count >= MAX_QUEUED_PER_PAIR) return { retryAfterMs: Seconds(1), end: () => undefined };
+    const before = queue.last;
     let done: () => void = () => undefined;
-    line.last = new Promise<void>((resolve) => {
+    queue.last = new Promise<void>((resolve) => {
       done = resolve;
     });
-    line.count += 1;
-    this.#lines.set(pair, line);
+    queue.count += 1;
+    this.#queues.set(pair, queue);
     await before;
-    const isKnown = this.#known.has(pair);
-    const retryAfterMs = this.#wait(pair, GUESSES) ?? (isKnown ? undefined : this.#strangersWait(wide));
+    const isKnown = this.#knownPairs.has(pair);
+    const retryAfterMs = this.#waitMs(pair, MAX_GUESSES) ?? (isKnown ? undefined : this.#strangersWaitMs(sharedKeys));
     const isStranger = retryAfterMs === undefined && !isKnown;
-    if (isStranger) this.#noteStranger(wide, 1);
-    const end = (became: 'right' | 'wrong' | 'undecided'): void => {
-      if (isStranger) this.#noteStranger(wide, -1);
-      // Somebody who mistypes where they were before says nothing of the others at their address.
-      if (became === 'wrong') for (const name of isKnown ? [pair] : [pair, ...wide]) this.#count(name);
-      if (became === 'right') this.#know(pair);
-      line.count -= 1;
-      if (line.count === 0) this.#lines.delete(pair);
+    if (isStranger) this.#noteStranger(sharedKeys, 1);
+    const end = (result: 'right' | 'wrong' | 'undecided'): void => {
+      if (isStranger) this.#noteStranger(sharedKeys, -1);
+      // A mistyped password of a known pair does not count against the account or the address.
+      if (result === 'wrong') for (const key of isKnown ? [pair] : [pair, ...sharedKeys]) this.#countWrong(key);
+      if (result === 'right') this.#addKnown(pair);
+      queue.count -= 1;
+      if (queue.count === 0) this.#queues.delete(pair);
       done();
     };
     return { retryAfterMs, end };
   }
 
-  /** Strangers' attempts that are under way count as wrong: those sent at once would else all be let in. */
-  #strangersWait(wide: readonly string[]): number | undefined {
-    const waits = wide.flatMap((name) => {
-      const underWay = this.#strangers.get(name) ?? 0;
-      if (underWay >= GUESSES_OF_STRANGERS) return [Seconds(1)];
-      return this.#wait(name, GUESSES_OF_STRANGERS - underWay) ?? [];
+  /** Strangers' attempts under way count as wrong: otherwise all attempts sent at once would pass. */
+  #strangersWaitMs(sharedKeys: readonly string[]): number | undefined {
+    const waits = sharedKeys.flatMap((key) => {
+      const underWay = this.#strangersUnderWay.get(key) ?? 0;
+      if (underWay >= MAX_STRANGER_GUESSES) return [Seconds(1)];
+      return this.#waitMs(key, MAX_STRANGER_GUESSES - underWay) ?? [];
     });
     return waits.length === 0 ? undefined : Math.max(...waits);
   }
 
-  /** Notes that one more, or with -1 one less, is under way. */
-  #noteStranger(wide: readonly string[], change: 1 | -1): void {
-    for (const name of wide) {
-      const underWay = (this.#strangers.get(name) ?? 0) + change;
-      if (underWay === 0) this.#strangers.delete(name);
-      else this.#strangers.set(name, underWay);
+  /** Counts one attempt more or less under way. */
+  #noteStranger(sharedKeys: readonly string[], change: 1 | -1): void {
+    for (const key of sharedKeys) {
+      const underWay = (this.#strangersUnderWay.get(key) ?? 0) + change;
+      if (underWay === 0) this.#strangersUnderWay.delete(key);
+      else this.#strangersUnderWay.set(key, underWay);
     }
   }
 
-  /** How long until there are fewer than `limit` in the window. */
-  #wait(name: string, limit: number): number | undefined {
+  /** How long until fewer than `limit` wrong guesses are in the window; undefined where that is so now. */
+  #waitMs(key: string, limit: number): number | undefined {
     const nowMs = this.#clock.now();
-    const times = (this.#wrong.get(name) ?? []).filter((atMs) => atMs > nowMs - GUESS_WINDOW && atMs <= nowMs);
+    const times = (this.#wrongAtMs.get(key) ?? []).filter((atMs) => atMs > nowMs - GUESS_WINDOW && atMs <= nowMs);
     const first = times.at(-limit);
     return first === undefined ? undefined : first + GUESS_WINDOW - nowMs;
   }
 
-  #count(name: string): void {
+  #countWrong(key: string): void {
     const nowMs = this.#clock.now();
-    const times = (this.#wrong.get(name) ?? []).filter((atMs) => atMs > nowMs - GUESS_WINDOW && atMs <= nowMs);
-    // The newest last, in the map too, so that the oldest are the ones to go.
-    this.#wrong.delete(name);
-    this.#wrong.set(name, [...times, nowMs].slice(-GUESSES_OF_STRANGERS));
-    for (const [oldest, before] of this.#wrong) {
+    const times = (this.#wrongAtMs.get(key) ?? []).filter((atMs) => atMs > nowMs - GUESS_WINDOW && atMs <= nowMs);
+    // Re-inserted, so that the map is ordered by the newest guess and the oldest entries come first.
+    this.#wrongAtMs.delete(key);
+    this.#wrongAtMs.set(key, [...times, nowMs].slice(-MAX_STRANGER_GUESSES));
+    for (const [oldest, before] of this.#wrongAtMs) {
       const last = before.at(-1) ?? 0;
-      if (this.#wrong.size <= REMEMBERED && last > nowMs - GUESS_WINDOW && last <= nowMs) break;
-      this.#wrong.delete(oldest);
+      if (this.#wrongAtMs.size <= MAX_COUNTERS && last > nowMs - GUESS_WINDOW && last <= nowMs) break;
+      this.#wrongAtMs.delete(oldest);
     }
   }
 
-  #know(pair: string): void {
-    this.#known.delete(pair);
-    this.#known.add(pair);
-    for (const oldest of this.#known) {
-      if (this.#known.size <= KNOWN_REMEMBERED) break;
-      this.#known.delete(oldest);
+  #addKnown(pair: string): void {
+    this.#knownPairs.delete(pair);
+    this.#knownPairs.add(pair);
+    for (const oldest of this.#knownPairs) {
+      if (this.#knownPairs.size <= MAX_KNOWN_PAIRS) break;
+      this.#knownPairs.delete(oldest);
     }
   }
 }
 
-/** As long for a name of 10,000 letters as for one of three: very many are remembered. */
-function shortName(...parts: readonly (number | string)[]): string {
+/** A key of fixed length, however long the parts: very many keys are held. */
+function hashedKey(...parts: readonly (number | string)[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64');
 }

@@ -1,4 +1,4 @@
-/** What merchants do over HTTP, each part by its name. */
+/** Builds the parts that the merchants' HTTP interface (http/merchant/) needs. */
 import type { Clock } from '../../proto/clock.js';
 import type { Keys } from '../data-folder/keys.js';
 import type { HttpBudgets } from '../fairness/http-budgets.js';
@@ -10,17 +10,16 @@ import { Users } from './users.js';
 
 export interface MerchantParts {
   readonly store: Store;
-  /** The wall's, by which tokens and sessions expire. */
+  /** Wall-clock time, by which tokens and sessions expire. */
   readonly clock: Clock;
   readonly apiKeys: ApiKeys;
   readonly accessTokens: AccessTokens;
   readonly users: Users;
   readonly tester: WebhookTester;
-  /** What each of them may do. */
+  /** Limits on what each merchant may ask for. */
   readonly budgets: HttpBudgets;
 }
 
-/** Builds them. */
 export function makeMerchantParts(parts: {
   readonly store: Store;
   readonly keys: Keys;

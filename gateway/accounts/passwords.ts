@@ -1,8 +1,8 @@
 /**
- * Passwords of people: argon2id at OWASP's parameters (quality.md §2), off the main thread, a few at a time. A hash
- * takes some 28 ms of a core, so who waits for one takes a turn: logins first, one of each address in turn, so that who
- * guesses without end holds up themselves; then the passwords of lists, of which each has but a few in line, so that a
- * short list does not wait for a long one.
+ * Hashes and checks users' passwords: argon2id with OWASP's parameters (quality.md §2), on libuv's threads, a few at a
+ * time. A hash takes some 28 ms of a core, so requests queue. Logins come first, round-robin over their sources, so that
+ * a source that guesses without end delays only itself. Then come the passwords of lists of new users; each list queues
+ * only a few at once, so that a short list does not wait for a long one.
  */
 import { randomBytes } from 'node:crypto';
 import { availableParallelism } from 'node:os';
@@ -10,105 +10,104 @@ import { hash, verify } from '@node-rs/argon2';
 import { LockgateError } from '../../proto/errors.js';
 
 /**
- * OWASP's Password Storage Cheat Sheet: Argon2id (the package's default) with 19 MiB, 2 passes, 1 lane, and a hash of
- * 32 bytes. The salt, 16 random bytes, is the package's to make.
+ * OWASP's Password Storage Cheat Sheet: Argon2id (the package's default) with 19 MiB, 2 passes, a parallelism of 1, and
+ * a hash of 32 bytes. The package makes the salt, 16 random bytes.
  */
-const OWASP = { memoryCost: 19_456, timeCost: 2, parallelism: 1, outputLen: 32 } as const;
+const ARGON2_OPTIONS = { memoryCost: 19_456, timeCost: 2, parallelism: 1, outputLen: 32 } as const;
 
-/** Hashes at once. Node has four threads for all that may block; names are looked up and files are read in them too. */
-const AT_ONCE = Math.min(3, availableParallelism());
-/** Logins that may wait for their turn: some two seconds of work. */
-const LOGINS_WAITING = 128;
-/** Of those, of one merchant's from one address. */
-const LOGINS_OF_ONE = 32;
-/** Passwords that all lists under way may have in all: some half a minute of work. */
-const LISTED_PASSWORDS = 2_000;
-/** Of one list, in line at once. */
-const IN_LINE = AT_ONCE;
+/** Node has four threads for blocking work, and DNS look-ups and file reads need them too. */
+const MAX_CONCURRENT_HASHES = Math.min(3, availableParallelism());
+/** Some two seconds of work. */
+const MAX_WAITING_LOGINS = 128;
+/** A source is one merchant's logins from one address. */
+const MAX_WAITING_LOGINS_PER_SOURCE = 32;
+/** Passwords of all lists under way together: some half a minute of work. */
+const MAX_LISTED_PASSWORDS = 2_000;
+const MAX_QUEUED_PER_LIST = MAX_CONCURRENT_HASHES;
 
 export class Passwords {
   #running = 0;
-  /** Those in line by where they come from; whose turn is next stands first. */
-  readonly #logins = new Map<string, (() => void)[]>();
-  #loginsWaiting = 0;
-  readonly #lists: (() => void)[] = [];
-  #listed = 0;
-  /** What a password is compared with where there is no hash of one: it fits none. */
-  readonly #decoy: Promise<string>;
+  /** Waiting logins by source; the source whose turn is next comes first. */
+  readonly #loginQueues = new Map<string, (() => void)[]>();
+  #waitingLogins = 0;
+  readonly #listQueue: (() => void)[] = [];
+  #listedPasswords = 0;
+  /** Compared with the password of an unknown user. It matches no password. */
+  readonly #decoyHash: Promise<string>;
 
   constructor() {
-    this.#decoy = hash(randomBytes(32), OWASP);
-    // Whoever compares with it hears of a failure.
-    this.#decoy.catch(() => undefined);
+    this.#decoyHash = hash(randomBytes(32), ARGON2_OPTIONS);
+    // A failure is reported to the callers that await the hash.
+    this.#decoyHash.catch(() => undefined);
   }
 
   /**
-   * Whether it is the password of this hash. Without a hash it takes as long, and is not.
+   * Whether `password` matches the hash. With no hash the answer is false and takes as long.
    *
-   * @param from where the login comes from: those of one place take their turns with those of others
-   * @throws LockgateError `busy` where too many wait
+   * @param source where the login comes from: sources take turns
+   * @throws LockgateError `busy` where too many logins wait
    */
-  async check(password: string, passwordHash: string | null, from: string): Promise<boolean> {
-    const before = this.#logins.get(from)?.length ?? 0;
-    if (this.#loginsWaiting >= LOGINS_WAITING || before >= LOGINS_OF_ONE) throw busy();
-    const known = passwordHash ?? (await this.#decoy);
-    const wait = (go: () => void): void => {
-      this.#logins.set(from, [...(this.#logins.get(from) ?? []), go]);
-      this.#loginsWaiting += 1;
+  async check(password: string, passwordHash: string | null, source: string): Promise<boolean> {
+    const queuedBefore = this.#loginQueues.get(source)?.length ?? 0;
+    if (this.#waitingLogins >= MAX_WAITING_LOGINS || queuedBefore >= MAX_WAITING_LOGINS_PER_SOURCE) throw busy();
+    const comparedHash = passwordHash ?? (await this.#decoyHash);
+    const enqueue = (start: () => void): void => {
+      this.#loginQueues.set(source, [...(this.#loginQueues.get(source) ?? []), start]);
+      this.#waitingLogins += 1;
     };
-    const fits = await this.#inTurn(wait, () => verify(known, password));
+    const fits = await this.#runInTurn(enqueue, () => verify(comparedHash, password));
     return fits && passwordHash !== null;
   }
 
   /**
    * Hashes the passwords of a list; null stays null.
    *
-   * @param signal ends it early: nobody waits for the answer any more
-   * @throws LockgateError `busy` where too many wait; the signal's reason
+   * @param signal aborts the work, with the signal's reason as the error
+   * @throws LockgateError `busy` where too many passwords wait
    */
   async hashAll(passwords: readonly (string | null)[], signal: AbortSignal): Promise<(string | null)[]> {
     const count = passwords.filter((password) => password !== null).length;
-    if (this.#listed + count > LISTED_PASSWORDS) throw busy();
-    this.#listed += count;
+    if (this.#listedPasswords + count > MAX_LISTED_PASSWORDS) throw busy();
+    this.#listedPasswords += count;
     const hashes: (string | null)[] = passwords.map(() => null);
     const waiting = passwords.entries();
     const work = async (): Promise<void> => {
       for (const [index, password] of waiting) {
         signal.throwIfAborted();
         if (password !== null)
-          hashes[index] = await this.#inTurn(
-            (go) => this.#lists.push(go),
-            () => hash(password, OWASP),
+          hashes[index] = await this.#runInTurn(
+            (start) => this.#listQueue.push(start),
+            () => hash(password, ARGON2_OPTIONS),
           );
       }
     };
     try {
-      await Promise.all(Array.from({ length: IN_LINE }, work));
+      await Promise.all(Array.from({ length: MAX_QUEUED_PER_LIST }, work));
     } finally {
-      this.#listed -= count;
+      this.#listedPasswords -= count;
     }
     return hashes;
   }
 
-  async #inTurn<T>(wait: (go: () => void) => void, work: () => Promise<T>): Promise<T> {
-    if (this.#running >= AT_ONCE) await new Promise<void>(wait);
+  async #runInTurn<T>(enqueue: (start: () => void) => void, work: () => Promise<T>): Promise<T> {
+    if (this.#running >= MAX_CONCURRENT_HASHES) await new Promise<void>(enqueue);
     else this.#running += 1;
     try {
       return await work();
     } finally {
-      // The next one takes over this place, so that nobody slips in between.
-      const next = this.#nextLogin() ?? this.#lists.shift();
+      // The next request takes over this place, so that no new request overtakes the queue.
+      const next = this.#nextLogin() ?? this.#listQueue.shift();
       if (next === undefined) this.#running -= 1;
       else next();
     }
   }
 
-  /** The first of the address whose turn it is, which goes behind the others. */
+  /** Dequeues a login of the source whose turn it is, and moves that source to the end. */
   #nextLogin(): (() => void) | undefined {
-    for (const [from, [first, ...others]] of this.#logins) {
-      this.#logins.delete(from);
-      if (others.length > 0) this.#logins.set(from, others);
-      this.#loginsWaiting -= 1;
+    for (const [source, [first, ...others]] of this.#loginQueues) {
+      this.#loginQueues.delete(source);
+      if (others.length > 0) this.#loginQueues.set(source, others);
+      this.#waitingLogins -= 1;
       return first;
     }
     return undefined;

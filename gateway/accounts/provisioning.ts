@@ -1,5 +1,5 @@
 /**
- * Many locks at once: all of a list are checked before one of them is added, and either all are added or none.
+ * Adds many locks from one list. The whole list is checked first, and then all locks are added or none.
  */
 import { afterThisTurn, type Clock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
@@ -8,10 +8,11 @@ import { type Keys, makeLockSecret } from '../data-folder/keys.js';
 import { FAULTS_REPORTED, type Fault, ManyFaults } from '../faults.js';
 import type { NewDevice, Store } from '../store/contract/store.js';
 
-/** Locks of one list. They are added in one transaction, which keeps pings waiting for some 4 s. */
-export const IMPORT_MOST = 100_000;
-/** Secrets made between two turns of the event loop. */
-const SECRETS_A_TURN = 1000;
+/** A list of this size is added in one transaction, for which pings wait some 4 s. */
+export const MAX_IMPORTED_DEVICES = 100_000;
+/** Secrets made before the event loop gets a turn. */
+const SECRETS_PER_TURN = 1000;
+
 export interface ImportedDevice {
   readonly mac: string;
   /** The merchant's name. */
@@ -20,50 +21,50 @@ export interface ImportedDevice {
 
 export interface ImportRequest {
   readonly devices: readonly ImportedDevice[];
-  /** Whose those are that name no merchant. */
+  /** Resolves to the merchant of the locks that name none. Called only where there are such locks. */
   readonly merchant: () => Promise<string>;
   readonly simulated: boolean;
 }
 
 /**
- * @returns the locks' secrets, in the order of the list
- * @throws ManyFaults `input-import` for what can't be read or stands twice, `device-exists`, `no-such-merchant`
+ * @returns the locks with their secrets, in the order of the list
+ * @throws ManyFaults `input-import` for unreadable or repeated MACs, `device-exists`, `no-such-merchant`
  */
 export async function importDevices(
   { store, keys, clock }: { readonly store: Store; readonly keys: Keys; readonly clock: Clock },
   { devices, merchant, simulated }: ImportRequest,
 ): Promise<{ readonly mac: Mac; readonly merchant: string; readonly secret: string }[]> {
-  if (devices.length === 0 || devices.length > IMPORT_MOST)
-    throw new LockgateError('input-import', `${devices.length} locks: expected 1 to ${IMPORT_MOST} at once`);
+  if (devices.length === 0 || devices.length > MAX_IMPORTED_DEVICES)
+    throw new LockgateError('input-import', `${devices.length} locks: expected 1 to ${MAX_IMPORTED_DEVICES} at once`);
   const macs = readMacs(devices);
   const names = new Set((await store.listMerchants()).map(({ name }) => name));
-  refuse('no-such-merchant', devices, ({ merchant }) =>
+  refuseFaulty('no-such-merchant', devices, ({ merchant }) =>
     merchant !== undefined && !names.has(merchant)
       ? { member: 'merchant', detail: `there is no merchant named ${JSON.stringify(merchant)}` }
       : undefined,
   );
   const taken = new Set(await store.findTakenMacs(macs));
-  refuse('device-exists', macs, (mac) =>
+  refuseFaulty('device-exists', macs, (mac) =>
     taken.has(mac) ? { member: 'mac', detail: `there is a device ${formatMac(mac)} already` } : undefined,
   );
-  const common = devices.every(({ merchant }) => merchant !== undefined) ? '' : await merchant();
+  const defaultMerchant = devices.every(({ merchant }) => merchant !== undefined) ? '' : await merchant();
   const nowMs = clock.now();
-  const made: (NewDevice & { readonly secret: string })[] = [];
+  const newDevices: (NewDevice & { readonly secret: string })[] = [];
   for (const [index, mac] of macs.entries()) {
     const secret = makeLockSecret();
-    const owner = devices[index]?.merchant ?? common;
-    made.push({ mac, merchant: owner, simulated, secretHash: keys.hashSecret(secret), nowMs, secret });
-    if (made.length % SECRETS_A_TURN === 0) await new Promise<void>((resolve) => afterThisTurn(resolve));
+    const owner = devices[index]?.merchant ?? defaultMerchant;
+    newDevices.push({ mac, merchant: owner, simulated, secretHash: keys.hashSecret(secret), nowMs, secret });
+    if (newDevices.length % SECRETS_PER_TURN === 0) await new Promise<void>((resolve) => afterThisTurn(resolve));
   }
-  await store.addDevices(made);
-  return made;
+  await store.addDevices(newDevices);
+  return newDevices;
 }
 
-/** The MACs, each of them good and different from the others. */
+/** The MACs of the list. @throws ManyFaults `input-import` where one is invalid or listed twice */
 function readMacs(devices: readonly ImportedDevice[]): Mac[] {
   const macs: Mac[] = [];
   const firstAt = new Map<Mac, number>();
-  refuse('input-import', devices, ({ mac: text }, index) => {
+  refuseFaulty('input-import', devices, ({ mac: text }, index) => {
     const mac = parseMac(text);
     if (!mac.ok) return { member: 'mac', detail: mac.error.message };
     macs.push(mac.value);
@@ -71,13 +72,13 @@ function readMacs(devices: readonly ImportedDevice[]): Mac[] {
     if (first === undefined) firstAt.set(mac.value, index);
     return first === undefined
       ? undefined
-      : { member: 'mac', detail: `${formatMac(mac.value)} stands at ${first} already: expected each lock once` };
+      : { member: 'mac', detail: `${formatMac(mac.value)} is at index ${first} already: expected each lock once` };
   });
   return macs;
 }
 
-/** @throws ManyFaults where `fault` finds one in any of the items */
-function refuse<T>(
+/** @throws ManyFaults where `fault` returns a fault for any of the items */
+function refuseFaulty<T>(
   code: string,
   items: readonly T[],
   fault: (item: T, index: number) => { readonly member: string; readonly detail: string } | undefined,

@@ -1,4 +1,4 @@
-/** A merchant's users and their sessions: created in one go, logged in and out (specification, operations 3 to 6). */
+/** A merchant's users: adds lists of them, logs them in and out, and finds sessions (specification, operations 3–6). */
 import { randomBytes } from 'node:crypto';
 import { type Clock, Hours, type Milliseconds } from '../../proto/clock.js';
 import type { Keys } from '../data-folder/keys.js';
@@ -11,13 +11,13 @@ import type { Store } from '../store/contract/store.js';
 import { LoginGuard } from './login-guard.js';
 import { Passwords } from './passwords.js';
 
-/** How long a session lasts, unless somebody logs out. */
+/** How long a session lasts, unless the user logs out. */
 export const SESSION_LIFE: Milliseconds = Hours(12);
 
 const PREFIX = 'lgu_';
 const TOKEN_BYTES = 32;
 
-/** A user with the password that was typed; null for one who can't log in. */
+/** A user with a plain-text password; null for a user who can't log in. */
 export interface TypedUser extends Omit<NewUser, 'passwordHash'> {
   readonly password: string | null;
 }
@@ -26,20 +26,19 @@ export interface Login {
   readonly merchantId: number;
   readonly username: string;
   readonly password: string;
-  /** Where it comes from, as the guard counts it. */
+  /** The client's IP address. */
   readonly address: string;
 }
 
-/** What came of a login. */
 export type LoginOutcome =
-  | { readonly became: 'in'; readonly token: string; readonly expiresAtMs: number }
-  | { readonly became: 'refused' }
-  | { readonly became: 'later'; readonly retryAfterMs: number };
+  | { readonly result: 'logged-in'; readonly token: string; readonly expiresAtMs: number }
+  | { readonly result: 'refused' }
+  | { readonly result: 'retry-later'; readonly retryAfterMs: number };
 
 export interface UsersParts {
   readonly store: Store;
   readonly keys: Keys;
-  /** The wall's. */
+  /** Wall-clock time. */
   readonly clock: Clock;
   readonly budgets: HttpBudgets;
 }
@@ -55,13 +54,13 @@ export class Users {
   }
 
   /**
-   * Adds all of them or none. Passwords are hashed before anything is written, and what is taken is looked for before
-   * that, since hashing takes long; the store looks again.
+   * Adds all of the users or none. Passwords are hashed before anything is written. Since hashing takes long, taken
+   * names and ids are looked for before it; the store checks again when it writes.
    *
-   * @param signal ends it early, with nothing added
-   * @param by whose budget of passwords it counts for: an operator has none
-   * @throws ManyFaults `user-exists` for a name or an id that stands twice in the list or is taken
-   * @throws OverBudget where the merchant would keep more than it may, or has had too many passwords hashed
+   * @param signal aborts the work, with nothing added
+   * @param by who adds the users: a merchant has a budget of password hashes, an operator has none
+   * @throws ManyFaults `user-exists` for a name or an id that is twice in the list or is taken
+   * @throws OverBudget where the merchant would have too many users, or its budget of password hashes is exhausted
    * @throws LockgateError `busy`
    */
   async add(
@@ -88,44 +87,44 @@ export class Users {
    * @throws LockgateError `busy`
    */
   async logIn({ merchantId, username, password, address }: Login): Promise<LoginOutcome> {
-    // However a name is spelled, it is one account to whoever guesses.
+    // All spellings of a name are one account to the guard.
     const attempt = await this.#guard.begin(merchantId, usernameKey(username), address);
-    let became: 'right' | 'wrong' | 'undecided' = 'undecided';
+    let result: 'right' | 'wrong' | 'undecided' = 'undecided';
     try {
-      if (attempt.retryAfterMs !== undefined) return { became: 'later', retryAfterMs: attempt.retryAfterMs };
+      if (attempt.retryAfterMs !== undefined) return { result: 'retry-later', retryAfterMs: attempt.retryAfterMs };
       this.#parts.budgets.takeHashes(merchantId, 1);
       const user = await this.#parts.store.people.findLogin(merchantId, username);
-      // Whoever there is or isn't, one password is compared: the time says nothing.
+      // A password is compared even for an unknown user, so that the time reveals nothing.
       const fits = await this.#passwords.check(
         password,
         user?.passwordHash ?? null,
         `${merchantId} ${addressGroup(address)}`,
       );
-      became = fits ? 'right' : 'wrong';
-      return user !== null && fits ? await this.#begin(merchantId, user.id) : { became: 'refused' };
+      result = fits ? 'right' : 'wrong';
+      return user !== null && fits ? await this.#openSession(merchantId, user.id) : { result: 'refused' };
     } finally {
-      attempt.end(became);
+      attempt.end(result);
     }
   }
 
-  /** The user whose session this is; null where it has ended, or is another merchant's. */
+  /** The id of the session's user; null where the session has ended, or is another merchant's. */
   async findSession(merchantId: number, token: string): Promise<bigint | null> {
     const { store, keys, clock } = this.#parts;
     return await store.people.findSession(merchantId, keys.hashSecret(token), clock.now());
   }
 
-  /** Ends a session, at once and for good; where there is none, nothing happens. */
+  /** Ends a session at once. An unknown token is ignored. */
   async logOut(merchantId: number, token: string): Promise<void> {
     await this.#parts.store.people.endSession(merchantId, this.#parts.keys.hashSecret(token));
   }
 
-  async #begin(merchantId: number, userId: bigint): Promise<LoginOutcome> {
+  async #openSession(merchantId: number, userId: bigint): Promise<LoginOutcome> {
     const { store, keys, clock } = this.#parts;
     const token = PREFIX + randomBytes(TOKEN_BYTES).toString('base64url');
     const nowMs = clock.now();
     const expiresAtMs = nowMs + SESSION_LIFE;
     await store.people.addSession({ merchantId, userId, tokenHash: keys.hashSecret(token), nowMs, expiresAtMs });
-    return { became: 'in', token, expiresAtMs };
+    return { result: 'logged-in', token, expiresAtMs };
   }
 }
 
@@ -140,10 +139,10 @@ function refuseTwice(users: readonly TypedUser[]): void {
       const value = typeof given === 'string' ? usernameKey(given) : given;
       const first = firstAt.get(value);
       if (first === undefined) firstAt.set(value, index);
-      else faults.push({ pointer: `/${index}/${member}`, detail: `it stands at ${first} already` });
+      else faults.push({ pointer: `/${index}/${member}`, detail: `it is at index ${first} already` });
     }
   }
   if (faults.length === 0) return;
-  const text = 'a user name or an id stands twice in the list; no user was added';
+  const text = 'a user name or an id is twice in the list; no user was added';
   throw new ManyFaults('user-exists', text, faults.slice(0, FAULTS_REPORTED));
 }

@@ -2,7 +2,7 @@
 import { type Static, Type } from 'typebox';
 import { Hours, Seconds } from '../../../proto/clock.js';
 import { toDate } from '../../../proto/wire/ping-json.js';
-import { GUESS_WINDOW, GUESSES, GUESSES_OF_STRANGERS } from '../../accounts/login-guard.js';
+import { GUESS_WINDOW, MAX_GUESSES, MAX_STRANGER_GUESSES } from '../../accounts/login-guard.js';
 import { SESSION_LIFE, type TypedUser } from '../../accounts/users.js';
 import type { Fairness } from '../../fairness/fairness-settings.js';
 import { OverBudget } from '../../fairness/over-budget.js';
@@ -35,10 +35,10 @@ const COOKIE_PATH = '/v2/user';
 const SESSION_PREFIX = 'logged in user session:';
 
 /** The login's limit in calls per hour, the unit of its header. */
-const GUESSES_AN_HOUR = (GUESSES * Hours(1)) / GUESS_WINDOW;
+const GUESSES_AN_HOUR = (MAX_GUESSES * Hours(1)) / GUESS_WINDOW;
 
-const TOO_MANY_GUESSES = `Over ${GUESSES} wrong passwords in 5 minutes for this account from this address, or over
-${GUESSES_OF_STRANGERS} for the account, or from the address for all accounts.`.replaceAll('\n', ' ');
+const TOO_MANY_GUESSES = `Over ${MAX_GUESSES} wrong passwords in 5 minutes for this account from this address, or over
+${MAX_STRANGER_GUESSES} for the account, or from the address for all accounts.`.replaceAll('\n', ' ');
 
 const UserStatus = Type.Unsafe<number>({ type: 'integer', format: 'int32', description: 'User Status' });
 
@@ -101,8 +101,8 @@ const logIn: MerchantRoute = {
   handle: async ({ parts, merchantId, query, address, isHttps }) => {
     const { username, password } = query as Static<typeof Credentials>;
     const outcome = await parts.users.logIn({ merchantId, username, password, address });
-    if (outcome.became === 'refused') throw wrongCredentials();
-    if (outcome.became === 'later')
+    if (outcome.result === 'refused') throw wrongCredentials();
+    if (outcome.result === 'retry-later')
       throw OverBudget.rate(
         'login-guesses',
         'too many wrong passwords for this account or from this address; wait before the next attempt',

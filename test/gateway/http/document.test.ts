@@ -7,7 +7,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { GUESSES } from '../../../gateway/accounts/login-guard.js';
+import { MAX_GUESSES } from '../../../gateway/accounts/login-guard.js';
 import type { Gateway, GatewayOptions } from '../../../gateway/gateway.js';
 import { HTTP_ROUTES } from '../../../gateway/http/merchant/routes.js';
 import { TESTS_PER_MINUTE } from '../../../gateway/webhooks/webhook-test.js';
@@ -243,7 +243,7 @@ async function goThrough(ask: Ask, parts: Awaited<ReturnType<typeof setting>>): 
   const login = 'GET /v2/user/login';
   await ask(login, { headers: mine, query: '?username=ada0&password=correct%20horse' });
   await ask(login, { query: '?username=ada0&password=x' });
-  for (let guess = 0; guess <= GUESSES; guess += 1)
+  for (let guess = 0; guess <= MAX_GUESSES; guess += 1)
     await ask(login, { headers: mine, query: '?username=ada0&password=wrong' });
   await ask('GET /v2/user/logout', { headers: { ...mine, 'x-session': 'x' } });
   await ask('GET /v2/user/logout');

@@ -33,7 +33,7 @@ export const KEY_ROUTES: readonly Route[] = [
       after: ({ body }, answer) => pick(answer ?? body, 'merchant', 'name'),
     },
     ...withBody(NewKey, async ({ accounts, merchants }, { name, merchant }) => {
-      const { key, text } = await merchants.apiKeys.create(await accounts.whichMerchant(merchant), name);
+      const { key, text } = await merchants.apiKeys.create(await accounts.resolveMerchant(merchant), name);
       return { ...keyJson(key), key: text };
     }),
   },

@@ -51,7 +51,7 @@ export const USER_ROUTES: readonly Route[] = [
     },
     ...withBody(NewUser, async ({ accounts, merchants, store }, body) => {
       const { username, password = null, email = null } = body;
-      const merchant = await accounts.whichMerchant(body.merchant);
+      const merchant = await accounts.resolveMerchant(body.merchant);
       const merchantId = merchantIdOf(await store.listMerchants(), merchant);
       const nobody = { id: null, firstName: null, lastName: null, phone: null, userStatus: null };
       const user = { ...nobody, username, password, email };
@@ -68,7 +68,7 @@ export const USER_ROUTES: readonly Route[] = [
     query: Exact({ merchant: Type.Optional(Type.String()), after: Type.Optional(Type.String()) }),
     answer: Type.Object({ users: Type.Array(Listed) }),
     handle: async ({ accounts, store }, { query }) => {
-      const merchant = await accounts.whichMerchant(textOf(query, 'merchant'));
+      const merchant = await accounts.resolveMerchant(textOf(query, 'merchant'));
       const page = { merchant, afterId: readInt64(textOf(query, 'after')), limit: PAGE };
       return { users: (await store.people.listUsers(page)).map(userJson) };
     },
