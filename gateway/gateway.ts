@@ -161,7 +161,7 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
     started,
     options.judging,
   );
-  notices.settle({ locks: () => locks.all(), urls: await store.listWebhookUrls() });
+  notices.reconcile({ locks: () => locks.all(), urls: await store.listWebhookUrls() });
   const current = withCurrentStates(store, locks);
   const told = { usage, budgets: makeBudgets(config, options, events, clock), refusals: startRefusals(ground, clock) };
   const shared = { store: current, keys, events, clock, wallClock, ingest, locks, commands, ...told };

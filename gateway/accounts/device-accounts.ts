@@ -114,7 +114,10 @@ export class DeviceAccounts {
     const { store, keys, clock } = this.#parts;
     const trimmed = name.trim();
     if (trimmed === '' || [...trimmed].length > MAX_PHONE_NAME_CHARS || /\p{Cc}/u.test(trimmed))
-      throw new LockgateError('input-name', `a phone's name has 1 to ${MAX_PHONE_NAME_CHARS} characters and no control characters`);
+      throw new LockgateError(
+        'input-name',
+        `a phone's name has 1 to ${MAX_PHONE_NAME_CHARS} characters and no control characters`,
+      );
     const nowMs = clock.now();
     if (expiresAtMs !== null && expiresAtMs <= nowMs)
       throw new LockgateError('input-expiry', 'a phone credential must expire in the future, or never');
@@ -123,7 +126,9 @@ export class DeviceAccounts {
     return { phone: await store.addPhone({ mac, name: trimmed, secretHash, expiresAtMs, nowMs }), secret };
   }
 
-  /** Revokes a phone's credential and closes its connections. @throws LockgateError `no-such-device`, `no-such-phone` */
+  /**
+   * Revokes a phone's credential and closes its connections. @throws LockgateError `no-such-device`, `no-such-phone`
+   */
   async revokePhone(mac: Mac, name: string): Promise<void> {
     this.#closeSessionsOf(await this.#parts.store.revokePhone(mac, name.trim(), this.#parts.clock.now()));
   }

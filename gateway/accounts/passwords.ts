@@ -1,8 +1,8 @@
 /**
  * Hashes and checks users' passwords: argon2id with OWASP's parameters (quality.md §2), on libuv's threads, a few at a
- * time. A hash takes some 28 ms of a core, so requests queue. Logins come first, round-robin over their sources, so that
- * a source that guesses without end delays only itself. Then come the passwords of lists of new users; each list queues
- * only a few at once, so that a short list does not wait for a long one.
+ * time. A hash takes some 28 ms of a core, so requests queue. Logins come first, round-robin over their sources, so
+ * that a source that guesses without end delays only itself. Then come the passwords of lists of new users; each list
+ * queues only a few at once, so that a short list does not wait for a long one.
  */
 import { randomBytes } from 'node:crypto';
 import { availableParallelism } from 'node:os';

@@ -1,14 +1,14 @@
 /**
- * The audit log: who changed what by way of the operator's interface or at the data folder, and what the gateway
- * changed by itself that an operator should be able to trace.
+ * Writes the audit log: who changed what through the operators' interface or in the data folder, and which changes the
+ * gateway made automatically.
  *
- * A change is noted, durably, before it begins, and its outcome behind it: there is no change without an entry,
- * whatever ends the process. One transaction for both would be finer, but most changes are several (an erasure, a
- * rotated secret) and some are none (a test webhook). What the gateway does by itself is noted after it, within a
- * second.
+ * An entry is durable before its change starts, and its outcome is written afterwards: there is no change without an
+ * entry, even if the process is killed. One transaction for both is not possible: most changes need several
+ * transactions (an erasure, a rotated secret) and some need none (a test webhook). Automatic changes of the gateway are
+ * written within a second after they were made.
  *
- * Nothing secret is in an entry: rows of the interface name the members that are kept, and everything that is not named
- * is left out. As a last line of defence each text is scrubbed as well.
+ * No entry may contain a secret: each route names the members that are logged, and all others are left out. In addition
+ * each text is scrubbed.
  */
 import { type Clock, type Milliseconds, Seconds, type Timer } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
@@ -24,42 +24,42 @@ import type {
 } from '../store/contract/audit-store.js';
 import type { Store } from '../store/contract/store.js';
 
-/** What an entry may have at most, in characters: of each JSON text, of the object's name, of what a client says. */
-const JSON_MOST = 2_000;
-const OBJECT_MOST = 200;
-const CLIENT_MOST = 120;
-/** Entries of the gateway's own that wait for their write; more are left out, and counted. */
-const WAITING_MOST = 1_000;
-/** Entries of one commit: it takes some 5 ms, for which pings wait. */
-const WRITTEN_MOST = 200;
-/** From the first that waits to the write, and the wait after a write that failed. */
-const WRITE_EVERY: Milliseconds = Seconds(1);
-const AFTER_FAILURE: Milliseconds = Seconds(5);
+/** Limits on an entry's texts: each JSON text, the object's name, and the client's user agent or system user. */
+const MAX_JSON_CHARS = 2_000;
+const MAX_OBJECT_CHARS = 200;
+const MAX_CLIENT_CHARS = 120;
+/** Automatic entries that wait for their write; further ones are left out, and counted. */
+const MAX_WAITING_ENTRIES = 1_000;
+/** A commit of this size takes some 5 ms, for which pings wait. */
+const MAX_ENTRIES_PER_COMMIT = 200;
+/** The wait between the first waiting entry and its write, and the wait after a failed write. */
+const WRITE_DELAY: Milliseconds = Seconds(1);
+const FAILED_WRITE_DELAY: Milliseconds = Seconds(5);
 
-/** Members that an entry keeps of what was, or of what was asked for. None of them is a secret. */
-export type AuditFacts = Readonly<Record<string, unknown>>;
+/** The logged members of the state before or after a change. None of them may be a secret. */
+export type AuditDetails = Readonly<Record<string, unknown>>;
 
-/** What is about to be done. */
+/** A change that is about to be made. */
 export interface AuditedChange {
   readonly who: AuditWho;
   readonly action: string;
   readonly object: string;
-  readonly before: AuditFacts | null;
+  readonly before: AuditDetails | null;
 }
 
-/** What is known of it once it is done, or refused (then `answer` is undefined). */
-export type AuditReporter = (answer: unknown) => { readonly object: string; readonly after: AuditFacts | null };
+/** Describes a change that was made, from its result, or one that was refused (then `answer` is undefined). */
+export type AuditReporter = (answer: unknown) => { readonly object: string; readonly after: AuditDetails | null };
 
 export interface AuditParts {
   readonly store: Pick<Store, 'audit'>;
   readonly events: GatewayEvents;
-  /** The wall's clock. */
+  /** Wall-clock time. */
   readonly clock: Clock;
   /** Stamps the events. */
   readonly now: () => number;
 }
 
-/** The gateway itself. */
+/** The author of automatic changes. */
 const GATEWAY: AuditWho = { actor: 'gateway', address: null, agent: null, osUser: null, token: null };
 
 export class Audit {
@@ -74,7 +74,7 @@ export class Audit {
     this.#parts = parts;
   }
 
-  /** Listens from now on; of what an earlier run began and did not end, nobody will ever know more. */
+  /** Starts to listen to events. Entries that an earlier run left unfinished become *unknown*. */
   static async start(parts: AuditParts): Promise<Audit> {
     const audit = new Audit(parts);
     await parts.store.audit.abandon();
@@ -83,39 +83,39 @@ export class Audit {
   }
 
   /**
-   * Notes that a change begins, makes it, and notes what came of it.
+   * Writes an entry, makes the change, and writes its outcome.
    *
-   * @throws what `work` throws; StoreFailure where the beginning can't be noted, and then nothing is changed
+   * @throws what `work` throws; StoreFailure where the entry can't be written, and then `work` is not called
    */
-  async change<T>(change: AuditedChange, work: () => Promise<T>, tell: AuditReporter): Promise<T> {
+  async change<T>(change: AuditedChange, work: () => Promise<T>, describe: AuditReporter): Promise<T> {
     const { store, clock } = this.#parts;
-    return await makeNoted(store.audit, clock, { change, work, tell, onEnd: (entry) => this.#report(entry) });
+    return await makeNoted(store.audit, clock, { change, work, describe, onEnd: (entry) => this.#report(entry) });
   }
 
-  /** Notes what was done by somebody, or by the gateway itself where nobody is named; it is written within a second. */
-  note(action: string, object: string, after: AuditFacts | null, who: AuditWho = GATEWAY): void {
+  /** Logs a change that was made, by `who` or automatically. It is written within a second. */
+  note(action: string, object: string, after: AuditDetails | null, who: AuditWho = GATEWAY): void {
     const nowMs = this.#parts.clock.now();
     const beginning = beginningOf({ who, action, object, before: null }, nowMs);
     const entry = { ...beginning, outcome: 'done' as const, code: null, after: jsonOf(after), endedAtMs: nowMs };
-    if (this.#waiting.length < WAITING_MOST) this.#waiting.push(entry);
+    if (this.#waiting.length < MAX_WAITING_ENTRIES) this.#waiting.push(entry);
     else this.#leftOut += 1;
     this.#report(entry);
     this.#arm();
   }
 
-  /** What is kept, up to this moment where the store can write, the newest first. */
+  /** The stored entries, newest first. Waiting entries are written first, if the store can write. */
   async list(filter: AuditFilter): Promise<AuditEntry[]> {
     await this.store();
     return await this.#parts.store.audit.list(filter);
   }
 
-  /** Writes what waits. It never rejects: what can't be written waits on. */
+  /** Writes the waiting entries. Never rejects: entries that can't be written continue to wait. */
   store(): Promise<void> {
     this.#storing = this.#storing.then(() => this.#storeWaiting());
     return this.#storing;
   }
 
-  /** Keeps what waits, if the store lets it. To be called when nothing more happens. */
+  /** Writes the waiting entries, if the store can write. Call it after the last change. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#timer?.cancel();
@@ -136,11 +136,11 @@ export class Audit {
 
   async #storeWaiting(): Promise<void> {
     while (this.#waiting.length > 0) {
-      const entries = this.#waiting.slice(0, WRITTEN_MOST);
+      const entries = this.#waiting.slice(0, MAX_ENTRIES_PER_COMMIT);
       try {
         await this.#parts.store.audit.write(entries);
       } catch {
-        this.#arm(AFTER_FAILURE);
+        this.#arm(FAILED_WRITE_DELAY);
         return;
       }
       this.#waiting = this.#waiting.slice(entries.length);
@@ -151,7 +151,7 @@ export class Audit {
     this.note('audit.left-out', '', { count });
   }
 
-  #arm(delay = WRITE_EVERY): void {
+  #arm(delay = WRITE_DELAY): void {
     if (this.#isStopped) return;
     this.#timer ??= this.#parts.clock.after(delay, () => {
       this.#timer = undefined;
@@ -173,28 +173,28 @@ export class Audit {
   }
 }
 
-/** A change that is to be noted. */
+/** A change to be logged and made. */
 export interface NotedWork<T> {
   readonly change: AuditedChange;
   readonly work: () => Promise<T>;
-  readonly tell: AuditReporter;
+  readonly describe: AuditReporter;
   readonly onEnd?: (entry: AuditBeginning & AuditEnd) => void;
 }
 
 /**
- * Makes a change and notes it, for those who have a store and no gateway: who works on a data folder by themselves.
+ * Makes a change and logs it, for callers that work on a data folder without a running gateway.
  *
- * @throws what `work` throws; StoreFailure where the beginning can't be noted, and then nothing is changed
+ * @throws what `work` throws; StoreFailure where the entry can't be written, and then `work` is not called
  */
 export async function makeNoted<T>(store: AuditStore, clock: Clock, noted: NotedWork<T>): Promise<T> {
-  const { change, work, tell, onEnd } = noted;
+  const { change, work, describe, onEnd } = noted;
   const beginning = beginningOf(change, clock.now());
   const id = await store.begin(beginning);
   const end = async (outcome: AuditEnd['outcome'], code: string | null, answer?: unknown): Promise<void> => {
-    const told = toldSafely(tell, answer, change.object);
-    const object = cleaned(told.object, OBJECT_MOST);
-    const ended = { outcome, code, object, after: jsonOf(told.after), endedAtMs: clock.now() };
-    // What is done is done: whoever asked shall hear of that, and the entry says that its end is unknown.
+    const described = describeSafely(describe, answer, change.object);
+    const object = scrubbed(described.object, MAX_OBJECT_CHARS);
+    const ended = { outcome, code, object, after: jsonOf(described.after), endedAtMs: clock.now() };
+    // The change is made, so the caller gets its result. If this write fails, the entry becomes *unknown*.
     await store.end(id, ended).catch(() => undefined);
     onEnd?.({ ...beginning, ...ended });
   };
@@ -209,36 +209,36 @@ export async function makeNoted<T>(store: AuditStore, clock: Clock, noted: Noted
   }
 }
 
-/** An entry as it begins. */
+/** The entry that is written before its change is made. */
 function beginningOf({ who, action, object, before }: AuditedChange, atMs: number): AuditBeginning {
   return {
     atMs,
     actor: who.actor,
     address: who.address,
-    agent: who.agent === null ? null : cleaned(who.agent, CLIENT_MOST),
-    osUser: who.osUser === null ? null : cleaned(who.osUser, CLIENT_MOST),
+    agent: who.agent === null ? null : scrubbed(who.agent, MAX_CLIENT_CHARS),
+    osUser: who.osUser === null ? null : scrubbed(who.osUser, MAX_CLIENT_CHARS),
     token: who.token,
     action,
-    object: cleaned(object, OBJECT_MOST),
+    object: scrubbed(object, MAX_OBJECT_CHARS),
     before: jsonOf(before),
   };
 }
 
-/** A request that was refused may be of any shape: what can't be told of it is left out. */
-function toldSafely(tell: AuditReporter, answer: unknown, object: string): ReturnType<AuditReporter> {
+/** A refused request may have any shape. Where `describe` fails on it, the description is left out. */
+function describeSafely(describe: AuditReporter, answer: unknown, object: string): ReturnType<AuditReporter> {
   try {
-    return tell(answer);
+    return describe(answer);
   } catch {
     return { object, after: null };
   }
 }
 
-function jsonOf(told: AuditFacts | null): string | null {
-  if (told === null) return null;
-  const text = scrubSecrets(JSON.stringify(told));
-  return text.length <= JSON_MOST ? text : JSON.stringify({ left_out: `${text.length} characters` });
+function jsonOf(described: AuditDetails | null): string | null {
+  if (described === null) return null;
+  const text = scrubSecrets(JSON.stringify(described));
+  return text.length <= MAX_JSON_CHARS ? text : JSON.stringify({ left_out: `${text.length} characters` });
 }
 
-function cleaned(text: string, most: number): string {
-  return [...scrubSecrets(text)].slice(0, most).join('');
+function scrubbed(text: string, maxChars: number): string {
+  return [...scrubSecrets(text)].slice(0, maxChars).join('');
 }

@@ -1,18 +1,18 @@
 /**
- * Sends commands, to each lock one at a time, when the lock is reachable and its state takes commands; again under the
- * same id on the next connection, until the lock answers or the command expires (protocol.md §1 and §2, Commands).
+ * Sends commands, to each lock one at a time, when the lock is reachable and its state takes commands. Sends a command
+ * again under the same id, until the lock answers or the command expires (protocol.md §1 and §2, Commands).
  *
- * A command passes the ingest's queue first: that it is sent is judged, logged and durable before its bytes go out. So
- * the judge sees a command before its answer, and a command that may have reached a lock is never taken for unsent.
+ * A command passes the ingest's queue first: the sending is judged, logged and durable before the bytes are written. So
+ * the judge sees a command before its answer, and a command that may have reached a lock never counts as unsent.
  *
  * An unfinished command is in one of these states here:
  *
  * - *queued* or *sent*: it is in its lock's queue (command-queue.ts), which is examined whenever something changes for
  *   the lock, and when time alone changes something.
- * - *leaving*: it is in the ingest's queue. At most one command of a lock is, and a limited number of all locks;
- *   further queues wait for their turn.
+ * - *leaving*: it is in the ingest's queue: at most one command of each lock, and a limited number in all. Further
+ *   queues wait for their turn.
  * - *withdrawn*: a cancel takes a queued command out while it is being stored; a failed cancel puts it back.
- * - *expiring*: its time is over. It is sent no more, and leaves for good once the expiry is stored.
+ * - *expiring*: its time has passed. It is not sent any more, and is dropped once the expiry is stored.
  */
 import { type Clock, Seconds, type Timer } from '../../proto/clock.js';
 import { Deadlines } from '../../proto/deadlines.js';
@@ -37,10 +37,10 @@ import {
   type OpenCommand,
   sendableAtMs,
 } from './command-queue.js';
-import { FIRST_WORD_WAIT, MOST_LEAVING, MOST_WAITING_PER_LOCK } from './command-terms.js';
+import { FIRST_UPLINK_WAIT, MAX_LEAVING, MAX_WAITING_PER_LOCK } from './command-terms.js';
 
-/** The wait before an expiry that could not be stored is tried again. */
-const AFTER_STORE_FAILURE = Seconds(1);
+/** The wait before the gateway tries again to store an expiry. */
+const EXPIRY_RETRY_DELAY = Seconds(1);
 
 export interface DispatcherParts {
   readonly store: Pick<Store, 'commands'>;
@@ -49,7 +49,7 @@ export interface DispatcherParts {
   readonly clock: Clock;
   /** Wall-clock time. */
   readonly wallClock: Clock;
-  /** Which expiries are doubtful, since the machine's clock is not believed; none where it is left out. */
+  /** Tells which expiries are doubtful, because the machine's clock is not trusted; undefined for none. */
   readonly doubt?: Pick<ClockDoubt, 'aheadMs' | 'isExpiryDoubtful'> | undefined;
   readonly findLock: (deviceId: number) => KnownLock | undefined;
   /** The lock's own connection; undefined while there is none. */
@@ -67,7 +67,7 @@ export class CommandDispatcher {
   readonly #listeningSince = new WeakMap<Session, number>();
   /** Queues that wait for their turn to leave. */
   readonly #waitingToLeave = new Set<CommandQueue>();
-  readonly #firstWordTimers = new Map<CommandQueue, Timer>();
+  readonly #firstUplinkTimers = new Map<CommandQueue, Timer>();
   /** The timers of expiries that could not be stored. */
   readonly #retries = new Set<Timer>();
   /** Connections to which a command is being written. */
@@ -82,24 +82,24 @@ export class CommandDispatcher {
     this.#parts = parts;
   }
 
-  /** Loads the unfinished commands of the store. To be called before anything else. */
+  /** Loads the unfinished commands of the store. Must be called before any other method. */
   async load(): Promise<void> {
     for (const record of await this.#parts.store.commands.readUnfinished()) this.#put(record);
     for (const queue of [...this.#queues.values()]) this.#examine(queue);
   }
 
-  /** Sends no more; resolves when no write is under way. */
+  /** Stops sending; resolves when no write is under way. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#timer?.cancel();
-    for (const timer of [...this.#firstWordTimers.values(), ...this.#retries]) timer.cancel();
+    for (const timer of [...this.#firstUplinkTimers.values(), ...this.#retries]) timer.cancel();
     await Promise.all(this.#writes);
   }
 
   /** Reserves a place in the lock's queue for a command that is about to be stored; false where the queue is full. */
   reserve(deviceId: number, mac: Mac): boolean {
     const queue = this.#queueOf(deviceId, mac);
-    if (queue.open.length + queue.reserved >= MOST_WAITING_PER_LOCK) return false;
+    if (queue.open.length + queue.reserved >= MAX_WAITING_PER_LOCK) return false;
     queue.reserved += 1;
     return true;
   }
@@ -136,7 +136,7 @@ export class CommandDispatcher {
     if (this.#queues.size > 0) this.#examineLock(lock.deviceId);
   }
 
-  /** The lock's answer, which is stored. Returns whether the command was unfinished. */
+  /** Handles a lock's answer, which is stored already. Returns whether the command was unfinished. */
   acknowledged({ deviceId, commandId, state, detail, atMs }: Acknowledgement): boolean {
     const queue = this.#queues.get(deviceId);
     const open = queue?.open.find(({ record }) => record.id === commandId && record.sentCount > 0);
@@ -145,7 +145,9 @@ export class CommandDispatcher {
     return true;
   }
 
-  /** Takes a queued command out of its queue; undefined where it has left or is leaving. The result undoes it. */
+  /**
+   * Takes a queued command out of its queue. Returns the function that puts it back; undefined where it is not queued.
+   */
   withdraw(id: number, deviceId: number): (() => void) | undefined {
     const queue = this.#queues.get(deviceId);
     const open = queue?.open.find(({ record }) => record.id === id);
@@ -155,7 +157,7 @@ export class CommandDispatcher {
     return () => this.#examine(this.#put(open.record));
   }
 
-  /** Drops a lock's commands, which are cancelled in the store. */
+  /** Drops a lock's commands, which are cancelled in the store already. */
   drop(deviceId: number, atMs: number): void {
     const queue = this.#queues.get(deviceId);
     if (queue === undefined) return;
@@ -163,19 +165,21 @@ export class CommandDispatcher {
     this.#examine(queue);
   }
 
-  /** Whether its expiry is doubtful, since the clock is not believed: it is neither sent nor expired. */
+  /**
+   * Whether the command's expiry is doubtful, because the clock is not trusted. It is then neither sent nor expired.
+   */
   readonly isHeld: IsHeld = ({ createdAtMs, expiresAtMs }) =>
     this.#parts.doubt?.isExpiryDoubtful(createdAtMs, expiresAtMs) === true;
 
-  /** Examines all queues: the time made a step, or is believed again. */
-  lookAgain(): void {
+  /** Examines all queues, after a step of the clock or when the clock is trusted again. */
+  examineAll(): void {
     for (const queue of [...this.#queues.values()]) this.#examine(queue);
     this.#wake();
   }
 
   /**
-   * The run's clock made a step. Commands that were accepted while the machine's clock was doubted keep the time that
-   * they had left, since it was measured all along; scheduled commands keep their dates.
+   * Handles a step of the run's clock. Commands that were accepted while the machine's clock was in doubt keep their
+   * remaining time, which was measured correctly; scheduled commands keep their dates.
    */
   stepped({ fromMs, toMs, doubtedSinceMs }: RunStep): void {
     const moved: number[] = [];
@@ -187,15 +191,15 @@ export class CommandDispatcher {
         each.record = { ...each.record, createdAtMs: createdAtMs + byMs, expiresAtMs: expiresAtMs + byMs };
         moved.push(id);
       }
-    if (moved.length > 0) this.#keepMoved(moved, byMs);
-    this.lookAgain();
+    if (moved.length > 0) this.#storePostponement(moved, byMs);
+    this.examineAll();
   }
 
-  #keepMoved(ids: readonly number[], byMs: number): void {
+  #storePostponement(ids: readonly number[], byMs: number): void {
     const { store, events, clock } = this.#parts;
     const write: Promise<void> = store.commands
       .postpone(ids, byMs)
-      // They are moved in memory; only a restart before their end would find them expired.
+      // The commands are postponed in memory; only a restart before their end would find them expired.
       .catch((error: Error) => void events.emit('store-failed', { atMs: clock.now(), why: error.message }))
       .finally(() => this.#writes.delete(write));
     this.#writes.add(write);
@@ -253,8 +257,8 @@ export class CommandDispatcher {
     queue.dueMs = NEVER;
     this.#queues.delete(queue.deviceId);
     this.#waitingToLeave.delete(queue);
-    this.#firstWordTimers.get(queue)?.cancel();
-    this.#firstWordTimers.delete(queue);
+    this.#firstUplinkTimers.get(queue)?.cancel();
+    this.#firstUplinkTimers.delete(queue);
   }
 
   /** The lock's connection, where it has subscribed and the lock's state takes commands. */
@@ -265,28 +269,28 @@ export class CommandDispatcher {
     if (this.#writing.has(session)) return undefined;
     const belief = this.#parts.findLock(queue.deviceId)?.state.belief;
     if (belief !== undefined && !rowOf(POWER_MODEL, belief.state).commands) return undefined;
-    const hasSpoken = belief?.isConnected === true && belief.hasUplinks;
-    return hasSpoken || this.#waitedForFirstWord(queue, session) ? session : undefined;
+    const hasSentUplink = belief?.isConnected === true && belief.hasUplinks;
+    return hasSentUplink || this.#waitedForFirstUplink(queue, session) ? session : undefined;
   }
 
-  /** A connection without an uplink yet gets some time for one. */
-  #waitedForFirstWord(queue: CommandQueue, session: Session): boolean {
+  /** Whether the connection has had its time for a first uplink. If not, sets a timer for the rest of it. */
+  #waitedForFirstUplink(queue: CommandQueue, session: Session): boolean {
     const { wallClock } = this.#parts;
-    const left = (this.#listeningSince.get(session) ?? wallClock.now()) + FIRST_WORD_WAIT - wallClock.now();
-    if (left <= 0) return true;
-    if (!this.#firstWordTimers.has(queue)) {
-      const timer = wallClock.after(left, () => {
-        this.#firstWordTimers.delete(queue);
+    const remainingMs = (this.#listeningSince.get(session) ?? wallClock.now()) + FIRST_UPLINK_WAIT - wallClock.now();
+    if (remainingMs <= 0) return true;
+    if (!this.#firstUplinkTimers.has(queue)) {
+      const timer = wallClock.after(remainingMs, () => {
+        this.#firstUplinkTimers.delete(queue);
         this.#examine(queue);
       });
-      this.#firstWordTimers.set(queue, timer);
+      this.#firstUplinkTimers.set(queue, timer);
     }
     return false;
   }
 
-  /** First into the ingest's queue, then into the socket. */
+  /** Passes a command through the ingest's queue, and then sends it. */
   #leave(queue: CommandQueue, open: OpenCommand, session: Session): void {
-    if (this.#leaving >= MOST_LEAVING) {
+    if (this.#leaving >= MAX_LEAVING) {
       this.#waitingToLeave.add(queue);
       return;
     }
@@ -305,7 +309,7 @@ export class CommandDispatcher {
 
   #leaveNext(): void {
     for (const queue of this.#waitingToLeave) {
-      if (this.#leaving >= MOST_LEAVING) return;
+      if (this.#leaving >= MAX_LEAVING) return;
       this.#waitingToLeave.delete(queue);
       this.#examine(queue);
     }
@@ -325,42 +329,43 @@ export class CommandDispatcher {
     if (this.#isStopped || this.#parts.clock.now() >= expiresMs) return;
     // aedes loses a message that another follows too closely, so the next command waits until this one is written.
     this.#writing.add(session);
-    // The lock compares it with its own clock, which rather agrees with a clock that jumped ahead than with ours.
-    const onItsClockMs = expiresMs + Math.max(this.#parts.doubt?.aheadMs ?? 0, 0);
-    void session.send(Buffer.from(encodeDownlink({ id, expiresMs: onItsClockMs, command }))).finally(() => {
+    // The lock compares the expiry with its own clock. Where the machine's clock jumped ahead, the lock's probably did
+    // too.
+    const byLockClockMs = expiresMs + Math.max(this.#parts.doubt?.aheadMs ?? 0, 0);
+    void session.send(Buffer.from(encodeDownlink({ id, expiresMs: byLockClockMs, command }))).finally(() => {
       this.#writing.delete(session);
       this.#examineLock(queue.deviceId);
     });
   }
 
   #expire(queue: CommandQueue, nowMs: number): void {
-    const isOver = ({ record }: OpenCommand): boolean => nowMs >= record.expiresAtMs;
-    if (!queue.open.some(isOver)) return;
-    const over = queue.open.filter(isOver);
-    queue.open = queue.open.filter((open) => !isOver(open));
-    this.#storeExpiry(over, nowMs);
+    const isExpired = ({ record }: OpenCommand): boolean => nowMs >= record.expiresAtMs;
+    if (!queue.open.some(isExpired)) return;
+    const expiring = queue.open.filter(isExpired);
+    queue.open = queue.open.filter((open) => !isExpired(open));
+    this.#storeExpiry(expiring, nowMs);
   }
 
-  #storeExpiry(over: readonly OpenCommand[], atMs: number): void {
-    const write = this.#writeExpiry(over, atMs).finally(() => this.#writes.delete(write));
+  #storeExpiry(expiring: readonly OpenCommand[], atMs: number): void {
+    const write = this.#writeExpiry(expiring, atMs).finally(() => this.#writes.delete(write));
     this.#writes.add(write);
   }
 
   /** Reports expiries once they are stored. A command whose answer was stored before is not expired. */
-  async #writeExpiry(over: readonly OpenCommand[], atMs: number): Promise<void> {
-    const ids = over.map(({ record }) => record.id);
+  async #writeExpiry(expiring: readonly OpenCommand[], atMs: number): Promise<void> {
+    const ids = expiring.map(({ record }) => record.id);
     try {
       const expired = await this.#parts.store.commands.expire(ids, atMs);
-      for (const { record } of over)
+      for (const { record } of expiring)
         if (expired.includes(record.id)) this.#report({ ...record, state: 'expired', finishedAtMs: atMs });
     } catch (error) {
       const { events, clock } = this.#parts;
       events.emit('store-failed', { atMs: clock.now(), why: (error as Error).message });
       // An expired command is not sent in any case; after a stop, the next start expires it.
       if (this.#isStopped) return;
-      const retry = clock.after(AFTER_STORE_FAILURE, () => {
+      const retry = clock.after(EXPIRY_RETRY_DELAY, () => {
         this.#retries.delete(retry);
-        this.#storeExpiry(over, atMs);
+        this.#storeExpiry(expiring, atMs);
       });
       this.#retries.add(retry);
     }
@@ -387,7 +392,7 @@ export class CommandDispatcher {
     this.#timerDueMs = Number.NaN;
     const due: CommandQueue[] = [];
     const nowMs = this.#parts.clock.now();
-    // Including those that are due at this very millisecond.
+    // Includes the queues that are due in this millisecond.
     for (let queue = this.#deadlines.take(nowMs + 1); queue !== undefined; queue = this.#deadlines.take(nowMs + 1))
       due.push(queue);
     for (const queue of due) {

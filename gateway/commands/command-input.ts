@@ -1,6 +1,6 @@
 /**
- * Reads a request for commands: which command, for which locks, when. Everything is checked before anything is stored,
- * and an unknown member is refused, since a misspelt schedule would open a lock at once.
+ * Reads and checks the JSON of a request for commands: which command, for which locks, when. Unknown members are
+ * refused, since ignoring a misspelt schedule would open a lock at once. Pure: stores and sends nothing.
  */
 import { type Milliseconds, Seconds } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
@@ -9,12 +9,12 @@ import { type Mac, parseMac } from '../../proto/wire/mac.js';
 import type { Command } from '../../proto/wire/ping.js';
 import { COMMAND_TYPES, readCommand } from '../../proto/wire/ping-from-json.js';
 import {
-  FARTHEST_SCHEDULE,
-  LONGEST_LIFE,
   lifeOf,
-  MOST_MACS,
-  SIREN_MOST_SECONDS,
-  UTC_OFFSET_MOST_MINUTES,
+  MAX_LIFE,
+  MAX_MACS_PER_REQUEST,
+  MAX_SCHEDULE_AHEAD,
+  MAX_SIREN_SECONDS,
+  MAX_UTC_OFFSET_MINUTES,
 } from './command-terms.js';
 
 /** For named locks, or for all locks of a merchant. */
@@ -23,7 +23,7 @@ export type CommandTargets = { readonly macs: readonly Mac[] } | { readonly merc
 /** A checked request. Times are by the run's clock, ms since the epoch. */
 export interface CommandRequest {
   readonly targets: CommandTargets;
-  /** The size of the fleet as the caller states it; undefined where it doesn't. */
+  /** The number of locks that the caller expects; undefined where the request does not state it. */
   readonly expectedCount: number | undefined;
   readonly command: Command;
   readonly notBeforeMs: number | null;
@@ -46,12 +46,12 @@ const PARAMETERS: Readonly<Record<Command['type'], readonly string[]>> = {
   'set-power': ['mode', 'ride_tracking', 'airplane', 'recovery', 'high_window'],
   reset: [],
 };
-const ASKED_BY_MOST = 100;
+const MAX_ASKED_BY_CHARS = 100;
 
 /**
  * Reads the body of `POST /commands`; see README.md, Commands.
  *
- * @throws LockgateError `input-command` that names the member, what it is and what was expected
+ * @throws LockgateError `input-command`, which names the member, its value and what was expected
  */
 export function readCommandRequest(body: unknown, nowMs: number): CommandRequest {
   const reader = new JsonReader();
@@ -74,23 +74,28 @@ export function readCommandRequest(body: unknown, nowMs: number): CommandRequest
   return request;
 }
 
-function refuseUnknown(reader: JsonReader, json: JsonObject, of: string, known: { has(name: string): boolean }): void {
-  const odd = Object.keys(json).find((name) => !known.has(name));
-  if (odd !== undefined) reader.expect(json[odd], of, odd.slice(0, 40), 'no such member');
+function refuseUnknown(
+  reader: JsonReader,
+  json: JsonObject,
+  path: string,
+  known: { has(name: string): boolean },
+): void {
+  const unknown = Object.keys(json).find((name) => !known.has(name));
+  if (unknown !== undefined) reader.expect(json[unknown], path, unknown.slice(0, 40), 'no such member');
 }
 
 function readTargets(reader: JsonReader, json: JsonObject): CommandTargets {
   if (json.macs === undefined) {
-    if (json.all !== true) reader.expect(json.all, '', 'all', 'true beside merchant, or else macs');
+    if (json.all !== true) reader.expect(json.all, '', 'all', 'true together with merchant, or else macs');
     return { merchant: reader.text(json.merchant, '', 'merchant') };
   }
-  if (json.merchant !== undefined) reader.expect(json.merchant, '', 'merchant', 'nothing beside macs');
-  if (json.all !== undefined) reader.expect(json.all, '', 'all', 'nothing beside macs');
+  if (json.merchant !== undefined) reader.expect(json.merchant, '', 'merchant', 'no such member together with macs');
+  if (json.all !== undefined) reader.expect(json.all, '', 'all', 'no such member together with macs');
   const texts: readonly unknown[] = Array.isArray(json.macs) ? json.macs : [];
-  if (texts.length === 0 || texts.length > MOST_MACS)
-    reader.expect(json.macs, '', 'macs', `a list of 1 to ${MOST_MACS} MACs`);
+  if (texts.length === 0 || texts.length > MAX_MACS_PER_REQUEST)
+    reader.expect(json.macs, '', 'macs', `a list of 1 to ${MAX_MACS_PER_REQUEST} MACs`);
   const macs = new Set<Mac>();
-  texts.slice(0, MOST_MACS).forEach((text, index) => {
+  texts.slice(0, MAX_MACS_PER_REQUEST).forEach((text, index) => {
     const mac = typeof text === 'string' ? parseMac(text) : undefined;
     if (mac?.ok === true) macs.add(mac.value);
     else reader.expect(text, '', `macs[${index}]`, '12 hex digits, such as A4:C1:38:F0:E1:D2');
@@ -103,8 +108,8 @@ function readCheckedCommand(reader: JsonReader, json: JsonObject): Command {
   const parameters = json.parameters === undefined ? {} : reader.object(json.parameters, '', 'parameters');
   refuseUnknown(reader, parameters, 'parameters', new Set(PARAMETERS[type]));
   const command = readCommand(reader, { ...parameters, type }, 'parameters');
-  if (command.type === 'siren' && !(Number(parameters.seconds) >= 1 && command.seconds <= SIREN_MOST_SECONDS))
-    reader.expect(parameters.seconds, 'parameters', 'seconds', `a whole number of seconds, 1 to ${SIREN_MOST_SECONDS}`);
+  if (command.type === 'siren' && !(Number(parameters.seconds) >= 1 && command.seconds <= MAX_SIREN_SECONDS))
+    reader.expect(parameters.seconds, 'parameters', 'seconds', `a whole number of seconds, 1 to ${MAX_SIREN_SECONDS}`);
   if (command.type === 'set-power') checkPower(reader, parameters);
   return command;
 }
@@ -118,8 +123,8 @@ function checkPower(reader: JsonReader, parameters: JsonObject): void {
   if (!isObject(window)) return;
   refuseUnknown(reader, window, 'parameters.high_window', new Set(['from', 'to', 'utc_offset_minutes']));
   const offset = window.utc_offset_minutes ?? 0;
-  if (typeof offset !== 'number' || !Number.isInteger(offset) || Math.abs(offset) > UTC_OFFSET_MOST_MINUTES) {
-    const range = `whole minutes, -${UTC_OFFSET_MOST_MINUTES} to ${UTC_OFFSET_MOST_MINUTES}`;
+  if (typeof offset !== 'number' || !Number.isInteger(offset) || Math.abs(offset) > MAX_UTC_OFFSET_MINUTES) {
+    const range = `whole minutes, -${MAX_UTC_OFFSET_MINUTES} to ${MAX_UTC_OFFSET_MINUTES}`;
     reader.expect(offset, 'parameters.high_window', 'utc_offset_minutes', range);
   }
 }
@@ -127,23 +132,23 @@ function checkPower(reader: JsonReader, parameters: JsonObject): void {
 function readNotBefore(reader: JsonReader, json: JsonObject, nowMs: number): number | null {
   if (json.not_before === undefined || json.not_before === null) return null;
   const timeMs = reader.date(json.not_before, '', 'not_before');
-  if (timeMs < nowMs || timeMs > nowMs + FARTHEST_SCHEDULE)
-    reader.expect(json.not_before, '', 'not_before', 'a time to come, at most a year ahead (by the gateway’s clock)');
+  if (timeMs < nowMs || timeMs > nowMs + MAX_SCHEDULE_AHEAD)
+    reader.expect(json.not_before, '', 'not_before', 'a future time, at most a year ahead (by the gateway’s clock)');
   return timeMs;
 }
 
-/** How long it lives once it may leave. In JSON seconds, as `expires_in` elsewhere. */
+/** How long the command stays valid from when it may first be sent. In the JSON, `expires_in` is in seconds. */
 function readLife(reader: JsonReader, json: JsonObject, command: Command): Milliseconds {
   if (json.expires_in === undefined) return lifeOf(command.type);
   const life = Math.round(Seconds(reader.number(json.expires_in, '', 'expires_in')));
-  if (life < Seconds(1) || life > LONGEST_LIFE)
-    reader.expect(json.expires_in, '', 'expires_in', `seconds, 1 to ${LONGEST_LIFE / Seconds(1)}`);
+  if (life < Seconds(1) || life > MAX_LIFE)
+    reader.expect(json.expires_in, '', 'expires_in', `seconds, 1 to ${MAX_LIFE / Seconds(1)}`);
   return life;
 }
 
 function readAskedBy(reader: JsonReader, json: JsonObject): string {
   if (json.asked_by === undefined) return 'operator';
   const text = reader.text(json.asked_by, '', 'asked_by');
-  if (text.length > ASKED_BY_MOST) reader.expect(text, '', 'asked_by', `at most ${ASKED_BY_MOST} characters`);
+  if (text.length > MAX_ASKED_BY_CHARS) reader.expect(text, '', 'asked_by', `at most ${MAX_ASKED_BY_CHARS} characters`);
   return text;
 }

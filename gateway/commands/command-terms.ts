@@ -1,61 +1,59 @@
 /**
- * How long commands live, and how much of them is taken: every number about commands, with its reason. Spans are by the
- * run's clock, since locks live by it, but for the one that is about MQTT.
+ * Every limit and time span of commands, with its reason. Spans are by the run's clock, which locks use, except
+ * {@link FIRST_UPLINK_WAIT}, which is about MQTT.
  */
 import { Days, Hours, type Milliseconds, Minutes, Seconds } from '../../proto/clock.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
 import type { Command } from '../../proto/wire/ping.js';
 
-/** What moves or sounds a lock dies young: one that wakes at dawn must not spring open for last night's tap. */
+/** For commands that move or sound a lock: a lock that wakes at dawn must not spring open for last night's tap. */
 const SHORT_LIFE = Minutes(2);
 const LONG_LIFE = Hours(24);
 
-/**
- * How long a command lives where nobody says otherwise, counted from when it may leave first (protocol.md §1).
- */
+/** How long a command stays valid by default, counted from when it may first be sent (protocol.md §1). */
 export function lifeOf(type: Command['type']): Milliseconds {
   return type === 'unlock' || type === 'lock' || type === 'siren' ? SHORT_LIFE : LONG_LIFE;
 }
 
-/** The longest life that may be asked for, and how far ahead a command may be scheduled. */
-export const LONGEST_LIFE = Days(30);
-export const FARTHEST_SCHEDULE = Days(366);
+/** The longest validity that a request may ask for, and how far ahead a command may be scheduled. */
+export const MAX_LIFE = Days(30);
+export const MAX_SCHEDULE_AHEAD = Days(366);
 
-/** Commands that may wait for one lock: bounds memory, and what a lock that wakes must go through. */
-export const MOST_WAITING_PER_LOCK = 100;
+/** Commands that may wait for one lock: bounds memory, and what a lock must execute when it wakes. */
+export const MAX_WAITING_PER_LOCK = 100;
 
-/** Locks that one request may name one by one. */
-export const MOST_MACS = 10_000;
+export const MAX_MACS_PER_REQUEST = 10_000;
 
-/** A siren of more than ten minutes is a mistake, and an empty battery. */
-export const SIREN_MOST_SECONDS = 600;
+/** A siren of more than ten minutes is a mistake, and empties the battery. */
+export const MAX_SIREN_SECONDS = 600;
 
-/** Offsets that are in use on Earth lie within; the wire would take more. */
-export const UTC_OFFSET_MOST_MINUTES = 840;
+/** All offsets in use on Earth are within this; the wire format allows more. */
+export const MAX_UTC_OFFSET_MINUTES = 840;
 
 /**
- * A lock's first uplink on a connection says whether its battery allows commands, so the first command waits for it,
- * but not for ever. By the wall's clock, as all of MQTT.
+ * A lock's first uplink on a connection shows whether its battery allows commands, so the first command waits this long
+ * for it. Wall-clock time, as everywhere in MQTT.
  */
-export const FIRST_WORD_WAIT = Seconds(1);
+export const FIRST_UPLINK_WAIT = Seconds(1);
 
-/** A command that stays unanswered on a live connection is sent again after this, and then after twice as long … */
-const RESEND_AFTER = Seconds(30);
-/** … and so on up to this: each costs the lock some 30 bytes. */
-const RESEND_AT_LATEST = Minutes(15);
+/** A command that stays unanswered on a live connection is sent again after this, then after twice as long … */
+const MIN_RESEND_DELAY = Seconds(30);
+/** … and so on up to this: each send costs the lock some 30 bytes. */
+const MAX_RESEND_DELAY = Minutes(15);
 
-/** When to send again what was sent `times` on one connection. A search for a fix has its time first. */
-export function resendAfter(type: Command['type'], times: number): Milliseconds {
-  const doubled = Math.min(RESEND_AFTER * 2 ** (times - 1), RESEND_AT_LATEST);
+/** How long after its last send a command is sent again, after `times` sends on one connection. */
+export function resendDelay(type: Command['type'], times: number): Milliseconds {
+  // The lock may search for a GPS fix for some time before it answers.
+  const doubled = Math.min(MIN_RESEND_DELAY * 2 ** (times - 1), MAX_RESEND_DELAY);
   return type === 'locate-gps' ? doubled + POWER_MODEL.timings.fixSearchEnds : doubled;
 }
 
-/** Commands on their way through the ingest at once: a whole fleet's must not keep uplinks out of it. */
-export const MOST_LEAVING = 1000;
+/** Commands of all locks in the ingest's queue at once: the commands of a whole fleet must not keep uplinks out. */
+export const MAX_LEAVING = 1000;
 
-/** set-power commands looked at for what is wanted of a lock: past it older ones no longer count. */
-export const TWIN_WISHES = 200;
+/** set-power commands of a lock that are read for its wanted settings; older ones do not count. */
+export const MAX_TWIN_COMMANDS = 200;
 
-/** Commands that a list shows: where nothing is said, and at most. */
-export const LISTED = 50;
-export const LISTED_MOST = 1000;
+/** The number of commands that a list shows: by default, and at most. */
+export const DEFAULT_LISTED = 50;
+export const MAX_LISTED = 1000;

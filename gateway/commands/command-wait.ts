@@ -1,5 +1,4 @@
-/** What an unfinished command waits for, for lists. */
-
+/** Tells what an unfinished command waits for, as lists and "why" show it. Pure. */
 import type { Belief } from '../../proto/power/judge/belief.js';
 import { presence } from '../../proto/power/judge/presence.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
@@ -8,7 +7,7 @@ import type { Session, Subscription } from '../mqtt/sessions.js';
 import type { CommandRecord } from '../store/contract/command-record.js';
 import { type CommandQueue, type IsHeld, nextCommand } from './command-queue.js';
 
-/** What a command waits for, as a word for programs and a phrase for people. */
+/** What a command waits for: a word for programs (`for`) and a phrase for people (`text`). */
 export interface Wait {
   readonly for:
     | 'schedule'
@@ -21,7 +20,7 @@ export interface Wait {
     | 'acknowledgement'
     | 'sending';
   readonly text: string;
-  /** When it is expected to end, ms since the epoch by the run's clock, where that is known. */
+  /** When the wait is expected to end, ms since the epoch by the run's clock; absent where unknown. */
   readonly dueMs?: number;
 }
 
@@ -35,7 +34,7 @@ export interface WaitQuestion {
   readonly isHeld: IsHeld;
 }
 
-/** What the command waits for; null where it is finished. Pure. */
+/** What the command waits for; null where it is finished. */
 export function waitOf(question: WaitQuestion): Wait | null {
   const { record, queue, belief, session, nowMs, isHeld } = question;
   const { id, state, notBeforeMs } = record;

@@ -1,6 +1,6 @@
 /**
- * Commands as operators see them: accepted, listed and cancelled (protocol.md §1 and §2, interfaces.md §4). An accepted
- * command is durable; command-dispatcher.ts sends it.
+ * Accepts, finds and cancels commands for operators (protocol.md §1 and §2, interfaces.md §4). An accepted command is
+ * durable; command-dispatcher.ts sends it.
  */
 import { LockgateError } from '../../proto/errors.js';
 import { formatMac, type Mac } from '../../proto/wire/mac.js';
@@ -13,7 +13,7 @@ import { noSuchDevice } from '../store/contract/errors.js';
 import type { LockAccount, Store } from '../store/contract/store.js';
 import { CommandDispatcher, type DispatcherParts } from './command-dispatcher.js';
 import type { CommandRequest, CommandTargets } from './command-input.js';
-import { MOST_WAITING_PER_LOCK } from './command-terms.js';
+import { MAX_WAITING_PER_LOCK } from './command-terms.js';
 import { type Wait, waitOf } from './command-wait.js';
 
 export interface CommandsParts extends DispatcherParts {
@@ -31,7 +31,7 @@ export type CommandOutcome =
 export class Commands implements CommandListener {
   readonly #parts: CommandsParts;
   readonly #dispatcher: CommandDispatcher;
-  /** How often all of a lock's commands were cancelled: a command that is being stored meanwhile may be among them. */
+  /** Counts the calls of {@link cancelled}, each of which may have cancelled a command that is still being stored. */
   #cancels = 0;
 
   constructor(parts: CommandsParts) {
@@ -39,12 +39,12 @@ export class Commands implements CommandListener {
     this.#dispatcher = new CommandDispatcher(parts);
   }
 
-  /** Loads the unfinished commands of the store. To be called before anything else, after the locks are loaded. */
+  /** Loads the unfinished commands of the store. Must be called after the locks are loaded, before any other method. */
   async load(): Promise<void> {
     await this.#dispatcher.load();
   }
 
-  /** Sends no more. Answers of locks are still stored. */
+  /** Stops sending. Answers of locks are still stored. */
   async stop(): Promise<void> {
     await this.#dispatcher.stop();
   }
@@ -54,14 +54,14 @@ export class Commands implements CommandListener {
    * reachable. A full queue of one lock refuses the command only for that lock.
    *
    * @throws LockgateError `no-such-device`, `no-such-merchant`; `count-differs` where the fleet is not as large as
-   * expected; `airplane-unconfirmed`; `commands-full` where no lock has room
+   * expected; `airplane-unconfirmed`; `commands-queueFull` where no lock has room
    */
   async send(request: CommandRequest): Promise<CommandOutcome[]> {
     const devices = await this.#devices(request.targets);
     checkCount(request, devices.length);
     checkAirplane(request);
     const free = devices.filter(({ deviceId, mac }) => this.#dispatcher.reserve(deviceId, mac));
-    if (free.length === 0 && devices[0] !== undefined) throw full(devices[0].mac);
+    if (free.length === 0 && devices[0] !== undefined) throw queueFull(devices[0].mac);
     const records = await this.#store(request, free);
     for (const record of records.values()) {
       if (record.state === 'queued') this.#dispatcher.enqueue(record);
@@ -69,7 +69,7 @@ export class Commands implements CommandListener {
     }
     return devices.map(({ deviceId, mac }) => {
       const record = records.get(deviceId);
-      return record === undefined ? { mac, refusal: full(mac) } : { mac, record };
+      return record === undefined ? { mac, refusal: queueFull(mac) } : { mac, record };
     });
   }
 
@@ -112,14 +112,14 @@ export class Commands implements CommandListener {
     if (!(await store.listMerchants()).some(({ name }) => name === merchant))
       throw new LockgateError('no-such-merchant', `there is no merchant named ${JSON.stringify(merchant)}`);
     const devices = (await store.listDevices()).map(({ device }) => device);
-    const own = devices.filter(({ merchantName }) => merchantName === merchant);
-    return own.map(({ id: deviceId, merchantId, mac }) => ({ deviceId, merchantId, mac }));
+    const fleet = devices.filter(({ merchantName }) => merchantName === merchant);
+    return fleet.map(({ id: deviceId, merchantId, mac }) => ({ deviceId, merchantId, mac }));
   }
 
   /**
-   * Cancels a command that has not left.
+   * Cancels a command that has not been sent.
    *
-   * @throws LockgateError `no-such-command`; `command-sent` where it has left, or is finished
+   * @throws LockgateError `no-such-command`; `command-sent` where it has been sent, or is finished
    */
   async cancel(id: number): Promise<CommandRecord> {
     const { store, clock, events } = this.#parts;
@@ -143,8 +143,8 @@ export class Commands implements CommandListener {
   }
 
   /**
-   * All unanswered commands of a lock were cancelled in the store, sent ones too: the lock leaves its merchant, and
-   * must not open for the next one. To be called as soon as that is committed.
+   * Drops a lock's unanswered commands, sent ones too, after they were cancelled in the store: the lock leaves its
+   * merchant, and must not open for the next one. Must be called as soon as the cancellation is committed.
    */
   cancelled(deviceId: number, atMs: number): void {
     this.#cancels += 1;
@@ -167,17 +167,17 @@ export class Commands implements CommandListener {
     return waitOf({ record, queue, belief, session, nowMs: clock.now(), isHeld: this.#dispatcher.isHeld });
   }
 
-  /** Whether the machine's clock is believed has changed: commands that were held back may leave, or have expired. */
+  /** To be called when the machine's clock becomes trusted or doubted: held commands may be sent, or have expired. */
   clockTurned(): void {
-    this.#dispatcher.lookAgain();
+    this.#dispatcher.examineAll();
   }
 
-  /** The run's clock has made a step. */
+  /** To be called when the run's clock has made a step. */
   clockStepped(step: RunStep): void {
     this.#dispatcher.stepped(step);
   }
 
-  /** A lock has subscribed to `down`: it can receive commands from now on. */
+  /** To be called when a lock has subscribed to `down`: it can receive commands from now on. */
   listening(session: Session): void {
     this.#dispatcher.listening(session);
   }
@@ -188,12 +188,12 @@ export class Commands implements CommandListener {
 
   acknowledged(acknowledgement: Acknowledgement): void {
     if (this.#dispatcher.acknowledged(acknowledgement)) return;
-    // The store has it already; where it can't be read now, only the report is lost.
-    this.#tellOther(acknowledgement).catch(() => undefined);
+    // The answer is stored. Where the command can't be read now, only the report is lost.
+    this.#reportStray(acknowledgement).catch(() => undefined);
   }
 
-  /** An answer to a command that is not unfinished: late, repeated, or to no command of this lock. */
-  async #tellOther({ deviceId, mac, commandId, state, atMs }: Acknowledgement): Promise<void> {
+  /** Reports an answer that is late, repeated, or to no command of this lock. */
+  async #reportStray({ deviceId, mac, commandId, state, atMs }: Acknowledgement): Promise<void> {
     const { store, events } = this.#parts;
     const record = await store.commands.find(commandId);
     if (record !== null && record.deviceId === deviceId && record.sentCount > 0) {
@@ -201,34 +201,35 @@ export class Commands implements CommandListener {
       return;
     }
     const isForeign = record !== null && record.deviceId !== deviceId;
-    const why = record === null ? 'there is no such command' : isForeign ? 'it is another lock’s' : 'it was never sent';
+    const why =
+      record === null ? 'there is no such command' : isForeign ? 'it is for another lock' : 'it was never sent';
     events.emit('stray-ack', { atMs, mac, commandId, why });
   }
 }
 
-function full(mac: Mac): LockgateError {
+function queueFull(mac: Mac): LockgateError {
   return new LockgateError(
     'commands-full',
-    `${MOST_WAITING_PER_LOCK} commands wait for ${formatMac(mac)} already: wait for some of them, or cancel some`,
+    `${MAX_WAITING_PER_LOCK} commands wait for ${formatMac(mac)} already: let some finish, or cancel some`,
   );
 }
 
-/** A command for a whole fleet needs its size, so that nobody opens a fleet by mistake. */
+/** A command for a whole fleet must state the number of locks, so that nobody opens a fleet by mistake. */
 function checkCount({ targets, expectedCount }: CommandRequest, count: number): void {
   if (expectedCount === count) return;
   if (!('merchant' in targets) && expectedCount === undefined) return;
   const given = expectedCount === undefined ? 'no expected_count was given' : `expected_count is ${expectedCount}`;
   const what = 'merchant' in targets ? `${targets.merchant} has ${count} locks` : `${count} locks are named`;
-  throw new LockgateError('count-differs', `${what}, and ${given}: say expected_count ${count} if all are meant`);
+  throw new LockgateError('count-differs', `${what}, and ${given}: set expected_count to ${count} if all are meant`);
 }
 
-/** The caller has to confirm that airplane mode cuts the lock off (protocol.md §2). */
+/** The caller must confirm that airplane mode cuts the lock off (protocol.md §2). */
 function checkAirplane({ command, confirmsAirplane }: CommandRequest): void {
   if (command.type !== 'set-power' || command.airplane !== true || confirmsAirplane) return;
   throw new LockgateError(
     'airplane-unconfirmed',
-    'airplane mode silences a lock: it acknowledges, says that it closes its connection, and from then on nothing ' +
-      'reaches it. No command can switch airplane mode off again; somebody has to do it at the lock. ' +
-      'Confirm with confirm_airplane if that is meant',
+    'airplane mode cuts a lock off: it acknowledges, reports that it closes its connection, and from then on nothing ' +
+      'reaches it. No command can switch airplane mode off again; this must be done at the lock. ' +
+      'Confirm with confirm_airplane',
   );
 }

@@ -1,15 +1,14 @@
 /**
- * A lock's twin: the power settings that commands ask for, those that the lock last reported, and where they differ
- * (protocol.md §1, set power).
+ * Reads a lock's twin: the power settings that commands ask for, those that the lock last reported, and where they
+ * differ (protocol.md §1, set power). Only reads.
  */
-
 import type { Belief } from '../../proto/power/judge/belief.js';
 import type { HighWindow, PowerChange } from '../../proto/wire/ping.js';
 import { type HighWindowJson, highWindowToJson } from '../../proto/wire/ping-json.js';
 import type { CommandStore } from '../store/contract/command-record.js';
-import { TWIN_WISHES } from './command-terms.js';
+import { MAX_TWIN_COMMANDS } from './command-terms.js';
 
-/** Settings as JSON; an absent one was never asked for. */
+/** Power settings as JSON; an absent one was never asked for. */
 export interface PowerSettingsJson {
   readonly mode?: string;
   readonly ride_tracking?: boolean;
@@ -20,15 +19,15 @@ export interface PowerSettingsJson {
 
 export interface Twin {
   readonly wanted: PowerSettingsJson;
-  /** Null for a lock that has never reported any. */
+  /** Null for a lock that has never sent an uplink. */
   readonly reported: Required<PowerSettingsJson> | null;
-  /** The members of `wanted` that `reported` has otherwise, or not yet. */
+  /** The names of the settings in `wanted` whose reported value is different or missing. */
   readonly differs: readonly string[];
 }
 
 /**
- * The twin of a lock. The wanted settings are the sum of its set-power commands that are done or may still be, except
- * those scheduled for later; one that was rejected, failed, expired or cancelled asks for nothing.
+ * The twin of a lock. The wanted settings combine its set-power commands that are done, queued or sent, except those
+ * scheduled for later. Commands that were rejected, failed, expired or cancelled do not count.
  */
 export async function readTwin(
   store: CommandStore,
@@ -36,10 +35,10 @@ export async function readTwin(
   belief: Belief | undefined,
   nowMs: number,
 ): Promise<Twin> {
-  const wishes = await store.readPowerWishes(deviceId, nowMs, TWIN_WISHES);
-  // The newest first: a newer command overrides an older one.
-  const sum: PowerChange = wishes.reduceRight((before, wish) => Object.assign(before, wish), {} as PowerChange);
-  const wanted = settingsJson(sum);
+  const wishes = await store.readPowerWishes(deviceId, nowMs, MAX_TWIN_COMMANDS);
+  // The store returns the newest first, and a newer command overrides an older one.
+  const combined: PowerChange = wishes.reduceRight((before, wish) => Object.assign(before, wish), {} as PowerChange);
+  const wanted = settingsJson(combined);
   const reported =
     belief === undefined || belief.uplinks === 0
       ? null

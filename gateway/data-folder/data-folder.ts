@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs';
 import { type Clock, systemClock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
-import { type AuditFacts, makeNoted } from '../audit/audit.js';
+import { type AuditDetails, makeNoted } from '../audit/audit.js';
 import type { AuditWho } from '../store/contract/audit-store.js';
 import type { Store } from '../store/contract/store.js';
 import type { StoreOptions } from '../store/contract/store-options.js';
@@ -23,7 +23,7 @@ export interface FolderWork<T> {
   /** The wall clock; the system's by default. */
   readonly clock?: Clock | undefined;
   /** What the audit log records of the result. */
-  readonly facts: (done: T) => AuditFacts;
+  readonly facts: (done: T) => AuditDetails;
   /** Called with a sentence where files of the folder were readable by others. */
   readonly onMended?: StoreOptions['onMended'];
   /** Where it is given, a damaged store is opened too (store/contract/store-options.ts). */
@@ -51,7 +51,7 @@ export async function workOnFolder<T>(
     return await makeNoted(store.audit, clock, {
       change: { who, action, object: '', before: null },
       work: () => work(store),
-      tell: (done) => ({ object: '', after: done === undefined ? null : facts(done as T) }),
+      describe: (done) => ({ object: '', after: done === undefined ? null : facts(done as T) }),
     });
   } finally {
     await store.close();

@@ -8,7 +8,7 @@
 import { existsSync } from 'node:fs';
 import { type Clock, systemClock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
-import type { AuditFacts } from '../audit/audit.js';
+import type { AuditDetails } from '../audit/audit.js';
 import type { AuditWho } from '../store/contract/audit-store.js';
 import type { Forgotten } from '../store/contract/secret-store.js';
 import type { Store } from '../store/contract/store.js';
@@ -44,7 +44,7 @@ export async function rotateKey(
   options: KeyChangeOptions = {},
 ): Promise<{ count: number; file: string }> {
   const file = keyFileOf(place.data, place.keyFile);
-  const facts = ({ count }: { readonly count: number }): AuditFacts => ({ secrets: count });
+  const facts = ({ count }: { readonly count: number }): AuditDetails => ({ secrets: count });
   return await workOnFolder(place.data, { ...options, action: 'secrets.rotate-key', facts }, async (store) => {
     const keys = await openSecrets(store, place);
     let count = 0;
@@ -69,7 +69,7 @@ export async function rotateKey(
 export async function forgetSecrets(place: SecretPlace, options: KeyChangeOptions = {}): Promise<Forgotten> {
   const file = keyFileOf(place.data, place.keyFile);
   const { clock = systemClock } = options;
-  const facts = ({ urls, locks, phones, apiKeys }: Forgotten): AuditFacts => {
+  const facts = ({ urls, locks, phones, apiKeys }: Forgotten): AuditDetails => {
     return { webhooks: urls.length, locks: locks.length, phones: phones.length, api_keys: apiKeys.length };
   };
   return await workOnFolder(place.data, { ...options, action: 'secrets.forget', facts }, async (store) => {

@@ -1,71 +1,71 @@
 /**
- * Notices of one kind about locks. When a network fails, all of a fleet's locks are late within minutes; beyond a
- * number that somebody may still look at one by one, they share a notice, which lasts until none of them is in it.
+ * Tracks the notices of one kind about locks. When a network fails, all locks of a fleet are late within minutes. So
+ * the first locks get a notice each, and all further locks share one, which stays open until no lock shares it.
  */
 import { OTHERS } from './pending-notices.js';
 
-/** Locks that have a notice of one kind each, at the same time. */
-export const LOCKS_EACH = 1_000;
+/** Maximum number of locks that have their own notice of one kind at the same time. */
+export const MAX_SINGLE_NOTICES = 1_000;
 
 export interface LockNoticesListener {
   /** `subject` is the lock's MAC, or {@link OTHERS}. */
   readonly note: (subject: string, text: string) => void;
-  readonly end: (subject: string) => void;
+  readonly close: (subject: string) => void;
 }
 
 export class LockNotices {
   readonly #listener: LockNoticesListener;
-  readonly #many: string;
-  readonly #each = new Set<string>();
-  readonly #others = new Set<string>();
-  /** The shared notice goes on, as far as the store knows, though none of its locks is known yet. */
-  #isOthersOpen = false;
+  readonly #sharedText: string;
+  readonly #single = new Set<string>();
+  readonly #sharing = new Set<string>();
+  /** The shared notice is open in the store from an earlier run, and its locks are not known yet. */
+  #isSharedOpen = false;
 
-  /** `many` says what is so of the locks that share a notice, for people: as `locks are late`. */
-  constructor(many: string, listener: LockNoticesListener) {
-    this.#many = many;
+  /** @param many the text of the shared notice, which follows a number: "locks are late" */
+  constructor(sharedText: string, listener: LockNoticesListener) {
+    this.#sharedText = sharedText;
     this.#listener = listener;
   }
 
-  /** Whether there is anything that could end. */
+  /** Whether no notice is open. */
   get isEmpty(): boolean {
-    return this.#each.size === 0 && this.#others.size === 0 && !this.#isOthersOpen;
+    return this.#single.size === 0 && this.#sharing.size === 0 && !this.#isSharedOpen;
   }
 
-  /** A notice of an earlier life goes on. */
+  /** Takes over an open notice of an earlier run. */
   resume(subject: string): void {
-    if (subject === OTHERS) this.#isOthersOpen = true;
-    else this.#each.add(subject);
+    if (subject === OTHERS) this.#isSharedOpen = true;
+    else this.#single.add(subject);
   }
 
-  /** It is so of a lock, or is still so for another reason. */
-  begin(mac: string, text: string): void {
-    if (!this.#each.has(mac) && this.#each.size >= LOCKS_EACH) {
-      if (this.#others.has(mac)) return;
-      this.#others.add(mac);
-      this.#listener.note(OTHERS, `more than ${LOCKS_EACH.toLocaleString('en')} ${this.#many}`);
+  /** Opens a lock's notice, or changes its text. */
+  open(mac: string, text: string): void {
+    if (!this.#single.has(mac) && this.#single.size >= MAX_SINGLE_NOTICES) {
+      if (this.#sharing.has(mac)) return;
+      this.#sharing.add(mac);
+      this.#listener.note(OTHERS, `more than ${MAX_SINGLE_NOTICES.toLocaleString('en')} ${this.#sharedText}`);
       return;
     }
-    this.#others.delete(mac);
-    this.#each.add(mac);
+    this.#sharing.delete(mac);
+    this.#single.add(mac);
     this.#listener.note(mac, text);
   }
 
-  /** It is not so of a lock, if it ever was. */
-  end(mac: string): void {
-    if (this.#each.delete(mac)) this.#listener.end(mac);
-    else if (this.#others.delete(mac)) this.#endOthers();
+  /** Closes a lock's notice, if it has one. */
+  close(mac: string): void {
+    if (this.#single.delete(mac)) this.#listener.close(mac);
+    else if (this.#sharing.delete(mac)) this.#closeShared();
   }
 
-  /** Holds what is known against what is true: `now` are all locks of which it is so, with what to say of each. */
+  /** Opens and closes notices so that exactly the locks of `now` have one. Its values are the notices' texts. */
   compare(now: ReadonlyMap<string, string>): void {
-    for (const mac of [...this.#each, ...this.#others]) if (!now.has(mac)) this.end(mac);
-    for (const [mac, text] of now) if (!this.#each.has(mac) && !this.#others.has(mac)) this.begin(mac, text);
-    if (this.#isOthersOpen) this.#endOthers();
+    for (const mac of [...this.#single, ...this.#sharing]) if (!now.has(mac)) this.close(mac);
+    for (const [mac, text] of now) if (!this.#single.has(mac) && !this.#sharing.has(mac)) this.open(mac, text);
+    if (this.#isSharedOpen) this.#closeShared();
   }
 
-  #endOthers(): void {
-    this.#isOthersOpen = false;
-    if (this.#others.size === 0) this.#listener.end(OTHERS);
+  #closeShared(): void {
+    this.#isSharedOpen = false;
+    if (this.#sharing.size === 0) this.#listener.close(OTHERS);
   }
 }

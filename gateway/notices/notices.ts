@@ -1,11 +1,11 @@
 /**
- * Notices: what an operator should know, and has not read yet. They are made of the gateway's events, so that nobody
- * has to call this, and kept in the store.
+ * Creates and resolves notices: conditions that an operator should know about. Notices are made from the gateway's
+ * events, so no other code calls this for them, and are stored.
  *
- * Nothing waits for a notice. What happens is noted in memory and written once a second, in one commit of a bounded
- * size, after which it is told. While the store can't write they wait, as one change for each kind and subject. What a
- * crash takes of the last second is made again at the next start from what lasts: URLs that are disabled, locks that
- * are late.
+ * Nothing waits for a notice. Changes are collected in memory and written once a second, in one commit of a bounded
+ * size; then a `notices` event is emitted. While the store can't write, they wait, as one change for each kind and
+ * subject. A crash may lose the changes of the last second; the next start restores them from the stored state:
+ * disabled URLs, late locks.
  */
 import { type Clock, type Milliseconds, Minutes, Seconds, type Timer } from '../../proto/clock.js';
 import { backSinceMs } from '../../proto/power/judge/boots.js';
@@ -21,21 +21,20 @@ import { DISABLED_BY_HAND } from '../webhooks/webhook-settings.js';
 import { LockNotices } from './lock-notices.js';
 import { PendingNotices } from './pending-notices.js';
 
-/** From the first that waits to the write. */
-const WRITE_EVERY: Milliseconds = Seconds(1);
-/** Changes of one commit: it takes some 10 ms, for which pings wait. */
-const MOST_WRITTEN = 500;
-/** The wait after a write that failed. */
-const AFTER_STORE_FAILURE: Milliseconds = Seconds(5);
-/** How often late locks are looked at for those that were removed or moved, of which no event tells. */
-const LOOK_EVERY: Milliseconds = Minutes(10);
-/** Damaged events whose notice ends by itself once they are delivered; the notices of more stay open. */
-const DAMAGED_FOLLOWED = 10_000;
-/** What a sentence may have at most, in characters. */
-const TEXT_LIMIT = 500;
+/** The wait between the first waiting change and its write. */
+const WRITE_DELAY: Milliseconds = Seconds(1);
+/** A commit of this size takes some 10 ms, for which pings wait. */
+const MAX_CHANGES_PER_COMMIT = 500;
+/** The wait after a failed write. */
+const FAILED_WRITE_DELAY: Milliseconds = Seconds(5);
+/** How often the notices of late locks are checked for locks that were removed or moved, which causes no event. */
+const LATE_CHECK_INTERVAL: Milliseconds = Minutes(10);
+/** Damaged events whose notice is resolved once they are delivered; the notices of further ones stay open. */
+const MAX_TRACKED_DAMAGED_EVENTS = 10_000;
+const MAX_TEXT_CHARS = 500;
 
-/** What is over when the gateway starts, until it happens again. */
-const ENDED_BY_A_START: ReadonlySet<NoticeKind> = new Set([
+/** Kinds whose open notices are resolved when the gateway starts. */
+const RESOLVED_AT_START: ReadonlySet<NoticeKind> = new Set([
   'circuit-open',
   'url-behind',
   'cannot-send',
@@ -51,16 +50,16 @@ type Late = Extract<Presence, { presence: 'late' }>;
 export interface NoticesParts {
   readonly store: Pick<Store, 'notices'>;
   readonly events: GatewayEvents;
-  /** The wall's clock. */
+  /** Wall-clock time. */
   readonly clock: Clock;
   /** Stamps the events. */
   readonly now: () => number;
-  /** While it is so, nothing is written. */
+  /** While this returns true, nothing is written. */
   readonly isStoreFailing: () => boolean;
 }
 
-/** What lasts, so that notices can be held against it. */
-export interface NoticeTruth {
+/** The stored state that open notices must agree with. */
+export interface NoticeSources {
   readonly locks: () => Iterable<
     Pick<KnownLock, 'mac' | 'presence'> & { readonly state?: Pick<KnownLock['state'], 'unjudged' | 'belief'> }
   >;
@@ -73,34 +72,34 @@ export class Notices {
   readonly #late: LockNotices;
   readonly #overBudget: LockNotices;
   readonly #unjudged: LockNotices;
-  /** Whose budget is over: a lock's own, its phones', or both. */
-  readonly #overSources = new Map<string, Set<Source>>();
-  #locks: NoticeTruth['locks'] | undefined;
+  /** Per MAC, who exceeds the budget: the lock, its phones, or both. */
+  readonly #sourcesOverBudget = new Map<string, Set<Source>>();
+  #locks: NoticeSources['locks'] | undefined;
   #unread: ReadonlyMap<NoticeKind, number> = new Map();
-  /** URLs that the store has an open notice of as disabled; read at the start. */
+  /** The ids of URLs with an open `url-disabled` notice at the start. */
   #disabledAtStart: ReadonlySet<string> = new Set();
-  /** Events with an open notice that they are damaged, by their ids; at most {@link DAMAGED_FOLLOWED}. */
+  /** The ids of events with an open `event-damaged` notice; at most {@link MAX_TRACKED_DAMAGED_EVENTS}. */
   readonly #damaged = new Set<string>();
-  /** Locks that the store has an open notice of as of a boot counter that went back; read at the start. */
+  /** The MACs of locks with an open `boot-back` notice at the start. */
   #bootBacksAtStart: ReadonlySet<string> = new Set();
   #storing: Promise<void> = Promise.resolve();
   #timer: Timer | undefined;
-  #lookTimer: Timer | undefined;
+  #lateCheckTimer: Timer | undefined;
   #isStopped = false;
 
   private constructor(parts: NoticesParts) {
     this.#parts = parts;
-    const about = (kind: NoticeKind, many: string): LockNotices =>
-      new LockNotices(many, {
+    const lockNotices = (kind: NoticeKind, sharedText: string): LockNotices =>
+      new LockNotices(sharedText, {
         note: (mac, text) => this.#note(kind, mac, text),
-        end: (mac) => this.#end(kind, mac),
+        close: (mac) => this.#resolve(kind, mac),
       });
-    this.#late = about('lock-late', 'locks are late: device list shows each');
-    this.#unjudged = about('lock-unjudged', 'locks are not judged: device list shows each');
-    this.#overBudget = about('lock-over-budget', 'locks send more than they may: tail tells of each');
+    this.#late = lockNotices('lock-late', 'locks are late: device list shows each');
+    this.#unjudged = lockNotices('lock-unjudged', 'locks are not judged: device list shows each');
+    this.#overBudget = lockNotices('lock-over-budget', 'locks send more than they may: tail shows each');
   }
 
-  /** Listens from now on. Rejects where the store can't be read. */
+  /** Starts to listen to events. Rejects where the store can't be read. */
   static async start(parts: NoticesParts): Promise<Notices> {
     const notices = new Notices(parts);
     const open = await parts.store.notices.readOpen();
@@ -108,8 +107,8 @@ export class Notices {
     for (const { kind, subject } of open) {
       if (kind === 'lock-late') notices.#late.resume(subject);
       if (kind === 'lock-unjudged') notices.#unjudged.resume(subject);
-      if (kind === 'event-damaged') notices.#followDamaged(subject);
-      if (ENDED_BY_A_START.has(kind)) notices.#end(kind, subject);
+      if (kind === 'event-damaged') notices.#trackDamaged(subject);
+      if (RESOLVED_AT_START.has(kind)) notices.#resolve(kind, subject);
     }
     notices.#disabledAtStart = new Set(open.filter(({ kind }) => kind === 'url-disabled').map((each) => each.subject));
     notices.#bootBacksAtStart = new Set(open.filter(({ kind }) => kind === 'boot-back').map((each) => each.subject));
@@ -117,25 +116,27 @@ export class Notices {
     return notices;
   }
 
-  /** Makes and ends what changed while nobody was here. To be called once, when locks and URLs are known. */
-  settle({ locks, urls }: NoticeTruth): void {
+  /**
+   * Opens and resolves notices so that they agree with the stored state. Call it once, after locks and URLs are read.
+   */
+  reconcile({ locks, urls }: NoticeSources): void {
     this.#locks = locks;
-    this.#look();
-    this.#settleBootBacks();
+    this.#reconcileLate();
+    this.#reconcileBootBacks();
     const disabled = urls.filter(({ state, disabledWhy }) => state === 'disabled' && disabledWhy !== DISABLED_BY_HAND);
     const ids = new Set(disabled.map(({ id }) => String(id)));
-    for (const id of this.#disabledAtStart) if (!ids.has(id)) this.#end('url-disabled', id);
+    for (const id of this.#disabledAtStart) if (!ids.has(id)) this.#resolve('url-disabled', id);
     for (const { id, disabledWhy } of disabled)
-      if (!this.#disabledAtStart.has(String(id))) this.#noteDisabled(id, disabledWhy ?? 'nobody knows why');
+      if (!this.#disabledAtStart.has(String(id))) this.#noteDisabled(id, disabledWhy ?? 'the reason is unknown');
   }
 
-  /** What is kept, up to this moment where the store can write, the latest first. */
+  /** The stored notices, latest first. Waiting changes are written first, if the store can write. */
   async list(filter: NoticeFilter): Promise<Notice[]> {
     await this.store();
     return await this.#parts.store.notices.list(filter);
   }
 
-  /** Marks as read. Answers how many were not before. @throws LockgateError `no-such-notice` */
+  /** Marks notices as read, and returns how many were unread before. @throws LockgateError `no-such-notice` */
   async markRead(ids: readonly number[] | 'all'): Promise<number> {
     const { store, clock } = this.#parts;
     await this.store();
@@ -144,22 +145,22 @@ export class Notices {
     return count;
   }
 
-  /** How many are kept and unread, of every kind. */
+  /** The number of stored unread notices of each kind. */
   *unread(): Iterable<readonly [kind: NoticeKind, unread: number]> {
     for (const kind of NOTICE_KINDS) yield [kind, this.#unread.get(kind) ?? 0];
   }
 
-  /** Writes what waits, as much as one commit may have. It never rejects: what can't be written waits on. */
+  /** Writes waiting changes, at most one commit. Never rejects: changes that can't be written continue to wait. */
   store(): Promise<void> {
     this.#storing = this.#storing.then(() => this.#storePending());
     return this.#storing;
   }
 
-  /** Keeps what waits, if the store lets it. To be called when nothing more happens. */
+  /** Writes all waiting changes, if the store can write. Call it after the last event. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#timer?.cancel();
-    this.#lookTimer?.cancel();
+    this.#lateCheckTimer?.cancel();
     let before: number;
     do {
       before = this.#pending.size;
@@ -171,122 +172,126 @@ export class Notices {
     const { events } = this.#parts;
     events.on('url-disabled', ({ urlId, why }) => {
       this.#noteDisabled(urlId, why);
-      this.#end('circuit-open', String(urlId));
+      this.#resolve('circuit-open', String(urlId));
     });
     events.on('url-changed', ({ urlId, state }) => {
-      // It is tried anew, with its circuit closed.
-      this.#end('circuit-open', String(urlId));
-      if (state !== 'disabled') this.#end('url-disabled', String(urlId));
+      // A change closes the URL's circuit.
+      this.#resolve('circuit-open', String(urlId));
+      if (state !== 'disabled') this.#resolve('url-disabled', String(urlId));
     });
     events.on('event-damaged', ({ eventId, urlId }) => {
-      this.#followDamaged(eventId);
+      this.#trackDamaged(eventId);
       this.#note('event-damaged', eventId, damagedText(eventId, urlId));
     });
     events.on('delivery', ({ eventId, outcome }) => {
-      // Most deliveries are of events that nothing is wrong with, and pass here at no cost.
+      // Most deliveries are of undamaged events, for which this must cost nothing.
       if (this.#damaged.size === 0 || outcome !== 'delivered' || !this.#damaged.delete(eventId)) return;
-      this.#end('event-damaged', eventId);
+      this.#resolve('event-damaged', eventId);
     });
     events.on('circuit', ({ urlId, state, why }) => {
-      if (state === 'closed') this.#end('circuit-open', String(urlId));
-      else this.#note('circuit-open', String(urlId), `URL ${urlId} fails and gets probes alone: ${why}`);
+      if (state === 'closed') this.#resolve('circuit-open', String(urlId));
+      else this.#note('circuit-open', String(urlId), `URL ${urlId} fails and gets only probes: ${why}`);
     });
     events.on('backlog', ({ urlId, state, why }) => {
-      if (state === 'caught-up') this.#end('url-behind', String(urlId));
+      if (state === 'caught-up') this.#resolve('url-behind', String(urlId));
       else this.#note('url-behind', String(urlId), `URL ${urlId} is far behind: ${why}`);
     });
     events.on('cannot-send', ({ what, state, why }) => {
-      if (state === 'ended') this.#end('cannot-send', what);
+      if (state === 'ended') this.#resolve('cannot-send', what);
       else
-        this.#note('cannot-send', what, `webhooks can't be sent: ${why}; they wait, and nothing is held against them`);
+        this.#note(
+          'cannot-send',
+          what,
+          `webhooks can't be sent: ${why}; they wait, and this does not count as a failure`,
+        );
     });
     events.on('cannot-record', ({ urlId, state, why }) => {
-      if (state === 'ended') this.#end('cannot-record', String(urlId));
-      else this.#note('cannot-record', String(urlId), `URL ${urlId}: what came of a delivery is set aside: ${why}`);
+      if (state === 'ended') this.#resolve('cannot-record', String(urlId));
+      else this.#note('cannot-record', String(urlId), `URL ${urlId}: the outcome of a delivery is set aside: ${why}`);
     });
     events.on('statement-closed', ({ merchant, month }) =>
       this.#note('statement', `${month} ${merchant}`, `${month} is closed for ${merchant}: usage statement shows it`),
     );
     events.on('degraded', ({ reason, why }) => this.#note('degraded', reason, `not ready (${reason}): ${why}`));
-    events.on('recovered', ({ reason }) => this.#end('degraded', reason));
+    events.on('recovered', ({ reason }) => this.#resolve('degraded', reason));
     events.on('clock', ({ state, why }) => {
-      for (const subject of ['ahead', 'behind']) if (subject !== state) this.#end('clock-leapt', subject);
+      for (const subject of ['ahead', 'behind']) if (subject !== state) this.#resolve('clock-leapt', subject);
       if (state !== 'agrees') this.#note('clock-leapt', state, why);
     });
     events.on('descriptors', ({ state, why }) => {
       if (state === 'short') this.#note('descriptors', 'open-files', why);
-      if (state === 'enough') this.#end('descriptors', 'open-files');
+      if (state === 'enough') this.#resolve('descriptors', 'open-files');
     });
     events.on('boot-back', ({ mac, sinceMs }) => this.#noteBootBack(formatMac(mac), sinceMs));
     events.on('reflashed', ({ mac, backSinceMs }) => {
-      if (backSinceMs === undefined) this.#end('boot-back', formatMac(mac));
+      if (backSinceMs === undefined) this.#resolve('boot-back', formatMac(mac));
       else this.#noteBootBack(formatMac(mac), backSinceMs);
     });
     events.on('presence', ({ mac, presence }) => {
-      if (presence.presence === 'late') this.#late.begin(formatMac(mac), lateText(formatMac(mac), presence));
-      else if (!this.#late.isEmpty) this.#late.end(formatMac(mac));
+      if (presence.presence === 'late') this.#late.open(formatMac(mac), lateText(formatMac(mac), presence));
+      else if (!this.#late.isEmpty) this.#late.close(formatMac(mac));
     });
     events.on('judging', ({ mac, state, why }) => {
-      if (state === 'stopped') this.#unjudged.begin(formatMac(mac), unjudgedText(formatMac(mac), why));
-      else this.#unjudged.end(formatMac(mac));
+      if (state === 'stopped') this.#unjudged.open(formatMac(mac), unjudgedText(formatMac(mac), why));
+      else this.#unjudged.close(formatMac(mac));
     });
-    events.on('budget', (turned) => this.#noteBudget(turned));
+    events.on('budget', (change) => this.#noteBudget(change));
   }
 
-  /** A lock and its phones share a notice: it is over when both are within their budgets. */
+  /** A lock and its phones share a notice, which is resolved when both are within their budgets. */
   #noteBudget({ mac, source, state, why }: BudgetTurned): void {
     const subject = formatMac(mac);
-    const over = this.#overSources.get(subject) ?? new Set();
+    const over = this.#sourcesOverBudget.get(subject) ?? new Set();
     if (state === 'over') {
-      this.#overSources.set(subject, over.add(source));
-      this.#overBudget.begin(subject, `${subject}: ${why}`);
+      this.#sourcesOverBudget.set(subject, over.add(source));
+      this.#overBudget.open(subject, `${subject}: ${why}`);
       return;
     }
     over.delete(source);
     if (over.size > 0) return;
-    this.#overSources.delete(subject);
-    this.#overBudget.end(subject);
+    this.#sourcesOverBudget.delete(subject);
+    this.#overBudget.close(subject);
   }
 
-  #followDamaged(eventId: string): void {
-    if (this.#damaged.size < DAMAGED_FOLLOWED) this.#damaged.add(eventId);
+  #trackDamaged(eventId: string): void {
+    if (this.#damaged.size < MAX_TRACKED_DAMAGED_EVENTS) this.#damaged.add(eventId);
   }
 
   #noteBootBack(mac: string, sinceMs: number): void {
     const since = toDate(sinceMs);
     const text =
-      `${mac}: its boot counter went back at ${since}, so all that it has sent since counts as late data of before. ` +
+      `${mac}: its boot counter went back at ${since}, so everything it has sent since counts as late old data. ` +
       `If its flash was wiped, run: lockgate device reflashed ${mac} --at ${since}`;
     this.#note('boot-back', mac, text);
   }
 
-  /** Makes and ends what is true of boot counters, of which a crash may have taken the last second. */
-  #settleBootBacks(): void {
+  /** Opens and resolves `boot-back` notices, of which a crash may have lost the last second. */
+  #reconcileBootBacks(): void {
     const open = new Set(this.#bootBacksAtStart);
     for (const { mac, state } of this.#locks?.() ?? []) {
       const sinceMs = state === undefined ? undefined : backSinceMs(state.belief);
       if (sinceMs === undefined || open.delete(formatMac(mac))) continue;
       this.#noteBootBack(formatMac(mac), sinceMs);
     }
-    for (const mac of open) this.#end('boot-back', mac);
+    for (const mac of open) this.#resolve('boot-back', mac);
   }
 
   #noteDisabled(urlId: number, why: string): void {
     this.#note('url-disabled', String(urlId), `URL ${urlId} is disabled: ${why}`);
   }
 
-  /** Holds late locks against what is true, and does so again while there are any. */
-  #look(): void {
+  /** Opens and closes the notices of late and unjudged locks by their current state; repeats while any lock is late. */
+  #reconcileLate(): void {
     const now = new Map<string, string>();
     for (const { mac, presence } of this.#locks?.() ?? [])
       if (presence.presence === 'late') now.set(formatMac(mac), lateText(formatMac(mac), presence));
     this.#late.compare(now);
-    this.#lookAtUnjudged();
+    this.#reconcileUnjudged();
     this.#arm();
   }
 
-  /** A start may have judged again what an earlier one could not, or the other way about. */
-  #lookAtUnjudged(): void {
+  /** The judge may work again for a lock after a restart, or newly fail. */
+  #reconcileUnjudged(): void {
     const unjudged = new Map<string, string>();
     for (const { mac, state } of this.#locks?.() ?? [])
       if (state?.unjudged !== undefined) unjudged.set(formatMac(mac), unjudgedText(formatMac(mac), state.unjudged.why));
@@ -294,16 +299,16 @@ export class Notices {
   }
 
   #note(kind: NoticeKind, subject: string, text: string): void {
-    this.#pending.note(kind, subject, [...text].slice(0, TEXT_LIMIT).join(''), this.#parts.clock.now());
+    this.#pending.note(kind, subject, [...text].slice(0, MAX_TEXT_CHARS).join(''), this.#parts.clock.now());
     this.#arm();
   }
 
-  #end(kind: NoticeKind, subject: string): void {
-    this.#pending.end(kind, subject, this.#parts.clock.now());
+  #resolve(kind: NoticeKind, subject: string): void {
+    this.#pending.close(kind, subject, this.#parts.clock.now());
     this.#arm();
   }
 
-  #arm(delay = WRITE_EVERY): void {
+  #arm(delay = WRITE_DELAY): void {
     if (this.#isStopped) return;
     const { clock } = this.#parts;
     if (this.#pending.size > 0)
@@ -312,25 +317,25 @@ export class Notices {
         void this.store();
       });
     if (!this.#late.isEmpty && this.#locks !== undefined)
-      this.#lookTimer ??= clock.after(LOOK_EVERY, () => {
-        this.#lookTimer = undefined;
-        this.#look();
+      this.#lateCheckTimer ??= clock.after(LATE_CHECK_INTERVAL, () => {
+        this.#lateCheckTimer = undefined;
+        this.#reconcileLate();
       });
   }
 
   async #storePending(): Promise<void> {
     const { store, isStoreFailing } = this.#parts;
-    const changes = isStoreFailing() ? [] : this.#pending.take(MOST_WRITTEN);
+    const changes = isStoreFailing() ? [] : this.#pending.take(MAX_CHANGES_PER_COMMIT);
     if (changes.length === 0) return this.#arm();
     try {
       await store.notices.write(changes);
     } catch {
-      // The watch on the store has told of it. Nobody else is to suffer for a notice.
+      // The store reports its own failures. A failed notice must not affect anything else.
       this.#pending.putBack(changes);
-      return this.#arm(AFTER_STORE_FAILURE);
+      return this.#arm(FAILED_WRITE_DELAY);
     }
     await this.#countUnread();
-    this.#tell(changes.filter(({ text }) => text !== null).length);
+    this.#emitNotices(changes.filter(({ text }) => text !== null).length);
     this.#arm();
   }
 
@@ -338,11 +343,11 @@ export class Notices {
     try {
       this.#unread = await this.#parts.store.notices.readUnread();
     } catch {
-      // The figure is that of the last time.
+      // The last count stays.
     }
   }
 
-  #tell(noted: number): void {
+  #emitNotices(noted: number): void {
     if (noted === 0) return;
     const { events, now } = this.#parts;
     let unread = 0;
@@ -352,7 +357,7 @@ export class Notices {
 }
 
 function damagedText(eventId: string, urlId: number): string {
-  return `${eventId} is not sent to URL ${urlId}: its stored ping does not fit its checksum (lockgate db check)`;
+  return `${eventId} is not sent to URL ${urlId}: its stored ping does not match its checksum (lockgate db check)`;
 }
 
 function unjudgedText(mac: string, why: string): string {

@@ -1,13 +1,13 @@
 /**
- * Notices that wait for their write: what happened to one kind and subject meanwhile is one change, however often it
- * happened. Bounded: past the limit, a kind's new subjects are counted together.
+ * Holds changes of notices that wait for their write: one change for each kind and subject, however often it changed.
+ * Bounded: beyond the limit, the new subjects of a kind are counted together. Does no I/O.
  */
 import type { NoticeChange, NoticeKind } from '../store/contract/notice-store.js';
 
-/** Kinds and subjects that may wait, what ended not counted: that is at most as much as goes on. */
-export const MOST_PENDING = 5_000;
+/** Maximum number of waiting kinds and subjects. Closings may exceed it: there are at most as many as open notices. */
+export const MAX_PENDING = 5_000;
 
-/** The subject of those that have no notice of their own. */
+/** The subject of the notice that several subjects share. */
 export const OTHERS = 'others';
 
 export class PendingNotices {
@@ -17,32 +17,32 @@ export class PendingNotices {
     return this.#changes.size;
   }
 
-  /** It happened. Times are ms since the epoch, by the wall's clock. */
+  /** Adds an occurrence of a notice. `atMs` is wall-clock time, ms since the epoch. */
   note(kind: NoticeKind, subject: string, text: string, atMs: number): void {
     const isNew = !this.#changes.has(keyOf(kind, subject));
-    const as = isNew && this.#changes.size >= MOST_PENDING ? OTHERS : subject;
-    const change = { kind, subject: as, text, count: 1, firstAtMs: atMs, lastAtMs: atMs, resolvedAtMs: null };
-    this.#add(this.#changes.get(keyOf(kind, as)), change);
+    const usedSubject = isNew && this.#changes.size >= MAX_PENDING ? OTHERS : subject;
+    const change = { kind, subject: usedSubject, text, count: 1, firstAtMs: atMs, lastAtMs: atMs, resolvedAtMs: null };
+    this.#add(this.#changes.get(keyOf(kind, usedSubject)), change);
   }
 
-  /** It is over, if it went on at all. */
-  end(kind: NoticeKind, subject: string, atMs: number): void {
+  /** Resolves a notice, if it is open. */
+  close(kind: NoticeKind, subject: string, atMs: number): void {
     const change = { kind, subject, text: null, count: 0, firstAtMs: atMs, lastAtMs: atMs, resolvedAtMs: atMs };
     this.#add(this.#changes.get(keyOf(kind, subject)), change);
   }
 
-  /** Takes the oldest, at most `most`. */
-  take(most: number): NoticeChange[] {
+  /** Removes and returns the oldest changes. */
+  take(maxCount: number): NoticeChange[] {
     const taken: NoticeChange[] = [];
     for (const [key, change] of this.#changes) {
-      if (taken.length >= most) break;
+      if (taken.length >= maxCount) break;
       taken.push(change);
       this.#changes.delete(key);
     }
     return taken;
   }
 
-  /** They were not written: they come before whatever happened since. */
+  /** Takes back changes that could not be written. They are older than the changes added since. */
   putBack(changes: readonly NoticeChange[]): void {
     for (const older of changes) {
       const newer = this.#changes.get(keyOf(older.kind, older.subject));
@@ -50,8 +50,8 @@ export class PendingNotices {
     }
   }
 
-  #add(older: NoticeChange | undefined, newer: NoticeChange, isAlone = older === undefined): void {
-    this.#changes.set(keyOf(newer.kind, newer.subject), isAlone ? newer : merged(older as NoticeChange, newer));
+  #add(older: NoticeChange | undefined, newer: NoticeChange, isOnly = older === undefined): void {
+    this.#changes.set(keyOf(newer.kind, newer.subject), isOnly ? newer : merged(older as NoticeChange, newer));
   }
 }
 

@@ -1,4 +1,4 @@
-/** What is counted of a lock's traffic, and how our JSON says it. Pure. */
+/** The counts of a lock's traffic, their sums, and their JSON form. Pure. */
 
 /** Up is from the lock, down is to it. */
 export interface UsageCounts {
@@ -12,9 +12,9 @@ export interface UsageCounts {
   readonly bytesDown: number;
 }
 
-export const NO_USAGE: UsageCounts = { messagesUp: 0, messagesDown: 0, connections: 0, bytesUp: 0, bytesDown: 0 };
+export const ZERO_USAGE: UsageCounts = { messagesUp: 0, messagesDown: 0, connections: 0, bytesUp: 0, bytesDown: 0 };
 
-/** Their sum. */
+/** The sum of two counts. */
 export function addCounts(a: UsageCounts, b: UsageCounts): UsageCounts {
   return {
     messagesUp: a.messagesUp + b.messagesUp,
@@ -25,8 +25,8 @@ export function addCounts(a: UsageCounts, b: UsageCounts): UsageCounts {
   };
 }
 
-/** Whether nothing was counted. */
-export function isNothing(counts: UsageCounts): boolean {
+/** Whether all counts are zero. */
+export function isZero(counts: UsageCounts): boolean {
   return bytesOf(counts) === 0 && counts.messagesUp === 0 && counts.messagesDown === 0 && counts.connections === 0;
 }
 
@@ -45,7 +45,7 @@ export interface CountsJson {
   readonly bytes_down: number;
 }
 
-/** Counts as our JSON has them, with what they add up to. */
+/** The JSON form of counts, with the sums of both directions. */
 export function countsJson(counts: UsageCounts): CountsJson {
   const { messagesUp, messagesDown, connections, bytesUp, bytesDown } = counts;
   return {

@@ -1,37 +1,37 @@
 /**
- * Counts what locks use, connection by connection, into the month under way.
+ * Counts the traffic of locks, connection by connection, in memory; usage.ts stores the counts (interfaces.md §5).
  *
- * A connection is counted from its first byte, though whose it is turns out with its CONNECT. Nothing here is asked on
- * the way of a ping: the socket counts its bytes itself and a message is one addition, and both are read once a second,
- * at the connection's end, and at the end of a month. Each byte belongs to the month in which the socket moved it.
+ * A connection is counted from its first byte, although its lock is known only after its CONNECT. A ping costs one
+ * addition: the socket counts its own bytes, and the counters are read once a second, when the connection closes, and
+ * at the end of a month. Each byte belongs to the month in which the socket moved it.
  *
- * Phones use a network of their own and are not counted. Simulated locks are counted as such.
+ * Phones use another network and are not counted. Simulated locks are counted as such.
  */
 import type { Socket } from 'node:net';
 import type { Clock } from '../../proto/clock.js';
 import type { Sender } from '../ingest/ingest.js';
 import type { UsageDelta } from '../store/contract/usage-store.js';
-import { addCounts, isNothing, NO_USAGE, type UsageCounts } from './counts.js';
+import { addCounts, isZero, type UsageCounts, ZERO_USAGE } from './counts.js';
 import { type Month, monthEndMs, monthOf } from './month.js';
 import { RawBytes } from './raw-bytes.js';
 
-/** The messages of one connection, counted by whoever moves them. */
+/** The messages of one connection. The MQTT code that receives and sends them increments these. */
 export interface MessageCounts {
   messagesUp: number;
   messagesDown: number;
 }
 
-/** A connection that is counted. */
-interface Metered {
+/** A connection whose traffic is counted. */
+interface MeteredConnection {
   readonly bytes: RawBytes;
   readonly messages: MessageCounts;
   /** 1 once its CONNECT is accepted. */
   connections: 0 | 1;
-  /** What has been booked of it. */
-  booked: UsageCounts;
+  /** The part of its counts that is in the deltas already. */
+  recorded: UsageCounts;
   /** Undefined until its CONNECT is accepted. */
   sender: Sender | undefined;
-  /** What it moved in months before the one in which its CONNECT was accepted. */
+  /** Its counts in the months before the one in which its CONNECT was accepted. */
   earlier: { readonly month: Month; readonly counts: UsageCounts }[];
 }
 
@@ -39,119 +39,123 @@ export class Meter {
   readonly #clock: Clock;
   #month: Month;
   #monthEndMs: number;
-  readonly #open = new Set<Metered>();
-  readonly #meteredOf = new WeakMap<Socket, Metered>();
-  #booked: UsageDelta[] = [];
+  readonly #openConnections = new Set<MeteredConnection>();
+  readonly #connectionOf = new WeakMap<Socket, MeteredConnection>();
+  #deltas: UsageDelta[] = [];
 
-  /** `clock` decides which month it is. A month that is over does not come back, whatever somebody sets it to. */
+  /** `clock` determines the month. A month that has ended never returns, even if the clock is set back. */
   constructor(clock: Clock) {
     this.#clock = clock;
     this.#month = monthOf(clock.now());
     this.#monthEndMs = monthEndMs(this.#month);
   }
 
-  /** The month that is counted into. */
+  /** The current month. */
   get month(): Month {
-    this.keepMonth();
+    this.turnMonth();
     return this.#month;
   }
 
-  /** When that month ends, ms since the epoch. */
+  /** When the current month ends, ms since the epoch. */
   get monthEndMs(): number {
     return this.#monthEndMs;
   }
 
-  /** A connection began: not one byte of it has been read. Over TLS, `raw` is the socket under it. */
+  /** Starts to count a new connection, before its first byte is read. With TLS, `raw` is the TCP socket under it. */
   opened(raw: Socket): void {
-    this.keepMonth();
-    const metered: Metered = {
-      bytes: new RawBytes(raw, () => this.#ended(metered)),
+    this.turnMonth();
+    const connection: MeteredConnection = {
+      bytes: new RawBytes(raw, () => this.#onClosed(connection)),
       messages: { messagesUp: 0, messagesDown: 0 },
       connections: 0,
-      booked: NO_USAGE,
+      recorded: ZERO_USAGE,
       sender: undefined,
       earlier: [],
     };
-    this.#meteredOf.set(raw, metered);
-    this.#open.add(metered);
+    this.#connectionOf.set(raw, connection);
+    this.#openConnections.add(connection);
   }
 
-  #ended(metered: Metered): void {
-    this.keepMonth();
-    this.#book(metered);
-    this.#open.delete(metered);
+  #onClosed(connection: MeteredConnection): void {
+    this.turnMonth();
+    this.#record(connection);
+    this.#openConnections.delete(connection);
   }
 
-  /** Its CONNECT was accepted: it is this sender's from its first byte. The answer's counts are to be counted up. */
+  /**
+   * Attributes a connection to the sender of its accepted CONNECT, from the first byte.
+   *
+   * @returns the connection's message counts, for the caller to increment
+   */
   accepted(raw: Socket, sender: Sender): MessageCounts {
-    this.keepMonth();
-    const metered = this.#meteredOf.get(raw);
-    if (metered === undefined) throw new Error('a connection was accepted that was never opened');
+    this.turnMonth();
+    const connection = this.#connectionOf.get(raw);
+    if (connection === undefined) throw new Error('a connection was accepted that was never opened');
     if (sender.source === 'phone') {
-      this.#open.delete(metered);
-      return metered.messages;
+      this.#openConnections.delete(connection);
+      return connection.messages;
     }
-    metered.sender = sender;
-    metered.connections = 1;
-    for (const { month, counts } of metered.earlier) this.#add(sender, month, counts);
-    // One that has closed meanwhile won't be read again.
-    if (!this.#open.has(metered)) this.#book(metered);
-    return metered.messages;
+    connection.sender = sender;
+    connection.connections = 1;
+    for (const { month, counts } of connection.earlier) this.#add(sender, month, counts);
+    // A connection that has closed meanwhile is not read again.
+    if (!this.#openConnections.has(connection)) this.#record(connection);
+    return connection.messages;
   }
 
-  /** All that was counted since it was last taken, up to this moment. */
+  /** Returns and removes all counts since the last call. */
   take(): UsageDelta[] {
-    this.keepMonth();
-    this.#bookAll();
-    const deltas = this.#booked;
-    this.#booked = [];
+    this.turnMonth();
+    this.#recordAll();
+    const deltas = this.#deltas;
+    this.#deltas = [];
     return deltas;
   }
 
-  /** Takes back what could not be stored: one piece for each lock and month, however long the store fails. */
+  /** Takes back counts that could not be stored, merged to one delta for each lock and month, which bounds memory. */
   putBack(deltas: readonly UsageDelta[]): void {
     const merged = new Map<string, UsageDelta>();
-    for (const delta of [...deltas, ...this.#booked]) {
+    for (const delta of [...deltas, ...this.#deltas]) {
       const key = `${delta.month} ${delta.mac} ${delta.merchantId} ${delta.simulated}`;
-      merged.set(key, { ...delta, ...addCounts(merged.get(key) ?? NO_USAGE, delta) });
+      merged.set(key, { ...delta, ...addCounts(merged.get(key) ?? ZERO_USAGE, delta) });
     }
-    this.#booked = [...merged.values()];
+    this.#deltas = [...merged.values()];
   }
 
-  /** Ends the month where it is over: what was moved until now was moved in it. */
-  keepMonth(): void {
+  /** Starts the next month where the current one has ended. All traffic up to now is recorded in the old one. */
+  turnMonth(): void {
     const nowMs = this.#clock.now();
     if (nowMs < this.#monthEndMs) return;
-    this.#bookAll();
+    this.#recordAll();
     this.#month = monthOf(nowMs);
     this.#monthEndMs = monthEndMs(this.#month);
   }
 
-  #bookAll(): void {
-    for (const metered of this.#open) this.#book(metered);
+  #recordAll(): void {
+    for (const connection of this.#openConnections) this.#record(connection);
   }
 
-  /** Books what the connection moved since it was last read, into the month under way. */
-  #book(metered: Metered): void {
-    const { bytes, messages, connections, booked, sender } = metered;
-    // What a stranger moved is booked when it turns out who he is, or when the month ends before that.
+  /** Records the connection's traffic since it was last read, in the current month. */
+  #record(connection: MeteredConnection): void {
+    const { bytes, messages, connections, recorded, sender } = connection;
+    // Traffic before the CONNECT is recorded when the CONNECT is accepted, or at the month's end if that is earlier.
     if (sender === undefined && this.#clock.now() < this.#monthEndMs) return;
     const { messagesUp, messagesDown } = messages;
     const moved = { messagesUp, messagesDown, connections, bytesUp: bytes.up, bytesDown: bytes.down };
     const counts = {
-      messagesUp: messagesUp - booked.messagesUp,
-      messagesDown: messagesDown - booked.messagesDown,
-      connections: connections - booked.connections,
-      bytesUp: moved.bytesUp - booked.bytesUp,
-      bytesDown: moved.bytesDown - booked.bytesDown,
+      messagesUp: messagesUp - recorded.messagesUp,
+      messagesDown: messagesDown - recorded.messagesDown,
+      connections: connections - recorded.connections,
+      bytesUp: moved.bytesUp - recorded.bytesUp,
+      bytesDown: moved.bytesDown - recorded.bytesDown,
     };
-    if (isNothing(counts)) return;
-    metered.booked = moved;
-    if (sender === undefined) metered.earlier.push({ month: this.#month, counts });
+    if (isZero(counts)) return;
+    connection.recorded = moved;
+    if (sender === undefined) connection.earlier.push({ month: this.#month, counts });
     else this.#add(sender, this.#month, counts);
   }
 
   #add({ mac, merchantId, simulated }: Sender, month: Month, counts: UsageCounts): void {
-    this.#booked.push({ month, mac, merchantId, simulated, ...counts });
+    this.#deltas.push({ month, mac, merchantId, simulated, ...counts });
   }
 }

@@ -1,11 +1,9 @@
-/**
- * Calendar months in UTC: what usage is counted by, and what statements are for (interfaces.md §5). Pure.
- */
+/** Calendar months in UTC, for usage counts and statements (interfaces.md §5). Pure. */
 import { ok, problem, type Result } from '../../proto/errors.js';
 
 declare const monthBrand: unique symbol;
 
-/** A month as `2026-11`. Such texts sort as the months do. Made by the functions here alone. */
+/** A month as `2026-11`. The texts sort in the order of the months. Only the functions of this file make them. */
 export type Month = string & { readonly [monthBrand]: true };
 
 const SPELLING = /^(\d{4})-(0[1-9]|1[0-2])$/;
@@ -22,12 +20,12 @@ export function parseMonth(text: string): Result<Month> {
   return problem('input-month', `${JSON.stringify(text.slice(0, 20))} is no month: expected one such as 2026-11`);
 }
 
-/** Its first moment, ms since the epoch. */
+/** The first millisecond of the month, since the epoch. */
 export function monthStartMs(month: Month): number {
   return Date.parse(`${month}-01T00:00:00.000Z`);
 }
 
-/** The first moment that is no longer of it, ms since the epoch. */
+/** The first millisecond after the month, since the epoch. */
 export function monthEndMs(month: Month): number {
   return monthStartMs(nextMonth(month));
 }

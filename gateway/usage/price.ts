@@ -1,18 +1,17 @@
 /**
- * Prices and amounts, exact: integers of a tiny unit, never a float. Pure.
+ * Prices and amounts of money as exact integers of a tiny unit, never as floating-point numbers. Pure.
  *
- * A price has at most six decimals. A byte is a millionth of an MB, so that what a byte costs has at most twelve, and
- * every line of a statement stands there without rounding; only its total is rounded, once.
+ * A price has at most six decimals. A byte is a millionth of an MB, so the price of a byte has at most twelve, and
+ * every line of a statement is exact; only the total is rounded, once.
  */
 import { LockgateError } from '../../proto/errors.js';
 
-/** An MB is 1,000,000 bytes, as in the tariffs of networks; 2^20 bytes would be an MiB. */
+/** As in the tariffs of networks; 2^20 bytes would be an MiB. */
 export const BYTES_PER_MB = 1_000_000;
 
-/** How a total is rounded, as statements say it. */
+/** The rounding rule, as statements print it. */
 export const ROUNDING = 'no line is rounded; the total is, once, half up, to the currency’s minor unit';
 
-/** Decimals of a price. */
 const PRICE_DECIMALS = 6;
 /** Decimals of an amount: those of a price, and six because bytes are counted and MB are priced. */
 const AMOUNT_DECIMALS = 12;
@@ -20,7 +19,7 @@ const MICROS_PER_UNIT = 10n ** BigInt(PRICE_DECIMALS);
 
 const PRICE = /^(\d{1,9})(?:\.(\d{1,6}))?$/;
 
-/** ISO 4217: the decimals of a currency's minor unit, where they are not two. */
+/** Currencies whose minor unit does not have two decimals (ISO 4217). */
 const MINOR_DECIMALS: Readonly<Record<string, number>> = Object.freeze({
   ...decimals(0, 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF'),
   ...decimals(3, 'BHD IQD JOD KWD LYD OMR TND'),
@@ -34,7 +33,7 @@ function decimals(count: number, currencies: string): Record<string, number> {
 /** An amount of money in units of 10^-12 of the currency. */
 export type Amount = bigint;
 
-/** What a merchant pays. Prices are decimal texts, as they were given. */
+/** The prices that a merchant pays, as decimal texts. */
 export interface PricePlan {
   /** The price of 1,000,000 bytes, both directions together. */
   readonly perMb: string;
@@ -44,7 +43,7 @@ export interface PricePlan {
   readonly currency: string;
 }
 
-/** Checks a plan that somebody typed. @throws LockgateError `input-price`, `input-currency` */
+/** Checks an operator's input and returns it. @throws LockgateError `input-price`, `input-currency` */
 export function checkPlan(plan: PricePlan): PricePlan {
   microsOf(plan.perMb);
   microsOf(plan.perSim);
@@ -56,26 +55,26 @@ export function checkPlan(plan: PricePlan): PricePlan {
   return plan;
 }
 
-/** What so many bytes cost by a plan. `bytes` is a whole number that a double holds exactly. */
+/** The price of `bytes`, which must be a safe integer. */
 export function priceOfBytes(plan: PricePlan, bytes: number): Amount {
   return BigInt(bytes) * microsOf(plan.perMb);
 }
 
-/** What so many active SIMs cost for a month. */
+/** The price of a number of active SIMs for a month. */
 export function priceOfSims(plan: PricePlan, sims: number): Amount {
   return BigInt(sims) * microsOf(plan.perSim) * BigInt(BYTES_PER_MB);
 }
 
-/** Exact: at least the decimals of the currency's minor unit, and as many more as there are. */
+/** The exact amount, with at least the decimals of the currency's minor unit. */
 export function formatAmount(amount: Amount, currency: string): string {
   const digits = String(amount).padStart(AMOUNT_DECIMALS + 1, '0');
-  const least = minorDecimals(currency);
+  const minDecimals = minorDecimals(currency);
   const fraction = digits.slice(-AMOUNT_DECIMALS);
-  const shown = fraction.replace(/0+$/, '').padEnd(least, '0');
+  const shown = fraction.replace(/0+$/, '').padEnd(minDecimals, '0');
   return `${digits.slice(0, -AMOUNT_DECIMALS)}${shown === '' ? '' : `.${shown}`}`;
 }
 
-/** Half up, to the currency's minor unit. Amounts are never negative, so up is away from zero. */
+/** Rounds half up, to the currency's minor unit. Amounts are never negative, so up is away from zero. */
 export function roundAmount(amount: Amount, currency: string): Amount {
   const unit = 10n ** BigInt(AMOUNT_DECIMALS - minorDecimals(currency));
   return ((amount + unit / 2n) / unit) * unit;

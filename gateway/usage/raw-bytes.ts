@@ -1,17 +1,16 @@
 /**
- * What a TCP socket has truly moved, from its first byte to its last.
+ * Counts the bytes that a TCP socket has received and that the system has accepted for sending.
  *
- * Node's own `bytesWritten` counts what was handed to the socket, and so also what it still holds back; a socket that
- * is destroyed then has counted what never left. The difference is in libuv's write queue, which Node shows only on the
- * socket's handle (node:net itself looks there), and which is gone with the handle. So the last look is taken in
- * `_destroy`, the place where Node lets go of it.
+ * Node's `bytesWritten` also counts bytes that still wait in libuv's write queue, and that are never sent if the socket
+ * is destroyed. Node shows the queue's size only on the socket's handle (node:net reads it there too), which disappears
+ * with the socket. So the last reading is taken in `_destroy`, where Node closes the handle.
  *
- * Over TLS the raw socket under the TLSSocket is to be given: it counts what is on the air, the handshake included.
+ * With TLS, pass the raw socket under the TLSSocket: its count includes the handshake.
  */
 import type { Socket } from 'node:net';
 
-/** The part of libuv's stream that is looked at; null once the socket is destroyed. */
-interface WithHandle {
+/** The members of libuv's stream that are read. The handle is null once the socket is destroyed. */
+interface SocketWithHandle {
   readonly _handle: {
     readonly bytesRead: number;
     readonly bytesWritten: number;
@@ -20,34 +19,34 @@ interface WithHandle {
 }
 
 export class RawBytes {
-  readonly #socket: Socket & WithHandle;
+  readonly #socket: Socket & SocketWithHandle;
   #up = 0;
   #down = 0;
 
-  /** To be made while the socket is open. `onEnd` is called once, when it will move nothing any more. */
+  /** `socket` must be open. `onEnd` is called once, when the socket is destroyed. */
   constructor(socket: Socket, onEnd: () => void) {
-    this.#socket = socket as Socket & WithHandle;
+    this.#socket = socket as Socket & SocketWithHandle;
     const destroy = socket._destroy;
     socket._destroy = (error, done) => {
-      this.#look();
+      this.#readCounters();
       onEnd();
       destroy.call(socket, error, done);
     };
   }
 
-  /** Bytes that came in. */
+  /** Bytes received. */
   get up(): number {
-    this.#look();
+    this.#readCounters();
     return this.#up;
   }
 
-  /** Bytes that the system has taken to send. */
+  /** Bytes that the system has accepted for sending. */
   get down(): number {
-    this.#look();
+    this.#readCounters();
     return this.#down;
   }
 
-  #look(): void {
+  #readCounters(): void {
     const handle = this.#socket._handle;
     if (handle === null) return;
     this.#up = handle.bytesRead;

@@ -1,10 +1,10 @@
 /**
- * A month's statement for a merchant, made of what the store has (interfaces.md §5). Pure: the same basis gives the
- * same statement. It is stored as it is made here and never made again.
+ * Makes a merchant's statement for a month from stored usage (interfaces.md §5). Pure: the same basis gives the same
+ * statement. The statement is stored as made here and never computed again.
  */
 import { formatMac, type Mac } from '../../proto/wire/mac.js';
 import { toDate } from '../../proto/wire/ping-json.js';
-import { addCounts, bytesOf, type CountsJson, countsJson, NO_USAGE, type UsageCounts } from './counts.js';
+import { addCounts, bytesOf, type CountsJson, countsJson, type UsageCounts, ZERO_USAGE } from './counts.js';
 import { type Month, monthEndMs, monthStartMs } from './month.js';
 import {
   type Amount,
@@ -17,29 +17,29 @@ import {
   roundAmount,
 } from './price.js';
 
-/** Counts of one lock in one month that no statement has yet. */
+/** Counts of one lock in one month that are not on any statement yet. */
 export interface UnbilledUsage extends UsageCounts {
   readonly month: Month;
   readonly mac: Mac;
   readonly simulated: boolean;
 }
 
-/** What a statement rests on. */
+/** The data that a statement is made from. */
 export interface StatementBasis {
   readonly merchant: string;
   readonly month: Month;
   readonly closedAtMs: number;
-  /** When the gateway began to count, ms since the epoch; null where it never noted it. */
+  /** When the gateway started to count usage, ms since the epoch; null where this is unknown. */
   readonly countingSinceMs: number | null;
   /** The plan in force in the month; null where there is none. */
   readonly plan: PricePlan | null;
-  /** Of this month. */
+  /** The usage of this month. */
   readonly usage: readonly UnbilledUsage[];
-  /** Of earlier months whose statements were closed without it. */
+  /** The usage of earlier months that is not on their closed statements. */
   readonly late: readonly UnbilledUsage[];
-  /** When the SIMs of the locks in question were activated, ms since the epoch. */
+  /** When the locks' SIMs were activated, ms since the epoch. */
   readonly activations: ReadonlyMap<Mac, number>;
-  /** The locks whose SIM this merchant pays for, if it is active. */
+  /** The locks whose SIMs this merchant pays for where they are active. */
   readonly simsOf: readonly Mac[];
 }
 
@@ -47,7 +47,7 @@ export interface StatementLine extends CountsJson {
   readonly mac: string;
   readonly activated_at: string | null;
   readonly activated_in_month: boolean;
-  /** Its SIM is charged for on this statement. */
+  /** Whether the lock's SIM is charged for on this statement. */
   readonly active: boolean;
   /** Decimal texts, exact; null where no plan is in force. */
   readonly data_amount: string | null;
@@ -67,7 +67,7 @@ export interface Statement {
   readonly version: 1;
   readonly merchant: string;
   readonly month: string;
-  /** The first moment of the month, and the first that is no longer of it, UTC. */
+  /** The start of the month, and the start of the next one, UTC. */
   readonly from: string;
   readonly until: string;
   readonly closed_at: string;
@@ -89,37 +89,37 @@ export interface Statement {
     readonly corrections_amount: string | null;
     /** The sum of all lines and corrections, exact. */
     readonly amount: string | null;
-    /** That, rounded: what is to be paid. */
+    /** `amount` rounded: what the merchant pays. */
     readonly total: string | null;
   };
-  /** What went over the air for locks that are marked simulated. */
+  /** The usage of locks that are marked simulated. */
   readonly not_billed: CountsJson & { readonly simulated_locks: number };
   readonly notes: readonly string[];
 }
 
 const NOTES: readonly string[] = Object.freeze([
   'Bytes are those of the TCP connection in both directions, with TLS and MQTT; TCP/IP headers are not included.',
-  'Phones and locks marked simulated are not billed. A connection that was refused is nobody’s, and not billed.',
+  'Phones and locks marked simulated are not billed. A refused connection has no merchant and is not billed.',
   'A SIM is active in a month when it was activated before the month’s end. It is charged to the merchant who has ' +
     'the lock when the month is closed.',
   'Corrections are bytes and messages of months that were closed without them, at the prices of this statement.',
 ]);
 
-/** Makes the statement. Its lines and corrections add up to its totals, amounts included. */
+/** Makes the statement. Its totals are the exact sums of its lines and corrections. */
 export function makeStatement(basis: StatementBasis): Statement {
   const { merchant, month, closedAtMs, countingSinceMs, plan, usage, late } = basis;
-  const money = moneyOf(plan);
+  const amounts = amountsOf(plan);
   const active = new Set(activeSims(basis));
   const counts = byLock(billed(usage));
   const macs = [...new Set([...counts.keys(), ...active])].sort();
-  const lines = macs.map((mac) => makeLine(basis, money, mac, counts.get(mac) ?? NO_USAGE, active.has(mac)));
+  const lines = macs.map((mac) => makeLine(basis, amounts, mac, counts.get(mac) ?? ZERO_USAGE, active.has(mac)));
   const corrections = billed(late)
     .sort((a, b) => compare(`${a.month} ${a.mac}`, `${b.month} ${b.mac}`))
     .map((row) => ({
       month: row.month,
       mac: formatMac(row.mac),
       ...countsJson(row),
-      amount: money.data(bytesOf(row)),
+      amount: amounts.data(bytesOf(row)),
     }));
   const simulated = usage.filter((row) => row.simulated);
   return {
@@ -140,7 +140,7 @@ export function makeStatement(basis: StatementBasis): Statement {
     },
     lines,
     corrections,
-    totals: makeTotals(billed(usage), billed(late), lines.length, active.size, money),
+    totals: makeTotals(billed(usage), billed(late), lines.length, active.size, amounts),
     not_billed: { simulated_locks: new Set(simulated.map(({ mac }) => mac)).size, ...countsJson(sum(simulated)) },
     notes: NOTES,
   };
@@ -148,7 +148,7 @@ export function makeStatement(basis: StatementBasis): Statement {
 
 function makeLine(
   { month, activations }: StatementBasis,
-  money: Money,
+  amounts: Amounts,
   mac: Mac,
   counts: UsageCounts,
   isActiveSim: boolean,
@@ -162,9 +162,9 @@ function makeLine(
     activated_in_month:
       activatedAtMs !== undefined && activatedAtMs >= monthStartMs(month) && activatedAtMs < monthEndMs(month),
     active: isActiveSim,
-    data_amount: money.data(bytesOf(counts)),
-    sim_amount: money.sims(sims),
-    amount: money.both(bytesOf(counts), sims),
+    data_amount: amounts.data(bytesOf(counts)),
+    sim_amount: amounts.sims(sims),
+    amount: amounts.total(bytesOf(counts), sims),
   };
 }
 
@@ -173,7 +173,7 @@ function makeTotals(
   late: readonly UnbilledUsage[],
   locks: number,
   sims: number,
-  money: Money,
+  amounts: Amounts,
 ): Statement['totals'] {
   const bytes = bytesOf(sum(usage));
   const lateBytes = bytesOf(sum(late));
@@ -181,36 +181,36 @@ function makeTotals(
     locks,
     active_sims: sims,
     ...countsJson(sum([...usage, ...late])),
-    data_amount: money.data(bytes),
-    sim_amount: money.sims(sims),
-    corrections_amount: money.data(lateBytes),
-    amount: money.both(bytes + lateBytes, sims),
-    total: money.rounded(bytes + lateBytes, sims),
+    data_amount: amounts.data(bytes),
+    sim_amount: amounts.sims(sims),
+    corrections_amount: amounts.data(lateBytes),
+    amount: amounts.total(bytes + lateBytes, sims),
+    total: amounts.rounded(bytes + lateBytes, sims),
   };
 }
 
-/** The SIMs that are charged for: this merchant's, and activated before the month's end. */
+/** The SIMs that are charged for: this merchant's SIMs that were activated before the month's end. */
 function activeSims({ simsOf, activations, month }: StatementBasis): Mac[] {
   const end = monthEndMs(month);
   return simsOf.filter((mac) => (activations.get(mac) ?? Number.POSITIVE_INFINITY) < end);
 }
 
-/** Amounts as texts; null throughout where there is no plan. */
-interface Money {
+/** Formats the amounts of one plan as texts. Without a plan, every text is null. */
+interface Amounts {
   readonly data: (bytes: number) => string | null;
   readonly sims: (sims: number) => string | null;
-  readonly both: (bytes: number, sims: number) => string | null;
+  readonly total: (bytes: number, sims: number) => string | null;
   readonly rounded: (bytes: number, sims: number) => string | null;
 }
 
-function moneyOf(plan: PricePlan | null): Money {
+function amountsOf(plan: PricePlan | null): Amounts {
   const text = (make: (plan: PricePlan) => Amount): string | null => plan && formatAmount(make(plan), plan.currency);
-  const both = (of: PricePlan, bytes: number, sims: number): Amount => priceOfBytes(of, bytes) + priceOfSims(of, sims);
+  const total = (of: PricePlan, bytes: number, sims: number): Amount => priceOfBytes(of, bytes) + priceOfSims(of, sims);
   return {
     data: (bytes) => text((of) => priceOfBytes(of, bytes)),
     sims: (sims) => text((of) => priceOfSims(of, sims)),
-    both: (bytes, sims) => text((of) => both(of, bytes, sims)),
-    rounded: (bytes, sims) => text((of) => roundAmount(both(of, bytes, sims), of.currency)),
+    total: (bytes, sims) => text((of) => total(of, bytes, sims)),
+    rounded: (bytes, sims) => text((of) => roundAmount(total(of, bytes, sims), of.currency)),
   };
 }
 
@@ -219,13 +219,13 @@ function billed(rows: readonly UnbilledUsage[]): UnbilledUsage[] {
 }
 
 function sum(rows: readonly UsageCounts[]): UsageCounts {
-  return rows.reduce(addCounts, NO_USAGE);
+  return rows.reduce(addCounts, ZERO_USAGE);
 }
 
-/** A lock has several rows where it was marked simulated, or not, in mid-month. */
+/** The sum of each lock's rows. A lock has several rows where its simulated mark changed within the month. */
 function byLock(rows: readonly UnbilledUsage[]): Map<Mac, UsageCounts> {
   const counts = new Map<Mac, UsageCounts>();
-  for (const row of rows) counts.set(row.mac, addCounts(counts.get(row.mac) ?? NO_USAGE, row));
+  for (const row of rows) counts.set(row.mac, addCounts(counts.get(row.mac) ?? ZERO_USAGE, row));
   return counts;
 }
 

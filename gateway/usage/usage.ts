@@ -1,10 +1,9 @@
 /**
- * Stores what the meter counted, once a second and in batches, and closes the statements of each month that ends, also
- * of months that ended while the gateway was down.
+ * Stores the meter's counts, once a second and in batches, and closes the statements of each month that ends, also of
+ * months that ended while the gateway was down.
  *
- * It follows the wall clock, never the run's clock: a statement is a bill for bytes that moved in a real month, and a
- * demo at 60 × speed would otherwise close months that have not happened yet. The locks of a demo are simulated, so
- * nobody is billed for them anyway.
+ * Months follow the wall clock, never the run's clock: a statement is a bill for bytes that moved in a real month, and
+ * a demo at 60 × speed would otherwise close future months. The locks of a demo are simulated, so they are not billed.
  */
 import { type Clock, Seconds, type Timer } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
@@ -28,7 +27,7 @@ import { makeStatement } from './statement.js';
 const STORE_EVERY = Seconds(1);
 /** Locks whose counts are stored in one batch. It is small, since pings in the same commit wait for it. */
 const BATCH_SIZE = 100;
-/** The most batches at a time: with more locks than fit, the batches are larger. */
+/** With more locks than fit into this many batches, the batches are larger. */
 const MAX_BATCHES = 20;
 
 export interface UsageParts {
@@ -57,7 +56,7 @@ export class Usage {
   #storing: Promise<void> = Promise.resolve();
   #ticking: Promise<void> | undefined;
   #isStopped = false;
-  /** The last month that is closed for everybody. */
+  /** The last month that is closed for every merchant. */
   #closedThrough: Month | undefined;
 
   private constructor(parts: UsageParts, sims: SimCards, countingSince: Month) {
@@ -67,7 +66,7 @@ export class Usage {
     this.#countingSince = countingSince;
   }
 
-  /** Closes the months that ended while the gateway was down, and begins to count. Rejects where the store fails. */
+  /** Closes the months that ended while the gateway was down, and starts to count. Rejects where the store fails. */
   static async start(parts: UsageParts): Promise<Usage> {
     const { store, clock } = parts;
     const sims = await SimCards.load(store.usage, clock);
@@ -82,7 +81,7 @@ export class Usage {
     return usage;
   }
 
-  /** Stores all that was counted up to now. Rejects where the store fails; the counts are kept for the next try. */
+  /** Stores all counts up to now. Rejects where the store fails; the counts are stored with the next call. */
   store(): Promise<void> {
     // Calls run one after the other: when this one resolves, no earlier call is still storing counts.
     const result = this.#storing.then(() => this.#storeCounted());
@@ -103,15 +102,15 @@ export class Usage {
     }
   }
 
-  /** What was used, up to this moment. */
+  /** The usage up to now. */
   async read(filter: UsageFilter): Promise<UsageRow[]> {
     await this.store();
     return await this.#parts.store.usage.read(filter);
   }
 
   /**
-   * Closes a month that has ended, and all months before it, for every merchant. A month that is already closed stays
-   * as it is. The default is the last month that ended.
+   * Closes a month that has ended, and all months before it, for every merchant. A month that is already closed is not
+   * changed. The default is the last month that ended.
    *
    * @throws LockgateError `usage-month-open` where the month has not ended
    */
@@ -203,8 +202,8 @@ export class Usage {
     const { clock } = this.#parts;
     const untilMonthEnd = Math.max(this.meter.monthEndMs - clock.now(), 0);
     this.#timer = clock.after(Math.min(STORE_EVERY, untilMonthEnd), () => {
-      this.meter.keepMonth();
-      // While a tick waits for a slow store, no second one begins: what this one doesn't take, the next one takes.
+      this.meter.turnMonth();
+      // While a tick waits for a slow store, no second tick starts. The next tick stores the counts since then.
       this.#ticking ??= this.#tick().finally(() => {
         this.#ticking = undefined;
       });

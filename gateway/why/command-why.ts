@@ -1,8 +1,7 @@
 /**
- * Why a command was sent, or waits, or is over: a row for each type, for each state and for whatever it may wait for
- * (protocol.md §1 and §2). Pure.
+ * Explains why a command was sent, waits or is finished: a sentence for each type, each state and each wait of a
+ * command (protocol.md §1 and §2). Pure.
  */
-
 import { describeSpan } from '../../proto/power/judge/words.js';
 import { SECTIONS, type Section, step, type WhyStep } from '../../proto/why/step.js';
 import { formatMac } from '../../proto/wire/mac.js';
@@ -11,7 +10,7 @@ import { toDate } from '../../proto/wire/ping-json.js';
 import type { Wait } from '../commands/command-wait.js';
 import type { CommandRecord, CommandState } from '../store/contract/command-record.js';
 
-/** What a command asks of the lock. */
+/** What each type of command asks of the lock; follows "Command 7 asks lock …". */
 export const TYPE_WHY: Readonly<Record<Command['type'], string>> = Object.freeze({
   unlock: 'to unlock',
   lock: 'to lock, after a warning tone of 5 s',
@@ -22,26 +21,26 @@ export const TYPE_WHY: Readonly<Record<Command['type'], string>> = Object.freeze
   reset: 'to restart its modem: a close-connection ping, then REASON_RESET on the next connection',
 });
 
-/** Where it stands, and why. */
+/** The sentence for each state of a command. */
 export const STATE_WHY: Readonly<Record<CommandState, (of: CommandRecord) => string>> = Object.freeze({
   queued: () => 'It is queued: it has not left for the lock yet.',
   sent: () =>
-    'It was sent and is not answered: it is sent again under the same id, and the lock carries an id out once.',
+    'It was sent and is not answered: it is sent again under the same id, and the lock executes each id once.',
   done: () => 'It is done: the lock acknowledged it with ok.',
   rejected: ({ detail }) => `It is rejected: the lock refused it${reasonText(detail)}.`,
   failed: ({ detail }) => `It failed: the lock tried and could not${reasonText(detail)}.`,
   expired: ({ sentCount }) =>
     sentCount === 0
       ? 'It expired before the lock could be reached: it was never sent.'
-      : 'It expired without an answer: the lock won’t carry it out any more, but may still say that it did it in time.',
+      : 'It expired without an answer: the lock won’t execute it any more, but may report later that it did so in time.',
   cancelled: ({ sentCount }) =>
     sentCount === 0
-      ? 'It was cancelled before it left: by an operator, or because the lock was removed or moved.'
+      ? 'It was cancelled before it was sent: by an operator, or because the lock was removed or moved.'
       : 'It was cancelled before the lock answered: the lock was removed, or moved to another merchant.',
 });
 
 function reasonText(detail: string): string {
-  return detail === '' ? '' : `, and says why: ${detail}`;
+  return detail === '' ? '' : `, and gave the reason: ${detail}`;
 }
 
 interface WaitRow {
@@ -49,48 +48,51 @@ interface WaitRow {
   readonly restsOn: Section;
 }
 
-/** What an unfinished one waits for, and why it must. */
+/** Why an unfinished command must wait, for each thing that it may wait for. */
 export const WAIT_WHY: Readonly<Record<Wait['for'], WaitRow>> = Object.freeze({
-  schedule: { sentence: 'somebody scheduled it for later on purpose', restsOn: SECTIONS.wire },
+  schedule: { sentence: 'it was scheduled for later on purpose', restsOn: SECTIONS.wire },
   clock: {
-    sentence: 'it is neither sent nor over until the clock is confirmed, since a lock must not obey what is long past',
+    sentence: 'it is neither sent nor expired until the clock is confirmed, since a lock must not obey an old command',
     restsOn: SECTIONS.wire,
   },
-  turn: { sentence: 'a lock gets its commands one at a time, in the order of asking', restsOn: SECTIONS.operator },
+  turn: {
+    sentence: 'a lock gets its commands one at a time, in the order of their requests',
+    restsOn: SECTIONS.operator,
+  },
   'low-battery': { sentence: 'no command is sent while the battery is below 10 %', restsOn: SECTIONS.wire },
   airplane: { sentence: 'in airplane mode nothing reaches the lock', restsOn: SECTIONS.model },
-  connection: { sentence: 'a lock hears commands only while it is connected', restsOn: SECTIONS.wire },
+  connection: { sentence: 'a lock receives commands only while it is connected', restsOn: SECTIONS.wire },
   subscription: {
-    sentence: 'a lock gets commands once it has subscribed to `down` on the connection that it has',
+    sentence: 'a lock gets commands once it has subscribed to `down` on its current connection',
     restsOn: SECTIONS.wire,
   },
   acknowledgement: {
-    sentence: 'the gateway keeps a command until the lock has acknowledged it',
+    sentence: 'the gateway holds a command until the lock has acknowledged it',
     restsOn: SECTIONS.wire,
   },
   sending: { sentence: 'it is on its way', restsOn: SECTIONS.wire },
 });
 
-/** The steps of a command; times are by the run's clock. `wait` is null where it is over. */
+/** The steps that explain a command; times are by the run's clock. `wait` is null where the command is finished. */
 export function commandSteps(record: CommandRecord, wait: Wait | null): WhyStep[] {
   const { id, mac, command, createdAtMs, notBeforeMs, expiresAtMs, askedBy } = record;
-  const asked = `Command ${id} asks lock ${formatMac(mac)} ${TYPE_WHY[command.type]}.`;
-  const who = `Asked for at ${toDate(createdAtMs)} by ${askedBy}.`;
-  const lives = describeSpan(expiresAtMs - (notBeforeMs ?? createdAtMs));
-  const scheduled = notBeforeMs === null ? '' : ` It was not to leave before ${toDate(notBeforeMs)}.`;
-  const life = `${scheduled} It expires at ${toDate(expiresAtMs)}, ${lives} after it may leave first.`.trim();
+  const commandText = `Command ${id} asks lock ${formatMac(mac)} ${TYPE_WHY[command.type]}.`;
+  const requestText = `Requested at ${toDate(createdAtMs)} by ${askedBy}.`;
+  const lifeText = describeSpan(expiresAtMs - (notBeforeMs ?? createdAtMs));
+  const scheduled = notBeforeMs === null ? '' : ` It was not to be sent before ${toDate(notBeforeMs)}.`;
+  const life = `${scheduled} It expires at ${toDate(expiresAtMs)}, ${lifeText} after it may first be sent.`.trim();
   return [
-    step('command', command.type, SECTIONS.wire, `${asked} ${who}`, createdAtMs),
-    step('command', 'expiry', SECTIONS.wire, `${life} ${LIFE_RULE}`, expiresAtMs),
+    step('command', command.type, SECTIONS.wire, `${commandText} ${requestText}`, createdAtMs),
+    step('command', 'expiry', SECTIONS.wire, `${life} ${EXPIRY_RULE}`, expiresAtMs),
     ...sentSteps(record),
     step('command', record.state, SECTIONS.wire, STATE_WHY[record.state](record), record.finishedAtMs),
     ...(wait === null ? [] : [waitStep(wait)]),
   ];
 }
 
-const LIFE_RULE =
-  'Unlock, lock and siren live for 2 min and the others for 24 h, unless whoever asks says otherwise: a lock that ' +
-  'wakes at dawn must not spring open for last night’s tap.';
+const EXPIRY_RULE =
+  'Unlock, lock and siren expire after 2 min, other commands after 24 h, unless the request says otherwise: a lock ' +
+  'that wakes at dawn must not spring open for last night’s tap.';
 
 function sentSteps({ firstSentAtMs, lastSentAtMs, sentCount }: CommandRecord): WhyStep[] {
   if (firstSentAtMs === null) return [];

@@ -1,5 +1,5 @@
 /**
- * What became of an event at a webhook URL, and why: a row for each outcome (interfaces.md §3). Pure.
+ * Explains what happened to an event at a webhook URL: a sentence for each outcome (interfaces.md §3). Pure.
  */
 
 import { SECTIONS, step, type WhyStep } from '../../proto/why/step.js';
@@ -9,7 +9,7 @@ import { ADDRESS_REFUSED } from '../webhooks/sending/attempt.js';
 import { LONGEST_PROBE_WAIT } from '../webhooks/url/circuit.js';
 import { RETRY_DELAYS } from '../webhooks/url/schedule.js';
 
-/** Every way in which it may stand; the first that applies is the one. */
+/** Every state in which an event may be at a URL. Where several apply, {@link outcomeOf} chooses. */
 export const OUTCOMES = [
   'not-its-own',
   'kept-disabled',
@@ -34,27 +34,27 @@ export const OUTCOMES = [
 
 export type Outcome = (typeof OUTCOMES)[number];
 
-/** An event at a URL. `reading` is null where the event is none of the URL's. */
+/** An event at a URL. `reading` is null where the event is not for this URL. */
 export interface DeliveryCase {
   readonly url: WebhookUrl;
   readonly reading: DeliveryReading | null;
   /** When the URL's open circuit lets one attempt through, ms since the epoch; null while it is closed. */
   readonly probeAtMs: number | null;
-  /** Until when the URL's receiver asked to be left alone (Retry-After); null where it takes what comes. */
+  /** Until when the receiver asked for no requests (Retry-After), ms since the epoch; null where it did not ask. */
   readonly heldUntilMs: number | null;
   /**
-   * Earlier events of the lock are pending at the URL, which keeps the lock's order: the first of them where it is
-   * known. Null where none is.
+   * Not null where the URL is ordered and earlier events of the lock are pending at it; `first` is the first of them,
+   * where it is known.
    */
   readonly behind: { readonly first: { readonly reading: DeliveryReading; readonly eventId: string } | null } | null;
-  /** The URL's cursor passed it unsent, while the URL was disabled. */
+  /** The URL's cursor passed the event without sending it, while the URL was disabled. */
   readonly isInGap: boolean;
 }
 
-/** How many attempts the whole schedule has. */
-const ATTEMPTS = RETRY_DELAYS.length + 1;
-/** Attempts that are told of one by one; of more, the oldest are left out. */
-const ATTEMPTS_TOLD = 20;
+/** The number of attempts in a complete retry schedule. */
+const ATTEMPTS_SCHEDULED = RETRY_DELAYS.length + 1;
+/** With more attempts, the oldest are left out. */
+const MAX_ATTEMPTS_SHOWN = 20;
 const PROBE_MINUTES = LONGEST_PROBE_WAIT / 60_000;
 
 const RESEND = '“lockgate webhook resend” sends it again';
@@ -67,7 +67,7 @@ function lastOf(of: DeliveryCase): StoredAttempt | undefined {
   return attemptsOf(of).at(-1);
 }
 
-/** The number of the attempt that is next, in the schedule under way. */
+/** The number of the next attempt in the current schedule; a resend starts a new schedule. */
 function nextNumber(reading: DeliveryReading | null): number {
   return (reading?.attempts.at(-1)?.number ?? 0) - (reading?.attemptsBefore ?? 0) + 1;
 }
@@ -76,13 +76,13 @@ function nextText(reading: DeliveryReading | null): string {
   const atMs = reading?.nextAttemptAtMs ?? null;
   return atMs === null
     ? 'the next attempt is under way'
-    : `attempt ${nextNumber(reading)} of ${ATTEMPTS} at ${toDate(atMs)}`;
+    : `attempt ${nextNumber(reading)} of ${ATTEMPTS_SCHEDULED} at ${toDate(atMs)}`;
 }
 
-/** What an open circuit lets through, and when this one's turn is. */
+/** When an open circuit lets an attempt through, and when the event's own attempt is due. */
 function circuitText({ probeAtMs, reading }: DeliveryCase): string {
-  const tried = `at ${toDate(probeAtMs ?? 0)}, and then at most ${PROBE_MINUTES} min apart, until one goes well`;
-  const own = reading?.nextAttemptAtMs == null ? '' : `; this one’s ${nextText(reading)} at the earliest`;
+  const tried = `at ${toDate(probeAtMs ?? 0)}, and then at most ${PROBE_MINUTES} min apart, until one succeeds`;
+  const own = reading?.nextAttemptAtMs == null ? '' : `; for this event ${nextText(reading)} at the earliest`;
   return `one event is tried ${tried}${own}`;
 }
 
@@ -92,51 +92,52 @@ function behindText({ behind }: DeliveryCase): string {
   return `an earlier event of this lock, ${first.eventId} (${nextText(first.reading)})`;
 }
 
-/** The sentences, each behind “URL 1 (https://…):”. */
+/** The sentence for each outcome; follows “URL 1 (https://…):”. */
 export const OUTCOME_WHY: Readonly<Record<Outcome, (of: DeliveryCase) => string>> = Object.freeze({
   'not-its-own': () =>
-    `not sent: the URL was added after this event, and gets what comes from then on; ${RESEND} to it all the same.`,
+    `not sent: the URL was added after this event, and gets only later events; ${RESEND} to it all the same.`,
   'kept-disabled': ({ url }) =>
-    `not sent: the URL is disabled (${url.disabledWhy}). The event is kept; when the URL is enabled, “lockgate ` +
+    `not sent: the URL is disabled (${url.disabledWhy}). The event is stored; when the URL is enabled, “lockgate ` +
     'webhook recover” sends it.',
   'kept-gap': () =>
-    'not sent: the URL was disabled when it came. The event is kept, and “lockgate webhook recover” sends it.',
+    'not sent: the URL was disabled when the event came. The event is stored, and “lockgate webhook recover” sends it.',
   'delivered-recovered': () =>
-    'delivered late: the URL was disabled when it came, and somebody asked for it afterwards (recover or resend).',
-  'delivered-resent': (of) => `delivered, at attempt ${lastOf(of)?.number}, after somebody had it sent again.`,
+    'delivered late: the URL was disabled when the event came, and an operator requested it later (recover or resend).',
+  'delivered-resent': (of) => `delivered, at attempt ${lastOf(of)?.number}, after a request to send it again.`,
   'delivered-retried': (of) =>
-    `delivered, at attempt ${lastOf(of)?.number} of ${ATTEMPTS}, after ${failuresText(attemptsOf(of))}.`,
+    `delivered, at attempt ${lastOf(of)?.number} of ${ATTEMPTS_SCHEDULED}, after ${failuresText(attemptsOf(of))}.`,
   'delivered-at-once': () => 'delivered, at the first attempt.',
   damaged: () =>
-    'waiting, damaged: its stored ping does not fit its checksum, and wrong bytes are sent to nobody; once its row ' +
+    'waiting, damaged: its stored ping does not match its checksum, and damaged bytes are never sent; once its row ' +
     `is restored it is sent at the next start, or ${RESEND}.`,
   'dead-gone': () =>
-    `dead: the receiver answered 410, which says that the URL is gone, so the URL was disabled; ${RESEND} once it is ` +
-    'enabled.',
+    'dead: the receiver answered 410, which says that the URL is gone, so the URL was disabled; ' +
+    `${RESEND} once it is enabled.`,
   'dead-refused': () =>
-    `dead: its address is not allowed (it is inside, or a metadata address), so nothing was sent to it; ${RESEND}.`,
-  dead: (of) => `dead: given up after ${attemptsOf(of).length} attempts that failed; it stays readable, and ${RESEND}.`,
+    'dead: the URL’s address is not allowed (it is internal, or a metadata address), so nothing was sent; ' +
+    `${RESEND}.`,
+  dead: (of) => `dead: given up after ${attemptsOf(of).length} failed attempts; it stays readable, and ${RESEND}.`,
   'pending-disabled': ({ url }) =>
-    `waiting: the URL is disabled (${url.disabledWhy}); what was promised goes on when it is enabled.`,
+    `waiting: the URL is disabled (${url.disabledWhy}); the attempts continue when it is enabled.`,
   'pending-behind': (of) => `waiting behind ${behindText(of)}: the URL keeps each lock’s order.`,
   'pending-held': ({ heldUntilMs }) =>
-    'waiting: the receiver asked for patience (Retry-After), so nothing goes to the URL until ' +
+    'waiting: the receiver asked for a pause (Retry-After), so nothing is sent to the URL until ' +
     `${toDate(heldUntilMs ?? 0)}.`,
-  'pending-circuit': (of) => `waiting: the URL only fails, so its circuit is open, and ${circuitText(of)}.`,
+  'pending-circuit': (of) => `waiting: every attempt at the URL fails, so its circuit is open, and ${circuitText(of)}.`,
   'pending-refused': (of) =>
-    `waiting: its address is not allowed (it is inside, or a metadata address) unless the operator allows its range, ` +
-    `so nothing was sent to it; ${nextText(of.reading)}.`,
-  'pending-resent': (of) => `waiting: somebody had it sent again; ${nextText(of.reading)}.`,
+    'waiting: the URL’s address is not allowed (it is internal, or a metadata address) unless the operator allows its ' +
+    `range, so nothing was sent; ${nextText(of.reading)}.`,
+  'pending-resent': (of) => `waiting: it is to be sent again on request; ${nextText(of.reading)}.`,
   'pending-retry': (of) => `waiting for its retry after ${failuresText(attemptsOf(of))}: ${nextText(of.reading)}.`,
-  'pending-first': () => 'waiting for its first attempt, which is made as soon as its turn comes.',
+  'pending-first': () => 'waiting for its first attempt, which is made as soon as it is its turn.',
 });
 
 function failuresText(attempts: readonly StoredAttempt[]): string {
   const failed = attempts.filter(({ error }) => error !== null).length;
-  return failed === 1 ? 'one that failed' : `${failed} that failed`;
+  return failed === 1 ? 'one failed attempt' : `${failed} failed attempts`;
 }
 
-/** Where the event stands at the URL. */
+/** The state of the event at the URL. */
 export function outcomeOf(of: DeliveryCase): Outcome {
   const { reading } = of;
   if (reading === null) return 'not-its-own';
@@ -154,7 +155,7 @@ export function outcomeOf(of: DeliveryCase): Outcome {
   if (of.probeAtMs !== null) return 'pending-circuit';
   if (last?.error === ADDRESS_REFUSED) return 'pending-refused';
   if (last !== undefined) return nextNumber(reading) === 1 ? 'pending-resent' : 'pending-retry';
-  // At a URL that keeps an order, an event that waited behind another has a row too.
+  // At an ordered URL, an event that waited behind another one has a stored next attempt too.
   const wasAsked = of.isInGap || (reading.nextAttemptAtMs !== null && !of.url.ordered);
   return wasAsked ? 'pending-resent' : 'pending-first';
 }
@@ -165,22 +166,22 @@ function deliveredAs(of: DeliveryCase, { attempts, attemptsBefore }: DeliveryRea
   return attempts.length > 1 ? 'delivered-retried' : 'delivered-at-once';
 }
 
-/** The steps of an event at one URL: its attempts, then where it stands. Times of deliveries are the wall's. */
+/** The steps of an event at one URL: its attempts, then its outcome. Times of deliveries are wall-clock times. */
 export function deliverySteps(of: DeliveryCase): WhyStep[] {
   const { url } = of;
   const outcome = outcomeOf(of);
   const attempts = attemptsOf(of);
-  const left = attempts.length - ATTEMPTS_TOLD;
+  const omittedCount = attempts.length - MAX_ATTEMPTS_SHOWN;
   const sentence = `URL ${url.id} (${url.url}): ${OUTCOME_WHY[outcome](of)}`;
   const atMs = nextAtMs(outcome, of) ?? attempts.at(-1)?.atMs ?? null;
   return [
-    ...(left > 0 ? [leftOut(url.id, left)] : []),
-    ...attempts.slice(-ATTEMPTS_TOLD).map((attempt) => attemptStep(url.id, attempt)),
+    ...(omittedCount > 0 ? [omittedStep(url.id, omittedCount)] : []),
+    ...attempts.slice(-MAX_ATTEMPTS_SHOWN).map((attempt) => attemptStep(url.id, attempt)),
     step('delivery', outcome, SECTIONS.webhooks, sentence, atMs, 'wall'),
   ];
 }
 
-/** When something happens next: an open circuit lets nothing through before its probe. */
+/** When something happens next, ms since the epoch: an open circuit lets nothing through before its probe. */
 function nextAtMs(outcome: Outcome, { reading, probeAtMs, heldUntilMs, behind }: DeliveryCase): number | null {
   if (outcome === 'pending-behind') return behind?.first?.reading.nextAttemptAtMs ?? null;
   const ownMs = reading?.nextAttemptAtMs ?? null;
@@ -188,7 +189,7 @@ function nextAtMs(outcome: Outcome, { reading, probeAtMs, heldUntilMs, behind }:
   return outcome === 'pending-circuit' ? Math.max(ownMs ?? 0, probeAtMs ?? 0) : ownMs;
 }
 
-function leftOut(urlId: number, count: number): WhyStep {
+function omittedStep(urlId: number, count: number): WhyStep {
   return step(
     'bound',
     'attempts',
@@ -198,9 +199,9 @@ function leftOut(urlId: number, count: number): WhyStep {
 }
 
 function attemptStep(urlId: number, { number, atMs, durationMs, status, error }: StoredAttempt): WhyStep {
-  const came = status === null ? 'no answer' : `answer ${status}`;
-  const how = error === null ? came : `${came} (${error})`;
-  const sentence = `Attempt ${number} at URL ${urlId}, at ${toDate(atMs)}: ${how} within ${durationMs} ms.`;
+  const answer = status === null ? 'no answer' : `answer ${status}`;
+  const result = error === null ? answer : `${answer} (${error})`;
+  const sentence = `Attempt ${number} at URL ${urlId}, at ${toDate(atMs)}: ${result} within ${durationMs} ms.`;
   const code = error === null ? 'went-well' : error === ADDRESS_REFUSED ? 'refused-address' : 'failed';
   return step('attempt', code, SECTIONS.webhooks, sentence, atMs, 'wall');
 }

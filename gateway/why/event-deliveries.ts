@@ -1,4 +1,7 @@
-/** What became of an event at each webhook URL of the merchant that it was made for, looked up. */
+/**
+ * Reads from the store what happened to an event at each webhook URL of its merchant, as steps of a "why" answer.
+ * delivery-why.ts has the sentences. Only reads.
+ */
 import { SECTIONS, step, type WhyStep } from '../../proto/why/step.js';
 import { noSuchWebhook } from '../store/contract/errors.js';
 import type { Store, StoredUplink } from '../store/contract/store.js';
@@ -7,10 +10,10 @@ import { eventId } from '../webhooks/event-id.js';
 import type { Webhooks } from '../webhooks/webhooks.js';
 import { type DeliveryCase, deliverySteps } from './delivery-why.js';
 
-/** URLs of a merchant that are told of. */
-const URLS_TOLD = 20;
-/** Events of a lock that are pending before one, at the most, to find the first. */
-const PENDING_LOOKED_AT = 100;
+/** Further URLs of a merchant are only counted. */
+const MAX_URLS_SHOWN = 20;
+/** Maximum number of earlier pending events of a lock that are read to find the first. */
+const MAX_PENDING_READ = 100;
 
 export interface DeliveriesParts {
   readonly store: Store;
@@ -18,7 +21,7 @@ export interface DeliveriesParts {
 }
 
 /**
- * The steps of all its deliveries, or of the one to `urlId`.
+ * The steps of all deliveries of an event, or of the one to `urlId`.
  *
  * @throws LockgateError `no-such-webhook` where the merchant has no such URL
  */
@@ -29,16 +32,17 @@ export async function eventDeliverySteps(
 ): Promise<WhyStep[]> {
   const { store } = parts;
   const urls = (await store.listWebhookUrls()).filter(({ merchantId }) => merchantId === uplink.merchantId);
-  const told = urls.filter(({ id }) => urlId === undefined || id === urlId);
-  if (urlId !== undefined && told.length === 0) throw noSuchWebhook(urlId);
-  if (told.length === 0) {
+  const chosen = urls.filter(({ id }) => urlId === undefined || id === urlId);
+  if (urlId !== undefined && chosen.length === 0) throw noSuchWebhook(urlId);
+  if (chosen.length === 0) {
     const sentence = 'The lock’s merchant had no webhook URL to send it to.';
     return [step('delivery', 'no-url', SECTIONS.events, sentence)];
   }
   const steps: WhyStep[] = [];
-  for (const url of told.slice(0, URLS_TOLD)) steps.push(...deliverySteps(await caseOf(parts, uplink, url)));
-  const left = told.length - URLS_TOLD;
-  if (left > 0) steps.push(step('bound', 'urls', SECTIONS.operator, `${left} more URLs are left out here.`));
+  for (const url of chosen.slice(0, MAX_URLS_SHOWN)) steps.push(...deliverySteps(await caseOf(parts, uplink, url)));
+  const omittedCount = chosen.length - MAX_URLS_SHOWN;
+  if (omittedCount > 0)
+    steps.push(step('bound', 'urls', SECTIONS.operator, `${omittedCount} more URLs are left out here.`));
   return steps;
 }
 
@@ -47,16 +51,16 @@ async function caseOf(
   uplink: StoredUplink,
   url: WebhookUrl,
 ): Promise<DeliveryCase> {
-  const reading = dated(await readingOf(store, uplink, url.id), webhooks);
+  const reading = withWallClockDate(await readingOf(store, uplink, url.id), webhooks);
   const { probeAtMs, heldUntilMs } = await webhooks.settings.read(url);
   const isInGap = await store.why.findGap(url.id, uplink.id);
-  const behind = await firstBefore(store, uplink, url);
-  const first = behind?.first ? { ...behind.first, reading: dated(behind.first.reading, webhooks) } : null;
+  const behind = await findEarlierPending(store, uplink, url);
+  const first = behind?.first ? { ...behind.first, reading: withWallClockDate(behind.first.reading, webhooks) } : null;
   return { url, reading, probeAtMs, heldUntilMs, isInGap, behind: behind && { first } };
 }
 
-/** With the date of its next attempt, by the wall's clock. */
-function dated<Reading extends DeliveryReading | null>(reading: Reading, webhooks: Webhooks): Reading {
+/** Converts the time of the next attempt from the dispatcher's clock to wall-clock time. */
+function withWallClockDate<Reading extends DeliveryReading | null>(reading: Reading, webhooks: Webhooks): Reading {
   if (reading === null || reading.nextAttemptAtMs === null) return reading;
   const dueAtMs = webhooks.waits.toDate(reading.nextAttemptAtMs);
   return { ...reading, nextAttemptAtMs: webhooks.nextAttemptAtMs(reading) ?? dueAtMs };
@@ -67,14 +71,14 @@ async function readingOf(store: Store, { id }: StoredUplink, urlId: number): Pro
   return (await store.webhooks.readDeliveries(filter))[0] ?? null;
 }
 
-/** The first of the earlier events of its lock that are pending at a URL that keeps each lock's order. */
-async function firstBefore(store: Store, { id, deviceId }: StoredUplink, url: WebhookUrl) {
+/** At an ordered URL, the first of the lock's earlier events that are pending; null where there is none. */
+async function findEarlierPending(store: Store, { id, deviceId }: StoredUplink, url: WebhookUrl) {
   if (!url.ordered) return null;
   const states = ['pending'] as const;
-  const filter = { urlIds: [url.id], states, deviceId, fromId: 0, toId: id - 1, limit: PENDING_LOOKED_AT };
+  const filter = { urlIds: [url.id], states, deviceId, fromId: 0, toId: id - 1, limit: MAX_PENDING_READ };
   const pending = await store.webhooks.readDeliveries(filter);
   const first = pending.at(-1);
   if (first === undefined) return null;
-  // Of more than that the first is unknown, and is not named.
-  return { first: pending.length < PENDING_LOOKED_AT ? { reading: first, eventId: eventId(first.uplink) } : null };
+  // With that many pending events, the first may not be among those read, so it is not named.
+  return { first: pending.length < MAX_PENDING_READ ? { reading: first, eventId: eventId(first.uplink) } : null };
 }

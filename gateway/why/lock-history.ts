@@ -1,6 +1,6 @@
 /**
- * A lock's stored log, judged once more up to the uplink or the moment that somebody asks about. What is read is
- * bounded, and read in pieces between which the gateway goes on with its work.
+ * Replays a lock's stored log through the judge, up to the uplink or the time that a "why" question is about. The
+ * number of entries is bounded, and they are read in batches, with a turn of the event loop between two. Only reads.
  */
 import { afterThisTurn } from '../../proto/clock.js';
 import type { JudgeEvent, UplinkEvent } from '../../proto/power/judge/event.js';
@@ -11,27 +11,27 @@ import type { Judging } from '../ingest/judging.js';
 import { judgeEventOf } from '../locks/log-entry.js';
 import type { LogEntry, Store, StoredUplink } from '../store/contract/store.js';
 
-/** Uplinks that are judged once more, at the most, and as many events of connections: weeks of a busy lock. */
-export const REPLAYED_MOST = 2_500;
-/** Entries behind the moment that are looked at. */
-const AFTER_MOST = 500;
-/** Entries read at once: some 5 ms of the gateway's thread. */
-const PIECE = 250;
+/** Maximum number of uplinks to replay, and of connection events: weeks of a busy lock. */
+export const MAX_REPLAYED_UPLINKS = 2_500;
+/** Maximum number of entries read after the target. */
+const MAX_ENTRIES_AFTER = 500;
+/** A batch takes some 5 ms of the gateway's thread. */
+const READ_BATCH_ENTRIES = 250;
 
-/** The lock whose log it is. */
+/** The lock whose log is replayed. */
 export interface HistoryLock {
   readonly deviceId: number;
   readonly mac: Mac;
 }
 
-/** What the history is to end at. */
+/** Where the history ends: at an uplink, or at a time in ms since the epoch. */
 export type Target = { readonly uplink: StoredUplink; readonly event: UplinkEvent } | { readonly atMs: number };
 
-/** The history, and what is to be said of how it was read. */
+/** The judged history, and what was left out of it. */
 export interface ReadHistory extends JudgedHistory {
-  /** Entries whose stored bytes are damaged: they are left out. */
+  /** The number of entries that are left out because their stored bytes are damaged. */
   readonly damaged: number;
-  /** Whether the uplink asked about stands in what was read; it doesn't where the lock was another merchant's then. */
+  /** Whether the target uplink is among the entries read. False where the lock belonged to another merchant then. */
   readonly isComplete: boolean;
 }
 
@@ -40,29 +40,29 @@ export interface HistoryParts {
   readonly locks: { readonly judging: Judging };
 }
 
-/** Reads and judges. */
+/** Reads and judges a lock's log up to the target. */
 export async function readHistory(
   { store, locks: { judging } }: HistoryParts,
   { deviceId, mac }: HistoryLock,
-  aim: Target,
+  target: Target,
 ): Promise<ReadHistory> {
-  const toMs = 'uplink' in aim ? aim.uplink.receivedAtMs : aim.atMs;
-  const toId = 'uplink' in aim ? aim.uplink.id : (await store.webhooks.findFirstUplinkFrom(toMs + 1)) - 1;
-  const start = await store.why.findLogStart(deviceId, toId, toMs, REPLAYED_MOST);
+  const toMs = 'uplink' in target ? target.uplink.receivedAtMs : target.atMs;
+  const toId = 'uplink' in target ? target.uplink.id : (await store.webhooks.findFirstUplinkFrom(toMs + 1)) - 1;
+  const start = await store.why.findLogStart(deviceId, toId, toMs, MAX_REPLAYED_UPLINKS);
   const marks = await store.marks.read(deviceId);
   const after: JudgeEvent[] = [];
   let replay: HistoryReplay | undefined;
-  let [damaged, isReached] = [0, false];
-  reading: for await (const piece of store.why.readLogFrom(deviceId, start, PIECE)) {
-    for (const entry of piece) {
-      if (isReached || isBehind(entry, aim)) {
-        isReached ||= !('uplink' in aim);
-        if (!isReached || after.length >= AFTER_MOST) break reading;
+  let [damaged, isPastTarget] = [0, false];
+  reading: for await (const batch of store.why.readLogFrom(deviceId, start, READ_BATCH_ENTRIES)) {
+    for (const entry of batch) {
+      if (isPastTarget || isAfterTarget(entry, target)) {
+        isPastTarget ||= !('uplink' in target);
+        if (!isPastTarget || after.length >= MAX_ENTRIES_AFTER) break reading;
       }
       const event = eventOf(entry, marks);
       if (event === undefined) damaged += 1;
-      else if (isReached) after.push(event);
-      else if (isTarget(entry, aim)) isReached = true;
+      else if (isPastTarget) after.push(event);
+      else if (isTarget(entry, target)) isPastTarget = true;
       else {
         replay ??= new HistoryReplay(POWER_MODEL, formatMac(mac), event.atMs, start.isCut, undefined, judging.judge);
         replay.take(event);
@@ -71,8 +71,8 @@ export async function readHistory(
     await new Promise<void>((resolve) => afterThisTurn(resolve));
   }
   replay ??= new HistoryReplay(POWER_MODEL, formatMac(mac), toMs, start.isCut, undefined, judging.judge);
-  const history = 'uplink' in aim ? replay.endAt(aim.event, after) : replay.endAtTime(toMs, after);
-  return { ...history, damaged, isComplete: isReached || !('uplink' in aim) };
+  const history = 'uplink' in target ? replay.endAt(target.event, after) : replay.endAtTime(toMs, after);
+  return { ...history, damaged, isComplete: isPastTarget || !('uplink' in target) };
 }
 
 /** Undefined where the stored bytes are damaged. */
@@ -84,11 +84,11 @@ function eventOf(entry: LogEntry, marks: readonly number[]): JudgeEvent | undefi
   }
 }
 
-function isTarget(entry: LogEntry, aim: Target): boolean {
-  return 'uplink' in aim && entry.type === 'uplink' && entry.uplink.id === aim.uplink.id;
+function isTarget(entry: LogEntry, target: Target): boolean {
+  return 'uplink' in target && entry.type === 'uplink' && entry.uplink.id === target.uplink.id;
 }
 
-function isBehind(entry: LogEntry, aim: Target): boolean {
-  if ('uplink' in aim) return entry.type === 'uplink' && entry.uplink.id > aim.uplink.id;
-  return (entry.type === 'uplink' ? entry.uplink.receivedAtMs : entry.atMs) > aim.atMs;
+function isAfterTarget(entry: LogEntry, target: Target): boolean {
+  if ('uplink' in target) return entry.type === 'uplink' && entry.uplink.id > target.uplink.id;
+  return (entry.type === 'uplink' ? entry.uplink.receivedAtMs : entry.atMs) > target.atMs;
 }

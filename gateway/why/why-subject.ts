@@ -1,6 +1,6 @@
 /**
- * What somebody asks "why" about, as they typed or copied it: an event, a delivery, an uplink by its boot and sequence,
- * a finding, a command, a quarantined message, or a lock. Pure.
+ * Parses the subject of a "why" question, as an operator types or pastes it: an event, a delivery, an uplink by its
+ * boot and sequence, a finding, a command, a quarantined message, or a lock. Pure.
  */
 import { LockgateError } from '../../proto/errors.js';
 import { type Mac, parseMac } from '../../proto/wire/mac.js';
@@ -14,33 +14,33 @@ export type Subject =
   | { readonly kind: 'finding' | 'command' | 'quarantine'; readonly id: number }
   | { readonly kind: 'lock'; readonly mac: Mac };
 
-const FORMS =
+const EXPECTED_FORMS =
   'evt_… (an event), evt_…/1 (its delivery to URL 1), finding:12, command:7, quarantine:3, a MAC with 41/12 (an ' +
-  'uplink by boot and sequence), or a MAC alone';
+  'uplink by boot and sequence), or only a MAC';
 
-/** Longer than any of them. */
-const LONGEST = 200;
+/** Longer than any valid subject. */
+const MAX_SUBJECT_CHARS = 200;
 
-const DELIVERY = /^(?:delivery[: ]\s*)?(evt_[0-9A-Za-z_]+)(?:[/@](\d{1,9}))?$/;
-const NUMBERED = /^(finding|command|quarantine)[: ]\s*#?(\d{1,15})$/i;
-const UPLINK = /^(.+?)[\s#]+(\d{1,10})\/(\d{1,10})$/;
+const DELIVERY_FORM = /^(?:delivery[: ]\s*)?(evt_[0-9A-Za-z_]+)(?:[/@](\d{1,9}))?$/;
+const NUMBERED_FORM = /^(finding|command|quarantine)[: ]\s*#?(\d{1,15})$/i;
+const UPLINK_FORM = /^(.+?)[\s#]+(\d{1,10})\/(\d{1,10})$/;
 
-/** @throws LockgateError `input-why`, which names what is expected */
+/** @throws LockgateError `input-why`, which names the accepted forms */
 export function parseSubject(text: string): Subject {
   const given = text.trim().replace(/\s+/g, ' ');
-  const delivery = DELIVERY.exec(given);
-  if (given.length <= LONGEST && delivery !== null) return eventOf(given, delivery[1] ?? '', delivery[2]);
-  const numbered = NUMBERED.exec(given);
+  const delivery = DELIVERY_FORM.exec(given);
+  if (given.length <= MAX_SUBJECT_CHARS && delivery !== null) return parseEvent(given, delivery[1] ?? '', delivery[2]);
+  const numbered = NUMBERED_FORM.exec(given);
   if (numbered !== null)
     return { kind: numbered[1]?.toLowerCase() as 'finding' | 'command' | 'quarantine', id: Number(numbered[2]) };
-  const uplink = UPLINK.exec(given);
+  const uplink = UPLINK_FORM.exec(given);
   const mac = parseMac(uplink === null ? given : (uplink[1] ?? ''));
   if (!mac.ok) throw notUnderstood(given);
   if (uplink === null) return { kind: 'lock', mac: mac.value };
   return { kind: 'uplink', mac: mac.value, boot: Number(uplink[2]), sequence: Number(uplink[3]) };
 }
 
-function eventOf(given: string, id: string, url: string | undefined): Subject {
+function parseEvent(given: string, id: string, url: string | undefined): Subject {
   if (id.startsWith('evt_test_')) return { kind: 'test-webhook', id };
   const name = parseEventId(id);
   if (name === undefined) throw notUnderstood(given);
@@ -52,12 +52,15 @@ function notUnderstood(given: string): LockgateError {
   if (/^#?\d+$/.test(given)) {
     const id = given.replace('#', '');
     const choices = `finding:${id}, command:${id} or quarantine:${id}`;
-    return new LockgateError('input-why', `${shown} could be several things: say ${choices}`);
+    return new LockgateError('input-why', `${shown} is ambiguous: use ${choices}`);
   }
   if (/^#?\d+\/\d+$/.test(given)) {
     const name = given.replace('#', '');
     const example = `A4:C1:38:F0:E1:D2 ${name}`;
-    return new LockgateError('input-why', `${shown} is an uplink of some lock: say of which, such as ${example}`);
+    return new LockgateError(
+      'input-why',
+      `${shown} names an uplink but no lock: put the MAC before it, such as ${example}`,
+    );
   }
-  return new LockgateError('input-why', `${JSON.stringify(shown)} is nothing to ask about: expected ${FORMS}`);
+  return new LockgateError('input-why', `${JSON.stringify(shown)} can't be explained: expected ${EXPECTED_FORMS}`);
 }

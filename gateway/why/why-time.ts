@@ -1,10 +1,10 @@
-/** The moment that somebody asks about, as they typed or copied it. By the run's clock, as all that locks do is. */
+/** Parses the time of a "why" question, as an operator types or pastes it. The time is by the run's clock. */
 import { Days, Hours, type Milliseconds, Minutes, Seconds } from '../../proto/clock.js';
 import { parseDate } from '../../proto/date.js';
 import { LockgateError } from '../../proto/errors.js';
 import { isDatable, toDate } from '../../proto/wire/ping-json.js';
 
-const SPAN = /^(\d{1,6}) ?(s|min|m|h|d|w)(?: ago)?$/;
+const SPAN_FORM = /^(\d{1,6}) ?(s|min|m|h|d|w)(?: ago)?$/;
 const UNITS: Readonly<Record<string, (count: number) => Milliseconds>> = {
   s: Seconds,
   m: Minutes,
@@ -13,43 +13,44 @@ const UNITS: Readonly<Record<string, (count: number) => Milliseconds>> = {
   d: Days,
   w: (count) => Days(7 * count),
 };
-const DAY = /^\d{4}-\d\d-\d\d$/;
-const TIME_OF_DAY = /^([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?$/;
+const DAY_FORM = /^\d{4}-\d\d-\d\d$/;
+const TIME_OF_DAY_FORM = /^([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?$/;
 
 /**
- * A date of RFC 3339, a day (its beginning, UTC), a time of the day as `tail` shows it (UTC, the last one that has
- * been), or a span back, such as `2h` or `2h ago`.
+ * Reads an RFC 3339 date, a day (its start, UTC), a time of day as `tail` shows it (UTC, the latest past one), or a
+ * time span before now, such as `2h` or `2h ago`.
  *
  * @returns ms since the epoch
- * @throws LockgateError `input-at` for anything else, and for what has not been yet
+ * @throws LockgateError `input-at` for anything else, and for a time in the future
  */
 export function readMoment(text: string, nowMs: number): number {
   const given = text.trim();
   const timeMs = spanBack(given, nowMs) ?? timeOfDay(given, nowMs) ?? dateOf(given);
   if (Number.isNaN(timeMs) || !isDatable(timeMs)) {
-    const expected = 'a date such as 2026-11-21T10:00:00Z, a time of day such as 10:00, or a span back such as 2h';
+    const expected =
+      'a date such as 2026-11-21T10:00:00Z, a time of day such as 10:00, or a span before now such as 2h';
     throw new LockgateError('input-at', `at is ${JSON.stringify(given.slice(0, 60))}: expected ${expected}`);
   }
   if (timeMs <= nowMs) return timeMs;
-  throw new LockgateError('input-at', `at is ${toDate(timeMs)}, which has not been yet: it is ${toDate(nowMs)}`);
+  throw new LockgateError('input-at', `at is ${toDate(timeMs)}, which is in the future: it is ${toDate(nowMs)} now`);
 }
 
 function spanBack(text: string, nowMs: number): number | undefined {
-  const [, count, unit = ''] = SPAN.exec(text) ?? [];
+  const [, count, unit = ''] = SPAN_FORM.exec(text) ?? [];
   const span = count === undefined ? undefined : UNITS[unit]?.(Number(count));
   return span === undefined ? undefined : nowMs - span;
 }
 
 function timeOfDay(text: string, nowMs: number): number | undefined {
-  const [, hours, minutes, seconds = '0'] = TIME_OF_DAY.exec(text) ?? [];
+  const [, hours, minutes, seconds = '0'] = TIME_OF_DAY_FORM.exec(text) ?? [];
   if (hours === undefined) return undefined;
   const ofDay = Hours(Number(hours)) + Minutes(Number(minutes)) + Seconds(Number(seconds));
   const today = nowMs - (nowMs % Days(1)) + ofDay;
   return today <= nowMs ? today : today - Days(1);
 }
 
-/** People leave the seconds out: `2026-11-21T10:00Z`. */
+/** Also accepts a date without seconds: `2026-11-21T10:00Z`. */
 function dateOf(text: string): number {
-  if (DAY.test(text)) return parseDate(`${text}T00:00:00Z`);
+  if (DAY_FORM.test(text)) return parseDate(`${text}T00:00:00Z`);
   return parseDate(text.replace(/^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d)(?=$|[Zz+-])/, '$1T$2:00'));
 }

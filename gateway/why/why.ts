@@ -1,7 +1,7 @@
 /**
- * Answers "why" (interfaces.md §4): what stands in the store about the thing that somebody asks about, as a chain of
- * sentences. What the model expects and which rules were asked is said by the files `why-*.ts` of proto; here it is
- * looked up, and what became of it is added: deliveries, commands, and what happens next.
+ * Answers "why" questions (interfaces.md §4): reads from the store what is known about the subject, and builds a chain
+ * of sentences. proto/why/ explains what the model expects and which rules apply; this file adds deliveries, commands
+ * and what happens next. Only reads.
  */
 import type { Clock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
@@ -29,51 +29,51 @@ import { eventId } from '../webhooks/event-id.js';
 import type { Webhooks } from '../webhooks/webhooks.js';
 import { commandSteps } from './command-why.js';
 import { eventDeliverySteps } from './event-deliveries.js';
-import { type HistoryLock, REPLAYED_MOST, type ReadHistory, readHistory } from './lock-history.js';
+import { type HistoryLock, MAX_REPLAYED_UPLINKS, type ReadHistory, readHistory } from './lock-history.js';
 import { quarantineSteps } from './quarantine-why.js';
 import { refusalSteps } from './refusal-why.js';
 import { parseSubject, type Subject } from './why-subject.js';
 import { readMoment } from './why-time.js';
 
-/** Commands of a lock that are looked through for those that waited at a moment; told of, at the most. */
-const COMMANDS_LOOKED_AT = 200;
-const COMMANDS_TOLD = 5;
-/** Findings of a lock that are looked through for the one that told of its lateness. */
-const FINDINGS_LOOKED_AT = 200;
-/** Clocks that differ by less are one clock to people. */
-const SAME_CLOCK_MS = 60_000;
+/** Commands of a lock that are read to find those unfinished at a given time, and how many of them are shown. */
+const MAX_COMMANDS_READ = 200;
+const MAX_COMMANDS_SHOWN = 5;
+/** Findings of a lock that are read to find the one that reported its lateness. */
+const MAX_FINDINGS_READ = 200;
+/** The run's clock and the wall clock are presented as one clock where they differ by at most this. */
+const MAX_SAME_CLOCK_DIFFERENCE_MS = 60_000;
 
 export interface WhyParts {
   readonly store: Store;
   readonly webhooks: Webhooks;
   readonly commands: Commands;
-  /** How much each lock may send. */
+  /** How much each lock may send, and which locks exceed it. */
   readonly budgets: UplinkBudgets;
   readonly locks: Pick<Locks, 'judging' | 'find'>;
-  /** What was refused of locks. */
+  /** Refused connections and packets of locks. */
   readonly refusals: Pick<RefusalRecorder, 'read'>;
   /** The run's clock. */
   readonly clock: Clock;
-  /** The wall's: deliveries live by it. */
+  /** Wall-clock time, for deliveries. */
   readonly wallClock: Clock;
 }
 
 export interface WhyAnswer {
-  /** What was asked about, as people name it. */
+  /** The subject, under the id that operators use. */
   readonly about: { readonly kind: Subject['kind']; readonly id: string; readonly mac: Mac | null };
   readonly nowMs: number;
   readonly wallNowMs: number;
   readonly steps: readonly WhyStep[];
 }
 
-type Told = Pick<WhyAnswer, 'about' | 'steps'>;
+type Explanation = Pick<WhyAnswer, 'about' | 'steps'>;
 
-/** The parts, and the one moment that counts as now, though looking things up takes a while. */
-type Asked = WhyParts & { readonly nowMs: number };
+/** The parts, and the time that counts as now for the whole answer, although reading the store takes a while. */
+type WhyContext = WhyParts & { readonly nowMs: number };
 
 /**
- * @param text what it is about, as why-subject.ts reads it
- * @param at the moment, for a lock alone: as why-time.ts reads it; undefined for now
+ * @param text the subject, in a form that why-subject.ts accepts
+ * @param at the time, only for a lock, in a form that why-time.ts accepts; undefined for now
  * @throws LockgateError `input-why`, `input-at`, `no-such-…`
  */
 export async function explain(parts: WhyParts, text: string, at: string | undefined): Promise<WhyAnswer> {
@@ -81,12 +81,12 @@ export async function explain(parts: WhyParts, text: string, at: string | undefi
   const [nowMs, wallNowMs] = [parts.clock.now(), parts.wallClock.now()];
   const atMs = at === undefined ? undefined : readMoment(at, nowMs);
   if (atMs !== undefined && subject.kind !== 'lock')
-    throw new LockgateError('input-at', 'a time goes with a MAC alone: everything else has its own');
+    throw new LockgateError('input-at', 'a time is accepted only with a MAC: every other subject has its own time');
   const { about, steps } = await explainSubject({ ...parts, nowMs }, subject, atMs);
   return { about, nowMs, wallNowMs, steps: [...clockSteps(nowMs, wallNowMs, steps), ...steps] };
 }
 
-async function explainSubject(parts: Asked, subject: Subject, atMs: number | undefined): Promise<Told> {
+async function explainSubject(parts: WhyContext, subject: Subject, atMs: number | undefined): Promise<Explanation> {
   switch (subject.kind) {
     case 'event':
       return await explainEvent(parts, subject);
@@ -109,39 +109,43 @@ const TEST_STEP = step(
   'delivery',
   'test',
   SECTIONS.endpoints,
-  'This is the id of a test webhook: somebody asked for it (POST /test_webhook, webhook test or webhook trigger) to ' +
-    'see that the URL receives data. It is no event, is marked as a test, goes to each URL once, and is not kept.',
+  'This is the id of a test webhook, which was requested (POST /test_webhook, webhook test or webhook trigger) to ' +
+    'see that the URL receives data. It is no event, is marked as a test, goes to each URL once, and is not stored.',
 );
 
-/** Where a run is faster than the wall's clock, times of deliveries are by another clock than those of locks. */
+/** Where the run's clock differs from the wall clock, says so: locks use the run's clock, deliveries the wall clock. */
 function clockSteps(nowMs: number, wallNowMs: number, steps: readonly WhyStep[]): WhyStep[] {
-  if (Math.abs(nowMs - wallNowMs) <= SAME_CLOCK_MS || steps.every(({ clock }) => clock !== 'wall')) return [];
+  if (Math.abs(nowMs - wallNowMs) <= MAX_SAME_CLOCK_DIFFERENCE_MS || steps.every(({ clock }) => clock !== 'wall'))
+    return [];
   const sentence =
-    `Two clocks: the run’s stands at ${toDate(nowMs)}, by which locks live; the wall’s at ${toDate(wallNowMs)}, by ` +
-    'which deliveries are attempted.';
+    `Two clocks: the run’s clock, for locks, shows ${toDate(nowMs)}; the wall clock, for deliveries, shows ` +
+    `${toDate(wallNowMs)}.`;
   return [step('clocks', 'two', SECTIONS.judge, sentence, nowMs)];
 }
 
-async function explainEvent(parts: Asked, { id, name, urlId }: Extract<Subject, { kind: 'event' }>): Promise<Told> {
+async function explainEvent(
+  parts: WhyContext,
+  { id, name, urlId }: Extract<Subject, { kind: 'event' }>,
+): Promise<Explanation> {
   const uplink = await parts.store.webhooks.findEvent(name);
   if (uplink === null) throw new LockgateError('no-such-event', `there is no event ${id}`);
   const about = { kind: 'event', id: urlId === undefined ? id : `${id}/${urlId}`, mac: uplink.mac } as const;
-  return { about, steps: await stepsOf(parts, uplink, urlId) };
+  return { about, steps: await uplinkChain(parts, uplink, urlId) };
 }
 
-async function explainUplink(parts: Asked, named: Extract<Subject, { kind: 'uplink' }>): Promise<Told> {
-  const { mac } = named;
-  const label = uplinkLabel(named);
-  const { deviceId } = await lockOf(parts, mac);
-  const found = await parts.store.why.findUplinks(deviceId, named.boot, named.sequence);
+async function explainUplink(parts: WhyContext, subject: Extract<Subject, { kind: 'uplink' }>): Promise<Explanation> {
+  const { mac } = subject;
+  const label = uplinkLabel(subject);
+  const { deviceId } = await findLock(parts, mac);
+  const found = await parts.store.why.findUplinks(deviceId, subject.boot, subject.sequence);
   const [uplink] = found;
   if (uplink === undefined)
     throw new LockgateError('no-such-uplink', `${formatMac(mac)} has no uplink ${label} in the log`);
   if (found.length > 1) {
     const choices = found.map(eventId).join(', ');
-    throw new LockgateError('input-why', `${formatMac(mac)} ${label} is ${found.length} uplinks: say ${choices}`);
+    throw new LockgateError('input-why', `${formatMac(mac)} ${label} is ${found.length} uplinks: use ${choices}`);
   }
-  return { about: { kind: 'uplink', id: label, mac }, steps: await stepsOf(parts, uplink) };
+  return { about: { kind: 'uplink', id: label, mac }, steps: await uplinkChain(parts, uplink) };
 }
 
 const ACK_STEP = step(
@@ -152,9 +156,9 @@ const ACK_STEP = step(
 );
 
 /** The chain of a stored uplink. */
-async function stepsOf(parts: Asked, uplink: StoredUplink, urlId?: number): Promise<WhyStep[]> {
+async function uplinkChain(parts: WhyContext, uplink: StoredUplink, urlId?: number): Promise<WhyStep[]> {
   const decoded = decodeUplink(uplink.bytes);
-  const damage = uplink.isDamaged ? 'they don’t fit their checksum' : decoded.ok ? undefined : decoded.error.message;
+  const damage = uplink.isDamaged ? 'they don’t match their checksum' : decoded.ok ? undefined : decoded.error.message;
   const isAck = decoded.ok && decoded.value.body.kind === 'ack';
   const deliveries = isAck ? [ACK_STEP] : await eventDeliverySteps(parts, uplink, urlId);
   if (damage !== undefined || !decoded.ok) {
@@ -165,29 +169,31 @@ async function stepsOf(parts: Asked, uplink: StoredUplink, urlId?: number): Prom
   const event = judgeEventOf({ type: 'uplink', uplink }, await parts.store.marks.read(deviceId)) as UplinkEvent;
   const history = await readHistory(parts, { deviceId, mac }, { uplink, event });
   const findings = await parts.store.why.findFindingsOf(deviceId, { credential, boot, sequence });
-  const standing = findings.map(({ id, finding }) => ({ label: `finding:${id}`, finding }));
+  const labelled = findings.map(({ id, finding }) => ({ label: `finding:${id}`, finding }));
   const isCut = history.isCut || history.damaged > 0 || !history.isComplete;
-  const chain = uplinkSteps(uplinkCase(POWER_MODEL, { ...history, isCut }), standing);
+  const chain = uplinkSteps(uplinkCase(POWER_MODEL, { ...history, isCut }), labelled);
   return [
-    ...boundSteps(history),
-    // Of a lock that was another merchant's nothing before it was read, so nothing is known of what was believed.
+    ...omissionSteps(history),
+    // Where the lock belonged to another merchant, the earlier log was not read, so the gateway's view is unknown.
     ...chain.filter(({ kind }) => history.isComplete || (kind !== 'before' && kind !== 'connection')),
     ...deliveries,
     ...(await nextSteps(parts, { deviceId, mac })),
   ];
 }
 
-/** What is to be said of how the log was read. */
-function boundSteps({ isCut, damaged, isComplete, failures }: ReadHistory): WhyStep[] {
+/** States what was left out of the log that was read. */
+function omissionSteps({ isCut, damaged, isComplete, failures }: ReadHistory): WhyStep[] {
   const steps: WhyStep[] = [];
-  const most = REPLAYED_MOST.toLocaleString('en');
+  const maxUplinks = MAX_REPLAYED_UPLINKS.toLocaleString('en');
   if (failures > 0) {
     const sentence =
-      `The judge failed at ${failures} of the events that were judged again, which is a mistake in lockgate: what is ` +
-      'said of what was believed begins behind the last of them.';
+      `The judge failed at ${failures} of the replayed events, a bug in lockgate: the view of the lock given ` +
+      'here starts after the last of them.';
     steps.push(step('bound', 'judge-failed', SECTIONS.judge, sentence));
   } else if (isCut) {
-    const sentence = `The log goes back further: only the last ${most} uplinks and as many events were judged again.`;
+    const sentence =
+      `The log goes back further: only the last ${maxUplinks} uplinks and as many connection events were ` +
+      'replayed.';
     steps.push(step('bound', 'cut', SECTIONS.operator, sentence));
   }
   if (damaged > 0)
@@ -195,39 +201,47 @@ function boundSteps({ isCut, damaged, isComplete, failures }: ReadHistory): WhyS
       step('bound', 'damaged', SECTIONS.operator, `Left out: ${damaged} uplinks whose stored bytes are damaged.`),
     );
   if (!isComplete) {
-    const sentence = 'The lock was another merchant’s then: what was believed of it at that time is not in this log.';
+    const sentence = 'The lock belonged to another merchant then: the gateway’s view at that time is not in this log.';
     steps.push(step('bound', 'moved', SECTIONS.operator, sentence));
   }
   return steps;
 }
 
-async function explainFinding(parts: Asked, id: number): Promise<Told> {
+async function explainFinding(parts: WhyContext, id: number): Promise<Explanation> {
   const found = await parts.store.why.findFinding(id);
   if (found === null)
-    throw new LockgateError('no-such-finding', `there is no finding ${id}, or what came later explained it away`);
+    throw new LockgateError(
+      'no-such-finding',
+      `there is no finding ${id}, or a later uplink explained it and removed it`,
+    );
   const { deviceId, mac, finding } = found;
   const about = { kind: 'finding', id: `finding:${id}`, mac } as const;
-  const uplink = await uplinkOf(parts, deviceId, finding);
-  if (uplink !== undefined) return { about, steps: foundFirst(await stepsOf(parts, uplink), finding.rule) };
-  const standing = { label: `finding:${id}`, finding };
+  const uplink = await findUplink(parts, deviceId, finding);
+  if (uplink !== undefined)
+    return { about, steps: withBrokenRuleFirst(await uplinkChain(parts, uplink), finding.rule) };
+  const labelled = { label: `finding:${id}`, finding };
   const moment = await momentSteps(parts, { deviceId, mac }, finding.atMs);
-  return { about, steps: [...brokenSteps(standing), ...moment, ...(await nextSteps(parts, { deviceId, mac }))] };
+  return { about, steps: [...brokenSteps(labelled), ...moment, ...(await nextSteps(parts, { deviceId, mac }))] };
 }
 
-/** The uplink that a finding is about: of two under one name the one that came last when it was found. */
-async function uplinkOf(parts: Asked, deviceId: number, { about, atMs }: Finding): Promise<StoredUplink | undefined> {
+/** The uplink that a finding is about. Where two have the same key, the last one received before the finding. */
+async function findUplink(
+  parts: WhyContext,
+  deviceId: number,
+  { about, atMs }: Finding,
+): Promise<StoredUplink | undefined> {
   if (about === null) return undefined;
   const found = await parts.store.why.findUplinks(deviceId, about.boot, about.sequence);
   return found.findLast((each) => each.credentialId === about.credential && each.receivedAtMs <= atMs) ?? found[0];
 }
 
-/** Who asks about a finding reads of it first. */
-function foundFirst(steps: readonly WhyStep[], rule: RuleName): WhyStep[] {
-  const isIt = ({ kind, code }: WhyStep): boolean => kind === 'rule-broken' && code === rule;
-  return [...steps.filter(isIt), ...steps.filter((each) => !isIt(each))];
+/** Moves the step of the finding's rule to the front. */
+function withBrokenRuleFirst(steps: readonly WhyStep[], rule: RuleName): WhyStep[] {
+  const isBrokenRule = ({ kind, code }: WhyStep): boolean => kind === 'rule-broken' && code === rule;
+  return [...steps.filter(isBrokenRule), ...steps.filter((each) => !isBrokenRule(each))];
 }
 
-async function explainCommand(parts: Asked, id: number): Promise<Told> {
+async function explainCommand(parts: WhyContext, id: number): Promise<Explanation> {
   const record = await parts.commands.find(id);
   const { deviceId, mac } = record;
   const about = { kind: 'command', id: `command:${id}`, mac } as const;
@@ -238,9 +252,9 @@ async function explainCommand(parts: Asked, id: number): Promise<Told> {
   };
 }
 
-/** The uplink that acknowledged a command. */
+/** The step for the uplink that acknowledged a command; none where no uplink did. */
 async function answerSteps(
-  parts: Asked,
+  parts: WhyContext,
   { id, deviceId, mac, finishedAtMs, state }: Awaited<ReturnType<Commands['find']>>,
 ): Promise<WhyStep[]> {
   if (finishedAtMs === null || (state !== 'done' && state !== 'rejected' && state !== 'failed')) return [];
@@ -254,16 +268,16 @@ async function answerSteps(
   return [step('command', 'answer', SECTIONS.wire, sentence, answer.atMs)];
 }
 
-async function explainQuarantined(parts: Asked, id: number): Promise<Told> {
+async function explainQuarantined(parts: WhyContext, id: number): Promise<Explanation> {
   const message = await parts.store.why.findQuarantined(id);
-  if (message === null) throw new LockgateError('no-such-quarantined', `there is nothing in quarantine as ${id}`);
+  if (message === null) throw new LockgateError('no-such-quarantined', `there is no quarantined message ${id}`);
   const { deviceId, mac } = message;
   const about = { kind: 'quarantine', id: `quarantine:${id}`, mac } as const;
   return { about, steps: [...quarantineSteps(message), ...(await nextSteps(parts, { deviceId, mac }))] };
 }
 
-async function explainLock(parts: Asked, mac: Mac, atMs: number | undefined): Promise<Told> {
-  const lock = await lockOf(parts, mac);
+async function explainLock(parts: WhyContext, mac: Mac, atMs: number | undefined): Promise<Explanation> {
+  const lock = await findLock(parts, mac);
   const about = { kind: 'lock', id: formatMac(mac), mac } as const;
   const steps = await momentSteps(parts, lock, atMs ?? parts.nowMs);
   const { budgets, locks } = parts;
@@ -276,20 +290,20 @@ async function explainLock(parts: Asked, mac: Mac, atMs: number | undefined): Pr
 }
 
 /** @throws LockgateError `no-such-device` */
-async function lockOf({ store }: Asked, mac: Mac): Promise<HistoryLock> {
+async function findLock({ store }: WhyContext, mac: Mac): Promise<HistoryLock> {
   const deviceId = await store.findDeviceId(mac);
   if (deviceId === null) throw noSuchDevice(mac);
   return { deviceId, mac };
 }
 
-/** What was going on around a lock at a moment, and whether its silence was as expected. */
-async function momentSteps(parts: Asked, lock: HistoryLock, atMs: number): Promise<WhyStep[]> {
+/** The state of a lock at a given time, and whether its silence was as expected. */
+async function momentSteps(parts: WhyContext, lock: HistoryLock, atMs: number): Promise<WhyStep[]> {
   const history = await readHistory(parts, lock, { atMs });
   const { belief } = history;
   const isPast = atMs < parts.nowMs;
   const silence = silenceStep(POWER_MODEL, belief, atMs);
   return [
-    ...boundSteps(history),
+    ...omissionSteps(history),
     believedStep(POWER_MODEL, belief, atMs, isPast),
     silence,
     ...(await lateSteps(parts, lock, silence)),
@@ -301,14 +315,16 @@ async function momentSteps(parts: Asked, lock: HistoryLock, atMs: number): Promi
   ];
 }
 
-/** The finding that told that the lock is late. */
-async function lateSteps({ store }: Asked, { deviceId }: HistoryLock, silence: WhyStep): Promise<WhyStep[]> {
+/** The finding that reported the lock's lateness. */
+async function lateSteps({ store }: WhyContext, { deviceId }: HistoryLock, silence: WhyStep): Promise<WhyStep[]> {
   const rule = LATE_RULES[silence.code];
   const sinceMs = silence.atMs;
   if (rule === undefined || sinceMs === null) return [];
-  const findings = await store.readFindings(deviceId, FINDINGS_LOOKED_AT);
-  const told = findings.findLast(({ finding }) => finding.rule === rule && finding.atMs >= sinceMs);
-  return told === undefined ? [] : brokenSteps({ label: `finding:${told.id}`, finding: told.finding });
+  const findings = await store.readFindings(deviceId, MAX_FINDINGS_READ);
+  const lateFinding = findings.findLast(({ finding }) => finding.rule === rule && finding.atMs >= sinceMs);
+  return lateFinding === undefined
+    ? []
+    : brokenSteps({ label: `finding:${lateFinding.id}`, finding: lateFinding.finding });
 }
 
 const LATE_RULES: Readonly<Record<string, RuleName | undefined>> = {
@@ -317,21 +333,24 @@ const LATE_RULES: Readonly<Record<string, RuleName | undefined>> = {
   'late-recovery': 'recovery-offline',
 };
 
-/** Commands that were asked for and not over at the moment. */
-async function waitingSteps({ store }: Asked, { deviceId }: HistoryLock, atMs: number): Promise<WhyStep[]> {
-  const commands = await store.commands.list({ deviceId, limit: COMMANDS_LOOKED_AT });
+/** Commands that were requested before the given time and unfinished at it. */
+async function waitingSteps({ store }: WhyContext, { deviceId }: HistoryLock, atMs: number): Promise<WhyStep[]> {
+  const commands = await store.commands.list({ deviceId, limit: MAX_COMMANDS_READ });
   const open = commands.filter(({ createdAtMs, finishedAtMs }) => {
     return createdAtMs <= atMs && (finishedAtMs === null || finishedAtMs > atMs);
   });
-  return open.slice(-COMMANDS_TOLD).map(({ id, command, createdAtMs, expiresAtMs }) => {
-    const life = `asked for at ${toDate(createdAtMs)}, expires at ${toDate(expiresAtMs)}`;
+  return open.slice(-MAX_COMMANDS_SHOWN).map(({ id, command, createdAtMs, expiresAtMs }) => {
+    const life = `requested at ${toDate(createdAtMs)}, expires at ${toDate(expiresAtMs)}`;
     const sentence = `Command ${id} (${command.type}) was not answered yet: ${life}.`;
     return step('command', 'open', SECTIONS.wire, sentence, createdAtMs);
   });
 }
 
 /** What is expected of the lock from now on. */
-async function nextSteps({ store, budgets, locks, nowMs }: Asked, { deviceId, mac }: HistoryLock): Promise<WhyStep[]> {
+async function nextSteps(
+  { store, budgets, locks, nowMs }: WhyContext,
+  { deviceId, mac }: HistoryLock,
+): Promise<WhyStep[]> {
   if ((await store.findDevice(mac)) === null)
     return [
       step('next', 'removed', SECTIONS.operator, 'The lock is out of service: nothing is expected of it.', nowMs),
@@ -346,23 +365,23 @@ async function nextSteps({ store, budgets, locks, nowMs }: Asked, { deviceId, ma
   return [...budgetSteps(budgets, deviceId), { ...now, sentence: `Now: ${now.sentence}` }];
 }
 
-/** That what a lock sends is not judged. */
-function unjudgedSteps(locks: Asked['locks'], deviceId: number): WhyStep[] {
+/** The step for a lock whose uplinks are not judged, because the judge failed. */
+function unjudgedSteps(locks: WhyContext['locks'], deviceId: number): WhyStep[] {
   const unjudged = locks.find(deviceId)?.state.unjudged;
   if (unjudged === undefined) return [];
   const { sinceMs, why, version } = unjudged;
   const sentence =
     `Since ${toDate(sinceMs)} this lock is not judged, because the judge of lockgate ${version} failed (${why}): its ` +
-    'pings are stored and delivered, and what is believed of it is as of then. device rejudge tries again.';
+    'pings are stored and delivered, and the gateway’s view of the lock is as of then. device rejudge tries again.';
   return [step('gateway', 'unjudged', SECTIONS.judge, sentence, sinceMs)];
 }
 
-/** That little comes of a lock because it is read slowly. */
+/** The steps for a lock that the gateway reads slowly, because the lock or a phone exceeds its budget. */
 function budgetSteps(budgets: UplinkBudgets, deviceId: number): WhyStep[] {
   return budgets.overOf(deviceId).map(({ source, limit, sinceMs }) => {
     const sentence =
-      `Since ${toDate(sinceMs)} ${budgetText(budgets.limits, limit, source)}: what waits comes later, and nothing is ` +
-      'lost. Other locks are not held up.';
+      `Since ${toDate(sinceMs)} ${budgetText(budgets.limits, limit, source)}: its uplinks come later, and none is ` +
+      'lost. Other locks are not delayed.';
     return step('gateway', 'over-budget', SECTIONS.fairness, sentence, sinceMs);
   });
 }

@@ -6,9 +6,9 @@ import { eventLine } from '../../cli/commands/tail/event-line.js';
 import { tableLines } from '../../cli/terminal/table.js';
 import { agoText } from '../../cli/terminal/time-text.js';
 import { GatewayEvents, type NoticesWritten } from '../../gateway/events.js';
-import { LOCKS_EACH } from '../../gateway/notices/lock-notices.js';
-import { Notices, type NoticeTruth } from '../../gateway/notices/notices.js';
-import { MOST_PENDING, OTHERS, PendingNotices } from '../../gateway/notices/pending-notices.js';
+import { MAX_SINGLE_NOTICES } from '../../gateway/notices/lock-notices.js';
+import { type NoticeSources, Notices } from '../../gateway/notices/notices.js';
+import { MAX_PENDING, OTHERS, PendingNotices } from '../../gateway/notices/pending-notices.js';
 import { StoreFailure } from '../../gateway/store/contract/errors.js';
 import {
   NOTICES_RETAINED,
@@ -32,7 +32,7 @@ import { tempFolder } from '../helpers/store/temp-folder.js';
 
 const NOW = Date.UTC(2026, 10, 21, 9);
 const EVERYTHING = { limit: 20_000 };
-const NOTHING: NoticeTruth = { locks: () => [], urls: [] };
+const NOTHING: NoticeSources = { locks: () => [], urls: [] };
 const SINCE = Date.UTC(2026, 10, 21, 8);
 
 const at = (span: number): string => new Date(NOW - span).toISOString();
@@ -78,7 +78,7 @@ async function bench(test: Test, folder = tempFolder(test), truth = NOTHING): Pr
     notices: await Notices.start({ store, events, clock, now: () => clock.now(), isStoreFailing }),
     list: () => here.notices.list(EVERYTHING),
   };
-  here.notices.settle(truth);
+  here.notices.reconcile(truth);
   return here;
 }
 
@@ -115,7 +115,7 @@ t.test('each kind is made, and over when its state is', async (t) => {
   const mac = formatMac(testMac());
   t.same(made.map(({ kind, subject, text }) => [kind, subject, text]).reverse(), [
     ['url-disabled', '3', 'URL 3 is disabled: gone'],
-    ['circuit-open', '4', 'URL 4 fails and gets probes alone: it answered 500'],
+    ['circuit-open', '4', 'URL 4 fails and gets only probes: it answered 500'],
     ['statement', '2026-10 Amber', '2026-10 is closed for Amber: usage statement shows it'],
     ['degraded', 'store', 'not ready (store): no room'],
     ['lock-late', mac, `${mac} is late since 2026-11-21T08:00:00.000Z (period-overdue)`],
@@ -262,11 +262,11 @@ t.test('10,000 locks late at once are a few commits, and share a notice beyond a
   }
   t.same(writes, [500, 500, 1]);
   const listed = await store.notices.list(EVERYTHING);
-  t.equal(listed.length, LOCKS_EACH + 1);
+  t.equal(listed.length, MAX_SINGLE_NOTICES + 1);
   t.match(
     listed.find(({ subject }) => subject === OTHERS),
     {
-      count: macs.length - LOCKS_EACH,
+      count: macs.length - MAX_SINGLE_NOTICES,
       text: 'more than 1,000 locks are late: device list shows each',
     },
   );
@@ -280,10 +280,10 @@ t.test('10,000 locks late at once are a few commits, and share a notice beyond a
 
 t.test('what waits is bounded: new subjects of a kind are counted together', async (t) => {
   const pending = new PendingNotices();
-  for (let id = 0; id < MOST_PENDING + 7; id++) pending.note('circuit-open', String(id), 'x', id);
+  for (let id = 0; id < MAX_PENDING + 7; id++) pending.note('circuit-open', String(id), 'x', id);
   pending.note('circuit-open', '0', 'y', 9);
-  t.equal(pending.size, MOST_PENDING + 1);
-  const taken = pending.take(MOST_PENDING + 1);
+  t.equal(pending.size, MAX_PENDING + 1);
+  const taken = pending.take(MAX_PENDING + 1);
   t.match(taken.at(-1), { subject: OTHERS, count: 7 });
   t.match(taken[0], { subject: '0', count: 2, text: 'y', firstAtMs: 0, lastAtMs: 9 });
 });

@@ -30,7 +30,7 @@ import type { Notices } from '../../notices/notices.js';
 import { noSuchDevice } from '../../store/contract/errors.js';
 import type { Refusal } from '../../store/contract/refusal-store.js';
 import type { DeviceReading, QuarantinedMessage, Store, StoredUplink } from '../../store/contract/store.js';
-import { addCounts, countsJson, NO_USAGE } from '../../usage/counts.js';
+import { addCounts, countsJson, ZERO_USAGE } from '../../usage/counts.js';
 import type { Usage } from '../../usage/usage.js';
 import { eventId } from '../../webhooks/event-id.js';
 import type { Webhooks } from '../../webhooks/webhooks.js';
@@ -251,7 +251,7 @@ function simJson(activatedAtMs: number | null) {
 async function usageJson(usage: Usage, mac: Mac) {
   const { month } = usage.meter;
   const rows = await usage.read({ mac, month });
-  return { month, ...countsJson(rows.reduce(addCounts, NO_USAGE)) };
+  return { month, ...countsJson(rows.reduce(addCounts, ZERO_USAGE)) };
 }
 
 function stateJson(state: DeviceState | null, nowMs: number) {

@@ -2,7 +2,7 @@
 import t from 'tap';
 import { eventLine } from '../../../cli/commands/tail/event-line.js';
 import { type CommandRequest, readCommandRequest } from '../../../gateway/commands/command-input.js';
-import { MOST_WAITING_PER_LOCK } from '../../../gateway/commands/command-terms.js';
+import { MAX_WAITING_PER_LOCK } from '../../../gateway/commands/command-terms.js';
 import { readTwin } from '../../../gateway/commands/twin.js';
 import { listenToAll } from '../../../gateway/http/operator/json/event.js';
 import type { Commit, Store } from '../../../gateway/store/contract/store.js';
@@ -215,7 +215,7 @@ t.test('only the lock that it was sent to answers a command, and once', async (t
   await bench.ack(lock, 99);
   await bench.ack(lock, 2);
   t.same(bench.takeTold(), [
-    '1 stray: it is another lock’s',
+    '1 stray: it is for another lock',
     '99 stray: there is no such command',
     '2 stray: it was never sent',
   ]);
@@ -345,7 +345,7 @@ t.test('a queued command can be taken back, one that has left can’t', async (t
 t.test('a lock has a queue of so many', async (t) => {
   const bench = await CommandBench.open(t);
   const [lock, other] = [await bench.lock(1), await bench.lock(2)];
-  for (let number = 0; number < MOST_WAITING_PER_LOCK; number += 1) await bench.command(lock, 'reset');
+  for (let number = 0; number < MAX_WAITING_PER_LOCK; number += 1) await bench.command(lock, 'reset');
   await t.rejects(bench.command(lock, 'reset'), { code: 'commands-full', message: /100 commands wait for A4:/ });
   const both = await bench.request({ macs: [lock.mac, other.mac], type: 'reset' });
   t.match(both, [{ refusal: { code: 'commands-full' } }, { record: { mac: other.mac, state: 'queued' } }]);
@@ -420,9 +420,12 @@ t.test('a wrong request says what is wrong, where, and what was expected', async
     [{ macs: [mac], type: 'open' }, /type is "open": expected one of unlock/],
     [{ macs: ['zz'], type: 'lock' }, /macs\[0\] is "zz": expected 12 hex digits/],
     [{ macs: [], type: 'lock' }, /macs is an array: expected a list of 1 to 10000 MACs/],
-    [{ type: 'lock' }, /all is missing: expected true beside merchant, or else macs/],
+    [{ type: 'lock' }, /all is missing: expected true together with merchant, or else macs/],
     [{ merchant: MERCHANT, type: 'lock' }, /all is missing/],
-    [{ merchant: MERCHANT, all: true, macs: [mac], type: 'lock' }, /merchant is "Amber": expected nothing beside macs/],
+    [
+      { merchant: MERCHANT, all: true, macs: [mac], type: 'lock' },
+      /merchant is "Amber": expected no such member together with macs/,
+    ],
     [{ macs: [mac], type: 'unlock', sheduled: 'x' }, /sheduled is "x": expected no such member/],
     [{ macs: [mac], type: 'unlock', parameters: { seconds: 3 } }, /parameters.seconds is 3: expected no such member/],
     [siren(undefined), /parameters.seconds is missing: expected a whole number of seconds, 1 to 600/],
@@ -439,7 +442,7 @@ t.test('a wrong request says what is wrong, where, and what was expected', async
     [window({ utc_offset_minutes: -841 }), /utc_offset_minutes is -841/],
     [{ macs: [mac], type: 'lock', expires_in: 0 }, /expires_in is 0: expected seconds, 1 to 2592000/],
     [{ macs: [mac], type: 'lock', not_before: 'dawn' }, /not_before is "dawn": expected a date such as/],
-    [{ macs: [mac], type: 'lock', not_before: '2020-01-01T00:00:00Z' }, /not_before is .*: expected a time to come/],
+    [{ macs: [mac], type: 'lock', not_before: '2020-01-01T00:00:00Z' }, /not_before is .*: expected a future time/],
   ];
   for (const [body, message] of cases)
     t.throws(() => readCommandRequest(body, START_MS), { code: 'input-command', message }, JSON.stringify(body));

@@ -69,7 +69,7 @@ t.test('users are created all or none, by either operation', async (t) => {
     ['[{"username":"x"},{"id":9223372036854775808}]', 400, [{ pointer: '/1/id' }]],
     ['[{"username":"x"},{"phone":7,"email":[]}]', 400, [{ pointer: '/1/email' }, { pointer: '/1/phone' }]],
     ['[{"username":"\\ud800"}]', 400, [{ pointer: '/0/username' }]],
-    ['[{"username":"x"},{"username":"x"}]', 409, [{ pointer: '/1/username', detail: 'it stands at 0 already' }]],
+    ['[{"username":"x"},{"username":"x"}]', 409, [{ pointer: '/1/username', detail: 'it is at index 0 already' }]],
     ['[{"id":7},{"id":7.0}]', 409, [{ pointer: '/1/id' }]],
     ['[{"username":"x"},{"username":"ada"}]', 409, [{ pointer: '/1/username' }]],
     ['[{"username":"x"},{"id":9223372036854775807}]', 409, [{ pointer: '/1/id' }]],

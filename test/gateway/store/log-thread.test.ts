@@ -11,7 +11,7 @@ import { packCommit } from '../../../gateway/store/sqlite/log/packed-commit.js';
 import { ThreadLog } from '../../../gateway/store/sqlite/log/thread-log.js';
 import { WalCheckpointer } from '../../../gateway/store/sqlite/log/wal-checkpointer.js';
 import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
-import { NO_USAGE } from '../../../gateway/usage/counts.js';
+import { ZERO_USAGE } from '../../../gateway/usage/counts.js';
 import type { Month } from '../../../gateway/usage/month.js';
 import { Usage } from '../../../gateway/usage/usage.js';
 import { ManualClock } from '../../../proto/clock.js';
@@ -201,7 +201,7 @@ t.test('counts are stored in pieces, and each once where one of them fails', asy
   } as unknown as Parameters<typeof Usage.start>[0]);
   const month = '2026-11' as Month;
   const deltas = Array.from({ length: 250 }, (_, index) => {
-    return { ...NO_USAGE, month, mac: testMac(index + 1), merchantId: 1, simulated: false, bytesUp: 1 };
+    return { ...ZERO_USAGE, month, mac: testMac(index + 1), merchantId: 1, simulated: false, bytesUp: 1 };
   });
   usage.meter.putBack(deltas);
   failing = true;

@@ -1,9 +1,9 @@
-// `why` about what stands in a gateway: deliveries at every outcome, long logs, and the command line.
+// `why` answered from a gateway's store (interfaces.md §4): every delivery outcome, locks, long logs, the command line.
 import t, { type Test } from 'tap';
 import type { Gateway } from '../../../gateway/gateway.js';
 import { OPENS_AFTER } from '../../../gateway/webhooks/url/circuit.js';
 import { OUTCOMES, type Outcome } from '../../../gateway/why/delivery-why.js';
-import { REPLAYED_MOST } from '../../../gateway/why/lock-history.js';
+import { MAX_REPLAYED_UPLINKS } from '../../../gateway/why/lock-history.js';
 import { Hours, ManualClock, Minutes, Seconds } from '../../../proto/clock.js';
 import { formatMac, type Mac } from '../../../proto/wire/mac.js';
 import { ask } from '../../helpers/cli/operator-call.js';
@@ -15,44 +15,44 @@ import { connectedLock, type TestLock } from '../../helpers/mqtt/test-lock.js';
 import { writeStored } from '../../helpers/store/stored-bytes.js';
 import { readEvents, storeEvents } from '../../helpers/store/stored-trace.js';
 
-/** Outcomes that a test has seen through the operator's interface. */
+/** The outcomes that the tests below got from the operators' interface. */
 const seen = new Set<string>();
 
-/** What is told of an event's delivery to a URL, without the URL. */
-async function toldOf(gateway: Gateway, id: string, urlId: number): Promise<string> {
+/** The code and sentence of an event's delivery to a URL, without the URL. */
+async function readOutcome(gateway: Gateway, id: string, urlId: number): Promise<string> {
   const { steps } = await why(gateway, `${id}/${urlId}`);
   const step = steps.find(({ kind }) => kind === 'delivery');
   seen.add(step?.code ?? '');
   return `${step?.code} ${step?.sentence.replace(/^URL \d+ \([^)]*\): /, '')}`;
 }
 
-/** Waits until the delivery stands so, and answers its sentence. */
-async function standing(gateway: Gateway, id: string, urlId: number, outcome: Outcome): Promise<string> {
-  let told = '';
+/** Waits until the delivery has this outcome, and returns its sentence. */
+async function waitForOutcome(gateway: Gateway, id: string, urlId: number, outcome: Outcome): Promise<string> {
+  let outcomeText = '';
   await eventually(outcome, async () => {
-    told = await toldOf(gateway, id, urlId);
-    return told.startsWith(`${outcome} `);
+    outcomeText = await readOutcome(gateway, id, urlId);
+    return outcomeText.startsWith(`${outcome} `);
   });
-  return told.slice(outcome.length + 1);
+  return outcomeText.slice(outcome.length + 1);
 }
 
-/** Sends a ping and answers its event id. */
+/** Sends a ping and returns its event id. */
 async function ping(gateway: Gateway, lock: TestLock, sequence: number): Promise<string> {
   const taken = eventsOf(gateway, 'uplink', 1);
   await lock.send(testBytes(sequence));
   return (await taken)[0]?.eventId ?? '';
 }
 
-async function bench(
+async function whyBench(
   t: Test,
   url: { readonly ordered?: boolean } = {},
 ): Promise<WebhookBench & { lock: TestLock; mac: Mac }> {
-  const made = await webhookBench(t, url);
+  const webhooks = await webhookBench(t, url);
   const mac = testMac(1);
-  return { ...made, mac, lock: await connectedLock(t, made.gateway, mac) };
+  return { ...webhooks, mac, lock: await connectedLock(t, webhooks.gateway, mac) };
 }
 
-/** Turns the clock to the retry that is due next, and waits until it is noted. */
+/** Advances the clock to the next retry, and waits until its result is recorded. */
 async function nextAttempt(gateway: Gateway, clock: ManualClock): Promise<void> {
   const attempted = eventsOf(gateway, 'delivery', 1);
   await toNextTimer(clock);
@@ -66,10 +66,10 @@ const operator = async (gateway: Gateway, where: string, body: object): Promise<
 
 const RESENDS = '“lockgate webhook resend” sends it again';
 
-t.test('delivered at once; after retries; dead; sent again', async (t) => {
-  const { clock, gateway, receiver, urlId, lock } = await bench(t);
+t.test('why explains an event that was delivered, retried, given up, sent again or damaged', async (t) => {
+  const { clock, gateway, receiver, urlId, lock } = await whyBench(t);
   const first = await ping(gateway, lock, 1);
-  t.equal(await standing(gateway, first, urlId, 'delivered-at-once'), 'delivered, at the first attempt.');
+  t.equal(await waitForOutcome(gateway, first, urlId, 'delivered-at-once'), 'delivered, at the first attempt.');
   const { steps } = await why(gateway, first);
   const attempt = steps.find(({ kind }) => kind === 'attempt');
   t.match(attempt, { code: 'went-well', rests_on: 'interfaces.md §3', clock: 'wall' });
@@ -77,20 +77,20 @@ t.test('delivered at once; after retries; dead; sent again', async (t) => {
 
   receiver.answer = (_request, response) => void response.writeHead(500).end();
   const second = await ping(gateway, lock, 2);
-  const waits = await standing(gateway, second, urlId, 'pending-retry');
+  const waitText = await waitForOutcome(gateway, second, urlId, 'pending-retry');
   const next = new Date(clock.now() + 5000).toISOString();
-  t.equal(waits, `waiting for its retry after one that failed: attempt 2 of 8 at ${next}.`);
+  t.equal(waitText, `waiting for its retry after one failed attempt: attempt 2 of 8 at ${next}.`);
   receiver.answer = (_request, response) => void response.writeHead(204).end();
   await toNextTimer(clock);
-  const late = await standing(gateway, second, urlId, 'delivered-retried');
-  t.equal(late, 'delivered, at attempt 2 of 8, after one that failed.');
+  const delivered = await waitForOutcome(gateway, second, urlId, 'delivered-retried');
+  t.equal(delivered, 'delivered, at attempt 2 of 8, after one failed attempt.');
 
   receiver.answer = (_request, response) => void response.writeHead(500).end();
   const third = await ping(gateway, lock, 3);
-  await standing(gateway, third, urlId, 'pending-retry');
+  await waitForOutcome(gateway, third, urlId, 'pending-retry');
   for (let attempts = 1; attempts < 8; attempts++) await nextAttempt(gateway, clock);
-  const given = await standing(gateway, third, urlId, 'dead');
-  t.equal(given, `dead: given up after 8 attempts that failed; it stays readable, and ${RESENDS}.`);
+  const dead = await waitForOutcome(gateway, third, urlId, 'dead');
+  t.equal(dead, `dead: given up after 8 failed attempts; it stays readable, and ${RESENDS}.`);
 
   let answer = (): void => undefined;
   receiver.answer = (_request, response) => {
@@ -98,66 +98,64 @@ t.test('delivered at once; after retries; dead; sent again', async (t) => {
   };
   await operator(gateway, `/events/${third}/resend`, { url_id: urlId });
   t.match(
-    await standing(gateway, third, urlId, 'pending-resent'),
-    /^waiting: somebody had it sent again; attempt 1 of 8 at /,
+    await waitForOutcome(gateway, third, urlId, 'pending-resent'),
+    /^waiting: it is to be sent again on request; attempt 1 of 8 at /,
   );
   await receiver.received(11);
   answer();
-  const again = await standing(gateway, third, urlId, 'delivered-resent');
-  t.equal(again, 'delivered, at attempt 9, after somebody had it sent again.');
+  const repeated = await waitForOutcome(gateway, third, urlId, 'delivered-resent');
+  t.equal(repeated, 'delivered, at attempt 9, after a request to send it again.');
 
   receiver.answer = (_request, response) => void response.writeHead(500).end();
   const fourth = await ping(gateway, lock, 4);
-  await standing(gateway, fourth, urlId, 'pending-retry');
+  await waitForOutcome(gateway, fourth, urlId, 'pending-retry');
   writeStored(gateway, 4, testBytes(5));
   await toNextTimer(clock);
   t.equal(
-    await standing(gateway, fourth, urlId, 'damaged'),
-    'waiting, damaged: its stored ping does not fit its checksum, and wrong bytes are sent to nobody; once its row ' +
+    await waitForOutcome(gateway, fourth, urlId, 'damaged'),
+    'waiting, damaged: its stored ping does not match its checksum, and damaged bytes are never sent; once its row ' +
       `is restored it is sent at the next start, or ${RESENDS}.`,
   );
 });
 
-t.test('a URL that is gone, disabled, enabled again, and recovered', async (t) => {
-  const { gateway, receiver, urlId, lock } = await bench(t);
+t.test('why explains the events of a URL that is gone, disabled, enabled again, and recovered', async (t) => {
+  const { gateway, receiver, urlId, lock } = await whyBench(t);
   receiver.answer = (_request, response) => void response.writeHead(500).end();
   const waiting = await ping(gateway, lock, 1);
-  await standing(gateway, waiting, urlId, 'pending-retry');
+  await waitForOutcome(gateway, waiting, urlId, 'pending-retry');
   receiver.answer = (_request, response) => void response.writeHead(410).end();
   const gone = await ping(gateway, lock, 2);
   t.equal(
-    await standing(gateway, gone, urlId, 'dead-gone'),
+    await waitForOutcome(gateway, gone, urlId, 'dead-gone'),
     `dead: the receiver answered 410, which says that the URL is gone, so the URL was disabled; ${RESENDS} once it ` +
-      `is ` +
-      'enabled.',
+      'is enabled.',
   );
   const why410 = 'the receiver answered 410: the URL is gone';
   t.equal(
-    await standing(gateway, waiting, urlId, 'pending-disabled'),
-    `waiting: the URL is disabled (${why410}); what was promised goes on when it is enabled.`,
+    await waitForOutcome(gateway, waiting, urlId, 'pending-disabled'),
+    `waiting: the URL is disabled (${why410}); the attempts continue when it is enabled.`,
   );
   const kept = await ping(gateway, lock, 3);
   t.equal(
-    await standing(gateway, kept, urlId, 'kept-disabled'),
-    `not sent: the URL is disabled (${why410}). The event is kept; when the URL is enabled, “lockgate webhook ` +
-      `recover” ` +
-      'sends it.',
+    await waitForOutcome(gateway, kept, urlId, 'kept-disabled'),
+    `not sent: the URL is disabled (${why410}). The event is stored; when the URL is enabled, “lockgate ` +
+      'webhook recover” sends it.',
   );
   receiver.answer = (_request, response) => void response.writeHead(204).end();
   await operator(gateway, `/webhooks/${urlId}`, { state: 'active' });
   t.equal(
-    await standing(gateway, kept, urlId, 'kept-gap'),
-    'not sent: the URL was disabled when it came. The event is kept, and “lockgate webhook recover” sends it.',
+    await waitForOutcome(gateway, kept, urlId, 'kept-gap'),
+    'not sent: the URL was disabled when the event came. The event is stored, and “lockgate webhook recover” sends it.',
   );
   await operator(gateway, '/deliveries/recover', { since: '2026-01-01T00:00:00Z' });
   t.equal(
-    await standing(gateway, kept, urlId, 'delivered-recovered'),
-    'delivered late: the URL was disabled when it came, and somebody asked for it afterwards (recover or resend).',
+    await waitForOutcome(gateway, kept, urlId, 'delivered-recovered'),
+    'delivered late: the URL was disabled when the event came, and an operator requested it later (recover or resend).',
   );
 });
 
-t.test('a receiver that asked for patience', async (t) => {
-  const { clock, gateway, receiver, urlId, lock } = await bench(t);
+t.test('why explains the wait for a receiver that answered with Retry-After', async (t) => {
+  const { clock, gateway, receiver, urlId, lock } = await whyBench(t);
   receiver.answer = (_request, response) => void response.writeHead(429, { 'retry-after': '600' }).end();
   const asked = eventsOf(gateway, 'delivery', 1);
   await ping(gateway, lock, 1);
@@ -165,13 +163,13 @@ t.test('a receiver that asked for patience', async (t) => {
   const until = new Date(clock.now() + Minutes(10)).toISOString();
   const next = await ping(gateway, lock, 2);
   t.equal(
-    await standing(gateway, next, urlId, 'pending-held'),
-    `waiting: the receiver asked for patience (Retry-After), so nothing goes to the URL until ${until}.`,
+    await waitForOutcome(gateway, next, urlId, 'pending-held'),
+    `waiting: the receiver asked for a pause (Retry-After), so nothing is sent to the URL until ${until}.`,
   );
 });
 
-t.test('an open circuit, an order that is kept, a first attempt that waits', async (t) => {
-  const { clock, gateway, receiver, urlId, lock } = await bench(t);
+t.test('why explains waits for an open circuit, for an ordered URL, and for a first attempt', async (t) => {
+  const { clock, gateway, receiver, urlId, lock } = await whyBench(t);
   receiver.answer = (_request, response) => void response.writeHead(500).end();
   const opened = eventsOf(gateway, 'circuit', 1);
   const ids: string[] = [];
@@ -181,98 +179,100 @@ t.test('an open circuit, an order that is kept, a first attempt that waits', asy
     await attempted;
   }
   await opened;
-  const open = await standing(gateway, ids[0] ?? '', urlId, 'pending-circuit');
-  // The clock stands, so the first probe is 5 s from now.
+  const open = await waitForOutcome(gateway, ids[0] ?? '', urlId, 'pending-circuit');
+  // The clock does not advance by itself, so the first probe is 5 s from now.
   const probe = new Date(clock.now() + Seconds(5)).toISOString();
   t.equal(
     open.replace(/2 of 8 at \S+/, '2 of 8 at …'),
-    `waiting: the URL only fails, so its circuit is open, and one event is tried at ${probe}, and then at most 5 min ` +
-      'apart, until one goes well; this one’s attempt 2 of 8 at … at the earliest.',
+    `waiting: every attempt at the URL fails, so its circuit is open, and one event is tried at ${probe}, ` +
+      'and then at most 5 min apart, until one succeeds; for this event attempt 2 of 8 at … at the earliest.',
   );
   await nextAttempt(gateway, clock);
-  const later = new Date(clock.now() + Seconds(10)).toISOString();
-  await eventually('the next probe', async () => (await toldOf(gateway, ids[1] ?? '', urlId)).includes(later));
+  const laterUrlId = new Date(clock.now() + Seconds(10)).toISOString();
+  await eventually('the next probe', async () =>
+    (await readOutcome(gateway, ids[1] ?? '', urlId)).includes(laterUrlId),
+  );
   const { steps } = await why(gateway, `${ids[1]}/${urlId}`);
-  t.equal(steps.find(({ kind }) => kind === 'delivery')?.at, later, 'nothing goes before the probe');
+  t.equal(steps.find(({ kind }) => kind === 'delivery')?.at, laterUrlId, 'nothing is sent before the probe');
 
-  const ordered = await bench(t, { ordered: true });
+  const ordered = await whyBench(t, { ordered: true });
   ordered.receiver.answer = (_request, response) => void response.writeHead(500).end();
   const failing = await ping(ordered.gateway, ordered.lock, 1);
-  await standing(ordered.gateway, failing, ordered.urlId, 'pending-retry');
+  await waitForOutcome(ordered.gateway, failing, ordered.urlId, 'pending-retry');
   const behind = await ping(ordered.gateway, ordered.lock, 2);
   const third = await ping(ordered.gateway, ordered.lock, 3);
   for (const each of [behind, third])
     t.equal(
-      (await standing(ordered.gateway, each, ordered.urlId, 'pending-behind')).replace(/at \S+Z/, 'at …'),
+      (await waitForOutcome(ordered.gateway, each, ordered.urlId, 'pending-behind')).replace(/at \S+Z/, 'at …'),
       `waiting behind an earlier event of this lock, ${failing} (attempt 2 of 8 at …): the URL keeps each lock’s ` +
         'order.',
     );
 
-  const slow = await bench(t);
+  const slow = await whyBench(t);
   slow.receiver.answer = () => undefined;
   await ping(slow.gateway, slow.lock, 1);
   const first = await ping(slow.gateway, slow.lock, 2);
   t.equal(
-    await standing(slow.gateway, first, slow.urlId, 'pending-first'),
-    'waiting for its first attempt, which is made as soon as its turn comes.',
+    await waitForOutcome(slow.gateway, first, slow.urlId, 'pending-first'),
+    'waiting for its first attempt, which is made as soon as it is its turn.',
   );
 });
 
-t.test('an address that is refused; a URL that was added later; no URL; no event', async (t) => {
-  const { clock, gateway, urlId, lock, mac } = await bench(t);
-  const inside = (await gateway.accounts.addWebhookUrl({ url: 'http://10.0.0.1/hook' })).url.id;
+t.test('why explains a refused address, a URL added later, a missing URL, and what is no event', async (t) => {
+  const { clock, gateway, urlId, lock, mac } = await whyBench(t);
+  const internalUrlId = (await gateway.accounts.addWebhookUrl({ url: 'http://10.0.0.1/hook' })).url.id;
   const event = await ping(gateway, lock, 1);
-  const refused = 'its address is not allowed (it is inside, or a metadata address)';
+  const refused = 'the URL’s address is not allowed (it is internal, or a metadata address)';
   t.match(
-    await standing(gateway, event, inside, 'pending-refused'),
-    `waiting: ${refused} unless the operator allows its range, so nothing was sent to it; attempt 2 of 8 at `,
+    await waitForOutcome(gateway, event, internalUrlId, 'pending-refused'),
+    `waiting: ${refused} unless the operator allows its range, so nothing was sent; attempt 2 of 8 at `,
   );
-  await standing(gateway, event, urlId, 'delivered-at-once');
+  await waitForOutcome(gateway, event, urlId, 'delivered-at-once');
   for (let attempts = 1; attempts < 8; attempts++) await nextAttempt(gateway, clock);
   t.equal(
-    await standing(gateway, event, inside, 'dead-refused'),
-    `dead: ${refused}, so nothing was sent to it; ${RESENDS}.`,
+    await waitForOutcome(gateway, event, internalUrlId, 'dead-refused'),
+    `dead: ${refused}, so nothing was sent; ${RESENDS}.`,
   );
-  const later = (await gateway.accounts.addWebhookUrl({ url: 'http://127.0.0.1:9/hook' })).url.id;
+  const laterUrlId = (await gateway.accounts.addWebhookUrl({ url: 'http://127.0.0.1:9/hook' })).url.id;
   t.equal(
-    await standing(gateway, event, later, 'not-its-own'),
-    `not sent: the URL was added after this event, and gets what comes from then on; ${RESENDS} to it all the same.`,
+    await waitForOutcome(gateway, event, laterUrlId, 'not-its-own'),
+    `not sent: the URL was added after this event, and gets only later events; ${RESENDS} to it all the same.`,
   );
   t.same(await ask(gateway, 'GET', `/why?id=${event}/99`).then(({ status }) => status), 404, 'no such URL');
 
-  const bare = await testGateway(t);
-  const other = await connectedLock(t, bare, mac);
-  const unsent = await ping(bare, other, 1);
-  const { steps } = await why(bare, unsent);
+  const urllessGateway = await testGateway(t);
+  const other = await connectedLock(t, urllessGateway, mac);
+  const unsent = await ping(urllessGateway, other, 1);
+  const { steps } = await why(urllessGateway, unsent);
   t.match(
     steps.find(({ kind }) => kind === 'delivery'),
     { code: 'no-url', sentence: 'The lock’s merchant had no webhook URL to send it to.' },
   );
-  const taken = eventsOf(bare, 'uplink', 1);
+  const taken = eventsOf(urllessGateway, 'uplink', 1);
   const ack = { kind: 'ack', commandId: 7, result: 'ok', detail: '', highWindow: null } as const;
   await other.send(testBytes(2, { body: ack }));
   await taken;
-  const answered = await why(bare, `${formatMac(mac)} 1/2`);
+  const answered = await why(urllessGateway, `${formatMac(mac)} 1/2`);
   t.match(
     answered.steps.find(({ kind }) => kind === 'delivery'),
     { code: 'no-event' },
   );
   t.match(answered.steps.find(({ kind }) => kind === 'command')?.sentence, 'It answers command 7: ok.');
-  const test = await why(bare, 'evt_test_0123');
-  t.match(test.steps[0]?.sentence, /^This is the id of a test webhook: somebody asked for it \(POST \/test_webhook/);
+  const test = await why(urllessGateway, 'evt_test_0123');
+  t.match(test.steps[0]?.sentence, /^This is the id of a test webhook, which was requested \(POST \/test_webhook/);
 });
 
-t.test('every outcome was seen', async (t) => {
+t.test('the tests above got every outcome', async (t) => {
   for (const outcome of OUTCOMES) t.ok(seen.has(outcome), outcome);
 });
 
 const MAC = formatMac(testMac(5));
 const HEADER = `{"trace":"lockgate","version":1,"locks":{"${MAC}":{}}}`;
-const START = Date.UTC(2026, 10, 20, 6);
+const START_MS = Date.UTC(2026, 10, 20, 6);
 
-/** A line of a trace, so many seconds after 06:00. */
+/** A line of a trace, `seconds` after 06:00. */
 function line(seconds: number, event: string, rest: object = {}): string {
-  return JSON.stringify({ at: new Date(START + seconds * 1000).toISOString(), mac: MAC, event, ...rest });
+  return JSON.stringify({ at: new Date(START_MS + seconds * 1000).toISOString(), mac: MAC, event, ...rest });
 }
 
 function cell(seconds: number, reason: string): string {
@@ -280,18 +280,18 @@ function cell(seconds: number, reason: string): string {
   return line(seconds, 'ping', { ping: { ping_type: 'cellular', reason, ...fixed, tether_state: 'detached' } });
 }
 
-/** A day of a lock that had its daily ping and then lost its connection. */
-const LOST = [
+/** The trace of a lock that sends its daily ping and then loses its connection. */
+const LOST_CONNECTION = [
   HEADER,
   line(0, 'connect'),
   cell(1, 'REASON_PERIOD_TRACKING'),
   line(30, 'disconnect', { cause: 'dropped' }),
 ];
 
-t.test('a lock at a moment and now: asleep, late with its finding, a command that waits', async (t) => {
-  const runClock = new ManualClock(START);
+t.test('why explains a lock at a past time and now: asleep, late, and with a waiting command', async (t) => {
+  const runClock = new ManualClock(START_MS);
   const gateway = await testGateway(t, { runClock });
-  const { mac } = await storeEvents(gateway.store, testMac(5), readEvents(LOST));
+  const { mac } = await storeEvents(gateway.store, testMac(5), readEvents(LOST_CONNECTION));
   runClock.advance(Hours(5));
   await operator(gateway, '/commands', { macs: [MAC], type: 'locate-gps', asked_by: 'Ada' });
   runClock.advance(Hours(1));
@@ -311,60 +311,63 @@ t.test('a lock at a moment and now: asleep, late with its finding, a command tha
     /^next asleep-period: Now: Asleep, as the model expects in MID/,
   ]);
   const command = await why(gateway, 'command:1');
-  const waits = command.steps.find(({ code }) => code === 'waits-connection')?.sentence;
-  t.match(waits, /^It waits: lock not connected.*; a lock hears commands only while it is connected\.$/);
+  const waitText = command.steps.find(({ code }) => code === 'waits-connection')?.sentence;
+  t.match(waitText, /^It waits: lock not connected.*; a lock receives commands only while it is connected\.$/);
   t.match(
     (await why(gateway, MAC)).steps.find(({ code }) => code === 'open')?.sentence,
-    'Command 1 (locate-gps) was not answered yet: asked for at 2026-11-20T11:00:00.000Z, expires at 2026-11-21T11:00',
+    'Command 1 (locate-gps) was not answered yet: requested at 2026-11-20T11:00:00.000Z, expires at 2026-11-21T11:00',
   );
   runClock.advance(Hours(20));
-  const late = await why(gateway, MAC);
+  const delivered = await why(gateway, MAC);
   t.match(
-    late.steps.find(({ kind }) => kind === 'silence'),
+    delivered.steps.find(({ kind }) => kind === 'silence'),
     { code: 'late-period', at: '2026-11-21T07:00:01.000Z', clock: 'run', rests_on: 'protocol.md §3' },
   );
 });
 
-t.test('what stands on more than the log: a moved lock, a long life, two clocks, two under one name', async (t) => {
-  const runClock = new ManualClock(START);
+t.test('why explains two clocks, a moved lock, a shortened log, and two uplinks with one key', async (t) => {
+  const runClock = new ManualClock(START_MS);
   const gateway = await testGateway(t, { runClock });
   const lock = await connectedLock(t, gateway, testMac(1));
   const event = await ping(gateway, lock, 1);
   await gateway.accounts.addMerchant('Basil');
   await gateway.accounts.addWebhookUrl({ url: 'http://127.0.0.1:9/hook', merchant: MERCHANT });
-  const two = await why(gateway, event);
-  t.match(two.steps[0], { kind: 'clocks', code: 'two' });
-  t.match(two.steps[0]?.sentence, `Two clocks: the run’s stands at ${two.now}, by which locks live; the wall’s at`);
-  t.not(two.now, two.wall_now);
+  const clocksAnswer = await why(gateway, event);
+  t.match(clocksAnswer.steps[0], { kind: 'clocks', code: 'two' });
+  t.match(
+    clocksAnswer.steps[0]?.sentence,
+    `Two clocks: the run’s clock, for locks, shows ${clocksAnswer.now}; the wall clock, for`,
+  );
+  t.not(clocksAnswer.now, clocksAnswer.wall_now);
   await gateway.accounts.devices.change(testMac(1), { merchant: 'Basil' });
   const moved = (await why(gateway, event)).steps.find(({ kind }) => kind === 'bound');
-  t.match(moved, { code: 'moved', sentence: /^The lock was another merchant’s then/ });
+  t.match(moved, { code: 'moved', sentence: /^The lock belonged to another merchant then/ });
 
-  const long = [HEADER, line(0, 'connect')];
-  for (let index = 0; index <= REPLAYED_MOST; index++) long.push(cell(1 + index, 'REASON_NETWORK_PING'));
-  await storeEvents(gateway.store, testMac(5), readEvents(long));
+  const longLog = [HEADER, line(0, 'connect')];
+  for (let index = 0; index <= MAX_REPLAYED_UPLINKS; index++) longLog.push(cell(1 + index, 'REASON_NETWORK_PING'));
+  await storeEvents(gateway.store, testMac(5), readEvents(longLog));
   runClock.advance(Hours(2));
-  const cut = (await why(gateway, MAC)).steps[0];
-  t.match(cut, { kind: 'bound', code: 'cut' });
+  const cutStep = (await why(gateway, MAC)).steps[0];
+  t.match(cutStep, { kind: 'bound', code: 'cut' });
   t.equal(
-    cut?.sentence,
-    'The log goes back further: only the last 2,500 uplinks and as many events were judged again.',
+    cutStep?.sentence,
+    'The log goes back further: only the last 2,500 uplinks and as many connection events were replayed.',
   );
-  t.not((await why(gateway, `${MAC} 1/100`)).steps[0]?.kind, 'bound', 'what lies before it is all there is');
+  t.not((await why(gateway, `${MAC} 1/100`)).steps[0]?.kind, 'bound', 'nothing before that uplink is left out');
 
-  const twice = readEvents([HEADER, line(0, 'connect'), cell(1, 'REASON_RESET')]);
-  const again = readEvents([HEADER, cell(2, 'REASON_NETWORK_PING')]);
-  const conflict = { events: [...twice.events, ...again.events], lock: twice.lock };
+  const firstLife = readEvents([HEADER, line(0, 'connect'), cell(1, 'REASON_RESET')]);
+  const repeated = readEvents([HEADER, cell(2, 'REASON_NETWORK_PING')]);
+  const conflict = { events: [...firstLife.events, ...repeated.events], lock: firstLife.lock };
   await storeEvents(gateway.store, testMac(6), conflict);
   const { status, body } = await ask(gateway, 'GET', `/why?id=${encodeURIComponent(`${formatMac(testMac(6))} 1/1`)}`);
   t.equal(status, 400);
-  t.match((body as { detail: string }).detail, /1\/1 is 2 uplinks: say evt_A4C138000006_\S+, evt_A4C138000006_/);
+  t.match((body as { detail: string }).detail, /1\/1 is 2 uplinks: use evt_A4C138000006_\S+, evt_A4C138000006_/);
 });
 
-t.test('the command line: for people, for programs, and how it fails', async (t) => {
-  const runClock = new ManualClock(START);
+t.test('“lockgate why” prints text or JSON, and fails with a sentence and an exit code', async (t) => {
+  const runClock = new ManualClock(START_MS);
   const gateway = await testGateway(t, { runClock });
-  const { findings } = await storeEvents(gateway.store, testMac(5), readEvents(LOST));
+  const { findings } = await storeEvents(gateway.store, testMac(5), readEvents(LOST_CONNECTION));
   runClock.advance(Hours(6));
   const at = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
   const run = (...args: string[]): Promise<Program> =>
@@ -379,7 +382,7 @@ t.test('the command line: for people, for programs, and how it fails', async (t)
   );
   t.match(text, / {14}protocol.md §3; 2026-11-20T06:00:30.000Z \(5 h ago\)\n/);
   t.match(text, / {14}specification, Ping \(device message\)\n/);
-  t.match(text, /in 18 h\)/, 'what is still to come');
+  t.match(text, /in 18 h\)/, 'a future time is relative too');
   t.ok(shown.stdout.every((each) => each.length <= 100));
   const json = await run(MAC, '--at', '2h ago', '--json');
   const document = JSON.parse(json.stdout.join('\n')) as WhyAnswer;
@@ -389,23 +392,23 @@ t.test('the command line: for people, for programs, and how it fails', async (t)
   const show = await runProgram(t, process.execPath, [LOCKGATE, 'device', 'show', MAC, ...at]);
   t.ok(
     show.stdout.some((each) => each.includes(`finding:${id}`)),
-    'device show prints what can be asked about',
+    'device show prints ids that “why” accepts',
   );
-  const ends: readonly (readonly [args: string[], code: number, says: RegExp])[] = [
+  const failures: readonly (readonly [args: string[], code: number, message: RegExp])[] = [
     [['finding:999'], 1, /^lockgate: there is no finding 999/],
     [['A4:C1:38:00:00:99'], 1, /^lockgate: there is no lock|^lockgate: .*A4:C1:38:00:00:99/],
-    [['12'], 2, /12 could be several things: say finding:12, command:12 or quarantine:12/],
-    [['finding:1', '--at', '2h'], 2, /a time goes with a MAC alone/],
+    [['12'], 2, /12 is ambiguous: use finding:12, command:12 or quarantine:12/],
+    [['finding:1', '--at', '2h'], 2, /a time is accepted only with a MAC/],
     [[MAC, '--at', 'soon'], 2, /expected a date such as/],
     [[MAC, '--url', '1'], 2, /--url requires an event/],
   ];
-  for (const [args, code, says] of ends) {
+  for (const [args, code, message] of failures) {
     const ended = await run(...args);
     t.equal(ended.ended?.code, code, args.join(' '));
-    t.match(ended.stderr.join('\n'), says);
+    t.match(ended.stderr.join('\n'), message);
     t.same(ended.stdout, []);
   }
-  const down = await runProgram(t, process.execPath, [
+  const unreachable = await runProgram(t, process.execPath, [
     LOCKGATE,
     'why',
     MAC,
@@ -414,6 +417,6 @@ t.test('the command line: for people, for programs, and how it fails', async (t)
     '--token',
     'x',
   ]);
-  t.equal(down.ended?.code, 3);
-  t.match(down.stderr.join('\n'), /no gateway at http:\/\/127\.0\.0\.1:9/);
+  t.equal(unreachable.ended?.code, 3);
+  t.match(unreachable.stderr.join('\n'), /no gateway at http:\/\/127\.0\.0\.1:9/);
 });

@@ -681,23 +681,23 @@ t.test('every command: what it asks, when it expires, where it stands, what it w
     const steps = commandSteps(record({ command: { type } as Command }), null);
     t.equal(
       steps[0]?.sentence,
-      `Command 7 asks lock A4:C1:38:00:00:01 ${what} Asked for at 2026-11-20T06:00:00.000Z by Ada.`,
+      `Command 7 asks lock A4:C1:38:00:00:01 ${what} Requested at 2026-11-20T06:00:00.000Z by Ada.`,
     );
   }
   const [, life] = commandSteps(record({ notBeforeMs: at('06:00:30') }), null);
   t.match(
     life?.sentence,
-    'It was not to leave before 2026-11-20T06:00:30.000Z. It expires at 2026-11-20T06:02:00.000Z, 1 min 30 s after ' +
-      'it may leave first. Unlock, lock and siren live for 2 min and the others for 24 h',
+    'It was not to be sent before 2026-11-20T06:00:30.000Z. It expires at 2026-11-20T06:02:00.000Z, 1 min 30 s after ' +
+      'it may first be sent. Unlock, lock and siren expire after 2 min, other commands after 24 h',
   );
   const states: Readonly<Record<CommandState, string>> = {
     queued: 'It is queued: it has not left for the lock yet.',
-    sent: 'It was sent and is not answered: it is sent again under the same id, and the lock carries an id out once.',
+    sent: 'It was sent and is not answered: it is sent again under the same id, and the lock executes each id once.',
     done: 'It is done: the lock acknowledged it with ok.',
-    rejected: 'It is rejected: the lock refused it, and says why: too late.',
-    failed: 'It failed: the lock tried and could not, and says why: too late.',
+    rejected: 'It is rejected: the lock refused it, and gave the reason: too late.',
+    failed: 'It failed: the lock tried and could not, and gave the reason: too late.',
     expired: 'It expired before the lock could be reached: it was never sent.',
-    cancelled: 'It was cancelled before it left: by an operator, or because the lock was removed or moved.',
+    cancelled: 'It was cancelled before it was sent: by an operator, or because the lock was removed or moved.',
   };
   for (const [state, sentence] of Object.entries(states)) {
     const steps = commandSteps(record({ state: state as CommandState, detail: 'too late' }), null);
@@ -711,16 +711,16 @@ t.test('every command: what it asks, when it expires, where it stands, what it w
   );
   t.match(
     sentenceOf(expired, 'command', 'expired'),
-    'It expired without an answer: the lock won’t carry it out any more',
+    'It expired without an answer: the lock won’t execute it any more',
   );
   t.match(sentenceOf(commandSteps(record({ ...sent, state: 'cancelled' }), null), 'command', 'cancelled'), 'moved to');
   const waits = {
-    schedule: 'somebody scheduled it for later on purpose',
-    turn: 'a lock gets its commands one at a time, in the order of asking',
+    schedule: 'it was scheduled for later on purpose',
+    turn: 'a lock gets its commands one at a time, in the order of their requests',
     'low-battery': 'no command is sent while the battery is below 10 %',
     airplane: 'in airplane mode nothing reaches the lock',
-    connection: 'a lock hears commands only while it is connected',
-    acknowledgement: 'the gateway keeps a command until the lock has acknowledged it',
+    connection: 'a lock receives commands only while it is connected',
+    acknowledgement: 'the gateway holds a command until the lock has acknowledged it',
     sending: 'it is on its way',
   } as const;
   for (const [what, sentence] of Object.entries(waits) as [keyof typeof waits, string][]) {
@@ -737,9 +737,9 @@ t.test('quarantine: what was wrong with the bytes, and why they are acknowledged
     const [first, kept] = quarantineSteps({ ...message, code, message: 'no boot' });
     t.match(
       first?.sentence,
-      '2 bytes came at 2026-11-20T06:00:00.000Z and could not be taken: no boot. The ground: an',
+      '2 bytes came at 2026-11-20T06:00:00.000Z and could not be accepted: no boot. The reason: an',
     );
-    t.match(kept?.sentence, 'acknowledged all the same: a lock can’t mend its firmware');
+    t.match(kept?.sentence, 'acknowledged all the same: a lock can’t repair its firmware');
   }
 });
 
@@ -758,11 +758,11 @@ t.test('what may be asked about, as people copy it; anything else is refused wit
   for (const text of ['A4:C1:38:F0:E1:D2 41/12', 'A4C138F0E1D2 #41/12', 'A4C138F0E1D2#41/12'])
     t.same(parseSubject(text), { kind: 'uplink', mac, boot: 41, sequence: 12 });
   const refused: readonly (readonly [string, RegExp])[] = [
-    ['7', /^7 could be several things: say finding:7, command:7 or quarantine:7$/],
-    ['41/12', /is an uplink of some lock: say of which, such as A4:C1:38:F0:E1:D2 41\/12$/],
-    ['evt_nonsense', /is nothing to ask about: expected evt_… \(an event\)/],
-    ['', /is nothing to ask about/],
-    ['x'.repeat(5000), /is nothing to ask about/],
+    ['7', /^7 is ambiguous: use finding:7, command:7 or quarantine:7$/],
+    ['41/12', /names an uplink but no lock: put the MAC before it, such as A4:C1:38:F0:E1:D2 41\/12$/],
+    ['evt_nonsense', /can't be explained: expected evt_… \(an event\)/],
+    ['', /can't be explained/],
+    ['x'.repeat(5000), /can't be explained/],
   ];
   for (const [text, message] of refused) t.throws(() => parseSubject(text), { code: 'input-why', message });
   for (const text of [
@@ -778,7 +778,7 @@ t.test('what may be asked about, as people copy it; anything else is refused wit
   t.equal(readMoment('13:00', NOW), NOW - Hours(23), 'a time of day that is still to come was yesterday’s');
   t.equal(readMoment('2026-11-22', NOW), NOW - Hours(12));
   t.throws(() => readMoment('soon', NOW), { code: 'input-at', message: /expected a date such as/ });
-  t.throws(() => readMoment('2026-11-23', NOW), { code: 'input-at', message: /has not been yet/ });
+  t.throws(() => readMoment('2026-11-23', NOW), { code: 'input-at', message: /is in the future/ });
   t.same(wrapWords('a long sentence, and a_word_that_is_far_too_long for it', 16), [
     'a long sentence,',
     'and',

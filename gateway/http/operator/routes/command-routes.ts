@@ -3,9 +3,9 @@ import { Type } from 'typebox';
 
 import { formatMac } from '../../../../proto/wire/mac.js';
 import { COMMAND_TYPES } from '../../../../proto/wire/ping-from-json.js';
-import type { AuditFacts } from '../../../audit/audit.js';
+import type { AuditDetails } from '../../../audit/audit.js';
 import { readCommandRequest } from '../../../commands/command-input.js';
-import { LISTED, LISTED_MOST, MOST_MACS } from '../../../commands/command-terms.js';
+import { DEFAULT_LISTED, MAX_LISTED, MAX_MACS_PER_REQUEST } from '../../../commands/command-terms.js';
 import type { CommandOutcome, Commands } from '../../../commands/commands.js';
 import { COMMAND_STATES, type CommandFilter } from '../../../store/contract/command-record.js';
 import { noSuchDevice } from '../../../store/contract/errors.js';
@@ -21,7 +21,7 @@ import { Count, DateText, Described, Exact, Limit, MacText, Name, OneMac, OneOf 
  * them member by member; this schema has the rest.
  */
 const NewCommand = Exact({
-  macs: Type.Optional(Type.Array(MacText, { minItems: 1, maxItems: MOST_MACS })),
+  macs: Type.Optional(Type.Array(MacText, { minItems: 1, maxItems: MAX_MACS_PER_REQUEST })),
   merchant: Type.Optional(Name),
   all: Type.Optional(Type.Boolean({ description: 'True, together with merchant: all of its locks.' })),
   expected_count: Type.Optional(Type.Integer({ description: 'The expected number of these locks.' })),
@@ -47,11 +47,11 @@ function targetOf({ body }: RouteRequest): string {
 }
 
 /** What the audit log records: the request, and how many locks refused it. */
-function requestFacts({ body }: RouteRequest, answer?: AuditFacts): AuditFacts {
+function requestFacts({ body }: RouteRequest, answer?: AuditDetails): AuditDetails {
   const commands = (answer?.commands ?? []) as readonly { id?: number; error?: unknown }[];
   return {
     ...pick(body, 'type', 'parameters', 'not_before', 'expires_in', 'asked_by'),
-    locks: countOf(answer, 'commands') ?? countOf(body as AuditFacts, 'macs'),
+    locks: countOf(answer, 'commands') ?? countOf(body as AuditDetails, 'macs'),
     ...(commands.length === 1 && { id: commands[0]?.id }),
     refused: commands.filter(({ error }) => error !== undefined).length,
   };
@@ -83,7 +83,7 @@ export const COMMAND_ROUTES: readonly Route[] = [
     query: Exact({
       mac: OneMac,
       state: Type.Optional(OneOf(COMMAND_STATES)),
-      limit: Limit(LISTED_MOST, LISTED),
+      limit: Limit(MAX_LISTED, DEFAULT_LISTED),
     }),
     answer: Type.Object({ commands: Type.Array(CommandAnswer) }),
     handle: async ({ store, commands }, { query }) => {
@@ -139,7 +139,7 @@ async function readFilter(store: Store, query: Query): Promise<CommandFilter> {
   const device = mac === undefined ? undefined : await store.findDevice(mac);
   if (mac !== undefined && device === null) throw noSuchDevice(mac);
   const state = wordOf(query, 'state', COMMAND_STATES);
-  return { deviceId: device?.device.id, state, limit: limitOf(query, LISTED) };
+  return { deviceId: device?.device.id, state, limit: limitOf(query, DEFAULT_LISTED) };
 }
 
 /** A malformed id names no command. */
