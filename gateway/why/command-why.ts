@@ -32,7 +32,7 @@ export const STATE_WHY: Readonly<Record<CommandState, (of: CommandRecord) => str
   expired: ({ sentCount }) =>
     sentCount === 0
       ? 'It expired before the lock could be reached: it was never sent.'
-      : 'It expired without an answer: the lock won’t execute it any more, but may report later that it did so in time.',
+      : 'It expired without an answer: the lock won’t execute it any more, but may still report that it did so.',
   cancelled: ({ sentCount }) =>
     sentCount === 0
       ? 'It was cancelled before it was sent: by an operator, or because the lock was removed or moved.'

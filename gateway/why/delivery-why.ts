@@ -125,8 +125,8 @@ export const OUTCOME_WHY: Readonly<Record<Outcome, (of: DeliveryCase) => string>
     `${toDate(heldUntilMs ?? 0)}.`,
   'pending-circuit': (of) => `waiting: every attempt at the URL fails, so its circuit is open, and ${circuitText(of)}.`,
   'pending-refused': (of) =>
-    'waiting: the URL’s address is not allowed (it is internal, or a metadata address) unless the operator allows its ' +
-    `range, so nothing was sent; ${nextText(of.reading)}.`,
+    'waiting: the URL’s address is not allowed (it is internal, or a metadata address) unless the operator allows ' +
+    `its range, so nothing was sent; ${nextText(of.reading)}.`,
   'pending-resent': (of) => `waiting: it is to be sent again on request; ${nextText(of.reading)}.`,
   'pending-retry': (of) => `waiting for its retry after ${failuresText(attemptsOf(of))}: ${nextText(of.reading)}.`,
   'pending-first': () => 'waiting for its first attempt, which is made as soon as it is its turn.',
