@@ -11,7 +11,7 @@ export const DATE_EXPECTED = 'a date such as 2026-11-20T06:00:00.000Z';
 
 /** Milliseconds since the epoch; NaN where the text is no date of RFC 3339. Finer than a millisecond is cut off. */
 export function parseDate(text: string): number {
-  const own = text.length === OWN_LENGTH ? parseOwnDate(lettersOf(text), 0) : Number.NaN;
+  const own = text.length === OWN_LENGTH ? parseCanonicalDate(lettersOf(text), 0) : Number.NaN;
   return Number.isNaN(own) ? parseAnySpelling(text) : own;
 }
 
@@ -28,7 +28,7 @@ function lettersOf(text: string): Uint8Array {
 }
 
 /** Our own spelling, `2026-11-20T06:00:00.000Z`, from `at` in the bytes of a text; NaN for any other. */
-export function parseOwnDate(bytes: Uint8Array, at: number): number {
+export function parseCanonicalDate(bytes: Uint8Array, at: number): number {
   if (!hasOurMarks(bytes, at)) return Number.NaN;
   const year = twoDigits(bytes, at) * 100 + twoDigits(bytes, at + 2);
   const month = twoDigits(bytes, at + 5);

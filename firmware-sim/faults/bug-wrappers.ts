@@ -5,7 +5,7 @@
 
 import type { EffectiveState, PowerModel, StateRow } from '../../proto/power/model.js';
 import type { StepEffect } from '../../proto/power/step/io.js';
-import { rowOf } from '../../proto/power/step/reading.js';
+import { rowOfState } from '../../proto/power/step/reading.js';
 import type { Draft } from '../../proto/power/step/state.js';
 import type { CellularPing, Ping, Uplink } from '../../proto/wire/ping.js';
 import type { LinkEvents, OpenLink } from '../link/link.js';
@@ -36,12 +36,12 @@ export function changeRow(model: PowerModel, state: EffectiveState, change: Part
 export function rankBehind(model: PowerModel, state: EffectiveState, by: EffectiveState): PowerModel {
   const others = model.states.filter((row) => row.state !== state);
   const behind = others.findIndex((row) => row.state === by) + 1;
-  return { ...model, states: others.toSpliced(behind, 0, rowOf(model, state)) };
+  return { ...model, states: others.toSpliced(behind, 0, rowOfState(model, state)) };
 }
 
 /** The behaviour of MID, for the row of another state. */
 export function behaviourOfMid(model: PowerModel): Partial<StateRow> {
-  const { state: _, when: __, ...does } = rowOf(model, 'MID');
+  const { state: _, when: __, ...does } = rowOfState(model, 'MID');
   return does;
 }
 
@@ -119,7 +119,7 @@ export function repeatPeriodPing(periodMs: number): StepWrapper {
     const soonMs = state.lastPeriodMs + periodMs;
     if (state.lastPeriodMs < 0 || soonMs >= state.nextPeriodMs) return wakeAtMs;
     state.nextPeriodMs = Math.max(soonMs, nowMs);
-    return rowOf(model, state.stateName).period ? Math.min(wakeAtMs, state.nextPeriodMs) : wakeAtMs;
+    return rowOfState(model, state.stateName).period ? Math.min(wakeAtMs, state.nextPeriodMs) : wakeAtMs;
   };
 }
 

@@ -85,7 +85,7 @@ export class Lock {
     this.#nowMs = options.clock.now();
     const flash = options.flash?.load(mac);
     const minute = periodMinute === undefined ? {} : { periodMinute };
-    const lock = { mac, firmwareVersion, chance: options.jitterSeed, ...minute, ...world.initialState };
+    const lock = { mac, firmwareVersion, jitterSeed: options.jitterSeed, ...minute, ...world.initialState };
     this.#state = newLock(this.#model, flash === undefined ? lock : { ...lock, flash });
     if (flash === undefined) this.#state.boot = options.bootsBefore ?? 0;
     this.#savedFlash = flashOf(this.#state);

@@ -8,10 +8,10 @@
  */
 import { type Clock, type Milliseconds, Seconds } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
-import { backSinceMs } from '../../proto/power/judge/boots.js';
+import { bootBackSinceMs } from '../../proto/power/judge/boots.js';
 import { formatMac, type Mac } from '../../proto/wire/mac.js';
 import { toDate } from '../../proto/wire/ping-json.js';
-import { MARKS_MOST, PLAUSIBLE_FROM_MS } from '../../proto/wire/uplink-life.js';
+import { MAX_REFLASH_MARKS, PLAUSIBLE_FROM_MS } from '../../proto/wire/uplink-life.js';
 import type { Commands } from '../commands/commands.js';
 import { type Keys, makeLockSecret, makePhoneSecret } from '../data-folder/keys.js';
 import type { GatewayEvents } from '../events.js';
@@ -245,7 +245,7 @@ export class DeviceAccounts {
 
   async #marksWith(deviceId: number, mac: Mac, markMs: number): Promise<readonly number[]> {
     const marks = await this.#parts.store.marks.read(deviceId);
-    if (marks.length < MARKS_MOST || marks.includes(markMs)) return withMark(marks, markMs);
+    if (marks.length < MAX_REFLASH_MARKS || marks.includes(markMs)) return withMark(marks, markMs);
     throw new LockgateError(
       'too-many-marks',
       `${formatMac(mac)} was reflashed ${marks.length} times, which is the maximum`,
@@ -260,7 +260,7 @@ export class DeviceAccounts {
     await store.marks.add({ deviceId, markMs, state: state === null ? null : JSON.stringify(state) });
     locks.mark(deviceId, marks);
     if (state !== null) locks.replace(deviceId, state);
-    const sinceMs = state === null ? undefined : backSinceMs(state.belief);
+    const sinceMs = state === null ? undefined : bootBackSinceMs(state.belief);
     events?.emit('reflashed', { atMs: runClock.now(), mac, markMs, backSinceMs: sinceMs });
   }
 

@@ -16,7 +16,7 @@
  */
 import { type Clock, Seconds, type Timer } from '../../proto/clock.js';
 import { Deadlines } from '../../proto/deadlines.js';
-import { NEVER, rowOf } from '../../proto/power/judge/state.js';
+import { NEVER, rowOfState } from '../../proto/power/judge/state.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
 import { encodeDownlink } from '../../proto/wire/codec.js';
 import type { Mac } from '../../proto/wire/mac.js';
@@ -268,7 +268,7 @@ export class CommandDispatcher {
       return undefined;
     if (this.#writing.has(session)) return undefined;
     const belief = this.#parts.findLock(queue.deviceId)?.state.belief;
-    if (belief !== undefined && !rowOf(POWER_MODEL, belief.state).commands) return undefined;
+    if (belief !== undefined && !rowOfState(POWER_MODEL, belief.state).commands) return undefined;
     const hasSentUplink = belief?.isConnected === true && belief.hasUplinks;
     return hasSentUplink || this.#waitedForFirstUplink(queue, session) ? session : undefined;
   }

@@ -17,7 +17,7 @@
  */
 import { afterThisTurn, type Clock, Seconds, systemClock, type Timer } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
-import { backSinceMs } from '../../proto/power/judge/boots.js';
+import { bootBackSinceMs } from '../../proto/power/judge/boots.js';
 import type { Finding } from '../../proto/power/judge/event.js';
 import { decodeUplink } from '../../proto/wire/codec.js';
 import type { Mac } from '../../proto/wire/mac.js';
@@ -405,7 +405,7 @@ export class Ingest {
     if (!findings.some(({ rule }) => rule === 'boot-back')) return;
     const { locks, clock, events } = this.#parts;
     const lock = locks.find(deviceId);
-    const sinceMs = lock === undefined ? undefined : backSinceMs(lock.state.belief);
+    const sinceMs = lock === undefined ? undefined : bootBackSinceMs(lock.state.belief);
     if (lock !== undefined && sinceMs !== undefined)
       events.emit('boot-back', { atMs: clock.now(), mac: lock.mac, sinceMs });
   }

@@ -7,9 +7,9 @@
 import { ok, problem, type Result } from '../../proto/errors.js';
 import {
   type Belief,
-  isAfter,
-  isSame,
-  type Newest,
+  isAfterKey,
+  isSameKey,
+  type MutableKey,
   newBelief,
   newRun,
   setKey,
@@ -24,7 +24,7 @@ import type { Unjudged } from '../ingest/judging.js';
 import { upgradeState } from './stored-belief.js';
 
 /** The latest ping of a lock. It is updated in place, since it changes with every ping. */
-export interface LatestPing extends Newest {
+export interface LatestPing extends MutableKey {
   /** By the lock's clock, ms since the epoch. */
   timeMs: number;
   reason: Ping['reason'];
@@ -43,7 +43,7 @@ export interface DeviceState {
    * Uplink keys up to this one may have been used before the state was erased or the lock moved. They are looked up in
    * the log, since the belief does not cover them. Absent where that never happened.
    */
-  readonly usedTo?: Newest;
+  readonly usedTo?: MutableKey;
 }
 
 /** The state of a new lock. `listeningSinceMs`: since when the gateway listens for it. */
@@ -57,7 +57,7 @@ export function forgottenState(known: DeviceState, mac: Mac, nowMs: number): Dev
   const { powerFrom } = known.belief;
   const { usedTo } = known;
   const { credential, life, boot, sequence } = powerFrom;
-  const isNewer = usedTo === undefined || isAfter(usedTo, credential, life, boot, sequence);
+  const isNewer = usedTo === undefined || isAfterKey(usedTo, credential, life, boot, sequence);
   return { ...newDeviceState(mac, nowMs, nowMs), usedTo: isNewer ? { ...powerFrom } : usedTo };
 }
 
@@ -68,9 +68,9 @@ export function forgottenState(known: DeviceState, mac: Mac, nowMs: number): Dev
  */
 export function isNewest(state: DeviceState, source: Source, key: UplinkKey): boolean {
   const { credential, life = FIRST_LIFE, boot, sequence } = key;
-  if (source === 'phone' || life > FIRST_LIFE || !isAfter(state.belief.powerFrom, credential, life, boot, sequence))
+  if (source === 'phone' || life > FIRST_LIFE || !isAfterKey(state.belief.powerFrom, credential, life, boot, sequence))
     return false;
-  return state.usedTo === undefined || isAfter(state.usedTo, credential, life, boot, sequence);
+  return state.usedTo === undefined || isAfterKey(state.usedTo, credential, life, boot, sequence);
 }
 
 /** Parses a stored state. @throws Error where it is damaged */
@@ -141,7 +141,7 @@ export function noteUplink(
   const { reason, kind } = body;
   const known = state.ping;
   if (known === null) state.ping = { credential, life, boot, sequence, timeMs, reason, kind };
-  else if (isAfter(known, credential, life, boot, sequence) || isGreater(credential, life, uplink, known)) {
+  else if (isAfterKey(known, credential, life, boot, sequence) || isGreater(credential, life, uplink, known)) {
     setKey(known, credential, life, boot, sequence);
     known.timeMs = timeMs;
     known.reason = reason;
@@ -155,7 +155,7 @@ export function noteUplink(
  */
 function isGreater(credential: number, life: number, uplink: PingUplink, known: LatestPing): boolean {
   const { boot, sequence, timeMs, body } = uplink;
-  if (!isSame(known, credential, life, boot, sequence)) return false;
+  if (!isSameKey(known, credential, life, boot, sequence)) return false;
   if (timeMs !== known.timeMs) return timeMs > known.timeMs;
   return `${body.kind} ${body.reason}` > `${known.kind} ${known.reason}`;
 }

@@ -6,7 +6,7 @@
 import { afterThisTurn } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import type { Belief } from '../../proto/power/judge/belief.js';
-import { silences } from '../../proto/power/judge/lapse.js';
+import { silenceLapses } from '../../proto/power/judge/lapse.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
 import type { RuleName } from '../../proto/power/rules.js';
 import type { Mac } from '../../proto/wire/mac.js';
@@ -103,6 +103,6 @@ function keepReceipt(belief: Belief, known: Belief): void {
 }
 
 function isSameSilence(rule: RuleName, belief: Belief, known: Belief): boolean {
-  const since = (of: Belief) => silences(POWER_MODEL, of).find((lapse) => lapse.rule === rule)?.sinceMs;
+  const since = (of: Belief) => silenceLapses(POWER_MODEL, of).find((lapse) => lapse.rule === rule)?.sinceMs;
   return since(belief) === since(known);
 }

@@ -8,7 +8,7 @@
  * disabled URLs, late locks.
  */
 import { type Clock, type Milliseconds, Minutes, Seconds, type Timer } from '../../proto/clock.js';
-import { backSinceMs } from '../../proto/power/judge/boots.js';
+import { bootBackSinceMs } from '../../proto/power/judge/boots.js';
 import type { Presence } from '../../proto/power/judge/presence.js';
 import { formatMac } from '../../proto/wire/mac.js';
 import type { Source } from '../../proto/wire/ping.js';
@@ -269,7 +269,7 @@ export class Notices {
   #reconcileBootBacks(): void {
     const open = new Set(this.#bootBacksAtStart);
     for (const { mac, state } of this.#locks?.() ?? []) {
-      const sinceMs = state === undefined ? undefined : backSinceMs(state.belief);
+      const sinceMs = state === undefined ? undefined : bootBackSinceMs(state.belief);
       if (sinceMs === undefined || open.delete(formatMac(mac))) continue;
       this.#noteBootBack(formatMac(mac), sinceMs);
     }

@@ -1,28 +1,28 @@
 // Generated from proto/wire/ping-fields.ts by `npm run gen`. Change the table and run it again; don’t edit this.
 
 /**
- * Reads the members of a ping from a trace line in our own spelling, in the order of gen/ping-json.ts.
+ * Reads the members of a ping from a trace line in the canonical spelling, in the order of gen/ping-json.ts.
  */
-import { type LineCursor, lettersOf, wordsOf } from '../trace/line-cursor.js';
+import { type LineCursor, bytePattern, tokensOf } from '../trace/line-cursor.js';
 import type { CellularPing, CloseConnectionPing, GpsPing, LockState, Ping, TetherState } from './ping-types.js';
 
 type Writable<Ping> = { -readonly [Member in keyof Ping]: Ping[Member] };
 
-const TO_REASON = lettersOf(',"reason":"');
-const TO_LOCK_STATE = lettersOf(',"lock_state":"');
-const TO_BATTERY_PERCENT = lettersOf(',"battery_percent":');
-const TO_FIRMWARE_VERSION = lettersOf(',"firmware_version":"');
-const TO_EBIKE_VOLTAGE = lettersOf(',"ebike_voltage":');
-const TO_TETHER_STATE = lettersOf(',"tether_state":"');
-const TO_LATITUDE = lettersOf(',"latitude":');
-const TO_LONGITUDE = lettersOf(',"longitude":');
-const TO_SPEED = lettersOf(',"speed":');
-const TO_DIRECTION = lettersOf(',"direction":');
-const TO_UNCERTAINTY = lettersOf(',"uncertainty":');
+const TO_REASON = bytePattern(',"reason":"');
+const TO_LOCK_STATE = bytePattern(',"lock_state":"');
+const TO_BATTERY_PERCENT = bytePattern(',"battery_percent":');
+const TO_FIRMWARE_VERSION = bytePattern(',"firmware_version":"');
+const TO_EBIKE_VOLTAGE = bytePattern(',"ebike_voltage":');
+const TO_TETHER_STATE = bytePattern(',"tether_state":"');
+const TO_LATITUDE = bytePattern(',"latitude":');
+const TO_LONGITUDE = bytePattern(',"longitude":');
+const TO_SPEED = bytePattern(',"speed":');
+const TO_DIRECTION = bytePattern(',"direction":');
+const TO_UNCERTAINTY = bytePattern(',"uncertainty":');
 
-const PING_TYPES = wordsOf<Ping['kind']>('gps', 'cellular', 'close_connection');
-const LOCK_STATE_WORDS = wordsOf<LockState>('locked', 'unlocked', 'unknown');
-const TETHER_STATE_WORDS = wordsOf<TetherState>('attached', 'detached', 'unknown');
+const PING_TYPES = tokensOf<Ping['kind']>('gps', 'cellular', 'close_connection');
+const LOCK_STATE_WORDS = tokensOf<LockState>('locked', 'unlocked', 'unknown');
+const TETHER_STATE_WORDS = tokensOf<TetherState>('attached', 'detached', 'unknown');
 
 /** Reads a ping from the value of `ping_type` on; undefined where the cursor finds another spelling there. */
 export function readPingLine(line: LineCursor): Ping | undefined {

@@ -1,4 +1,4 @@
-// gen/ping-line.ts: the members of a ping out of a trace line in our own spelling.
+// gen/ping-line.ts: the members of a ping, read from a trace line in the canonical spelling.
 import {
   carries,
   constant,
@@ -15,26 +15,26 @@ const toName = (field) => `TO_${constant(field.json)}`;
 
 export function pingLineText({ fields, typeFields }) {
   const spellings = fields.map((field) => {
-    return `const ${toName(field)} = lettersOf(',${JSON.stringify(field.json)}:${isText(field) ? '"' : ''}');`;
+    return `const ${toName(field)} = bytePattern(',${JSON.stringify(field.json)}:${isText(field) ? '"' : ''}');`;
   });
   const words = fields
     .filter(({ value }) => value.kind === 'word')
     .map(({ json, value: { type, words } }) => {
       const list = [...words.slice(1), words[0]].map(quoted).join(', ');
-      return `const ${constant(json)}_WORDS = wordsOf<${type}>(${list});`;
+      return `const ${constant(json)}_WORDS = tokensOf<${type}>(${list});`;
     });
   const types = [...PING_TYPES.map(({ name }) => `${name}Ping`), 'Ping', ...wordTypes(fields)].sort();
   return fileText(
-    ['Reads the members of a ping from a trace line in our own spelling, in the order of gen/ping-json.ts.'],
+    ['Reads the members of a ping from a trace line in the canonical spelling, in the order of gen/ping-json.ts.'],
     [
-      "import { type LineCursor, lettersOf, wordsOf } from '../trace/line-cursor.js';",
+      "import { type LineCursor, bytePattern, tokensOf } from '../trace/line-cursor.js';",
       `import type { ${types.join(', ')} } from './ping-types.js';`,
     ],
     [
       '',
       ...spellings,
       '',
-      "const PING_TYPES = wordsOf<Ping['kind']>('gps', 'cellular', 'close_connection');",
+      "const PING_TYPES = tokensOf<Ping['kind']>('gps', 'cellular', 'close_connection');",
       ...words,
       '',
       '/** Reads a ping from the value of `ping_type` on; undefined where the cursor finds another spelling there. */',

@@ -1,24 +1,25 @@
 /**
  * The power model: one table, as frozen data.
  *
- * `step` (step/step.ts) reads it to make a simulated lock act; `judge` (judge/judge.ts) reads it to say whether what a
- * lock did is allowed. They share this table and nothing else, so that each can prove the other wrong.
+ * `step` (step/step.ts) reads the model to simulate a lock; `judge` (judge/judge.ts) reads it to check whether what a
+ * lock did is allowed. The two share this table and nothing else, so that each can prove the other wrong.
  *
  * ## The states in prose
  *
- * A lock is in exactly one effective state: the first of these that applies.
+ * A lock is in exactly one effective state: the first in this list whose condition holds.
  *
- * - **AIRPLANE**: entered when the airplane switch goes on, by hand or by command; left by hand alone, since nothing
- *   reaches the lock any more. All cellular and GPS functionality is off: the specification says *all*, so it is first.
- *   On entering, the lock says so with a close-connection ping, then is silent. It costs nothing.
- * - **LOW_BATTERY**: entered when the battery falls below 10 % (exactly 10 % is not low); left by charging. All is off
- *   except theft tracking, the one exception that the specification names. On entering, the lock says so with a
- *   close-connection ping. It takes no commands. It costs nothing until somebody moves the locked lock.
- * - **RECOVERY**: entered and left by the recovery switch. The connection is kept at all times, so that a lost or
- *   stolen bike can be reached; it ranks over HIGH because "at all times" holds outside a window too. The
- *   dearest state.
- * - **HIGH**: entered and left by the mode. Everything in MID, and the connection is kept during the high window.
- * - **MID**: the rest. The lock sleeps, and wakes for theft, its daily ping, a change of its lock state, and a ride.
+ * - **AIRPLANE**: the airplane switch is on. The switch is turned on at the lock or by command, and turned off only at
+ *   the lock, since no command reaches it any more. All cellular and GPS functionality is off; the specification says
+ *   *all*, so this state comes first. On entering, the lock sends a close-connection ping and then is silent.
+ * - **LOW_BATTERY**: the battery is below 10 % (exactly 10 % is not low); charging ends the state. Everything is off
+ *   except theft tracking, the only exception in the specification. On entering, the lock sends a close-connection
+ *   ping. It takes no commands, and uses no data unless someone moves it while it is locked.
+ * - **RECOVERY**: the recovery switch is on. The lock keeps its connection at all times, so that a lost or stolen bike
+ *   can be reached. This state ranks above HIGH because "at all times" includes the time outside the high window. It
+ *   uses the most data.
+ * - **HIGH**: the mode is HIGH. The lock does everything as in MID and keeps its connection during the high window.
+ * - **MID**: the mode is MID. The lock sleeps, and wakes for a theft, its daily ping, a change of its lock state, and a
+ *   ride.
  *
  * Ride tracking is a switch within RECOVERY, HIGH and MID, not a state: it adds GPS pings to a ride.
  */
@@ -28,7 +29,7 @@ import type { KnownReason } from '../wire/reasons.js';
 
 export type EffectiveState = 'AIRPLANE' | 'LOW_BATTERY' | 'RECOVERY' | 'HIGH' | 'MID';
 
-/** When a row applies, as data: a switch that is on, a battery below a bound, or a mode. */
+/** When a state applies: while a switch is on, while the battery is below a limit, or while a mode is set. */
 export type Condition =
   | { readonly switch: Exclude<keyof PowerSettings, 'mode'> }
   | { readonly batteryBelowPercent: number }
@@ -38,17 +39,21 @@ export type Condition =
 export interface StateRow {
   readonly state: EffectiveState;
   readonly when: Condition;
+  /** Whether the lock sends theft pings. */
   readonly theft: boolean;
+  /** Whether the lock sends its daily ping. */
   readonly period: boolean;
+  /** Whether the lock sends pings for changes of its lock state. */
   readonly stateChange: boolean;
-  /** Cellular active while unlocked and moving. */
+  /** Whether the lock connects during a ride: while it is unlocked and moving. */
   readonly cellOnInRide: boolean;
-  /** GPS pings in a ride, where the ride-tracking switch is on. */
+  /** Whether the lock sends GPS pings during a ride, provided that the ride-tracking switch is on. */
   readonly rideTracking: boolean;
   /** Whether the lock takes commands while it is connected. */
   readonly commands: boolean;
+  /** When the lock holds its connection open: never, during the high window, or always. */
   readonly connectionKept: 'never' | 'in-window' | 'always';
-  /** One sentence for people. */
+  /** One sentence that describes the state to users. */
   readonly sentence: string;
 }
 
@@ -62,17 +67,18 @@ export type TriggerName =
   | 'locate-cell'
   | 'reset';
 
-/** What makes a lock speak. */
+/** An event that makes a lock send pings. `starts` and `ends` describe its duration to users. */
 export interface TriggerRow {
   readonly trigger: TriggerName;
   readonly starts: string;
-  /** The reason of its cellular ping, where it makes one. */
+  /** The reason of its cellular pings; null if it has none. */
   readonly cellularReason: KnownReason | null;
-  /** The reason of its GPS pings, where it makes any. */
+  /** The reason of its GPS pings; null if it has none. */
   readonly gpsReason: KnownReason | null;
   readonly ends: string;
 }
 
+/** How long things take in a lock, and how often it repeats them. `lockgate model` prints these names. */
 export interface PowerTimings {
   /** A locked lock that moves for longer than this is being stolen. */
   readonly theftAfterMotion: Milliseconds;
@@ -80,59 +86,61 @@ export interface PowerTimings {
   readonly theftEndsAfterStill: Milliseconds;
   readonly rideGpsEvery: Milliseconds;
   readonly rideEndsAfterStill: Milliseconds;
-  /** While theft or ride lasts, a cellular ping of its reason is sent at least this often. */
+  /** While a theft or ride lasts, the lock sends a cellular ping with its reason at least this often. */
   readonly refreshEvery: Milliseconds;
-  /** On a kept connection, REASON_NETWORK_PING this often. */
+  /** While a state keeps the connection, the lock sends REASON_NETWORK_PING this often. */
   readonly networkPingEvery: Milliseconds;
-  /** The search for a fix ends after this. */
+  /** A search for a GPS fix is given up after this time. */
   readonly fixSearchEnds: Milliseconds;
   readonly coldFixTakes: Milliseconds;
   readonly warmFixTakes: Milliseconds;
-  /** A fix is warm when the last one is younger than this. */
+  /** The receiver is warm if its last fix is younger than this. */
   readonly warmFixWithin: Milliseconds;
   /** A connection that nothing keeps open closes this long after its last uplink or downlink. */
   readonly closeAfterIdle: Milliseconds;
-  /** Waits before the first tries to connect again; then `retryThenEvery`. */
+  /** The waits before the first attempts to reconnect; all later attempts wait for `retryThenEvery`. */
   readonly retryAfter: readonly Milliseconds[];
   readonly retryThenEvery: Milliseconds;
-  /** The spread of `retryThenEvery` to both sides, as a share of it. */
+  /** How far `retryThenEvery` varies in both directions, as a fraction of it. */
   readonly retryJitter: number;
-  /** The tone before a lock command takes hold. */
+  /** How long the tone sounds before a lock command closes the shackle. */
   readonly lockWarningTone: Milliseconds;
   readonly keepalive: Milliseconds;
 }
 
-/** Bounds that `judge` applies (protocol.md §3). */
+/** The limits that `judge` applies (protocol.md §3). `lockgate model` prints these names. */
 export interface JudgeBounds {
-  /** Period pings within this of the first are one sequence. */
+  /** Period pings within this time of the first one form one sequence. */
   readonly periodSequenceSpan: Milliseconds;
+  /** period-too-soon: two sequences start less than this apart. */
   readonly periodTooSoonUnder: Milliseconds;
   readonly periodOverdueAfter: Milliseconds;
   readonly clockAheadOver: Milliseconds;
   readonly connectionUnexplainedOver: Milliseconds;
   readonly windowOfflineOver: Milliseconds;
   readonly recoveryOfflineOver: Milliseconds;
-  /** A lower boot with an uplink made so long after one of a higher boot is one to which the counter went back. */
+  /** boot-back: a boot made an uplink more than this after a boot with a higher number had made one. */
   readonly bootBackOver: Milliseconds;
-  /** A gap in the sequence is reported after so many uplinks … */
+  /** sequence-gap: the judge waits for missing numbers until this many uplinks have come … */
   readonly gapPatienceUplinks: number;
-  /** … or after so long. */
+  /** … or until this much time has passed. */
   readonly gapPatience: Milliseconds;
-  /** An uplink that arrives later than this after its time is marked buffered. */
+  /** An uplink received more than this after it was made is marked as buffered. */
   readonly bufferedOver: Milliseconds;
-  /** Uplinks up to this late end in the same state, whatever their order. */
+  /** Uplinks that are up to this late lead to the same belief, whatever their order of arrival. */
   readonly lateWithin: Milliseconds;
 }
 
+/** The whole model: what each state allows, what makes a lock send, and all times and limits. */
 export interface PowerModel {
   /** In order of rank: the effective state is the first that applies. */
   readonly states: readonly StateRow[];
-  /** In order of rank: the first of those due speaks first. */
+  /** In order of rank: of several triggers that are due, the first sends first. */
   readonly triggers: readonly TriggerRow[];
   readonly timings: PowerTimings;
   readonly bounds: JudgeBounds;
   readonly highWindow: HighWindow;
-  /** How many uplinks a lock keeps. */
+  /** How many unacknowledged uplinks a lock can buffer. */
   readonly bufferUplinks: number;
 }
 
@@ -224,7 +232,7 @@ const TRIGGERS: readonly TriggerRow[] = [
   },
   {
     trigger: 'period',
-    starts: 'once daily, at a minute of the day of the lock’s own',
+    starts: 'once daily, at a minute of the day that is fixed for each lock',
     cellularReason: 'REASON_PERIOD_TRACKING',
     gpsReason: 'REASON_PERIOD_TRACKING',
     ends: 'after the GPS ping',

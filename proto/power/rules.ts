@@ -1,6 +1,6 @@
 /**
  * The rules that `judge` applies: a closed table (protocol.md §3). A *violation* is something that a lock must not do;
- * a *warning* may be the network's doing.
+ * a *warning* may also be caused by the network. This file only describes the rules; judge/ checks them.
  */
 
 export type Severity = 'violation' | 'warning';
@@ -30,11 +30,11 @@ export type RuleName =
   | 'boot-back';
 
 /**
- * What a finding rests on (protocol.md §3, "Late data").
+ * What a finding depends on (protocol.md §3, "Late data").
  *
- * - `content`: on what the uplinks say. The set of these findings is the same in whatever order the uplinks arrive.
- * - `receipt`: on when something was received, or on a connection. Another order may find others.
- * - `time`: on time passing without something.
+ * - `content`: what the uplinks contain. These findings are the same in whatever order the uplinks arrive.
+ * - `receipt`: when uplinks arrive, or over which connection. Another order may lead to other findings.
+ * - `time`: that something expected has not happened for some time.
  */
 export type RestsOn = 'content' | 'receipt' | 'time';
 
@@ -42,9 +42,9 @@ export interface RuleRow {
   readonly rule: RuleName;
   readonly severity: Severity;
   readonly restsOn: RestsOn;
-  /** One sentence: what breaks it. */
+  /** One sentence: when the rule is broken. */
   readonly brokenWhen: string;
-  /** Where the rule stands. */
+  /** The section that defines the rule. */
   readonly section: string;
 }
 
@@ -79,7 +79,7 @@ const ROWS: readonly RuleRow[] = [
     severity: 'violation',
     restsOn: 'content',
     brokenWhen:
-      'A REASON_PERIOD_TRACKING sequence begins less than 23 h after another, by the lock’s time; pings within ' +
+      'A REASON_PERIOD_TRACKING sequence starts less than 23 h after another, by the lock’s time; pings within ' +
       '10 min of the first are one sequence.',
     section: SECTION,
   },
@@ -131,7 +131,7 @@ const ROWS: readonly RuleRow[] = [
     rule: 'wrong-source',
     severity: 'violation',
     restsOn: 'content',
-    brokenWhen: 'PHONE comes from a lock, or anything else from a phone.',
+    brokenWhen: 'PHONE comes from a lock, or another reason from a phone.',
     section: SECTION,
   },
   {
@@ -154,7 +154,7 @@ const ROWS: readonly RuleRow[] = [
     rule: 'sequence-conflict',
     severity: 'violation',
     restsOn: 'content',
-    brokenWhen: 'A used boot and sequence comes again with other content.',
+    brokenWhen: 'A boot and sequence that was used before comes again with other content.',
     section: SECTION,
   },
   {
@@ -171,8 +171,8 @@ const ROWS: readonly RuleRow[] = [
     severity: 'warning',
     restsOn: 'receipt',
     brokenWhen:
-      'More numbers are missing within a boot than the lock says it dropped: 100 uplinks or 24 h after, or at a ' +
-      'close-connection ping with nothing kept.',
+      'More numbers are missing within a boot than the lock reports as dropped: 100 uplinks or 24 h later, or at a ' +
+      'close-connection ping when no uplink waits in the lock.',
     section: SECTION,
   },
   {
@@ -215,8 +215,8 @@ const ROWS: readonly RuleRow[] = [
     severity: 'violation',
     restsOn: 'content',
     brokenWhen:
-      'Of two boots of one life, the higher has an uplink made over 5 min before one of the lower; times before 2020 ' +
-      'don’t count.',
+      'A boot made an uplink over 5 min after a higher boot of the same life had made one; times before 2020 don’t ' +
+      'count.',
     section: SECTION,
   },
 ];

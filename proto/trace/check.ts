@@ -1,6 +1,6 @@
 /**
- * Judges a whole trace (protocol.md §4): each file alone, each event first a tick of its time for every lock, the
- * gateway listening from the first event.
+ * Judges one complete trace (protocol.md §4). Each event is first a tick for every lock, and the gateway counts as
+ * listening from the first event. Pure: the caller reads the file and passes its events in order.
  */
 import { Deadlines, type Due } from '../deadlines.js';
 import { type Belief, newBelief } from '../power/judge/belief.js';
@@ -24,26 +24,26 @@ import { FIRST_LIFE, lifeOf, NO_MARKS } from '../wire/uplink-life.js';
 import { Coverage, type CoverageCell } from './coverage.js';
 import { type TraceAck, type TraceEvent, type TraceHeader, type TracePing, UNNAMED_LOCK } from './trace.js';
 
-/** A finding, and the line it is about. */
+/** A finding with the number of the line that it is about, from 1. */
 export interface TraceFinding {
   readonly line: number;
-  /** As we print it. */
+  /** In the form `A4:C1:38:F0:E1:D2`. */
   readonly mac: string;
   readonly rule: RuleName;
   readonly severity: Severity;
   readonly message: string;
 }
 
-/** What stands of one lock while its trace is read. */
+/** What the check remembers about one lock. */
 interface JudgedLock extends Due {
   readonly belief: Belief;
-  readonly marks: readonly number[];
-  /** Of its own uplinks, by life, from the first on. */
-  readonly own: SeenUplinks[];
-  readonly phones: SeenUplinks;
+  readonly reflashMarksMs: readonly number[];
+  /** The uplinks received from the lock itself; one element for each of its lives (uplink-life.ts), in order. */
+  readonly ownUplinks: SeenUplinks[];
+  readonly phoneUplinks: SeenUplinks;
 }
 
-/** See the head of this file. It is given the events of one trace, in order. */
+/** See the head of this file. */
 export class TraceCheck {
   readonly #model: PowerModel;
   readonly #header: TraceHeader;
@@ -51,7 +51,7 @@ export class TraceCheck {
   readonly #locks = new Map<Mac, JudgedLock>();
   readonly #deadlines = new Deadlines<JudgedLock>();
   readonly #bound = new SeenUplinksBound();
-  readonly #out: Verdict = newVerdict();
+  readonly #verdict: Verdict = newVerdict();
   readonly #findings = new Set<TraceFinding>();
   readonly #withdrawn: TraceFinding[] = [];
   readonly #withdrawable = new Map<string, TraceFinding>();
@@ -66,7 +66,7 @@ export class TraceCheck {
     this.#coverage = withCoverage ? new Coverage(model) : null;
   }
 
-  /** How many pings were judged, phones' included. */
+  /** How many pings were judged, including those of phones. */
   get pings(): number {
     return this.#pings;
   }
@@ -76,17 +76,17 @@ export class TraceCheck {
     return this.#hasBegun ? this.#locks.size : this.#header.locks.size;
   }
 
-  /** What was found and not withdrawn, in the order of the lines it is about. */
+  /** The findings that were not withdrawn, in the order of their lines. */
   findings(): TraceFinding[] {
     return [...this.#findings].sort((a, b) => a.line - b.line);
   }
 
-  /** What was found and later explained away, in the order of the withdrawals: who listens live hears of it once. */
+  /** The findings that were withdrawn because a later line explains them, in the order of the withdrawals. */
   withdrawn(): readonly TraceFinding[] {
     return this.#withdrawn;
   }
 
-  /** Null where it was not asked for. */
+  /** How many pings there were by state, trigger and reason; null if the constructor was not asked to count. */
   coverage(): CoverageCell[] | null {
     return this.#coverage?.cells() ?? null;
   }
@@ -94,7 +94,7 @@ export class TraceCheck {
   /** Judges the event of a line. */
   judge(event: TraceEvent, line: number): void {
     if (!this.#hasBegun) this.#begin(event);
-    if (this.#deadlines.firstMs < event.atMs) this.#tick(event.atMs, line);
+    if (this.#deadlines.firstMs < event.atMs) this.#tickDueLocks(event.atMs, line);
     switch (event.event) {
       case 'ping':
       case 'ack':
@@ -134,7 +134,7 @@ export class TraceCheck {
   #newLock(mac: Mac, atMs: number): JudgedLock {
     const { power, highWindow, lockState, connected, lastPeriodMs, reflashed } =
       this.#header.locks.get(mac) ?? UNNAMED_LOCK;
-    const marks = reflashed ?? NO_MARKS;
+    const reflashMarksMs = reflashed ?? NO_MARKS;
     const belief = newBelief(this.#model, formatMac(mac), atMs, {
       power,
       highWindow: highWindow ?? this.#model.highWindow,
@@ -145,9 +145,9 @@ export class TraceCheck {
     });
     const lock: JudgedLock = {
       belief,
-      marks,
-      own: Array.from({ length: 1 + marks.length }, () => new SeenUplinks(this.#bound)),
-      phones: new SeenUplinks(this.#bound),
+      reflashMarksMs,
+      ownUplinks: Array.from({ length: 1 + reflashMarksMs.length }, () => new SeenUplinks(this.#bound)),
+      phoneUplinks: new SeenUplinks(this.#bound),
       dueMs: 0,
     };
     this.#locks.set(mac, lock);
@@ -155,10 +155,10 @@ export class TraceCheck {
     return lock;
   }
 
-  /** A tick for every lock for which something may have become due. */
-  #tick(atMs: number, line: number): void {
+  /** Judges a tick for every lock for which a lapse may have become due. */
+  #tickDueLocks(atMs: number, line: number): void {
     for (let lock = this.#deadlines.take(atMs); lock !== undefined; lock = this.#deadlines.take(atMs)) {
-      judgeInPlace(this.#model, lock.belief, { type: 'tick', atMs }, this.#out);
+      judgeInPlace(this.#model, lock.belief, { type: 'tick', atMs }, this.#verdict);
       this.#deadlines.set(lock, lock.belief.dueMs);
       this.#collect(lock, null, line);
     }
@@ -167,14 +167,14 @@ export class TraceCheck {
   #judgeUplink(event: TracePing | TraceAck, line: number): void {
     const { mac, source, atMs, uplink } = event;
     const lock = this.#locks.get(mac) ?? this.#newLock(mac, atMs);
-    const isOfLives = source === 'lock' && lock.marks.length > 0;
-    const life = isOfLives ? lifeOf(lock.marks, uplink.timeMs, atMs) : FIRST_LIFE;
-    const copy = source === 'lock' ? copyIn(lock.own, life, uplink, line) : lock.phones.note(uplink, line);
+    const isOfLives = source === 'lock' && lock.reflashMarksMs.length > 0;
+    const life = isOfLives ? lifeOf(lock.reflashMarksMs, uplink.timeMs, atMs) : FIRST_LIFE;
+    const copy = source === 'lock' ? copyIn(lock.ownUplinks, life, uplink, line) : lock.phoneUplinks.note(uplink, line);
     if (event.event === 'ping') this.#notePing(event);
-    // A trace does not name credentials: all of the lock's own are one, and a phone's never meet the lock's.
+    // A trace does not name credentials, so all count as one. Uplinks of phones are never compared with the lock's.
     const judged: UplinkEvent = { type: 'uplink', source, atMs, credential: 0, life, copy, uplink };
-    judgeInPlace(this.#model, lock.belief, judged, this.#out);
-    this.#after(lock, judged, line);
+    judgeInPlace(this.#model, lock.belief, judged, this.#verdict);
+    this.#afterJudging(lock, judged, line);
   }
 
   #notePing({ source, uplink }: TracePing): void {
@@ -186,18 +186,18 @@ export class TraceCheck {
 
   #apply(mac: Mac, event: JudgeEvent, line: number): void {
     const lock = this.#locks.get(mac) ?? this.#newLock(mac, event.atMs);
-    judgeInPlace(this.#model, lock.belief, event, this.#out);
-    this.#after(lock, null, line);
+    judgeInPlace(this.#model, lock.belief, event, this.#verdict);
+    this.#afterJudging(lock, null, line);
   }
 
-  #after(lock: JudgedLock, judged: UplinkEvent | null, line: number): void {
+  #afterJudging(lock: JudgedLock, judged: UplinkEvent | null, line: number): void {
     if (lock.belief.dueMs < lock.dueMs) this.#deadlines.set(lock, lock.belief.dueMs);
-    if (this.#out.findings.length > 0 || this.#out.withdrawn.length > 0) this.#collect(lock, judged, line);
+    if (this.#verdict.findings.length > 0 || this.#verdict.withdrawn.length > 0) this.#collect(lock, judged, line);
   }
 
   #collect(lock: JudgedLock, judged: UplinkEvent | null, line: number): void {
-    for (const { mac, rule, about } of this.#out.withdrawn) {
-      const key = keyOf(mac, rule, about);
+    for (const { mac, rule, about } of this.#verdict.withdrawn) {
+      const key = findingKey(mac, rule, about);
       const standing = this.#withdrawable.get(key);
       if (standing !== undefined) {
         this.#findings.delete(standing);
@@ -205,19 +205,19 @@ export class TraceCheck {
       }
       this.#withdrawable.delete(key);
     }
-    for (const found of this.#out.findings) this.#keep(found, lineOf(lock, found.about, judged, line));
-    this.#out.withdrawn.length = 0;
-    this.#out.findings.length = 0;
+    for (const found of this.#verdict.findings) this.#addFinding(found, lineOf(lock, found.about, judged, line));
+    this.#verdict.withdrawn.length = 0;
+    this.#verdict.findings.length = 0;
   }
 
-  #keep({ mac, rule, severity, message, about }: Finding, line: number): void {
+  #addFinding({ mac, rule, severity, message, about }: Finding, line: number): void {
     const standing: TraceFinding = { line, mac, rule, severity, message };
     this.#findings.add(standing);
-    if (about !== null && WITHDRAWABLE.has(rule)) this.#withdrawable.set(keyOf(mac, rule, about), standing);
+    if (about !== null && WITHDRAWABLE.has(rule)) this.#withdrawable.set(findingKey(mac, rule, about), standing);
   }
 }
 
-/** The rules that rest on uplinks before, so that a late one may explain a finding away. */
+/** The rules that depend on earlier uplinks, so that a late uplink may explain a finding. */
 const WITHDRAWABLE: ReadonlySet<RuleName> = new Set([
   'airplane-silence',
   'boot-back',
@@ -225,21 +225,21 @@ const WITHDRAWABLE: ReadonlySet<RuleName> = new Set([
   'state-unchanged',
 ]);
 
-function keyOf(mac: string, rule: RuleName, about: UplinkKey): string {
+function findingKey(mac: string, rule: RuleName, about: UplinkKey): string {
   return `${rule} ${mac} ${about.life ?? FIRST_LIFE} ${about.boot} ${about.sequence}`;
 }
 
-/** What is known under the name with the same content in any life is that uplink (protocol.md §1). */
+/** Whether an uplink came before. The same key with the same content is a repeat in any life (protocol.md §1). */
 function copyIn(lives: readonly SeenUplinks[], life: number, uplink: Uplink, line: number): UplinkCopy {
-  const names = lives[life - 1] as SeenUplinks;
-  if (lives.length > 1 && lives.some((other) => other !== names && other.has(uplink))) return 'repeat';
-  return names.note(uplink, line);
+  const ofLife = lives[life - 1] as SeenUplinks;
+  if (lives.length > 1 && lives.some((other) => other !== ofLife && other.has(uplink))) return 'repeat';
+  return ofLife.note(uplink, line);
 }
 
-/** The line of the uplink that a finding is about: this one's, or the one where an earlier uplink stood. */
+/** The line of the uplink that a finding is about: the current line, or the line of an earlier uplink. */
 function lineOf(lock: JudgedLock, about: UplinkKey | null, judged: UplinkEvent | null, line: number): number {
   if (about === null || (judged !== null && isAbout(about, judged))) return line;
-  return lock.own[(about.life ?? FIRST_LIFE) - 1]?.lineOf(about.boot, about.sequence) ?? line;
+  return lock.ownUplinks[(about.life ?? FIRST_LIFE) - 1]?.lineOf(about.boot, about.sequence) ?? line;
 }
 
 function isAbout({ life = FIRST_LIFE, boot, sequence }: UplinkKey, { life: judgedLife, uplink }: UplinkEvent): boolean {

@@ -1,6 +1,6 @@
 /**
- * Which of the power model's states, triggers and reasons occur in a trace: what the trace proves something about, and
- * what it does not cover.
+ * Counts which of the power model's states, triggers and reasons occur in a trace, so that a tester sees what the trace
+ * does not cover. Pure.
  */
 
 import type { EffectiveState, PowerModel, StateRow, TriggerName, TriggerRow } from '../power/model.js';
@@ -10,11 +10,11 @@ import type { Reason } from '../wire/reasons.js';
 /** One cell of the table: pings of a reason, sent in a state. */
 export interface CoverageCell {
   readonly state: EffectiveState;
-  /** What made the lock speak; null for what no trigger explains, such as a close-connection ping. */
+  /** What made the lock send the ping; null if no trigger explains it, as for a close-connection ping. */
   readonly trigger: TriggerName | null;
   readonly reason: Reason;
   readonly pingType: Ping['kind'];
-  /** Whether the model lets a lock send it in that state. */
+  /** Whether the model allows this ping in that state. */
   readonly isAllowed: boolean;
   readonly pings: number;
 }
@@ -29,7 +29,7 @@ export class Coverage {
     this.#model = model;
   }
 
-  /** Counts a lock's ping that was sent in a state. */
+  /** Counts a lock's ping that was made in a state. */
   note(state: EffectiveState, ping: Ping): void {
     const key = `${state} ${ping.reason} ${ping.kind}`;
     const count = this.#counts.get(key);
@@ -39,7 +39,7 @@ export class Coverage {
     this.#seen.set(key, { state, trigger, reason: ping.reason, pingType: ping.kind });
   }
 
-  /** All that the model allows, seen or not, then what was seen beyond it. */
+  /** All cells that the model allows, whether or not they occurred, then those that occurred but are not allowed. */
   cells(): CoverageCell[] {
     const cells: CoverageCell[] = [];
     const listed = new Set<string>();
@@ -81,7 +81,7 @@ function allowedCells(model: PowerModel): BareCell[] {
   return cells;
 }
 
-/** Whether a state has the trigger. Locating and resetting need the lock to take commands (protocol.md §2). */
+/** Whether a state allows a trigger. Locating and resetting are allowed if the lock takes commands (protocol.md §2). */
 function isAllowed(row: StateRow, { trigger }: TriggerRow): boolean {
   switch (trigger) {
     case 'theft':

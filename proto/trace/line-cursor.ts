@@ -1,56 +1,59 @@
 /**
- * A cursor over the bytes of one trace line that reads values in our own spelling, for own-line.ts and the generated
- * part about pings (gen/ping-line.ts). It never says what is wrong: at the first other spelling `isOwn` becomes false,
- * and what is read from there on is worthless.
+ * A cursor over the bytes of one trace line that reads values in the canonical spelling: exactly as writer.ts writes
+ * them. It is for canonical-line.ts and the generated code for pings (gen/ping-line.ts). It reports no errors: at the
+ * first other spelling `isCanonical` becomes false, and the values read from then on are meaningless.
  */
-import { parseOwnDate } from '../date.js';
+import { parseCanonicalDate } from '../date.js';
 import { REASONS, type Reason } from '../wire/reasons.js';
 
-/** Letters that are compared four at a time. Where they are no multiple of four, the last four overlap those before. */
-export interface Letters {
+/**
+ * ASCII text that is compared with the line four bytes at a time: `int32s[i]` with the four bytes at `offsets[i]`. If
+ * the length is no multiple of four, the last four bytes overlap the ones before.
+ */
+export interface BytePattern {
   readonly length: number;
-  readonly fours: Int32Array;
-  readonly places: Int32Array;
+  readonly int32s: Int32Array;
+  readonly offsets: Int32Array;
 }
 
-/** A word with its closing quote, and the value it stands for. */
-export interface Word<T> {
-  readonly letters: Letters;
+/** A JSON string with its closing quote, and the value that it represents. */
+export interface Token<T> {
+  readonly pattern: BytePattern;
   readonly value: T;
 }
 
-const FOUR = 4;
+const INT32_BYTES = 4;
 
-/** The letters of a text of four letters or more, all of them ASCII. */
-export function lettersOf(text: string): Letters {
+/** The pattern of a text of at least four characters, all of them ASCII. */
+export function bytePattern(text: string): BytePattern {
   const view = new DataView(new TextEncoder().encode(text).buffer);
-  const places: number[] = [];
-  for (let place = 0; place + FOUR <= view.byteLength; place += FOUR) places.push(place);
-  if (view.byteLength % FOUR !== 0) places.push(view.byteLength - FOUR);
-  const fours = places.map((place) => view.getInt32(place, true));
-  return { length: view.byteLength, places: Int32Array.from(places), fours: Int32Array.from(fours) };
+  const offsets: number[] = [];
+  for (let offset = 0; offset + INT32_BYTES <= view.byteLength; offset += INT32_BYTES) offsets.push(offset);
+  if (view.byteLength % INT32_BYTES !== 0) offsets.push(view.byteLength - INT32_BYTES);
+  const int32s = offsets.map((offset) => view.getInt32(offset, true));
+  return { length: view.byteLength, offsets: Int32Array.from(offsets), int32s: Int32Array.from(int32s) };
 }
 
-/** Words of three letters or more. Where one begins with another, the longer comes first. */
-export function wordsOf<T extends string>(...values: T[]): readonly Word<T>[] {
-  return values.map((value) => ({ letters: lettersOf(`${value}"`), value }));
+/** Tokens for texts of at least three characters. If one text starts with another, the longer must come first. */
+export function tokensOf<T extends string>(...values: T[]): readonly Token<T>[] {
+  return values.map((value) => ({ pattern: bytePattern(`${value}"`), value }));
 }
 
-const NULL = lettersOf('null');
-const TRUE = lettersOf('true');
-const FALSE = lettersOf('false');
+const NULL = bytePattern('null');
+const TRUE = bytePattern('true');
+const FALSE = bytePattern('false');
 
-/** Reasons by their first letter after `REASON_`. */
-const REASON_LETTER = 'REASON_'.length;
-const REASONS_BY_LETTER: readonly (readonly Word<Reason>[])[] = Array.from({ length: 128 }, (_, code) =>
-  wordsOf<Reason>(...REASONS.map((row) => row.name).filter((name) => name.charCodeAt(REASON_LETTER) === code)),
+/** The reasons by the code of their first character after `REASON_`. */
+const REASON_KEY_OFFSET = 'REASON_'.length;
+const REASONS_BY_KEY: readonly (readonly Token<Reason>[])[] = Array.from({ length: 128 }, (_, code) =>
+  tokensOf<Reason>(...REASONS.map((row) => row.name).filter((name) => name.charCodeAt(REASON_KEY_OFFSET) === code)),
 );
 
-/** Digits that a mantissa may have and still be exact. */
-const EXACT_DIGITS = 15;
-const POWERS_OF_TEN = Array.from({ length: EXACT_DIGITS + 1 }, (_, exponent) => 10 ** exponent);
-const UINT32_MOST = 2 ** 32 - 1;
-const TEXT_LETTERS_MOST = 32;
+/** The maximum number of digits with which every integer is exact as a double. */
+const MAX_EXACT_DIGITS = 15;
+const POWERS_OF_TEN = Array.from({ length: MAX_EXACT_DIGITS + 1 }, (_, exponent) => 10 ** exponent);
+const MAX_UINT32 = 2 ** 32 - 1;
+const MAX_TEXT_LENGTH = 32;
 
 const QUOTE = 34;
 const DASH = 45;
@@ -59,21 +62,21 @@ const ZERO = 48;
 const BACKSLASH = 92;
 const COLON = 58;
 const BRACE = 125;
-const DATE_LETTERS = 24;
+const DATE_LENGTH = 24;
 
 /** See the head of this file. */
 export class LineCursor {
-  /** Whether all that was read so far is in our own spelling. */
-  isOwn = true;
-  /** Where the next letter is. */
+  /** Whether everything read so far is in the canonical spelling. */
+  isCanonical = true;
+  /** The position of the next byte. */
   at = 0;
 
   #bytes: Uint8Array = new Uint8Array(0);
   #view: DataView = new DataView(new ArrayBuffer(0));
   #end = 0;
-  #lastText: Word<string> | null = null;
+  #lastText: Token<string> | null = null;
 
-  /** Starts with a line that goes from `start` to before `end`. */
+  /** Starts a new line, from `start` up to but not including `end`. */
   start(bytes: Uint8Array, start: number, end: number): void {
     if (bytes !== this.#bytes) {
       this.#bytes = bytes;
@@ -81,103 +84,103 @@ export class LineCursor {
     }
     this.at = start;
     this.#end = end;
-    this.isOwn = true;
+    this.isCanonical = true;
   }
 
-  /** Goes past the letters, or finds another spelling. */
-  pass(expected: Letters): void {
-    if (!this.skip(expected)) this.isOwn = false;
+  /** Moves past the pattern, which must come next. */
+  pass(expected: BytePattern): void {
+    if (!this.skip(expected)) this.isCanonical = false;
   }
 
-  /** Goes past the letters where they come next; returns whether they do. */
-  skip(expected: Letters): boolean {
+  /** Moves past the pattern if it comes next. Returns whether it does. */
+  skip(expected: BytePattern): boolean {
     const at = this.at;
     if (at + expected.length > this.#end) return false;
     const view = this.#view;
-    const { fours, places } = expected;
-    for (let index = 0; index < fours.length; index++) {
-      if (view.getInt32(at + (places[index] as number), true) !== fours[index]) return false;
+    const { int32s, offsets } = expected;
+    for (let index = 0; index < int32s.length; index++) {
+      if (view.getInt32(at + (offsets[index] as number), true) !== int32s[index]) return false;
     }
     this.at = at + expected.length;
     return true;
   }
 
-  /** One of the words, with its closing quote. */
-  word<T>(words: readonly Word<T>[]): T | undefined {
+  /** Reads one of the tokens. */
+  word<T>(words: readonly Token<T>[]): T | undefined {
     for (const word of words) {
-      if (this.skip(word.letters)) return word.value;
+      if (this.skip(word.pattern)) return word.value;
     }
-    this.isOwn = false;
+    this.isCanonical = false;
     return undefined;
   }
 
-  /** A reason of the table, with its closing quote. */
+  /** Reads the name of a known reason, with its closing quote. */
   reason(): Reason {
-    const words = REASONS_BY_LETTER[this.#bytes[this.at + REASON_LETTER] as number];
-    return (words === undefined ? undefined : this.word(words)) ?? this.#notOwn('REASON_NETWORK_PING');
+    const words = REASONS_BY_KEY[this.#bytes[this.at + REASON_KEY_OFFSET] as number];
+    return (words === undefined ? undefined : this.word(words)) ?? this.#notCanonical('REASON_NETWORK_PING');
   }
 
-  /** Finds another spelling where the value is not the only one that may stand here. */
+  /** Checks a value that was read: only `expected` is allowed here. */
   only<T>(expected: T, value: T): void {
-    if (value !== expected) this.isOwn = false;
+    if (value !== expected) this.isCanonical = false;
   }
 
-  /** Goes past `null` where it comes next. */
+  /** Moves past `null` if it comes next. Returns whether it does. */
   isNull(): boolean {
     return this.skip(NULL);
   }
 
-  /** `true` or `false`. */
+  /** Reads `true` or `false`. */
   flag(): boolean {
     if (this.skip(FALSE)) return false;
     this.pass(TRUE);
     return true;
   }
 
-  /** The closing brace of an object. */
+  /** Moves past the closing brace of an object. */
   close(): void {
-    if (this.#bytes[this.at] !== BRACE) this.isOwn = false;
+    if (this.#bytes[this.at] !== BRACE) this.isCanonical = false;
     this.at += 1;
   }
 
-  /** A date, as ms since the epoch. */
+  /** Reads a date, as ms since the epoch. */
   date(): number {
-    const timeMs = parseOwnDate(this.#bytes, this.at);
-    if (Number.isNaN(timeMs)) this.isOwn = false;
-    this.at += DATE_LETTERS;
+    const timeMs = parseCanonicalDate(this.#bytes, this.at);
+    if (Number.isNaN(timeMs)) this.isCanonical = false;
+    this.at += DATE_LENGTH;
     return timeMs;
   }
 
   /**
-   * A date that is likely the one at `start`, which is `knownMs`: most pings are received in the very millisecond of
-   * their date, as simulated ones are.
+   * Reads a date that is probably the same as the one at `start`, whose value is `knownMs`: simulated pings are mostly
+   * received in the same millisecond in which they are made.
    */
   dateLike(start: number, knownMs: number): number {
     const at = this.at;
-    if (at + DATE_LETTERS > this.#end) return this.#notOwn(0);
+    if (at + DATE_LENGTH > this.#end) return this.#notCanonical(0);
     const view = this.#view;
-    for (let place = 0; place < DATE_LETTERS; place += FOUR) {
-      if (view.getInt32(at + place, true) !== view.getInt32(start + place, true)) return this.date();
+    for (let offset = 0; offset < DATE_LENGTH; offset += INT32_BYTES) {
+      if (view.getInt32(at + offset, true) !== view.getInt32(start + offset, true)) return this.date();
     }
-    this.at = at + DATE_LETTERS;
+    this.at = at + DATE_LENGTH;
     return knownMs;
   }
 
-  /** The 48 bits of a MAC such as `A4:C1:38:F0:E1:D2`, in upper case as we print it. */
+  /** Reads a MAC such as `A4:C1:38:F0:E1:D2` in upper case. Returns its 48 bits as a number. */
   mac(): number {
     const bytes = this.#bytes;
     let number = 0;
     for (let pair = 0; pair < 6; pair++) {
       const at = this.at + 3 * pair;
       const value = hexDigit(bytes[at] as number) * 16 + hexDigit(bytes[at + 1] as number);
-      if (!(value >= 0) || (pair < 5 && bytes[at + 2] !== COLON)) this.isOwn = false;
+      if (!(value >= 0) || (pair < 5 && bytes[at + 2] !== COLON)) this.isCanonical = false;
       number = number * 256 + value;
     }
     this.at += 17;
     return number;
   }
 
-  /** A whole number from 0 to 2³²−1. */
+  /** Reads an integer from 0 to 2³²−1. */
   count(): number {
     const bytes = this.#bytes;
     const start = this.at;
@@ -186,12 +189,12 @@ export class LineCursor {
     for (let digit = (bytes[at] as number) - ZERO; digit >= 0 && digit <= 9; digit = (bytes[++at] as number) - ZERO)
       value = value * 10 + digit;
     const isLeadingZero = bytes[start] === ZERO && at > start + 1;
-    if (at === start || at - start > EXACT_DIGITS || isLeadingZero || value > UINT32_MOST) this.isOwn = false;
+    if (at === start || at - start > MAX_EXACT_DIGITS || isLeadingZero || value > MAX_UINT32) this.isCanonical = false;
     this.at = at;
     return value;
   }
 
-  /** A number with so few digits that dividing by a power of ten rounds as reading it does: both are exact. */
+  /** Reads a decimal number. It may have only so many digits that the division below rounds as `JSON.parse` does. */
   number(): number {
     const bytes = this.#bytes;
     const isNegative = bytes[this.at] === DASH;
@@ -207,41 +210,41 @@ export class LineCursor {
       for (let digit = (bytes[at] as number) - ZERO; digit >= 0 && digit <= 9; digit = (bytes[++at] as number) - ZERO)
         mantissa = mantissa * 10 + digit;
       decimals = at - first;
-      if (decimals === 0) this.isOwn = false;
+      if (decimals === 0) this.isCanonical = false;
     }
     const isLeadingZero = bytes[start] === ZERO && whole > 1;
-    // An exponent, if there is one, is not what must come next.
-    if (whole === 0 || whole + decimals > EXACT_DIGITS || isLeadingZero) return this.#notOwn(0);
+    // An exponent is not canonical. It makes the next `pass` fail.
+    if (whole === 0 || whole + decimals > MAX_EXACT_DIGITS || isLeadingZero) return this.#notCanonical(0);
     this.at = at;
     const value = mantissa / (POWERS_OF_TEN[decimals] as number);
     return isNegative ? -value : value;
   }
 
-  /** A text of plain letters, past its closing quote. Most pings have the same one, so the last is remembered. */
+  /** Reads a text of printable ASCII, with its closing quote. Most pings have the same text, so the last is cached. */
   text(): string {
     const bytes = this.#bytes;
     const start = this.at;
-    if (this.#lastText !== null && this.skip(this.#lastText.letters)) return this.#lastText.value;
+    if (this.#lastText !== null && this.skip(this.#lastText.pattern)) return this.#lastText.value;
     let end = start;
     for (; bytes[end] !== QUOTE; end++) {
       const code = bytes[end] as number;
-      if (!(code >= 32 && code < 127) || code === BACKSLASH || end - start >= TEXT_LETTERS_MOST)
-        return this.#notOwn('');
+      if (!(code >= 32 && code < 127) || code === BACKSLASH || end - start >= MAX_TEXT_LENGTH)
+        return this.#notCanonical('');
     }
     const value = String.fromCharCode(...bytes.subarray(start, end));
     this.at = end + 1;
-    // With its quote it must have four letters to be compared by fours.
-    if (value.length >= FOUR - 1) this.#lastText = wordsOf(value)[0] as Word<string>;
+    // With its closing quote it must have at least four bytes to be a pattern.
+    if (value.length >= INT32_BYTES - 1) this.#lastText = tokensOf(value)[0] as Token<string>;
     return value;
   }
 
-  #notOwn<T>(standIn: T): T {
-    this.isOwn = false;
-    return standIn;
+  #notCanonical<T>(placeholder: T): T {
+    this.isCanonical = false;
+    return placeholder;
   }
 }
 
-/** NaN for what is no upper-case hex digit. */
+/** The value of an upper-case hex digit; NaN for any other character. */
 function hexDigit(code: number): number {
   if (code >= ZERO && code <= 57) return code - ZERO;
   return code >= 65 && code <= 70 ? code - 55 : Number.NaN;

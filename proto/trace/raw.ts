@@ -1,6 +1,7 @@
 /**
- * A ping of a trace may carry the bytes of its uplink, base64 (protocol.md §4). The bytes win, and a member of the JSON
- * that says something else is an error: one of the two is not what happened.
+ * Reads the member `raw` of a trace's ping or acknowledgement: the bytes of its uplink in base64 (protocol.md §4). The
+ * bytes take precedence over the JSON members. A member that differs from them is an error, since one of the two is not
+ * what happened.
  */
 
 import { isObject, type JsonObject, type JsonReader, showJson } from '../json-reader.js';
@@ -11,8 +12,8 @@ import { ackUplinkToJson, pingUplinkToJson } from '../wire/ping-json.js';
 
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-/** Stands for an uplink that can't be read, until the line is refused. */
-const STAND_IN: Uplink = Object.freeze({
+/** Returned for an uplink that can't be read. The caller must not use it, because the reader has an error. */
+const PLACEHOLDER: Uplink = Object.freeze({
   boot: 0,
   sequence: 0,
   timeMs: 0,
@@ -23,34 +24,34 @@ const STAND_IN: Uplink = Object.freeze({
 });
 
 /**
- * Reads the bytes and holds them against the JSON beside them; what is wrong is in the reader.
+ * Reads the bytes and compares them with the JSON. An error is left in `reader`.
  *
  * @param value the member `raw`
- * @param beside the line's `ping` or `ack`, which may be left out
+ * @param json the line's `ping` or `ack`, which may be omitted
  */
-export function readRaw(reader: JsonReader, value: unknown, beside: unknown, event: 'ping' | 'ack'): Uplink {
+export function readRaw(reader: JsonReader, value: unknown, json: unknown, event: 'ping' | 'ack'): Uplink {
   if (typeof value !== 'string' || !BASE64.test(value)) {
     reader.expect(value, event, 'raw', 'the base64 of an uplink');
-    return STAND_IN;
+    return PLACEHOLDER;
   }
   const decoded = decodeUplink(Buffer.from(value, 'base64'));
   if (!decoded.ok) {
-    reader.error ??= `${event}.raw can't be taken: ${decoded.error.message}`;
-    return STAND_IN;
+    reader.error ??= `${event}.raw can't be read: ${decoded.error.message}`;
+    return PLACEHOLDER;
   }
   const uplink = decoded.value;
   if (isPingUplink(uplink) !== (event === 'ping')) {
     reader.error ??= `${event}.raw is ${event === 'ping' ? 'an acknowledgement' : 'a ping'}: expected the event's own`;
-    return STAND_IN;
+    return PLACEHOLDER;
   }
-  if (beside !== undefined) compare(reader, uplink, reader.object(beside, event, ''), event);
+  if (json !== undefined) compareWithJson(reader, uplink, reader.object(json, event, ''), event);
   return uplink;
 }
 
-/** Only what the JSON says is compared: members left out are those of the bytes. */
-function compare(reader: JsonReader, uplink: Uplink, beside: JsonObject, event: 'ping' | 'ack'): void {
+/** Compares the members that the JSON has; omitted members are taken from the bytes. */
+function compareWithJson(reader: JsonReader, uplink: Uplink, json: JsonObject, event: 'ping' | 'ack'): void {
   const ofBytes = toJson(uplink);
-  const ofJson = asSent(reader, { ...ofBytes, ...withoutOtherTime(beside, ofBytes) }, event);
+  const ofJson = afterTransmission(reader, { ...ofBytes, ...withoutOtherTime(json, ofBytes) }, event);
   if (ofJson === null) return;
   for (const member of new Set([...Object.keys(ofBytes), ...Object.keys(ofJson)])) {
     const [bytes, json] = [ofBytes[member], ofJson[member]];
@@ -61,9 +62,9 @@ function compare(reader: JsonReader, uplink: Uplink, beside: JsonObject, event: 
   }
 }
 
-/** The JSON's members after they went over the wire, where numbers are rounded; null where they can't go over it. */
-function asSent(reader: JsonReader, json: JsonObject, event: 'ping' | 'ack'): JsonObject | null {
-  const defaults = { boot: undefined, nextSequence: () => undefined, timeMs: undefined, power: STAND_IN.power };
+/** The JSON's members after encoding and decoding, which rounds numbers; null if they can't be encoded. */
+function afterTransmission(reader: JsonReader, json: JsonObject, event: 'ping' | 'ack'): JsonObject | null {
+  const defaults = { boot: undefined, nextSequence: () => undefined, timeMs: undefined, power: PLACEHOLDER.power };
   const read = event === 'ping' ? readPingUplink : readAckUplink;
   const uplink = read(reader, json, event, defaults);
   if (reader.error !== null) return null;
@@ -76,10 +77,10 @@ function asSent(reader: JsonReader, json: JsonObject, event: 'ping' | 'ack'): Js
   }
 }
 
-/** A time stands as `date` or as `time_ms`; the one that is given takes the place of the other. */
-function withoutOtherTime(beside: JsonObject, ofBytes: JsonObject): JsonObject {
-  if (beside.date !== undefined) return { ...beside, time_ms: undefined };
-  return beside.time_ms !== undefined && ofBytes.date !== undefined ? { ...beside, date: undefined } : beside;
+/** A time is given as `date` or as `time_ms`. If the JSON gives one of them, the other is removed. */
+function withoutOtherTime(json: JsonObject, ofBytes: JsonObject): JsonObject {
+  if (json.date !== undefined) return { ...json, time_ms: undefined };
+  return json.time_ms !== undefined && ofBytes.date !== undefined ? { ...json, date: undefined } : json;
 }
 
 function toJson(uplink: Uplink): JsonObject {

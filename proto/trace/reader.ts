@@ -1,6 +1,6 @@
 /**
- * Reads a trace line by line (protocol.md §4): a line goes in, an event comes out, or what is wrong with the line.
- * After the first line that can't be read, every line gives the same error.
+ * Reads a trace line by line (protocol.md §4). Each line gives an event, or an error that says what is wrong with the
+ * line. After the first line that can't be read, every further line gives the same error. Does no I/O.
  */
 import { ok, type Problem, type Result } from '../errors.js';
 import { isObject, type JsonObject, JsonReader } from '../json-reader.js';
@@ -9,21 +9,21 @@ import { describeTime } from '../power/judge/words.js';
 import { type Mac, parseMac } from '../wire/mac.js';
 import type { CommandAck, LockState, PingUplink, PowerSettings, Source, Uplink } from '../wire/ping.js';
 import { readAckUplink, readCommand, readHighWindow, readPingUplink } from '../wire/ping-from-json.js';
-import { MARKS_MOST } from '../wire/uplink-life.js';
+import { MAX_REFLASH_MARKS } from '../wire/uplink-life.js';
+import { CanonicalLine } from './canonical-line.js';
 import { TraceMemory } from './memory.js';
-import { OwnLine } from './own-line.js';
 import { readRaw } from './raw.js';
 import { TRACE_NAME, TRACE_VERSION, type TraceEvent, type TraceHeader, type TraceLock, UNNAMED_LOCK } from './trace.js';
 
-/** What is wrong with a line. The message says what and what was expected; the caller adds the file. */
+/** What is wrong with a line. The message also says what was expected; the caller adds the file's name. */
 export interface TraceProblem extends Problem {
   readonly code: 'bad-trace';
   /** From 1. */
   readonly line: number;
 }
 
-/** Spellings of MACs that are remembered, so that each is parsed once. */
-const SPELLINGS_REMEMBERED = 100_000;
+/** Spellings of MACs in the cache, which saves parsing a MAC on every line. */
+const MAX_MAC_SPELLINGS = 100_000;
 
 const EVENTS = ['connect', 'disconnect', 'ping', 'ack', 'command', 'tick', 'gateway', 'world'] as const;
 const SOURCES = ['lock', 'phone'] as const satisfies readonly Source[];
@@ -43,12 +43,12 @@ export class TraceReader {
   #lastMs = Number.NEGATIVE_INFINITY;
   #problem: TraceProblem | null = null;
   readonly #locks = new Map<Mac, KnownLock>();
-  readonly #spellings = new Map<string, KnownLock>();
-  readonly #numbers = new Map<number, KnownLock>();
-  readonly #own = new OwnLine();
+  readonly #locksBySpelling = new Map<string, KnownLock>();
+  readonly #locksByMacNumber = new Map<number, KnownLock>();
+  readonly #canonicalLine = new CanonicalLine();
   #raw: Buffer | null = null;
 
-  /** The number of the line read last, from 1. */
+  /** The number of the last line read, from 1. */
   get line(): number {
     return this.#line;
   }
@@ -58,12 +58,12 @@ export class TraceReader {
     return this.#header;
   }
 
-  /** The bytes of the uplink read last; null where its line has none beside the JSON, or is about no uplink. */
+  /** The bytes (`raw`) of the last line's uplink; null if the line has none. */
   get raw(): Uint8Array | null {
     return this.#raw;
   }
 
-  /** Reads the next line, given without its end of line. Null stands for the header and for an empty line. */
+  /** Reads the next line, without its line end. Returns null for the header and for an empty line. */
   read(text: string): Result<TraceEvent | null, TraceProblem> {
     this.#line += 1;
     this.#raw = null;
@@ -72,41 +72,42 @@ export class TraceReader {
     let event: TraceEvent | null = null;
     const json = parse(reader, text, this.#header === null);
     if (json === null) {
-      // An empty line holds groups apart for whoever reads it.
+      // People may separate groups of lines by empty lines.
     } else if (this.#header === null) this.#header = this.#readHeader(reader, json);
     else event = this.#readEvent(reader, json);
     return reader.error === null ? ok(event) : this.#fail(reader.error);
   }
 
   /**
-   * Reads the next line from the bytes of a text, from `start` to before `end`. It is {@link read} in all but speed: a
-   * lock's ping in our own spelling need not be made a text first.
+   * Reads the next line from bytes, from `start` up to but not including `end`. The same as {@link read}, but faster: a
+   * lock's ping in the canonical spelling is not converted to a string first.
    */
   readBytes(bytes: Uint8Array, start: number, end: number): Result<TraceEvent | null, TraceProblem> {
     if (this.#header !== null && this.#problem === null) {
-      const uplink = this.#own.read(bytes, start, end);
-      // A time that goes back is told of on the long way.
-      if (uplink !== undefined && this.#own.atMs >= this.#lastMs) return ok(this.#ownPing(bytes, uplink));
+      const uplink = this.#canonicalLine.read(bytes, start, end);
+      // If the time goes back, the slow path below reports it.
+      if (uplink !== undefined && this.#canonicalLine.atMs >= this.#lastMs)
+        return ok(this.#canonicalPing(bytes, uplink));
     }
     return this.read(textOf(bytes, start, end));
   }
 
-  #ownPing(bytes: Uint8Array, uplink: PingUplink): TraceEvent {
-    const { atMs, macNumber, macStart } = this.#own;
+  #canonicalPing(bytes: Uint8Array, uplink: PingUplink): TraceEvent {
+    const { atMs, macNumber, macStart } = this.#canonicalLine;
     this.#line += 1;
     this.#raw = null;
     this.#lastMs = atMs;
-    let lock = this.#numbers.get(macNumber);
+    let lock = this.#locksByMacNumber.get(macNumber);
     if (lock === undefined) {
-      lock = this.#lockOf(new JsonReader(), textOf(bytes, macStart, macStart + MAC_LETTERS));
-      if (this.#numbers.size >= SPELLINGS_REMEMBERED) this.#numbers.clear();
-      this.#numbers.set(macNumber, lock);
+      lock = this.#lockOf(new JsonReader(), textOf(bytes, macStart, macStart + MAC_LENGTH));
+      if (this.#locksByMacNumber.size >= MAX_MAC_SPELLINGS) this.#locksByMacNumber.clear();
+      this.#locksByMacNumber.set(macNumber, lock);
     }
     lock.memory.noteUplink('lock', uplink.boot, uplink.sequence);
     return { event: 'ping', atMs, mac: lock.mac, source: 'lock', uplink };
   }
 
-  /** After the last line: a trace without a header is none. */
+  /** To be called after the last line. Returns the header, or an error if a line was wrong or there is no header. */
   end(): Result<TraceHeader, TraceProblem> {
     if (this.#problem !== null) return { ok: false, error: this.#problem };
     if (this.#header !== null) return ok(this.#header);
@@ -194,7 +195,7 @@ export class TraceReader {
   }
 
   #lockOf(reader: JsonReader, text: unknown): KnownLock {
-    const known = this.#spellings.get(text as string);
+    const known = this.#locksBySpelling.get(text as string);
     if (known !== undefined) return known;
     const mac = parseMac(reader.text(text, '', 'mac'));
     if (!mac.ok) {
@@ -203,14 +204,14 @@ export class TraceReader {
     }
     const lock = this.#locks.get(mac.value) ?? { mac: mac.value, memory: new TraceMemory(UNNAMED_LOCK.power) };
     this.#locks.set(mac.value, lock);
-    if (this.#spellings.size >= SPELLINGS_REMEMBERED) this.#spellings.clear();
-    this.#spellings.set(text as string, lock);
+    if (this.#locksBySpelling.size >= MAX_MAC_SPELLINGS) this.#locksBySpelling.clear();
+    this.#locksBySpelling.set(text as string, lock);
     return lock;
   }
 }
 
-/** Of a MAC as we print it. */
-const MAC_LETTERS = 17;
+/** The length of a MAC with its colons. */
+const MAC_LENGTH = 17;
 
 function textOf(bytes: Uint8Array, start: number, end: number): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('utf8');
@@ -218,7 +219,7 @@ function textOf(bytes: Uint8Array, start: number, end: number): string {
 
 const HEADER_EXPECTED = `a header such as {"trace":"${TRACE_NAME}","version":${TRACE_VERSION},"locks":{}}`;
 
-/** The line's object; null for an empty line, and for what is no JSON object, which the reader then knows. */
+/** The line's object; null for an empty line, and for a line that is no JSON object, with an error in `reader`. */
 function parse(reader: JsonReader, text: string, isFirst: boolean): JsonObject | null {
   const expected = isFirst ? HEADER_EXPECTED : 'an event such as {"at":"2026-11-20T06:00:00.000Z","event":"tick"}';
   try {
@@ -247,7 +248,7 @@ function readPingLine(
   return readPingUplink(reader, reader.object(value, 'ping', ''), 'ping', memory.defaults(source, atMs));
 }
 
-/** The acknowledgement of a set-power without its window says that what was asked for is in force. */
+/** If the acknowledgement of a set-power omits the high window, the window that the command asked for is in force. */
 function readAckLine(
   reader: JsonReader,
   value: unknown,
@@ -263,7 +264,7 @@ function readAckLine(
   return { ...uplink, body: { ...uplink.body, highWindow } };
 }
 
-/** Every member may be left out. */
+/** Reads a lock of the header. Every member may be omitted. */
 function readLock(reader: JsonReader, value: unknown, name: string): TraceLock {
   const json = reader.object(value, name, '');
   const { high_window: window, last_period: period, connected, lock_state: state, reflashed } = json;
@@ -273,13 +274,13 @@ function readLock(reader: JsonReader, value: unknown, name: string): TraceLock {
     lockState: state === undefined ? 'unknown' : reader.word(state, name, 'lock_state', LOCK_STATES),
     connected: connected === undefined ? false : reader.flag(connected, name, 'connected'),
     lastPeriodMs: period === undefined || period === null ? null : reader.date(period, name, 'last_period'),
-    ...(reflashed !== undefined && { reflashed: readMarks(reader, reflashed, name) }),
+    ...(reflashed !== undefined && { reflashed: readReflashMarks(reader, reflashed, name) }),
   };
 }
 
-function readMarks(reader: JsonReader, value: unknown, name: string): number[] {
-  if (!Array.isArray(value) || value.length > MARKS_MOST) {
-    reader.expect(value, name, 'reflashed', `a list of at most ${MARKS_MOST} dates`);
+function readReflashMarks(reader: JsonReader, value: unknown, name: string): number[] {
+  if (!Array.isArray(value) || value.length > MAX_REFLASH_MARKS) {
+    reader.expect(value, name, 'reflashed', `a list of at most ${MAX_REFLASH_MARKS} dates`);
     return [];
   }
   return value.map((mark, index) => reader.date(mark, `${name}.reflashed`, String(index)));

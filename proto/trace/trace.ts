@@ -1,7 +1,6 @@
 /**
- * Traces (protocol.md §4): what locks and the gateway did, as JSON Lines that a person can read, cut and write. The
- * first line is a header, each further line an event. trace/reader.ts reads lines, writer.ts writes them; where
- * the lines come from is for others to know.
+ * The types of a trace (protocol.md §4): a record of what locks and the gateway did, in JSON Lines that people can read
+ * and edit. The first line is a header, each further line an event. reader.ts reads lines, writer.ts writes them.
  */
 import type { JsonObject } from '../json-reader.js';
 import type { DisconnectCause } from '../power/judge/event.js';
@@ -24,17 +23,17 @@ export const TRACE_VERSION = 1;
 /** What is known of a lock before the first event. */
 export interface TraceLock {
   readonly power: PowerSettings;
-  /** Null where the header leaves it to the model. */
+  /** Null if the header has none; then the model's window applies. */
   readonly highWindow: HighWindow | null;
   readonly lockState: LockState;
   readonly connected: boolean;
-  /** When the last period sequence began, ms since the epoch; null where that isn't known. */
+  /** When the last period sequence started, ms since the epoch; null if unknown. */
   readonly lastPeriodMs: number | null;
-  /** The marks that part its uplinks into lives (uplink-life.ts), ms since the epoch; absent where there is none. */
+  /** When the lock was reflashed, ms since the epoch (uplink-life.ts); absent if it never was. */
   readonly reflashed?: readonly number[] | undefined;
 }
 
-/** A lock that the header does not name, or of which it says nothing. */
+/** What is assumed of a lock that the header does not name. */
 export const UNNAMED_LOCK: TraceLock = Object.freeze({
   power: DEFAULT_POWER,
   highWindow: null,
@@ -44,13 +43,13 @@ export const UNNAMED_LOCK: TraceLock = Object.freeze({
 });
 
 export interface TraceHeader {
-  /** Empty where there is none. */
+  /** Empty if there is none. */
   readonly note: string;
   readonly locks: ReadonlyMap<Mac, TraceLock>;
 }
 
 interface Timed {
-  /** Of receipt, or of whatever happened, ms since the epoch; it never goes back from one line to the next. */
+  /** When the event happened or an uplink was received, ms since the epoch. It never goes back from line to line. */
   readonly atMs: number;
 }
 
@@ -85,27 +84,27 @@ export interface TraceCommand extends OfLock {
   readonly event: 'command';
   readonly id: number;
   readonly command: Command;
-  /** Ms since the epoch; absent where the line does not say. */
+  /** When the command expires, ms since the epoch; absent if the line does not say. */
   readonly expiresMs?: number | undefined;
 }
 
-/** Time passed, nothing came. */
+/** Time passed and nothing was received. */
 export interface TraceTick extends Timed {
   readonly event: 'tick';
 }
 
-/** Listening began or ended. */
+/** The gateway started or stopped listening. */
 export interface TraceGateway extends Timed {
   readonly event: 'gateway';
   readonly state: 'start' | 'stop';
 }
 
-/** What truly happened around a simulated lock. `judge` never reads it, so its members are nobody's business here. */
+/** What truly happened around a simulated lock. The judge must not see it, so its members are not interpreted here. */
 export interface TraceWorld extends Timed {
   readonly event: 'world';
-  /** Null where it is about no lock. */
+  /** Null if the event is not about a lock. */
   readonly mac: Mac | null;
-  /** The line as it was, `at`, `mac` and `event` included. */
+  /** All members of the line, including `at`, `mac` and `event`. */
   readonly members: JsonObject;
 }
 

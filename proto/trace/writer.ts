@@ -1,4 +1,7 @@
-/** Writes traces line by line (protocol.md §4). What is written reads back to the same header and events. */
+/**
+ * Turns a trace's header and events into lines (protocol.md §4), which reader.ts reads back to the same header and
+ * events. Pure: writes no file.
+ */
 
 import { formatMac } from '../wire/mac.js';
 import type { Command, PowerChange } from '../wire/ping.js';
@@ -12,7 +15,7 @@ import {
 } from '../wire/ping-json.js';
 import { TRACE_NAME, TRACE_VERSION, type TraceEvent, type TraceHeader, type TraceLock } from './trace.js';
 
-/** The first line, without its end of line. */
+/** The first line, without a line end. */
 export function traceHeaderLine(header: TraceHeader): string {
   const locks: Record<string, unknown> = {};
   for (const [mac, lock] of header.locks) locks[formatMac(mac)] = lockToJson(lock);
@@ -32,9 +35,9 @@ function lockToJson(lock: TraceLock): object {
 }
 
 /**
- * One event as a line, without its end of line. Its `at` must be a date of the years 1970–9999.
+ * One event as a line, without a line end. Its time must be a date in the years 1970–9999.
  *
- * @param raw the uplink's bytes, of a ping or acknowledgement, to be kept beside its JSON
+ * @param raw the bytes of a ping's or acknowledgement's uplink, to be written as the member `raw`
  */
 export function traceEventLine(event: TraceEvent, raw?: Uint8Array): string {
   if (event.event === 'world') return JSON.stringify(event.members);
@@ -71,7 +74,7 @@ export interface CommandJson {
   readonly [parameter: string]: unknown;
 }
 
-/** A command's members as a trace has them: `type`, and what goes with it. */
+/** A command's members in a trace: `type` and its parameters. */
 export function commandToJson(command: Command): CommandJson {
   if (command.type === 'siren') return { type: command.type, seconds: command.seconds };
   if (command.type !== 'set-power') return { type: command.type };

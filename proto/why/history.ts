@@ -1,6 +1,7 @@
 /**
- * Replays a lock's events through the judge up to the moment that is asked about: the view of the lock just before it,
- * the view after it, and what came later. Pure: the caller gives the events of a log or a trace, in order.
+ * Replays a lock's events through the judge up to a moment that a user asks about. The result has the belief (what the
+ * judge knows about the lock) just before the moment and after it, and the later events. Pure: the caller passes the
+ * events of a log or a trace, in order.
  */
 
 import { type Belief, newBelief } from '../power/judge/belief.js';
@@ -9,25 +10,26 @@ import { judgeInPlace } from '../power/judge/judge.js';
 import type { PowerModel } from '../power/model.js';
 import { FIRST_LIFE } from '../wire/uplink-life.js';
 
-/** A history with its moment. Times are ms since the epoch, by the judge's clock. */
+/** A replayed history. Times are ms since the epoch, by the judge's clock. */
 export interface JudgedHistory {
-  /** What came before the moment, oldest first; with `isCut`, older events are left out. */
+  /** The events before the moment, oldest first. */
   readonly before: readonly JudgeEvent[];
+  /** Whether older events are missing from `before`. */
   readonly isCut: boolean;
   readonly beliefBefore: Belief;
-  /** What is asked about, where it is an uplink. */
+  /** The uplink that the user asks about; null if the user asks about a time. */
   readonly target: UplinkEvent | null;
-  /** What the target brought; empty without one. */
+  /** The findings and withdrawals that the target caused; empty without a target. */
   readonly verdict: Verdict;
-  /** After the target, or at the moment. */
+  /** The belief after the target, or at the moment. */
   readonly belief: Belief;
-  /** What came later, oldest first, as far as it was read. */
+  /** Later events, oldest first, as far as the caller read them. */
   readonly after: readonly JudgeEvent[];
-  /** At how many events the judge failed: after each, the view starts from nothing. */
+  /** At how many events the judge failed. After each failure the belief starts from nothing. */
   readonly failures: number;
 }
 
-/** Takes events in their order, and then the moment. */
+/** Takes the events before the moment with `take`, and then the moment with `endAt` or `endAtTime`. */
 export class HistoryReplay {
   readonly #model: PowerModel;
   readonly #mac: string;
@@ -39,8 +41,9 @@ export class HistoryReplay {
   readonly #keys = new Set<string>();
 
   /**
-   * @param beginMs when the history begins, from which on the gateway counts as listening (protocol.md §4)
-   * @param judge what judges, which may throw
+   * @param beginMs when the history starts; from then on the gateway counts as listening (protocol.md §4)
+   * @param belief the belief at the start; by default a new one
+   * @param judge may throw; a test replaces it
    */
   constructor(
     model: PowerModel,
@@ -57,17 +60,17 @@ export class HistoryReplay {
     this.#isCut = isCut;
   }
 
-  /** One more event before the moment. */
+  /** Takes the next event before the moment. */
   take(event: JudgeEvent): void {
     const known = this.#withCopy(event);
     this.#before.push(known);
-    // A judge that throws leaves a belief half written: it is given up for a new one.
-    if (this.#judged(this.#belief, known) === undefined)
+    // A judge that throws leaves the belief inconsistent, so a new belief replaces it.
+    if (this.#tryJudge(this.#belief, known) === undefined)
       this.#belief = newBelief(this.#model, this.#mac, event.atMs, { listeningSinceMs: event.atMs });
   }
 
-  /** What the event brings; undefined where the judge throws. */
-  #judged(belief: Belief, event: JudgeEvent): Verdict | undefined {
+  /** Judges an event. Returns undefined if the judge throws. */
+  #tryJudge(belief: Belief, event: JudgeEvent): Verdict | undefined {
     const verdict = newVerdict();
     try {
       this.#judge(this.#model, belief, event, verdict);
@@ -78,24 +81,24 @@ export class HistoryReplay {
     return verdict;
   }
 
-  /** What is believed after the event, and what it brings; as before it and nothing where the judge throws. */
-  #end(event: JudgeEvent): Pick<JudgedHistory, 'belief' | 'verdict'> {
+  /** The belief after the event, and its verdict. If the judge throws: the belief before it, and an empty verdict. */
+  #judgeTarget(event: JudgeEvent): Pick<JudgedHistory, 'belief' | 'verdict'> {
     const belief = structuredClone(this.#belief);
-    const verdict = this.#judged(belief, event);
+    const verdict = this.#tryJudge(belief, event);
     if (verdict !== undefined) return { belief, verdict };
     return { belief: structuredClone(this.#belief), verdict: newVerdict() };
   }
 
-  /** The moment is this uplink. */
+  /** Ends the history at this uplink. */
   endAt(uplink: UplinkEvent, after: readonly JudgeEvent[]): JudgedHistory {
     const target = this.#withCopy(uplink) as UplinkEvent;
-    const end = this.#end(target);
+    const end = this.#judgeTarget(target);
     return { ...this.#common(after), target, ...end };
   }
 
-  /** The moment is a time at which nothing came. */
+  /** Ends the history at a time at which nothing came, ms since the epoch. */
   endAtTime(atMs: number, after: readonly JudgeEvent[]): JudgedHistory {
-    const end = this.#end({ type: 'tick', atMs });
+    const end = this.#judgeTarget({ type: 'tick', atMs });
     return { ...this.#common(after), target: null, ...end };
   }
 
@@ -106,7 +109,7 @@ export class HistoryReplay {
     return { before: this.#before, isCut, beliefBefore: this.#belief, after, failures: this.#failures };
   }
 
-  /** A log has each uplink once, so a key that comes again has other content. */
+  /** A log stores each uplink once, so a key that comes again has other content: a conflict. */
   #withCopy(event: JudgeEvent): JudgeEvent {
     if (event.type !== 'uplink' || event.copy !== 'new') return event;
     const { credential, life = FIRST_LIFE, uplink } = event;
@@ -117,12 +120,12 @@ export class HistoryReplay {
   }
 }
 
-/** The lock's own uplinks among events, oldest first. */
+/** The uplinks among the events that came from the lock itself, not from a phone; oldest first. */
 export function ownUplinks(events: readonly JudgeEvent[]): UplinkEvent[] {
   return events.filter((event) => event.type === 'uplink' && event.source === 'lock') as UplinkEvent[];
 }
 
-/** The key of an uplink as people write it: `41/12`. */
+/** The key of an uplink as users see it, boot and sequence: `41/12`. */
 export function uplinkLabel({ boot, sequence }: { readonly boot: number; readonly sequence: number }): string {
   return `${boot}/${sequence}`;
 }

@@ -1,6 +1,6 @@
 /**
- * What surrounds a moment at which nothing came from a lock: how its last connection ended, what came last, what came
- * next, and whether the lock was out of reach (protocol.md §2 and §3).
+ * Explains a moment at which nothing came from a lock: how its last connection ended, what came last, what came next,
+ * and whether the lock was out of reach (protocol.md §2 and §3). Pure.
  */
 import type { Belief } from '../power/judge/belief.js';
 import type { DisconnectCause, JudgeEvent, UplinkEvent } from '../power/judge/event.js';
@@ -10,18 +10,19 @@ import { type JudgedHistory, ownUplinks, uplinkLabel } from './history.js';
 import { SECTIONS, type Section, step, type WhyStep } from './step.js';
 
 interface EndRow {
-  /** The connection had its close-connection ping. */
+  /** The sentence for a connection that had its close-connection ping. */
   readonly closed: string;
+  /** The sentence for a connection without one. */
   readonly unclosed: string;
   readonly restsOn: Section;
 }
 
-const OUT_OF_REACH =
-  'the network may have lost it; a lock with something to say tries again after 10, 30 and 60 s, then every 5 min, ' +
-  'and keeps 256 uplinks meanwhile';
+const OUT_OF_REACH_TEXT =
+  'the network may have lost it; a lock with something to send retries after 10, 30 and 60 s, then every 5 min, and ' +
+  'buffers up to 256 uplinks meanwhile';
 
 /** How connections end, by cause (protocol.md §4). */
-export const END_WHY: Readonly<Record<DisconnectCause, EndRow>> = Object.freeze({
+export const CONNECTION_END_WHY: Readonly<Record<DisconnectCause, EndRow>> = Object.freeze({
   closed: {
     closed: 'the lock announced it with a close-connection ping and disconnected',
     unclosed: 'the lock disconnected, without a close-connection ping',
@@ -29,12 +30,12 @@ export const END_WHY: Readonly<Record<DisconnectCause, EndRow>> = Object.freeze(
   },
   dropped: {
     closed: 'the connection broke off after its close-connection ping',
-    unclosed: `the connection broke off without a close-connection ping: ${OUT_OF_REACH}`,
+    unclosed: `the connection broke off without a close-connection ping: ${OUT_OF_REACH_TEXT}`,
     restsOn: SECTIONS.model,
   },
   keepalive: {
     closed: 'nothing more came on it after its close-connection ping, so the gateway closed it',
-    unclosed: `nothing came on it for one and a half keepalives, so the gateway closed it: ${OUT_OF_REACH}`,
+    unclosed: `nothing came on it for one and a half keepalives, so the gateway closed it: ${OUT_OF_REACH_TEXT}`,
     restsOn: SECTIONS.model,
   },
   takeover: {
@@ -49,15 +50,15 @@ export const END_WHY: Readonly<Record<DisconnectCause, EndRow>> = Object.freeze(
   },
 });
 
-/** How the lock's last connection ended; none where it is connected or never was. */
+/** How the lock's last connection ended; no step if the lock is connected or never was. */
 export function lastEndStep({ before, belief }: JudgedHistory): WhyStep[] {
   const ended = before.findLast((event) => event.type === 'disconnect' && event.source === 'lock');
   const stopped = before.findLast((event) => event.type === 'gateway');
   if (belief.isConnected || belief.offlineSinceMs === null) return [];
   const { offlineSinceMs, closeSeen } = belief;
-  const isGateways = stopped?.atMs === offlineSinceMs && ended?.atMs !== offlineSinceMs;
-  const cause = isGateways || ended?.type !== 'disconnect' ? 'gateway' : ended.cause;
-  const row = END_WHY[cause];
+  const isByGateway = stopped?.atMs === offlineSinceMs && ended?.atMs !== offlineSinceMs;
+  const cause = isByGateway || ended?.type !== 'disconnect' ? 'gateway' : ended.cause;
+  const row = CONNECTION_END_WHY[cause];
   const how = closeSeen === 'none' ? row.unclosed : row.closed;
   return [
     step(
@@ -70,23 +71,23 @@ export function lastEndStep({ before, belief }: JudgedHistory): WhyStep[] {
   ];
 }
 
-/** The last uplink of the lock before the moment. */
+/** The step about the last uplink of the lock before the moment. */
 export function lastUplinkStep({ before, isCut }: JudgedHistory): WhyStep {
   const last = ownUplinks(before).at(-1);
   if (last !== undefined)
-    return step('before', 'last-uplink', SECTIONS.wire, `The last uplink before it: ${whatText(last)}.`, last.atMs);
+    return step('before', 'last-uplink', SECTIONS.wire, `The last uplink before it: ${uplinkText(last)}.`, last.atMs);
   const sentence = isCut ? 'The events that were read contain no uplink from it.' : 'No uplink had come from it.';
   return step('before', 'nothing', SECTIONS.wire, sentence);
 }
 
-/** An uplink in a few words. */
-export function whatText({ uplink, atMs }: UplinkEvent): string {
+/** Names an uplink in a sentence. */
+export function uplinkText({ uplink, atMs }: UplinkEvent): string {
   const { body } = uplink;
   const what = body.kind === 'ack' ? `the acknowledgement of command ${body.commandId}` : `a ping ${body.reason}`;
   return `${what} (${uplinkLabel(uplink)}), received at ${describeTime(atMs)}`;
 }
 
-/** What came after the moment, and what that says about it. */
+/** The steps about what came after the moment, and what that reveals about the moment. */
 export function afterSteps(model: PowerModel, { after }: JudgedHistory, momentMs: number): WhyStep[] {
   const steps: WhyStep[] = [];
   const listening = after.find((event) => event.type === 'gateway' && event.state === 'start');
@@ -104,19 +105,19 @@ export function afterSteps(model: PowerModel, { after }: JudgedHistory, momentMs
   const next = after.find(isContact);
   if (next === undefined) steps.push(step('after', 'nothing', SECTIONS.judge, 'Nothing has come from it since.'));
   else {
-    const what = next.type === 'uplink' ? whatText(next) : `it connected at ${describeTime(next.atMs)}`;
+    const what = next.type === 'uplink' ? uplinkText(next) : `it connected at ${describeTime(next.atMs)}`;
     const span = describeSpan(next.atMs - momentMs);
     steps.push(step('after', 'next-contact', SECTIONS.judge, `Next contact: ${what}, ${span} later.`, next.atMs));
   }
-  return [...steps, ...outOfReach(model, after, momentMs)];
+  return [...steps, ...outOfReachStep(model, after, momentMs)];
 }
 
 function isContact(event: JudgeEvent): boolean {
   return (event.type === 'connect' || event.type === 'uplink') && event.source === 'lock';
 }
 
-/** Uplinks that were made by the moment and came long after: the lock could not reach the gateway. */
-function outOfReach({ bounds }: PowerModel, after: readonly JudgeEvent[], momentMs: number): WhyStep[] {
+/** Uplinks made before the moment that came long after it show that the lock could not reach the gateway. */
+function outOfReachStep({ bounds }: PowerModel, after: readonly JudgeEvent[], momentMs: number): WhyStep[] {
   const late = ownUplinks(after).filter(({ uplink, atMs }) => {
     return uplink.timeMs <= momentMs && atMs - uplink.timeMs > bounds.bufferedOver;
   });
@@ -130,7 +131,7 @@ function outOfReach({ bounds }: PowerModel, after: readonly JudgeEvent[], moment
   return [step('after', 'out-of-reach', SECTIONS.model, sentence, first.atMs)];
 }
 
-/** The gateway's view of the lock at the moment, which is now or past. */
+/** The step about the gateway's view of the lock at the moment, which is now or, with `isPast`, in the past. */
 export function believedStep(model: PowerModel, belief: Belief, momentMs: number, isPast: boolean): WhyStep {
   const { state, lockState, batteryPercent, powerFrom } = belief;
   const battery = batteryPercent === null ? 'battery unknown' : `battery ${batteryPercent} %`;

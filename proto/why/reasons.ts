@@ -1,6 +1,6 @@
 /**
- * Why a lock sends a ping of some reason: a row for each row of the table in reasons.ts, with the trigger of the power
- * model behind it (protocol.md §2), and one for what is no ping and for a reason that the table lacks.
+ * Why a lock sends a ping of each reason: one row for each reason in ../wire/reasons.ts, with the trigger of the power
+ * model that causes it (protocol.md §2). Also sentences for an acknowledgement and for an unknown reason number.
  */
 
 import type { EffectiveState, StateRow } from '../power/model.js';
@@ -8,7 +8,7 @@ import type { Command } from '../wire/ping.js';
 import type { KnownReason } from '../wire/reasons.js';
 import { SECTIONS, type Section } from './step.js';
 
-/** A trigger as the state table has it: the column that allows it. */
+/** The columns of the power model's state table that allow or forbid a trigger. */
 type StateColumn = keyof Pick<
   StateRow,
   'theft' | 'period' | 'stateChange' | 'cellOnInRide' | 'rideTracking' | 'commands'
@@ -19,9 +19,9 @@ export interface ReasonWhy {
   readonly cellular: string;
   /** The same for a GPS ping. */
   readonly gps: string;
-  /** What the state table must allow for it, and how people call that; null where no column stands for it. */
+  /** The column that must allow the ping, and its name for users; null if no column does. */
   readonly needs: { readonly column: StateColumn; readonly name: string } | null;
-  /** Commands that may have asked for it. */
+  /** Commands that may have caused the ping. */
   readonly commands: readonly Command['type'][];
   readonly restsOn: Section;
 }
@@ -32,7 +32,7 @@ const FROM_A_PHONE = 'sent by the user’s phone instead of the lock, with the p
 const FOR_CELLULAR = '; it is meant for cellular pings';
 const FOR_CLOSE = '; it is meant for close-connection pings';
 
-/** The rows, in the order of the specification. Each sentence goes on behind “REASON_…: ”. */
+/** The rows, in the order of the specification. Each sentence follows “REASON_…: ”. */
 export const REASON_WHY: Readonly<Record<KnownReason, ReasonWhy>> = Object.freeze({
   REASON_THEFT: {
     cellular:
@@ -119,7 +119,7 @@ export const REASON_WHY: Readonly<Record<KnownReason, ReasonWhy>> = Object.freez
   },
 });
 
-/** Why a lock disconnects, by the state that the ping itself reports; behind “REASON_CLOSE_CONNECTION: ”. */
+/** Why a lock disconnects, by the state that the ping itself reports. Follows “REASON_CLOSE_CONNECTION: ”. */
 export const CLOSE_WHY: Readonly<Record<EffectiveState, string>> = Object.freeze({
   AIRPLANE: 'with airplane mode on the lock falls silent, and first reports the new switch',
   LOW_BATTERY: 'below 10 % the lock falls silent, and first reports the new battery level',
@@ -128,9 +128,9 @@ export const CLOSE_WHY: Readonly<Record<EffectiveState, string>> = Object.freeze
   MID: 'sent when nothing keeps the connection open any longer: 20 s after the last uplink or downlink',
 });
 
-/** For a reason number outside the table: kept and delivered as it is. */
+/** For a reason number outside the table. Follows the reason and “: ”. */
 export const UNRECOGNIZED_WHY =
-  'its number is not in the table, so what made the lock send it is not known; it is kept and delivered as it came';
+  'its number is not in the table, so the cause of the ping is unknown; the ping is stored and delivered unchanged';
 
 /** For an acknowledgement. */
 export const ACK_WHY = 'An acknowledgement: sent each time the lock receives a command, to report the outcome.';

@@ -1,6 +1,6 @@
 /**
- * For each rule of power/rules.ts: why it exists, which uplinks it applies to, and why one of them keeps it
- * (protocol.md §3). A broken rule is explained by the judge's own finding.
+ * For each rule of power/rules.ts: why the rule exists, to which uplinks it applies, and why an uplink complies with it
+ * (protocol.md §3). There is no sentence for a broken rule here: the message of the judge's finding explains it.
  */
 
 import type { Belief } from '../power/judge/belief.js';
@@ -12,7 +12,7 @@ import type { CommandAck, Ping } from '../wire/ping.js';
 import { type JudgedHistory, ownUplinks, uplinkLabel } from './history.js';
 import { SECTIONS, type Section } from './step.js';
 
-/** An uplink, and what its rules are checked against. */
+/** An uplink, and everything that is needed to explain why it complies with a rule. */
 export interface RuleCase {
   readonly model: PowerModel;
   readonly event: UplinkEvent;
@@ -24,16 +24,16 @@ export interface RuleCase {
  * What a rule applies to: `each` uplink, each of the lock's `own` uplinks, a `connection`, or `time` passing. A
  * function says whether it applies to one of the lock's own uplinks.
  */
-type AskedOf = 'each' | 'own' | 'connection' | 'time' | ((of: RuleCase) => boolean);
+type RuleScope = 'each' | 'own' | 'connection' | 'time' | ((ruleCase: RuleCase) => boolean);
 
 export interface RuleWhy {
   /** Why the rule exists. */
   readonly because: string;
-  /** What that rests on; the rule itself stands in protocol.md §3. */
+  /** The section that `because` rests on; protocol.md §3 defines the rule itself. */
   readonly restsOn: Section;
-  readonly askedOf: AskedOf;
-  /** Why this uplink keeps it; only for rules that apply to some. */
-  readonly holds?: (of: RuleCase) => string;
+  readonly appliesTo: RuleScope;
+  /** Why the uplink complies with the rule. Present if `appliesTo` is a function. */
+  readonly whyComplies?: (ruleCase: RuleCase) => string;
 }
 
 const isReason =
@@ -50,8 +50,8 @@ export const RULE_WHY: Readonly<Record<RuleName, RuleWhy>> = Object.freeze({
   'airplane-silence': {
     because: 'Airplane mode disables all cellular and GPS functionality.',
     restsOn: SECTIONS.power,
-    askedOf: ({ event }) => event.uplink.power.airplane,
-    holds: ({ body }) =>
+    appliesTo: ({ event }) => event.uplink.power.airplane,
+    whyComplies: ({ body }) =>
       body.kind === 'ack'
         ? `it acknowledges command ${body.commandId}, which switched airplane mode on`
         : 'it is the first close-connection ping to report the switch',
@@ -59,8 +59,8 @@ export const RULE_WHY: Readonly<Record<RuleName, RuleWhy>> = Object.freeze({
   'low-battery-theft-only': {
     because: 'Below 10 % all cellular functionality and GPS tracking are disabled, except theft tracking.',
     restsOn: SECTIONS.power,
-    askedOf: ({ body }) => body.kind !== 'ack' && body.batteryPercent < 10,
-    holds: ({ body }) =>
+    appliesTo: ({ body }) => body.kind !== 'ack' && body.batteryPercent < 10,
+    whyComplies: ({ body }) =>
       body.kind === 'close_connection'
         ? 'its reason is REASON_CLOSE_CONNECTION, which says that the lock falls silent'
         : 'its reason is REASON_THEFT, and theft tracking goes on below 10 %',
@@ -68,161 +68,162 @@ export const RULE_WHY: Readonly<Record<RuleName, RuleWhy>> = Object.freeze({
   'theft-while-unlocked': {
     because: 'Theft tracking is for a lock that is locked and in motion.',
     restsOn: SECTIONS.power,
-    askedOf: isReason('REASON_THEFT'),
-    holds: (of) => `the lock state is ${lockStateOf(of)}`,
+    appliesTo: isReason('REASON_THEFT'),
+    whyComplies: (ruleCase) => `the lock state is ${lockStateOf(ruleCase)}`,
   },
   'period-too-soon': {
     because: 'The daily ping is sent once daily.',
     restsOn: SECTIONS.limits,
-    askedOf: isReason('REASON_PERIOD_TRACKING'),
-    holds: periodHolds,
+    appliesTo: isReason('REASON_PERIOD_TRACKING'),
+    whyComplies: whyPeriodComplies,
   },
   'state-unchanged': {
     because: 'State change pings are sent when the device is locked or unlocked.',
     restsOn: SECTIONS.power,
-    askedOf: ({ body }) => body.kind === 'cellular' && body.reason === 'REASON_STATE_PING',
-    holds: stateHolds,
+    appliesTo: ({ body }) => body.kind === 'cellular' && body.reason === 'REASON_STATE_PING',
+    whyComplies: whyStateComplies,
   },
   'ride-tracking-off': {
     because: 'Ride tracking information is sent when ride tracking is enabled.',
     restsOn: SECTIONS.power,
-    askedOf: isReason('REASON_UNLOCKED_PING'),
-    holds: () => 'the ride-tracking switch is on',
+    appliesTo: isReason('REASON_UNLOCKED_PING'),
+    whyComplies: () => 'the ride-tracking switch is on',
   },
   'ride-while-locked': {
     because: 'A ride is what a lock does while it is unlocked and in motion.',
     restsOn: SECTIONS.power,
-    askedOf: isReason('REASON_UNLOCKED_PING', 'REASON_UNLOCKED_MOVEMENT'),
-    holds: (of) => `the lock state is ${lockStateOf(of)}`,
+    appliesTo: isReason('REASON_UNLOCKED_PING', 'REASON_UNLOCKED_MOVEMENT'),
+    whyComplies: (ruleCase) => `the lock state is ${lockStateOf(ruleCase)}`,
   },
   'position-missing': {
     because: 'These two reasons say that location data is sent, by GPS or by cellular positioning.',
     restsOn: SECTIONS.reasons,
-    askedOf: isReason('REASON_GPS_PING', 'REASON_CELL_PING'),
-    holds: ({ body }) => (body.kind === 'gps' ? 'it is a GPS ping' : 'it carries a position'),
+    appliesTo: isReason('REASON_GPS_PING', 'REASON_CELL_PING'),
+    whyComplies: ({ body }) => (body.kind === 'gps' ? 'it is a GPS ping' : 'it carries a position'),
   },
   'outside-connection': {
     because: 'A device emits pings whenever it has an active cellular connection, so none comes without one.',
     restsOn: SECTIONS.events,
-    askedOf: 'own',
+    appliesTo: 'own',
   },
   'after-close': {
     because: 'A close connection ping says that the device disconnects, so nothing follows it on that connection.',
     restsOn: SECTIONS.ping,
-    askedOf: 'own',
+    appliesTo: 'own',
   },
   'wrong-source': {
     because:
       'PHONE is for data that the user’s phone sends instead of the device, and the credential says which it was.',
     restsOn: SECTIONS.reasons,
-    askedOf: 'each',
+    appliesTo: 'each',
   },
   'unknown-reason': {
     because: 'The field reason takes the values of the table.',
     restsOn: SECTIONS.events,
-    askedOf: 'each',
+    appliesTo: 'each',
   },
   'out-of-range': {
     because: 'A value that can’t be one (a battery of 255 %, a latitude of 214°) is reported, never dropped.',
     restsOn: SECTIONS.wire,
-    askedOf: 'each',
+    appliesTo: 'each',
   },
   'sequence-conflict': {
     because: 'A boot and a sequence number identify one uplink of a lock, for ever.',
     restsOn: SECTIONS.wire,
-    askedOf: 'each',
+    appliesTo: 'each',
   },
   'connection-unexplained': {
     because: 'In this state a lock keeps no connection, and every byte of one is billed.',
     restsOn: SECTIONS.service,
-    askedOf: 'time',
+    appliesTo: 'time',
   },
   'sequence-gap': {
     because: 'A lock numbers each uplink that it makes, so a number that never comes is an uplink that was lost.',
     restsOn: SECTIONS.wire,
-    askedOf: 'own',
+    appliesTo: 'own',
   },
   'clock-ahead': {
     because: 'A lock stamps its uplinks by its own clock, and merchants receive that time.',
     restsOn: SECTIONS.wire,
-    askedOf: 'own',
+    appliesTo: 'own',
   },
   'not-closed': {
     because: 'A device that disconnects from the network says so with a close connection ping.',
     restsOn: SECTIONS.ping,
-    askedOf: 'connection',
+    appliesTo: 'connection',
   },
   'period-overdue': {
     because: 'The daily ping is sent once daily; an hour of delay is put down to the network.',
     restsOn: SECTIONS.limits,
-    askedOf: 'time',
+    appliesTo: 'time',
   },
   'window-offline': {
     because: 'HIGH keeps the cellular connection active between certain times of the day.',
     restsOn: SECTIONS.power,
-    askedOf: 'time',
+    appliesTo: 'time',
   },
   'recovery-offline': {
     because: 'In recovery mode the cellular connection is kept active at all times.',
     restsOn: SECTIONS.power,
-    askedOf: 'time',
+    appliesTo: 'time',
   },
   'boot-back': {
     because:
       'Uplinks are ordered by boot, so after a boot counter goes back (a wiped flash), everything new looks like ' +
       'late data.',
     restsOn: SECTIONS.wire,
-    askedOf: 'own',
+    appliesTo: 'own',
   },
 });
 
-/** Whether the rule applies to this uplink in particular. */
-export function isAskedInParticular(rule: RuleName, of: RuleCase): boolean {
-  const { askedOf } = RULE_WHY[rule];
-  return typeof askedOf === 'function' && of.event.source === 'lock' && askedOf(of);
+/** Whether the rule applies only to some uplinks, and this is one of them. */
+export function appliesInParticular(rule: RuleName, ruleCase: RuleCase): boolean {
+  const { appliesTo } = RULE_WHY[rule];
+  return typeof appliesTo === 'function' && ruleCase.event.source === 'lock' && appliesTo(ruleCase);
 }
 
-/** Whether the rule applies to this uplink as to every other. */
-export function isAskedAnyway(rule: RuleName, of: RuleCase): boolean {
-  const { askedOf } = RULE_WHY[rule];
-  return askedOf === 'each' || (askedOf === 'own' && of.event.source === 'lock');
+/** Whether the rule applies to all uplinks of this source. */
+export function appliesToEvery(rule: RuleName, ruleCase: RuleCase): boolean {
+  const { appliesTo } = RULE_WHY[rule];
+  return appliesTo === 'each' || (appliesTo === 'own' && ruleCase.event.source === 'lock');
 }
 
-function periodHolds({ model, event, history }: RuleCase): string {
+function whyPeriodComplies({ model, event, history }: RuleCase): string {
   const { timeMs } = event.uplink;
   const { periodSequenceSpan } = model.bounds;
   const times = history.beliefBefore.periods.map((ping) => ping.timeMs).filter((each) => each <= timeMs);
   const before = times.at(-1);
   if (before === undefined) return 'no daily ping before it is known';
   if (isOneSequence(times, timeMs, periodSequenceSpan))
-    return `it belongs to the daily ping of ${describeTime(before)}: what comes within 10 min is one sequence`;
+    return `it belongs to the daily ping of ${describeTime(before)}: pings within 10 min are one sequence`;
   return `the daily ping before it was made at ${describeTime(before)}, ${describeSpan(timeMs - before)} earlier`;
 }
 
-/** `times` in order, none after `timeMs`: whether it lies in the sequence that the last of them is of. */
-function isOneSequence(times: readonly number[], timeMs: number, span: number): boolean {
-  let begin: number | undefined;
-  for (const each of times) if (begin === undefined || each - begin > span) begin = each;
-  return begin !== undefined && timeMs - begin <= span;
+/** Whether `timeMs` belongs to the last sequence of `times`, which are sorted and not after `timeMs`. */
+function isOneSequence(times: readonly number[], timeMs: number, spanMs: number): boolean {
+  let startMs: number | undefined;
+  for (const each of times) if (startMs === undefined || each - startMs > spanMs) startMs = each;
+  return startMs !== undefined && timeMs - startMs <= spanMs;
 }
 
-function stateHolds(of: RuleCase): string {
-  const { event, history } = of;
+function whyStateComplies(ruleCase: RuleCase): string {
+  const { event, history } = ruleCase;
   const { boot, sequence } = event.uplink;
-  const state = lockStateOf(of);
+  const state = lockStateOf(ruleCase);
   const before = ownUplinks(history.before).find(({ credential, life, uplink }) => {
     const isOfBoot = credential === event.credential && life === event.life && uplink.boot === boot;
     return isOfBoot && uplink.sequence === sequence - 1;
   });
   const body = before?.uplink.body;
   if (before === undefined || body === undefined || body.kind === 'ack')
-    return firstStateHolds(history.beliefBefore, state);
-  if (body.lockState === state) return `the uplink before it (${uplinkLabel(before.uplink)}) was made in silence`;
-  return `the uplink before it (${uplinkLabel(before.uplink)}) says ${body.lockState}, and this one ${state}`;
+    return whyFirstStateComplies(history.beliefBefore, state);
+  if (body.lockState === state)
+    return `the uplink before it (${uplinkLabel(before.uplink)}) was made in a silent state`;
+  return `the uplink before it (${uplinkLabel(before.uplink)}) reports ${body.lockState}, and this one ${state}`;
 }
 
-function firstStateHolds({ initialLockState, uplinks }: Belief, state: string): string {
+function whyFirstStateComplies({ initialLockState, uplinks }: Belief, state: string): string {
   if (uplinks === 0 && initialLockState !== 'unknown')
-    return `before it the lock was known to be ${initialLockState}, and this one says ${state}`;
+    return `before it the lock was known to be ${initialLockState}, and this one reports ${state}`;
   return 'the uplink before it has no lock state to compare with';
 }

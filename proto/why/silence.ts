@@ -1,13 +1,13 @@
 /**
- * Why nothing comes from a lock at a given moment, and whether the model expects that (protocol.md §3, presence): a row
- * for each kind of silence, and one for a lock that is not silent.
+ * Why nothing comes from a lock at a given moment, and whether the model expects that (protocol.md §3, presence). The
+ * table has a row for each kind of silence, and one for a lock that is not silent. Pure.
  */
 import { Days, type Milliseconds } from '../clock.js';
 import type { Belief } from '../power/judge/belief.js';
-import { type Lapse, silences } from '../power/judge/lapse.js';
+import { type Lapse, silenceLapses } from '../power/judge/lapse.js';
 import { presence } from '../power/judge/presence.js';
-import { NEVER, rowOf, windowPhase } from '../power/judge/state.js';
-import { nextExpiryMs, possibleCause } from '../power/judge/switch.js';
+import { NEVER, rowOfState, windowPhase } from '../power/judge/state.js';
+import { nextExpiryMs, possibleCauseText } from '../power/judge/switch.js';
 import { describeSpan, describeTime } from '../power/judge/words.js';
 import type { PowerModel } from '../power/model.js';
 import type { RuleName } from '../power/rules.js';
@@ -15,7 +15,7 @@ import type { HighWindow } from '../wire/ping.js';
 import { highWindowToJson } from '../wire/ping-json.js';
 import { SECTIONS, type Section, step, type WhyStep } from './step.js';
 
-/** Every way; the first that applies is the one. */
+/** All kinds of silence. `silenceOf` determines which one applies. */
 export const SILENCES = [
   'online',
   'gateway-down',
@@ -36,8 +36,8 @@ export const SILENCES = [
 
 export type Silence = (typeof SILENCES)[number];
 
-/** What the sentences are made of. Times are ms since the epoch, by the judge's clock. */
-interface SilenceCase {
+/** What the sentences are made from. Times are ms since the epoch, by the judge's clock. */
+interface SilenceInput {
   readonly model: PowerModel;
   readonly belief: Belief;
   readonly nowMs: number;
@@ -45,10 +45,10 @@ interface SilenceCase {
 }
 
 interface SilenceRow {
-  readonly sentence: (of: SilenceCase) => string;
+  readonly sentence: (input: SilenceInput) => string;
   readonly restsOn: Section;
-  /** When it ends or is late, where something says so. */
-  readonly atMs?: (of: SilenceCase) => number;
+  /** When the silence ends or becomes late, ms since the epoch, if that is known. */
+  readonly atMs?: (input: SilenceInput) => number;
 }
 
 /** The sentences, in the order of {@link SILENCES}. */
@@ -88,44 +88,46 @@ export const SILENCE_WHY: Readonly<Record<Silence, SilenceRow>> = Object.freeze(
   'late-window': lateRow('window-offline', () => 'in HIGH and not connected for 10 min of its window'),
   'late-recovery': lateRow('recovery-offline', () => 'in RECOVERY and not connected for 10 min'),
   'due-recovery': {
-    sentence: (of) => `In RECOVERY, which keeps the connection at all times: it is due now, and ${lateFrom(of)}.`,
+    sentence: (input) => `In RECOVERY, which keeps the connection at all times: it is due now, and ${lateFrom(input)}.`,
     restsOn: SECTIONS.power,
-    atMs: (of) => lapseOf(of, 'recovery-offline').dueMs,
+    atMs: (input) => lapseOf(input, 'recovery-offline').dueMs,
   },
   'due-window': {
-    sentence: (of) => {
-      return `In HIGH, inside its window ${windowText(of.belief.highWindow)}: it is due now, and ${lateFrom(of)}.`;
+    sentence: (input) => {
+      const window = windowText(input.belief.highWindow);
+      return `In HIGH, inside its window ${window}: it is due now, and ${lateFrom(input)}.`;
     },
     restsOn: SECTIONS.power,
-    atMs: (of) => lapseOf(of, 'window-offline').dueMs,
+    atMs: (input) => lapseOf(input, 'window-offline').dueMs,
   },
   'asleep-window': {
-    sentence: (of) =>
-      `Asleep, as the model expects: in HIGH its window ${windowText(of.belief.highWindow)} is closed. It is due at ` +
-      `${describeTime(windowOpensMs(of))}, when the window opens, and ${lateFrom(of)}.`,
+    sentence: (input) =>
+      `Asleep, as the model expects: in HIGH its window ${windowText(input.belief.highWindow)} is closed. It is due ` +
+      `at ${describeTime(windowOpensMs(input))}, when the window opens, and ${lateFrom(input)}.`,
     restsOn: SECTIONS.power,
     atMs: windowOpensMs,
   },
   'due-period': {
-    sentence: (of) =>
-      `Its last daily ping came at ${describeTime(of.belief.lastPeriodMs ?? 0)}, a day ago: the next is due now, and ` +
-      `${lateFrom(of)}.`,
+    sentence: (input) =>
+      `Its last daily ping came at ${describeTime(input.belief.lastPeriodMs ?? 0)}, a day ago: the next is due now, ` +
+      `and ${lateFrom(input)}.`,
     restsOn: SECTIONS.limits,
-    atMs: (of) => lapseOf(of, 'period-overdue').dueMs,
+    atMs: (input) => lapseOf(input, 'period-overdue').dueMs,
   },
   'asleep-period': {
-    sentence: (of) =>
-      `Asleep, as the model expects in ${of.belief.state}: its last daily ping came at ` +
-      `${describeTime(of.belief.lastPeriodMs ?? 0)}, so the next is due by ${describeTime(nextPeriodMs(of))}, and ` +
-      `${lateFrom(of)}.`,
+    sentence: (input) =>
+      `Asleep, as the model expects in ${input.belief.state}: its last daily ping came at ` +
+      `${describeTime(input.belief.lastPeriodMs ?? 0)}, so the next is due by ${describeTime(nextPeriodMs(input))}, ` +
+      `and ${lateFrom(input)}.`,
     restsOn: SECTIONS.limits,
     atMs: nextPeriodMs,
   },
   'asleep-first': {
-    sentence: (of) =>
-      `Asleep, as the model expects in ${of.belief.state}: no daily ping has come from it yet, and ${lateFrom(of)}.`,
+    sentence: (input) =>
+      `Asleep, as the model expects in ${input.belief.state}: no daily ping has come from it yet, and ` +
+      `${lateFrom(input)}.`,
     restsOn: SECTIONS.limits,
-    atMs: (of) => lapseOf(of, 'period-overdue').dueMs,
+    atMs: (input) => lapseOf(input, 'period-overdue').dueMs,
   },
 });
 
@@ -134,51 +136,51 @@ function suspendedUntil(belief: Belief): string {
   return expiryMs === NEVER ? '' : ` until the command expires at ${describeTime(expiryMs)}`;
 }
 
-function lateRow(rule: Lapse['rule'], what: (of: SilenceCase) => string): SilenceRow {
-  const sentence = (of: SilenceCase): string => {
-    const { dueMs } = lapseOf(of, rule);
-    const since = `Late since ${describeTime(dueMs)}, for ${describeSpan(of.nowMs - dueMs)}`;
-    return `${since}: ${what(of)}, ${countedFrom(of, rule)}.${possibleCause(of.belief)}`;
+function lateRow(rule: Lapse['rule'], what: (input: SilenceInput) => string): SilenceRow {
+  const sentence = (input: SilenceInput): string => {
+    const { dueMs } = lapseOf(input, rule);
+    const since = `Late since ${describeTime(dueMs)}, for ${describeSpan(input.nowMs - dueMs)}`;
+    return `${since}: ${what(input)}, ${countedFrom(input, rule)}.${possibleCauseText(input.belief)}`;
   };
-  return { sentence, restsOn: SECTIONS.judge, atMs: (of) => lapseOf(of, rule).dueMs };
+  return { sentence, restsOn: SECTIONS.judge, atMs: (input) => lapseOf(input, rule).dueMs };
 }
 
-function lapseOf({ lapses }: SilenceCase, rule: Lapse['rule']): Lapse {
+function lapseOf({ lapses }: SilenceInput, rule: Lapse['rule']): Lapse {
   return lapses.find((lapse) => lapse.rule === rule) ?? { rule, sinceMs: NEVER, dueMs: NEVER };
 }
 
-/** When the first of the lapses counts, and from when it is counted. */
-function lateFrom(of: SilenceCase): string {
-  const first = of.lapses.filter(({ dueMs }) => dueMs < NEVER).sort((a, b) => a.dueMs - b.dueMs)[0];
+/** After which time the lock counts as late, by which rule, and when the count starts. */
+function lateFrom(input: SilenceInput): string {
+  const first = input.lapses.filter(({ dueMs }) => dueMs < NEVER).sort((a, b) => a.dueMs - b.dueMs)[0];
   if (first === undefined) return 'nothing makes it late';
-  return `it counts as late after ${describeTime(first.dueMs)} (${first.rule}), ${countedFrom(of, first.rule)}`;
+  return `it counts as late after ${describeTime(first.dueMs)} (${first.rule}), ${countedFrom(input, first.rule)}`;
 }
 
-/** The latest of what a silence is counted from (protocol.md §3), and which of them it is. */
-function countedFrom(of: SilenceCase, rule: Lapse['rule']): string {
-  const { sinceMs } = lapseOf(of, rule);
+/** When the count of a silence starts, and with which event (protocol.md §3). */
+function countedFrom(input: SilenceInput, rule: Lapse['rule']): string {
+  const { sinceMs } = lapseOf(input, rule);
   const { lastPeriodMs, firstConnectionMs, listeningSinceMs, stateSinceMs, periodStateSinceMs, offlineSinceMs } =
-    of.belief;
+    input.belief;
   const isPeriod = rule === 'period-overdue';
   const reasons: readonly (readonly [number | null, string])[] = [
     [isPeriod ? lastPeriodMs : offlineSinceMs, isPeriod ? 'its last daily ping' : 'the end of its last connection'],
     [firstConnectionMs, 'its first connection'],
     [listeningSinceMs, 'the moment the gateway started to listen'],
-    [isPeriod ? periodStateSinceMs : stateSinceMs, `its change to ${of.belief.state}`],
+    [isPeriod ? periodStateSinceMs : stateSinceMs, `its change to ${input.belief.state}`],
   ];
   const reason = reasons.find(([timeMs]) => timeMs === sinceMs)?.[1] ?? 'the opening of its window';
   return `counted from ${reason} at ${describeTime(sinceMs)}`;
 }
 
-function nextPeriodMs({ belief }: SilenceCase): number {
+function nextPeriodMs({ belief }: SilenceInput): number {
   return (belief.lastPeriodMs ?? 0) + Days(1);
 }
 
-function windowOpensMs({ belief, nowMs }: SilenceCase): number {
+function windowOpensMs({ belief, nowMs }: SilenceInput): number {
   return nowMs + windowPhase(belief.highWindow, nowMs).changesIn;
 }
 
-/** As `07:00–19:00 (UTC+1 h)`. */
+/** The window in the form `07:00–19:00 (UTC+1 h)`. */
 export function windowText(window: HighWindow): string {
   const { from, to } = highWindowToJson(window);
   const offset: Milliseconds = Math.abs(window.utcOffsetMinutes) * 60_000;
@@ -186,21 +188,21 @@ export function windowText(window: HighWindow): string {
   return `${from}–${to} (UTC${offset === 0 ? '' : `${sign}${describeSpan(offset)}`})`;
 }
 
-const LATE: Readonly<Partial<Record<RuleName, Silence>>> = {
+const SILENCE_OF_RULE: Readonly<Partial<Record<RuleName, Silence>>> = {
   'period-overdue': 'late-period',
   'window-offline': 'late-window',
   'recovery-offline': 'late-recovery',
 };
 
-/** Which silence it is at `nowMs`, by what is believed of the lock then. */
+/** Which kind of silence it is at `nowMs`, by the belief about the lock at that time. */
 export function silenceOf(model: PowerModel, belief: Belief, nowMs: number): Silence {
   if (belief.isConnected) return 'online';
   if (belief.listeningSinceMs === null) return 'gateway-down';
   const now = presence(model, belief, nowMs);
-  if (now.presence === 'late') return LATE[now.rule] ?? 'late-period';
+  if (now.presence === 'late') return SILENCE_OF_RULE[now.rule] ?? 'late-period';
   if (now.presence !== 'asleep') return now.presence;
   if (belief.suspendedSinceMs !== null) return 'suspended';
-  const { connectionKept } = rowOf(model, belief.state);
+  const { connectionKept } = rowOfState(model, belief.state);
   if (connectionKept === 'always') return 'due-recovery';
   const nextMs = belief.lastPeriodMs === null ? NEVER : belief.lastPeriodMs + Days(1);
   if (connectionKept === 'in-window') {
@@ -212,7 +214,7 @@ export function silenceOf(model: PowerModel, belief: Belief, nowMs: number): Sil
   return nowMs < nextMs ? 'asleep-period' : 'due-period';
 }
 
-/** The step for what the model expects of the lock at `nowMs`. `kind` is `next` where that is now. */
+/** The step about what the model expects of the lock at `nowMs`. `kind` is `next` if that is the present. */
 export function silenceStep(
   model: PowerModel,
   belief: Belief,
@@ -221,6 +223,6 @@ export function silenceStep(
 ): WhyStep {
   const code = silenceOf(model, belief, nowMs);
   const row = SILENCE_WHY[code];
-  const of: SilenceCase = { model, belief, nowMs, lapses: silences(model, belief) };
-  return step(kind, code, row.restsOn, row.sentence(of), row.atMs?.(of) ?? nowMs);
+  const input: SilenceInput = { model, belief, nowMs, lapses: silenceLapses(model, belief) };
+  return step(kind, code, row.restsOn, row.sentence(input), row.atMs?.(input) ?? nowMs);
 }

@@ -1,10 +1,10 @@
 /**
- * What an answer to "why" consists of (interfaces.md §4, `lockgate why`): steps, each a plain sentence with the section
- * that it rests on. The files of this room make the sentences about the model and the rules from the judge's view of
- * the lock; the gateway and the CLI add those about a store or a trace.
+ * The type of a step. An answer of `lockgate why` (interfaces.md §4) is a list of steps, each a sentence with the
+ * section of the specification that it rests on. This folder makes the steps about the power model and the rules; the
+ * gateway and the CLI add steps about a store or a trace.
  */
 
-/** The sections that steps rest on: of the service specification, or of the project's own protocol and interfaces. */
+/** The sections that steps can cite: of the service specification, or of this project's own design documents. */
 export const SECTIONS = Object.freeze({
   service: 'specification, What the service does',
   ping: 'specification, Ping (device message)',
@@ -25,7 +25,7 @@ export const SECTIONS = Object.freeze({
 
 export type Section = (typeof SECTIONS)[keyof typeof SECTIONS];
 
-/** Which link of the chain a step is, for programs. */
+/** What a step is about, for programs. */
 export const STEP_KINDS = [
   'bound',
   'clocks',
@@ -52,21 +52,24 @@ export const STEP_KINDS = [
 
 export type StepKind = (typeof STEP_KINDS)[number];
 
-/** By which clock a step's time is: that of the run (protocol.md §3), the wall's, or the lock's own. */
+/**
+ * The clock of a step's time: the clock of the gateway or of the simulated run (protocol.md §3), the wall clock, or the
+ * lock's own clock.
+ */
 export type StepClock = 'run' | 'wall' | 'lock';
 
 export interface WhyStep {
   readonly kind: StepKind;
-  /** Within the kind, which row of a closed table it is: a rule, a reason, an outcome, a silence. */
+  /** Which step of its kind: a rule, a reason, an outcome, a silence. */
   readonly code: string;
   readonly sentence: string;
   readonly restsOn: Section;
-  /** When it happened or will, ms since the epoch; null where it is about no moment. */
+  /** When it happened or will happen, ms since the epoch; null if the step is about no moment. */
   readonly atMs: number | null;
   readonly clock: StepClock;
 }
 
-/** A step by the run's clock, which most are by. */
+/** Makes a step. Most steps use the clock of the run. */
 export function step(
   kind: StepKind,
   code: string,

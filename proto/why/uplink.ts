@@ -1,9 +1,9 @@
 /**
- * Why a lock sent an uplink, what it was, and which rules apply to it (interfaces.md §4): the steps that rest on the
- * power model and the judge.
+ * Explains an uplink (interfaces.md §4): why the lock sent it, what it is, and which rules apply to it. This file makes
+ * the steps that rest on the power model and the judge. Pure.
  */
 import { Minutes } from '../clock.js';
-import { isAfter } from '../power/judge/belief.js';
+import { isAfterKey } from '../power/judge/belief.js';
 import { keyOf } from '../power/judge/content.js';
 import { type CommandEvent, compareKeys, type Finding } from '../power/judge/event.js';
 import { stateRow } from '../power/judge/state.js';
@@ -16,44 +16,44 @@ import { isKnownReason } from '../wire/reasons.js';
 import { FIRST_LIFE } from '../wire/uplink-life.js';
 import { type JudgedHistory, uplinkLabel } from './history.js';
 import { ACK_WHY, CLOSE_WHY, REASON_WHY, type ReasonWhy, UNRECOGNIZED_WHY } from './reasons.js';
-import { isAskedAnyway, isAskedInParticular, RULE_WHY, type RuleCase } from './rules.js';
+import { appliesInParticular, appliesToEvery, RULE_WHY, type RuleCase } from './rules.js';
 import { windowText } from './silence.js';
 import { SECTIONS, step, type WhyStep } from './step.js';
 
-/** A finding that stands about the uplink, and how people name it. */
+/** A finding about the uplink that has not been withdrawn. */
 export interface StandingFinding {
-  /** Such as `finding:12`; empty where it has no name. */
+  /** The finding's name for users, such as `finding:12`; empty if it has none. */
   readonly label: string;
   readonly finding: Finding;
 }
 
-/** The case of a history that ends at an uplink. @throws Error where it ends at a time */
+/** The uplink at the end of a history. @throws Error if the history ends at a time instead */
 export function uplinkCase(model: PowerModel, history: JudgedHistory): RuleCase {
   const { target } = history;
   if (target === null) throw new Error('the history has no uplink at its end');
   return { model, event: target, body: target.uplink.body, history };
 }
 
-/** The whole chain of an uplink, up to the rules. */
-export function uplinkSteps(of: RuleCase, standing: readonly StandingFinding[]): WhyStep[] {
+/** All steps that explain an uplink, in order; the last ones are about the rules. */
+export function uplinkSteps(ruleCase: RuleCase, standing: readonly StandingFinding[]): WhyStep[] {
   return [
-    ...(of.event.source === 'lock' ? [believedBefore(of)] : []),
-    stateStep(of),
-    triggerStep(of),
-    ...commandSteps(of),
-    connectionStep(of, standing),
-    ...messageSteps(of),
-    ...ruleSteps(of, standing),
+    ...(ruleCase.event.source === 'lock' ? [believedBefore(ruleCase)] : []),
+    stateStep(ruleCase),
+    triggerStep(ruleCase),
+    ...commandSteps(ruleCase),
+    connectionStep(ruleCase, standing),
+    ...messageSteps(ruleCase),
+    ...ruleSteps(ruleCase, standing),
   ];
 }
 
-/** The state in which the uplink was made: by its own power, lock state and battery, as the judge has it. */
+/** The state in which the uplink was made: by its own power settings and battery, as the judge determines it. */
 function rowOf({ model, event, body, history }: RuleCase): StateRow {
   const battery = body.kind === 'ack' ? history.beliefBefore.batteryPercent : body.batteryPercent;
   return stateRow(model, event.uplink.power, battery);
 }
 
-/** The gateway's view of the lock when it came: it follows boot and sequence, not the order of arrival. */
+/** The step about the gateway's view of the lock before the uplink. The view follows boot and sequence, not arrival. */
 function believedBefore({ event, history }: RuleCase): WhyStep {
   const { state, lockState, batteryPercent, powerFrom } = history.beliefBefore;
   const { credential, life = FIRST_LIFE, uplink, atMs } = event;
@@ -62,18 +62,18 @@ function believedBefore({ event, history }: RuleCase): WhyStep {
   let sentence = `The gateway’s view before it, from uplink ${label}: ${state}, ${lockState}${battery}.`;
   let code = 'newest';
   if (powerFrom.boot < 0) [code, sentence] = ['first', 'The gateway knew nothing about the lock before it.'];
-  else if (!isAfter(powerFrom, credential, life, uplink.boot, uplink.sequence))
+  else if (!isAfterKey(powerFrom, credential, life, uplink.boot, uplink.sequence))
     [code, sentence] = [
       'late',
-      `It arrived after newer ones: the gateway’s view rests on uplink ${label} and stays as it is.`,
+      `It arrived after newer ones: the gateway’s view rests on uplink ${label} and stays unchanged.`,
     ];
   return step('before', code, SECTIONS.judge, sentence, atMs);
 }
 
 const onOff = (isOn: boolean): string => (isOn ? 'on' : 'off');
 
-function stateStep(of: RuleCase): WhyStep {
-  const { event, body, history } = of;
+function stateStep(ruleCase: RuleCase): WhyStep {
+  const { event, body, history } = ruleCase;
   if (event.source === 'phone') {
     const { state, lockState } = history.belief;
     const sentence =
@@ -81,7 +81,7 @@ function stateStep(of: RuleCase): WhyStep {
       `${state}, ${lockState}.`;
     return step('state', state, SECTIONS.judge, sentence, event.atMs);
   }
-  const row = rowOf(of);
+  const row = rowOf(ruleCase);
   const { mode, rideTracking, airplane, recovery } = event.uplink.power;
   const battery = body.kind === 'ack' ? '' : `, battery ${body.batteryPercent} %, ${body.lockState}`;
   const switches = `ride tracking ${onOff(rideTracking)}, airplane ${onOff(airplane)}, recovery ${onOff(recovery)}`;
@@ -89,9 +89,9 @@ function stateStep(of: RuleCase): WhyStep {
   return step('state', row.state, SECTIONS.model, `${words} ${row.sentence}`, event.atMs);
 }
 
-function triggerStep(of: RuleCase): WhyStep {
-  const { event, body } = of;
-  const row = rowOf(of);
+function triggerStep(ruleCase: RuleCase): WhyStep {
+  const { event, body } = ruleCase;
+  const row = rowOf(ruleCase);
   if (body.kind === 'ack') return step('trigger', 'ack', SECTIONS.wire, ACK_WHY, event.atMs);
   if (!isKnownReason(body.reason))
     return step('trigger', body.reason, SECTIONS.wire, `${body.reason}: ${UNRECOGNIZED_WHY}.`, event.atMs);
@@ -99,7 +99,7 @@ function triggerStep(of: RuleCase): WhyStep {
   if (body.kind === 'close_connection')
     return step('trigger', body.reason, why.restsOn, `${body.reason}: ${CLOSE_WHY[row.state]}.`, event.atMs);
   const made = body.kind === 'gps' ? why.gps : why.cellular;
-  const allowed = event.source === 'phone' ? '' : `${keptText(of, row)}${allowedText(row, why.needs)}`;
+  const allowed = event.source === 'phone' ? '' : `${keptConnectionText(ruleCase, row)}${allowedText(row, why.needs)}`;
   return step('trigger', body.reason, why.restsOn, `${body.reason}: ${made}.${allowed}`, event.atMs);
 }
 
@@ -110,8 +110,8 @@ function allowedText(row: StateRow, needs: ReasonWhy['needs']): string {
   return ` In ${row.state} the model allows ${name}${column === 'rideTracking' ? ', if switched on' : ''}.`;
 }
 
-/** What keeps the connection of which a REASON_NETWORK_PING tells. */
-function keptText({ body, history }: RuleCase, row: StateRow): string {
+/** For a REASON_NETWORK_PING: what keeps its connection open. */
+function keptConnectionText({ body, history }: RuleCase, row: StateRow): string {
   if (body.kind === 'ack' || body.reason !== 'REASON_NETWORK_PING') return '';
   if (row.connectionKept === 'always') return ` In ${row.state} the connection is kept at all times.`;
   if (row.connectionKept === 'in-window')
@@ -119,10 +119,10 @@ function keptText({ body, history }: RuleCase, row: StateRow): string {
   return ` In ${row.state} nothing keeps a connection.`;
 }
 
-/** A command that was sent so long before may have been what an uplink answers: a search for a fix ends after 120 s. */
-const ANSWERED_WITHIN = Minutes(10);
+/** An uplink may answer a command that was sent up to this long before. A search for a fix takes up to 120 s. */
+const COMMAND_ANSWERED_WITHIN = Minutes(10);
 
-/** The command that may have caused the uplink, where one was sent. */
+/** The step about the command that may have caused the uplink. */
 function commandSteps({ event, body, history }: RuleCase): WhyStep[] {
   const sent = history.before.filter((each): each is CommandEvent => each.type === 'command');
   if (event.source === 'phone') return [];
@@ -131,7 +131,7 @@ function commandSteps({ event, body, history }: RuleCase): WhyStep[] {
   const { commands } = REASON_WHY[body.reason];
   if (commands.length === 0) return [];
   const asked = sent.findLast(({ command, atMs }) => {
-    return commands.includes(command.type) && event.atMs - atMs <= ANSWERED_WITHIN;
+    return commands.includes(command.type) && event.atMs - atMs <= COMMAND_ANSWERED_WITHIN;
   });
   const names = commands.join(' or ');
   if (asked === undefined)
@@ -153,7 +153,12 @@ function answeredStep({ commandId, result }: CommandAck, sent: readonly CommandE
 function connectionStep({ event, history }: RuleCase, standing: readonly StandingFinding[]): WhyStep {
   const { beliefBefore } = history;
   if (event.source === 'phone')
-    return step('connection', 'phone', SECTIONS.wire, 'It came over a phone’s connection, by a credential of its own.');
+    return step(
+      'connection',
+      'phone',
+      SECTIONS.wire,
+      'It came over a phone’s connection, with the phone’s credential.',
+    );
   const wasOutside = standing.some(({ finding }) => finding.rule === 'outside-connection');
   if (!beliefBefore.isConnected && !wasOutside)
     return step(
@@ -181,7 +186,7 @@ function messageSteps({ model, event, body }: RuleCase): WhyStep[] {
   const reason = body.kind === 'ack' ? ` of command ${body.commandId}` : `, ${body.reason}`;
   const rest = [
     uplink.kept > 0 ? `${uplink.kept} made earlier still waited in the lock` : '',
-    uplink.dropped > 0 ? `it had discarded ${uplink.dropped} since its boot` : '',
+    uplink.dropped > 0 ? `the lock had discarded ${uplink.dropped} since its boot` : '',
   ].filter((text) => text !== '');
   const also = rest.length === 0 ? '' : `; ${rest.join(', ')}`;
   const made = `It is ${KIND_NAMES[body.kind]}${reason}: boot ${uplink.boot}, sequence ${uplink.sequence}${also}.`;
@@ -192,7 +197,7 @@ function messageSteps({ model, event, body }: RuleCase): WhyStep[] {
   ];
 }
 
-/** Live or buffered, and when it was acknowledged as far as that is known. */
+/** The code, section and sentence about the arrival: live or buffered. */
 function arrivalOf(timeMs: number, atMs: number, { bounds }: PowerModel): [string, WhyStep['restsOn'], string] {
   const ack = 'It was stored and then acknowledged; the time of the acknowledgement is not recorded.';
   const made = `Made at ${describeTime(timeMs)} by the lock’s clock, received at ${describeTime(atMs)}`;
@@ -208,24 +213,24 @@ function arrivalOf(timeMs: number, atMs: number, { bounds }: PowerModel): [strin
   return ['live', SECTIONS.judge, `${made}, ${span}: live. ${ack}`];
 }
 
-function ruleSteps(of: RuleCase, standing: readonly StandingFinding[]): WhyStep[] {
+function ruleSteps(ruleCase: RuleCase, standing: readonly StandingFinding[]): WhyStep[] {
   const broken = new Set(standing.map(({ finding }) => finding.rule));
-  const withdrawn = of.history.isCut ? [] : withdrawnRules(of, broken);
+  const withdrawn = ruleCase.history.isCut ? [] : withdrawnRules(ruleCase, broken);
   const isKept = (rule: RuleName): boolean => !broken.has(rule) && !withdrawn.includes(rule);
-  const kept = RULES.filter(({ rule }) => isKept(rule) && isAskedInParticular(rule, of));
-  const anyway = RULES.filter(({ rule }) => isKept(rule) && isAskedAnyway(rule, of)).map(({ rule }) => rule);
+  const kept = RULES.filter(({ rule }) => isKept(rule) && appliesInParticular(rule, ruleCase));
+  const anyway = RULES.filter(({ rule }) => isKept(rule) && appliesToEvery(rule, ruleCase)).map(({ rule }) => rule);
   const steps = [
     ...standing.flatMap((each) => brokenSteps(each)),
-    ...withdrawn.map((rule) => withdrawnStep(rule, of)),
-    ...kept.map(({ rule }) => keptStep(rule, of)),
+    ...withdrawn.map((rule) => withdrawnStep(rule, ruleCase)),
+    ...kept.map(({ rule }) => compliedStep(rule, ruleCase)),
   ];
   if (anyway.length === 0) return steps;
-  const whose = of.event.source === 'phone' ? 'each uplink of a phone' : 'each uplink of a lock';
-  const sentence = `Asked of ${whose}, and kept: ${anyway.join(', ')}.`;
-  return [...steps, step('rules-kept', anyway.join(' '), SECTIONS.judge, sentence, of.event.atMs)];
+  const whose = ruleCase.event.source === 'phone' ? 'each uplink of a phone' : 'each uplink of a lock';
+  const sentence = `It complies with the rules for ${whose}: ${anyway.join(', ')}.`;
+  return [...steps, step('rules-kept', anyway.join(' '), SECTIONS.judge, sentence, ruleCase.event.atMs)];
 }
 
-/** The two steps of a finding: what was found, and what is the rule, with its ground. */
+/** The two steps about a finding: its message, and the rule with the reason why it exists. */
 export function brokenSteps({ label, finding }: StandingFinding): WhyStep[] {
   const { rule, severity, message, atMs } = finding;
   const name = label === '' ? '' : ` (${label})`;
@@ -241,7 +246,7 @@ export function brokenSteps({ label, finding }: StandingFinding): WhyStep[] {
   ];
 }
 
-/** The rules that rest on uplinks before, so that a late one may explain a finding away. */
+/** The rules that depend on earlier uplinks, so that a late uplink may explain a finding. */
 const WITHDRAWABLE: ReadonlySet<RuleName> = new Set([
   'airplane-silence',
   'boot-back',
@@ -249,10 +254,10 @@ const WITHDRAWABLE: ReadonlySet<RuleName> = new Set([
   'state-unchanged',
 ]);
 
-/** What the uplink broke when it came, and what does not stand any more: a late uplink explained it. */
+/** The rules that the uplink broke when it came, but whose finding was withdrawn because a late uplink explained it. */
 function withdrawnRules({ event, history }: RuleCase, broken: ReadonlySet<RuleName>): RuleName[] {
-  const name = keyOf(event);
-  const found = history.verdict.findings.filter(({ about }) => about !== null && compareKeys(about, name) === 0);
+  const key = keyOf(event);
+  const found = history.verdict.findings.filter(({ about }) => about !== null && compareKeys(about, key) === 0);
   return found.map(({ rule }) => rule).filter((rule) => WITHDRAWABLE.has(rule) && !broken.has(rule));
 }
 
@@ -261,8 +266,8 @@ function withdrawnStep(rule: RuleName, { event }: RuleCase): WhyStep {
   return step('rule-withdrawn', rule, SECTIONS.judge, sentence, event.atMs);
 }
 
-function keptStep(rule: RuleName, of: RuleCase): WhyStep {
-  const { because, restsOn, holds } = RULE_WHY[rule];
-  const sentence = `It kept ${rule}: ${holds?.(of) ?? 'nothing speaks against it'}. ${because}`;
-  return step('rule-kept', rule, restsOn, sentence, of.event.atMs);
+function compliedStep(rule: RuleName, ruleCase: RuleCase): WhyStep {
+  const { because, restsOn, whyComplies } = RULE_WHY[rule];
+  const sentence = `It complies with ${rule}: ${whyComplies?.(ruleCase) ?? 'nothing contradicts it'}. ${because}`;
+  return step('rule-kept', rule, restsOn, sentence, ruleCase.event.atMs);
 }

@@ -11,7 +11,7 @@ export const FIRST_LIFE = 1;
 export const PLAUSIBLE_FROM_MS = Date.UTC(2020, 0, 1);
 
 /** The most marks of one lock: how often it may be marked as reflashed. */
-export const MARKS_MOST = 100;
+export const MAX_REFLASH_MARKS = 100;
 
 /** The marks of a lock that was never reflashed. */
 export const NO_MARKS: readonly number[] = Object.freeze([]);

@@ -9,7 +9,7 @@ import { Deadlines } from '../../../proto/deadlines.js';
 import type { Belief } from '../../../proto/power/judge/belief.js';
 import { type JudgeEvent, newVerdict } from '../../../proto/power/judge/event.js';
 import { judgeInPlace } from '../../../proto/power/judge/judge.js';
-import { lastSequenceMs } from '../../../proto/power/judge/period.js';
+import { lastSequenceStartMs } from '../../../proto/power/judge/period.js';
 import { POWER_MODEL } from '../../../proto/power/model.js';
 import { type TraceEvent, type TraceLock, UNNAMED_LOCK } from '../../../proto/trace/trace.js';
 import { traceEventLine, traceHeaderLine } from '../../../proto/trace/writer.js';
@@ -119,7 +119,7 @@ function isWellJudged(judge: typeof judgeInPlace, belief: Belief, event: JudgeEv
 /** A lock with this belief and these reflash marks, as in a trace's header. */
 export function traceLockOf(belief: Belief, marks: readonly number[]): TraceLock {
   const { power, highWindow, lockState, isConnected: connected } = belief;
-  const lastPeriodMs = lastSequenceMs(POWER_MODEL, belief);
+  const lastPeriodMs = lastSequenceStartMs(POWER_MODEL, belief);
   return { power, highWindow, lockState, connected, lastPeriodMs, ...(marks.length > 0 && { reflashed: marks }) };
 }
 

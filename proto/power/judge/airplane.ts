@@ -1,20 +1,21 @@
 /**
- * airplane-silence for close-connection pings (protocol.md §3): of those with airplane on, only the first since the
- * switch went on is allowed.
+ * The rule airplane-silence for close-connection pings (protocol.md §3): only the first close-connection ping since the
+ * airplane switch went on is allowed. The other uplinks with airplane on are judged in content.ts. Pure: changes only
+ * the given belief and verdict.
  *
- * Whether one is the first rests on all uplinks before it, of which some may come late. A stretch of numbers therefore
- * carries its *head*: its first such ping, as long as no uplink with airplane off stands before it in the stretch. What
- * the stretches below say decides over a head, and a late uplink between them may turn the decision, in both
- * directions. Within a stretch nothing can come between any more, so what is decided there stays.
+ * Whether a ping is the first depends on all uplinks before it, and some of those may come late. So each span of
+ * received numbers has a *head close*: its first close-connection ping with airplane on, if no earlier uplink of the
+ * span has airplane off. The spans below determine whether a head close is allowed, and a late uplink between them may
+ * change that in both directions. All later pings of a span are decided for good, since nothing can come between them.
  */
 import type { Belief, Run, Span } from './belief.js';
 import { finding, uplinkKey, type Verdict } from './event.js';
 
-/** Joins what two neighbouring stretches say of airplane mode into the lower one. */
+/** Merges the airplane summary of the upper of two adjacent spans into the lower. */
 export function joinAirplane(belief: Belief, run: Run, lower: Span, upper: Span, atMs: number, out: Verdict): void {
   if (upper.headClose >= 0) {
     if (lower.hasAirplaneOff || lower.headClose >= 0) {
-      decideHead(belief, run, upper, lower.hasTailClose, atMs, out);
+      decideHeadClose(belief, run, upper, lower.hasTailClose, atMs, out);
     } else {
       lower.headClose = upper.headClose;
       lower.isHeadReported = upper.isHeadReported;
@@ -24,23 +25,23 @@ export function joinAirplane(belief: Belief, run: Run, lower: Span, upper: Span,
   lower.hasAirplaneOff = lower.hasAirplaneOff || upper.hasAirplaneOff;
 }
 
-/** Decides anew over all heads, from the lowest stretch to the highest. */
-export function judgeHeads(belief: Belief, atMs: number, out: Verdict): void {
+/** Decides again on all head closes, from the lowest span to the highest. */
+export function judgeHeadCloses(belief: Belief, atMs: number, out: Verdict): void {
   let hasCloseBefore = false;
   for (const run of belief.runs) {
     for (const span of run.spans) {
-      if (span.headClose >= 0) decideHead(belief, run, span, hasCloseBefore, atMs, out);
+      if (span.headClose >= 0) decideHeadClose(belief, run, span, hasCloseBefore, atMs, out);
       hasCloseBefore = span.hasTailClose || (!span.hasAirplaneOff && hasCloseBefore);
     }
   }
 }
 
-function decideHead(belief: Belief, run: Run, span: Span, isBreach: boolean, atMs: number, out: Verdict): void {
+function decideHeadClose(belief: Belief, run: Run, span: Span, isBreach: boolean, atMs: number, out: Verdict): void {
   if (isBreach === span.isHeadReported) return;
   span.isHeadReported = isBreach;
   const about = uplinkKey(run.credential, run.life, run.boot, span.headClose);
   if (isBreach) {
-    const message = 'A further close-connection ping was sent with airplane on: the first one had reported the switch.';
+    const message = 'A further close-connection ping was sent with airplane on: the first had reported the switch.';
     out.findings.push(finding('airplane-silence', belief.mac, about, atMs, message));
   } else out.withdrawn.push({ rule: 'airplane-silence', mac: belief.mac, about });
 }

@@ -1,10 +1,10 @@
 /**
- * What `judge` believes about one lock: plain data that survives JSON, bounded in size, so that a gateway can store it
- * across restarts.
+ * What the judge believes about one lock: plain data, bounded in size. The gateway stores it as JSON across restarts,
+ * so the names of its members must not change.
  *
- * What it believes about the lock itself (power, battery, lock state, position, window) follows the order of
- * protocol.md §1, so each of these has the key of the uplink it is from. What it believes about the connection and
- * about time follows receipt.
+ * The part about the lock itself (power, battery, lock state, position, window) follows the uplinks' own order
+ * (protocol.md §1), so each value has the key of the uplink it is from. The part about the connection and about time
+ * follows the order of receipt.
  */
 
 import { DEFAULT_POWER, type HighWindow, type LockState, type PowerSettings } from '../../wire/ping.js';
@@ -12,22 +12,25 @@ import type { EffectiveState, PowerModel } from '../model.js';
 import type { UplinkKey } from './event.js';
 import { NEVER, stateRow } from './state.js';
 
-/** The bounds of a belief. Beyond them the oldest is forgotten, and with it the findings that would rest on it. */
+/**
+ * The maximum sizes of the lists in a belief. Beyond them the judge forgets the oldest entry, and makes no more
+ * findings that depend on it.
+ */
 export const BELIEF_LIMITS = Object.freeze({
-  /** Boots whose numbers are followed at the same time. */
+  /** Boots whose sequence numbers the judge tracks. */
   runs: 16,
-  /** Stretches of numbers without a hole, in one boot: as many holes as a lock can fill from its buffer, and some. */
+  /** Spans of numbers without a hole in one boot: somewhat more than the holes that a lock can fill from its buffer. */
   spans: 300,
-  /** Period pings to compare a late one with: 30 days of a cellular and a GPS ping, and half as many again. */
+  /** Period pings to compare a late ping with: a cellular and a GPS ping a day for 48 days. */
   periodPings: 96,
-  /** Commands remembered that switch airplane mode on. */
+  /** Commands that switch airplane mode on. */
   airplaneSwitches: 16,
-  /** Holes that the sentence of a sequence-gap lists. */
+  /** Holes that the message of a sequence-gap lists. */
   holesNamed: 5,
 });
 
-/** The key of an uplink, written in place on the hot path. */
-export interface Newest {
+/** The key of an uplink. It is mutable, because the judge overwrites it with every ping instead of making a new one. */
+export interface MutableKey {
   credential: number;
   life: number;
   boot: number;
@@ -35,8 +38,8 @@ export interface Newest {
 }
 
 /**
- * Where a lock was, by its newest uplink with a position that can be one. Degrees and whole metres. It is written in
- * place on the hot path.
+ * Where a lock was, by its newest uplink with a plausible position. Mutable, because the judge overwrites it with every
+ * position.
  */
 export interface BelievedPosition {
   latitudeDegrees: number;
@@ -47,57 +50,65 @@ export interface BelievedPosition {
 }
 
 /**
- * A stretch of numbers of one boot that came without a hole, and what its ends say. Joining two stretches joins what
- * they say, and the outcome does not depend on the order of joining: that is what makes the findings independent of
- * the order of arrival.
+ * A span of consecutive sequence numbers of one boot, all of them received, and a summary of its uplinks. Two spans are
+ * joined when the hole between them is filled. The result does not depend on the order of joining, so the findings do
+ * not depend on the order of arrival.
  */
 export interface Span {
+  /** The first and the last sequence number. */
   low: number;
   high: number;
-  /** Bits of the lock states that a cellular REASON_STATE_PING at `low` gives. */
+  /**
+   * If the uplink at `low` is a cellular REASON_STATE_PING: the lock state that it reports, as bits (span.ts). Else 0.
+   */
   lowStatePing: number;
-  /** Bits of the lock states at `high`, where it was made in neither LOW_BATTERY nor AIRPLANE. */
+  /** The lock state at `high`, as bits; 0 if that uplink is an acknowledgement or from LOW_BATTERY or AIRPLANE. */
   highState: number;
-  /** Whether any uplink of the stretch has airplane off. */
+  /** Whether any uplink of the span has airplane off. */
   hasAirplaneOff: boolean;
-  /** The first close-connection ping with airplane on, where no uplink with airplane off stands before it; else −1. */
+  /**
+   * The sequence of the first close-connection ping with airplane on, if no earlier uplink has airplane off; else −1.
+   */
   headClose: number;
+  /** Whether an airplane-silence finding about `headClose` has been made. */
   isHeadReported: boolean;
-  /** Whether a close-connection ping with airplane on stands after the last uplink with airplane off. */
+  /** Whether a close-connection ping with airplane on follows the last uplink with airplane off. */
   hasTailClose: boolean;
-  /** Of the hole below: when it was noticed, how many uplinks had come by then, and whether patience is over. */
+  /**
+   * The hole below this span: when the judge noticed it, how many uplinks had come by then, and whether it is overdue.
+   */
   holeSinceMs: number;
   holeSinceUplinks: number;
   isHoleOverdue: boolean;
 }
 
-/** The numbers of one boot. */
+/** The sequence numbers of one boot. */
 export interface Run {
   readonly credential: number;
   readonly life: number;
   readonly boot: number;
   /** In order, without overlap; never empty. */
   spans: Span[];
-  /** The greatest count of discarded uplinks that the lock gave. */
+  /** The greatest count of discarded uplinks that the lock reported. */
   dropped: number;
-  /** Missing numbers that nobody waits for any longer. */
+  /** How many missing numbers the judge no longer tracks as holes. */
   lost: number;
-  /** Unexplained missing numbers that a finding has told of. */
+  /** How many unexplained missing numbers findings have reported. */
   reported: number;
   /**
-   * When its uplinks were made, by the lock's clock (boots.ts): the earliest time, the latest with its
-   * sequence, and that of the lowest sequence. {@link NEVER} or −{@link NEVER} where none has come.
+   * When the uplinks of the boot were made, by the lock's clock (boots.ts): the earliest time, the latest time with its
+   * sequence, and the time of the lowest sequence. {@link NEVER} or −{@link NEVER} before the first uplink.
    */
   earliestMs: number;
   latestMs: number;
   latestSequence: number;
   firstMs: number;
   firstSequence: number;
-  /** The sequence of the uplink that a boot-back is about; −1 without one. */
+  /** The sequence of the uplink that a boot-back finding is about; −1 if there is no such finding. */
   backSequence: number;
 }
 
-/** A run of which nothing has come yet. */
+/** A run before its first uplink. */
 export function newRun(credential: number, life: number, boot: number): Run {
   return {
     credential,
@@ -116,7 +127,7 @@ export function newRun(credential: number, life: number, boot: number): Run {
   };
 }
 
-/** Less than 0 where the run comes before the boot (credential, life, boot) in order, 0 where it is of it. */
+/** Less than 0 if the run comes before the boot (credential, life, boot) in order, 0 if it is the run of that boot. */
 export function orderOfRun(run: Run, credential: number, life: number, boot: number): number {
   return run.credential - credential || run.life - life || run.boot - boot;
 }
@@ -126,97 +137,108 @@ export interface PeriodPing extends UplinkKey {
   readonly life: number;
   /** By the lock's clock. */
   readonly timeMs: number;
+  /** Whether a period-too-soon finding about this ping has been made. */
   isReported: boolean;
 }
 
-/** A set-power with airplane on that was sent. Times are ms since the epoch, by the judge's clock. */
+/** A command that switches airplane mode on. Times are ms since the epoch, by the judge's clock. */
 export interface AirplaneSwitch {
   readonly id: number;
-  /** When it was sent last. */
+  /** When the command was last sent. */
   sentMs: number;
-  /** {@link NEVER} where nothing says when it expires. */
+  /** {@link NEVER} if unknown. */
   readonly expiresMs: number;
-  /** Whether the lock has connected again since it was sent. */
+  /** Whether the lock has reconnected since the command was sent. */
   hasReconnected: boolean;
   /**
-   * - `open`: neither answered nor expired; silence may be what was asked for.
-   * - `acknowledged`: the lock answered, whatever it answered.
-   * - `expired`: it expired unanswered, and may still be why the lock is silent.
+   * - `open`: neither answered nor expired; the lock may be silent because of it.
+   * - `acknowledged`: the lock answered, with any result.
+   * - `expired`: it expired unanswered; the lock may still be silent because of it.
    * - `refuted`: an uplink with airplane off came on a later connection.
    */
   outcome: 'open' | 'acknowledged' | 'expired' | 'refuted';
 }
 
-/** Whether a connection has had its close-connection ping: none; one that belongs to the one before; its own. */
+/**
+ * Whether a close-connection ping came on a connection: `none`; `first`: as its first uplink, so that the ping belongs
+ * to the connection before; `own`: later, so that the ping closes this connection.
+ */
 export type CloseSeen = 'none' | 'first' | 'own';
 
-/** See the head of this file. Times are ms since the epoch, by the judge's clock where nothing else is said. */
+/** See the head of this file. Times are ms since the epoch, by the judge's clock unless stated otherwise. */
 export interface Belief {
   readonly version: 1;
-  /** Whom findings name. */
+  /** The MAC that findings name. */
   readonly mac: string;
-  /** The latest time that any event brought. */
+  /** The latest time of any event. */
   nowMs: number;
-  /** No lapse can begin before; it may be earlier than the next one, never later. */
+  /** No lapse can start before this time. The next lapse may be later. */
   dueMs: number;
 
-  readonly powerFrom: Newest;
+  readonly powerFrom: MutableKey;
   power: PowerSettings;
-  readonly batteryFrom: Newest;
+  readonly batteryFrom: MutableKey;
   batteryPercent: number | null;
-  readonly lockStateFrom: Newest;
+  readonly lockStateFrom: MutableKey;
   lockState: LockState;
-  readonly positionFrom: Newest;
+  readonly positionFrom: MutableKey;
   position: BelievedPosition | null;
-  readonly windowFrom: Newest;
+  readonly windowFrom: MutableKey;
   highWindow: HighWindow;
 
   state: EffectiveState;
-  /** When the state was entered, and when one that has period pings was. */
+  /** When the state was entered, and when the states last changed between with and without period pings. */
   stateSinceMs: number;
   periodStateSinceMs: number;
 
   isConnected: boolean;
-  /** When the lock first connected; null for one that never has. */
+  /** When the lock first connected; null if it never has. */
   firstConnectionMs: number | null;
-  /** When it last connected, and when a connection last ended. */
+  /** When the lock last connected, and when a connection last ended. */
   connectedSinceMs: number;
   offlineSinceMs: number | null;
-  /** The last connect, uplink or command of the connection. */
+  /** The last connect, uplink or command on the connection. */
   activityMs: number;
+  /** Whether an uplink has come on the connection. */
   hasUplinks: boolean;
   closeSeen: CloseSeen;
   /** Since when the gateway listens; null while it doesn't. */
   listeningSinceMs: number | null;
 
+  /**
+   * Whether the current lapse has been reported: of connection-unexplained, period-overdue, window- and
+   * recovery-offline.
+   */
   isUnexplainedReported: boolean;
   isOverdueReported: boolean;
   isWindowReported: boolean;
   isRecoveryReported: boolean;
 
-  /** When the newest period ping came. */
+  /** When the newest period ping was received. */
   lastPeriodMs: number | null;
-  readonly lastPeriodFrom: Newest;
+  readonly lastPeriodFrom: MutableKey;
   /** In order of time. */
   periods: PeriodPing[];
 
   airplaneSwitches: AirplaneSwitch[];
-  /** Since when at least one of them is open. */
+  /** Since when at least one of these commands is open; null while none is. */
   suspendedSinceMs: number | null;
-  /** Time that does not count towards period-overdue, and from which beginning it would have counted. */
+  /**
+   * Time that does not count towards period-overdue. It applies only while the count starts at `overdueCreditFromMs`.
+   */
   overdueCreditMs: number;
   overdueCreditFromMs: number;
 
-  /** The first uplink in order, and whether it was found to repeat the initial lock state. */
-  readonly first: Newest;
+  /** The first uplink in order, and whether a finding says that it repeats the initial lock state. */
+  readonly first: MutableKey;
   isFirstReported: boolean;
-  /** Whether the lock has told of uplinks that it dropped, so that the first one to come need not be its first. */
+  /** Whether the lock has reported dropped uplinks. If so, the first uplink received may not be the first it made. */
   hasDropped: boolean;
   readonly initialLockState: LockState;
 
-  /** New uplinks so far. */
+  /** How many uplinks have come, repeats excluded. */
   uplinks: number;
-  /** At which count of uplinks, and after which time, patience with some hole ends. */
+  /** At which count of uplinks, and after which time, the next hole becomes overdue. */
   gapDueUplinks: number;
   gapDueMs: number;
   /** In order. */
@@ -229,20 +251,20 @@ export interface InitialBelief {
   readonly highWindow?: HighWindow;
   readonly lockState?: LockState;
   readonly isConnected?: boolean;
-  /** When its last period sequence began. */
+  /** When its last period sequence started. */
   readonly lastPeriodMs?: number | null;
-  /** Since when the gateway listens, where it already does. */
+  /** Since when the gateway listens; null if it does not. */
   readonly listeningSinceMs?: number | null;
 }
 
-const before = (): Newest => ({ credential: -1, life: 0, boot: -1, sequence: -1 });
-const after = (): Newest => ({ credential: NEVER, life: NEVER, boot: NEVER, sequence: NEVER });
+const keyBeforeAll = (): MutableKey => ({ credential: -1, life: 0, boot: -1, sequence: -1 });
+const keyAfterAll = (): MutableKey => ({ credential: NEVER, life: NEVER, boot: NEVER, sequence: NEVER });
 
 /**
  * The belief before the first event.
  *
- * @param mac whom findings shall name; it is not read otherwise
- * @param atMs the time that the belief begins
+ * @param mac the MAC for findings, in any form
+ * @param atMs the time at which the belief starts
  */
 export function newBelief(model: PowerModel, mac: string, atMs: number, initial: InitialBelief = {}): Belief {
   const power = initial.power ?? DEFAULT_POWER;
@@ -252,23 +274,23 @@ export function newBelief(model: PowerModel, mac: string, atMs: number, initial:
     version: 1,
     mac,
     nowMs: atMs,
-    // In the past, so that the first event looks for what is due.
+    // In the past, so that the first event computes it.
     dueMs: -NEVER,
-    powerFrom: before(),
+    powerFrom: keyBeforeAll(),
     power,
-    batteryFrom: before(),
+    batteryFrom: keyBeforeAll(),
     batteryPercent: null,
-    lockStateFrom: before(),
+    lockStateFrom: keyBeforeAll(),
     lockState: initial.lockState ?? 'unknown',
-    positionFrom: before(),
+    positionFrom: keyBeforeAll(),
     position: null,
-    windowFrom: before(),
+    windowFrom: keyBeforeAll(),
     highWindow: initial.highWindow ?? model.highWindow,
     state: stateRow(model, power, null).state,
     stateSinceMs: atMs,
     periodStateSinceMs: atMs,
     isConnected,
-    // A lock that is connected, or has had a period sequence, has connected before.
+    // A lock that is connected, or has sent a period ping, has connected before.
     firstConnectionMs: isConnected ? atMs : lastPeriodMs,
     connectedSinceMs: atMs,
     offlineSinceMs: null,
@@ -281,13 +303,13 @@ export function newBelief(model: PowerModel, mac: string, atMs: number, initial:
     isWindowReported: false,
     isRecoveryReported: false,
     lastPeriodMs,
-    lastPeriodFrom: before(),
-    periods: lastPeriodMs === null ? [] : [{ ...before(), timeMs: lastPeriodMs, isReported: false }],
+    lastPeriodFrom: keyBeforeAll(),
+    periods: lastPeriodMs === null ? [] : [{ ...keyBeforeAll(), timeMs: lastPeriodMs, isReported: false }],
     airplaneSwitches: [],
     suspendedSinceMs: null,
     overdueCreditMs: 0,
     overdueCreditFromMs: -NEVER,
-    first: after(),
+    first: keyAfterAll(),
     isFirstReported: false,
     hasDropped: false,
     initialLockState: initial.lockState ?? 'unknown',
@@ -298,31 +320,43 @@ export function newBelief(model: PowerModel, mac: string, atMs: number, initial:
   };
 }
 
-/** Whether the uplink (credential, life, boot, sequence) comes after `newest` in order. */
-export function isAfter(newest: Newest, credential: number, life: number, boot: number, sequence: number): boolean {
+/** Whether the uplink (credential, life, boot, sequence) comes after the uplink `newest` in order. */
+export function isAfterKey(
+  newest: MutableKey,
+  credential: number,
+  life: number,
+  boot: number,
+  sequence: number,
+): boolean {
   if (credential !== newest.credential) return credential > newest.credential;
   if (life !== newest.life) return life > newest.life;
   if (boot !== newest.boot) return boot > newest.boot;
   return sequence > newest.sequence;
 }
 
-/** Whether it is the very one. */
-export function isSame(newest: Newest, credential: number, life: number, boot: number, sequence: number): boolean {
+/** Whether the uplink (credential, life, boot, sequence) is the uplink `newest`. */
+export function isSameKey(
+  newest: MutableKey,
+  credential: number,
+  life: number,
+  boot: number,
+  sequence: number,
+): boolean {
   return (
     sequence === newest.sequence && boot === newest.boot && life === newest.life && credential === newest.credential
   );
 }
 
-/** Writes the key in place. */
-export function setKey(newest: Newest, credential: number, life: number, boot: number, sequence: number): void {
+/** Overwrites the key. */
+export function setKey(newest: MutableKey, credential: number, life: number, boot: number, sequence: number): void {
   newest.credential = credential;
   newest.life = life;
   newest.boot = boot;
   newest.sequence = sequence;
 }
 
-/** From when overdue period pings are counted, before time is left out in which it was suspended. */
-export function overdueFromMs(belief: Belief): number {
+/** When the count towards period-overdue starts, ms since the epoch. It does not consider suspended time. */
+export function overdueCountStartMs(belief: Belief): number {
   return Math.max(
     belief.lastPeriodMs ?? -NEVER,
     belief.firstConnectionMs ?? -NEVER,

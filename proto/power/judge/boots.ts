@@ -1,9 +1,10 @@
 /**
- * boot-back (protocol.md §3): two boots of one life, of which the higher has an uplink made over 5 min before one of
- * the lower. A boot counter that goes back has lost its flash, and everything new passes for late data.
+ * The rule boot-back (protocol.md §3): a boot made an uplink over 5 min after a higher boot of the same life had made
+ * one. Then the lock has lost its flash and counts boots from 1 again, so all its new uplinks look like late data.
+ * Pure: changes only the given belief and verdict.
  *
- * There is one finding for each lower boot, about its lowest sequence where that was made so much later, else about the
- * uplink that was made last: that is the same in whatever order the uplinks come.
+ * There is one finding for each lower boot. It is about the uplink with the lowest sequence if that was made over 5 min
+ * later, else about the uplink that was made last. This does not depend on the order of arrival.
  */
 
 import { isDatable } from '../../wire/ping-json.js';
@@ -14,10 +15,10 @@ import { finding, type UplinkEvent, type UplinkKey, uplinkKey, type Verdict } fr
 import { NEVER } from './state.js';
 import { describeSpan, describeTime } from './words.js';
 
-/** Takes the time of an uplink of `run`, one of the belief's. */
+/** Judges the time of an uplink of `run`, which is a run of the belief. */
 export function judgeBoots(model: PowerModel, belief: Belief, run: Run, event: UplinkEvent, out: Verdict): void {
   const { timeMs, sequence } = event.uplink;
-  if (!counts(timeMs)) return;
+  if (!isUsableTime(timeMs)) return;
   const isEarliest = timeMs < run.earliestMs;
   if (isEarliest) run.earliestMs = timeMs;
   if (timeMs > run.latestMs || (timeMs === run.latestMs && sequence < run.latestSequence)) {
@@ -32,55 +33,55 @@ export function judgeBoots(model: PowerModel, belief: Belief, run: Run, event: U
   const index = runs[runs.length - 1] === run ? runs.length - 1 : runs.indexOf(run);
   if (index < runs.length - 1) judgeBoot(model, belief, index, event.atMs, out);
   if (!isEarliest) return;
-  for (let lower = index - 1; lower >= 0 && isOneLife(runs[lower] as Run, run); lower--)
+  for (let lower = index - 1; lower >= 0 && isSameLife(runs[lower] as Run, run); lower--)
     judgeBoot(model, belief, lower, event.atMs, out);
 }
 
-/** Whether an uplink was made over 5 min after one of a higher boot of its life. */
-export function isBack({ bounds }: PowerModel, { runs }: Belief, event: UplinkEvent): boolean {
+/** Whether the uplink was made over 5 min after an uplink of a higher boot of its life. */
+export function isBootBack({ bounds }: PowerModel, { runs }: Belief, event: UplinkEvent): boolean {
   const { credential, life = FIRST_LIFE, uplink } = event;
-  if (!counts(uplink.timeMs)) return false;
+  if (!isUsableTime(uplink.timeMs)) return false;
   return runs.some((run) => {
     const isHigher = run.credential === credential && run.life === life && run.boot > uplink.boot;
     return isHigher && uplink.timeMs - run.earliestMs > bounds.bootBackOver;
   });
 }
 
-/** A clock that was never set, and a time that is none, say nothing of the order of boots. */
-function counts(timeMs: number): boolean {
+/** Whether the time tells the order of boots: it is a valid date, by a clock that has been set. */
+function isUsableTime(timeMs: number): boolean {
   return timeMs >= PLAUSIBLE_FROM_MS && isDatable(timeMs);
 }
 
-function isOneLife(one: Run, other: Run): boolean {
+function isSameLife(one: Run, other: Run): boolean {
   return one.credential === other.credential && one.life === other.life;
 }
 
-/** Holds the run at `index` against the higher boots of its life. */
+/** Compares the run at `index` with the higher boots of its life. */
 function judgeBoot({ bounds }: PowerModel, belief: Belief, index: number, atMs: number, out: Verdict): void {
   const { runs } = belief;
   const run = runs[index] as Run;
   let earliestMs = NEVER;
-  for (let next = index + 1; next < runs.length && isOneLife(runs[next] as Run, run); next++)
+  for (let next = index + 1; next < runs.length && isSameLife(runs[next] as Run, run); next++)
     earliestMs = Math.min(earliestMs, (runs[next] as Run).earliestMs);
   const afterMs = earliestMs === NEVER ? NEVER : earliestMs + bounds.bootBackOver;
   if (run.latestMs <= afterMs) return;
   const isFirst = run.firstMs > afterMs;
   const sequence = isFirst ? run.firstSequence : run.latestSequence;
   if (sequence === run.backSequence) return;
-  if (run.backSequence >= 0) out.withdrawn.push({ rule: 'boot-back', mac: belief.mac, about: backOf(run) });
+  if (run.backSequence >= 0) out.withdrawn.push({ rule: 'boot-back', mac: belief.mac, about: bootBackKey(run) });
   run.backSequence = sequence;
-  const message = backMessage(belief, index, isFirst ? run.firstMs : run.latestMs, bounds.bootBackOver);
-  out.findings.push(finding('boot-back', belief.mac, backOf(run), atMs, message));
+  const message = bootBackMessage(belief, index, isFirst ? run.firstMs : run.latestMs, bounds.bootBackOver);
+  out.findings.push(finding('boot-back', belief.mac, bootBackKey(run), atMs, message));
 }
 
-function backOf({ credential, life, boot, backSequence }: Run): UplinkKey {
+function bootBackKey({ credential, life, boot, backSequence }: Run): UplinkKey {
   return uplinkKey(credential, life, boot, backSequence);
 }
 
-/** Names the highest boot that had been in use by then. */
-function backMessage({ runs }: Belief, index: number, timeMs: number, over: number): string {
+/** The sentence of the finding. It names the highest boot that had been in use by then. */
+function bootBackMessage({ runs }: Belief, index: number, timeMs: number, bootBackOver: number): string {
   const run = runs[index] as Run;
-  const higher = runs.findLast((each) => isOneLife(each, run) && timeMs - each.earliestMs > over) as Run;
+  const higher = runs.findLast((each) => isSameLife(each, run) && timeMs - each.earliestMs > bootBackOver) as Run;
   const before = describeSpan(timeMs - higher.earliestMs);
   return (
     `The boot counter went back: boot ${run.boot} made an uplink at ${describeTime(timeMs)}, ${before} after boot ` +
@@ -89,10 +90,10 @@ function backMessage({ runs }: Belief, index: number, timeMs: number, over: numb
 }
 
 /**
- * When the lower boot of a standing boot-back began to be used, by the lock's clock, ms since the epoch: of the newest
- * life, the latest such beginning's first. Undefined where there is none.
+ * Since when the boot counter has been back, by the lock's clock, ms since the epoch: the earliest time of the uplinks
+ * with a boot-back finding in the newest life. Undefined if there is no such finding.
  */
-export function backSinceMs({ runs, powerFrom }: Belief): number | undefined {
+export function bootBackSinceMs({ runs, powerFrom }: Belief): number | undefined {
   let sinceMs: number | undefined;
   for (const run of runs) {
     if (run.backSequence < 0 || run.credential !== powerFrom.credential || run.life !== powerFrom.life) continue;

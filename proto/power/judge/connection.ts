@@ -1,13 +1,13 @@
 /**
- * The lock's own connection, and the rules that rest on it (protocol.md §3): outside-connection, after-close,
- * not-closed. A phone's connections are none of the lock's.
+ * The lock's own connection, and the rules about it (protocol.md §3): outside-connection, after-close, not-closed. A
+ * phone's connections must not be passed here. Pure: changes only the given belief and verdict.
  */
 import type { Belief } from './belief.js';
 import { keyOf } from './content.js';
 import { type DisconnectCause, finding, type UplinkEvent, type Verdict } from './event.js';
 import { describeTime } from './words.js';
 
-/** The lock connected. Where it was connected, that connection ends as takeover (protocol.md §4). */
+/** The lock connected. If it was still connected, the old connection ends as takeover (protocol.md §4). */
 export function connect(belief: Belief, atMs: number, out: Verdict): void {
   if (belief.isConnected) disconnect(belief, 'takeover', atMs, out);
   belief.isConnected = true;
@@ -33,7 +33,7 @@ export function disconnect(belief: Belief, cause: DisconnectCause, atMs: number,
   out.findings.push(finding('not-closed', belief.mac, null, atMs, message));
 }
 
-/** Judges what an uplink's receipt says of the connection. */
+/** Judges an uplink by the connection over which it was received. */
 export function judgeReceipt(belief: Belief, event: UplinkEvent, out: Verdict): void {
   if (!belief.isConnected) {
     const message = 'The uplink was received while the lock was not connected.';
@@ -48,10 +48,10 @@ export function judgeReceipt(belief: Belief, event: UplinkEvent, out: Verdict): 
 }
 
 /**
- * Something came over the connection, be it for the second time.
+ * Notes that an uplink, new or repeated, came over the connection.
  *
- * A close-connection ping that is its connection's first uplink belongs to the connection before, but that shows only
- * when something follows it: a lock that connects just to say that it falls silent has closed this connection with it.
+ * If a close-connection ping is the first uplink of a connection and another uplink follows, it belongs to the
+ * connection before. If nothing follows, it closes this connection: the lock connected only to announce its silence.
  */
 export function noteReceipt(belief: Belief, event: UplinkEvent): void {
   if (!belief.isConnected) return;

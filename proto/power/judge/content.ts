@@ -1,6 +1,6 @@
 /**
- * The rules that need only the uplink itself (protocol.md §3): whether it may say what it says. Rules about the state
- * use the uplink's own power, lock state and battery.
+ * The rules that need only the uplink itself (protocol.md §3). Rules about the lock's state use the uplink's own power,
+ * lock state and battery, not the belief. Pure: adds findings to the verdict and changes nothing else.
  */
 import { isPlausiblePing } from '../../gen/ping-content.js';
 import { type CommandAck, fieldValue, type Ping, type Source, type Uplink } from '../../wire/ping.js';
@@ -12,7 +12,7 @@ import type { PowerModel } from '../model.js';
 import type { RuleName } from '../rules.js';
 import type { Belief } from './belief.js';
 import { finding, type UplinkEvent, type UplinkKey, uplinkKey, type Verdict } from './event.js';
-import { lowBatteryBelow } from './state.js';
+import { lowBatteryLimitPercent } from './state.js';
 import { describeSpan, describeTime } from './words.js';
 
 /** The key of an event's uplink. */
@@ -25,19 +25,19 @@ export function judgeAnySource(mac: string, event: UplinkEvent, out: Verdict): v
   const { uplink, source } = event;
   const { body } = uplink;
   const wrongSource = wrongSourceMessage(body, source);
-  if (wrongSource !== null) add(out, mac, event, 'wrong-source', wrongSource);
+  if (wrongSource !== null) addFinding(out, mac, event, 'wrong-source', wrongSource);
   if (body.kind !== 'ack' && !isKnownReason(body.reason)) {
     const number = body.reason.replace('REASON_UNRECOGNIZED_', '');
-    add(out, mac, event, 'unknown-reason', `The reason ${number} is not in the table.`);
+    addFinding(out, mac, event, 'unknown-reason', `The reason ${number} is not in the table.`);
   }
-  if (!isInRange(uplink)) add(out, mac, event, 'out-of-range', outOfRangeMessage(uplink));
+  if (!isInRange(uplink)) addFinding(out, mac, event, 'out-of-range', outOfRangeMessage(uplink));
   if (event.copy === 'conflict') {
     const message = `Boot ${uplink.boot}, sequence ${uplink.sequence} was used before with other content.`;
-    add(out, mac, event, 'sequence-conflict', message);
+    addFinding(out, mac, event, 'sequence-conflict', message);
   }
 }
 
-function add(out: Verdict, mac: string, event: UplinkEvent, rule: RuleName, message: string): void {
+function addFinding(out: Verdict, mac: string, event: UplinkEvent, rule: RuleName, message: string): void {
   out.findings.push(finding(rule, mac, keyOf(event), event.atMs, message));
 }
 
@@ -70,40 +70,40 @@ function implausibleValues(ping: Ping): string[] {
   });
 }
 
-/** What is no number is in no range. */
+/** Whether a value is in a range; never for NaN. */
 function isWithin(value: number, range: PlausibleRange | undefined): boolean {
   if (range === undefined) return true;
   const { least, most = Number.POSITIVE_INFINITY, below = Number.POSITIVE_INFINITY } = range;
   return value >= least && value <= most && (value < below || below === Number.POSITIVE_INFINITY);
 }
 
-/** The rules that a lock's uplink must keep, whatever came before and comes after it. */
+/** The further rules for a lock's uplink, which do not depend on other uplinks. */
 export function judgeOwnContent(model: PowerModel, belief: Belief, event: UplinkEvent, out: Verdict): void {
   const { uplink } = event;
   const { body } = uplink;
   const { mac } = belief;
   if (uplink.timeMs - event.atMs > model.bounds.clockAheadOver)
-    add(out, mac, event, 'clock-ahead', clockAheadMessage(event));
+    addFinding(out, mac, event, 'clock-ahead', clockAheadMessage(event));
   if (uplink.power.airplane) judgeAirplane(belief, event, out);
   if (body.kind === 'ack') return;
   const { reason, batteryPercent } = body;
-  const lowBelow = lowBatteryBelow(model);
+  const lowBelow = lowBatteryLimitPercent(model);
   if (batteryPercent < lowBelow && reason !== 'REASON_THEFT' && reason !== 'REASON_CLOSE_CONNECTION') {
     const message = `${reason} was sent with the battery at ${batteryPercent} %, below ${lowBelow} %.`;
-    add(out, mac, event, 'low-battery-theft-only', message);
+    addFinding(out, mac, event, 'low-battery-theft-only', message);
   }
   judgeReason(mac, event, body, out);
 }
 
-/** All but the first close-connection ping, which rests on those before it (airplane.ts). */
+/** airplane-silence for all uplinks except close-connection pings, which airplane.ts judges. */
 function judgeAirplane(belief: Belief, event: UplinkEvent, out: Verdict): void {
   const { body } = event.uplink;
   if (body.kind === 'close_connection') return;
   if (body.kind === 'ack') {
     if (belief.airplaneSwitches.some((command) => command.id === body.commandId)) return;
     const message = `With airplane on, command ${body.commandId} was acknowledged, which did not switch it on.`;
-    add(out, belief.mac, event, 'airplane-silence', message);
-  } else add(out, belief.mac, event, 'airplane-silence', `${body.reason} was sent with airplane on.`);
+    addFinding(out, belief.mac, event, 'airplane-silence', message);
+  } else addFinding(out, belief.mac, event, 'airplane-silence', `${body.reason} was sent with airplane on.`);
 }
 
 function judgeReason(mac: string, event: UplinkEvent, ping: Ping, out: Verdict): void {
@@ -111,11 +111,11 @@ function judgeReason(mac: string, event: UplinkEvent, ping: Ping, out: Verdict):
   switch (reason) {
     case 'REASON_THEFT':
       if (lockState === 'unlocked')
-        add(out, mac, event, 'theft-while-unlocked', 'REASON_THEFT was sent while the lock was unlocked.');
+        addFinding(out, mac, event, 'theft-while-unlocked', 'REASON_THEFT was sent while the lock was unlocked.');
       break;
     case 'REASON_UNLOCKED_PING':
       if (!event.uplink.power.rideTracking)
-        add(out, mac, event, 'ride-tracking-off', 'REASON_UNLOCKED_PING was sent while ride tracking was off.');
+        addFinding(out, mac, event, 'ride-tracking-off', 'REASON_UNLOCKED_PING was sent while ride tracking was off.');
       judgeRideLockState(mac, event, ping, out);
       break;
     case 'REASON_UNLOCKED_MOVEMENT':
@@ -123,17 +123,24 @@ function judgeReason(mac: string, event: UplinkEvent, ping: Ping, out: Verdict):
       break;
     case 'REASON_GPS_PING':
       if (ping.kind !== 'gps')
-        add(out, mac, event, 'position-missing', `REASON_GPS_PING came as a ${ping.kind} ping, not as a GPS ping.`);
+        addFinding(
+          out,
+          mac,
+          event,
+          'position-missing',
+          `REASON_GPS_PING came as a ${ping.kind} ping, not as a GPS ping.`,
+        );
       break;
     case 'REASON_CELL_PING':
-      if (ping.position === null) add(out, mac, event, 'position-missing', 'REASON_CELL_PING came without a position.');
+      if (ping.position === null)
+        addFinding(out, mac, event, 'position-missing', 'REASON_CELL_PING came without a position.');
       break;
   }
 }
 
 function judgeRideLockState(mac: string, event: UplinkEvent, ping: Ping, out: Verdict): void {
   if (ping.lockState === 'locked')
-    add(out, mac, event, 'ride-while-locked', `${ping.reason} was sent while the lock was locked.`);
+    addFinding(out, mac, event, 'ride-while-locked', `${ping.reason} was sent while the lock was locked.`);
 }
 
 function clockAheadMessage(event: UplinkEvent): string {

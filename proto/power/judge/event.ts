@@ -7,20 +7,20 @@ import { FIRST_LIFE } from '../../wire/uplink-life.js';
 import { type RuleName, type Severity, severityOf } from '../rules.js';
 
 /**
- * Identifies an uplink within its lock, with its place in the order (protocol.md §1): credential, life, boot, sequence.
- * A *life* is the time between two wipes of the lock's flash; after each, its boots count from 1 again. The life takes
- * part in the order, but not in the identity.
+ * Identifies an uplink of a lock and gives its position in the order of protocol.md §1: credential, life, boot,
+ * sequence. A *life* is the time between two wipes of the lock's flash; after each wipe, boots count from 1 again. The
+ * life determines the order but is not part of the identity.
  */
 export interface UplinkKey {
-  /** The age order of the credential it came with: a newer credential has a greater number. */
+  /** The age order of the credential with which the uplink was sent: a newer credential has a greater number. */
   readonly credential: number;
-  /** Which life of the lock it was made in (uplink-life.ts); absent for the first. */
+  /** The life of the lock in which the uplink was made (uplink-life.ts); absent for the first. */
   readonly life?: number | undefined;
   readonly boot: number;
   readonly sequence: number;
 }
 
-/** Why a connection ended; `gateway` is our own doing (stop, revocation, overload). */
+/** Why a connection ended; `gateway`: the gateway ended it (stop, revocation, overload). */
 export type DisconnectCause = 'closed' | 'dropped' | 'keepalive' | 'takeover' | 'gateway';
 
 /**
@@ -81,23 +81,23 @@ export interface GatewayEvent extends Timed {
 
 export type JudgeEvent = ConnectEvent | DisconnectEvent | UplinkEvent | CommandEvent | TickEvent | GatewayEvent;
 
-/** One breach of one rule. A ping with findings is still stored and still delivered. */
+/** One violation of one rule. A ping with findings is still stored and delivered. */
 export interface Finding {
   readonly rule: RuleName;
   readonly severity: Severity;
-  /** A sentence that a person understands, with the values. */
+  /** A sentence for users, with the values. */
   readonly message: string;
-  /** The lock, by the text that was passed to `newBelief` (belief.ts). */
+  /** The lock's MAC, in the form that was passed to `newBelief` (belief.ts). */
   readonly mac: string;
-  /** The uplink it is about, maybe an earlier one than the event's; null if it is about another event or about time. */
+  /** The uplink at fault, which may be earlier than the event's uplink; null if the finding is not about an uplink. */
   readonly about: UplinkKey | null;
   /** When it was found, ms since the epoch. */
   readonly atMs: number;
 }
 
 /**
- * Takes back an earlier finding, because an uplink that arrived late shows that it was wrong. It names the finding by
- * its rule and its uplink.
+ * Takes back an earlier finding because a late uplink shows that it was wrong. Rule, lock and uplink identify the
+ * finding.
  */
 export interface Withdrawal {
   readonly rule: RuleName;
@@ -106,8 +106,8 @@ export interface Withdrawal {
 }
 
 /**
- * What judging an event led to. Withdrawals are to be applied before findings: one event may withdraw a finding and
- * make the same one again for another reason.
+ * The outcome of judging an event. The caller must apply withdrawals before findings: one event may withdraw a finding
+ * and make the same finding again for another reason.
  */
 export interface Verdict {
   readonly withdrawn: Withdrawal[];
@@ -124,7 +124,7 @@ export function finding(rule: RuleName, mac: string, about: UplinkKey | null, at
   return { rule, severity: severityOf(rule), message, mac, about, atMs };
 }
 
-/** Less than 0 where `a` comes before `b` in the order of protocol.md §1. */
+/** Less than 0 if `a` comes before `b` in the order of protocol.md §1, 0 if they are the same key. */
 export function compareKeys(a: UplinkKey, b: UplinkKey): number {
   return (
     a.credential - b.credential ||
@@ -134,7 +134,7 @@ export function compareKeys(a: UplinkKey, b: UplinkKey): number {
   );
 }
 
-/** A key; the first life is left out, as most locks have no other. */
+/** Makes a key. It omits the first life, because most locks have no other. */
 export function uplinkKey(credential: number, life: number, boot: number, sequence: number): UplinkKey {
   return life === FIRST_LIFE ? { credential, boot, sequence } : { credential, life, boot, sequence };
 }

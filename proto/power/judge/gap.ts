@@ -1,13 +1,15 @@
 /**
- * sequence-gap (protocol.md §3): which numbers are missing within a boot, and for how long one waits for them.
+ * The rule sequence-gap (protocol.md §3): which numbers are missing within a boot, and how long the judge waits for
+ * them. Pure: changes only the given belief and verdict.
  *
- * Patience with a hole ends after 100 uplinks (the one that showed it is the first), after 24 h, or at once at a
- * close-connection ping with nothing kept, because then nothing made earlier is still to come. From there on its
- * numbers are missing, and a finding tells of them where the lock has not dropped as many. Numbers before the first one
- * seen don't count. A hole that is filled later counts no longer.
+ * A *hole* is a series of numbers between two received ones. It becomes *overdue* after 100 uplinks (starting with the
+ * one that revealed the hole), after 24 h, or at a close-connection ping with `kept` = 0, because then no earlier
+ * uplink waits in the lock. The numbers of an overdue hole are missing. The judge makes a finding if more numbers are
+ * missing than the lock reported as dropped. Numbers before the first received one don't count. A hole that is filled
+ * later no longer counts.
  *
- * A lock keeps what it made across a boot, and counts what it drops since the boot that it is in (protocol.md §1). So
- * numbers of an earlier boot may be among those that it tells to have dropped in a later one.
+ * A lock's buffer survives a boot, but its count of dropped uplinks restarts (protocol.md §1). So uplinks that the lock
+ * reports as dropped in one boot may have been made in an earlier boot.
  */
 
 import { FIRST_LIFE } from '../../wire/uplink-life.js';
@@ -17,7 +19,7 @@ import { finding, type UplinkEvent, type UplinkKey, type Verdict } from './event
 import { joinOverHole } from './span.js';
 import { NEVER } from './state.js';
 
-/** A hole opened below `span`. Sets when patience with it ends. */
+/** There is a new hole below `span`. Sets when it becomes overdue. */
 export function noticeHole(model: PowerModel, belief: Belief, span: Span, atMs: number): void {
   const { gapPatience, gapPatienceUplinks } = model.bounds;
   span.holeSinceMs = atMs;
@@ -29,9 +31,9 @@ export function noticeHole(model: PowerModel, belief: Belief, span: Span, atMs: 
 }
 
 /**
- * Looks for holes with which patience is over, and reports what is newly missing.
+ * Looks for holes that have become overdue, and reports newly missing numbers.
  *
- * @param about the uplink at which this is found; null where it is time that passed
+ * @param about the uplink that is being judged; null for a tick
  */
 export function judgeGaps(
   model: PowerModel,
@@ -60,8 +62,8 @@ export function judgeGaps(
   for (const run of belief.runs) reportMissing(belief, run, atMs, about, out);
 }
 
-/** A close-connection ping with nothing kept: nothing made before it is still to come. */
-export function endPatience(belief: Belief, event: UplinkEvent, about: UplinkKey, out: Verdict): void {
+/** At a close-connection ping with `kept` = 0, all holes before it become overdue: no earlier uplink can still come. */
+export function stopWaitingForHoles(belief: Belief, event: UplinkEvent, about: UplinkKey, out: Verdict): void {
   const { boot, sequence } = event.uplink;
   let hasHoles = false;
   for (const run of belief.runs) {
@@ -79,28 +81,28 @@ export function endPatience(belief: Belief, event: UplinkEvent, about: UplinkKey
 }
 
 function reportMissing(belief: Belief, run: Run, atMs: number, about: UplinkKey | null, out: Verdict): void {
-  const told = run.dropped + droppedLater(belief, run);
-  const unexplained = missing(run) - told;
+  const droppedCount = run.dropped + excessDropsOfLaterBoots(belief, run);
+  const unexplained = countMissing(run) - droppedCount;
   if (unexplained <= run.reported) return;
   run.reported = unexplained;
-  const dropped = told === 0 ? '' : `, and the lock says that it dropped only ${told}`;
-  const message = `Of boot ${run.boot}, ${describeMissing(run)}${dropped}.`;
+  const dropped = droppedCount === 0 ? '' : `, but the lock reports only ${droppedCount} as dropped`;
+  const message = `In boot ${run.boot}, ${describeMissing(run)}${dropped}.`;
   out.findings.push(finding('sequence-gap', belief.mac, about, atMs, message));
 }
 
-/** How many uplinks the lock says to have dropped in later boots beyond what is missing there. */
-function droppedLater(belief: Belief, run: Run): number {
+/** How many uplinks the lock reported as dropped in later boots in excess of the numbers missing there. */
+function excessDropsOfLaterBoots(belief: Belief, run: Run): number {
   let spare = 0;
   for (let index = belief.runs.length - 1; index >= 0; index--) {
     const later = belief.runs[index] as Run;
     if (later === run) break;
-    spare = Math.max(0, spare + later.dropped - missing(later));
+    spare = Math.max(0, spare + later.dropped - countMissing(later));
   }
   return spare;
 }
 
-/** How many numbers are missing for which nobody waits any longer. */
-function missing(run: Run): number {
+/** How many numbers are missing: lost numbers and those of overdue holes. */
+function countMissing(run: Run): number {
   let count = run.lost;
   for (let index = 1; index < run.spans.length; index++) {
     const span = run.spans[index] as Span;
@@ -118,19 +120,19 @@ function describeMissing(run: Run): string {
     if (span.isHoleOverdue) holes.push(first === last ? `${first}` : `${first}–${last}`);
   }
   const named = holes.slice(-BELIEF_LIMITS.holesNamed).join(', ');
-  const count = missing(run);
+  const count = countMissing(run);
   const which = named === '' ? '' : ` (${holes.length > BELIEF_LIMITS.holesNamed ? '…, ' : ''}${named})`;
   return `${count} sequence number${count === 1 ? ' is' : 's are'} missing${which}`;
 }
 
-/** After a late uplink: what has come is missing no longer, and may be reported again should more be lost. */
-export function forgiveFilled(belief: Belief, run: Run): void {
-  const told = run.dropped + droppedLater(belief, run);
-  run.reported = Math.min(run.reported, Math.max(0, missing(run) - told));
+/** A late uplink filled a hole, so fewer numbers are missing than were reported. If more go missing, reports again. */
+export function lowerReportedCount(belief: Belief, run: Run): void {
+  const droppedCount = run.dropped + excessDropsOfLaterBoots(belief, run);
+  run.reported = Math.min(run.reported, Math.max(0, countMissing(run) - droppedCount));
 }
 
-/** Lets go of the lowest holes: those too old for the latest of uplinks, and those beyond the limit. */
-export function forgetHoles(model: PowerModel, belief: Belief, run: Run, atMs: number, out: Verdict): void {
+/** Stops tracking the lowest holes: those too old to be filled, and those beyond the limit. */
+export function dropLowestHoles(model: PowerModel, belief: Belief, run: Run, atMs: number, out: Verdict): void {
   while (run.spans.length > 1) {
     const [lowest, next] = run.spans as [Span, Span];
     const isTooOld = next.isHoleOverdue && atMs - next.holeSinceMs > model.bounds.lateWithin;

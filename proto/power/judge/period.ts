@@ -1,15 +1,17 @@
 /**
- * period-too-soon (protocol.md §3): a sequence of period pings begins less than 23 h after another.
+ * The rule period-too-soon (protocol.md §3): a sequence of period pings starts less than 23 h after another. Pure:
+ * changes only the given belief and verdict.
  *
- * Pings within 10 min of the first are one sequence, by the lock's time. A late ping may join two sequences, part one,
- * or stand between two, so the sequences are found anew from all that are remembered; what was found and no longer
- * holds is withdrawn. A finding is about the first ping of the later sequence; where that is the one known before the
- * first event, which is no uplink, it is about the first ping of the earlier one.
+ * Pings within 10 min of the first are one sequence, by the lock's time. A late ping may join two sequences, split one,
+ * or form a third between two. So after each ping the judge determines the sequences again from all remembered pings,
+ * and withdraws findings that no longer apply. A finding is about the first ping of the later sequence. The initial
+ * sequence, which was known before the first event, has no uplink: if it is the later one, the finding is about the
+ * first ping of the earlier sequence.
  */
 
 import { FIRST_LIFE } from '../../wire/uplink-life.js';
 import type { PowerModel } from '../model.js';
-import { BELIEF_LIMITS, type Belief, isAfter, type PeriodPing, setKey } from './belief.js';
+import { BELIEF_LIMITS, type Belief, isAfterKey, type PeriodPing, setKey } from './belief.js';
 import {
   compareKeys,
   type Finding,
@@ -21,10 +23,10 @@ import {
 } from './event.js';
 import { describeSpan, describeTime } from './words.js';
 
-/** Takes a REASON_PERIOD_TRACKING ping. */
+/** Judges a REASON_PERIOD_TRACKING ping. */
 export function judgePeriod(model: PowerModel, belief: Belief, event: UplinkEvent, out: Verdict): void {
   const { credential, uplink, life = FIRST_LIFE } = event;
-  if (isAfter(belief.lastPeriodFrom, credential, life, uplink.boot, uplink.sequence)) {
+  if (isAfterKey(belief.lastPeriodFrom, credential, life, uplink.boot, uplink.sequence)) {
     setKey(belief.lastPeriodFrom, credential, life, uplink.boot, uplink.sequence);
     belief.lastPeriodMs = event.atMs;
     belief.isOverdueReported = false;
@@ -44,19 +46,19 @@ export function judgePeriod(model: PowerModel, belief: Belief, event: UplinkEven
   if (same !== undefined && comparePeriods(same, ping) === 0) return;
   periods.splice(index, 0, ping);
   judgeSequences(model, belief, event.atMs, out);
-  if (periods.length > BELIEF_LIMITS.periodPings) forgetOldest(periods);
+  if (periods.length > BELIEF_LIMITS.periodPings) removeOldest(periods);
 }
 
 /**
- * When the last period sequence began: by the lock's clock, as period-too-soon counts, unless that runs ahead of the
- * receipt, from which period-overdue is counted. Null where none is known.
+ * When the last period sequence started: by the lock's clock, as for period-too-soon, or when it was received, as for
+ * period-overdue, whichever is earlier. Null if no sequence is known. Ms since the epoch.
  */
-export function lastSequenceMs(model: PowerModel, belief: Belief): number | null {
+export function lastSequenceStartMs(model: PowerModel, belief: Belief): number | null {
   const { periods, lastPeriodMs, lastPeriodFrom } = belief;
-  let begin: PeriodPing | undefined;
+  let first: PeriodPing | undefined;
   for (const ping of periods) {
-    if (begin === undefined || ping.timeMs - begin.timeMs > model.bounds.periodSequenceSpan) begin = ping;
-    if (lastPeriodMs !== null && compareKeys(ping, lastPeriodFrom) === 0) return Math.min(begin.timeMs, lastPeriodMs);
+    if (first === undefined || ping.timeMs - first.timeMs > model.bounds.periodSequenceSpan) first = ping;
+    if (lastPeriodMs !== null && compareKeys(ping, lastPeriodFrom) === 0) return Math.min(first.timeMs, lastPeriodMs);
   }
   return lastPeriodMs;
 }
@@ -68,58 +70,62 @@ function comparePeriods(a: PeriodPing, b: PeriodPing): number {
 function judgeSequences(model: PowerModel, belief: Belief, atMs: number, out: Verdict): void {
   const { periods } = belief;
   const { periodSequenceSpan } = model.bounds;
-  // Where pings were forgotten, sequences may look to begin elsewhere than they did.
+  // Once pings have been forgotten, sequences may seem to start at other pings than they did.
   const canWithdraw = periods.length <= BELIEF_LIMITS.periodPings;
-  const known = periods.find(isKnownBefore);
-  let begin: PeriodPing | undefined;
+  const initial = periods.find(isInitialPing);
+  let first: PeriodPing | undefined;
   for (const ping of periods) {
-    const isBegin = begin === undefined || ping.timeMs - begin.timeMs > periodSequenceSpan;
-    const other = isBegin && !isKnownBefore(ping) ? tooSoonFor(model, periods, ping, begin, known) : undefined;
+    const isFirst = first === undefined || ping.timeMs - first.timeMs > periodSequenceSpan;
+    const other =
+      isFirst && !isInitialPing(ping) ? findTooCloseSequence(model, periods, ping, first, initial) : undefined;
     if (other !== undefined && !ping.isReported) {
       ping.isReported = true;
-      out.findings.push(tooSoon(belief, ping, other, atMs));
+      out.findings.push(tooSoonFinding(belief, ping, other, atMs));
     } else if (other === undefined && ping.isReported && canWithdraw) {
       ping.isReported = false;
-      out.withdrawn.push({ rule: 'period-too-soon', mac: belief.mac, about: bareName(ping) });
+      out.withdrawn.push({ rule: 'period-too-soon', mac: belief.mac, about: keyOfPeriodPing(ping) });
     }
-    if (isBegin) begin = ping;
+    if (isFirst) first = ping;
   }
 }
 
-/** The one that was known before the first event has no uplink that a finding could be about. */
-function isKnownBefore(ping: PeriodPing): boolean {
+/** Whether this is the initial sequence, which was known before the first event and has no uplink. */
+function isInitialPing(ping: PeriodPing): boolean {
   return ping.boot < 0;
 }
 
-/** The sequence that the one of `ping` is too close to: the one before it, or the known one where that is the next. */
-function tooSoonFor(
+/**
+ * The first ping of the sequence that is too close to the sequence which starts with `ping`: the sequence before, or
+ * the initial sequence if it comes next. Undefined if there is no such sequence.
+ */
+function findTooCloseSequence(
   model: PowerModel,
   periods: readonly PeriodPing[],
   ping: PeriodPing,
   before: PeriodPing | undefined,
-  known: PeriodPing | undefined,
+  initial: PeriodPing | undefined,
 ): PeriodPing | undefined {
   const { periodSequenceSpan, periodTooSoonUnder } = model.bounds;
   if (before !== undefined && ping.timeMs - before.timeMs < periodTooSoonUnder) return before;
-  if (known === undefined || known.timeMs - ping.timeMs >= periodTooSoonUnder) return undefined;
+  if (initial === undefined || initial.timeMs - ping.timeMs >= periodTooSoonUnder) return undefined;
   const next = periods.find((other) => other.timeMs - ping.timeMs > periodSequenceSpan);
-  return next === known ? known : undefined;
+  return next === initial ? initial : undefined;
 }
 
-function tooSoon(belief: Belief, ping: PeriodPing, other: PeriodPing, atMs: number): Finding {
+function tooSoonFinding(belief: Belief, ping: PeriodPing, other: PeriodPing, atMs: number): Finding {
   const span = describeSpan(ping.timeMs - other.timeMs);
   const order = ping.timeMs < other.timeMs ? 'before' : 'after';
-  const [begin, beginOfOther] = [describeTime(ping.timeMs), describeTime(other.timeMs)];
-  const message = `The period sequence of ${begin} began ${span} ${order} that of ${beginOfOther}.`;
-  return finding('period-too-soon', belief.mac, bareName(ping), atMs, message);
+  const [start, otherStart] = [describeTime(ping.timeMs), describeTime(other.timeMs)];
+  const message = `The period sequence of ${start} started ${span} ${order} that of ${otherStart}.`;
+  return finding('period-too-soon', belief.mac, keyOfPeriodPing(ping), atMs, message);
 }
 
-function bareName(ping: PeriodPing): UplinkKey {
+function keyOfPeriodPing(ping: PeriodPing): UplinkKey {
   return uplinkKey(ping.credential, ping.life, ping.boot, ping.sequence);
 }
 
-/** The oldest in order of names, since a lock's clock may stand anywhere. */
-function forgetOldest(periods: PeriodPing[]): void {
+/** Removes the oldest ping by key, not by time, since a lock's clock may be wrong. */
+function removeOldest(periods: PeriodPing[]): void {
   let oldest = 0;
   for (let index = 1; index < periods.length; index++) {
     if (compareKeys(periods[index] as PeriodPing, periods[oldest] as PeriodPing) < 0) oldest = index;

@@ -1,35 +1,36 @@
 /**
- * Stretches of numbers without a hole, made and joined. See {@link Span} for what they say.
+ * Makes and joins spans: series of sequence numbers without a hole (see {@link Span}). Also reports the rule
+ * state-unchanged (protocol.md §3). Pure: changes only the given belief and verdict.
  */
 import type { Ping, Uplink } from '../../wire/ping.js';
 import type { PowerModel } from '../model.js';
 import { joinAirplane } from './airplane.js';
 import type { Belief, Run, Span } from './belief.js';
 import { finding, type UplinkKey, uplinkKey, type Verdict } from './event.js';
-import { lowBatteryBelow } from './state.js';
+import { lowBatteryLimitPercent } from './state.js';
 
 const LOCKED = 1;
 const UNLOCKED = 2;
 
-/** A lock state as bits: two that share one are the same state, and unknown shares none with any. */
+/** A lock state as a bit; 0 for unknown. Two lock states are the same if they share a bit. */
 function stateBits(ping: Ping): number {
   return ping.lockState === 'locked' ? LOCKED : ping.lockState === 'unlocked' ? UNLOCKED : 0;
 }
 
-/** The state that a cellular REASON_STATE_PING tells; no bits for any other uplink. */
+/** The lock state that a cellular REASON_STATE_PING reports, as a bit; 0 for any other uplink. */
 export function statePingBits(uplink: Uplink): number {
   const { body } = uplink;
   return body.kind === 'cellular' && body.reason === 'REASON_STATE_PING' ? stateBits(body) : 0;
 }
 
-/** The state that a following state ping may not repeat; no bits where the lock need not have told of a change. */
+/** The lock state that the next state ping must not repeat, as a bit; 0 if the lock may have hidden a change since. */
 export function comparableBits(model: PowerModel, uplink: Uplink): number {
   const { body } = uplink;
-  if (body.kind === 'ack' || uplink.power.airplane || body.batteryPercent < lowBatteryBelow(model)) return 0;
+  if (body.kind === 'ack' || uplink.power.airplane || body.batteryPercent < lowBatteryLimitPercent(model)) return 0;
   return stateBits(body);
 }
 
-/** The stretch of one number. */
+/** The span of a single uplink. */
 export function singleSpan(model: PowerModel, uplink: Uplink): Span {
   const isAirplaneClose = uplink.power.airplane && uplink.body.kind === 'close_connection';
   return {
@@ -47,18 +48,18 @@ export function singleSpan(model: PowerModel, uplink: Uplink): Span {
   };
 }
 
-/** Joins the stretch at `index` with the next one, between which no number is missing. */
+/** Joins the span at `index` with the next one, which follows without a hole, and compares the uplinks at the joint. */
 export function joinNeighbours(belief: Belief, run: Run, index: number, atMs: number, out: Verdict): void {
   const lower = run.spans[index] as Span;
   const upper = run.spans[index + 1] as Span;
   if ((lower.highState & upper.lowStatePing) !== 0) {
     const about = uplinkKey(run.credential, run.life, run.boot, upper.low);
-    reportUnchanged(belief, lower.highState & upper.lowStatePing, about, atMs, out);
+    reportUnchangedState(belief, lower.highState & upper.lowStatePing, about, atMs, out);
   }
   joinOverHole(belief, run, index, atMs, out);
 }
 
-/** Joins two stretches without comparing their ends, so that what is missing between them counts as nothing. */
+/** Joins the span at `index` with the next one without comparing them, and so forgets the hole between them. */
 export function joinOverHole(belief: Belief, run: Run, index: number, atMs: number, out: Verdict): void {
   const lower = run.spans[index] as Span;
   const upper = run.spans[index + 1] as Span;
@@ -68,9 +69,9 @@ export function joinOverHole(belief: Belief, run: Run, index: number, atMs: numb
   run.spans.splice(index + 1, 1);
 }
 
-/** A state ping repeats the state in `bits`. */
-export function reportUnchanged(belief: Belief, bits: number, about: UplinkKey, atMs: number, out: Verdict): void {
+/** Reports that a state ping repeats the lock state in `bits`. */
+export function reportUnchangedState(belief: Belief, bits: number, about: UplinkKey, atMs: number, out: Verdict): void {
   const state = (bits & LOCKED) !== 0 ? 'locked' : 'unlocked';
-  const message = `REASON_STATE_PING says ${state}, which the lock was already.`;
+  const message = `REASON_STATE_PING reports ${state}, but the lock was already ${state}.`;
   out.findings.push(finding('state-unchanged', belief.mac, about, atMs, message));
 }

@@ -1,15 +1,16 @@
 /**
- * The judge's own reading of the power model: which state is in force, and when HIGH keeps the connection. `step` has a
- * reading of its own, so that each can prove the other wrong (protocol.md §2).
+ * How the judge reads the power model: which state is in force, and when HIGH keeps the connection (protocol.md §2).
+ * The simulation in power/step/ must not use this file: it has its own code for that, so that each can prove the other
+ * wrong.
  */
 import { Days, type Milliseconds, Minutes } from '../../clock.js';
 import type { HighWindow, PowerSettings } from '../../wire/ping.js';
 import type { Condition, EffectiveState, PowerModel, StateRow } from '../model.js';
 
-/** Stands for "at no time": JSON has no infinity, and beliefs are kept as JSON. */
+/** A time that never comes. It is a finite number, because beliefs are stored as JSON, which has no Infinity. */
 export const NEVER = Number.MAX_SAFE_INTEGER;
 
-/** The row in force: the first that applies. A battery that nobody has reported yet is taken as not low. */
+/** The row in force: the first whose condition holds. An unknown battery level (null) counts as not low. */
 export function stateRow(model: PowerModel, power: PowerSettings, batteryPercent: number | null): StateRow {
   const rows = model.states;
   for (const row of rows) {
@@ -25,37 +26,37 @@ function applies(when: Condition, power: PowerSettings, batteryPercent: number |
 }
 
 /** The row of a state by its name. */
-export function rowOf(model: PowerModel, state: EffectiveState): StateRow {
+export function rowOfState(model: PowerModel, state: EffectiveState): StateRow {
   return model.states.find((row) => row.state === state) ?? (model.states[model.states.length - 1] as StateRow);
 }
 
-/** What was found in a model last: it is asked for with every ping, and nearly always of the same model. */
+/** The limit of the model used last: every ping needs it, and nearly always for the same model. */
 let lastModel: PowerModel | null = null;
-let lastBelow = 0;
+let lastLimitPercent = 0;
 
-/** Under which the battery is low; 0 where the model knows no such state. */
-export function lowBatteryBelow(model: PowerModel): number {
-  if (model === lastModel) return lastBelow;
-  lastBelow = 0;
+/** The level below which the battery is low; 0 if the model has no such state. */
+export function lowBatteryLimitPercent(model: PowerModel): number {
+  if (model === lastModel) return lastLimitPercent;
+  lastLimitPercent = 0;
   for (const row of model.states) {
-    if ('batteryBelowPercent' in row.when) lastBelow = row.when.batteryBelowPercent;
+    if ('batteryBelowPercent' in row.when) lastLimitPercent = row.when.batteryBelowPercent;
   }
   lastModel = model;
-  return lastBelow;
+  return lastLimitPercent;
 }
 
-/** Where a moment lies in a daily window. */
+/** The position of a moment relative to a daily window. */
 export interface WindowPhase {
   readonly isInside: boolean;
-  /** How long until it opens or closes; {@link NEVER} for one that is open all day. */
+  /** How long until the window opens or closes; {@link NEVER} if it is open all day. */
   readonly changesIn: Milliseconds;
-  /** How long it is closed each day. */
+  /** How long the window is closed each day. */
   readonly closedFor: Milliseconds;
 }
 
 /**
- * Where `timeMs` lies in the window, by the clock at the window's UTC offset. A window from a time to the same time is
- * all day; one may run over midnight. It holds its first moment and not its last.
+ * The position of `timeMs` relative to the window, in local time at the window's UTC offset. A window from a time to
+ * the same time is open all day; a window may run over midnight. It includes its first moment but not its last.
  */
 export function windowPhase(window: HighWindow, timeMs: number): WindowPhase {
   const from = modulo(Minutes(window.fromMinute), Days(1));
@@ -67,7 +68,7 @@ export function windowPhase(window: HighWindow, timeMs: number): WindowPhase {
   return { isInside, changesIn, closedFor: modulo(from - to, Days(1)) };
 }
 
-/** The remainder that is never negative. */
+/** The remainder, which is never negative. */
 function modulo(value: number, size: number): number {
   return ((value % size) + size) % size;
 }

@@ -1,15 +1,16 @@
 /**
- * Commands that switch airplane mode on (protocol.md §3). While one of them may have silenced the lock, lateness is
- * suspended: period-overdue, window-offline and recovery-offline are not found, and the time does not count towards
- * period-overdue. That ends when the lock answers, when an uplink with airplane off comes on a later connection, and
- * when the command expires. One that expired unanswered may still be why the lock is silent, and findings say so.
+ * Commands that switch airplane mode on (protocol.md §3). Such a command is *open* until the lock answers it, an uplink
+ * with airplane off comes on a later connection, or the command expires. While one is open, the lock may be silent
+ * because of it, so lateness is suspended: the judge does not find period-overdue, window-offline or recovery-offline,
+ * and the time does not count towards period-overdue. A command that expired unanswered may still be why the lock is
+ * silent, so findings mention it. Pure: changes only the given belief.
  */
-import { type AirplaneSwitch, BELIEF_LIMITS, type Belief, overdueFromMs } from './belief.js';
+import { type AirplaneSwitch, BELIEF_LIMITS, type Belief, overdueCountStartMs } from './belief.js';
 import { NEVER } from './state.js';
 import { describeTime } from './words.js';
 
-/** A set-power with airplane on was sent, maybe not for the first time. */
-export function sendSwitch(belief: Belief, id: number, atMs: number, expiresMs: number = NEVER): void {
+/** A command that switches airplane mode on was sent, maybe not for the first time. */
+export function noteSwitchSent(belief: Belief, id: number, atMs: number, expiresMs: number = NEVER): void {
   const { airplaneSwitches } = belief;
   const known = airplaneSwitches.find((each) => each.id === id);
   if (known !== undefined && known.outcome !== 'open' && known.outcome !== 'refuted') return;
@@ -17,7 +18,7 @@ export function sendSwitch(belief: Belief, id: number, atMs: number, expiresMs: 
     airplaneSwitches.push({ id, sentMs: atMs, expiresMs, hasReconnected: false, outcome: 'open' });
     if (airplaneSwitches.length > BELIEF_LIMITS.airplaneSwitches) airplaneSwitches.shift();
   } else {
-    // Sent again, over the connection that there is now: what came before it on this connection refutes nothing.
+    // Sent again, over the current connection: only an uplink on a later connection refutes it.
     known.sentMs = atMs;
     known.hasReconnected = false;
     known.outcome = 'open';
@@ -25,7 +26,7 @@ export function sendSwitch(belief: Belief, id: number, atMs: number, expiresMs: 
   belief.suspendedSinceMs ??= atMs;
 }
 
-/** The lock connected: what comes from now on comes on a later connection than the one with the command. */
+/** The lock connected: uplinks from now on come on a later connection than the commands sent so far. */
 export function noteReconnected(belief: Belief): void {
   for (const each of belief.airplaneSwitches) each.hasReconnected = true;
 }
@@ -46,7 +47,7 @@ export function refuteSwitches(belief: Belief, atMs: number): boolean {
   return resumeIfNoneOpen(belief, atMs);
 }
 
-/** Time has come to `atMs`: what has expired by then suspends nothing any longer, from the moment of its expiry on. */
+/** Ends the suspension by commands that have expired by `atMs`, as of their expiry. */
 export function expireSwitches(belief: Belief, atMs: number): void {
   if (belief.suspendedSinceMs === null || atMs < nextExpiryMs(belief)) return;
   let lastMs = belief.suspendedSinceMs;
@@ -58,7 +59,7 @@ export function expireSwitches(belief: Belief, atMs: number): void {
   resumeIfNoneOpen(belief, lastMs);
 }
 
-/** When the first of the open commands expires; {@link NEVER} where none does. */
+/** When the first open command expires, ms since the epoch; {@link NEVER} if none does. */
 export function nextExpiryMs(belief: Belief): number {
   if (belief.suspendedSinceMs === null) return NEVER;
   let nextMs = NEVER;
@@ -68,8 +69,8 @@ export function nextExpiryMs(belief: Belief): number {
   return nextMs;
 }
 
-/** A sentence that names the last command that expired unanswered, after a space; empty where there is none. */
-export function possibleCause(belief: Belief): string {
+/** A space and a sentence that names the last command that expired unanswered; empty if there is none. */
+export function possibleCauseText(belief: Belief): string {
   const expired = belief.airplaneSwitches.findLast(isExpired);
   if (expired === undefined) return '';
   const { id, sentMs, expiresMs } = expired;
@@ -83,11 +84,14 @@ function isExpired({ outcome }: AirplaneSwitch): boolean {
   return outcome === 'expired';
 }
 
-/** The time of the suspension does not count towards period-overdue. Returns whether it has ended. */
+/**
+ * Ends the suspension if no command is open any longer, and credits its duration, which does not count towards
+ * period-overdue. Returns whether the suspension ended.
+ */
 function resumeIfNoneOpen(belief: Belief, atMs: number): boolean {
   if (belief.suspendedSinceMs === null || belief.airplaneSwitches.some(({ outcome }) => outcome === 'open'))
     return false;
-  const fromMs = overdueFromMs(belief);
+  const fromMs = overdueCountStartMs(belief);
   if (belief.overdueCreditFromMs !== fromMs) {
     belief.overdueCreditFromMs = fromMs;
     belief.overdueCreditMs = 0;

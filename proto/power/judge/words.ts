@@ -1,13 +1,15 @@
-/** How the sentences of findings write times, spans and numbers. Nothing here throws, whatever the value. */
+/**
+ * Formats times and time spans for the sentences of findings. Pure. These functions never throw, whatever the value.
+ */
 import { Days, Hours, type Milliseconds, Minutes, Seconds } from '../../clock.js';
 import { isDatable, toDate } from '../../wire/ping-json.js';
 
-/** RFC 3339 where the time can be a date, else the bare number. */
+/** A time as an RFC 3339 date, or as a number of milliseconds if it is outside the years 1970–9999. */
 export function describeTime(timeMs: number): string {
   return isDatable(timeMs) ? toDate(timeMs) : `${timeMs} ms since 1970`;
 }
 
-/** A span in two units, in hours up to two days: `25 h 1 min`, `4 d 3 h`, `31 s`, `200 ms`. */
+/** A time span in at most two units: `200 ms`, `31 s`, `25 h 1 min`, `4 d 3 h`. Up to two days it is given in hours. */
 export function describeSpan(span: Milliseconds): string {
   const size = Math.abs(span);
   if (size < Seconds(1)) return `${Math.round(span)} ms`;
@@ -19,11 +21,11 @@ export function describeSpan(span: Milliseconds): string {
 
 function twoUnits(
   size: number,
-  great: Milliseconds,
-  greatUnit: string,
+  large: Milliseconds,
+  largeUnit: string,
   small: Milliseconds,
   smallUnit: string,
 ): string {
-  const rest = Math.floor((size % great) / small);
-  return `${Math.floor(size / great)} ${greatUnit}${rest === 0 ? '' : ` ${rest} ${smallUnit}`}`;
+  const remainder = Math.floor((size % large) / small);
+  return `${Math.floor(size / large)} ${largeUnit}${remainder === 0 ? '' : ` ${remainder} ${smallUnit}`}`;
 }

@@ -1,9 +1,12 @@
-/** Commands: each id is carried out once and acknowledged each time that it arrives (protocol.md §1, §2). */
+/**
+ * Carries out commands: each id once, with an acknowledgement each time that it arrives (protocol.md §1, §2). Also
+ * applies power settings, set by command or at the lock. Pure: the functions change only the context they are given.
+ */
 import { Seconds } from '../../clock.js';
 import type { CommandResult, Downlink, HighWindow, PowerChange, PowerSettings } from '../../wire/ping.js';
 import { searchEndsMs } from './gps.js';
 import { effectiveRow, isSilent, NEVER, triggerRow } from './reading.js';
-import { COMMANDS_REMEMBERED, type FinishedCommand, type Turn } from './state.js';
+import { COMMANDS_REMEMBERED, type FinishedCommand, type StepContext } from './state.js';
 import { changeLockState, planPeriod } from './triggers.js';
 import { makeAck, makeCellular, makeClose, makeGps } from './uplinks.js';
 
@@ -12,203 +15,205 @@ const LOCK = Object.freeze({ type: 'lock' });
 
 const MINUTES_OF_DAY = 1440;
 
-/** A command arrived. In a state that takes none it is as if it had not: no answer may leave the lock. */
-export function onCommand(turn: Turn, downlink: Downlink): void {
-  const { state, row, nowMs } = turn;
+/** A command arrived. In a state that takes no commands the lock ignores it, since no answer may leave the lock. */
+export function onCommand(context: StepContext, downlink: Downlink): void {
+  const { state, row, nowMs } = context;
   if (state.link !== 'up' || !row.commands) return;
   state.trafficAtMs = nowMs;
   const { id } = downlink;
   const before = state.finished.find((finished) => finished.id === id);
-  if (before !== undefined) makeAck(turn, before);
-  else if (joinsPending(turn, id)) return;
-  else if (nowMs >= downlink.expiresMs) finish(turn, id, 'rejected', 'expired');
-  else carryOut(turn, downlink);
+  if (before !== undefined) makeAck(context, before);
+  else if (joinsPending(context, id)) return;
+  else if (nowMs >= downlink.expiresMs) finish(context, id, 'rejected', 'expired');
+  else carryOut(context, downlink);
 }
 
-/** The same id again while it is being carried out: one more acknowledgement when it is done. */
-function joinsPending({ state }: Turn, id: number): boolean {
-  if (state.locating.includes(id)) state.locating = [...state.locating, id];
+/**
+ * Whether this id is already being carried out. If so, the lock sends one more acknowledgement when it has finished.
+ */
+function joinsPending({ state }: StepContext, id: number): boolean {
+  if (state.locatingByGps.includes(id)) state.locatingByGps = [...state.locatingByGps, id];
   else if (state.locatingByCell.includes(id)) state.locatingByCell = [...state.locatingByCell, id];
   else if (state.locking.includes(id)) state.locking = [...state.locking, id];
   else return false;
   return true;
 }
 
-function carryOut(turn: Turn, { id, command }: Downlink): void {
-  const { state } = turn;
+function carryOut(context: StepContext, { id, command }: Downlink): void {
+  const { state } = context;
   switch (command.type) {
     case 'unlock':
-      unlock(turn, id);
+      unlock(context, id);
       break;
     case 'lock':
-      startLocking(turn, id);
+      startLocking(context, id);
       break;
     case 'siren':
-      turn.effects.push({ type: 'siren', durationMs: Seconds(command.seconds) });
-      finish(turn, id, 'ok', '');
+      context.effects.push({ type: 'siren', durationMs: Seconds(command.seconds) });
+      finish(context, id, 'ok', '');
       break;
     case 'locate-gps':
-      state.locating = [...state.locating, id];
-      state.locatingUntilMs = searchEndsMs(turn);
+      state.locatingByGps = [...state.locatingByGps, id];
+      state.locatingByGpsUntilMs = searchEndsMs(context);
       break;
     case 'locate-cell':
       state.locatingByCell = [...state.locatingByCell, id];
       break;
     case 'set-power':
-      setPower(turn, id, command);
+      setPower(context, id, command);
       break;
     case 'reset':
-      finish(turn, id, 'ok', '');
-      makeClose(turn);
+      finish(context, id, 'ok', '');
+      makeClose(context);
       state.resetAfterClose = true;
       break;
   }
 }
 
-/** The tone sounds once, for however many commands. */
-function startLocking(turn: Turn, id: number): void {
-  const { state, nowMs } = turn;
-  const durationMs = turn.model.timings.lockWarningTone;
+/** Starts the warning tone. It sounds once, however many lock commands wait for its end. */
+function startLocking(context: StepContext, id: number): void {
+  const { state, nowMs } = context;
+  const durationMs = context.model.timings.lockWarningTone;
   state.locking = [...state.locking, id];
   if (state.lockingAtMs !== NEVER) return;
   state.lockingAtMs = nowMs + durationMs;
-  turn.effects.push({ type: 'tone', durationMs });
+  context.effects.push({ type: 'tone', durationMs });
 }
 
-function unlock(turn: Turn, id: number): void {
-  failLocking(turn, 'overtaken by an unlock');
-  if (turn.state.lockState !== 'unlocked') {
-    turn.effects.push(UNLOCK);
-    changeLockState(turn, 'unlocked');
+function unlock(context: StepContext, id: number): void {
+  failLocking(context, 'overtaken by an unlock');
+  if (context.state.lockState !== 'unlocked') {
+    context.effects.push(UNLOCK);
+    changeLockState(context, 'unlocked');
   }
-  finish(turn, id, 'ok', '');
+  finish(context, id, 'ok', '');
 }
 
 /** Closes the lock when its warning tone has ended. */
-export function settleLocking(turn: Turn): void {
-  const { state } = turn;
-  if (state.locking.length === 0 || turn.nowMs < state.lockingAtMs) return;
+export function settleLocking(context: StepContext): void {
+  const { state } = context;
+  if (state.locking.length === 0 || context.nowMs < state.lockingAtMs) return;
   if (state.lockState !== 'locked') {
-    turn.effects.push(LOCK);
-    changeLockState(turn, 'locked');
+    context.effects.push(LOCK);
+    changeLockState(context, 'locked');
   }
   const ids = state.locking;
   state.locking = [];
   state.lockingAtMs = NEVER;
-  finishAll(turn, ids, 'ok', '');
+  finishAll(context, ids, 'ok', '');
 }
 
-function failLocking(turn: Turn, detail: string): void {
-  const ids = turn.state.locking;
+function failLocking(context: StepContext, detail: string): void {
+  const ids = context.state.locking;
   if (ids.length === 0) return;
-  turn.state.locking = [];
-  turn.state.lockingAtMs = NEVER;
-  finishAll(turn, ids, 'failed', detail);
+  context.state.locking = [];
+  context.state.lockingAtMs = NEVER;
+  finishAll(context, ids, 'failed', detail);
 }
 
-/** One GPS ping for all that asked, when there is a fix; otherwise they are acknowledged as failed. */
-export function advanceLocate(turn: Turn): void {
-  const { state, nowMs, fix, model } = turn;
-  const ids = state.locating;
+/** Answers all waiting commands to locate by GPS: with one GPS ping at a fix, or as failed when the search is over. */
+export function advanceLocate(context: StepContext): void {
+  const { state, nowMs, fix, model } = context;
+  const ids = state.locatingByGps;
   if (ids.length === 0) return;
-  const isOver = state.gps !== 'fixed' && nowMs >= state.locatingUntilMs;
+  const isOver = state.gps !== 'fixed' && nowMs >= state.locatingByGpsUntilMs;
   if (fix === null && !isOver) return;
-  state.locating = [];
-  state.locatingUntilMs = NEVER;
+  state.locatingByGps = [];
+  state.locatingByGpsUntilMs = NEVER;
   if (fix === null) {
-    finishAll(turn, ids, 'failed', 'no fix');
+    finishAll(context, ids, 'failed', 'no fix');
     return;
   }
   const reason = triggerRow(model, 'locate-gps')?.gpsReason;
-  if (reason) makeGps(turn, reason, fix);
-  finishAll(turn, ids, 'ok', '');
+  if (reason) makeGps(context, reason, fix);
+  finishAll(context, ids, 'ok', '');
 }
 
-/** The same with the place that the network tells, in the next tick. */
-export function advanceLocateByCell(turn: Turn): void {
-  const { state, model } = turn;
+/** Answers all waiting commands to locate by cell, in the tick that carries the network's position. */
+export function advanceLocateByCell(context: StepContext): void {
+  const { state, model } = context;
   const ids = state.locatingByCell;
-  if (ids.length === 0 || !turn.ticked) return;
+  if (ids.length === 0 || !context.isTick) return;
   state.locatingByCell = [];
-  if (turn.cellPosition === null) {
-    finishAll(turn, ids, 'failed', 'no position');
+  if (context.cellPosition === null) {
+    finishAll(context, ids, 'failed', 'no position');
     return;
   }
   const reason = triggerRow(model, 'locate-cell')?.cellularReason;
-  if (reason) makeCellular(turn, reason, turn.cellPosition);
-  finishAll(turn, ids, 'ok', '');
+  if (reason) makeCellular(context, reason, context.cellPosition);
+  finishAll(context, ids, 'ok', '');
 }
 
-function setPower(turn: Turn, id: number, change: PowerChange): void {
-  const wrong = change.highWindow === undefined ? undefined : wrongWindow(change.highWindow);
-  if (wrong === undefined) applySettings(turn, change);
-  finish(turn, id, wrong === undefined ? 'ok' : 'rejected', wrong ?? '', true);
+function setPower(context: StepContext, id: number, change: PowerChange): void {
+  const wrong = change.highWindow === undefined ? undefined : windowProblem(change.highWindow);
+  if (wrong === undefined) applySettings(context, change);
+  finish(context, id, wrong === undefined ? 'ok' : 'rejected', wrong ?? '', true);
 }
 
-/** What is wrong with a high window; undefined where nothing is. The gateway may be of another build. */
-function wrongWindow({ fromMinute, toMinute, utcOffsetMinutes }: HighWindow): string | undefined {
+/** What is wrong with a high window; undefined if it is valid. The gateway may be of another version. */
+function windowProblem({ fromMinute, toMinute, utcOffsetMinutes }: HighWindow): string | undefined {
   const isMinute = (value: number): boolean => Number.isInteger(value) && value >= 0 && value < MINUTES_OF_DAY;
   if (!isMinute(fromMinute) || !isMinute(toMinute)) return 'the high window is outside the day';
   return isMinute(Math.abs(utcOffsetMinutes)) ? undefined : 'the UTC offset is over a day';
 }
 
-/** Takes on power settings, by hand or by command. */
-export function applySettings(turn: Turn, change: PowerChange): void {
-  const { state } = turn;
+/** Applies new power settings. */
+export function applySettings(context: StepContext, change: PowerChange): void {
+  const { state } = context;
   const { mode = state.power.mode, rideTracking = state.power.rideTracking } = change;
   const { airplane = state.power.airplane, recovery = state.power.recovery } = change;
   if (change.highWindow !== undefined) state.highWindow = change.highWindow;
-  // A ride that is on searches for a fix from now.
-  if (rideTracking && !state.power.rideTracking) state.trackGpsUntilMs = searchEndsMs(turn);
-  takeOn(turn, { mode, rideTracking, airplane, recovery }, state.batteryPercent);
+  // A ride that is going on starts to search for a fix now.
+  if (rideTracking && !state.power.rideTracking) state.trackGpsUntilMs = searchEndsMs(context);
+  applyPowerState(context, { mode, rideTracking, airplane, recovery }, state.batteryPercent);
 }
 
-/** Takes on settings and battery, and does what the effective state asks for that is entered or left by them. */
-export function takeOn(turn: Turn, power: PowerSettings, batteryPercent: number): void {
-  const { state } = turn;
-  const row = effectiveRow(turn.model, power, batteryPercent);
-  const isEntered = row.state !== state.stateName;
-  // What was asked of the lock is answered before it falls silent, and so under the settings of before.
-  if (isEntered && isSilent(row)) abandonCommands(turn);
-  // What falls where the state forbids it is left out, not caught up.
-  if (isEntered && !turn.row.period) planPeriod(turn);
+/** Applies settings and battery level. If they lead to another effective state, the lock enters it. */
+export function applyPowerState(context: StepContext, power: PowerSettings, batteryPercent: number): void {
+  const { state } = context;
+  const row = effectiveRow(context.model, power, batteryPercent);
+  const isOtherState = row.state !== state.stateName;
+  // The lock answers waiting commands before it falls silent, and so with its old settings.
+  if (isOtherState && isSilent(row)) abandonCommands(context);
+  // Period pings that the old state forbade are skipped, not sent later.
+  if (isOtherState && !context.row.period) planPeriod(context);
   state.power = power;
   state.batteryPercent = batteryPercent;
-  if (!isEntered) return;
+  if (!isOtherState) return;
   state.stateName = row.state;
-  turn.row = row;
-  state.retryAtMs = turn.nowMs;
+  context.row = row;
+  state.retryAtMs = context.nowMs;
   state.failures = 0;
-  state.farewell = isSilent(row) ? 'due' : 'none';
+  state.silenceNotice = isSilent(row) ? 'due' : 'none';
   if (!row.stateChange) state.stateGpsUntilMs = NEVER;
   if (!row.period) state.periodGpsUntilMs = NEVER;
-  // A theft that goes on tells the new state by its own next ping, at once.
+  // A theft that is going on reports the new state by making its next ping at once.
   if (isSilent(row) && state.tracking === 'theft') state.trackCellAtMs = NEVER;
 }
 
-function abandonCommands(turn: Turn): void {
-  const { state } = turn;
-  const ids = [...state.locating, ...state.locatingByCell];
-  state.locating = [];
+function abandonCommands(context: StepContext): void {
+  const { state } = context;
+  const ids = [...state.locatingByGps, ...state.locatingByCell];
+  state.locatingByGps = [];
   state.locatingByCell = [];
-  state.locatingUntilMs = NEVER;
-  failLocking(turn, 'the lock falls silent');
-  finishAll(turn, ids, 'failed', 'the lock falls silent');
+  state.locatingByGpsUntilMs = NEVER;
+  failLocking(context, 'the lock falls silent');
+  finishAll(context, ids, 'failed', 'the lock falls silent');
 }
 
-/** Acknowledges each arrival; the command itself is finished once. */
-function finishAll(turn: Turn, ids: readonly number[], result: CommandResult, detail: string): void {
+/** Finishes commands. Each id in the list gets an acknowledgement; an id that is listed twice is finished once. */
+function finishAll(context: StepContext, ids: readonly number[], result: CommandResult, detail: string): void {
   for (const id of ids) {
-    const before = turn.state.finished.find((finished) => finished.id === id);
-    if (before === undefined) finish(turn, id, result, detail);
-    else makeAck(turn, before);
+    const before = context.state.finished.find((finished) => finished.id === id);
+    if (before === undefined) finish(context, id, result, detail);
+    else makeAck(context, before);
   }
 }
 
-function finish(turn: Turn, id: number, result: CommandResult, detail: string, setsPower = false): void {
-  const { state } = turn;
+function finish(context: StepContext, id: number, result: CommandResult, detail: string, setsPower = false): void {
+  const { state } = context;
   const command: FinishedCommand = { id, result, detail, setsPower };
   state.finished = [...state.finished.slice(1 - COMMANDS_REMEMBERED), command];
-  turn.effects.push({ type: 'finished', commandId: id, result, detail });
-  makeAck(turn, command);
+  context.effects.push({ type: 'finished', commandId: id, result, detail });
+  makeAck(context, command);
 }

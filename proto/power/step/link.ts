@@ -1,114 +1,123 @@
-/** The connection: when a lock wants one, how it tries, what it says first and last on it (protocol.md §2). */
+/**
+ * The lock's connection: when it wants one, how it retries, which uplinks it sends first and last on it
+ * (protocol.md §2). Pure: the functions change only the context they are given.
+ */
 import type { Uplink } from '../../wire/ping.js';
 import { isSilent, keepsConnection, NEVER, triggerRow } from './reading.js';
-import type { Turn } from './state.js';
+import type { StepContext } from './state.js';
 import { isTheft, makeCellular, makeClose, publishFirst } from './uplinks.js';
 
 const CONNECT = Object.freeze({ type: 'connect' });
 const DISCONNECT = Object.freeze({ type: 'disconnect' });
 const DROP = Object.freeze({ type: 'drop' });
-/** One for all: mostly nothing waits once an uplink is acknowledged. */
-const NONE_WAIT: readonly Uplink[] = [];
+/** One shared empty list, because an acknowledged uplink is usually the only one that waits. */
+const NO_UPLINKS: readonly Uplink[] = [];
 
-/** Whether something keeps the connection open, other than what waits to be sent. */
-export function holdsOpen({ state, row, nowMs }: Turn): boolean {
+/** Whether something keeps the connection open, apart from waiting uplinks. */
+export function mustStayOpen({ state, row, nowMs }: StepContext): boolean {
   return (
     state.tracking !== 'none' ||
     state.stateGpsUntilMs !== NEVER ||
     state.periodGpsUntilMs !== NEVER ||
-    state.locating.length > 0 ||
+    state.locatingByGps.length > 0 ||
     state.locatingByCell.length > 0 ||
     state.locking.length > 0 ||
     keepsConnection(row, state.highWindow, nowMs)
   );
 }
 
-/** Whether a lock without a connection wants one: something is due or kept, in a silent state for a theft only. */
-export function wantsLink(turn: Turn): boolean {
-  const { state, row } = turn;
+/**
+ * Whether a lock without a connection wants one. In a silent state it wants one only for a theft, or to announce its
+ * silence.
+ */
+export function wantsLink(context: StepContext): boolean {
+  const { state, row } = context;
   if (isSilent(row)) {
     const forTheft = row.theft && (state.tracking === 'theft' || state.waiting.some(isTheft));
-    return forTheft || state.farewell === 'trying';
+    return forTheft || state.silenceNotice === 'trying';
   }
-  return state.waiting.length > 0 || state.resetDue || holdsOpen(turn);
+  return state.waiting.length > 0 || state.resetDue || mustStayOpen(context);
 }
 
-/** Connects, sends, or closes, as the moment asks for. */
-export function settleLink(turn: Turn): void {
-  const { state, nowMs } = turn;
+/** Connects, sends the next uplink, or closes the connection, whichever is due. */
+export function settleLink(context: StepContext): void {
+  const { state, nowMs } = context;
   if (state.link === 'down') {
-    if (nowMs >= state.retryAtMs && wantsLink(turn)) connect(turn);
+    if (nowMs >= state.retryAtMs && wantsLink(context)) connect(context);
     return;
   }
   if (state.link !== 'up') return;
   if (state.inFlight) {
-    if (nowMs >= givesUpMs(turn)) loseLink(turn);
+    if (nowMs >= timesOutMs(context)) loseLink(context);
     return;
   }
-  if (state.waiting.length === 0 && !holdsOpen(turn)) {
-    if (saidAll(turn)) {
-      disconnect(turn);
+  if (state.waiting.length === 0 && !mustStayOpen(context)) {
+    if (hasReportedAirplane(context)) {
+      disconnect(context);
       return;
     }
-    if (nowMs >= closesMs(turn)) makeClose(turn);
+    if (nowMs >= closesMs(context)) makeClose(context);
   }
-  publishFirst(turn);
+  publishFirst(context);
 }
 
-/** Airplane mode is reported by one close-connection ping: a lock that has sent it leaves without another. */
-function saidAll({ state }: Turn): boolean {
+/** Whether the lock has reported airplane mode. It does so with a single close-connection ping. */
+function hasReportedAirplane({ state }: StepContext): boolean {
   return state.power.airplane && state.airplaneTold;
 }
 
 /** When a connection that nothing keeps open closes. */
-export function closesMs({ state, model }: Turn): number {
+export function closesMs({ state, model }: StepContext): number {
   return state.trafficAtMs + model.timings.closeAfterIdle;
 }
 
 /**
- * When a connection on which nothing passes while an uplink waits for its acknowledgement is taken for dead: after the
- * keepalive. A lock that waited for ever would be awake for nothing.
+ * When a connection without traffic counts as dead while an uplink waits for its acknowledgement: after the keepalive.
+ * Otherwise the lock would stay awake for ever.
  */
-export function givesUpMs({ state, model }: Turn): number {
+export function timesOutMs({ state, model }: StepContext): number {
   return state.trafficAtMs + model.timings.keepalive;
 }
 
-function connect(turn: Turn): void {
-  if (!turn.state.covered) {
-    failed(turn);
+function connect(context: StepContext): void {
+  if (!context.state.covered) {
+    scheduleRetry(context);
     return;
   }
-  turn.state.link = 'connecting';
-  turn.effects.push(CONNECT);
+  context.state.link = 'connecting';
+  context.effects.push(CONNECT);
 }
 
-function disconnect(turn: Turn): void {
-  turn.state.link = 'ending';
-  turn.effects.push(DISCONNECT);
+function disconnect(context: StepContext): void {
+  context.state.link = 'ending';
+  context.effects.push(DISCONNECT);
 }
 
-/** Waits for the next try: 10, 30 and 60 s, then every 5 min ± 20 %. A farewell is tried once. */
-function failed(turn: Turn): void {
-  const { state, nowMs } = turn;
-  const { retryAfter, retryThenEvery, retryJitter } = turn.model.timings;
-  const wait = retryAfter[state.failures] ?? retryThenEvery * (1 + retryJitter * (2 * drawShare(turn) - 1));
+/** Schedules the next attempt: after 10, 30 and 60 s, then every 5 min ± 20 %. Silence is announced in one attempt. */
+function scheduleRetry(context: StepContext): void {
+  const { state, nowMs } = context;
+  const { retryAfter, retryThenEvery, retryJitter } = context.model.timings;
+  const wait = retryAfter[state.failures] ?? retryThenEvery * (1 + retryJitter * (2 * nextRandomShare(context) - 1));
   state.failures++;
   state.retryAtMs = nowMs + Math.round(wait);
-  if (state.farewell === 'trying') state.farewell = 'none';
+  if (state.silenceNotice === 'trying') state.silenceNotice = 'none';
 }
 
-/** A number in [0, 1) from the lock's own dice (mulberry32), so that a fleet's retries spread and a seed repeats. */
-function drawShare({ state }: Turn): number {
-  state.chance = (state.chance + 0x6d2b79f5) >>> 0;
-  let mixed = state.chance;
+/**
+ * A random number in [0, 1) from the state's own generator (mulberry32). So the retries of a fleet are spread, and the
+ * same seed gives the same retries.
+ */
+function nextRandomShare({ state }: StepContext): number {
+  state.jitterState = (state.jitterState + 0x6d2b79f5) >>> 0;
+  let mixed = state.jitterState;
   mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1);
   mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
   return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
 }
 
-/** The connection stands. A reset of the modem is reported first of all. */
-export function onConnected(turn: Turn): void {
-  const { state, row, nowMs } = turn;
+/** The connection is established. If the modem has restarted, the lock reports that first. */
+export function onConnected(context: StepContext): void {
+  const { state, row, nowMs } = context;
   if (state.link !== 'connecting') return;
   state.link = 'up';
   state.inFlight = false;
@@ -117,54 +126,54 @@ export function onConnected(turn: Turn): void {
   state.networkAtMs = NEVER;
   if (!state.resetDue || isSilent(row)) return;
   state.resetDue = false;
-  const reason = triggerRow(turn.model, 'reset')?.cellularReason;
-  if (reason) makeCellular(turn, reason);
+  const reason = triggerRow(context.model, 'reset')?.cellularReason;
+  if (reason) makeCellular(context, reason);
 }
 
-/** The try to connect came to nothing. */
-export function onConnectFailed(turn: Turn): void {
-  if (turn.state.link !== 'connecting') return;
-  turn.state.link = 'down';
-  failed(turn);
+/** The attempt to connect failed. */
+export function onConnectFailed(context: StepContext): void {
+  if (context.state.link !== 'connecting') return;
+  context.state.link = 'down';
+  scheduleRetry(context);
 }
 
-/** The connection ended: as the lock asked, or by itself, which counts as a failure. */
-export function onDisconnected(turn: Turn): void {
-  const { state, nowMs } = turn;
+/** The connection ended. If the lock did not close it, that counts as a failure. */
+export function onDisconnected(context: StepContext): void {
+  const { state, nowMs } = context;
   const asked = state.link === 'ending';
   if (state.link === 'down') return;
-  downNow(turn);
+  markDown(context);
   if (asked) state.retryAtMs = nowMs;
-  else failed(turn);
+  else scheduleRetry(context);
 }
 
-/** The network no longer reaches the lock, or does again. */
-export function changeCoverage(turn: Turn, covered: boolean): void {
-  const { state } = turn;
+/** The lock enters or leaves the network's coverage. */
+export function changeCoverage(context: StepContext, covered: boolean): void {
+  const { state } = context;
   state.covered = covered;
-  if (!covered && state.link !== 'down') loseLink(turn);
+  if (!covered && state.link !== 'down') loseLink(context);
 }
 
-function loseLink(turn: Turn): void {
-  dropLink(turn);
-  failed(turn);
+function loseLink(context: StepContext): void {
+  dropLink(context);
+  scheduleRetry(context);
 }
 
-/** The modem restarts, by itself: its connection is gone without a word. */
-export function restartModem(turn: Turn): void {
-  dropLink(turn);
-  turn.state.resetDue = true;
-  turn.state.retryAtMs = turn.nowMs;
+/** The modem restarts without a command, which breaks its connection. */
+export function restartModem(context: StepContext): void {
+  dropLink(context);
+  context.state.resetDue = true;
+  context.state.retryAtMs = context.nowMs;
 }
 
-/** Ends a connection that the other side will find dead. */
-export function dropLink(turn: Turn): void {
-  if (turn.state.link === 'down') return;
-  turn.effects.push(DROP);
-  downNow(turn);
+/** Ends the connection without notifying the gateway. */
+export function dropLink(context: StepContext): void {
+  if (context.state.link === 'down') return;
+  context.effects.push(DROP);
+  markDown(context);
 }
 
-function downNow({ state }: Turn): void {
+function markDown({ state }: StepContext): void {
   state.link = 'down';
   state.inFlight = false;
   if (!state.resetAfterClose) return;
@@ -172,36 +181,36 @@ function downNow({ state }: Turn): void {
   state.resetDue = true;
 }
 
-/** An uplink is safe on the other side. After a close-connection ping nothing more is said on its connection. */
-export function onAcknowledged(turn: Turn, boot: number, sequence: number): void {
-  const { state } = turn;
+/** The gateway acknowledged an uplink. After a close-connection ping the lock sends nothing more on the connection. */
+export function onAcknowledged(context: StepContext, boot: number, sequence: number): void {
+  const { state } = context;
   const first = state.waiting[0];
   if (!state.inFlight || first === undefined || first.boot !== boot || first.sequence !== sequence) return;
-  state.waiting = state.waiting.length === 1 ? NONE_WAIT : state.waiting.slice(1);
+  state.waiting = state.waiting.length === 1 ? NO_UPLINKS : state.waiting.slice(1);
   state.inFlight = false;
   state.failures = 0;
-  if (isClose(first)) onCloseAcknowledged(turn);
+  if (isClose(first)) onCloseAcknowledged(context);
 }
 
 /**
- * A close that is its connection's first uplink belongs to the connection before (protocol.md §3): it was kept when
- * that one broke, and the lock may go on if it has anything to go on with.
+ * A close-connection ping was acknowledged. If it was the first uplink of its connection, it belongs to the connection
+ * before (protocol.md §3), which broke before the ping was sent. The lock may then go on using this connection.
  */
-function onCloseAcknowledged(turn: Turn): void {
-  const { state } = turn;
-  if (!state.waiting.some(isClose)) state.farewell = 'none';
-  const hasMore = state.waiting.length > 0 || holdsOpen(turn);
-  const goesOn = state.sentOnLink === 1 && hasMore && !state.resetAfterClose;
-  if (!goesOn) disconnect(turn);
+function onCloseAcknowledged(context: StepContext): void {
+  const { state } = context;
+  if (!state.waiting.some(isClose)) state.silenceNotice = 'none';
+  const hasMore = state.waiting.length > 0 || mustStayOpen(context);
+  const staysConnected = state.sentOnLink === 1 && hasMore && !state.resetAfterClose;
+  if (!staysConnected) disconnect(context);
 }
 
 function isClose(uplink: Uplink): boolean {
   return uplink.body.kind === 'close_connection';
 }
 
-/** A kept connection says that it waits for commands: when it begins to be kept, and every 15 min. */
-export function advanceKept(turn: Turn): void {
-  const { state, row, nowMs, model } = turn;
+/** Sends REASON_NETWORK_PING while the state keeps the connection: at the start, and every 15 min. */
+export function advanceKept(context: StepContext): void {
+  const { state, row, nowMs, model } = context;
   if (state.link !== 'up') return;
   if (!keepsConnection(row, state.highWindow, nowMs)) {
     state.networkAtMs = NEVER;
@@ -210,18 +219,18 @@ export function advanceKept(turn: Turn): void {
   if (nowMs < state.networkAtMs + model.timings.networkPingEvery) return;
   state.networkAtMs = nowMs;
   const reason = triggerRow(model, 'kept-connection')?.cellularReason;
-  if (reason) makeCellular(turn, reason);
+  if (reason) makeCellular(context, reason);
 }
 
-/** Says that the lock falls silent, at once; where a theft goes on, it does so when the theft has ended. */
-export function settleFarewell(turn: Turn): void {
-  const { state, row } = turn;
-  if (state.farewell !== 'due' || (row.theft && state.tracking === 'theft')) return;
-  if (saidAll(turn)) {
-    state.farewell = 'none';
+/** Announces with a close-connection ping that the lock falls silent: at once, or after a theft that is going on. */
+export function announceSilence(context: StepContext): void {
+  const { state, row } = context;
+  if (state.silenceNotice !== 'due' || (row.theft && state.tracking === 'theft')) return;
+  if (hasReportedAirplane(context)) {
+    state.silenceNotice = 'none';
     return;
   }
-  makeClose(turn);
-  state.farewell = 'trying';
-  state.retryAtMs = turn.nowMs;
+  makeClose(context);
+  state.silenceNotice = 'trying';
+  state.retryAtMs = context.nowMs;
 }

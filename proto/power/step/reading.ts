@@ -1,10 +1,13 @@
-/** How `step` reads the model's table: pure leaves, of its own and not shared with `judge` (protocol.md §2). */
+/**
+ * How `step` reads the model's table (protocol.md §2). Pure. `judge` must not use this file: it has its own code for
+ * reading the table, so that each can prove the other wrong.
+ */
 import { Days, Minutes } from '../../clock.js';
 import type { Mac } from '../../wire/mac.js';
 import type { HighWindow, PowerSettings } from '../../wire/ping.js';
 import type { Condition, EffectiveState, PowerModel, StateRow, TriggerName, TriggerRow } from '../model.js';
 
-/** A time that has never been. It is a plain number, so that a state can be written as JSON. */
+/** The time of an event that has not happened. It is a finite number, because JSON can't represent −Infinity. */
 export const NEVER = Number.MIN_SAFE_INTEGER;
 
 /** A Period Ping is made once daily (specification, Limits). */
@@ -12,30 +15,30 @@ const ONE_DAY = Days(1);
 const ONE_MINUTE = Minutes(1);
 const MINUTES_OF_DAY = 1440;
 
-/** The row of the effective state: the first that applies. */
+/** The row of the effective state: the first whose condition holds. */
 export function effectiveRow(model: PowerModel, power: PowerSettings, batteryPercent: number): StateRow {
   for (const row of model.states) if (applies(row.when, power, batteryPercent)) return row;
   throw new Error('the power model has no state for these settings: its table must end with one that always applies');
 }
 
-/** The model's tables as they are looked into: each step looks several times, and a frozen array is slow to walk. */
+/** Copies of the model's tables. Each step reads them several times, and a frozen array is slow to iterate. */
 interface Tables {
   readonly model: PowerModel;
   readonly states: readonly StateRow[];
   readonly triggers: readonly TriggerRow[];
 }
 
-let latest: Tables | undefined;
+let latestTables: Tables | undefined;
 
-/** Of the model that was asked for last, which in a run is the model: a model is data that never changes. */
+/** The copies for the model used last. A run has one model, and a model never changes. */
 function tablesOf(model: PowerModel): Tables {
-  if (latest?.model === model) return latest;
-  latest = { model, states: [...model.states], triggers: [...model.triggers] };
-  return latest;
+  if (latestTables?.model === model) return latestTables;
+  latestTables = { model, states: [...model.states], triggers: [...model.triggers] };
+  return latestTables;
 }
 
 /** The row of a state by its name. */
-export function rowOf(model: PowerModel, state: EffectiveState): StateRow {
+export function rowOfState(model: PowerModel, state: EffectiveState): StateRow {
   const { states } = tablesOf(model);
   for (let index = 0; index < states.length; index++) {
     const row = states[index];
@@ -51,8 +54,8 @@ function applies(condition: Condition, power: PowerSettings, batteryPercent: num
 }
 
 /**
- * Whether a lock falls silent in this state, but for a theft. Such a state is announced on entering it, takes no
- * commands, and tries for nothing but a theft.
+ * Whether a lock is silent in this state, except during a theft. On entering such a state, the lock announces it; in
+ * it, the lock takes no commands and connects only for a theft.
  */
 export function isSilent(row: StateRow): boolean {
   return !row.period && !row.stateChange && !row.cellOnInRide && !row.commands && row.connectionKept === 'never';
@@ -67,7 +70,10 @@ function minuteOfLocalDay(window: HighWindow, atMs: number): number {
   return positiveModulo(Math.floor(atMs / ONE_MINUTE) + window.utcOffsetMinutes, MINUTES_OF_DAY);
 }
 
-/** From = to is all day; a window may run over midnight. Its first minute is inside, its last is not. */
+/**
+ * Whether the window is open at `atMs`. A window from a time to the same time is open all day; a window may run over
+ * midnight. `fromMinute` is inside the window, `toMinute` is not.
+ */
 export function windowContains(window: HighWindow, atMs: number): boolean {
   const { fromMinute, toMinute } = window;
   const minute = minuteOfLocalDay(window, atMs);
@@ -76,7 +82,7 @@ export function windowContains(window: HighWindow, atMs: number): boolean {
   return minute >= fromMinute || minute < toMinute;
 }
 
-/** When the window opens or closes next, after `atMs`; never (Infinity) where it is open all day. */
+/** When the window opens or closes next after `atMs`; Infinity if it is open all day. */
 export function nextWindowEdgeMs(window: HighWindow, atMs: number): number {
   if (window.fromMinute === window.toMinute) return Number.POSITIVE_INFINITY;
   const minute = minuteOfLocalDay(window, atMs);
@@ -85,23 +91,23 @@ export function nextWindowEdgeMs(window: HighWindow, atMs: number): number {
   return (Math.floor(atMs / ONE_MINUTE) + soonest) * ONE_MINUTE;
 }
 
-/** The lock's own minute of the UTC day for its Period Ping, spread by its MAC (FNV-1a). */
+/** The minute of the UTC day at which a lock sends its Period Ping: a hash of its MAC (FNV-1a), to spread a fleet. */
 export function periodMinuteOf(mac: Mac): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < mac.length; index++) {
     hash = Math.imul(hash ^ mac.charCodeAt(index), 0x01000193) >>> 0;
   }
-  // The low bits of FNV-1a over such short and similar texts are spread worst.
+  // For such short and similar texts, FNV-1a spreads its low bits worst.
   return ((hash ^ (hash >>> 15)) >>> 0) % MINUTES_OF_DAY;
 }
 
-/** When the minute of the day comes round next: at `fromMs` or later, and not before `notBeforeMs`. */
+/** The next time of that minute of the UTC day: at `fromMs` or later, and not before `notBeforeMs`. */
 export function nextPeriodMs(periodMinute: number, fromMs: number, notBeforeMs: number): number {
   const today = Math.floor(fromMs / ONE_DAY) * ONE_DAY + periodMinute * ONE_MINUTE;
   return Math.max(today >= fromMs ? today : today + ONE_DAY, notBeforeMs);
 }
 
-/** The row of a trigger; undefined where the model has none of that name. */
+/** The row of a trigger; undefined if the model has no such trigger. */
 export function triggerRow(model: PowerModel, trigger: TriggerName): TriggerRow | undefined {
   const { triggers } = tablesOf(model);
   for (let index = 0; index < triggers.length; index++) {
@@ -111,7 +117,7 @@ export function triggerRow(model: PowerModel, trigger: TriggerName): TriggerRow 
   return undefined;
 }
 
-/** In [0, modulus), of whole numbers: exact by the floor, and many times as fast as the remainder of two doubles. */
+/** The remainder in [0, modulus) for integers: exact, and many times as fast as `%` on doubles. */
 function positiveModulo(value: number, modulus: number): number {
   return value - Math.floor(value / modulus) * modulus;
 }

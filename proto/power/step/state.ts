@@ -1,4 +1,4 @@
-/** What a simulated lock remembers between two inputs, and which of it outlives a boot (protocol.md §2). */
+/** What a simulated lock remembers between two inputs, and which part of that survives a boot (protocol.md §2). */
 import type { Mac } from '../../wire/mac.js';
 import {
   type CommandResult,
@@ -17,73 +17,79 @@ import { effectiveRow, NEVER, periodMinuteOf } from './reading.js';
 /** How many ids of finished commands a lock remembers, so that it carries out each once (protocol.md §1). */
 export const COMMANDS_REMEMBERED = 64;
 
-/** A command that is done with, and what was said of it: a repeat gets the same answer. */
+/** A finished command with its outcome, so that a repeat gets the same answer. */
 export interface FinishedCommand {
   readonly id: number;
   readonly result: CommandResult;
   readonly detail: string;
-  /** Whether it was a set-power, whose acknowledgement tells the high window. */
+  /** Whether it was a set-power, whose acknowledgement reports the high window. */
   readonly setsPower: boolean;
 }
 
-/** What outlives a boot. Members are compared by identity to see whether the flash must be written. */
+/**
+ * What survives a boot. The simulator writes these members to a file as JSON, so their names must not change. Members
+ * are compared by identity to see whether the flash must be written.
+ */
 export interface LockFlash {
   readonly boot: number;
   readonly power: PowerSettings;
   readonly highWindow: HighWindow;
   readonly lockState: LockState;
   readonly stateName: EffectiveState;
-  /** When the last period sequence began, ms since the epoch, or `NEVER`. */
+  /** When the last period sequence started, ms since the epoch, or `NEVER`. */
   readonly lastPeriodMs: number;
-  /** What was made and not yet acknowledged, in the order in which it will be sent. */
+  /** Uplinks that are not yet acknowledged, in the order in which the lock will send them. */
   readonly waiting: readonly Uplink[];
   readonly finished: readonly FinishedCommand[];
-  /** The lock state that the last ping carried. */
+  /** The lock state that the last ping reported. */
   readonly toldLockState: LockState;
   /** Whether that ping was made in a silent state. */
   readonly toldInSilence: boolean;
-  /** Whether a close-connection ping has reported airplane mode, and nothing since that it is off. */
+  /** Whether a close-connection ping has reported airplane mode, and no later uplink has reported it as off. */
   readonly airplaneTold: boolean;
 }
 
-/** All that a lock knows. One flat shape, since it is copied at each step. Times are ms since the epoch. */
+/** The complete state of a lock. It is flat, because each step copies it. Times are ms since the epoch. */
 export interface StepState extends LockFlash {
   readonly mac: Mac;
   readonly firmwareVersion: string;
   readonly periodMinute: number;
-  /** The state of the dice for the retry's spread, a uint32. */
-  readonly chance: number;
+  /** The state of the random generator that spreads retries, a uint32. */
+  readonly jitterState: number;
 
-  /** Of the last uplink made since boot; 0 before the first. */
+  /** The sequence number of the last uplink made since boot; 0 before the first. */
   readonly sequence: number;
+  /** How many uplinks the lock has discarded since boot because its buffer was full. */
   readonly dropped: number;
 
   readonly batteryPercent: number;
   readonly ebikeVolts: number | null;
   readonly tetherState: TetherState;
   readonly moving: boolean;
-  /** Since when it moves, or stands still. */
+  /** When the lock last started or stopped moving. */
   readonly motionSinceMs: number;
   readonly lockStateSinceMs: number;
   readonly covered: boolean;
   readonly skyOpen: boolean;
   readonly skySinceMs: number;
 
-  /** Theft and ride exclude each other: one needs a locked lock, the other an unlocked one. */
+  /** Theft and ride exclude each other: a theft needs a locked lock, a ride an unlocked one. */
   readonly tracking: 'none' | 'theft' | 'ride';
+  /** When tracking last made a cellular ping, and a GPS ping. */
   readonly trackCellAtMs: number;
   readonly trackGpsAtMs: number;
-  /** Until when tracking searches for a fix; it searches again with its next cellular ping. */
+  /** Until when tracking searches for a fix. Its next cellular ping starts a new search. */
   readonly trackGpsUntilMs: number;
-  /** Until when the GPS ping of a state change is searched for; `NEVER` where none is due. */
+  /** Until when the lock searches for a fix for the GPS ping of a state change; `NEVER` if no such ping is due. */
   readonly stateGpsUntilMs: number;
+  /** The same for the GPS ping of the daily ping. */
   readonly periodGpsUntilMs: number;
   readonly nextPeriodMs: number;
-  /** Ids of the commands to locate that wait for a fix, one for each arrival. */
-  readonly locating: readonly number[];
-  readonly locatingUntilMs: number;
+  /** Ids of the commands to locate by GPS that wait for a fix; a repeated command is listed again. */
+  readonly locatingByGps: readonly number[];
+  readonly locatingByGpsUntilMs: number;
   readonly locatingByCell: readonly number[];
-  /** Ids of the lock commands whose warning tone sounds, one for each arrival. */
+  /** Ids of the lock commands that wait for the end of the warning tone; a repeated command is listed again. */
   readonly locking: readonly number[];
   readonly lockingAtMs: number;
 
@@ -96,23 +102,28 @@ export interface StepState extends LockFlash {
   readonly inFlight: boolean;
   /** How many uplinks were published on this connection. */
   readonly sentOnLink: number;
-  /** When the last uplink or downlink passed, or the connection began. */
+  /** When the last uplink or downlink was sent or received on this connection, or when the connection started. */
   readonly trafficAtMs: number;
+  /** When the last REASON_NETWORK_PING was made on this connection; `NEVER` before the first. */
   readonly networkAtMs: number;
+  /** Consecutive failures to connect. */
   readonly failures: number;
+  /** The lock does not connect before this time. */
   readonly retryAtMs: number;
-  /** Whether entering a silent state is still to be said, or is being said. */
-  readonly farewell: 'none' | 'due' | 'trying';
+  /** The ping that announces a silent state: not needed, still to be made, or made and waiting to be sent. */
+  readonly silenceNotice: 'none' | 'due' | 'trying';
+  /** A reset command waits for the connection to close; then the lock reports a reset on its next connection. */
   readonly resetAfterClose: boolean;
+  /** Whether the lock must report a reset on its next connection. */
   readonly resetDue: boolean;
 }
 
-/** A state on which a step works before anybody sees it. */
+/** A mutable state: a step works on it. */
 export type Draft = { -readonly [Key in keyof StepState]: StepState[Key] };
 
 /**
- * A copy to work on. Written out member by member, since that is over 20 times as fast as a spread of so many members
- * that hold times, and a copy is most of what a step costs; the compiler sees that none is missing.
+ * A mutable copy of a state. It is written out member by member because that is over 20 times as fast as spreading so
+ * many members, and copying is most of the cost of a step. The compiler reports a missing member.
  */
 export function draftOf(state: StepState): Draft {
   return {
@@ -130,7 +141,7 @@ export function draftOf(state: StepState): Draft {
     mac: state.mac,
     firmwareVersion: state.firmwareVersion,
     periodMinute: state.periodMinute,
-    chance: state.chance,
+    jitterState: state.jitterState,
     sequence: state.sequence,
     dropped: state.dropped,
     batteryPercent: state.batteryPercent,
@@ -149,8 +160,8 @@ export function draftOf(state: StepState): Draft {
     stateGpsUntilMs: state.stateGpsUntilMs,
     periodGpsUntilMs: state.periodGpsUntilMs,
     nextPeriodMs: state.nextPeriodMs,
-    locating: state.locating,
-    locatingUntilMs: state.locatingUntilMs,
+    locatingByGps: state.locatingByGps,
+    locatingByGpsUntilMs: state.locatingByGpsUntilMs,
     locatingByCell: state.locatingByCell,
     locking: state.locking,
     lockingAtMs: state.lockingAtMs,
@@ -165,32 +176,33 @@ export function draftOf(state: StepState): Draft {
     networkAtMs: state.networkAtMs,
     failures: state.failures,
     retryAtMs: state.retryAtMs,
-    farewell: state.farewell,
+    silenceNotice: state.silenceNotice,
     resetAfterClose: state.resetAfterClose,
     resetDue: state.resetDue,
   };
 }
 
-/** One step at work: the model, the moment, the draft and what has been decided so far. */
-export interface Turn {
+/** What the functions of one step share: the model, the time, the lock's state, and the effects so far. */
+export interface StepContext {
   readonly model: PowerModel;
   readonly nowMs: number;
   readonly state: Draft;
+  /** The model's row for the lock's effective state. */
   row: StateRow;
-  /** What GPS reads; null but in a tick. */
+  /** The GPS measurement and the network's position, if the step's input is a tick that carries them; else null. */
   fix: GpsFix | null;
   cellPosition: Position | null;
-  /** Whether this step is a tick, and so carries readings. */
-  ticked: boolean;
+  /** Whether the step's input is a tick. */
+  isTick: boolean;
   readonly effects: StepEffect[];
 }
 
-/** What a lock is before its first boot. Members left out: MID, switches off, the model's window, an empty flash. */
+/** A lock before its first boot. Defaults: MID, switches off, the model's window, an empty flash. */
 export interface NewLock {
   readonly mac: Mac;
   readonly firmwareVersion: string;
-  /** A seed for the retry's spread, any uint32. */
-  readonly chance: number;
+  /** The seed of the random generator that spreads retries, any uint32. */
+  readonly jitterSeed: number;
   readonly batteryPercent: number;
   readonly lockState: LockState;
   readonly power?: PowerSettings;
@@ -200,13 +212,13 @@ export interface NewLock {
   readonly moving?: boolean;
   readonly covered?: boolean;
   readonly skyOpen?: boolean;
-  /** The minute of the UTC day of its Period Ping; by its MAC where it is left out. */
+  /** The minute of the UTC day of its Period Ping; by default, a hash of its MAC. */
   readonly periodMinute?: number;
-  /** What the lock kept when it last had power; it overrides the power settings and the window above. */
+  /** The contents of its flash; they override the power settings, the window and the lock state above. */
   readonly flash?: LockFlash;
 }
 
-/** A lock without power. The first input that it must be given is `boot`. */
+/** The state of a lock without power. Its first input must be `boot`. */
 export function newLock(model: PowerModel, lock: NewLock): Draft {
   const power = lock.flash?.power ?? lock.power ?? DEFAULT_POWER;
   return draftOf({
@@ -224,7 +236,7 @@ export function newLock(model: PowerModel, lock: NewLock): Draft {
     mac: lock.mac,
     firmwareVersion: lock.firmwareVersion,
     periodMinute: lock.periodMinute ?? periodMinuteOf(lock.mac),
-    chance: lock.chance >>> 0,
+    jitterState: lock.jitterSeed >>> 0,
     sequence: 0,
     dropped: 0,
     batteryPercent: lock.batteryPercent,
@@ -236,12 +248,12 @@ export function newLock(model: PowerModel, lock: NewLock): Draft {
     covered: lock.covered ?? true,
     skyOpen: lock.skyOpen ?? true,
     skySinceMs: NEVER,
-    ...VOLATILE,
+    ...STATE_AFTER_BOOT,
   });
 }
 
-/** What a boot clears. */
-export const VOLATILE = {
+/** The members that a boot resets, with their values afterwards. */
+export const STATE_AFTER_BOOT = {
   tracking: 'none',
   trackCellAtMs: NEVER,
   trackGpsAtMs: NEVER,
@@ -249,8 +261,8 @@ export const VOLATILE = {
   stateGpsUntilMs: NEVER,
   periodGpsUntilMs: NEVER,
   nextPeriodMs: NEVER,
-  locating: [],
-  locatingUntilMs: NEVER,
+  locatingByGps: [],
+  locatingByGpsUntilMs: NEVER,
   locatingByCell: [],
   locking: [],
   lockingAtMs: NEVER,
@@ -265,12 +277,12 @@ export const VOLATILE = {
   networkAtMs: NEVER,
   failures: 0,
   retryAtMs: NEVER,
-  farewell: 'none',
+  silenceNotice: 'none',
   resetAfterClose: false,
   resetDue: false,
 } as const satisfies Partial<StepState>;
 
-/** What of a state stands in the flash. */
+/** The part of a state that is stored in the flash. */
 export function flashOf(state: StepState): LockFlash {
   return {
     boot: state.boot,
@@ -287,7 +299,7 @@ export function flashOf(state: StepState): LockFlash {
   };
 }
 
-/** Whether anything that stands in the flash has changed from one state to the next. */
+/** Whether any member of the flash differs between two states. */
 export function flashDiffers(before: LockFlash, after: LockFlash): boolean {
   return (
     before.waiting !== after.waiting ||

@@ -1,20 +1,28 @@
 /**
- * How a lock acts: the power model as a pure function (protocol.md §2).
+ * The behaviour of a lock as a pure function, derived from the power model (protocol.md §2).
  *
- * `step` takes what a lock knows and one thing that happens to it, and returns what it knows then, what it does, and
- * when it must be woken. It reads nothing but its arguments: no clock, no dice, no table but the model that it is
- * given. Between two inputs nothing happens, so a sleeping lock costs nothing.
+ * `step` takes a lock's state and one input (something that happens to the lock). It returns the new state, what the
+ * lock does, and when the lock must be woken. It reads only its arguments: no clock, no random source, no other table.
+ * Between two inputs nothing happens, so simulating a sleeping lock costs nothing.
  *
- * Each step goes the same way: take the input in; end what is over; let each trigger speak in the order of its rank in
- * the model; say farewell where the lock falls silent; connect, send or close; switch the receiver.
+ * Each step does the same things in order: apply the input; end what is over; let each trigger send, by its rank in the
+ * model; announce that the lock falls silent; connect, send or close; switch the receiver.
  */
 import type { PowerModel, TriggerName } from '../model.js';
-import { advanceLocate, advanceLocateByCell, applySettings, onCommand, settleLocking, takeOn } from './commands.js';
+import {
+  advanceLocate,
+  advanceLocateByCell,
+  applyPowerState,
+  applySettings,
+  onCommand,
+  settleLocking,
+} from './commands.js';
 import { dueMs } from './due.js';
 import { changeSky, settleReceiver, switchReceiver } from './gps.js';
 import type { StepEffect, StepInput } from './io.js';
 import {
   advanceKept,
+  announceSilence,
   changeCoverage,
   dropLink,
   onAcknowledged,
@@ -22,11 +30,10 @@ import {
   onConnectFailed,
   onDisconnected,
   restartModem,
-  settleFarewell,
   settleLink,
 } from './link.js';
-import { rowOf } from './reading.js';
-import { type Draft, draftOf, type StepState, type Turn, VOLATILE } from './state.js';
+import { rowOfState } from './reading.js';
+import { type Draft, draftOf, STATE_AFTER_BOOT, type StepContext, type StepState } from './state.js';
 import {
   advancePeriod,
   advanceRide,
@@ -38,7 +45,7 @@ import {
   wantsFix,
 } from './triggers.js';
 
-/** What a step comes to. */
+/** The outcome of a step. */
 export interface StepResult {
   readonly state: StepState;
   /** What the lock does, in order. */
@@ -48,8 +55,8 @@ export interface StepResult {
 }
 
 /**
- * Lets a lock act on one input at the moment `nowMs` (its own clock, ms since the epoch, never going back).
- * The state given is left as it was. Throws only where the model has no row for a state that can be.
+ * Lets a lock act on one input at `nowMs` (the lock's own clock, ms since the epoch, never going back). Does not change
+ * the given state. Throws only if the model has no row for the lock's state.
  */
 export function step(model: PowerModel, state: StepState, input: StepInput, nowMs: number): StepResult {
   const draft = draftOf(state);
@@ -59,8 +66,8 @@ export function step(model: PowerModel, state: StepState, input: StepInput, nowM
 }
 
 /**
- * The same on a state that its caller owns, for whoever simulates many locks: copying a state costs as much as the step
- * does. What the lock does is added to `effects`. Returns when the next tick is due, as `StepResult` has it.
+ * The same as {@link step}, but changes `state` and adds what the lock does to `effects`. It is for simulating many
+ * locks, since copying a state costs as much as the step. Returns when the next tick is due, as in `StepResult`.
  */
 export function stepInPlace(
   model: PowerModel,
@@ -69,52 +76,52 @@ export function stepInPlace(
   nowMs: number,
   effects: StepEffect[],
 ): number {
-  const turn = takeTurn(model, state, nowMs, effects);
-  takeIn(turn, input);
-  settleLocking(turn);
-  endTracking(turn);
-  settleReceiver(turn);
-  for (const advance of inOrderOfRank(model)) advance(turn);
-  settleFarewell(turn);
-  settleLink(turn);
-  switchReceiver(turn, wantsFix(turn));
-  const wakeAtMs = dueMs(turn);
-  spareTurn = turn;
+  const context = newContext(model, state, nowMs, effects);
+  applyInput(context, input);
+  settleLocking(context);
+  endTracking(context);
+  settleReceiver(context);
+  for (const advance of inOrderOfRank(model)) advance(context);
+  announceSilence(context);
+  settleLink(context);
+  switchReceiver(context, wantsFix(context));
+  const wakeAtMs = dueMs(context);
+  spareContext = context;
   return wakeAtMs;
 }
 
-/** The turn of the step before: no step outlives its call, and millions of them need not leave one behind each. */
-let spareTurn: { -readonly [Key in keyof Turn]: Turn[Key] } | undefined;
+/** The context of the last step, for reuse: a fresh object for each of millions of steps would burden the collector. */
+let spareContext: { -readonly [Key in keyof StepContext]: StepContext[Key] } | undefined;
 
-function takeTurn(model: PowerModel, state: Draft, nowMs: number, effects: StepEffect[]): Turn {
-  const row = rowOf(model, state.stateName);
-  const turn = spareTurn;
-  if (turn === undefined) return { model, nowMs, state, row, fix: null, cellPosition: null, ticked: false, effects };
-  spareTurn = undefined;
-  turn.model = model;
-  turn.nowMs = nowMs;
-  turn.state = state;
-  turn.row = row;
-  turn.fix = null;
-  turn.cellPosition = null;
-  turn.ticked = false;
-  turn.effects = effects;
-  return turn;
+function newContext(model: PowerModel, state: Draft, nowMs: number, effects: StepEffect[]): StepContext {
+  const row = rowOfState(model, state.stateName);
+  const context = spareContext;
+  if (context === undefined) return { model, nowMs, state, row, fix: null, cellPosition: null, isTick: false, effects };
+  spareContext = undefined;
+  context.model = model;
+  context.nowMs = nowMs;
+  context.state = state;
+  context.row = row;
+  context.fix = null;
+  context.cellPosition = null;
+  context.isTick = false;
+  context.effects = effects;
+  return context;
 }
 
-/** Whether the next tick is to carry what GPS reads. A host need not look otherwise. */
+/** Whether the next tick must carry a GPS measurement. Otherwise the host need not compute one. */
 export function needsFix(state: StepState): boolean {
   return state.gps !== 'off';
 }
 
-/** Whether the next tick is to carry the position that the cellular network tells. */
+/** Whether the next tick must carry the lock's position according to the cellular network. */
 export function needsCellPosition(state: StepState): boolean {
   return state.locatingByCell.length > 0;
 }
 
-type Advance = (turn: Turn) => void;
+type Advance = (context: StepContext) => void;
 
-/** How each trigger gets on; a reset speaks when the connection stands (`onConnected`), and so is not here. */
+/** The function for each trigger. A reset is missing: `onConnected` reports it as soon as the lock is connected. */
 const ADVANCE: Readonly<Partial<Record<TriggerName, Advance>>> = {
   theft: advanceTheft,
   'state-change': advanceStateChange,
@@ -125,22 +132,22 @@ const ADVANCE: Readonly<Partial<Record<TriggerName, Advance>>> = {
   'locate-cell': advanceLocateByCell,
 };
 
-/** Looked up once for a table of triggers: by name at each step it would be a good part of the step's cost. */
-let ranked: { readonly of: PowerModel['triggers']; readonly advances: readonly Advance[] } | undefined;
+/** The functions for the last table of triggers, cached: looking them up at each step would cost too much. */
+let rankedAdvances: { readonly triggers: PowerModel['triggers']; readonly advances: readonly Advance[] } | undefined;
 
 function inOrderOfRank({ triggers }: PowerModel): readonly Advance[] {
-  if (ranked?.of !== triggers)
-    ranked = { of: triggers, advances: triggers.flatMap((row) => ADVANCE[row.trigger] ?? []) };
-  return ranked.advances;
+  if (rankedAdvances?.triggers !== triggers)
+    rankedAdvances = { triggers, advances: triggers.flatMap((row) => ADVANCE[row.trigger] ?? []) };
+  return rankedAdvances.advances;
 }
 
-function takeIn(turn: Turn, input: StepInput): void {
-  const { state, nowMs } = turn;
+function applyInput(context: StepContext, input: StepInput): void {
+  const { state, nowMs } = context;
   switch (input.type) {
     case 'tick':
-      turn.ticked = true;
-      turn.fix = input.fix;
-      turn.cellPosition = input.cellPosition;
+      context.isTick = true;
+      context.fix = input.fix;
+      context.cellPosition = input.cellPosition;
       break;
     case 'motion':
       if (state.moving === input.moving) return;
@@ -148,13 +155,13 @@ function takeIn(turn: Turn, input: StepInput): void {
       state.motionSinceMs = nowMs;
       break;
     case 'lock-state':
-      changeLockState(turn, input.lockState);
+      changeLockState(context, input.lockState);
       break;
     case 'sky':
-      changeSky(turn, input.open);
+      changeSky(context, input.open);
       break;
     case 'battery':
-      takeOn(turn, state.power, input.percent);
+      applyPowerState(context, state.power, input.percent);
       break;
     case 'ebike':
       state.ebikeVolts = input.volts;
@@ -163,13 +170,13 @@ function takeIn(turn: Turn, input: StepInput): void {
       state.tetherState = input.tetherState;
       break;
     case 'settings':
-      applySettings(turn, input.change);
+      applySettings(context, input.change);
       break;
     case 'boot':
-      boot(turn);
+      boot(context);
       break;
     default:
-      takeInOfLink(turn, input);
+      applyLinkInput(context, input);
       break;
   }
 }
@@ -179,40 +186,40 @@ type LinkInput = Extract<
   { type: 'coverage' | 'modem-reset' | 'connected' | 'connect-failed' | 'disconnected' | 'acknowledged' | 'command' }
 >;
 
-function takeInOfLink(turn: Turn, input: LinkInput): void {
+function applyLinkInput(context: StepContext, input: LinkInput): void {
   switch (input.type) {
     case 'coverage':
-      changeCoverage(turn, input.covered);
+      changeCoverage(context, input.covered);
       break;
     case 'modem-reset':
-      restartModem(turn);
+      restartModem(context);
       break;
     case 'connected':
-      onConnected(turn);
+      onConnected(context);
       break;
     case 'connect-failed':
-      onConnectFailed(turn);
+      onConnectFailed(context);
       break;
     case 'disconnected':
-      onDisconnected(turn);
+      onDisconnected(context);
       break;
     case 'acknowledged':
-      onAcknowledged(turn, input.boot, input.sequence);
+      onAcknowledged(context, input.boot, input.sequence);
       break;
     case 'command':
-      onCommand(turn, input.downlink);
+      onCommand(context, input.downlink);
       break;
   }
 }
 
 /**
- * The flash keeps what `LockFlash` names, the uplinks that wait under their old boot among it; the sequence begins
- * anew. A command that was being carried out is forgotten unanswered, so that the gateway sends it again.
+ * The lock boots. What `LockFlash` names survives, including uplinks that were made in earlier boots and still wait.
+ * The sequence restarts. The lock forgets unfinished commands without an answer, so the gateway sends them again.
  */
-function boot(turn: Turn): void {
-  const { state, nowMs } = turn;
-  dropLink(turn);
-  Object.assign(state, VOLATILE);
+function boot(context: StepContext): void {
+  const { state, nowMs } = context;
+  dropLink(context);
+  Object.assign(state, STATE_AFTER_BOOT);
   state.boot++;
   state.sequence = 0;
   state.dropped = 0;
@@ -220,6 +227,6 @@ function boot(turn: Turn): void {
   state.lockStateSinceMs = nowMs;
   state.skySinceMs = nowMs;
   state.retryAtMs = nowMs;
-  planPeriod(turn);
-  takeOn(turn, state.power, state.batteryPercent);
+  planPeriod(context);
+  applyPowerState(context, state.power, state.batteryPercent);
 }

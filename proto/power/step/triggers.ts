@@ -1,179 +1,182 @@
 /**
- * What makes a lock speak by itself: theft, state change, ride, period (protocol.md §2). A cellular ping is made at
- * the moment of its trigger, connected or not, so that what it says is never later than what happened. The GPS ping
- * follows in the tick in which there is a fix.
+ * What makes a lock send without a command: theft, state change, ride, period (protocol.md §2). The lock makes a
+ * cellular ping at the moment of its trigger, connected or not, so that the ping describes that moment. It makes the
+ * GPS ping in the first tick with a fix. Pure: the functions change only the context they are given.
  */
 
 import { searchEndsMs } from './gps.js';
 import type { GpsFix } from './io.js';
 import { NEVER, nextPeriodMs, triggerRow } from './reading.js';
-import type { StepState, Turn } from './state.js';
+import type { StepContext, StepState } from './state.js';
 import { makeCellular, makeGps } from './uplinks.js';
 
-/** A new trigger connects at once, whatever the wait of an earlier failure. */
-export function hurry(turn: Turn): void {
-  turn.state.retryAtMs = turn.nowMs;
-  turn.state.failures = 0;
+/** A new trigger connects at once, even while the lock waits for its next attempt after a failure. */
+export function connectAtOnce(context: StepContext): void {
+  context.state.retryAtMs = context.nowMs;
+  context.state.failures = 0;
 }
 
-/** The shackle moved. Each change makes its own ping at once, before any other ping can carry the new state. */
-export function changeLockState(turn: Turn, lockState: 'locked' | 'unlocked'): void {
-  const { state, row } = turn;
+/** The shackle moved. Each change makes a ping at once, before any other ping can carry the new state. */
+export function changeLockState(context: StepContext, lockState: 'locked' | 'unlocked'): void {
+  const { state, row } = context;
   if (state.lockState === lockState) return;
   state.lockState = lockState;
-  state.lockStateSinceMs = turn.nowMs;
-  // After a change in a state that forbids the ping, a change back brings the lock to what was last told.
-  const alreadyTold = lockState === state.toldLockState && !state.toldInSilence;
-  if (!row.stateChange || alreadyTold) return;
-  hurry(turn);
-  cellular(turn, 'state-change');
-  state.stateGpsUntilMs = searchEndsMs(turn);
+  state.lockStateSinceMs = context.nowMs;
+  // A state that forbids the ping hides a change. Changing back then restores the lock state that was last reported.
+  const isReported = lockState === state.toldLockState && !state.toldInSilence;
+  if (!row.stateChange || isReported) return;
+  connectAtOnce(context);
+  makeCellularFor(context, 'state-change');
+  state.stateGpsUntilMs = searchEndsMs(context);
 }
 
-/** Ends theft or ride: stood still for long enough, or locked, unlocked or forbidden meanwhile. */
-export function endTracking(turn: Turn): void {
-  const { state, row, nowMs } = turn;
+/** Ends theft or ride: the lock did not move for long enough, its lock state changed, or the state forbids tracking. */
+export function endTracking(context: StepContext): void {
+  const { state, row, nowMs } = context;
   if (state.tracking === 'none') return;
   const isAllowed =
     state.tracking === 'theft'
       ? row.theft && state.lockState === 'locked'
       : row.cellOnInRide && state.lockState === 'unlocked';
-  if (isAllowed && (state.moving || nowMs < trackingEndsMs(turn))) return;
+  if (isAllowed && (state.moving || nowMs < trackingEndsMs(context))) return;
   state.tracking = 'none';
   state.trackGpsUntilMs = NEVER;
 }
 
 /** When theft or ride ends, unless the lock moves again. */
-export function trackingEndsMs({ state, model }: Turn): number {
+export function trackingEndsMs({ state, model }: StepContext): number {
   const { theftEndsAfterStill, rideEndsAfterStill } = model.timings;
   return state.motionSinceMs + (state.tracking === 'theft' ? theftEndsAfterStill : rideEndsAfterStill);
 }
 
-/** When a theft begins; never (Infinity) while the lock stands still, is not locked, or may not say so. */
-export function theftStartsMs({ state, row, model }: Turn): number {
+/** When a theft starts; Infinity while the lock is not moving, is not locked, or is in a state without theft pings. */
+export function theftStartsMs({ state, row, model }: StepContext): number {
   if (!row.theft || !state.moving || state.lockState !== 'locked') return Number.POSITIVE_INFINITY;
-  // "For more than 6 s": the first millisecond beyond them.
+  // "For more than 6 s": the first millisecond after them.
   return Math.max(state.motionSinceMs, state.lockStateSinceMs) + model.timings.theftAfterMotion + 1;
 }
 
 /** Theft: locked and moving for more than 6 s. */
-export function advanceTheft(turn: Turn): void {
-  const { state, nowMs } = turn;
-  if (state.tracking === 'none' && nowMs >= theftStartsMs(turn)) beginTracking(turn, 'theft');
+export function advanceTheft(context: StepContext): void {
+  const { state, nowMs } = context;
+  if (state.tracking === 'none' && nowMs >= theftStartsMs(context)) beginTracking(context, 'theft');
   if (state.tracking !== 'theft') return;
-  refreshTracking(turn);
-  trackByGps(turn, 'theft');
+  refreshTracking(context);
+  trackByGps(context, 'theft');
 }
 
 /** Ride: unlocked and moving. */
-export function advanceRide(turn: Turn): void {
-  const { state, row } = turn;
-  const rides = row.cellOnInRide && state.moving && state.lockState === 'unlocked';
-  if (state.tracking === 'none' && rides) beginTracking(turn, 'ride');
+export function advanceRide(context: StepContext): void {
+  const { state, row } = context;
+  const isRiding = row.cellOnInRide && state.moving && state.lockState === 'unlocked';
+  if (state.tracking === 'none' && isRiding) beginTracking(context, 'ride');
   if (state.tracking !== 'ride') return;
-  refreshTracking(turn);
-  if (tracksRide(turn)) trackByGps(turn, 'ride');
+  refreshTracking(context);
+  if (tracksRide(context)) trackByGps(context, 'ride');
 }
 
-function beginTracking(turn: Turn, tracking: 'theft' | 'ride'): void {
-  const { state } = turn;
+function beginTracking(context: StepContext, tracking: 'theft' | 'ride'): void {
+  const { state } = context;
   state.tracking = tracking;
   state.trackCellAtMs = NEVER;
   state.trackGpsAtMs = NEVER;
   state.trackGpsUntilMs = NEVER;
-  hurry(turn);
+  connectAtOnce(context);
 }
 
-/** The first cellular ping, and one at least every 5 min. Each begins a new search where GPS had given up. */
-function refreshTracking(turn: Turn): void {
-  const { state, nowMs } = turn;
-  if (nowMs < state.trackCellAtMs + turn.model.timings.refreshEvery) return;
+/** Makes the first cellular ping, and then one every 5 min. Each starts a new GPS search if the last was given up. */
+function refreshTracking(context: StepContext): void {
+  const { state, nowMs } = context;
+  if (nowMs < state.trackCellAtMs + context.model.timings.refreshEvery) return;
   state.trackCellAtMs = nowMs;
-  state.trackGpsUntilMs = searchEndsMs(turn);
-  cellular(turn, state.tracking === 'theft' ? 'theft' : 'ride');
+  state.trackGpsUntilMs = searchEndsMs(context);
+  makeCellularFor(context, state.tracking === 'theft' ? 'theft' : 'ride');
 }
 
-function trackByGps(turn: Turn, trigger: 'theft' | 'ride'): void {
-  const { state, nowMs, fix } = turn;
-  if (fix === null || nowMs < trackGpsDueMs(turn)) return;
+function trackByGps(context: StepContext, trigger: 'theft' | 'ride'): void {
+  const { state, nowMs, fix } = context;
+  if (fix === null || nowMs < trackGpsDueMs(context)) return;
   state.trackGpsAtMs = nowMs;
-  gps(turn, trigger, fix);
+  makeGpsFor(context, trigger, fix);
 }
 
-/** Whether a ride sends where it is: the state allows it and the switch is on. */
-function tracksRide({ state, row }: Turn): boolean {
+/** Whether a ride sends GPS pings: the state allows them and the ride-tracking switch is on. */
+function tracksRide({ state, row }: StepContext): boolean {
   return row.rideTracking && state.power.rideTracking;
 }
 
 /** Whether theft or ride sends GPS pings at all. */
-export function tracksByGps(turn: Turn): boolean {
-  return turn.state.tracking === 'theft' || (turn.state.tracking === 'ride' && tracksRide(turn));
+export function tracksByGps(context: StepContext): boolean {
+  return context.state.tracking === 'theft' || (context.state.tracking === 'ride' && tracksRide(context));
 }
 
-/** When the next GPS ping of theft or ride is due: the first at once, the others while the lock moves. */
-export function trackGpsDueMs({ state, model }: Turn): number {
+/** When the next GPS ping of theft or ride is due. The first is due at once; further ones only while the lock moves. */
+export function trackGpsDueMs({ state, model }: StepContext): number {
   const { theftGpsEvery, rideGpsEvery } = model.timings;
   if (state.trackGpsAtMs === NEVER) return NEVER;
   if (!state.moving) return Number.POSITIVE_INFINITY;
   return state.trackGpsAtMs + (state.tracking === 'theft' ? theftGpsEvery : rideGpsEvery);
 }
 
-/** The one GPS ping after a change of the lock state, for the latest change. */
-export function advanceStateChange(turn: Turn): void {
-  turn.state.stateGpsUntilMs = advanceOneFix(turn, 'state-change', turn.state.stateGpsUntilMs);
+/** Makes the single GPS ping that follows the latest change of the lock state. */
+export function advanceStateChange(context: StepContext): void {
+  context.state.stateGpsUntilMs = advanceSingleFix(context, 'state-change', context.state.stateGpsUntilMs);
 }
 
-/** Period: once daily, at the lock's own minute; one that falls where the state forbids it is left out. */
-export function advancePeriod(turn: Turn): void {
-  const { state, row, nowMs } = turn;
+/** Period: once daily, at the lock's own minute of the day. A state that forbids the ping skips that day's ping. */
+export function advancePeriod(context: StepContext): void {
+  const { state, row, nowMs } = context;
   if (row.period && nowMs >= state.nextPeriodMs) {
-    hurry(turn);
-    cellular(turn, 'period');
-    state.periodGpsUntilMs = searchEndsMs(turn);
+    connectAtOnce(context);
+    makeCellularFor(context, 'period');
+    state.periodGpsUntilMs = searchEndsMs(context);
     state.lastPeriodMs = nowMs;
-    planPeriod(turn);
+    planPeriod(context);
   }
-  state.periodGpsUntilMs = advanceOneFix(turn, 'period', state.periodGpsUntilMs);
+  state.periodGpsUntilMs = advanceSingleFix(context, 'period', state.periodGpsUntilMs);
 }
 
-/** Looks up the next minute for a period ping: at boot, and when a state ends that left the ping out. */
-export function planPeriod(turn: Turn): void {
-  const { state, nowMs } = turn;
-  const hasBeen = state.lastPeriodMs !== NEVER;
-  const fromMs = hasBeen ? Math.max(nowMs, state.lastPeriodMs + 1) : nowMs;
-  // One that was late (a host was) would bring the next one too near.
-  const soonestMs = hasBeen ? state.lastPeriodMs + turn.model.bounds.periodTooSoonUnder : nowMs;
+/** Plans the next period ping: at boot, after each period ping, and on leaving a state that skips the ping. */
+export function planPeriod(context: StepContext): void {
+  const { state, nowMs } = context;
+  const hasPrevious = state.lastPeriodMs !== NEVER;
+  const fromMs = hasPrevious ? Math.max(nowMs, state.lastPeriodMs + 1) : nowMs;
+  // If the last ping was late because the host was late, the next one must not follow it too soon.
+  const soonestMs = hasPrevious ? state.lastPeriodMs + context.model.bounds.periodTooSoonUnder : nowMs;
   state.nextPeriodMs = nextPeriodMs(state.periodMinute, fromMs, soonestMs);
 }
 
-/** Makes the one GPS ping that waits until `untilMs`, or leaves it out when the search is over. Returns what waits. */
-function advanceOneFix(turn: Turn, trigger: 'state-change' | 'period', untilMs: number): number {
+/**
+ * Makes a trigger's single GPS ping if there is a fix, or skips it when the search is over at `untilMs`. Returns until
+ * when the ping still waits, or {@link NEVER}.
+ */
+function advanceSingleFix(context: StepContext, trigger: 'state-change' | 'period', untilMs: number): number {
   if (untilMs === NEVER) return NEVER;
-  if (turn.fix !== null) {
-    gps(turn, trigger, turn.fix);
+  if (context.fix !== null) {
+    makeGpsFor(context, trigger, context.fix);
     return NEVER;
   }
-  return turn.state.gps !== 'fixed' && turn.nowMs >= untilMs ? NEVER : untilMs;
+  return context.state.gps !== 'fixed' && context.nowMs >= untilMs ? NEVER : untilMs;
 }
 
-/** Whether the receiver is wanted, by a trigger or by a command to locate. */
-export function wantsFix(turn: Turn): boolean {
-  const { state, nowMs } = turn;
-  if (wantsOneFix(state)) return true;
-  return tracksByGps(turn) && (state.gps === 'fixed' || nowMs < state.trackGpsUntilMs);
+/** Whether a trigger or a command to locate needs the receiver. */
+export function wantsFix(context: StepContext): boolean {
+  const { state, nowMs } = context;
+  if (wantsSingleFix(state)) return true;
+  return tracksByGps(context) && (state.gps === 'fixed' || nowMs < state.trackGpsUntilMs);
 }
 
-/** Whether a single GPS ping waits for a fix, of whatever trigger but theft and ride. */
-export function wantsOneFix(state: StepState): boolean {
-  return state.stateGpsUntilMs !== NEVER || state.periodGpsUntilMs !== NEVER || state.locating.length > 0;
+/** Whether a single GPS ping waits for a fix: of a state change, a period ping or a command to locate. */
+export function wantsSingleFix(state: StepState): boolean {
+  return state.stateGpsUntilMs !== NEVER || state.periodGpsUntilMs !== NEVER || state.locatingByGps.length > 0;
 }
 
-function cellular(turn: Turn, trigger: 'theft' | 'state-change' | 'ride' | 'period'): void {
-  const reason = triggerRow(turn.model, trigger)?.cellularReason;
-  if (reason) makeCellular(turn, reason);
+function makeCellularFor(context: StepContext, trigger: 'theft' | 'state-change' | 'ride' | 'period'): void {
+  const reason = triggerRow(context.model, trigger)?.cellularReason;
+  if (reason) makeCellular(context, reason);
 }
 
-function gps(turn: Turn, trigger: 'theft' | 'state-change' | 'ride' | 'period', fix: GpsFix): void {
-  const reason = triggerRow(turn.model, trigger)?.gpsReason;
-  if (reason) makeGps(turn, reason, fix);
+function makeGpsFor(context: StepContext, trigger: 'theft' | 'state-change' | 'ride' | 'period', fix: GpsFix): void {
+  const reason = triggerRow(context.model, trigger)?.gpsReason;
+  if (reason) makeGps(context, reason, fix);
 }

@@ -1,18 +1,21 @@
-/** Making uplinks, keeping them until they are acknowledged, and sending them one at a time (protocol.md §1, §2). */
+/**
+ * Makes uplinks, buffers them until they are acknowledged, and sends them one at a time (protocol.md §1, §2). Pure: the
+ * functions change only the context they are given.
+ */
 import type { CommandAck, Ping, Position, Uplink } from '../../wire/ping.js';
 import type { KnownReason } from '../../wire/reasons.js';
 import type { GpsFix, StepEffect } from './io.js';
 import { isSilent } from './reading.js';
-import type { FinishedCommand, Turn } from './state.js';
+import type { FinishedCommand, StepContext } from './state.js';
 
-/** Where an uplink joins those that wait: behind them, or ahead of all but those that overtook before it. */
-type Place = 'in-order' | 'overtaking';
+/** Where an uplink joins the waiting ones: behind all of them, or ahead of all that have not overtaken others. */
+type QueuePosition = 'in-order' | 'overtaking';
 
-/** Makes a cellular ping with what the lock senses now. A theft's overtakes what waits (protocol.md §2). */
-export function makeCellular(turn: Turn, reason: KnownReason, position: Position | null = null): void {
-  const { state } = turn;
+/** Makes a cellular ping with the lock's current values. A theft or reset ping overtakes others (protocol.md §2). */
+export function makeCellular(context: StepContext, reason: KnownReason, position: Position | null = null): void {
+  const { state } = context;
   const overtakes = reason === 'REASON_THEFT' || reason === 'REASON_RESET';
-  makePing(turn, overtakes ? 'overtaking' : 'in-order', {
+  makePing(context, overtakes ? 'overtaking' : 'in-order', {
     kind: 'cellular',
     reason,
     lockState: state.lockState,
@@ -24,11 +27,11 @@ export function makeCellular(turn: Turn, reason: KnownReason, position: Position
   });
 }
 
-/** Makes a GPS ping at the place and with the motion that GPS reads now. */
-export function makeGps(turn: Turn, reason: KnownReason, fix: GpsFix): void {
-  const { state } = turn;
-  state.lastFixMs = turn.nowMs;
-  makePing(turn, 'in-order', {
+/** Makes a GPS ping from the current GPS measurement. */
+export function makeGps(context: StepContext, reason: KnownReason, fix: GpsFix): void {
+  const { state } = context;
+  state.lastFixMs = context.nowMs;
+  makePing(context, 'in-order', {
     kind: 'gps',
     reason,
     lockState: state.lockState,
@@ -41,10 +44,10 @@ export function makeGps(turn: Turn, reason: KnownReason, fix: GpsFix): void {
   });
 }
 
-/** Makes the ping that says that the lock leaves the network. */
-export function makeClose(turn: Turn): void {
-  const { state } = turn;
-  makePing(turn, 'in-order', {
+/** Makes the close-connection ping, which announces that the lock leaves the network. */
+export function makeClose(context: StepContext): void {
+  const { state } = context;
+  makePing(context, 'in-order', {
     kind: 'close_connection',
     reason: 'REASON_CLOSE_CONNECTION',
     lockState: state.lockState,
@@ -53,47 +56,47 @@ export function makeClose(turn: Turn): void {
   if (state.power.airplane) state.airplaneTold = true;
 }
 
-/** Makes the acknowledgement of a command that is done with. */
-export function makeAck(turn: Turn, command: FinishedCommand): void {
+/** Makes the acknowledgement of a finished command. */
+export function makeAck(context: StepContext, command: FinishedCommand): void {
   const body: CommandAck = {
     kind: 'ack',
     commandId: command.id,
     result: command.result,
     detail: command.detail,
-    highWindow: command.setsPower ? turn.state.highWindow : null,
+    highWindow: command.setsPower ? context.state.highWindow : null,
   };
-  make(turn, 'in-order', body);
+  makeUplink(context, 'in-order', body);
 }
 
-function makePing(turn: Turn, place: Place, ping: Ping): void {
-  turn.state.toldLockState = ping.lockState;
-  turn.state.toldInSilence = isSilent(turn.row);
-  make(turn, place, ping);
+function makePing(context: StepContext, place: QueuePosition, ping: Ping): void {
+  context.state.toldLockState = ping.lockState;
+  context.state.toldInSilence = isSilent(context.row);
+  makeUplink(context, place, ping);
 }
 
-function make(turn: Turn, place: Place, body: Ping | CommandAck): void {
-  const { state } = turn;
-  if (state.waiting.length >= turn.model.bufferUplinks) discardOne(turn);
+function makeUplink(context: StepContext, place: QueuePosition, body: Ping | CommandAck): void {
+  const { state } = context;
+  if (state.waiting.length >= context.model.bufferUplinks) discardOldest(context);
   if (!state.power.airplane) state.airplaneTold = false;
   state.sequence++;
   const uplink: Uplink = {
     boot: state.boot,
     sequence: state.sequence,
-    timeMs: turn.nowMs,
+    timeMs: context.nowMs,
     power: state.power,
     kept: state.waiting.length,
     dropped: state.dropped,
     body,
   };
-  turn.effects.push({ type: 'made', uplink });
+  context.effects.push({ type: 'made', uplink });
   if (state.waiting.length === 0) state.waiting = [uplink];
   else if (place === 'in-order') state.waiting = [...state.waiting, uplink];
-  else state.waiting = state.waiting.toSpliced(placeOfOvertaking(turn), 0, uplink);
+  else state.waiting = state.waiting.toSpliced(overtakingIndex(context), 0, uplink);
 }
 
-/** Behind the uplink in flight and behind the theft's cellular pings that wait already. */
-function placeOfOvertaking(turn: Turn): number {
-  const { waiting, inFlight } = turn.state;
+/** The index for an overtaking uplink: behind the uplink in flight and the cellular theft pings that already wait. */
+function overtakingIndex(context: StepContext): number {
+  const { waiting, inFlight } = context.state;
   let place = inFlight ? 1 : 0;
   for (; place < waiting.length; place++) {
     const body = waiting[place]?.body;
@@ -102,21 +105,24 @@ function placeOfOvertaking(turn: Turn): number {
   return place;
 }
 
-/** The oldest that is not REASON_THEFT goes first, then the oldest theft; never the one in flight (protocol.md §2). */
-function discardOne(turn: Turn): void {
-  const { state } = turn;
+/**
+ * Discards the oldest uplink that is not REASON_THEFT, or else the oldest REASON_THEFT; never the uplink in flight
+ * (protocol.md §2).
+ */
+function discardOldest(context: StepContext): void {
+  const { state } = context;
   const first = state.inFlight ? 1 : 0;
-  const other = oldest(state.waiting, first, false);
-  const found = other < 0 ? oldest(state.waiting, first, true) : other;
+  const other = indexOfOldest(state.waiting, first, false);
+  const found = other < 0 ? indexOfOldest(state.waiting, first, true) : other;
   const uplink = state.waiting[found];
   if (uplink === undefined) return;
   state.waiting = state.waiting.toSpliced(found, 1);
   state.dropped++;
-  turn.effects.push({ type: 'discarded', uplink });
+  context.effects.push({ type: 'discarded', uplink });
 }
 
-/** Where the oldest of the thefts, or of all else, stands from `first` on; −1 where there is none. */
-function oldest(waiting: readonly Uplink[], first: number, ofTheft: boolean): number {
+/** The index, from `first` on, of the oldest uplink that is (or is not) REASON_THEFT; −1 if there is none. */
+function indexOfOldest(waiting: readonly Uplink[], first: number, ofTheft: boolean): number {
   let found = -1;
   let best: Uplink | undefined;
   for (let index = first; index < waiting.length; index++) {
@@ -138,14 +144,14 @@ export function isTheft(uplink: Uplink): boolean {
   return uplink.body.kind !== 'ack' && uplink.body.reason === 'REASON_THEFT';
 }
 
-/** Sends the first that waits. The caller has seen that the connection is up and nothing is in flight. */
-export function publishFirst(turn: Turn): void {
-  const { state } = turn;
+/** Sends the first waiting uplink. The caller ensures that the connection is up and nothing is in flight. */
+export function publishFirst(context: StepContext): void {
+  const { state } = context;
   const uplink = state.waiting[0];
   if (uplink === undefined) return;
   state.inFlight = true;
   state.sentOnLink++;
-  state.trafficAtMs = turn.nowMs;
+  state.trafficAtMs = context.nowMs;
   const publish: StepEffect = { type: 'publish', uplink };
-  turn.effects.push(publish);
+  context.effects.push(publish);
 }

@@ -58,7 +58,7 @@ export class LockBench {
     this.state = newLock(this.model, {
       mac: BENCH_MAC,
       firmwareVersion: '2.4.1',
-      chance: 1,
+      jitterSeed: 1,
       batteryPercent: 80,
       lockState: 'locked',
       ...options,

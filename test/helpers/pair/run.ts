@@ -30,7 +30,7 @@ const BACK_WITHIN = Minutes(6) + Minutes(1);
 export interface PairOptions {
   readonly seed: string | number;
   readonly startMs: number;
-  readonly lock: Omit<NewLock, 'mac' | 'firmwareVersion' | 'chance'>;
+  readonly lock: Omit<NewLock, 'mac' | 'firmwareVersion' | 'jitterSeed'>;
   /** The least and the greatest time that a message takes, ms. */
   readonly latency: readonly [number, number];
   /** What the lock acts by; the judge keeps the true one. */
@@ -101,7 +101,7 @@ export class PairRun {
     this.#model = options.model ?? POWER_MODEL;
     this.clock = new VirtualClock(startMs);
     this.random = new Prng(seed);
-    this.state = newLock(this.#model, { mac: BENCH_MAC, firmwareVersion: '2.4.1', chance: 1, ...lock });
+    this.state = newLock(this.#model, { mac: BENCH_MAC, firmwareVersion: '2.4.1', jitterSeed: 1, ...lock });
     const { power, highWindow, lockState } = lock;
     this.initial = {
       listeningSinceMs: startMs,

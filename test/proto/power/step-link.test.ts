@@ -40,7 +40,7 @@ t.test('retries: after 10, 30 and 60 s, then every 5 min ± 20 %', async (t) => 
 
 t.test('retries: another lock’s dice fall otherwise, the same dice fall the same', async (t) => {
   const waits = (chance: number) => {
-    const bench = new LockBench({ power: RECOVERY, covered: false, chance });
+    const bench = new LockBench({ power: RECOVERY, covered: false, jitterSeed: chance });
     bench.pass(Hours(1));
     return bench.state.retryAtMs;
   };

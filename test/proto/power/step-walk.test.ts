@@ -47,7 +47,7 @@ function walk(seed: number): { bench: LockBench; options: BenchOptions } {
     startMs: MIDNIGHT_MS + random.integer(0, Days(1)),
     lockState: random.pick(['locked', 'unlocked']),
     batteryPercent: random.pick([8, 50]),
-    chance: random.uint32(),
+    jitterSeed: random.uint32(),
     power: {
       mode: random.pick(['MID', 'HIGH']),
       rideTracking: random.chance(0.5),

@@ -5,8 +5,8 @@ import t from 'tap';
 import { parseDate } from '../../../proto/date.js';
 import { Deadlines, type Due } from '../../../proto/deadlines.js';
 import { POWER_MODEL } from '../../../proto/power/model.js';
+import { CanonicalLine } from '../../../proto/trace/canonical-line.js';
 import { TraceCheck } from '../../../proto/trace/check.js';
-import { OwnLine } from '../../../proto/trace/own-line.js';
 import { TraceReader } from '../../../proto/trace/reader.js';
 import type { TraceEvent, TraceHeader } from '../../../proto/trace/trace.js';
 import { traceEventLine, traceHeaderLine } from '../../../proto/trace/writer.js';
@@ -336,7 +336,7 @@ t.test('our own spelling is read to the same, and whatever is not quite it', asy
   const different: string[] = [];
   for (const line of samples.map((one) => lineOf(one, START_MS))) {
     const bytes = Buffer.from(line);
-    t.ok(new OwnLine().read(bytes, 0, bytes.length), 'what we write is our own spelling');
+    t.ok(new CanonicalLine().read(bytes, 0, bytes.length), 'what we write is our own spelling');
     for (let place = 0; place <= line.length; place++) {
       for (const put of puts) {
         for (const removed of [0, 1]) {
@@ -369,7 +369,7 @@ t.test('where bytes and JSON both stand, the bytes win and a difference is an er
   t.match(refusal(HEADER, line(',"sequence":13')), /ping.sequence is 13, but raw has 12/);
   t.match(refusal(HEADER, line(',"latitude":1,"longitude":2')), /ping.latitude is 1, but raw has undefined/);
   t.match(refusal(HEADER, line(',"time_ms":4')), /ping.date is "1970-01-01T00:00:00.004Z", but raw has/);
-  t.match(refusal(HEADER, line('').replace(raw, '////')), /ping.raw can't be taken/);
+  t.match(refusal(HEADER, line('').replace(raw, '////')), /ping.raw can't be read/);
   t.match(refusal(HEADER, line('').replace(raw, 'no!')), /ping.raw is "no!": expected the base64 of an uplink/);
   const ack = Buffer.from(
     encodeUplink(uplink({ body: { kind: 'ack', commandId: 1, result: 'ok', detail: '', highWindow: null } })),

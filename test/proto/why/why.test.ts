@@ -17,7 +17,7 @@ import type { DisconnectCause, JudgeEvent, UplinkEvent } from '../../../proto/po
 import { POWER_MODEL } from '../../../proto/power/model.js';
 import { RULES } from '../../../proto/power/rules.js';
 import { HistoryReplay, type JudgedHistory } from '../../../proto/why/history.js';
-import { afterSteps, END_WHY, lastEndStep } from '../../../proto/why/moment.js';
+import { afterSteps, CONNECTION_END_WHY, lastEndStep } from '../../../proto/why/moment.js';
 import { CLOSE_WHY, REASON_WHY } from '../../../proto/why/reasons.js';
 import { RULE_WHY } from '../../../proto/why/rules.js';
 import { SILENCE_WHY, SILENCES, type Silence, silenceStep } from '../../../proto/why/silence.js';
@@ -47,7 +47,7 @@ t.test('each closed table has a sentence for each of its rows, and no other', as
   t.same(keys(SILENCE_WHY), [...SILENCES].sort());
   t.same(keys(OUTCOME_WHY), [...OUTCOMES].sort());
   t.same(keys(STATE_WHY), [...COMMAND_STATES].sort());
-  t.same(keys(END_WHY), ['closed', 'dropped', 'gateway', 'keepalive', 'takeover']);
+  t.same(keys(CONNECTION_END_WHY), ['closed', 'dropped', 'gateway', 'keepalive', 'takeover']);
   t.same(keys(TYPE_WHY), ['locate-cell', 'locate-gps', 'lock', 'reset', 'set-power', 'siren', 'unlock']);
   t.same(keys(WAIT_WHY), [
     'acknowledgement',
@@ -87,14 +87,14 @@ const BROKEN: readonly (readonly [rule: string, found: string, because: string, 
   ],
   [
     'period-too-soon',
-    'a violation (finding:N): The period sequence of 2026-11-21T04:59:01.000Z began 22 h 59 min after that of ' +
+    'a violation (finding:N): The period sequence of 2026-11-21T04:59:01.000Z started 22 h 59 min after that of ' +
       '2026-11-20T06:00:01.000Z.',
     'The daily ping is sent once daily.',
     SECTIONS.limits,
   ],
   [
     'state-unchanged',
-    'a violation (finding:N): REASON_STATE_PING says locked, which the lock was already.',
+    'a violation (finding:N): REASON_STATE_PING reports locked, but the lock was already locked.',
     'State change pings are sent when the device is locked or unlocked.',
     SECTIONS.power,
   ],
@@ -161,7 +161,7 @@ const BROKEN: readonly (readonly [rule: string, found: string, because: string, 
   ],
   [
     'sequence-gap',
-    'a warning (finding:N): Of boot 1, 1 sequence number is missing (2).',
+    'a warning (finding:N): In boot 1, 1 sequence number is missing (2).',
     'A lock numbers each uplink that it makes, so a number that never comes is an uplink that was lost.',
     SECTIONS.wire,
   ],
@@ -265,9 +265,12 @@ t.test('rules that apply to an uplink in particular, and why it kept them', asyn
     ['position-missing', 'position-missing.holds-1', 3, 'it is a GPS ping.'],
   ];
   for (const [rule, file, line, holds] of rows)
-    t.match(sentenceOf(chainOf(`${file}.jsonl`, line), 'rule-kept', rule), `It kept ${rule}: ${holds}`, rule);
+    t.match(sentenceOf(chainOf(`${file}.jsonl`, line), 'rule-kept', rule), `It complies with ${rule}: ${holds}`, rule);
   const everyOne = sentenceOf(chainOf('period-too-soon.holds-1.jsonl', 3), 'rules-kept');
-  t.match(everyOne, 'Asked of each uplink of a lock, and kept: outside-connection, after-close, wrong-source');
+  t.match(
+    everyOne,
+    'It complies with the rules for each uplink of a lock: outside-connection, after-close, wrong-source',
+  );
 });
 
 const MAC = 'A4:C1:38:F0:E1:D2';
@@ -354,8 +357,7 @@ const TRIGGERS: readonly (readonly [body: Ping, trigger: string, power?: object]
   [close(), 'with airplane mode on the lock falls silent, and first reports the new switch.', { airplane: true }],
   [
     cellular({ reason: 'REASON_UNRECOGNIZED_42' }),
-    'its number is not in the table, so what made the lock send it is not known; it is kept and delivered as it ' +
-      'came.',
+    'its number is not in the table, so the cause of the ping is unknown; the ping is stored and delivered unchanged.',
   ],
 ];
 
@@ -394,7 +396,7 @@ t.test('the command behind an uplink, and what message it was', async (t) => {
   const newer = visit(DAILY, {}, 'closed', 50);
   t.equal(
     sentenceOf(madeBy(cellular(), {}, newer), 'before', 'late'),
-    'It arrived after newer ones: the gateway’s view rests on uplink 50/2 and stays as it is.',
+    'It arrived after newer ones: the gateway’s view rests on uplink 50/2 and stays unchanged.',
   );
   t.equal(
     sentenceOf(asked, 'connection'),
@@ -620,8 +622,8 @@ t.test('how the last connection ended, what came behind, and whether the lock wa
     lastEndStep(historyAt(at('07:00:00'), visit(DAILY, {}, cause)))[0]?.sentence ?? '';
   const ended = 'Its last connection ended at 2026-11-20T06:02:00.000Z: ';
   const lost =
-    'the network may have lost it; a lock with something to say tries again after 10, 30 and 60 s, then every 5 ' +
-    'min, and keeps 256 uplinks meanwhile.';
+    'the network may have lost it; a lock with something to send retries after 10, 30 and 60 s, then every 5 min, ' +
+    'and buffers up to 256 uplinks meanwhile.';
   t.equal(endOf('closed'), `${ended}the lock announced it with a close-connection ping and disconnected.`);
   t.equal(endOf('dropped'), `${ended}the connection broke off without a close-connection ping: ${lost}`);
   t.equal(

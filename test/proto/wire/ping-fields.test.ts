@@ -6,7 +6,7 @@ import t from 'tap';
 import { newBelief } from '../../../proto/power/judge/belief.js';
 import { judge } from '../../../proto/power/judge/judge.js';
 import { POWER_MODEL } from '../../../proto/power/model.js';
-import { OwnLine } from '../../../proto/trace/own-line.js';
+import { CanonicalLine } from '../../../proto/trace/canonical-line.js';
 import { TraceReader } from '../../../proto/trace/reader.js';
 import { traceEventLine } from '../../../proto/trace/writer.js';
 import { decodeUplink, describePing, encodeUplink } from '../../../proto/wire/codec.js';
@@ -100,7 +100,7 @@ function throughTrace(ping: Ping): unknown[] {
   reader.read('{"trace":"lockgate","version":1,"locks":{}}');
   const event = reader.read(line);
   const long = event.ok && event.value?.event === 'ping' ? event.value.uplink.body : event;
-  return [new OwnLine().read(bytes, 0, bytes.length)?.body, long];
+  return [new CanonicalLine().read(bytes, 0, bytes.length)?.body, long];
 }
 
 /** The ping with the field's value changed, and, where it may be missing, without it. */

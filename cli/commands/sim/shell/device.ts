@@ -20,7 +20,7 @@ import type { InitialState } from '../../../../firmware-sim/world/world.js';
 import { type Clock, type Milliseconds, RunClock, Seconds, systemClock } from '../../../../proto/clock.js';
 import { LockgateError } from '../../../../proto/errors.js';
 import { POWER_MODEL } from '../../../../proto/power/model.js';
-import { isSilent, keepsConnection, NEVER, rowOf } from '../../../../proto/power/step/reading.js';
+import { isSilent, keepsConnection, NEVER, rowOfState } from '../../../../proto/power/step/reading.js';
 import { commandToJson } from '../../../../proto/trace/writer.js';
 import { formatMac, type Mac } from '../../../../proto/wire/mac.js';
 import type { Command, Downlink } from '../../../../proto/wire/ping.js';
@@ -211,9 +211,10 @@ async function waited(clock: Clock, span: Milliseconds, signal: AbortSignal): Pr
 /** Whether nothing is in progress but the lock's normal rest: it sleeps, or keeps its connection. */
 export function isQuiet({ lock: { state }, world }: ShellDevice, nowMs: number): boolean {
   if (world.isBusy || state.moving || state.tracking !== 'none' || state.inFlight) return false;
-  const searches = state.stateGpsUntilMs !== NEVER || state.periodGpsUntilMs !== NEVER || state.locating.length > 0;
+  const searches =
+    state.stateGpsUntilMs !== NEVER || state.periodGpsUntilMs !== NEVER || state.locatingByGps.length > 0;
   if (searches || state.locking.length > 0 || state.locatingByCell.length > 0) return false;
-  const row = rowOf(POWER_MODEL, state.stateName);
+  const row = rowOfState(POWER_MODEL, state.stateName);
   if (state.link === 'down') return !state.covered || isSilent(row) || (state.waiting.length === 0 && !state.resetDue);
   return state.link === 'up' && state.waiting.length === 0 && keepsConnection(row, state.highWindow, nowMs);
 }

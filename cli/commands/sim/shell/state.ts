@@ -1,7 +1,7 @@
 /** What the shell shows of its lock: the state, what is due next, why a ping was sent. */
 
 import { POWER_MODEL, type TriggerRow } from '../../../../proto/power/model.js';
-import { effectiveRow, keepsConnection, nextWindowEdgeMs, rowOf } from '../../../../proto/power/step/reading.js';
+import { effectiveRow, keepsConnection, nextWindowEdgeMs, rowOfState } from '../../../../proto/power/step/reading.js';
 import type { StepState } from '../../../../proto/power/step/state.js';
 import type { PingUplink } from '../../../../proto/wire/ping.js';
 import { toDate } from '../../../../proto/wire/ping-json.js';
@@ -30,7 +30,7 @@ export function stateOf(device: ShellDevice): ShellState {
   const { state } = device.lock;
   const nowMs = device.nowMs();
   const { position } = device.world.fixAt(nowMs);
-  const keeps = keepsConnection(rowOf(POWER_MODEL, state.stateName), state.highWindow, nowMs);
+  const keeps = keepsConnection(rowOfState(POWER_MODEL, state.stateName), state.highWindow, nowMs);
   return {
     event: 'state',
     at: toDate(nowMs),
@@ -50,7 +50,7 @@ export function stateOf(device: ShellDevice): ShellState {
 
 /** The state for people. */
 export function stateLines(shown: ShellState): string[] {
-  const { sentence } = rowOf(POWER_MODEL, shown.state as StepState['stateName']);
+  const { sentence } = rowOfState(POWER_MODEL, shown.state as StepState['stateName']);
   const without = [...(shown.coverage ? [] : ['no coverage']), ...(shown.sky ? [] : ['no GPS'])];
   const place = `${shown.latitude.toFixed(5)},${shown.longitude.toFixed(5)}${shown.moving ? ', moving' : ''}`;
   const kept = shown.buffered === 0 ? '' : `, ${shown.buffered} uplinks waiting`;
@@ -72,7 +72,7 @@ function timeText(at: string, now: string): string {
 
 function dueOf(state: StepState, nowMs: number): { what: string; atMs: number }[] {
   const { timings } = POWER_MODEL;
-  const row = rowOf(POWER_MODEL, state.stateName);
+  const row = rowOfState(POWER_MODEL, state.stateName);
   const due: { what: string; atMs: number }[] = [];
   const add = (what: string, atMs: number): void => {
     if (atMs >= nowMs && atMs < Number.POSITIVE_INFINITY) due.push({ what, atMs });

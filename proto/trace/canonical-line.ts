@@ -1,36 +1,37 @@
 /**
- * Reads a lock's ping in our own spelling: the very bytes that writer.ts makes of one without `raw`. Nearly all
- * lines of a recorded or simulated trace are such, and reading them member by member is several times as fast as
- * JSON.parse, which knows nothing of what comes next. Whatever is spelled otherwise is left to the long way: this never
- * says that a line is wrong, and what it reads is what the long way would read.
+ * The fast path for trace lines. It reads a lock's ping in the canonical spelling: exactly the bytes that writer.ts
+ * writes for a ping without `raw`. Nearly all lines of a recorded or simulated trace are like this, and reading them
+ * member by member is several times as fast as JSON.parse, which can't expect a certain member next. Lines in any other
+ * spelling are left to the slow path in reader.ts. This file reports no errors, and reads the same as the slow path.
  *
- * Here are the line and the envelope; the members of the ping itself are read by generated code (gen/ping-line.ts).
+ * This file reads the line and the envelope of the uplink. Generated code reads the members of the ping itself
+ * (gen/ping-line.ts).
  */
 import { readPingLine } from '../gen/ping-line.js';
 import type { Ping, PingUplink, PowerMode, PowerSettings } from '../wire/ping.js';
-import { LineCursor, lettersOf, wordsOf } from './line-cursor.js';
+import { bytePattern, LineCursor, tokensOf } from './line-cursor.js';
 
-/** What stands between the values, in the order of ping-json.ts. A word that is a value has its closing quote. */
-const TO_AT = lettersOf('{"at":"');
-const TO_MAC = lettersOf('","mac":"');
-const TO_TYPE = lettersOf('","event":"ping","source":"lock","ping":{"ping_type":"');
-const TO_BOOT = lettersOf(',"boot":');
-const TO_SEQUENCE = lettersOf(',"sequence":');
-const TO_DATE = lettersOf(',"date":"');
-const TO_MODE = lettersOf('","power":{"mode":"');
-const TO_RIDE_TRACKING = lettersOf(',"ride_tracking":');
-const TO_AIRPLANE = lettersOf(',"airplane":');
-const TO_RECOVERY = lettersOf(',"recovery":');
-const TO_KEPT = lettersOf(',"kept":');
-const TO_DROPPED = lettersOf(',"dropped":');
+/** The bytes between the values, in the order of ping-json.ts. The closing quote of a token belongs to the token. */
+const TO_AT = bytePattern('{"at":"');
+const TO_MAC = bytePattern('","mac":"');
+const TO_TYPE = bytePattern('","event":"ping","source":"lock","ping":{"ping_type":"');
+const TO_BOOT = bytePattern(',"boot":');
+const TO_SEQUENCE = bytePattern(',"sequence":');
+const TO_DATE = bytePattern(',"date":"');
+const TO_MODE = bytePattern('","power":{"mode":"');
+const TO_RIDE_TRACKING = bytePattern(',"ride_tracking":');
+const TO_AIRPLANE = bytePattern(',"airplane":');
+const TO_RECOVERY = bytePattern(',"recovery":');
+const TO_KEPT = bytePattern(',"kept":');
+const TO_DROPPED = bytePattern(',"dropped":');
 
-const MODES = wordsOf<PowerMode>('MID', 'HIGH');
+const MODES = tokensOf<PowerMode>('MID', 'HIGH');
 
-/** One line at a time; what was read stands in its members until the next. */
-export class OwnLine {
-  /** Ms since the epoch. */
+/** Reads one line at a time. The members have the values of the last line that was read. */
+export class CanonicalLine {
+  /** The event's time, ms since the epoch. */
   atMs = 0;
-  /** The 48 bits of the MAC, and where its text begins. */
+  /** The 48 bits of the MAC, and the position of its text. */
   macNumber = 0;
   macStart = 0;
 
@@ -38,7 +39,7 @@ export class OwnLine {
   #dateStart = 0;
   readonly #powers = new Map<number, PowerSettings>();
 
-  /** Reads the line from `start` to before `end`; undefined where it is not in our own spelling. */
+  /** Reads the line from `start` up to `end`, exclusive; undefined if it is not in the canonical spelling. */
   read(bytes: Uint8Array, start: number, end: number): PingUplink | undefined {
     const cursor = this.#cursor;
     cursor.start(bytes, start, end);
@@ -49,11 +50,11 @@ export class OwnLine {
     this.macStart = cursor.at;
     this.macNumber = cursor.mac();
     cursor.pass(TO_TYPE);
-    if (!cursor.isOwn) return undefined;
+    if (!cursor.isCanonical) return undefined;
     const ping = readPingLine(cursor);
     if (ping === undefined) return undefined;
     const uplink = this.#envelope(ping);
-    return cursor.isOwn && cursor.at === end ? uplink : undefined;
+    return cursor.isCanonical && cursor.at === end ? uplink : undefined;
   }
 
   #envelope(body: Ping): PingUplink {
@@ -73,7 +74,7 @@ export class OwnLine {
     return { boot, sequence, timeMs, power, kept, dropped, body };
   }
 
-  /** There are 16 of them, so that each need be made once. */
+  /** There are only 16 different power settings, so each is made once and shared. */
   #power(): PowerSettings {
     const cursor = this.#cursor;
     const mode = cursor.word(MODES) ?? 'MID';
