@@ -1,6 +1,6 @@
 /**
- * The only source of randomness: a small seeded generator, so that a run can be repeated from its seed. Each part of a
- * run forks a generator of its own by name, so that drawing more numbers in one part does not change another.
+ * The simulator's only source of randomness: a small seeded generator, so that a run can be repeated from its seed.
+ * Each part of a run forks its own generator by name. So a part that draws more numbers does not change another part.
  */
 
 /** sfc32 (Chris Doty-Humphrey's "small fast counting" generator): 128 bits of state, period about 2¹²⁷. */
@@ -17,11 +17,11 @@ export class Prng {
     this.#a = hash(this.#seed, 0x9e3779b9);
     this.#b = hash(this.#seed, 0x243f6a88);
     this.#c = hash(this.#seed, 0xb7e15162);
-    // Similar seeds start with similar numbers; discard those.
+    // Similar seeds start with similar numbers, so the first numbers are discarded.
     for (let round = 0; round < WARM_UP_ROUNDS; round++) this.uint32();
   }
 
-  /** A generator for a part of the run. It depends on the seed and the name, not on what was drawn before. */
+  /** A generator for one part of a run. It depends on the seed and the name, not on the numbers drawn so far. */
   fork(name: string | number): Prng {
     return new Prng(`${this.#seed}/${name}`);
   }
@@ -59,14 +59,14 @@ export class Prng {
   /** One of the items, uniformly distributed. `items` must not be empty. */
   pick<T>(items: readonly T[]): T {
     const item = items[Math.floor(this.fraction() * items.length)];
-    if (item === undefined) throw new Error('there is nothing to pick from');
+    if (item === undefined) throw new Error('the list to pick from is empty');
     return item;
   }
 }
 
 const WARM_UP_ROUNDS = 12;
 
-/** FNV-1a, with a different basis for each word of the state. */
+/** The FNV-1a hash of a text. Each word of the generator's state has a different basis. */
 function hash(text: string, basis: number): number {
   let value = basis;
   for (let index = 0; index < text.length; index++) {

@@ -1,4 +1,4 @@
-/** Reads a text file that a user names, up to a limit: a device or a pipe may never end. */
+/** Reads a text file that a user names. The size is limited, since a device or a pipe may never end. */
 import { type FileHandle, open } from 'node:fs/promises';
 import { LockgateError } from '../proto/errors.js';
 

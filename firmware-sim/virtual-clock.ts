@@ -1,7 +1,8 @@
 /**
- * A clock for runs without waiting: its time jumps from one due timer to the next. The timers are in a binary heap, and
- * their due times are in a parallel list of plain numbers: most of the heap's work is comparing due times, which then
- * touches no timer object.
+ * A clock for virtual runs, which do not wait: its time jumps from one due timer to the next. It reads no real time.
+ *
+ * The timers are in a binary heap. Their due times are in a parallel list of plain numbers, because the heap mostly
+ * compares due times and then does not access the timer objects.
  */
 import type { Clock, Milliseconds, Timer } from '../proto/clock.js';
 
@@ -14,14 +15,14 @@ class VirtualTimer implements Timer {
     this.callback = callback;
   }
 
-  /** The entry stays in the heap until it is due, and then does nothing. */
+  /** The timer stays in the heap until it is due, and then does nothing. */
   cancel(): void {
     this.callback = undefined;
   }
 }
 
 export class VirtualClock implements Clock {
-  // A number from the start, as in lock.ts.
+  // Never undefined: a field that was once undefined would allocate a new number object at each assignment.
   #nowMs = 0;
   #timersSet = 0;
   readonly #dueTimesMs: number[] = [];
@@ -35,7 +36,7 @@ export class VirtualClock implements Clock {
     return this.#nowMs;
   }
 
-  /** When the next timer is due, or a cancelled one was, ms since the epoch; Infinity where there is none. */
+  /** When the next timer is due, ms since the epoch. A cancelled timer counts. Infinity without timers. */
   get nextDueMs(): number {
     return this.#dueTimesMs[0] ?? Number.POSITIVE_INFINITY;
   }
@@ -46,7 +47,7 @@ export class VirtualClock implements Clock {
     return timer;
   }
 
-  /** Runs every timer that is due by `untilMs`, each at its own time, including those that they start. */
+  /** Runs every timer that is due by `untilMs`, each at its due time. Timers that are started meanwhile count. */
   run(untilMs: number): void {
     for (let first = this.#heap[0]; first !== undefined; first = this.#heap[0]) {
       const dueMs = this.#dueTimesMs[0] ?? 0;
@@ -60,7 +61,7 @@ export class VirtualClock implements Clock {
     this.#nowMs = Math.max(this.#nowMs, untilMs);
   }
 
-  /** Of two timers due at the same time, the one that was set first comes first. */
+  /** Whether a timer comes before the one at `index`. Timers with the same due time run in the order of creation. */
   #isBefore(dueMs: number, timer: VirtualTimer, index: number): boolean {
     const other = this.#dueTimesMs[index] ?? 0;
     return dueMs < other || (dueMs === other && timer.order < (this.#heap[index]?.order ?? 0));

@@ -1,4 +1,4 @@
-/** Commands to a lock (protocol.md §1) as a person types them before `by command`. */
+/** Reads commands to a lock (protocol.md §1) from the text that a person types before `by command`. Pure. */
 import { Minutes, Seconds } from '../../proto/clock.js';
 import type { Command, HighWindow, PowerChange } from '../../proto/wire/ping.js';
 import { parseSpan, parseTimeOfDay } from './quantity-text.js';
@@ -21,7 +21,7 @@ const COMMANDS_WITHOUT_ARGUMENT: Readonly<Record<string, Command>> = {
 /** The longest siren that the gateway accepts, seconds. */
 const MAX_SIREN_SECONDS = 600;
 
-/** Reads a command; undefined where the text is not one. */
+/** Reads a command; returns undefined if the text is not a command. */
 export function readCommand(text: string): Command | undefined {
   const trimmed = text.trim();
   if (Object.hasOwn(COMMANDS_WITHOUT_ARGUMENT, trimmed)) return COMMANDS_WITHOUT_ARGUMENT[trimmed];

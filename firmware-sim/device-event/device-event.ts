@@ -2,8 +2,8 @@
  * Device events: what can happen to one lock, as a type and as a short text that a person types, such as `ride 2km`,
  * `battery 9 %`, `no coverage 10 min` or `airplane on by command`. Scenarios and the shell use the same verbs.
  *
- * VERBS is the closed table: the word, what may follow it, and the resulting event. command-text.ts reads the events
- * that reach the lock as a command.
+ * VERBS is the closed table of verbs, each with its syntax and the resulting event. command-text.ts reads the texts of
+ * commands. Pure: no I/O; a `FILE` in a text is only named, not opened.
  */
 import type { Milliseconds } from '../../proto/clock.js';
 import { didYouMean } from '../../proto/did-you-mean.js';
@@ -19,46 +19,48 @@ export type Destination =
   | { readonly type: 'file'; readonly file: string };
 
 export type DeviceEvent =
-  /** Somebody turns the key, or closes the shackle. */
+  /** Somebody opens or closes the lock manually. */
   | { readonly type: 'lock-state'; readonly lockState: 'locked' | 'unlocked' }
   | { readonly type: 'ride'; readonly destination: Destination }
   /** Somebody carries or wheels the bicycle away, locked or not. */
   | { readonly type: 'theft'; readonly destination: Destination }
-  /** The bicycle is found: any movement ends, and it stays where it is. */
+  /** The bicycle is found: it stops moving and stays where it is. */
   | { readonly type: 'found' }
-  /** Somebody bumps into it. */
+  /** Somebody bumps into the bicycle, which then moves on the spot for `span`. */
   | { readonly type: 'jostle'; readonly span: Milliseconds }
   | { readonly type: 'battery'; readonly percent: number }
-  /** `span`: the duration, after which it is reversed; null for permanent. */
+  /** Coverage is lost or returns. After `span` the change is reversed; null for permanent. */
   | { readonly type: 'coverage'; readonly covered: boolean; readonly span: Milliseconds | null }
+  /** GPS reception is lost or returns. `span` as for coverage. */
   | { readonly type: 'sky'; readonly open: boolean; readonly span: Milliseconds | null }
+  /** The voltage of the e-bike's battery changes; null if the lock is connected to none. */
   | { readonly type: 'ebike'; readonly volts: number | null }
   | { readonly type: 'tether'; readonly tetherState: TetherState }
-  /** Changed by hand, at the lock. */
+  /** Somebody changes settings at the lock, without a command. */
   | { readonly type: 'settings'; readonly change: Omit<PowerChange, 'highWindow'> }
   | { readonly type: 'modem-reset' }
   | { readonly type: 'reboot' }
-  /** A phone acts for the lock: it reports this itself, and the shackle moves. */
+  /** A phone opens or closes the lock: the phone reports this, and the shackle moves. */
   | { readonly type: 'phone'; readonly lockState: 'locked' | 'unlocked' }
+  /** The operator sends a command. */
   | { readonly type: 'command'; readonly command: Command }
   /** Nothing happens for a while. Only for interactive use. */
   | { readonly type: 'wait'; readonly span: Milliseconds };
 
-/** A verb: its syntax and its effect. */
+/** A verb of the texts: its syntax and the resulting event. */
 export interface Verb {
   /** The first word. */
   readonly word: string;
   /** Examples of its syntax, for help and for error messages. */
   readonly forms: string;
   readonly sentence: string;
-  /** Reads the rest of the text, trimmed; undefined where it is wrong. */
+  /** Reads the text after the verb, trimmed; returns undefined for invalid text. */
   readonly read: (rest: string) => DeviceEvent | undefined;
 }
 
-/** No bicycle's battery has more. */
+/** No e-bike's battery has a higher voltage. */
 const MAX_EBIKE_VOLTS = 100;
 const ROUTE_FILE = /\.(gpx|geojson|json)$/i;
-/** The longest text of an event. */
 const MAX_EVENT_CHARACTERS = 300;
 
 const withoutArgument =
@@ -211,13 +213,13 @@ export const VERBS: readonly Verb[] = [
   },
 ];
 
-/** The end of a text that is sent as a command. */
+/** The words at the end of a text that make it a command. */
 const BY_COMMAND = /\s+by\s+command$/i;
 
 /**
  * Reads one device event. A text that ends with `by command` is a command that the operator sends.
  *
- * An error's message quotes the text and says what was expected.
+ * @returns the event, or a `happening` error that quotes the text and says what was expected
  */
 export function parseDeviceEvent(text: string): Result<DeviceEvent> {
   const trimmed = text.trim().replaceAll(/\s+/g, ' ');

@@ -1,6 +1,6 @@
 /**
  * Durations, distances and times as people type them: `90 s`, `10 min`, `1 h 30 min`, `2km`, `08:10`, `day 2 08:10`,
- * `+90 s`. Each reader returns undefined for what it can't read; the caller reports where that was and what was
+ * `+90 s`. Pure. Each function returns undefined for invalid text; the caller reports where the text is and what was
  * expected.
  */
 import { Days, Hours, type Milliseconds, Minutes, Seconds } from '../../proto/clock.js';
@@ -26,7 +26,6 @@ const UNITS_MS: Readonly<Record<string, Milliseconds>> = {
 /** The longest duration that is accepted: ten years. */
 const MAX_SPAN_MS: Milliseconds = Days(3660);
 const MAX_DISTANCE_METERS = 200_000;
-/** The longest text that is accepted. */
 const MAX_TEXT_CHARACTERS = 60;
 
 /** A duration in ms, from 0 to ten years; undefined for anything else. */
@@ -60,9 +59,8 @@ export function parseTimeOfDay(text: string): Milliseconds | undefined {
 }
 
 /**
- * A moment of a run that starts at `startMs`, as ms since the epoch: a time of day, on the first day unless another is
- * named (`day 1` is the first), or a duration after the start. It may be before the start. Undefined for what can't be
- * read.
+ * A moment of a run that starts at `startMs`, as ms since the epoch: a time of day (by default of the first day; `day
+ * 1` is the first day), or a duration after the start. The moment may be before the start. Undefined for invalid text.
  */
 export function parseMoment(text: string, startMs: number): number | undefined {
   const trimmed = text.trim();

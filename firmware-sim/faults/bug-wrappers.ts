@@ -1,6 +1,6 @@
 /**
- * How a bug is put around a healthy lock: it steps by another model, changes the effects of the healthy step, or
- * misuses its link. Each wrapper is a small function from healthy to faulty, so that bugs can be combined.
+ * Wrappers that give a healthy lock a bug: they use another power model, change the effects of the healthy step, or
+ * misuse the link. A wrapper turns a step function (or a link) into a faulty one, so that bugs can be combined.
  */
 
 import type { EffectiveState, PowerModel, StateRow } from '../../proto/power/model.js';
@@ -11,10 +11,10 @@ import type { CellularPing, Ping, Uplink } from '../../proto/wire/ping.js';
 import type { LinkEvents, OpenLink } from '../link/link.js';
 import type { StepFunction } from '../lock/lock.js';
 
-/** Makes a step function with the bug from one without. */
+/** Makes a step function with the bug from a step function without the bug. */
 export type StepWrapper = (healthy: StepFunction) => StepFunction;
 
-/** Steps by another model than the given one. */
+/** Steps by a changed power model. */
 export function changeModel(change: (model: PowerModel) => PowerModel): StepWrapper {
   const changed = new WeakMap<PowerModel, PowerModel>();
   return (healthy) => (model, state, input, nowMs, effects) => {
@@ -32,20 +32,20 @@ export function changeRow(model: PowerModel, state: EffectiveState, change: Part
   return { ...model, states: model.states.map((row) => (row.state === state ? { ...row, ...change } : row)) };
 }
 
-/** The model with one state ranked right behind another. */
+/** The model with one state ranked directly behind another. */
 export function rankBehind(model: PowerModel, state: EffectiveState, by: EffectiveState): PowerModel {
   const others = model.states.filter((row) => row.state !== state);
   const behind = others.findIndex((row) => row.state === by) + 1;
   return { ...model, states: others.toSpliced(behind, 0, rowOfState(model, state)) };
 }
 
-/** The behaviour of MID, for the row of another state. */
+/** The behaviour of MID, to be copied into the row of another state. */
 export function behaviourOfMid(model: PowerModel): Partial<StateRow> {
   const { state: _, when: __, ...does } = rowOfState(model, 'MID');
   return does;
 }
 
-/** Changes the uplinks that a healthy lock makes. An uplink that `change` returns as it was is left alone. */
+/** Changes the uplinks that a healthy lock makes. `change` returns the same object for an unchanged uplink. */
 export function changeUplinks(change: (uplink: Uplink, state: Draft) => Uplink): StepWrapper {
   return (healthy) => (model, state, input, nowMs, effects) => {
     const before = effects.length;
@@ -60,7 +60,7 @@ export function changeUplinks(change: (uplink: Uplink, state: Draft) => Uplink):
   };
 }
 
-/** An uplink made in this step is among those that wait, and may have been sent already. */
+/** Replaces an uplink of this step among the waiting uplinks and in the effects that make and publish it. */
 function replaceMade(state: Draft, effects: StepEffect[], from: number, made: Uplink, other: Uplink): void {
   state.waiting = state.waiting.map((uplink) => (uplink === made ? other : uplink));
   for (let index = from; index < effects.length; index++) {
@@ -70,12 +70,12 @@ function replaceMade(state: Draft, effects: StepEffect[], from: number, made: Up
   }
 }
 
-/** The number of boots of a lock whose boot counter is to go back. */
+/** The least boot number of a lock that misreads its boot counter, so that the counter visibly goes back. */
 const MIN_BOOT_NUMBER = 40;
 
 /**
- * Has booted often, and misreads its boot counter whenever it makes an uplink that `isMisread` selects: that one is of
- * boot 1, and the next has the number that it would have had.
+ * The lock has booted often, and misreads its boot counter whenever it makes an uplink that `isMisread` selects. That
+ * uplink has boot number 1, and the next uplink has the sequence number that the misread one would have had.
  */
 export function misreadBootCounter(isMisread: (uplink: Uplink) => boolean): StepWrapper {
   const misread = new WeakMap<Draft, number>();
@@ -102,17 +102,17 @@ export function changePings(change: (ping: Ping, state: Draft) => Ping): StepWra
   });
 }
 
-/** Whether it is the cellular ping of a ride, which most bugs turn into something else. */
+/** Whether a ping is the cellular ping of a ride. */
 export function isRidePing(ping: Ping): ping is CellularPing {
   return ping.kind === 'cellular' && ping.reason === 'REASON_UNLOCKED_MOVEMENT';
 }
 
-/** Whether the lock must be silent in this state. A bug that is to break one rule does nothing there. */
+/** Whether the lock must be silent in this state. Most bugs are inactive then, since they would break a second rule. */
 export function mustBeSilent(state: Draft): boolean {
   return state.stateName === 'AIRPLANE' || state.stateName === 'LOW_BATTERY';
 }
 
-/** Makes the next period ping due `every` ms after the last. */
+/** Makes the next Period Ping due `periodMs` after the last one. */
 export function repeatPeriodPing(periodMs: number): StepWrapper {
   return (healthy) => (model, state, input, nowMs, effects) => {
     const wakeAtMs = healthy(model, state, input, nowMs, effects);
@@ -123,7 +123,7 @@ export function repeatPeriodPing(periodMs: number): StepWrapper {
   };
 }
 
-/** Drops an idle connection silently: the close-connection ping that the healthy step made is undone. */
+/** Drops an idle connection silently: removes the close-connection ping that the healthy step made. */
 export const dropWithoutClosePing: StepWrapper = (healthy) => (model, state, input, nowMs, effects) => {
   const before = effects.length;
   const wakeAtMs = healthy(model, state, input, nowMs, effects);
@@ -136,7 +136,7 @@ export const dropWithoutClosePing: StepWrapper = (healthy) => (model, state, inp
   state.sequence -= 1;
   state.link = 'down';
   state.inFlight = false;
-  // The healthy step will say what is due next.
+  // An immediate wake-up: the healthy step then computes what is due next.
   return nowMs;
 };
 
@@ -168,14 +168,15 @@ export const sendAfterClosePing: StepWrapper = (healthy) => (model, state, input
 };
 
 /**
- * Ends each connection first, and sends the close-connection ping afterwards, to any listener that still accepts it.
+ * Closes each connection first and sends the close-connection ping afterwards, to a listener that accepts uplinks
+ * without a connection.
  */
 export function sendClosePingTooLate(open: OpenLink): OpenLink {
   return (mac, events) => {
     let hasLeft = false;
     const filteredEvents: LinkEvents = {
       ...events,
-      // The lock has not asked for this end yet.
+      // The lock has not asked to disconnect yet.
       disconnected: (trouble) => (hasLeft && trouble === null ? undefined : events.disconnected(trouble)),
     };
     const link = open(mac, filteredEvents);

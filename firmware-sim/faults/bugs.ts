@@ -1,9 +1,10 @@
 /**
- * Firmware bugs that can be switched on: for each rule of the judge (proto/power/rules.ts) a lock that breaks it, and
- * no other rule. They are independent of network faults (faults.ts): a lock with a bug misbehaves on a perfect network.
+ * The table of firmware bugs that can be switched on. A lock with a bug breaks one rule of the judge
+ * (proto/power/rules.ts) and no other rule. Bugs are independent of network faults (faults.ts): a lock with a bug
+ * misbehaves on a perfect network.
  *
- * A bug shows only where a healthy lock would do something: one in thefts is not seen in a fleet without thefts. Bugs
- * can be combined; then one may hide another.
+ * A bug shows only in the situation that it affects: a bug in thefts does not show in a fleet without thefts. Bugs can
+ * be combined; then one bug may hide another.
  */
 import { Hours, Minutes } from '../../proto/clock.js';
 import { didYouMean } from '../../proto/did-you-mean.js';
@@ -32,26 +33,26 @@ import {
 
 export interface Bug {
   readonly name: string;
-  /** The one rule that it breaks. */
+  /** The only rule that a lock with this bug breaks. */
   readonly rule: RuleName;
-  /** What the lock does. */
+  /** What the lock does wrong. */
   readonly sentence: string;
-  /** Which locks show it, and when. */
+  /** Which locks show the bug, and when. */
   readonly shows: string;
   readonly wrapStep?: StepWrapper;
-  /** Misuses the link in a way that no MQTT server accepts, so that the bug exists in virtual runs only. */
+  /** Misuses the link in a way that no MQTT server accepts. So the bug exists only in virtual runs. */
   readonly wrapVirtualLink?: (open: OpenLink) => OpenLink;
 }
 
-/** The position in uninitialised memory: 2³¹−1 in each of the wire's integers. */
+/** The degrees that a receiver reads from uninitialised memory: 2³¹−1 in an integer of the wire format. */
 const GARBAGE_DEGREES = (2 ** 31 - 1) / 1e7;
 
-/** A GPS ping of a state change: each lock makes one now and then. */
+/** Whether a ping is the GPS ping of a state change. Every lock makes such pings now and then. */
 function isStateGps(ping: Ping): boolean {
   return ping.kind === 'gps' && ping.reason === 'REASON_STATE_PING';
 }
 
-/** Shifts the sequence of a state change's GPS ping, and continues from there. */
+/** Shifts the sequence number of a state change's GPS ping; later uplinks continue from the shifted number. */
 function shiftSequence(by: number): StepWrapper {
   return changeUplinks((uplink: Uplink, state: Draft) => {
     const isLast = uplink.sequence === state.sequence && uplink.sequence > 1;
@@ -69,9 +70,9 @@ export const BUGS: readonly Bug[] = Object.freeze([
   {
     name: 'talks-in-airplane',
     rule: 'airplane-silence',
-    sentence: 'Airplane mode is on, and the lock goes on as if it were in MID.',
+    sentence: 'Airplane mode is on, and the lock behaves as if it were in MID.',
     shows: 'a lock in airplane mode, when something happens to it (--mix airplane)',
-    // Behind low battery, so that a lock with both keeps the limits of that.
+    // Ranked behind low battery, so that a lock in both states obeys the limits of low battery.
     wrapStep: changeModel((model) =>
       rankBehind(changeRow(model, 'AIRPLANE', behaviourOfMid(model)), 'AIRPLANE', 'LOW_BATTERY'),
     ),
@@ -79,8 +80,8 @@ export const BUGS: readonly Bug[] = Object.freeze([
   {
     name: 'talks-on-empty',
     rule: 'low-battery-theft-only',
-    sentence: 'The battery is below 10 %, and the lock goes on as if it were in MID.',
-    shows: 'a lock whose battery is low, when something happens to it (--mix low-battery)',
+    sentence: 'The battery is below 10 %, and the lock behaves as if it were in MID.',
+    shows: 'a lock with a low battery, when something happens to it (--mix low-battery)',
     wrapStep: changeModel((model) => changeRow(model, 'LOW_BATTERY', behaviourOfMid(model))),
   },
   {
@@ -167,7 +168,7 @@ export const BUGS: readonly Bug[] = Object.freeze([
   {
     name: 'garbage-position',
     rule: 'out-of-range',
-    sentence: 'The GPS ping of a state change has the position 214.7483647°, 214.7483647°: memory never written to.',
+    sentence: 'The GPS ping of a state change has the position 214.7483647°, 214.7483647°, from uninitialised memory.',
     shows: AT_STATE_CHANGES,
     wrapStep: changePings((ping) => {
       if (ping.kind !== 'gps' || !isStateGps(ping)) return ping;
@@ -178,7 +179,7 @@ export const BUGS: readonly Bug[] = Object.freeze([
   {
     name: 'sequence-repeats',
     rule: 'sequence-conflict',
-    sentence: 'The GPS ping of a state change has the number of the uplink before it.',
+    sentence: 'The GPS ping of a state change has the sequence number of the uplink before it.',
     shows: AT_STATE_CHANGES,
     wrapStep: shiftSequence(-1),
   },
@@ -186,13 +187,13 @@ export const BUGS: readonly Bug[] = Object.freeze([
     name: 'held-for-ever',
     rule: 'connection-unexplained',
     sentence: 'A connection that nothing keeps open is closed after 1 h instead of 20 s.',
-    shows: 'each lock, in each connection that it need not keep',
+    shows: 'each lock, in each connection that nothing keeps open',
     wrapStep: changeModel((model) => ({ ...model, timings: { ...model.timings, closeAfterIdle: Hours(1) } })),
   },
   {
     name: 'sequence-skips',
     rule: 'sequence-gap',
-    sentence: 'The GPS ping of a state change skips three numbers.',
+    sentence: 'The GPS ping of a state change skips three sequence numbers.',
     shows: AT_STATE_CHANGES,
     wrapStep: shiftSequence(3),
   },
@@ -200,7 +201,7 @@ export const BUGS: readonly Bug[] = Object.freeze([
     name: 'clock-ahead',
     rule: 'clock-ahead',
     sentence: 'The clock of the lock is 10 min ahead.',
-    shows: 'each lock, in all that it sends without delay',
+    shows: 'each lock, in every uplink that is sent without delay',
     wrapStep: changeUplinks((uplink) => ({ ...uplink, timeMs: uplink.timeMs + Minutes(10) })),
   },
   {
@@ -235,14 +236,14 @@ export const BUGS: readonly Bug[] = Object.freeze([
     name: 'flash-wiped',
     rule: 'boot-back',
     sentence:
-      'The flash page with the boot counter is wiped: the GPS ping of a state change is of ' +
-      'boot 1 again, after 40 boots.',
+      'After 40 boots the flash page with the boot counter is erased: the GPS ping of a state change ' +
+      'has boot number 1 again.',
     shows: AT_STATE_CHANGES,
     wrapStep: misreadBootCounter(({ body }) => body.kind !== 'ack' && isStateGps(body)),
   },
 ] satisfies Bug[]);
 
-/** A bug, and how many locks of a fleet have it; null for all of them. */
+/** A bug, and how many locks of a fleet have the bug; null for all locks. */
 export interface BugAssignment {
   readonly bug: Bug;
   readonly locks: number | null;
@@ -274,8 +275,8 @@ export function parseBugAssignment(text: string): BugAssignment {
 }
 
 /**
- * The bugs of each lock of a fleet. Assignments with a count get consecutive locks, from the first lock on, so that no
- * lock has two of them as long as there are enough locks.
+ * Assigns bugs to the locks of a fleet; returns the bugs of each lock. Assignments with a count get consecutive locks,
+ * starting at the first lock. So no lock has two such bugs if there are enough locks.
  */
 export function assignBugs(assignments: readonly BugAssignment[], locks: number): readonly (readonly Bug[])[] {
   const shared = Array.from({ length: locks }, (): Bug[] => []);

@@ -1,4 +1,7 @@
-/** One lock's link through a faulty network: it wraps another link, and loses, delays and breaks what passes. */
+/**
+ * One lock's link through a faulty network. It wraps another link, loses acknowledgements, delays and repeats uplinks,
+ * and breaks connections. Faults are drawn from the lock's own generator.
+ */
 import type { Clock, Milliseconds, Timer } from '../../proto/clock.js';
 import type { Mac } from '../../proto/wire/mac.js';
 import type { Uplink } from '../../proto/wire/ping.js';
@@ -6,7 +9,7 @@ import type { Link, LinkEvents, OpenLink } from '../link/link.js';
 import type { Prng } from '../prng.js';
 import { FAULT_PARAMETERS, type FaultName } from './faults.js';
 
-/** What the links of a network share. */
+/** The clock and the active faults that all links of a network share. */
 export interface FaultConditions {
   readonly clock: Clock;
   /** Whether the fault is switched on at this moment. */
@@ -16,10 +19,10 @@ export interface FaultConditions {
 export interface FaultLinkOptions {
   readonly conditions: FaultConditions;
   readonly prng: Prng;
-  /** The link behind the network. */
+  /** Opens the link that is wrapped. */
   readonly open: OpenLink;
   readonly mac: Mac;
-  /** Where the lock is notified. */
+  /** The lock's event handlers. */
   readonly events: LinkEvents;
 }
 
@@ -30,12 +33,12 @@ export class FaultLink implements Link {
   readonly #prng: Prng;
   readonly #events: LinkEvents;
   readonly #inner: Link;
-  /** `dead`: the lock believes in a connection through which nothing passes. */
+  /** `dead`: the lock considers the connection open, but nothing passes through it. */
   #phase: 'down' | 'trying' | 'up' | 'dead' = 'down';
-  /** Pending work of the current connection; none of it survives the connection. */
+  /** Pending work of the current connection, cancelled when the connection closes. */
   readonly #timers = new Set<Timer>();
   #natTimer: Timer | undefined;
-  /** An uplink that was held up in the network when its connection broke. */
+  /** An uplink that was delayed in the network when its connection broke. It arrives on the next connection. */
   #delayedUplink: Uplink | undefined;
   #gapFromMs = 0;
   #gapToMs: number;
@@ -56,7 +59,7 @@ export class FaultLink implements Link {
     }
     this.#schedule(FAULT_PARAMETERS.connectTimesOutAfter, () => {
       this.#reset('down');
-      this.#events.failed({ message: 'no answer came' });
+      this.#events.failed({ message: 'no answer' });
     });
   }
 
@@ -101,7 +104,7 @@ export class FaultLink implements Link {
     await this.#inner.close();
   }
 
-  /** Breaks the connection, in a storm. */
+  /** Breaks the connection if it is up. */
   breakInStorm(): void {
     if (this.#phase === 'up') this.#inner.cut(0);
   }
@@ -130,7 +133,7 @@ export class FaultLink implements Link {
     };
   }
 
-  /** The uplink arrives, and one that was held up before arrives some time after it. */
+  /** Sends an uplink. An uplink that was delayed before arrives some time after it. */
   #send(uplink: Uplink): void {
     this.#inner.publish(uplink);
     if (this.#occurs('duplicate', FAULT_PARAMETERS.duplicate)) this.#inner.publish(uplink);
@@ -164,7 +167,7 @@ export class FaultLink implements Link {
     this.#natTimer?.cancel();
   }
 
-  /** Whether the lock is in a coverage gap now. Draws the next gap when the last one is over. */
+  /** Whether the lock is in a coverage gap now. Draws the next gap when the current one has passed. */
   #isInGap(): boolean {
     if (!this.#conditions.isOn('gap')) return false;
     const nowMs = this.#conditions.clock.now();
@@ -175,7 +178,7 @@ export class FaultLink implements Link {
     return nowMs >= this.#gapFromMs;
   }
 
-  /** The next gap breaks the connection: the lock notices it, the other side does not. */
+  /** Breaks the connection at the start of the next gap: the lock notices this, the gateway does not. */
   #scheduleGap(): void {
     if (this.#isInGap() || !this.#conditions.isOn('gap')) return;
     const wait = this.#gapFromMs - this.#conditions.clock.now();
@@ -183,11 +186,11 @@ export class FaultLink implements Link {
       if (!this.#conditions.isOn('gap') || this.#phase !== 'up') return;
       this.#reset('down');
       this.#inner.abandon();
-      this.#events.disconnected({ message: 'the network is gone' });
+      this.#events.disconnected({ message: 'the network does not reach the lock' });
     });
   }
 
-  /** A router on the way silently forgets a connection that is idle for too long. */
+  /** Simulates a router that silently forgets a connection which is idle for too long. */
   #startNatTimer(): void {
     this.#natTimer?.cancel();
     if (!this.#occurs('nat-timeout', FAULT_PARAMETERS.natTimeout)) return;

@@ -1,8 +1,8 @@
 /**
- * The faulty network that the locks of a fleet share. It wraps whatever they connect by, so that the same faults affect
- * locks within the process and over MQTT.
+ * The faulty network that the locks of a fleet share. It wraps any kind of link, so that the same faults affect links
+ * within the process and over MQTT.
  *
- * Faults are drawn from the seed, separately for each lock; a storm hits all of them at the same moment.
+ * Faults are drawn from the seed, separately for each lock. A storm breaks all connections at the same moment.
  */
 import type { Clock, Timer } from '../../proto/clock.js';
 import type { OpenLink } from '../link/link.js';
@@ -12,7 +12,7 @@ import { FAULT_PARAMETERS, type FaultName } from './faults.js';
 
 export interface FaultNetworkOptions {
   readonly seed: string | number;
-  /** The locks' clock: faults happen in the time of the run. */
+  /** The locks' clock: times and durations of faults are in the time of the run. */
   readonly clock: Clock;
   readonly faults: readonly FaultName[];
 }
@@ -40,7 +40,7 @@ export class FaultNetwork implements FaultConditions {
     return !this.#isStopped && this.#faults.has(fault);
   }
 
-  /** Puts the network between locks and whatever `open` connects to. */
+  /** Puts the network between the locks and the links that `open` makes. */
   wrap(open: OpenLink): OpenLink {
     return (mac, events) => {
       const link = new FaultLink({ conditions: this, prng: new Prng(this.#seed).fork(mac), open, mac, events });
@@ -49,7 +49,7 @@ export class FaultNetwork implements FaultConditions {
     };
   }
 
-  /** No new fault starts; the effects of past ones remain. To be called before a run ends. */
+  /** Stops new faults; the effects of past faults remain. To be called before a run ends. */
   stopFaults(): void {
     this.#isStopped = true;
     this.#storm?.cancel();

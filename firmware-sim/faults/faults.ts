@@ -1,7 +1,7 @@
 /**
- * Network faults that can be switched on: they lie between a healthy lock and the gateway, and can do no worse than
- * delay what the lock sends (protocol.md §2, §3). This is the table; fault-link.ts applies the faults to one lock's
- * link, fault-network.ts holds the network that all locks share.
+ * The table of network faults that can be switched on between a healthy lock and the gateway. Faults only delay uplinks
+ * and never lose them for good (protocol.md §2, §3). fault-link.ts applies the faults to one lock's link;
+ * fault-network.ts is the network that all locks share.
  */
 import { Hours, Minutes, Seconds } from '../../proto/clock.js';
 import { didYouMean } from '../../proto/did-you-mean.js';
@@ -23,7 +23,7 @@ export interface Fault {
   readonly sentence: string;
 }
 
-/** Probabilities per occasion, and durations. */
+/** Probabilities per occasion (0…1), and durations as [shortest, longest] in ms. */
 export const FAULT_PARAMETERS = Object.freeze({
   lostConnect: 0.1,
   connectTimesOutAfter: [Seconds(2), Seconds(10)] as const,
@@ -33,7 +33,7 @@ export const FAULT_PARAMETERS = Object.freeze({
   duplicate: 0.05,
   reorder: 0.02,
   cut: 0.02,
-  /** The most bytes of a packet that get through before a cut; a short uplink has some 50. */
+  /** Maximum number of bytes of a packet that are sent before a cut; a short uplink has about 50. */
   cutAfterBytes: 48,
   gapEvery: [Hours(2), Hours(14)] as const,
   gapLasts: [Minutes(1), Minutes(20)] as const,
@@ -51,22 +51,22 @@ export const FAULTS: readonly Fault[] = Object.freeze([
     name: 'lost-puback',
     sentence: `The uplink arrives, its PUBACK does not: ${percent(FAULT_PARAMETERS.lostPuback)}.`,
   },
-  { name: 'delay', sentence: `An uplink or its PUBACK takes up to 8 s: ${percent(FAULT_PARAMETERS.delay)}.` },
+  { name: 'delay', sentence: `An uplink or its PUBACK is delayed by up to 8 s: ${percent(FAULT_PARAMETERS.delay)}.` },
   { name: 'duplicate', sentence: `An uplink arrives twice: ${percent(FAULT_PARAMETERS.duplicate)}.` },
   {
     name: 'reorder',
-    sentence: `The connection breaks, and an uplink of it arrives late in the next: ${percent(FAULT_PARAMETERS.reorder)}.`,
+    sentence: `The connection breaks; its uplink arrives late on the next one: ${percent(FAULT_PARAMETERS.reorder)}.`,
   },
   { name: 'cut', sentence: `The connection breaks in the middle of an uplink: ${percent(FAULT_PARAMETERS.cut)}.` },
   { name: 'gap', sentence: 'The network does not reach a lock for 1 to 20 min, every 2 to 14 h.' },
   {
     name: 'nat-timeout',
-    sentence: `A silent connection dies and the gateway still believes in it: ${percent(FAULT_PARAMETERS.natTimeout)}.`,
+    sentence: `A silent connection dies; the gateway considers it open: ${percent(FAULT_PARAMETERS.natTimeout)}.`,
   },
   { name: 'storm', sentence: 'All connections break at once, and all locks reconnect at once, every 3 to 9 h.' },
 ]);
 
-/** Every fault of the table. */
+/** The name that stands for every fault of the table. */
 const ALL_FAULTS = 'all';
 
 /**

@@ -1,11 +1,11 @@
-/** Commands for a fleet without a gateway: each lock gets some now and then, at times drawn from the seed. */
+/** Schedules commands for a fleet without a gateway: each lock gets commands at times drawn from the seed. */
 import { type Clock, Days } from '../../proto/clock.js';
 import type { Mac } from '../../proto/wire/mac.js';
 import type { Command } from '../../proto/wire/ping.js';
 import type { CommandQueue } from '../link/command-queue.js';
 import { Prng } from '../prng.js';
 
-/** How many commands locks get, and which. */
+/** How many commands each lock gets, and of which kinds. */
 export interface CommandSchedule {
   /** Mean number of commands per lock and day. */
   readonly perDay: number;

@@ -22,43 +22,43 @@ export interface FleetOptions {
   readonly seed: string | number;
   readonly clock: Clock;
   readonly openLink: OpenLink;
-  /** Their MACs: from `fleetMacs`, or of devices that a merchant has. */
+  /** The locks' MACs: from `fleetMacs`, or of devices that a merchant has registered. */
   readonly macs: readonly Mac[];
-  /** `everyday`: commuters. `lively`: for a demo, with every trigger in the first half hour and short waits after. */
+  /** `everyday`: commuters. `lively`: a demo with every trigger in the first half hour, and short waits after that. */
   readonly pace: 'everyday' | 'lively';
-  /** Where they live; Amsterdam by default. */
+  /** The city of the riders; Amsterdam by default. */
   readonly city?: City;
   /**
-   * The path that they all ride there and back, in its own city: a minute after the start, and then as the pace has it;
-   * with ride tracking, unless the mix says otherwise. Generated routes where it is left out.
+   * The path that all riders take there and back, in its own city: first a minute after the start, then at the times of
+   * the pace. Ride tracking is on, unless the mix says otherwise. By default routes are generated.
    */
   readonly path?: WaypointPath;
-  /** Their persistent memory. Where it is left out, everything is lost with the process. */
+  /** The locks' persistent memory. By default its content is lost with the process. */
   readonly flash?: Flash;
   readonly diary?: Diary;
-  /** Initial settings; drawn from the seed where it is left out. With a mix no demo script is played. */
+  /** Initial settings; by default drawn from the seed. With a mix no demo script is played. */
   readonly mix?: readonly MixPart[];
-  /** The firmware bugs of each lock; none where it is left out. */
+  /** The firmware bugs of the locks; none by default. */
   readonly bugs?: readonly BugAssignment[];
-  /** The world of each lock, in place of a life generated from the seed. */
+  /** Makes the world of each lock, in place of a life generated from the seed. */
   readonly worldOf?: (mac: Mac, index: number) => World;
-  /** How often they have booted before, where no flash knows: more than in any earlier run against the same gateway. */
+  /** How often locks without a flash have booted before: more than in any earlier run against the same gateway. */
   readonly bootsBefore?: number;
-  /** Between the starts of two locks; on the run's clock. */
+  /** The time between the starts of two locks, by the run's clock. */
   readonly startEvery?: Milliseconds;
 }
 
 const FIRMWARE_VERSION = '2.4.1';
-/** More locks than one process can simulate live. */
+/** Maximum size of a fleet, more than one process can simulate live. */
 const MAX_LOCKS = 1_000_000;
 /** The vendor's part of a MAC: the second bit of the first byte marks it as locally administered (IEEE 802). */
 const MAC_PREFIX = 'A6C138';
-/** How many MACs are drawn to find one with the wanted minute. */
+/** Maximum number of MACs drawn to find one with the wanted minute. */
 const MAX_MACS_TRIED = 100_000;
 
 /**
- * The MACs of a fleet, the same for the same seed and count. With `periodMinute` (of the UTC day), the first lock's
- * Period Ping falls 2 to 20 minutes after it, so that a demo which starts then shows one.
+ * The MACs of a fleet, the same for the same seed and count. With `periodMinute` (of the UTC day), the first lock makes
+ * its Period Ping 2 to 20 minutes after that minute, so that a demo which starts then shows a Period Ping.
  *
  * @throws LockgateError `bad-count` for a count outside 1…1,000,000
  */
@@ -68,7 +68,7 @@ export function fleetMacs(seed: string | number, count: number, periodMinute?: n
   const prng = new Prng(seed).fork('macs');
   const macs = new Set<Mac>();
   if (periodMinute !== undefined) macs.add(macNear(prng.fork('period'), periodMinute));
-  // A number drawn twice is drawn again: the count is far below the 2²⁴ that there are.
+  // A MAC drawn twice is drawn again. This ends, since the count is far below the 2²⁴ possible MACs.
   while (macs.size < count) macs.add(drawMac(prng));
   return [...macs];
 }
@@ -79,13 +79,13 @@ function macNear(prng: Prng, minute: number): Mac {
     const after = (periodMinuteOf(mac) - minute + 1440) % 1440;
     if (after >= 2 && after <= 20) return mac;
   }
-  throw new Error('no MAC has a period minute near the one that is wanted');
+  throw new Error('no MAC was found with a period minute near the wanted one');
 }
 
 /** A random MAC, locally administered. */
 export function drawMac(prng: Prng): Mac {
   const mac = macFromWire(`${MAC_PREFIX}${prng.integer(0, 0xffffff).toString(16).padStart(6, '0').toUpperCase()}`);
-  if (mac === undefined) throw new Error('a drawn MAC is always one');
+  if (mac === undefined) throw new Error('the drawn MAC is invalid');
   return mac;
 }
 

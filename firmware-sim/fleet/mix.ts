@@ -1,4 +1,4 @@
-/** The initial settings of a fleet's locks: shares of modes and switches, as an operator types them. */
+/** Reads the mix of a fleet: shares of initial settings, as an operator types them. Assigns them to locks. Pure. */
 import { LockgateError } from '../../proto/errors.js';
 import { DEFAULT_POWER, type PowerSettings } from '../../proto/wire/ping.js';
 import type { InitialSettings } from '../world/planned-world.js';
@@ -7,7 +7,7 @@ import type { InitialSettings } from '../world/planned-world.js';
 export interface MixPart {
   /** As typed. */
   readonly name: string;
-  /** Its weight among the weights of all parts. */
+  /** The part's share, relative to the weights of all parts. */
   readonly weight: number;
   readonly initial: InitialSettings;
 }
@@ -19,17 +19,17 @@ const WORDS: Readonly<Record<string, Partial<PowerSettings> & { readonly battery
   ride: { rideTracking: true },
   recovery: { recovery: true },
   airplane: { airplane: true },
-  // Low until somebody charges it, as happens now and then.
+  // Low until the owner charges the battery.
   'low-battery': { batteryPercent: 7 },
 };
 
 const EXPECTED = `expected parts such as mid=60,high+ride=20, of the words ${Object.keys(WORDS).join(', ')}`;
 
 /**
- * Reads `mid=60,high+ride=20,recovery=5`: words joined by +, each with its share. Shares need not add up to 100; a
+ * Reads `mid=60,high+ride=20,recovery=5`: words joined by +, and a share. Shares need not add up to 100; a
  * missing share is 1.
  *
- * @throws LockgateError `input-mix` with what is wrong and what was expected
+ * @throws LockgateError `input-mix` that says what is wrong and what was expected
  */
 export function parseMix(text: string): readonly MixPart[] {
   const parts = text.split(',').map(parsePart);
@@ -59,7 +59,7 @@ function parsePart(text: string): MixPart {
 
 /**
  * Assigns the parts to locks, deterministically and evenly: after any number of locks the shares are as close as
- * possible to those wanted.
+ * possible to the wanted shares.
  */
 export function assignMix(mix: readonly MixPart[], locks: number): readonly MixPart[] {
   const sum = mix.reduce((total, { weight }) => total + weight, 0);

@@ -1,5 +1,6 @@
 /**
- * A fleet without a gateway and without waiting: days of many locks in seconds, reported to a sink in order of time.
+ * A virtual run: a fleet without a gateway and without waiting. It simulates days of many locks in seconds, and reports
+ * the events to a sink in order of time.
  */
 import { type Clock, Days } from '../../proto/clock.js';
 import type { Mac } from '../../proto/wire/mac.js';
@@ -13,7 +14,7 @@ import { VirtualClock } from '../virtual-clock.js';
 import { type CommandSchedule, scheduleCommands } from './command-schedule.js';
 import { Fleet, type FleetOptions, fleetMacs } from './fleet.js';
 
-/** The events that a run reports, in order of time. */
+/** Receives the events of a run, in order of time. */
 export interface VirtualSink {
   connect?(mac: Mac, atMs: number): void;
   uplink?(mac: Mac, atMs: number, uplink: Uplink): void;
@@ -24,26 +25,25 @@ export interface VirtualSink {
 
 export interface VirtualOptions
   extends Pick<FleetOptions, 'seed' | 'mix' | 'city' | 'path' | 'bugs' | 'worldOf' | 'diary'> {
-  /** The locks, as they are before the first moment of the run. */
   readonly locks: number;
   readonly days: number;
-  /** When the run begins, ms since the epoch. */
+  /** When the run starts, ms since the epoch. */
   readonly startMs: number;
   readonly pace?: 'everyday' | 'lively';
-  /** As for `fleetMacs`. */
+  /** The UTC minute near which the first lock makes its Period Ping; see `fleetMacs`. */
   readonly periodMinute?: number;
-  /** Faults of the network between the locks and the sink; none where it is left out. */
+  /** Faults of the network between the locks and the sink; none by default. */
   readonly faults?: readonly FaultName[];
   readonly sink?: VirtualSink;
-  /** The commands that locks get; none where it is left out. */
+  /** The commands that locks get; none by default. */
   readonly commandSchedule?: CommandSchedule;
 }
 
-/** A run that is advanced in steps of any size; the size does not change what happens. */
+/** A run that the caller advances in steps. The size of the steps does not change the events. */
 export class VirtualRun {
   /** When the run ends, ms since the epoch. */
   readonly endMs: number;
-  /** The locks, before the first moment of the run. */
+  /** The simulated locks. */
   readonly locks: readonly Lock[];
   readonly #clock: VirtualClock;
   readonly #network: FaultNetwork | undefined;
@@ -102,7 +102,7 @@ export class VirtualRun {
     this.#clock.run(Math.min(untilMs, this.endMs));
   }
 
-  /** Ends the network's faults. */
+  /** Stops new faults of the network. */
   stopFaults(): void {
     this.#network?.stopFaults();
   }
@@ -121,7 +121,7 @@ function commandQueueOf(
   return commandQueue;
 }
 
-/** The sink is notified of everything before the command queue acts on it. */
+/** Reports each event to the sink first, and then to the command queue. */
 function withCommandQueue(listener: Required<MemoryListener>, commandQueue: CommandQueue): MemoryListener {
   return {
     connected: (mac) => {

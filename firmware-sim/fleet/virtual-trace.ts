@@ -1,13 +1,13 @@
 /**
- * A virtual run as a trace (protocol.md §4): a header with each lock's first state, so that `trace check` is right from
- * the first line; what a gateway would have seen; on request the ground truth; and a tick at the end, so that whatever
- * was due by then counts.
+ * Writes a virtual run as a trace (protocol.md §4). The header has each lock's first state, so that `trace check` is
+ * right from the first line. The lines are the events that a gateway would have seen and, on request, the ground truth.
+ * The last line is a tick, so that the judge also evaluates what was due by the end.
  */
 import { headerLockOf, TraceRecorder } from '../trace/trace-recorder.js';
 import { type VirtualOptions, VirtualRun } from './virtual-run.js';
 
 export interface VirtualTraceOptions extends Omit<VirtualOptions, 'sink' | 'diary'> {
-  /** For people; the same options must give the same note. */
+  /** A note for readers. The same options must give the same note, so that the bytes are the same. */
   readonly note: string;
   /** Whether to write `world` events, the ground truth that the judge never reads. */
   readonly world: boolean;

@@ -2,8 +2,9 @@
  * Makes simulated locks from a recorded trace, so that a problem in the field becomes a test.
  *
  * The events around each lock are inferred from its uplinks: settings and battery (switches.ts), motion (motion.ts),
- * GPS reception (sky.ts) and coverage (coverage.ts). Where a trace has `world` events, these are used instead. A
- * healthy lock in that world makes the pings of the trace; if the traced lock misbehaved, the difference is the bug.
+ * GPS reception (sky.ts) and coverage (coverage.ts). If the trace has `world` events of the lock, these are used
+ * instead. A healthy lock in that world makes the pings of the trace. If the traced lock misbehaved, the difference
+ * shows the bug.
  */
 
 import { Hours, Minutes } from '../../proto/clock.js';
@@ -15,7 +16,7 @@ import type { GpsPing, LockState, PingUplink } from '../../proto/wire/ping.js';
 import { DEFAULT_POWER, isPingUplink } from '../../proto/wire/ping.js';
 import type { InitialState, World } from '../world/world.js';
 import { inferCoverage } from './coverage.js';
-import { type InferredEvent, inOrder } from './inferred-event.js';
+import { type InferredEvent, sortInferredEvents } from './inferred-event.js';
 import type { LockTrace, LockTraces, TracedCommand, TracedUplink } from './lock-trace.js';
 import { inferMotion } from './motion.js';
 import { inferSky } from './sky.js';
@@ -28,31 +29,31 @@ export interface TracedLock {
   readonly firmwareVersion: string;
   readonly flash: LockFlash;
   readonly world: World;
-  /** The minute of the UTC day of its Period Ping. */
+  /** The minute of the UTC day at which the lock makes its Period Ping. */
   readonly periodMinute: number;
-  /** When it is switched on, ms since the epoch. */
+  /** When the lock is switched on, ms since the epoch. */
   readonly startMs: number;
-  /** When it connected in the trace: its random retries are made at these times. */
-  readonly connectsMs: readonly number[];
-  /** The commands to send it. */
+  /** When the lock connected in the trace. The random retries of the simulated lock are made at these times. */
+  readonly connectTimesMs: readonly number[];
+  /** The commands to send to the lock. */
   readonly commands: readonly TracedCommand[];
-  /** Its own pings in the trace, in the order in which they were made; phones' are left out. */
+  /** The lock's pings in the trace, in the order in which it made them, without the pings of phones. */
   readonly pings: readonly PingUplink[];
 }
 
 export interface TracedOptions {
-  /** Whether the caller sends the trace's commands again, at their time, or their effects are applied by hand. */
+  /** Whether the caller sends the trace's commands again, or their effects become events of the world. */
   readonly commandReplay: CommandReplay;
   /** By how much all times are shifted, ms. */
   readonly shiftMs?: number;
 }
 
-const SOME_FIRMWARE = '2.4.1';
+const DEFAULT_FIRMWARE_VERSION = '2.4.1';
 const DAY_MINUTES = 1440;
-/** A lock that sends nothing for longer than the longest interval of Period Pings was silent from the start. */
-const SILENT_FOR = POWER_MODEL.bounds.periodOverdueAfter;
+/** A lock that sends nothing for longer than the longest interval between Period Pings was silent from the start. */
+const MAX_SILENCE_MS = POWER_MODEL.bounds.periodOverdueAfter;
 /** The assumed battery of a lock that was silent from the start. */
-const LOW_PERCENT = 5;
+const ASSUMED_LOW_PERCENT = 5;
 
 /** Infers the locks of a trace. */
 export function locksFromTrace(traces: LockTraces, options: TracedOptions): TracedLock[] {
@@ -73,18 +74,18 @@ function lockFrom(trace: LockTrace, traces: LockTraces, options: TracedOptions):
     mac: trace.mac,
     firmwareVersion: firmwareOf(trace),
     flash: flashOf(trace, initialState, shiftMs),
-    world: new TracedWorld(initialState, events, path, cellsOf(trace, shiftMs)),
+    world: new TracedWorld(initialState, events, path, cellPositionsOf(trace, shiftMs)),
     periodMinute: modulo(periodMinute + Math.round(shiftMs / Minutes(1)), DAY_MINUTES),
     startMs: startOf(trace, traces) + shiftMs,
-    connectsMs: connectsOf(trace, inferred, shiftMs),
+    connectTimesMs: connectTimesOf(trace, inferred, shiftMs),
     commands: commandReplay === 'sent' ? trace.commands.map((one) => ({ ...one, atMs: one.atMs + shiftMs })) : [],
     pings: pingsOf(trace).map(({ uplink }) => uplink as PingUplink),
   };
 }
 
 /**
- * The ground truth without the first boot, which the lock reports by itself. A battery change at the moment of a
- * command is caused by the command's effect: it must come after it.
+ * The events of the ground truth, without the first boot, which starting the lock causes. A battery change at the
+ * moment of a command is an effect of the command, so it is moved behind the command.
  */
 function groundTruthEvents({ groundTruth, commands }: LockTrace): InferredEvent[] {
   const commandsMs = new Set(commands.map(({ atMs }) => atMs));
@@ -111,7 +112,7 @@ function inferredEvents(
   const switches = inferSwitches(trace, initialState, commandReplay);
   const motion = inferMotion(trace, traces.untilMs);
   const sky = inferSky(trace, motion, traces.untilMs);
-  return inOrder([...switches, ...motion.events, ...sky, ...inferCoverage(trace, switches)]);
+  return sortInferredEvents([...switches, ...motion.events, ...sky, ...inferCoverage(trace, switches)]);
 }
 
 function pingsOf({ uplinks }: LockTrace): TracedUplink[] {
@@ -119,20 +120,20 @@ function pingsOf({ uplinks }: LockTrace): TracedUplink[] {
 }
 
 /**
- * When the lock connected. A new event makes it connect at once, whatever retry it waited for, and so does a restart; a
- * retry of its own was due later than that.
+ * When the lock connected, as times for its retries. A new event or a restart makes a lock connect at once. Then the
+ * retry was due later, so its time is moved behind the connection.
  */
-function connectsOf(
+function connectTimesOf(
   { connections, uplinks }: LockTrace,
   inferred: readonly InferredEvent[],
   shiftMs: number,
 ): number[] {
   const restarts = inferred.filter(({ change: { type } }) => type === 'boot' || type === 'modem-reset');
-  const news = new Set([
+  const immediateMs = new Set([
     ...uplinks.filter(connectsAtOnce).map(({ madeMs }) => madeMs),
     ...restarts.map(({ atMs }) => atMs),
   ]);
-  return connections.map(({ connectedMs }) => connectedMs + (news.has(connectedMs) ? 1 : 0) + shiftMs);
+  return connections.map(({ connectedMs }) => connectedMs + (immediateMs.has(connectedMs) ? 1 : 0) + shiftMs);
 }
 
 function connectsAtOnce({ uplink: { body } }: TracedUplink): boolean {
@@ -150,7 +151,7 @@ function initialStateOf(trace: LockTrace, traces: LockTraces, minute: number, ha
   const known = batteryFromGroundTruth(trace, first);
   return {
     lockState: lockStateOf(trace),
-    batteryPercent: known ?? (silent ? LOW_PERCENT : batteryOf(first, power)),
+    batteryPercent: known ?? (silent ? ASSUMED_LOW_PERCENT : batteryOf(first, power)),
     power,
     ebikeVolts: sensed?.ebikeVolts ?? null,
     tetherState: sensed?.tetherState ?? 'detached',
@@ -160,34 +161,34 @@ function initialStateOf(trace: LockTrace, traces: LockTraces, minute: number, ha
 }
 
 /**
- * The battery before the first reported change; null where a ping shows it from before, or from when the lock fell
- * silent. The gauge moves by one percent at a time.
+ * The battery before the first change of the ground truth: the gauge moves by one percent at a time. Null if a ping
+ * before that change shows the battery, or the first ping says that the battery is low.
  */
 function batteryFromGroundTruth({ groundTruth }: LockTrace, first: PingUplink | undefined): number | null {
   const [firstKnown, next] = groundTruth.flatMap(({ atMs, changes }) => {
     return changes.flatMap((change) => (change.type === 'battery' ? [{ atMs, percent: change.percent }] : []));
   });
-  if (firstKnown === undefined || (first !== undefined && isLowFarewell(first))) return null;
+  if (firstKnown === undefined || (first !== undefined && isLowBatteryClose(first))) return null;
   if (first !== undefined && first.timeMs < firstKnown.atMs) return null;
   const rises = next !== undefined && next.percent > firstKnown.percent;
   return clampedPercent(firstKnown.percent + (rises ? -1 : 1));
 }
 
-/** A close-connection ping because of a low battery shows that it was not low before. */
+/** The battery at the start. A close-connection ping because of a low battery shows that it was not low before. */
 function batteryOf(first: PingUplink | undefined, power: InitialState['power']): number {
   const percent = first?.body.batteryPercent ?? 100;
-  const isWhy = first !== undefined && isLowFarewell(first) && !isSilentWith(power, 100);
-  return isWhy ? Math.max(percent, 10) : percent;
+  const isCause = first !== undefined && isLowBatteryClose(first) && !isSilentWith(power, 100);
+  return isCause ? Math.max(percent, 10) : percent;
 }
 
-function isLowFarewell({ body, power }: PingUplink): boolean {
+function isLowBatteryClose({ body, power }: PingUplink): boolean {
   return body.kind === 'close_connection' && !power.airplane && isSilentWith(power, body.batteryPercent);
 }
 
 /**
- * Whether the lock is silent at first because its battery is low: its shackle moved without a ping, it sends nothing
- * for a day, or its period minute passes and it makes Period Pings only later. A lock that never makes any may have a
- * bug, which must not be explained away.
+ * Whether the lock is silent at the start because its battery is low: its shackle moved without a ping, it sends
+ * nothing for a day, or its period minute passes and it makes Period Pings only later. A lock without any Period Ping
+ * may have a bug, which must not be explained away.
  */
 function isSilentAtFirst(
   trace: LockTrace,
@@ -199,7 +200,7 @@ function isSilentAtFirst(
   if (isSilentWith(power, 100)) return false;
   const moved = trace.groundTruth.find(({ changes }) => changes.some(({ type }) => type === 'lock-state'));
   if (moved !== undefined && moved.atMs < first) return true;
-  if (trace.uplinks.length === 0) return untilMs - fromMs > SILENT_FOR;
+  if (trace.uplinks.length === 0) return untilMs - fromMs > MAX_SILENCE_MS;
   const notBeforeMs = trace.header?.lastPeriodMs ? trace.header.lastPeriodMs + Hours(23) : fromMs;
   const dueMs = nextPeriodMs(minute, fromMs, notBeforeMs);
   return first > dueMs + Minutes(1) && pingsOf(trace).some(isPeriod);
@@ -221,20 +222,20 @@ function lockStateOf({ header, uplinks, groundTruth }: LockTrace): Exclude<LockS
   return body.lockState === 'locked' ? 'unlocked' : 'locked';
 }
 
-/** The lock's period minute, from its Period Pings; from its MAC where it made none. */
+/** The lock's period minute: the most frequent one of its Period Pings; without Period Pings, derived from the MAC. */
 function periodMinuteIn(trace: LockTrace): number {
   const minutes = new Map<number, number>();
   for (const traced of trace.uplinks.filter(isPeriod)) {
     const minute = modulo(Math.floor(traced.uplink.timeMs / Minutes(1)), DAY_MINUTES);
     minutes.set(minute, (minutes.get(minute) ?? 0) + 1);
   }
-  const [most] = [...minutes].toSorted(([, one], [, other]) => other - one);
-  return most?.[0] ?? periodMinuteOf(trace.mac);
+  const [mostFrequent] = [...minutes].toSorted(([, one], [, other]) => other - one);
+  return mostFrequent?.[0] ?? periodMinuteOf(trace.mac);
 }
 
 function firmwareOf({ uplinks }: LockTrace): string {
   for (const { uplink } of uplinks) if (uplink.body.kind === 'cellular') return uplink.body.firmwareVersion;
-  return SOME_FIRMWARE;
+  return DEFAULT_FIRMWARE_VERSION;
 }
 
 /** The flash of a lock that was in use before the trace. */
@@ -256,17 +257,17 @@ function flashOf({ header, uplinks }: LockTrace, initialState: InitialState, shi
   };
 }
 
-/** The start of the trace. A lock whose first uplink is because its connection is kept was switched on just then. */
+/** When the lock is switched on: at the start of the trace, or at its first uplink if that is a REASON_NETWORK_PING. */
 function startOf({ uplinks, groundTruth }: LockTrace, { fromMs }: LockTraces): number {
-  const powered = groundTruth.find(({ changes }) => changes.some(({ type }) => type === 'boot'));
-  if (powered !== undefined) return powered.atMs;
+  const firstBoot = groundTruth.find(({ changes }) => changes.some(({ type }) => type === 'boot'));
+  if (firstBoot !== undefined) return firstBoot.atMs;
   const first = uplinks[0];
   const isKept = first?.uplink.body.kind === 'cellular' && first.uplink.body.reason === 'REASON_NETWORK_PING';
   return isKept ? (first?.madeMs ?? fromMs) : fromMs;
 }
 
 /**
- * The places of GPS pings and of the ground truth. Where both have the same moment, GPS reads again what it read, with
+ * The places of GPS pings and of the ground truth. If both have the same moment, GPS reads the place of the ping, with
  * its error. A lock that stands still stays at its last place until it moves.
  */
 function pathOf({ uplinks, groundTruth }: LockTrace, inferred: readonly InferredEvent[]): PathPoint[] {
@@ -277,10 +278,10 @@ function pathOf({ uplinks, groundTruth }: LockTrace, inferred: readonly Inferred
     const { position, speedMetersPerSecond, directionDegrees } = body;
     points.push({ atMs: madeMs, fix: { position, speedMetersPerSecond, directionDegrees } });
   }
-  const read = new Map(points.map((point, index) => [point.atMs, index]));
+  const readingAt = new Map(points.map((point, index) => [point.atMs, index]));
   for (const { atMs, fix: trueFix } of groundTruth) {
     if (trueFix === null) continue;
-    const index = read.get(atMs);
+    const index = readingAt.get(atMs);
     if (index === undefined) points.push({ atMs, fix: trueFix });
     else points[index] = { ...(points[index] as PathPoint), trueFix };
   }
@@ -296,14 +297,14 @@ function pathOf({ uplinks, groundTruth }: LockTrace, inferred: readonly Inferred
   return [...points, ...stays].sort((one, other) => one.atMs - other.atMs);
 }
 
-/** Whether a receiver works: a position outside the Earth is ignored. */
+/** Whether a GPS ping has possible values. A ping of a broken receiver is ignored. */
 function isOnEarth({ position, directionDegrees, speedMetersPerSecond }: GpsPing): boolean {
   const { latitudeDegrees, longitudeDegrees } = position;
   const isPlace = Math.abs(latitudeDegrees) <= 90 && Math.abs(longitudeDegrees) <= 180;
   return isPlace && directionDegrees >= 0 && directionDegrees < 360 && speedMetersPerSecond >= 0;
 }
 
-function cellsOf({ uplinks }: LockTrace, shiftMs: number) {
+function cellPositionsOf({ uplinks }: LockTrace, shiftMs: number) {
   return uplinks.flatMap(({ uplink: { body }, madeMs }) => {
     return body.kind === 'cellular' && body.position !== null
       ? [{ atMs: madeMs + shiftMs, position: body.position }]

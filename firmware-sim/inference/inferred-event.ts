@@ -1,6 +1,6 @@
 /**
- * An inferred event: something that must have happened around a lock, inferred from its uplinks. Of several at the same
- * moment the order matters to the lock, so each kind has a rank.
+ * An inferred event: a change that must have happened around a lock, inferred from its uplinks. The order of events at
+ * the same moment matters to the lock, so each kind of event has a rank.
  */
 import type { WorldChange } from '../world/world.js';
 
@@ -8,27 +8,27 @@ export interface InferredEvent {
   /** Ms since the epoch. */
   readonly atMs: number;
   readonly change: WorldChange;
-  /** Its rank among events of the same moment, where it differs from that of its kind. */
+  /** The rank among events of the same moment, if it differs from the rank of the kind. */
   readonly rank?: number;
 }
 
 /**
- * By how much an uplink may differ from the time that the model predicts and still be the one that was due: the
- * inaccuracy of a machine under load.
+ * By how much an uplink may differ from the time that the model predicts and still count as the predicted uplink. A
+ * machine under load is that inaccurate.
  */
-export const TOLERANCE = 1500;
+export const TOLERANCE_MS = 1500;
 
-/** By how much a GPS ping may be late. It is small, since an inferred stop that did not take place changes nothing. */
-export const GPS_TOLERANCE = 2;
+/** By how much a GPS ping may be late. Small, since inferring a stop that did not take place does no harm. */
+export const GPS_TOLERANCE_MS = 2;
 
 /** Whether two times are the same within the tolerance. */
 export function isNear(oneMs: number, otherMs: number): boolean {
-  return Math.abs(oneMs - otherMs) <= TOLERANCE;
+  return Math.abs(oneMs - otherMs) <= TOLERANCE_MS;
 }
 
 /**
- * Coverage starts before the lock sends and ends after; what a ping merely carries comes before what makes the lock
- * send it; motion ends before the shackle moves, and starts after.
+ * The ranks by kind. Coverage starts before all other events and ends after them. Changes that a ping only carries come
+ * before changes that make the lock send a ping. Motion ends before the shackle moves, and starts after.
  */
 const RANKS: Readonly<Record<WorldChange['type'], number>> = {
   boot: 2,
@@ -43,8 +43,8 @@ const RANKS: Readonly<Record<WorldChange['type'], number>> = {
   coverage: 11,
 };
 
-/** After everything else of its moment, while there is still coverage. */
-export const LATE = 10.5;
+/** The rank after all other events of a moment, but before coverage ends. */
+export const LAST_RANK = 10.5;
 
 function rankOf({ change, rank }: InferredEvent): number {
   if (rank !== undefined) return rank;
@@ -53,7 +53,7 @@ function rankOf({ change, rank }: InferredEvent): number {
   return RANKS[change.type];
 }
 
-/** Sorts events into the order in which they happened. */
-export function inOrder(events: readonly InferredEvent[]): InferredEvent[] {
+/** Sorts events by time, and events of the same moment by rank. */
+export function sortInferredEvents(events: readonly InferredEvent[]): InferredEvent[] {
   return events.toSorted((one, other) => one.atMs - other.atMs || rankOf(one) - rankOf(other));
 }

@@ -1,6 +1,6 @@
 /**
- * The content of a trace, sorted by lock for the inference (from-trace.ts): uplinks in the order in which the lock made
- * them, connections, commands, and ground truth.
+ * Sorts the events of a trace by lock, for the inference (from-trace.ts): uplinks in the order in which the lock made
+ * them, connections, commands, and ground truth. This file infers no events.
  */
 import { Days } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
@@ -11,36 +11,35 @@ import type { Command, CommandAck, Ping, Uplink } from '../../proto/wire/ping.js
 import { lifeOf, NO_MARKS } from '../../proto/wire/uplink-life.js';
 import { type GroundTruth, readGroundTruth } from '../trace/ground-truth.js';
 
-/** The most events of one trace: all of them are held in memory, at some 500 bytes each. */
-const MOST_EVENTS = 1_000_000;
-/** The most locks of one trace. */
-const MOST_LOCKS = 10_000;
+/** Maximum number of events of one trace. All events are held in memory, with about 500 bytes each. */
+const MAX_EVENTS = 1_000_000;
+/** Maximum number of locks of one trace. */
+const MAX_LOCKS = 10_000;
 /**
- * An uplink with a time earlier than this before the trace comes from a lock with a wrong clock (protocol.md §3, late
- * data).
+ * An uplink that claims to be older than this at the start of the trace has a wrong clock (protocol.md §3, late data).
  */
-const OLDEST_BEFORE = Days(30);
+const MAX_AGE_BEFORE_TRACE_MS = Days(30);
 
-/** An uplink of the lock itself. Times are ms since the epoch. */
+/** An uplink of the lock, not of a phone. Times are ms since the epoch. */
 export interface TracedUplink {
   readonly uplink: Uplink<Ping | CommandAck>;
-  /** The life of the lock in which it was made (protocol.md §1). */
+  /** The number of the lock's life: a reflash that resets the boot counter starts a new life (protocol.md §1). */
   readonly life: number;
-  /** When it arrived. */
+  /** When the uplink arrived. */
   readonly atMs: number;
-  /** When it was made: by the lock's clock, unless that is impossible. */
+  /** When the uplink was made, by the lock's clock; the arrival if the lock's clock is implausible. */
   readonly madeMs: number;
-  /** When its connection started; null where the trace has none. */
+  /** When the connection of the uplink started; null if the trace has no such connection. */
   readonly connectedMs: number | null;
 }
 
 export interface TracedConnection {
   readonly connectedMs: number;
-  /** Infinity where the trace ends first. */
+  /** Infinity if the trace ends first. */
   endedMs: number;
   cause: DisconnectCause | null;
-  /** When its last uplink arrived, or else the connection started. */
-  lastMs: number;
+  /** When the last uplink of the connection arrived; before the first, when the connection started. */
+  lastActivityMs: number;
 }
 
 export interface TracedCommand {
@@ -52,37 +51,37 @@ export interface TracedCommand {
 /** Everything in a trace about one lock. */
 export interface LockTrace {
   readonly mac: Mac;
-  /** The lock's entry in the header; undefined where it has none. */
+  /** The lock's entry in the trace's header, if there is one. */
   readonly header: TraceLock | undefined;
-  /** In the order in which they were made, without repeats. */
+  /** In the order in which the lock made them, without repeats. */
   readonly uplinks: readonly TracedUplink[];
   readonly connections: readonly TracedConnection[];
   readonly commands: readonly TracedCommand[];
-  /** What truly happened, where the trace has `world` events. */
+  /** What truly happened; empty for a trace without `world` events. */
   readonly groundTruth: readonly GroundTruth[];
 }
 
-/** A trace by lock, and when it starts and ends. */
+/** The start and end of a trace, and its content by lock. */
 export interface LockTraces {
   readonly fromMs: number;
   readonly untilMs: number;
   readonly locks: readonly LockTrace[];
 }
 
-interface Draft {
-  readonly marks: readonly number[];
+interface LockDraft {
+  readonly reflashMarks: readonly number[];
   readonly uplinks: TracedUplink[];
   readonly keys: Set<string>;
   readonly connections: TracedConnection[];
   readonly commands: TracedCommand[];
   readonly groundTruth: GroundTruth[];
-  open: TracedConnection | null;
+  openConnection: TracedConnection | null;
 }
 
 /** Takes the events of a trace, one after another. Phones' events are ignored. */
 export class LockTraceReader {
   readonly #header: TraceHeader;
-  readonly #locks = new Map<Mac, Draft>();
+  readonly #locks = new Map<Mac, LockDraft>();
   #fromMs: number | null = null;
   #untilMs = 0;
   #events = 0;
@@ -95,9 +94,9 @@ export class LockTraceReader {
   /** @throws LockgateError `input-trace` for a trace that is too long, or a `world` event that can't be read */
   add(event: TraceEvent): void {
     this.#events += 1;
-    if (this.#events > MOST_EVENTS) {
-      const most = MOST_EVENTS.toLocaleString('en-US');
-      throw new LockgateError('input-trace', `the trace has more than ${most} events: split it`);
+    if (this.#events > MAX_EVENTS) {
+      const limit = MAX_EVENTS.toLocaleString('en-US');
+      throw new LockgateError('input-trace', `the trace has more than ${limit} events: split it`);
     }
     this.#fromMs ??= event.atMs;
     this.#untilMs = event.atMs;
@@ -130,48 +129,56 @@ export class LockTraceReader {
     }
   }
 
-  /** @throws LockgateError `input-trace` where there is no lock, or no event */
+  /** @throws LockgateError `input-trace` if the trace has no lock or no event */
   end(): LockTraces {
     if (this.#fromMs === null || this.#locks.size === 0)
       throw new LockgateError('input-trace', 'the trace has no event of a lock: expected at least one');
     const locks = [...this.#locks].map(([mac, { uplinks, connections, commands, groundTruth }]): LockTrace => {
       const header = this.#header.locks.get(mac);
-      return { mac, header, uplinks: inOrderMade(uplinks), connections, commands, groundTruth };
+      return { mac, header, uplinks: sortByCreation(uplinks), connections, commands, groundTruth };
     });
     return { fromMs: this.#fromMs, untilMs: this.#untilMs, locks };
   }
 
-  #lockOf(mac: Mac): Draft {
+  #lockOf(mac: Mac): LockDraft {
     let lock = this.#locks.get(mac);
     if (lock === undefined) {
-      if (this.#locks.size >= MOST_LOCKS) {
-        const most = MOST_LOCKS.toLocaleString('en-US');
-        throw new LockgateError('input-trace', `the trace has more than ${most} locks: remove some`);
+      if (this.#locks.size >= MAX_LOCKS) {
+        const limit = MAX_LOCKS.toLocaleString('en-US');
+        throw new LockgateError('input-trace', `the trace has more than ${limit} locks: remove some`);
       }
-      const marks = this.#header.locks.get(mac)?.reflashed ?? NO_MARKS;
-      lock = { marks, uplinks: [], keys: new Set(), connections: [], commands: [], groundTruth: [], open: null };
+      const reflashMarks = this.#header.locks.get(mac)?.reflashed ?? NO_MARKS;
+      lock = {
+        reflashMarks,
+        uplinks: [],
+        keys: new Set(),
+        connections: [],
+        commands: [],
+        groundTruth: [],
+        openConnection: null,
+      };
       this.#locks.set(mac, lock);
     }
     return lock;
   }
 
-  #connect(lock: Draft, atMs: number): void {
+  #connect(lock: LockDraft, atMs: number): void {
     endConnection(lock, atMs, 'takeover');
-    lock.open = { connectedMs: atMs, endedMs: Number.POSITIVE_INFINITY, cause: null, lastMs: atMs };
-    lock.connections.push(lock.open);
+    lock.openConnection = { connectedMs: atMs, endedMs: Number.POSITIVE_INFINITY, cause: null, lastActivityMs: atMs };
+    lock.connections.push(lock.openConnection);
   }
 
-  #addUplink(lock: Draft, atMs: number, uplink: TracedUplink['uplink']): void {
-    if (lock.open !== null) lock.open.lastMs = atMs;
-    // A repeat of an uplink has no new information.
-    const life = lifeOf(lock.marks, uplink.timeMs, atMs);
+  #addUplink(lock: LockDraft, atMs: number, uplink: TracedUplink['uplink']): void {
+    if (lock.openConnection !== null) lock.openConnection.lastActivityMs = atMs;
+    // A repeated uplink has no new information.
+    const life = lifeOf(lock.reflashMarks, uplink.timeMs, atMs);
     const key = `${life}/${uplink.boot}/${uplink.sequence}/${uplink.body.kind}`;
     if (lock.keys.has(key)) return;
     lock.keys.add(key);
     const fromMs = this.#fromMs ?? atMs;
-    const isBelieved = uplink.timeMs <= atMs && uplink.timeMs > fromMs - OLDEST_BEFORE;
-    const madeMs = isBelieved ? Math.max(uplink.timeMs, fromMs) : atMs;
-    lock.uplinks.push({ uplink, life, atMs, madeMs, connectedMs: lock.open?.connectedMs ?? null });
+    const isPlausible = uplink.timeMs <= atMs && uplink.timeMs > fromMs - MAX_AGE_BEFORE_TRACE_MS;
+    const madeMs = isPlausible ? Math.max(uplink.timeMs, fromMs) : atMs;
+    lock.uplinks.push({ uplink, life, atMs, madeMs, connectedMs: lock.openConnection?.connectedMs ?? null });
   }
 
   #addGroundTruth(event: TraceWorld): void {
@@ -182,15 +189,15 @@ export class LockTraceReader {
   }
 }
 
-function endConnection(lock: Draft, atMs: number, cause: DisconnectCause): void {
-  if (lock.open === null) return;
-  lock.open.endedMs = atMs;
-  lock.open.cause = cause;
-  lock.open = null;
+function endConnection(lock: LockDraft, atMs: number, cause: DisconnectCause): void {
+  if (lock.openConnection === null) return;
+  lock.openConnection.endedMs = atMs;
+  lock.openConnection.cause = cause;
+  lock.openConnection = null;
 }
 
-/** By life, boot and sequence; no uplink is made before its predecessor. */
-function inOrderMade(uplinks: readonly TracedUplink[]): TracedUplink[] {
+/** Sorts by life, boot and sequence, and corrects times so that no uplink is made before its predecessor. */
+function sortByCreation(uplinks: readonly TracedUplink[]): TracedUplink[] {
   const sorted = uplinks.toSorted((one, other) => {
     return (
       one.life - other.life ||
@@ -199,9 +206,9 @@ function inOrderMade(uplinks: readonly TracedUplink[]): TracedUplink[] {
       one.atMs - other.atMs
     );
   });
-  let lastMs = Number.NEGATIVE_INFINITY;
+  let lastActivityMs = Number.NEGATIVE_INFINITY;
   return sorted.map((traced) => {
-    lastMs = Math.max(lastMs, traced.madeMs);
-    return traced.madeMs === lastMs ? traced : { ...traced, madeMs: lastMs };
+    lastActivityMs = Math.max(lastActivityMs, traced.madeMs);
+    return traced.madeMs === lastActivityMs ? traced : { ...traced, madeMs: lastActivityMs };
   });
 }

@@ -1,8 +1,8 @@
-/** Compares two lists of a lock's pings: those of a trace, and those of the lock that was made from it. */
+/** Compares the pings of a traced lock with the pings of the simulated lock that was made from the trace. Pure. */
 import { fieldValue, type Ping, type PingUplink } from '../../proto/wire/ping.js';
 import { PING_FIELD_ROWS } from '../../proto/wire/ping-fields.js';
 
-/** The first difference between two lists. A side is undefined where its list has ended. */
+/** The first difference between two lists. `trace` or `simulated` is undefined if that list is shorter. */
 export interface FirstDifference {
   /** From 0. */
   readonly index: number;
@@ -17,24 +17,24 @@ export interface ReasonCount {
   simulated: number;
 }
 
-/** The fields in which they must be the same; times, places and what the lock senses may differ. */
+/** The fields that must be equal. Times, places and sensor values may differ. */
 const REPRODUCED_FIELDS = PING_FIELD_ROWS.flatMap(([property, { isReproduced }]) => (isReproduced ? [property] : []));
 
-/** Where they first differ in type or in a field that must be the same; null where they don't. */
+/** The first pings that differ in type or in a field that must be equal; null if there are none. */
 export function firstDifference(
   trace: readonly PingUplink[],
   simulated: readonly PingUplink[],
 ): FirstDifference | null {
-  const most = Math.max(trace.length, simulated.length);
-  for (let index = 0; index < most; index++) {
+  const longest = Math.max(trace.length, simulated.length);
+  for (let index = 0; index < longest; index++) {
     const [one, other] = [trace[index], simulated[index]];
-    if (one === undefined || other === undefined || !isAlike(one.body, other.body))
+    if (one === undefined || other === undefined || !isEquivalent(one.body, other.body))
       return { index, trace: one, simulated: other };
   }
   return null;
 }
 
-function isAlike(one: Ping, other: Ping): boolean {
+function isEquivalent(one: Ping, other: Ping): boolean {
   return (
     one.kind === other.kind &&
     REPRODUCED_FIELDS.every((property) => fieldValue(one, property) === fieldValue(other, property))

@@ -1,25 +1,25 @@
 /**
- * Infers where GPS had no reception: a fix was wanted and came late, or not at all (protocol.md §2: the search for a
- * fix takes 30 s, 5 s when the last one is under 2 h old, and ends after 120 s). The state of the receiver is followed
- * from ping to ping.
+ * Infers when GPS had no reception: the lock searched for a fix that came late, or not at all (protocol.md §2: a search
+ * takes 30 s, or 5 s if the last fix is under 2 h old, and ends after 120 s). A model of the receiver is updated with
+ * each ping.
  */
 import { POWER_MODEL } from '../../proto/power/model.js';
 import { NEVER } from '../../proto/power/step/reading.js';
-import { GPS_TOLERANCE, type InferredEvent, TOLERANCE } from './inferred-event.js';
+import { GPS_TOLERANCE_MS, type InferredEvent, TOLERANCE_MS } from './inferred-event.js';
 import type { LockTrace, TracedUplink } from './lock-trace.js';
-import { type InferredMotion, isLocatedAtOnce, type TrackedSpan } from './motion.js';
+import { hasImmediateFix, type InferredMotion, type TrackedSpan } from './motion.js';
 import { isSilentWith } from './switches.js';
 
 const { theftGpsEvery, rideGpsEvery, warmFixTakes, coldFixTakes, warmFixWithin, fixSearchEnds } = POWER_MODEL.timings;
 
-/** The detail of an acknowledgement where GPS found no position. */
+/** The detail of an acknowledgement if GPS found no position. */
 const NO_FIX = 'no fix';
 
-/** Infers when the sky was closed. @param untilMs when the trace ends */
+/** Infers when GPS reception was lost and returned (`sky` events). @param untilMs when the trace ends */
 export function inferSky(trace: LockTrace, motion: InferredMotion, untilMs: number): InferredEvent[] {
   const receiver = new ReceiverModel(trace, motion);
-  for (const traced of trace.uplinks) receiver.take(traced);
-  receiver.passTo(untilMs);
+  for (const traced of trace.uplinks) receiver.addUplink(traced);
+  receiver.advanceTo(untilMs);
   return receiver.events;
 }
 
@@ -33,18 +33,18 @@ class ReceiverModel {
   #skyOpen = true;
   #mode: 'off' | 'searching' | 'fixed' = 'off';
   #search: Search = { sinceMs: NEVER, takesMs: coldFixTakes };
-  /** When the last unsuccessful search ended, as far as is known. */
-  #gaveUpMs = NEVER;
+  /** When the last unsuccessful search ended. */
+  #failedSearchEndMs = NEVER;
   /** The time of the last fix, ms since the epoch. */
-  #fixMs = NEVER;
-  /** Until when a state change, and until when a Period Ping, waits for its GPS ping. */
+  #lastFixMs = NEVER;
+  /** Until when a state change (a Period Ping) waits for its GPS ping. */
   #stateUntilMs = NEVER;
   #periodUntilMs = NEVER;
-  /** Until when a theft or ride searches. */
+  /** Until when a theft or ride searches for a fix. */
   #trackUntilMs = NEVER;
   /** The time of the last GPS ping of the theft or ride. */
-  #trackedMs = NEVER;
-  #tracks: TrackedSpan | null = null;
+  #lastTrackingPingMs = NEVER;
+  #trackedSpan: TrackedSpan | null = null;
   #boot = -1;
 
   constructor(trace: LockTrace, { spans, events }: InferredMotion) {
@@ -53,131 +53,132 @@ class ReceiverModel {
     this.#stopsMs = events.flatMap(({ atMs, change }) => (change.type === 'motion' && !change.moving ? [atMs] : []));
   }
 
-  take(traced: TracedUplink): void {
+  addUplink(traced: TracedUplink): void {
     const { uplink, madeMs } = traced;
-    this.passTo(madeMs);
+    this.advanceTo(madeMs);
     if (uplink.boot !== this.#boot) this.#restart(uplink.boot);
     const { body, power } = uplink;
     if (body.kind === 'ack') {
-      if (body.detail === NO_FIX) this.#close(madeMs - fixSearchEnds - 1);
+      if (body.detail === NO_FIX) this.#closeSky(madeMs - fixSearchEnds - 1);
       return;
     }
-    if (isSilentWith(power, body.batteryPercent)) this.#forgetOneFix();
-    if (body.kind === 'gps') this.#found(body.reason, madeMs);
+    if (isSilentWith(power, body.batteryPercent)) this.#cancelSingleFixes();
+    if (body.kind === 'gps') this.#onGpsPing(body.reason, madeMs);
     else if (body.kind === 'cellular') {
-      const isOneFix = body.reason === 'REASON_STATE_PING' || body.reason === 'REASON_PERIOD_TRACKING';
-      if (isOneFix && this.#mode === 'fixed' && !isLocatedAtOnce(this.#trace, traced)) this.#loseFix(madeMs - 1);
-      this.#wants(body.reason, madeMs, power.rideTracking);
+      const isSingleFix = body.reason === 'REASON_STATE_PING' || body.reason === 'REASON_PERIOD_TRACKING';
+      if (isSingleFix && this.#mode === 'fixed' && !hasImmediateFix(this.#trace, traced)) this.#loseFix(madeMs - 1);
+      this.#startSearchFor(body.reason, madeMs, power.rideTracking);
     }
     this.#switchOffIfUnused(madeMs);
   }
 
-  /** Advances time without an uplink: a ping that should have come by now shows that there was no reception. */
-  passTo(nowMs: number): void {
-    const tracks = this.#tracks;
-    if (tracks !== null && nowMs > tracks.untilMs) {
-      this.#passIn(tracks.untilMs);
-      this.#tracks = null;
-      this.#switchOffIfUnused(tracks.untilMs);
+  /** Advances time without an uplink. A ping that should have come by now and did not means no reception. */
+  advanceTo(nowMs: number): void {
+    const span = this.#trackedSpan;
+    if (span !== null && nowMs > span.untilMs) {
+      this.#advanceWithinSpan(span.untilMs);
+      this.#trackedSpan = null;
+      this.#switchOffIfUnused(span.untilMs);
     }
-    this.#passIn(nowMs);
+    this.#advanceWithinSpan(nowMs);
   }
 
-  #passIn(nowMs: number): void {
+  #advanceWithinSpan(nowMs: number): void {
     if (this.#mode === 'fixed') this.#checkMissedPing(nowMs);
     if (this.#mode !== 'searching') return;
     const { sinceMs, takesMs } = this.#search;
     const endsMs = Math.max(this.#stateUntilMs, this.#periodUntilMs, this.#trackUntilMs);
-    if (sinceMs + takesMs + TOLERANCE < Math.min(nowMs, endsMs)) this.#close(sinceMs - 1);
+    if (sinceMs + takesMs + TOLERANCE_MS < Math.min(nowMs, endsMs)) this.#closeSky(sinceMs - 1);
     if (endsMs >= nowMs) return;
-    this.#forgetOneFix();
+    this.#cancelSingleFixes();
     this.#mode = 'off';
-    this.#gaveUpMs = endsMs;
+    this.#failedSearchEndMs = endsMs;
   }
 
   /** Detects a missing GPS ping of a theft or ride while the lock moved. */
   #checkMissedPing(nowMs: number): void {
-    const tracks = this.#tracks;
-    if (tracks === null || this.#trackedMs === NEVER) return;
-    const dueMs = this.#trackedMs + (tracks.kind === 'theft' ? theftGpsEvery : rideGpsEvery);
-    if (dueMs + GPS_TOLERANCE >= Math.min(nowMs, tracks.stoodMs)) return;
-    // If another trigger had a fix after that, the lock stood still by then.
-    const stoodByMs = Math.max(dueMs, this.#fixMs);
-    if (this.#stopsMs.some((atMs) => atMs > this.#trackedMs && atMs <= stoodByMs)) return;
-    // As late as possible: from then on there are 120 s of search.
+    const span = this.#trackedSpan;
+    if (span === null || this.#lastTrackingPingMs === NEVER) return;
+    const dueMs = this.#lastTrackingPingMs + (span.kind === 'theft' ? theftGpsEvery : rideGpsEvery);
+    if (dueMs + GPS_TOLERANCE_MS >= Math.min(nowMs, span.stoppedMs)) return;
+    // If another trigger had a fix after the due time, the lock stood still by then.
+    const stoodByMs = Math.max(dueMs, this.#lastFixMs);
+    if (this.#stopsMs.some((atMs) => atMs > this.#lastTrackingPingMs && atMs <= stoodByMs)) return;
+    // As late as possible, since the search for a new fix then lasts 120 s.
     this.#loseFix(dueMs - 1);
   }
 
   #loseFix(lostMs: number): void {
-    this.#close(lostMs);
-    this.#fixMs = lostMs;
+    this.#closeSky(lostMs);
+    this.#lastFixMs = lostMs;
     this.#mode = 'searching';
     this.#search = { sinceMs: lostMs, takesMs: warmFixTakes };
-    this.#trackUntilMs = this.#tracks === null ? NEVER : lostMs + fixSearchEnds;
+    this.#trackUntilMs = this.#trackedSpan === null ? NEVER : lostMs + fixSearchEnds;
   }
 
-  #wants(reason: string, madeMs: number, tracksRides: boolean): void {
+  #startSearchFor(reason: string, madeMs: number, tracksRides: boolean): void {
     if (reason === 'REASON_STATE_PING') this.#stateUntilMs = madeMs + fixSearchEnds;
     else if (reason === 'REASON_PERIOD_TRACKING') this.#periodUntilMs = madeMs + fixSearchEnds;
-    else if (reason === 'REASON_THEFT' || (reason === 'REASON_UNLOCKED_MOVEMENT' && tracksRides)) this.#track(madeMs);
+    else if (reason === 'REASON_THEFT' || (reason === 'REASON_UNLOCKED_MOVEMENT' && tracksRides))
+      this.#startTracking(madeMs);
     else return;
     if (this.#mode !== 'off') return;
     this.#mode = 'searching';
-    this.#search = { sinceMs: madeMs, takesMs: this.#takesMs(madeMs) };
+    this.#search = { sinceMs: madeMs, takesMs: this.#searchDurationMs(madeMs) };
   }
 
-  #track(madeMs: number): void {
+  #startTracking(madeMs: number): void {
     const span = this.#spans.find(({ fromMs, untilMs }) => fromMs <= madeMs && madeMs <= untilMs) ?? null;
-    if (span !== this.#tracks) this.#trackedMs = NEVER;
-    this.#tracks = span;
+    if (span !== this.#trackedSpan) this.#lastTrackingPingMs = NEVER;
+    this.#trackedSpan = span;
     this.#trackUntilMs = madeMs + fixSearchEnds;
   }
 
-  #takesMs(madeMs: number): number {
-    return madeMs - this.#fixMs < warmFixWithin ? warmFixTakes : coldFixTakes;
+  #searchDurationMs(madeMs: number): number {
+    return madeMs - this.#lastFixMs < warmFixWithin ? warmFixTakes : coldFixTakes;
   }
 
-  #found(reason: string, madeMs: number): void {
+  #onGpsPing(reason: string, madeMs: number): void {
     if (!this.#skyOpen) {
-      const takesMs = this.#mode === 'searching' ? this.#search.takesMs : this.#takesMs(madeMs);
+      const takesMs = this.#mode === 'searching' ? this.#search.takesMs : this.#searchDurationMs(madeMs);
       this.#skyOpen = true;
-      // A theft or ride whose GPS ping comes after the search ended had its fix before, and stood still.
-      const isFromBefore = this.#mode === 'off' && this.#tracks !== null && this.#gaveUpMs !== NEVER;
-      const fixedMs = isFromBefore ? this.#gaveUpMs - 1 : madeMs;
+      // The GPS ping of a theft or ride came after the search ended: the fix came earlier, while the lock stood still.
+      const isFromBefore = this.#mode === 'off' && this.#trackedSpan !== null && this.#failedSearchEndMs !== NEVER;
+      const fixedMs = isFromBefore ? this.#failedSearchEndMs - 1 : madeMs;
       this.events.push({ atMs: fixedMs - takesMs, change: { type: 'sky', open: true } });
     }
     if (this.#mode === 'searching') this.#mode = 'fixed';
-    this.#fixMs = madeMs;
+    this.#lastFixMs = madeMs;
     if (reason === 'REASON_STATE_PING') this.#stateUntilMs = NEVER;
     else if (reason === 'REASON_PERIOD_TRACKING') this.#periodUntilMs = NEVER;
-    else if (reason !== 'REASON_GPS_PING') this.#trackedMs = madeMs;
+    else if (reason !== 'REASON_GPS_PING') this.#lastTrackingPingMs = madeMs;
   }
 
-  /** Switches the receiver off when no trigger wants it any more. */
+  /** Switches the receiver off when no trigger needs it any more. */
   #switchOffIfUnused(nowMs: number): void {
-    const isWanted = this.#tracks !== null || this.#stateUntilMs !== NEVER || this.#periodUntilMs !== NEVER;
+    const isWanted = this.#trackedSpan !== null || this.#stateUntilMs !== NEVER || this.#periodUntilMs !== NEVER;
     if (isWanted || this.#mode === 'off') return;
-    if (this.#mode === 'fixed') this.#fixMs = nowMs;
+    if (this.#mode === 'fixed') this.#lastFixMs = nowMs;
     this.#mode = 'off';
     this.#trackUntilMs = NEVER;
   }
 
-  #forgetOneFix(): void {
+  #cancelSingleFixes(): void {
     this.#stateUntilMs = NEVER;
     this.#periodUntilMs = NEVER;
   }
 
   #restart(boot: number): void {
     this.#boot = boot;
-    this.#forgetOneFix();
+    this.#cancelSingleFixes();
     this.#mode = 'off';
-    this.#tracks = null;
-    this.#fixMs = NEVER;
+    this.#trackedSpan = null;
+    this.#lastFixMs = NEVER;
   }
 
-  #close(atMs: number): void {
+  #closeSky(atMs: number): void {
     if (!this.#skyOpen) return;
     this.#skyOpen = false;
-    this.events.push({ atMs: Math.max(atMs, this.#fixMs), change: { type: 'sky', open: false } });
+    this.events.push({ atMs: Math.max(atMs, this.#lastFixMs), change: { type: 'sky', open: false } });
   }
 }

@@ -1,22 +1,22 @@
 /**
- * Infers changes of what each uplink carries (power settings, battery, e-bike, tether, lock state, boot) since the
- * uplink before. The time of a change is not in the trace: it is assumed just before the uplink that shows it, which no
- * other uplink contradicts, or at its very moment where the change made the lock send it.
+ * Infers changes of the values that each uplink carries: power settings, battery, e-bike, tether, lock state, boot. The
+ * trace does not contain the time of a change. If the change made the lock send an uplink, its time is that of the
+ * uplink. Otherwise it is assumed just before the first uplink that shows it, which contradicts no other uplink.
  */
 
 import { POWER_MODEL } from '../../proto/power/model.js';
 import { effectiveRow, isSilent } from '../../proto/power/step/reading.js';
 import type { Command, LockState, Ping, PowerChange, PowerSettings } from '../../proto/wire/ping.js';
 import type { InitialState, WorldChange } from '../world/world.js';
-import { type InferredEvent, isNear, LATE, TOLERANCE } from './inferred-event.js';
+import { type InferredEvent, isNear, LAST_RANK, TOLERANCE_MS } from './inferred-event.js';
 import type { LockTrace, TracedConnection, TracedUplink } from './lock-trace.js';
 
 const { theftAfterMotion, refreshEvery } = POWER_MODEL.timings;
 
-/** Whether commands are sent again as they were, or their effects are applied by hand. */
+/** Whether the commands of the trace are sent again, or their effects become events of the world. */
 export type CommandReplay = 'sent' | 'done-by-hand';
 
-/** The known state of a lock after each uplink. */
+/** The known state of a lock after the last uplink. */
 interface Known {
   power: PowerSettings;
   batteryPercent: number;
@@ -25,18 +25,18 @@ interface Known {
   lockState: LockState;
   boot: number;
   madeMs: number;
-  /** Since when the lock is not silent. */
-  loudSinceMs: number;
-  /** When a theft last made its cellular ping. */
-  theftMs: number;
+  /** Since when the lock has not been silent. */
+  notSilentSinceMs: number;
+  /** When the lock made the last cellular ping of a theft. */
+  lastTheftPingMs: number;
 }
 
-/** Whether a lock is silent, except for thefts, with these settings and this battery. */
+/** Whether a lock with these settings and this battery is silent, except for thefts. */
 export function isSilentWith(power: PowerSettings, batteryPercent: number): boolean {
   return isSilent(effectiveRow(POWER_MODEL, power, batteryPercent));
 }
 
-/** All changes but those of motion, sky and coverage. */
+/** Infers all changes except those of motion, sky and coverage. */
 export function inferSwitches(
   trace: LockTrace,
   initialState: InitialState,
@@ -50,8 +50,8 @@ class SwitchInference {
   readonly #commands: ReadonlyMap<number, Command>;
   readonly #known: Known;
   readonly #events: InferredEvent[] = [];
-  /** Resets that a command has asked for and no ping has reported yet. */
-  #resetsAsked = 0;
+  /** Resets by command that no ping has reported yet. */
+  #commandedResets = 0;
 
   constructor(trace: LockTrace, initialState: InitialState, commandReplay: CommandReplay) {
     this.#trace = trace;
@@ -68,36 +68,36 @@ class SwitchInference {
       lockState,
       boot,
       madeMs: never,
-      loudSinceMs: never,
-      theftMs: never,
+      notSilentSinceMs: never,
+      lastTheftPingMs: never,
     };
   }
 
   events(): InferredEvent[] {
-    for (const traced of this.#trace.uplinks) this.#take(traced);
+    for (const traced of this.#trace.uplinks) this.#addUplink(traced);
     return this.#events;
   }
 
-  #take(traced: TracedUplink): void {
+  #addUplink(traced: TracedUplink): void {
     const { uplink, madeMs } = traced;
     const known = this.#known;
     if (uplink.boot > known.boot) {
-      this.#add(this.#bootedMs(traced), { type: 'boot' });
+      this.#add(this.#bootMs(traced), { type: 'boot' });
       known.boot = uplink.boot;
     }
     if (uplink.body.kind === 'ack') {
       const command = this.#commands.get(uplink.body.commandId);
       if (uplink.body.result === 'ok' && command?.type === 'set-power') known.power = uplink.power;
-      if (uplink.body.result === 'ok' && command?.type === 'reset') this.#resetsAsked += 1;
-      this.#takePower(traced, uplink.power, known.batteryPercent);
-    } else this.#takePing(traced, uplink.body);
+      if (uplink.body.result === 'ok' && command?.type === 'reset') this.#commandedResets += 1;
+      this.#inferPower(traced, uplink.power, known.batteryPercent);
+    } else this.#inferFromPing(traced, uplink.body);
     known.madeMs = madeMs;
   }
 
-  #takePing(traced: TracedUplink, ping: Ping): void {
+  #inferFromPing(traced: TracedUplink, ping: Ping): void {
     const known = this.#known;
     const beforeMs = this.#justBefore(traced);
-    this.#takePower(traced, traced.uplink.power, ping.batteryPercent);
+    this.#inferPower(traced, traced.uplink.power, ping.batteryPercent);
     if (ping.kind !== 'close_connection') {
       if (ping.ebikeVolts !== known.ebikeVolts) this.#add(beforeMs, { type: 'ebike', volts: ping.ebikeVolts });
       if (ping.tetherState !== known.tetherState)
@@ -105,53 +105,55 @@ class SwitchInference {
       known.ebikeVolts = ping.ebikeVolts;
       known.tetherState = ping.tetherState;
     }
-    if (ping.reason === 'REASON_RESET') this.#takeReset(traced);
+    if (ping.reason === 'REASON_RESET') this.#inferReset(traced);
     const isState = ping.kind === 'cellular' && ping.reason === 'REASON_STATE_PING';
-    if (ping.lockState !== 'unknown') this.#takeLockState(traced, ping.lockState, isState);
-    if (isTheft(ping)) known.theftMs = traced.madeMs;
+    if (ping.lockState !== 'unknown') this.#inferLockState(traced, ping.lockState, isState);
+    if (isTheft(ping)) known.lastTheftPingMs = traced.madeMs;
   }
 
-  /** Settings and battery together, since they decide together whether the lock is silent. */
-  #takePower(traced: TracedUplink, power: PowerSettings, batteryPercent: number): void {
+  /** Infers changes of settings and battery, which together decide whether the lock is silent. */
+  #inferPower(traced: TracedUplink, power: PowerSettings, batteryPercent: number): void {
     const known = this.#known;
     const change = changeFrom(known.power, power);
     if (change === null && batteryPercent === known.batteryPercent) return;
     const wasSilent = isSilentWith(known.power, known.batteryPercent);
     const silent = isSilentWith(power, batteryPercent);
-    const atMs = this.#changedMs(traced, change !== null, wasSilent, silent);
+    const atMs = this.#powerChangeMs(traced, change !== null, wasSilent, silent);
     if (batteryPercent !== known.batteryPercent) this.#add(atMs, { type: 'battery', percent: batteryPercent });
     if (change !== null) this.#add(atMs, { type: 'settings', change });
-    if (wasSilent && !silent) known.loudSinceMs = atMs;
+    if (wasSilent && !silent) known.notSilentSinceMs = atMs;
     known.power = power;
     known.batteryPercent = batteryPercent;
   }
 
   /**
-   * A lock sends its close-connection ping at the moment when it falls silent, or the theft's ping if one is in
-   * progress; and what keeps a connection makes the lock connect at once.
+   * The time of a change of settings or battery. A lock that falls silent sends its close-connection ping, or during a
+   * theft the theft's ping, at that moment. A change that requires a connection makes the lock connect at once.
    */
-  #changedMs(traced: TracedUplink, isSet: boolean, wasSilent: boolean, silent: boolean): number {
+  #powerChangeMs(traced: TracedUplink, isSet: boolean, wasSilent: boolean, silent: boolean): number {
     const { madeMs, connectedMs } = traced;
     const { body } = traced.uplink;
-    const { madeMs: lastMs, theftMs } = this.#known;
-    const isInTheft = body.kind !== 'ack' && isTheft(body) && madeMs <= theftMs + refreshEvery + TOLERANCE;
+    const { madeMs: lastMs, lastTheftPingMs } = this.#known;
+    const isInTheft = body.kind !== 'ack' && isTheft(body) && madeMs <= lastTheftPingMs + refreshEvery + TOLERANCE_MS;
     if (silent && !wasSilent && (body.kind === 'close_connection' || isInTheft)) return madeMs;
     if (connectedMs === null || connectedMs <= lastMs) return this.#justBefore(traced);
-    const isFirst = isFirstOfKept(traced);
-    const awoke = wasSilent && !silent;
-    return (isFirst && (awoke || isSet)) || (awoke && connectedMs < madeMs) ? connectedMs : this.#justBefore(traced);
+    const isFirst = opensKeptConnection(traced);
+    const isSilenceOver = wasSilent && !silent;
+    return (isFirst && (isSilenceOver || isSet)) || (isSilenceOver && connectedMs < madeMs)
+      ? connectedMs
+      : this.#justBefore(traced);
   }
 
   /**
-   * A change with a ping of its own happened at that ping. One without was made while the lock was silent, and so was
-   * one that must lie between two pings of the same state.
+   * A reported change has its own ping and happened at that ping. An unreported change happened while the lock was
+   * silent. If a reported change is no change from the known state, an unreported one happened before.
    */
-  #takeLockState(traced: TracedUplink, lockState: 'locked' | 'unlocked', isTold: boolean): void {
+  #inferLockState(traced: TracedUplink, lockState: 'locked' | 'unlocked', isReported: boolean): void {
     const known = this.#known;
     const { madeMs } = traced;
     const beforeMs = this.#justBefore(traced);
-    const silentMs = Math.min(known.loudSinceMs, beforeMs) - 1;
-    if (isTold) {
+    const silentMs = Math.min(known.notSilentSinceMs, beforeMs) - 1;
+    if (isReported) {
       if (lockState === known.lockState && silentMs > known.madeMs)
         this.#add(silentMs, { type: 'lock-state', lockState: lockState === 'locked' ? 'unlocked' : 'locked' });
       this.#add(madeMs, { type: 'lock-state', lockState });
@@ -163,43 +165,43 @@ class SwitchInference {
   }
 
   /**
-   * The modem restarted by itself, unless a command asked for it, and so broke a connection or made one. It did not
-   * connect while the lock was silent: then it restarted before.
+   * Infers a modem restart from its ping, unless a command caused it. The restart happened when the connection of the
+   * ping started, or before that if the lock had been silent until then.
    */
-  #takeReset({ connectedMs, madeMs }: TracedUplink): void {
-    if (this.#resetsAsked > 0) {
-      this.#resetsAsked -= 1;
+  #inferReset({ connectedMs, madeMs }: TracedUplink): void {
+    if (this.#commandedResets > 0) {
+      this.#commandedResets -= 1;
       return;
     }
     const startedMs = connectedMs ?? madeMs;
-    this.#add(startedMs === this.#known.loudSinceMs ? startedMs - 1 : startedMs, { type: 'modem-reset' });
+    this.#add(startedMs === this.#known.notSilentSinceMs ? startedMs - 1 : startedMs, { type: 'modem-reset' });
   }
 
   /**
-   * A boot breaks the connection, and the lock reconnects; where it did not, it may have booted without coverage. A
-   * boot that broke no connection shows in the next uplink.
+   * The time of a boot. A boot breaks the connection, and the lock reconnects. If it reconnected only later, it may
+   * have booted when it connected. A boot that broke no connection is assumed just before the next uplink.
    */
-  #bootedMs(traced: TracedUplink): number {
+  #bootMs(traced: TracedUplink): number {
     const { madeMs, connectedMs } = traced;
     const { madeMs: lastMs } = this.#known;
     const connection = this.#trace.connections.find(
       (one) => one.endedMs > lastMs && one.endedMs <= madeMs && wasBroken(one),
     );
     if (connection === undefined) return this.#justBefore(traced);
-    const isLater = connectedMs !== null && connectedMs > connection.endedMs + TOLERANCE;
-    return isLater && madeMs === connectedMs && isFirstOfKept(traced) ? connectedMs : connection.endedMs;
+    const isLater = connectedMs !== null && connectedMs > connection.endedMs + TOLERANCE_MS;
+    return isLater && madeMs === connectedMs && opensKeptConnection(traced) ? connectedMs : connection.endedMs;
   }
 
-  /** The last moment that an uplink need not reflect. A theft's uplinks start with its motion. */
+  /** The last moment at which a change need not cause an earlier uplink. For a theft: before its motion starts. */
   #justBefore({ madeMs, uplink: { body } }: TracedUplink): number {
-    const { madeMs: lastMs, theftMs } = this.#known;
-    const begins = body.kind !== 'ack' && isTheft(body) && !isNear(madeMs, theftMs + refreshEvery);
-    return Math.max(madeMs - (begins ? theftAfterMotion + 2 : 0) - 1, lastMs);
+    const { madeMs: lastMs, lastTheftPingMs } = this.#known;
+    const startsTheft = body.kind !== 'ack' && isTheft(body) && !isNear(madeMs, lastTheftPingMs + refreshEvery);
+    return Math.max(madeMs - (startsTheft ? theftAfterMotion + 2 : 0) - 1, lastMs);
   }
 
-  /** A change that is shown by the second uplink of a moment came after the event that caused the first. */
+  /** A change at the moment of the previous uplink comes after the event that caused that uplink. */
   #add(atMs: number, change: WorldChange): void {
-    this.#events.push({ atMs, change, ...(atMs === this.#known.madeMs && { rank: LATE }) });
+    this.#events.push({ atMs, change, ...(atMs === this.#known.madeMs && { rank: LAST_RANK }) });
   }
 }
 
@@ -207,19 +209,19 @@ function isTheft(ping: Ping): boolean {
   return ping.kind === 'cellular' && ping.reason === 'REASON_THEFT' && ping.lockState !== 'unlocked';
 }
 
-/** The first reason on a connection that only the settings asked for. */
-const FIRST_OF_KEPT: ReadonlySet<string> = new Set(['REASON_NETWORK_PING', 'REASON_RESET']);
+/** The reasons of the first ping on a connection that only the settings require. */
+const KEPT_CONNECTION_REASONS: ReadonlySet<string> = new Set(['REASON_NETWORK_PING', 'REASON_RESET']);
 
-function isFirstOfKept({ uplink: { body } }: TracedUplink): boolean {
-  return body.kind === 'cellular' && FIRST_OF_KEPT.has(body.reason);
+function opensKeptConnection({ uplink: { body } }: TracedUplink): boolean {
+  return body.kind === 'cellular' && KEPT_CONNECTION_REASONS.has(body.reason);
 }
 
-/** Whether a connection ended without a close by the lock. */
+/** Whether a connection ended without being closed by the lock. */
 export function wasBroken({ cause }: TracedConnection): boolean {
   return cause !== null && cause !== 'closed';
 }
 
-/** The settings that differ; null where none does. */
+/** The settings that differ; null if none does. */
 function changeFrom(before: PowerSettings, after: PowerSettings): Omit<PowerChange, 'highWindow'> | null {
   const change = {
     ...(after.mode !== before.mode && { mode: after.mode }),

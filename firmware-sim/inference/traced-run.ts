@@ -1,7 +1,7 @@
 /**
- * Runs locks that are made from a trace, without a gateway and without waiting. The same commands are sent at the same
- * times, and where the interval of retries is random (protocol.md §2: every 5 min ± 20 %), it is chosen as it was in
- * the trace.
+ * Runs locks that are made from a trace, without a gateway and without waiting. The run sends the trace's commands at
+ * the same times. The random intervals of retries (protocol.md §2: every 5 min ± 20 %) are chosen so that the locks
+ * connect at the times of the trace.
  */
 import { POWER_MODEL, type PowerModel } from '../../proto/power/model.js';
 import { NEVER } from '../../proto/power/step/reading.js';
@@ -19,31 +19,39 @@ import type { TracedLock } from './from-trace.js';
 
 export interface TracedRunOptions {
   readonly locks: readonly TracedLock[];
-  /** When the trace begins and ends, ms since the epoch. */
+  /** When the trace starts and ends, ms since the epoch. */
   readonly fromMs: number;
   readonly untilMs: number;
   readonly note: string;
   /** Whether to write the inferred events as `world` events. */
   readonly world: boolean;
-  /** Called with each uplink that is made, whether it is sent or still waiting at the end. */
+  /** Called with each uplink that a lock makes, sent or not. */
   readonly made: (mac: Mac, uplink: Uplink) => void;
 }
 
 /** The options of a lock that is made from a trace; the caller adds a clock and a link. */
 export function tracedLockOptions(traced: TracedLock): Omit<LockOptions, 'clock' | 'openLink'> {
-  const { mac, firmwareVersion, world, periodMinute, connectsMs } = traced;
+  const { mac, firmwareVersion, world, periodMinute, connectTimesMs } = traced;
   const flash = new MemoryFlash();
   flash.save(mac, traced.flash);
-  return { mac, firmwareVersion, world, periodMinute, flash, jitterSeed: 1, stepFunction: retriesAt(connectsMs) };
+  return {
+    mac,
+    firmwareVersion,
+    world,
+    periodMinute,
+    flash,
+    jitterSeed: 1,
+    stepFunction: stepWithRetriesAt(connectTimesMs),
+  };
 }
 
-/** See the head of this file. Its trace is written as the run advances. */
+/** A run of traced locks that the caller advances. Its own trace is written meanwhile. */
 export class TracedRun {
   readonly endMs: number;
   readonly #clock: VirtualClock;
   readonly #recorder: TraceRecorder;
 
-  /** @param write takes a line of the trace; null where the lines are not wanted */
+  /** @param write takes a line of the trace without its line break; null if no trace is wanted */
   constructor(options: TracedRunOptions, write: ((line: string) => void) | null) {
     const { locks, fromMs, untilMs, note } = options;
     const clock = new VirtualClock(fromMs);
@@ -111,23 +119,23 @@ function headerLockOf({ flash }: TracedLock): TraceLock {
 }
 
 /**
- * The power model's step with the jitter of retries chosen: a lock that waits about 5 min for its next attempt waits so
- * that a later attempt falls on the next of these moments, where the jitter allows it. Attempts in between come as
- * early as possible: they failed, so there was no coverage yet.
+ * The power model's step function with chosen instead of random retry intervals. A lock that waits about 5 min for its
+ * next attempt waits so long that an attempt falls on the next of the given times, if the jitter allows that. Attempts
+ * in between come as early as possible: they failed, so there was no coverage yet.
  */
-function retriesAt(connectsMs: readonly number[]): StepFunction {
+function stepWithRetriesAt(connectsMs: readonly number[]): StepFunction {
   const timings = { ...POWER_MODEL.timings };
   const model: PowerModel = { ...POWER_MODEL, timings };
   const { retryThenEvery, retryJitter } = POWER_MODEL.timings;
-  const [shortest, longest] = [retryThenEvery * (1 - retryJitter), retryThenEvery * (1 + retryJitter)];
+  const [shortestMs, longestMs] = [retryThenEvery * (1 - retryJitter), retryThenEvery * (1 + retryJitter)];
   let next = 0;
   return (_model, state, input, nowMs, effects) => {
     while (next < connectsMs.length && (connectsMs[next] as number) <= nowMs) next += 1;
-    const left = (connectsMs[next] ?? nowMs) - nowMs;
-    const tries = Math.max(1, Math.round(left / retryThenEvery));
-    const isAllowed = left >= tries * shortest && left <= tries * longest;
-    const wait = Math.max(shortest, left - (tries - 1) * longest);
-    timings.retryThenEvery = isAllowed ? wait : retryThenEvery;
+    const untilConnectMs = (connectsMs[next] ?? nowMs) - nowMs;
+    const attempts = Math.max(1, Math.round(untilConnectMs / retryThenEvery));
+    const isAllowed = untilConnectMs >= attempts * shortestMs && untilConnectMs <= attempts * longestMs;
+    const waitMs = Math.max(shortestMs, untilConnectMs - (attempts - 1) * longestMs);
+    timings.retryThenEvery = isAllowed ? waitMs : retryThenEvery;
     timings.retryJitter = isAllowed ? 0 : retryJitter;
     return stepInPlace(model, state, input, nowMs, effects);
   };

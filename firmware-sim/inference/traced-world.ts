@@ -1,21 +1,24 @@
-/** The world of a lock that is made from a trace: a list of events, and a path through the places in the trace. */
+/**
+ * The world of a lock that is made from a trace: a list of events, and a path through the places in the trace. The
+ * world only replays them and infers nothing.
+ */
 
 import type { GpsFix } from '../../proto/power/step/io.js';
 import type { Position } from '../../proto/wire/ping.js';
 import { AMSTERDAM } from '../world/routes/city.js';
 import { CELL_UNCERTAINTY_METERS, type InitialState, ScriptedWorld, type WorldEvent } from '../world/world.js';
 
-/** The lock's place at a moment. */
+/** A point of the lock's path: its position at a moment. */
 export interface PathPoint {
   /** Ms since the epoch. */
   readonly atMs: number;
   readonly fix: GpsFix;
-  /** Where it truly was, if that is known and GPS read another place. */
+  /** The true position, if it is known and differs from the GPS reading. */
   readonly trueFix?: GpsFix;
 }
 
-/** Used where a trace has no place: the lock must be somewhere. */
-const NOWHERE: GpsFix = {
+/** The position of a lock whose trace has no positions. */
+const DEFAULT_FIX: GpsFix = {
   position: {
     latitudeDegrees: AMSTERDAM.latitudeDegrees,
     longitudeDegrees: AMSTERDAM.longitudeDegrees,
@@ -25,16 +28,16 @@ const NOWHERE: GpsFix = {
   directionDegrees: 0,
 };
 
-/** Events, and a path that is interpolated between the places in the trace. */
+/** Replays events, and interpolates the path between the places in the trace. */
 export class TracedWorld extends ScriptedWorld {
   readonly #path: readonly PathPoint[];
-  /** The first point after the moment last asked for, which never goes back. */
+  /** The index of the first point after the last moment that was asked for. Moments never go back. */
   #next = 0;
   readonly #cells: readonly { readonly atMs: number; readonly position: Position }[];
 
   /**
    * @param path in order of time; between two points the lock moves in a straight line
-   * @param cells positions by the network, in order of time
+   * @param cells positions by the cellular network, in order of time
    */
   constructor(
     initialState: InitialState,
@@ -42,25 +45,26 @@ export class TracedWorld extends ScriptedWorld {
     path: readonly PathPoint[],
     cells: readonly { readonly atMs: number; readonly position: Position }[],
   ) {
-    super(initialState, events, NOWHERE);
+    super(initialState, events, DEFAULT_FIX);
     this.#path = path;
     this.#cells = cells;
   }
 
   override fixAt(atMs: number): GpsFix {
-    const before = this.#lastBy(atMs);
+    const before = this.#lastPointBy(atMs);
     const after = this.#path[this.#next];
-    if (before === undefined || after === undefined || before.atMs === atMs) return (before ?? after)?.fix ?? NOWHERE;
-    return between(before, after, (atMs - before.atMs) / (after.atMs - before.atMs));
+    if (before === undefined || after === undefined || before.atMs === atMs)
+      return (before ?? after)?.fix ?? DEFAULT_FIX;
+    return interpolateFix(before, after, (atMs - before.atMs) / (after.atMs - before.atMs));
   }
 
-  /** The GPS reading is all that is known, except at the moments of ground truth. */
+  /** The true position at moments that have ground truth, otherwise the GPS reading. */
   override trueFixAt(atMs: number): GpsFix {
-    const last = this.#lastBy(atMs);
+    const last = this.#lastPointBy(atMs);
     return last?.atMs === atMs && last.trueFix !== undefined ? last.trueFix : this.fixAt(atMs);
   }
 
-  #lastBy(atMs: number): PathPoint | undefined {
+  #lastPointBy(atMs: number): PathPoint | undefined {
     while (this.#next < this.#path.length && (this.#path[this.#next] as PathPoint).atMs <= atMs) this.#next += 1;
     return this.#path[this.#next - 1];
   }
@@ -71,15 +75,15 @@ export class TracedWorld extends ScriptedWorld {
   }
 }
 
-function between({ fix: one }: PathPoint, { fix: other }: PathPoint, share: number): GpsFix {
-  const go = (from: number, to: number): number => toE7(from + (to - from) * share);
-  // The shorter way round, across the antimeridian if need be.
-  const turn = other.position.longitudeDegrees - one.position.longitudeDegrees;
-  const other360 = turn > 180 ? -360 : turn < -180 ? 360 : 0;
-  const longitude = go(one.position.longitudeDegrees, other.position.longitudeDegrees + other360);
+function interpolateFix({ fix: one }: PathPoint, { fix: other }: PathPoint, fraction: number): GpsFix {
+  const interpolate = (from: number, to: number): number => toE7(from + (to - from) * fraction);
+  // The shorter way around the Earth, across the antimeridian if necessary.
+  const longitudeChange = other.position.longitudeDegrees - one.position.longitudeDegrees;
+  const fullTurn = longitudeChange > 180 ? -360 : longitudeChange < -180 ? 360 : 0;
+  const longitude = interpolate(one.position.longitudeDegrees, other.position.longitudeDegrees + fullTurn);
   return {
     position: {
-      latitudeDegrees: go(one.position.latitudeDegrees, other.position.latitudeDegrees),
+      latitudeDegrees: interpolate(one.position.latitudeDegrees, other.position.latitudeDegrees),
       longitudeDegrees: longitude > 180 ? longitude - 360 : longitude < -180 ? longitude + 360 : longitude,
       uncertaintyMeters: Math.max(one.position.uncertaintyMeters, other.position.uncertaintyMeters),
     },
@@ -88,7 +92,7 @@ function between({ fix: one }: PathPoint, { fix: other }: PathPoint, share: numb
   };
 }
 
-/** The resolution of the wire. */
+/** Rounds to the resolution of the wire format. */
 function toE7(degrees: number): number {
   return Math.round(degrees * 1e7) / 1e7;
 }

@@ -1,7 +1,7 @@
 /**
- * The gateway's part in commands, for runs without a gateway. As the gateway does it (protocol.md §1, `down`), a
- * command waits until the lock has connected and sent an uplink; commands are sent one at a time and in order, again
- * with each new connection until acknowledged or expired, and never in a state that takes none.
+ * Sends commands to locks in runs without a gateway, by the gateway's rules (protocol.md §1, `down`). A command waits
+ * until the lock has connected and sent an uplink. Commands are sent one at a time, in order, and again on each new
+ * connection until acknowledged or expired. A lock in a state that takes no commands gets none.
  */
 import { type Clock, Hours, type Milliseconds, Minutes, type Timer } from '../../proto/clock.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
@@ -11,28 +11,28 @@ import type { Command, Downlink, Uplink } from '../../proto/wire/ping.js';
 
 export interface CommandQueueOptions {
   readonly clock: Clock;
-  /** Sends it; false where the lock is not connected. */
+  /** Sends a command; returns false if the lock is not connected. */
   readonly send: (mac: Mac, downlink: Downlink) => boolean;
   /** Called with each command just before it is sent. */
   readonly onSend: (mac: Mac, downlink: Downlink) => void;
 }
 
-/** Between an uplink of the lock and the command that it triggers. */
+/** The time between an uplink of the lock and the command that the uplink triggers. */
 const SEND_DELAY_MS: Milliseconds = 150;
-/** The most commands waiting for one lock; past it the oldest unsent one is discarded. */
+/** Maximum number of commands queued for one lock. Beyond it the oldest unsent command is discarded. */
 const MAX_QUEUED_COMMANDS = 8;
 
 interface LockQueue {
   readonly mac: Mac;
   queue: Downlink[];
-  /** Whether the first of the queue has been sent on this connection. */
+  /** Whether the first command of the queue has been sent on the current connection. */
   isSent: boolean;
   /** Whether the lock is connected, has sent an uplink, and is in a state that takes commands. */
   isReady: boolean;
   timer: Timer | undefined;
 }
 
-/** See the head of this file. It is notified of what a gateway would see of the locks. */
+/** The commands of all locks of a run. The caller reports each connection and uplink to it. */
 export class CommandQueue {
   readonly #options: CommandQueueOptions;
   readonly #locks = new Map<Mac, LockQueue>();
@@ -42,12 +42,12 @@ export class CommandQueue {
     this.#options = options;
   }
 
-  /** Sends a command to a lock, at once or when it is next ready. */
+  /** Sends a command to a lock, at once or when the lock is next ready. */
   enqueue(mac: Mac, command: Command): void {
     const lock = this.#queueOf(mac);
     this.#lastId += 1;
     lock.queue.push({ id: this.#lastId, command, expiresMs: this.#options.clock.now() + commandLifetime(command) });
-    // The one that was sent is awaiting its answer; the oldest of the others is discarded.
+    // A command that was sent is awaiting its answer and is not discarded.
     if (lock.queue.length > MAX_QUEUED_COMMANDS) lock.queue.splice(lock.isSent ? 1 : 0, 1);
     this.#sendSoon(lock);
   }
@@ -107,7 +107,7 @@ export class CommandQueue {
   }
 }
 
-/** How long a command is valid: briefly where a late one could surprise somebody (protocol.md §1). */
+/** How long a command is valid. It is short for commands that would surprise a person if late (protocol.md §1). */
 export function commandLifetime({ type }: Command): Milliseconds {
   return type === 'unlock' || type === 'lock' || type === 'siren' ? Minutes(2) : Hours(24);
 }

@@ -1,19 +1,19 @@
 /**
- * Limits how many locks of one process connect at the same time; the others wait their turn in order. Each lock
- * connects when its power model says so, but ten thousand that reconnect at once would overflow a gateway's accept
- * backlog, time out together and start again, for ever.
+ * Limits how many locks of one process connect at the same time. The other locks wait in order of arrival. Without the
+ * limit, ten thousand locks that reconnect at once would overflow the gateway's accept backlog, time out together and
+ * start again, endlessly.
  */
 
-/** A position in the queue, and then one of the concurrent attempts. */
+/** A lock's place in the queue, and later its place among the concurrent attempts. */
 export interface ConnectSlot {
-  /** Frees it: the attempt is over, or no longer wanted. A second call does nothing. */
+  /** Frees the place when the attempt has finished or is no longer needed. A second call does nothing. */
   release(): void;
 }
 
 export class ConnectQueue {
   readonly #maxConnecting: number;
   #connecting = 0;
-  /** In order of arrival; released ones are removed. */
+  /** The start functions of the waiting attempts, in order of arrival. */
   readonly #waiting = new Set<() => void>();
 
   /** @param maxConnecting how many attempts may run at once */
@@ -21,7 +21,7 @@ export class ConnectQueue {
     this.#maxConnecting = maxConnecting;
   }
 
-  /** Calls `begin` when it is its turn: at once where there is room. */
+  /** Calls `begin` when an attempt may start: at once if fewer than the maximum are running. */
   acquire(begin: () => void): ConnectSlot {
     let hasStarted = false;
     let isReleased = false;

@@ -1,14 +1,14 @@
 /**
- * A lock's connection to the gateway. It carries messages, not bytes: mqtt-link.ts encodes them, memory-link.ts need
- * not.
+ * The interface of a lock's connection to the gateway. It carries messages: mqtt-link.ts encodes them to bytes,
+ * memory-link.ts passes them on.
  *
- * A link connects, breaks and connects again as often as its lock asks. It never retries by itself, since the power
- * model decides when to try again (protocol.md §2), and it reports nothing more about a connection that it has dropped.
+ * A lock may connect again after a connection has broken. A link never retries by itself, since the power model decides
+ * when to try again (protocol.md §2). A link reports nothing more about a connection that it has dropped.
  */
 import type { Mac } from '../../proto/wire/mac.js';
 import type { Downlink, Uplink } from '../../proto/wire/ping.js';
 
-/** Why a connection failed or ended. `code` is the CONNACK's return code, if there was one. */
+/** Why an attempt to connect failed or a connection broke. `code` is the CONNACK's return code, if there was one. */
 export interface LinkTrouble {
   readonly message: string;
   readonly code?: number;
@@ -20,35 +20,35 @@ export interface LinkEvents {
   connected(): void;
   /** The attempt that `connect` started has failed. */
   failed(trouble: LinkTrouble): void;
-  /** The connection has ended: closed by the lock (null), or broken. */
+  /** The lock has closed the connection (null), or the connection broke. */
   disconnected(trouble: LinkTrouble | null): void;
-  /** The gateway has taken responsibility for the uplink (PUBACK). */
+  /** The gateway has acknowledged the uplink (PUBACK). */
   acknowledged(uplink: Uplink): void;
   command(downlink: Downlink): void;
-  /** Something arrived that is not a command. */
+  /** A message arrived that is not a command. */
   unreadable(message: string): void;
 }
 
 export interface Link {
   /** Starts a connection; `connected` or `failed` follows. */
   connect(): void;
-  /** Sends one uplink; `acknowledged` follows, unless the connection ends first. */
+  /** Sends one uplink; `acknowledged` follows, unless the connection closes first. */
   publish(uplink: Uplink): void;
-  /** Closes the connection properly; `ended` follows. */
+  /** Closes the connection properly; `disconnected` follows. */
   disconnect(): void;
-  /** Drops the connection silently; nothing follows. */
+  /** Drops the connection silently; no event follows. */
   drop(): void;
   /**
-   * Breaks the connection as a network does: at once or, where it carries bytes, after so many more of them. What is
-   * published from now on arrives in part or not at all; `ended` follows.
+   * Breaks the connection as a network does: at once or, if the link carries bytes, after that many more bytes. Uplinks
+   * published from now on arrive in part or not at all. `disconnected` follows.
    */
   cut(afterBytes: number): void;
   /**
-   * Kills the connection while the other side goes on believing in it, until the next one takes it over or its
-   * keepalive expires. Nothing follows.
+   * Stops using the connection, while the gateway still considers it open until the lock's next connection takes it
+   * over or its keepalive expires. No event follows.
    */
   abandon(): void;
-  /** Ends the link for good, within a second, whatever its state; nothing follows. */
+  /** Closes the link permanently, in any state, within a second. No event follows. */
   close(): Promise<void>;
 }
 

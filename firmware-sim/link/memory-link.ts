@@ -1,4 +1,6 @@
-/** A link within the process, for tests and for runs without a gateway. Everything that it does happens immediately. */
+/**
+ * A link within the process, for tests and for runs without a gateway. Each call takes effect and is answered at once.
+ */
 import type { Clock, Timer } from '../../proto/clock.js';
 import type { DisconnectCause } from '../../proto/power/judge/event.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
@@ -6,33 +8,33 @@ import type { Mac } from '../../proto/wire/mac.js';
 import type { Downlink, Uplink } from '../../proto/wire/ping.js';
 import type { Link, LinkEvents, OpenLink } from './link.js';
 
-/** What the far end of memory links is notified of. */
+/** The events that a {@link MemoryGateway} reports. */
 export interface MemoryListener {
   connected?(mac: Mac): void;
   uplink?(mac: Mac, uplink: Uplink): void;
   disconnected?(mac: Mac, cause: DisconnectReason): void;
 }
 
-/** How a connection ends: `closed` by the lock, otherwise broken or found dead. */
+/** Why a connection closed: `closed` by the lock, otherwise broken or expired. */
 export type DisconnectReason = Exclude<DisconnectCause, 'gateway'>;
 
-/** A server ends a connection that is silent for one and a half times its keepalive (MQTT 3.1.1, 3.1.2.10). */
+/** A server closes a connection that is silent for one and a half times its keepalive (MQTT 3.1.1, 3.1.2.10). */
 const { keepalive: KEEPALIVE_MS } = POWER_MODEL.timings;
 const KEEPALIVE_EXPIRY_MS = 1.5 * KEEPALIVE_MS;
 
-/** The other side. It takes every lock, and can be made to refuse, to swallow or to break. */
+/** The gateway's side of memory links. It accepts every lock. A test can make it refuse, not acknowledge or break. */
 export class MemoryGateway {
   /** Whether it lets locks connect. */
   accepts = true;
   /** Whether it acknowledges uplinks. */
   acknowledges = true;
-  /** Whether it takes uplinks without a connection, as no MQTT server does. */
+  /** Whether it accepts uplinks without a connection, unlike any MQTT server. */
   acceptsUnconnected = false;
   readonly #listener: MemoryListener;
   readonly #clock: Clock | undefined;
   readonly #links = new Map<Mac, MemoryLink>();
 
-  /** @param clock when abandoned connections expire; without it they stay until they are taken over */
+  /** @param clock expires abandoned connections; without it they stay open until they are taken over */
   constructor(listener: MemoryListener = {}, clock?: Clock) {
     this.#listener = listener;
     this.#clock = clock;
@@ -66,9 +68,9 @@ class MemoryLink implements Link {
   readonly #gateway: MemoryGateway;
   readonly #listener: MemoryListener;
   readonly #clock: Clock | undefined;
-  /** Runs while the far end believes in a connection that the lock has abandoned. */
+  /** Runs while the gateway still considers a connection open that the lock has abandoned. */
   #abandonedExpiry: Timer | undefined;
-  /** When the last uplink was sent, or else the connection started. */
+  /** When the last uplink was sent; before the first, when the connection started. */
   #lastPacketMs = 0;
   isUp = false;
 
@@ -118,7 +120,7 @@ class MemoryLink implements Link {
     if (!this.isUp) return;
     this.isUp = false;
     const expire = (): void => this.#expireAbandoned('keepalive');
-    // While it was silent the lock sent a PINGREQ in each keepalive, and the far end counts from the last of them.
+    // A silent lock sends a PINGREQ in each keepalive interval, and the gateway counts from the last PINGREQ.
     const silentMs = ((this.#clock?.now() ?? 0) - this.#lastPacketMs) % KEEPALIVE_MS;
     this.#abandonedExpiry = this.#clock?.after(KEEPALIVE_EXPIRY_MS - silentMs, expire) ?? { cancel: () => undefined };
   }

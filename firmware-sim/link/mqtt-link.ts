@@ -1,8 +1,7 @@
 /**
  * A link over MQTT 3.1.1 (protocol.md §1): client id = user name = the MAC in its wire form, the secret as password,
- * clean sessions, `up` and `down` at QoS 1. Each connection has a client of its own, so that nothing of an old
- * connection can be sent on a new one: the lock itself retains what was not acknowledged, and sends the same bytes
- * again.
+ * clean sessions, `up` and `down` at QoS 1. Each connection has a new MQTT client, so that the client can't resend
+ * uplinks of an old connection: the lock retains unacknowledged uplinks and sends the same bytes again.
  */
 import { connect as connectMqtt, type IClientOptions, type MqttClient } from 'mqtt';
 import { Seconds, systemClock } from '../../proto/clock.js';
@@ -17,18 +16,18 @@ import type { Link, LinkEvents, LinkTrouble, OpenLink } from './link.js';
 export interface MqttAddress {
   readonly host: string;
   readonly port: number;
-  /** TLS, trusting these certificates (PEM); plain TCP where it is left out. */
+  /** TLS, trusting these certificates (PEM); plain TCP by default. */
   readonly tls?: { readonly ca?: string | Buffer; readonly servername?: string };
 }
 
-/** The timeout of an attempt to connect. In real time, as all of MQTT: a run's clock may be faster. */
+/** The timeout of an attempt to connect, in real time like all of MQTT: the clock of a run may be faster. */
 const CONNECT_TIMEOUT_MS = Seconds(10);
-/** How long a link that is closed for good waits for the other side. */
+/** How long a link that is closed permanently waits for the gateway. */
 const CLOSE_TIMEOUT_MS = Seconds(1);
 
 /**
- * How many locks of one process connect at once. A gateway accepts one connection per turn of its event loop, and one
- * that commits to a slow disk takes some hundred turns a second.
+ * How many locks of one process connect at once. A gateway accepts one connection per turn of its event loop. With a
+ * slow disk to commit to, it has about a hundred turns a second.
  */
 const MAX_CONCURRENT_CONNECTS = 100;
 
@@ -71,11 +70,11 @@ class MqttLink implements Link {
   readonly #options: IClientOptions;
   readonly #events: LinkEvents;
   readonly #queue: ConnectQueue;
-  /** Held by the attempt to connect, whether it is running or queued. */
+  /** Held by the attempt to connect, both while it is queued and while it is running. */
   #slot: ConnectSlot | undefined;
   /** The current connection; events of an older one are ignored. */
   #connection: MqttConnection | undefined;
-  /** A connection that the lock has abandoned and the gateway still believes in. */
+  /** A connection that the lock has abandoned and the gateway still considers open. */
   #abandoned: MqttConnection | undefined;
 
   constructor(options: IClientOptions, events: LinkEvents, queue: ConnectQueue) {
@@ -210,7 +209,7 @@ class MqttConnection {
     this.#client.end(true);
   }
 
-  /** Lets so many more bytes out, then destroys the socket, wherever a packet is at that point. */
+  /** Sends `afterBytes` more bytes, then destroys the socket, even in the middle of a packet. */
   cut(afterBytes: number): void {
     const { stream } = this.#client;
     if (afterBytes <= 0) stream.destroy();
@@ -224,7 +223,7 @@ class MqttConnection {
     this.#client.once('close', () => this.#client.end(true));
   }
 
-  /** Closes properly where there is a connection; by force where the other side does not answer in time. */
+  /** Closes an open connection properly, or by force if the gateway does not answer in time. */
   close(): Promise<void> {
     const isUp = this.#phase === 'up' || this.#phase === 'ending';
     this.#phase = 'over';
@@ -237,14 +236,14 @@ class MqttConnection {
         force.cancel();
         resolve();
       };
-      // A missing PUBACK must not delay the end.
+      // A missing PUBACK must not delay the close.
       if (isUp) this.#client.stream.once('close', done);
       this.#client.end(!isUp, isUp ? undefined : done);
     });
   }
 }
 
-/** From now on the stream sends so many bytes and discards the rest; `then` is called once they are sent. */
+/** Makes the stream send `bytes` more bytes and discard all others. `onSent` is called once they are sent. */
 function limitBytes(stream: MqttClient['stream'], bytes: number, onSent: () => void): void {
   const write = stream.write.bind(stream) as (chunk: Uint8Array, done: () => void) => boolean;
   let remainingBytes = bytes;
@@ -258,7 +257,7 @@ function limitBytes(stream: MqttClient['stream'], bytes: number, onSent: () => v
   stream.write = limited as typeof stream.write;
 }
 
-/** mqtt.js puts the CONNACK's return code, a number, where Node puts its error codes. */
+/** mqtt.js stores the CONNACK's return code, a number, in the member that Node uses for its error codes. */
 function troubleOf(error: Error & { code?: unknown }): LinkTrouble {
   if (error.code === 'EMFILE') return { message: 'this process has too many open files: raise "ulimit -n"' };
   return typeof error.code === 'number' ? { message: error.message, code: error.code } : { message: error.message };

@@ -9,7 +9,7 @@ import type { PingUplink } from '../../proto/wire/ping.js';
 import { type MqttAddress, mqttOptions } from './mqtt-link.js';
 
 export interface Phone {
-  /** The lock that it acts for. */
+  /** The lock that the phone acts for. */
   readonly mac: Mac;
   /** 1 to 32 letters or digits. */
   readonly name: string;
@@ -19,13 +19,13 @@ export interface Phone {
 /**
  * Publishes the ping, and resolves when the gateway has acknowledged it.
  *
- * @throws Error where the phone is refused, or the connection ends first
+ * @throws Error if the gateway refuses the phone, or the connection closes first
  */
 export function sendAsPhone(address: MqttAddress, { mac, name, secret }: Phone, uplink: PingUplink): Promise<void> {
   const client = connectMqtt(mqttOptions(address, { clientId: `phone-${mac}-${name}`, mac, secret }));
   return new Promise<void>((resolve, reject) => {
     client.on('error', reject);
-    client.on('close', () => reject(new Error('the connection of the phone was closed')));
+    client.on('close', () => reject(new Error('the connection to the gateway was closed')));
     client.on('connect', () => {
       client.publish('up', Buffer.from(encodeUplink(uplink)), { qos: 1 }, (error) => {
         if (error) reject(error);

@@ -1,28 +1,28 @@
 /**
- * The traffic of a lock as a network would bill it: the bytes of each MQTT 3.1.1 frame between a lock and its gateway
- * (protocol.md §1). TCP/IP headers are excluded, as they are from the gateway's own meter.
+ * The bytes of each MQTT 3.1.1 packet between a lock and its gateway (protocol.md §1), with or without TLS, to estimate
+ * the traffic of a lock. TCP/IP headers are excluded, as in the gateway's meter.
  *
- * The sizes are computed from the standard and not measured on our own programs, so that they can prove those wrong.
+ * The sizes are computed from the standards, not measured on our programs, so that they can prove the programs wrong.
  */
 import { encodeDownlink, encodeUplink } from '../../proto/wire/codec.js';
 import type { Downlink, Uplink } from '../../proto/wire/ping.js';
 
-/** Up is from the lock, down is to it. */
+/** Bytes from the lock (up) and to the lock (down). */
 export interface WireBytes {
   readonly up: number;
   readonly down: number;
 }
 
 export interface WireOptions {
-  /** Length of the password, bytes. By default that of the secrets that the gateway generates. */
+  /** Length of the password, bytes. By default the length of the secrets that the gateway generates. */
   readonly secretBytes?: number;
-  /** How the connection is protected; plain TCP where it is left out. */
+  /** The cost of TLS; plain TCP by default. */
   readonly tls?: TlsBytes;
 }
 
-/** What TLS adds. */
+/** The bytes that TLS adds to a connection, besides those of each record. */
 export interface TlsBytes {
-  /** One connection's handshake, session tickets included. */
+  /** The handshake, session tickets included. */
   readonly handshake: WireBytes;
 }
 
@@ -30,26 +30,26 @@ export interface TlsBytes {
 const SECRET_BYTES = 36;
 /** The MAC in its wire form, as client id and as user name. */
 const MAC_BYTES = 12;
-/** MQTT 3.1.1, 3.1.2: the protocol's name, its level, flags, keepalive. */
+/** The variable header of CONNECT (MQTT 3.1.1, 3.1.2): protocol name, protocol level, flags, keepalive. */
 const CONNECT_HEADER_BYTES = 10;
 /** Packet type and remaining length of a short packet. */
 const FIXED_HEADER_BYTES = 2;
 const PACKET_ID_BYTES = 2;
-/** The length that precedes a text. */
+/** The length field before each string. */
 const LENGTH_PREFIX_BYTES = 2;
 const CONNACK_BYTES = 4;
 const SUBACK_BYTES = 5;
 const PUBACK_BYTES = 4;
 const PING_BYTES = 2;
 const DISCONNECT_BYTES = 2;
-/** TLS 1.3 with an AEAD of 16 bytes (RFC 8446, 5.2): a record's header, the type within, the tag. */
+/** What each TLS 1.3 record adds (RFC 8446, 5.2): its header, the inner content type, an AEAD tag of 16 bytes. */
 const TLS_RECORD_BYTES = 22;
-/** A close_notify alert is two bytes in a record of its own. */
+/** A close_notify alert: two bytes in a separate record. */
 const CLOSE_NOTIFY_BYTES = TLS_RECORD_BYTES + 2;
 
 /**
- * A full TLS 1.3 handshake between Node and the gateway, with one self-signed P-256 certificate;
- * test/cli/sim-plan.test.ts compares it with a real socket. A certificate chain adds its bytes to those down.
+ * A full TLS 1.3 handshake between a Node client and the gateway, with one self-signed P-256 certificate.
+ * test/cli/sim-plan.test.ts compares these sizes with a real socket. A certificate chain adds its bytes to `down`.
  */
 export const TLS_13: TlsBytes = Object.freeze({ handshake: Object.freeze({ up: 429, down: 1261 }) });
 
@@ -59,7 +59,7 @@ export class WireSize {
   readonly connect: WireBytes;
   /** PINGREQ and PINGRESP. */
   readonly keepalive: WireBytes;
-  /** A connection that is closed properly. */
+  /** DISCONNECT, and the TLS alerts. */
   readonly close: WireBytes;
   readonly #recordBytes: number;
 
@@ -91,12 +91,12 @@ export class WireSize {
   }
 }
 
-/** At QoS 1, which has a packet id. */
+/** The bytes of a PUBLISH at QoS 1, which has a packet id. */
 function publishBytes(topic: string, payloadBytes: number): number {
   return packetBytes(LENGTH_PREFIX_BYTES + topic.length + PACKET_ID_BYTES + payloadBytes);
 }
 
-/** A packet with so many bytes after its fixed header, whose length field takes a byte per 7 bits (MQTT, 2.2.3). */
+/** The bytes of a packet. The length field in its fixed header takes a byte per 7 bits (MQTT 3.1.1, 2.2.3). */
 function packetBytes(bytesAfterHeader: number): number {
   let bytes = FIXED_HEADER_BYTES;
   for (let left = bytesAfterHeader; left > 127; left >>>= 7) bytes += 1;

@@ -1,6 +1,6 @@
 /**
- * A simulated lock's own log: what it made, what it sent, what was acknowledged, and what truly happened around it.
- * Checkers read the diary and never the gateway's account, which they are to verify (quality.md §2).
+ * The diary: a simulated lock's own log of the uplinks it made and sent, the acknowledgements, and what truly happened
+ * around it. Checkers compare the gateway's records with the diary (quality.md §2).
  */
 
 import type { GpsFix, StepEffect } from '../../proto/power/step/io.js';
@@ -13,7 +13,7 @@ export type DiaryEntry =
   | { readonly type: 'booted'; readonly boot: number }
   /** A change in the world around the lock. */
   | { readonly type: 'world'; readonly change: WorldChange }
-  /** The lock's true place when it starts or stops moving, whether GPS has a fix or not. */
+  /** The lock's true position when it starts or stops moving, with or without a GPS fix. */
   | { readonly type: 'whereabouts'; readonly fix: GpsFix }
   /** The connection is established. */
   | { readonly type: 'connected' }
@@ -25,11 +25,12 @@ export type DiaryEntry =
   | { readonly type: 'lost'; readonly trouble: LinkTrouble }
   | { readonly type: 'acknowledged'; readonly uplink: Uplink }
   | { readonly type: 'received'; readonly downlink: Downlink }
+  /** A message arrived that is not a command. */
   | { readonly type: 'unreadable'; readonly message: string }
-  /** A side effect of a step: an uplink made, sent (`publish`) or discarded, the shackle moved, a command finished. */
+  /** An effect of a step: an uplink made, sent (`publish`) or discarded, the shackle moved, a command finished. */
   | { readonly type: 'did'; readonly effect: StepEffect }
   /** The operator switched the lock off. Its flash is preserved. */
   | { readonly type: 'stopped' };
 
-/** Called for each entry, in order. `atMs` is the lock's clock, ms since the epoch. */
+/** Called for each entry, in order. `atMs` is the time by the lock's clock, ms since the epoch. */
 export type Diary = (mac: Mac, atMs: number, entry: DiaryEntry) => void;

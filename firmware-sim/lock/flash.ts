@@ -6,21 +6,16 @@ import type { LockFlash } from '../../proto/power/step/state.js';
 import type { Mac } from '../../proto/wire/mac.js';
 
 export interface Flash {
-  /** What the lock last saved; undefined for a new lock. */
+  /** The content that the lock last saved; undefined for a new lock. */
   load(mac: Mac): LockFlash | undefined;
-  /** Saves it. A lock calls this before it acts on the new state. */
+  /** Saves the content. A lock calls this before it acts on its new state. */
   save(mac: Mac, flash: LockFlash): void;
 }
 
-/** A flash that lasts as long as the process: for tests, and for runs that start from scratch. */
+/** A flash in memory, lost with the process: for tests, and for runs that start with new locks. */
 export class MemoryFlash implements Flash {
   readonly #flashes = new Map<Mac, LockFlash>();
 
-  /**
-   * What the lock last saved.
-   *
-   * @throws LockgateError `bad-flash` where the file was not written by a simulated lock
-   */
   load(mac: Mac): LockFlash | undefined {
     return this.#flashes.get(mac);
   }
@@ -41,7 +36,7 @@ export class DirectoryFlash implements Flash {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
   }
 
-  /** @throws LockgateError `bad-flash` where the file is none that a lock wrote. */
+  /** @throws LockgateError `bad-flash` where a simulated lock did not write the file */
   load(mac: Mac): LockFlash | undefined {
     const path = this.#fileOf(mac);
     let text: string;
@@ -55,7 +50,7 @@ export class DirectoryFlash implements Flash {
       const flash: LockFlash = JSON.parse(text);
       if (Number.isInteger(flash.boot) && Array.isArray(flash.waiting)) return flash;
     } catch {
-      // Reported below, with what to do about it.
+      // The error below says what to do.
     }
     throw new LockgateError(
       'bad-flash',

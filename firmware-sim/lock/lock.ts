@@ -1,9 +1,9 @@
 /**
- * One simulated lock: the power model's `step` function between a world and a link, on a clock that may be real,
- * accelerated or manual.
+ * One simulated lock. It passes the events of its world and its link to the power model's `step` function, and carries
+ * out the resulting effects. The clock may be real, accelerated or virtual.
  *
- * Whatever time makes due is done at the time when it was due, however late the machine is, so that a lock with the
- * same seed does the same at the same times. Events of the link are processed when they arrive.
+ * The lock processes each timer and each event of its world at its due time, even when the machine is late. So a lock
+ * with the same seed does the same at the same times. It processes events of the link when they arrive.
  */
 import type { Clock, Timer } from '../../proto/clock.js';
 import { POWER_MODEL, type PowerModel } from '../../proto/power/model.js';
@@ -31,28 +31,31 @@ export interface LockOptions {
   readonly clock: Clock;
   readonly world: World;
   readonly openLink: OpenLink;
-  /** Its persistent memory. Where it is left out, everything is lost with the process. */
+  /** The lock's persistent memory. By default its content is lost with the process. */
   readonly flash?: Flash;
-  /** Seed for the jitter of retries, any uint32. */
+  /** Seed for the random jitter of retries, any uint32. */
   readonly jitterSeed: number;
   readonly diary?: Diary;
   /** A model other than the protocol's, for tests. */
   readonly model?: PowerModel;
   /** What the lock does at each step: the power model's `step`, or a version with a bug (faults/bugs.ts). */
   readonly stepFunction?: StepFunction;
-  /** How often it has booted before. If its flash has a boot counter, that counts instead. */
+  /** How often the lock has booted before. Ignored if its flash has a boot counter. */
   readonly bootsBefore?: number;
-  /** The minute of the UTC day of its Period Ping, 0…1439. By default it follows from the MAC. */
+  /** The minute of the UTC day at which the lock makes its Period Ping, 0…1439. By default derived from the MAC. */
   readonly periodMinute?: number;
 }
 
 /** Processes one input of a lock. */
 export type StepFunction = typeof stepInPlace;
 
-/** The most wake-ups at one moment: far more than a correct model needs. It stops an endless loop. */
+/** Stops an endless loop; a correct model needs far fewer wake-ups at one moment. */
 const MAX_WAKE_UPS_PER_MOMENT = 1000;
 
-/** A simulated lock. It can be started and stopped once; another instance can go on with the same flash. */
+/**
+ * A simulated lock. It can be started and stopped once. A new instance with the same flash continues with the next
+ * boot.
+ */
 export class Lock {
   readonly mac: Mac;
   readonly #options: LockOptions;
@@ -66,7 +69,7 @@ export class Lock {
   readonly #state: Draft;
   /** What was last written to the flash. */
   #savedFlash: LockFlash;
-  // A number from the start: a field that was once undefined would allocate a new number object at each assignment.
+  // Never undefined: a field that was once undefined would allocate a new number object at each assignment.
   #nowMs = 0;
   #wakeAtMs = Number.POSITIVE_INFINITY;
   #timer: Timer | undefined;
@@ -96,7 +99,7 @@ export class Lock {
     return this.#state;
   }
 
-  /** The battery that the lock drains, for checkers; undefined where its world has none. */
+  /** The battery that the lock drains, for checkers; undefined in a world without batteries. */
   get battery(): LockBattery | undefined {
     return this.#battery;
   }
@@ -108,7 +111,7 @@ export class Lock {
 
   /** Switches the lock on. */
   start(): void {
-    if (this.#phase !== 'new') throw new Error('a simulated lock is started once');
+    if (this.#phase !== 'new') throw new Error('a simulated lock can be started only once');
     this.#phase = 'running';
     this.#nowMs = this.#options.clock.now();
     this.#feed({ type: 'boot' });
@@ -119,8 +122,8 @@ export class Lock {
   }
 
   /**
-   * Processes what is due and sets the timer for the world's next event. For worlds whose events are added during a
-   * run.
+   * Processes what is due and sets the timer for the world's next event. A world calls this when an event is added
+   * during a run.
    */
   checkWorld(): void {
     if (this.#phase !== 'running') return;
@@ -128,7 +131,7 @@ export class Lock {
     this.#armTimer();
   }
 
-  /** Switches the lock off. Its flash has what must survive; the connection is closed properly, within a second. */
+  /** Switches the lock off and closes its connection properly, within a second. The flash is preserved. */
   async stop(): Promise<void> {
     if (this.#phase === 'stopped') return;
     this.#phase = 'stopped';
@@ -137,7 +140,7 @@ export class Lock {
     await this.#link.close();
   }
 
-  /** Processes all that is due by now, each event at its own time. */
+  /** Processes all timers and events of the world that are due by now, each at its due time. */
   #catchUp(): void {
     const { world, clock } = this.#options;
     const untilMs = clock.now();
@@ -147,7 +150,7 @@ export class Lock {
       const dueMs = Math.min(worldMs, this.#wakeAtMs);
       if (dueMs > untilMs) break;
       wakeUps = dueMs > this.#nowMs ? 0 : wakeUps + 1;
-      if (wakeUps > MAX_WAKE_UPS_PER_MOMENT) throw new Error(`the lock ${this.mac} wakes itself for ever`);
+      if (wakeUps > MAX_WAKE_UPS_PER_MOMENT) throw new Error(`the lock ${this.mac} wakes up endlessly at one moment`);
       this.#nowMs = Math.max(this.#nowMs, dueMs);
       // At the same moment the lock's own timers come first, as `step` requires.
       if (this.#wakeAtMs <= worldMs) this.#tick();
@@ -216,7 +219,7 @@ export class Lock {
   }
 
   #linkEvents(): LinkEvents {
-    // Without a reader no diary entries are made: a fleet would make millions of them.
+    // Without a reader the lock makes no diary entries: a fleet would make millions of them.
     const isLogged = this.#options.diary !== undefined;
     return {
       connected: () => this.#fromLink(CONNECTED, isLogged ? { type: 'connected' } : undefined),
@@ -235,10 +238,10 @@ export class Lock {
     };
   }
 
-  /** Processes an input from the link, after whatever was due before it. */
+  /** Processes an input from the link, after everything that was due before it. */
   #fromLink(input: StepInput, entry: DiaryEntry | undefined): void {
     if (this.#phase === 'stopped') return;
-    // Within a step the link has answered at once: the answer is queued, for the same moment.
+    // A link may answer during a step. The answer is then queued and processed at the same moment.
     if (this.#phase === 'running') this.#catchUp();
     if (entry !== undefined) this.#log(entry);
     if (input === CONNECT_FAILED || input === DISCONNECTED) this.#battery?.disconnected(this.#nowMs);
@@ -251,8 +254,8 @@ export class Lock {
   }
 
   /**
-   * Sets the timer for what is due next. A timer that is set for an earlier time stays: due times move back constantly,
-   * and a timer that fires with nothing to do costs less than a new timer at each change.
+   * Sets the timer for the next due time. A timer that is set for an earlier time is not replaced: due times move back
+   * constantly, and a timer that fires with nothing to do costs less than a new timer at each change.
    */
   #armTimer(): void {
     const dueMs = Math.min(this.#wakeAtMs, this.#options.world.nextAtMs());
@@ -274,6 +277,7 @@ export class Lock {
   };
 }
 
+/** A tick without any position. */
 const BARE_TICK: StepInput = Object.freeze({ type: 'tick', fix: null, cellPosition: null });
 const CONNECTED: StepInput = Object.freeze({ type: 'connected' });
 const CONNECT_FAILED: StepInput = Object.freeze({ type: 'connect-failed' });

@@ -17,7 +17,7 @@ export interface LoadProfileOptions {
   readonly toMs: number;
 }
 
-interface Presence {
+interface LockPresence {
   readonly weight: number;
   sinceMs: number | null;
   /** How long it was connected in each hour of the day, ms. */
@@ -29,18 +29,18 @@ export class LoadProfile implements VirtualSink {
   readonly connects: Float64Array;
   readonly uplinks: Float64Array;
   /** The most connections at one moment, by hour of the day. */
-  readonly mostConnected = new Float64Array(HOURS_OF_DAY);
-  readonly #locks = new Map<Mac, Presence>();
+  readonly peakConnected = new Float64Array(HOURS_OF_DAY);
+  readonly #locks = new Map<Mac, LockPresence>();
   readonly #fromMs: number;
   readonly #toMs: number;
   #connected = 0;
-  #seenMs: number;
+  #advancedToMs: number;
 
   constructor({ weights, fromMs, toMs }: LoadProfileOptions) {
     this.#fromMs = fromMs;
     this.#toMs = toMs;
     // Just before the start, so that connections which are open then count in the first hour.
-    this.#seenMs = fromMs - 1;
+    this.#advancedToMs = fromMs - 1;
     const minutes = Math.ceil((toMs - fromMs) / Minutes(1));
     this.connects = new Float64Array(minutes);
     this.uplinks = new Float64Array(minutes);
@@ -49,23 +49,23 @@ export class LoadProfile implements VirtualSink {
   }
 
   connect(mac: Mac, atMs: number): void {
-    const lock = this.#lock(mac);
+    const lock = this.#presenceOf(mac);
     if (lock.sinceMs !== null) return;
-    this.#passUntil(atMs);
+    this.#advanceTo(atMs);
     lock.sinceMs = atMs;
     this.#connected += lock.weight;
-    this.#noteMost(atMs);
+    this.#updatePeak(atMs);
     this.#countIn(this.connects, lock, atMs);
   }
 
   uplink(mac: Mac, atMs: number): void {
-    this.#countIn(this.uplinks, this.#lock(mac), atMs);
+    this.#countIn(this.uplinks, this.#presenceOf(mac), atMs);
   }
 
   disconnect(mac: Mac, atMs: number): void {
-    const lock = this.#lock(mac);
+    const lock = this.#presenceOf(mac);
     if (lock.sinceMs === null) return;
-    this.#passUntil(atMs);
+    this.#advanceTo(atMs);
     this.#addSpan(lock, lock.sinceMs, atMs);
     lock.sinceMs = null;
     this.#connected -= lock.weight;
@@ -73,7 +73,7 @@ export class LoadProfile implements VirtualSink {
 
   /** Counts the connections that are still open. To be called at the end of the run. */
   finish(): void {
-    this.#passUntil(this.#toMs);
+    this.#advanceTo(this.#toMs);
     for (const lock of this.#locks.values()) {
       if (lock.sinceMs === null) continue;
       this.#addSpan(lock, lock.sinceMs, this.#toMs);
@@ -85,35 +85,35 @@ export class LoadProfile implements VirtualSink {
   connectedShares(mac: Mac): number[] {
     // Each hour of the day occurs once a day.
     const hourMs = Hours(1) * ((this.#toMs - this.#fromMs) / Days(1));
-    return Array.from(this.#lock(mac).connectedMs, (span) => span / hourMs);
+    return Array.from(this.#presenceOf(mac).connectedMs, (span) => span / hourMs);
   }
 
-  #lock(mac: Mac): Presence {
+  #presenceOf(mac: Mac): LockPresence {
     const lock = this.#locks.get(mac);
     if (lock === undefined) throw new Error(`${mac} has no weight`);
     return lock;
   }
 
   /** Counts the open connections in each hour that has started since the last change. */
-  #passUntil(atMs: number): void {
-    const hourAfterMs = Math.floor(this.#seenMs / Hours(1)) * Hours(1) + Hours(1);
-    for (let ms = hourAfterMs; ms <= Math.min(atMs, this.#toMs - 1); ms += Hours(1)) this.#noteMost(ms);
-    this.#seenMs = Math.max(this.#seenMs, atMs);
+  #advanceTo(atMs: number): void {
+    const hourAfterMs = Math.floor(this.#advancedToMs / Hours(1)) * Hours(1) + Hours(1);
+    for (let ms = hourAfterMs; ms <= Math.min(atMs, this.#toMs - 1); ms += Hours(1)) this.#updatePeak(ms);
+    this.#advancedToMs = Math.max(this.#advancedToMs, atMs);
   }
 
-  #noteMost(atMs: number): void {
+  #updatePeak(atMs: number): void {
     if (atMs < this.#fromMs || atMs >= this.#toMs) return;
     const hour = hourOf(atMs);
-    this.mostConnected[hour] = Math.max(this.mostConnected[hour] ?? 0, this.#connected);
+    this.peakConnected[hour] = Math.max(this.peakConnected[hour] ?? 0, this.#connected);
   }
 
-  #countIn(minutes: Float64Array, { weight }: Presence, atMs: number): void {
+  #countIn(minutes: Float64Array, { weight }: LockPresence, atMs: number): void {
     if (atMs < this.#fromMs || atMs >= this.#toMs) return;
     const minute = Math.floor((atMs - this.#fromMs) / Minutes(1));
     minutes[minute] = (minutes[minute] ?? 0) + weight;
   }
 
-  #addSpan({ connectedMs }: Presence, sinceMs: number, untilMs: number): void {
+  #addSpan({ connectedMs }: LockPresence, sinceMs: number, untilMs: number): void {
     const endMs = Math.min(untilMs, this.#toMs);
     for (let ms = Math.max(sinceMs, this.#fromMs); ms < endMs; ) {
       const nextMs = Math.min(Math.floor(ms / Hours(1)) * Hours(1) + Hours(1), endMs);
@@ -130,9 +130,10 @@ export function hourOf(atMs: number): number {
 
 /** The mean of each minute of the day, over all days. `minutes` starts at midnight. */
 export function byMinuteOfDay(minutes: Float64Array): Float64Array {
-  const ofDay = HOURS_OF_DAY * MINUTES_OF_HOUR;
-  const days = minutes.length / ofDay;
-  const means = new Float64Array(ofDay);
-  for (const [index, count] of minutes.entries()) means[index % ofDay] = (means[index % ofDay] ?? 0) + count / days;
+  const minutesOfDay = HOURS_OF_DAY * MINUTES_OF_HOUR;
+  const days = minutes.length / minutesOfDay;
+  const means = new Float64Array(minutesOfDay);
+  for (const [index, count] of minutes.entries())
+    means[index % minutesOfDay] = (means[index % minutesOfDay] ?? 0) + count / days;
   return means;
 }

@@ -20,20 +20,20 @@ export interface Estimate {
 }
 
 /** The smallest sample of a part: a smaller one does not show how much its locks differ. */
-const LEAST_OF_PART = 30;
+const MIN_SAMPLE_OF_PART = 30;
 
 /**
  * Distributes at most about `most` simulated locks among the parts in proportion to their size. Small parts get more
  * than their share.
  */
-export function drawStrata(mix: readonly MixPart[], locks: number, most: number): Stratum[] {
+export function drawStrata(mix: readonly MixPart[], locks: number, maxSampled: number): Stratum[] {
   const counts = new Map<MixPart, number>(mix.map((part) => [part, 0]));
   for (const part of assignMix(mix, locks)) counts.set(part, (counts.get(part) ?? 0) + 1);
-  const share = Math.min(1, most / locks);
+  const share = Math.min(1, maxSampled / locks);
   return [...counts]
     .filter(([, count]) => count > 0)
     .map(([part, count]) => {
-      const sampled = Math.min(count, Math.max(LEAST_OF_PART, Math.round(count * share)));
+      const sampled = Math.min(count, Math.max(MIN_SAMPLE_OF_PART, Math.round(count * share)));
       return { part, locks: count, sampled };
     });
 }
@@ -79,6 +79,6 @@ export function sumOf(estimates: readonly Estimate[]): Estimate {
 }
 
 /** A multiple of an estimate. */
-export function timesOf({ value, standardError }: Estimate, factor: number): Estimate {
+export function scaled({ value, standardError }: Estimate, factor: number): Estimate {
   return { value: value * factor, standardError: standardError * factor };
 }

@@ -13,22 +13,22 @@ import { type VirtualOptions, VirtualRun } from '../fleet/virtual-run.js';
 import type { WireSize } from '../link/wire-size.js';
 import { type BatterySize, byCause, meanBattery, type UsedCharge } from './battery-size.js';
 import { byMinuteOfDay, HOURS_OF_DAY, LoadProfile } from './load-profile.js';
-import { drawStrata, type Estimate, type Stratum, shareTotalOf, sumOf, timesOf, totalOf, weightOf } from './sample.js';
+import { drawStrata, type Estimate, type Stratum, scaled, shareTotalOf, sumOf, totalOf, weightOf } from './sample.js';
 import { type LockTraffic, Traffic } from './traffic.js';
 
 /** A month of a plan. */
 export const MONTH_DAYS = 30;
 /** The time before the measurement. */
-const WARM_UP: Milliseconds = Days(1);
+const WARM_UP_MS: Milliseconds = Days(1);
 /** The window in which uplinks are counted for uplinks per second. */
-export const RATE_WINDOW: Milliseconds = Minutes(1);
+export const RATE_WINDOW_MS: Milliseconds = Minutes(1);
 /** Independent locks exceed their mean by more than three standard deviations about once in a thousand moments. */
-const DEVIATIONS = 3;
+const PEAK_DEVIATIONS = 3;
 /**
  * A minute of the day is a rush, and not an artefact of the sample, if it has more events of the sample than the hour's
  * mean, five standard deviations, and five. Days are not independent here: a lock's daily ping keeps its minute.
  */
-const RUSH = { deviations: 5, least: 5 } as const;
+const RUSH = { deviations: 5, minimumEvents: 5 } as const;
 
 export interface SizingOptions extends Pick<VirtualOptions, 'seed' | 'pace' | 'worldOf'> {
   readonly locks: number;
@@ -108,8 +108,8 @@ export class SizingRun {
     this.#run = new VirtualRun({
       seed,
       locks: this.#strata.reduce((sum, { sampled }) => sum + sampled, 0),
-      days: days + WARM_UP / Days(1),
-      startMs: startMs - WARM_UP,
+      days: days + WARM_UP_MS / Days(1),
+      startMs: startMs - WARM_UP_MS,
       mix: mixOf(this.#strata),
       sink: {
         connect: (mac, atMs) => {
@@ -151,13 +151,13 @@ export class SizingRun {
     const { startMs } = this.#options;
     if (this.#usedBefore === undefined && untilMs >= startMs) {
       this.#run.advance(startMs);
-      this.#usedBefore = this.#used(startMs);
+      this.#usedBefore = this.#usedCharge(startMs);
     }
     this.#run.advance(untilMs);
   }
 
   /** The consumption of each lock so far; null for one whose world has no battery. */
-  #used(atMs: number): ReadonlyMap<Mac, UsedCharge | null> {
+  #usedCharge(atMs: number): ReadonlyMap<Mac, UsedCharge | null> {
     return new Map(this.#run.locks.map(({ mac, battery }) => [mac, battery?.usedMah(atMs) ?? null]));
   }
 
@@ -173,7 +173,7 @@ export class SizingRun {
   }
 
   #batterySize(macs: readonly Mac[]): BatterySize | null {
-    const after = this.#used(this.endMs);
+    const after = this.#usedCharge(this.endMs);
     const { days } = this.#options;
     return meanBattery(
       macs.map((mac) => {
@@ -187,18 +187,18 @@ export class SizingRun {
     const { part, locks, sampled } = stratum;
     const traffic = (this.#locksOf.get(stratum) ?? []).map((mac) => this.#traffic.of(mac));
     const toMonth = MONTH_DAYS / this.#options.days;
-    const month = monthSize((name) => timesOf(totalOf(stratum, traffic.map(COUNTS[name])), toMonth));
+    const month = monthSize((name) => scaled(totalOf(stratum, traffic.map(COUNTS[name])), toMonth));
     const battery = this.#batterySize(this.#locksOf.get(stratum) ?? []);
     return { name: part.name, locks, sampled, month, battery };
   }
 
   #hours(): HourSize[] {
-    const isWhole = this.#strata.every(({ locks, sampled }) => locks === sampled);
+    const isComplete = this.#strata.every(({ locks, sampled }) => locks === sampled);
     const shares = new Map(
       [...this.#locksOf].map(([stratum, macs]) => [stratum, macs.map((mac) => this.#load.connectedShares(mac))]),
     );
-    const connects = this.#peaks(this.#load.connects, isWhole);
-    const uplinks = this.#peaks(this.#load.uplinks, isWhole);
+    const connects = this.#peaks(this.#load.connects, isComplete);
+    const uplinks = this.#peaks(this.#load.uplinks, isComplete);
     return Array.from({ length: HOURS_OF_DAY }, (_, hour) => {
       const ofHour = [...shares].map(([stratum, locks]) => ({
         stratum,
@@ -215,15 +215,15 @@ export class SizingRun {
       );
       const estimated = Math.min(
         this.#options.locks,
-        connected.value + DEVIATIONS * Math.sqrt(Math.max(0, spread.value)),
+        connected.value + PEAK_DEVIATIONS * Math.sqrt(Math.max(0, spread.value)),
       );
       return {
         hour,
         connected,
-        connectedPeak: isWhole ? (this.#load.mostConnected[hour] ?? 0) : estimated,
+        connectedPeak: isComplete ? (this.#load.peakConnected[hour] ?? 0) : estimated,
         connectsPerMinutePeak: connects[hour]?.peak ?? 0,
-        uplinksPerSecond: (uplinks[hour]?.mean ?? 0) / (RATE_WINDOW / Seconds(1)),
-        uplinksPerSecondPeak: (uplinks[hour]?.peak ?? 0) / (RATE_WINDOW / Seconds(1)),
+        uplinksPerSecond: (uplinks[hour]?.mean ?? 0) / (RATE_WINDOW_MS / Seconds(1)),
+        uplinksPerSecondPeak: (uplinks[hour]?.peak ?? 0) / (RATE_WINDOW_MS / Seconds(1)),
       };
     });
   }
@@ -233,20 +233,20 @@ export class SizingRun {
    * sample's busiest minute would depend on the sample more than on the fleet: there the peak is the hour's mean, or a
    * rush (a minute of the day in which locks act together), plus the random deviation of that many independent locks.
    */
-  #peaks(minutes: Float64Array, isWhole: boolean): { mean: number; peak: number }[] {
+  #peaks(minutes: Float64Array, isComplete: boolean): { mean: number; peak: number }[] {
     const { locks } = this.#options;
     const means = byMinuteOfDay(minutes);
     const ofHour = means.length / HOURS_OF_DAY;
     return Array.from({ length: HOURS_OF_DAY }, (_, hour) => {
-      const mine = means.subarray(hour * ofHour, (hour + 1) * ofHour);
-      const mean = mine.reduce((a, b) => a + b, 0) / ofHour;
-      if (isWhole) return { mean, peak: busiestOf(minutes, hour, ofHour) };
+      const meansOfHour = means.subarray(hour * ofHour, (hour + 1) * ofHour);
+      const mean = meansOfHour.reduce((a, b) => a + b, 0) / ofHour;
+      if (isComplete) return { mean, peak: busiestMinuteOf(minutes, hour, ofHour) };
       const sampleMean = (mean * this.sampled) / locks;
-      const rush = (sampleMean + RUSH.deviations * Math.sqrt(sampleMean) + RUSH.least) * (locks / this.sampled);
-      const most = mine.reduce((a, b) => Math.max(a, b), 0);
-      const typical = most > rush ? most : mean;
+      const rush = (sampleMean + RUSH.deviations * Math.sqrt(sampleMean) + RUSH.minimumEvents) * (locks / this.sampled);
+      const busiest = meansOfHour.reduce((a, b) => Math.max(a, b), 0);
+      const typical = busiest > rush ? busiest : mean;
       // A rush recurs each day; the random deviation is that of the other locks.
-      return { mean, peak: typical + DEVIATIONS * Math.sqrt(mean) };
+      return { mean, peak: typical + PEAK_DEVIATIONS * Math.sqrt(mean) };
     });
   }
 }
@@ -270,12 +270,12 @@ function locksByStratum(run: VirtualRun, strata: readonly Stratum[]): ReadonlyMa
   return locksOf;
 }
 
-function busiestOf(minutes: Float64Array, hour: number, ofHour: number): number {
-  let most = 0;
+function busiestMinuteOf(minutes: Float64Array, hour: number, ofHour: number): number {
+  let busiest = 0;
   for (let first = hour * ofHour; first < minutes.length; first += ofHour * HOURS_OF_DAY) {
-    for (const count of minutes.subarray(first, first + ofHour)) most = Math.max(most, count);
+    for (const count of minutes.subarray(first, first + ofHour)) busiest = Math.max(busiest, count);
   }
-  return most;
+  return busiest;
 }
 
 type CountName = keyof MonthSize;

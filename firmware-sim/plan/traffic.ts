@@ -24,19 +24,19 @@ export interface LockTraffic {
   readonly bytesDown: number;
 }
 
-type Counting = { -readonly [Name in keyof LockTraffic]: LockTraffic[Name] } & {
+type TrafficCounter = { -readonly [Name in keyof LockTraffic]: LockTraffic[Name] } & {
   /** The last traffic on its connection, ms since the epoch; null while it has none. */
   lastMs: number | null;
 };
 
-const { keepalive: KEEPALIVE } = POWER_MODEL.timings;
+const { keepalive: KEEPALIVE_MS } = POWER_MODEL.timings;
 
 /** See the head of this file. It is the sink of a run, or part of one. */
 export class Traffic implements Required<VirtualSink> {
   readonly #wire: WireSize;
   readonly #fromMs: number;
   readonly #toMs: number;
-  readonly #locks = new Map<Mac, Counting>();
+  readonly #locks = new Map<Mac, TrafficCounter>();
 
   /** Only events in [fromMs, toMs) are counted, though connections may span either end; ms since the epoch. */
   constructor(wire: WireSize, fromMs: number, toMs: number) {
@@ -46,7 +46,7 @@ export class Traffic implements Required<VirtualSink> {
   }
 
   connect(mac: Mac, atMs: number): void {
-    const lock = this.#lock(mac);
+    const lock = this.#counterOf(mac);
     lock.lastMs = atMs;
     if (!this.#isMeasured(atMs)) return;
     lock.connections += 1;
@@ -54,43 +54,43 @@ export class Traffic implements Required<VirtualSink> {
   }
 
   uplink(mac: Mac, atMs: number, uplink: Uplink): void {
-    const lock = this.#lock(mac);
-    this.#silentUntil(lock, atMs);
+    const lock = this.#counterOf(mac);
+    this.#countKeepalivesUntil(lock, atMs);
     if (!this.#isMeasured(atMs)) return;
     lock.messagesUp += 1;
     add(lock, this.#wire.uplink(uplink));
   }
 
   command(mac: Mac, atMs: number, downlink: Downlink): void {
-    const lock = this.#lock(mac);
-    this.#silentUntil(lock, atMs);
+    const lock = this.#counterOf(mac);
+    this.#countKeepalivesUntil(lock, atMs);
     if (!this.#isMeasured(atMs)) return;
     lock.messagesDown += 1;
     add(lock, this.#wire.downlink(downlink));
   }
 
   disconnect(mac: Mac, atMs: number, cause: DisconnectReason): void {
-    const lock = this.#lock(mac);
-    this.#silentUntil(lock, atMs);
+    const lock = this.#counterOf(mac);
+    this.#countKeepalivesUntil(lock, atMs);
     lock.lastMs = null;
     if (this.#isMeasured(atMs) && cause === 'closed') add(lock, this.#wire.close);
   }
 
   /** Counts the keepalives of connections that are still open. To be called at the end of the run. */
   finish(): void {
-    for (const lock of this.#locks.values()) this.#silentUntil(lock, this.#toMs);
+    for (const lock of this.#locks.values()) this.#countKeepalivesUntil(lock, this.#toMs);
   }
 
   /** The traffic of a lock; zero for an unknown one. */
   of(mac: Mac): LockTraffic {
-    return this.#lock(mac);
+    return this.#counterOf(mac);
   }
 
   #isMeasured(atMs: number): boolean {
     return atMs >= this.#fromMs && atMs < this.#toMs;
   }
 
-  #lock(mac: Mac): Counting {
+  #counterOf(mac: Mac): TrafficCounter {
     let lock = this.#locks.get(mac);
     if (lock === undefined) {
       lock = {
@@ -108,9 +108,9 @@ export class Traffic implements Required<VirtualSink> {
   }
 
   /** Counts keepalives since the last traffic. A message at the very moment of a PINGREQ takes its place. */
-  #silentUntil(lock: Counting, atMs: number): void {
+  #countKeepalivesUntil(lock: TrafficCounter, atMs: number): void {
     if (lock.lastMs === null) return;
-    for (let dueMs = lock.lastMs + KEEPALIVE; dueMs < atMs; dueMs += KEEPALIVE) {
+    for (let dueMs = lock.lastMs + KEEPALIVE_MS; dueMs < atMs; dueMs += KEEPALIVE_MS) {
       if (!this.#isMeasured(dueMs)) continue;
       lock.keepalives += 1;
       add(lock, this.#wire.keepalive);
@@ -119,7 +119,7 @@ export class Traffic implements Required<VirtualSink> {
   }
 }
 
-function add(lock: Counting, { up, down }: WireBytes): void {
+function add(lock: TrafficCounter, { up, down }: WireBytes): void {
   lock.bytesUp += up;
   lock.bytesDown += down;
 }

@@ -3,11 +3,11 @@
  */
 import { placeOf } from '../world/routes/city.js';
 import type {
-  Carried,
+  CarriedValues,
   Comparison,
   ExpectedPing,
   PingPattern,
-  PingsInARow,
+  RepeatedPing,
   ScenarioExpectation,
 } from './expectation.js';
 import { type LockRecord, pingText, type RecordedPing } from './lock-record.js';
@@ -24,15 +24,15 @@ export interface ScenarioVerdict {
 /** The distance up to which a ping is near a place. */
 const NEAR_METERS = 150;
 /** How many pings a message shows. */
-const SHOWN = 6;
+const MAX_SHOWN_PINGS = 6;
 
 /** Checks all expectations, in order. */
 export function checkScenario(scenario: Scenario, records: ReadonlyMap<string, LockRecord>): ScenarioVerdict[] {
-  const check = new Check(scenario, records);
+  const check = new ExpectationCheck(scenario, records);
   return scenario.expectations.map((expectation) => check.judge(expectation));
 }
 
-class Check {
+class ExpectationCheck {
   readonly #scenario: Scenario;
   readonly #records: ReadonlyMap<string, LockRecord>;
   /** By lock, the ping that the previous expectation found; undefined where it found none. */
@@ -60,7 +60,7 @@ class Check {
         return first && `it came at ${this.#pingAt(first)}`;
       }
       case 'exactly':
-        return this.#rowInstead(expectation.row, this.#between(record, expectation));
+        return this.#sequenceInstead(expectation.sequence, this.#between(record, expectation));
       case 'command':
         return this.#commandInstead(expectation, record);
       default:
@@ -86,97 +86,105 @@ class Check {
       return `${matching.length} came; ${nearby()}`;
     if (first === undefined) return undefined;
     if (within !== null && first.madeMs > afterMs + within)
-      return `the first came at ${this.#at(first.madeMs)}, ${seconds(first.madeMs - afterMs)} after; ${nearby()}`;
-    const uneven = expected.every && this.#uneven(matching, expected.every);
-    if (uneven) return uneven;
-    const early = this.#early(matching, expected.arrivesAfterMs);
+      return `the first came at ${this.#moment(first.madeMs)}, ${inSeconds(first.madeMs - afterMs)} after; ${nearby()}`;
+    const wrongInterval = expected.every && this.#wrongInterval(matching, expected.every);
+    if (wrongInterval) return wrongInterval;
+    const early = this.#earlyArrival(matching, expected.arrivesAfterMs);
     if (early !== undefined) return early;
     this.#found.set(lock, first);
     return undefined;
   }
 
   /** Where the interval between pings is wrong; undefined where none is. */
-  #uneven(
+  #wrongInterval(
     pings: readonly RecordedPing[],
-    { span, give, lasts }: NonNullable<ExpectedPing['every']>,
+    { span, tolerance, duration }: NonNullable<ExpectedPing['every']>,
   ): string | undefined {
     const firstMs = pings[0]?.madeMs ?? 0;
     let lastMs = firstMs;
     for (const { madeMs } of pings.slice(1)) {
-      if (lastMs >= firstMs + lasts) break;
+      if (lastMs >= firstMs + duration) break;
       const gap = madeMs - lastMs;
-      if (gap < span - give || gap > span + give)
-        return `after the one at ${this.#at(lastMs)} the next came at ${this.#at(madeMs)}, ${seconds(gap)} later`;
+      if (gap < span - tolerance || gap > span + tolerance)
+        return `after ${this.#moment(lastMs)} the next was at ${this.#moment(madeMs)}, ${inSeconds(gap)} later`;
       lastMs = madeMs;
     }
-    return lastMs + span + give >= firstMs + lasts ? undefined : `after the one at ${this.#at(lastMs)} no more came`;
+    return lastMs + span + tolerance >= firstMs + duration
+      ? undefined
+      : `after the one at ${this.#moment(lastMs)} no more came`;
   }
 
-  #early(pings: readonly RecordedPing[], arrivesAfterMs: number | null): string | undefined {
+  #earlyArrival(pings: readonly RecordedPing[], arrivesAfterMs: number | null): string | undefined {
     if (arrivesAfterMs === null) return undefined;
     const early = pings.find(({ acknowledgedMs }) => acknowledgedMs === null || acknowledgedMs < arrivesAfterMs);
     if (early === undefined) return undefined;
-    const when = early.acknowledgedMs === null ? 'never arrived' : `arrived at ${this.#at(early.acknowledgedMs)}`;
-    return `the one of ${this.#at(early.madeMs)} ${when}`;
+    const when = early.acknowledgedMs === null ? 'never arrived' : `arrived at ${this.#moment(early.acknowledgedMs)}`;
+    return `the one of ${this.#moment(early.madeMs)} ${when}`;
   }
 
-  #rowInstead(row: readonly PingsInARow[], pings: readonly RecordedPing[]): string | undefined {
+  #sequenceInstead(row: readonly RepeatedPing[], pings: readonly RecordedPing[]): string | undefined {
     let index = 0;
-    for (const wanted of row) {
+    for (const expectedPing of row) {
       let times = 0;
-      const most = wanted.times === 'repeated' ? Number.POSITIVE_INFINITY : wanted.times;
-      while (times < most && index < pings.length && fits(pings[index] as RecordedPing, wanted)) {
+      const maximum = expectedPing.times === 'repeated' ? Number.POSITIVE_INFINITY : expectedPing.times;
+      while (times < maximum && index < pings.length && matches(pings[index] as RecordedPing, expectedPing)) {
         index += 1;
         times += 1;
       }
-      if (times > 0 && (wanted.times === 'repeated' || times === most)) continue;
-      const what = `${wanted.reason}${wanted.kind === null ? '' : ` ${wanted.kind}`}`;
-      return `in place of ${what} ${this.#fromOn(pings, index)}`;
+      if (times > 0 && (expectedPing.times === 'repeated' || times === maximum)) continue;
+      const what = `${expectedPing.reason}${expectedPing.kind === null ? '' : ` ${expectedPing.kind}`}`;
+      return `in place of ${what} ${this.#pingsFrom(pings, index)}`;
     }
-    return index === pings.length ? undefined : `besides ${this.#fromOn(pings, index)}`;
+    return index === pings.length ? undefined : `besides ${this.#pingsFrom(pings, index)}`;
   }
 
-  #fromOn(pings: readonly RecordedPing[], index: number): string {
-    const shown = pings.slice(index, index + SHOWN).map((ping) => this.#pingAt(ping));
+  #pingsFrom(pings: readonly RecordedPing[], index: number): string {
+    const shown = pings.slice(index, index + MAX_SHOWN_PINGS).map((ping) => this.#pingAt(ping));
     return shown.length === 0 ? 'nothing more came' : `came ${shown.join(', ')}`;
   }
 
   #commandInstead(expected: Extract<ScenarioExpectation, { kind: 'command' }>, record: LockRecord): string | undefined {
     const latestMs = expected.within === null ? expected.untilMs : expected.afterMs + expected.within;
-    const of = record.commands.filter(({ type }) => type === expected.type);
-    const met = of.some(({ receivedMs, result }) => {
+    const commandsOfType = record.commands.filter(({ type }) => type === expected.type);
+    const met = commandsOfType.some(({ receivedMs, result }) => {
       return receivedMs >= expected.afterMs && receivedMs <= latestMs && result === expected.result;
     });
     if (met) return undefined;
-    const list = of.map(({ receivedMs, result }) => `${this.#at(receivedMs)} (${result ?? 'not finished'})`);
-    return list.length === 0 ? 'none reached the lock' : `it reached the lock at ${list.slice(0, SHOWN).join(', ')}`;
+    const list = commandsOfType.map(
+      ({ receivedMs, result }) => `${this.#moment(receivedMs)} (${result ?? 'not finished'})`,
+    );
+    return list.length === 0
+      ? 'none reached the lock'
+      : `it reached the lock at ${list.slice(0, MAX_SHOWN_PINGS).join(', ')}`;
   }
 
   #linkInstead(
-    { kind, afterMs, untilMs, give }: Extract<ScenarioExpectation, { kind: 'connected' | 'silent' }>,
+    { kind, afterMs, untilMs, tolerance }: Extract<ScenarioExpectation, { kind: 'connected' | 'silent' }>,
     record: LockRecord,
   ): string | undefined {
     if (kind === 'connected') {
-      const isKept = record.connections.some(({ fromMs, toMs }) => fromMs <= afterMs + give && toMs >= untilMs - give);
+      const isKept = record.connections.some(
+        ({ fromMs, toMs }) => fromMs <= afterMs + tolerance && toMs >= untilMs - tolerance,
+      );
       return isKept ? undefined : `its connections: ${this.#connections(record) || 'none'}`;
     }
-    const open = record.connections.find(({ fromMs, toMs }) => fromMs < untilMs && toMs > afterMs + give);
+    const open = record.connections.find(({ fromMs, toMs }) => fromMs < untilMs && toMs > afterMs + tolerance);
     if (open !== undefined) return `connected ${this.#connection(open)}`;
     const spoke = record.pings.find(({ madeMs, source }) => {
-      return source === 'lock' && madeMs > afterMs + give && madeMs < untilMs;
+      return source === 'lock' && madeMs > afterMs + tolerance && madeMs < untilMs;
     });
     return spoke && `it made ${this.#pingAt(spoke)}`;
   }
 
   #connections({ connections }: LockRecord): string {
     return connections
-      .slice(0, SHOWN)
+      .slice(0, MAX_SHOWN_PINGS)
       .map((connection) => this.#connection(connection))
       .join(', ');
   }
 
   #connection({ fromMs, toMs }: { readonly fromMs: number; readonly toMs: number }): string {
-    return `from ${this.#at(fromMs)} ${Number.isFinite(toMs) ? `to ${this.#at(toMs)}` : 'on'}`;
+    return `from ${this.#moment(fromMs)} ${Number.isFinite(toMs) ? `to ${this.#moment(toMs)}` : 'on'}`;
   }
 
   #between(
@@ -190,15 +198,15 @@ class Check {
     record: Pick<LockRecord, 'pings'>,
     span: { readonly afterMs: number; readonly untilMs: number },
     pattern: PingPattern,
-    carried: Carried,
+    carried: CarriedValues,
   ): RecordedPing[] {
-    return this.#between(record, span).filter((ping) => fits(ping, pattern) && this.#carries(ping, carried));
+    return this.#between(record, span).filter((ping) => matches(ping, pattern) && this.#carries(ping, carried));
   }
 
-  #carries({ uplink }: RecordedPing, { words, numbers, near }: Carried): boolean {
+  #carries({ uplink }: RecordedPing, { words, numbers, near }: CarriedValues): boolean {
     const members = membersOf(uplink);
     if (!words.every(([member, value]) => members[member] === value)) return false;
-    if (!numbers.every(([member, comparison]) => compares(members[member], comparison))) return false;
+    if (!numbers.every(([member, comparison]) => isSatisfied(members[member], comparison))) return false;
     if (near === null) return true;
     const { body } = uplink;
     if (body.kind === 'close_connection' || body.position === null) return false;
@@ -212,21 +220,21 @@ class Check {
   #nearby({ pings }: LockRecord, atMs: number): string {
     if (pings.length === 0) return 'the lock made no ping at all';
     const next = pings.findIndex(({ madeMs }) => madeMs >= atMs);
-    const from = Math.max(0, (next === -1 ? pings.length : next) - SHOWN / 3);
-    const shown = pings.slice(from, from + SHOWN).map((ping) => this.#pingAt(ping));
-    return `seen: ${shown.join(', ')}${from + SHOWN < pings.length ? ', …' : ''}`;
+    const from = Math.max(0, (next === -1 ? pings.length : next) - MAX_SHOWN_PINGS / 3);
+    const shown = pings.slice(from, from + MAX_SHOWN_PINGS).map((ping) => this.#pingAt(ping));
+    return `seen: ${shown.join(', ')}${from + MAX_SHOWN_PINGS < pings.length ? ', …' : ''}`;
   }
 
   #pingAt(ping: RecordedPing): string {
-    return `${this.#at(ping.madeMs)} ${pingText(ping)}`;
+    return `${this.#moment(ping.madeMs)} ${pingText(ping)}`;
   }
 
-  #at(atMs: number): string {
+  #moment(atMs: number): string {
     return momentText(this.#scenario, atMs);
   }
 }
 
-function fits({ uplink: { body } }: RecordedPing, { reason, kind }: PingPattern): boolean {
+function matches({ uplink: { body } }: RecordedPing, { reason, kind }: PingPattern): boolean {
   return body.reason === reason && (kind === null || body.kind === kind);
 }
 
@@ -240,7 +248,7 @@ function membersOf({ body, power }: RecordedPing['uplink']): Readonly<Record<str
   return body.kind === 'gps' ? { ...more, speed: body.speedMetersPerSecond } : more;
 }
 
-function compares(value: unknown, { relation, value: bound }: Comparison): boolean {
+function isSatisfied(value: unknown, { relation, value: bound }: Comparison): boolean {
   if (relation === '=') return value === bound;
   if (typeof value !== 'number' || bound === null) return false;
   if (relation === '<') return value < bound;
@@ -248,6 +256,6 @@ function compares(value: unknown, { relation, value: bound }: Comparison): boole
   return relation === '>' ? value > bound : value >= bound;
 }
 
-function seconds(span: number): string {
+function inSeconds(span: number): string {
   return `${(span / 1000).toLocaleString('en-US', { maximumFractionDigits: 3 })} s`;
 }

@@ -13,7 +13,7 @@ export interface PingPattern {
 }
 
 /** An element of a list of pings: a number of them, or one or more. */
-export interface PingsInARow extends PingPattern {
+export interface RepeatedPing extends PingPattern {
   readonly times: number | 'repeated';
 }
 
@@ -24,7 +24,7 @@ export interface Comparison {
 }
 
 /** What the selected pings must contain. */
-export interface Carried {
+export interface CarriedValues {
   readonly words: readonly (readonly [member: string, value: string | boolean])[];
   readonly numbers: readonly (readonly [member: string, comparison: Comparison])[];
   readonly near: Place | null;
@@ -44,12 +44,16 @@ interface Expected {
 export interface ExpectedPing extends Expected {
   readonly kind: 'ping';
   readonly pattern: PingPattern;
-  readonly carried: Carried;
+  readonly carried: CarriedValues;
   /** Whether the span starts at the ping that the previous expectation found. */
   readonly isNext: boolean;
   /** The first must come within this time; null for no limit. */
   readonly within: Milliseconds | null;
-  readonly every: { readonly span: Milliseconds; readonly give: Milliseconds; readonly lasts: Milliseconds } | null;
+  readonly every: {
+    readonly span: Milliseconds;
+    readonly tolerance: Milliseconds;
+    readonly duration: Milliseconds;
+  } | null;
   readonly atLeast: number;
   readonly atMost: number;
   /** They must be acknowledged no earlier; null for no limit. */
@@ -58,45 +62,45 @@ export interface ExpectedPing extends Expected {
 
 export type ScenarioExpectation =
   | ExpectedPing
-  | (Expected & { readonly kind: 'never'; readonly pattern: PingPattern; readonly carried: Carried })
-  | (Expected & { readonly kind: 'exactly'; readonly row: readonly PingsInARow[] })
+  | (Expected & { readonly kind: 'never'; readonly pattern: PingPattern; readonly carried: CarriedValues })
+  | (Expected & { readonly kind: 'exactly'; readonly sequence: readonly RepeatedPing[] })
   | (Expected & {
       readonly kind: 'command';
       readonly type: Command['type'];
       readonly within: Milliseconds | null;
       readonly result: CommandResult;
     })
-  | (Expected & { readonly kind: 'connected' | 'silent'; readonly give: Milliseconds });
+  | (Expected & { readonly kind: 'connected' | 'silent'; readonly tolerance: Milliseconds });
 
-type Key = keyof ExpectationText;
+type ExpectationKey = keyof ExpectationText;
 
 /** The keys of each kind of expectation. */
-const KINDS: readonly { readonly key: Key; readonly may: readonly Key[] }[] = [
+const KINDS: readonly { readonly key: ExpectationKey; readonly allowedKeys: readonly ExpectationKey[] }[] = [
   {
     key: 'ping',
-    may: [
+    allowedKeys: [
       ...(['after', 'until', 'within', 'every', 'give', 'for', 'count', 'at_least', 'at_most', 'with'] as const),
       'arrives_after',
     ],
   },
   {
     key: 'next',
-    may: [
+    allowedKeys: [
       ...(['until', 'within', 'every', 'give', 'for', 'count', 'at_least', 'at_most', 'with'] as const),
       'arrives_after',
     ],
   },
-  { key: 'never', may: ['after', 'until', 'with'] },
-  { key: 'exactly', may: ['after', 'until'] },
-  { key: 'command', may: ['after', 'until', 'within', 'result'] },
-  { key: 'connected', may: ['after', 'until', 'give'] },
-  { key: 'silent', may: ['after', 'until', 'give'] },
+  { key: 'never', allowedKeys: ['after', 'until', 'with'] },
+  { key: 'exactly', allowedKeys: ['after', 'until'] },
+  { key: 'command', allowedKeys: ['after', 'until', 'within', 'result'] },
+  { key: 'connected', allowedKeys: ['after', 'until', 'give'] },
+  { key: 'silent', allowedKeys: ['after', 'until', 'give'] },
 ];
 
 /** The default tolerance of `every`. */
-const GIVE: Milliseconds = 1000;
+const DEFAULT_INTERVAL_TOLERANCE_MS: Milliseconds = 1000;
 /** The default tolerance for the start and end of connections. */
-const LINK_GIVE: Milliseconds = 60_000;
+const DEFAULT_CONNECTION_TOLERANCE_MS: Milliseconds = 60_000;
 
 /** What parsing an expectation needs from the scenario. */
 export interface ExpectationContext {
@@ -107,9 +111,9 @@ export interface ExpectationContext {
   readonly startMs: number;
   readonly endMs: number;
   /** The time that a text names; reports a mistake and returns undefined where it names none. */
-  readonly moment: (text: string, key: Key) => number | undefined;
+  readonly moment: (text: string, key: ExpectationKey) => number | undefined;
   readonly place: (name: string) => Place | undefined;
-  readonly wrong: (message: string, key?: Key) => undefined;
+  readonly reportMistake: (message: string, key?: ExpectationKey) => undefined;
 }
 
 /** Parses one expectation; reports mistakes to the context, and then returns undefined. */
@@ -118,13 +122,18 @@ export function readExpectation(text: ExpectationText, context: ExpectationConte
   const [kind] = kinds;
   if (kind === undefined || kinds.length > 1) {
     const names = KINDS.map(({ key }) => key).join(', ');
-    return context.wrong(`an expectation is one of ${names}: expected ${kind === undefined ? 'one' : 'only one'}`);
+    return context.reportMistake(
+      `an expectation is one of ${names}: expected ${kind === undefined ? 'one' : 'only one'}`,
+    );
   }
-  const other = (Object.keys(text) as Key[]).find(
-    (key) => key !== kind.key && key !== 'lock' && !kind.may.includes(key),
+  const other = (Object.keys(text) as ExpectationKey[]).find(
+    (key) => key !== kind.key && key !== 'lock' && !kind.allowedKeys.includes(key),
   );
   if (other !== undefined)
-    return context.wrong(`${other} does not go with ${kind.key}: expected ${kind.may.join(', ')}`, other);
+    return context.reportMistake(
+      `${other} does not go with ${kind.key}: expected ${kind.allowedKeys.join(', ')}`,
+      other,
+    );
   const expected = readSpanOfTime(text, context);
   if (expected === undefined) return undefined;
   switch (kind.key) {
@@ -136,16 +145,20 @@ export function readExpectation(text: ExpectationText, context: ExpectationConte
       return carried && { ...expected, kind: 'never', pattern: patternOf(text.never ?? ''), carried };
     }
     case 'exactly':
-      return { ...expected, kind: 'exactly', row: (text.exactly ?? []).map(rowOf) };
+      return { ...expected, kind: 'exactly', sequence: (text.exactly ?? []).map(repeatedPingOf) };
     case 'command': {
       const [within, result] = [readSpan(text, 'within', context), text.result ?? 'ok'];
       const type = text.command as Command['type'];
       return within === undefined ? undefined : { ...expected, kind: 'command', type, within, result };
     }
     default: {
-      const give = readSpan(text, 'give', context);
-      if (give === undefined) return undefined;
-      return { ...expected, kind: kind.key === 'connected' ? 'connected' : 'silent', give: give ?? LINK_GIVE };
+      const tolerance = readSpan(text, 'give', context);
+      if (tolerance === undefined) return undefined;
+      return {
+        ...expected,
+        kind: kind.key === 'connected' ? 'connected' : 'silent',
+        tolerance: tolerance ?? DEFAULT_CONNECTION_TOLERANCE_MS,
+      };
     }
   }
 }
@@ -155,7 +168,7 @@ function readSpanOfTime(text: ExpectationText, context: ExpectationContext): Exp
   const afterMs = text.after === undefined ? startMs : context.moment(text.after, 'after');
   const untilMs = text.until === undefined ? endMs : context.moment(text.until, 'until');
   if (afterMs === undefined || untilMs === undefined) return undefined;
-  if (untilMs < afterMs) return context.wrong('until is before after: expected a later time', 'until');
+  if (untilMs < afterMs) return context.reportMistake('until is before after: expected a later time', 'until');
   return { line, lock, afterMs, untilMs, sentence: sentenceOf(text, context.subject) };
 }
 
@@ -165,20 +178,21 @@ function readPing(
   expected: Expected,
   context: ExpectationContext,
 ): ExpectedPing | undefined {
-  const [within, every, give, lasts] = (['within', 'every', 'give', 'for'] as const).map((name) =>
+  const [within, every, tolerance, duration] = (['within', 'every', 'give', 'for'] as const).map((name) =>
     readSpan(text, name, context),
   );
   const carried = readCarried(text, context);
-  if (within === undefined || every === undefined || give === undefined || lasts === undefined) return undefined;
+  if (within === undefined || every === undefined || tolerance === undefined || duration === undefined)
+    return undefined;
   if (carried === undefined) return undefined;
-  if ((every === null) !== (lasts === null))
-    return context.wrong('every and for go together: expected both, such as every: 10 s and for: 1 min');
-  if (every === 0) return context.wrong('every is 0: expected more', 'every');
+  if ((every === null) !== (duration === null))
+    return context.reportMistake('every and for go together: expected both, such as every: 10 s and for: 1 min');
+  if (every === 0) return context.reportMistake('every is 0: expected more', 'every');
   if (text.count !== undefined && (text.at_least ?? text.at_most) !== undefined)
-    return context.wrong('count is exact: expected no at_least or at_most with it', 'count');
+    return context.reportMistake('count is exact: expected no at_least or at_most with it', 'count');
   if ((text.at_most ?? Number.POSITIVE_INFINITY) < (text.at_least ?? 0))
-    return context.wrong(`at_most is ${text.at_most}: expected no less than at_least`, 'at_most');
-  if (give !== null && every === null) return context.wrong('give goes with every: expected both', 'give');
+    return context.reportMistake(`at_most is ${text.at_most}: expected no less than at_least`, 'at_most');
+  if (tolerance !== null && every === null) return context.reportMistake('give goes with every: expected both', 'give');
   const arrives = text.arrives_after === undefined ? null : context.moment(text.arrives_after, 'arrives_after');
   if (arrives === undefined) return undefined;
   return {
@@ -188,7 +202,10 @@ function readPing(
     carried,
     isNext: key === 'next',
     within,
-    every: every === null || lasts === null ? null : { span: every, give: give ?? GIVE, lasts },
+    every:
+      every === null || duration === null
+        ? null
+        : { span: every, tolerance: tolerance ?? DEFAULT_INTERVAL_TOLERANCE_MS, duration },
     atLeast: text.count ?? text.at_least ?? (text.at_most === undefined ? 1 : 0),
     atMost: text.count ?? text.at_most ?? Number.POSITIVE_INFINITY,
     arrivesAfterMs: arrives,
@@ -201,14 +218,17 @@ function readSpan(
   key: 'within' | 'every' | 'give' | 'for',
   context: ExpectationContext,
 ): Milliseconds | null | undefined {
-  const spelled = text[key];
-  if (spelled === undefined) return null;
-  const span = parseSpan(spelled);
+  const spanText = text[key];
+  if (spanText === undefined) return null;
+  const span = parseSpan(spanText);
   if (span !== undefined) return span;
-  return context.wrong(`${key} is ${JSON.stringify(spelled)}: expected a span such as 90 s, 10 min or 2 h`, key);
+  return context.reportMistake(
+    `${key} is ${JSON.stringify(spanText)}: expected a span such as 90 s, 10 min or 2 h`,
+    key,
+  );
 }
 
-function readCarried(text: ExpectationText, context: ExpectationContext): Carried | undefined {
+function readCarried(text: ExpectationText, context: ExpectationContext): CarriedValues | undefined {
   const words: (readonly [string, string | boolean])[] = [];
   const numbers: (readonly [string, Comparison])[] = [];
   const { near, ...members } = text.with ?? {};
@@ -232,7 +252,7 @@ function patternOf(text: string): PingPattern {
   return { reason, kind: (kind as Ping['kind'] | undefined) ?? null };
 }
 
-function rowOf(text: string): PingsInARow {
+function repeatedPingOf(text: string): RepeatedPing {
   const words = text.split(' ');
   const last = words.at(-1) ?? '';
   if (last === 'repeated') return { ...patternOf(words.slice(0, -1).join(' ')), times: 'repeated' };

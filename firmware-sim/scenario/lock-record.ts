@@ -36,10 +36,10 @@ export class LockRecord {
   readonly commands: RecordedCommand[] = [];
   /** How many uplinks were discarded because the lock's buffer was full. */
   discarded = 0;
-  readonly #waiting = new Map<string, RecordedPing>();
+  readonly #unacknowledged = new Map<string, RecordedPing>();
 
   /** Takes an entry of the lock's diary. */
-  note(atMs: number, entry: DiaryEntry): void {
+  addEntry(atMs: number, entry: DiaryEntry): void {
     switch (entry.type) {
       case 'connected':
         this.connections.push({ fromMs: atMs, toMs: Number.POSITIVE_INFINITY });
@@ -47,10 +47,10 @@ export class LockRecord {
       case 'closed':
       case 'lost':
       case 'stopped':
-        this.#ends(atMs);
+        this.#endConnection(atMs);
         break;
       case 'acknowledged':
-        this.#acknowledged(keyOf('lock', entry.uplink), atMs);
+        this.#markAcknowledged(keyOf('lock', entry.uplink), atMs);
         break;
       case 'received':
         this.commands.push({
@@ -61,7 +61,7 @@ export class LockRecord {
         });
         break;
       case 'did':
-        this.#did(atMs, entry.effect);
+        this.#applyEffect(atMs, entry.effect);
         break;
       default:
         break;
@@ -70,47 +70,47 @@ export class LockRecord {
 
   /** Takes a ping that a phone has sent for the lock. */
   phoneSent(atMs: number, uplink: PingUplink): void {
-    this.#made('phone', atMs, uplink);
+    this.#addPing('phone', atMs, uplink);
   }
 
   /** Takes the acknowledgement of a phone's ping. */
   phoneAcknowledged(atMs: number, uplink: PingUplink): void {
-    this.#acknowledged(keyOf('phone', uplink), atMs);
+    this.#markAcknowledged(keyOf('phone', uplink), atMs);
   }
 
   /** How many pings have not been acknowledged, discarded ones left out. */
   get unacknowledged(): number {
-    return this.#waiting.size;
+    return this.#unacknowledged.size;
   }
 
-  #did(atMs: number, effect: Extract<DiaryEntry, { type: 'did' }>['effect']): void {
-    if (effect.type === 'made' && isPingUplink(effect.uplink)) this.#made('lock', atMs, effect.uplink);
-    else if (effect.type === 'drop') this.#ends(atMs);
+  #applyEffect(atMs: number, effect: Extract<DiaryEntry, { type: 'did' }>['effect']): void {
+    if (effect.type === 'made' && isPingUplink(effect.uplink)) this.#addPing('lock', atMs, effect.uplink);
+    else if (effect.type === 'drop') this.#endConnection(atMs);
     else if (effect.type === 'discarded') {
       this.discarded += 1;
-      this.#waiting.delete(keyOf('lock', effect.uplink));
+      this.#unacknowledged.delete(keyOf('lock', effect.uplink));
     } else if (effect.type === 'finished') {
       const command = this.commands.findLast(({ id }) => id === effect.commandId);
       if (command !== undefined) command.result = effect.result;
     }
   }
 
-  #made(source: Source, madeMs: number, uplink: PingUplink): void {
+  #addPing(source: Source, madeMs: number, uplink: PingUplink): void {
     const ping: RecordedPing = { madeMs, source, uplink, acknowledgedMs: null };
     // A phone's timer may fire after the lock's own although it was set for earlier: the scenario's time counts.
     const later = this.pings.findLastIndex((other) => other.madeMs <= madeMs) + 1;
     this.pings.splice(later, 0, ping);
-    this.#waiting.set(keyOf(source, uplink), ping);
+    this.#unacknowledged.set(keyOf(source, uplink), ping);
   }
 
-  #acknowledged(key: string, atMs: number): void {
-    const ping = this.#waiting.get(key);
+  #markAcknowledged(key: string, atMs: number): void {
+    const ping = this.#unacknowledged.get(key);
     if (ping === undefined) return;
-    this.#waiting.delete(key);
+    this.#unacknowledged.delete(key);
     ping.acknowledgedMs = atMs;
   }
 
-  #ends(atMs: number): void {
+  #endConnection(atMs: number): void {
     const last = this.connections.at(-1);
     if (last?.toMs === Number.POSITIVE_INFINITY) last.toMs = atMs;
   }
@@ -130,7 +130,7 @@ export function pingText({ uplink: { body } }: RecordedPing): string {
  * left out, since it depends on the network, and so are sequence numbers, since a command that arrives twice is
  * acknowledged twice, which takes another number.
  */
-export function pingsTimesAside(pings: readonly RecordedPing[]): string[] {
+export function pingsWithoutTimes(pings: readonly RecordedPing[]): string[] {
   return pings.map(({ source, uplink: { boot: _boot, sequence: _sequence, timeMs: _time, kept: _kept, ...rest } }) => {
     return JSON.stringify({ source, ...rest });
   });

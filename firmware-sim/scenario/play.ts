@@ -47,9 +47,9 @@ const FIRMWARE_VERSION = '2.4.1';
 /** The accuracy of a phone's position. */
 const PHONE_UNCERTAINTY_METERS = 12;
 /** How many MACs are drawn to find one with the wanted minute: some seventy of them have it. */
-const MACS_TRIED = 100_000;
+const MAX_MACS_TRIED = 100_000;
 
-interface Player {
+interface PlayedLock {
   readonly lock: Lock;
   readonly world: DirectedWorld;
   readonly record: LockRecord;
@@ -61,7 +61,7 @@ export class ScenarioPlay {
   /** The record of each lock, by its name, in the scenario's time. */
   readonly records: ReadonlyMap<string, LockRecord>;
   readonly #options: ScenarioPlayOptions;
-  readonly #players: ReadonlyMap<string, Player>;
+  readonly #players: ReadonlyMap<string, PlayedLock>;
   /** The difference between the clock and the scenario's time. */
   readonly #shift: Milliseconds;
   readonly #timers: Timer[] = [];
@@ -71,10 +71,10 @@ export class ScenarioPlay {
     this.#options = options;
     this.#shift = options.startMs - scenario.startMs;
     const bugs = assignBugs(options.bugs ?? [], scenario.locks.length);
-    const players = scenario.locks.map((lock, index): [string, Player] => {
+    const players = scenario.locks.map((lock, index): [string, PlayedLock] => {
       const mac = macs[index];
       if (mac === undefined) throw new Error(`the lock ${lock.name} has no MAC`);
-      return [lock.name, this.#player(lock, mac, bugs[index] ?? [])];
+      return [lock.name, this.#makePlayedLock(lock, mac, bugs[index] ?? [])];
     });
     this.#players = new Map(players);
     this.locks = players.map(([, { lock }]) => lock);
@@ -86,7 +86,7 @@ export class ScenarioPlay {
     return this.#options.scenario.endMs + this.#shift;
   }
 
-  #player(lock: ScenarioLock, mac: Mac, bugs: Parameters<typeof stepWithBugs>[0]): Player {
+  #makePlayedLock(lock: ScenarioLock, mac: Mac, bugs: Parameters<typeof stepWithBugs>[0]): PlayedLock {
     const { scenario, clock, openLink, bootsBefore, diary } = this.#options;
     // By name, so that a lock's life does not depend on its MAC.
     const prng = new Prng(this.#options.seed).fork(lock.name);
@@ -103,7 +103,7 @@ export class ScenarioPlay {
       jitterSeed: prng.fork('lock').uint32(),
       stepFunction: stepWithBugs(bugs, stepInPlace),
       diary: (_mac, atMs, entry) => {
-        record.note(atMs - this.#shift, entry);
+        record.addEntry(atMs - this.#shift, entry);
         diary?.(mac, atMs, entry);
       },
       ...(bootsBefore !== undefined && { bootsBefore }),
@@ -113,29 +113,30 @@ export class ScenarioPlay {
 
   /** Starts the locks and schedules the events; to be called when the clock shows the start. */
   start(): void {
-    for (const event of this.#options.scenario.events) this.#plan(event);
+    for (const event of this.#options.scenario.events) this.#scheduleEvent(event);
     for (const { lock } of this.#players.values()) lock.start();
   }
 
-  #plan({ atMs, locks, deviceEvent }: ScenarioEvent): void {
+  #scheduleEvent({ atMs, locks, deviceEvent }: ScenarioEvent): void {
     const dueMs = atMs + this.#shift;
     for (const name of locks) {
       const player = this.#players.get(name);
       if (player === undefined) throw new Error(`there is no lock ${name}`);
       if (deviceEvent.type !== 'command') player.world.schedule(deviceEvent, dueMs);
       if (deviceEvent.type === 'command')
-        this.#at(dueMs, () => this.#options.actors.command(player.lock.mac, deviceEvent.command));
-      else if (deviceEvent.type === 'phone') this.#at(dueMs, () => this.#speak(player, deviceEvent.lockState, dueMs));
+        this.#runAt(dueMs, () => this.#options.actors.command(player.lock.mac, deviceEvent.command));
+      else if (deviceEvent.type === 'phone')
+        this.#runAt(dueMs, () => this.#sendPhonePing(player, deviceEvent.lockState, dueMs));
     }
   }
 
-  #at(dueMs: number, act: () => void): void {
+  #runAt(dueMs: number, act: () => void): void {
     const { clock } = this.#options;
     this.#timers.push(clock.after(dueMs - clock.now(), act));
   }
 
   /** A phone reports what it does, with the lock's last known state and its own position. */
-  #speak(player: Player, lockState: LockState, atMs: number): void {
+  #sendPhonePing(player: PlayedLock, lockState: LockState, atMs: number): void {
     const { lock, world, record } = player;
     const { power, batteryPercent, ebikeVolts, tetherState } = lock.state;
     player.phoneSequence += 1;
@@ -195,7 +196,7 @@ export function scenarioMacs(scenario: Scenario, seed: string, startMs: number):
 }
 
 function macWithMinute(prng: Prng, minute: number, taken: ReadonlySet<Mac>): Mac {
-  for (let tried = 0; tried < MACS_TRIED; tried++) {
+  for (let tried = 0; tried < MAX_MACS_TRIED; tried++) {
     const mac = drawMac(prng);
     if (periodMinuteOf(mac) === minute && !taken.has(mac)) return mac;
   }

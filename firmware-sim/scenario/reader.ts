@@ -21,17 +21,17 @@ import { readExpectation, type ScenarioExpectation } from './expectation.js';
 import type { Scenario, ScenarioEvent, ScenarioLock } from './scenario.js';
 import { type EventText, type ExpectationText, type LockText, SCENARIO_SCHEMA, type ScenarioText } from './schema.js';
 import { mistakesOf } from './schema-mistakes.js';
-import { escaped, type Mistake, MOST_SCENARIO_BYTES, readYaml } from './yaml.js';
+import { escaped, MAX_SCENARIO_BYTES, type Mistake, readYaml } from './yaml.js';
 
 /** The default start: a fixed Monday morning, so that runs can be repeated. */
 const DEFAULT_START = '2026-01-05T08:00:00Z';
-const DEFAULT_BATTERY = 80;
+const DEFAULT_BATTERY_PERCENT = 80;
 /** The most mistakes that are reported of one file. */
-const MOST_MISTAKES = 20;
+const MAX_MISTAKES = 20;
 /** The most events of a scenario, repeated ones counted each time; it bounds the memory of a run. */
-const MOST_EVENTS = 20_000;
-const MOST_DAYS = 366;
-const MOST_ROUTE_FILES = 50;
+const MAX_EVENTS = 20_000;
+const MAX_DAYS = 366;
+const MAX_ROUTE_FILES = 50;
 const MOMENT_EXPECTED = 'a time such as 08:10, day 2 08:10 or +90 s, or the name of an event';
 
 /** A scenario that can't be played. `messages` has all mistakes, each as `FILE:LINE: …`. */
@@ -52,7 +52,7 @@ export class ScenarioMistakes extends LockgateError {
  * @throws LockgateError `input-file` where it can't be read
  */
 export async function readScenarioFile(file: string): Promise<Scenario> {
-  return await parseScenario(await readTextFile(file, MOST_SCENARIO_BYTES), file);
+  return await parseScenario(await readTextFile(file, MAX_SCENARIO_BYTES), file);
 }
 
 /**
@@ -64,20 +64,20 @@ export async function parseScenario(text: string, file: string): Promise<Scenari
   const { value, lineOf, mistakes } = readYaml(text);
   const found: readonly Mistake[] =
     mistakes.length > 0 ? mistakes : mistakesOf(Errors(SCENARIO_SCHEMA, value), value, lineOf);
-  if (found.length > 0) throw refusal(file, found);
-  const reading = new Reading(value as ScenarioText, file, lineOf);
-  const scenario = await reading.read();
-  if (reading.mistakes.length > 0 || scenario === undefined) throw refusal(file, reading.mistakes);
+  if (found.length > 0) throw mistakesError(file, found);
+  const reader = new ScenarioReader(value as ScenarioText, file, lineOf);
+  const scenario = await reader.read();
+  if (reader.mistakes.length > 0 || scenario === undefined) throw mistakesError(file, reader.mistakes);
   return scenario;
 }
 
-function refusal(file: string, mistakes: readonly Mistake[]): ScenarioMistakes {
-  const ordered = [...mistakes].sort((one, other) => one.line - other.line).slice(0, MOST_MISTAKES);
+function mistakesError(file: string, mistakes: readonly Mistake[]): ScenarioMistakes {
+  const ordered = [...mistakes].sort((one, other) => one.line - other.line).slice(0, MAX_MISTAKES);
   return new ScenarioMistakes(ordered.map(({ line, message }) => `${file}:${line}: ${message}`));
 }
 
 /** One file that conforms to the schema. */
-class Reading {
+class ScenarioReader {
   readonly mistakes: Mistake[] = [];
   readonly #text: ScenarioText;
   readonly #file: string;
@@ -85,7 +85,7 @@ class Reading {
   readonly #places = new Map<string, Place>();
   readonly #files = new Map<string, WaypointPath>();
   /** The first time of each event that has a name. */
-  readonly #named = new Map<string, number>();
+  readonly #namedTimesMs = new Map<string, number>();
   #city: City = AMSTERDAM;
   #startMs = 0;
   #endMs = 0;
@@ -110,12 +110,12 @@ class Reading {
     }
     this.#readPlaces();
     const locks = this.#readLocks();
-    if (locks.length === 0) this.#wrong('/locks', 'there is no lock: expected at least one');
+    if (locks.length === 0) this.#addMistake('/locks', 'there is no lock: expected at least one');
     const events = await this.#readEvents(locks);
     const expectations = this.#readExpectations(locks);
     for (const [index, rule] of (text.warnings ?? []).entries()) {
       if (ruleRow(rule)?.severity !== 'warning')
-        this.#wrong(`/warnings/${index}`, `${JSON.stringify(rule)}: expected a rule whose findings are warnings`);
+        this.#addMistake(`/warnings/${index}`, `${JSON.stringify(rule)}: expected a rule whose findings are warnings`);
     }
     return {
       file: this.#file,
@@ -135,7 +135,7 @@ class Reading {
     };
   }
 
-  #wrong(pointer: string, message: string): undefined {
+  #addMistake(pointer: string, message: string): undefined {
     this.mistakes.push({ line: this.#lineOf(pointer), message });
     return undefined;
   }
@@ -144,10 +144,10 @@ class Reading {
     const { start = DEFAULT_START, lasts } = this.#text;
     this.#startMs = parseDate(start);
     const span = parseSpan(lasts);
-    if (Number.isNaN(this.#startMs) || !isDatable(this.#startMs + Days(MOST_DAYS)))
-      this.#wrong('/start', `start is ${JSON.stringify(start)}: expected ${DATE_EXPECTED}`);
-    if (span === undefined || span === 0 || span > Days(MOST_DAYS))
-      this.#wrong('/lasts', `lasts is ${JSON.stringify(lasts)}: expected a span of at most ${MOST_DAYS} days`);
+    if (Number.isNaN(this.#startMs) || !isDatable(this.#startMs + Days(MAX_DAYS)))
+      this.#addMistake('/start', `start is ${JSON.stringify(start)}: expected ${DATE_EXPECTED}`);
+    if (span === undefined || span === 0 || span > Days(MAX_DAYS))
+      this.#addMistake('/lasts', `lasts is ${JSON.stringify(lasts)}: expected a span of at most ${MAX_DAYS} days`);
     this.#endMs = this.#startMs + (span ?? 0);
     return this.mistakes.length === 0;
   }
@@ -162,7 +162,7 @@ class Reading {
       const isFar =
         Math.abs(place.eastMeters) > MAX_METERS_FROM_CITY || Math.abs(place.northMeters) > MAX_METERS_FROM_CITY;
       if (isFar)
-        this.#wrong(`/places/${escaped(name)}`, `${name} is too far away: expected within 100 km of the middle`);
+        this.#addMistake(`/places/${escaped(name)}`, `${name} is too far away: expected within 100 km of the middle`);
     }
   }
 
@@ -171,7 +171,7 @@ class Reading {
     if (place !== undefined) return place;
     const names = [...this.#places.keys()];
     const expected = names.length === 0 ? 'one that is defined under places' : `one of ${names.join(', ')}`;
-    return this.#wrong(pointer, `there is no place ${JSON.stringify(name)}: expected ${expected}`);
+    return this.#addMistake(pointer, `there is no place ${JSON.stringify(name)}: expected ${expected}`);
   }
 
   #readLocks(): ScenarioLock[] {
@@ -181,10 +181,10 @@ class Reading {
       return {
         name,
         place: place ?? { eastMeters: 0, northMeters: 0 },
-        dailyPingMinute: this.#dailyPing(text, `${pointer}/daily_ping`),
+        dailyPingMinute: this.#dailyPingMinute(text, `${pointer}/daily_ping`),
         initialState: {
           lockState: text?.lock_state ?? 'locked',
-          batteryPercent: text?.battery ?? DEFAULT_BATTERY,
+          batteryPercent: text?.battery ?? DEFAULT_BATTERY_PERCENT,
           power: powerOf(text),
           ebikeVolts: text?.ebike ?? null,
           tetherState: text?.tether ?? 'detached',
@@ -196,10 +196,11 @@ class Reading {
   }
 
   /** By default an hour before the start, so that the daily ping does not disturb a short scenario. */
-  #dailyPing(text: LockText | null, pointer: string): number {
+  #dailyPingMinute(text: LockText | null, pointer: string): number {
     if (text?.daily_ping === undefined) return ((((this.#startMs / Minutes(1) - 60) % 1440) + 1440) % 1440) | 0;
     const ofDay = parseTimeOfDay(text.daily_ping);
-    if (ofDay === undefined) this.#wrong(pointer, `${JSON.stringify(text.daily_ping)}: expected a time such as 06:00`);
+    if (ofDay === undefined)
+      this.#addMistake(pointer, `${JSON.stringify(text.daily_ping)}: expected a time such as 06:00`);
     return Math.floor((ofDay ?? 0) / Minutes(1));
   }
 
@@ -207,13 +208,16 @@ class Reading {
   #lockNames(text: string | readonly string[] | undefined, locks: readonly ScenarioLock[], pointer: string): string[] {
     const known = locks.map(({ name }) => name);
     if (text === undefined) {
-      if (known.length > 1) this.#wrong(pointer, `which lock? expected lock: with one of ${known.join(', ')}`);
+      if (known.length > 1) this.#addMistake(pointer, `which lock? expected lock: with one of ${known.join(', ')}`);
       return known.slice(0, 1);
     }
     const names = typeof text === 'string' ? [text] : text;
     for (const name of names) {
       if (!known.includes(name))
-        this.#wrong(`${pointer}/lock`, `there is no lock ${JSON.stringify(name)}: expected one of ${known.join(', ')}`);
+        this.#addMistake(
+          `${pointer}/lock`,
+          `there is no lock ${JSON.stringify(name)}: expected one of ${known.join(', ')}`,
+        );
     }
     return names.filter((name) => known.includes(name));
   }
@@ -223,8 +227,8 @@ class Reading {
     for (const [index, text] of (this.#text.events ?? []).entries()) {
       const pointer = `/events/${index}`;
       const names = this.#lockNames(text.lock, locks, pointer);
-      const times = this.#times(text, pointer);
-      if (text.name !== undefined) this.#name(text.name, times[0], `${pointer}/name`);
+      const times = this.#timesOf(text, pointer);
+      if (text.name !== undefined) this.#nameEvent(text.name, times[0], `${pointer}/name`);
       const spelled = typeof text.do === 'string' ? [text.do] : text.do;
       for (const [order, one] of spelled.entries()) {
         const where = typeof text.do === 'string' ? `${pointer}/do` : `${pointer}/do/${order}`;
@@ -234,38 +238,44 @@ class Reading {
           events.push({ atMs, locks: names, deviceEvent, text: one, line: this.#lineOf(where) });
       }
     }
-    if (events.length > MOST_EVENTS)
-      this.#wrong('/events', `${events.length} events, repeated ones counted: expected at most ${MOST_EVENTS}`);
+    if (events.length > MAX_EVENTS)
+      this.#addMistake('/events', `${events.length} events, repeated ones counted: expected at most ${MAX_EVENTS}`);
     return events.sort((one, other) => one.atMs - other.atMs);
   }
 
-  #name(name: string, atMs: number | undefined, pointer: string): void {
-    if (this.#named.has(name)) this.#wrong(pointer, `two events are called ${JSON.stringify(name)}: expected one`);
-    else if (atMs !== undefined) this.#named.set(name, atMs);
+  #nameEvent(name: string, atMs: number | undefined, pointer: string): void {
+    if (this.#namedTimesMs.has(name))
+      this.#addMistake(pointer, `two events are called ${JSON.stringify(name)}: expected one`);
+    else if (atMs !== undefined) this.#namedTimesMs.set(name, atMs);
   }
 
   /** When an event happens: once, or on each of its days. */
-  #times(text: EventText, pointer: string): number[] {
+  #timesOf(text: EventText, pointer: string): number[] {
     if (text.days !== undefined) return this.#timesOnDays(text, pointer);
     const atMs = this.#moment(text.at, `${pointer}/at`);
     if (atMs === undefined) return [];
-    if (atMs < this.#startMs) this.#wrong(`${pointer}/at`, `${text.at} is before the start: expected a later time`);
-    else if (atMs >= this.#endMs) this.#wrong(`${pointer}/at`, `${text.at} is after the end: expected an earlier time`);
+    if (atMs < this.#startMs)
+      this.#addMistake(`${pointer}/at`, `${text.at} is before the start: expected a later time`);
+    else if (atMs >= this.#endMs)
+      this.#addMistake(`${pointer}/at`, `${text.at} is after the end: expected an earlier time`);
     return [atMs];
   }
 
   #timesOnDays({ at, days = 'every day' }: EventText, pointer: string): number[] {
     const ofDay = parseTimeOfDay(at);
     if (ofDay === undefined) {
-      this.#wrong(`${pointer}/at`, `${JSON.stringify(at)}: expected a time of day such as 08:10, since days is given`);
+      this.#addMistake(
+        `${pointer}/at`,
+        `${JSON.stringify(at)}: expected a time of day such as 08:10, since days is given`,
+      );
       return [];
     }
     const times: number[] = [];
     const first = Math.floor(this.#startMs / Days(1)) * Days(1);
     for (let midnight = first; midnight + ofDay < this.#endMs; midnight += Days(1)) {
-      if (midnight + ofDay >= this.#startMs && isOn(days, midnight)) times.push(midnight + ofDay);
+      if (midnight + ofDay >= this.#startMs && isDayOf(days, midnight)) times.push(midnight + ofDay);
     }
-    if (times.length === 0) this.#wrong(`${pointer}/days`, `${days} never comes: expected it before the end`);
+    if (times.length === 0) this.#addMistake(`${pointer}/days`, `${days} never comes: expected it before the end`);
     return times;
   }
 
@@ -274,19 +284,19 @@ class Reading {
     const byTime = parseMoment(text, this.#startMs);
     if (byTime !== undefined) return byTime;
     const [name = '', span] = text.split('+').map((part) => part.trim());
-    const namedMs = this.#named.get(name);
+    const namedMs = this.#namedTimesMs.get(name);
     const after = span === undefined ? 0 : parseSpan(span);
     if (namedMs !== undefined && after !== undefined) return namedMs + after;
-    const known = this.#named.size === 0 ? '' : ` (${[...this.#named.keys()].join(', ')})`;
-    return this.#wrong(pointer, `${JSON.stringify(text)}: expected ${MOMENT_EXPECTED}${known}`);
+    const known = this.#namedTimesMs.size === 0 ? '' : ` (${[...this.#namedTimesMs.keys()].join(', ')})`;
+    return this.#addMistake(pointer, `${JSON.stringify(text)}: expected ${MOMENT_EXPECTED}${known}`);
   }
 
   async #deviceEvent(text: string, pointer: string): Promise<ScenarioEvent['deviceEvent'] | undefined> {
     const read = parseDeviceEvent(text);
-    if (!read.ok) return this.#wrong(pointer, read.error.message);
+    if (!read.ok) return this.#addMistake(pointer, read.error.message);
     const deviceEvent = read.value;
     if (deviceEvent.type === 'wait')
-      return this.#wrong(pointer, `${JSON.stringify(text)}: expected an event of its own`);
+      return this.#addMistake(pointer, `${JSON.stringify(text)}: expected an event of its own`);
     const destination = destinationOf(deviceEvent);
     if (destination?.type === 'place') this.#place(destination.name, pointer);
     if (destination?.type === 'file') await this.#readRoute(destination.file, pointer);
@@ -295,8 +305,8 @@ class Reading {
 
   async #readRoute(name: string, pointer: string): Promise<void> {
     if (this.#files.has(name)) return;
-    if (this.#files.size >= MOST_ROUTE_FILES) {
-      this.#wrong(pointer, `too many route files: expected at most ${MOST_ROUTE_FILES}`);
+    if (this.#files.size >= MAX_ROUTE_FILES) {
+      this.#addMistake(pointer, `too many route files: expected at most ${MAX_ROUTE_FILES}`);
       return;
     }
     const file = path.resolve(path.dirname(this.#file), name);
@@ -304,7 +314,7 @@ class Reading {
       this.#files.set(name, await readRouteInCity(file, this.#city, name));
     } catch (error) {
       if (!(error instanceof LockgateError)) throw error;
-      this.#wrong(pointer, error.message);
+      this.#addMistake(pointer, error.message);
     }
   }
 
@@ -316,7 +326,7 @@ class Reading {
       for (const lock of this.#lockNames(text.lock, locks, pointer)) {
         if (text.ping !== undefined) withPing.add(lock);
         else if (text.next !== undefined && !withPing.has(lock))
-          this.#wrong(`${pointer}/next`, `nothing comes before next: expected ping for the first of ${lock}`);
+          this.#addMistake(`${pointer}/next`, `nothing comes before next: expected ping for the first of ${lock}`);
         const read = this.#expectation(text, lock, locks.length > 1 ? `${lock}: ` : '', pointer);
         if (read !== undefined) expectations.push(read);
       }
@@ -334,7 +344,7 @@ class Reading {
       endMs: this.#endMs,
       moment: (spelled, key) => this.#moment(spelled, at(key)),
       place: (name) => this.#place(name, `${pointer}/with/near`),
-      wrong: (message, key) => this.#wrong(at(key), message),
+      reportMistake: (message, key) => this.#addMistake(at(key), message),
     });
   }
 }
@@ -356,7 +366,7 @@ function powerOf(text: LockText | null): PowerSettings {
 const WEEK = ['thursday', 'friday', 'saturday', 'sunday', 'monday', 'tuesday', 'wednesday'] as const;
 
 /** Whether a day, by its midnight, is one of the given days. 1 January 1970 was a Thursday. */
-function isOn(days: string, midnightMs: number): boolean {
+function isDayOf(days: string, midnightMs: number): boolean {
   const name = WEEK[(midnightMs / Days(1)) % 7];
   const isWeekend = name === 'saturday' || name === 'sunday';
   return days === 'every day' || days === name || days === (isWeekend ? 'weekends' : 'weekdays');

@@ -13,7 +13,7 @@ interface SchemaNode {
 }
 
 /** The longest value that a message quotes. */
-const QUOTED_MOST = 60;
+const MAX_QUOTED_CHARACTERS = 60;
 
 /** One mistake for each place, in the order of the lines. */
 export function mistakesOf(
@@ -23,17 +23,17 @@ export function mistakesOf(
 ): Mistake[] {
   const mistakes = new Map<string, Mistake>();
   const pointers = new Set(errors.map(({ instancePath }) => instancePath));
-  const either = new Set(errors.filter(isEither).map(({ instancePath }) => instancePath));
+  const failedUnions = new Set(errors.filter(isFailedUnion).map(({ instancePath }) => instancePath));
   const add = (pointer: string, line: string, message: string): void => {
     if (!mistakes.has(pointer)) mistakes.set(pointer, { line: lineOf(line), message });
   };
   for (const error of errors) {
     const { keyword, instancePath: pointer } = error;
     // Nobody knows which kind of a union was meant, so its description is shown and not what each kind lacks.
-    const isWithin = [...either].some((union) => pointer.startsWith(`${union}/`));
-    const isOuter = !either.has(pointer) && [...pointers].some((other) => other.startsWith(`${pointer}/`));
+    const isWithin = [...failedUnions].some((union) => pointer.startsWith(`${union}/`));
+    const isOuter = !failedUnions.has(pointer) && [...pointers].some((other) => other.startsWith(`${pointer}/`));
     if (keyword === 'additionalProperties' || isWithin) continue;
-    if (keyword === 'required' && !either.has(pointer)) {
+    if (keyword === 'required' && !failedUnions.has(pointer)) {
       for (const name of error.params.requiredProperties) {
         const missing = `${pointer}/${name}`;
         add(missing, pointer, `${name} is missing: expected ${expectedAt(missing)}`);
@@ -41,14 +41,18 @@ export function mistakesOf(
     } else if (keyword === 'boolean') {
       add(pointer, pointer, unknownKey(pointer, unescaped(pointer.slice(pointer.lastIndexOf('/') + 1))));
     } else if (!isOuter && keyword !== 'required') {
-      add(pointer, pointer, `${nameOf(pointer)} is ${quoted(at(value, pointer))}: expected ${expectedAt(pointer)}`);
+      add(
+        pointer,
+        pointer,
+        `${nameOf(pointer)} is ${quoted(valueAt(value, pointer))}: expected ${expectedAt(pointer)}`,
+      );
     }
   }
   return [...mistakes.values()];
 }
 
 /** Whether it is a union of several kinds of objects, none of which fits. */
-function isEither({ keyword, instancePath }: TLocalizedValidationError): boolean {
+function isFailedUnion({ keyword, instancePath }: TLocalizedValidationError): boolean {
   if (keyword !== 'anyOf') return false;
   const kinds = nodesAt(instancePath).flatMap(({ anyOf }) => anyOf ?? []);
   return kinds.filter(({ properties }) => properties !== undefined).length > 1;
@@ -74,13 +78,13 @@ function expectedAt(pointer: string): string {
 function nodesAt(pointer: string): SchemaNode[] {
   let nodes: SchemaNode[] = [SCENARIO_SCHEMA as unknown as SchemaNode];
   for (const part of partsOf(pointer)) {
-    nodes = nodes.flatMap((node) => kindsOf(node)).flatMap((node) => childOf(node, part));
+    nodes = nodes.flatMap((node) => alternativesOf(node)).flatMap((node) => childOf(node, part));
   }
   return [...nodes, ...nodes.flatMap((node) => [...(node.anyOf ?? [])])];
 }
 
-function kindsOf(node: SchemaNode): SchemaNode[] {
-  return [node, ...(node.anyOf ?? []).flatMap(kindsOf)];
+function alternativesOf(node: SchemaNode): SchemaNode[] {
+  return [node, ...(node.anyOf ?? []).flatMap(alternativesOf)];
 }
 
 function childOf(node: SchemaNode, part: string): SchemaNode[] {
@@ -106,7 +110,7 @@ function nameOf(pointer: string): string {
   return name ?? 'the file';
 }
 
-function at(value: unknown, pointer: string): unknown {
+function valueAt(value: unknown, pointer: string): unknown {
   let inner = value;
   for (const part of partsOf(pointer)) {
     if (typeof inner !== 'object' || inner === null || !Object.hasOwn(inner, part)) return undefined;
@@ -118,5 +122,5 @@ function at(value: unknown, pointer: string): unknown {
 function quoted(value: unknown): string {
   if (value === null || value === undefined) return 'empty';
   const text = JSON.stringify(value);
-  return text.length <= QUOTED_MOST ? text : `${text.slice(0, QUOTED_MOST)}…`;
+  return text.length <= MAX_QUOTED_CHARACTERS ? text : `${text.slice(0, MAX_QUOTED_CHARACTERS)}…`;
 }

@@ -20,9 +20,9 @@ export interface YamlText {
 }
 
 /** A scenario of a thousand events has some 60 KB. */
-export const MOST_SCENARIO_BYTES = 256 * 1024;
-const MOST_DEPTH = 12;
-const MOST_NODES = 50_000;
+export const MAX_SCENARIO_BYTES = 256 * 1024;
+const MAX_DEPTH = 12;
+const MAX_NODES = 50_000;
 
 /** Parses the text. The value is only valid where there are no mistakes. It never throws. */
 export function readYaml(text: string): YamlText {
@@ -30,8 +30,8 @@ export function readYaml(text: string): YamlText {
   const mistakes: Mistake[] = [];
   const lineAt = (offset: number | undefined): number => Math.max(1, lines.linePos(offset ?? 0).line);
   const bytes = Buffer.byteLength(text);
-  if (bytes > MOST_SCENARIO_BYTES) {
-    const message = `the file has ${bytes} bytes: expected at most ${MOST_SCENARIO_BYTES}`;
+  if (bytes > MAX_SCENARIO_BYTES) {
+    const message = `the file has ${bytes} bytes: expected at most ${MAX_SCENARIO_BYTES}`;
     return { value: null, lineOf: () => 1, mistakes: [{ line: 1, message }] };
   }
   const documents = parseAllDocuments(text, { lineCounter: lines, version: '1.2', schema: 'core', logLevel: 'silent' });
@@ -40,16 +40,16 @@ export function readYaml(text: string): YamlText {
     mistakes.push({ line: lineAt(second.range?.[0]), message: 'a second document: expected one' });
   for (const { pos, message } of [...(document?.errors ?? []), ...(document?.warnings ?? [])])
     mistakes.push({ line: lineAt(pos[0]), message: `${firstLine(message)}: expected YAML` });
-  const walk = new Walk(lineAt, mistakes);
-  const value = document === undefined ? null : walk.value(document.contents, '', 0);
-  return { value, lineOf: (pointer) => walk.lineOf(pointer), mistakes };
+  const reader = new NodeReader(lineAt, mistakes);
+  const value = document === undefined ? null : reader.value(document.contents, '', 0);
+  return { value, lineOf: (pointer) => reader.lineOf(pointer), mistakes };
 }
 
 function firstLine(message: string): string {
   return (message.split('\n')[0] ?? '').replace(/ at line \d+, column \d+:?$/, '').replace(/[:.]$/, '');
 }
 
-class Walk {
+class NodeReader {
   readonly #lines = new Map<string, number>();
   readonly #lineAt: (offset: number | undefined) => number;
   readonly #mistakes: Mistake[];
@@ -71,13 +71,13 @@ class Walk {
     if (node === null || node === undefined) return null;
     if (!this.#lines.has(pointer)) this.#lines.set(pointer, this.#lineAt(node.range?.[0]));
     this.#nodes += 1;
-    if (depth > MOST_DEPTH || this.#nodes > MOST_NODES) {
-      if (depth > MOST_DEPTH) this.#wrong(node, `more than ${MOST_DEPTH} levels: expected fewer`);
-      else if (this.#nodes === MOST_NODES + 1) this.#wrong(node, `more than ${MOST_NODES} values: expected fewer`);
+    if (depth > MAX_DEPTH || this.#nodes > MAX_NODES) {
+      if (depth > MAX_DEPTH) this.#addMistake(node, `more than ${MAX_DEPTH} levels: expected fewer`);
+      else if (this.#nodes === MAX_NODES + 1) this.#addMistake(node, `more than ${MAX_NODES} values: expected fewer`);
       return null;
     }
-    if (isAlias(node)) return this.#wrong(node, 'an alias: expected its value to be written out');
-    if (node.tag?.startsWith('!') === true) return this.#wrong(node, `a tag, ${node.tag}: expected none`);
+    if (isAlias(node)) return this.#addMistake(node, 'an alias: expected its value to be written out');
+    if (node.tag?.startsWith('!') === true) return this.#addMistake(node, `a tag, ${node.tag}: expected none`);
     if (isScalar(node)) return typeof node.value === 'bigint' ? String(node.value) : node.value;
     if (isSeq(node)) {
       return node.items.map((item, index) => this.value(item as Node, `${pointer}/${index}`, depth + 1));
@@ -92,7 +92,7 @@ class Walk {
       if (!isPair(pair)) continue;
       const { key, value } = pair;
       if (!isScalar(key)) {
-        this.#wrong(key as Node, 'a key that is not text: expected a name');
+        this.#addMistake(key as Node, 'a key that is not text: expected a name');
         continue;
       }
       const at = `${pointer}/${escaped(String(key.value))}`;
@@ -102,7 +102,7 @@ class Walk {
     return members;
   }
 
-  #wrong(node: Node, message: string): null {
+  #addMistake(node: Node, message: string): null {
     this.#mistakes.push({ line: this.#lineAt(node.range?.[0]), message });
     return null;
   }

@@ -1,6 +1,6 @@
 /**
- * Runs a story: a simulated lock lives through it without waiting, so that the pings, their order and the times between
- * them come from the power model.
+ * Runs a story (story.ts) with a simulated lock on a virtual clock, without waiting and without a gateway. So the
+ * pings, their order and the times between them come from the power model.
  */
 import { Days, Hours, type Milliseconds, Minutes } from '../../proto/clock.js';
 import { periodMinuteOf } from '../../proto/power/step/reading.js';
@@ -20,32 +20,32 @@ export interface StoryLock {
   readonly batteryPercent: number;
   readonly ebikeVolts: number | null;
   readonly tetherState: TetherState;
-  /** Where it stands; null where that is unknown, which puts it in the middle of Amsterdam. */
+  /** Where the bicycle stands; null if unknown, which means the middle of Amsterdam. */
   readonly place: { readonly latitudeDegrees: number; readonly longitudeDegrees: number } | null;
 }
 
 /** A ping of a story. */
 export interface StoryPing {
-  /** When it arrives, after the first of them. */
+  /** The time from the arrival of the story's first ping to the arrival of this one. */
   readonly afterMs: Milliseconds;
   readonly source: Source;
   readonly uplink: PingUplink;
 }
 
-/** The time and numbers of a story's first ping. */
+/** The time, boot number and sequence number of a story's first ping. */
 export interface StoryStart {
   /** When the first ping arrives, ms since the epoch. */
   readonly startMs: number;
   readonly boot: number;
-  /** Sequence of the first ping; the others follow as the lock numbers them. */
+  /** Sequence number of the first ping; the lock numbers the later pings. */
   readonly firstSequence: number;
 }
 
-/** The lock is on for this long before the story starts. What it sends meanwhile is not part of the story. */
+/** How long the lock is switched on before the story starts. Its uplinks of that time are not part of the story. */
 const LEAD_TIME_MS: Milliseconds = Minutes(1);
-/** Any day will do: all times are shifted to the given start. */
+/** The day on which stories are run. Any day would do, since all times are shifted to the given start. */
 const STORY_DAY_MS = Days(20_000);
-/** Hours within the high window; the later one is used where the lock's period ping would fall into the story. */
+/** Hours within the high window. The later one is used if the lock's Period Ping would fall into the story. */
 const STORY_HOURS = [8, 14] as const;
 const MAX_STORY_MS: Milliseconds = Minutes(30);
 /** Nearer to a pole or to the antimeridian, a bicycle's route would leave the map. */
@@ -54,18 +54,18 @@ const MAX_LONGITUDE_DEGREES = 179;
 
 /** The pings of a story, in the order in which they arrive: at least one. */
 export function runStory(story: Story, lock: StoryLock, start: StoryStart): StoryPing[] {
-  const zeroMs = storyTimeOf(story, lock.mac);
-  const clock = new VirtualClock(zeroMs - LEAD_TIME_MS);
+  const storyStartMs = storyStartOf(story, lock.mac);
+  const clock = new VirtualClock(storyStartMs - LEAD_TIME_MS);
   const received: { atMs: number; source: Source; uplink: PingUplink }[] = [];
   const receive = (source: Source, uplink: PingUplink): void => {
-    if (uplink.timeMs >= zeroMs) received.push({ atMs: clock.now(), source, uplink });
+    if (uplink.timeMs >= storyStartMs) received.push({ atMs: clock.now(), source, uplink });
   };
   const gateway = new MemoryGateway(
     { uplink: (_mac, uplink) => void (isPingUplink(uplink) && receive('lock', uplink)) },
     clock,
   );
   const { mac, firmwareVersion } = lock;
-  const world = worldOf(story, lock, zeroMs);
+  const world = worldOf(story, lock, storyStartMs);
   new Lock({ mac, firmwareVersion, clock, world, openLink: gateway.open, jitterSeed: 1 }).start();
   for (const [index, event] of story.events.entries()) {
     if (event.type === 'world') continue;
@@ -75,11 +75,11 @@ export function runStory(story: Story, lock: StoryLock, start: StoryStart): Stor
       else gateway.send(mac, { id, expiresMs: clock.now() + Hours(1), command: event.command });
     });
   }
-  clock.run(zeroMs + story.endsAfterMs);
+  clock.run(storyStartMs + story.endsAfterMs);
   return shiftAndRenumber(received, start);
 }
 
-function storyTimeOf({ atPeriodMinute = false }: Story, mac: Mac): number {
+function storyStartOf({ atPeriodMinute = false }: Story, mac: Mac): number {
   const periodMs = Minutes(periodMinuteOf(mac));
   if (atPeriodMinute) return STORY_DAY_MS + periodMs;
   const [early, late] = [Hours(STORY_HOURS[0]), Hours(STORY_HOURS[1])];
@@ -87,7 +87,7 @@ function storyTimeOf({ atPeriodMinute = false }: Story, mac: Mac): number {
   return STORY_DAY_MS + (isInTheWay ? late : early);
 }
 
-function worldOf(story: Story, lock: StoryLock, zeroMs: number): StoryWorld {
+function worldOf(story: Story, lock: StoryLock, storyStartMs: number): StoryWorld {
   const { ebikeVolts, tetherState } = lock;
   const initialState = {
     lockState: 'locked',
@@ -99,7 +99,7 @@ function worldOf(story: Story, lock: StoryLock, zeroMs: number): StoryWorld {
     skyOpen: true,
   } as const;
   const events = story.events.flatMap((event) =>
-    event.type === 'world' ? [{ atMs: zeroMs + event.afterMs, change: event.change }] : [],
+    event.type === 'world' ? [{ atMs: storyStartMs + event.afterMs, change: event.change }] : [],
   );
   return new StoryWorld(initialState, events, startOf(lock));
 }
@@ -111,7 +111,7 @@ function startOf({ place }: StoryLock): City {
   return isOnMap ? { ...AMSTERDAM, ...place } : AMSTERDAM;
 }
 
-/** The ping of a phone: its own position, and the last known state of the lock. Its numbers are its own. */
+/** The ping of a phone: the phone's position, and the last known state of the lock. The phone numbers its own pings. */
 function phonePing(lock: StoryLock, world: StoryWorld, nowMs: number, lockState: 'locked' | 'unlocked'): PingUplink {
   const { batteryPercent, firmwareVersion, ebikeVolts, tetherState } = lock;
   const known = { batteryPercent, firmwareVersion, ebikeVolts, tetherState };
@@ -127,7 +127,7 @@ function phonePing(lock: StoryLock, world: StoryWorld, nowMs: number, lockState:
   };
 }
 
-/** Shifted to the given start and renumbered: each sender counts from its first ping. */
+/** Shifts the pings to the given start and renumbers them: each sender counts from its first ping. */
 function shiftAndRenumber(
   received: readonly { atMs: number; source: Source; uplink: PingUplink }[],
   { startMs, boot, firstSequence }: StoryStart,

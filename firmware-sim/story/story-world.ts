@@ -1,4 +1,6 @@
-/** The world of a story: the events on its list, and a route around blocks while the bicycle moves. */
+/**
+ * The world of a story: a fixed list of events, and a bicycle that rides around blocks while it moves. No randomness.
+ */
 import { type Milliseconds, Seconds } from '../../proto/clock.js';
 import type { GpsFix } from '../../proto/power/step/io.js';
 import type { Position } from '../../proto/wire/ping.js';
@@ -7,7 +9,7 @@ import { CELL_UNCERTAINTY_METERS, type InitialState, ScriptedWorld, type WorldEv
 
 /** The speed of a bicycle in town. */
 const SPEED_METERS_PER_SECOND = 4.2;
-/** The distance between corners, at which it turns right and left in turn. */
+/** The distance between corners. The bicycle turns right and left alternately. */
 const BLOCK_METERS = 120;
 const HEADING_DEGREES = 24;
 const FIX_UNCERTAINTY_METERS = 8;
@@ -23,7 +25,7 @@ export class StoryWorld extends ScriptedWorld {
 
   /**
    * @param events in order of time
-   * @param middle where the bicycle stands at first
+   * @param middle where the bicycle stands at the start
    */
   constructor(initialState: InitialState, events: readonly WorldEvent[], middle: City) {
     super(initialState, events, fixAfter(middle, 0, false));
@@ -69,7 +71,7 @@ function ridingSpansOf(events: readonly WorldEvent[]): Span[] {
   });
 }
 
-/** A staircase of blocks: one to the north, one to the east, and so on. */
+/** The place on a staircase of blocks: one block to the north, one to the east, and so on. */
 function placeAfter(meters: number): Place {
   const blocks = Math.floor(meters / BLOCK_METERS);
   const metersInBlock = meters - blocks * BLOCK_METERS;

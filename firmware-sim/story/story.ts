@@ -1,14 +1,15 @@
 /**
- * Stories: a short sequence of events around one lock for each trigger of the power model (protocol.md §2). A story has
- * the events; the power model decides what the lock sends (story-run.ts).
+ * Stories: for each trigger of the power model (protocol.md §2) a short sequence of events around one lock. The table
+ * has only the events; story-run.ts runs a simulated lock, and the power model decides what the lock sends.
  */
 import { type Milliseconds, Minutes, Seconds } from '../../proto/clock.js';
 import { type Command, DEFAULT_POWER, type PowerSettings } from '../../proto/wire/ping.js';
 import type { WorldChange } from '../world/world.js';
 
-/** An event, at a time after the start of the story. */
-export type StoryEvent = { readonly afterMs: Milliseconds } & (
+/** An event at a time after the start of the story. */
+export type StoryEvent = { readonly afterMs: Milliseconds } /** A change in the world around the lock. */ & (
   | { readonly type: 'world'; readonly change: WorldChange }
+  /** The gateway sends a command. */
   | { readonly type: 'command'; readonly command: Command }
   /** A phone reports that it has locked or unlocked the lock. */
   | { readonly type: 'phone'; readonly lockState: 'locked' | 'unlocked' }
@@ -20,7 +21,7 @@ export interface Story {
   readonly sentence: string;
   /** The lock's settings at the start. */
   readonly power: PowerSettings;
-  /** The battery at the start, where the story needs a certain one; otherwise the lock's own. */
+  /** The battery at the start, if the story needs a certain charge; by default the lock's own. */
   readonly batteryPercent?: number;
   /** Whether the story starts at the lock's own period minute. */
   readonly atPeriodMinute?: boolean;
@@ -42,7 +43,7 @@ const locked = (afterMs: Milliseconds) => worldEvent(afterMs, { type: 'lock-stat
 const moves = (afterMs: Milliseconds) => worldEvent(afterMs, { type: 'motion', moving: true });
 const stops = (afterMs: Milliseconds) => worldEvent(afterMs, { type: 'motion', moving: false });
 
-/** Every story, those that merchants ask for most first. */
+/** Every story, the ones that merchants need most often first. */
 export const STORIES: readonly Story[] = Object.freeze([
   {
     name: 'theft',

@@ -1,6 +1,7 @@
 /**
- * What truly happened around a lock, as the members of a trace's `world` events (protocol.md §4): written from a lock's
- * diary, and read back. The names are those of pings where a ping has them. The judge never reads these events.
+ * The ground truth: what truly happened around a lock, as the members of a trace's `world` events (protocol.md §4).
+ * This file makes them from a lock's diary and reads them back. A member that a ping also has, has the ping's name. The
+ * judge never reads these events.
  */
 import { ok, problem, type Result } from '../../proto/errors.js';
 import { type JsonObject, JsonReader } from '../../proto/json-reader.js';
@@ -10,7 +11,7 @@ import type { PowerChange, TetherState } from '../../proto/wire/ping.js';
 import type { DiaryEntry } from '../lock/diary.js';
 import type { WorldChange } from '../world/world.js';
 
-/** The members besides `at`, `mac` and `event`; undefined for an entry that is not about the world. */
+/** An entry's members besides `at`, `mac` and `event`; undefined for an entry that is not about the world. */
 export function worldMembers(entry: DiaryEntry): Record<string, unknown> | undefined {
   if (entry.type === 'world') return membersOf(entry.change);
   if (entry.type === 'booted') return { boot: entry.boot };
@@ -28,7 +29,7 @@ export function worldMembers(entry: DiaryEntry): Record<string, unknown> | undef
 
 function membersOf(change: WorldChange): Record<string, unknown> | undefined {
   switch (change.type) {
-    // The diary's `booted` entry, which follows, has the boot's number.
+    // The diary's `booted` entry follows and has the boot number.
     case 'boot':
       return undefined;
     case 'motion':
@@ -61,13 +62,13 @@ function powerMembers({ mode, rideTracking, airplane, recovery }: PowerChange): 
   };
 }
 
-/** One `world` event, read. */
+/** The content of one `world` event. */
 export interface GroundTruth {
   /** Ms since the epoch. */
   readonly atMs: number;
-  /** Empty where the event has no member that we know. */
+  /** Empty if the event has no known member. */
   readonly changes: readonly WorldChange[];
-  /** Where the lock was, if the event has it. */
+  /** The lock's true position and motion; null if the event has none. */
   readonly fix: GpsFix | null;
 }
 
@@ -77,7 +78,7 @@ const MODES = ['MID', 'HIGH'] as const;
 
 type ReadMember = (reader: JsonReader, value: unknown) => WorldChange;
 
-/** How each member is read, by its name. */
+/** How to read each member, by its name. */
 const MEMBERS: Readonly<Record<string, ReadMember>> = {
   boot: () => ({ type: 'boot' }),
   moving: (reader, value) => ({ type: 'motion', moving: reader.flag(value, '', 'moving') }),
@@ -97,7 +98,7 @@ const MEMBERS: Readonly<Record<string, ReadMember>> = {
   modem_reset: () => ({ type: 'modem-reset' }),
 };
 
-/** Reads a `world` event. Unknown members are ignored; an error names the member and what was expected. */
+/** Reads a `world` event and ignores unknown members. An error names the member and what was expected. */
 export function readGroundTruth({ atMs, members }: TraceWorld): Result<GroundTruth> {
   const reader = new JsonReader();
   const changes: WorldChange[] = [];
@@ -120,7 +121,7 @@ function readSettings(reader: JsonReader, json: JsonObject): Settings {
   };
 }
 
-/** A `world` event states no uncertainty: this one is given to a fix that is read from it. */
+/** The uncertainty of a fix that is read from a `world` event, which states none. */
 const TRUE_UNCERTAINTY_METERS = 5;
 
 function readFix(reader: JsonReader, json: JsonObject): GpsFix {

@@ -1,4 +1,4 @@
-/** Writes a trace (protocol.md §4) of what a gateway sees of simulated locks, a line for each event. */
+/** Writes a trace (protocol.md §4): the events that a gateway would see of simulated locks, one line each. */
 
 import type { StepState } from '../../proto/power/step/state.js';
 import type { TraceEvent, TraceLock } from '../../proto/trace/trace.js';
@@ -11,7 +11,7 @@ import type { DisconnectReason } from '../link/memory-link.js';
 import type { DiaryEntry } from '../lock/diary.js';
 import { worldMembers } from './ground-truth.js';
 
-/** See the head of this file. */
+/** Makes the lines of a trace and counts connections and uplinks. It does no I/O: `write` receives the lines. */
 export class TraceRecorder implements VirtualSink {
   connections = 0;
   uplinks = 0;
@@ -27,7 +27,7 @@ export class TraceRecorder implements VirtualSink {
     this.#onEvent = onEvent;
   }
 
-  /** Writes the header with each lock's first state, and the start of listening. */
+  /** Writes the header with each lock's first state, and the event that the gateway starts. */
   start(note: string, atMs: number, locks: ReadonlyMap<Mac, TraceLock>): void {
     this.#write?.(traceHeaderLine({ note, locks }));
     this.event({ event: 'gateway', atMs, state: 'start' });
@@ -53,7 +53,7 @@ export class TraceRecorder implements VirtualSink {
     this.event({ event: 'disconnect', atMs, mac, source: 'lock', cause });
   }
 
-  /** Writes what truly happened, if the diary entry is about the world. */
+  /** Writes a `world` event if the diary entry is about the world. */
   world(mac: Mac, atMs: number, entry: DiaryEntry): void {
     const changed = worldMembers(entry);
     if (changed === undefined) return;

@@ -1,12 +1,12 @@
 /**
- * When somebody rides, and why: to work on their working days, out at the weekend, not at all while they are away. Each
- * person has habits that are drawn once from their seed. Each day is drawn from its number, so that a ride that did not
- * take place changes no other day.
+ * When a rider rides, and why: to work on working days, out at the weekend, not at all while away. The habits of a
+ * rider are drawn once from the seed. The rides of a day are drawn from the seed and the day's number, so that a ride
+ * that did not take place changes no other day.
  */
 import { Days, Hours, type Milliseconds, Minutes } from '../../proto/clock.js';
 import type { Prng } from '../prng.js';
 
-/** What a ride is for. `any`: between home and work, or to some other place. */
+/** The purpose of a ride. `any`: between home and work, or to some other place. */
 export type TripPurpose = 'work' | 'home' | 'out' | 'any';
 
 export interface Departure {
@@ -31,13 +31,13 @@ const AWAY_PROBABILITY = 0.06;
 export class CommuterWeek implements DayPattern {
   readonly #prng: Prng;
   readonly #utcOffset: Milliseconds;
-  /** When they leave for work, ms after midnight, and how long they stay. */
+  /** When the rider leaves for work, ms after midnight, and how long the rider stays there. */
   readonly #leavesAfterMidnight: Milliseconds;
   readonly #workSpan: Milliseconds;
   /** The probabilities of cycling to work on a working day, and of going out on a day of the weekend. */
   readonly #commuteProbability: number;
   readonly #outingProbability: number;
-  /** A weekday off, for those who work four days; 7 is none. */
+  /** The free weekday of a rider who works four days, 0 = Sunday; 7 means none. */
   readonly #freeDay: number;
   #day = Number.NaN;
   #rides: readonly Departure[] = [];
@@ -55,7 +55,7 @@ export class CommuterWeek implements DayPattern {
   }
 
   next(fromMs: number): Departure {
-    // A ride home from the evening before may start after midnight.
+    // A ride home of the previous day may start after midnight.
     for (let day = Math.floor((fromMs + this.#utcOffset) / Days(1)) - 1; ; day++) {
       const next = this.#ridesOf(day).find(({ atMs }) => atMs >= fromMs + MIN_REST_MS);
       if (next !== undefined) return next;

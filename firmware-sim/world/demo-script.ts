@@ -1,6 +1,6 @@
 /**
- * The first half hour of a lock's life in a demo: each lock of a fleet gets one of these scripts, so that a run at 60 ×
- * speed shows every trigger of the power model within 30 s (protocol.md §2).
+ * The scripts of a demo: fixed events for the first half hour of a lock's life. Each lock of a fleet gets one script,
+ * so that a run at 60 × speed shows every trigger of the power model within 30 s (protocol.md §2).
  */
 import { Minutes } from '../../proto/clock.js';
 import { DEFAULT_POWER, type PowerSettings } from '../../proto/wire/ping.js';
@@ -17,7 +17,7 @@ export interface DemoScript {
   readonly power?: PowerSettings;
   readonly batteryPercent?: number;
   readonly events: readonly ScriptedEvent[];
-  /** When generated life takes over. */
+  /** When the generated life continues. */
   readonly endsAfterMs: number;
 }
 
@@ -39,7 +39,7 @@ const coverage = (afterMs: number, covered: boolean): ScriptedEvent => ({
   change: { type: 'coverage', covered },
 });
 
-/** For locks that follow the user's own route: nobody wants to wait until the next morning for the first ride. */
+/** The script of locks that follow the user's own route, so that the first ride does not wait for the next morning. */
 export const OWN_ROUTE_SCRIPT = {
   name: 'a ride along the user’s own route, with ride tracking',
   power: TRACKED,

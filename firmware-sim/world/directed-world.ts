@@ -1,7 +1,8 @@
 /**
- * A world under external control: its events are scheduled in advance (a scenario) or during the run (a shell). A
- * device event is turned into the changes that the lock notices only when it is due, so that it fits the situation:
- * where the bicycle stands, whether the lock is open, what else is in progress.
+ * A world under external control: its events are scheduled in advance (a scenario) or during the run (a shell).
+ *
+ * The world turns a device event into changes that the lock notices. It does so only when the event is due, because the
+ * changes depend on where the bicycle stands, whether the lock is open, and what else is in progress.
  */
 import { type Milliseconds, Seconds } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
@@ -23,36 +24,36 @@ import {
   type WorldEvent,
 } from './world.js';
 
-/** Device events that act through the world; commands and waiting are the caller's job. */
+/** Device events that act through the world. The caller must handle commands and waiting. */
 export type DirectedEvent = Exclude<DeviceEvent, { type: 'command' } | { type: 'wait' }>;
 
 export interface DirectedWorldOptions {
   readonly prng: Prng;
   readonly city: City;
   readonly initialState: InitialState;
-  /** Where the bicycle stands at first. */
+  /** Where the bicycle stands at the start. */
   readonly place: Place;
-  /** The destinations of `to NAME`. */
+  /** The places that an event names as `to NAME`. */
   readonly places: ReadonlyMap<string, Place>;
   /** Paths read from files, by the name that an event gives, in the same city. */
   readonly files?: ReadonlyMap<string, WaypointPath>;
 }
 
 /** Pending events of a group can be cancelled together. */
-type EventGroup = 'way' | 'coverage' | 'sky' | 'jostle' | 'none';
+type EventGroup = 'trip' | 'coverage' | 'sky' | 'jostle' | 'none';
 
-/** A device event that is still to be applied, or a change that the lock will notice. */
+/** A device event that is not due yet, or a change that the lock will notice. */
 interface Pending {
   readonly atMs: number;
   readonly group: EventGroup;
-  readonly what: DirectedEvent | { readonly type: 'change'; readonly change: WorldChange };
+  readonly entry: DirectedEvent | { readonly type: 'change'; readonly change: WorldChange };
 }
 
-/** Between opening the lock and riding off, and between stopping and closing it. */
+/** The time between opening the lock and riding off, and between stopping and closing the lock. */
 const LOCK_HANDLING_MS: Milliseconds = Seconds(10);
-/** A phone reports first; then the shackle moves. */
+/** The time between a phone's report and the movement of the shackle. */
 const PHONE_DELAY_MS: Milliseconds = Seconds(1);
-/** The most pending events: more than anybody plans. */
+/** Maximum number of pending events of one lock. */
 const MAX_PENDING_EVENTS = 100_000;
 
 export class DirectedWorld implements World {
@@ -62,7 +63,7 @@ export class DirectedWorld implements World {
   #lock: AttachedLock | undefined;
   #route: Route | undefined;
   #parked: Motion;
-  /** The shackle's state as far as the world has moved it; an attached lock knows better. */
+  /** The shackle's state after the world's own events. An attached lock's state takes precedence. */
   #lockState: 'locked' | 'unlocked';
 
   constructor(options: DirectedWorldOptions) {
@@ -76,7 +77,7 @@ export class DirectedWorld implements World {
     this.#lock = lock;
   }
 
-  /** Why this world can't schedule the event; undefined where it can. */
+  /** Why this world can't schedule the event, as a sentence; undefined if it can. */
   refusalOf(event: DeviceEvent): string | undefined {
     if (event.type !== 'ride' && event.type !== 'theft') return undefined;
     const { destination } = event;
@@ -89,20 +90,20 @@ export class DirectedWorld implements World {
   }
 
   /**
-   * Schedules an event at `atMs`; one in the past is applied at once.
+   * Schedules an event at `atMs`. An event in the past is applied at once.
    *
-   * @throws LockgateError `input-happening` where it is impossible here, or too many events are pending
+   * @throws LockgateError `input-happening` if the event is impossible here, or too many events are pending
    */
   schedule(event: DirectedEvent, atMs: number): void {
     const refused = this.refusalOf(event);
     if (refused !== undefined) throw new LockgateError('input-happening', refused);
     if (this.#pending.length >= MAX_PENDING_EVENTS)
       throw new LockgateError('input-happening', `one lock has more than ${MAX_PENDING_EVENTS} pending events`);
-    this.#add({ atMs, group: 'none', what: event });
+    this.#add({ atMs, group: 'none', entry: event });
     this.#lock?.checkWorld();
   }
 
-  /** Whether something is going on with the bicycle. The pending end of an outage of network or GPS does not count. */
+  /** Whether events of the bicycle are pending. The pending end of a network or GPS outage does not count. */
   get isBusy(): boolean {
     return this.#pending.some(({ group }) => group !== 'coverage' && group !== 'sky');
   }
@@ -111,15 +112,15 @@ export class DirectedWorld implements World {
     return this.#pending[0]?.atMs ?? Number.POSITIVE_INFINITY;
   }
 
-  /** The next change that the lock notices; undefined where the next event is none. */
+  /** Removes the next entry. Returns it if it is a change that the lock notices, otherwise applies it. */
   take(): WorldEvent | undefined {
     const next = this.#pending.shift();
     if (next === undefined) return undefined;
-    if (next.what.type !== 'change') {
-      this.#apply(next.what, next.atMs);
+    if (next.entry.type !== 'change') {
+      this.#apply(next.entry, next.atMs);
       return undefined;
     }
-    const { change } = next.what;
+    const { change } = next.entry;
     if (change.type === 'lock-state') this.#lockState = change.lockState;
     return { atMs: next.atMs, change };
   }
@@ -149,14 +150,14 @@ export class DirectedWorld implements World {
     return route === undefined || atMs < route.startMs ? this.#parked : route.at(atMs);
   }
 
-  /** In order of time; those of the same moment in the order in which they were added. */
+  /** Inserts an entry in order of time. Entries of the same moment stay in the order of insertion. */
   #add(pending: Pending): void {
     const after = this.#pending.findIndex(({ atMs }) => atMs > pending.atMs);
     this.#pending.splice(after === -1 ? this.#pending.length : after, 0, pending);
   }
 
   #change(atMs: number, group: EventGroup, change: WorldChange): void {
-    this.#add({ atMs: Math.round(atMs), group, what: { type: 'change', change } });
+    this.#add({ atMs: Math.round(atMs), group, entry: { type: 'change', change } });
   }
 
   #cancel(group: EventGroup): void {
@@ -167,7 +168,7 @@ export class DirectedWorld implements World {
   #apply(event: DirectedEvent, atMs: number): void {
     switch (event.type) {
       case 'lock-state':
-        // Nobody closes the shackle while riding.
+        // A rider stops before closing the shackle.
         if (event.lockState === 'locked' && this.#isUnlocked()) this.#stopMoving(atMs);
         this.#change(atMs, 'none', { type: 'lock-state', lockState: event.lockState });
         break;
@@ -208,7 +209,7 @@ export class DirectedWorld implements World {
     return (this.#lock?.state.lockState ?? this.#lockState) === 'unlocked';
   }
 
-  /** Switches on or off for a while. A later event replaces the pending end of an earlier one. */
+  /** Switches on or off for `span`, or permanently. A later event replaces the pending end of an earlier event. */
   #switchFor(
     atMs: number,
     group: EventGroup,
@@ -221,13 +222,13 @@ export class DirectedWorld implements World {
     if (span !== null) this.#change(atMs + span, group, changeTo(!isOn));
   }
 
-  /** Ends the route in progress and leaves the bicycle where that has led by now. */
+  /** Ends the route in progress and parks the bicycle at its current place. */
   #stopMoving(atMs: number): void {
-    const isUnderWay = this.#pending.some(({ group }) => group === 'way');
+    const isUnderWay = this.#pending.some(({ group }) => group === 'trip');
     this.#parked = { ...this.#motionAt(atMs), speedMetersPerSecond: 0 };
     this.#route = undefined;
-    this.#cancel('way');
-    if (isUnderWay) this.#change(atMs, 'way', { type: 'motion', moving: false });
+    this.#cancel('trip');
+    if (isUnderWay) this.#change(atMs, 'trip', { type: 'motion', moving: false });
   }
 
   #ride(destination: Destination, atMs: number): void {
@@ -237,10 +238,10 @@ export class DirectedWorld implements World {
     const { prng } = this.#options;
     const route = this.#routeTo(destination, atMs + (mustUnlock ? LOCK_HANDLING_MS : 0), prng.between(3.5, 6.5), true);
     this.#follow(route, motionsOf(route));
-    if (mustUnlock) this.#change(route.endMs + LOCK_HANDLING_MS, 'way', { type: 'lock-state', lockState: 'locked' });
+    if (mustUnlock) this.#change(route.endMs + LOCK_HANDLING_MS, 'trip', { type: 'lock-state', lockState: 'locked' });
   }
 
-  /** A thief does not wait at traffic lights: the bicycle moves until it is put down. */
+  /** A thief does not stop at traffic lights: the bicycle moves until the end of the route. */
   #steal(destination: Destination, atMs: number): void {
     this.#stopMoving(atMs);
     const route = this.#routeTo(destination, atMs, this.#options.prng.between(2, 8), false);
@@ -253,7 +254,7 @@ export class DirectedWorld implements World {
   #follow(route: Route, motions: readonly WorldEvent[]): void {
     this.#cancel('jostle');
     this.#route = route;
-    for (const { atMs, change } of motions) this.#change(atMs, 'way', change);
+    for (const { atMs, change } of motions) this.#change(atMs, 'trip', change);
   }
 
   #routeTo(destination: Destination, startMs: number, speedMetersPerSecond: number, hasStops: boolean): Route {
@@ -261,8 +262,9 @@ export class DirectedWorld implements World {
     const from = this.#parked.place;
     if (destination.type === 'file') {
       const path = files?.get(destination.file);
-      if (path === undefined) throw new Error(`the route ${destination.file} was refused when it was scheduled`);
-      // From the nearer end: there in the morning, back in the evening.
+      if (path === undefined)
+        throw new Error(`the route ${destination.file} should have been refused when it was scheduled`);
+      // The ride starts at the nearer end, so that a later ride along the same path leads back.
       const isBack = metersBetween(from, path.end) < metersBetween(from, path.start);
       return path.ride({ startMs, speedMetersPerSecond, isBack });
     }
@@ -278,12 +280,12 @@ function metersBetween(one: Place, other: Place): number {
   return Math.hypot(metersAlong(one, other, 0), metersAlong(one, other, 90));
 }
 
-/** A list of names for the part of an error that says what was expected. */
+/** A list of names, for the part of an error that says what was expected. */
 export function oneOf(names: readonly string[], noun: string): string {
   return names.length === 0 ? `one of the ${noun}, but there are none` : `one of ${names.join(', ')}`;
 }
 
-/** The resolution of speed and direction on the wire. */
+/** Rounds to hundredths, the resolution of speed and direction in the wire format. */
 function toHundredths(value: number): number {
   return Math.round(value * 100) / 100;
 }

@@ -1,6 +1,6 @@
 /**
- * An episode of a bicycle's life: a ride, a theft, a period in which it is parked. Each has the events that happen to
- * the lock, in order of time, and the route taken. planned-world.ts generates episodes from a seed, one after another.
+ * Generates the episodes of a bicycle's life: a ride, a theft, a parking period. An episode has the events that happen
+ * to the lock, in order of time, and the route taken. planned-world.ts asks for one episode after another.
  */
 import { Minutes, Seconds } from '../../proto/clock.js';
 import type { Prng } from '../prng.js';
@@ -39,10 +39,10 @@ class EventList {
   }
 }
 
-/** Makes the route of a rider who starts at `startMs`, at about this speed. */
+/** Makes the route of a rider who starts at `startMs`, with about this speed. */
 export type RouteMaker = (startMs: number, speedMetersPerSecond: number) => Route;
 
-/** Unlock at `startMs`, ride, lock: with stops, sometimes a tunnel, and sometimes a garage at the end. */
+/** A ride: unlock at `startMs`, ride with stops, lock. Sometimes with a tunnel, or a garage at the end. */
 export function ride(prng: Prng, startMs: number, routeOf: RouteMaker): Episode {
   const list = new EventList();
   const leavesMs = startMs + prng.between(Seconds(5), Seconds(25));
@@ -62,7 +62,7 @@ export function ride(prng: Prng, startMs: number, routeOf: RouteMaker): Episode 
   return { events, route, endMs: (events.at(-1)?.atMs ?? route.endMs) + Seconds(10) };
 }
 
-/** Somebody carries or wheels the locked bicycle away. It stays locked, and stays where it is left. */
+/** A theft: the locked bicycle is carried or wheeled away. It stays locked, and stays at the end of the route. */
 export function theft(prng: Prng, theftRoute: TheftRoute): Episode {
   const list = new EventList();
   const speedMetersPerSecond = prng.chance(0.5) ? prng.between(1, 2) : prng.between(6, 12);
@@ -82,7 +82,7 @@ export interface EventProbabilities {
   readonly airplane: number;
 }
 
-/** The bicycle is parked: jostled now and then, without coverage for a while, its modem restarted, taken on a plane. */
+/** A parking period, sometimes with a jostle, an outage, a modem restart, a reboot, or airplane mode. */
 export function parked(prng: Prng, startMs: number, endMs: number, probabilities: EventProbabilities): Episode {
   const list = new EventList();
   const span = endMs - startMs;
@@ -137,7 +137,7 @@ function addTunnel(prng: Prng, list: EventList, route: Route): void {
   list.add(outMs, { type: 'coverage', covered: true });
 }
 
-/** No GPS until the next ride, and sometimes no network for a while. */
+/** Adds a garage: no GPS until the next ride, and sometimes no network for a while. */
 function addGarage(prng: Prng, list: EventList, atMs: number): void {
   list.add(atMs, { type: 'sky', open: false });
   if (prng.chance(0.7)) return;

@@ -1,10 +1,10 @@
 /**
- * A GPS receiver: turns the true place into a fix whose error drifts slowly, as that of real receivers does, and states
- * how large the error may be.
+ * A GPS receiver: turns the true place into a fix with an error, and states the uncertainty. The error drifts slowly,
+ * like the error of real receivers.
  *
- * The uncertainty is the radius that contains the true place in 95 % of the fixes. The error is normal in each of its
- * two directions, so that this radius is √(−2 ln 0.05) = 2.45 times their standard deviation. Nine tenths of its
- * variance are correlated over about a minute; one tenth is independent in each fix.
+ * The uncertainty is the radius that contains the true place in 95 % of the fixes. The error is normally distributed to
+ * the east and to the north, so this radius is √(−2 ln 0.05) = 2.45 times the standard deviation. Nine tenths of the
+ * variance drift with a memory of about a minute; one tenth is independent noise in each fix.
  */
 import { Seconds } from '../../proto/clock.js';
 import type { GpsFix } from '../../proto/power/step/io.js';
@@ -12,19 +12,21 @@ import type { Prng } from '../prng.js';
 import { type City, type Place, positionOf } from './routes/city.js';
 import type { Motion } from './routes/route.js';
 
-/** √(−2 ln 0.05): the radius that contains 95 % of a normal error in two directions, in standard deviations. */
+/** √(−2 ln 0.05): the radius that contains 95 % of a two-dimensional normal error, in standard deviations. */
 const RADIUS_95 = 2.447746830680816;
-/** After this time about half of an error is left. */
+/** After this time about half of a drift error is left. */
 const DRIFT_MEMORY_MS = Seconds(60);
-/** Weights of the two parts of the error; the sum of their squares, the variances, is 1. */
+/** Weights of drift and noise in the error. The sum of their squares, the variances, is 1. */
 const DRIFT_WEIGHT = Math.sqrt(0.9);
 const NOISE_WEIGHT = Math.sqrt(0.1);
-/** Below this speed, m/s, a receiver reports no speed, and keeps its last direction. */
+/** Below this speed a receiver reports no speed, and repeats its last direction. */
 const MIN_METERS_PER_SECOND = 0.3;
-/** Standard deviation of the speed, m/s, at an uncertainty of {@link REFERENCE_UNCERTAINTY_METERS}; it is proportional to that. */
+/**
+ * Standard deviation of the measured speed at {@link REFERENCE_UNCERTAINTY_METERS}; proportional to the uncertainty.
+ */
 const DEVIATION_METERS_PER_SECOND = 0.15;
 const REFERENCE_UNCERTAINTY_METERS = 6;
-/** The side of the squares of a city that have the same buildings. */
+/** The city is divided into squares with this side; all buildings of a square have the same height. */
 const SQUARE_METERS = 180;
 
 export class GpsReceiver {
@@ -35,13 +37,13 @@ export class GpsReceiver {
   #northDrift = 0;
   #directionDegrees = 0;
 
-  /** @param prng for this receiver only: how often it is read must not change anything else */
+  /** @param prng used only by this receiver, so that the number of readings changes nothing else */
   constructor(prng: Prng, city: City) {
     this.#prng = prng;
     this.#city = city;
   }
 
-  /** The fix at this moment. Successive calls never go back in time. */
+  /** The fix at this moment. Callers must not go back in time. */
   read(atMs: number, { place, speedMetersPerSecond, directionDegrees }: Motion): GpsFix {
     this.#updateDrift(atMs);
     const uncertainty = uncertaintyAt(place);
@@ -52,7 +54,7 @@ export class GpsReceiver {
       northMeters: place.northMeters + errorMeters(this.#northDrift),
     };
     const speedError = (DEVIATION_METERS_PER_SECOND * uncertainty * this.#normal()) / REFERENCE_UNCERTAINTY_METERS;
-    // The same velocity error, across the direction of travel, turns the direction.
+    // An equal velocity error across the direction of travel changes the direction.
     const crossError = (DEVIATION_METERS_PER_SECOND * uncertainty * this.#normal()) / REFERENCE_UNCERTAINTY_METERS;
     const isStanding = speedMetersPerSecond < MIN_METERS_PER_SECOND;
     if (!isStanding)
@@ -64,7 +66,7 @@ export class GpsReceiver {
     };
   }
 
-  /** Decays the error with time and adds as much new error, so that its variance stays the same. */
+  /** Decays the drift with time and adds as much new error, so that its variance stays the same. */
   #updateDrift(atMs: number): void {
     const retained = 1 / (1 + (atMs - this.#lastMs) / DRIFT_MEMORY_MS);
     const fresh = Math.sqrt(1 - retained * retained);
@@ -73,19 +75,21 @@ export class GpsReceiver {
     this.#lastMs = atMs;
   }
 
-  /** Approximately normal, as the sum of six uniform numbers of 16 bits: exact on every machine, unlike a logarithm. */
+  /**
+   * An approximately normal number: the sum of six uniform 16-bit numbers, exact on every machine unlike a logarithm.
+   */
   #normal(): number {
     let sum = 0;
     for (let drawn = 0; drawn < 3; drawn++) {
       const bits = this.#prng.uint32();
       sum += (bits & 0xffff) + (bits >>> 16);
     }
-    // Each of them has a variance of a twelfth.
+    // Each of the six numbers has a variance of 1/12.
     return (sum / 0xffff - 3) * Math.SQRT2;
   }
 }
 
-/** The true position, for observers. */
+/** A fix without error: the true position, for observers. */
 export function exactFix(city: City, { place, speedMetersPerSecond, directionDegrees }: Motion): GpsFix {
   return {
     position: positionOf(city, place, 0),
@@ -95,8 +99,8 @@ export function exactFix(city: City, { place, speedMetersPerSecond, directionDeg
 }
 
 /**
- * Whole metres, as the wire carries them. The buildings make the difference, the same for every lock: most squares of a
- * city have 4 to 8 m; one in four has tall buildings and up to 30 m.
+ * The uncertainty at a place, in whole metres as in the wire format. It depends on the buildings, which are the same
+ * for every lock: 4 to 8 m in most squares of a city, up to 30 m in the one of four that has tall buildings.
  */
 function uncertaintyAt({ eastMeters, northMeters }: Place): number {
   const height = hashToFraction(Math.floor(eastMeters / SQUARE_METERS), Math.floor(northMeters / SQUARE_METERS));
@@ -115,7 +119,7 @@ function clamp(value: number, limit: number): number {
   return Math.min(limit, Math.max(-limit, value));
 }
 
-/** The resolution of speed and direction on the wire. */
+/** Rounds to hundredths, the resolution of speed and direction in the wire format. */
 function toHundredths(value: number): number {
   return Math.round(value * 100) / 100;
 }

@@ -1,4 +1,4 @@
-/** How eventful a generated life is (the flag `--pace`): ordinary days, or a demo in which nobody wants to wait. */
+/** The two paces (flag `--pace`), which define how eventful a generated life is: ordinary days, or a fast demo. */
 import { type Milliseconds, Minutes } from '../../proto/clock.js';
 import type { Prng } from '../prng.js';
 import { CommuterWeek, type DayPattern } from './day-pattern.js';
@@ -6,7 +6,7 @@ import type { EventProbabilities } from './episode.js';
 
 export interface Pace {
   readonly name: 'everyday' | 'lively';
-  /** When somebody rides. `prng` is for the pattern only; `utcOffset` is that of the local clocks. */
+  /** Makes the pattern of rides. Only the pattern may use `prng`; `utcOffset` is the offset of local time from UTC. */
   patternOf(prng: Prng, utcOffset: Milliseconds): DayPattern;
   /** The probability of a theft per parking period. */
   readonly theftProbability: number;
@@ -15,7 +15,7 @@ export interface Pace {
   readonly batterySpeedup: number;
 }
 
-/** Commuters: to work and back, out in the evening and at the weekend, away now and then. */
+/** Commuters: they ride to work and back, go out in the evening and at the weekend, and are sometimes away. */
 export const EVERYDAY: Pace = {
   name: 'everyday',
   patternOf: (prng, utcOffset) => new CommuterWeek(prng, utcOffset),
@@ -32,6 +32,6 @@ export const LIVELY: Pace = {
   }),
   theftProbability: 0.12,
   eventProbabilities: { jostled: 0.3, outage: 0.08, modemReset: 0.06, reboot: 0.02, airplane: 0.03 },
-  // A battery that lasts for months would never be seen to run low.
+  // At normal speed the battery would last for months, and a demo would never show it run low.
   batterySpeedup: 10,
 };

@@ -1,6 +1,6 @@
 /**
- * The life of a bicycle and its rider, generated from a seed: parked, ridden, sometimes stolen and found again. It is
- * planned one ride ahead, so that a year takes no more memory than a day.
+ * A world with a generated life: a bicycle is parked, ridden, and sometimes stolen and found again. All of it follows
+ * from a seed. The world plans one ride ahead, so that a year takes no more memory than a day.
  */
 import { Hours, Minutes, Seconds } from '../../proto/clock.js';
 import type { GpsFix } from '../../proto/power/step/io.js';
@@ -29,13 +29,13 @@ import {
 export interface PlannedWorldOptions {
   readonly prng: Prng;
   readonly city: City;
-  /** The path that is ridden there and back, in the same city. Without it, generated routes through the streets. */
+  /** The path that is ridden there and back, in the same city. By default, generated routes through the streets. */
   readonly path?: WaypointPath;
   readonly startMs: number;
   readonly pace: Pace;
-  /** What happens first; without it generated life starts at once. */
+  /** The first events. By default the generated life starts at once. */
   readonly script?: DemoScript;
-  /** The lock's first settings where the script does not have them. Without it they are drawn from the seed. */
+  /** The lock's first settings, for those that the script does not set. By default drawn from the seed. */
   readonly initial?: InitialSettings;
 }
 
@@ -45,9 +45,9 @@ export interface InitialSettings {
   readonly batteryPercent?: number;
 }
 
-/** Ends of a path that are closer than this are the same place: a round trip. */
+/** A path whose ends are closer than this is a round trip. */
 const SAME_PLACE_METERS = 50;
-/** At this charge nobody forgets to charge: a phone can hardly open the lock any more. */
+/** At this charge every rider charges the battery: a phone can hardly open the lock any more. */
 const ALWAYS_CHARGED_PERCENT = 2;
 
 export class PlannedWorld implements World {
@@ -66,11 +66,11 @@ export class PlannedWorld implements World {
   readonly #chargesBelowPercent: number;
   #events: WorldEvent[] = [];
   #takenCount = 0;
-  /** When the next of them is; −1 where it has to be looked up. It is read far more often than it changes. */
+  /** When the next planned event is due; −1 if unknown. Cached, since it is read far more often than it changes. */
   #nextPlannedMs = -1;
-  /** The end of what has been planned. */
+  /** The end of the planned period. */
   #plannedUntilMs: number;
-  /** The routes of the current plan, and where the bicycle stood before them. */
+  /** The routes of the current plan, and where the bicycle stood before the first of them. */
   #routes: Route[] = [];
   #parked: Motion;
 
@@ -158,7 +158,7 @@ export class PlannedWorld implements World {
     this.#addEpisode(parked(prng, fromMs, departMs, eventProbabilities));
     this.#planCharging(fromMs, departMs);
     if (prng.chance(theftChance)) {
-      // The theft comes after all other events, and the owner finds the bicycle some time later.
+      // The theft comes after all other events of the parking period. The owner finds the bicycle some time later.
       const to = placeAlong(this.#place(), prng.between(0, 360), prng.between(300, 3000));
       const episode = theft(prng, { city: this.#city, from: this.#place(), to, startMs: departMs });
       this.#addEpisode(episode);
@@ -167,7 +167,7 @@ export class PlannedWorld implements World {
     this.#ride(departMs, departure.purpose);
   }
 
-  /** Whether the bicycle is at the destination already. */
+  /** Whether the bicycle is already at the destination. */
   #isAlreadyThere(purpose: TripPurpose): boolean {
     if (this.#isRoundTrip()) return false;
     const place = this.#place();
@@ -217,7 +217,7 @@ export class PlannedWorld implements World {
     };
   }
 
-  /** Along the user's own path, or through the streets to its start. */
+  /** A route along the user's path, or through the streets to the start of that path. */
   #routeAlongPath(purpose: TripPurpose): RouteMaker {
     const [path, from] = [this.#path, this.#place()];
     const isBack = this.#isRoundTrip() ? purpose === 'home' : isSamePlace(from, this.#work);
@@ -226,7 +226,7 @@ export class PlannedWorld implements World {
     return (startMs, speedMetersPerSecond) => path.ride({ startMs, speedMetersPerSecond, isBack });
   }
 
-  /** Discards the events and routes that are over. */
+  /** Discards the events and routes of the previous plan. */
   #startNextPlan(): void {
     this.#parked = this.#routes.at(-1)?.end ?? this.#parked;
     this.#routes = [];
@@ -253,9 +253,9 @@ export class PlannedWorld implements World {
     sortByTime(this.#events);
   }
 
-  /** A rider who sees that the battery is low charges it while the bicycle is parked, or forgets to. */
+  /** Plans to charge a low battery while the bicycle is parked, unless the rider forgets. */
   #planCharging(startMs: number, endMs: number): void {
-    // Always drawn, so that the state of the battery changes nothing else in this life.
+    // Drawn in any case, so that the state of the battery does not shift later random draws.
     const forgets = this.#prng.chance(0.3);
     const { percent } = this.battery;
     if (percent >= this.#chargesBelowPercent || (forgets && percent > ALWAYS_CHARGED_PERCENT)) return;
@@ -278,7 +278,7 @@ function randomPlace(prng: Prng, city: City): Place {
   return placeAlong(middle, prng.between(0, 360), city.radiusMeters * Math.sqrt(prng.fraction()));
 }
 
-/** Most are in MID, some in HIGH, and a few lost ones in recovery. */
+/** Random settings: most locks are in MID, some in HIGH, and a few in recovery. */
 function randomPower(prng: Prng): PowerSettings {
   return {
     ...DEFAULT_POWER,

@@ -1,4 +1,7 @@
-/** What surrounds a lock: the events that happen to it, and what its sensors would read. */
+/**
+ * The interface of a world: the events that happen to a lock, and what its sensors read. Also a simple world that
+ * follows a list of events. A world never calls the lock's step function; the lock asks for the next event.
+ */
 
 import type { GpsFix, StepInput } from '../../proto/power/step/io.js';
 import type { StepState } from '../../proto/power/step/state.js';
@@ -6,7 +9,7 @@ import type { LockState, Position, PowerSettings, TetherState } from '../../prot
 import type { LockBattery } from './battery/battery.js';
 import { type City, type Place, positionOf } from './routes/city.js';
 
-/** A change that the world can make to a lock: the subset of the inputs of `step` that are not its own. */
+/** A change that the world can make to a lock: the inputs of `step` that come neither from its link nor its timers. */
 export type WorldChange = Extract<
   StepInput,
   {
@@ -31,8 +34,8 @@ export interface WorldEvent {
 }
 
 /**
- * Sorts events by time, stably. By insertion: the lists are short and nearly sorted, for which the built-in sort takes
- * several times as long.
+ * Sorts events by time, stably. Uses insertion sort: the lists are short and nearly sorted, and the built-in sort would
+ * take several times as long.
  */
 export function sortByTime(events: WorldEvent[]): void {
   for (let index = 1; index < events.length; index++) {
@@ -63,31 +66,31 @@ export interface InitialState {
 
 export interface World {
   readonly initialState: InitialState;
-  /** When the next event is; Infinity where there is none. */
+  /** When the next event is due, ms since the epoch; Infinity if there is none. */
   nextAtMs(): number;
-  /** Takes the next event; undefined where the lock does not notice it, or there is none. */
+  /** Removes and returns the next event; undefined if there is none or the lock does not notice it. */
   take(): WorldEvent | undefined;
-  /** What GPS reads at this moment under an open sky, with its error. Successive calls never go back in time. */
+  /** What GPS reads at this moment under an open sky, with the GPS error. Callers must not go back in time. */
   fixAt(atMs: number): GpsFix;
-  /** Where the lock truly is at this moment. For observers; may be called at any time, in any order. */
+  /** The lock's true position at this moment, for observers. May be called for any moment, in any order. */
   trueFixAt(atMs: number): GpsFix;
-  /** The position of the lock by the cellular network; null where the network can't tell. */
+  /** The position of the lock by the cellular network; null if the network does not know it. */
   cellPositionAt(atMs: number): Position | null;
   /** Called once, when the lock is switched on. For worlds that depend on the state of their lock. */
   attach?(lock: AttachedLock): void;
-  /** The battery that the lock drains, and which it notifies of its effects. Without one the events set the charge. */
+  /** The battery that the lock drains by its effects. Without a battery, events set the charge. */
   readonly battery?: LockBattery;
 }
 
-/** What a world sees of its lock. */
+/** The part of a lock that its world may use. */
 export interface AttachedLock {
   /** The lock's state, mutated in place. */
   readonly state: Pick<StepState, 'lockState'>;
-  /** Makes the lock check its world again: the next event may now be earlier. */
+  /** Makes the lock ask for the next event again, which may now be earlier. */
   checkWorld(): void;
 }
 
-/** A world with a fixed list of events: for tests, and for locks made from a trace. */
+/** A world with a fixed list of events and a lock that stays in place: for tests, and for locks made from a trace. */
 export class ScriptedWorld implements World {
   readonly initialState: InitialState;
   readonly #events: readonly WorldEvent[];
@@ -122,10 +125,12 @@ export class ScriptedWorld implements World {
   }
 }
 
-/** A position from the network is accurate to about one cell. */
+/** The uncertainty of a position from the cellular network: about one cell. */
 export const CELL_UNCERTAINTY_METERS = 900;
 
-/** What the network reports of a lock at this place: the nearest mast, one every {@link CELL_UNCERTAINTY_METERS}. */
+/**
+ * The network's position of a lock at this place: the nearest mast. Masts are {@link CELL_UNCERTAINTY_METERS} apart.
+ */
 export function mastPositionOf(city: City, { eastMeters, northMeters }: Place): Position {
   const ofMast = (meters: number): number => Math.round(meters / CELL_UNCERTAINTY_METERS) * CELL_UNCERTAINTY_METERS;
   const mast = { eastMeters: ofMast(eastMeters), northMeters: ofMast(northMeters) };

@@ -77,7 +77,7 @@ t.test('GPX that can’t be ridden: the file, the line and what was expected', a
   const cases: readonly (readonly [string, RegExp])[] = [
     ['', /^ride:1: the file is empty: expected a GPX file, or GeoJSON/],
     ['  \n ', /^ride:1: the file is empty/],
-    ['lat,lon\n1,2', /^ride:1: the file begins with "l": expected a GPX file/],
+    ['lat,lon\n1,2', /^ride:1: the file starts with "l": expected a GPX file/],
     ['<kml>\n</kml>', /^ride:1: the file is <kml>: expected <gpx>/],
     [track('<trkpt lat="1" lon="1">', '</trkseg>'), /^ride:5: this is not XML \(.*\): expected a GPX file/],
     [track(at(1, 1), at(2, 2)).replace('</gpx>', ''), /^ride:7: this is not XML \(unclosed tag: gpx\)/],
@@ -89,7 +89,7 @@ t.test('GPX that can’t be ridden: the file, the line and what was expected', a
     [track('<trkpt lat="0x10" lon="1"/>'), /lat is "0x10"/],
     [track(), /^ride:5: the route has no points: expected a track \(trk\) or route \(rte\) with at least two points/],
     [track(at(1, 1)), /^ride:6: the route has one point: expected .* two points/],
-    [track(at(1, 1), at(1, 1)), /^ride:7: all points of the route are the same: expected a way with some length/],
+    [track(at(1, 1), at(1, 1)), /^ride:7: all points of the route are the same: expected a route with some length/],
     [
       track(at(1, 1, '2026-05-01T10:00:00Z'), at(1, 2, '2026-05-01T09:59:59Z')),
       /^ride:5: the time goes back: expected none before 2026-05-01T10:00:00.000Z/,
@@ -98,7 +98,10 @@ t.test('GPX that can’t be ridden: the file, the line and what was expected', a
       track(at(1, 1, '2026-05-01T10:00:00Z'), at(1, 2)),
       /^ride:5: this point has no time, .*: expected a time in every/,
     ],
-    [track(at(1, 1), at(1, 2, '2026-05-01T10:00:00Z')), /^ride:5: this point has a time, and those before have none/],
+    [
+      track(at(1, 1), at(1, 2, '2026-05-01T10:00:00Z')),
+      /^ride:5: this point has a time, and the points before have none/,
+    ],
     [track(at(1, 1, 'at noon')), /^ride:4: the time is "at noon": expected a date such as/],
     [track(at(1, 1, '2026-05-01T10:00:00Z'), at(1, 1.1, '2026-05-01T10:00:00Z')), /all times are the same/],
     [track(at(1, 1, '2026-05-01T10:00:00Z'), at(1, 1.1, '2026-05-03T10:00:00Z')), /^ride:5: .*too long: .* 24 h/],

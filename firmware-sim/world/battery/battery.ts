@@ -1,22 +1,22 @@
 /**
- * The lock's battery. What the lock does drains it, at the rates of power-draw.ts; its owner charges it.
+ * The lock's battery. The lock's activities drain it, at the rates of power-draw.ts; its owner charges it.
  *
- * The charge is computed only when something changes: the flow since the last change is applied, and the time of the
- * next whole percent is predicted. The gauge shows whole percents and does not flicker: on the way down it shows 9 when
- * 9 % are left, on the way up it shows 10 when 10 % are reached again.
+ * The charge is computed only when something changes: then the continuous flow since the last change is applied, and
+ * the time of the next whole percent is predicted. The gauge shows whole percents and does not flicker: while
+ * discharging it changes to 9 when 9 % are left, while charging it changes to 10 when 10 % are reached.
  */
 import { Days, Hours, type Milliseconds } from '../../../proto/clock.js';
 import type { StepEffect } from '../../../proto/power/step/io.js';
 import { POWER_DRAW } from './power-draw.js';
 
-/** What consumes charge. */
+/** The activities that consume charge. */
 export type PowerCause = 'idle' | 'selfDischarge' | 'modem' | 'connect' | 'send' | 'gps' | 'motor' | 'tone' | 'siren';
 
 export interface LockBatteryOptions {
   readonly startMs: number;
   /** The charge at the start, in percent. */
   readonly percent: number;
-  /** How many times faster than in reality it is drained and charged, for demos; 1 is reality. */
+  /** How many times faster than in reality the battery is drained and charged, for demos; 1 by default. */
   readonly speedup?: number;
 }
 
@@ -25,7 +25,7 @@ const MONTH_MS: Milliseconds = Days(365.25 / 12);
 const SELF_DISCHARGE_MA = (PERCENT_MAH * POWER_DRAW.selfDischarge.value) / (MONTH_MS / Hours(1));
 const IDLE_AND_SELF_DISCHARGE_MA = POWER_DRAW.idle.value + SELF_DISCHARGE_MA;
 /**
- * Below this charge the cell's own protection would switch off. The lock goes on working: no lock dies in this world.
+ * Below this charge the cell's protection would switch off. The simulated lock goes on working at this charge.
  */
 const MIN_PERCENT = 1;
 
@@ -35,7 +35,7 @@ export class LockBattery {
   #percent: number;
   /** The charge is computed up to this time. */
   #atMs: number;
-  /** When the lock last did something: the next percent is not predicted for an earlier time. */
+  /** The time of the lock's last effect. The next percent is not predicted for an earlier time. */
   #lastEffectMs = Number.NEGATIVE_INFINITY;
   #nextAtMs = Number.POSITIVE_INFINITY;
   #nextPercent = 0;
@@ -55,7 +55,7 @@ export class LockBattery {
     this.#predictNext();
   }
 
-  /** What the gauge shows: a whole percentage. */
+  /** The whole percentage that the gauge shows. */
   get percent(): number {
     return this.#percent;
   }
@@ -65,7 +65,7 @@ export class LockBattery {
     return this.#chargeMah;
   }
 
-  /** When the gauge next shows another percentage, if nothing changes; Infinity where it never does. */
+  /** When the gauge next changes if nothing else happens, ms since the epoch; Infinity for never. */
   get nextAtMs(): number {
     return this.#nextAtMs;
   }
@@ -112,7 +112,7 @@ export class LockBattery {
     }
   }
 
-  /** The connection has ended, or an attempt to connect has failed. */
+  /** The connection was closed, or an attempt to connect failed. */
   disconnected(atMs: number): void {
     this.#switch('modem', false, atMs);
   }
@@ -135,7 +135,7 @@ export class LockBattery {
     this.#predictNext();
   }
 
-  /** Sets the charge, as a device event asks for. */
+  /** Sets the charge to the percentage of a device event. */
   set(percent: number, atMs: number): void {
     this.#advanceTo(atMs);
     this.#percent = percent;
@@ -151,7 +151,7 @@ export class LockBattery {
     this.#predictNext();
   }
 
-  /** Takes a single amount. The continuous flow is not computed for it: the order makes no difference. */
+  /** Takes a single amount of charge. The continuous flow need not be computed first: the order makes no difference. */
   #draw(cause: PowerCause, mah: number, atMs: number): void {
     this.#usedMah[cause] += mah;
     this.#flow(-mah * this.#speedup);
@@ -178,7 +178,7 @@ export class LockBattery {
     this.#chargeMah = clampedCharge(this.#chargeMah, mah);
   }
 
-  /** The flow per hour from this moment on, mAh; negative where it discharges. */
+  /** The continuous flow from this moment on, mA; negative while discharging. */
   #flowMa(atMs: number): number {
     const modem = this.#isModemOn ? POWER_DRAW.modem.value : 0;
     const gps = this.#isGpsOn ? POWER_DRAW.gps.value : 0;
@@ -214,7 +214,7 @@ export class LockBattery {
   }
 }
 
-/** The charge after a flow in or, negative, out, kept between the cell's capacity and its protection. */
+/** The charge after a flow (negative while discharging), limited to the cell's capacity and its protection. */
 function clampedCharge(chargeMah: number, flowedMah: number): number {
   const after = Math.min(chargeMah + flowedMah, POWER_DRAW.capacity.value);
   return Math.max(after, Math.min(chargeMah, MIN_PERCENT * PERCENT_MAH));

@@ -8,7 +8,7 @@ const WH_PER_KM = [6, 12] as const;
 /** Ten lithium cells in series have 30 V when empty and 42 V when full. */
 const EMPTY_VOLTS = 30;
 const FULL_VOLTS = 42;
-/** Below this share it is charged before the next ride. */
+/** Below this charge (0…1) the rider recharges the battery before the next ride. */
 const RECHARGE_BELOW = 0.25;
 
 export class EbikeBattery {
@@ -25,7 +25,7 @@ export class EbikeBattery {
     return Math.round((EMPTY_VOLTS + (FULL_VOLTS - EMPTY_VOLTS) * this.#charge) * 10) / 10;
   }
 
-  /** Drains it for a ride of this distance; what exceeds the charge is ridden without the motor. */
+  /** Drains the battery for a ride of this distance. Once the battery is empty, the rider rides without the motor. */
   drainFor(meters: number): void {
     if (this.#charge < RECHARGE_BELOW) this.#charge = 1;
     this.#charge = Math.max(0, this.#charge - ((meters / 1000) * this.#whPerKm) / CAPACITY_WH);

@@ -1,14 +1,14 @@
 /**
- * The consumption of each activity of a lock, with the source of each figure. They are typical values from public data
- * sheets, for a lock with an LTE-M modem, a GNSS receiver, a small gear motor and one lithium cell. A maker who has
- * measured their own lock changes them here.
+ * The consumption of each activity of a lock, with the source of each figure. The figures are typical values from
+ * public data sheets, for a lock with an LTE-M modem, a GNSS receiver, a small gear motor and one lithium cell. To
+ * simulate another lock, change the figures here.
  */
 
 /** One figure of the battery model. */
 export interface PowerFigure {
   readonly value: number;
   readonly unit: 'mAh' | 'mA' | '% a month';
-  /** What it measures. */
+  /** What the figure measures. */
   readonly sentence: string;
   readonly source: string;
 }
@@ -19,7 +19,7 @@ export const POWER_DRAW = Object.freeze({
   capacity: {
     value: 2950,
     unit: 'mAh',
-    sentence: 'What one full cell holds.',
+    sentence: 'The capacity of one full cell.',
     source: 'Samsung SDI, Specification of INR18650-30Q, v1.0, 3.1: minimum discharge capacity',
   },
   idle: {
@@ -32,26 +32,25 @@ export const POWER_DRAW = Object.freeze({
   selfDischarge: {
     value: 2,
     unit: '% a month',
-    sentence: 'Of its capacity, what the cell loses by itself.',
+    sentence: 'The share of its capacity that the cell loses by itself.',
     source: 'Battery University BU-802b: 1 to 2 % a month for lithium ion',
   },
   modem: {
     value: 11,
     unit: 'mA',
-    sentence:
-      'From the beginning of connecting to the end of the connection: registered and awake, so as to hear commands.',
+    sentence: 'From the start of connecting to the end of the connection: registered and awake, to receive commands.',
     source: `${SIM7000}: 11 mA idling on LTE`,
   },
   connect: {
     value: 0.3,
     unit: 'mAh',
-    sentence: 'Each time of connecting: some 10 s of radio for registration, TCP, TLS and MQTT.',
+    sentence: 'Each attempt to connect: about 10 s of radio for registration, TCP, TLS and MQTT.',
     source: `${SIM7000}: 109 mA for LTE data at 10 dBm; the seconds are an estimate`,
   },
   send: {
     value: 0.09,
     unit: 'mAh',
-    sentence: 'Each time an uplink is sent: some 3 s until the radio rests again.',
+    sentence: 'Each time an uplink is sent: about 3 s until the radio sleeps again.',
     source: `${SIM7000}: 109 mA for LTE data at 10 dBm; the seconds are an estimate`,
   },
   gps: {
@@ -82,7 +81,7 @@ export const POWER_DRAW = Object.freeze({
   charger: {
     value: 1000,
     unit: 'mA',
-    sentence: 'What a charger puts in, until the battery is full.',
+    sentence: 'The current of a charger, until the battery is full.',
     source: 'USB at 1 A; the cell takes 1.5 A (Samsung SDI, Specification of INR18650-30Q, v1.0, 3.3)',
   },
 } as const satisfies Record<string, PowerFigure>);

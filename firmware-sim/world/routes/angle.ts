@@ -1,7 +1,7 @@
 /**
- * Sine, cosine and arc tangent for compass directions. They are our own because the language leaves the last bit of its
- * functions to each engine, and Node's have changed between versions: a seed must give the same bytes with every
- * version. The operations used here (sums, products, remainders) are exact by IEEE 754.
+ * Sine, cosine and arc tangent for compass directions. `Math.sin` and its relatives are not used: their last bit
+ * differs between versions of Node, and a seed must give the same bytes with every version. The operations used here
+ * (sums, products, quotients, remainders) are exactly specified by IEEE 754.
  */
 
 const RADIANS_PER_DEGREE = Math.PI / 180;
@@ -20,7 +20,7 @@ export function cosineOf(degrees: number): number {
 export function directionOf(east: number, north: number): number {
   const [across, along] = [Math.abs(east), Math.abs(north)];
   if (across === 0 && along === 0) return 0;
-  // From the nearer axis, which is at most 45° away.
+  // The angle from the nearer axis, which is at most 45° away.
   const fromAxis = Math.min(across, along) / Math.max(across, along);
   const near = arcTangent(fromAxis) / RADIANS_PER_DEGREE;
   const fromNorth = across <= along ? near : 90 - near;
@@ -28,14 +28,14 @@ export function directionOf(east: number, north: number): number {
   return (east >= 0 ? within : 360 - within) % 360;
 }
 
-/** The difference from one longitude to another in degrees east, the shorter way round: [-180, 180). */
+/** The difference from one longitude to another in degrees east, the shorter way around the Earth: [-180, 180). */
 export function degreesEast(fromDegrees: number, toDegrees: number): number {
   const degrees = toDegrees - fromDegrees;
   if (degrees >= -180 && degrees < 180) return degrees;
   return ((degrees + 540) % 360) - 180;
 }
 
-/** The arc tangent of a value in [0, 1], in radians. Above 22.5° it is computed as the difference from 45°. */
+/** The arc tangent of a value in [0, 1], in radians. An angle above 22.5° is computed as a difference from 45°. */
 function arcTangent(tangent: number): number {
   if (tangent > TANGENT_OF_22_5) return Math.PI / 4 - smallArcTangent((1 - tangent) / (1 + tangent));
   return smallArcTangent(tangent);
@@ -43,7 +43,7 @@ function arcTangent(tangent: number): number {
 
 const TANGENT_OF_22_5 = 0.41421356237309503;
 
-/** The sine of an angle plus so many quarter turns, computed from the nearest quarter turn, at most 45° away. */
+/** The sine of an angle plus some quarter turns, computed from the nearest quarter turn, which is at most 45° away. */
 function sineAfterQuarterTurns(degrees: number, extraQuarters: number): number {
   const within = degrees % 360;
   const quarters = Math.round(within / 90);
@@ -53,7 +53,7 @@ function sineAfterQuarterTurns(degrees: number, extraQuarters: number): number {
   return quadrant >= 2 ? -value : value;
 }
 
-/** The polynomials of fdlibm's kernels (Sun Microsystems, 1993), accurate to the last bits within ±45°. */
+/** The sine within ±45°. This and the next two functions use the polynomials of fdlibm (Sun Microsystems, 1993). */
 function smallSine(angle: number): number {
   const square = angle * angle;
   const tail =
@@ -66,6 +66,7 @@ function smallSine(angle: number): number {
   return angle + angle * square * tail;
 }
 
+/** The cosine within ±45°. */
 function smallCosine(angle: number): number {
   const square = angle * angle;
   const tail =
@@ -86,7 +87,7 @@ function smallArcTangent(tangent: number): number {
   return tangent - tangent * sum;
 }
 
-/** Coefficients, from the highest power to the lowest. */
+/** The coefficients of the arc tangent's polynomial, from the highest power to the lowest. */
 const ARC_TANGENT = [
   0.016285820115365782, -0.036531572744216916, 0.049768779946159324, -0.058335701337905735, 0.06661073137387531,
   -0.0769187620504483, 0.09090887133436507, -0.11111110405462356, 0.14285714272503466, -0.19999999999876483,

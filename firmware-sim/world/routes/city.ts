@@ -1,4 +1,4 @@
-/** Places in a city as metres from its middle, and their conversion to and from positions. */
+/** Places in a city, as metres from its middle on a plane, and their conversion to and from positions on the Earth. */
 import type { Position } from '../../../proto/wire/ping.js';
 import { cosineOf, degreesEast, sineOf } from './angle.js';
 
@@ -6,11 +6,11 @@ import { cosineOf, degreesEast, sineOf } from './angle.js';
 export interface City {
   readonly latitudeDegrees: number;
   readonly longitudeDegrees: number;
-  /** By how much the street grid is rotated against north, degrees clockwise. */
+  /** The rotation of the street grid from north, degrees clockwise. */
   readonly gridRotationDegrees: number;
-  /** From the middle to the outskirts. */
+  /** The distance from the middle to the outskirts. */
   readonly radiusMeters: number;
-  /** The offset of local clocks from UTC. There is no daylight saving time, so that a seed depends on no law. */
+  /** The offset of local time from UTC. Without daylight saving time, so that a seed does not depend on legislation. */
   readonly utcOffsetMinutes: number;
 }
 
@@ -29,7 +29,7 @@ export function cityAround(latitudeDegrees: number, longitudeDegrees: number): C
   return { ...AMSTERDAM, latitudeDegrees, longitudeDegrees, utcOffsetMinutes };
 }
 
-/** Metres from the middle of the city. */
+/** A place: metres from the middle of the city. */
 export interface Place {
   readonly eastMeters: number;
   readonly northMeters: number;
@@ -38,7 +38,7 @@ export interface Place {
 /** One degree of latitude on a sphere of the Earth's mean radius. */
 export const METERS_PER_DEGREE = 111_195;
 
-/** Converts a place to a position. `uncertaintyMeters` is rounded to whole metres, as on the wire. */
+/** Converts a place to a position. `uncertaintyMeters` is rounded to whole metres, as in the wire format. */
 export function positionOf(city: City, place: Place, uncertaintyMeters: number): Position {
   const northDegrees = place.northMeters / METERS_PER_DEGREE;
   const eastDegrees = place.eastMeters / (METERS_PER_DEGREE * cosineOf(city.latitudeDegrees));
@@ -50,7 +50,7 @@ export function positionOf(city: City, place: Place, uncertaintyMeters: number):
   };
 }
 
-/** Converts a position to a place. Far away from the city its metres are distorted. */
+/** Converts a position to a place. Metres are distorted for positions far away from the city. */
 export function placeOf(city: City, latitudeDegrees: number, longitudeDegrees: number): Place {
   const east = degreesEast(city.longitudeDegrees, longitudeDegrees);
   return {
@@ -59,7 +59,7 @@ export function placeOf(city: City, latitudeDegrees: number, longitudeDegrees: n
   };
 }
 
-/** The place at a distance from another one, in a direction clockwise from north. */
+/** The place at a distance from another place, in a direction clockwise from north. */
 export function placeAlong(from: Place, directionDegrees: number, meters: number): Place {
   return {
     eastMeters: from.eastMeters + sineOf(directionDegrees) * meters,
@@ -67,14 +67,14 @@ export function placeAlong(from: Place, directionDegrees: number, meters: number
   };
 }
 
-/** The distance from one place to another along a direction; negative the other way. */
+/** The distance from one place to another along a direction; negative in the opposite direction. */
 export function metersAlong(from: Place, to: Place, directionDegrees: number): number {
   const east = to.eastMeters - from.eastMeters;
   const north = to.northMeters - from.northMeters;
   return east * sineOf(directionDegrees) + north * cosineOf(directionDegrees);
 }
 
-/** The resolution of the wire, so that a decoded position equals the encoded one. */
+/** Rounds to the resolution of the wire format, so that a decoded position equals the encoded one. */
 function toE7(degrees: number): number {
   return Math.round(degrees * 1e7) / 1e7;
 }

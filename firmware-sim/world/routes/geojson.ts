@@ -8,10 +8,10 @@ import { WaypointList, type Waypoints } from './waypoints.js';
 const EXPECTED = 'a LineString or MultiLineString with at least two points, or Features of them';
 
 /**
- * Reads a whole file.
+ * Reads the text of a GeoJSON file.
  *
- * @throws LockgateError `input-route`, with the line if it is not JSON, otherwise with a JSON pointer, and with what
- * was expected
+ * @throws LockgateError `input-route` that says what was expected, with the line if the text is not JSON, otherwise
+ * with a JSON pointer
  */
 export function parseGeoJson(text: string, name: string): Waypoints {
   const points = new WaypointList(name);
@@ -33,7 +33,7 @@ class GeoJsonReader {
     this.#points = points;
   }
 
-  /** Collections occur only at the top and lines only in features, so that the nesting is shallow. */
+  /** Reads the top level. Collections are read only at the top, so that the nesting is limited. */
   object(json: unknown, at: string): void {
     const { type, features } = this.#members(json, at);
     if (type !== 'FeatureCollection') {
@@ -83,7 +83,7 @@ class GeoJsonReader {
   }
 }
 
-/** Geometries that a map may have besides lines. */
+/** Valid geometries that are not lines. */
 const IGNORED_GEOMETRIES = new Set(['Point', 'MultiPoint', 'Polygon', 'MultiPolygon', 'GeometryCollection']);
 
 function where(pointer: string): string {

@@ -1,16 +1,16 @@
 /**
- * Reads GPX (https://www.topografix.com/gpx/1/1/): the points of its tracks or, where it has none, of its routes, one
- * after another. Single waypoints, elevations and extensions are ignored.
+ * Reads GPX (https://www.topografix.com/gpx/1/1/): the points of all tracks in order or, in a file without tracks, of
+ * all routes. Single waypoints, elevations and extensions are ignored.
  *
- * A document type is refused: no GPX file needs one, and entities are how a small file becomes a huge one.
+ * A file with a document type is refused: no GPX file needs one, and its entities could expand to a huge text.
  */
 import { type SaxesAttributePlain, SaxesParser, type SaxesTagPlain } from 'saxes';
 import { DATE_EXPECTED, parseDate } from '../../../proto/date.js';
 import { type Waypoint, WaypointList, type Waypoints } from './waypoints.js';
 
-/** The deepest nesting of elements. A track point is at depth four. */
+/** Maximum nesting of elements. A track point is at depth four. */
 const MAX_DEPTH = 64;
-/** Longer than any date is. */
+/** Longer than any valid date. */
 const MAX_TIME_CHARACTERS = 64;
 const EXPECTED = 'a track (trk) or route (rte) with at least two points (trkpt, rtept)';
 
@@ -23,7 +23,7 @@ interface OpenPoint {
   atMs: number | null;
 }
 
-/** Reads a whole file. @throws LockgateError `input-route`, with the line and what was expected */
+/** Reads the text of a GPX file. @throws LockgateError `input-route`, with the line and what was expected */
 export function parseGpx(text: string, name: string): Waypoints {
   return new GpxReader(name).read(text);
 }
@@ -32,7 +32,7 @@ class GpxReader {
   readonly #parser = new SaxesParser();
   readonly #tracks: WaypointList;
   readonly #routes: WaypointList;
-  /** The names of the open elements, without the file's own prefix. */
+  /** The names of the open elements, without the file's GPX namespace prefix. */
   readonly #openElements: string[] = [];
   #prefix = '';
   #tagLine = 1;
@@ -52,7 +52,7 @@ class GpxReader {
       throw this.#errorAt('the file has a document type', 'GPX, which has none (and no entities of its own)');
     });
     parser.on('opentagstart', () => {
-      // The character after the name has been read, and may have ended the line.
+      // The parser has already read the character after the name, which may be a line break.
       this.#tagLine = parser.column === 0 ? parser.line - 1 : parser.line;
     });
     parser.on('opentag', (tag) => this.#onOpenTag(tag));
@@ -73,7 +73,7 @@ class GpxReader {
     if (this.#openElements.length === 0) this.#checkRootElement(name);
     if (this.#openElements.length >= MAX_DEPTH)
       throw this.#errorAt('elements are nested too deeply', `at most ${MAX_DEPTH} levels`);
-    // An element with another prefix is an extension, whatever its name.
+    // An element with another prefix is an extension.
     const localName = name.startsWith(this.#prefix) ? name.slice(this.#prefix.length) : `?${name}`;
     this.#openElements.push(localName);
     if (localName === 'trkpt' || localName === 'rtept') this.#point = this.#pointOf(localName, attributes);
@@ -97,7 +97,7 @@ class GpxReader {
     return { kind, line: this.#tagLine, latitudeDegrees, longitudeDegrees, atMs: null };
   }
 
-  /** Whether the innermost open element is the time of a point, and not that of the file or of an extension. */
+  /** Whether the innermost open element is the time of a point, not the time of the file or of an extension. */
   #isTime(): boolean {
     return (
       this.#point !== undefined &&

@@ -1,9 +1,9 @@
 /**
- * Finds where a text that JSON.parse refuses stops being JSON. The engine's messages differ between versions, and none
- * names the line.
+ * Finds the line at which a text that JSON.parse refuses stops being JSON, and what was expected there. The messages of
+ * JSON.parse differ between versions of Node and don't contain the line.
  */
 
-/** The line, from 1, of the first error, and what was expected there. */
+/** The first error in a text: its line, counted from 1, and what was expected there. */
 export interface JsonError {
   readonly line: number;
   readonly expected: string;
@@ -25,7 +25,7 @@ const EXPECTED: Readonly<Record<Expected, string>> = {
 const SCALAR = /(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.+-])/y;
 const ESCAPE = /\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/y;
 
-/** Finds the first error. For a text that has none it returns the last line. */
+/** Finds the first error. For a text without an error it returns the last line. */
 export function findJsonError(text: string): JsonError {
   const open: ('{' | '[')[] = [];
   let expected: Expected = 'value';
@@ -66,7 +66,7 @@ function skipBlanks(text: string, from: number): number {
   return at;
 }
 
-/** The index after the closing quote. For a broken string, the index at which it breaks, where no quote precedes. */
+/** The index after the closing quote. For an invalid string, the index of the mistake; no quote precedes it then. */
 function stringEnd(text: string, from: number): number {
   let at = from + 1;
   while (at < text.length && text[at] !== '"' && text.charCodeAt(at) >= 0x20) {

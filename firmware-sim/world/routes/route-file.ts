@@ -1,6 +1,6 @@
 /**
- * Reads a route from a file, GPX or GeoJSON, which its first character tells apart. A route that can't be ridden is the
- * caller's mistake: the error says where in the file it is and what was expected there.
+ * Reads a route from a GPX or GeoJSON file. The file's first character distinguishes the formats. A file without a
+ * valid route is an input error that says where in the file the mistake is and what was expected there.
  */
 import { LockgateError } from '../../../proto/errors.js';
 import { readTextFile } from '../../text-file.js';
@@ -10,15 +10,15 @@ import { parseGpx } from './gpx.js';
 import { WaypointPath } from './waypoint-route.js';
 import type { Waypoints } from './waypoints.js';
 
-/** A track point with all the extensions of a sports watch has some 300 bytes; few tracks have over 36,000 points. */
+/** A track point with all extensions of a sports watch has about 300 bytes, and few tracks have over 36,000 points. */
 export const MAX_ROUTE_FILE_BYTES = 32 * 1024 * 1024;
-/** Farther than this from the middle of a city, metres on its plane are no longer metres on the Earth. */
+/** Farther than this from the middle of a city, its flat coordinates are too inaccurate. */
 export const MAX_METERS_FROM_CITY = 100_000;
 
 const EXPECTED = 'a GPX file, or GeoJSON with a line';
 
 /**
- * Reads a file.
+ * Reads a route file.
  *
  * @throws LockgateError `input-file` for a file that can't be read or is too large, `input-route` for its content
  */
@@ -27,7 +27,7 @@ export async function readRouteFile(path: string): Promise<Waypoints> {
 }
 
 /**
- * Reads a file into the coordinates of a given city. `name` is what an error about the distance calls the file.
+ * Reads a route file into the coordinates of a given city. An error about the distance calls the file `name`.
  *
  * @throws LockgateError as {@link readRouteFile}, and `input-route` for a route that starts over 100 km away
  */
@@ -35,12 +35,12 @@ export async function readRouteInCity(file: string, city: City, name = file): Pr
   const path = new WaypointPath(await readRouteFile(file), city);
   const { eastMeters, northMeters } = path.start;
   if (Math.abs(eastMeters) <= MAX_METERS_FROM_CITY && Math.abs(northMeters) <= MAX_METERS_FROM_CITY) return path;
-  const far = `${name} begins far away: expected within 100 km of the middle of the city`;
+  const far = `${name} starts far away: expected within 100 km of the middle of the city`;
   throw new LockgateError('input-route', far);
 }
 
 /**
- * Reads the text of a file. `name` is what its errors call it.
+ * Reads the text of a route file, called `name` in errors.
  *
  * @throws LockgateError `input-route`: with the file, the line (or the JSON pointer) and what was expected
  */
@@ -49,6 +49,6 @@ export function parseRouteFile(text: string, name: string): Waypoints {
   const first = /\S/.exec(content)?.[0];
   if (first === '<') return parseGpx(content, name);
   if (first === '{') return parseGeoJson(content, name);
-  const what = first === undefined ? 'the file is empty' : `the file begins with ${JSON.stringify(first)}`;
+  const what = first === undefined ? 'the file is empty' : `the file starts with ${JSON.stringify(first)}`;
   throw new LockgateError('input-route', `${name}:1: ${what}: expected ${EXPECTED}`);
 }

@@ -1,10 +1,11 @@
 /**
- * A route that somebody takes at a certain time: where they are at each moment, and how they move. Two kinds: through
- * the streets of a city (street-route.ts), and along the points of a file (waypoint-route.ts).
+ * The interface of a route: a path that a rider takes at a certain time, with the place and movement at each moment.
+ * There are two kinds: through the streets of a city (street-route.ts), and along the points of a file
+ * (waypoint-route.ts).
  */
 import type { Place } from './city.js';
 
-/** Position and movement at a moment. */
+/** The rider's place and movement at a moment. */
 export interface Motion {
   readonly place: Place;
   readonly speedMetersPerSecond: number;
@@ -12,7 +13,7 @@ export interface Motion {
   readonly directionDegrees: number;
 }
 
-/** A period in which the rider stands still, at a light or a crossing. Ms since the epoch. */
+/** A period in which the rider stands still, such as at a traffic light. Ms since the epoch. */
 export interface Stop {
   readonly startMs: number;
   readonly endMs: number;
@@ -22,11 +23,11 @@ export interface Route {
   /** Ms since the epoch. */
   readonly startMs: number;
   readonly endMs: number;
-  /** Its length. */
+  /** The length of the route. */
   readonly meters: number;
   /** The end of the route, at a standstill. */
   readonly end: Motion;
-  /** The motion at `atMs`; outside the route's time, at its nearer end. */
+  /** The motion at `atMs`; before the start that of the start, after the end that of the end. */
   at(atMs: number): Motion;
   /** The stops of at least this duration, in order. */
   stops(atLeastMs: number): Stop[];

@@ -1,5 +1,6 @@
 /**
- * A generated route through the streets: blocks and corners, with occasional stops. Speed and direction follow from it.
+ * A random route through the streets of a city: blocks and corners, with occasional stops. It is generated once, in the
+ * constructor; later calls draw no random numbers.
  */
 import { Seconds } from '../../../proto/clock.js';
 import type { Prng } from '../../prng.js';
@@ -17,11 +18,11 @@ export interface StreetRouteOptions {
   readonly hasStops?: boolean;
 }
 
-/** More corners than a route through a city has. Past them the rest is one straight leg. */
+/** Maximum number of corners. A longer route jumps from the last corner to the destination. */
 const MAX_CORNERS = 120;
 const BLOCK_METERS = [60, 220] as const;
 
-/** The direction of a street with its sine and cosine, so that they are not computed again at each corner. */
+/** The direction of a street. Its sine (east) and cosine (north) are stored, to compute them only once. */
 interface Heading {
   /** Clockwise from north, [0, 360). */
   readonly directionDegrees: number;
@@ -30,10 +31,10 @@ interface Heading {
 }
 
 /**
- * A leg is a straight segment or a stop. All legs of a route are in one list of numbers, {@link NUMBERS_PER_LEG} for each:
- * when and where it starts, its speed, and the index of its heading (for a stop, that of the leg before). A route lives
- * as long as its bicycle is parked at the end; with an object for each leg, garbage collection would dominate a large
- * fleet.
+ * A leg is a straight segment or a stop. All legs of a route are in one list of numbers, {@link NUMBERS_PER_LEG} for
+ * each leg: when and where it starts, its speed, and the index of its heading (for a stop, that of the previous leg).
+ * This object has the offset of each number. A route is in memory as long as its bicycle is parked at the end. With an
+ * object per leg, garbage collection would dominate a large fleet.
  */
 const LEG_OFFSET = { startMs: 0, east: 1, north: 2, speed: 3, heading: 4 } as const;
 const NUMBERS_PER_LEG = 5;
@@ -108,7 +109,7 @@ export class StreetRoute implements Route {
   }
 }
 
-/** Along the streets and across, forward (0 and 1) and back (2 and 3). */
+/** The four headings of the grid: along the streets (0), across (1), back along (2), back across (3). */
 function headingsOf({ gridRotationDegrees }: City): Heading[] {
   return [0, 90, 180, 270].map((more) => {
     const directionDegrees = (gridRotationDegrees + more + 360) % 360;
@@ -134,7 +135,7 @@ function legsOf(
     const along = toEast * alongStreets.east + toNorth * alongStreets.north;
     const across = toEast * acrossStreets.east + toNorth * acrossStreets.north;
     if (Math.abs(along) < 1 && Math.abs(across) < 1) break;
-    // Towards the destination, mostly along the longer side; sometimes a detour around a block.
+    // The leg leads towards the destination, mostly along the longer side. Sometimes it is a detour around a block.
     const isAlong = prng.chance(Math.abs(along) / (Math.abs(along) + Math.abs(across)));
     const isDetour = corner < MAX_CORNERS / 4 && prng.chance(0.08);
     const remaining = isAlong ? along : across;

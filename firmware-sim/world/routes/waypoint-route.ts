@@ -8,23 +8,23 @@ import { type City, cityAround, type Place, placeOf } from './city.js';
 import type { Motion, Route, Stop } from './route.js';
 import type { Waypoints } from './waypoints.js';
 
-/** Slower than anybody rides or walks: the drift of a receiver that stands still. */
+/** A recorded speed below this is the drift of a receiver that stands still. */
 const STANDSTILL_METERS_PER_SECOND = 0.4;
 
 export interface WaypointRide {
   readonly startMs: number;
-  /** The speed where the file has no times. */
+  /** The speed for a file without times. */
   readonly speedMetersPerSecond: number;
-  /** Whether it goes from the last point to the first. */
+  /** Whether the ride goes from the last point to the first. */
   readonly isBack?: boolean;
 }
 
-/** The points of a file as places in a city: made once, ridden any number of times. */
+/** The points of a file as places in a city. It can be ridden any number of times. */
 export class WaypointPath {
   readonly city: City;
   readonly start: Place;
   readonly end: Place;
-  /** Its length. */
+  /** The length of the path. */
   readonly meters: number;
   readonly isTimed: boolean;
   readonly #east: Float64Array;
@@ -32,18 +32,18 @@ export class WaypointPath {
   /** The progress at each point: ms since the first point where there are times, otherwise metres. */
   readonly #progress: Float64Array;
   /**
-   * Direction and length of the segment that starts at each point. One without length keeps the direction before it.
+   * Direction and length of the segment that starts at each point. A segment without length has the previous direction.
    */
   readonly #directions: Float64Array;
   readonly #lengths: Float64Array;
 
-  /** @param city the origin of the coordinates, which must not be far away; by default around the first point */
+  /** @param city the origin of the coordinates, which must not be far away; by default a city around the first point */
   constructor(waypoints: Waypoints, city?: City) {
     const first = waypoints.points[0];
-    if (first === undefined) throw new Error('a route has points');
+    if (first === undefined) throw new Error('the route has no points');
     this.city = city ?? cityAround(first.latitudeDegrees, first.longitudeDegrees);
     this.isTimed = waypoints.isTimed;
-    // Of points with the same time only the first counts: nobody is in two places.
+    // Of successive points with the same time, only the first counts.
     const points = waypoints.points.filter(({ atMs }, index, all) => atMs === null || atMs !== all[index - 1]?.atMs);
     const places = points.map(({ latitudeDegrees, longitudeDegrees }) =>
       placeOf(this.city, latitudeDegrees, longitudeDegrees),
@@ -70,18 +70,18 @@ export class WaypointPath {
     this.end = this.#placeAt(count - 1, 0);
   }
 
-  /** One ride along it. */
+  /** One ride along the path. */
   ride(options: WaypointRide): Route {
     return new WaypointRoute(this, options);
   }
 
-  /** The duration of a ride. */
+  /** The duration of a ride; a recorded speed takes precedence. */
   durationMs(speedMetersPerSecond: number): Milliseconds {
     const mark = this.#progress.at(-1) ?? 0;
     return this.isTimed ? mark : (mark / speedMetersPerSecond) * 1000;
   }
 
-  /** The motion `elapsed` ms after the start. */
+  /** The motion `elapsed` ms after the start of a ride. */
   at(elapsed: Milliseconds, speedMetersPerSecond: number, isBack: boolean): Motion {
     const total = this.#progress.at(-1) ?? 0;
     const ridden = Math.min(total, Math.max(0, this.isTimed ? elapsed : (elapsed * speedMetersPerSecond) / 1000));
@@ -98,7 +98,7 @@ export class WaypointPath {
     };
   }
 
-  /** The stops, as ms since the start of the outward ride. */
+  /** The recorded stops, as ms since the start of the outward ride. */
   stops(): Stop[] {
     const stops: { startMs: number; endMs: number }[] = [];
     if (!this.isTimed) return stops;

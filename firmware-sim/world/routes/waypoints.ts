@@ -1,6 +1,6 @@
 /**
- * The points of a route as a file has them. Every file format passes its points through `WaypointList`, which refuses
- * what can't be ridden, with the place in the file and what was expected.
+ * The points of a route file. The reader of each file format passes its points through `WaypointList`, which refuses
+ * invalid points and routes. Its errors name the place in the file and what was expected.
  */
 import { Hours, type Milliseconds } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
@@ -10,11 +10,11 @@ import { METERS_PER_DEGREE } from './city.js';
 export interface Waypoint {
   readonly latitudeDegrees: number;
   readonly longitudeDegrees: number;
-  /** When the recorder was there, ms since the epoch; null where the file has no times. */
+  /** When the point was recorded, ms since the epoch; null in a file without times. */
   readonly atMs: number | null;
 }
 
-/** At least two points, not all the same. Either all have times, in ascending order, or none has. */
+/** A valid route: at least two points, not all the same. Either all have times, in ascending order, or none has. */
 export interface Waypoints {
   /** The file's name, for messages. */
   readonly name: string;
@@ -22,11 +22,11 @@ export interface Waypoints {
   readonly isTimed: boolean;
 }
 
-/** More than a recording of two days with a point each second. */
+/** A recording of two days with a point each second has fewer. */
 export const MAX_WAYPOINTS = 200_000;
-/** More than anybody rides a bicycle at a stretch. */
+/** Longer than any single bicycle ride. */
 const MAX_ROUTE_METERS = 500_000;
-/** A ride belongs to one day's pattern. */
+/** A ride must end before the same ride of the next day starts. */
 const MAX_RIDE_MS: Milliseconds = Hours(24);
 /** Nearer to a pole, the plane of a city is too distorted. */
 export const MAX_LATITUDE_DEGREES = 85;
@@ -43,7 +43,7 @@ export class WaypointList {
   }
 
   /**
-   * Takes a point. `where` is its place in the file for messages, such as `:12` or `: /coordinates/3`.
+   * Adds a point. `where` is its place in the file for messages, such as `:12` or `: /coordinates/3`.
    *
    * @throws LockgateError `input-route`
    */
@@ -59,7 +59,8 @@ export class WaypointList {
       throw this.errorAt(where, `the longitude is ${longitudeDegrees}`, 'degrees from -180 to 180');
     const before = this.#points.at(-1);
     if (before !== undefined && (before.atMs === null) !== (atMs === null)) {
-      const which = atMs === null ? 'no time, and those before have one' : 'a time, and those before have none';
+      const which =
+        atMs === null ? 'no time, and the points before have one' : 'a time, and the points before have none';
       throw this.errorAt(where, `this point has ${which}`, 'a time in every point or in none');
     }
     if (before !== undefined && before.atMs !== null && atMs !== null && atMs < before.atMs)
@@ -80,9 +81,9 @@ export class WaypointList {
   }
 
   /**
-   * All points, at the end of the file.
+   * Returns all points, at the end of the file.
    *
-   * @param where as above: the part of the file with too few points
+   * @param where the place of the points in the file, as for `add`
    * @param expected what such a file should contain
    * @throws LockgateError `input-route`
    */
@@ -91,20 +92,21 @@ export class WaypointList {
     const [first, last] = [points[0], points.at(-1)];
     if (first === undefined || last === undefined || points.length < 2)
       throw this.errorAt(where, `the route has ${points.length === 0 ? 'no points' : 'one point'}`, expected);
-    if (this.#meters === 0) throw this.errorAt(where, 'all points of the route are the same', 'a way with some length');
+    if (this.#meters === 0)
+      throw this.errorAt(where, 'all points of the route are the same', 'a route with some length');
     const isTimed = first.atMs !== null;
     if (isTimed && first.atMs === last.atMs)
       throw this.errorAt(where, 'all times are the same', 'a ride that takes time');
     return { name: this.#name, points, isTimed };
   }
 
-  /** The error for something wrong in the file. */
+  /** Makes the error for a mistake in the file. */
   errorAt(where: string, what: string, expected: string): LockgateError {
     return new LockgateError('input-route', `${this.#name}${where}: ${what}: expected ${expected}`);
   }
 }
 
-/** On a plane, which is accurate enough for the limits. */
+/** The distance of two points on a plane, which is accurate enough for the limits. */
 function metersBetween(one: Waypoint, other: Waypoint): number {
   const north = (other.latitudeDegrees - one.latitudeDegrees) * METERS_PER_DEGREE;
   const degrees = degreesEast(one.longitudeDegrees, other.longitudeDegrees);

@@ -5,7 +5,7 @@ import {
   type HourSize,
   MONTH_DAYS,
   type MonthSize,
-  RATE_WINDOW,
+  RATE_WINDOW_MS,
   type Sizing,
 } from '../../../../firmware-sim/plan/sizing.js';
 import type { PricePlan } from '../../../../gateway/usage/price.js';
@@ -128,7 +128,7 @@ function peakHour(hours: readonly HourSize[], name: PeakName): HourSize {
 }
 
 function windowText(): string {
-  return `${RATE_WINDOW / Seconds(1)} s`;
+  return `${RATE_WINDOW_MS / Seconds(1)} s`;
 }
 
 function notes({ locks, sampled, total }: Sizing): string[] {
@@ -190,7 +190,7 @@ export function planJson(sizing: Sizing, { flags, prices, seconds, repeat }: Pla
     month: month(total, locks),
     battery: batteryJson(sizing.battery),
     stored_bytes_per_day: storedPerDay(sizing),
-    rate_window_seconds: RATE_WINDOW / Seconds(1),
+    rate_window_seconds: RATE_WINDOW_MS / Seconds(1),
     peak: {
       connected: peakHour(hours, 'connectedPeak').connectedPeak,
       connects_per_minute: peakHour(hours, 'connectsPerMinutePeak').connectsPerMinutePeak,
