@@ -105,8 +105,9 @@ class ExpectationCheck {
     for (const { madeMs } of pings.slice(1)) {
       if (lastMs >= firstMs + duration) break;
       const gap = madeMs - lastMs;
+      const after = `after the one at ${this.#moment(lastMs)}`;
       if (gap < span - tolerance || gap > span + tolerance)
-        return `after ${this.#moment(lastMs)} the next was at ${this.#moment(madeMs)}, ${inSeconds(gap)} later`;
+        return `${after} the next came at ${this.#moment(madeMs)}, ${inSeconds(gap)} later`;
       lastMs = madeMs;
     }
     return lastMs + span + tolerance >= firstMs + duration

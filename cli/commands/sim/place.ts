@@ -30,7 +30,8 @@ function parseAround(text: string): City {
   const match = /^([+-]?\d+(?:\.\d+)?),([+-]?\d+(?:\.\d+)?)$/.exec(text.replaceAll(' ', ''));
   const [latitude, longitude] = [Number(match?.[1]), Number(match?.[2])];
   if (Math.abs(latitude) <= MAX_LATITUDE_DEGREES && Math.abs(longitude) <= 180) return cityAround(latitude, longitude);
-  const expected = `LAT,LON in degrees such as 52.37,4.89, LAT from -${MAX_LATITUDE_DEGREES} to ${MAX_LATITUDE_DEGREES}`;
+  const latitudes = `LAT from -${MAX_LATITUDE_DEGREES} to ${MAX_LATITUDE_DEGREES}`;
+  const expected = `LAT,LON in degrees such as 52.37,4.89, ${latitudes}`;
   throw new LockgateError('input-around', `--around is ${JSON.stringify(text)}: expected ${expected}`);
 }
 
