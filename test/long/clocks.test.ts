@@ -1,9 +1,9 @@
-/** A start with the machine's clock 401 days ahead deletes nothing: the first sweep comes a minute after the start. */
+/** A start with the machine's clock 401 days ahead deletes nothing, not even in the first sweep a minute later. */
 import t from 'tap';
 import { ClockSite } from '../helpers/clocks/clock-site.js';
 import { whyNoSetClock } from '../helpers/clocks/set-clock.js';
 
-/** Longer than the first sweep takes to come, and to tell of what it did. */
+/** Longer than the time until the first sweep is done and reported. */
 const SWEPT_WITHIN_SECONDS = 75;
 t.setTimeout(240_000);
 

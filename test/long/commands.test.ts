@@ -1,4 +1,6 @@
-/** The long form of test/system/commands.test.ts: the ten thousand commands of quality.md §2. */
+/**
+ * The long version of test/system/commands.test.ts: ten thousand commands, none lost and none repeated (quality.md §2).
+ */
 import t from 'tap';
 import { testCommandsDown } from '../helpers/commands/commands-down.js';
 import { chooseSeed } from '../helpers/pair/seeded-chance.js';

@@ -1,4 +1,7 @@
-/** The long form of db.test.ts: 2,000 flipped bits of a store and of a backup, and a backup under a greater load. */
+/**
+ * `lockgate db check` finds flipped bits in a closed store and in a killed one, and a backup under load is complete. The
+ * long version of test/cli/db.test.ts.
+ */
 import { copyFileSync } from 'node:fs';
 import path from 'node:path';
 import t from 'tap';
@@ -13,7 +16,7 @@ const seed = chooseSeed();
 t.comment(`seed ${seed}; repeat: LOCKGATE_SEED=${seed} node dist/test/long/db.test.js`);
 t.setTimeout(800_000);
 
-t.test('at least 99 of 100 of 2,000 flipped bits of a closed store are found', async (t) => {
+t.test('at least 99 % of 2,000 flipped bits of a closed store are found', async (t) => {
   t.setTimeout(600_000);
   const folder = tempFolder(t);
   await stockStore(folder, { locks: 60, pings: 2000 }, new SeededChance(seed));
@@ -23,10 +26,10 @@ t.test('at least 99 of 100 of 2,000 flipped bits of a closed store are found', a
   const bare = path.join(tempFolder(t), 'left-by-a-kill.sqlite');
   copyFileSync(file, bare);
   const without = await flipBits(bare, 500, new SeededChance(seed));
-  t.comment(`without the sums of the file: ${without.found} of ${without.count}, unused bytes included`);
+  t.comment(`without the file’s checksums: ${without.found} of ${without.count}, unused bytes included`);
 });
 
-t.test('and of a store that was killed, with the log that it left', async (t) => {
+t.test('most flipped bits of a killed store and its WAL are found', async (t) => {
   t.setTimeout(600_000);
   const killed = await killedStore(t, { locks: 60, pings: 2000 }, 120, new SeededChance(seed));
   const wal = await flipWalBits(killed.file, 300, new SeededChance(seed), killed.commitEnds.at(-1) as number);
@@ -41,11 +44,11 @@ t.test('and of a store that was killed, with the log that it left', async (t) =>
   t.comment(`WAL ${wal.found} of ${wal.count}, file ${found} of ${count}`);
 });
 
-t.test('a backup under load', async (t) => {
+t.test('a backup under load has every ping acknowledged before it', async (t) => {
   t.setTimeout(600_000);
   const run = await runBackup(t, { locks: 50, before: 20_000 });
   t.equal(run.code, 0);
-  t.ok(run.meanwhile > 0, `${run.meanwhile} were acknowledged while it was made`);
+  t.ok(run.meanwhile > 0, `${run.meanwhile} pings were acknowledged during the backup`);
   t.same(
     run.acked.filter((name) => !run.restored.has(name)),
     [],

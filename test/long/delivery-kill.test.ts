@@ -1,4 +1,6 @@
-/** The long form of test/system/delivery-kill.test.ts: the twenty kills of quality.md §2. */
+/**
+ * The long version of test/system/delivery-kill.test.ts: twenty kills during deliveries lose no event (quality.md §2).
+ */
 import t from 'tap';
 import { testDeliveryKills, testSkippedEvents } from '../helpers/durability/delivery-kill.js';
 

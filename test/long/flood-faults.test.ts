@@ -1,6 +1,6 @@
 /**
- * What may happen to the store while locks flood the gateway: an fsync fails, of the log or of the copy of its WAL; the
- * thread that writes dies; the disk is full. Nothing that was acknowledged is missing, and the next start has it.
+ * Faults of the store while locks flood the gateway: an fsync fails (of the log, or of the copy of its WAL), the
+ * writing thread dies, the disk is full. No acknowledged ping is lost, and the next start works.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -18,14 +18,15 @@ import { tempFolder } from '../helpers/store/temp-folder.js';
 
 const LOCKS = 300;
 const RUNS = { least: 2000, perCredential: 1, most: 6000 };
-/** Ends within a second (quality.md §2); a busy machine gets some more to be seen in. */
+/** The gateway must end within a second (quality.md §2), plus some seconds for a busy machine. */
 const END_SECONDS = 8;
-/** The copy of the WAL comes once for some ten thousand uplinks. */
+/** The WAL is copied only once per some ten thousand uplinks. */
 const COPY_SECONDS = 60;
 const STOP_SECONDS = 10;
 const FLOOD_MS = 60_000;
+/** How long the flood runs before the fault. */
 const BEFORE_MS = 1500;
-/** quality.md §2 gives it 5 s to go on; tried so often in as many seconds. */
+/** The gateway must recover within 5 s (quality.md §2); attempts to connect, up to 0.4 s apart. */
 const TRIES = 20;
 
 t.setTimeout(900_000);
@@ -35,15 +36,15 @@ const library = path.join(folder, 'failing-fsync.so');
 const source = path.join(root, 'test/helpers/store/failing-fsync.cc');
 const isBuilt =
   process.platform === 'linux' && spawnSync('g++', ['-shared', '-fPIC', '-o', library, source]).status === 0;
-const skip = isBuilt ? false : 'there is no g++';
+const skip = isBuilt ? false : 'g++ is missing';
 
 interface Flooded {
   readonly gateway: GatewayChild;
   readonly crowd: FloodCrowd;
 }
 
-/** A gateway that is flooded. */
-async function flooded(t: Test, environment: NodeJS.ProcessEnv, data?: string): Promise<Flooded> {
+/** Starts a gateway and a crowd of locks that floods it. */
+async function startFlood(t: Test, environment: NodeJS.ProcessEnv, data?: string): Promise<Flooded> {
   const gateway = await GatewayChild.make(t, undefined, false, RUNS, data);
   const made = { locks: LOCKS, heard: 0, chance: new SeededChance(1) };
   const crowd = (await FloodCrowd.make(t, gateway.request.data, made)) as FloodCrowd;
@@ -55,10 +56,10 @@ async function flooded(t: Test, environment: NodeJS.ProcessEnv, data?: string): 
   return { gateway, crowd };
 }
 
-/** It ends by itself, has everything, and goes on as if nothing had been. */
-async function endsAndGoesOn(t: Test, { gateway, crowd }: Flooded, seconds: number): Promise<void> {
+/** Asserts that the gateway ends by itself, that every acknowledged ping is stored, and that the next start works. */
+async function endsAndRestarts(t: Test, { gateway, crowd }: Flooded, seconds: number): Promise<void> {
   const { data } = gateway.request;
-  t.equal(await gateway.ends(seconds), 4, 'it ends with the code for what is ours');
+  t.equal(await gateway.ends(seconds), 4, 'with the exit code of an internal error');
   await crowd.over();
   t.match(gateway.complaints.join('\n'), /what is on the disk is uncertain now/);
   t.comment(`${crowd.acked} acknowledged`);
@@ -69,7 +70,7 @@ async function endsAndGoesOn(t: Test, { gateway, crowd }: Flooded, seconds: numb
   await crowd.connect(gateway.mqttPort, 'first');
   await crowd.flood(2 * BEFORE_MS);
   await crowd.over();
-  t.same(floodFaults(data, crowd.locks).slice(0, 5), [], 'after everything came once more');
+  t.same(floodFaults(data, crowd.locks).slice(0, 5), [], 'after the locks sent everything again');
   t.equal(await gateway.stop(STOP_SECONDS), 0);
 }
 
@@ -82,19 +83,19 @@ for (const { what, of, seconds } of FAULTS)
   t.test(what, { skip, timeout: 200_000 }, async (t) => {
     const trigger = path.join(tempFolder(t), 'now');
     const fault = { LD_PRELOAD: library, FAILING_FSYNC: trigger, ...(of && { FAILING_FSYNC_OF: of }) };
-    const running = await flooded(t, fault);
+    const running = await startFlood(t, fault);
     writeFileSync(trigger, '');
-    await endsAndGoesOn(t, running, seconds);
+    await endsAndRestarts(t, running, seconds);
   });
 
-t.test('the thread that writes dies', { skip, timeout: 200_000 }, async (t) => {
+t.test('the writing thread dies', { skip, timeout: 200_000 }, async (t) => {
   const trigger = path.join(tempFolder(t), 'now');
-  const running = await flooded(t, dyingThread(trigger));
+  const running = await startFlood(t, dyingThread(trigger));
   writeFileSync(trigger, '');
-  await endsAndGoesOn(t, running, END_SECONDS);
+  await endsAndRestarts(t, running, END_SECONDS);
 });
 
-/** A file system of 48 MiB, where this process may mount one. */
+/** Mounts a file system of 48 MiB; undefined if this process may not. */
 function mountSmall(): string | undefined {
   const small = path.join(folder, 'small');
   mkdirSync(small);
@@ -107,27 +108,27 @@ function mountSmall(): string | undefined {
 
 const small = skip ? undefined : mountSmall();
 const noMount = small === undefined ? 'only root may mount a small file system to fill' : false;
-t.test('the disk is full, again and again', { skip: noMount, timeout: 300_000 }, async (t) => {
+t.test('the disk is full several times', { skip: noMount, timeout: 300_000 }, async (t) => {
   const data = path.join(small as string, 'data');
   const filler = path.join(small as string, 'filler');
-  const { gateway, crowd } = await flooded(t, {}, data);
+  const { gateway, crowd } = await startFlood(t, {}, data);
   for (let round = 0; round < 3; round++) {
     fillDisk(filler);
     await crowd.over();
     const { acked } = crowd;
     t.ok(acked > 0);
     t.same(floodFaults(data, crowd.locks).slice(0, 5), [], `round ${round}: nothing acknowledged is missing`);
-    await t.rejects(crowd.connect(gateway.mqttPort, 'last'), 'nobody is let in while it is full');
+    await t.rejects(crowd.connect(gateway.mqttPort, 'last'), 'no lock can connect while the disk is full');
     rmSync(filler);
-    let isIn = false;
-    for (let tries = 0; tries < TRIES && !isIn; tries++) {
+    let isConnected = false;
+    for (let tries = 0; tries < TRIES && !isConnected; tries++) {
       await oddMoment(400);
-      isIn = await crowd.connect(gateway.mqttPort, 'last').then(
+      isConnected = await crowd.connect(gateway.mqttPort, 'last').then(
         () => true,
         () => false,
       );
     }
-    t.ok(isIn, 'it goes on by itself');
+    t.ok(isConnected, 'the gateway recovers by itself');
     await crowd.flood(FLOOD_MS);
     await oddMoment(BEFORE_MS);
     t.ok(crowd.acked >= acked);

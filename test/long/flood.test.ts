@@ -1,6 +1,7 @@
 /**
- * The long form of test/system/flood.test.ts: 1,000 locks at the gateway's highest rate, killed and without power again
- * and again. LOCKGATE_KILLS makes it smaller or larger.
+ * The long version of test/system/flood.test.ts: 1,000 locks send at the gateway's highest rate, while the gateway is
+ * killed and loses power again and again; no acknowledged ping is lost (quality.md §2). LOCKGATE_KILLS sets the number
+ * of kills.
  */
 import t from 'tap';
 import { testFlood } from '../helpers/durability/flood-test.js';

@@ -1,6 +1,6 @@
 /**
- * The long form of system/kill.test.ts: 200 kills and a million acknowledged pings (quality.md §2). LOCKGATE_KILLS and
- * LOCKGATE_ACKED make it smaller, to try it.
+ * The long version of test/system/kill.test.ts: 200 kills under load lose none of a million acknowledged pings
+ * (quality.md §2). LOCKGATE_KILLS and LOCKGATE_ACKED set other numbers.
  */
 import t from 'tap';
 import { summarize } from '../helpers/durability/delivery-check.js';
@@ -18,11 +18,11 @@ const options: KillRunOptions = {
   locks: 50,
   inFlight: 8,
   kills,
-  // Half as much again on average, and what is acknowledged after the last kill makes up the rest.
+  // A life has on average 1.5 times as many lines; the load after the last kill continues until `floor` is reached.
   linesPerLife: Math.ceil(floor / kills / 2),
   backlog: 5000,
   floor,
-  // Each failure waits five seconds for its retry and so outlives some of the kills.
+  // The retry of a failed delivery comes after five seconds, so some retries are interrupted by kills.
   faultShare: 0.001,
   slowestMs: 0,
 };
@@ -36,7 +36,7 @@ t.test('kill -9 under load loses nothing that was acknowledged', async (t) => {
   t.comment(`${result.acked} acknowledged, ${result.arrivals} webhooks, ${options.kills} kills`);
   t.same(result.findings, [], `${summarize(result.findings)}\nrepeat: ${repeat}`);
   t.same(result.refused, [], 'every webhook verifies');
-  t.same(result.integrity, ['ok', 'ok'], 'the file is whole after a kill and after a stop');
-  t.same(result.complaints, [], 'the gateway had nothing to complain about');
-  t.same(result.exitCodes, [0], 'and ends by itself when it is asked to');
+  t.same(result.integrity, ['ok', 'ok'], 'the file is intact after a kill and after a stop');
+  t.same(result.complaints, [], 'the gateway logged no complaint');
+  t.same(result.exitCodes, [0], 'the gateway stops normally');
 });

@@ -1,5 +1,6 @@
-// The long form of test/proto/power/pair-check.test.ts: 10,000 walks of 30 days, and each case watched until after its
-// next Period Ping. PAIR_FROM and PAIR_WALKS choose other walks.
+// The judge accepts everything that `step` does: in each case (state and input) until after the next Period Ping, and
+// on 10,000 random walks of 30 days. The long version of test/proto/power/pair-check.test.ts. PAIR_FROM (first seed)
+// and PAIR_WALKS (number) choose other walks.
 import t from 'tap';
 import { Hours, Minutes } from '../../proto/clock.js';
 import { cases, happenings } from '../helpers/pair/cases.js';
@@ -7,11 +8,11 @@ import { PairSeen, wrongInCase, wrongOnWalk } from '../helpers/pair/report.js';
 
 const FROM = Number(process.env.PAIR_FROM ?? 1);
 const WALKS = Number(process.env.PAIR_WALKS ?? 10_000);
-const TOLD_EVERY = 1000;
+const REPORT_EVERY_WALKS = 1000;
 
 t.setTimeout(Minutes(15));
 
-t.test('in every state, at every stage of a connection, for every input, until the day after', async (t) => {
+t.test('the judge accepts every input in every state and connection stage, for 26 hours', async (t) => {
   const seen = new PairSeen();
   for (const [index, one] of cases().entries()) {
     for (const [number, happening] of happenings().entries()) {
@@ -23,12 +24,12 @@ t.test('in every state, at every stage of a connection, for every input, until t
   t.ok(seen.runs > 20_000, `${seen.runs} cases, ${seen.uplinks} uplinks judged`);
 });
 
-t.test('on every walk', async (t) => {
+t.test('the judge accepts every random walk', async (t) => {
   const seen = new PairSeen();
   for (let seed = FROM; seed < FROM + WALKS; seed++) {
     const wrong = wrongOnWalk(seed, seen);
     if (wrong.length > 0) t.same(wrong, [], `seed ${seed}`);
-    if (seen.runs % TOLD_EVERY === 0) t.comment(`${seen.runs} walks, ${seen.uplinks} uplinks judged`);
+    if (seen.runs % REPORT_EVERY_WALKS === 0) t.comment(`${seen.runs} walks, ${seen.uplinks} uplinks judged`);
   }
   t.equal(seen.runs, WALKS, `${seen.steps} steps, ${seen.uplinks} uplinks: ${JSON.stringify([...seen.explained])}`);
 });

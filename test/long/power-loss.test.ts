@@ -1,4 +1,4 @@
-/** The long form of test/system/power-loss.test.ts: twenty losses of power, and 100,000 acknowledged pings. */
+/** The long version of test/system/power-loss.test.ts: twenty power losses lose none of 100,000 acknowledged pings. */
 import t from 'tap';
 import { testPowerLoss } from '../helpers/durability/power-run.js';
 

@@ -1,7 +1,7 @@
 /**
- * 10,000 connected locks, and five storms: all are cut at once and come back at once (quality.md §2). After each of
- * them every lock is back, the gateway counts as many connections as there are sockets, and memory and descriptors are
- * what they were after the first. LOCKGATE_LOCKS makes it smaller.
+ * 10,000 locks lose their connections and reconnect at the same time, five times ("storms"; quality.md §2). After each
+ * storm every lock is connected, the gateway counts as many connections as there are sockets, and memory and
+ * descriptors have not grown since the first storm. LOCKGATE_LOCKS sets another number of locks.
  */
 import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -15,20 +15,20 @@ import { establishedOn } from '../helpers/soak/soak-run.js';
 
 const LOCKS = Number(process.env.LOCKGATE_LOCKS ?? 10_000);
 const STORMS = 5;
-/** Both ends of a socket are on this machine, each in a process of its own. */
+/** The program of the locks. It is a separate process, so that it has its own limit of descriptors. */
 const CROWD = fileURLToPath(new URL('../bench/load/lock-crowd.js', import.meta.url));
 const MEGABYTE = 1e6;
-/** What two collections of the same state may differ by. */
-const MOST_GROWTH_BYTES = 10 * MEGABYTE;
+/** How much the heap may differ between two garbage collections of the same state. */
+const MAX_GROWTH_BYTES = 10 * MEGABYTE;
 
 t.setTimeout(900_000);
 
-interface Look {
+interface Sample {
   readonly heapBytes: number;
   readonly descriptors: number;
 }
 
-t.test(`${LOCKS} locks and ${STORMS} storms`, async (t) => {
+t.test(`${LOCKS} locks survive ${STORMS} storms, and nothing leaks`, async (t) => {
   t.setTimeout(900_000);
   const gateway = await GatewayChild.make(t);
   await provisionCrowd(gateway.request.data, LOCKS);
@@ -39,7 +39,7 @@ t.test(`${LOCKS} locks and ${STORMS} storms`, async (t) => {
 
   const connected = async (): Promise<number> =>
     (await gateway.get<{ mqtt: { connected: number } }>('/status')).mqtt.connected;
-  const look = async (when: string): Promise<Look> => {
+  const takeSample = async (when: string): Promise<Sample> => {
     const { heapUsed, rss } = await gateway.memoryAfterCollection();
     const descriptors = readdirSync(`/proc/${gateway.program.pid}/fd`).length;
     const megabytes = (bytes: number): string => `${(bytes / MEGABYTE).toFixed(1)} MB`;
@@ -47,24 +47,24 @@ t.test(`${LOCKS} locks and ${STORMS} storms`, async (t) => {
     return { heapBytes: heapUsed, descriptors };
   };
 
-  const idle: Look[] = [];
-  const full: Look[] = [];
+  const idle: Sample[] = [];
+  const full: Sample[] = [];
   for (let storm = 0; storm <= STORMS; storm += 1) {
     const { retries, ms } = await crowd.answer<{ retries: number; ms: number }>('connect');
-    t.comment(`storm ${storm}: all are back after ${(ms / 1000).toFixed(1)} s, ${retries} tries failed`);
-    await eventually('every lock counted', async () => (await connected()) === LOCKS);
-    // The system's list is read in pieces while connections move in it, so one look may miss some.
+    t.comment(`storm ${storm}: all are connected after ${(ms / 1000).toFixed(1)} s, ${retries} tries failed`);
+    await eventually('the gateway counts every lock', async () => (await connected()) === LOCKS);
+    // The system's list of sockets changes while it is read, so one reading may miss some.
     await eventually('as many sockets as connections', () => establishedOn(gateway.mqttPort) === LOCKS);
-    full.push(await look('all connected'));
+    full.push(await takeSample('all connected'));
     await crowd.answer('drop');
-    await eventually('every end counted', async () => (await connected()) === 0);
-    idle.push(await look('all gone'));
+    await eventually('the gateway counts no lock', async () => (await connected()) === 0);
+    idle.push(await takeSample('all disconnected'));
   }
-  for (const looks of [full, idle]) {
-    const [, second, ...later] = looks;
+  for (const samples of [full, idle]) {
+    const [, second, ...later] = samples;
     for (const { heapBytes, descriptors } of later) {
-      t.ok(heapBytes < (second?.heapBytes ?? 0) + MOST_GROWTH_BYTES, 'the heap is what it was');
-      t.ok(descriptors <= (second?.descriptors ?? 0) + 20, 'descriptors are what they were');
+      t.ok(heapBytes < (second?.heapBytes ?? 0) + MAX_GROWTH_BYTES, 'the heap did not grow');
+      t.ok(descriptors <= (second?.descriptors ?? 0) + 20, 'descriptors did not grow');
     }
   }
   t.equal(await gateway.stop(10), 0);

@@ -1,4 +1,7 @@
-/** The long form of system/unplugged.test.ts: a larger fleet at 60 times speed, unplugged for ten minutes six times. */
+/**
+ * The long version of test/system/unplugged.test.ts: a larger fleet at 60 × speed; stopping the gateway six times for
+ * ten minutes loses nothing.
+ */
 import t from 'tap';
 import { Minutes } from '../../proto/clock.js';
 import { summarize } from '../helpers/durability/delivery-check.js';
@@ -15,7 +18,7 @@ const outages = Array.from({ length: 6 }, (_, index): Outage => {
 
 t.setTimeout(900_000);
 
-t.test('unplugged again and again, nothing is lost', async (t) => {
+t.test('a gateway that is stopped again and again loses nothing', async (t) => {
   t.setTimeout(900_000);
   const calmAfterMs = Minutes(130);
   const result = await UnplugRun.run(t, { seed, locks: 60, speed: 60, outages, calmAfterMs, worldOf: livelyLife });

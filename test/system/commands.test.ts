@@ -1,7 +1,8 @@
 /**
- * Commands down among other traffic, with reconnects and restarts: none is lost, each is carried out once (quality.md
- * §2). The locks' diaries say so; and with a gateway that breaks its promises the same check finds it. This is the
- * quick form; test/long/commands.test.ts has the ten thousand.
+ * Commands are sent to locks among other traffic, with reconnects and restarts: no command is lost, and each is
+ * executed once (quality.md §2). The check compares the locks' diaries with the requested commands; it must also detect
+ * a gateway that loses or repeats commands on purpose. Long version: test/long/commands.test.ts, with ten thousand
+ * commands.
  */
 import t from 'tap';
 import {
@@ -21,7 +22,7 @@ const repeat = `LOCKGATE_SEED=${seed} npm test -- ${FILE}`;
 
 t.setTimeout(170_000);
 
-t.test('the check finds each promise that is broken', async (t) => {
+t.test('the check reports each broken promise', async (t) => {
   const asked = new Map([['A', new Set([1, 2])]]);
   const good: CommandDiary = { mac: 'A', carriedOut: [1, 2], answered: new Set([1, 2]), sentAfterAnswer: [] };
   const broken = (members: Partial<CommandDiary>): string[] =>
@@ -36,7 +37,7 @@ t.test('the check finds each promise that is broken', async (t) => {
 
 testCommandsDown(t, { seed, locks: 100, commandsPerLock: 20, kills: 2, stillSeconds: 20 }, FILE);
 
-t.test('the same check finds each sabotage', async (t) => {
+t.test('the same check detects each sabotage', async (t) => {
   const small: CommandRunOptions = { seed, locks: 20, commandsPerLock: 20, kills: 1, stillSeconds: 3 };
   const expected: Readonly<Partial<Record<SabotageName, CommandFinding['broken']>>> = {
     'forget-commands': 'missing',

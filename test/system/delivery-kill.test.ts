@@ -1,6 +1,6 @@
 /**
- * The quick form of the kills in the middle of deliveries; test/long/delivery-kill.test.ts has the long one. That the
- * check finds skipped events is shown there, and by kill-sabotage.test.ts.
+ * Kills the gateway during webhook deliveries: no event is lost. Long version: test/long/delivery-kill.test.ts, which
+ * also shows, like kill-sabotage.test.ts, that the check detects skipped events.
  */
 import t from 'tap';
 import { testDeliveryKills } from '../helpers/durability/delivery-kill.js';

@@ -1,4 +1,4 @@
-/** Durability at the highest rate (quality.md §2), in its quick form; test/long/flood.test.ts has the long one. */
+/** Durability at the highest rate (quality.md §2). Long version: test/long/flood.test.ts. */
 import t from 'tap';
 import { testFlood } from '../helpers/durability/flood-test.js';
 

@@ -1,4 +1,6 @@
-/** What strangers can make a gateway in a process of its own hold (quality.md §2, "before authentication"). */
+/**
+ * Limits how much memory unauthenticated connections can make the gateway use (quality.md §2, "before authentication").
+ */
 import { existsSync } from 'node:fs';
 import t, { type Test } from 'tap';
 import { GatewayChild } from '../helpers/gateway/gateway-child.js';
@@ -8,11 +10,11 @@ import { connectPacket, lengthOf, puback, publishPacket, RawLock } from '../help
 const KIB = 1024;
 const MIB = KIB * KIB;
 const STRANGERS = 1000;
-const MOST_GROWTH = 20 * MIB;
-/** How much of what they announce they send at once: without a guard, all of it would be kept. */
-const SENT = 64 * KIB;
+const MAX_GROWTH_BYTES = 20 * MIB;
+/** How many of the announced bytes each socket sends. Without a limit the gateway would buffer all of them. */
+const SENT_BYTES = 64 * KIB;
 
-const skip = existsSync('/proc/self/status') ? false : 'memory is read from /proc, which Linux alone has';
+const skip = existsSync('/proc/self/status') ? false : 'memory is read from /proc, which only Linux has';
 
 async function strangers(t: Test, port: number, bytes: Buffer): Promise<RawLock[]> {
   const all: RawLock[] = [];
@@ -24,7 +26,7 @@ async function strangers(t: Test, port: number, bytes: Buffer): Promise<RawLock[
   return all;
 }
 
-/** A gateway that has seen many connections already, so that what it grows by is not its code being compiled. */
+/** Starts a gateway that already had many connections, so that compiled code does not count as growth. */
 async function warmChild(t: Test): Promise<{ child: GatewayChild; enter: () => Promise<RawLock> }> {
   const child = await GatewayChild.start(t);
   const claim = { user: testMac(), secret: await child.addLock(testMac()) };
@@ -35,28 +37,31 @@ async function warmChild(t: Test): Promise<{ child: GatewayChild; enter: () => P
   return { child, enter };
 }
 
-t.test('1,000 sockets that announce 256 MB', { skip }, async (t) => {
+t.test('1,000 sockets that announce 256 MB each cost little memory', { skip }, async (t) => {
   const { child, enter } = await warmChild(t);
   const before = child.memory().resident;
   const header = Buffer.from([0x10, ...lengthOf(256 * MIB - 1)]);
-  for (const stranger of await strangers(t, child.mqttPort, Buffer.concat([header, Buffer.alloc(SENT)])))
+  for (const stranger of await strangers(t, child.mqttPort, Buffer.concat([header, Buffer.alloc(SENT_BYTES)])))
     await stranger.ended();
-  const grown = child.memory().most - before;
-  t.ok(grown <= MOST_GROWTH, `it grew by ${(grown / MIB).toFixed(1)} MiB at most`);
+  const growthBytes = child.memory().most - before;
+  t.ok(growthBytes <= MAX_GROWTH_BYTES, `memory grew by at most ${(growthBytes / MIB).toFixed(1)} MiB`);
   const lock = await enter();
   lock.write(publishPacket('up', testBytes(1)));
   await lock.hears(puback());
 });
 
-t.test('1,000 sockets with 4 KiB unfinished each', { skip }, async (t) => {
+t.test('1,000 sockets with an unfinished packet of 4 KiB each cost little memory', { skip }, async (t) => {
   const { child, enter } = await warmChild(t);
   const before = child.memory().resident;
   const unfinished = Buffer.concat([Buffer.from([0x10, ...lengthOf(4 * KIB)]), Buffer.alloc(4 * KIB - 1)]);
   const all = await strangers(t, child.mqttPort, unfinished);
   await enter();
-  const grown = child.memory().most - before;
-  t.ok(grown <= MOST_GROWTH, `it grew by ${(grown / MIB).toFixed(1)} MiB at most`);
-  t.ok(all.filter(({ isClosed }) => !isClosed).length > STRANGERS / 2, 'they are held: it is no empty test');
+  const growthBytes = child.memory().most - before;
+  t.ok(growthBytes <= MAX_GROWTH_BYTES, `memory grew by at most ${(growthBytes / MIB).toFixed(1)} MiB`);
+  t.ok(
+    all.filter(({ isClosed }) => !isClosed).length > STRANGERS / 2,
+    'most sockets are still open, so their bytes are in memory',
+  );
   for (const stranger of all) await stranger.ended();
-  t.pass('and all are ended before long');
+  t.pass('the gateway closes all of them soon');
 });

@@ -1,6 +1,6 @@
 /**
- * The durability test proves nothing unless it can fail: here the gateway breaks its promises on purpose, and the check
- * of kill.test.ts has to find it (quality.md §2).
+ * Shows that the durability test can fail: here the gateway loses or repeats events on purpose, and the check of
+ * kill.test.ts must detect it (quality.md §2).
  */
 import t, { type Test } from 'tap';
 import { type BrokenPromise, checkDeliveries, summarize } from '../helpers/durability/delivery-check.js';
@@ -11,14 +11,14 @@ import { chooseSeed } from '../helpers/pair/seeded-chance.js';
 const seed = chooseSeed();
 const repeat = `LOCKGATE_SEED=${seed} npm test -- dist/test/system/kill-sabotage.test.js`;
 
-/** The merchant is slow, so that there is always something under way when the gateway is killed. */
+/** The merchant answers slowly, so that deliveries are usually under way when the gateway is killed. */
 const options: KillRunOptions = {
   seed,
   locks: 10,
   inFlight: 3,
   kills: 1,
   linesPerLife: 90,
-  // What is lost counts as backlog too, and must not hold up the load.
+  // Lost events count as backlog too, and must not slow down the load.
   backlog: 5000,
   floor: 180,
   faultShare: 0,
@@ -28,7 +28,7 @@ const options: KillRunOptions = {
 t.setTimeout(170_000);
 t.comment(`seed ${seed}, options ${JSON.stringify(options)}; repeat: ${repeat}`);
 
-t.test('the check finds each promise that is broken', async (t) => {
+t.test('the check reports each broken promise', async (t) => {
   const mac = 'A4C138000001';
   const [one, two, three] = [1, 2, 3].map((sequence) => ({ boot: 1, sequence }));
   const arrival = (webhookId: string, sequence: number, members = {}) => {
@@ -38,36 +38,40 @@ t.test('the check finds each promise that is broken', async (t) => {
   const locks = [{ mac, acked: [one, two].flatMap((name) => name ?? []), unacked: [three].flatMap((n) => n ?? []) }];
   const broken = (arrivals: typeof good, floor = 2): BrokenPromise[] =>
     checkDeliveries(locks, arrivals, floor).map((finding) => finding.broken);
-  t.same(broken(good), [], 'each arrived once');
+  t.same(broken(good), [], 'each event arrived once');
   t.same(broken([...good, arrival('a', 1)]), [], 'a repeat under the same id is fine');
-  t.same(broken([...good, arrival('c', 3)]), [], 'and so is what was sent and not acknowledged');
+  t.same(broken([...good, arrival('c', 3)]), [], 'an event of a ping that was sent but not acknowledged is fine');
   t.same(broken(good, 3), ['too-few-acked']);
   t.same(broken([arrival('a', 1)]), ['missing']);
-  t.same(broken([arrival('a', 1), arrival('b', 2, { accepted: false })]), ['missing'], 'a refused arrival is none');
+  t.same(
+    broken([arrival('a', 1), arrival('b', 2, { accepted: false })]),
+    ['missing'],
+    'an arrival that the merchant refused does not count',
+  );
   t.same(broken([...good, arrival('c', 1)]), ['two-ids-for-a-ping']);
   t.same(broken([...good, arrival('a', 2)]), ['two-ids-for-a-ping', 'one-id-for-two-pings']);
   t.same(broken([...good, arrival('a', 1, { bodyHash: 'other' })]), ['changed-on-repeat']);
   t.same(broken([...good, arrival('d', 4)]), ['never-sent']);
   t.same(broken([arrival('b', 2), arrival('a', 1)]), ['out-of-order']);
-  t.same(broken([...good, arrival('c', 3), arrival('a', 1)]), [], 'a repeat may come when it will');
+  t.same(broken([...good, arrival('c', 3), arrival('a', 1)]), [], 'a repeat may arrive at any time');
   const overtaken = locks.map((lock) => ({ ...lock, overtaking: lock.acked.slice(1) }));
   t.same(checkDeliveries(overtaken, [arrival('b', 2), arrival('a', 1)], 2), [], 'a lock may send a theft first');
   const order = checkDeliveries(overtaken, [arrival('c', 3), arrival('b', 2), arrival('a', 1)], 2);
-  t.equal(order.length, 2, 'and still each must come before what was made after it');
+  t.equal(order.length, 2, 'an overtaking ping must still arrive before later ones');
 });
 
-/** One kill may fall into a moment in which nothing was under way, and then there is nothing to find. */
-const MOST_TRIES = 3;
+/** A kill at a moment without deliveries under way loses nothing, so the sabotage is tried with several seeds. */
+const MAX_TRIES = 3;
 
 async function sabotagedRun(t: Test, sabotage: EventSabotageName, broken: BrokenPromise) {
   for (let attempt = 0; ; attempt += 1) {
     const { findings } = await KillRun.run(t, { ...options, seed: seed + attempt, sabotage });
     const hits = findings.filter((finding) => finding.broken === broken).length;
-    if (findings.length > 0 || attempt + 1 === MOST_TRIES) return { findings, hits };
+    if (findings.length > 0 || attempt + 1 === MAX_TRIES) return { findings, hits };
   }
 }
 
-t.test('the same check finds each sabotage', async (t) => {
+t.test('the same check detects each sabotage', async (t) => {
   t.setTimeout(170_000);
   const found: Readonly<Record<EventSabotageName, BrokenPromise>> = {
     'ack-first': 'missing',
@@ -78,8 +82,8 @@ t.test('the same check finds each sabotage', async (t) => {
   const runs = Object.entries(found).map(async ([name, broken]) => {
     const { findings, hits } = await sabotagedRun(t, name as EventSabotageName, broken);
     t.ok(hits > 0, `${name}: ${summarize(findings)}\nrepeat: ${repeat}`);
-    t.equal(findings.length, hits, `${name} breaks that promise and no other`);
+    t.equal(findings.length, hits, `${name} breaks only this promise`);
   });
   const [{ findings }] = await Promise.all([KillRun.run(t, options), ...runs]);
-  t.same(findings, [], `and without one there is nothing to find: ${summarize(findings)}\nrepeat: ${repeat}`);
+  t.same(findings, [], `without sabotage there are no findings: ${summarize(findings)}\nrepeat: ${repeat}`);
 });

@@ -1,6 +1,6 @@
 /**
- * Durability: the gateway is killed under load, and everything that a lock was told is safe arrives at the merchant
- * (quality.md §2). kill-sabotage.test.ts shows that the same check can fail; the long form is test/long/kill.test.ts.
+ * Durability: the gateway is killed under load, and every acknowledged ping arrives at the merchant (quality.md §2).
+ * kill-sabotage.test.ts shows that the same check can fail. Long version: test/long/kill.test.ts.
  */
 import t from 'tap';
 import { oddMoment } from '../helpers/clocks/bell.js';
@@ -24,7 +24,7 @@ const options: KillRunOptions = {
   slowestMs: 3,
 };
 
-/** A start takes about as long, from the process's begin to its ports. */
+/** About how long a start takes, from the start of the process until it listens. */
 const FIRST_START_MS = 700;
 
 t.setTimeout(170_000);
@@ -36,12 +36,12 @@ t.test('kill -9 under load loses nothing that was acknowledged', async (t) => {
   t.comment(`${result.acked} acknowledged, ${result.arrivals} webhooks, ${options.kills} kills`);
   t.same(result.findings, [], `${summarize(result.findings)}\nrepeat: ${repeat}`);
   t.same(result.refused, [], 'every webhook verifies');
-  t.same(result.integrity, ['ok', 'ok'], 'the file is whole after a kill and after a stop');
-  t.same(result.complaints, [], 'the gateway had nothing to complain about');
-  t.same(result.exitCodes, [0], 'and ends by itself when it is asked to');
+  t.same(result.integrity, ['ok', 'ok'], 'the file is intact after a kill and after a stop');
+  t.same(result.complaints, [], 'the gateway logged no complaint');
+  t.same(result.exitCodes, [0], 'the gateway stops normally');
 });
 
-t.test('a first start that is killed keeps no other from starting', async (t) => {
+t.test('a gateway starts after its first starts were killed', async (t) => {
   const chance = new SeededChance(seed);
   for (let round = 0; round < 3; round += 1) {
     const gateway = await GatewayChild.make(t);

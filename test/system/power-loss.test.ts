@@ -1,4 +1,4 @@
-/** Durability when the power goes (quality.md §2), in its quick form; test/long/power-loss.test.ts has the long one. */
+/** Durability at a power loss (quality.md §2). Long version: test/long/power-loss.test.ts. */
 import t from 'tap';
 import { testPowerLoss } from '../helpers/durability/power-run.js';
 

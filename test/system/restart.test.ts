@@ -1,6 +1,6 @@
 /**
- * Ending on request and going on: Ctrl-C stops within 5 s and loses nothing, a second start goes on with the same data
- * (interfaces.md §1), and a data folder has one gateway.
+ * Stop and restart: Ctrl-C stops the gateway within 5 s without loss, the next start continues with the same data
+ * (interfaces.md §1), and only one gateway can run on a data folder.
  */
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
@@ -42,7 +42,7 @@ async function refusesFolder(t: Test, second: ServeProgram): Promise<void> {
   t.equal(third.stderr.length, 1, 'one sentence');
   t.match(third.stderr[0], /^lockgate: another gateway is running on this data folder/);
   await second.json('device', 'show', 'A4C138F0E1D2');
-  t.pass('the first one is still there, and the command line still finds it');
+  t.pass('the first gateway still runs, and the command line still finds it');
 }
 
 async function refusesPort(t: Test, second: ServeProgram): Promise<void> {
@@ -65,12 +65,12 @@ async function refusesPort(t: Test, second: ServeProgram): Promise<void> {
 
 interface HangingMerchant {
   readonly url: string;
-  /** The ids of all webhooks that came. */
+  /** The ids of all webhooks that arrived. */
   readonly ids: string[];
   isHanging: boolean;
 }
 
-/** A merchant who takes webhooks and does not answer, until told otherwise. */
+/** A merchant's receiver that reads webhooks but does not answer while `isHanging`. */
 async function hangingMerchant(t: Test, bell: Bell): Promise<HangingMerchant> {
   const server = createServer((request, response) => {
     request.resume().on('end', () => {
@@ -93,11 +93,11 @@ t.test('SIGTERM under load loses nothing that was acknowledged', async (t) => {
   t.setTimeout(170_000);
   const result = await KillRun.run(t, options);
   t.same(result.findings, [], `${summarize(result.findings)}\nrepeat: ${repeat}`);
-  t.same(result.exitCodes, [0, 0, 0, 0], 'it ends by itself each time, in time');
-  t.same(result.complaints, [], 'and has nothing to complain about');
+  t.same(result.exitCodes, [0, 0, 0, 0], 'the gateway stops normally each time');
+  t.same(result.complaints, [], 'the gateway logged no complaint');
 });
 
-t.test('nobody keeps it from ending, and what it left undone comes after the next start', async (t) => {
+t.test('no client delays a stop, and an interrupted delivery is repeated after the next start', async (t) => {
   t.setTimeout(170_000);
   const bell = new Bell();
   const merchant = await hangingMerchant(t, bell);
@@ -123,14 +123,14 @@ t.test('nobody keeps it from ending, and what it left undone comes after the nex
     20,
     () => 'the webhook',
   );
-  // A stranger who connects and says nothing, and an operator who watches.
+  // A client that connects and sends nothing, and an operator who runs `tail`.
   const silent = connect(first.mqttPort, '127.0.0.1').on('error', () => undefined);
   t.teardown(() => silent.destroy());
   await new Promise<void>((resolve) => silent.once('connect', resolve));
   first.run('tail');
   lock.offline();
   first.program.kill('SIGTERM');
-  t.same(await first.program.end(STOP_SECONDS), { code: 0, signal: null }, 'it ends in time');
+  t.same(await first.program.end(STOP_SECONDS), { code: 0, signal: null }, 'it stops in time');
 
   merchant.isHanging = false;
   const second = await ServeProgram.start(t, data);
@@ -139,12 +139,12 @@ t.test('nobody keeps it from ending, and what it left undone comes after the nex
     20,
     () => 'the webhook again',
   );
-  t.equal(ids[0], ids[1], 'the same event under the same id');
+  t.equal(ids[0], ids[1], 'the same event has the same id');
   const { devices } = await second.json<{ devices: { mac: string; state: unknown }[] }>('device', 'list');
-  t.match(devices, [{ mac: 'A4:C1:38:F0:E1:D2', state: { lock_state: 'unlocked' } }], 'the data is the same');
+  t.match(devices, [{ mac: 'A4:C1:38:F0:E1:D2', state: { lock_state: 'unlocked' } }], 'the data is unchanged');
 
   await t.test('a second gateway on the same folder is refused', (t) => refusesFolder(t, second));
-  await t.test('and so is one on a port that is taken', (t) => refusesPort(t, second));
+  await t.test('a gateway on a port in use is refused', (t) => refusesPort(t, second));
   second.program.kill('SIGINT');
-  t.same(await second.program.end(STOP_SECONDS), { code: 0, signal: null }, 'Ctrl-C ends it as well');
+  t.same(await second.program.end(STOP_SECONDS), { code: 0, signal: null }, 'Ctrl-C stops it as well');
 });

@@ -1,27 +1,27 @@
-/** The quick form of test/long/soak.test.ts: some seconds of load whose connections come and go (quality.md §2). */
+/** Some seconds of load with connections that come and go (quality.md §2). Long version: test/long/soak.test.ts. */
 import t from 'tap';
 import { chooseSeed } from '../helpers/pair/seeded-chance.js';
 import { establishedIn, runSoak } from '../helpers/soak/soak-run.js';
 
 const seed = chooseSeed();
-/** What the merchant's count and the gateway's end must say. */
+/** The expected result: no ping is missing, none was invented, and the gateway stops without a complaint. */
 const AS_PROMISED = { missing: 0, neverSent: 0, wrongs: [], complaints: [], exitCode: 0 };
 
 t.setTimeout(120_000);
 t.comment(`repeat: LOCKGATE_SEED=${seed} node dist/test/system/soak.test.js`);
 
-t.test('connections that come and go leave nothing behind, and every ping arrives once', async (t) => {
+t.test('connections that come and go leak nothing, and every ping arrives once', async (t) => {
   const run = await runSoak(t, { seed, locks: 200, looks: 3, secondsBetweenLooks: 2, stillSeconds: 3 });
   for (const { connections, sockets } of run.looks) {
     t.equal(sockets, 200);
     t.equal(connections, sockets);
   }
   t.ok(run.acked > 200, `${run.acked} pings were acknowledged`);
-  t.ok(run.tally.connects > 200, 'some came back');
+  t.ok(run.tally.connects > 200, 'some locks reconnected');
   const { missing, neverSent, wrongs, complaints, exitCode } = run;
   t.same({ missing, neverSent, wrongs, complaints, exitCode }, AS_PROMISED);
   const [before, after] = [run.looks.at(1), run.looks.at(-1)];
-  t.ok((after?.descriptors ?? 0) <= (before?.descriptors ?? 0) + 20, 'descriptors are what they were');
+  t.ok((after?.descriptors ?? 0) <= (before?.descriptors ?? 0) + 20, 'descriptors did not grow');
 });
 
 t.test('a connection that the system lists twice counts once', async (t) => {
@@ -41,7 +41,7 @@ t.test('a connection that the system lists twice counts once', async (t) => {
   t.equal(establishedIn(table, 0x7148), 2);
 });
 
-t.test('a gateway that leaves out events is found', async (t) => {
+t.test('the check detects a gateway that skips events', async (t) => {
   const run = await runSoak(t, {
     seed,
     locks: 200,

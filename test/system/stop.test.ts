@@ -1,6 +1,6 @@
 /**
- * A stop that others would like to keep from ending: `serve` has to be gone in time whoever hangs, and lose nothing
- * (quality.md §2, graceful stop under load; restart.test.ts has the load).
+ * Clients that hang cannot delay a stop: `serve` ends in time and loses nothing (quality.md §2, graceful stop under
+ * load; restart.test.ts tests the stop under load).
  */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -19,8 +19,8 @@ const STOP_SECONDS = 10;
 
 t.setTimeout(120_000);
 
-/** A merchant who takes webhooks and never answers; `came` resolves with the first. */
-async function silentMerchant(t: Test): Promise<{ readonly url: string; readonly came: () => Promise<void> }> {
+/** A merchant's receiver that reads webhooks and never answers; `arrival` resolves with the first. */
+async function silentMerchant(t: Test): Promise<{ readonly url: string; readonly arrival: () => Promise<void> }> {
   const bell = new Bell();
   let count = 0;
   const server = createServer((request) => {
@@ -35,17 +35,17 @@ async function silentMerchant(t: Test): Promise<{ readonly url: string; readonly
     return new Promise<void>((resolve) => server.close(() => resolve()));
   });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-  const came = (): Promise<void> =>
+  const arrival = (): Promise<void> =>
     bell.until(
       () => count > 0,
       20,
       () => 'the webhook',
     );
-  return { url, came };
+  return { url, arrival };
 }
 
-/** `serve` with a merchant who never answers and a lock that has sent a ping to him. */
-class Place {
+/** `serve` with a lock that has sent a ping, and a merchant that received its webhook and never answers. */
+class Site {
   readonly serve: ServeProgram;
   readonly secret: string;
 
@@ -54,17 +54,17 @@ class Place {
     this.secret = secret;
   }
 
-  static async open(t: Test): Promise<Place> {
+  static async open(t: Test): Promise<Site> {
     const serve = await ServeProgram.start(t, path.join(tempFolder(t), 'data'));
     await serve.json('merchant', 'add', 'Amber');
     const { secret } = await serve.json<{ secret: string }>('device', 'add', WIRE_MAC);
-    const { url, came } = await silentMerchant(t);
+    const { url, arrival } = await silentMerchant(t);
     await serve.json('webhook', 'add', url);
-    const place = new Place(serve, secret);
-    const lock = await place.connect(t);
+    const site = new Site(serve, secret);
+    const lock = await site.connect(t);
     await lock.publishAsync('up', testBytes(1), { qos: 1 });
-    await came();
-    return place;
+    await arrival();
+    return site;
   }
 
   async connect(t: Test): Promise<mqtt.MqttClient> {
@@ -92,21 +92,21 @@ async function stuckSocket(t: Test, port: number, bytes: string): Promise<Socket
   return socket;
 }
 
-t.test('nobody who hangs keeps it from stopping', async (t) => {
-  const place = await Place.open(t);
-  const { serve } = place;
-  // A lock that does not read any more, and goes on sending.
-  const lock = await place.connect(t);
+t.test('clients that hang do not delay a stop', async (t) => {
+  const site = await Site.open(t);
+  const { serve } = site;
+  // A lock that no longer reads but continues to send.
+  const lock = await site.connect(t);
   lock.stream.unpipe();
   lock.stream.pause();
   for (let sequence = 2; sequence <= 200; sequence += 1)
     lock.publish('up', testBytes(sequence), { qos: 1 }, () => undefined);
-  // An operator's tail that does not read, and requests that never end, on both ports.
+  // An operator's `tail` that does not read, and requests that never end, on both ports.
   const token = readFileSync(path.join(serve.data, 'operator-token'), 'utf8').trim();
   const head = `host: a\r\nauthorization: Bearer ${token}\r\n`;
-  await stuckSocket(t, place.portOf('operators'), `GET /events HTTP/1.1\r\n${head}\r\n`);
-  await stuckSocket(t, place.portOf('operators'), `POST /merchants HTTP/1.1\r\n${head}content-length: 100\r\n\r\n{`);
-  await stuckSocket(t, place.portOf('merchants'), 'GET /healthz HTTP/1.1\r\nhost');
+  await stuckSocket(t, site.portOf('operators'), `GET /events HTTP/1.1\r\n${head}\r\n`);
+  await stuckSocket(t, site.portOf('operators'), `POST /merchants HTTP/1.1\r\n${head}content-length: 100\r\n\r\n{`);
+  await stuckSocket(t, site.portOf('merchants'), 'GET /healthz HTTP/1.1\r\nhost');
   await stuckSocket(t, serve.mqttPort, '\u0010');
   serve.program.kill('SIGTERM');
   t.same(await serve.program.end(STOP_SECONDS), { code: 0, signal: null });
@@ -114,14 +114,14 @@ t.test('nobody who hangs keeps it from stopping', async (t) => {
   t.same(
     events.filter((event) => event !== 'refused' && event !== 'audited'),
     ['started', 'stopping', 'stopped'],
-    'and has nothing to complain about',
+    'the gateway logs no complaint',
   );
 });
 
-t.test('a second Ctrl-C ends it at once', async (t) => {
-  const { serve } = await Place.open(t);
+t.test('a second Ctrl-C ends the process at once', async (t) => {
+  const { serve } = await Site.open(t);
   serve.program.kill('SIGINT');
-  // The hanging delivery has three seconds, so it is still stopping.
+  // The stop waits up to 3 s for the hanging delivery, so the gateway is still stopping.
   await serve.program.line(/"event":"stopping"/, 'stderr');
   serve.program.kill('SIGINT');
   t.same(await serve.program.end(STOP_SECONDS), { code: 130, signal: null });
@@ -129,7 +129,7 @@ t.test('a second Ctrl-C ends it at once', async (t) => {
 });
 
 t.test('the log has the version and the settings, and no secret', async (t) => {
-  const { serve, secret } = await Place.open(t);
+  const { serve, secret } = await Site.open(t);
   const text = serve.program.stderr.join('\n');
   t.match(JSON.parse(text.split('\n')[0] ?? ''), {
     level: 'info',
