@@ -91,7 +91,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     logThread: options.logThread ?? true,
     figuresThread: true,
     makeNew: options.makeNew,
-    onMended: (what) => events.emit('files-mended', { atMs: systemClock.now(), what }),
+    onModesCorrected: (what) => events.emit('files-mended', { atMs: systemClock.now(), what }),
     quota: config.fairness?.quota,
     runSize: options.runSize,
     onCatchUp: (progress) => events.emit('catching-up', { atMs: systemClock.now(), ...progress }),

@@ -1,10 +1,9 @@
 /**
- * Deletes what was received longer ago than the settings allow, in small steps with pauses, so that a ping never waits
- * for more than one of them.
+ * Deletes rows that are older than the configured number of days. Works in small steps with pauses, so that a ping
+ * waits for at most one step.
  *
- * An event that was not delivered to a URL yet stays, however old it is, until it is delivered or the URL is disabled.
- * A repeat of a deleted uplink would count as new; uplinks may be 30 days late (protocol.md §3), so nothing younger
- * than that is deleted.
+ * An undelivered event stays, however old it is, until it is delivered or its URL is disabled. A repeat of a deleted
+ * uplink would count as new. Uplinks may be 30 days late (protocol.md §3), so the settings allow no shorter time.
  */
 import { type Clock, Days, Hours, type Milliseconds, Minutes, type Timer } from '../proto/clock.js';
 import type { GatewayEvents, Swept } from './events.js';
@@ -12,20 +11,20 @@ import { AGING_TABLES, type Store } from './store/contract/store.js';
 
 /** Rows examined in one step, which is one transaction of some milliseconds. */
 const STEP_ROWS = 200;
-/** The pause between two steps, which leaves the store to the pings. */
+/** The pause between two steps, in which pings have the store to themselves. */
 const STEP_PAUSE: Milliseconds = 20;
-/** From the start of the gateway to the first sweep, and from the end of one to the next. */
-const FIRST_AFTER = Minutes(1);
-const SWEEP_EVERY = Hours(1);
+/** From the start of the gateway to the first sweep, and from the end of a sweep to the next sweep. */
+const FIRST_SWEEP_DELAY = Minutes(1);
+const SWEEP_INTERVAL = Hours(1);
 
 export interface RetentionParts {
   readonly store: Pick<Store, 'deleteOld'>;
   readonly events: GatewayEvents;
-  /** How long things are stored, in days; 0 for ever. */
+  /** How long rows are stored, in days; 0 means for ever. */
   readonly keepDays: number;
-  /** The wall clock, for the intervals. */
+  /** Wall clock: times the intervals between steps and sweeps. */
   readonly clock: Clock;
-  /** The run's clock, which stamped the log. */
+  /** The run's clock: its times are in the log's rows. */
   readonly runClock: Clock;
 }
 
@@ -41,10 +40,10 @@ export class Retention {
   }
 
   start(): void {
-    if (this.#parts.keepDays > 0) this.#sweepAfter(FIRST_AFTER);
+    if (this.#parts.keepDays > 0) this.#sweepAfter(FIRST_SWEEP_DELAY);
   }
 
-  /** Resolves after the step that is under way. */
+  /** Resolves after the current step. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#timer?.cancel();
@@ -55,7 +54,7 @@ export class Retention {
   #sweepAfter(delay: Milliseconds): void {
     this.#timer = this.#parts.clock.after(delay, () => {
       this.#sweeping = this.#sweep().finally(() => {
-        if (!this.#stopped) this.#sweepAfter(SWEEP_EVERY);
+        if (!this.#stopped) this.#sweepAfter(SWEEP_INTERVAL);
       });
     });
   }
@@ -75,8 +74,8 @@ export class Retention {
   async #sweepTable(table: (typeof AGING_TABLES)[number], swept: Mutable<Omit<Swept, 'atMs'>>): Promise<void> {
     const { beforeMs } = swept;
     for (let afterId: number | null = 0; afterId !== null && !this.#stopped; ) {
-      const piece = { table, beforeMs, afterId, limit: STEP_ROWS };
-      const { deleted, held, nextId } = await this.#parts.store.deleteOld(piece);
+      const chunk = { table, beforeMs, afterId, limit: STEP_ROWS };
+      const { deleted, held, nextId } = await this.#parts.store.deleteOld(chunk);
       if (table === 'uplink') swept.uplinks += deleted;
       else swept.others += deleted;
       swept.held += held;

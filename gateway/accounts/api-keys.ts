@@ -87,6 +87,6 @@ export class ApiKeys {
     if (before !== null && nowMs - before < LAST_USE_WRITE_INTERVAL && nowMs >= before) return;
     if (this.#lastUseWrittenAtMs.size >= MAX_REMEMBERED_USES) this.#lastUseWrittenAtMs.clear();
     this.#lastUseWrittenAtMs.set(id, nowMs);
-    this.#parts.store.access.noteKeyUse(id, nowMs).catch(() => this.#lastUseWrittenAtMs.delete(id));
+    this.#parts.store.access.recordKeyUse(id, nowMs).catch(() => this.#lastUseWrittenAtMs.delete(id));
   }
 }

@@ -22,7 +22,7 @@ import { LivesReplay } from '../locks/relived-state.js';
 import type { RefusalRecorder } from '../mqtt/refusals/refusal-recorder.js';
 import type { Sessions } from '../mqtt/sessions.js';
 import { noSuchDevice } from '../store/contract/errors.js';
-import type { Device, DeviceReading, EndedCredentials, Erased, Phone, Store } from '../store/contract/store.js';
+import type { Device, DeviceReading, Erased, InvalidCredentials, Phone, Store } from '../store/contract/store.js';
 import type { Dispatcher } from '../webhooks/dispatcher.js';
 
 const MAX_PHONE_NAME_CHARS = 64;
@@ -305,7 +305,7 @@ export class DeviceAccounts {
     });
   }
 
-  #closeSessionsOf({ deviceId, credentialIds }: EndedCredentials): void {
+  #closeSessionsOf({ deviceId, credentialIds }: InvalidCredentials): void {
     const isRevoked = ({ credentialId }: Sender): boolean => credentialIds.includes(credentialId);
     this.#parts.sessions.end(deviceId, ({ sender }) => isRevoked(sender));
   }

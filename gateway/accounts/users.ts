@@ -71,8 +71,8 @@ export class Users {
   ): Promise<void> {
     refuseTwice(users);
     const { store, clock, budgets } = this.#parts;
-    await store.people.findTaken(merchantId, users);
-    await store.people.findRoom(merchantId, users.length);
+    await store.people.checkNotTaken(merchantId, users);
+    await store.people.checkUserQuota(merchantId, users.length);
     const passwords = users.map(({ password }) => password);
     if (by === 'merchant') budgets.takeHashes(merchantId, passwords.filter((password) => password !== null).length);
     const hashes = await this.#passwords.hashAll(passwords, signal);

@@ -15,10 +15,10 @@ import { LockgateError } from '../../proto/errors.js';
 import type { GatewayEvents } from '../events.js';
 import { scrubSecrets } from '../log/log-scrub.js';
 import type {
-  AuditBeginning,
-  AuditEnd,
   AuditEntry,
   AuditFilter,
+  AuditResult,
+  AuditStart,
   AuditStore,
   AuditWho,
 } from '../store/contract/audit-store.js';
@@ -64,7 +64,7 @@ const GATEWAY: AuditWho = { actor: 'gateway', address: null, agent: null, osUser
 
 export class Audit {
   readonly #parts: AuditParts;
-  #waiting: (AuditBeginning & AuditEnd)[] = [];
+  #waiting: (AuditStart & AuditResult)[] = [];
   #leftOut = 0;
   #storing: Promise<void> = Promise.resolve();
   #timer: Timer | undefined;
@@ -167,7 +167,7 @@ export class Audit {
     object,
     outcome,
     code,
-  }: AuditBeginning & Omit<AuditEnd, 'endedAtMs'>): void {
+  }: AuditStart & Omit<AuditResult, 'endedAtMs'>): void {
     const atMs = this.#parts.now();
     this.#parts.events.emit('audited', { atMs, actor, address, osUser, action, object, outcome, code });
   }
@@ -178,7 +178,7 @@ export interface NotedWork<T> {
   readonly change: AuditedChange;
   readonly work: () => Promise<T>;
   readonly describe: AuditReporter;
-  readonly onEnd?: (entry: AuditBeginning & AuditEnd) => void;
+  readonly onEnd?: (entry: AuditStart & AuditResult) => void;
 }
 
 /**
@@ -190,7 +190,7 @@ export async function makeNoted<T>(store: AuditStore, clock: Clock, noted: Noted
   const { change, work, describe, onEnd } = noted;
   const beginning = beginningOf(change, clock.now());
   const id = await store.begin(beginning);
-  const end = async (outcome: AuditEnd['outcome'], code: string | null, answer?: unknown): Promise<void> => {
+  const end = async (outcome: AuditResult['outcome'], code: string | null, answer?: unknown): Promise<void> => {
     const described = describeSafely(describe, answer, change.object);
     const object = scrubbed(described.object, MAX_OBJECT_CHARS);
     const ended = { outcome, code, object, after: jsonOf(described.after), endedAtMs: clock.now() };
@@ -210,7 +210,7 @@ export async function makeNoted<T>(store: AuditStore, clock: Clock, noted: Noted
 }
 
 /** The entry that is written before its change is made. */
-function beginningOf({ who, action, object, before }: AuditedChange, atMs: number): AuditBeginning {
+function beginningOf({ who, action, object, before }: AuditedChange, atMs: number): AuditStart {
   return {
     atMs,
     actor: who.actor,

@@ -1,6 +1,6 @@
 /**
- * Accepts a store whose checksums report damage, because the owner of its folder decides so. The files that prove the
- * damage are retained under other names; the audit log and a notice record the decision.
+ * Accepts a damaged store on request of the folder's owner (`lockgate db accept`), so that the gateway starts with it
+ * again. The files that prove the damage are renamed and retained; the audit log and a notice record the decision.
  */
 import { existsSync } from 'node:fs';
 import { type Clock, systemClock } from '../../proto/clock.js';
@@ -11,24 +11,24 @@ import { workOnFolder } from './data-folder.js';
 
 /** What was accepted. */
 export interface AcceptedDamage {
-  /** Sentences. */
+  /** A sentence for each finding. */
   readonly damage: readonly string[];
-  /** The files that prove it, under their new names. */
+  /** The files that prove the damage, under their new names. */
   readonly kept: readonly string[];
 }
 
 export interface AcceptOptions {
   readonly clock?: Clock;
-  /** Who accepts it, for the audit log. */
+  /** Who accepts the damage, for the audit log. */
   readonly who?: AuditWho;
-  /** Called with a sentence where files of the folder were readable by others. */
-  readonly onMended?: (sentence: string) => void;
+  /** Called with a sentence after file modes were corrected: other users could read files of the folder. */
+  readonly onModesCorrected?: (sentence: string) => void;
 }
 
 /**
  * Accepts the damage of the store in a folder on which no gateway is running.
  *
- * @throws LockgateError `input-data` where there is no store, `store-whole` where nothing is wrong; what `workOnFolder`
+ * @throws LockgateError `input-data` if there is no store, `store-whole` if the store is undamaged; what `workOnFolder`
  * throws
  */
 export async function acceptDamage(folder: string, options: AcceptOptions = {}): Promise<AcceptedDamage> {
@@ -43,9 +43,9 @@ export async function acceptDamage(folder: string, options: AcceptOptions = {}):
   return await workOnFolder(folder, { ...options, action: 'store.accept-damage', facts, onDamage }, async (store) => {
     const [accepted] = found;
     if (accepted === undefined)
-      throw new LockgateError('store-whole', `nothing is wrong with the store in ${folder} that a start would refuse`);
+      throw new LockgateError('store-whole', `the store in ${folder} has no damage that a start would refuse`);
     const { damage, kept } = accepted;
-    const text = `an operator went on with a damaged store: ${damage.join('; ')} (kept: ${kept.join(', ')})`;
+    const text = `an operator accepted a damaged store: ${damage.join('; ')} (evidence: ${kept.join(', ')})`;
     const nowMs = clock.now();
     const when = { count: 1, firstAtMs: nowMs, lastAtMs: nowMs, resolvedAtMs: null };
     await store.notices.write([{ kind: 'store-damaged', subject: 'store', text, ...when }]);

@@ -1,6 +1,6 @@
 /**
- * Work on a data folder by its owner, while no gateway is running on it. The store is open only during the work, which
- * the audit log records.
+ * Runs maintenance tasks on a data folder while no gateway is running on it. The store is open only during the task,
+ * and the audit log records the task.
  */
 import { existsSync } from 'node:fs';
 import { type Clock, systemClock } from '../../proto/clock.js';
@@ -11,26 +11,26 @@ import type { Store } from '../store/contract/store.js';
 import type { StoreOptions } from '../store/contract/store-options.js';
 import { openStore, sqliteUrl } from '../store/open-store.js';
 
-/** Whoever can write to the folder's files, where no more is known. */
+/** The actor in the audit log if nothing more is known: a person who can write to the folder's files. */
 export const OWNER: AuditWho = { actor: 'owner', address: null, agent: null, osUser: null, token: null };
 
-/** What the audit log records about the work, and how damage is handled. */
+/** What the audit log records about a task, and how damage of the store is handled. */
 export interface FolderWork<T> {
-  /** As `secrets.rotate-key`. */
+  /** The action's name, for example `secrets.rotate-key`. */
   readonly action: string;
   /** Who does it; the folder's owner by default. */
   readonly who?: AuditWho | undefined;
   /** The wall clock; the system's by default. */
   readonly clock?: Clock | undefined;
-  /** What the audit log records of the result. */
+  /** Returns what the audit log records of the result. */
   readonly facts: (done: T) => AuditDetails;
-  /** Called with a sentence where files of the folder were readable by others. */
-  readonly onMended?: StoreOptions['onMended'];
-  /** Where it is given, a damaged store is opened too (store/contract/store-options.ts). */
+  /** Called with a sentence after file modes were corrected: other users could read files of the folder. */
+  readonly onModesCorrected?: StoreOptions['onModesCorrected'];
+  /** If given, a damaged store is opened too (store/contract/store-options.ts). */
   readonly onDamage?: StoreOptions['onDamage'];
 }
 
-/** @throws LockgateError `input-data` where there is no such folder */
+/** @throws LockgateError `input-data` if the folder does not exist */
 export function checkFolder(folder: string): void {
   if (!existsSync(folder)) throw new LockgateError('input-data', `there is no data folder ${folder}`);
 }
@@ -42,11 +42,11 @@ export function checkFolder(folder: string): void {
  */
 export async function workOnFolder<T>(
   folder: string,
-  { action, who = OWNER, clock = systemClock, facts, onMended, onDamage }: FolderWork<T>,
+  { action, who = OWNER, clock = systemClock, facts, onModesCorrected, onDamage }: FolderWork<T>,
   work: (store: Store) => Promise<T>,
 ): Promise<T> {
   checkFolder(folder);
-  const store = await openStore(sqliteUrl(folder), { onMended, onDamage });
+  const store = await openStore(sqliteUrl(folder), { onModesCorrected, onDamage });
   try {
     return await makeNoted(store.audit, clock, {
       change: { who, action, object: '', before: null },

@@ -1,46 +1,46 @@
 /**
- * Changes the key of a store, by the owner of its folder while no gateway is running on it.
+ * Changes the key of a store, or replaces a lost key. Runs only while no gateway is running on the data folder.
  *
- * The change may be interrupted after any step: the new key is on disk before anything is encrypted with it; the
- * secrets, and the note of which key they are encrypted with, change in one commit; only then does the new key replace
- * the old one. A start in between finds both keys and follows the note (keys.ts).
+ * The change may be interrupted after any step. The new key is on disk before anything is encrypted with it. One commit
+ * changes the secrets and the recorded id of their key. Only then does the new key replace the old key. A start in
+ * between finds both keys and uses the key with the recorded id (keys.ts).
  */
 import { existsSync } from 'node:fs';
 import { type Clock, systemClock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import type { AuditDetails } from '../audit/audit.js';
 import type { AuditWho } from '../store/contract/audit-store.js';
-import type { Forgotten } from '../store/contract/secret-store.js';
+import type { ForgottenSecrets } from '../store/contract/secret-store.js';
 import type { Store } from '../store/contract/store.js';
 import { makeWebhookSecret } from '../webhooks/payload/signature.js';
 import { workOnFolder } from './data-folder.js';
 import { Keys, keyFileOf, makeKeyText, nextKeyFile, openKeys, parseKey } from './keys.js';
-import { keepSecretFile, makeSecretFile, moveSecretFile, readSecretFile } from './secret-file.js';
-import { openSecrets, type SecretPlace } from './secrets.js';
+import { copySecretFile, moveSecretFile, readSecretFile, writeSecretFile } from './secret-file.js';
+import { openSecrets, type SecretPaths } from './secrets.js';
 
-/** A finished step, reported so that tests can interrupt the change there. */
+/** A finished step, reported so that tests can interrupt the change after it. */
 export type KeyChangeStep = 'key-made' | 'secrets-changed' | 'key-in-place';
 
 export interface KeyChangeOptions {
   readonly clock?: Clock;
   readonly onStep?: (step: KeyChangeStep) => void;
-  /** Who changes it, for the audit log. */
+  /** Who changes the key, for the audit log. */
   readonly who?: AuditWho;
-  /** Called with a sentence where files of the folder were readable by others. */
-  readonly onMended?: (sentence: string) => void;
+  /** Called with a sentence after file modes were corrected: other users could read files of the folder. */
+  readonly onModesCorrected?: (sentence: string) => void;
 }
 
 const DISABLED_WHY = 'its secret was lost with the key: give it a new one, and its headers, and enable it';
 
 /**
  * Encrypts all secrets of a store with a new key. Credentials of locks and phones, API keys, tokens and sessions stay
- * valid: the key that they are hashed with stays the same, encrypted with the new one.
+ * valid: their hashing key does not change, and is encrypted with the new key.
  *
  * @returns how many secrets and header values were re-encrypted, and the key's file
  * @throws LockgateError `data-in-use` while a gateway runs; `key-missing`, `bad-key`, `wrong-key`
  */
 export async function rotateKey(
-  place: SecretPlace,
+  place: SecretPaths,
   options: KeyChangeOptions = {},
 ): Promise<{ count: number; file: string }> {
   const file = keyFileOf(place.data, place.keyFile);
@@ -59,42 +59,43 @@ export async function rotateKey(
 }
 
 /**
- * Replaces a lost key: a new one is made, and whatever was encrypted with the old one is given up. URLs are disabled,
- * so that nothing is sent with a signature that the merchant can't check; their events are retained. Credentials of
- * locks and phones and API keys are revoked, since they can't be checked any more. Users must log in again.
+ * Replaces a lost key by a new key and discards everything that was encrypted with the lost key. URLs are disabled, so
+ * that nothing is sent with a signature that the merchant can't check; their events are retained. Credentials of locks
+ * and phones and API keys are revoked, since they can't be checked any more. Users must log in again.
  *
  * @returns who needs a new secret
- * @throws LockgateError `data-in-use` while a gateway runs; `key-fits` where the key is there
+ * @throws LockgateError `data-in-use` while a gateway runs; `key-fits` if the key is not lost
  */
-export async function forgetSecrets(place: SecretPlace, options: KeyChangeOptions = {}): Promise<Forgotten> {
+export async function forgetSecrets(place: SecretPaths, options: KeyChangeOptions = {}): Promise<ForgottenSecrets> {
   const file = keyFileOf(place.data, place.keyFile);
   const { clock = systemClock } = options;
-  const facts = ({ urls, locks, phones, apiKeys }: Forgotten): AuditDetails => {
+  const facts = ({ urls, locks, phones, apiKeys }: ForgottenSecrets): AuditDetails => {
     return { webhooks: urls.length, locks: locks.length, phones: phones.length, api_keys: apiKeys.length };
   };
   return await workOnFolder(place.data, { ...options, action: 'secrets.forget', facts }, async (store) => {
-    if (await fits(store, place)) throw new LockgateError('key-fits', `${file} is this store's key: nothing is lost`);
-    const forgotten: Forgotten[] = [];
-    // The file there may be another store's key. It is retained, before a start can replace it by the new key.
-    if (existsSync(file)) keepSecretFile(file, `${file}.of-another-store`);
+    if (await hasStoreKey(store, place))
+      throw new LockgateError('key-fits', `${file} is this store's key: nothing is lost`);
+    const forgotten: ForgottenSecrets[] = [];
+    // The file may hold another store's key. It is copied, since the new key will replace it.
+    if (existsSync(file)) copySecretFile(file, `${file}.of-another-store`);
     await changeKey(file, options, async (next) => {
       const unknownSecret = (): Buffer => next.seal(makeWebhookSecret());
       const nowMs = clock.now();
       forgotten.push(await store.secrets.forget({ keyId: next.id, unknownSecret, disabledWhy: DISABLED_WHY, nowMs }));
       await store.scrub();
     });
-    return forgotten[0] as Forgotten;
+    return forgotten[0] as ForgottenSecrets;
   });
 }
 
-/** The steps of a change, in order. */
+/** Runs the steps of a change, in order. */
 async function changeKey(
   file: string,
   { onStep = () => undefined }: KeyChangeOptions,
   changeSecrets: (next: Keys) => Promise<void>,
 ): Promise<void> {
   const nextFile = nextKeyFile(file);
-  makeSecretFile(nextFile, makeKeyText());
+  writeSecretFile(nextFile, makeKeyText());
   onStep('key-made');
   await changeSecrets(new Keys(parseKey(readSecretFile(nextFile), nextFile)));
   onStep('secrets-changed');
@@ -102,10 +103,10 @@ async function changeKey(
   onStep('key-in-place');
 }
 
-/** Whether the key file is the store's. An interrupted change is completed on the way. */
-async function fits(store: Store, { data, keyFile }: SecretPlace): Promise<boolean> {
+/** Whether the key file holds this store's key. Also completes an interrupted change. */
+async function hasStoreKey(store: Store, { data, keyFile }: SecretPaths): Promise<boolean> {
   try {
-    openKeys(data, true, { file: keyFile, facts: await store.secrets.readKeyMetadata() });
+    openKeys(data, true, { file: keyFile, metadata: await store.secrets.readKeyMetadata() });
     return true;
   } catch (error) {
     if (error instanceof LockgateError && ['key-missing', 'bad-key', 'wrong-key'].includes(error.code)) return false;

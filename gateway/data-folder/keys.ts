@@ -1,18 +1,18 @@
 /**
- * The key of a store and the two keys derived from it: one hashes locks' secrets, one seals (encrypts) webhook secrets
- * and headers. It is in a file (mode 600), in the data folder unless a setting says otherwise, and is made at the first
- * start. Whoever has only the store, such as a copied backup, can neither test guesses of a lock's secret nor sign
- * webhooks.
+ * The master key of a store and the two keys derived from it: the hashing key hashes locks' secrets, the sealing key
+ * encrypts ("seals") webhook secrets and headers. The master key is in a file (mode 600), in the data folder unless a
+ * setting names another place, and is made at the first start. A thief of the store alone, such as a copied backup, can
+ * neither test guesses of a lock's secret nor sign webhooks.
  *
- * The key can be changed (key-change.ts). What is sealed is then sealed again with the new one. Hashes can't be made
- * again without the secrets, so the hashing key stays the same, sealed in the store.
+ * The master key can be changed (key-change.ts). Everything sealed is then sealed again with the new key. Hashes can't
+ * be recomputed without the secrets, so the hashing key does not change; it is stored sealed.
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, realpathSync } from 'node:fs';
 import path from 'node:path';
 import { LockgateError } from '../../proto/errors.js';
 import type { KeyMetadata } from '../store/contract/secret-store.js';
-import { dropSecretFile, moveSecretFile, readOrMakeSecretFile, readSecretFile } from './secret-file.js';
+import { deleteSecretFile, moveSecretFile, readOrMakeSecretFile, readSecretFile } from './secret-file.js';
 
 const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
@@ -23,7 +23,7 @@ const CIPHER = 'aes-256-gcm';
 /** A lock's secret: 24 random bytes, so that guessing is hopeless and a fast keyed hash is enough (quality.md §2). */
 const SECRET_BYTES = 24;
 const SECRET_PREFIX = 'lgs_';
-/** A phone credential has the same length, and a prefix of its own. */
+/** The prefix of a phone credential, which has the same length. */
 const PHONE_PREFIX = 'lgp_';
 
 export class Keys {
@@ -32,7 +32,7 @@ export class Keys {
   readonly #hashing: Buffer;
   readonly #sealing: Buffer;
 
-  /** @throws LockgateError `wrong-key` where `hashKeySealed` was sealed with another key */
+  /** @throws LockgateError `wrong-key` if `hashKeySealed` was sealed with another key */
   constructor(master: Buffer, hashKeySealed: Buffer | null = null) {
     this.id = derive(master, 'lockgate key id').toString('hex').slice(0, KEY_ID_DIGITS);
     this.#sealing = derive(master, 'lockgate webhook secrets');
@@ -42,7 +42,7 @@ export class Keys {
         : Buffer.from(this.unseal(hashKeySealed), 'base64');
   }
 
-  /** The hashing key, sealed with `next`, which is to take over. */
+  /** Returns the hashing key, sealed with `next`, the key that will replace this one. */
   sealHashKey(next: Keys): Buffer {
     return next.seal(this.#hashing.toString('base64'));
   }
@@ -59,7 +59,7 @@ export class Keys {
     return Buffer.concat([nonce, cipher.update(plain, 'utf8'), cipher.final(), cipher.getAuthTag()]);
   }
 
-  /** @throws LockgateError `wrong-key` where the data folder's key is not the one it was sealed with. */
+  /** @throws LockgateError `wrong-key` if `sealed` was sealed with another key. */
   unseal(sealed: Buffer): string {
     try {
       const decipher = createDecipheriv(CIPHER, this.#sealing, sealed.subarray(0, NONCE_BYTES));
@@ -84,27 +84,27 @@ export function makePhoneSecret(): string {
   return PHONE_PREFIX + randomBytes(SECRET_BYTES).toString('base64url');
 }
 
-function derive(master: Buffer, what: string): Buffer {
-  return Buffer.from(hkdfSync('sha256', master, '', what, KEY_BYTES));
+function derive(master: Buffer, purpose: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', master, '', purpose, KEY_BYTES));
 }
 
-/** Where a key is, and what the store records about it. */
-export interface KeyPlace {
-  /** The key's file; `key` in the data folder where it is left out. */
+/** Where the key's file is, and what the store records about the key. */
+export interface KeyOptions {
+  /** The key's file; by default `key` in the data folder. */
   readonly file?: string | null | undefined;
-  readonly facts?: KeyMetadata | undefined;
+  readonly metadata?: KeyMetadata | undefined;
 }
 
-const NOTHING_KNOWN: KeyMetadata = { keyId: null, hashKeySealed: null, sample: null };
+const NO_METADATA: KeyMetadata = { keyId: null, hashKeySealed: null, sample: null };
 
-/** The file of a data folder's key. */
+/** The path of a data folder's key file. */
 export function keyFileOf(folder: string, file: string | null | undefined): string {
   return file ?? path.join(folder, 'key');
 }
 
 /**
- * The file of the new key during a change (key-change.ts). Where `file` is a link, it is next to the link's target: on
- * the same disk, and found by whoever finds the link.
+ * The path of the new key's file during a change (key-change.ts). If `file` is a link, the new file is next to the
+ * link's target: on the same disk, and found by everything that follows the link.
  */
 export function nextKeyFile(file: string): string {
   return `${existsSync(file) ? realpathSync(file) : file}.next`;
@@ -115,7 +115,7 @@ export function makeKeyText(): string {
   return randomBytes(KEY_BYTES).toString('base64');
 }
 
-/** @throws LockgateError `bad-key` where the text is no key */
+/** @throws LockgateError `bad-key` if the text is not a key */
 export function parseKey(text: string, file: string): Buffer {
   const master = Buffer.from(text, 'base64');
   if (master.length === KEY_BYTES) return master;
@@ -123,33 +123,35 @@ export function parseKey(text: string, file: string): Buffer {
 }
 
 /**
- * Reads the key of a data folder; makes one where there is none and nothing depends on one yet. An interrupted change
- * of the key is completed or undone, as the store's note says.
+ * Reads the key of a data folder; makes one if there is none and nothing depends on a key yet. Completes or undoes an
+ * interrupted change of the key.
  *
  * @param isInUse whether the store has secrets that were hashed or sealed with a key
- * @throws LockgateError `key-missing` where one is in use but missing, `bad-key` where the file does not hold a key,
- * `wrong-key` where it holds another than the store's
+ * @throws LockgateError `key-missing` if a key is in use but its file is missing, `bad-key` if the file does not hold a
+ * key, `wrong-key` if the file holds another key than the store's
  */
 export function openKeys(
   folder: string,
   isInUse: boolean,
-  { file: given, facts = NOTHING_KNOWN }: KeyPlace = {},
+  { file: given, metadata = NO_METADATA }: KeyOptions = {},
 ): Keys {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const file = keyFileOf(folder, given);
   if (!existsSync(path.dirname(file)))
     throw new LockgateError('input-setting', `there is no folder ${path.dirname(file)} for the key's file`);
-  settleChange(file, facts);
+  finishKeyChange(file, metadata);
   if (isInUse && !existsSync(file))
     throw new LockgateError(
       'key-missing',
-      `${file} is missing, and no lock's and no webhook's secret is of use without it: put it back from a backup`,
+      `${file} is missing, and without it the store's secrets can't be used: restore it from a backup`,
     );
   const keys = new Keys(parseKey(readOrMakeSecretFile(file, makeKeyText), file), null);
-  if (facts.keyId !== null && keys.id !== facts.keyId) throw wrongKey(file);
+  if (metadata.keyId !== null && keys.id !== metadata.keyId) throw wrongKey(file);
   try {
-    if (facts.sample !== null) keys.unseal(facts.sample);
-    return facts.hashKeySealed === null ? keys : new Keys(parseKey(readSecretFile(file), file), facts.hashKeySealed);
+    if (metadata.sample !== null) keys.unseal(metadata.sample);
+    return metadata.hashKeySealed === null
+      ? keys
+      : new Keys(parseKey(readSecretFile(file), file), metadata.hashKeySealed);
   } catch (error) {
     throw (error as LockgateError).code === 'wrong-key' ? wrongKey(file) : error;
   }
@@ -158,14 +160,17 @@ export function openKeys(
 function wrongKey(file: string): LockgateError {
   return new LockgateError(
     'wrong-key',
-    `${file} holds another key than the one that this store's secrets are under: put that one back from a backup`,
+    `${file} does not hold the key of this store: restore the right key from a backup`,
   );
 }
 
-/** The store's note tells which of the two keys counts: it changes in the same commit as the secrets. */
-function settleChange(file: string, { keyId }: KeyMetadata): void {
+/**
+ * Completes an interrupted change of the key if the store recorded the new key's id, which changes in one commit with
+ * the secrets; else deletes the new key.
+ */
+function finishKeyChange(file: string, { keyId }: KeyMetadata): void {
   const next = nextKeyFile(file);
   if (!existsSync(next)) return;
   if (keyId !== null && new Keys(parseKey(readSecretFile(next), next)).id === keyId) moveSecretFile(next, file);
-  else dropSecretFile(next);
+  else deleteSecretFile(next);
 }

@@ -1,29 +1,30 @@
 /**
- * Opens the key of a store at every start: finds the right one or refuses the start, and seals what an older version
+ * Opens the key of a store at every start: finds the right key or refuses the start, and encrypts what an older version
  * left unencrypted.
  */
 import type { Store } from '../store/contract/store.js';
 import { type Keys, openKeys } from './keys.js';
 
 /** The paths of a gateway's data and key. */
-export interface SecretPlace {
+export interface SecretPaths {
   readonly data: string;
-  /** The key's file; null where it is `key` in the data folder. */
+  /** The key's file; null for `key` in the data folder. */
   readonly keyFile: string | null;
 }
 
 /**
- * The store's keys. Once resolved, no header of a webhook URL is in clear in the store's files.
+ * Returns the store's keys. Once resolved, the store's files have no unencrypted header of a webhook URL.
  *
  * @throws LockgateError `key-missing`, `bad-key`, `wrong-key`
  */
-export async function openSecrets(store: Store, { data, keyFile }: SecretPlace): Promise<Keys> {
-  const known = await store.secrets.readKeyMetadata();
+export async function openSecrets(store: Store, { data, keyFile }: SecretPaths): Promise<Keys> {
+  const recorded = await store.secrets.readKeyMetadata();
   const isInUse = (await store.listMerchants()).length > 0;
-  // Where nothing depends on a key yet, any will do, and a note about another one is dropped.
-  const facts = isInUse ? known : { keyId: null, hashKeySealed: null, sample: null };
-  const keys = openKeys(data, isInUse, { file: keyFile, facts });
-  if (keys.id !== known.keyId || facts.hashKeySealed !== known.hashKeySealed) await store.secrets.noteKeyId(keys.id);
+  // While nothing depends on a key, any key is accepted, and a record of another key is ignored.
+  const metadata = isInUse ? recorded : { keyId: null, hashKeySealed: null, sample: null };
+  const keys = openKeys(data, isInUse, { file: keyFile, metadata });
+  if (keys.id !== recorded.keyId || metadata.hashKeySealed !== recorded.hashKeySealed)
+    await store.secrets.recordKeyId(keys.id);
   const sealed = await store.secrets.sealClearHeaders((value) => keys.seal(value));
   // The overwritten text is no longer in the store's file, but still in its WAL.
   if (sealed > 0) await store.scrub();

@@ -20,7 +20,7 @@ import { judgeAgain } from './log-replay.js';
 const PIECE = 250;
 
 export interface LivesReplayParts {
-  readonly store: Pick<Store, 'readLogPieces'>;
+  readonly store: Pick<Store, 'readLogChunks'>;
   readonly judging: Judging;
 }
 
@@ -34,7 +34,7 @@ export class LivesReplay {
   /** @param marks all of the lock's, the new one among them */
   constructor({ store, judging }: LivesReplayParts, deviceId: number, mac: Mac, marks: readonly number[]) {
     this.#judging = judging;
-    this.#log = store.readLogPieces(deviceId, PIECE);
+    this.#log = store.readLogChunks(deviceId, PIECE);
     this.#mac = mac;
     this.#marks = marks;
   }

@@ -12,7 +12,7 @@ import { type Mac, macFromWire } from '../../proto/wire/mac.js';
 import type { Source } from '../../proto/wire/ping.js';
 import type { Keys } from '../data-folder/keys.js';
 import type { Sender } from '../ingest/ingest.js';
-import { PHONES_PER_LOCK, type Store, type StoredCredential } from '../store/contract/store.js';
+import { MAX_PHONES_PER_LOCK, type Store, type StoredCredential } from '../store/contract/store.js';
 import type { RefusalCause, RefusalReason } from './refusals/refusal-reason.js';
 
 /** What a CONNECT claims. */
@@ -43,7 +43,7 @@ const PHONE_CLIENT_ID = /^phone-([0-9A-F]{12})-[0-9A-Za-z]{1,32}$/;
  * How many comparisons a CONNECT costs at least. A lock has at most two credentials in force (one is being replaced),
  * so with two more, revoked credentials are recognised as such.
  */
-const COMPARISONS: Readonly<Record<Source, number>> = { lock: 4, phone: PHONES_PER_LOCK };
+const COMPARISONS: Readonly<Record<Source, number>> = { lock: 4, phone: MAX_PHONES_PER_LOCK };
 
 /** A dummy to compare with, so that the time is always the same. */
 const DUMMY: StoredCredential = { id: 0, secretHash: Buffer.alloc(32), expiresAtMs: null, isRevoked: true };

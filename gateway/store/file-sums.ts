@@ -1,20 +1,22 @@
 /**
- * The checksums of a whole file at rest: a closed store, or a backup (quality.md §2, bit rot). Sums of rows don't cover
- * what an engine stores around the rows: headers, trees, unused bytes of a page. These cover every bit, block by block.
- * They are in a file `NAME.sums` beside it, which the next start removes before it writes.
+ * Block checksums of a file that is not open: a closed store, or a backup (quality.md §2, bit rot). The checksums of
+ * rows don't cover what an engine stores around the rows: headers, trees, unused bytes of a page. Block checksums cover
+ * every bit. They are stored next to the file `NAME` in `NAME.sums`, which the next start deletes before it writes to
+ * `NAME`.
  *
- * Two lines: JSON, and the CRC-32 of that line in hex, so that damage to the sums is not taken for damage to the file.
+ * A `.sums` file has two lines: JSON, and the CRC-32 of the JSON line in hex, so that damage to the checksums is not
+ * mistaken for damage to the file.
  */
 import { closeSync, existsSync, openSync, readFileSync, readSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
-import { dropSecretFile, makeSecretFile } from '../data-folder/secret-file.js';
+import { deleteSecretFile, writeSecretFile } from '../data-folder/secret-file.js';
 
-/** The size of a block, which has one sum, in bytes. */
+/** The size of a block in bytes. Each block has one checksum. */
 export const BLOCK_BYTES = 64 * 1024;
 
 const SUM_BYTES = 4;
 
-/** The sums of a file. */
+/** The checksums of a file. */
 export interface BlockSums {
   /** The file's size in bytes. */
   readonly bytes: number;
@@ -22,41 +24,41 @@ export interface BlockSums {
   readonly sums: Uint32Array;
 }
 
-/** The file that the sums of `file` are in. */
+/** Returns the path of the `.sums` file of `file`. */
 export function sumsFileOf(file: string): string {
   return `${file}.sums`;
 }
 
-/** Sums a stream, in pieces of any size. */
+/** Computes the checksums of a stream, given in chunks of any size. */
 export class BlockSummer {
   #bytes = 0;
   #current = 0;
   readonly #sums: number[] = [];
 
-  add(piece: Uint8Array): void {
-    let at = 0;
-    while (at < piece.length) {
-      const room = BLOCK_BYTES - (this.#bytes % BLOCK_BYTES);
-      const part = piece.subarray(at, at + room);
+  add(chunk: Uint8Array): void {
+    let offset = 0;
+    while (offset < chunk.length) {
+      const blockRemainder = BLOCK_BYTES - (this.#bytes % BLOCK_BYTES);
+      const part = chunk.subarray(offset, offset + blockRemainder);
       this.#current = crc32(part, this.#current);
       this.#bytes += part.length;
-      at += part.length;
-      if (this.#bytes % BLOCK_BYTES === 0) this.#endBlock();
+      offset += part.length;
+      if (this.#bytes % BLOCK_BYTES === 0) this.#finishBlock();
     }
   }
 
-  end(): BlockSums {
-    if (this.#bytes % BLOCK_BYTES !== 0) this.#endBlock();
+  finish(): BlockSums {
+    if (this.#bytes % BLOCK_BYTES !== 0) this.#finishBlock();
     return { bytes: this.#bytes, sums: Uint32Array.from(this.#sums) };
   }
 
-  #endBlock(): void {
+  #finishBlock(): void {
     this.#sums.push(this.#current);
     this.#current = 0;
   }
 }
 
-/** Reads and sums a file; `onBlock` is called with the bytes read so far. */
+/** Reads a file and computes its checksums; calls `onBlock` with the number of bytes read so far. */
 export function sumFile(file: string, onBlock: (bytes: number) => void = () => undefined): BlockSums {
   const summer = new BlockSummer();
   const handle = openSync(file, 'r');
@@ -71,27 +73,27 @@ export function sumFile(file: string, onBlock: (bytes: number) => void = () => u
   } finally {
     closeSync(handle);
   }
-  return summer.end();
+  return summer.finish();
 }
 
-/** One checksum over all sums, to compare what was sent with what arrived. */
+/** Returns one checksum over all block checksums, to compare what was sent with what arrived. */
 export function sumOfSums({ sums }: BlockSums): string {
   return hex(crc32(bytesOf(sums)));
 }
 
-/** Writes the sums beside their file, durably (mode 600). */
+/** Writes the `.sums` file of `file`, durably (mode 600). */
 export function writeSums(file: string, { bytes, sums }: BlockSums): void {
   const members = { lockgate_sums: 1, bytes, block_bytes: BLOCK_BYTES, crc32: bytesOf(sums).toString('base64') };
   const line = JSON.stringify(members);
-  makeSecretFile(sumsFileOf(file), `${line}\n${hex(crc32(line))}`);
+  writeSecretFile(sumsFileOf(file), `${line}\n${hex(crc32(line))}`);
 }
 
-/** Removes the sums, durably: to be called before the file is written to. */
+/** Deletes the `.sums` file of `file`, durably. Must be called before `file` is written to. */
 export function dropSums(file: string): void {
-  if (existsSync(sumsFileOf(file))) dropSecretFile(sumsFileOf(file));
+  if (existsSync(sumsFileOf(file))) deleteSecretFile(sumsFileOf(file));
 }
 
-/** The sums of a file; null where there are none, `damaged` where they don't fit their own checksum. */
+/** Reads the checksums of a file; null if there are none, `damaged` if the `.sums` file fails its own checksum. */
 export function readSums(file: string): BlockSums | 'damaged' | null {
   if (!existsSync(sumsFileOf(file))) return null;
   const [line = '', sum] = readFileSync(sumsFileOf(file), 'utf8').split('\n');

@@ -1,54 +1,54 @@
-/** Opens a store by its URL. This is the only file that knows which engines there are. */
+/** Opens a store by its URL. Only this file and store-at-rest.ts may import a storage engine. */
 import { LockgateError } from '../../proto/errors.js';
 import { openFailure } from './contract/errors.js';
 import type { Store } from './contract/store.js';
 import type { StoreOptions } from './contract/store-options.js';
 import { openSqliteStore } from './sqlite/sqlite-store.js';
 
-/** Opens the store that the part of the URL behind the scheme names. */
-type OpenEngine = (place: string, options: StoreOptions) => Promise<Store>;
+/** Opens a store. `location` is the part of the URL after the scheme. */
+type OpenEngine = (location: string, options: StoreOptions) => Promise<Store>;
 
 interface Engine {
-  /** The form of its URLs, for people. */
-  readonly form: string;
+  /** The urlForm of the engine's URLs, for error messages. */
+  readonly urlForm: string;
   readonly open: OpenEngine;
 }
 
-/** The engines by the scheme of their URLs. */
+/** The engines, by URL scheme. */
 const ENGINES: ReadonlyMap<string, Engine> = new Map([
-  ['sqlite', { form: 'sqlite:DATA_FOLDER', open: openSqliteStore }],
+  ['sqlite', { urlForm: 'sqlite:DATA_FOLDER', open: openSqliteStore }],
 ]);
 
-/** The URL of the SQLite store in a data folder. The path stands in it as it is: nothing is escaped. */
+/** Returns the URL of the SQLite store in a data folder. The path is not escaped. */
 export function sqliteUrl(folder: string): string {
   return `sqlite:${folder}`;
 }
 
 /**
- * Opens a store, creating it where it isn't there, and takes it for this process.
+ * Opens a store, creating it if it doesn't exist, and locks it for this process.
  *
  * @param url `sqlite:` and the path of a data folder
- * @throws LockgateError `input-store` for a URL of no known engine; what the engine throws: `data-in-use`,
+ * @throws LockgateError `input-store` for a URL with an unknown scheme; problem the engine throws: `data-in-use`,
  * `store-missing`, `store-damaged`, `store-newer`, `store-unsafe` …
- * @throws StoreFailure where it can't be read or written
+ * @throws StoreFailure if the store can't be read or written
  */
 export async function openStore(url: string, options: StoreOptions = {}): Promise<Store> {
-  const [, scheme = '', place = ''] = /^([a-z][a-z0-9+.-]*):(.*)$/is.exec(url) ?? [];
+  const [, scheme = '', location = ''] = /^([a-z][a-z0-9+.-]*):(.*)$/is.exec(url) ?? [];
   const engine = ENGINES.get(scheme.toLowerCase());
-  if (engine === undefined || place === '') throw badUrl(engine === undefined ? scheme : null);
+  if (engine === undefined || location === '') throw badUrl(engine === undefined ? scheme : null);
   try {
-    return await engine.open(place, options);
+    return await engine.open(location, options);
   } catch (error) {
     throw openFailure(error);
   }
 }
 
-/** Only the scheme is quoted: the rest of a URL may hold a password. */
+/** Quotes only the scheme: problem follows it in a URL may contain a password. */
 function badUrl(scheme: string | null): LockgateError {
-  const forms = [...ENGINES.values()].map(({ form }) => form).join(', ');
-  const what = { '': 'it has no scheme', null: 'nothing follows its scheme' }[String(scheme)];
+  const forms = [...ENGINES.values()].map(({ urlForm }) => urlForm).join(', ');
+  const problem = { '': 'it has no scheme', null: 'nothing follows its scheme' }[String(scheme)];
   return new LockgateError(
     'input-store',
-    `the URL of the store is not one: ${what ?? `there is no engine for "${scheme}:"`}; expected ${forms}`,
+    `the URL of the store is invalid: ${problem ?? `there is no engine for "${scheme}:"`}; expected ${forms}`,
   );
 }

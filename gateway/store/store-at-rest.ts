@@ -1,6 +1,6 @@
 /**
- * Work on a store that no gateway has open, and on backups: `lockgate db check`, `backup`, `accept`, `migrate`. For
- * anything else a store is opened (open-store.ts). Today every such store is SQLite's.
+ * Work on store files and backups without opening a store as the gateway does: `lockgate db check`, `backup`, `accept`,
+ * `migrate`. All other code opens a store with open-store.ts. Every such store is an SQLite store today.
  */
 import path from 'node:path';
 import { LockgateError } from '../../proto/errors.js';
@@ -14,68 +14,71 @@ import { findStoreDamage, refuseDamage } from './sqlite/folder/start-check.js';
 import { type Migrated, migrateFolder } from './sqlite/migrate.js';
 import { checkInThread, type ReportUpkeep } from './sqlite/upkeep.js';
 
-/** The store's file in a data folder, whether it is there or not. */
+/** Returns the path of the store's file in a data folder; the file need not exist. */
 export function storeFileOf(folder: string): string {
   return path.join(folder, STORE_NAME);
 }
 
 /**
- * Checks a store, also one that is in use, or a backup. It changes nothing.
+ * Checks a store, which may be in use, or a backup. Changes nothing.
  *
- * @throws LockgateError `input-database` where there is no such file or it is no database, `store-newer`
- * @throws StoreFailure where the machine doesn't let it be read
+ * @throws LockgateError `input-database` if the file is missing or not a database, `store-newer`
+ * @throws StoreFailure if the file can't be read
  */
 export async function checkStoreFile(file: string, report: ReportUpkeep): Promise<CheckReport> {
   return await checkInThread(file, report);
 }
 
 /**
- * Brings the store of a data folder to this version's schema, or returns what that would do.
+ * Migrates the store of a data folder to this version's schema, or returns what the migration would do.
  *
- * @throws LockgateError `input-data` where there is no store, `data-in-use`, `store-newer`, `no-room` …
+ * @throws LockgateError `input-data` if there is no store, `data-in-use`, `store-newer`, `no-room` …
  */
 export async function migrateDataFolder(
   folder: string,
-  options: { readonly isDry: boolean } & Pick<StoreOptions, 'onMended'>,
+  options: { readonly isDry: boolean } & Pick<StoreOptions, 'onModesCorrected'>,
 ): Promise<Migrated> {
   return await migrateFolder(folder, options);
 }
 
-/** A data folder that is locked for this process, so that no gateway starts on it. */
-export interface HeldStore {
+/** The store of a data folder that this process has locked, so that no gateway starts on the folder. */
+export interface LockedStore {
   /**
-   * Copies the store to a file, which it replaces. The copy is on the disk when this resolves.
+   * Copies the store to `file`, replacing an existing file. Resolves when the copy is on the disk.
    *
-   * @throws LockgateError `store-damaged` for a damaged store, whose copy would get checksums that call it whole;
+   * @throws LockgateError `store-damaged` for a damaged store, since the copy's new checksums would hide the damage;
    * `no-room`
    */
   copyTo(file: string, report: ReportPages): Promise<BlockSums>;
   release(): void;
 }
 
-/** Locks the store of a data folder; null while a gateway has it. */
-export function holdStore(folder: string): HeldStore | null {
+/** Locks the store of a data folder; returns null while a gateway runs on the folder. */
+export function lockStore(folder: string): LockedStore | null {
   try {
     const lock = lockData(path.join(folder, 'gateway.lock'));
-    return { copyTo: (file, report) => copyWhole(storeFileOf(folder), file, report), release: () => lock.release() };
+    return {
+      copyTo: (file, report) => copyUndamaged(storeFileOf(folder), file, report),
+      release: () => lock.release(),
+    };
   } catch (error) {
     if (error instanceof LockgateError && error.code === 'data-in-use') return null;
     throw error;
   }
 }
 
-async function copyWhole(from: string, to: string, report: ReportPages): Promise<BlockSums> {
+async function copyUndamaged(from: string, to: string, report: ReportPages): Promise<BlockSums> {
   const damage = await findStoreDamage(from);
   if (damage !== null) refuseDamage(from, damage);
   return await copyDatabase(from, to, report);
 }
 
-/** What is in a backup: the last migration of its schema, and the id of the key that its secrets are sealed with. */
+/** Returns the last migration of a backup's schema, and the id of the key that its secrets are sealed with. */
 export function describeBackup(file: string): { readonly schema: string | null; readonly keyId: string | null } {
   return describeCopy(file);
 }
 
-/** Removes a backup, or a part of one, with what SQLite may have left next to it. */
+/** Deletes a complete or partial backup, and the files that SQLite may have left next to it. */
 export function removeBackup(file: string): void {
   removeCopy(file);
 }

@@ -6,7 +6,7 @@ import type { Clock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import { noSuchWebhook } from '../store/contract/errors.js';
 import type { Store, StoredUplink, WebhookUrl } from '../store/contract/store.js';
-import type { Resent } from '../store/contract/webhook-store.js';
+import type { ResendOutcome } from '../store/contract/webhook-store.js';
 import type { Dispatcher } from './dispatcher.js';
 import { parseEventId } from './event-id.js';
 
@@ -47,7 +47,7 @@ export class Redelivery {
    * @throws LockgateError `input-event`, `no-such-event`, `event-damaged`, `no-such-webhook`, `webhook-disabled`,
    * `no-webhook-url`
    */
-  async resend(eventId: string, urlId?: number): Promise<{ urlId: number; became: Resent }[]> {
+  async resend(eventId: string, urlId?: number): Promise<{ urlId: number; became: ResendOutcome }[]> {
     const { store, dispatcher, waits } = this.#parts;
     const uplink = await findEvent(store, eventId);
     if (uplink.isDamaged)
@@ -56,7 +56,7 @@ export class Redelivery {
         `the stored ping of ${eventId} is damaged, so it is not sent: it does not fit its checksum`,
       );
     const urls = await this.#urlsFor(uplink, urlId);
-    const resent: { urlId: number; became: Resent }[] = [];
+    const resent: { urlId: number; became: ResendOutcome }[] = [];
     for (const { id } of urls) {
       resent.push({ urlId: id, became: await store.webhooks.resend(id, uplink.id, waits.now()) });
       dispatcher.reconsider(id);

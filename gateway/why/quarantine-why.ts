@@ -3,7 +3,7 @@
 import { SECTIONS, step, type WhyStep } from '../../proto/why/step.js';
 import type { UplinkRejection } from '../../proto/wire/codec.js';
 import { toDate } from '../../proto/wire/ping-json.js';
-import { QUARANTINE_PER_LOCK, type QuarantinedMessage } from '../store/contract/store.js';
+import { MAX_QUARANTINED_PER_LOCK, type QuarantinedMessage } from '../store/contract/store.js';
 
 /** What each rejection code means. */
 export const REJECTION_WHY: Readonly<Record<UplinkRejection['code'], string>> = Object.freeze({
@@ -21,7 +21,7 @@ export function quarantineSteps({ receivedAtMs, code, message, bytes }: Quaranti
   const received = `${bytes.length} bytes came at ${toDate(receivedAtMs)} and could not be accepted: ${message}.`;
   const storedText =
     'They were put into quarantine and acknowledged all the same: a lock can’t repair its firmware, and would send ' +
-    `them for ever. The gateway stores ${QUARANTINE_PER_LOCK.toLocaleString('en')} such messages of a lock.`;
+    `them for ever. The gateway stores ${MAX_QUARANTINED_PER_LOCK.toLocaleString('en')} such messages of a lock.`;
   return [
     step('quarantine', code, SECTIONS.wire, `${received} The reason: ${reason}.`, receivedAtMs),
     step('quarantine', 'kept', SECTIONS.wire, storedText, receivedAtMs),

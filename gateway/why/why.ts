@@ -168,7 +168,7 @@ async function uplinkChain(parts: WhyContext, uplink: StoredUplink, urlId?: numb
   const { deviceId, mac, credentialId: credential, boot, sequence } = uplink;
   const event = judgeEventOf({ type: 'uplink', uplink }, await parts.store.marks.read(deviceId)) as UplinkEvent;
   const history = await readHistory(parts, { deviceId, mac }, { uplink, event });
-  const findings = await parts.store.why.findFindingsOf(deviceId, { credential, boot, sequence });
+  const findings = await parts.store.why.findFindingsAbout(deviceId, { credential, boot, sequence });
   const labelled = findings.map(({ id, finding }) => ({ label: `finding:${id}`, finding }));
   const isCut = history.isCut || history.damaged > 0 || !history.isComplete;
   const chain = uplinkSteps(uplinkCase(POWER_MODEL, { ...history, isCut }), labelled);

@@ -12,7 +12,7 @@ import type { Gateway } from '../../gateway/gateway.js';
 import type { ChangingRoute } from '../../gateway/http/operator/routes.js';
 import { OPERATOR_ROUTES } from '../../gateway/http/operator/server.js';
 import { logEvents, makeLog } from '../../gateway/log/log.js';
-import { AUDIT_RETAINED, type AuditBeginning } from '../../gateway/store/contract/audit-store.js';
+import { type AuditStart, MAX_AUDIT_ENTRIES } from '../../gateway/store/contract/audit-store.js';
 import { StoreFailure } from '../../gateway/store/contract/errors.js';
 import { openDurable } from '../../gateway/store/sqlite/durable-file.js';
 import { systemClock } from '../../proto/clock.js';
@@ -173,7 +173,7 @@ t.test('what the gateway changes by itself is its own doing', async (t) => {
   ]);
 });
 
-const BEGINNING: AuditBeginning = {
+const BEGINNING: AuditStart = {
   ...{ atMs: 1, actor: 'operator', address: null, agent: null, osUser: null, token: null },
   ...{ action: 'device.erase', object: MAC, before: null },
 };
@@ -188,15 +188,15 @@ t.test('what was begun when the gateway ended is unknown, and the oldest go beyo
   t.match(await entriesOf(gateway), [{ action: 'device.erase', outcome: 'unknown', ended_at: null }]);
   await gateway.close();
   const file = openDurable(path.join(folder, 'lockgate.sqlite'));
-  file.prepare(`UPDATE sqlite_sequence SET seq = ? WHERE name = 'audit'`).run(AUDIT_RETAINED - 1);
+  file.prepare(`UPDATE sqlite_sequence SET seq = ? WHERE name = 'audit'`).run(MAX_AUDIT_ENTRIES - 1);
   file.close();
   const again = await openStore(folder);
-  t.equal(await again.audit.begin(BEGINNING), AUDIT_RETAINED);
+  t.equal(await again.audit.begin(BEGINNING), MAX_AUDIT_ENTRIES);
   t.equal((await again.audit.list({ limit: 9 })).length, 2, 'as many as may be, were there none missing');
-  t.equal(await again.audit.begin(BEGINNING), AUDIT_RETAINED + 1);
+  t.equal(await again.audit.begin(BEGINNING), MAX_AUDIT_ENTRIES + 1);
   t.same(
     (await again.audit.list({ limit: 9 })).map(({ id }) => id),
-    [AUDIT_RETAINED + 1, AUDIT_RETAINED],
+    [MAX_AUDIT_ENTRIES + 1, MAX_AUDIT_ENTRIES],
   );
   await again.close();
 });

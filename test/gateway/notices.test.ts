@@ -11,7 +11,7 @@ import { type NoticeSources, Notices } from '../../gateway/notices/notices.js';
 import { MAX_PENDING, OTHERS, PendingNotices } from '../../gateway/notices/pending-notices.js';
 import { StoreFailure } from '../../gateway/store/contract/errors.js';
 import {
-  NOTICES_RETAINED,
+  MAX_NOTICES,
   type Notice,
   type NoticeChange,
   type NoticeStore,
@@ -316,7 +316,7 @@ t.test('a store that fails keeps nobody from anything; what happened meanwhile i
   await here.notices.stop();
 });
 
-t.test(`${NOTICES_RETAINED} are kept: the oldest that were read go first, then the oldest`, async (t) => {
+t.test(`${MAX_NOTICES} are kept: the oldest that were read go first, then the oldest`, async (t) => {
   const { store, notices } = await bench(t);
   const add = async (from: number, count: number): Promise<void> => {
     const changes = Array.from({ length: count }, (_, index): NoticeChange => {
@@ -326,13 +326,13 @@ t.test(`${NOTICES_RETAINED} are kept: the oldest that were read go first, then t
     });
     for (let at = 0; at < count; at += 2_000) await store.notices.write(changes.slice(at, at + 2_000));
   };
-  await add(1, NOTICES_RETAINED);
+  await add(1, MAX_NOTICES);
   await notices.markRead([5, 7]);
-  await add(NOTICES_RETAINED + 1, 3);
+  await add(MAX_NOTICES + 1, 3);
   const ids = new Set((await store.notices.list(EVERYTHING)).map(({ id }) => id));
-  t.equal(ids.size, NOTICES_RETAINED);
+  t.equal(ids.size, MAX_NOTICES);
   t.same(
-    [1, 2, 5, 6, 7, NOTICES_RETAINED + 3].map((id) => ids.has(id)),
+    [1, 2, 5, 6, 7, MAX_NOTICES + 3].map((id) => ids.has(id)),
     [false, true, false, true, false, true],
   );
 });

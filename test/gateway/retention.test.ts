@@ -3,7 +3,7 @@ import t from 'tap';
 import { readConfig, resolveSettings } from '../../gateway/config.js';
 import { GatewayEvents, type Swept } from '../../gateway/events.js';
 import { Retention } from '../../gateway/retention.js';
-import type { AgingPiece, AttemptRecord, Incoming, Store } from '../../gateway/store/contract/store.js';
+import type { AgingChunk, AttemptRecord, Incoming, Store } from '../../gateway/store/contract/store.js';
 import { DELIVERY_STATES } from '../../gateway/store/contract/webhook-store.js';
 import { digestOf } from '../../gateway/webhooks/event-id.js';
 import { afterThisTurn, Days, Hours, ManualClock, Minutes, systemClock } from '../../proto/clock.js';
@@ -21,7 +21,7 @@ const HASH = Buffer.alloc(32, 7);
 interface Bench {
   readonly store: Store;
   readonly clock: ManualClock;
-  readonly pieces: AgingPiece[];
+  readonly pieces: AgingChunk[];
   readonly swept: Swept[];
 }
 
@@ -31,7 +31,7 @@ async function bench(t: Teardown, keepDays = KEEP_DAYS): Promise<Bench> {
   const clock = new ManualClock(START);
   const events = new GatewayEvents();
   const swept: Swept[] = [];
-  const pieces: AgingPiece[] = [];
+  const pieces: AgingChunk[] = [];
   events.on('swept', (each) => swept.push(each));
   const watched = overriding(store, {
     deleteOld: (piece) => {

@@ -17,7 +17,7 @@ import { fillDisk } from '../helpers/store/full-disk.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
 const LOCKS = 300;
-const RUNS = { least: 2000, perCredential: 1, most: 6000 };
+const RUNS = { minUplinks: 2000, uplinksPerCredential: 1, maxUplinks: 6000 };
 /** The gateway must end within a second (quality.md §2), plus some seconds for a busy machine. */
 const END_SECONDS = 8;
 /** The WAL is copied only once per some ten thousand uplinks. */

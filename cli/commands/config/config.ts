@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { SettingKey } from '../../../gateway/config.js';
-import type { Forgotten } from '../../../gateway/store/contract/secret-store.js';
+import type { ForgottenSecrets } from '../../../gateway/store/contract/secret-store.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { formatMac } from '../../../proto/wire/mac.js';
 import { ownerHere } from '../../client.js';
@@ -107,7 +107,7 @@ async function placeOf(flags: Flags) {
 
 async function rotate(flags: Flags): Promise<void> {
   const { rotateKey } = await import('../../../gateway/data-folder/key-change.js');
-  const { count, file } = await rotateKey(await placeOf(flags), { who: ownerHere(), onMended: note });
+  const { count, file } = await rotateKey(await placeOf(flags), { who: ownerHere(), onModesCorrected: note });
   if (flags.json) return printJson({ rotated: true, secrets: count, key_file: file });
   print(`The new key is in ${file}; ${count} secrets and header values are encrypted with it.`);
   note('Back it up, separately from the store. Older backups of the store need the old key.');
@@ -120,12 +120,12 @@ async function forget(flags: Flags): Promise<void> {
       'every webhook URL and API key becomes invalid, and locks need new secrets to connect: confirm with --yes',
     );
   const { forgetSecrets } = await import('../../../gateway/data-folder/key-change.js');
-  const forgotten = await forgetSecrets(await placeOf(flags), { who: ownerHere(), onMended: note });
+  const forgotten = await forgetSecrets(await placeOf(flags), { who: ownerHere(), onModesCorrected: note });
   if (flags.json) printJson(forgottenJson(forgotten));
   else printForgotten(forgotten);
 }
 
-function forgottenJson({ urls, locks, phones, apiKeys }: Forgotten) {
+function forgottenJson({ urls, locks, phones, apiKeys }: ForgottenSecrets) {
   return {
     webhooks: urls,
     locks: locks.map(formatMac),
@@ -134,7 +134,7 @@ function forgottenJson({ urls, locks, phones, apiKeys }: Forgotten) {
   };
 }
 
-function printForgotten({ urls, locks, phones, apiKeys }: Forgotten): void {
+function printForgotten({ urls, locks, phones, apiKeys }: ForgottenSecrets): void {
   const rows = [
     ...urls.map(({ id, merchant, headers }) => {
       const lost = headers.length > 0 ? `, with new values for ${headers.join(', ')}` : '';

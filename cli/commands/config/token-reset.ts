@@ -28,7 +28,7 @@ export async function resetToken(flags: { readonly data?: string; readonly json?
 /** Without a gateway, writes the audit entry too; a running gateway writes its own. */
 async function reset(data: string): Promise<Taken> {
   try {
-    const work = { action: 'token.change', who: ownerHere(), facts: () => ({}), onMended: note };
+    const work = { action: 'token.change', who: ownerHere(), facts: () => ({}), onModesCorrected: note };
     await workOnFolder(data, work, async () => resetOperatorToken(data));
     return 'not-running';
   } catch (error) {

@@ -21,7 +21,7 @@ export async function acceptStore(flags: AcceptFlags): Promise<void> {
       'input-confirmation',
       'the damage stays, and later starts don’t report it: restore a backup if you have one, or confirm with --yes',
     );
-  const { damage, kept } = await acceptDamage(dataFolder(flags), { who: ownerHere(), onMended: note });
+  const { damage, kept } = await acceptDamage(dataFolder(flags), { who: ownerHere(), onModesCorrected: note });
   if (flags.json) return printJson({ accepted: true, damage, kept });
   print('Accepted, and recorded in the audit log:');
   for (const each of damage) print(`  ${each}`);

@@ -17,8 +17,8 @@ import {
 } from '../../../gateway/store/file-sums.js';
 import {
   describeBackup,
-  type HeldStore,
-  holdStore,
+  type LockedStore,
+  lockStore,
   removeBackup,
   storeFileOf,
 } from '../../../gateway/store/store-at-rest.js';
@@ -124,15 +124,15 @@ async function makePart(part: string, flags: BackupFlags): Promise<{ from: strin
 }
 
 /** Locks the data folder; null if a gateway must be asked instead. */
-function takeFolder(flags: BackupFlags): HeldStore | null {
+function takeFolder(flags: BackupFlags): LockedStore | null {
   if (flags.gateway !== undefined || process.env.LOCKGATE_GATEWAY !== undefined) return null;
   const folder = dataFolder(flags);
   if (!existsSync(storeFileOf(folder)))
     throw new LockgateError('input-data', `${folder} contains no store: name another folder or a gateway`);
-  return holdStore(folder);
+  return lockStore(folder);
 }
 
-async function copyFolder(part: string, store: HeldStore): Promise<BlockSums> {
+async function copyFolder(part: string, store: LockedStore): Promise<BlockSums> {
   let text = 'Copying';
   const progress = new ProgressLine(() => text);
   const onProgress = (done: number, total: number): void => {
@@ -168,7 +168,7 @@ async function download(part: string, flags: BackupFlags): Promise<BlockSums> {
     }).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ECONNRESET' && error.code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error;
     });
-    const sums = summer.end();
+    const sums = summer.finish();
     if (sumOfSums(sums) !== answer.headers[SUM_HEADER])
       throw new LockgateError('gateway-answer', `the backup is incomplete: ${bytes} of ${total} bytes arrived`);
     fsyncSync(handle);

@@ -13,7 +13,7 @@ export interface MigrateFlags {
 export async function migrateStore(flags: MigrateFlags): Promise<void> {
   const isDry = flags.dryRun === true;
   const folder = dataFolder(flags);
-  const { from, steps, copy } = await migrateDataFolder(folder, { isDry, onMended: note });
+  const { from, steps, copy } = await migrateDataFolder(folder, { isDry, onModesCorrected: note });
   if (flags.json) return printJson({ data: folder, from, to: steps.at(-1) ?? from, steps, copy, dry_run: isDry });
   if (steps.length === 0) return print(`Nothing to do: the store in ${folder} is at ${from ?? 'the first version'}.`);
   print(`${isDry ? 'To be done' : 'Done'}, from ${from ?? 'nothing'}:`);

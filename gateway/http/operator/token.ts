@@ -10,7 +10,7 @@ import { statSync } from 'node:fs';
 import path from 'node:path';
 import { type Clock, Seconds, type Timer } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
-import { makeSecretFile, readOrMakeSecretFile, readSecretFile } from '../../data-folder/secret-file.js';
+import { readOrMakeSecretFile, readSecretFile, writeSecretFile } from '../../data-folder/secret-file.js';
 
 const TOKEN_BYTES = 32;
 const TOKEN_PREFIX = 'lgo_';
@@ -27,7 +27,7 @@ export function operatorTokenFile(folder: string): string {
 /** Replaces a data folder's token (mode 600) atomically. */
 export function resetOperatorToken(folder: string): string {
   const token = makeToken();
-  makeSecretFile(operatorTokenFile(folder), token);
+  writeSecretFile(operatorTokenFile(folder), token);
   return token;
 }
 

@@ -1,33 +1,34 @@
 /**
- * The audit log in the store. The promises of store.ts hold: a method that writes resolves after the write is on the
- * disk, and nothing of a rejected call remains. Times are ms since the epoch, wall-clock time.
+ * The audit log in the store: who changed what, and with what outcome. As in store.ts, a method that writes resolves
+ * after the write is on the disk, and a rejected call has changed nothing. Times are ms since the epoch, wall-clock
+ * time.
  */
 
-/** How many entries are retained; beyond it the oldest are deleted. Usual entries take some 30 MB. */
-export const AUDIT_RETAINED = 100_000;
+/** The number of entries retained, some 30 MB; older entries are deleted. */
+export const MAX_AUDIT_ENTRIES = 100_000;
 
 /**
- * Who did it: somebody with the operator's token; somebody at the data folder itself, with no token and maybe no
- * gateway running; or the gateway on its own.
+ * Who acted: `operator`, a person or program with the operator's token; `owner`, with access to the data folder itself
+ * and no token; or the gateway on its own.
  */
 export const AUDIT_ACTORS = ['operator', 'owner', 'gateway'] as const;
 
 export type AuditActor = (typeof AUDIT_ACTORS)[number];
 
 /**
- * The outcome. It is `begun` until it is known, and `unknown` where the gateway ended before: then the change may or
- * may not have been made. `refused` changed nothing; `failed` is our own fault.
+ * The outcome of an action. `begun`: not known yet. `unknown`: the gateway stopped first, so the change may or may not
+ * have been made. `refused`: nothing was changed. `failed`: an error of lockgate itself.
  */
 export const AUDIT_OUTCOMES = ['begun', 'done', 'refused', 'failed', 'unknown'] as const;
 
 export type AuditOutcome = (typeof AUDIT_OUTCOMES)[number];
 
-/** Who asked, as far as is known. All but the address and the token is the client's own claim. */
+/** Who asked for an action. Only the address and the token are verified; the client states the other members. */
 export interface AuditWho {
   readonly actor: AuditActor;
-  /** Of the connection; null where there was none. */
+  /** The address of the connection; null if there was none. */
   readonly address: string | null;
-  /** The program, as `User-Agent` has it. */
+  /** The client program, from `User-Agent`. */
   readonly agent: string | null;
   /** The user of the operating system, as the CLI sends it. */
   readonly osUser: string | null;
@@ -36,58 +37,58 @@ export interface AuditWho {
 }
 
 /** An action, before its outcome is known. */
-export interface AuditBeginning extends AuditWho {
+export interface AuditStart extends AuditWho {
   readonly atMs: number;
-  /** As `device.set`. */
+  /** The action's name, for example `device.set`. */
   readonly action: string;
-  /** What it concerns: a MAC, a name, an id; empty where it concerns nothing in particular. */
+  /** The object of the action: a MAC, a name or an id; empty if the action has no particular object. */
   readonly object: string;
-  /** How it was before: a JSON object, or null where that is not known or does not matter. */
+  /** The object's state before the action: a JSON object, or null if that is unknown or irrelevant. */
   readonly before: string | null;
 }
 
 /** The outcome of an action. */
-export interface AuditEnd {
+export interface AuditResult {
   readonly outcome: Exclude<AuditOutcome, 'begun'>;
-  /** An error code. Not the sentence, which may quote what was given. */
+  /** The error code. The error's sentence is not stored, since it may quote the caller's input. */
   readonly code: string | null;
-  /** The object's name, which may have been assigned by the action. */
+  /** The object's name; the action may have assigned it. */
   readonly object: string;
-  /** The new state, or what was asked for: a JSON object. */
+  /** The new state, or the requested change: a JSON object. */
   readonly after: string | null;
   readonly endedAtMs: number;
 }
 
-export interface AuditEntry extends AuditBeginning {
+export interface AuditEntry extends AuditStart {
   readonly id: number;
   readonly outcome: AuditOutcome;
   readonly code: string | null;
   readonly after: string | null;
-  /** Null while the action runs, and where its end is unknown. */
+  /** Null while the action runs, and if its outcome is unknown. */
   readonly endedAtMs: number | null;
 }
 
 /** Selects entries; a member that is left out selects all. */
 export interface AuditFilter {
-  /** From this time on. */
+  /** Only entries from this time on. */
   readonly sinceMs?: number | undefined;
-  /** This action, or all of a group: `device` has `device.set` too. */
+  /** One action (`device.set`), or all actions of a group (`device`). */
   readonly action?: string | undefined;
   readonly object?: string | undefined;
-  /** Only those before the entry of this id. */
+  /** Only entries with a smaller id. */
   readonly beforeId?: number | undefined;
   readonly limit: number;
 }
 
 export interface AuditStore {
-  /** Records the start of an action and returns the entry's id. Retains {@link AUDIT_RETAINED} entries. */
-  begin(beginning: AuditBeginning): Promise<number>;
+  /** Records the start of an action and returns the entry's id. Deletes entries beyond {@link MAX_AUDIT_ENTRIES}. */
+  begin(beginning: AuditStart): Promise<number>;
   /** Records the outcome. */
-  end(id: number, end: AuditEnd): Promise<void>;
+  end(id: number, end: AuditResult): Promise<void>;
   /** Records finished actions, in one commit. */
-  write(entries: readonly (AuditBeginning & AuditEnd)[]): Promise<void>;
-  /** Marks every `begun` entry as `unknown`. To be called once, after the store is opened. */
+  write(entries: readonly (AuditStart & AuditResult)[]): Promise<void>;
+  /** Marks every `begun` entry as `unknown`. Called once, after the store is opened. */
   abandon(): Promise<void>;
-  /** The newest first. */
+  /** Returns entries, newest first. */
   list(filter: AuditFilter): Promise<AuditEntry[]>;
 }

@@ -1,36 +1,36 @@
 /** What `lockgate db check` reports about a store (quality.md §2, bit rot). */
 
-/** Something that is not as it was written, or that contradicts other data. */
+/** Data that differs from what was written, or that contradicts other data. */
 export interface Damage {
   /** The check that found it. */
   readonly check: string;
-  /** Its table; null where it is in none or that can't be known. */
+  /** The damaged table; null if the damage is in no table or the table is unknown. */
   readonly table: string | null;
-  /** The row, by its rowid or its key. */
+  /** The rowid or key of the damaged row; null if the damage is in no row. */
   readonly row: string | null;
-  /** A sentence for people. */
+  /** What is wrong, as a sentence. */
   readonly what: string;
 }
 
-/** What one check did. */
+/** The result of one check. */
 export interface CheckResult {
   readonly name: string;
-  /** How many it looked at, and of what: blocks, pages, rows … */
+  /** How many items were checked, in `unit`: blocks, pages, rows … */
   readonly count: number;
   readonly unit: string;
-  /** How much of it is damaged, all of it counted, however much is reported one by one. */
+  /** How many of the items are damaged; `CheckReport.damage` may list fewer. */
   readonly damaged: number;
-  /** Why the check was left out, or what it can't see. */
+  /** Why the check was skipped, or what it can't detect. */
   readonly note: string | null;
 }
 
-/** What `db check` found. */
+/** The result of `db check`. */
 export interface CheckReport {
   readonly file: string;
   readonly bytes: number;
-  /** The last migration that was applied; null where that can't be known. */
+  /** The last applied migration; null if unknown. */
   readonly schema: string | null;
-  /** Bytes of its write-ahead log: 0 for a store that was closed. */
+  /** Bytes of the write-ahead log; 0 for a closed store. */
   readonly walBytes: number;
   readonly checks: readonly CheckResult[];
   readonly damage: readonly Damage[];

@@ -1,18 +1,18 @@
-/** The errors of a store: what an engine could not do, and what a caller asked for that is not there. */
+/** The errors of a store: failures of an engine (StoreFailure), and requests for missing rows (`no-such-…`). */
 import { LockgateError } from '../../../proto/errors.js';
 import { formatMac, type Mac } from '../../../proto/wire/mac.js';
 
 /**
- * What kind of failure it is, since each has its own way out: a full disk may get room again (`full`), another process
- * may release the file (`busy`), but after an I/O error (`io`) nobody knows what is on the disk.
+ * The kind of a failure. Each kind has a different remedy: a full disk may get room again (`full`), another process may
+ * release the file (`busy`), but after an I/O error (`io`) the state of the disk is unknown.
  */
 export type StoreFailureKind = 'full' | 'io' | 'busy' | 'other';
 
-/** The store could not read or write: disk full, I/O error, file damaged. Nothing may be acknowledged on it. */
+/** The store could not read or write: disk full, I/O error, file damaged. The caller must not acknowledge anything. */
 export class StoreFailure extends Error {
   readonly kind: StoreFailureKind;
 
-  /** `what`: completes the sentence "the store could not …". `cause`: what the engine threw. */
+  /** @param what completes the sentence "the store could not …" @param cause what the engine threw */
   constructor(what: string, cause: unknown) {
     super(`the store could not ${what}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
     this.name = 'StoreFailure';
@@ -20,15 +20,15 @@ export class StoreFailure extends Error {
   }
 }
 
-/** Codes of errors, by kind: SQLite's (sqlite.org/rescode.html) and the system's. A new engine adds its own here. */
+/** Error codes by kind: SQLite's (sqlite.org/rescode.html) and the system's. A new engine adds its codes here. */
 const FAILURE_CODES: Readonly<Record<Exclude<StoreFailureKind, 'other'>, RegExp>> = {
-  // SHMSIZE: SQLite could not extend its shared-memory file. No write of ours failed; only room is lacking.
+  // SHMSIZE: SQLite could not extend its shared-memory file. No write failed; the disk is full.
   full: /^(SQLITE_FULL|SQLITE_IOERR_SHMSIZE|ENOSPC)$/,
   io: /^(SQLITE_(IOERR|CORRUPT|NOTADB).*|EIO)$/,
   busy: /^SQLITE_(BUSY|LOCKED)/,
 };
 
-/** The kind of what an engine threw, by its `code`. */
+/** Returns the kind of an error that an engine threw, by its `code`. */
 export function failureKind(error: unknown): StoreFailureKind {
   if (error instanceof StoreFailure) return error.kind;
   const { code } = (error ?? {}) as { code?: unknown };
@@ -36,7 +36,7 @@ export function failureKind(error: unknown): StoreFailureKind {
   return (['full', 'io', 'busy'] as const).find((kind) => FAILURE_CODES[kind].test(code)) ?? 'other';
 }
 
-/** What to throw where a store can't be opened: an engine's error as a {@link StoreFailure}, any other as it is. */
+/** Converts an error of opening a store: an engine's error becomes a {@link StoreFailure}; others are unchanged. */
 export function openFailure(error: unknown): unknown {
   return failureKind(error) === 'other' || error instanceof StoreFailure ? error : new StoreFailure('open', error);
 }

@@ -1,11 +1,11 @@
-/** What the store returns from a lock's log, its findings and its quarantine. */
+/** Records that the store returns about a lock: log entries, findings, quarantined messages. */
 
 import type { DisconnectCause, Finding } from '../../../proto/power/judge/event.js';
 import type { Mac } from '../../../proto/wire/mac.js';
 import type { Command } from '../../../proto/wire/ping.js';
 import type { StoredUplink } from './stored-uplink.js';
 
-/** As in a trace: a connection without a source is the lock's own. */
+/** An event in a lock's log, as in a trace. A connection without `source` is the lock's, not a phone's. */
 export type LockEvent =
   | { readonly event: 'connect'; readonly source?: 'phone' }
   | { readonly event: 'disconnect'; readonly source?: 'phone'; readonly cause: DisconnectCause }
@@ -18,7 +18,7 @@ export interface StoredFinding {
   readonly finding: Finding;
 }
 
-/** An entry of one lock's log. Entries come in the order of arrival. */
+/** An entry of one lock's log, which is in the order of arrival. */
 export type LogEntry =
   | { readonly type: 'uplink'; readonly uplink: StoredUplink }
   | { readonly type: 'lock-event'; readonly atMs: number; readonly event: LockEvent };

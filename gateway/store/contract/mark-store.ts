@@ -1,21 +1,21 @@
 /**
- * Reflash marks (protocol.md §1): they split a lock's uplinks into lives. The promises of store.ts hold. Times are ms
- * since the epoch, by the clock of locks.
+ * Reflash marks (protocol.md §1). A mark is the time at which a lock got new firmware; it starts a new "life", in which
+ * the lock's counters start again. The promises of store.ts hold. Times are ms since the epoch, by the clock of locks.
  */
 
 export interface NewMark {
   readonly deviceId: number;
-  /** From this time on its uplinks belong to a new life. */
+  /** Uplinks from this time on belong to a new life. */
   readonly markMs: number;
-  /** JSON of the lock's state with the mark; null where it has none. */
+  /** JSON of the lock's state after the mark; null if the lock has no state. */
   readonly state: string | null;
 }
 
 export interface MarkStore {
-  /** The marks of every lock that has any, by device id, the earliest first. */
+  /** Returns the marks of all locks, by device id, earliest first. Locks without marks are left out. */
   readAll(): Promise<ReadonlyMap<number, readonly number[]>>;
-  /** A lock's marks, the earliest first. */
+  /** Returns a lock's marks, earliest first. */
   read(deviceId: number): Promise<readonly number[]>;
-  /** Adds a mark and the state that follows from it, in one commit. An existing mark stays as it is. */
+  /** Adds a mark and stores the new state, in one commit. An existing mark is not changed. */
   add(mark: NewMark): Promise<void>;
 }

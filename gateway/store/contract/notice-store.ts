@@ -1,6 +1,6 @@
 /**
- * Notices in the store. The promises of store.ts hold: a method that writes resolves after the write is on the disk,
- * and nothing of a rejected call remains. Times are ms since the epoch, wall-clock time.
+ * Notices for operators in the store. As in store.ts, a method that writes resolves after the write is on the disk, and
+ * a rejected call has changed nothing. Times are ms since the epoch, wall-clock time.
  */
 
 /** What a notice is about. */
@@ -24,28 +24,28 @@ export const NOTICE_KINDS = [
 
 export type NoticeKind = (typeof NOTICE_KINDS)[number];
 
-/** How many notices are retained; beyond it the oldest read ones are deleted first, then the oldest. */
-export const NOTICES_RETAINED = 10_000;
+/** The number of notices retained. Beyond it the oldest read notices are deleted first, then the oldest. */
+export const MAX_NOTICES = 10_000;
 
 /** What identifies a notice. */
 export interface NoticeKey {
   readonly kind: NoticeKind;
   /**
-   * Depends on the kind: a URL's id, a lock's MAC, the scarce resource, month and merchant, the reason for not being
-   * ready, an event's id, or `ahead`.
+   * Depends on the kind: a URL's id, a lock's MAC, the scarce resource, month and merchant, the reason why the gateway
+   * is not ready, an event's id, or `ahead`.
    */
   readonly subject: string;
 }
 
-/** What happened to one kind and subject since the last write. */
+/** The occurrences of one kind and subject since the last write. */
 export interface NoticeChange extends NoticeKey {
-  /** A sentence for people; null where it only ended. */
+  /** The notice's sentence; null if the change only resolves the notice. */
   readonly text: string | null;
-  /** How often it happened. */
+  /** The number of occurrences. */
   readonly count: number;
   readonly firstAtMs: number;
   readonly lastAtMs: number;
-  /** When it ended, to the second; null while it goes on. */
+  /** When the condition ended, to the second; null while it continues. */
   readonly resolvedAtMs: number | null;
 }
 
@@ -59,7 +59,7 @@ export interface Notice extends NoticeKey {
   readonly resolvedAtMs: number | null;
 }
 
-/** Where a page of the list ended. */
+/** The last notice of a page of the list. */
 export interface NoticeCursor {
   readonly lastAtMs: number;
   readonly id: number;
@@ -69,29 +69,30 @@ export interface NoticeCursor {
 export interface NoticeFilter {
   readonly unread?: boolean | undefined;
   readonly kind?: NoticeKind | undefined;
-  /** Those that last happened at this time or later. */
+  /** Only notices that last occurred at this time or later. */
   readonly sinceMs?: number | undefined;
-  /** Only those after it in the list. */
+  /** Only notices after this one in the list. */
   readonly after?: NoticeCursor | undefined;
   readonly limit: number;
 }
 
 export interface NoticeStore {
   /**
-   * Stores changes, each of another kind and subject, in one commit. A repeat of a notice that goes on or is unread is
-   * counted in it and makes it unread; anything else is a new notice. Retains {@link NOTICES_RETAINED}.
+   * Stores changes, each with a different kind and subject, in one commit. If a notice of this kind and subject is
+   * unresolved or unread, the change is counted in that notice, which becomes unread; otherwise a new notice is added.
+   * Deletes notices beyond {@link MAX_NOTICES}.
    */
   write(changes: readonly NoticeChange[]): Promise<void>;
-  /** The latest first. */
+  /** Returns notices, latest first. */
   list(filter: NoticeFilter): Promise<Notice[]>;
-  /** The notices that go on, as the store has them. */
+  /** Returns the unresolved notices. */
   readOpen(): Promise<NoticeKey[]>;
-  /** How many are unread, by kind; a kind without any is left out. */
+  /** Returns the number of unread notices by kind; a kind without unread notices is left out. */
   readUnread(): Promise<ReadonlyMap<NoticeKind, number>>;
   /**
    * Marks notices as read. Returns how many were unread.
    *
-   * @throws LockgateError `no-such-notice`, and then none is marked
+   * @throws LockgateError `no-such-notice`; then no notice is marked
    */
   markRead(ids: readonly number[] | 'all', nowMs: number): Promise<number>;
 }

@@ -1,48 +1,48 @@
 /**
- * What the gateway refused of locks, in the store. The promises of store.ts hold: a method that writes resolves after
- * the write is on the disk. Times are ms since the epoch, by the run's clock.
+ * Refused packets and connections of locks, in the store. As in store.ts, a method that writes resolves after the write
+ * is on the disk. Times are ms since the epoch, by the run's clock.
  */
 import { Days } from '../../../proto/clock.js';
 import type { Mac } from '../../../proto/wire/mac.js';
 import type { Source } from '../../../proto/wire/ping.js';
 
 /**
- * What was refused: a CONNECT (or what should have been one), a PUBLISH, a SUBSCRIBE; any other packet, by its type,
- * its length or its fields; or a connection that was cut because its client reads no more.
+ * What was refused: a CONNECT (or a first packet that is not a CONNECT), a PUBLISH, a SUBSCRIBE; any other packet, for
+ * its type, length or fields; or a connection that was closed because its client stopped reading.
  */
 export type RefusedWhat = 'connect' | 'publish' | 'subscribe' | 'packet' | 'connection';
 
-/** Retained for so long after the last time. */
+/** How long a refusal is retained after its last occurrence. */
 export const REFUSALS_RETAINED_FOR = Days(14);
-/** Rows of a lock; beyond it, those with the oldest last time are deleted. */
-export const REFUSALS_PER_LOCK = 100;
-/** Rows of all locks together, give or take a few thousand. */
-export const REFUSALS_RETAINED = 100_000;
+/** Maximum rows of a lock; beyond it, rows with the oldest last occurrence are deleted. */
+export const MAX_REFUSALS_PER_LOCK = 100;
+/** Maximum rows of all locks together; exceeded by up to a few thousand. */
+export const MAX_REFUSALS = 100_000;
 
-/** What was refused of a lock, or of a phone that acts for it, for one reason, with a count. */
+/** Refusals of a lock, or of a phone that acts for it, for one reason, with a count. */
 export interface Refusal {
   readonly source: Source;
   readonly what: RefusedWhat;
-  /** Its kind (refusals/refusal-reason.ts). */
+  /** The code of the reason (refusals/refusal-reason.ts). */
   readonly reason: string;
   /** The sentence for operators. */
   readonly why: string;
-  /** From where the last of them came. */
+  /** The address of the latest refused client. */
   readonly address: string;
   readonly count: number;
   readonly firstAtMs: number;
   readonly lastAtMs: number;
 }
 
-/** What was refused since the last write of the lock with this MAC. */
+/** Refusals of the lock with this MAC since the last write. */
 export type RefusalChange = Refusal & { readonly mac: Mac };
 
 export interface RefusalStore {
   /**
-   * Stores changes in one commit. A repeat is counted in the existing row; a MAC of no lock in service leaves nothing.
-   * Deletes rows that are too old at `nowMs`, or too many.
+   * Stores changes in one commit. A repeat is counted in the existing row; a change for a MAC that no lock in service
+   * has is ignored. Deletes rows beyond the limits of age and number.
    */
   write(changes: readonly RefusalChange[], nowMs: number): Promise<void>;
-  /** Those of a lock under the merchant that has it now; the latest first. */
+  /** Returns the refusals of a lock while it belonged to its current merchant; latest first. */
   read(deviceId: number, nowMs: number): Promise<Refusal[]>;
 }

@@ -1,16 +1,20 @@
 /**
- * Which key the store's secrets are sealed with, and changes of all secrets at once. The store has no key: the caller
- * passes functions that seal and unseal. Each method is one transaction; resolved = fsynced.
+ * The id of the key that seals (encrypts) the store's secrets, and changes of all secrets at once. The store itself has
+ * no key: the caller passes functions that seal and unseal. Each method is one transaction, and resolves after it is on
+ * the disk (fsynced).
  */
 import type { Mac } from '../../../proto/wire/mac.js';
 
-/** How a start recognises the right key. */
+/** What the store records about its key, so that a start recognises the right key. */
 export interface KeyMetadata {
-  /** Identifies the key without revealing it; null in a store that was never opened with one, or is older. */
+  /**
+   * Identifies the key without revealing it; null if the store was never opened with a key, or an older version wrote
+   * it.
+   */
   readonly keyId: string | null;
-  /** The key that credentials are hashed with, sealed, where it isn't derived from the key itself. */
+  /** The key that hashes credentials, sealed; null if it is derived from the key itself. */
   readonly hashKeySealed: Buffer | null;
-  /** Any secret that is sealed; null where there is none. */
+  /** Any sealed secret, to test the key with; null if there is none. */
   readonly sample: Buffer | null;
 }
 
@@ -18,23 +22,23 @@ export interface KeyMetadata {
 export const KEY_ID_METADATA = 'key-id';
 export const HASH_KEY_METADATA = 'hash-key';
 
-/** What replaces everything that was sealed with a lost key. */
-export interface Forgetting {
+/** Replacements for everything that was sealed with a lost key. */
+export interface ForgetRequest {
   readonly keyId: string;
-  /** A sealed secret that nobody knows, for each URL. */
+  /** Returns a new random secret, sealed; called for each URL. */
   readonly unknownSecret: () => Buffer;
-  /** Why its URLs are disabled, for people. */
+  /** Why the URLs are disabled, as a sentence. */
   readonly disabledWhy: string;
   readonly nowMs: number;
 }
 
-/** Who needs a new secret once the old ones are given up. */
-export interface Forgotten {
+/** What needs a new secret after the old secrets were discarded. */
+export interface ForgottenSecrets {
   readonly urls: readonly {
     readonly id: number;
     readonly merchant: string;
     readonly url: string;
-    /** The names of the headers whose values are lost. */
+    /** The names of the headers whose values were discarded. */
     readonly headers: readonly string[];
   }[];
   readonly locks: readonly Mac[];
@@ -45,12 +49,12 @@ export interface Forgotten {
 
 export interface SecretStore {
   readKeyMetadata(): Promise<KeyMetadata>;
-  /** Records that the store's secrets are sealed with this key, and that its hash key is derived from it. */
-  noteKeyId(keyId: string): Promise<void>;
-  /** Seals the header values that an older version left in clear; returns how many URLs had some. */
+  /** Records that the store's secrets are sealed with this key, and that the hashing key is derived from it. */
+  recordKeyId(keyId: string): Promise<void>;
+  /** Seals the header values that an older version left unencrypted; returns how many URLs had such values. */
   sealClearHeaders(seal: (value: string) => Buffer): Promise<number>;
-  /** Seals every secret with another key; returns how many there were. */
+  /** Seals every secret with another key; returns the number of secrets. */
   reseal(reseal: (sealed: Buffer) => Buffer, key: { keyId: string; hashKeySealed: Buffer }): Promise<number>;
-  /** Gives up every secret and what depends on one: disables URLs, revokes credentials and API keys. */
-  forget(forgetting: Forgetting): Promise<Forgotten>;
+  /** Discards every secret and what depends on secrets: disables URLs, revokes credentials and API keys. */
+  forget(forgetting: ForgetRequest): Promise<ForgottenSecrets>;
 }

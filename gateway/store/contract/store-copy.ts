@@ -4,8 +4,8 @@
 export interface StoreCopy {
   readonly file: string;
   readonly bytes: number;
-  /** One checksum of all of it, for the receiver. */
+  /** A checksum of the copy's whole content, for the receiver. */
   readonly sum: string;
-  /** Removes the copy, so that another one can be made. */
+  /** Deletes the copy, so that another copy can be made. */
   remove(): void;
 }

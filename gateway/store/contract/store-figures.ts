@@ -1,32 +1,32 @@
-/** What the store counts for operators, when they ask. */
+/** Figures about the store, counted when an operator asks for them. */
 
-/** What a webhook URL has not delivered. */
+/** Counts of a webhook URL's undelivered events. */
 export interface UrlBacklog {
   readonly urlId: number;
   readonly isDisabled: boolean;
-  /** Events behind its cursor that have no outcome; of a disabled URL, those that are held for it. */
+  /** Events after the URL's cursor that have no outcome; for a disabled URL, events that are stored for it. */
   readonly behind: number;
-  /** Events that wait for a retry, or for an earlier one of their lock. */
+  /** Events that wait for a retry, or for an earlier event of their lock. */
   readonly pending: number;
   readonly dead: number;
   /** Events whose stored pings are damaged. */
   readonly damaged: number;
-  /** When the oldest that is behind or pending was received, by the run's clock; null where there is none. */
+  /** When the oldest event in `behind` or `pending` was received, by the run's clock; null if there is none. */
   readonly oldestReceivedAtMs: number | null;
 }
 
 /** All figures as of one moment. */
 export interface StoreFigures {
-  /** Of every webhook URL, by their ids. */
+  /** One entry for each webhook URL, ordered by id. */
   readonly backlogs: readonly UrlBacklog[];
   /** Locks in service, including those that never connected. */
   readonly locksInService: number;
 }
 
-/** How much room the store takes, and how much is left for it. */
+/** Disk space that the store uses, and free disk space. */
 export interface DiskSpace {
-  /** What the store's files take, in bytes. */
+  /** The size of the store's files. */
   readonly storeBytes: number;
-  /** What is free on their disk for this user, in bytes. */
+  /** Free space for this user on the same disk. */
   readonly freeBytes: number;
 }

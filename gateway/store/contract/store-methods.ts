@@ -1,14 +1,14 @@
 /**
- * Which methods of the store write. A store that stands in front of another one (health/store.ts watches the writes,
- * locks/current-states.ts answers with current states) is built from this table, so a method that the contract gains
- * and the table lacks does not compile.
+ * A table of the store's methods that says which of them write, and `forwardStore`, which wraps a store with it
+ * (health/store.ts watches the writes; locks/current-states.ts returns current states). A method of the contract that
+ * the table lacks does not compile.
  */
 import type { Store } from './store.js';
 
-/** What a method does. What writes resolves once it is durable; `closes` is the end of the store. */
+/** A method that writes resolves once the write is durable. `closes` closes the store. */
 export type MethodEffect = 'reads' | 'writes' | 'closes';
 
-/** An entry for each member of a part of the store. A method that returns no promise can only read. */
+/** A table with an entry for each member of a part of the store. A method that returns no promise can only read. */
 export type MethodTable<Part> = {
   readonly [Name in keyof Part]-?: Part[Name] extends (...args: never[]) => infer Result
     ? Result extends Promise<unknown>
@@ -54,7 +54,7 @@ export const STORE_METHODS: MethodTable<Store> = {
   readUplinks: 'reads',
   readFindings: 'reads',
   readLog: 'reads',
-  readLogPieces: 'reads',
+  readLogChunks: 'reads',
   readQuarantine: 'reads',
   addWebhookUrl: 'writes',
   listWebhookUrls: 'reads',
@@ -84,7 +84,7 @@ export const STORE_METHODS: MethodTable<Store> = {
   },
   secrets: {
     readKeyMetadata: 'reads',
-    noteKeyId: 'writes',
+    recordKeyId: 'writes',
     sealClearHeaders: 'writes',
     reseal: 'writes',
     forget: 'writes',
@@ -105,14 +105,14 @@ export const STORE_METHODS: MethodTable<Store> = {
     findKey: 'reads',
     listKeys: 'reads',
     revokeKey: 'writes',
-    noteKeyUse: 'writes',
+    recordKeyUse: 'writes',
     addToken: 'writes',
     findToken: 'reads',
   },
   people: {
     addUsers: 'writes',
-    findTaken: 'reads',
-    findRoom: 'reads',
+    checkNotTaken: 'reads',
+    checkUserQuota: 'reads',
     listUsers: 'reads',
     findLogin: 'reads',
     addSession: 'writes',
@@ -125,7 +125,7 @@ export const STORE_METHODS: MethodTable<Store> = {
   why: {
     findUplinks: 'reads',
     findFinding: 'reads',
-    findFindingsOf: 'reads',
+    findFindingsAbout: 'reads',
     findQuarantined: 'reads',
     findGap: 'reads',
     findLogStart: 'reads',
@@ -146,13 +146,13 @@ export const STORE_METHODS: MethodTable<Store> = {
   },
 };
 
-/** A method that writes, whatever its arguments and its result. */
+/** Any method that writes. */
 export type WriteMethod = (...args: readonly unknown[]) => Promise<unknown>;
 
-/** Returns what is called instead of a method that writes. `name` is as `append` or `usage.close`. */
+/** Returns the replacement of a method that writes. `name` is for example `append` or `usage.close`. */
 export type WrapWrite = (name: string, write: WriteMethod) => WriteMethod;
 
-/** A store that passes every call on to `store`, with the methods that write wrapped. */
+/** Returns a store that forwards every call to `store`; `wrapWrite` wraps the methods that write. */
 export function forwardStore(store: Store, wrapWrite: WrapWrite = (_name, write) => write): Store {
   return forwardPart(store, STORE_METHODS, '', wrapWrite);
 }

@@ -2,16 +2,16 @@
 import type { Quota } from './merchants/quota.js';
 
 /**
- * When the newest uplinks are sorted into the indexes: a run of them ends at `least` uplinks once it has
- * `perCredential` of each credential on average, and at `most` in any case.
+ * When the newest uplinks, which are collected in a "run" in memory, are written to the indexes. A run is full at
+ * `least` uplinks if it has `perCredential` uplinks of each credential on average, and at `most` uplinks in any case.
  */
 export interface RunSize {
-  readonly least: number;
-  readonly perCredential: number;
-  readonly most: number;
+  readonly minUplinks: number;
+  readonly uplinksPerCredential: number;
+  readonly maxUplinks: number;
 }
 
-/** How far a large store from an older version is with what it needs before it can be used, in ids of uplinks. */
+/** Progress of upgrading a large store from an older version, in ids of uplinks: `done` of `of`. */
 export interface CatchUpProgress {
   readonly done: number;
   readonly of: number;
@@ -19,28 +19,28 @@ export interface CatchUpProgress {
 
 export interface StoreOptions {
   /**
-   * Whether the log is written by a thread of its own, so that the event loop goes on during an fsync. Without it a
-   * store opens sooner, and writes the same.
+   * Whether a separate thread writes the log, so that the event loop is not blocked during an fsync. Without the thread
+   * a store opens sooner and writes the same data.
    */
   readonly logThread?: boolean | undefined;
   /**
-   * Whether the thread that counts figures starts at once, while there are file descriptors for it. Without it, the
-   * thread starts at the first question.
+   * Whether the thread that counts figures starts at once, while there are free file descriptors. Otherwise it starts
+   * at the first request for figures.
    */
   readonly figuresThread?: boolean | undefined;
-  /** Another size of the log's runs, for tests. */
+  /** Overrides the size of the log's runs, for tests. */
   readonly runSize?: RunSize | undefined;
   /** How much each merchant may store. */
   readonly quota?: Quota | undefined;
-  /** Called with the progress of work that a large store from an older version needs. */
+  /** Called with the progress of upgrading a large store from an older version. */
   readonly onCatchUp?: ((progress: CatchUpProgress) => void) | undefined;
-  /** Create a new store where the data folder shows that it had one, and has none. */
+  /** Whether to create a new store although the data folder shows that an earlier store is missing. */
   readonly makeNew?: boolean | undefined;
-  /** Called with a sentence where files could be read by other users, and no longer can. */
-  readonly onMended?: ((sentence: string) => void) | undefined;
+  /** Called with a sentence after file modes were corrected: other users could read files of the folder. */
+  readonly onModesCorrected?: ((sentence: string) => void) | undefined;
   /**
-   * Where it is given, a damaged store is opened all the same. It gets sentences about the damage, and the files of
-   * evidence under the names that they were moved to.
+   * If given, a damaged store is opened too. Called with sentences about the damage, and the new names of the files
+   * that prove it.
    */
   readonly onDamage?: ((damage: readonly string[], evidence: readonly string[]) => void) | undefined;
 }

@@ -1,8 +1,9 @@
 /**
- * The store of a gateway. One contract suite (test/gateway/store/store-contract.ts) holds every engine to it.
+ * The interface of a gateway's store, and its records. A contract suite (test/gateway/store/store-contract.ts) tests
+ * every engine against it.
  *
- * A method that writes resolves after the write is on the disk (fsynced), and rejects with a StoreFailure (errors.ts)
- * where it could not be; nothing of a rejected call remains.
+ * A method that writes resolves after the write is on the disk (fsynced), or rejects with a StoreFailure (errors.ts). A
+ * rejected call has changed nothing. store-methods.ts lists which methods write.
  */
 
 import type { Finding, Withdrawal } from '../../../proto/power/judge/event.js';
@@ -49,24 +50,24 @@ export interface LockAccount {
   readonly merchantId: number;
   readonly mac: Mac;
   readonly simulated: boolean;
-  /** Unrevoked ones first, then newest first; at most {@link CREDENTIALS_READ}. */
+  /** Unrevoked ones first, then newest first; at most {@link MAX_CREDENTIALS_READ}. */
   readonly credentials: readonly StoredCredential[];
 }
 
-/** A secret, hashed, of a lock or of a phone that acts for it. */
+/** A hashed secret of a lock or of a phone that acts for it. */
 export interface StoredCredential {
   readonly id: number;
   readonly secretHash: Buffer;
-  /** When it expires, ms since the epoch, wall-clock time; null where it never does. */
+  /** When it expires, ms since the epoch, wall-clock time; null if it never expires. */
   readonly expiresAtMs: number | null;
   readonly isRevoked: boolean;
 }
 
-/** Credentials of a lock that a CONNECT is compared with: all that may be valid, and the newest revoked ones. */
-export const CREDENTIALS_READ = 64;
+/** Maximum number of a lock's credentials to compare a CONNECT with: all that may be valid, then the newest revoked. */
+export const MAX_CREDENTIALS_READ = 64;
 
-/** Phone credentials that a lock may have at the same time, not counting expired and revoked ones. */
-export const PHONES_PER_LOCK = 32;
+/** Maximum number of phone credentials of a lock, not counting expired and revoked ones. */
+export const MAX_PHONES_PER_LOCK = 32;
 
 /** A phone that acts for a lock (protocol.md §1). */
 export interface Phone {
@@ -85,25 +86,25 @@ export interface NewPhone {
   readonly nowMs: number;
 }
 
-/** Credentials of a lock that are no longer valid, now or from a time on: their live connections have to end. */
-export interface EndedCredentials {
+/** Credentials of a lock that are no longer valid, or soon will not be: the caller must close their connections. */
+export interface InvalidCredentials {
   readonly deviceId: number;
   readonly credentialIds: readonly number[];
 }
 
-/** An operator's changes to a lock; what is left out stays. */
+/** An operator's changes to a lock; members that are left out do not change. */
 export interface DeviceChange {
   readonly mac: Mac;
   /** The merchant's name. */
   readonly merchant?: string | undefined;
   readonly simulated?: boolean | undefined;
-  /** JSON of the lock's new state; left out where it stays, null where there is none. */
+  /** JSON of the lock's new state; null removes the state. */
   readonly state?: string | null;
-  /** Given with a move: waiting commands are cancelled as of this time, by the run's clock. */
+  /** Given if `merchant` is: unfinished commands are cancelled as of this time, by the run's clock. */
   readonly cancelledAtMs?: number | undefined;
 }
 
-/** What an erasure removed. */
+/** How many rows an erasure removed. */
 export interface Erased {
   readonly uplinks: number;
   readonly findings: number;
@@ -114,33 +115,36 @@ export interface Erased {
   readonly pendingDeliveries: number;
 }
 
-/** The tables that grow with time, from which old rows are deleted. */
+/** The tables from which rows are deleted by age. */
 export const AGING_TABLES = ['uplink', 'lock_event', 'finding', 'quarantine'] as const;
 
-/** A piece of a table, in the order of arrival, from which old rows are deleted. */
-export interface AgingPiece {
+/** A chunk of a table, in the order of arrival, from which old rows are deleted. */
+export interface AgingChunk {
   readonly table: (typeof AGING_TABLES)[number];
   /** Rows from before this time are too old: ms since the epoch, by the run's clock. */
   readonly beforeMs: number;
   /** Only rows after this id. */
   readonly afterId: number;
-  /** Rows looked at. */
+  /** Maximum number of rows examined. */
   readonly limit: number;
 }
 
-/** The outcome of an {@link AgingPiece}. */
-export interface AgedPiece {
+/** The outcome of an {@link AgingChunk}. */
+export interface AgingResult {
   readonly deleted: number;
-  /** Events that are too old and not delivered yet: they stay. */
+  /** Events that are too old but were not deleted, since they are undelivered. */
   readonly held: number;
-  /** The `afterId` of the next piece; null where nothing old is left. */
+  /** The `afterId` of the next chunk; null if no old row is left. */
   readonly nextId: number | null;
 }
 
-/** Kinds of uplink as stored: 0 is an acknowledgement, the others are pings and so events for merchants. */
+/**
+ * The kinds of uplink by their stored numbers. Kind 0 is an acknowledgement; other kinds are pings, events for
+ * merchants.
+ */
 export const UPLINK_KINDS = ['ack', 'cellular', 'gps', 'close_connection'] as const;
 
-/** A decoded uplink on its way into the log. */
+/** A decoded uplink to be appended to the log. */
 export interface IncomingUplink {
   readonly type: 'uplink';
   readonly deviceId: number;
@@ -148,18 +152,18 @@ export interface IncomingUplink {
   readonly credentialId: number;
   readonly boot: number;
   readonly sequence: number;
-  /** The first 8 bytes of the SHA-256 of `bytes`. The store computes its own. */
+  /** The first 8 bytes of the SHA-256 of `bytes`. The store recomputes it. */
   readonly digest: Buffer;
   /** Index into {@link UPLINK_KINDS}. */
   readonly kind: number;
   readonly bytes: Buffer;
   readonly receivedAtMs: number;
   readonly buffered: boolean;
-  /** Its life of the lock (protocol.md §1); not stored, since marks may come later. */
+  /** The life of the lock (mark-store.ts) that the uplink belongs to; not stored, since marks may be added later. */
   readonly life?: number;
 }
 
-/** An event of a lock's connection or of the gateway's listening, or a sent command: for traces (protocol.md §4). */
+/** A connection event of a lock, a start or stop of the gateway, or a sent command: for traces (protocol.md §4). */
 export interface IncomingLockEvent {
   readonly type: 'lock-event';
   readonly deviceId: number;
@@ -167,7 +171,7 @@ export interface IncomingLockEvent {
   readonly event: LockEvent;
 }
 
-/** Bytes that can't be accepted as an uplink, on their way into quarantine. */
+/** Bytes that can't be accepted as an uplink, to be quarantined. */
 export interface IncomingQuarantine {
   readonly type: 'quarantine';
   readonly deviceId: number;
@@ -189,31 +193,31 @@ export interface Judged {
 
 /** The content of one durable commit. */
 export interface Commit {
-  /** For the log, in order. An uplink that it has already with the same bytes is skipped. */
+  /** Entries for the log, in order. An uplink that the log already has with the same bytes is skipped. */
   readonly incoming: readonly Incoming[];
-  /** In order. */
+  /** Findings of the judge, in order. */
   readonly judged: readonly Judged[];
-  /** JSON of the state of each lock afterwards, by device id. */
+  /** JSON of each changed lock's state after the commit, by device id. */
   readonly states: ReadonlyMap<number, string>;
   /** In order. */
   readonly commands?: readonly CommandChange[];
 }
 
-/** How many quarantined messages are retained for each lock, oldest out first (protocol.md §1). */
-export const QUARANTINE_PER_LOCK = 1000;
+/** Maximum number of quarantined messages of a lock; the oldest are deleted first (protocol.md §1). */
+export const MAX_QUARANTINED_PER_LOCK = 1000;
 
 /**
- * How many connection events are retained for each lock, oldest out first, give or take a few thousand: years of a lock
- * that behaves, and a bound for one that connects in a tight loop. Its uplinks are not limited.
+ * Maximum number of connection events of a lock, exceeded by up to a few thousand; the oldest are deleted first. A
+ * normal lock needs years to reach it; it limits a lock that connects in a tight loop. Uplinks have no such limit.
  */
-export const LOCK_EVENTS_PER_LOCK = 100_000;
+export const MAX_LOCK_EVENTS_PER_LOCK = 100_000;
 
 /** A retry that is due. */
 export interface DueDelivery {
   readonly uplink: StoredUplink;
   /** How many attempts were made so far. */
   readonly attempts: number;
-  /** How many of them before it was last resent: the retry schedule starts after them. */
+  /** Attempts before the event was last resent; the retry schedule does not count them. */
   readonly attemptsBefore: number;
 }
 
@@ -221,14 +225,14 @@ export interface DueDelivery {
 export interface AttemptRecord {
   readonly urlId: number;
   readonly uplinkId: number;
-  /** 1 for the first. */
+  /** Attempts are numbered from 1. */
   readonly number: number;
   readonly atMs: number;
   readonly durationMs: number;
   readonly status: number | null;
   readonly error: string | null;
   readonly answer: string | null;
-  /** The delivery has a row already, though this may be its first attempt. */
+  /** Whether the delivery already has a row, though this may be its first attempt. */
   readonly hasRow?: boolean;
   /** The delivery's new state; `delivered` at the first attempt needs no row. */
   readonly outcome:
@@ -237,21 +241,21 @@ export interface AttemptRecord {
     | { readonly state: 'dead' };
 }
 
-/** What a URL's worker stores in one commit. */
+/** What the delivery worker of a URL stores in one commit. */
 export interface DeliveryProgress {
   readonly urlId: number;
   readonly attempts: readonly AttemptRecord[];
-  /** Events that wait unattempted for an earlier one of their lock; due from `atMs` on, once that is final. */
+  /** Unattempted events that wait for an earlier event of their lock; due from `atMs` on, once that event is final. */
   readonly blocked?: readonly { readonly uplinkId: number; readonly atMs: number }[];
-  /** Events that can't be sent since their stored pings are damaged; no attempt was made. */
+  /** Uplink ids of events that can't be sent since their stored pings are damaged; no attempt was made. */
   readonly damaged?: readonly number[];
-  /** How long every attempt has failed; null after a success. Left out where it stays. */
+  /** How long every attempt has failed; null after a success; left out if unchanged. */
   readonly failing?: Failing | null;
-  /** Its receiver asked for a pause. */
+  /** A pause that the receiver asked for. */
   readonly hold?: Hold;
-  /** The new cursor, where it moved. */
+  /** The new cursor; left out if unchanged. */
   readonly cursor?: number | undefined;
-  /** Why the URL is disabled from now on. */
+  /** If given, disables the URL: a sentence why. */
   readonly disabledWhy?: string;
 }
 
@@ -260,23 +264,23 @@ export interface StoredState {
   readonly deviceId: number;
   readonly mac: Mac;
   readonly state: string;
-  /** Its row does not fit its checksum: a disk changed it. */
+  /** The row does not match its checksum: the disk changed it. */
   readonly isDamaged?: true;
 }
 
 /** A device with its state. */
 export interface DeviceReading {
   readonly device: Device;
-  /** JSON of the lock's state; null where it never sent an uplink. */
+  /** JSON of the lock's state; null if it never sent an uplink. */
   readonly state: string | null;
 }
 
 export interface Store {
-  /** For people: which engine, and where. */
+  /** The engine and the location, for log messages. */
   readonly description: string;
-  /** What operators do with webhooks. */
+  /** Operators' work on webhooks. */
   readonly webhooks: WebhookStore;
-  /** All secrets at once: which key they are sealed with, and another. */
+  /** The key that secrets are sealed with, and changes of all secrets at once. */
   readonly secrets: SecretStore;
   /** SIM cards, counts, price plans, statements. */
   readonly usage: UsageStore;
@@ -286,113 +290,119 @@ export interface Store {
   readonly people: PeopleStore;
   /** Notices for operators. */
   readonly notices: NoticeStore;
-  /** What `why` looks up. */
+  /** What the command `why` reads. */
   readonly why: WhyStore;
   readonly audit: AuditStore;
-  /** What was refused of locks. */
+  /** Refused packets and connections of locks. */
   readonly refusals: RefusalStore;
-  /** The marks of locks that were reflashed. */
+  /** Reflash marks of locks. */
   readonly marks: MarkStore;
 
   /* Pings: the hot path. */
 
-  /** Makes all of it durable together. */
+  /** Writes the whole commit in one transaction. */
   append(commit: Commit): Promise<void>;
-  /** The state last stored for a device, as JSON. */
+  /** Returns the stored state of a device, as JSON. */
   readDeviceState(deviceId: number): Promise<string | null>;
   /**
-   * The states of all devices that have one, or of these. A state is as of the uplinks in the log when it was written,
-   * those of its own commit included.
+   * Returns the stored states of all devices, or of these. A state includes all uplinks that were in the log when the
+   * state was written, also the uplinks of its commit.
    */
   readDeviceStates(deviceIds?: readonly number[]): Promise<StoredState[]>;
   /**
-   * Of the newest `most` uplinks, those that came after the stored state of their lock, in the order of arrival, in
-   * pieces of at most `limit`. Uplinks of a merchant that had the lock before, and of locks without a state, are left
-   * out.
+   * Returns those of the newest `maxUplinks` uplinks that arrived after the stored state of their lock was written, in
+   * the order of arrival, in chunks of at most `limit`. Uplinks from before the lock's current merchant had it, and of
+   * locks without a state, are left out.
    */
-  readUplinksAfterStates(most: number, limit: number, deviceIds?: readonly number[]): AsyncIterable<StoredUplink[]>;
-  /** The digests that the log has with one key; an empty one stands for all that were erased. */
+  readUplinksAfterStates(
+    maxUplinks: number,
+    limit: number,
+    deviceIds?: readonly number[],
+  ): AsyncIterable<StoredUplink[]>;
+  /** Returns the digests of the uplinks with one key; an empty digest represents all erased uplinks. */
   readDigests(credentialId: number, boot: number, sequence: number): Promise<Buffer[]>;
-  /** The lock with this MAC, and its credentials of one kind (by default its own), for authentication. */
+  /** Returns the lock with this MAC, with the lock's credentials (default) or its phones', for authentication. */
   findLock(mac: Mac, kind?: Source): Promise<LockAccount | null>;
 
   /* Deliveries: the other hot path. */
 
-  /** The merchant's events after `afterId`, oldest first. */
+  /** Returns the merchant's events after `afterId`, oldest first. */
   readEvents(merchantId: number, afterId: number, limit: number): Promise<StoredUplink[]>;
   /**
-   * Events after `afterId` that have an outcome at this URL already: a failure has a row, a success an attempt. The
-   * cursor may be before them because of an older event that has none.
+   * Returns the uplink ids after `afterId` that already have an outcome at this URL: a failed event has a row, a
+   * delivered event an attempt. The cursor may be before them if an older event has no outcome.
    */
   readOutcomesAfter(urlId: number, afterId: number): Promise<number[]>;
   /**
-   * The URL's retries due by `nowMs`, the longest due first; at an ordered URL, only each lock's oldest pending one.
+   * Returns the URL's retries due by `nowMs`, longest due first; at an ordered URL, only each lock's oldest pending
+   * event.
    */
   readDueDeliveries(urlId: number, nowMs: number, limit: number): Promise<DueDelivery[]>;
-  /** When the URL's next retry is due, except these (uplink ids), ms since the epoch; null where none waits. */
-  nextDueAtMs(urlId: number, besides?: ReadonlySet<number>): Promise<number | null>;
+  /** Returns when the URL's next retry is due, except for these uplink ids, ms since the epoch; null if none waits. */
+  nextDueAtMs(urlId: number, except?: ReadonlySet<number>): Promise<number | null>;
   recordProgress(progress: readonly DeliveryProgress[]): Promise<void>;
 
-  /* The registry. Each rejects with a LockgateError where a name or MAC is taken or missing. */
+  /* The registry. Each method rejects with a LockgateError if a name or MAC is taken or missing. */
 
   addMerchant(name: string, nowMs: number): Promise<Merchant>;
   listMerchants(): Promise<Merchant[]>;
   addDevice(device: NewDevice): Promise<Device>;
-  /** Adds all of them or none; a removed lock returns to service. */
+  /** Adds all devices or none; a removed lock returns to service. */
   addDevices(devices: readonly NewDevice[]): Promise<void>;
-  /** Those of these MACs that a lock in service has. */
+  /** Returns those of these MACs that a lock in service has. */
   findTakenMacs(macs: readonly Mac[]): Promise<Mac[]>;
   /**
-   * Gives the lock a new credential and revokes its others; the last one may stay valid until `keepOldUntilMs`. Returns
-   * those that are no longer valid.
+   * Gives the lock a new credential and revokes its other credentials; the latest of these may stay valid until
+   * `keepOldUntilMs`. Returns the credentials that are no longer valid.
    */
   replaceLockCredential(
     mac: Mac,
     secretHash: Buffer,
     nowMs: number,
     keepOldUntilMs?: number,
-  ): Promise<EndedCredentials>;
+  ): Promise<InvalidCredentials>;
   addPhone(phone: NewPhone): Promise<Phone>;
-  /** The lock's phones that are not revoked, and the newest of those that are, newest first. */
+  /** Returns the lock's unrevoked phones, and the newest revoked phones, newest first. */
   listPhones(mac: Mac): Promise<Phone[]>;
-  /** Revokes the phone credential of this name. */
-  revokePhone(mac: Mac, name: string, nowMs: number): Promise<EndedCredentials>;
+  /** Revokes the phone credential with this name. */
+  revokePhone(mac: Mac, name: string, nowMs: number): Promise<InvalidCredentials>;
   changeDevice(change: DeviceChange): Promise<void>;
-  /** Revokes all credentials of a lock, its phones' too. @throws LockgateError `no-such-device` */
+  /** Revokes all credentials of a lock and its phones. @throws LockgateError `no-such-device` */
   revokeCredentials(mac: Mac, nowMs: number): Promise<void>;
   /**
-   * Takes the lock out of service: revokes its credentials, deletes its state, and leaves its history. Waiting commands
-   * are cancelled as of `cancelledAtMs`, by the run's clock; left out, as of `nowMs`.
+   * Takes the lock out of service: revokes its credentials and deletes its state, but not its history. Unfinished
+   * commands are cancelled as of `cancelledAtMs`, by the run's clock; by default as of `nowMs`.
    */
   removeDevice(mac: Mac, nowMs: number, cancelledAtMs?: number): Promise<void>;
-  /** The id of a lock, in service or removed; null where there never was one. */
+  /** Returns the id of a lock, in service or removed; null if there never was a lock with this MAC. */
   findDeviceId(mac: Mac): Promise<number | null>;
   /**
-   * Erases a lock's data, its positions above all: uplinks except for their keys, findings, quarantine, lock events,
-   * deliveries and their attempts. `state` is its new state, as JSON.
+   * Erases a lock's data, above all its positions: uplinks except for their keys, findings, quarantine, lock events,
+   * deliveries and their attempts. `state` is the lock's new state, as JSON.
    */
   eraseDevice(deviceId: number, state: string | null): Promise<Erased>;
-  /** Removes what was erased from the files too, where the engine has older copies of it. */
+  /** Removes erased data from the files too, if the engine has older copies of it. */
   scrub(): Promise<void>;
-  /** Deletes old rows in one piece of a table, except for events that a URL still needs. */
-  deleteOld(piece: AgingPiece): Promise<AgedPiece>;
+  /** Deletes old rows in one chunk of a table, except for undelivered events. */
+  deleteOld(piece: AgingChunk): Promise<AgingResult>;
   listDevices(): Promise<DeviceReading[]>;
-  /** How many locks are in service. */
+  /** Returns the number of locks in service. */
   countDevices(): Promise<number>;
   findDevice(mac: Mac): Promise<DeviceReading | null>;
-  /* What is read of a device is what it did for the merchant that has it now. */
+  /* The methods below return only what the device did for its current merchant. */
 
-  /** Its latest uplinks from the lock itself, or from phones, in the order of protocol.md §1, newest first. */
+  /** Returns the latest uplinks from the lock (default) or from phones, newest first in the order of protocol.md §1. */
   readUplinks(deviceId: number, limit: number, source?: Source): Promise<StoredUplink[]>;
-  /** The device's findings, newest first. */
+  /** Returns the device's findings, newest first. */
   readFindings(deviceId: number, limit: number): Promise<StoredFinding[]>;
-  /** The device's log, oldest first, in pieces of at most `limit`. */
+  /** Returns the device's log, oldest first, in chunks of at most `limit`. */
   readLog(deviceId: number, limit: number): AsyncIterable<LogEntry[]>;
   /**
-   * The same, a piece at a time. A piece is empty at the end of the log; the next call goes on with what came since.
+   * Reads the device's log one chunk at a time. A chunk is empty at the end of the log; a later call returns entries
+   * that arrived since.
    */
-  readLogPieces(deviceId: number, limit: number): { next(): Promise<LogEntry[]> };
-  /** The device's quarantined messages, newest first. */
+  readLogChunks(deviceId: number, limit: number): { next(): Promise<LogEntry[]> };
+  /** Returns the device's quarantined messages, newest first. */
   readQuarantine(deviceId: number, limit: number): Promise<QuarantinedMessage[]>;
   addWebhookUrl(url: NewWebhookUrl): Promise<WebhookUrl>;
   listWebhookUrls(): Promise<WebhookUrl[]>;
@@ -403,17 +413,17 @@ export interface Store {
 
   /* The store itself. */
 
-  /** Figures as of now, counted in a thread. */
+  /** Counts the current figures, in a separate thread. */
   readFigures(): Promise<StoreFigures>;
-  /** Disk space that the store takes and has left, as of now. */
+  /** Returns the disk space used and free now. */
   readDiskSpace(): Promise<DiskSpace>;
 
-  /** When the newest uplink in the log was received, ms since the epoch; null where there is none. */
+  /** Returns when the newest uplink in the log was received, ms since the epoch; null if there is none. */
   readLastReceivedAtMs(): Promise<number | null>;
   readMetadata(name: string): Promise<string | null>;
   writeMetadata(name: string, value: string): Promise<void>;
   /**
-   * Makes a copy of the whole store as of now, for a backup; writing goes on meanwhile. One at a time.
+   * Makes a copy of the whole store as of now, for a backup; writing continues meanwhile. Only one copy at a time.
    *
    * @throws LockgateError `backup-exists`, `no-room`
    */
@@ -433,11 +443,11 @@ export interface NewDevice {
 export interface NewWebhookUrl {
   readonly merchant: string;
   readonly url: string;
-  /** Values sealed, as {@link WebhookUrl} has them. */
+  /** Header values, sealed as in {@link WebhookUrl}. */
   readonly headersSealed: Readonly<Record<string, string>>;
   readonly secretSealed: Buffer;
   readonly ordered?: boolean | undefined;
-  /** The first uplink that it gets; left out, it follows the log from now on. */
+  /** The first uplink that the URL gets; by default it gets uplinks from now on. */
   readonly fromUplinkId?: number | undefined;
   readonly nowMs: number;
 }

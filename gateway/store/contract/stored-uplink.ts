@@ -1,4 +1,4 @@
-/** What the log returns. */
+/** An uplink as the store returns it from the log. */
 import { decodeUplink } from '../../../proto/wire/codec.js';
 import type { Mac } from '../../../proto/wire/mac.js';
 import type { Source } from '../../../proto/wire/ping.js';
@@ -12,7 +12,7 @@ export interface StoredUplink {
   readonly mac: Mac;
   readonly simulated: boolean;
   readonly credentialId: number;
-  /** By the kind of its credential. */
+  /** Whether the lock or a phone sent it, by the kind of its credential. */
   readonly source: Source;
   readonly boot: number;
   readonly sequence: number;
@@ -21,13 +21,15 @@ export interface StoredUplink {
   readonly receivedAtMs: number;
   readonly buffered: boolean;
   /**
-   * Its row does not fit its checksum: a disk changed it. Its content must be neither sent nor judged; the other
-   * members, its key included, may be wrong too.
+   * Its row does not match its checksum: the disk changed it. The content must be neither sent nor judged; any other
+   * member, even the key, may be wrong too.
    */
   readonly isDamaged: boolean;
 }
 
-/** Which life a stored uplink belongs to; where its bytes are damaged, by the time of its receipt. */
+/**
+ * Returns the life (mark-store.ts) that a stored uplink belongs to; if its bytes are damaged, by its time of receipt.
+ */
 export function storedLife({ bytes, receivedAtMs }: StoredUplink, marks: readonly number[]): number {
   const decoded = decodeUplink(bytes);
   return lifeOf(marks, decoded.ok ? decoded.value.timeMs : Number.NaN, receivedAtMs);

@@ -1,9 +1,9 @@
 /**
- * Usage in the store: SIM cards, counts, price plans, statements. The promises of store.ts hold: a method that writes
- * resolves after the write is on the disk, and nothing of a rejected call remains.
+ * Usage in the store: SIM cards, counts, price plans, monthly statements. As in store.ts, a method that writes resolves
+ * after the write is on the disk, and a rejected call has changed nothing.
  *
- * Rows identify a lock by its MAC and not by its device id: bills must stay right, and activations known, after the
- * device was removed or erased. The SIM is soldered into the lock, so the MAC identifies it too.
+ * Rows identify a lock by its MAC and not by its device id: bills must stay correct, and activations known, after the
+ * device is removed or erased. The SIM is soldered into the lock, so the MAC identifies it too.
  */
 import type { Mac } from '../../../proto/wire/mac.js';
 import type { UsageCounts } from '../../usage/counts.js';
@@ -11,7 +11,7 @@ import type { Month } from '../../usage/month.js';
 import type { PricePlan } from '../../usage/price.js';
 import type { StatementBasis } from '../../usage/statement.js';
 
-/** The metadata with the time since when usage is counted, ms since the epoch. */
+/** The name of the metadata entry for the start of counting, ms since the epoch. */
 export const COUNTING_SINCE_METADATA = 'usage-counting-since-ms';
 
 /** Counts to be added for a lock, a merchant and a month. */
@@ -36,7 +36,7 @@ export interface UsageFilter {
   readonly merchant?: string | undefined;
 }
 
-/** A plan, and the first month in which it applies. It applies until a later one does. */
+/** A plan and its first month. It applies until the first month of a later plan. */
 export interface DatedPlan extends PricePlan {
   readonly from: Month;
   readonly merchantId: number;
@@ -48,36 +48,36 @@ export interface StoredStatement {
   readonly merchantId: number;
   readonly merchantName: string;
   readonly month: Month;
-  /** The JSON of a Statement, to the byte as it was closed. */
+  /** The JSON of a Statement, byte for byte as it was closed. */
   readonly body: string;
 }
 
 export interface UsageStore {
-  /** Records first activations. A SIM that was activated before keeps its time. */
+  /** Records first activations. A SIM that was activated before is not changed. */
   activate(sims: readonly { readonly mac: Mac; readonly atMs: number }[]): Promise<void>;
-  /** Every SIM that was ever activated, with the wall-clock time. */
+  /** Returns every SIM that was ever activated, with the wall-clock time. */
   readActivations(): Promise<{ readonly mac: Mac; readonly activatedAtMs: number }[]>;
   /** Adds counts, in one commit. */
   add(deltas: readonly UsageDelta[], nowMs: number): Promise<void>;
-  /** Ordered by month, MAC, merchant. */
+  /** Returns counts, ordered by month, MAC, merchant. */
   read(filter: UsageFilter): Promise<UsageRow[]>;
   /**
    * Sets a merchant's plan from a month on.
    *
-   * @throws LockgateError `no-such-merchant`; `usage-month-closed` where that month or a later one has a statement
+   * @throws LockgateError `no-such-merchant`; `usage-month-closed` if that month or a later one has a statement
    */
   putPlan(merchant: string, plan: PricePlan, from: Month, nowMs: number): Promise<DatedPlan>;
-  /** Ordered by merchant and month; all merchants' where none is named. */
+  /** Returns plans, of one or all merchants, ordered by merchant and month. */
   readPlans(merchant?: string): Promise<DatedPlan[]>;
-  /** The months that have been closed for a merchant. */
+  /** Returns the closed months of a merchant. */
   readClosedMonths(merchantId: number): Promise<Month[]>;
   /**
-   * Closes a month for a merchant, once: reads its basis, stores the statement that `make` returns, and records what is
-   * billed, in one transaction. A month that is closed already is left as it is.
+   * Closes a month for a merchant, once: reads the counts, stores the statement that `make` returns, and records what
+   * is billed, in one transaction. A closed month is not changed.
    *
-   * @returns whether it was closed now
+   * @returns whether this call closed the month
    */
   close(merchantId: number, month: Month, nowMs: number, make: (basis: StatementBasis) => string): Promise<boolean>;
-  /** Ordered by merchant. */
+  /** Returns statements, ordered by merchant. */
   readStatements(month: Month, merchant?: string): Promise<StoredStatement[]>;
 }

@@ -1,17 +1,17 @@
 /**
- * What operators do with webhooks: change and remove URLs, rotate secrets, look at deliveries, send events again. The
- * hot paths of deliveries are in store.ts, and its promises hold: resolved = fsynced.
+ * Operators' work on webhooks: change and remove URLs, rotate secrets, inspect deliveries, send events again. The hot
+ * paths of deliveries are in store.ts. As there, a method that writes resolves after the write is on the disk.
  */
 import type { EventName } from '../../webhooks/event-id.js';
 import type { StoredUplink } from './stored-uplink.js';
 
-/** Where a merchant's events go. */
+/** A URL that receives a merchant's events. */
 export interface WebhookUrl {
   readonly id: number;
   readonly merchantId: number;
   readonly merchantName: string;
   readonly url: string;
-  /** The custom headers: names in clear, values sealed, in base64 (payload/custom-headers.ts). */
+  /** The custom headers: names unencrypted, values sealed, in base64 (payload/custom-headers.ts). */
   readonly headersSealed: Readonly<Record<string, string>>;
   /** The newest signing secret. */
   readonly secretSealed: Buffer;
@@ -19,15 +19,15 @@ export interface WebhookUrl {
   readonly disabledWhy: string | null;
   /** Every event up to this uplink id is delivered or has a delivery row. */
   readonly cursor: number;
-  /** A lock's later events wait for one that fails. */
+  /** Whether a lock's later events wait for a failed event. */
   readonly ordered: boolean;
-  /** Events up to this uplink id are not for this URL: it started to follow the log after them. */
+  /** The URL gets only events after this uplink id. */
   readonly startedAfter: number;
-  /** When the first attempt since the last success failed, wall-clock time; null where none did. */
+  /** When the first attempt since the last success failed, wall-clock time; null if no attempt failed since. */
   readonly failingSinceMs: number | null;
-  /** How long it was seen to fail since then: time in which a gateway ran and could send. */
+  /** How long the URL has failed since then, counting only time in which a gateway ran and could send. */
   readonly failingForMs: number;
-  /** Its receiver asked for a pause; null where it did not. */
+  /** The pause that the URL's receiver asked for; null if it did not. */
   readonly hold: Hold | null;
   readonly createdAtMs: number;
 }
@@ -36,51 +36,51 @@ export interface WebhookUrl {
 export interface Failing {
   /** When the first attempt failed, wall-clock time. */
   readonly sinceMs: number;
-  /** How long it was seen to fail since then. */
+  /** How long the URL has failed since then, counting only time in which a gateway ran and could send. */
   readonly forMs: number;
 }
 
-/** What a Retry-After asks for. */
+/** A pause that a receiver asked for with Retry-After. */
 export interface Hold {
-  /** By the clock of deliveries. */
+  /** The end, by the clock of deliveries. */
   readonly untilMs: number;
-  /** Its length at its start. It never gets longer, whatever happens to the clock. */
+  /** The initial length. Clock changes never make the pause longer. */
   readonly spanMs: number;
 }
 
-/** A pending delivery that waits. */
+/** A pending delivery and its due time. */
 export interface DeliveryWait {
   readonly uplinkId: number;
   /** Attempts since it was last resent. */
   readonly attempts: number;
-  /** When it is due, by the clock of deliveries. */
+  /** The due time, by the clock of deliveries. */
   readonly atMs: number;
 }
 
-/** Selects waits: of uplinks after `afterId`, due after `fromMs`. */
-export interface WaitsPiece {
+/** Selects pending deliveries: of uplinks after `afterId`, due after `fromMs`. */
+export interface WaitsPage {
   readonly afterId: number;
   readonly fromMs: number;
   readonly limit: number;
 }
 
-/** What an operator changes of a URL; what is left out stays. */
+/** An operator's changes to a URL; members that are left out do not change. */
 export interface WebhookChange {
   readonly url?: string | undefined;
-  /** All of them, with sealed values. */
+  /** All headers, with sealed values. */
   readonly headersSealed?: Readonly<Record<string, string>> | undefined;
   readonly ordered?: boolean | undefined;
-  /** Disabled, with a sentence why; or active again, with null: it follows the log from its end on. */
+  /** A sentence disables the URL and says why; null makes it active again, from the log's current end on. */
   readonly disabledWhy?: string | null | undefined;
 }
 
-/** A signing secret that is still valid in addition to the newest. */
+/** A signing secret that is still valid in addition to the newest one. */
 export interface OldSecret {
   readonly secretSealed: Buffer;
   readonly validUntilMs: number;
 }
 
-/** A new signing secret, and until when those before it stay valid. */
+/** A new signing secret, and until when the older secrets stay valid. */
 export interface SecretRotation {
   readonly secretSealed: Buffer;
   readonly nowMs: number;
@@ -88,15 +88,15 @@ export interface SecretRotation {
 }
 
 /**
- * The state of a delivery. `pending` will be sent; `kept` was not sent while the URL was disabled, and is sent only on
- * request. `damaged` has a stored ping that does not fit its checksum: it is never sent as it is, and becomes due again
- * once its row is what was written (interfaces.md §3).
+ * The state of a delivery. `pending` will be sent. `kept` was not sent while the URL was disabled, and is sent only on
+ * request. `damaged` has a stored ping that does not match its checksum: the ping is not sent until its row matches
+ * again (interfaces.md §3).
  */
 export const DELIVERY_STATES = ['pending', 'delivered', 'dead', 'kept', 'damaged'] as const;
 
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
-/** Selects deliveries; ids are those of uplinks, both ends included. */
+/** Selects deliveries; `fromId` and `toId` are uplink ids, both included. */
 export interface DeliveryFilter {
   readonly urlIds: readonly number[];
   readonly states: readonly DeliveryState[];
@@ -121,19 +121,19 @@ export interface DeliveryReading {
   readonly urlId: number;
   readonly uplink: StoredUplink;
   readonly state: DeliveryState;
-  /** Null where none is planned. */
+  /** Null if no attempt is planned. */
   readonly nextAttemptAtMs: number | null;
-  /** Attempts before it was last resent; 0 where it never was. */
+  /** Attempts before the event was last resent; 0 if it never was. */
   readonly attemptsBefore: number;
   /** Oldest first. */
   readonly attempts: readonly StoredAttempt[];
 }
 
-/** The outcome of a resend: the delivery is due now, or is on its way for the first time anyway. */
-export type Resent = 'due' | 'on-its-way';
+/** The outcome of a resend: the delivery is due now, or its first delivery is still under way. */
+export type ResendOutcome = 'due' | 'on-its-way';
 
-/** One step of a recovery: events after one uplink id, up to another, at most `limit`. */
-export interface RecoveryPiece {
+/** One step of a recovery: events with uplink ids after `afterId` up to `toId`, at most `limit`. */
+export interface RecoveryStep {
   readonly afterId: number;
   readonly toId: number;
   readonly limit: number;
@@ -141,7 +141,7 @@ export interface RecoveryPiece {
 }
 
 export interface WebhookStore {
-  /** A URL by its id; null where there is none. */
+  /** Returns a URL by its id; null if there is none. */
   find(urlId: number): Promise<WebhookUrl | null>;
   /** @throws LockgateError `no-such-webhook` */
   change(urlId: number, change: WebhookChange): Promise<WebhookUrl>;
@@ -149,34 +149,34 @@ export interface WebhookStore {
   remove(urlId: number): Promise<void>;
   /** @throws LockgateError `no-such-webhook` */
   rotateSecret(urlId: number, rotation: SecretRotation): Promise<WebhookUrl>;
-  /** The secrets before the newest that are valid at this time, newest first. */
+  /** Returns the older secrets that are still valid at this time, newest first. */
   readOldSecrets(urlId: number, nowMs: number): Promise<OldSecret[]>;
 
-  /** The locks with a pending delivery at this URL. */
+  /** Returns the device ids of locks with a pending delivery at this URL. */
   readPendingLocks(urlId: number): Promise<number[]>;
-  /** Deliveries pending at this URL, in the order of their events. */
-  readWaits(urlId: number, piece: WaitsPiece): Promise<DeliveryWait[]>;
-  /** Makes deliveries due earlier; those that are due by then, or final, stay as they are. */
+  /** Returns the pending deliveries of this URL, in the order of their events. */
+  readWaits(urlId: number, piece: WaitsPage): Promise<DeliveryWait[]>;
+  /** Makes deliveries due earlier; deliveries that are already due earlier, or final, are not changed. */
   shortenWaits(urlId: number, waits: readonly { readonly uplinkId: number; readonly atMs: number }[]): Promise<void>;
   /** Whether the URL has a pending delivery of this lock. */
   findPending(urlId: number, deviceId: number): Promise<boolean>;
 
-  /** The id of the first uplink received at this time or later; one past the last where there is none. */
+  /** Returns the id of the first uplink received at this time or later; the last id + 1 if there is none. */
   findFirstUplinkFrom(receivedAtMs: number): Promise<number>;
-  /** The event of this name, if the lock has this MAC; null where the log has none. */
+  /** Returns the event with this name; null if the log has none, or the name's MAC is not the lock's. */
   findEvent(name: EventName): Promise<StoredUplink | null>;
-  /** Newest events first; of one event, in the order of the URLs. */
+  /** Returns deliveries, newest events first; of one event, in the order of the URLs. */
   readDeliveries(filter: DeliveryFilter): Promise<DeliveryReading[]>;
-  /** Makes an event due at a URL now, with the whole retry schedule again. */
-  resend(urlId: number, uplinkId: number, nowMs: number): Promise<Resent>;
+  /** Makes an event due at a URL now; its retry schedule starts again. */
+  resend(urlId: number, uplinkId: number, nowMs: number): Promise<ResendOutcome>;
   /**
-   * Makes those damaged events due, with ids after `afterId` up to `toId`, whose rows fit their checksums again.
-   * Returns how many.
+   * Makes `damaged` deliveries due whose uplinks match their checksums again, with uplink ids after `afterId` up to
+   * `toId`. Returns how many.
    */
-  releaseRepaired(urlId: number, range: Omit<RecoveryPiece, 'limit'>): Promise<number>;
+  releaseRepaired(urlId: number, range: Omit<RecoveryStep, 'limit'>): Promise<number>;
   /**
-   * Makes events due that the URL lacks: dead, kept, or waiting for a retry. Returns how many, and the last of them, to
-   * go on from; null where there was none.
+   * Makes undelivered events of the URL due: dead, kept, or waiting for a retry. Returns how many, and the last uplink
+   * id, after which the next step starts; null if there was no such event.
    */
-  recover(urlId: number, piece: RecoveryPiece): Promise<{ readonly count: number; readonly lastId: number | null }>;
+  recover(urlId: number, piece: RecoveryStep): Promise<{ readonly count: number; readonly lastId: number | null }>;
 }

@@ -1,6 +1,6 @@
 /**
- * What `why` reads from the store (interfaces.md §4): single rows by the names that people use, and a part of one
- * lock's log. Nothing is written here.
+ * What the command `why` reads from the store (interfaces.md §4): single rows by their public names, and a part of one
+ * lock's log. No method writes.
  */
 
 import type { UplinkKey } from '../../../proto/power/judge/event.js';
@@ -14,27 +14,30 @@ export interface FindingOfLock extends StoredFinding {
   readonly mac: Mac;
 }
 
-/** Where to start reading a lock's log: after one uplink and one event. */
+/** Where to start reading a lock's log: after this uplink and this connection event. */
 export interface LogStart {
   readonly afterUplinkId: number;
   readonly afterEventId: number;
-  /** Whether something older is left out. */
+  /** Whether older entries are left out. */
   readonly isCut: boolean;
 }
 
 export interface WhyStore {
-  /** The lock's uplinks of this boot and sequence, in the order of arrival; more than one where contents differ. */
+  /**
+   * Returns the lock's uplinks with this boot and sequence, in the order of arrival; more than one if contents differ.
+   */
   findUplinks(deviceId: number, boot: number, sequence: number): Promise<StoredUplink[]>;
   findFinding(id: number): Promise<FindingOfLock | null>;
-  /** The findings about one uplink, in the order in which they were found. */
-  findFindingsOf(deviceId: number, name: UplinkKey): Promise<StoredFinding[]>;
+  /** Returns the findings about one uplink, in the order in which they were found. */
+  findFindingsAbout(deviceId: number, key: UplinkKey): Promise<StoredFinding[]>;
   findQuarantined(id: number): Promise<(QuarantinedMessage & { readonly deviceId: number }) | null>;
   /** Whether the URL's cursor passed the uplink unsent, while the URL was disabled. */
   findGap(urlId: number, uplinkId: number): Promise<boolean>;
   /**
-   * Where to start so that at most `most` uplinks and as many connection events are read, up to an uplink and a time.
+   * Finds where to start so that at most `limit` uplinks and `limit` connection events are read, up to `toUplinkId` and
+   * `toMs`.
    */
-  findLogStart(deviceId: number, toUplinkId: number, toMs: number, most: number): Promise<LogStart>;
-  /** As Store.readLog, from there on. */
+  findLogStart(deviceId: number, toUplinkId: number, toMs: number, limit: number): Promise<LogStart>;
+  /** Reads the lock's log as Store.readLog does, from `start` on. */
   readLogFrom(deviceId: number, start: LogStart, limit: number): AsyncIterable<LogEntry[]>;
 }

@@ -3,7 +3,7 @@
  * transaction. Connections run with secure_delete, so that deleted content is overwritten and not merely freed.
  */
 import type { Database, Statement } from 'better-sqlite3';
-import type { AgedPiece, AgingPiece, Erased } from '../contract/store.js';
+import type { AgingChunk, AgingResult, Erased } from '../contract/store.js';
 import { NEWEST_UPLINK } from './log/uplink-row.js';
 import { UPLINK_SUM } from './log/uplink-sum.js';
 
@@ -31,8 +31,8 @@ const SUMMED = `UPDATE uplink SET sum = ${UPLINK_SUM}`;
 const ANY_URL = 'url_id IN (SELECT id FROM webhook_url)';
 
 export class Deletion {
-  readonly #select: Readonly<Record<AgingPiece['table'], Statement>>;
-  readonly #delete: Readonly<Record<AgingPiece['table'], Statement>>;
+  readonly #select: Readonly<Record<AgingChunk['table'], Statement>>;
+  readonly #delete: Readonly<Record<AgingChunk['table'], Statement>>;
   readonly #deleteAttempts: Statement;
   readonly #deleteDeliveries: Statement;
   readonly #deleteGaps: Statement;
@@ -131,14 +131,14 @@ export class Deletion {
   }
 
   /** The last uplink that {@link deleteOld} would look at and find too old; 0 where there is none, or no uplink. */
-  lastOld({ table, beforeMs, afterId, limit }: AgingPiece): number {
+  lastOld({ table, beforeMs, afterId, limit }: AgingChunk): number {
     if (table !== 'uplink') return 0;
     const rows = this.#select.uplink.all(beforeMs, afterId, limit) as OldRow[];
     return rows.findLast(({ isOld }) => isOld === 1)?.id ?? 0;
   }
 
   /** Ids grow with the time of arrival, so the first row that is not too old ends it. */
-  deleteOld({ table, beforeMs, afterId, limit }: AgingPiece): AgedPiece {
+  deleteOld({ table, beforeMs, afterId, limit }: AgingChunk): AgingResult {
     const rows = this.#select[table].all(beforeMs, afterId, limit) as OldRow[];
     const young = rows.findIndex(({ isOld }) => isOld === 0);
     const old = young === -1 ? rows : rows.slice(0, young);

@@ -96,7 +96,7 @@ export interface MigrateOptions {
   /** Only returns what would be done. */
   readonly isDry?: boolean;
   /** Called with a sentence where files could be read by others. */
-  readonly onMended?: ((sentence: string) => void) | undefined;
+  readonly onModesCorrected?: ((sentence: string) => void) | undefined;
 }
 
 /** Whether the store has anything to lose. */
@@ -144,12 +144,12 @@ function freeName(name: string): string {
  */
 export async function migrateFolder(
   folder: string,
-  { isDry = false, onMended }: MigrateOptions = {},
+  { isDry = false, onModesCorrected }: MigrateOptions = {},
 ): Promise<Migrated> {
   const file = path.join(folder, 'lockgate.sqlite');
   if (!existsSync(file)) throw new LockgateError('input-data', `there is no store in ${folder}: no ${file}`);
   if (isDry) return dryRun(folder, file);
-  const { lock } = await takeFolder(folder, { onMended });
+  const { lock } = await takeFolder(folder, { onModesCorrected });
   try {
     const writer = openDurable(file);
     try {

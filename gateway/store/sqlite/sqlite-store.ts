@@ -2,8 +2,8 @@
  * The embedded engine: one SQLite file through better-sqlite3, in WAL mode with synchronous FULL.
  *
  * One connection writes and one only reads, so that a reader never sees half of a transaction; the log thread has a
- * third, where there is one. A mutex has writers take turns, so that none waits inside SQLite.
- * The two hot paths are SQL by hand (log/log-writer.ts, log/log-reader.ts); the rest goes through Kysely.
+ * third, where there is one. A mutex has writers take turns, so that none waits inside SQLite. The two hot paths are
+ * SQL by hand (log/log-writer.ts, log/log-reader.ts); the rest goes through Kysely.
  */
 import SqliteDatabase, { type Database } from 'better-sqlite3';
 import type { Mac } from '../../../proto/wire/mac.js';
@@ -18,16 +18,16 @@ import type { NoticeStore } from '../contract/notice-store.js';
 import type { RefusalStore } from '../contract/refusal-store.js';
 import type { SecretStore } from '../contract/secret-store.js';
 import type {
-  AgedPiece,
-  AgingPiece,
+  AgingChunk,
+  AgingResult,
   Commit,
   DeliveryProgress,
   Device,
   DeviceChange,
   DeviceReading,
   DueDelivery,
-  EndedCredentials,
   Erased,
+  InvalidCredentials,
   LockAccount,
   LogEntry,
   Merchant,
@@ -66,7 +66,7 @@ import { LogReader } from './log/log-reader.js';
 import { packCommit } from './log/packed-commit.js';
 import { ThreadLog } from './log/thread-log.js';
 import { UplinkLookup } from './log/uplink-lookup.js';
-import { WAL_PAGES_MOST } from './log/wal-checkpointer.js';
+import { MAX_WAL_PAGES } from './log/wal-checkpointer.js';
 import { migrate } from './migrate.js';
 import type { Tables } from './schema.js';
 import { SqliteAccess } from './tables/access.js';
@@ -114,7 +114,7 @@ export async function openSqliteStore(folder: string, options: StoreOptions = {}
     markRunning(file);
     const reader = new SqliteDatabase(file, { readonly: true });
     // The log thread has the WAL checkpointed; this connection does so only where that can't keep up.
-    if (logThread) writer.pragma(`wal_autocheckpoint = ${2 * WAL_PAGES_MOST}`);
+    if (logThread) writer.pragma(`wal_autocheckpoint = ${2 * MAX_WAL_PAGES}`);
     const counting = options.figuresThread === true ? figures.open() : undefined;
     const log = logThread ? await ThreadLog.open({ file, runSize }, reader) : new InlineLog(writer, runSize);
     await counting;
@@ -241,19 +241,19 @@ class SqliteStore implements Store {
   }
 
   async readDeviceState(deviceId: number): Promise<string | null> {
-    return this.#read('read a device', () => this.#log.deviceState(deviceId));
+    return this.#read('read a device', () => this.#log.readState(deviceId));
   }
 
   async readDeviceStates(deviceIds?: readonly number[]): Promise<StoredState[]> {
-    return this.#read('read the devices', () => this.#log.deviceStates(deviceIds));
+    return this.#read('read the devices', () => this.#log.readStates(deviceIds));
   }
 
   async readDigests(credentialId: number, boot: number, sequence: number): Promise<Buffer[]> {
-    return this.#read('look up an uplink', () => this.#lookup.digests(credentialId, boot, sequence));
+    return this.#read('look up an uplink', () => this.#lookup.findDigests(credentialId, boot, sequence));
   }
 
   async readFindings(deviceId: number, limit: number): Promise<StoredFinding[]> {
-    return this.#read('read findings', () => this.#log.findings(deviceId, limit));
+    return this.#read('read findings', () => this.#log.readFindings(deviceId, limit));
   }
 
   async *readLog(deviceId: number, limit: number): AsyncGenerator<LogEntry[]> {
@@ -261,7 +261,7 @@ class SqliteStore implements Store {
     for (let piece = merge.next(); piece.length > 0; piece = merge.next()) yield piece;
   }
 
-  readLogPieces(deviceId: number, limit: number): { next(): Promise<LogEntry[]> } {
+  readLogChunks(deviceId: number, limit: number): { next(): Promise<LogEntry[]> } {
     const merge = new LogMerge(this.#log, this.#lookup, deviceId, limit);
     return { next: async () => this.#read('read the log', () => merge.next()) };
   }
@@ -271,9 +271,9 @@ class SqliteStore implements Store {
     limit: number,
     deviceIds?: readonly number[],
   ): AsyncGenerator<StoredUplink[]> {
-    let afterId = this.#read('read the log', () => this.#log.idBeforeStates(most, deviceIds));
+    let afterId = this.#read('read the log', () => this.#log.findIdBeforeStates(most, deviceIds));
     for (;;) {
-      const piece = this.#read('read the log', () => this.#log.afterStates(afterId, limit, deviceIds));
+      const piece = this.#read('read the log', () => this.#log.readUplinksAfterStates(afterId, limit, deviceIds));
       const last = piece.at(-1);
       if (last === undefined) return;
       yield piece;
@@ -282,15 +282,15 @@ class SqliteStore implements Store {
   }
 
   async findLock(mac: Mac, kind: Source = 'lock'): Promise<LockAccount | null> {
-    return this.#read('look up a lock', () => this.#log.lock(mac, kind));
+    return this.#read('look up a lock', () => this.#log.findLock(mac, kind));
   }
 
   async readEvents(merchantId: number, afterId: number, limit: number): Promise<StoredUplink[]> {
-    return this.#read('read events', () => this.#log.events(merchantId, afterId, limit));
+    return this.#read('read events', () => this.#log.readEvents(merchantId, afterId, limit));
   }
 
   async readOutcomesAfter(urlId: number, afterId: number): Promise<number[]> {
-    return this.#read('read deliveries', () => this.#log.outcomesAfter(urlId, afterId));
+    return this.#read('read deliveries', () => this.#log.readOutcomesAfter(urlId, afterId));
   }
 
   async readDueDeliveries(urlId: number, nowMs: number, limit: number): Promise<DueDelivery[]> {
@@ -335,7 +335,7 @@ class SqliteStore implements Store {
     secretHash: Buffer,
     nowMs: number,
     keepOldUntilMs?: number,
-  ): Promise<EndedCredentials> {
+  ): Promise<InvalidCredentials> {
     return this.#mutex.runExclusive(() => this.#devices.replaceLockCredential(mac, secretHash, nowMs, keepOldUntilMs));
   }
 
@@ -347,7 +347,7 @@ class SqliteStore implements Store {
     return this.#readDevices.listPhones(mac);
   }
 
-  revokePhone(mac: Mac, name: string, nowMs: number): Promise<EndedCredentials> {
+  revokePhone(mac: Mac, name: string, nowMs: number): Promise<InvalidCredentials> {
     return this.#mutex.runExclusive(() => this.#devices.revokePhone(mac, name, nowMs));
   }
 
@@ -381,7 +381,7 @@ class SqliteStore implements Store {
     });
   }
 
-  async deleteOld(piece: AgingPiece): Promise<AgedPiece> {
+  async deleteOld(piece: AgingChunk): Promise<AgingResult> {
     try {
       return await this.#mutex.runLog(() => this.#parts.log.deleteOld(piece));
     } catch (error) {
@@ -405,9 +405,9 @@ class SqliteStore implements Store {
     const credentials = await this.#readDevices.credentialIds(deviceId, source);
     const marks = source === 'lock' ? await this.marks.read(deviceId) : [];
     return this.#read('read uplinks', () => {
-      const latest = this.#lookup.latest(credentials, limit);
+      const latest = this.#lookup.readLatest(credentials, limit);
       if (marks.length === 0) return latest;
-      const recent = this.#lookup.recentOf(deviceId, RECENT_BY_LIFE);
+      const recent = this.#lookup.readRecentOf(deviceId, RECENT_BY_LIFE);
       return latestByLife([...latest, ...recent], credentials, marks).slice(0, limit);
     });
   }
@@ -425,7 +425,7 @@ class SqliteStore implements Store {
   }
 
   async readLastReceivedAtMs(): Promise<number | null> {
-    return this.#read('read the log', () => this.#log.lastReceivedAtMs());
+    return this.#read('read the log', () => this.#log.readLastReceivedAtMs());
   }
 
   readMetadata(name: string): Promise<string | null> {
@@ -433,7 +433,7 @@ class SqliteStore implements Store {
   }
 
   writeMetadata(name: string, value: string): Promise<void> {
-    return this.#writeBatched('write metadata', { type: 'fact', name, value });
+    return this.#writeBatched('write metadata', { type: 'metadata', name, value });
   }
 
   readCopy(): Promise<StoreCopy> {

@@ -209,7 +209,7 @@ t.test('another key, or none, does not start; nor does one change what is in use
   const file = path.join(at.folder, 'key');
   const right = readFileSync(file);
   writeFileSync(file, readFileSync(path.join(other.folder, 'key')), { mode: 0o600 });
-  const refusal = { code: 'wrong-key', message: /holds another key .* from a backup/ };
+  const refusal = { code: 'wrong-key', message: /does not hold the key of this store.* from a backup/ };
   await t.rejects(openGateway(t, at.folder), refusal);
   await t.rejects(rotateKey(at.place), refusal);
   writeFileSync(file, 'nonsense', { mode: 0o600 });
@@ -356,7 +356,7 @@ t.test('a key that can’t be read or written is told in a sentence, and nothing
   const at = await site(t);
   await t.rejects(rotateKey({ data: at.folder, keyFile: path.join(folder, 'file') }), {
     code: 'secret-file',
-    message: /file can't be read or put in its place: EISDIR/,
+    message: /file can't be read or written: EISDIR/,
   });
   await works(t, at);
 });

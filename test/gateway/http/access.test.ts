@@ -10,7 +10,7 @@ import t, { type Test } from 'tap';
 import type { Gateway, GatewayOptions } from '../../../gateway/gateway.js';
 import { MOST_LONG_NUMBERS, MOST_VALUES, readJsonBody } from '../../../gateway/http/merchant/json-body.js';
 import { StoreFailure } from '../../../gateway/store/contract/errors.js';
-import { KEYS_PER_MERCHANT } from '../../../gateway/store/contract/merchants/access-store.js';
+import { MAX_KEYS_PER_MERCHANT } from '../../../gateway/store/contract/merchants/access-store.js';
 import type { Store } from '../../../gateway/store/contract/store.js';
 import { Hours, ManualClock, Minutes, Seconds } from '../../../proto/clock.js';
 import { overriding } from '../../helpers/durability/sabotage.js';
@@ -165,7 +165,7 @@ t.test('a key’s last use is noted, a minute apart; a merchant has a hundred at
   clock.advance(Seconds(1));
   await use();
   t.equal(await lastUsed(), Hours(1) + Minutes(1));
-  for (let made = 1; made < KEYS_PER_MERCHANT; made += 1) await gateway.merchants.apiKeys.create(MERCHANT, 'more');
+  for (let made = 1; made < MAX_KEYS_PER_MERCHANT; made += 1) await gateway.merchants.apiKeys.create(MERCHANT, 'more');
   await t.rejects(gateway.merchants.apiKeys.create(MERCHANT, 'one more'), { code: 'too-many-keys' });
 });
 

@@ -23,7 +23,7 @@ import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
 const BATCH = 1000;
 const LOCKS = 200;
 /** 50 uplinks of a lock in a run, as with 1,000 locks and the runs of a gateway. */
-const RUNS = { least: 10_000, perCredential: 20, most: 40_000 };
+const RUNS = { minUplinks: 10_000, uplinksPerCredential: 20, maxUplinks: 40_000 };
 
 /** The file of an empty store. */
 async function emptyFile(test: Teardown): Promise<string> {
@@ -60,7 +60,7 @@ t.test('a batch is one commit, and an uplink of any lock few bytes of it', async
   const perUplink = Math.round(bytes / batches / BATCH);
   t.comment(`${perUplink} bytes for an uplink`);
   t.ok(perUplink < 300, `${perUplink} bytes for an uplink`);
-  t.ok(writer.memtable.indexedId >= RUNS.least, 'some of it is for the tables by name and by lock');
+  t.ok(writer.memtable.indexedId >= RUNS.minUplinks, 'some of it is for the tables by name and by lock');
 });
 
 t.test('an uplink is one statement, and two more when its run is put into the tables', async (t) => {
@@ -75,7 +75,7 @@ t.test('an uplink is one statement, and two more when its run is put into the ta
   registerUsernameKey(db);
   addUplinkSum(db);
   t.teardown(() => db.close());
-  const writer = new LogWriter(db, { least: 2000, perCredential: 1, most: 2000 });
+  const writer = new LogWriter(db, { minUplinks: 2000, uplinksPerCredential: 1, maxUplinks: 2000 });
   const fleet = new AppendFleet(LOCKS);
   const append = (): number => {
     statements = 0;

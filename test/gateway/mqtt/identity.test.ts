@@ -7,7 +7,7 @@ import { Keys } from '../../../gateway/data-folder/keys.js';
 import type { Gateway } from '../../../gateway/gateway.js';
 import { parseDeviceState } from '../../../gateway/locks/device-state.js';
 import { authenticate } from '../../../gateway/mqtt/authentication.js';
-import { type LockAccount, PHONES_PER_LOCK, type StoredCredential } from '../../../gateway/store/contract/store.js';
+import { type LockAccount, MAX_PHONES_PER_LOCK, type StoredCredential } from '../../../gateway/store/contract/store.js';
 import { Hours, ManualClock, Seconds, systemClock } from '../../../proto/clock.js';
 import type { CellularPing, Uplink } from '../../../proto/wire/ping.js';
 import { ask } from '../../helpers/cli/operator-call.js';
@@ -182,7 +182,7 @@ t.test('every CONNECT costs one look-up and one hash, whatever there is to compa
   const credential = (id: number, members: Partial<StoredCredential> = {}): StoredCredential => {
     return { id, secretHash: keys.hashSecret(`secret ${id}`), expiresAtMs: null, isRevoked: false, ...members };
   };
-  const many = Array.from({ length: PHONES_PER_LOCK }, (_, index) => credential(index + 10));
+  const many = Array.from({ length: MAX_PHONES_PER_LOCK }, (_, index) => credential(index + 10));
   const account = { deviceId: 1, merchantId: 1, mac: MAC, simulated: false };
   const lists = {
     'an unknown lock': null,
@@ -353,7 +353,7 @@ t.test('a lock has so many phones at a time and no more; names are theirs alone 
   const wallClock = new ManualClock(systemClock.now());
   const gateway = await testGateway(t, { wallClock });
   await gateway.accounts.addDevice({ mac: MAC });
-  for (let count = 0; count < PHONES_PER_LOCK - 1; count += 1) await addPhone(gateway, `phone ${count}`);
+  for (let count = 0; count < MAX_PHONES_PER_LOCK - 1; count += 1) await addPhone(gateway, `phone ${count}`);
   const at = `/devices/${MAC}/phones`;
   t.match(await ask(gateway, 'POST', at, { name: 'phone 0' }), { status: 409, body: { code: 'phone-exists' } });
   const expires_at = new Date(wallClock.now() + Hours(1)).toISOString();
@@ -365,7 +365,7 @@ t.test('a lock has so many phones at a time and no more; names are theirs alone 
   t.match(await ask(gateway, 'DELETE', `${at}/phone%200`), { status: 404, body: { code: 'no-such-phone' } });
   const { phones } = (await ask(gateway, 'GET', at)).body as { phones: { name: string; state: string }[] };
   const states = phones.map(({ state }) => state);
-  t.equal(states.filter((state) => state === 'active').length, PHONES_PER_LOCK - 1);
+  t.equal(states.filter((state) => state === 'active').length, MAX_PHONES_PER_LOCK - 1);
   t.equal(states.filter((state) => state === 'expired').length, 1);
   t.match(phones.at(-1), { name: 'phone 0', state: 'revoked' });
   t.notMatch(JSON.stringify(phones), /lgp_|secret/);

@@ -12,7 +12,7 @@ import {
 } from '../../../gateway/mqtt/refusals/refusal-recorder.js';
 import { StoreFailure } from '../../../gateway/store/contract/errors.js';
 import {
-  REFUSALS_PER_LOCK,
+  MAX_REFUSALS_PER_LOCK,
   REFUSALS_RETAINED_FOR,
   type RefusalChange,
   type RefusalStore,
@@ -245,17 +245,17 @@ t.test('the store keeps the latest of each lock, for so long', async (t) => {
     return { mac: mac ?? MAC, source, what, reason: 'topic', why, address, count: 1, firstAtMs: atMs, lastAtMs: atMs };
   };
   await store.refusals.write([change(2, 'old', 1)], 10);
-  const many = Array.from({ length: REFUSALS_PER_LOCK + 30 }, (_, index) => change(1, `why ${index}`, 100 + index));
+  const many = Array.from({ length: MAX_REFUSALS_PER_LOCK + 30 }, (_, index) => change(1, `why ${index}`, 100 + index));
   await store.refusals.write(many, 300);
   await store.refusals.write([change(1, 'why 40', 400), change(9, 'no such lock', 400)], 400);
   const kept = await store.refusals.read(1, 400);
-  t.equal(kept.length, REFUSALS_PER_LOCK);
+  t.equal(kept.length, MAX_REFUSALS_PER_LOCK);
   t.match(kept[0], { why: 'why 40', count: 2, firstAtMs: 140, lastAtMs: 400 });
   t.match(kept.at(-1), { why: 'why 30' });
   t.match(await store.refusals.read(2, 400), [{ why: 'old' }]);
   await store.refusals.write([], 2 + REFUSALS_RETAINED_FOR);
   t.same(await store.refusals.read(2, 0), [], 'after 14 days it is deleted');
-  t.equal((await store.refusals.read(1, 400)).length, REFUSALS_PER_LOCK);
+  t.equal((await store.refusals.read(1, 400)).length, MAX_REFUSALS_PER_LOCK);
 });
 
 t.test('a store of the version before has none, and keeps them from then on', async (t) => {

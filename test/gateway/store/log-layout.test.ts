@@ -21,7 +21,7 @@ import { SeededChance } from '../../helpers/pair/seeded-chance.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const LOCKS = 4;
-const SHORT_RUNS = { least: 20, perCredential: 2, most: 40 };
+const SHORT_RUNS = { minUplinks: 20, uplinksPerCredential: 2, maxUplinks: 40 };
 const STATES = ['pending', 'delivered'] as const;
 
 t.setTimeout(120_000);
@@ -216,7 +216,7 @@ t.test('of what the thread has put into the tables the store keeps nothing in me
   const [chance, sent] = [new SeededChance(4), new Map<number, number>()];
   for (let round = 0; round < 50; round++)
     await log.append(packCommit({ incoming: nextBatch(chance, sent), judged: [], states: new Map() }));
-  t.ok(log.memtable.count <= 2 * SHORT_RUNS.most, `${log.memtable.count} in memory`);
+  t.ok(log.memtable.count <= 2 * SHORT_RUNS.maxUplinks, `${log.memtable.count} in memory`);
   t.ok(log.memtable.indexedId > 200, `up to ${log.memtable.indexedId} all are in the tables`);
   await log.flushIndexes();
   t.same([log.memtable.count, log.memtable.mark.runEndId], [0, 0]);
@@ -243,7 +243,7 @@ t.test('a row that changed does not fit its sum', async (t) => {
 });
 
 t.test('what is erased or deleted is gone from every table and from the memtable', async (t) => {
-  for (const runSize of [undefined, { least: 1, perCredential: 1, most: 1 }]) {
+  for (const runSize of [undefined, { minUplinks: 1, uplinksPerCredential: 1, maxUplinks: 1 }]) {
     const folder = tempFolder(t);
     const store = await openWithLocks(folder, runSize === undefined ? {} : { runSize });
     for (const sequence of [1, 2, 3])

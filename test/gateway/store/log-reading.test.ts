@@ -19,7 +19,7 @@ import { chooseSeed, SeededChance } from '../../helpers/pair/seeded-chance.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const LOCKS = 3;
-const SHORT_RUNS = { least: 20, perCredential: 2, most: 40 };
+const SHORT_RUNS = { minUplinks: 20, uplinksPerCredential: 2, maxUplinks: 40 };
 /** Rounds in which the thread may be waited for, a millisecond each. */
 const PATIENCE = 20_000;
 

@@ -64,14 +64,14 @@ t.test('what is written beside uplinks shares their commits', async (t) => {
   const all: Promise<void>[] = [];
   for (let round = 0; round < rounds; round++) {
     all.push(log.append(packCommit(fleet.batch(4))));
-    all.push(log.writeBatched({ type: 'fact', name: `fact-${round}`, value: String(round) }));
+    all.push(log.writeBatched({ type: 'metadata', name: `fact-${round}`, value: String(round) }));
   }
   await Promise.all(all);
   t.ok(commitsIn(file) <= rounds + 1, `${commitsIn(file)} commits for ${2 * rounds} writes`);
   t.equal(reader.prepare(`SELECT count(*) FROM fact WHERE name LIKE 'fact-%'`).pluck().get(), rounds);
   t.equal(reader.prepare('SELECT count(*) FROM uplink').pluck().get(), 4 * rounds);
   t.equal(log.memtable.count, 4 * rounds);
-  await log.writeBatched({ type: 'fact', name: 'fact-0', value: 'last' });
+  await log.writeBatched({ type: 'metadata', name: 'fact-0', value: 'last' });
   t.equal(
     reader.prepare(`SELECT value FROM fact WHERE name = 'fact-0'`).pluck().get(),
     'last',
@@ -125,11 +125,11 @@ t.test('a write that can’t be made takes none of those with it that shared its
   const { file, reader } = await emptyStore(t);
   const log = await ThreadLog.open({ file, runSize: undefined }, reader);
   const fleet = new AppendFleet(4);
-  const bad = { type: 'fact', name: 'bad', value: null as unknown as string } as const;
+  const bad = { type: 'metadata', name: 'bad', value: null as unknown as string } as const;
   const outcomes = await Promise.allSettled([
     log.append(packCommit(fleet.batch(4))),
     log.writeBatched(bad),
-    log.writeBatched({ type: 'fact', name: 'good', value: 'yes' }),
+    log.writeBatched({ type: 'metadata', name: 'good', value: 'yes' }),
     log.append(packCommit(fleet.batch(4))),
   ]);
   t.same(
@@ -146,7 +146,7 @@ t.test('a write that can’t be made takes none of those with it that shared its
 t.test('the WAL is copied beside a writer that never rests, and stays short', async (t) => {
   const { file } = await emptyStore(t);
   const db = openDurable(file);
-  const limits = { copiedFrom: 50, longFrom: 200, little: 20, most: 400 };
+  const limits = { copyFromPages: 50, longFromPages: 200, fewPages: 20, maxPages: 400 };
   const emptier = new WalCheckpointer(db, file, limits);
   db.exec('CREATE TABLE filled (bytes BLOB)');
   const fill = db.prepare('INSERT INTO filled VALUES (zeroblob(20000))');
@@ -159,7 +159,7 @@ t.test('the WAL is copied beside a writer that never rests, and stays short', as
     emptier.checkpointIfLong();
     longest = Math.max(longest, statSync(`${file}-wal`).size);
   }
-  t.ok(longest <= (limits.most + perCommit) * FRAME, `${longest / FRAME} pages`);
+  t.ok(longest <= (limits.maxPages + perCommit) * FRAME, `${longest / FRAME} pages`);
   t.ok(statSync(file).size - before > 100 * 20_000, 'most of it is in the file');
   await emptier.close();
   t.equal(db.prepare('SELECT count(*) FROM filled').pluck().get(), 300);

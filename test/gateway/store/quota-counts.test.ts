@@ -126,8 +126,8 @@ t.test('what would be over a quota is refused by its name, and nothing of it is 
   await t.rejects(people.updatePet(1, 1n, { ...PROFILE, name: 'x'.repeat(49) }, 0), { code: 'pet-too-large' });
   await people.addUsers(1, [NOBODY, NOBODY], 0);
   await t.rejects(people.addUsers(1, [NOBODY, NOBODY], 0), { code: 'quota-full', budget: 'users' });
-  await t.rejects(people.findRoom(1, 2), { code: 'quota-full', budget: 'users' });
-  await people.findRoom(1, 1);
+  await t.rejects(people.checkUserQuota(1, 2), { code: 'quota-full', budget: 'users' });
+  await people.checkUserQuota(1, 1);
   const counts = countsIn(folder);
   t.match(counts, { pets: 2, users: 2 });
   await t.rejects(people.addUsers(1, [{ ...NOBODY, email: 'e'.repeat(2000) }], 0), {

@@ -14,7 +14,7 @@ t.setTimeout(170_000);
 
 storeContract('SQLite', openStore);
 floodContract('SQLite', openStore);
-const runSize = { least: 2, perCredential: 1, most: 4 };
+const runSize = { minUplinks: 2, uplinksPerCredential: 1, maxUplinks: 4 };
 storeContract('SQLite with a thread', (folder) => openStore(folder, { logThread: true, runSize }));
 usageStoreContract('SQLite', openStore);
 

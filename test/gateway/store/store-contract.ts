@@ -6,9 +6,9 @@ import {
   type Commit,
   type Incoming,
   type IncomingUplink,
-  LOCK_EVENTS_PER_LOCK,
   type LockEvent,
-  QUARANTINE_PER_LOCK,
+  MAX_LOCK_EVENTS_PER_LOCK,
+  MAX_QUARANTINED_PER_LOCK,
   type Store,
 } from '../../../gateway/store/contract/store.js';
 import { digestOf } from '../../../gateway/webhooks/event-id.js';
@@ -204,12 +204,12 @@ function eventContract(engine: string, open: OpenStore): void {
       const bytes = Buffer.from(`junk ${at}`);
       return { type: 'quarantine', deviceId, credentialId: 1, receivedAtMs: at, code: 'no-body', message: 'm', bytes };
     };
-    const junk = Array.from({ length: QUARANTINE_PER_LOCK + 3 }, (_, at) => item(1, at));
+    const junk = Array.from({ length: MAX_QUARANTINED_PER_LOCK + 3 }, (_, at) => item(1, at));
     await store.append(commit(item(2, 0), ...junk));
-    const kept = await store.readQuarantine(1, QUARANTINE_PER_LOCK * 2);
-    t.equal(kept.length, QUARANTINE_PER_LOCK);
+    const kept = await store.readQuarantine(1, MAX_QUARANTINED_PER_LOCK * 2);
+    t.equal(kept.length, MAX_QUARANTINED_PER_LOCK);
     t.equal(kept.at(-1)?.receivedAtMs, 3, 'the oldest went first');
-    t.same(kept[0]?.bytes, Buffer.from(`junk ${QUARANTINE_PER_LOCK + 2}`));
+    t.same(kept[0]?.bytes, Buffer.from(`junk ${MAX_QUARANTINED_PER_LOCK + 2}`));
   });
 }
 
@@ -504,8 +504,8 @@ function whyContract(engine: string, open: OpenStore): void {
       states: new Map(),
     });
     t.same(await store.why.findFinding(1), { id: 1, finding, deviceId: 1, mac: MAC });
-    t.same(await store.why.findFindingsOf(1, about), [{ id: 1, finding }]);
-    t.same(await store.why.findFindingsOf(1, { ...about, sequence: 3 }), []);
+    t.same(await store.why.findFindingsAbout(1, about), [{ id: 1, finding }]);
+    t.same(await store.why.findFindingsAbout(1, { ...about, sequence: 3 }), []);
     t.same([await store.why.findFinding(2), await store.why.findQuarantined(1)], [null, null]);
     t.equal(await store.why.findGap(1, 2), false);
     const whole = await store.why.findLogStart(1, 5, 1006, 100);
@@ -529,7 +529,7 @@ export function floodContract(engine: string, open: OpenStore): void {
     const connect = (deviceId: number, atMs: number): Incoming => {
       return { type: 'lock-event', deviceId, atMs, event: { event: 'connect' } };
     };
-    const flood = Array.from({ length: LOCK_EVENTS_PER_LOCK + 5000 }, (_, at) => connect(1, at));
+    const flood = Array.from({ length: MAX_LOCK_EVENTS_PER_LOCK + 5000 }, (_, at) => connect(1, at));
     await store.append(commit(connect(2, 7), ...flood));
     let [kept, oldestMs] = [0, Number.POSITIVE_INFINITY];
     for await (const piece of store.readLog(1, 10_000)) {
@@ -538,8 +538,8 @@ export function floodContract(engine: string, open: OpenStore): void {
         if (entry.type === 'lock-event') oldestMs = Math.min(oldestMs, entry.atMs);
       }
     }
-    t.ok(kept >= LOCK_EVENTS_PER_LOCK && kept < LOCK_EVENTS_PER_LOCK + 4000, `${kept} are kept`);
-    t.equal(oldestMs, LOCK_EVENTS_PER_LOCK + 5000 - kept, 'the newest ones');
+    t.ok(kept >= MAX_LOCK_EVENTS_PER_LOCK && kept < MAX_LOCK_EVENTS_PER_LOCK + 4000, `${kept} are kept`);
+    t.equal(oldestMs, MAX_LOCK_EVENTS_PER_LOCK + 5000 - kept, 'the newest ones');
     let others = 0;
     for await (const piece of store.readLog(2, 10)) others += piece.length;
     t.equal(others, 1);

@@ -3,6 +3,7 @@
  * with or without a loss of power. Then what the crowd was told is compared with the file of the store, and for some
  * of the locks with the diary of their merchant. Nobody asks the gateway.
  */
+import type { RunSize } from '../../../gateway/store/contract/store-options.js';
 import { FIRST_SEQUENCE } from '../../bench/load/ping-template.js';
 import { Bell, oddMoment } from '../clocks/bell.js';
 import { GatewayChild } from '../gateway/gateway-child.js';
@@ -27,7 +28,7 @@ export interface FloodRunOptions {
   /** A kill comes up to so many ms after the flood began, and no less than a quarter of that. */
   readonly lifeMs: number;
   /** Uplinks of one run of the log: so small that kills fall into its settling. Absent, as a gateway has it. */
-  readonly runSize?: { readonly least: number; readonly perCredential: number; readonly most: number };
+  readonly runSize?: RunSize;
   readonly sabotage?: SabotageName;
   /** With each kill goes the power too, and with that what was not fsynced. */
   readonly powerLoss?: PowerLoss | undefined;

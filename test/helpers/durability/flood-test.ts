@@ -7,7 +7,7 @@ import { PowerLoss } from './power-loss.js';
 import type { EventSabotageName } from './sabotage.js';
 
 /** Runs of the log that end and begin all the time, so that most kills fall into the settling of one. */
-const SHORT_RUNS = { least: 400, perCredential: 1, most: 1200 };
+const SHORT_RUNS = { minUplinks: 400, uplinksPerCredential: 1, maxUplinks: 1200 };
 const NO_COMPILER = 'there is no g++ to build the crowd with';
 const SHOWN_FAULTS = 8;
 

@@ -11,7 +11,7 @@ export interface Flips {
   readonly found: number;
   /** The bits that were not found: byte and bit. */
   readonly missed: readonly string[];
-  /** Of these, the ones that change a row, or that stop one from being read. The others are in unused bytes of a page. */
+  /** The flips that change a row or make a row unreadable. Other flips hit unused bytes of a page. */
   readonly harmful: readonly string[];
 }
 

@@ -18,7 +18,7 @@ const HASH = Buffer.alloc(32, 7);
 const PER_COMMIT = 40;
 const FAILING_EVERY = 7;
 /** Short runs, so that the indexes have most of it. */
-const SHORT_RUNS = { least: 30, perCredential: 1, most: 60 };
+const SHORT_RUNS = { minUplinks: 30, uplinksPerCredential: 1, maxUplinks: 60 };
 
 export interface Stock {
   readonly locks: number;

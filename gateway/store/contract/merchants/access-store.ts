@@ -1,6 +1,6 @@
 /**
- * Credentials of HTTP callers: API keys, and the tokens issued for them. The promises of store.ts hold: a method that
- * writes resolves after the write is on the disk. Secrets come hashed and never leave. Times are ms since the epoch,
+ * Credentials of HTTP callers in the store: API keys, and the tokens issued for them. As in store.ts, a method that
+ * writes resolves after the write is on the disk. The store gets only hashes of secrets. Times are ms since the epoch,
  * wall-clock time.
  */
 
@@ -9,22 +9,22 @@ export const SCOPES = ['pets:write', 'webhooks:test'] as const;
 
 export type Scope = (typeof SCOPES)[number];
 
-/** Keys of a merchant that may be valid at the same time. */
-export const KEYS_PER_MERCHANT = 100;
+/** Maximum number of valid keys of a merchant. */
+export const MAX_KEYS_PER_MERCHANT = 100;
 
-/** Tokens of a key that may be valid at the same time; one more revokes the oldest. */
-export const TOKENS_PER_KEY = 1000;
+/** Maximum number of valid tokens of a key; one more revokes the oldest. */
+export const MAX_TOKENS_PER_KEY = 1000;
 
 export interface ApiKey {
   readonly id: number;
-  /** The part of the key that names it; not secret. */
+  /** The part of the key that identifies it; not secret. */
   readonly publicId: string;
   readonly merchantId: number;
   readonly merchantName: string;
-  /** Its name for people. */
+  /** A name that the operator chose. */
   readonly name: string;
   readonly createdAtMs: number;
-  /** To the minute or so; null where it never was used. */
+  /** To about a minute; null if never used. */
   readonly lastUsedAtMs: number | null;
   readonly revokedAtMs: number | null;
 }
@@ -38,7 +38,7 @@ export interface NewApiKey {
   readonly nowMs: number;
 }
 
-/** A key with the hash to compare a caller's key with. */
+/** A key, and the hash to compare a caller's key with. */
 export interface StoredApiKey extends ApiKey {
   readonly secretHash: Buffer;
 }
@@ -60,16 +60,16 @@ export interface AccessToken {
 export interface AccessStore {
   /** @throws LockgateError `no-such-merchant`, `too-many-keys` */
   addKey(key: NewApiKey): Promise<ApiKey>;
-  /** The key of this public id, revoked or not. */
+  /** Returns the key with this public id, revoked or not. */
   findKey(publicId: string): Promise<StoredApiKey | null>;
-  /** All keys, or those of the merchant of this name, oldest first. */
+  /** Returns all keys, or those of the merchant with this name, oldest first. */
   listKeys(merchant?: string): Promise<ApiKey[]>;
   /** Revokes a key and its tokens. A second call changes nothing. @throws LockgateError `no-such-key` */
   revokeKey(publicId: string, nowMs: number): Promise<ApiKey>;
   /** Records that a key was used. */
-  noteKeyUse(keyId: number, atMs: number): Promise<void>;
-  /** Adds a token and deletes expired ones. */
+  recordKeyUse(keyId: number, atMs: number): Promise<void>;
+  /** Adds a token and deletes expired tokens. */
   addToken(token: NewAccessToken): Promise<void>;
-  /** The token with this hash; null where it or its key is not valid. */
+  /** Returns the token with this hash; null if the token or its key is not valid. */
   findToken(tokenHash: Buffer, nowMs: number): Promise<AccessToken | null>;
 }

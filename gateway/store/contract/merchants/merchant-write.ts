@@ -1,12 +1,12 @@
 /**
- * What merchants write over HTTP, as the log's writer gets it. It commits such writes in groups, with pings where there
- * are some, so that none costs an fsync of its own (interfaces.md §2, Fairness). A refusal is a value here, since it
- * must not roll back what others write in the same transaction.
+ * Writes of merchants over HTTP, as the log's writer gets them. The log's writer commits such writes in groups,
+ * together with pings, so that no write costs a separate fsync (interfaces.md §2, Fairness). A refusal is a returned
+ * value, not an error, since it must not roll back other writes in the same transaction.
  */
 import type { Fault } from '../../../faults.js';
 import type { NewAccessToken } from './access-store.js';
 import type { NewPet, NewSession, NewUser, Pet, PetProfile } from './people-store.js';
-import type { FullQuota, Quota } from './quota.js';
+import type { ExceededQuota, Quota } from './quota.js';
 
 export interface AddPet {
   readonly op: 'add-pet';
@@ -40,26 +40,26 @@ export type MerchantOperation =
   | { readonly op: 'add-session'; readonly session: NewSession }
   | { readonly op: 'end-session'; readonly merchantId: number; readonly tokenHash: Buffer }
   | { readonly op: 'add-token'; readonly token: NewAccessToken }
-  | { readonly op: 'note-key-use'; readonly keyId: number; readonly atMs: number };
+  | { readonly op: 'record-key-use'; readonly keyId: number; readonly atMs: number };
 
-/** One of them, as a batched write. */
+/** An operation as a batched write. */
 export interface MerchantWrite {
   readonly type: 'merchant';
   readonly operation: MerchantOperation;
 }
 
-/** Why nothing was written. */
+/** Why a write was refused. */
 export type MerchantRefusal =
   | { readonly code: 'taken'; readonly faults: readonly Fault[] }
-  | { readonly code: 'full'; readonly quota: FullQuota }
+  | { readonly code: 'full'; readonly quota: ExceededQuota }
   | { readonly code: 'pet-too-large'; readonly bytes: number };
 
-/** The outcome; with the pet, where the operation is about an existing one. */
+/** The outcome of a write; with the pet, if the operation is about an existing pet. */
 export type MerchantOutcome =
   | { readonly refusal?: undefined; readonly pet?: Pet | undefined }
   | { readonly refusal: MerchantRefusal };
 
-/** The most rows that a write adds or changes: its cost in a transaction that pings wait for. */
-export function rowsOf({ operation }: MerchantWrite): number {
+/** Returns the maximum number of rows that a write adds or changes: its cost in a transaction that pings wait for. */
+export function maxRowsOf({ operation }: MerchantWrite): number {
   return operation.op === 'add-users' ? operation.users.length : 1;
 }

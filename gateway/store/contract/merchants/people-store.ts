@@ -1,17 +1,18 @@
 /**
- * A merchant's users, their sessions, and its pets. The promises of store.ts hold: a method that writes resolves after
- * the write is on the disk, and nothing of a rejected call remains. Every call has the merchant's id, so that another's
- * data can't be reached. Ids are int64, so bigints; times are ms since the epoch, wall-clock time.
+ * A merchant's users, their sessions, and its pets in the store. As in store.ts, a method that writes resolves after
+ * the write is on the disk, and a rejected call has changed nothing. Every call has the merchant's id, so that a
+ * merchant can't reach another merchant's data. Ids are int64, so bigints; times are ms since the epoch, wall-clock
+ * time.
  */
 
-/** The least and the greatest int64. */
+/** The range of int64. */
 export const INT64_MIN = -(2n ** 63n);
 export const INT64_MAX = 2n ** 63n - 1n;
 
-/** Sessions that a user may have at the same time; one more ends the oldest. */
-export const SESSIONS_PER_USER = 100;
+/** Maximum number of sessions of a user; one more ends the oldest. */
+export const MAX_SESSIONS_PER_USER = 100;
 
-/** A user; members that were never given are null. */
+/** A user; members without a value are null. */
 export interface User {
   readonly id: bigint;
   readonly username: string | null;
@@ -23,9 +24,9 @@ export interface User {
 }
 
 export interface NewUser extends Omit<User, 'id'> {
-  /** Null lets the store assign the next free one. */
+  /** Null lets the store assign the next free id. */
   readonly id: bigint | null;
-  /** Argon2id in PHC's spelling; null for a user who can't log in. */
+  /** An Argon2id hash in PHC format; null for a user who can't log in. */
   readonly passwordHash: string | null;
 }
 
@@ -52,13 +53,13 @@ export interface NewSession {
   readonly expiresAtMs: number;
 }
 
-/** A name with an id of the caller's, as categories and tags are. */
+/** A category or tag: a name, and an id that the caller chose. */
 export interface NamedId {
   readonly id?: bigint;
   readonly name?: string;
 }
 
-/** What a pet's update replaces. */
+/** The members that an update of a pet replaces. */
 export interface PetProfile {
   readonly name: string;
   readonly photoUrls: readonly string[];
@@ -67,7 +68,7 @@ export interface PetProfile {
   readonly tags: readonly NamedId[] | null;
 }
 
-/** What a pet's creation says. */
+/** The members that the creation of a pet sets. */
 export interface NewPet {
   readonly name: string;
   readonly ownerId: string | null;
@@ -81,40 +82,40 @@ export interface Pet extends NewPet, PetProfile {
 
 export interface PeopleStore {
   /**
-   * Adds all of them or none.
+   * Adds all users or none.
    *
-   * @throws ManyFaults `user-exists` for an id or a user name that is taken, however the name is spelled
-   * @throws OverBudget where the merchant would store more than it may
+   * @throws ManyFaults `user-exists` for an id or a user name that is taken, in any spelling
+   * @throws OverBudget if the quota would be exceeded
    */
   addUsers(merchantId: number, users: readonly NewUser[], nowMs: number): Promise<void>;
-  /** The same check without adding, before costly work. @throws ManyFaults `user-exists` */
-  findTaken(merchantId: number, users: readonly Pick<NewUser, 'id' | 'username'>[]): Promise<void>;
-  /** Checks that so many more users are within the quota. @throws OverBudget where they are not */
-  findRoom(merchantId: number, users: number): Promise<void>;
+  /** Checks ids and user names as addUsers does, before costly work. @throws ManyFaults `user-exists` */
+  checkNotTaken(merchantId: number, users: readonly Pick<NewUser, 'id' | 'username'>[]): Promise<void>;
+  /** Checks that the merchant's quota allows `users` more users. @throws OverBudget if not */
+  checkUserQuota(merchantId: number, users: number): Promise<void>;
   /** @throws LockgateError `no-such-merchant` */
   listUsers(page: UserPage): Promise<ListedUser[]>;
   /**
-   * The user of this name, and the hash to compare a password with: the one of this spelling, else the only one with
-   * the same key (username-key.ts).
+   * Returns the id and password hash of the user with this name: the user with exactly this spelling, else the only
+   * user with the same key (username-key.ts).
    */
   findLogin(
     merchantId: number,
     username: string,
   ): Promise<{ readonly id: bigint; readonly passwordHash: string | null } | null>;
 
-  /** Adds a session and deletes expired ones. */
+  /** Adds a session and deletes expired sessions. */
   addSession(session: NewSession): Promise<void>;
-  /** The user whose session this is; null where it has ended, or is another merchant's. */
+  /** Returns the id of the session's user; null if the session has ended, or is another merchant's. */
   findSession(merchantId: number, tokenHash: Buffer, nowMs: number): Promise<bigint | null>;
-  /** Ends a session, where there is one. */
+  /** Ends a session, if it exists. */
   endSession(merchantId: number, tokenHash: Buffer): Promise<void>;
 
-  /** @throws OverBudget where the merchant would store more than it may */
+  /** @throws OverBudget if the quota would be exceeded */
   addPet(merchantId: number, pet: NewPet, nowMs: number): Promise<Pet>;
   /**
-   * Replaces the members of the profile; null where the merchant has no such pet.
+   * Replaces the members of the profile; returns null if the merchant has no such pet.
    *
-   * @throws OverBudget, PetTooLarge where the pet grows beyond what may be stored
+   * @throws OverBudget, PetTooLarge if the pet would grow beyond a limit
    */
   updatePet(merchantId: number, id: bigint, profile: PetProfile, nowMs: number): Promise<Pet | null>;
 }

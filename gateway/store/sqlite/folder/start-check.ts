@@ -124,7 +124,7 @@ async function sumWhole(file: string): Promise<BlockSums> {
     let reading = handle.read(piece, 0, PIECE_BYTES, null);
     for (;;) {
       const { bytesRead } = await reading;
-      if (bytesRead === 0) return summer.end();
+      if (bytesRead === 0) return summer.finish();
       reading = handle.read(next, 0, PIECE_BYTES, null);
       summer.add(piece.subarray(0, bytesRead));
       [piece, next] = [next, piece];

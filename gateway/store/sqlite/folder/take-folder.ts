@@ -16,7 +16,7 @@ import { isStoreNew, requireOurStore } from './store-presence.js';
 import { isWalLost } from './wal-presence.js';
 
 /** How a folder is taken. */
-export type TakeOptions = Pick<StoreOptions, 'makeNew' | 'onMended' | 'onDamage'>;
+export type TakeOptions = Pick<StoreOptions, 'makeNew' | 'onModesCorrected' | 'onDamage'>;
 
 export interface TakenFolder {
   /** The store's file, to be opened by `openDurable`. */
@@ -36,7 +36,7 @@ export interface TakenFolder {
 export async function takeFolder(folder: string, options: TakeOptions = {}): Promise<TakenFolder> {
   openFolder(folder);
   const mended = closeToOthers(folder);
-  if (mended !== null) options.onMended?.(mended);
+  if (mended !== null) options.onModesCorrected?.(mended);
   // Before any file is renamed, since the store may be in use.
   const lock = lockData(path.join(folder, 'gateway.lock'));
   try {

@@ -9,7 +9,7 @@
 import { randomInt } from 'node:crypto';
 import { closeSync, existsSync, openSync, readSync, statSync, writeFileSync } from 'node:fs';
 import type { Database } from 'better-sqlite3';
-import { dropSecretFile } from '../../../data-folder/secret-file.js';
+import { deleteSecretFile } from '../../../data-folder/secret-file.js';
 
 /** The `application_id` of lockgate's stores: "lkgt". */
 export const APPLICATION_ID = 0x6c6b6774;
@@ -42,7 +42,7 @@ export function markRunning(file: string): void {
 
 /** Removes the mark, durably; to be called before the WAL is truncated or removed. */
 export function unmarkRunning(file: string): void {
-  if (existsSync(runningFileOf(file))) dropSecretFile(runningFileOf(file));
+  if (existsSync(runningFileOf(file))) deleteSecretFile(runningFileOf(file));
 }
 
 /**

@@ -1,7 +1,7 @@
 /**
  * Writes that share a transaction with uplinks: outcomes of deliveries, counts for the bill, SIMs, metadata, refusals
- * of locks, and what merchants write over HTTP. No acknowledgement of a ping waits for them, but a commit of their own
- * would make pings wait for one more fsync. So the log's writer commits them, along with uplinks where there are some.
+ * of locks, and merchants' writes over HTTP. Separate commits would make pings wait for more fsyncs, so the log's
+ * writer commits these writes together with uplinks.
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { Mac } from '../../../../proto/wire/mac.js';
@@ -16,7 +16,7 @@ export interface ProgressWrite {
   readonly progress: readonly DeliveryProgress[];
 }
 
-/** Counts to be added, as of a wall-clock time. */
+/** Usage counts to be added; `nowMs` is wall-clock time. */
 interface UsageWrite {
   readonly type: 'usage';
   readonly deltas: readonly UsageDelta[];
@@ -30,18 +30,18 @@ interface SimsWrite {
 }
 
 interface MetadataWrite {
-  readonly type: 'fact';
+  readonly type: 'metadata';
   readonly name: string;
   readonly value: string;
 }
 
-/** Writes to tables that nothing else of the log's transaction touches. */
-export type PlainWrite = UsageWrite | SimsWrite | MetadataWrite | RefusalsWrite;
+/** Writes to tables that no other part of the log's transaction touches. */
+export type StandaloneWrite = UsageWrite | SimsWrite | MetadataWrite | RefusalsWrite;
 
-export type BatchedWrite = ProgressWrite | PlainWrite | MerchantWrite;
+export type BatchedWrite = ProgressWrite | StandaloneWrite | MerchantWrite;
 
-/** Writes them on one connection. To be called inside a transaction. */
-export class PlainWriter {
+/** Makes {@link StandaloneWrite}s on one connection. `write` must be called inside a transaction. */
+export class StandaloneWriter {
   readonly #addUsage: Statement;
   readonly #activate: Statement;
   readonly #putMetadata: Statement;
@@ -68,10 +68,10 @@ export class PlainWriter {
   }
 
   /** @throws what SQLite throws */
-  write(write: PlainWrite): void {
+  write(write: StandaloneWrite): void {
     if (write.type === 'usage') this.#add(write);
     else if (write.type === 'refusals') this.#refusals.write(write);
-    else if (write.type === 'fact') this.#putMetadata.run(write.name, write.value);
+    else if (write.type === 'metadata') this.#putMetadata.run(write.name, write.value);
     else for (const { mac, atMs } of write.sims) this.#activate.run(mac, atMs);
   }
 

@@ -1,34 +1,37 @@
-/** Where the log is written: in the calling thread, or in one of its own. Both use the same {@link LogWriter}. */
+/**
+ * The interface for writing the log, and its backend that writes in the calling thread. ThreadLog (thread-log.ts)
+ * writes in a separate thread. Both use {@link LogWriter}.
+ */
 
 import type { Database } from 'better-sqlite3';
 import type { MerchantOutcome, MerchantWrite } from '../../contract/merchants/merchant-write.js';
-import type { AgedPiece, AgingPiece } from '../../contract/store.js';
+import type { AgingChunk, AgingResult } from '../../contract/store.js';
 import type { RunSize } from '../../contract/store-options.js';
 import type { BatchedWrite } from './batched-write.js';
 import { LogWriter } from './log-writer.js';
 import type { UplinkMemtable } from './memtable/uplink-memtable.js';
 import type { PackedCommit } from './packed-commit.js';
 
-/** Each promise resolves when the work is on the disk, or rejects with what SQLite threw. Work is done in order. */
+/** Each promise resolves when the work is on the disk, or rejects with SQLite's error. Work is done in order. */
 export interface LogBackend {
-  /** The uplinks that the indexes do not have yet, of commits that were answered. */
+  /** The uplinks of finished commits that are not in the indexes yet. */
   readonly memtable: UplinkMemtable;
   append(commit: PackedCommit): Promise<void>;
-  /** Writes what is no part of the log. It may wait a little, to share a transaction. */
+  /** Makes a write that is not part of the log. It may wait up to some 20 ms to share a transaction. */
   writeBatched(write: BatchedWrite): Promise<void>;
-  /** The same for a merchant's write over HTTP. Such writes wait for each other, and never hold up a commit. */
+  /** Makes a merchant's write over HTTP. Such writes wait for each other, and never delay a commit. */
   writeForMerchant(write: MerchantWrite): Promise<MerchantOutcome>;
-  /** Flushes the memtable into the indexes. */
+  /** Flushes the whole memtable into the indexes. */
   flushIndexes(): Promise<void>;
-  /** Deletes what is too old in a piece of a table. */
-  deleteOld(piece: AgingPiece): Promise<AgedPiece>;
-  /** Resolves when no checkpoint runs. Only meaningful while nothing is written, or the next one may start. */
+  /** Deletes old rows in a chunk of a table. */
+  deleteOld(chunk: AgingChunk): Promise<AgingResult>;
+  /** Resolves when no checkpoint runs. The caller must prevent writes, since a write may start the next checkpoint. */
   checkpointsIdle(): Promise<void>;
-  /** Closes it after all work that it was given. */
+  /** Closes the backend after all earlier work. */
   close(): Promise<void>;
 }
 
-/** Writes in the calling thread, on a connection that it shares. */
+/** Writes in the calling thread, on the store's writing connection. */
 export class InlineLog implements LogBackend {
   readonly #writer: LogWriter;
 
@@ -56,8 +59,8 @@ export class InlineLog implements LogBackend {
     this.#writer.flushIndexes();
   }
 
-  async deleteOld(piece: AgingPiece): Promise<AgedPiece> {
-    return this.#writer.deleteOld(piece);
+  async deleteOld(chunk: AgingChunk): Promise<AgingResult> {
+    return this.#writer.deleteOld(chunk);
   }
 
   async checkpointsIdle(): Promise<void> {}

@@ -1,6 +1,6 @@
 /**
- * Builds the indexes by key and by lock for the log of an older version, and sums its rows (migration 0009). Each step
- * is a transaction that records the progress, so an interrupted run is resumed.
+ * Upgrades the log of an older version (migration 0009): fills the indexes by key and by lock, and computes the rows'
+ * checksums. Each step is a transaction that records its progress, so an interrupted upgrade is resumed.
  */
 import type { Database } from 'better-sqlite3';
 import { afterThisTurn } from '../../../../proto/clock.js';
@@ -8,10 +8,12 @@ import type { CatchUpProgress } from '../../contract/store-options.js';
 import { inTransaction } from '../durable-file.js';
 import { UPLINK_SUM } from './uplink-sum.js';
 
-/** Ids of one step: many uplinks of a lock get into the indexes together, and the WAL stays small. */
+/**
+ * Uplink ids of one step: large, so that a lock's uplinks are indexed together; limited, so that the WAL stays small.
+ */
 const STEP_IDS = 100_000;
 
-/** Resolves when all is done; at once for a store of this version. Calls `report` before each step. */
+/** Resolves when the upgrade is complete; at once for a store of this version. Calls `report` before each step. */
 export async function catchUp(db: Database, report: (progress: CatchUpProgress) => void): Promise<void> {
   const read = db.prepare('SELECT settled_id AS done, caught_up_at AS "of" FROM uplink_settled');
   const steps = [
@@ -33,7 +35,7 @@ export async function catchUp(db: Database, report: (progress: CatchUpProgress) 
       for (const step of steps) step.run(range);
       moveSettled.run(range.to);
     });
-    // Lets health checks be answered in between.
+    // Lets the event loop answer health checks between two steps.
     await new Promise<void>((resolve) => afterThisTurn(resolve));
   }
 }

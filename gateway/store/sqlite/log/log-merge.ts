@@ -1,7 +1,8 @@
 /**
- * One lock's uplinks and connection events as one sequence, in the order of arrival. Each event has the newest uplink
- * at its time: all up to that came before it. An event after an uplink that does not show yet, since its commit is not
- * answered, does not show either: it would come out before that uplink.
+ * Merges one lock's uplinks and connection events into one sequence, in the order of arrival. Each stored event has the
+ * id of the newest uplink at its time, so all uplinks up to that id come before the event. An uplink is not visible
+ * until its commit is answered. Until then an event after that uplink is left out too, since the event would appear
+ * before the uplink.
  */
 
 import type { LockEvent, LogEntry, StoredUplink } from '../../contract/store.js';
@@ -18,7 +19,7 @@ export class LogMerge {
   #lastUplinkId = 0;
   #lastEventId = 0;
 
-  /** @param start the uplink and the event after which to start; left out, from the beginning */
+  /** @param start the uplink and the event after which to start; by default the beginning of the log */
   constructor(
     log: LogReader,
     lookup: UplinkLookup,
@@ -34,7 +35,7 @@ export class LogMerge {
     this.#lastEventId = start?.afterEventId ?? 0;
   }
 
-  /** The next entries, at most `limit`; none where the log ends. */
+  /** Returns the next entries, at most `limit`; none at the end of the log. */
   next(): LogEntry[] {
     const entries: LogEntry[] = [];
     while (entries.length < this.#limit) {
@@ -48,18 +49,23 @@ export class LogMerge {
 
   #refill(): void {
     if (this.#uplinks.length === 0) {
-      this.#uplinks = this.#lookup.ofDevice(this.#deviceId, this.#lastUplinkId, this.#limit);
+      this.#uplinks = this.#lookup.readOfDevice(this.#deviceId, this.#lastUplinkId, this.#limit);
       this.#lastUplinkId = this.#uplinks.at(-1)?.id ?? this.#lastUplinkId;
       this.#uplinks.reverse();
     }
     if (this.#events.length === 0) {
-      this.#events = this.#log.logEvents(this.#deviceId, this.#lastEventId, this.#lookup.memtable.lastId, this.#limit);
+      this.#events = this.#log.readConnectionEvents(
+        this.#deviceId,
+        this.#lastEventId,
+        this.#lookup.memtable.lastId,
+        this.#limit,
+      );
       this.#lastEventId = this.#events.at(-1)?.id ?? this.#lastEventId;
       this.#events.reverse();
     }
   }
 
-  /** Both lists are reversed, so that the next of each is the last. */
+  /** Removes and returns the next entry. Both lists are reversed, so the next entry of a list is its last. */
   #take(): LogEntry | undefined {
     const uplink = this.#uplinks.at(-1);
     const event = this.#events.at(-1);

@@ -1,11 +1,14 @@
-/** Reads the log, the states of locks and what a delivery needs, in SQL by hand: only what is committed. */
+/**
+ * Reads the log, locks with their credentials and states, and the events for deliveries, in hand-written SQL. Reads
+ * only committed data; reading uplinks by key or by lock is in uplink-lookup.ts.
+ */
 import type { Database, Statement } from 'better-sqlite3';
 import type { RuleName } from '../../../../proto/power/rules.js';
 import { formatMac, type Mac } from '../../../../proto/wire/mac.js';
 import type { Source } from '../../../../proto/wire/ping.js';
 import {
-  CREDENTIALS_READ,
   type LockAccount,
+  MAX_CREDENTIALS_READ,
   type StoredCredential,
   type StoredFinding,
   type StoredState,
@@ -14,7 +17,7 @@ import {
 import { stateSum } from '../row-sum.js';
 import { toUplink, UPLINK_COLUMNS, type UplinkRow } from './uplink-row.js';
 
-/** A row of `finding`, with its lock. */
+/** A row of `finding`, with the MAC of its lock. */
 export interface FindingRow {
   id: number;
   mac: string;
@@ -27,7 +30,7 @@ export interface FindingRow {
   sequence: number | null;
 }
 
-/** Converts a row. */
+/** Converts a row of `finding`. */
 export function toFinding(row: FindingRow): StoredFinding {
   const { credential_id: credential, boot, sequence } = row;
   const about = credential === null || boot === null || sequence === null ? null : { credential, boot, sequence };
@@ -56,7 +59,7 @@ export interface LogEventRow {
   readonly after_uplink_id: number;
 }
 
-/** One connection's statements. */
+/** The reading statements of one connection. */
 export class LogReader {
   readonly #state: Statement;
   readonly #lock: Statement;
@@ -79,7 +82,7 @@ export class LogReader {
     this.#lock = db.prepare('SELECT id, merchant_id, simulated FROM device WHERE mac = ? AND removed_at_ms IS NULL');
     this.#credentials = db.prepare(
       `SELECT id, secret_hash, expires_at_ms, revoked_at_ms FROM credential
-       WHERE device_id = ? AND kind = ? ORDER BY revoked_at_ms IS NOT NULL, id DESC LIMIT ${CREDENTIALS_READ}`,
+       WHERE device_id = ? AND kind = ? ORDER BY revoked_at_ms IS NOT NULL, id DESC LIMIT ${MAX_CREDENTIALS_READ}`,
     );
     this.#events = db.prepare(
       `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id
@@ -111,7 +114,7 @@ export class LogReader {
     this.#firstOfNewest = db
       .prepare('SELECT min(id) FROM (SELECT id FROM uplink WHERE id > ? ORDER BY id DESC LIMIT ?)')
       .pluck();
-    // CROSS JOIN fixes the order: SQLite walks the end of the log once.
+    // CROSS JOIN fixes the join order, so that SQLite reads the end of the log once.
     const afterStates = (which: string): Statement =>
       db.prepare(
         `SELECT ${UPLINK_COLUMNS} FROM uplink u CROSS JOIN device_state s ON s.device_id = u.device_id
@@ -124,31 +127,31 @@ export class LogReader {
     this.#lastReceived = db.prepare('SELECT received_at_ms FROM uplink ORDER BY id DESC LIMIT 1').pluck();
   }
 
-  lastReceivedAtMs(): number | null {
+  readLastReceivedAtMs(): number | null {
     return (this.#lastReceived.get() as number | undefined) ?? null;
   }
 
-  /** The stored states of all devices, or of these. */
-  deviceStates(deviceIds?: readonly number[]): StoredState[] {
+  /** Returns the stored states of all devices, or of these. */
+  readStates(deviceIds?: readonly number[]): StoredState[] {
     const found = deviceIds === undefined ? this.#states.all() : this.#statesOf.all(JSON.stringify(deviceIds));
     const rows = found as (StoredState & { through: number; sum: number | null })[];
     return rows.map(({ deviceId, mac, state, through, sum }) => {
-      const isWhole = sum === stateSum(deviceId, state, through);
-      return isWhole ? { deviceId, mac, state } : { deviceId, mac, state, isDamaged: true };
+      const isUndamaged = sum === stateSum(deviceId, state, through);
+      return isUndamaged ? { deviceId, mac, state } : { deviceId, mac, state, isDamaged: true };
     });
   }
 
-  /** The id before the first uplink that a stored state may lack; of the newest `most` uplinks, at the most. */
-  idBeforeStates(most: number, deviceIds?: readonly number[]): number {
-    // After an orderly stop no state lacks any, and the log is not walked.
+  /** Returns the id before the first of the newest `maxUplinks` uplinks that some stored state may not include. */
+  findIdBeforeStates(maxUplinks: number, deviceIds?: readonly number[]): number {
+    // After a clean stop every state includes all uplinks, and the log is not searched.
     const oldestState = (
       deviceIds === undefined ? this.#oldestState.get() : this.#oldestStateOf.get(JSON.stringify(deviceIds))
     ) as number;
-    const firstId = this.#firstOfNewest.get(oldestState, most) as number | null;
+    const firstId = this.#firstOfNewest.get(oldestState, maxUplinks) as number | null;
     return firstId === null ? oldestState : firstId - 1;
   }
 
-  afterStates(afterId: number, limit: number, deviceIds?: readonly number[]): StoredUplink[] {
+  readUplinksAfterStates(afterId: number, limit: number, deviceIds?: readonly number[]): StoredUplink[] {
     const rows =
       deviceIds === undefined
         ? this.#afterStates.all({ afterId, limit })
@@ -156,32 +159,32 @@ export class LogReader {
     return (rows as UplinkRow[]).map(toUplink);
   }
 
-  findings(deviceId: number, limit: number): StoredFinding[] {
+  readFindings(deviceId: number, limit: number): StoredFinding[] {
     return (this.#findings.all(deviceId, limit) as FindingRow[]).map(toFinding);
   }
 
-  /** A lock's events after one event, of those that came before the uplink after `uplinkId`. */
-  logEvents(deviceId: number, afterId: number, uplinkId: number, limit: number): LogEventRow[] {
+  /** Returns a lock's connection events after `afterId` that arrived no later than directly after uplink `uplinkId`. */
+  readConnectionEvents(deviceId: number, afterId: number, uplinkId: number, limit: number): LogEventRow[] {
     return this.#logEvents.all(deviceId, afterId, uplinkId, limit) as LogEventRow[];
   }
 
-  deviceState(deviceId: number): string | null {
+  readState(deviceId: number): string | null {
     return (this.#state.get(deviceId) as string | undefined) ?? null;
   }
 
-  lock(mac: Mac, kind: Source): LockAccount | null {
+  findLock(mac: Mac, kind: Source): LockAccount | null {
     const row = this.#lock.get(mac) as { id: number; merchant_id: number; simulated: number } | undefined;
-    // An unknown MAC takes as long as a known one.
+    // Also queried for an unknown MAC, so that the response time does not show whether a MAC exists.
     const credentials = (this.#credentials.all(row?.id ?? 0, kind) as CredentialRow[]).map(toCredential);
     if (row === undefined) return null;
     return { deviceId: row.id, merchantId: row.merchant_id, mac, simulated: row.simulated === 1, credentials };
   }
 
-  events(merchantId: number, afterId: number, limit: number): StoredUplink[] {
+  readEvents(merchantId: number, afterId: number, limit: number): StoredUplink[] {
     return (this.#events.all(merchantId, afterId, limit) as UplinkRow[]).map(toUplink);
   }
 
-  outcomesAfter(urlId: number, afterId: number): number[] {
+  readOutcomesAfter(urlId: number, afterId: number): number[] {
     return this.#outcomes.all({ urlId, afterId }) as number[];
   }
 }

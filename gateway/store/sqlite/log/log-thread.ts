@@ -1,7 +1,7 @@
 /**
- * The thread that writes the log, over a connection of its own: while it waits for the disk, the event loop takes and
- * judges what comes next. It handles requests in order, and answers when the result is on the disk. Writes that wait
- * when it starts a transaction go into it together, so that one fsync serves them all.
+ * The main module of the log thread, a worker that writes the log on a separate connection: while it waits for the
+ * disk, the event loop receives and judges the next uplinks. The thread handles requests in order, and answers when the
+ * result is on the disk. Writes that are waiting when a transaction starts share that transaction and its fsync.
  */
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { failureKind } from '../../contract/errors.js';
@@ -11,44 +11,45 @@ import type { LogAnswer, LogError, LogOutcome, LogRequest, LogThreadData, LogWri
 import { LogWriter } from './log-writer.js';
 import { WalCheckpointer } from './wal-checkpointer.js';
 
-/** With so many uplinks a transaction is full, and what else waits is left for the next. */
-const UPLINKS_TOGETHER = 2000;
+/** A transaction with this many uplinks is full; further writes go into the next transaction. */
+const FULL_TRANSACTION_UPLINKS = 2000;
 
 const port = parentPort as MessagePort;
 
 type WriteRequest = Extract<LogRequest, { type: 'write' }>;
 
-function answer(given: LogAnswer): void {
-  const uplinks = given.outcomes.map((outcome) => (outcome.error === undefined ? outcome.uplinks : undefined));
+/** Sends an answer and transfers the memory of its uplinks. */
+function sendAnswer(answer: LogAnswer): void {
+  const uplinks = answer.outcomes.map((outcome) => (outcome.error === undefined ? outcome.uplinks : undefined));
   port.postMessage(
-    given,
+    answer,
     uplinks.filter((each) => each !== undefined),
   );
 }
 
-function sendable(error: unknown): LogError {
+function toLogError(error: unknown): LogError {
   const { code, message } = error as { code?: unknown; message?: unknown };
   return { code: typeof code === 'string' ? code : undefined, message: String(message ?? error) };
 }
 
-function uplinksOf({ writes }: WriteRequest): number {
+function countUplinks({ writes }: WriteRequest): number {
   return writes.reduce((sum, write) => sum + (write.type === 'append' ? write.commit.count : 0), 0);
 }
 
-function done(write: LogWrite, merchants: Iterator<MerchantOutcome>): LogOutcome {
-  if (write.type === 'merchant') return { merchant: merchants.next().value as MerchantOutcome };
+function outcomeOf(write: LogWrite, merchantOutcomes: Iterator<MerchantOutcome>): LogOutcome {
+  if (write.type === 'merchant') return { merchant: merchantOutcomes.next().value as MerchantOutcome };
   return { uplinks: write.type === 'append' ? write.commit.uplinks : undefined };
 }
 
-/** Makes the writes durable together; where one of them fails, each by itself. */
-function carryOut(writer: LogWriter, writes: readonly LogWrite[]): LogOutcome[] {
+/** Makes the writes durable in one transaction; if that fails, in a separate transaction each. */
+function commit(writer: LogWriter, writes: readonly LogWrite[]): LogOutcome[] {
   try {
-    const merchants = writer.write(writes).values();
-    return writes.map((write) => done(write, merchants));
+    const merchantOutcomes = writer.write(writes).values();
+    return writes.map((write) => outcomeOf(write, merchantOutcomes));
   } catch (error) {
-    // A full disk is full for all. After an I/O error nobody knows what is on the disk, so nothing is tried again.
-    if (writes.length > 1 && failureKind(error) === 'other') return writes.flatMap((each) => carryOut(writer, [each]));
-    return writes.map(() => ({ error: sendable(error) }));
+    // A full disk is full for every write. After an I/O error the state of the disk is unknown, so nothing is retried.
+    if (writes.length > 1 && failureKind(error) === 'other') return writes.flatMap((each) => commit(writer, [each]));
+    return writes.map(() => ({ error: toLogError(error) }));
   }
 }
 
@@ -61,67 +62,69 @@ class LogThread {
     this.#db = openDurable(file);
     this.#writer = new LogWriter(this.#db, runSize);
     this.#checkpointer = new WalCheckpointer(this.#db, file);
-    port.on('message', (request: LogRequest) => this.#take(request));
-    answer({ outcomes: [{}], mark: this.#writer.memtable.mark });
+    port.on('message', (request: LogRequest) => this.#handle(request));
+    sendAnswer({ outcomes: [{}], mark: this.#writer.memtable.mark });
   }
 
-  #take(request: LogRequest): void {
-    if (request.type === 'write') this.#takeWrites(request);
-    else this.#other(request);
+  #handle(request: LogRequest): void {
+    if (request.type === 'write') this.#handleWrites(request);
+    else this.#handleOther(request);
   }
 
-  /** Takes the write requests that wait behind it along. */
-  #takeWrites(request: WriteRequest): void {
+  /** Handles a write request together with the write requests that are waiting after it. */
+  #handleWrites(request: WriteRequest): void {
     const requests = [request];
     let next: LogRequest | undefined;
-    for (let uplinks = uplinksOf(request); uplinks < UPLINKS_TOGETHER; uplinks += uplinksOf(next)) {
+    for (let uplinks = countUplinks(request); uplinks < FULL_TRANSACTION_UPLINKS; uplinks += countUplinks(next)) {
       next = (receiveMessageOnPort(port) as { message: LogRequest } | undefined)?.message;
       if (next?.type !== 'write') break;
       requests.push(next);
     }
     this.#write(requests);
-    if (next !== undefined && next.type !== 'write') this.#other(next);
+    if (next !== undefined && next.type !== 'write') this.#handleOther(next);
   }
 
   #write(requests: readonly WriteRequest[]): void {
     const writes = requests.flatMap((request) => request.writes);
-    const outcomes = this.#orFailure(writes.length, () => carryOut(this.#writer, writes));
+    const outcomes = this.#runOrFail(writes.length, () => commit(this.#writer, writes));
     const last = requests.at(-1);
     for (const request of requests) {
-      // The mark includes all of them, so it goes with the last.
+      // The mark covers the whole transaction, so it is sent with the last answer.
       const mark = request === last ? this.#writer.memtable.mark : undefined;
-      answer({ outcomes: outcomes.splice(0, request.writes.length), mark });
+      sendAnswer({ outcomes: outcomes.splice(0, request.writes.length), mark });
     }
     this.#checkpointer.checkpointIfLong();
   }
 
-  #other(request: Exclude<LogRequest, WriteRequest>): void {
-    if (request.type === 'settle' || request.type === 'age') {
-      const outcomes = this.#orFailure(1, () => {
-        if (request.type === 'age') return [{ aged: this.#writer.deleteOld(request.piece) }];
+  #handleOther(request: Exclude<LogRequest, WriteRequest>): void {
+    if (request.type === 'flush-indexes' || request.type === 'delete-old') {
+      const outcomes = this.#runOrFail(1, () => {
+        if (request.type === 'delete-old') return [{ deletion: this.#writer.deleteOld(request.chunk) }];
         this.#writer.flushIndexes();
         return [{}];
       });
-      answer({ outcomes, mark: this.#writer.memtable.mark });
+      sendAnswer({ outcomes, mark: this.#writer.memtable.mark });
       this.#checkpointer.checkpointIfLong();
     } else
-      void (request.type === 'rest' ? this.#checkpointer.idle() : this.#close()).then(() => answer({ outcomes: [{}] }));
+      void (request.type === 'await-checkpoint' ? this.#checkpointer.idle() : this.#close()).then(() =>
+        sendAnswer({ outcomes: [{}] }),
+      );
   }
 
-  /** The outcomes of the work; a failure for each where an earlier one leaves the file uncertain. */
-  #orFailure(count: number, work: () => LogOutcome[]): LogOutcome[] {
+  /** Runs `work` and returns its outcomes; returns `count` failures if it or an earlier checkpoint failed. */
+  #runOrFail(count: number, work: () => LogOutcome[]): LogOutcome[] {
     try {
       this.#checkpointer.check();
       return work();
     } catch (error) {
-      return Array.from({ length: count }, () => ({ error: sendable(error) }));
+      return Array.from({ length: count }, () => ({ error: toLogError(error) }));
     }
   }
 
   async #close(): Promise<void> {
     await this.#checkpointer.close();
     this.#db.close();
-    // With no port to listen on, the thread ends.
+    // Without a referenced port the thread exits.
     port.unref();
   }
 }
@@ -129,5 +132,5 @@ class LogThread {
 try {
   new LogThread(workerData as LogThreadData);
 } catch (error) {
-  answer({ outcomes: [{ error: sendable(error) }] });
+  sendAnswer({ outcomes: [{ error: toLogError(error) }] });
 }

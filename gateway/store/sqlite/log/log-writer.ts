@@ -1,20 +1,20 @@
 /**
- * The write side of the hot paths, in hand-written SQL: one transaction with uplinks, the judge's findings, states of
- * locks and outcomes of deliveries. Everything is synchronous; the caller decides when it runs.
+ * Writes a transaction of the log in hand-written SQL: uplinks, the judge's findings, states of locks, outcomes of
+ * deliveries, and batched writes. Every method is synchronous; the caller decides in which thread it runs.
  */
 
 import type { Database, Statement } from 'better-sqlite3';
 import type { MerchantOutcome } from '../../contract/merchants/merchant-write.js';
 import {
-  type AgedPiece,
-  type AgingPiece,
+  type AgingChunk,
+  type AgingResult,
   type AttemptRecord,
   type DeliveryProgress,
   type IncomingLockEvent,
   type IncomingQuarantine,
   type Judged,
-  LOCK_EVENTS_PER_LOCK,
-  QUARANTINE_PER_LOCK,
+  MAX_LOCK_EVENTS_PER_LOCK,
+  MAX_QUARANTINED_PER_LOCK,
 } from '../../contract/store.js';
 import type { RunSize } from '../../contract/store-options.js';
 import { Deletion } from '../deletion.js';
@@ -22,22 +22,25 @@ import { inTransaction } from '../durable-file.js';
 import { stateSum } from '../row-sum.js';
 import { CommandChanges } from '../tables/command-changes.js';
 import { MerchantWriter } from '../tables/people/merchant-writer.js';
-import { PlainWriter } from './batched-write.js';
+import { StandaloneWriter } from './batched-write.js';
 import type { LogWrite } from './log-thread-message.js';
 import type { UplinkMemtable } from './memtable/uplink-memtable.js';
-import type { PackedCommit, PackedExtras } from './packed-commit.js';
+import type { PackedCommit, PackedExtra } from './packed-commit.js';
 import { UplinkWriter } from './uplink-writer.js';
 
-/** An event whose row id is a multiple of this trims its lock's oldest events; trimming at each would cost more. */
-const TRIM_LOCK_EVENTS_EVERY = 1024;
-/** The most uplinks that one transaction flushes into the indexes when it does nothing else. */
-const FLUSHED_AT_ONCE = 10_000;
+/**
+ * Only an event whose row id is a multiple of this deletes its lock's surplus events; doing so at each event would cost
+ * more.
+ */
+const LOCK_EVENT_TRIM_INTERVAL = 1024;
+/** Maximum number of uplinks that a transaction flushes into the indexes if it does nothing else. */
+const MAX_UPLINKS_PER_FLUSH = 10_000;
 
-/** No row is written about an event (@uplinkId) that was erased meanwhile: its uplink then has a negative kind. */
+/** A condition in SQL: the uplink @uplinkId is not erased. An erased uplink has a negative kind. */
 const NOT_ERASED = 'u.id = @uplinkId AND u.kind >= 0';
 
-/** The merchant that has the lock now; the device is the statement's last parameter. */
-const OWNER = '(SELECT merchant_id FROM device WHERE id = ?)';
+/** The lock's current merchant, in SQL; the statement's last parameter is the device id. */
+const CURRENT_MERCHANT = '(SELECT merchant_id FROM device WHERE id = ?)';
 
 /** Writes the log and the deliveries. No other connection may append to the log. */
 export class LogWriter {
@@ -60,14 +63,14 @@ export class LogWriter {
   readonly #setFailing: Statement;
   readonly #setHold: Statement;
   readonly #commands: CommandChanges;
-  /** Writes that only share the transaction (batched-write.ts). */
-  readonly #plain: PlainWriter;
+  /** Writes that only share the transaction with uplinks (batched-write.ts). */
+  readonly #standalone: StandaloneWriter;
   readonly #merchants: MerchantWriter;
   readonly #deletion: Deletion;
 
   constructor(db: Database, runSize?: RunSize) {
     this.#commands = new CommandChanges(db);
-    this.#plain = new PlainWriter(db);
+    this.#standalone = new StandaloneWriter(db);
     this.#merchants = new MerchantWriter(db);
     this.#deletion = new Deletion(db);
     this.#db = db;
@@ -79,26 +82,26 @@ export class LogWriter {
     );
     this.#insertLockEvent = db.prepare(
       `INSERT INTO lock_event (device_id, at_ms, event, after_uplink_id, merchant_id)
-       VALUES (?, ?, ?, ?, ${OWNER})`,
+       VALUES (?, ?, ?, ?, ${CURRENT_MERCHANT})`,
     );
     this.#trimLockEvents = db.prepare(
       `DELETE FROM lock_event WHERE device_id = ? AND id <= (
-         SELECT id FROM lock_event WHERE device_id = ? ORDER BY id DESC LIMIT 1 OFFSET ${LOCK_EVENTS_PER_LOCK})`,
+         SELECT id FROM lock_event WHERE device_id = ? ORDER BY id DESC LIMIT 1 OFFSET ${MAX_LOCK_EVENTS_PER_LOCK})`,
     );
     this.#insertFinding = db.prepare(
       `INSERT INTO finding (device_id, at_ms, rule, severity, message, credential_id, boot, sequence, merchant_id)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ${OWNER})`,
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ${CURRENT_MERCHANT})`,
     );
     this.#withdrawFinding = db.prepare(
       `DELETE FROM finding WHERE device_id = ? AND rule = ? AND credential_id = ? AND boot = ? AND sequence = ?`,
     );
     this.#insertQuarantine = db.prepare(
       `INSERT INTO quarantine (device_id, credential_id, received_at_ms, code, message, bytes, merchant_id)
-       VALUES (?, ?, ?, ?, ?, ?, ${OWNER})`,
+       VALUES (?, ?, ?, ?, ?, ?, ${CURRENT_MERCHANT})`,
     );
     this.#trimQuarantine = db.prepare(
       `DELETE FROM quarantine WHERE device_id = ? AND id <= (
-         SELECT id FROM quarantine WHERE device_id = ? ORDER BY id DESC LIMIT 1 OFFSET ${QUARANTINE_PER_LOCK})`,
+         SELECT id FROM quarantine WHERE device_id = ? ORDER BY id DESC LIMIT 1 OFFSET ${MAX_QUARANTINED_PER_LOCK})`,
     );
     this.#insertAttempt = db.prepare(
       `INSERT INTO attempt (url_id, uplink_id, number, at_ms, duration_ms, status, error, answer)
@@ -129,15 +132,15 @@ export class LogWriter {
     this.#setHold = db.prepare('UPDATE webhook_url SET held_until_ms = ?, held_for_ms = ? WHERE id = ?');
   }
 
-  /** The uplinks that the indexes do not have yet. */
+  /** The uplinks that are not in the indexes yet. */
   get memtable(): UplinkMemtable {
     return this.#uplinks.memtable;
   }
 
   /**
-   * Writes all of them, in order, in one durable transaction. Returns the outcomes of the merchants' writes, in order.
+   * Makes all writes, in order, in one durable transaction. Returns the outcomes of the merchants' writes, in order.
    *
-   * @throws what SQLite throws; the transaction is rolled back then
+   * @throws SQLite's error, after a rollback
    */
   write(writes: readonly LogWrite[]): MerchantOutcome[] {
     const outcomes: MerchantOutcome[] = [];
@@ -146,7 +149,7 @@ export class LogWriter {
         if (write.type === 'append') this.#append(write.commit);
         else if (write.type === 'merchant') outcomes.push(this.#merchants.write(write.operation));
         else if (write.type === 'progress') for (const each of write.progress) this.#recordProgress(each);
-        else this.#plain.write(write);
+        else this.#standalone.write(write);
       }
     });
     return outcomes;
@@ -160,7 +163,7 @@ export class LogWriter {
     this.#uplinks.flushWithCommit(commit.count);
   }
 
-  /** Stores the state as of the newest uplink, and its checksum; computing that in a trigger would be much slower. */
+  /** Stores a state that includes all uplinks so far, and its checksum; a trigger would compute it much more slowly. */
   #storeState(deviceId: number, state: string): void {
     const through = this.#uplinks.lastId;
     this.#putState.run(deviceId, state, through, stateSum(deviceId, state, through));
@@ -170,37 +173,37 @@ export class LogWriter {
   flushIndexes(): void {
     while (this.memtable.count > 0) {
       if (this.memtable.flushing === undefined) this.#uplinks.startFlush();
-      this.#transaction(() => this.#uplinks.flush(FLUSHED_AT_ONCE));
+      this.#transaction(() => this.#uplinks.flush(MAX_UPLINKS_PER_FLUSH));
     }
   }
 
-  /** Deletes one piece of what is too old, in one durable transaction. */
-  deleteOld(piece: AgingPiece): AgedPiece {
-    // An uplink that is deleted must not get into the indexes afterwards.
-    if (this.#deletion.lastOld(piece) > this.memtable.indexedId) this.flushIndexes();
-    return inTransaction(this.#db, () => this.#deletion.deleteOld(piece));
+  /** Deletes the old rows of a chunk, in one durable transaction. */
+  deleteOld(chunk: AgingChunk): AgingResult {
+    // A deleted uplink must not be flushed into the indexes afterwards.
+    if (this.#deletion.lastOld(chunk) > this.memtable.indexedId) this.flushIndexes();
+    return inTransaction(this.#db, () => this.#deletion.deleteOld(chunk));
   }
 
   #transaction(work: () => void): void {
     this.#uplinks.transaction(() => inTransaction(this.#db, work));
   }
 
-  /** Appends uplinks and extras in order of arrival: each extra says how many uplinks come before it. */
+  /** Appends uplinks and extras in the order of arrival: each extra has the number of uplinks before it. */
   #appendIncoming({ count, uplinks, extras }: PackedCommit): void {
     const doubles = new Float64Array(uplinks);
-    let [at, nextExtra] = [0, 0];
+    let [offset, nextExtra] = [0, 0];
     for (let index = 0; index <= count; index++) {
-      while (extras[nextExtra]?.after === index) this.#appendExtra((extras[nextExtra++] as PackedExtras).item);
-      if (index < count) at = this.#uplinks.append(doubles, at);
+      while (extras[nextExtra]?.after === index) this.#appendExtra((extras[nextExtra++] as PackedExtra).item);
+      if (index < count) offset = this.#uplinks.append(doubles, offset);
     }
   }
 
-  #appendExtra(item: PackedExtras['item']): void {
+  #appendExtra(item: PackedExtra['item']): void {
     if (item.type === 'quarantine') this.#quarantine(item);
     else this.#appendLockEvent(item);
   }
 
-  /** Trims only now and then; a lock with many events soon gets a row id at which it is trimmed. */
+  /** Appends a connection event. A lock with many events soon gets a row id at which its oldest events are deleted. */
   #appendLockEvent({ deviceId, atMs, event }: IncomingLockEvent): void {
     const { lastInsertRowid } = this.#insertLockEvent.run(
       deviceId,
@@ -209,7 +212,7 @@ export class LogWriter {
       this.#uplinks.lastId,
       deviceId,
     );
-    if (Number(lastInsertRowid) % TRIM_LOCK_EVENTS_EVERY === 0) this.#trimLockEvents.run(deviceId, deviceId);
+    if (Number(lastInsertRowid) % LOCK_EVENT_TRIM_INTERVAL === 0) this.#trimLockEvents.run(deviceId, deviceId);
   }
 
   #quarantine({ deviceId, credentialId, receivedAtMs, code, message, bytes }: IncomingQuarantine): void {
@@ -241,7 +244,7 @@ export class LogWriter {
     const { urlId, uplinkId, number, atMs, durationMs, status, error, answer, outcome } = attempt;
     this.#insertAttempt.run({ urlId, uplinkId, number, atMs, durationMs, status, error, answer });
     if (outcome.state === 'delivered') {
-      // A delivery that succeeds at the first attempt never had a row.
+      // A delivery that succeeds at its first attempt has no row.
       if (number > 1 || attempt.hasRow) this.#finishDelivery.run(number, urlId, uplinkId);
       return;
     }

@@ -1,15 +1,15 @@
 /**
- * A commit as it is sent to the log thread: its uplinks as one block of memory, which is transferred without a copy,
- * and the rest as objects. To send each uplink as an object would cost the event loop more than packing it, and the
- * other thread more than the write itself.
+ * A commit in the form that is sent to the log thread: its uplinks as one block of memory, which is transferred without
+ * a copy, and everything else as objects. Sending each uplink as an object would cost the event loop more than packing
+ * it, and the log thread more than writing it.
  *
- * An uplink is {@link UPLINK_WORDS} doubles and its bytes, padded to whole doubles. The same block, with the id that
- * the writer assigns, is what an uplink's sum is taken over (uplink-sum.ts).
+ * A packed uplink consists of {@link HEADER_WORDS} doubles ("words") and its bytes, padded to whole words. Its checksum
+ * is computed over the same memory, after the writer has set the id (uplink-sum.ts).
  */
 import type { CommandChange } from '../../contract/command-record.js';
 import type { Commit, Incoming, IncomingUplink, Judged } from '../../contract/store.js';
 
-/** The index of each member among an uplink's doubles. */
+/** The index of each member among an uplink's header words. */
 export const UPLINK_WORD = {
   id: 0,
   deviceId: 1,
@@ -18,32 +18,32 @@ export const UPLINK_WORD = {
   boot: 4,
   sequence: 5,
   receivedAtMs: 6,
-  /** Twice the kind, plus 1 where it was buffered. */
+  /** Twice the kind, plus 1 if the uplink was buffered. */
   kindAndBuffered: 7,
-  /** Of the bytes that follow. */
+  /** The number of bytes that follow. */
   length: 8,
-  /** 8 raw bytes. The writer computes them: a SHA-256 would be a good part of a ping's cost on the event loop. */
+  /** 8 raw bytes, computed by the writer: a SHA-256 would be a large part of a ping's cost on the event loop. */
   digest: 9,
 } as const;
 
-/** Doubles before the bytes of an uplink. */
-export const UPLINK_WORDS = 10;
-/** Bytes of a double. */
-export const WORD = 8;
+/** The number of words before the bytes of an uplink. */
+export const HEADER_WORDS = 10;
+/** The size of a word. */
+export const WORD_BYTES = 8;
 
-/** An item that is no uplink, and how many uplinks of the commit come before it. */
-export interface PackedExtras {
+/** An item other than an uplink. `after` is the number of the commit's uplinks before it. */
+export interface PackedExtra {
   readonly after: number;
   readonly item: Exclude<Incoming, IncomingUplink>;
 }
 
-/** A commit, packed. */
+/** A packed commit. */
 export interface PackedCommit {
-  /** How many uplinks there are. */
+  /** The number of uplinks. */
   readonly count: number;
   readonly uplinks: ArrayBuffer;
   /** In order. */
-  readonly extras: readonly PackedExtras[];
+  readonly extras: readonly PackedExtra[];
   readonly judged: readonly Judged[];
   readonly states: ReadonlyMap<number, string>;
   readonly commands: readonly CommandChange[];
@@ -52,18 +52,18 @@ export interface PackedCommit {
 /** The members of an uplink that are packed. */
 export type PackedUplink = Omit<IncomingUplink, 'type' | 'digest' | 'bytes'> & { readonly bytes: Uint8Array };
 
-/** The doubles that an uplink with a payload of so many bytes takes. */
+/** Returns the number of words of an uplink with `length` bytes. */
 export function wordsOf(length: number): number {
-  return UPLINK_WORDS + Math.ceil(length / WORD);
+  return HEADER_WORDS + Math.ceil(length / WORD_BYTES);
 }
 
-/** Packs a commit. @throws TypeError where a member is no number */
+/** Packs a commit. @throws TypeError if a member is not a number */
 export function packCommit({ incoming, judged, states, commands = [] }: Commit): PackedCommit {
   let [words, count] = [0, 0];
   for (const item of incoming) if (item.type === 'uplink') words += wordsOf(item.bytes.length);
   const doubles = new Float64Array(words);
   const bytes = new Uint8Array(doubles.buffer);
-  const extras: PackedExtras[] = [];
+  const extras: PackedExtra[] = [];
   let at = 0;
   for (const item of incoming) {
     if (item.type === 'uplink') {
@@ -75,7 +75,7 @@ export function packCommit({ incoming, judged, states, commands = [] }: Commit):
   return { count, uplinks: doubles.buffer, extras, judged, states, commands };
 }
 
-/** Packs an uplink from the double `at` on; its id and its digest stay 0. */
+/** Packs an uplink at the word `at`; its id and its digest stay 0. */
 export function packUplink(uplink: PackedUplink, doubles: Float64Array, bytes: Uint8Array, at: number): void {
   doubles[at + UPLINK_WORD.deviceId] = uplink.deviceId;
   doubles[at + UPLINK_WORD.merchantId] = uplink.merchantId;
@@ -85,5 +85,5 @@ export function packUplink(uplink: PackedUplink, doubles: Float64Array, bytes: U
   doubles[at + UPLINK_WORD.receivedAtMs] = uplink.receivedAtMs;
   doubles[at + UPLINK_WORD.kindAndBuffered] = uplink.kind * 2 + (uplink.buffered ? 1 : 0);
   doubles[at + UPLINK_WORD.length] = uplink.bytes.length;
-  bytes.set(uplink.bytes, (at + UPLINK_WORDS) * WORD);
+  bytes.set(uplink.bytes, (at + HEADER_WORDS) * WORD_BYTES);
 }

@@ -1,9 +1,12 @@
-/** The log written by a thread of its own: sends requests to it, and gets the answers in order. */
+/**
+ * The log backend that writes in the log thread (log-thread.ts). Decides when batched writes and merchants' writes are
+ * sent, and updates the event loop's copy of the memtable from the thread's answers.
+ */
 import { Worker } from 'node:worker_threads';
 import type { Database } from 'better-sqlite3';
 import { type Milliseconds, monotonicMs, Seconds, systemClock, type Timer } from '../../../../proto/clock.js';
-import { type MerchantOutcome, type MerchantWrite, rowsOf } from '../../contract/merchants/merchant-write.js';
-import type { AgedPiece, AgingPiece } from '../../contract/store.js';
+import { type MerchantOutcome, type MerchantWrite, maxRowsOf } from '../../contract/merchants/merchant-write.js';
+import type { AgingChunk, AgingResult } from '../../contract/store.js';
 import type { BatchedWrite } from './batched-write.js';
 import type { LogBackend } from './log-backend.js';
 import type { LogAnswer, LogDone, LogError, LogRequest, LogThreadData, LogWrite } from './log-thread-message.js';
@@ -12,48 +15,50 @@ import type { PackedCommit } from './packed-commit.js';
 import { loadMemtable } from './uplink-writer.js';
 
 /**
- * How long a batched write waits for the next commit of uplinks, to share its fsync instead of delaying it. It waits
- * only while commits follow each other as closely.
+ * How long a batched write waits for the next commit of uplinks, to share its fsync. A batched write is sent at once if
+ * no commit was sent within this time.
  */
-const BATCHED_WITHIN: Milliseconds = 20;
+const BATCH_WAIT: Milliseconds = 20;
 
 /**
- * Rows of merchants' writes in one transaction; the others wait for the next. One list of users may have more, since it
- * is added whole or not at all.
+ * Maximum number of rows of merchants' writes in one transaction; further writes wait for the next. One list of users
+ * may be longer, since it is added completely or not at all.
  */
-const MERCHANT_ROWS_TOGETHER = 200;
+const MAX_MERCHANT_ROWS_PER_TRANSACTION = 200;
 /**
- * How long merchants' writes pause after such a list while pings come in. A transaction with a thousand users takes
- * some 25 ms; so one in four or five pings waits for it, not each.
+ * How long merchants' writes pause after such a list while pings arrive. A transaction with a thousand users takes some
+ * 25 ms, so with this pause it delays only one in four or five pings.
  */
-const AFTER_LONG_LIST: Milliseconds = 100;
-/** Pings are coming in if the last commit is no older than this. */
-const PINGS_WITHIN: Milliseconds = Seconds(1);
+const LONG_LIST_PAUSE: Milliseconds = 100;
+/** Pings count as arriving if the last commit is no older than this. */
+const PING_ACTIVITY_WINDOW: Milliseconds = Seconds(1);
 
-interface Pending {
+/** The callbacks of a promise that waits for the thread's answer. */
+interface Caller {
   resolve(done: LogDone): void;
   reject(error: Error): void;
 }
 
-interface Waiting<Write extends LogWrite = LogWrite> {
+interface WaitingWrite<Write extends LogWrite = LogWrite> {
   readonly write: Write;
-  readonly asked: Pending;
+  readonly caller: Caller;
 }
 
-const NOTHING: readonly Waiting<MerchantWrite>[] = [];
+const NO_WRITES: readonly WaitingWrite<MerchantWrite>[] = [];
 
 export class ThreadLog implements LogBackend {
   readonly memtable: UplinkMemtable;
   readonly #thread: Worker;
-  /** Requests that were sent and not answered, oldest first. Those who write limit how many. */
-  readonly #pending: Pending[] = [];
+  /** The callers of requests that were sent and not answered, oldest first. The writing code limits their number. */
+  readonly #pending: Caller[] = [];
   /** Writes that wait for the next commit of uplinks. */
-  #batched: Waiting<BatchedWrite>[] = [];
-  /** Merchants' writes that were not sent. Some are sent at a time, the next when those are on the disk. */
-  readonly #merchantWrites: Waiting<MerchantWrite>[] = [];
-  /** How many of them were sent and not answered. */
+  #batched: WaitingWrite<BatchedWrite>[] = [];
+  /** Merchants' writes that were not sent yet. A group is sent when the group before it is on the disk. */
+  readonly #merchantWrites: WaitingWrite<MerchantWrite>[] = [];
+  /** Merchants' writes that were sent and not answered. */
   #merchantWritesSent = 0;
-  #isListLong = false;
+  /** Whether the last group of merchants' writes was a long list. */
+  #wasLongList = false;
   #pause: Timer | undefined;
   #flushTimer: Timer | undefined;
   #appendedAtMs = Number.NEGATIVE_INFINITY;
@@ -63,20 +68,20 @@ export class ThreadLog implements LogBackend {
   private constructor(data: LogThreadData, memtable: UplinkMemtable) {
     this.memtable = memtable;
     this.#thread = new Worker(new URL('./log-thread.js', import.meta.url), { workerData: data });
-    this.#thread.on('message', (answer: LogAnswer) => this.#answered(answer));
+    this.#thread.on('message', (answer: LogAnswer) => this.#handleAnswer(answer));
     this.#thread.on('error', (error) => this.#break(error));
     this.#exited = new Promise((resolve) => {
       this.#thread.on('exit', () => {
-        this.#break(new Error('it ended by itself'));
+        this.#break(new Error('it exited unexpectedly'));
         resolve();
       });
     });
   }
 
   /**
-   * Starts the thread on a store's file, whose tables exist. `reader` is a connection to it.
+   * Starts the thread for a store's file, whose tables must exist. `reader` is a connection to that file.
    *
-   * @throws what opening the file in the thread throws
+   * @throws the thread's error if it can't open the file
    */
   static async open(data: LogThreadData, reader: Database): Promise<ThreadLog> {
     const log = new ThreadLog(data, loadMemtable(reader));
@@ -92,14 +97,14 @@ export class ThreadLog implements LogBackend {
   async append(commit: PackedCommit): Promise<void> {
     this.#appendedAtMs = monotonicMs();
     await new Promise<LogDone>((resolve, reject) => {
-      this.#flush([{ write: { type: 'append', commit }, asked: { resolve, reject } }], [commit.uplinks]);
+      this.#flush([{ write: { type: 'append', commit }, caller: { resolve, reject } }], [commit.uplinks]);
     });
   }
 
   async writeBatched(write: BatchedWrite): Promise<void> {
     await new Promise<LogDone>((resolve, reject) => {
-      this.#batched.push({ write, asked: { resolve, reject } });
-      // A lock's CONNACK waits for the activation of its SIM; nobody waits for the others.
+      this.#batched.push({ write, caller: { resolve, reject } });
+      // A lock's CONNACK waits for the activation of its SIM; nothing urgent waits for the other batched writes.
       if (write.type === 'sims') this.#flush();
       else this.#flushSoon();
     });
@@ -107,31 +112,34 @@ export class ThreadLog implements LogBackend {
 
   async writeForMerchant(write: MerchantWrite): Promise<MerchantOutcome> {
     const { merchant } = await new Promise<LogDone>((resolve, reject) => {
-      this.#merchantWrites.push({ write, asked: { resolve, reject } });
+      this.#merchantWrites.push({ write, caller: { resolve, reject } });
       if (this.#maySendMerchantWrites) this.#flushSoon();
     });
     return merchant ?? {};
   }
 
-  /** Sends with the next commit of uplinks where one is likely to follow, else at once. */
+  /** Sends waiting writes with the next commit of uplinks if one is likely to follow, else at once. */
   #flushSoon(): void {
-    if (monotonicMs() - this.#appendedAtMs > BATCHED_WITHIN) this.#flush();
-    else this.#flushTimer ??= systemClock.after(BATCHED_WITHIN, () => this.#flush());
+    if (monotonicMs() - this.#appendedAtMs > BATCH_WAIT) this.#flush();
+    else this.#flushTimer ??= systemClock.after(BATCH_WAIT, () => this.#flush());
   }
 
-  /** The merchants' writes that may be sent now. */
-  #nextMerchantWrites(): readonly Waiting<MerchantWrite>[] {
-    if (!this.#maySendMerchantWrites || this.#merchantWrites.length === 0) return NOTHING;
+  /** Removes and returns the merchants' writes that may be sent now. */
+  #takeMerchantWrites(): readonly WaitingWrite<MerchantWrite>[] {
+    if (!this.#maySendMerchantWrites || this.#merchantWrites.length === 0) return NO_WRITES;
     let [count, rows] = [0, 0];
     for (const { write } of this.#merchantWrites) {
-      if (count > 0 && rows + rowsOf(write) > MERCHANT_ROWS_TOGETHER) break;
-      rows += rowsOf(write);
+      if (count > 0 && rows + maxRowsOf(write) > MAX_MERCHANT_ROWS_PER_TRANSACTION) break;
+      rows += maxRowsOf(write);
       count += 1;
     }
     this.#merchantWritesSent = count;
-    this.#isListLong = rows > MERCHANT_ROWS_TOGETHER;
-    return this.#merchantWrites.splice(0, count).map(({ write, asked }) => {
-      return { write, asked: { resolve: this.#countedBack(asked.resolve), reject: this.#countedBack(asked.reject) } };
+    this.#wasLongList = rows > MAX_MERCHANT_ROWS_PER_TRANSACTION;
+    return this.#merchantWrites.splice(0, count).map(({ write, caller }) => {
+      return {
+        write,
+        caller: { resolve: this.#countAnswer(caller.resolve), reject: this.#countAnswer(caller.reject) },
+      };
     });
   }
 
@@ -140,17 +148,17 @@ export class ThreadLog implements LogBackend {
   }
 
   #afterMerchantWrites(): void {
-    const goOn = (): void => {
+    const resume = (): void => {
       this.#pause = undefined;
       if (this.#merchantWrites.length > 0) this.#flushSoon();
     };
-    const arePingsComing = monotonicMs() - this.#appendedAtMs < PINGS_WITHIN;
-    if (this.#isListLong && arePingsComing) this.#pause = systemClock.after(AFTER_LONG_LIST, goOn);
-    else goOn();
+    const arePingsComing = monotonicMs() - this.#appendedAtMs < PING_ACTIVITY_WINDOW;
+    if (this.#wasLongList && arePingsComing) this.#pause = systemClock.after(LONG_LIST_PAUSE, resume);
+    else resume();
   }
 
-  /** Settles a merchant's write, and sends the next ones after the last of those that went with it. */
-  #countedBack<Value>(settle: (value: Value) => void): (value: Value) => void {
+  /** Wraps the callback of a sent merchant's write: after the last answer of a group, the next group is sent. */
+  #countAnswer<Value>(settle: (value: Value) => void): (value: Value) => void {
     return (value) => {
       this.#merchantWritesSent -= 1;
       settle(value);
@@ -159,70 +167,70 @@ export class ThreadLog implements LogBackend {
   }
 
   async flushIndexes(): Promise<void> {
-    await this.#ask({ type: 'settle' });
+    await this.#request({ type: 'flush-indexes' });
   }
 
-  async deleteOld(piece: AgingPiece): Promise<AgedPiece> {
-    const { aged } = await this.#ask({ type: 'age', piece });
-    return aged as AgedPiece;
+  async deleteOld(chunk: AgingChunk): Promise<AgingResult> {
+    const { deletion } = await this.#request({ type: 'delete-old', chunk });
+    return deletion as AgingResult;
   }
 
   async checkpointsIdle(): Promise<void> {
-    await this.#ask({ type: 'rest' });
+    await this.#request({ type: 'await-checkpoint' });
   }
 
   async close(): Promise<void> {
-    // No write is waiting: the store has waited for all of them before it closes.
+    // No write is waiting here: the store closes only after all writes.
     this.#pause?.cancel();
-    await this.#ask({ type: 'close' });
+    await this.#request({ type: 'close' });
     await this.#exited;
   }
 
-  /** Sends everything that waits, in one request with `more`. */
-  #flush(more: readonly Waiting[] = [], given: readonly ArrayBuffer[] = []): void {
+  /** Sends all waiting writes that may be sent, in one request with `more`. `transfer` is moved to the thread. */
+  #flush(more: readonly WaitingWrite[] = [], transfer: readonly ArrayBuffer[] = []): void {
     this.#flushTimer?.cancel();
     this.#flushTimer = undefined;
-    const all = [...this.#batched, ...this.#nextMerchantWrites(), ...more];
+    const all = [...this.#batched, ...this.#takeMerchantWrites(), ...more];
     this.#batched = [];
     if (all.length === 0) return;
-    const asked = all.map((each) => each.asked);
-    this.#send({ type: 'write', writes: all.map(({ write }) => write) }, asked, given);
+    const callers = all.map((each) => each.caller);
+    this.#send({ type: 'write', writes: all.map(({ write }) => write) }, callers, transfer);
   }
 
-  #ask(request: LogRequest): Promise<LogDone> {
+  #request(request: LogRequest): Promise<LogDone> {
     this.#flush();
     return new Promise((resolve, reject) => this.#send(request, [{ resolve, reject }]));
   }
 
-  #send(request: LogRequest, asked: readonly Pending[], given: readonly ArrayBuffer[] = []): void {
+  #send(request: LogRequest, callers: readonly Caller[], transfer: readonly ArrayBuffer[] = []): void {
     if (this.#broken !== undefined) {
-      for (const { reject } of asked) reject(this.#broken);
+      for (const { reject } of callers) reject(this.#broken);
       return;
     }
-    this.#thread.postMessage(request, given);
-    this.#pending.push(...asked);
+    this.#thread.postMessage(request, transfer);
+    this.#pending.push(...callers);
   }
 
-  #answered({ outcomes, mark }: LogAnswer): void {
+  #handleAnswer({ outcomes, mark }: LogAnswer): void {
     for (const outcome of outcomes) {
       if (outcome.error !== undefined || outcome.uplinks === undefined) continue;
       this.memtable.addPacked(new Float64Array(outcome.uplinks));
     }
     if (mark !== undefined) this.memtable.follow(mark);
     for (const outcome of outcomes) {
-      const asked = this.#pending.shift();
-      if (outcome.error === undefined) asked?.resolve(outcome);
-      else asked?.reject(thrown(outcome.error));
+      const caller = this.#pending.shift();
+      if (outcome.error === undefined) caller?.resolve(outcome);
+      else caller?.reject(toError(outcome.error));
     }
   }
 
-  /** If the thread ends by itself, nobody knows what is on the disk: for the store, an I/O error. */
+  /** Handles an unexpected end of the thread. The state of the disk is then unknown, so this counts as an I/O error. */
   #break(cause: Error): void {
     this.#broken ??= Object.assign(new Error(`the thread that writes it failed: ${cause.message}`), { code: 'EIO' });
     for (const { reject } of this.#pending.splice(0)) reject(this.#broken);
   }
 }
 
-function thrown({ code, message }: LogError): Error {
+function toError({ code, message }: LogError): Error {
   return Object.assign(new Error(message), code === undefined ? {} : { code });
 }

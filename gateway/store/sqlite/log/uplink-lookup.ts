@@ -1,14 +1,14 @@
 /**
- * Reads uplinks by key and by lock: from the indexes, and from the memtable for those that the indexes do not have yet.
- * The indexes may have a part of the run that is being flushed; so they are asked only up to the uplink up to which
- * they are complete, and the memtable for the rest.
+ * Reads uplinks by key (credential, boot, sequence) and by lock. Uplinks up to the id up to which the indexes are
+ * complete are read from the indexes, later uplinks from the memtable: the indexes may have a part of the run that is
+ * being flushed, which must not be returned twice.
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { StoredUplink } from '../../contract/store.js';
 import type { UplinkMemtable } from './memtable/uplink-memtable.js';
 import { toUplink, UPLINK_COLUMNS, type UplinkRow } from './uplink-row.js';
 
-/** What the lock did for the merchant that has it now, and that was not erased. */
+/** A condition in SQL: an uplink that was sent for the lock's current merchant and is not erased. */
 const SHOWN = 'u.merchant_id = d.merchant_id AND u.kind >= 0';
 
 export class UplinkLookup {
@@ -22,7 +22,7 @@ export class UplinkLookup {
   readonly #notErased: Statement;
   readonly #idBefore: Statement;
 
-  /** `db` is a connection that reads what is committed; `memtable` follows the log's writer. */
+  /** `db` is a reading connection; `memtable` is updated after each commit of the log's writer. */
   constructor(db: Database, memtable: UplinkMemtable) {
     this.memtable = memtable;
     const from = (table: string): string =>
@@ -55,8 +55,8 @@ export class UplinkLookup {
       .pluck();
   }
 
-  /** The digests with one key; an empty one stands for all that were erased. */
-  digests(credentialId: number, boot: number, sequence: number): Buffer[] {
+  /** Returns the digests of the uplinks with one key; an empty digest represents all erased uplinks. */
+  findDigests(credentialId: number, boot: number, sequence: number): Buffer[] {
     const found: Buffer[] = [];
     for (const id of this.#ids(credentialId, boot, sequence)) {
       const digest = this.#digest.get(id) as Buffer | undefined;
@@ -65,8 +65,8 @@ export class UplinkLookup {
     return found;
   }
 
-  /** The event with this key and content; null where there is none. */
-  event(name: {
+  /** Returns the event with this key, content and MAC; null if there is none. */
+  findEvent(name: {
     credentialId: number;
     boot: number;
     sequence: number;
@@ -80,14 +80,14 @@ export class UplinkLookup {
     return null;
   }
 
-  /** The uplinks with this key that were not erased, whoever has the lock now, in the order of arrival. */
-  withKey(credentialId: number, boot: number, sequence: number): StoredUplink[] {
+  /** Returns the unerased uplinks with this key, of any merchant, in the order of arrival. */
+  findAllWithKey(credentialId: number, boot: number, sequence: number): StoredUplink[] {
     const rows = this.#ids(credentialId, boot, sequence).map((id) => this.#notErased.get(id) as UplinkRow | undefined);
     return rows.filter((row) => row !== undefined).map(toUplink);
   }
 
-  /** The id of a device's uplink that `skipped` later ones follow, up to one id; undefined where there is none. */
-  idBefore(deviceId: number, upToId: number, skipped: number): number | undefined {
+  /** Skips the device's newest `skipped` uplinks up to `upToId` and returns the id before them; undefined if none. */
+  findIdBefore(deviceId: number, upToId: number, skipped: number): number | undefined {
     const newest = this.memtable.idsOf(deviceId, 0).filter((id) => id <= upToId);
     if (newest.length > skipped) return newest.at(-1 - skipped);
     const indexedTo = Math.min(upToId, this.memtable.indexedId);
@@ -99,8 +99,10 @@ export class UplinkLookup {
     return [...indexed, ...this.memtable.find(credentialId, boot, sequence)];
   }
 
-  /** Newest first by the order of protocol.md §1, one credential after the other. */
-  latest(credentialIds: readonly number[], limit: number): StoredUplink[] {
+  /**
+   * Returns uplinks newest first in the order of protocol.md §1: credential by credential, each from its highest key.
+   */
+  readLatest(credentialIds: readonly number[], limit: number): StoredUplink[] {
     const found: StoredUplink[] = [];
     for (const id of credentialIds) if (found.length < limit) found.push(...this.#latestOf(id, limit - found.length));
     return found;
@@ -117,8 +119,8 @@ export class UplinkLookup {
     return found.sort((one, other) => other.boot - one.boot || other.sequence - one.sequence).slice(0, limit);
   }
 
-  /** A device's uplinks after one id, in the order of arrival. */
-  ofDevice(deviceId: number, afterId: number, limit: number): StoredUplink[] {
+  /** Returns a device's uplinks after one id, in the order of arrival. */
+  readOfDevice(deviceId: number, afterId: number, limit: number): StoredUplink[] {
     const indexed = this.#ofDevice.all(deviceId, afterId, this.memtable.indexedId, limit) as UplinkRow[];
     const found = indexed.map(toUplink);
     if (found.length >= limit) return found;
@@ -129,9 +131,9 @@ export class UplinkLookup {
     return found;
   }
 
-  /** A device's last `most` uplinks, in the order of arrival. */
-  recentOf(deviceId: number, most: number): StoredUplink[] {
-    return this.ofDevice(deviceId, this.idBefore(deviceId, this.memtable.lastId, most) ?? 0, most);
+  /** Returns a device's last `limit` uplinks, in the order of arrival. */
+  readRecentOf(deviceId: number, limit: number): StoredUplink[] {
+    return this.readOfDevice(deviceId, this.findIdBefore(deviceId, this.memtable.lastId, limit) ?? 0, limit);
   }
 
   #read(id: number): StoredUplink[] {

@@ -1,8 +1,8 @@
-/** A stored uplink with its lock, as the hand-written SQL selects it. */
+/** The columns by which hand-written SQL selects a stored uplink with its lock, and the conversion of such a row. */
 import type { Mac } from '../../../../proto/wire/mac.js';
 import type { Source } from '../../../../proto/wire/ping.js';
 import type { StoredUplink } from '../../contract/store.js';
-import { fitsItsSum } from './uplink-sum.js';
+import { matchesChecksum } from './uplink-sum.js';
 
 /** A row of {@link UPLINK_COLUMNS}. */
 export interface UplinkRow {
@@ -19,17 +19,17 @@ export interface UplinkRow {
   bytes: Buffer;
   received_at_ms: number;
   buffered: number;
-  /** The kind of the uplink; `kind` above is its credential's. */
+  /** The kind of the uplink; `kind` above is the kind of its credential. */
   uplink_kind: number;
   sum: number | null;
 }
 
-/** The columns in SQL: `u` is the uplink and `d` its device. */
+/** The columns in SQL; the statement must name the uplink `u` and its device `d`. */
 export const UPLINK_COLUMNS = `u.id, u.device_id, u.merchant_id, d.mac, d.simulated, u.credential_id,
   u.boot, u.sequence, u.digest, u.bytes, u.received_at_ms, u.buffered,
   u.kind AS uplink_kind, u.sum, (SELECT c.kind FROM credential c WHERE c.id = u.credential_id) AS kind`;
 
-/** Converts a row, and compares it with its sum. */
+/** Converts a row, and compares it with its checksum. */
 export function toUplink(row: UplinkRow): StoredUplink {
   return {
     id: row.id,
@@ -45,9 +45,9 @@ export function toUplink(row: UplinkRow): StoredUplink {
     bytes: row.bytes,
     receivedAtMs: row.received_at_ms,
     buffered: row.buffered === 1,
-    isDamaged: !fitsItsSum({ ...row, kind: row.uplink_kind }),
+    isDamaged: !matchesChecksum({ ...row, kind: row.uplink_kind }),
   };
 }
 
-/** The id of the newest uplink; 0 where there is none. */
+/** The id of the newest uplink, in SQL; 0 if there is none. */
 export const NEWEST_UPLINK = '(SELECT coalesce(max(id), 0) FROM uplink)';

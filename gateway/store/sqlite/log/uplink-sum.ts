@@ -1,16 +1,16 @@
 /**
- * The checksum of each row of the log, by which bytes that a disk changed are found: SQLite's own check looks at the
- * structure of pages, not at their content.
+ * The checksum of each row of the log, which reveals bytes that the disk changed: SQLite's integrity check covers the
+ * structure of pages, not their content.
  *
- * It is the CRC-32 of the uplink as packed-commit.ts packs it, its id included, so a row in another's place is found
- * too. Doubles are packed in the processor's byte order, which is little-endian wherever Node.js runs.
+ * The checksum is the CRC-32 of the uplink as packed by packed-commit.ts, including its id, so a row in the wrong place
+ * is found too. Doubles are packed in the processor's byte order, which is little-endian wherever Node.js runs.
  */
 import { crc32 } from 'node:zlib';
 import type { Database } from 'better-sqlite3';
 import { UPLINK_MAX_BYTES } from '../../../../proto/wire/codec.js';
-import { packUplink, UPLINK_WORD, UPLINK_WORDS, WORD, wordsOf } from './packed-commit.js';
+import { HEADER_WORDS, packUplink, UPLINK_WORD, WORD_BYTES, wordsOf } from './packed-commit.js';
 
-/** The columns of `uplink` that are summed: all but `sum`. */
+/** The columns of `uplink` that the checksum covers: all but `sum`. */
 export interface SummedRow {
   readonly id: number;
   readonly device_id: number;
@@ -18,7 +18,7 @@ export interface SummedRow {
   readonly credential_id: number;
   readonly boot: number;
   readonly sequence: number;
-  /** Empty where it was erased. */
+  /** Empty if the uplink was erased. */
   readonly digest: Uint8Array;
   readonly kind: number;
   readonly bytes: Uint8Array;
@@ -26,16 +26,16 @@ export interface SummedRow {
   readonly buffered: number;
 }
 
-/** A buffer for an uplink of any allowed length, so that a sum allocates nothing; only a damaged row is longer. */
-const ROOM = new Float64Array(wordsOf(UPLINK_MAX_BYTES));
-const ROOM_BYTES = Buffer.from(ROOM.buffer);
+/** A reused buffer for an uplink of any allowed length; only a damaged row can be longer and needs a new buffer. */
+const SHARED_WORDS = new Float64Array(wordsOf(UPLINK_MAX_BYTES));
+const SHARED_BYTES = Buffer.from(SHARED_WORDS.buffer);
 
-/** The sum for a row's column `sum`: a whole number below 2 ** 32. */
+/** Returns the value for a row's column `sum`: a whole number below 2 ** 32. */
 export function uplinkSum(row: SummedRow): number {
   const { digest, bytes } = row;
-  const hasRoom = bytes.length <= UPLINK_MAX_BYTES;
-  const doubles = hasRoom ? ROOM : new Float64Array(wordsOf(bytes.length));
-  const packed = hasRoom ? ROOM_BYTES : Buffer.from(doubles.buffer);
+  const fitsShared = bytes.length <= UPLINK_MAX_BYTES;
+  const doubles = fitsShared ? SHARED_WORDS : new Float64Array(wordsOf(bytes.length));
+  const packed = fitsShared ? SHARED_BYTES : Buffer.from(doubles.buffer);
   const uplink = {
     deviceId: row.device_id,
     merchantId: row.merchant_id,
@@ -49,16 +49,16 @@ export function uplinkSum(row: SummedRow): number {
   };
   packUplink(uplink, doubles, packed, 0);
   doubles[UPLINK_WORD.digest] = 0;
-  packed.set(digest, UPLINK_WORD.digest * WORD);
+  packed.set(digest, UPLINK_WORD.digest * WORD_BYTES);
   doubles[UPLINK_WORD.id] = row.id;
   return packedSum(doubles, 0);
 }
 
 /**
- * Whether a stored row is what was written (quality.md §2, "a flipped bit in a stored ping"). A column of a row that is
- * not may hold anything, of any type.
+ * Whether a stored row is unchanged since it was written (quality.md §2, "a flipped bit in a stored ping"). A column of
+ * a damaged row may have any value of any type, so an exception counts as damage.
  */
-export function fitsItsSum(row: SummedRow & { readonly sum: number | null }): boolean {
+export function matchesChecksum(row: SummedRow & { readonly sum: number | null }): boolean {
   try {
     return uplinkSum(row) === row.sum;
   } catch {
@@ -66,13 +66,13 @@ export function fitsItsSum(row: SummedRow & { readonly sum: number | null }): bo
   }
 }
 
-/** The sum of an uplink that is packed from the double `at` on, with its id. */
+/** Returns the checksum of the uplink that is packed at the word `at`; its id must be set. */
 export function packedSum(doubles: Float64Array, at: number): number {
   const length = doubles[at + UPLINK_WORD.length] as number;
-  return crc32(Buffer.from(doubles.buffer, at * WORD, UPLINK_WORDS * WORD + length));
+  return crc32(Buffer.from(doubles.buffer, at * WORD_BYTES, HEADER_WORDS * WORD_BYTES + length));
 }
 
-/** The sum of a row `u` of `uplink` in SQL, on a connection that has {@link addUplinkSum}. */
+/** The checksum of a row of `uplink` in SQL, for a connection with the function of {@link addUplinkSum}. */
 export const UPLINK_SUM = `uplink_sum(id, device_id, merchant_id, credential_id, boot, sequence, digest, kind, bytes,
   received_at_ms, buffered)`;
 

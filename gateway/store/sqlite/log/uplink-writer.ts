@@ -1,32 +1,33 @@
 /**
- * Appends uplinks to the log, in SQL by hand, and flushes them into the two indexes, the tables by key and by lock, a
- * run at a time (memtable/uplink-memtable.ts): with each commit a slice of the run, in the order of the index. So no
- * commit is held up, and a page of an index is written once for many uplinks. The progress is part of the commit.
+ * Appends uplinks to the log, in hand-written SQL, and flushes them from the memtable (memtable/uplink-memtable.ts)
+ * into the two indexes, the tables by key and by lock. Each commit flushes a slice of a sorted run of uplinks, so no
+ * commit is delayed much, and a page of an index is written once for many uplinks. The progress is part of the commit.
  *
- * An uplink that is in the log already is skipped. No unique index finds it: one with a higher key than all others of
- * its credential is new, and any other is looked up in the index and in the memtable.
+ * An uplink that is already in the log is skipped. No unique index detects it: an uplink with a higher key than all
+ * others of its credential is new, and any other is looked up in the index and in the memtable. Only one thread may use
+ * this class.
  */
 
 import type { Database, Statement } from 'better-sqlite3';
 import { digestOf } from '../../../webhooks/event-id.js';
 import type { RunSize } from '../../contract/store-options.js';
 import { IndexFlush } from './memtable/index-flush.js';
-import { RUN_SIZE, UplinkMemtable } from './memtable/uplink-memtable.js';
-import { UPLINK_WORD, UPLINK_WORDS, WORD, wordsOf } from './packed-commit.js';
+import { DEFAULT_RUN_SIZE, UplinkMemtable } from './memtable/uplink-memtable.js';
+import { HEADER_WORDS, UPLINK_WORD, WORD_BYTES, wordsOf } from './packed-commit.js';
 import { packedSum } from './uplink-sum.js';
 
-/** A commit flushes more uplinks than it appends, so that a run is flushed before the next one is full. */
+/** A commit flushes more uplinks than it appends, so that a run is flushed before the next run is full. */
 const FLUSHED_PER_UPLINK = 1.25;
-/** A commit flushes at least so many. */
-const FLUSHED_LEAST = 64;
+/** A commit flushes at least this many uplinks. */
+const MIN_FLUSHED_PER_COMMIT = 64;
 
-/** The highest key of a credential. */
-interface Top {
+/** The highest key among a credential's uplinks. */
+interface HighestKey {
   boot: number;
   sequence: number;
 }
 
-interface LoadedRow {
+interface MemtableRow {
   readonly id: number;
   readonly device_id: number;
   readonly credential_id: number;
@@ -34,18 +35,18 @@ interface LoadedRow {
   readonly sequence: number;
 }
 
-/** The highest id that an uplink was ever given, deleted ones included: no id is given twice. */
-function highestIdGiven(db: Database): number {
-  const given = db.prepare(`SELECT seq FROM sqlite_sequence WHERE name = 'uplink'`).pluck().get();
-  return (given as number | undefined) ?? 0;
+/** Returns the highest id that was ever assigned to an uplink, even a deleted one: no id is reused. */
+function highestAssignedId(db: Database): number {
+  const assigned = db.prepare(`SELECT seq FROM sqlite_sequence WHERE name = 'uplink'`).pluck().get();
+  return (assigned as number | undefined) ?? 0;
 }
 
-/** The uplinks that the indexes do not have yet, as a connection sees them. */
+/** Loads the uplinks that are not in the indexes yet. */
 export function loadMemtable(db: Database): UplinkMemtable {
   const indexedId = db.prepare('SELECT settled_id FROM uplink_settled').pluck().get() as number;
-  const memtable = new UplinkMemtable(indexedId, highestIdGiven(db));
+  const memtable = new UplinkMemtable(indexedId, highestAssignedId(db));
   const rows = db.prepare('SELECT id, device_id, credential_id, boot, sequence FROM uplink WHERE id > ? ORDER BY id');
-  for (const row of rows.iterate(indexedId) as IterableIterator<LoadedRow>)
+  for (const row of rows.iterate(indexedId) as IterableIterator<MemtableRow>)
     memtable.growing.add(row.device_id, row.credential_id, row.boot, row.sequence, row.id);
   return memtable;
 }
@@ -53,19 +54,21 @@ export function loadMemtable(db: Database): UplinkMemtable {
 export class UplinkWriter {
   readonly memtable: UplinkMemtable;
   readonly #insert: Statement;
-  readonly #top: Statement;
+  readonly #highestIndexedKey: Statement;
   readonly #idsOfKey: Statement;
   readonly #digest: Statement;
   readonly #putKey: Statement;
   readonly #putOfDevice: Statement;
   readonly #moveIndexed: Statement;
-  /** Of credentials that sent since the growing run started. After a rollback one may be too high: a lookup tells. */
-  readonly #tops = new Map<number, Top>();
+  /**
+   * By id of credentials that sent since the growing run started. Too high after a rollback, which a lookup corrects.
+   */
+  readonly #highestKeys = new Map<number, HighestKey>();
   readonly #size: RunSize;
   #flush: IndexFlush | undefined;
   #lastId: number;
 
-  constructor(db: Database, size: RunSize = RUN_SIZE) {
+  constructor(db: Database, size: RunSize = DEFAULT_RUN_SIZE) {
     this.#size = size;
     this.memtable = loadMemtable(db);
     this.#insert = db.prepare(
@@ -73,7 +76,7 @@ export class UplinkWriter {
          received_at_ms, buffered, sum)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
-    this.#top = db.prepare(
+    this.#highestIndexedKey = db.prepare(
       'SELECT boot, sequence FROM uplink_name WHERE credential_id = ? ORDER BY boot DESC, sequence DESC LIMIT 1',
     );
     this.#idsOfKey = db
@@ -85,7 +88,7 @@ export class UplinkWriter {
     );
     this.#putOfDevice = db.prepare('INSERT OR IGNORE INTO uplink_of_device (device_id, uplink_id) VALUES (?, ?)');
     this.#moveIndexed = db.prepare('UPDATE uplink_settled SET settled_id = ?');
-    this.#lastId = highestIdGiven(db);
+    this.#lastId = highestAssignedId(db);
   }
 
   /** The id of the newest uplink. */
@@ -93,7 +96,7 @@ export class UplinkWriter {
     return this.#lastId;
   }
 
-  /** Runs `work`, which is a transaction. Where it fails, the state in memory is rolled back too. */
+  /** Runs `work`, which must run one transaction. If it fails, the state in memory is rolled back too. */
   transaction(work: () => void): void {
     const lastId = this.#lastId;
     const position = this.#flush?.position;
@@ -112,15 +115,15 @@ export class UplinkWriter {
     if (this.memtable.flushing === undefined && this.memtable.growing.isFull(this.#size)) this.startFlush();
   }
 
-  /** Starts to flush the growing run. Not to be called while another one is flushed. */
+  /** Starts to flush the growing run. Must not be called while another run is flushed. */
   startFlush(): void {
     this.#flush = new IndexFlush(this.memtable.startFlush());
-    this.#tops.clear();
+    this.#highestKeys.clear();
   }
 
   /**
-   * Appends the uplink that is packed from the double `at` on, and sets its id there; it stays 0 for a repeat. Returns
-   * where the next uplink starts.
+   * Appends the uplink that is packed at the word `at`, and sets its id there, which stays 0 for a repeat. Returns the
+   * word at which the next uplink starts.
    */
   append(doubles: Float64Array, at: number): number {
     const { buffer } = doubles;
@@ -129,8 +132,8 @@ export class UplinkWriter {
     const credentialId = doubles[at + UPLINK_WORD.credentialId] as number;
     const boot = doubles[at + UPLINK_WORD.boot] as number;
     const sequence = doubles[at + UPLINK_WORD.sequence] as number;
-    const bytes = Buffer.from(buffer, (at + UPLINK_WORDS) * WORD, length);
-    const digest = Buffer.from(buffer, (at + UPLINK_WORD.digest) * WORD, WORD);
+    const bytes = Buffer.from(buffer, (at + HEADER_WORDS) * WORD_BYTES, length);
+    const digest = Buffer.from(buffer, (at + UPLINK_WORD.digest) * WORD_BYTES, WORD_BYTES);
     digest.set(digestOf(bytes));
     if (!this.#isNew(credentialId, boot, sequence, digest)) return at + wordsOf(length);
     const id = this.#lastId + 1;
@@ -156,10 +159,10 @@ export class UplinkWriter {
   }
 
   #isNew(credentialId: number, boot: number, sequence: number, digest: Buffer): boolean {
-    const top = this.#topOf(credentialId);
-    if (boot > top.boot || (boot === top.boot && sequence > top.sequence)) {
-      top.boot = boot;
-      top.sequence = sequence;
+    const highest = this.#highestKeyOf(credentialId);
+    if (boot > highest.boot || (boot === highest.boot && sequence > highest.sequence)) {
+      highest.boot = boot;
+      highest.sequence = sequence;
       return true;
     }
     const indexed = this.#idsOfKey.all(credentialId, boot, sequence) as number[];
@@ -167,24 +170,27 @@ export class UplinkWriter {
     return !ids.some((id) => (this.#digest.get(id) as Buffer | undefined)?.equals(digest));
   }
 
-  #topOf(credentialId: number): Top {
-    const known = this.#tops.get(credentialId);
+  #highestKeyOf(credentialId: number): HighestKey {
+    const known = this.#highestKeys.get(credentialId);
     if (known !== undefined) return known;
-    let top: Top = (this.#top.get(credentialId) as Top | undefined) ?? { boot: -1, sequence: -1 };
+    let highest: HighestKey = (this.#highestIndexedKey.get(credentialId) as HighestKey | undefined) ?? {
+      boot: -1,
+      sequence: -1,
+    };
     for (const run of [this.memtable.flushing, this.memtable.growing]) {
       const last = run?.keys.get(credentialId)?.last;
-      if (last !== undefined && (last.boot - top.boot || last.sequence - top.sequence) > 0) top = last;
+      if (last !== undefined && (last.boot - highest.boot || last.sequence - highest.sequence) > 0) highest = last;
     }
-    this.#tops.set(credentialId, top);
-    return top;
+    this.#highestKeys.set(credentialId, highest);
+    return highest;
   }
 
-  /** Flushes the slice that goes with a commit of so many uplinks. */
+  /** Flushes the slice that belongs to a commit of `uplinks` uplinks. */
   flushWithCommit(uplinks: number): void {
-    this.flush(Math.max(Math.ceil(uplinks * FLUSHED_PER_UPLINK), FLUSHED_LEAST));
+    this.flush(Math.max(Math.ceil(uplinks * FLUSHED_PER_UPLINK), MIN_FLUSHED_PER_COMMIT));
   }
 
-  /** Flushes so many uplinks of the run. */
+  /** Flushes the next `count` uplinks of the run. */
   flush(count: number): void {
     const flush = this.#flush;
     if (flush === undefined) return;

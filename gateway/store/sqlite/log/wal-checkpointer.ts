@@ -1,9 +1,10 @@
 /**
- * Checkpoints the WAL, that is, has it copied into the file, by a thread of its own (wal-thread.ts) over a connection
- * of its own: that is thousands of pages and an fsync, which SQLite does while commits go on.
+ * Checkpoints the WAL, that is, copies it into the store's file: thousands of pages and an fsync. A separate thread
+ * (wal-thread.ts) does this on a separate connection while commits continue.
  *
- * SQLite restarts the WAL from its beginning only when all of it was copied, and a writer that never rests always
- * leaves a little. So that little is copied here, between two commits, once the WAL is long.
+ * SQLite restarts the WAL from its beginning only after all of it was copied. A busy writer always adds pages that are
+ * not copied yet, so once the WAL is long, this class copies the last pages in the writer's thread, between two
+ * commits.
  */
 import { Worker } from 'node:worker_threads';
 import type { Database, Statement } from 'better-sqlite3';
@@ -11,27 +12,28 @@ import { type Milliseconds, Seconds } from '../../../../proto/clock.js';
 import { failureKind } from '../../contract/errors.js';
 import type { CheckpointAnswer, WalThreadData } from './wal-thread-message.js';
 
-/** At so many pages, 64 MB, the WAL is restarted at any cost; the writer waits for it. */
-export const WAL_PAGES_MOST = 16_000;
+/** At this size, 64 MB, the writer waits until the WAL can be restarted. */
+export const MAX_WAL_PAGES = 16_000;
 
-/** All in pages. */
+/** The limits that decide when the WAL is copied, in pages. */
 export interface WalLimits {
-  /** When the file lacks so many, the thread copies them. */
-  readonly copiedFrom: number;
-  /** A WAL of so many is restarted as soon as the file lacks no more than `little`. */
-  readonly longFrom: number;
-  readonly little: number;
-  readonly most: number;
+  /** With this many uncopied pages, the thread copies them. */
+  readonly copyFromPages: number;
+  /** A WAL of this size is restarted as soon as no more than `fewPages` pages are uncopied. */
+  readonly longFromPages: number;
+  readonly fewPages: number;
+  /** At this size the writer waits for the thread and restarts the WAL. */
+  readonly maxPages: number;
 }
 
-/** That is about one checkpoint for 20,000 uplinks. */
-const LIMITS: WalLimits = { copiedFrom: 250, longFrom: 4000, little: 100, most: WAL_PAGES_MOST };
+/** With these limits there is about one restart for 20,000 uplinks. */
+const LIMITS: WalLimits = { copyFromPages: 250, longFromPages: 4000, fewPages: 100, maxPages: MAX_WAL_PAGES };
 
-/** The longest that one commit waits for the thread, whose end is noticed only between commits. */
+/** Maximum time that a commit waits for the thread: a crash of the thread is noticed only between commits. */
 const WAIT_LIMIT: Milliseconds = Seconds(1);
 
 interface WalState {
-  /** Pages in the WAL, and how many of them the file has. */
+  /** Pages in the WAL, and how many of them were copied into the file. */
   readonly log: number;
   readonly checkpointed: number;
 }
@@ -41,9 +43,9 @@ export class WalCheckpointer {
   readonly #limits: WalLimits;
   readonly #pages: Statement;
   readonly #checkpoint: Statement;
-  /** 1 while the thread copies; the thread resets it. */
+  /** 1 while the thread copies; the thread resets it to 0. */
   readonly #checkpointing = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
-  /** Started at the first checkpoint. */
+  /** The thread, which starts at the first checkpoint. */
   #thread: Worker | undefined;
   #failure: unknown;
 
@@ -56,16 +58,16 @@ export class WalCheckpointer {
     this.#checkpoint = db.prepare('PRAGMA wal_checkpoint(PASSIVE)');
   }
 
-  /** To be called after each commit, once it is answered. */
+  /** Must be called after each commit, once the commit is answered. */
   checkpointIfLong(): void {
     try {
       const { log, checkpointed } = this.#pages.get() as WalState;
       const left = log - checkpointed;
-      const { copiedFrom, longFrom, little, most } = this.#limits;
-      if (log >= most) this.#checkpointHere();
+      const { copyFromPages, longFromPages, fewPages, maxPages } = this.#limits;
+      if (log >= maxPages) this.#checkpointHere();
       else if (this.#isCheckpointing) return;
-      else if (log >= longFrom && left <= little) this.#checkpointHere();
-      else if (left >= copiedFrom) this.#checkpointInThread();
+      else if (log >= longFromPages && left <= fewPages) this.#checkpointHere();
+      else if (left >= copyFromPages) this.#checkpointInThread();
     } catch (error) {
       this.#failed(error);
     }
@@ -76,7 +78,7 @@ export class WalCheckpointer {
   }
 
   #checkpointHere(): void {
-    // SQLite refuses a second checkpoint at the same time.
+    // Waits for the thread, since SQLite allows only one checkpoint at a time.
     if (Atomics.wait(this.#checkpointing, 0, 1, WAIT_LIMIT) !== 'timed-out') this.#checkpoint.get();
   }
 
@@ -92,7 +94,7 @@ export class WalCheckpointer {
     thread.on('message', ({ error }: CheckpointAnswer) => {
       if (error !== undefined) this.#failed(error);
     });
-    // All of it is still in the WAL; the next checkpoint starts another thread.
+    // After a crash of the thread all pages are still in the WAL; the next checkpoint starts another thread.
     thread.on('error', () => undefined);
     thread.on('exit', () => {
       this.#thread = undefined;
@@ -102,7 +104,7 @@ export class WalCheckpointer {
   }
 
   #failed(error: unknown): void {
-    // On a full disk, or during another checkpoint, all of it is still in the WAL.
+    // After any other failure (a full disk, a concurrent checkpoint) all pages are still in the WAL.
     if (failureKind(error) === 'io') this.#failure = error;
   }
 
@@ -116,16 +118,16 @@ export class WalCheckpointer {
     });
   }
 
-  /** Ends the thread after its current checkpoint. */
+  /** Stops the thread after its current checkpoint. */
   async close(): Promise<void> {
     const thread = this.#thread;
     if (thread === undefined) return;
-    const ended = new Promise((resolve) => thread.once('exit', resolve));
+    const exited = new Promise((resolve) => thread.once('exit', resolve));
     thread.postMessage('close');
-    await ended;
+    await exited;
   }
 
-  /** @throws the failure after which nobody knows what is on the disk */
+  /** @throws the I/O error of an earlier checkpoint, after which the state of the disk is unknown */
   check(): void {
     if (this.#failure !== undefined) throw this.#failure;
   }

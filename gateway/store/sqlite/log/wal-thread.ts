@@ -1,7 +1,7 @@
 /**
- * The thread that checkpoints the WAL: it copies as much into the file as no reader needs, and no commit waits for it.
- * Its connection writes nothing else. It is durable like all that write: the file is on the disk before SQLite
- * overwrites that part of the WAL.
+ * The main module of the thread that checkpoints the WAL: it copies all pages that no reader still needs from the WAL
+ * into the store's file, without delaying commits, and writes nothing else. Its connection is durable too: the file is
+ * on the disk before SQLite overwrites that part of the WAL.
  */
 import { setPriority } from 'node:os';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
@@ -14,10 +14,10 @@ const port = parentPort as MessagePort;
 const { file, checkpointing } = workerData as WalThreadData;
 let db: Database | undefined;
 
-/** Linux has a priority for each thread: with few processors, those that answer pings go first. */
-const NICE = 10;
+/** On Linux each thread has a priority: with few processors, the threads that answer pings run first. */
+const LOW_PRIORITY = 10;
 
-function copied(): CheckpointAnswer {
+function checkpoint(): CheckpointAnswer {
   try {
     db ??= openDurable(file);
     db.pragma('wal_checkpoint(PASSIVE)');
@@ -30,9 +30,9 @@ function copied(): CheckpointAnswer {
 }
 
 try {
-  if (process.platform === 'linux') setPriority(NICE);
+  if (process.platform === 'linux') setPriority(LOW_PRIORITY);
 } catch {
-  // Where a system forbids that, checkpoints run all the same.
+  // If the system forbids that, checkpoints run at normal priority.
 }
 port.on('message', (request: CheckpointRequest) => {
   if (request === 'close') {
@@ -40,7 +40,7 @@ port.on('message', (request: CheckpointRequest) => {
     port.close();
     return;
   }
-  const answer = copied();
+  const answer = checkpoint();
   Atomics.store(checkpointing, 0, 0);
   Atomics.notify(checkpointing, 0);
   port.postMessage(answer);

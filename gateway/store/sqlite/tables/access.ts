@@ -9,7 +9,7 @@ import {
   type AccessStore,
   type AccessToken,
   type ApiKey,
-  KEYS_PER_MERCHANT,
+  MAX_KEYS_PER_MERCHANT,
   type NewAccessToken,
   type NewApiKey,
   SCOPES,
@@ -60,7 +60,7 @@ export class SqliteAccess implements AccessStore {
         .where('merchant_id', '=', merchant.id)
         .where('revoked_at_ms', 'is', null)
         .executeTakeFirstOrThrow();
-      if (inForce >= KEYS_PER_MERCHANT)
+      if (inForce >= MAX_KEYS_PER_MERCHANT)
         throw new LockgateError(
           'too-many-keys',
           `${JSON.stringify(name)} has ${inForce} API keys in force, which is the most: revoke one first`,
@@ -102,8 +102,8 @@ export class SqliteAccess implements AccessStore {
     });
   }
 
-  async noteKeyUse(keyId: number, atMs: number): Promise<void> {
-    await this.#parts.write('note the use of a key', { op: 'note-key-use', keyId, atMs });
+  async recordKeyUse(keyId: number, atMs: number): Promise<void> {
+    await this.#parts.write('note the use of a key', { op: 'record-key-use', keyId, atMs });
   }
 
   async addToken(token: NewAccessToken): Promise<void> {

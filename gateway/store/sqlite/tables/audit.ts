@@ -1,12 +1,12 @@
 /** The audit log in the SQLite store, through Kysely; whatever writes takes its turn on the write mutex. */
 import type { Insertable, Kysely, Selectable } from 'kysely';
 import {
-  AUDIT_RETAINED,
-  type AuditBeginning,
-  type AuditEnd,
   type AuditEntry,
   type AuditFilter,
+  type AuditResult,
+  type AuditStart,
   type AuditStore,
+  MAX_AUDIT_ENTRIES,
 } from '../../contract/audit-store.js';
 import type { AuditTable, Tables } from '../schema.js';
 import type { TableParts } from './access.js';
@@ -18,19 +18,19 @@ export class SqliteAudit implements AuditStore {
     this.#parts = parts;
   }
 
-  begin(beginning: AuditBeginning): Promise<number> {
+  begin(beginning: AuditStart): Promise<number> {
     return this.#transaction((db) =>
       insert(db, { ...beginningRow(beginning), after: null, outcome: 'begun', code: null, ended_at_ms: null }),
     );
   }
 
-  end(id: number, end: AuditEnd): Promise<void> {
+  end(id: number, end: AuditResult): Promise<void> {
     return this.#transaction(async (db) => {
       await db.updateTable('audit').set(endRow(end)).where('id', '=', id).execute();
     });
   }
 
-  write(entries: readonly (AuditBeginning & AuditEnd)[]): Promise<void> {
+  write(entries: readonly (AuditStart & AuditResult)[]): Promise<void> {
     return this.#transaction(async (db) => {
       for (const entry of entries) await insert(db, { ...beginningRow(entry), ...endRow(entry) });
     });
@@ -64,16 +64,16 @@ async function insert(db: Kysely<Tables>, row: Insertable<AuditTable>): Promise<
   const { id } = await db.insertInto('audit').values(row).returning('id').executeTakeFirstOrThrow();
   await db
     .deleteFrom('audit')
-    .where('id', '<=', id - AUDIT_RETAINED)
+    .where('id', '<=', id - MAX_AUDIT_ENTRIES)
     .execute();
   return id;
 }
 
-function beginningRow({ atMs, actor, address, agent, osUser, token, action, object, before }: AuditBeginning) {
+function beginningRow({ atMs, actor, address, agent, osUser, token, action, object, before }: AuditStart) {
   return { at_ms: atMs, actor, address, agent, os_user: osUser, token, action, object, before };
 }
 
-function endRow({ outcome, code, object, after, endedAtMs }: AuditEnd) {
+function endRow({ outcome, code, object, after, endedAtMs }: AuditResult) {
   return { outcome, code, object, after, ended_at_ms: endedAtMs };
 }
 

@@ -12,10 +12,10 @@ import {
   type Device,
   type DeviceChange,
   type DeviceReading,
-  type EndedCredentials,
+  type InvalidCredentials,
+  MAX_PHONES_PER_LOCK,
   type NewDevice,
   type NewPhone,
-  PHONES_PER_LOCK,
   type Phone,
 } from '../../contract/store.js';
 import { sql } from '../kysely.js';
@@ -93,7 +93,7 @@ export class DeviceTables {
     secretHash: Buffer,
     nowMs: number,
     keepOldUntilMs: number | undefined,
-  ): Promise<EndedCredentials> {
+  ): Promise<InvalidCredentials> {
     return await this.#db.transaction().execute(async (db) => {
       const deviceId = await deviceIdOf(db, mac);
       const own = await db
@@ -136,10 +136,10 @@ export class DeviceTables {
         .execute();
       if (inForce.some((phone) => phone.name === name))
         throw new LockgateError('phone-exists', `${formatMac(mac)} has a phone named ${JSON.stringify(name)} already`);
-      if (inForce.length >= PHONES_PER_LOCK)
+      if (inForce.length >= MAX_PHONES_PER_LOCK)
         throw new LockgateError(
           'too-many-phones',
-          `${formatMac(mac)} has ${inForce.length} phones, and at most ${PHONES_PER_LOCK} at a time: revoke one first`,
+          `${formatMac(mac)} has ${inForce.length} phones, the maximum being ${MAX_PHONES_PER_LOCK}: revoke one first`,
         );
       const row = { ...credentialRow(deviceId, 'phone', secretHash, nowMs), name, expires_at_ms: expiresAtMs };
       return toPhone(await db.insertInto('credential').values(row).returningAll().executeTakeFirstOrThrow());
@@ -161,7 +161,7 @@ export class DeviceTables {
   }
 
   /** @throws LockgateError `no-such-device`, `no-such-phone` */
-  async revokePhone(mac: Mac, name: string, nowMs: number): Promise<EndedCredentials> {
+  async revokePhone(mac: Mac, name: string, nowMs: number): Promise<InvalidCredentials> {
     return await this.#db.transaction().execute(async (db) => {
       const deviceId = await deviceIdOf(db, mac);
       const rows = await db

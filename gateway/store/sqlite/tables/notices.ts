@@ -3,7 +3,7 @@ import type { Kysely, Selectable } from 'kysely';
 import { Seconds } from '../../../../proto/clock.js';
 import { LockgateError } from '../../../../proto/errors.js';
 import {
-  NOTICES_RETAINED,
+  MAX_NOTICES,
   type Notice,
   type NoticeChange,
   type NoticeFilter,
@@ -148,14 +148,14 @@ async function insert(db: Kysely<Tables>, told: readonly Told[]): Promise<void> 
 async function forgetOldest(db: Kysely<Tables>): Promise<void> {
   const counting = db.selectFrom('notice').select(({ fn }) => fn.countAll<number>().as('kept'));
   const { kept } = await counting.executeTakeFirstOrThrow();
-  if (kept <= NOTICES_RETAINED) return;
+  if (kept <= MAX_NOTICES) return;
   const oldest = db
     .selectFrom('notice')
     .select('id')
     .orderBy(sql`read_at_ms IS NULL`)
     .orderBy('last_at_ms')
     .orderBy('id')
-    .limit(kept - NOTICES_RETAINED);
+    .limit(kept - MAX_NOTICES);
   await db.deleteFrom('notice').where('id', 'in', oldest).execute();
 }
 

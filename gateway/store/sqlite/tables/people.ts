@@ -18,7 +18,13 @@ import type {
   PetProfile,
   UserPage,
 } from '../../contract/merchants/people-store.js';
-import { fullQuota, overQuota, PetTooLarge, type Quota, type QuotaUse } from '../../contract/merchants/quota.js';
+import {
+  exceededQuota,
+  overQuotaError,
+  PetTooLarge,
+  type Quota,
+  type QuotaUse,
+} from '../../contract/merchants/quota.js';
 import { usernameKey } from '../../contract/merchants/username-key.js';
 import { sql } from '../kysely.js';
 import type { Tables } from '../schema.js';
@@ -66,16 +72,16 @@ export class SqlitePeople implements PeopleStore {
     await this.#write('add users', { op: 'add-users', merchantId, users, nowMs, quota: this.#parts.quota });
   }
 
-  async findTaken(merchantId: number, users: readonly Pick<NewUser, 'id' | 'username'>[]): Promise<void> {
+  async checkNotTaken(merchantId: number, users: readonly Pick<NewUser, 'id' | 'username'>[]): Promise<void> {
     const faults = this.#taken.find(merchantId, users);
     if (faults.length > 0) throw refusalError({ code: 'taken', faults }, this.#parts.quota);
   }
 
-  async findRoom(merchantId: number, users: number): Promise<void> {
+  async checkUserQuota(merchantId: number, users: number): Promise<void> {
     const { quota } = this.#parts;
     const kept = this.#quotaUse.get(merchantId) as QuotaUse | undefined;
-    const full = fullQuota({ pets: 0, users: (kept?.users ?? 0) + users, bytes: kept?.bytes ?? 0 }, quota, 'users');
-    if (full !== undefined && users > 0) throw overQuota(full, quota);
+    const full = exceededQuota({ pets: 0, users: (kept?.users ?? 0) + users, bytes: kept?.bytes ?? 0 }, quota, 'users');
+    if (full !== undefined && users > 0) throw overQuotaError(full, quota);
   }
 
   async listUsers({ merchant: name, afterId, limit }: UserPage): Promise<ListedUser[]> {
@@ -146,7 +152,7 @@ const idText = sql<string>`CAST(id AS TEXT)`.as('id_text');
 
 /** The error for what was refused: ManyFaults `user-exists`, OverBudget or PetTooLarge. */
 function refusalError(refusal: MerchantRefusal, quota: Quota): Error {
-  if (refusal.code === 'full') return overQuota(refusal.quota, quota);
+  if (refusal.code === 'full') return overQuotaError(refusal.quota, quota);
   if (refusal.code === 'pet-too-large') return new PetTooLarge(refusal.bytes, quota);
   return new ManyFaults('user-exists', 'a user name or an id is taken already; no user was added', refusal.faults);
 }

@@ -1,8 +1,8 @@
 /** Writes refusals of locks on one connection. To be called inside a transaction (log/batched-write.ts). */
 import type { Database, Statement } from 'better-sqlite3';
 import {
-  REFUSALS_PER_LOCK,
-  REFUSALS_RETAINED,
+  MAX_REFUSALS,
+  MAX_REFUSALS_PER_LOCK,
   REFUSALS_RETAINED_FOR,
   type RefusalChange,
 } from '../../contract/refusal-store.js';
@@ -36,7 +36,7 @@ export class RefusalWriter {
     this.#trimLock = db.prepare(
       `DELETE FROM refusal WHERE id IN (
          SELECT r.id FROM refusal r JOIN device d ON d.id = r.device_id WHERE d.mac = ?
-         ORDER BY r.last_at_ms DESC, r.id DESC LIMIT -1 OFFSET ${REFUSALS_PER_LOCK})`,
+         ORDER BY r.last_at_ms DESC, r.id DESC LIMIT -1 OFFSET ${MAX_REFUSALS_PER_LOCK})`,
     );
     this.#deleteOld = db.prepare('DELETE FROM refusal WHERE last_at_ms < ?');
     this.#count = db.prepare('SELECT count(*) FROM refusal').pluck();
@@ -53,7 +53,7 @@ export class RefusalWriter {
     }
     this.#deleteOld.run(nowMs - REFUSALS_RETAINED_FOR);
     if (this.#writes++ % COUNT_EVERY !== 0) return;
-    const tooMany = (this.#count.get() as number) - REFUSALS_RETAINED;
+    const tooMany = (this.#count.get() as number) - MAX_REFUSALS;
     if (tooMany > 0) this.#deleteOldest.run(tooMany);
   }
 }

@@ -3,8 +3,8 @@ import type { Database } from 'better-sqlite3';
 import type { Mac } from '../../../../proto/wire/mac.js';
 import { StoreFailure } from '../../contract/errors.js';
 import {
-  type Forgetting,
-  type Forgotten,
+  type ForgetRequest,
+  type ForgottenSecrets,
   HASH_KEY_METADATA,
   KEY_ID_METADATA,
   type KeyMetadata,
@@ -42,7 +42,7 @@ export class SqliteSecrets implements SecretStore {
     };
   }
 
-  async noteKeyId(keyId: string): Promise<void> {
+  async recordKeyId(keyId: string): Promise<void> {
     await this.#write('note the key', (db) => {
       putFact(db, KEY_ID_METADATA, keyId);
       db.prepare('DELETE FROM fact WHERE name = ?').run(HASH_KEY_METADATA);
@@ -88,7 +88,7 @@ export class SqliteSecrets implements SecretStore {
     });
   }
 
-  forget({ keyId, unknownSecret, disabledWhy, nowMs }: Forgetting): Promise<Forgotten> {
+  forget({ keyId, unknownSecret, disabledWhy, nowMs }: ForgetRequest): Promise<ForgottenSecrets> {
     return this.#write('forget secrets', (db) => {
       const forgotten = readForgotten(db, nowMs);
       db.exec('DELETE FROM webhook_old_secret');
@@ -130,7 +130,7 @@ function mapValues(json: string, change: (value: string) => string): string {
   return JSON.stringify(Object.fromEntries(entries.map(([name, value]) => [name, change(value)])));
 }
 
-function readForgotten(db: Database, nowMs: number): Forgotten {
+function readForgotten(db: Database, nowMs: number): ForgottenSecrets {
   const urls = db
     .prepare(
       `SELECT w.id, m.name AS merchant, w.url, w.headers FROM webhook_url w JOIN merchant m ON m.id = w.merchant_id
@@ -148,7 +148,7 @@ function readForgotten(db: Database, nowMs: number): Forgotten {
       `SELECT k.public_id AS id, m.name AS merchant, k.name FROM api_key k JOIN merchant m ON m.id = k.merchant_id
        WHERE k.revoked_at_ms IS NULL ORDER BY k.id`,
     )
-    .all() as Forgotten['apiKeys'][number][];
+    .all() as ForgottenSecrets['apiKeys'][number][];
   return {
     apiKeys,
     urls: urls.map(({ headers, ...url }) => ({ ...url, headers: Object.keys(JSON.parse(headers)) })),

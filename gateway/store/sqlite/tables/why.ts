@@ -59,7 +59,7 @@ export class SqliteWhy implements WhyStore {
     return this.#read(() => {
       const found: StoredUplink[] = [];
       for (const credentialId of this.#credentials.all(deviceId) as number[])
-        if (found.length < MOST) found.push(...this.#lookup.withKey(credentialId, boot, sequence));
+        if (found.length < MOST) found.push(...this.#lookup.findAllWithKey(credentialId, boot, sequence));
       return found.sort((one, other) => one.id - other.id).slice(0, MOST);
     });
   }
@@ -71,7 +71,7 @@ export class SqliteWhy implements WhyStore {
     });
   }
 
-  async findFindingsOf(deviceId: number, { credential, boot, sequence }: UplinkKey): Promise<StoredFinding[]> {
+  async findFindingsAbout(deviceId: number, { credential, boot, sequence }: UplinkKey): Promise<StoredFinding[]> {
     return this.#read(() =>
       (this.#findingsOf.all(deviceId, credential, boot, sequence) as FindingRow[]).map(toFinding),
     );
@@ -92,7 +92,7 @@ export class SqliteWhy implements WhyStore {
 
   async findLogStart(deviceId: number, toUplinkId: number, toMs: number, most: number): Promise<LogStart> {
     return this.#read(() => {
-      const uplink = this.#lookup.idBefore(deviceId, toUplinkId, most) ?? 0;
+      const uplink = this.#lookup.findIdBefore(deviceId, toUplinkId, most) ?? 0;
       const event = (this.#eventBefore.get(deviceId, toMs, most) as number | undefined) ?? 0;
       // Events that came before the first uplink that is read say nothing that is still believed.
       const old = uplink === 0 ? 0 : ((this.#eventUpTo.get(deviceId, uplink) as number | undefined) ?? 0);

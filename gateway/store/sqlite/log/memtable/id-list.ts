@@ -1,4 +1,4 @@
-/** Ids of one device's uplinks, in ascending order. */
+/** A list of the ids of one device's uplinks, in ascending order. */
 import { NumberRows } from './number-rows.js';
 
 export class IdList {
@@ -8,7 +8,7 @@ export class IdList {
     return this.#rows.length;
   }
 
-  /** The highest id; 0 where there is none. */
+  /** The highest id; 0 if the list is empty. */
   get last(): number {
     const { length } = this;
     return length === 0 ? 0 : this.at(length - 1);
@@ -30,7 +30,7 @@ export class IdList {
     while (this.last >= id && this.length > 0) this.#rows.remove(this.length - 1);
   }
 
-  /** The ids after one. */
+  /** Returns the ids above `id`. */
   after(id: number): number[] {
     const found: number[] = [];
     for (let at = this.length - 1; at >= 0 && this.at(at) > id; at--) found.push(this.at(at));

@@ -1,10 +1,13 @@
-/** The progress of flushing a run of uplinks into the indexes by key and by lock, each in its order, slice by slice. */
+/**
+ * The progress of flushing a run of uplinks into the two indexes, by key and by lock, slice by slice and in the order
+ * of the index. Does no I/O: the caller writes what it takes.
+ */
 import type { IdList } from './id-list.js';
 import type { UplinkRun } from './uplink-memtable.js';
 
 interface Position {
   readonly credential: number;
-  readonly name: number;
+  readonly key: number;
   readonly device: number;
   readonly id: number;
 }
@@ -31,37 +34,37 @@ export class IndexFlush {
   }
 
   get position(): Position {
-    return { credential: this.#credential, name: this.#key, device: this.#device, id: this.#id };
+    return { credential: this.#credential, key: this.#key, device: this.#device, id: this.#id };
   }
 
-  /** Goes back to a position, since what was taken after it was rolled back. */
-  rewind({ credential, name, device, id }: Position): void {
+  /** Goes back to a position after a rollback. */
+  rewind({ credential, key, device, id }: Position): void {
     this.#credential = credential;
-    this.#key = name;
+    this.#key = key;
     this.#device = device;
     this.#id = id;
   }
 
-  /** Takes the next so many by key. */
+  /** Takes the next `count` uplinks in the order of keys and passes each to `put`. */
   takeKeys(count: number, put: (credentialId: number, boot: number, sequence: number, id: number) => void): void {
     for (let left = count; left > 0 && this.#credential < this.#credentials.length; ) {
       const credentialId = this.#credentials[this.#credential] as number;
-      const names = this.#run.keys.get(credentialId);
-      if (names === undefined || this.#key >= names.length) {
+      const keys = this.#run.keys.get(credentialId);
+      if (keys === undefined || this.#key >= keys.length) {
         this.#credential += 1;
         this.#key = 0;
         continue;
       }
-      put(credentialId, names.bootAt(this.#key), names.sequenceAt(this.#key), names.idAt(this.#key));
+      put(credentialId, keys.bootAt(this.#key), keys.sequenceAt(this.#key), keys.idAt(this.#key));
       left -= 1;
       this.#key += 1;
-      if (this.#key < names.length) continue;
+      if (this.#key < keys.length) continue;
       this.#credential += 1;
       this.#key = 0;
     }
   }
 
-  /** Takes the next so many by device. */
+  /** Takes the next `count` uplinks in the order of devices and passes each to `put`. */
   takeDevices(count: number, put: (deviceId: number, id: number) => void): void {
     for (let left = count; left > 0 && this.#device < this.#devices.length; ) {
       const deviceId = this.#devices[this.#device] as number;

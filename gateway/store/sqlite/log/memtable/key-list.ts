@@ -1,4 +1,4 @@
-/** Keys (boot, sequence) of one credential's uplinks with their ids, sorted by key. Most are added in that order. */
+/** A list of the keys (boot, sequence) of one credential's uplinks with their ids, sorted by key. */
 import { NumberRows } from './number-rows.js';
 
 /** The columns of a row. */
@@ -12,7 +12,7 @@ export class KeyList {
     return this.#rows.length;
   }
 
-  /** The highest key; undefined where there is none. */
+  /** The highest key; undefined if the list is empty. */
   get last(): { boot: number; sequence: number } | undefined {
     const { length } = this;
     return length === 0 ? undefined : { boot: this.bootAt(length - 1), sequence: this.sequenceAt(length - 1) };
@@ -30,6 +30,7 @@ export class KeyList {
     return this.#rows.at(index, ID);
   }
 
+  /** Adds an uplink; usually its key is the highest. */
   add(boot: number, sequence: number, id: number): void {
     const { length } = this;
     const isLast = length === 0 || this.#compare(length - 1, boot, sequence) < 0;
@@ -40,7 +41,7 @@ export class KeyList {
     this.#rows.set(at, ID, id);
   }
 
-  /** The ids with one key: more than one where their contents differ. */
+  /** Returns the ids with one key: more than one if their contents differ. */
   find(boot: number, sequence: number): number[] {
     const found: number[] = [];
     const { length } = this;
@@ -50,7 +51,7 @@ export class KeyList {
     return found;
   }
 
-  /** Removes those with this id or a higher one. */
+  /** Removes the keys with this id or a higher id. */
   dropFrom(id: number): void {
     for (let at = this.length - 1; at >= 0; at--) if (this.idAt(at) >= id) this.#rows.remove(at);
   }
@@ -59,7 +60,7 @@ export class KeyList {
     return this.bootAt(at) - boot || this.sequenceAt(at) - sequence;
   }
 
-  /** The index of the first key that is this one or a higher one. */
+  /** Returns the index of the first key that is not lower than this key. */
   #firstFrom(boot: number, sequence: number): number {
     let [low, high] = [0, this.length];
     while (low < high) {

@@ -1,11 +1,11 @@
 /**
- * Rows of a few numbers each, in one growing block of memory. The garbage collector does not look into such a block: as
- * JavaScript arrays, the keys of the newest hundred thousand uplinks were most of what it had to move and to mark,
- * while pings waited.
+ * A growing table of numbers in one block of memory, which the garbage collector does not scan. As JavaScript arrays,
+ * the keys of the newest hundred thousand uplinks were most of what the garbage collector had to mark and move, while
+ * pings waited.
  */
 
 /** The initial capacity, in rows. */
-const ROWS_AT_FIRST = 8;
+const INITIAL_ROWS = 8;
 
 export class NumberRows {
   readonly #width: number;
@@ -15,15 +15,15 @@ export class NumberRows {
   /** `width`: how many numbers a row has. */
   constructor(width: number) {
     this.#width = width;
-    this.#values = new Float64Array(width * ROWS_AT_FIRST);
+    this.#values = new Float64Array(width * INITIAL_ROWS);
   }
 
-  /** How many rows there are. */
+  /** The number of rows. */
   get length(): number {
     return this.#length;
   }
 
-  /** The number in an existing row and column. */
+  /** Returns the number in an existing row and column. */
   at(row: number, column: number): number {
     return this.#values[row * this.#width + column] as number;
   }

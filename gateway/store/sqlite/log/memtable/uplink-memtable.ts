@@ -1,11 +1,11 @@
 /**
- * The newest uplinks by key and by lock: those that the two indexes do not have yet. The log is written in the order of
- * arrival, but is read by lock too. An index in that order has a page for every lock, and to write each uplink into its
- * lock's page at once would cost more than all the rest. So uplinks are flushed into the indexes later, in sorted runs,
- * many of a lock together, and are found here until then.
+ * The newest uplinks by key (credential, boot, sequence) and by lock: those that are not in the two indexes yet. The
+ * log is written in the order of arrival, but is also read by key and by lock. Writing each uplink into its lock's page
+ * of an index at once would be the largest cost of all. So uplinks are flushed into the indexes later, in sorted runs
+ * with many uplinks of each lock, and are found here until then.
  *
- * There are two runs: one that is flushed, and one that grows. The writing thread has the memtable that decides; the
- * reading side of the store has a copy that follows it.
+ * There are two runs: one is being flushed, the other grows. The thread that writes the log has the authoritative
+ * memtable; the reading side of the store has a copy, which is updated after each commit.
  */
 import type { RunSize } from '../../../contract/store-options.js';
 import { UPLINK_WORD, wordsOf } from '../packed-commit.js';
@@ -13,14 +13,16 @@ import { IdList } from './id-list.js';
 import { KeyList } from './key-list.js';
 
 /**
- * With 1,000 locks, 50 uplinks of each get into their pages together. Two runs of the largest size have to fit in
- * memory, and to be loaded after a crash.
+ * With 1,000 locks, 50 uplinks of each are written into their pages together. The maximum is limited since two runs
+ * must fit in memory and are loaded after a crash.
  */
-export const RUN_SIZE: RunSize = { least: 50_000, perCredential: 20, most: 200_000 };
+export const DEFAULT_RUN_SIZE: RunSize = { minUplinks: 50_000, uplinksPerCredential: 20, maxUplinks: 200_000 };
 
-/** Uplinks that followed one another. */
+/** Consecutive uplinks of the log. */
 export class UplinkRun {
+  /** Keys by credential id. */
   readonly keys = new Map<number, KeyList>();
+  /** Uplink ids by device id. */
   readonly devices = new Map<number, IdList>();
   count = 0;
   lastId = 0;
@@ -42,11 +44,13 @@ export class UplinkRun {
     this.lastId = id;
   }
 
-  isFull({ least, perCredential, most }: RunSize): boolean {
-    return this.count >= least && (this.count >= most || this.count >= this.keys.size * perCredential);
+  isFull({ minUplinks, uplinksPerCredential, maxUplinks }: RunSize): boolean {
+    return (
+      this.count >= minUplinks && (this.count >= maxUplinks || this.count >= this.keys.size * uplinksPerCredential)
+    );
   }
 
-  /** Drops what a failed transaction had added. */
+  /** Removes the uplinks of a failed transaction: `id` and higher ids. */
   dropFrom(id: number): void {
     for (const keys of this.keys.values()) keys.dropFrom(id);
     this.count = 0;
@@ -59,31 +63,31 @@ export class UplinkRun {
   }
 }
 
-/** How far the flush is, as the writer reports it to the copy. */
+/** The progress of the flush, which the writer sends to the copy. */
 export interface MemtableMark {
   /** The indexes have every uplink up to this id. */
   readonly indexedId: number;
-  /** The last uplink of the run that is flushed; 0 where there is none. */
+  /** The last uplink of the run that is being flushed; 0 if there is none. */
   readonly runEndId: number;
 }
 
 export class UplinkMemtable {
-  /** The indexes have every uplink up to this id, and maybe some of the run after it. */
+  /** The indexes have every uplink up to this id, and maybe some of the run that is being flushed. */
   indexedId: number;
-  /** The run that is flushed into the indexes. */
+  /** The run that is being flushed into the indexes. */
   flushing: UplinkRun | undefined;
   growing = new UplinkRun();
-  readonly #highestIdGiven: number;
+  readonly #highestAssignedId: number;
 
-  /** `givenId`: the highest id that an uplink was ever given, deleted ones included. */
-  constructor(indexedId: number, givenId: number) {
+  /** `highestAssignedId`: the highest id that was ever assigned to an uplink, even a deleted one. */
+  constructor(indexedId: number, highestAssignedId: number) {
     this.indexedId = indexedId;
-    this.#highestIdGiven = givenId;
+    this.#highestAssignedId = highestAssignedId;
   }
 
-  /** The newest uplink here. The file may have newer ones, of a commit that is not answered yet. */
+  /** The id of the newest uplink here. The file may have newer uplinks, of a commit that is not answered yet. */
   get lastId(): number {
-    return Math.max(this.#highestIdGiven, this.indexedId, this.flushing?.lastId ?? 0, this.growing.lastId);
+    return Math.max(this.#highestAssignedId, this.indexedId, this.flushing?.lastId ?? 0, this.growing.lastId);
   }
 
   get count(): number {
@@ -94,7 +98,7 @@ export class UplinkMemtable {
     return { indexedId: this.indexedId, runEndId: this.flushing?.lastId ?? 0 };
   }
 
-  /** Adds the uplinks of a stored commit; those without an id are repeats. */
+  /** Adds the uplinks of a stored commit, except for repeats, which have no id. */
   addPacked(doubles: Float64Array): void {
     for (let at = 0; at < doubles.length; at += wordsOf(doubles[at + UPLINK_WORD.length] as number)) {
       const id = doubles[at + UPLINK_WORD.id] as number;
@@ -117,36 +121,36 @@ export class UplinkMemtable {
     return run;
   }
 
-  /** The indexes have all of the run. */
+  /** Drops the flushed run, which the indexes now have completely. */
   finishFlush(): void {
     this.indexedId = this.flushing?.lastId ?? this.indexedId;
     this.flushing = undefined;
   }
 
-  /** Follows the writer's memtable. */
+  /** Updates this copy to the state of the writer's memtable. */
   follow({ indexedId, runEndId }: MemtableMark): void {
     for (;;) {
       if (this.flushing !== undefined && this.flushing.lastId <= indexedId) this.finishFlush();
-      const isEnded = this.growing.count > 0 && this.growing.lastId <= Math.max(indexedId, runEndId);
-      if (this.flushing !== undefined || !isEnded) return;
+      const isClosed = this.growing.count > 0 && this.growing.lastId <= Math.max(indexedId, runEndId);
+      if (this.flushing !== undefined || !isClosed) return;
       this.startFlush();
     }
   }
 
-  /** The ids with one key. */
+  /** Returns the ids with one key. */
   find(credentialId: number, boot: number, sequence: number): number[] {
     const found = this.growing.keys.get(credentialId)?.find(boot, sequence) ?? [];
-    const before = this.flushing?.keys.get(credentialId)?.find(boot, sequence) ?? [];
-    return before.length === 0 ? found : [...before, ...found];
+    const older = this.flushing?.keys.get(credentialId)?.find(boot, sequence) ?? [];
+    return older.length === 0 ? found : [...older, ...found];
   }
 
-  /** The ids of a device after one id, in ascending order. */
+  /** Returns the ids of a device's uplinks after `afterId`, in ascending order. */
   idsOf(deviceId: number, afterId: number): number[] {
     const [old, young] = [this.flushing, this.growing].map((run) => run?.devices.get(deviceId)?.after(afterId) ?? []);
     return [...(old as number[]), ...(young as number[])];
   }
 
-  /** The ids of a credential's uplinks, the highest key first. */
+  /** Yields the ids of a credential's uplinks, highest key first. */
   *newestKeysOf(credentialId: number): Generator<number> {
     const lists = [this.flushing, this.growing].map((run) => run?.keys.get(credentialId) ?? new KeyList());
     const [old, young] = lists as [KeyList, KeyList];

@@ -3,7 +3,7 @@
  * atomic: a savepoint rolls back one that is refused, and the others go on.
  */
 import type { Database, Statement, Transaction } from 'better-sqlite3';
-import { type NewAccessToken, TOKENS_PER_KEY } from '../../../contract/merchants/access-store.js';
+import { MAX_TOKENS_PER_KEY, type NewAccessToken } from '../../../contract/merchants/access-store.js';
 import type {
   AddPet,
   AddUsers,
@@ -12,8 +12,8 @@ import type {
   MerchantRefusal,
   UpdatePet,
 } from '../../../contract/merchants/merchant-write.js';
-import { type NewSession, SESSIONS_PER_USER } from '../../../contract/merchants/people-store.js';
-import { fullQuota, type Quota, type QuotaUse } from '../../../contract/merchants/quota.js';
+import { MAX_SESSIONS_PER_USER, type NewSession } from '../../../contract/merchants/people-store.js';
+import { exceededQuota, type Quota, type QuotaUse } from '../../../contract/merchants/quota.js';
 import { PetRows } from './pet-rows.js';
 import { Sequences } from './sequences.js';
 import { TakenUsers } from './taken-users.js';
@@ -62,7 +62,7 @@ export class MerchantWriter {
     this.#trimSessions = db.prepare(
       `DELETE FROM user_session WHERE merchant_id = @merchantId AND user_id = @userId AND id <= (
          SELECT id FROM user_session WHERE merchant_id = @merchantId AND user_id = @userId
-         ORDER BY id DESC LIMIT 1 OFFSET ${SESSIONS_PER_USER})`,
+         ORDER BY id DESC LIMIT 1 OFFSET ${MAX_SESSIONS_PER_USER})`,
     );
     this.#endSession = db.prepare('DELETE FROM user_session WHERE token_hash = ? AND merchant_id = ?');
     this.#endTokens = db.prepare(`DELETE FROM access_token WHERE id IN (${ended('access_token')})`);
@@ -73,7 +73,7 @@ export class MerchantWriter {
     );
     this.#trimTokens = db.prepare(
       `DELETE FROM access_token WHERE key_id = @keyId AND id <= (
-         SELECT id FROM access_token WHERE key_id = @keyId ORDER BY id DESC LIMIT 1 OFFSET ${TOKENS_PER_KEY})`,
+         SELECT id FROM access_token WHERE key_id = @keyId ORDER BY id DESC LIMIT 1 OFFSET ${MAX_TOKENS_PER_KEY})`,
     );
     this.#noteUse = db.prepare('UPDATE api_key SET last_used_at_ms = ? WHERE id = ?');
   }
@@ -103,7 +103,7 @@ export class MerchantWriter {
         return {};
       case 'add-token':
         return this.#issueToken(operation.token);
-      case 'note-key-use':
+      case 'record-key-use':
         this.#noteUse.run(operation.atMs, operation.keyId);
         return {};
     }
@@ -140,7 +140,7 @@ export class MerchantWriter {
   /** @param grown what was added; its limit and that of the bytes are checked */
   #wantRoom(merchantId: number, quota: Quota, grown?: 'pets' | 'users'): void {
     const kept = this.#quotaUse.get(merchantId) as QuotaUse | undefined;
-    const full = kept && fullQuota(kept, quota, grown);
+    const full = kept && exceededQuota(kept, quota, grown);
     if (full !== undefined) throw new Refused({ code: 'full', quota: full });
   }
 

@@ -1,6 +1,6 @@
 /** How long pending deliveries wait, in SQL by hand: what is looked at when a URL's deliveries begin. */
 import type { Database, Statement } from 'better-sqlite3';
-import type { DeliveryWait, WaitsPiece } from '../../../contract/webhook-store.js';
+import type { DeliveryWait, WaitsPage } from '../../../contract/webhook-store.js';
 
 export class DeliveryWaits {
   readonly #writer: Database;
@@ -21,7 +21,7 @@ export class DeliveryWaits {
     );
   }
 
-  read(urlId: number, { afterId, fromMs, limit }: WaitsPiece): DeliveryWait[] {
+  read(urlId: number, { afterId, fromMs, limit }: WaitsPage): DeliveryWait[] {
     return this.#read.all({ urlId, afterId, fromMs, limit }) as DeliveryWait[];
   }
 

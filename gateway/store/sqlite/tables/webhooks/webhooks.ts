@@ -12,10 +12,10 @@ import type {
   DeliveryReading,
   DeliveryWait,
   OldSecret,
-  RecoveryPiece,
-  Resent,
+  RecoveryStep,
+  ResendOutcome,
   SecretRotation,
-  WaitsPiece,
+  WaitsPage,
   WebhookChange,
   WebhookStore,
 } from '../../../contract/webhook-store.js';
@@ -194,7 +194,7 @@ export class SqliteWebhooks implements WebhookStore {
     return this.#read('read deliveries', () => this.#pendingLocks.all(urlId) as number[]);
   }
 
-  async readWaits(urlId: number, piece: WaitsPiece): Promise<DeliveryWait[]> {
+  async readWaits(urlId: number, piece: WaitsPage): Promise<DeliveryWait[]> {
     return this.#read('read deliveries', () => this.#waits.read(urlId, piece));
   }
 
@@ -227,7 +227,7 @@ export class SqliteWebhooks implements WebhookStore {
   }
 
   async findEvent(name: EventName): Promise<StoredUplink | null> {
-    return this.#read('look up an event', () => this.#parts.lookup.event(name));
+    return this.#read('look up an event', () => this.#parts.lookup.findEvent(name));
   }
 
   async readDeliveries(filter: DeliveryFilter): Promise<DeliveryReading[]> {
@@ -241,7 +241,7 @@ export class SqliteWebhooks implements WebhookStore {
     return found.sort((a, b) => b.uplink.id - a.uplink.id || a.urlId - b.urlId).slice(0, filter.limit);
   }
 
-  resend(urlId: number, uplinkId: number, nowMs: number): Promise<Resent> {
+  resend(urlId: number, uplinkId: number, nowMs: number): Promise<ResendOutcome> {
     return this.#write('send an event again', () => {
       if (this.#isOnItsWay.get({ urlId, uplinkId }) !== undefined) return 'on-its-way';
       this.#putDue.run({ urlId, uplinkId, nowMs });
@@ -251,7 +251,7 @@ export class SqliteWebhooks implements WebhookStore {
 
   async recover(
     urlId: number,
-    { afterId, toId, limit, nowMs }: RecoveryPiece,
+    { afterId, toId, limit, nowMs }: RecoveryStep,
   ): Promise<{ count: number; lastId: number | null }> {
     const gaps = await this.#gaps(this.#parts.readTables, urlId);
     return await this.#write('recover events', () => {
@@ -268,7 +268,7 @@ export class SqliteWebhooks implements WebhookStore {
     });
   }
 
-  async releaseRepaired(urlId: number, { afterId: first, toId, nowMs }: Omit<RecoveryPiece, 'limit'>): Promise<number> {
+  async releaseRepaired(urlId: number, { afterId: first, toId, nowMs }: Omit<RecoveryStep, 'limit'>): Promise<number> {
     let released = 0;
     for (let afterId: number | undefined = first; afterId !== undefined; ) {
       const uplinks = this.#readDamaged({ urlId, afterId, toId });
