@@ -31,15 +31,15 @@ export interface CellularWebhook {
   reason: Reason;
   /** When it was made, by the sender’s clock; where that is outside the years 1970–9999, when received. */
   date: string;
-  /** Whether the lock is locked; unknown where it doesn’t say. */
+  /** Whether the lock is locked; unknown if it doesn’t say. */
   lock_state: 'locked' | 'unlocked' | 'unknown';
   /** The lock’s battery, in percent; 0 to 100 in a sane lock. */
   battery_percent: number;
-  /** Of the lock. Any text, the empty one too. */
+  /** The lock’s firmware version. Any text, also an empty one. */
   firmware_version: string;
-  /** Voltage of the e-bike’s battery, in volts; null where no e-bike is connected. */
+  /** Voltage of the e-bike’s battery, in volts; null if no e-bike is connected. */
   ebike_voltage: number | null;
-  /** Whether the tether is plugged into the lock; unknown where it doesn’t say. */
+  /** Whether the tether is plugged into the lock; unknown if it doesn’t say. */
   tether_state: 'attached' | 'detached' | 'unknown';
   /** Degrees north, −90 to 90 in a sane ping. */
   latitude?: number;
@@ -73,13 +73,13 @@ export interface GpsWebhook {
   reason: Reason;
   /** When it was made, by the sender’s clock; where that is outside the years 1970–9999, when received. */
   date: string;
-  /** Whether the lock is locked; unknown where it doesn’t say. */
+  /** Whether the lock is locked; unknown if it doesn’t say. */
   lock_state: 'locked' | 'unlocked' | 'unknown';
   /** The lock’s battery, in percent; 0 to 100 in a sane lock. */
   battery_percent: number;
-  /** Voltage of the e-bike’s battery, in volts; null where no e-bike is connected. */
+  /** Voltage of the e-bike’s battery, in volts; null if no e-bike is connected. */
   ebike_voltage: number | null;
-  /** Whether the tether is plugged into the lock; unknown where it doesn’t say. */
+  /** Whether the tether is plugged into the lock; unknown if it doesn’t say. */
   tether_state: 'attached' | 'detached' | 'unknown';
   /** Degrees north, −90 to 90 in a sane ping. */
   latitude: number;
@@ -87,7 +87,7 @@ export interface GpsWebhook {
   longitude: number;
   /** Metres per second. */
   speed: number;
-  /** Of the motion: degrees clockwise from north, [0, 360) in a sane ping. */
+  /** Direction of the motion: degrees clockwise from north, [0, 360) in a sane ping. */
   direction: number;
   /** Radius around the position, in whole metres. */
   uncertainty: number;
@@ -117,7 +117,7 @@ export interface CloseConnectionWebhook {
   reason: 'REASON_CLOSE_CONNECTION';
   /** When it was made, by the sender’s clock; where that is outside the years 1970–9999, when received. */
   date: string;
-  /** Whether the lock is locked; unknown where it doesn’t say. */
+  /** Whether the lock is locked; unknown if it doesn’t say. */
   lock_state: 'locked' | 'unlocked' | 'unknown';
   /** The lock’s battery, in percent; 0 to 100 in a sane lock. */
   battery_percent: number;

@@ -1,9 +1,9 @@
 /**
- * Time enters here and nowhere else. Everything that waits or stamps takes a {@link Clock}, so that a test turns the
- * hands itself, a simulation runs a year in a second, and a demo lives at 60 × speed.
+ * The only file that reads the machine's clock or sets timers. All other code that needs the time takes a {@link
+ * Clock}. So a test can control the time, a simulation can run a year in a second, and a demo can run at 60 × speed.
  */
 
-/** A span in milliseconds, made by the functions below so that no bare 30000 stands in the code. */
+/** A time span in milliseconds. The functions below make it, so that the code has no number like 30000. */
 export type Milliseconds = number;
 
 export const Seconds = (count: number): Milliseconds => count * 1000;
@@ -11,12 +11,12 @@ export const Minutes = (count: number): Milliseconds => count * 60_000;
 export const Hours = (count: number): Milliseconds => count * 3_600_000;
 export const Days = (count: number): Milliseconds => count * 86_400_000;
 
-/** A wait that can be called off; calling it off twice, or after it ran, does nothing. */
+/** A pending callback. Cancelling it twice, or after it has run, does nothing. */
 export interface Timer {
   cancel(): void;
 }
 
-/** What time it is, and a way to be called later. */
+/** Gives the current time, and calls back later. */
 export interface Clock {
   /** Milliseconds since 1970-01-01T00:00:00Z. */
   now(): number;
@@ -24,49 +24,51 @@ export interface Clock {
   after(delay: Milliseconds, callback: () => void): Timer;
 }
 
-/** Node's timers hold a signed 32-bit count of ms and fire at once beyond it, so a longer wait is made of pieces. */
-const LONGEST_TIMEOUT: Milliseconds = 2 ** 31 - 1;
+/**
+ * Node's timers fire at once if the delay does not fit a signed 32-bit integer, so a longer wait uses several timers.
+ */
+const MAX_TIMEOUT: Milliseconds = 2 ** 31 - 1;
 
 function systemAfter(delay: Milliseconds, callback: () => void): Timer {
   let handle: NodeJS.Timeout;
   const arm = (left: Milliseconds): void => {
-    const piece = Math.min(left, LONGEST_TIMEOUT);
-    handle = setTimeout(() => (left > piece ? arm(left - piece) : callback()), Math.max(piece, 0));
+    const part = Math.min(left, MAX_TIMEOUT);
+    handle = setTimeout(() => (left > part ? arm(left - part) : callback()), Math.max(part, 0));
   };
   arm(delay);
   return { cancel: () => clearTimeout(handle) };
 }
 
-/** The clock on the wall. */
+/** The machine's clock: wall-clock time. */
 export const systemClock: Clock = Object.freeze({ now: () => Date.now(), after: systemAfter });
 
 /**
- * A monotonic reading in milliseconds, for measuring how long something took. It has no relation to the date and is
- * not touched by someone who sets the machine's clock.
+ * A monotonic time in milliseconds, for measuring how long something took. It has no relation to the date, and setting
+ * the machine's clock does not affect it.
  */
 export function monotonicMs(): number {
   return performance.now();
 }
 
-/** How long the event loop had nothing to do so far, and how long it had something; both in ms. */
+/** How long the event loop has been idle and active so far, in ms. */
 export interface LoopTime {
   readonly idle: number;
   readonly active: number;
 }
 
-/** The event loop's time up to now, for measuring how busy it is: the difference of two readings counts. */
+/** The event loop's time up to now. The difference between two results shows how busy it was in between. */
 export function loopTime(): LoopTime {
   return performance.eventLoopUtilization();
 }
 
-/** Lets the event loop turn once, so that what has arrived meanwhile can be taken together (group commit). */
+/** Calls back after pending I/O events, so that everything that has arrived by then can be committed together. */
 export function afterThisTurn(callback: () => void): void {
   setImmediate(callback);
 }
 
 /**
- * A clock that runs `speed` times as fast as the wall's, from `startMs`. It rests on the monotonic clock and so never
- * goes back. It is the run's clock of sped-up runs (protocol.md §3).
+ * A clock that starts at `startMs` and runs `speed` times as fast as real time. It is based on the monotonic clock, so
+ * it never goes back. It is the run's clock for sped-up runs (protocol.md §3).
  */
 export class RunClock implements Clock {
   readonly speed: number;
@@ -88,17 +90,17 @@ export class RunClock implements Clock {
   }
 }
 
-interface Waiting {
+interface PendingCallback {
   readonly dueMs: number;
   readonly order: number;
   readonly callback: () => void;
 }
 
-/** A clock whose hands are turned by hand. Callbacks run in order of their time, then of their registration. */
+/** A clock that only {@link ManualClock.advance} moves. Callbacks run in order of their time, then of registration. */
 export class ManualClock implements Clock {
   #nowMs: number;
   #order = 0;
-  readonly #waiting = new Set<Waiting>();
+  readonly #pending = new Set<PendingCallback>();
 
   constructor(startMs = 0) {
     this.#nowMs = startMs;
@@ -109,39 +111,39 @@ export class ManualClock implements Clock {
   }
 
   after(delay: Milliseconds, callback: () => void): Timer {
-    const entry: Waiting = { dueMs: this.#nowMs + Math.max(delay, 0), order: this.#order++, callback };
-    this.#waiting.add(entry);
-    return { cancel: () => void this.#waiting.delete(entry) };
+    const entry: PendingCallback = { dueMs: this.#nowMs + Math.max(delay, 0), order: this.#order++, callback };
+    this.#pending.add(entry);
+    return { cancel: () => void this.#pending.delete(entry) };
   }
 
-  /** How many callbacks wait: for tests that nothing is left behind. */
+  /** The number of pending callbacks, so that tests can check that none is left. */
   get pending(): number {
-    return this.#waiting.size;
+    return this.#pending.size;
   }
 
-  /** When the next callback is due, ms since the epoch; undefined where none waits. */
+  /** When the next callback is due, ms since the epoch; undefined if none is pending. */
   get nextDueMs(): number | undefined {
     return this.#next()?.dueMs;
   }
 
   /**
-   * Turns the hands forward by `span`, running each callback at its own time, those that it starts included. They
-   * never go back: a negative span does nothing.
+   * Moves the time forward by `span` and runs each callback that becomes due, at its own time, including callbacks that
+   * are added meanwhile. A negative span does nothing.
    */
   advance(span: Milliseconds): void {
     const target = this.#nowMs + span;
     for (let next = this.#next(); next !== undefined && next.dueMs <= target; next = this.#next()) {
-      this.#waiting.delete(next);
+      this.#pending.delete(next);
       this.#nowMs = Math.max(this.#nowMs, next.dueMs);
       next.callback();
     }
-    // A callback may itself have turned them further.
+    // A callback may itself have advanced the clock.
     this.#nowMs = Math.max(this.#nowMs, target);
   }
 
-  #next(): Waiting | undefined {
-    let first: Waiting | undefined;
-    for (const entry of this.#waiting) {
+  #next(): PendingCallback | undefined {
+    let first: PendingCallback | undefined;
+    for (const entry of this.#pending) {
       if (
         first === undefined ||
         entry.dueMs < first.dueMs ||

@@ -1,35 +1,36 @@
 /**
- * Dates as text: RFC 3339 to milliseconds since the epoch. A trace has two in every line, so what we write ourselves
- * (`2026-11-20T06:00:00.000Z`) is read digit by digit; other spellings take the long way.
+ * Parses RFC 3339 dates to milliseconds since the epoch. A trace has two dates in every line, so there is a fast path
+ * for the canonical spelling (`2026-11-20T06:00:00.000Z`, as this program writes dates). Other spellings take a slower
+ * path.
  */
 import { Days, Hours, Minutes, Seconds } from './clock.js';
 
 const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
 
-/** What a sentence says was expected of a date. */
+/** What an error says was expected instead of a wrong date. */
 export const DATE_EXPECTED = 'a date such as 2026-11-20T06:00:00.000Z';
 
-/** Milliseconds since the epoch; NaN where the text is no date of RFC 3339. Finer than a millisecond is cut off. */
+/** Milliseconds since the epoch; NaN if the text is not an RFC 3339 date. Fractions of a millisecond are cut off. */
 export function parseDate(text: string): number {
-  const own = text.length === OWN_LENGTH ? parseCanonicalDate(lettersOf(text), 0) : Number.NaN;
-  return Number.isNaN(own) ? parseAnySpelling(text) : own;
+  const timeMs = text.length === CANONICAL_LENGTH ? parseCanonicalDate(toBytes(text), 0) : Number.NaN;
+  return Number.isNaN(timeMs) ? parseAnySpelling(text) : timeMs;
 }
 
-/** The letters of {@link OWN_LENGTH} that are looked at, so that text and bytes are read by the same code. */
-const letters = new Uint8Array(24);
+/** The letters of {@link CANONICAL_LENGTH} that are looked at, so that text and bytes are read by the same code. */
+const buffer = new Uint8Array(24);
 
-/** A letter that is no byte becomes 0, which no date has. */
-function lettersOf(text: string): Uint8Array {
-  for (let index = 0; index < OWN_LENGTH; index++) {
+/** Copies the characters to `buffer`. A character outside ASCII becomes 0, which no date contains. */
+function toBytes(text: string): Uint8Array {
+  for (let index = 0; index < CANONICAL_LENGTH; index++) {
     const code = text.charCodeAt(index);
-    letters[index] = code < 128 ? code : 0;
+    buffer[index] = code < 128 ? code : 0;
   }
-  return letters;
+  return buffer;
 }
 
-/** Our own spelling, `2026-11-20T06:00:00.000Z`, from `at` in the bytes of a text; NaN for any other. */
+/** Parses a date in the canonical spelling at the position `at` in the bytes of a text; NaN for any other spelling. */
 export function parseCanonicalDate(bytes: Uint8Array, at: number): number {
-  if (!hasOurMarks(bytes, at)) return Number.NaN;
+  if (!hasCanonicalSeparators(bytes, at)) return Number.NaN;
   const year = twoDigits(bytes, at) * 100 + twoDigits(bytes, at + 2);
   const month = twoDigits(bytes, at + 5);
   const day = twoDigits(bytes, at + 8);
@@ -40,7 +41,7 @@ export function parseCanonicalDate(bytes: Uint8Array, at: number): number {
   return toMs(year, month, day, hour, minute, second, millisecond);
 }
 
-const OWN_LENGTH = 24;
+const CANONICAL_LENGTH = 24;
 const CODE_Z = 90;
 const CODE_T = 84;
 const CODE_DASH = 45;
@@ -48,7 +49,7 @@ const CODE_COLON = 58;
 const CODE_DOT = 46;
 const CODE_0 = 48;
 
-function hasOurMarks(bytes: Uint8Array, at: number): boolean {
+function hasCanonicalSeparators(bytes: Uint8Array, at: number): boolean {
   return (
     bytes[at + 4] === CODE_DASH &&
     bytes[at + 7] === CODE_DASH &&
@@ -60,7 +61,7 @@ function hasOurMarks(bytes: Uint8Array, at: number): boolean {
   );
 }
 
-/** One digit; NaN for anything else. */
+/** The value of the digit at a position; NaN for any other character. */
 function oneDigit(bytes: Uint8Array, at: number): number {
   const value = (bytes[at] as number) - CODE_0;
   return value >= 0 && value <= 9 ? value : Number.NaN;
@@ -86,7 +87,7 @@ function parseAnySpelling(text: string): number {
 const DAYS_BEFORE_MONTH = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
 const DAYS_OF_MONTH = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
-/** NaN where a part is out of its range; any part that is NaN makes the outcome NaN. */
+/** The time of a date's parts, ms since the epoch; NaN if a part is NaN or out of its range. */
 function toMs(
   year: number,
   month: number,
@@ -107,5 +108,5 @@ function toMs(
   return Days(dayOfEra - DAYS_BEFORE_1970) + Hours(hour) + Minutes(minute) + Seconds(second) + milliseconds;
 }
 
-/** From the first day of the year 1 to 1970-01-01. */
+/** The number of days from the first day of the year 1 to 1970-01-01. */
 const DAYS_BEFORE_1970 = 719_162;

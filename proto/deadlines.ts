@@ -1,28 +1,30 @@
 /**
- * Who is due first, of many: a binary heap by time. A time that is moved leaves its old entry behind, which is passed
- * over when its turn comes, or thrown out where there are many such.
+ * A queue of items by due time, as a binary heap. When an item's time changes, its old entry stays in the heap as a
+ * stale entry. Stale entries are skipped when they become due, and removed when there are many of them.
  */
 
+/** An item of the queue. Only {@link Deadlines.set} may change `dueMs` while the item is in the queue. */
 export interface Due {
-  /** Ms since the epoch; the entry in the heap that has this very time is the one that counts. */
+  /** Ms since the epoch. An entry in the heap with another time for this item is stale. */
   dueMs: number;
 }
 
-/** With fewer entries than this nobody looks for old ones. */
-const FEW = 1024;
+/** With fewer entries than this, stale entries are not removed. */
+const MIN_CLEANUP_ENTRIES = 1024;
 
+/** See the head of this file. */
 export class Deadlines<T extends Due> {
   #times: number[] = [];
   #items: T[] = [];
-  /** With more entries than this the old ones are thrown out. */
-  #most = FEW;
+  /** With more entries than this, stale entries are removed. */
+  #cleanupEntries = MIN_CLEANUP_ENTRIES;
 
-  /** How many entries there are, old ones too: at most twice as many as items, and {@link FEW}. */
+  /** The number of entries, including stale ones. */
   get entries(): number {
     return this.#times.length;
   }
 
-  /** The earliest time; Infinity where nobody is due. It may be one that no longer counts. */
+  /** The earliest time; Infinity if there is no entry. It may be the time of a stale entry. */
   get firstMs(): number {
     return this.#times[0] ?? Number.POSITIVE_INFINITY;
   }
@@ -39,20 +41,20 @@ export class Deadlines<T extends Due> {
       this.#swap(at, parent);
       at = parent;
     }
-    if (this.#times.length > this.#most) this.#throwOutOld();
+    if (this.#times.length > this.#cleanupEntries) this.#removeStaleEntries();
   }
 
-  /** An item that is moved all day would fill the memory with times at which nothing is due. */
-  #throwOutOld(): void {
+  /** Without this, an item whose time changes again and again would fill the memory with stale entries. */
+  #removeStaleEntries(): void {
     const items = [...new Set(this.#items.filter((item, at) => item.dueMs === this.#times[at]))];
-    // What is sorted is a heap.
+    // A sorted list is a valid heap.
     items.sort((one, other) => one.dueMs - other.dueMs);
     this.#items = items;
     this.#times = items.map(({ dueMs }) => dueMs);
-    this.#most = Math.max(FEW, 2 * items.length);
+    this.#cleanupEntries = Math.max(MIN_CLEANUP_ENTRIES, 2 * items.length);
   }
 
-  /** Takes the first item whose time is before `nowMs`; undefined where there is none. */
+  /** Removes and returns the first item whose time is before `nowMs`; undefined if there is none. */
   take(nowMs: number): T | undefined {
     while (this.firstMs < nowMs) {
       const [timeMs, item] = [this.#times[0] as number, this.#items[0] as T];
@@ -70,13 +72,13 @@ export class Deadlines<T extends Due> {
     this.#times[0] = time;
     this.#items[0] = item;
     for (let at = 0; ; ) {
-      let least = at;
+      let smallest = at;
       for (const child of [2 * at + 1, 2 * at + 2]) {
-        if (child < length && (this.#times[child] as number) < (this.#times[least] as number)) least = child;
+        if (child < length && (this.#times[child] as number) < (this.#times[smallest] as number)) smallest = child;
       }
-      if (least === at) return;
-      this.#swap(at, least);
-      at = least;
+      if (smallest === at) return;
+      this.#swap(at, smallest);
+      at = smallest;
     }
   }
 

@@ -1,58 +1,60 @@
 /**
- * What somebody who typed a word that there isn't most likely meant: one measure of nearness for commands, flags, their
- * values and the names of rules, bugs and scenarios.
+ * Suggests what a user probably meant by an unknown name: of a command, a flag, a flag's value, a rule, a bug or a
+ * scenario. Pure.
+ *
+ * An *edit* is a character too many, a missing one, a wrong one, or two swapped ones.
  */
 
-/** Beyond so many slips a word is another word. */
-const MOST_SLIPS = 3;
-/** A slip for so many letters is what a hand does. */
-const LETTERS_PER_SLIP = 3;
-/** From so many letters on, the beginning of a word stands for it. */
-const LEAST_BEGINNING = 2;
+/** With more edits than this, names count as unrelated. */
+const MAX_EDITS = 3;
+/** One edit is allowed for each group of this many characters. */
+const CHARACTERS_PER_EDIT = 3;
+/** A prefix of a name is suggested only from this length on. */
+const MIN_PREFIX_CHARACTERS = 2;
 
 /**
- * Those of `names` that `typed` is nearest to, in their order: by the fewest slips (a letter too many, missing, another
- * one, or two swapped; upper and lower case are alike), else those that begin with it. Empty where none is near.
+ * The names with the fewest edits to `typed`, in their given order. If no name is close enough, the names that start
+ * with `typed`. Case is ignored. Empty if there is no such name.
  */
-export function nearest(typed: string, names: Iterable<string>): string[] {
-  const word = bare(typed);
+export function nearestNames(typed: string, names: Iterable<string>): string[] {
+  const word = normalize(typed);
   const known = [...new Set(names)];
-  const counted = known.map((name) => ({ name, slips: slipsBetween(word, bare(name)) }));
-  const near = counted.filter(({ name, slips }) => slips <= mostSlips(word, bare(name)));
-  const least = Math.min(...near.map(({ slips }) => slips));
-  if (near.length > 0) return near.filter(({ slips }) => slips === least).map(({ name }) => name);
-  return word.length < LEAST_BEGINNING ? [] : known.filter((name) => bare(name).startsWith(word));
+  const counted = known.map((name) => ({ name, edits: editDistance(word, normalize(name)) }));
+  const near = counted.filter(({ name, edits }) => edits <= maxEdits(word, normalize(name)));
+  const fewest = Math.min(...near.map(({ edits }) => edits));
+  if (near.length > 0) return near.filter(({ edits }) => edits === fewest).map(({ name }) => name);
+  return word.length < MIN_PREFIX_CHARACTERS ? [] : known.filter((name) => normalize(name).startsWith(word));
 }
 
-/** A question to put behind the sentence of an error, with a blank before it; nothing where no name is near. */
+/** A question to append to an error, with a leading space; empty if no name is close enough. */
 export function didYouMean(typed: string, names: Iterable<string>): string {
-  const meant = nearest(typed, names);
+  const meant = nearestNames(typed, names);
   return meant.length === 0 ? '' : ` Did you mean ${meant.join(' or ')}?`;
 }
 
-/** Case and leading dashes say nothing about which name is meant. */
-function bare(name: string): string {
+/** A name without leading dashes, in lower case. */
+function normalize(name: string): string {
   return name.trim().toLowerCase().replace(/^-+/, '');
 }
 
-function mostSlips(word: string, name: string): number {
+function maxEdits(word: string, name: string): number {
   const letters = Math.max(word.length, name.length);
-  return Math.min(MOST_SLIPS, Math.max(Math.floor(letters / LETTERS_PER_SLIP), word === name ? 0 : 1), letters - 1);
+  return Math.min(MAX_EDITS, Math.max(Math.floor(letters / CHARACTERS_PER_EDIT), word === name ? 0 : 1), letters - 1);
 }
 
-/** Optimal string alignment: Damerau and Levenshtein's distance where no letter moves twice. */
-function slipsBetween(a: string, b: string): number {
-  if (Math.abs(a.length - b.length) > MOST_SLIPS) return MOST_SLIPS + 1;
+/** The number of edits between two names: the optimal string alignment distance. */
+function editDistance(a: string, b: string): number {
+  if (Math.abs(a.length - b.length) > MAX_EDITS) return MAX_EDITS + 1;
   let before: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i += 1) {
     const row = [i];
     for (let j = 1; j <= b.length; j += 1) {
       const same = a[i - 1] === b[j - 1] ? 0 : 1;
-      let least = Math.min((last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, (last[j - 1] ?? 0) + same);
+      let fewest = Math.min((last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, (last[j - 1] ?? 0) + same);
       const isSwapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
-      if (isSwapped) least = Math.min(least, (before[j - 2] ?? 0) + 1);
-      row.push(least);
+      if (isSwapped) fewest = Math.min(fewest, (before[j - 2] ?? 0) + 1);
+      row.push(fewest);
     }
     before = last;
     last = row;

@@ -1,17 +1,17 @@
 /**
- * Whose fault it is, in the type.
+ * The three kinds of errors.
  *
- * What a stranger sends (an uplink, a trace line, a MAC someone typed) is a value: a {@link Result}. What the caller of
- * ours got wrong (a flag, a setting, a file name) is a {@link LockgateError} with a code and a sentence. What we got
- * wrong ourselves is any other thrown error, and is never caught to be hidden.
+ * - Wrong input from outside (an uplink, a trace line, a MAC that a user typed) is a value: a {@link Result}.
+ * - A mistake of the caller (a flag, a setting, a file name) throws a {@link LockgateError} with a code and a sentence.
+ * - A bug in this program throws any other error, which must not be caught and hidden.
  */
 
-/** The outcome of reading something that a stranger made: the value, or what was wrong with it. It never throws. */
+/** The outcome of reading untrusted input: the value, or what is wrong with it. */
 export type Result<T, E = Problem> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly error: E };
 
-/** What was wrong: a stable code for programs, and a sentence that names what, where and what was expected. */
+/** What is wrong: a stable code for programs, and a sentence for users that also says what was expected. */
 export interface Problem {
   readonly code: string;
   readonly message: string;
@@ -22,7 +22,7 @@ export function ok<T>(value: T): { readonly ok: true; readonly value: T } {
   return { ok: true, value };
 }
 
-/** A failure with a `code` for programs and a sentence for people. */
+/** A failure with a code for programs and a sentence for users. */
 export function problem<C extends string>(
   code: C,
   message: string,
@@ -31,8 +31,8 @@ export function problem<C extends string>(
 }
 
 /**
- * What the caller got wrong, such as a setting, a flag or a state that doesn't allow the call. The message is one
- * sentence that can be shown as it is; `code` is stable and kebab-case.
+ * A mistake of the caller, such as a wrong setting or flag, or a call that the current state doesn't allow. The message
+ * is one sentence that can be shown to users; `code` is stable and kebab-case.
  */
 export class LockgateError extends Error {
   readonly code: string;

@@ -1,81 +1,83 @@
 /**
- * Reads members out of JSON that a stranger wrote. The first thing that is wrong is kept as a sentence that names the
- * member, what it is and what was expected; from there on reading goes on with stand-ins, and its outcome is worthless.
- * So code that reads says what it wants, line by line, and asks once at the end.
+ * Reads members of untrusted JSON. A member that is not as expected does not throw: the reader remembers the first
+ * error as a sentence that names the member, its value and what was expected, and returns a placeholder. The caller
+ * reads all members and checks `error` once at the end. If there is an error, the caller must not use what it has read.
+ *
+ * In all methods, `parent` is the name of the object that has the member, for the error.
  */
 import { DATE_EXPECTED, parseDate } from './date.js';
 
-/** A JSON object of which nothing is known yet. */
+/** A JSON object whose members have not been checked. */
 export type JsonObject = { readonly [member: string]: unknown };
 
-/** The most characters of a wrong value that a sentence shows. */
-const SHOWN_CHARACTERS = 60;
+/** How many characters of a wrong value an error shows. */
+const MAX_SHOWN_CHARACTERS = 60;
 
-/** Every 32-bit field of the wire. */
-const UINT32_MOST = 2 ** 32 - 1;
+/** The maximum of the wire's unsigned fields. */
+const MAX_UINT32 = 2 ** 32 - 1;
 
 export class JsonReader {
-  /** What was wrong first; null where nothing was. */
+  /** The first error; null if there is none. */
   error: string | null = null;
 
-  /** Keeps that the member of `of` is not what was expected. The name is put together here, where it is needed. */
-  expect(value: unknown, of: string, member: string, expected: string): void {
-    const name = of === '' ? member : member === '' ? of : `${of}.${member}`;
+  /** Records the error that the member of `parent` is not what was expected. */
+  expect(value: unknown, parent: string, member: string, expected: string): void {
+    const name = parent === '' ? member : member === '' ? parent : `${parent}.${member}`;
     this.error ??= `${name} ${value === undefined ? 'is missing' : `is ${showJson(value)}`}: expected ${expected}`;
   }
 
-  object(value: unknown, of: string, member: string): JsonObject {
+  object(value: unknown, parent: string, member: string): JsonObject {
     if (isObject(value)) return value;
-    this.expect(value, of, member, 'an object');
+    this.expect(value, parent, member, 'an object');
     return {};
   }
 
-  text(value: unknown, of: string, member: string): string {
+  text(value: unknown, parent: string, member: string): string {
     if (typeof value === 'string') return value;
-    this.expect(value, of, member, 'a text');
+    this.expect(value, parent, member, 'a text');
     return '';
   }
 
-  flag(value: unknown, of: string, member: string): boolean {
+  flag(value: unknown, parent: string, member: string): boolean {
     if (typeof value === 'boolean') return value;
-    this.expect(value, of, member, 'true or false');
+    this.expect(value, parent, member, 'true or false');
     return false;
   }
 
-  /** A number that JSON can carry, so a finite one. */
-  number(value: unknown, of: string, member: string): number {
+  /** A finite number. */
+  number(value: unknown, parent: string, member: string): number {
     if (typeof value === 'number' && Number.isFinite(value)) return value;
-    this.expect(value, of, member, 'a number');
+    this.expect(value, parent, member, 'a number');
     return 0;
   }
 
-  integer(value: unknown, of: string, member: string): number {
+  integer(value: unknown, parent: string, member: string): number {
     if (typeof value === 'number' && Number.isInteger(value)) return value;
-    this.expect(value, of, member, 'a whole number');
+    this.expect(value, parent, member, 'a whole number');
     return 0;
   }
 
-  /** A whole number that fits the wire's unsigned fields. */
-  count(value: unknown, of: string, member: string): number {
-    if (typeof value === 'number' && value >= 0 && value <= UINT32_MOST && Number.isInteger(value)) return value;
-    this.expect(value, of, member, `a whole number, 0 to ${UINT32_MOST}`);
+  /** An integer that fits the wire's unsigned fields. */
+  count(value: unknown, parent: string, member: string): number {
+    if (typeof value === 'number' && value >= 0 && value <= MAX_UINT32 && Number.isInteger(value)) return value;
+    this.expect(value, parent, member, `a whole number, 0 to ${MAX_UINT32}`);
     return 0;
   }
 
-  /** A date of RFC 3339, as ms since the epoch. */
-  date(value: unknown, of: string, member: string): number {
+  /** An RFC 3339 date, as ms since the epoch. */
+  date(value: unknown, parent: string, member: string): number {
     const timeMs = typeof value === 'string' ? parseDate(value) : Number.NaN;
     if (!Number.isNaN(timeMs)) return timeMs;
-    this.expect(value, of, member, DATE_EXPECTED);
+    this.expect(value, parent, member, DATE_EXPECTED);
     return 0;
   }
 
-  /** One of some words. */
-  word<T extends string>(value: unknown, of: string, member: string, words: readonly T[]): T {
+  /** One of the given words. */
+  word<T extends string>(value: unknown, parent: string, member: string, words: readonly T[]): T {
     for (const word of words) {
       if (value === word) return word;
     }
-    this.expect(value, of, member, words.length === 1 ? `"${words[0]}"` : `one of ${words.join(', ')}`);
+    this.expect(value, parent, member, words.length === 1 ? `"${words[0]}"` : `one of ${words.join(', ')}`);
     return words[0] as T;
   }
 }
@@ -85,11 +87,11 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A value as a sentence shows it: cut short, so that a stranger's megabyte is not our error message. */
+/** A value as an error shows it, cut short because it may be very long. */
 export function showJson(value: unknown): string {
-  // What is an object is not written out to be cut: it may be deep or large.
+  // An object is not converted to text and then cut, because it may be deep or large.
   if (isObject(value)) return 'an object';
   if (Array.isArray(value)) return 'an array';
-  const text = typeof value === 'string' ? JSON.stringify(value.slice(0, SHOWN_CHARACTERS + 1)) : String(value);
-  return text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text;
+  const text = typeof value === 'string' ? JSON.stringify(value.slice(0, MAX_SHOWN_CHARACTERS + 1)) : String(value);
+  return text.length > MAX_SHOWN_CHARACTERS ? `${text.slice(0, MAX_SHOWN_CHARACTERS)}…` : text;
 }

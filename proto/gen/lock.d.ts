@@ -27,16 +27,16 @@ export namespace lockgate {
             /** Unknown fields preserved while decoding when enabled */
             $unknowns?: Uint8Array[];
 
-            /** A counter kept in flash, one more at each boot of the lock. A reset of the modem is no boot. */
+            /** A counter in flash that increases at each boot of the lock. A reset of the modem is not a boot. */
             boot?: (number|null);
 
-            /** 1, 2, 3 … since boot, one per uplink made, kept across reconnects. */
+            /** 1, 2, 3 … since boot, one per uplink made. Reconnecting does not restart it. */
             sequence?: (number|null);
 
-            /** When the lock made it, by its own clock, in ms since 1970-01-01T00:00:00Z. A wrong clock may well be before that. */
+            /** When the lock made the uplink, by its own clock, in ms since 1970-01-01T00:00:00Z. May be negative (wrong clock). */
             timeMs?: (Long|null);
 
-            /** The power settings as the lock has them. Absent means MID with every switch off. */
+            /** The lock's power settings. Absent means MID with every switch off. */
             power?: (lockgate.v1.Power.$Properties|null);
 
             /** How many uplinks made earlier still wait in the lock. */
@@ -92,16 +92,16 @@ export namespace lockgate {
             /** Properties of an Uplink. */
             interface $Properties {
 
-                /** A counter kept in flash, one more at each boot of the lock. A reset of the modem is no boot. */
+                /** A counter in flash that increases at each boot of the lock. A reset of the modem is not a boot. */
                 boot?: (number|null);
 
-                /** 1, 2, 3 … since boot, one per uplink made, kept across reconnects. */
+                /** 1, 2, 3 … since boot, one per uplink made. Reconnecting does not restart it. */
                 sequence?: (number|null);
 
-                /** When the lock made it, by its own clock, in ms since 1970-01-01T00:00:00Z. A wrong clock may well be before that. */
+                /** When the lock made the uplink, by its own clock, in ms since 1970-01-01T00:00:00Z. May be negative (wrong clock). */
                 timeMs?: (Long|null);
 
-                /** The power settings as the lock has them. Absent means MID with every switch off. */
+                /** The lock's power settings. Absent means MID with every switch off. */
                 power?: (lockgate.v1.Power.$Properties|null);
 
                 /** How many uplinks made earlier still wait in the lock. */
@@ -266,7 +266,7 @@ export namespace lockgate {
             TETHER_STATE_DETACHED = 2
         }
 
-        /** Why a ping was sent. A number that a build does not know is kept and shown as REASON_UNRECOGNIZED_<n>. */
+        /** Why a ping was sent. An unknown number is preserved and shown as REASON_UNRECOGNIZED_<n>. */
         enum Reason {
 
             /** REASON_UNSPECIFIED value */
@@ -302,7 +302,7 @@ export namespace lockgate {
             /** REASON_CLOSE_CONNECTION value */
             REASON_CLOSE_CONNECTION = 10,
 
-            /** The specification calls this value PHONE, without the prefix that buf asks of an enum. */
+            /** The specification calls this value PHONE, without the prefix that buf requires. */
             REASON_PHONE = 11
         }
 
@@ -453,7 +453,7 @@ export namespace lockgate {
             /** GpsPing tetherState. */
             tetherState: lockgate.v1.TetherState;
 
-            /** Degrees × 10⁷. Signed beyond the valid range on purpose: nonsense is stored and judged, not wrapped. */
+            /** Degrees × 10⁷. Values outside the valid range are possible on purpose: the gateway stores and judges them. */
             latitudeE7: number;
 
             /** GpsPing longitudeE7. */
@@ -515,7 +515,7 @@ export namespace lockgate {
                 /** GpsPing tetherState */
                 tetherState?: (lockgate.v1.TetherState|null);
 
-                /** Degrees × 10⁷. Signed beyond the valid range on purpose: nonsense is stored and judged, not wrapped. */
+                /** Degrees × 10⁷. Values outside the valid range are possible on purpose: the gateway stores and judges them. */
                 latitudeE7?: (number|null);
 
                 /** GpsPing longitudeE7 */
@@ -650,7 +650,7 @@ export namespace lockgate {
             /** CommandAck result. */
             result: lockgate.v1.CommandResult;
 
-            /** A short word on why, for people. */
+            /** A short reason for users. */
             detail: string;
 
             /** After set-power: the high window now in force. */
@@ -694,7 +694,7 @@ export namespace lockgate {
                 /** CommandAck result */
                 result?: (lockgate.v1.CommandResult|null);
 
-                /** A short word on why, for people. */
+                /** A short reason for users. */
                 detail?: (string|null);
 
                 /** After set-power: the high window now in force. */
@@ -715,7 +715,7 @@ export namespace lockgate {
         interface IHighWindow extends lockgate.v1.HighWindow.$Properties {
         }
 
-        /** When HIGH keeps the connection. From equal to to is the whole day; from after to runs over midnight. */
+        /** When HIGH keeps the connection. Equal minutes mean the whole day; if from_minute is greater, it runs over midnight. */
         class HighWindow {
 
             /**
@@ -807,7 +807,7 @@ export namespace lockgate {
             /** A lock carries out an id once, however often it arrives, and acknowledges it each time. */
             id: number;
 
-            /** From then on the command must not be carried out, in ms since 1970-01-01T00:00:00Z. */
+            /** From this time on the lock must not carry out the command; ms since 1970-01-01T00:00:00Z. */
             expiresMs: Long;
 
             /** Downlink unlock. */
@@ -869,7 +869,7 @@ export namespace lockgate {
                 /** A lock carries out an id once, however often it arrives, and acknowledges it each time. */
                 id?: (number|null);
 
-                /** From then on the command must not be carried out, in ms since 1970-01-01T00:00:00Z. */
+                /** From this time on the lock must not carry out the command; ms since 1970-01-01T00:00:00Z. */
                 expiresMs?: (Long|null);
 
                 /** Downlink unlock */
@@ -983,7 +983,7 @@ export namespace lockgate {
         interface ILock extends lockgate.v1.Lock.$Properties {
         }
 
-        /** The lock gives a warning tone of 5 s first. */
+        /** The lock first gives a warning tone of 5 s. */
         class Lock {
 
             /**
@@ -1225,7 +1225,7 @@ export namespace lockgate {
         interface ISetPower extends lockgate.v1.SetPower.$Properties {
         }
 
-        /** What is absent stays as it is. */
+        /** Absent settings stay unchanged. */
         class SetPower {
 
             /**
@@ -1314,7 +1314,7 @@ export namespace lockgate {
         interface IReset extends lockgate.v1.Reset.$Properties {
         }
 
-        /** Restart the modem. This is no boot. */
+        /** Restart the modem. This is not a boot of the lock. */
         class Reset {
 
             /**

@@ -31,10 +31,10 @@ export const lockgate = $root.lockgate = (() => {
             /**
              * Properties of an Uplink.
              * @typedef {Object} lockgate.v1.Uplink.$Properties
-             * @property {number|null} [boot] A counter kept in flash, one more at each boot of the lock. A reset of the modem is no boot.
-             * @property {number|null} [sequence] 1, 2, 3 … since boot, one per uplink made, kept across reconnects.
-             * @property {Long|null} [timeMs] When the lock made it, by its own clock, in ms since 1970-01-01T00:00:00Z. A wrong clock may well be before that.
-             * @property {lockgate.v1.Power.$Properties|null} [power] The power settings as the lock has them. Absent means MID with every switch off.
+             * @property {number|null} [boot] A counter in flash that increases at each boot of the lock. A reset of the modem is not a boot.
+             * @property {number|null} [sequence] 1, 2, 3 … since boot, one per uplink made. Reconnecting does not restart it.
+             * @property {Long|null} [timeMs] When the lock made the uplink, by its own clock, in ms since 1970-01-01T00:00:00Z. May be negative (wrong clock).
+             * @property {lockgate.v1.Power.$Properties|null} [power] The lock's power settings. Absent means MID with every switch off.
              * @property {number|null} [kept] How many uplinks made earlier still wait in the lock.
              * @property {number|null} [dropped] How many uplinks the lock has discarded since boot because its buffer was full.
              * @property {lockgate.v1.CellularPing.$Properties|null} [cellular] Uplink cellular
@@ -88,7 +88,7 @@ export const lockgate = $root.lockgate = (() => {
             };
 
             /**
-             * A counter kept in flash, one more at each boot of the lock. A reset of the modem is no boot.
+             * A counter in flash that increases at each boot of the lock. A reset of the modem is not a boot.
              * @member {number|null|undefined} boot
              * @memberof lockgate.v1.Uplink
              * @instance
@@ -96,7 +96,7 @@ export const lockgate = $root.lockgate = (() => {
             Uplink.prototype.boot = null;
 
             /**
-             * 1, 2, 3 … since boot, one per uplink made, kept across reconnects.
+             * 1, 2, 3 … since boot, one per uplink made. Reconnecting does not restart it.
              * @member {number|null|undefined} sequence
              * @memberof lockgate.v1.Uplink
              * @instance
@@ -104,7 +104,7 @@ export const lockgate = $root.lockgate = (() => {
             Uplink.prototype.sequence = null;
 
             /**
-             * When the lock made it, by its own clock, in ms since 1970-01-01T00:00:00Z. A wrong clock may well be before that.
+             * When the lock made the uplink, by its own clock, in ms since 1970-01-01T00:00:00Z. May be negative (wrong clock).
              * @member {Long|null|undefined} timeMs
              * @memberof lockgate.v1.Uplink
              * @instance
@@ -112,7 +112,7 @@ export const lockgate = $root.lockgate = (() => {
             Uplink.prototype.timeMs = null;
 
             /**
-             * The power settings as the lock has them. Absent means MID with every switch off.
+             * The lock's power settings. Absent means MID with every switch off.
              * @member {lockgate.v1.Power.$Properties|null|undefined} power
              * @memberof lockgate.v1.Uplink
              * @instance
@@ -647,7 +647,7 @@ export const lockgate = $root.lockgate = (() => {
         })();
 
         /**
-         * Why a ping was sent. A number that a build does not know is kept and shown as REASON_UNRECOGNIZED_<n>.
+         * Why a ping was sent. An unknown number is preserved and shown as REASON_UNRECOGNIZED_<n>.
          * @name lockgate.v1.Reason
          * @enum {number}
          * @property {number} REASON_UNSPECIFIED=0 REASON_UNSPECIFIED value
@@ -661,7 +661,7 @@ export const lockgate = $root.lockgate = (() => {
          * @property {number} REASON_NETWORK_PING=8 REASON_NETWORK_PING value
          * @property {number} REASON_RESET=9 REASON_RESET value
          * @property {number} REASON_CLOSE_CONNECTION=10 REASON_CLOSE_CONNECTION value
-         * @property {number} REASON_PHONE=11 The specification calls this value PHONE, without the prefix that buf asks of an enum.
+         * @property {number} REASON_PHONE=11 The specification calls this value PHONE, without the prefix that buf requires.
          */
         v1.Reason = (function() {
             const valuesById = $Object.create(null), values = $Object.create(valuesById);
@@ -1021,7 +1021,7 @@ export const lockgate = $root.lockgate = (() => {
              * @property {number|null} [batteryPercent] GpsPing batteryPercent
              * @property {number|null} [ebikeMillivolts] GpsPing ebikeMillivolts
              * @property {lockgate.v1.TetherState|null} [tetherState] GpsPing tetherState
-             * @property {number|null} [latitudeE7] Degrees × 10⁷. Signed beyond the valid range on purpose: nonsense is stored and judged, not wrapped.
+             * @property {number|null} [latitudeE7] Degrees × 10⁷. Values outside the valid range are possible on purpose: the gateway stores and judges them.
              * @property {number|null} [longitudeE7] GpsPing longitudeE7
              * @property {number|null} [speedCmPerS] GpsPing speedCmPerS
              * @property {number|null} [directionCentidegrees] Hundredths of a degree, clockwise from north.
@@ -1098,7 +1098,7 @@ export const lockgate = $root.lockgate = (() => {
             GpsPing.prototype.tetherState = 0;
 
             /**
-             * Degrees × 10⁷. Signed beyond the valid range on purpose: nonsense is stored and judged, not wrapped.
+             * Degrees × 10⁷. Values outside the valid range are possible on purpose: the gateway stores and judges them.
              * @member {number} latitudeE7
              * @memberof lockgate.v1.GpsPing
              * @instance
@@ -1547,7 +1547,7 @@ export const lockgate = $root.lockgate = (() => {
              * @typedef {Object} lockgate.v1.CommandAck.$Properties
              * @property {number|null} [id] CommandAck id
              * @property {lockgate.v1.CommandResult|null} [result] CommandAck result
-             * @property {string|null} [detail] A short word on why, for people.
+             * @property {string|null} [detail] A short reason for users.
              * @property {lockgate.v1.HighWindow.$Properties|null} [highWindow] After set-power: the high window now in force.
              * @property {Array.<Uint8Array>} [$unknowns] Unknown fields preserved while decoding when enabled
              */
@@ -1597,7 +1597,7 @@ export const lockgate = $root.lockgate = (() => {
             CommandAck.prototype.result = 0;
 
             /**
-             * A short word on why, for people.
+             * A short reason for users.
              * @member {string} detail
              * @memberof lockgate.v1.CommandAck
              * @instance
@@ -1776,7 +1776,7 @@ export const lockgate = $root.lockgate = (() => {
             /**
              * Constructs a new HighWindow.
              * @memberof lockgate.v1
-             * @classdesc When HIGH keeps the connection. From equal to to is the whole day; from after to runs over midnight.
+             * @classdesc When HIGH keeps the connection. Equal minutes mean the whole day; if from_minute is greater, it runs over midnight.
              * @constructor
              * @param {lockgate.v1.HighWindow.$Properties=} [properties] Properties to set
              * @property {Array.<Uint8Array>} [$unknowns] Unknown fields preserved while decoding when enabled
@@ -1947,7 +1947,7 @@ export const lockgate = $root.lockgate = (() => {
              * Properties of a Downlink.
              * @typedef {Object} lockgate.v1.Downlink.$Properties
              * @property {number|null} [id] A lock carries out an id once, however often it arrives, and acknowledges it each time.
-             * @property {Long|null} [expiresMs] From then on the command must not be carried out, in ms since 1970-01-01T00:00:00Z.
+             * @property {Long|null} [expiresMs] From this time on the lock must not carry out the command; ms since 1970-01-01T00:00:00Z.
              * @property {lockgate.v1.Unlock.$Properties|null} [unlock] Downlink unlock
              * @property {lockgate.v1.Lock.$Properties|null} [lock] Downlink lock
              * @property {lockgate.v1.Siren.$Properties|null} [siren] Downlink siren
@@ -2009,7 +2009,7 @@ export const lockgate = $root.lockgate = (() => {
             Downlink.prototype.id = 0;
 
             /**
-             * From then on the command must not be carried out, in ms since 1970-01-01T00:00:00Z.
+             * From this time on the lock must not carry out the command; ms since 1970-01-01T00:00:00Z.
              * @member {Long} expiresMs
              * @memberof lockgate.v1.Downlink
              * @instance
@@ -2420,7 +2420,7 @@ export const lockgate = $root.lockgate = (() => {
             /**
              * Constructs a new Lock.
              * @memberof lockgate.v1
-             * @classdesc The lock gives a warning tone of 5 s first.
+             * @classdesc The lock first gives a warning tone of 5 s.
              * @constructor
              * @param {lockgate.v1.Lock.$Properties=} [properties] Properties to set
              * @property {Array.<Uint8Array>} [$unknowns] Unknown fields preserved while decoding when enabled
@@ -2964,7 +2964,7 @@ export const lockgate = $root.lockgate = (() => {
             /**
              * Constructs a new SetPower.
              * @memberof lockgate.v1
-             * @classdesc What is absent stays as it is.
+             * @classdesc Absent settings stay unchanged.
              * @constructor
              * @param {lockgate.v1.SetPower.$Properties=} [properties] Properties to set
              * @property {Array.<Uint8Array>} [$unknowns] Unknown fields preserved while decoding when enabled
@@ -3207,7 +3207,7 @@ export const lockgate = $root.lockgate = (() => {
             /**
              * Constructs a new Reset.
              * @memberof lockgate.v1
-             * @classdesc Restart the modem. This is no boot.
+             * @classdesc Restart the modem. This is not a boot of the lock.
              * @constructor
              * @param {lockgate.v1.Reset.$Properties=} [properties] Properties to set
              * @property {Array.<Uint8Array>} [$unknowns] Unknown fields preserved while decoding when enabled

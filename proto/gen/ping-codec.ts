@@ -1,11 +1,18 @@
 // Generated from proto/wire/ping-fields.ts by `npm run gen`. Change the table and run it again; don’t edit this.
 
 /**
- * The part of the codec that is about pings; codec.ts has the rest. Units are converted here and nowhere else.
+ * The part of wire/codec.ts that is about pings. It converts units; no other code does.
  */
 import type { lockgate } from '#lock-pb';
 import { reasonFromNumber } from '../wire/reasons.js';
-import { angle, fitting, signed32, unsigned32, wellFormed, writeReason } from '../wire/wire-values.js';
+import {
+  checkInteger,
+  checkUnicode,
+  toAngle,
+  toReasonNumber,
+  toSigned32,
+  toUnsigned32,
+} from '../wire/wire-values.js';
 import type {
   CellularPing,
   GpsPing,
@@ -59,17 +66,17 @@ export function readCloseConnection(message: lockgate.v1.CloseConnectionPing): C
 /** Writes a cellular ping as its message. @throws LockgateError `unencodable` where a value does not fit */
 export function writeCellular(ping: CellularPing): lockgate.v1.CellularPing.$Properties {
   const message: lockgate.v1.CellularPing.$Properties = {
-    reason: writeReason(ping.reason),
+    reason: toReasonNumber(ping.reason),
     lockState: LOCK_STATE_WORDS.indexOf(ping.lockState),
-    batteryPercent: fitting('battery', ping.batteryPercent, 0, 0xffffffff),
-    firmwareVersion: wellFormed('firmware version', ping.firmwareVersion),
+    batteryPercent: checkInteger('battery', ping.batteryPercent, 0, 0xffffffff),
+    firmwareVersion: checkUnicode('firmware version', ping.firmwareVersion),
     tetherState: TETHER_STATE_WORDS.indexOf(ping.tetherState),
   };
-  if (ping.ebikeVolts !== null) message.ebikeMillivolts = unsigned32('e-bike voltage', ping.ebikeVolts, 1000);
+  if (ping.ebikeVolts !== null) message.ebikeMillivolts = toUnsigned32('e-bike voltage', ping.ebikeVolts, 1000);
   if (ping.position !== null) {
-    message.latitudeE7 = signed32('latitude', ping.position.latitudeDegrees, 10000000);
-    message.longitudeE7 = signed32('longitude', ping.position.longitudeDegrees, 10000000);
-    message.uncertaintyM = signed32('uncertainty', ping.position.uncertaintyMeters, 1);
+    message.latitudeE7 = toSigned32('latitude', ping.position.latitudeDegrees, 10000000);
+    message.longitudeE7 = toSigned32('longitude', ping.position.longitudeDegrees, 10000000);
+    message.uncertaintyM = toSigned32('uncertainty', ping.position.uncertaintyMeters, 1);
   }
   return message;
 }
@@ -77,17 +84,17 @@ export function writeCellular(ping: CellularPing): lockgate.v1.CellularPing.$Pro
 /** Writes a gps ping as its message. @throws LockgateError `unencodable` where a value does not fit */
 export function writeGps(ping: GpsPing): lockgate.v1.GpsPing.$Properties {
   const message: lockgate.v1.GpsPing.$Properties = {
-    reason: writeReason(ping.reason),
+    reason: toReasonNumber(ping.reason),
     lockState: LOCK_STATE_WORDS.indexOf(ping.lockState),
-    batteryPercent: fitting('battery', ping.batteryPercent, 0, 0xffffffff),
+    batteryPercent: checkInteger('battery', ping.batteryPercent, 0, 0xffffffff),
     tetherState: TETHER_STATE_WORDS.indexOf(ping.tetherState),
-    latitudeE7: signed32('latitude', ping.position.latitudeDegrees, 10000000),
-    longitudeE7: signed32('longitude', ping.position.longitudeDegrees, 10000000),
-    uncertaintyM: signed32('uncertainty', ping.position.uncertaintyMeters, 1),
-    speedCmPerS: signed32('speed', ping.speedMetersPerSecond, 100),
-    directionCentidegrees: angle('direction', ping.directionDegrees, 100, 360),
+    latitudeE7: toSigned32('latitude', ping.position.latitudeDegrees, 10000000),
+    longitudeE7: toSigned32('longitude', ping.position.longitudeDegrees, 10000000),
+    uncertaintyM: toSigned32('uncertainty', ping.position.uncertaintyMeters, 1),
+    speedCmPerS: toSigned32('speed', ping.speedMetersPerSecond, 100),
+    directionCentidegrees: toAngle('direction', ping.directionDegrees, 100, 360),
   };
-  if (ping.ebikeVolts !== null) message.ebikeMillivolts = unsigned32('e-bike voltage', ping.ebikeVolts, 1000);
+  if (ping.ebikeVolts !== null) message.ebikeMillivolts = toUnsigned32('e-bike voltage', ping.ebikeVolts, 1000);
   return message;
 }
 
@@ -95,6 +102,6 @@ export function writeGps(ping: GpsPing): lockgate.v1.GpsPing.$Properties {
 export function writeCloseConnection(ping: CloseConnectionPing): lockgate.v1.CloseConnectionPing.$Properties {
   return {
     lockState: LOCK_STATE_WORDS.indexOf(ping.lockState),
-    batteryPercent: fitting('battery', ping.batteryPercent, 0, 0xffffffff),
+    batteryPercent: checkInteger('battery', ping.batteryPercent, 0, 0xffffffff),
   };
 }

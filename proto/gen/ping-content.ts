@@ -1,7 +1,7 @@
 // Generated from proto/wire/ping-fields.ts by `npm run gen`. Change the table and run it again; don’t edit this.
 
 /**
- * What all fields of a ping come to: its fingerprint, and whether its values are plausible.
+ * Functions over all fields of a ping: its fingerprint, and whether its values are plausible.
  */
 import { mix, mixNumber, mixText } from '../wire/mixer.js';
 import { reasonNumber } from '../wire/reasons.js';
@@ -10,7 +10,7 @@ import type { LockState, Ping, Position, TetherState } from './ping-types.js';
 const LOCK_STATE_WORDS: readonly LockState[] = ['unknown', 'locked', 'unlocked'];
 const TETHER_STATE_WORDS: readonly TetherState[] = ['unknown', 'attached', 'detached'];
 
-/** Mixes all that a ping says into the mixer's digest. What may be missing says first whether it is there. */
+/** Mixes all fields of a ping into the mixer's digest. A field that may be missing first adds whether it is present. */
 export function mixPing(ping: Ping): void {
   switch (ping.kind) {
     case 'cellular':
@@ -55,7 +55,7 @@ export function mixPing(ping: Ping): void {
   }
 }
 
-/** Whether the position can be one: on the globe, and of a plausible uncertainty. */
+/** Whether the position is plausible: on the globe, with a plausible uncertainty. */
 export function isPlausiblePosition(position: Position): boolean {
   return position.latitudeDegrees >= -90 && position.latitudeDegrees <= 90 && position.longitudeDegrees >= -180 && position.longitudeDegrees <= 180 && position.uncertaintyMeters >= 0;
 }

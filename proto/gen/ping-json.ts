@@ -72,7 +72,7 @@ function closeConnectionToJson(ping: CloseConnectionPing): CloseConnectionPingJs
   };
 }
 
-/** Reads a ping without its envelope; what is wrong is in the reader. Unknown members are passed over. */
+/** Reads a ping without its envelope. Leaves an error in `reader`. Ignores unknown members. */
 export function readPing(reader: JsonReader, json: JsonObject, name: string): Ping {
   const kind = reader.word(json.ping_type, name, 'ping_type', PING_TYPES);
   const lockState = reader.word(json.lock_state, name, 'lock_state', LOCK_STATE_WORDS);

@@ -1,14 +1,14 @@
 // Generated from proto/wire/ping-fields.ts by `npm run gen`. Change the table and run it again; don’t edit this.
 
 /**
- * Pings in our units, and their JSON. A value can be outside its plausible range: what a lock sends is kept.
+ * Pings in our units, and their JSON. A value can be outside its plausible range: it is as the lock sent it.
  */
 import type { Reason } from '../wire/reasons.js';
 
-/** Whether the lock is locked; unknown where it doesn’t say. */
+/** Whether the lock is locked; unknown if it doesn’t say. */
 export type LockState = 'locked' | 'unlocked' | 'unknown';
 
-/** Whether the tether is plugged into the lock; unknown where it doesn’t say. */
+/** Whether the tether is plugged into the lock; unknown if it doesn’t say. */
 export type TetherState = 'attached' | 'detached' | 'unknown';
 
 /** A place, as GPS or the cellular network reports it. */
@@ -26,15 +26,15 @@ export interface CellularPing {
   readonly kind: 'cellular';
   /** Why it was sent. A reason that this version doesn’t know comes as REASON_UNRECOGNIZED_ and its number. */
   readonly reason: Reason;
-  /** Whether the lock is locked; unknown where it doesn’t say. */
+  /** Whether the lock is locked; unknown if it doesn’t say. */
   readonly lockState: LockState;
   /** The lock’s battery, in percent; 0 to 100 in a sane lock. */
   readonly batteryPercent: number;
-  /** Of the lock. Any text, the empty one too. */
+  /** The lock’s firmware version. Any text, also an empty one. */
   readonly firmwareVersion: string;
-  /** Voltage of the e-bike’s battery, in volts; null where no e-bike is connected. */
+  /** Voltage of the e-bike’s battery, in volts; null if no e-bike is connected. */
   readonly ebikeVolts: number | null;
-  /** Whether the tether is plugged into the lock; unknown where it doesn’t say. */
+  /** Whether the tether is plugged into the lock; unknown if it doesn’t say. */
   readonly tetherState: TetherState;
   /** With REASON_CELL_PING, and from a phone. */
   readonly position: Position | null;
@@ -45,18 +45,18 @@ export interface GpsPing {
   readonly kind: 'gps';
   /** Why it was sent. A reason that this version doesn’t know comes as REASON_UNRECOGNIZED_ and its number. */
   readonly reason: Reason;
-  /** Whether the lock is locked; unknown where it doesn’t say. */
+  /** Whether the lock is locked; unknown if it doesn’t say. */
   readonly lockState: LockState;
   /** The lock’s battery, in percent; 0 to 100 in a sane lock. */
   readonly batteryPercent: number;
-  /** Voltage of the e-bike’s battery, in volts; null where no e-bike is connected. */
+  /** Voltage of the e-bike’s battery, in volts; null if no e-bike is connected. */
   readonly ebikeVolts: number | null;
-  /** Whether the tether is plugged into the lock; unknown where it doesn’t say. */
+  /** Whether the tether is plugged into the lock; unknown if it doesn’t say. */
   readonly tetherState: TetherState;
   readonly position: Position;
   /** Metres per second. */
   readonly speedMetersPerSecond: number;
-  /** Of the motion: degrees clockwise from north, [0, 360) in a sane ping. */
+  /** Direction of the motion: degrees clockwise from north, [0, 360) in a sane ping. */
   readonly directionDegrees: number;
 }
 
@@ -64,7 +64,7 @@ export interface GpsPing {
 export interface CloseConnectionPing {
   readonly kind: 'close_connection';
   readonly reason: 'REASON_CLOSE_CONNECTION';
-  /** Whether the lock is locked; unknown where it doesn’t say. */
+  /** Whether the lock is locked; unknown if it doesn’t say. */
   readonly lockState: LockState;
   /** The lock’s battery, in percent; 0 to 100 in a sane lock. */
   readonly batteryPercent: number;
@@ -77,15 +77,15 @@ export interface CellularPingJson {
   ping_type: 'cellular';
   /** Why it was sent. A reason that this version doesn’t know comes as REASON_UNRECOGNIZED_ and its number. */
   reason: Reason;
-  /** Whether the lock is locked; unknown where it doesn’t say. */
+  /** Whether the lock is locked; unknown if it doesn’t say. */
   lock_state: LockState;
   /** The lock’s battery, in percent; 0 to 100 in a sane lock. */
   battery_percent: number;
-  /** Of the lock. Any text, the empty one too. */
+  /** The lock’s firmware version. Any text, also an empty one. */
   firmware_version: string;
-  /** Voltage of the e-bike’s battery, in volts; null where no e-bike is connected. */
+  /** Voltage of the e-bike’s battery, in volts; null if no e-bike is connected. */
   ebike_voltage: number | null;
-  /** Whether the tether is plugged into the lock; unknown where it doesn’t say. */
+  /** Whether the tether is plugged into the lock; unknown if it doesn’t say. */
   tether_state: TetherState;
   /** Degrees north, −90 to 90 in a sane ping. */
   latitude?: number;
@@ -100,13 +100,13 @@ export interface GpsPingJson {
   ping_type: 'gps';
   /** Why it was sent. A reason that this version doesn’t know comes as REASON_UNRECOGNIZED_ and its number. */
   reason: Reason;
-  /** Whether the lock is locked; unknown where it doesn’t say. */
+  /** Whether the lock is locked; unknown if it doesn’t say. */
   lock_state: LockState;
   /** The lock’s battery, in percent; 0 to 100 in a sane lock. */
   battery_percent: number;
-  /** Voltage of the e-bike’s battery, in volts; null where no e-bike is connected. */
+  /** Voltage of the e-bike’s battery, in volts; null if no e-bike is connected. */
   ebike_voltage: number | null;
-  /** Whether the tether is plugged into the lock; unknown where it doesn’t say. */
+  /** Whether the tether is plugged into the lock; unknown if it doesn’t say. */
   tether_state: TetherState;
   /** Degrees north, −90 to 90 in a sane ping. */
   latitude: number;
@@ -114,7 +114,7 @@ export interface GpsPingJson {
   longitude: number;
   /** Metres per second. */
   speed: number;
-  /** Of the motion: degrees clockwise from north, [0, 360) in a sane ping. */
+  /** Direction of the motion: degrees clockwise from north, [0, 360) in a sane ping. */
   direction: number;
   /** Radius around the position, in whole metres. */
   uncertainty: number;
@@ -124,7 +124,7 @@ export interface GpsPingJson {
 export interface CloseConnectionPingJson {
   ping_type: 'close_connection';
   reason: 'REASON_CLOSE_CONNECTION';
-  /** Whether the lock is locked; unknown where it doesn’t say. */
+  /** Whether the lock is locked; unknown if it doesn’t say. */
   lock_state: LockState;
   /** The lock’s battery, in percent; 0 to 100 in a sane lock. */
   battery_percent: number;

@@ -1,4 +1,4 @@
-// gen/ping-codec.ts: pings from the protobuf messages, and back.
+// Makes the text of gen/ping-codec.ts, which converts protobuf messages to pings and back.
 import {
   camel,
   carries,
@@ -16,11 +16,18 @@ import {
 
 export function pingCodecText({ fields, typeFields }) {
   return fileText(
-    ['The part of the codec that is about pings; codec.ts has the rest. Units are converted here and nowhere else.'],
+    ['The part of wire/codec.ts that is about pings. It converts units; no other code does.'],
     [
       "import type { lockgate } from '#lock-pb';",
       "import { reasonFromNumber } from '../wire/reasons.js';",
-      "import { angle, fitting, signed32, unsigned32, wellFormed, writeReason } from '../wire/wire-values.js';",
+      'import {',
+      '  checkInteger,',
+      '  checkUnicode,',
+      '  toAngle,',
+      '  toReasonNumber,',
+      '  toSigned32,',
+      '  toUnsigned32,',
+      "} from '../wire/wire-values.js';",
       'import type {',
       ...indented([...PING_TYPES.map(({ name }) => `${name}Ping`), ...wordTypes(fields)].map((it) => `${it},`)),
       "} from './ping-types.js';",
@@ -36,7 +43,7 @@ export function pingCodecText({ fields, typeFields }) {
 
 const wireName = (field) => `message.${camel(field.wire.name)}`;
 
-/** Our value from the wire's. */
+/** The expression for our value, given the expression for the wire's value. */
 function fromWire(field, wire) {
   const { value } = field;
   if (value.kind === 'reason') return `reasonFromNumber(${wire})`;
@@ -79,32 +86,32 @@ function reader({ type, name, reason }, typeFields) {
   return ['', `/** Reads a ${type} ping from its message. */`, head, ...indented(body), '}'];
 }
 
-/** Half a position is none: it is there where all of its members are that nothing stands for. */
+/** An incomplete position counts as none: all members without a default must be present. */
 function positionReader(type, carried) {
   const inPosition = carried.filter(({ presence }) => presence === 'position');
-  const isLeaveable = (field) => isInOptionalPosition(field, type) && field.ifLeftOut !== undefined;
+  const hasDefault = (field) => isInOptionalPosition(field, type) && field.jsonDefault !== undefined;
   const members = inPosition.map((field) => {
-    const wire = isLeaveable(field) ? `(${wireName(field)} ?? ${field.ifLeftOut})` : wireName(field);
+    const wire = hasDefault(field) ? `(${wireName(field)} ?? ${field.jsonDefault})` : wireName(field);
     return `${field.property}: ${fromWire(field, wire)}`;
   });
   const object = `{ ${members.join(', ')} }`;
   if (type !== 'cellular') return object;
-  const needed = inPosition.filter((field) => !isLeaveable(field));
+  const needed = inPosition.filter((field) => !hasDefault(field));
   return `${needed.map((field) => isThere(wireName(field))).join(' && ')} ? ${object} : null`;
 }
 
-/** The wire's value from ours, or an error that names the field. */
+/** The expression for the wire's value, given the expression for our value. It may throw an error with the label. */
 function toWire(field, ours) {
   const { label, value } = field;
-  if (value.kind === 'reason') return `writeReason(${ours})`;
+  if (value.kind === 'reason') return `toReasonNumber(${ours})`;
   if (value.kind === 'word') return `${wordsName(field)}.indexOf(${ours})`;
-  if (value.kind === 'count') return `fitting(${quoted(label)}, ${ours}, 0, 0xffffffff)`;
-  if (value.kind === 'text') return `wellFormed(${quoted(label)}, ${ours})`;
-  if (value.turn !== undefined) return `angle(${quoted(label)}, ${ours}, ${value.perUnit}, ${value.turn})`;
-  return `${value.signed ? 'signed32' : 'unsigned32'}(${quoted(label)}, ${ours}, ${value.perUnit})`;
+  if (value.kind === 'count') return `checkInteger(${quoted(label)}, ${ours}, 0, 0xffffffff)`;
+  if (value.kind === 'text') return `checkUnicode(${quoted(label)}, ${ours})`;
+  if (value.turn !== undefined) return `toAngle(${quoted(label)}, ${ours}, ${value.perUnit}, ${value.turn})`;
+  return `${value.signed ? 'toSigned32' : 'toUnsigned32'}(${quoted(label)}, ${ours}, ${value.perUnit})`;
 }
 
-/** What has presence is written where it is there, its zero too. Without presence, zero and absent are the same. */
+/** Members that may be missing are written whenever present, even if zero. For the others protobuf omits a zero. */
 function writer({ type, name }, typeFields) {
   const carried = typeFields.filter((field) => carries(field, type));
   const isPlain = (field) => field.presence !== 'nullable' && !mayLack(field, type);

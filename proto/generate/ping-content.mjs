@@ -1,4 +1,4 @@
-// gen/ping-content.ts: the fingerprint of all that a ping says, and whether its values are plausible.
+// Makes the text of gen/ping-content.ts: the fingerprint of a ping's content, and whether its values are plausible.
 import {
   carries,
   declareWords,
@@ -13,7 +13,7 @@ import {
 
 export function pingContentText({ fields, typeFields }) {
   return fileText(
-    ['What all fields of a ping come to: its fingerprint, and whether its values are plausible.'],
+    ['Functions over all fields of a ping: its fingerprint, and whether its values are plausible.'],
     [
       "import { mix, mixNumber, mixText } from '../wire/mixer.js';",
       "import { reasonNumber } from '../wire/reasons.js';",
@@ -23,7 +23,7 @@ export function pingContentText({ fields, typeFields }) {
       '',
       ...declareWords(fields),
       '',
-      "/** Mixes all that a ping says into the mixer's digest. What may be missing says first whether it is there. */",
+      "/** Mixes all fields of a ping into the mixer's digest. A field that may be missing first adds whether it is present. */",
       'export function mixPing(ping: Ping): void {',
       '  switch (ping.kind) {',
       ...PING_TYPES.flatMap(({ type }, index) => [
@@ -64,11 +64,11 @@ function mixLines(type, typeFields) {
   return lines;
 }
 
-/** Written so that what is no number is not in range. */
-function inRange(ours, { least, most, below }) {
-  const parts = [`${ours} >= ${least}`];
-  if (most !== undefined) parts.push(`${ours} <= ${most}`);
-  if (below !== undefined) parts.push(`${ours} < ${below}`);
+/** The comparison is false for NaN. */
+function inRange(ours, { min, max, exclusiveMax }) {
+  const parts = [`${ours} >= ${min}`];
+  if (max !== undefined) parts.push(`${ours} <= ${max}`);
+  if (exclusiveMax !== undefined) parts.push(`${ours} < ${exclusiveMax}`);
   return parts.join(' && ');
 }
 
@@ -86,7 +86,7 @@ function plausibility(typeFields) {
   const rest = (type) => inPing(type).filter((field) => !common.includes(field));
   return [
     '',
-    '/** Whether the position can be one: on the globe, and of a plausible uncertainty. */',
+    '/** Whether the position is plausible: on the globe, with a plausible uncertainty. */',
     'export function isPlausiblePosition(position: Position): boolean {',
     `  return ${inPosition.map((field) => inRange(`position.${field.property}`, field.plausible)).join(' && ')};`,
     '}',

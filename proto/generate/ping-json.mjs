@@ -1,4 +1,4 @@
-// gen/ping-json.ts: pings to JSON, and back.
+// Makes the text of gen/ping-json.ts, which converts pings to JSON and back.
 import {
   camel,
   carries,
@@ -45,7 +45,7 @@ export function pingJsonText({ fields, typeFields }) {
   );
 }
 
-/** The members that are always there, and then, in the order of the table, those that may be missing. */
+/** Writes the members that are always present, and then, in the order of the table, those that may be missing. */
 function toJson(fields) {
   const others = PING_TYPES.slice(0, -1);
   const last = PING_TYPES.at(-1);
@@ -83,7 +83,7 @@ function toJsonOf({ type, name, reason }, fields) {
   return ['', `function ${camel(type)}ToJson(ping: ${name}Ping): ${name}PingJson {`, ...indented(body), '}'];
 }
 
-/** The call that reads a member which is there. */
+/** The call that reads a member which is present. */
 function readCall(field, given = `json.${field.json}`) {
   const { value } = field;
   if (value.kind === 'reason') return `readReason(reader, ${given}, name)`;
@@ -91,19 +91,19 @@ function readCall(field, given = `json.${field.json}`) {
   return `reader.${value.kind}(${given}, name, ${quoted(field.json)}${words})`;
 }
 
-/** A member's value, where it may be left out too. */
+/** The expression for a member's value, including its default if it may be omitted. */
 function readMember(field, type) {
   const json = `json.${field.json}`;
-  const { presence, ifLeftOut } = field;
+  const { presence, jsonDefault } = field;
   if (presence === 'nullable') return `${json} === undefined || ${json} === null ? null : ${readCall(field)}`;
-  if (ifLeftOut === undefined) return readCall(field);
-  const standIn = typeof ifLeftOut === 'string' ? quoted(ifLeftOut) : String(ifLeftOut);
+  if (jsonDefault === undefined) return readCall(field);
+  const defaultText = typeof jsonDefault === 'string' ? quoted(jsonDefault) : String(jsonDefault);
   if (presence === 'position')
-    return isInOptionalPosition(field, type) ? readCall(field, `${json} ?? ${standIn}`) : readCall(field);
-  return `${json} === undefined ? ${standIn} : ${readCall(field)}`;
+    return isInOptionalPosition(field, type) ? readCall(field, `${json} ?? ${defaultText}`) : readCall(field);
+  return `${json} === undefined ? ${defaultText} : ${readCall(field)}`;
 }
 
-/** What every ping type carries is read first. */
+/** Reads the members that every ping type has first. */
 function fromJson(typeFields) {
   const isCommon = (field) => PING_TYPES.every(({ type }) => carries(field, type));
   const common = typeFields.filter(isCommon);
@@ -112,7 +112,7 @@ function fromJson(typeFields) {
   const close = PING_TYPES.find(({ reason }) => reason !== undefined);
   return [
     '',
-    '/** Reads a ping without its envelope; what is wrong is in the reader. Unknown members are passed over. */',
+    '/** Reads a ping without its envelope. Leaves an error in `reader`. Ignores unknown members. */',
     'export function readPing(reader: JsonReader, json: JsonObject, name: string): Ping {',
     "  const kind = reader.word(json.ping_type, name, 'ping_type', PING_TYPES);",
     ...indented(shared),
@@ -162,7 +162,7 @@ function positionReader(type, carried) {
   const inPosition = carried.filter(({ presence }) => presence === 'position');
   const members = indented(inPosition.map((field) => `${field.property}: ${readMember(field, type)},`));
   if (type !== 'cellular') return ['position: {', ...members, '},'];
-  const needed = inPosition.filter((field) => field.ifLeftOut === undefined);
+  const needed = inPosition.filter((field) => field.jsonDefault === undefined);
   const isThere = needed.map((field) => `json.${field.json} !== undefined`).join(' || ');
   return [`position: ${isThere} ? {`, ...members, '} : null,'];
 }

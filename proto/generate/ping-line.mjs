@@ -1,4 +1,4 @@
-// gen/ping-line.ts: the members of a ping, read from a trace line in the canonical spelling.
+// Makes the text of gen/ping-line.ts, which reads the members of a ping from a trace line in the canonical spelling.
 import {
   carries,
   constant,
@@ -37,7 +37,7 @@ export function pingLineText({ fields, typeFields }) {
       "const PING_TYPES = tokensOf<Ping['kind']>('gps', 'cellular', 'close_connection');",
       ...words,
       '',
-      '/** Reads a ping from the value of `ping_type` on; undefined where the cursor finds another spelling there. */',
+      '/** Reads a ping, starting at the value of `ping_type`; undefined if that value is not in the canonical spelling. */',
       'export function readPingLine(line: LineCursor): Ping | undefined {',
       '  const kind = line.word(PING_TYPES);',
       ...PING_TYPES.map(({ type, name }) => `  if (kind === '${type}') return read${name}(line);`),
@@ -48,7 +48,7 @@ export function pingLineText({ fields, typeFields }) {
   );
 }
 
-/** The call that reads the value itself. */
+/** The call that reads the field's value. */
 function readCall({ json, value }) {
   if (value.kind === 'word') return `line.word(${constant(json)}_WORDS) ?? ${quoted(value.words[0])}`;
   return `line.${value.kind}()`;
@@ -57,9 +57,9 @@ function readCall({ json, value }) {
 function reader({ type, name, reason }, fields, typeFields) {
   const lines = [];
   const carried = fields.filter((field) => carries(field, type));
-  const sure = carried.filter((field) => field.presence !== 'optional' && !isInOptionalPosition(field, type));
+  const required = carried.filter((field) => field.presence !== 'optional' && !isInOptionalPosition(field, type));
   if (reason !== undefined) lines.push(`line.pass(TO_REASON);`, `line.only(${quoted(reason)}, line.reason());`);
-  for (const field of sure) {
+  for (const field of required) {
     const call = field.presence === 'nullable' ? `line.isNull() ? null : ${readCall(field)}` : readCall(field);
     lines.push(`line.pass(${toName(field)});`, `const ${field.property} = ${call};`);
   }
@@ -83,7 +83,7 @@ function reader({ type, name, reason }, fields, typeFields) {
   return ['', `function read${name}(line: LineCursor): ${name}Ping {`, ...indented(body), '}'];
 }
 
-/** What may be missing comes last, in the order of the table. */
+/** The members that may be missing come last, in the order of the table. */
 function optionalLines(type, carried, typeFields) {
   const lines = [];
   const inPosition = carried.filter((field) => isInOptionalPosition(field, type));

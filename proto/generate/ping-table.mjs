@@ -1,11 +1,11 @@
-// The table of ping fields (wire/ping-fields.ts) as the generator sees it. The table is TypeScript and is loaded before
-// anything is compiled, because what is compiled contains what is generated from it.
+// Loads the table of ping fields (wire/ping-fields.ts) for the generators, with helpers that several of them use. The
+// table is TypeScript, but it can't be compiled with the project, since the project contains the generated code.
 import { readFileSync } from 'node:fs';
 import ts from 'typescript';
 
 const file = new URL('../wire/ping-fields.ts', import.meta.url);
 
-/** The ping types, with the names that generated code has for them. `reason` is one that the wire leaves out. */
+/** The ping types with their names in generated code. `reason` is the reason of a type that does not send its reason. */
 export const PING_TYPES = [
   { type: 'cellular', name: 'Cellular', title: 'A cellular ping' },
   { type: 'gps', name: 'Gps', title: 'A GPS ping: the lock had a fix' },
@@ -17,7 +17,7 @@ export const PING_TYPES = [
   },
 ];
 
-/** The rows in the order of the table: a field each, with its `property`. Also the rows in the order of our types. */
+/** The rows in the order of the table, each with its `property`; and the same rows in the order of our types. */
 export async function loadFields() {
   const { outputText } = ts.transpileModule(readFileSync(file, 'utf8'), {
     compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 },
@@ -30,25 +30,25 @@ export async function loadFields() {
 /** Whether pings of the type carry the field on the wire. */
 export const carries = (field, type) => field.wire.numbers[type] !== undefined;
 
-/** Whether the field is in `position` where that can be missing: in a cellular ping. */
+/** Whether the field is in a `position` that can be missing, as in a cellular ping. */
 export const isInOptionalPosition = (field, type) => field.presence === 'position' && type === 'cellular';
 
 /** Whether a ping of the type, and its JSON, may lack the member. */
 export const mayLack = (field, type) => field.presence === 'optional' || isInOptionalPosition(field, type);
 
-/** `ebike_millivolts` as the protobuf code has it: `ebikeMillivolts`. */
+/** The name in the protobuf code: `ebikeMillivolts` for `ebike_millivolts`. */
 export const camel = (name) => name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase());
 
-/** `ebike_voltage` as the name of a constant. */
+/** The name of a constant: `EBIKE_VOLTAGE` for `ebike_voltage`. */
 export const constant = (name) => name.toUpperCase();
 
 export const quoted = (text) => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 
-/** Where the value is in our types: `ping.batteryPercent` or `ping.position.latitudeDegrees`. */
+/** The expression for the value in our types: `ping.batteryPercent` or `ping.position.latitudeDegrees`. */
 export const place = (field) =>
   field.presence === 'position' ? `ping.position.${field.property}` : `ping.${field.property}`;
 
-/** The constant with a field's words, and its declaration, in the order of their wire numbers. */
+/** The name of the constant with a field's words, and its declaration, in the order of their wire numbers. */
 export const wordsName = (field) => `${constant(field.json)}_WORDS`;
 export const declareWords = (fields) =>
   fields
@@ -63,10 +63,10 @@ export const wordTypes = (fields) => fields.flatMap(({ value }) => (value.kind =
 
 export const indented = (lines, by = '  ') => lines.map((line) => (line === '' ? line : by + line));
 
-/** A ping while its optional members are put in. */
+/** The type of a ping to which optional members are added. */
 const WRITABLE = 'type Writable<Ping> = { -readonly [Member in keyof Ping]: Ping[Member] };';
 
-/** The text of a generated file: what it is, its imports, and its code. */
+/** The text of a generated file: its head comment, its imports, and its code. */
 export function fileText(head, imports, code) {
   const notice = [
     '// Generated from proto/wire/ping-fields.ts by `npm run gen`. Change the table and run it again; don’t edit this.',

@@ -1,11 +1,11 @@
-// gen/ping-types.ts: the types of pings in our units, and of their JSON.
+// Makes the text of gen/ping-types.ts: the types of pings in our units, and of their JSON.
 import { carries, fileText, mayLack, PING_TYPES, quoted } from './ping-table.mjs';
 
 const TYPE_OF_KIND = { reason: 'Reason', count: 'number', number: 'number', text: 'string' };
 
 const typeOf = ({ value }) => TYPE_OF_KIND[value.kind] ?? value.type;
 
-/** The type of a member where it is there; a field that a lock may leave out can also be null. */
+/** The type of a member that is present; a nullable field can also be null. */
 const memberType = (field) => `${typeOf(field)}${field.presence === 'nullable' ? ' | null' : ''}`;
 
 export function pingTypesText({ fields, typeFields }) {
@@ -17,7 +17,7 @@ export function pingTypesText({ fields, typeFields }) {
       `export type ${type} = ${[...words.slice(1), words[0]].map(quoted).join(' | ')};`,
     ]);
   return fileText(
-    ['Pings in our units, and their JSON. A value can be outside its plausible range: what a lock sends is kept.'],
+    ['Pings in our units, and their JSON. A value can be outside its plausible range: it is as the lock sent it.'],
     ["import type { Reason } from '../wire/reasons.js';"],
     [
       ...words,

@@ -30,16 +30,16 @@ import type {
   Uplink,
 } from './ping.js';
 import { PING_FIELD_ROWS, type PingProperty } from './ping-fields.js';
-import { fitting, signed32, wellFormed } from './wire-values.js';
+import { checkInteger, checkUnicode, toSigned32 } from './wire-values.js';
 
 const wire = lockgate.v1;
 
-/** The most bytes an uplink may have (protocol.md §1). */
+/** The maximum length of an uplink (protocol.md §1). */
 export const UPLINK_MAX_BYTES = 1024;
 
 /**
- * Why bytes are rejected as an uplink. The gateway stores rejected bytes with the reason (quarantine), and acknowledges
- * them all the same (protocol.md §1).
+ * Why bytes are rejected as an uplink. The gateway stores rejected bytes with the reason (quarantine), and still
+ * acknowledges them (protocol.md §1).
  */
 export type UplinkRejection = Problem & {
   readonly code: 'too-long' | 'undecodable' | 'no-boot' | 'no-sequence' | 'no-time' | 'no-body';
@@ -78,8 +78,8 @@ export function decodeUplink(bytes: Uint8Array): Result<Uplink, UplinkRejection>
 }
 
 /**
- * Uses the Long's own `toNumber`: `Number(long)` would go through its decimal text, which takes as long as decoding all
- * the rest.
+ * Uses Long's `toNumber`, because `Number(long)` converts it to decimal text first, which takes as long as decoding the
+ * rest of the uplink.
  */
 function toNumber(value: number | Long): number {
   return typeof value === 'number' ? value : value.toNumber();
@@ -141,12 +141,12 @@ function readWindow(window: lockgate.v1.HighWindow.$Properties): HighWindow {
 export function encodeUplink(uplink: Uplink): Uint8Array {
   const { body } = uplink;
   const message: lockgate.v1.Uplink.$Properties = {
-    boot: fitting('boot', uplink.boot, 0, 0xffffffff),
-    sequence: fitting('sequence', uplink.sequence, 0, 0xffffffff),
+    boot: checkInteger('boot', uplink.boot, 0, 0xffffffff),
+    sequence: checkInteger('sequence', uplink.sequence, 0, 0xffffffff),
     // Not a BigInt: protobufjs would silently write 0.
-    timeMs: Long.fromNumber(fitting('time', uplink.timeMs, -(2 ** 63), 2 ** 63)),
-    kept: fitting('kept', uplink.kept, 0, 0xffffffff),
-    dropped: fitting('dropped', uplink.dropped, 0, 0xffffffff),
+    timeMs: Long.fromNumber(checkInteger('time', uplink.timeMs, -(2 ** 63), 2 ** 63)),
+    kept: checkInteger('kept', uplink.kept, 0, 0xffffffff),
+    dropped: checkInteger('dropped', uplink.dropped, 0, 0xffffffff),
   };
   if (!isDefaultPower(uplink.power)) message.power = writePower(uplink.power);
   if (body.kind === 'cellular') message.cellular = writeCellular(body);
@@ -171,9 +171,9 @@ function writePower(power: PowerSettings): lockgate.v1.Power.$Properties {
 
 function writeAck(ack: CommandAck): lockgate.v1.CommandAck.$Properties {
   const message: lockgate.v1.CommandAck.$Properties = {
-    id: fitting('command id', ack.commandId, 0, 0xffffffff),
+    id: checkInteger('command id', ack.commandId, 0, 0xffffffff),
     result: RESULT_NUMBERS[ack.result],
-    detail: wellFormed('detail', ack.detail),
+    detail: checkUnicode('detail', ack.detail),
   };
   // Any minutes are allowed, even out of a day's range: replaying a trace must be able to send again whatever a lock
   // once sent.
@@ -183,9 +183,9 @@ function writeAck(ack: CommandAck): lockgate.v1.CommandAck.$Properties {
 
 function writeWindow(window: HighWindow, lastMinute: number): lockgate.v1.HighWindow.$Properties {
   return {
-    fromMinute: fitting('window from', window.fromMinute, 0, lastMinute),
-    toMinute: fitting('window to', window.toMinute, 0, lastMinute),
-    utcOffsetMinutes: signed32('UTC offset', window.utcOffsetMinutes, 1),
+    fromMinute: checkInteger('window from', window.fromMinute, 0, lastMinute),
+    toMinute: checkInteger('window to', window.toMinute, 0, lastMinute),
+    utcOffsetMinutes: toSigned32('UTC offset', window.utcOffsetMinutes, 1),
   };
 }
 
@@ -248,8 +248,8 @@ function describePosition(position: Position): string {
 export function encodeDownlink(downlink: Downlink): Uint8Array {
   const { command } = downlink;
   const message: lockgate.v1.Downlink.$Properties = {
-    id: fitting('command id', downlink.id, 0, 0xffffffff),
-    expiresMs: Long.fromNumber(fitting('expiry', downlink.expiresMs, 0, Number.MAX_SAFE_INTEGER)),
+    id: checkInteger('command id', downlink.id, 0, 0xffffffff),
+    expiresMs: Long.fromNumber(checkInteger('expiry', downlink.expiresMs, 0, Number.MAX_SAFE_INTEGER)),
   };
   switch (command.type) {
     case 'unlock':
@@ -259,7 +259,7 @@ export function encodeDownlink(downlink: Downlink): Uint8Array {
       message.lock = {};
       break;
     case 'siren':
-      message.siren = { seconds: fitting('siren seconds', command.seconds, 0, 0xffffffff) };
+      message.siren = { seconds: checkInteger('siren seconds', command.seconds, 0, 0xffffffff) };
       break;
     case 'locate-gps':
       message.locateGps = {};
@@ -287,7 +287,7 @@ function writeChange(change: PowerChange): lockgate.v1.SetPower.$Properties {
   return message;
 }
 
-/** Reads a command, as a lock does. Never throws. */
+/** Reads a command on the lock's side. Never throws. */
 export function decodeDownlink(bytes: Uint8Array): Result<Downlink> {
   let message: lockgate.v1.Downlink;
   try {

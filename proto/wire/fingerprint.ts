@@ -1,12 +1,13 @@
 /**
- * The fingerprint of an uplink: a digest of all that it says, but for its key (boot and sequence). Other content has
- * another fingerprint, but for a chance of 1 in 2⁵³. It stays in memory, so it may change from version to version.
+ * The fingerprint of an uplink: a digest of its content without its key (boot and sequence). Different contents have
+ * the same fingerprint with a probability of 1 in 2⁵³. Fingerprints must not be stored: they may change between
+ * versions.
  */
 import { mixPing } from '../gen/ping-content.js';
 import { digest, mix, mixNumber, mixText, startDigest } from './mixer.js';
 import type { CommandAck, PowerSettings, Uplink } from './ping.js';
 
-/** See the head of this file. */
+/** The fingerprint of an uplink, an integer below 2⁵³. */
 export function fingerprintOf(uplink: Uplink): number {
   const { body } = uplink;
   startDigest();
@@ -23,7 +24,7 @@ function mixPower({ mode, rideTracking, airplane, recovery }: PowerSettings): vo
   mix((mode === 'HIGH' ? 1 : 0) + (rideTracking ? 2 : 0) + (airplane ? 4 : 0) + (recovery ? 8 : 0));
 }
 
-/** Starts with a text, as no ping does. */
+/** Starts with a text, so that it differs from every ping. */
 function mixAck(ack: CommandAck): void {
   mixText(ack.result);
   mix(ack.commandId);

@@ -3,15 +3,15 @@ import { ok, problem, type Result } from '../errors.js';
 declare const macBrand: unique symbol;
 
 /**
- * A lock's hardware address as it stands on the wire: 12 upper-case hex digits without separators (protocol.md §1).
- * It is client id and user name of the lock's MQTT connection. Made by {@link parseMac} alone, so that a value of this
- * type has been checked.
+ * A lock's hardware address as on the wire: 12 upper-case hex digits without separators (protocol.md §1). It is the
+ * client id and the user name of the lock's MQTT connection. Only this file makes values of this type, after checking
+ * them.
  */
 export type Mac = string & { readonly [macBrand]: true };
 
 const WIRE_SPELLING = /^[0-9A-F]{12}$/;
 
-/** The spellings that people and programs type: pairs by colon or dash, fours by dot, or none (protocol.md §1). */
+/** The accepted spellings: pairs separated by colons or dashes, fours separated by dots, or no separator. */
 const TYPED_SPELLINGS = [
   /^[0-9a-f]{2}(?::[0-9a-f]{2}){5}$/i,
   /^[0-9a-f]{2}(?:-[0-9a-f]{2}){5}$/i,
@@ -29,12 +29,12 @@ export function parseMac(text: string): Result<Mac> {
   return problem('bad-mac', `${shown} is no MAC: expected 12 hex digits, such as A4:C1:38:F0:E1:D2`);
 }
 
-/** Reads a MAC in the one spelling that the wire knows (client id, user name); undefined for anything else. */
+/** Reads a MAC as it is on the wire (client id, user name); undefined for any other spelling. */
 export function macFromWire(text: string): Mac | undefined {
   return WIRE_SPELLING.test(text) ? (text as Mac) : undefined;
 }
 
-/** The spelling that we print and send in JSON, tables and logs: `A4:C1:38:F0:E1:D2`. */
+/** A MAC as the program writes it in JSON, tables and logs: `A4:C1:38:F0:E1:D2`. */
 export function formatMac(mac: Mac): string {
   return (mac.match(/../g) ?? []).join(':');
 }

@@ -1,7 +1,7 @@
 /**
- * A digest of values that are mixed in one after the other: two hashes side by side, of which 53 bits are used, which
- * is what fits a number exactly. One digest is made at a time: {@link startDigest}, then any `mix…`, then
- * {@link digest}.
+ * Computes a digest of a series of values: {@link startDigest}, then any `mix…`, then {@link digest}. It runs two
+ * 32-bit hashes and uses 53 bits of them, which fit a number exactly. The state is global, so only one digest can be
+ * computed at a time.
  */
 
 let first = 0;
@@ -10,18 +10,18 @@ let second = 0;
 const double = new Float64Array(1);
 const halves = new Uint32Array(double.buffer);
 
-/** Starts a new digest, and gives up the one before. */
+/** Starts a new digest and discards the last one. */
 export function startDigest(): void {
   first = 0x811c9dc5;
   second = 0x9e3779b9;
 }
 
-/** The digest of all that was mixed in since it was started. */
+/** The digest of everything mixed in since the start: an integer below 2⁵³. */
 export function digest(): number {
   return (first >>> 0) * 2 ** 21 + (second >>> 11);
 }
 
-/** Mixes in a whole number of 32 bits. */
+/** Mixes in a 32-bit integer. */
 export function mix(value: number): void {
   first = Math.imul(first ^ value, 0x01000193);
   first ^= first >>> 15;

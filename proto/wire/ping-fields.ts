@@ -17,55 +17,56 @@ export type PingType = 'cellular' | 'gps' | 'close_connection';
 export type PingValue =
   /** A reason by its name (reasons.ts); its number on the wire. */
   | { readonly kind: 'reason' }
-  /** One of some words, in the order of their numbers on the wire. The first is the one for a number not known. */
+  /** One of several words, in the order of their numbers on the wire. The first word stands for an unknown number. */
   | { readonly kind: 'word'; readonly type: string; readonly words: readonly string[] }
-  /** A whole number from 0 to 2³²−1. */
+  /** An integer from 0 to 2³²−1. */
   | { readonly kind: 'count' }
   | { readonly kind: 'text' }
   /**
-   * A number that the wire carries as a 32-bit integer, `perUnit` of which make one of our unit. Where `turn` is given,
-   * a value just under it that would round up to it is sent as 0: it is an angle.
+   * A number that the wire carries as a 32-bit integer: the value multiplied by `perUnit`. With `turn` it is an angle:
+   * a value that would round up to a full turn is sent as 0.
    */
   | { readonly kind: 'number'; readonly perUnit: number; readonly signed: boolean; readonly turn?: number };
 
-/** The range of a plausible value. What is outside is kept, and the rule `out-of-range` reports it. */
+/** The range of a plausible value. A value outside is stored unchanged, and the rule `out-of-range` reports it. */
 export interface PlausibleRange {
-  readonly least: number;
-  /** The greatest plausible value. */
-  readonly most?: number;
-  /** The value from which on it is not plausible. */
-  readonly below?: number;
+  readonly min: number;
+  /** The maximum, which is itself plausible. */
+  readonly max?: number;
+  /** A bound that all plausible values are less than. */
+  readonly exclusiveMax?: number;
 }
 
 /** One field of a ping. Its key in {@link PING_FIELDS} is its member in our types, the unit last. */
 export interface PingField {
-  /** The member in JSON: webhooks, traces, the CLI. */
+  /** The name of the member in JSON: in webhooks, in traces and in the CLI. */
   readonly json: string;
-  /** The field of lock.proto. `numbers` says which ping types carry it, and with what number. */
+  /** The field's name in lock.proto, and its number in each ping type that carries it. */
   readonly wire: { readonly name: string; readonly numbers: Partial<Readonly<Record<PingType, number>>> };
   readonly value: PingValue;
   /**
-   * - `always`: every ping of these types has it. The wire leaves a zero out.
-   * - `nullable`: null in our types and in JSON where the lock did not send it.
-   * - `position`: a member of `position`. A GPS ping has one; in a cellular ping all of it may be missing.
-   * - `optional`: missing in our types and in JSON where the lock did not send it. Every field that was added after the
+   * - `always`: every ping of these types has it. On the wire a zero is omitted.
+   * - `nullable`: null in our types and in JSON if the lock did not send it.
+   * - `position`: a member of `position`. A GPS ping always has a position, a cellular ping may have none.
+   * - `optional`: missing in our types and in JSON if the lock did not send it. Every field that was added after the
    *   first version is optional, because older locks don't send it.
    */
   readonly presence: 'always' | 'nullable' | 'position' | 'optional';
-  /** What a JSON ping that leaves the member out means by it; without this, an `always` member must be there. */
-  readonly ifLeftOut?: string | number;
-  /** What messages call it, and the unit after a value there. */
+  /** The value of a member that a JSON ping omits. Without it, an `always` member is required. */
+  readonly jsonDefault?: string | number;
+  /** The field's name in messages, and the unit that follows a value there. */
   readonly label: string;
   readonly unit: string;
   readonly plausible?: PlausibleRange;
   /**
-   * How it stands in the line that describes a ping: `$` is the value, `order` the place. With `only`, it stands there
-   * for that value alone. Null where it is not shown; the members of `position` are shown together.
+   * How the line that describes a ping shows the field: `$` is replaced by the value, `order` gives its position in the
+   * line. With `only`, the field is shown for that value only. Null if the field is not shown; the members of
+   * `position` are shown together.
    */
   readonly line: { readonly order: number; readonly text: string; readonly only?: string } | null;
-  /** Whether a lock that was made from a trace must send the very same value as the trace. */
+  /** Whether a simulated lock that reproduces a trace must send exactly the value in the trace. */
   readonly isReproduced: boolean;
-  /** What it means, in a sentence for merchants. */
+  /** What the field means, in a sentence for merchants. */
   readonly doc: string;
 }
 
@@ -93,7 +94,7 @@ export const PING_FIELDS = Object.freeze({
     unit: '',
     line: { order: 2, text: '$' },
     isReproduced: true,
-    doc: 'Whether the lock is locked; unknown where it doesn’t say.',
+    doc: 'Whether the lock is locked; unknown if it doesn’t say.',
   },
   batteryPercent: {
     json: 'battery_percent',
@@ -102,7 +103,7 @@ export const PING_FIELDS = Object.freeze({
     presence: 'always',
     label: 'battery',
     unit: ' %',
-    plausible: { least: 0, most: 100 },
+    plausible: { min: 0, max: 100 },
     line: { order: 3, text: '$%' },
     isReproduced: true,
     doc: 'The lock’s battery, in percent; 0 to 100 in a sane lock.',
@@ -112,12 +113,12 @@ export const PING_FIELDS = Object.freeze({
     wire: { name: 'firmware_version', numbers: { cellular: 4 } },
     value: { kind: 'text' },
     presence: 'always',
-    ifLeftOut: '',
+    jsonDefault: '',
     label: 'firmware version',
     unit: '',
     line: null,
     isReproduced: false,
-    doc: 'Of the lock. Any text, the empty one too.',
+    doc: 'The lock’s firmware version. Any text, also an empty one.',
   },
   ebikeVolts: {
     json: 'ebike_voltage',
@@ -128,19 +129,19 @@ export const PING_FIELDS = Object.freeze({
     unit: ' V',
     line: { order: 7, text: 'e-bike $ V' },
     isReproduced: false,
-    doc: 'Voltage of the e-bike’s battery, in volts; null where no e-bike is connected.',
+    doc: 'Voltage of the e-bike’s battery, in volts; null if no e-bike is connected.',
   },
   tetherState: {
     json: 'tether_state',
     wire: { name: 'tether_state', numbers: CELLULAR_AND_GPS(6, 5) },
     value: { kind: 'word', type: 'TetherState', words: ['unknown', 'attached', 'detached'] },
     presence: 'always',
-    ifLeftOut: 'unknown',
+    jsonDefault: 'unknown',
     label: 'tether state',
     unit: '',
     line: { order: 8, text: 'tethered', only: 'attached' },
     isReproduced: false,
-    doc: 'Whether the tether is plugged into the lock; unknown where it doesn’t say.',
+    doc: 'Whether the tether is plugged into the lock; unknown if it doesn’t say.',
   },
   latitudeDegrees: {
     json: 'latitude',
@@ -149,7 +150,7 @@ export const PING_FIELDS = Object.freeze({
     presence: 'position',
     label: 'latitude',
     unit: '°',
-    plausible: { least: -90, most: 90 },
+    plausible: { min: -90, max: 90 },
     line: null,
     isReproduced: false,
     doc: 'Degrees north, −90 to 90 in a sane ping.',
@@ -161,7 +162,7 @@ export const PING_FIELDS = Object.freeze({
     presence: 'position',
     label: 'longitude',
     unit: '°',
-    plausible: { least: -180, most: 180 },
+    plausible: { min: -180, max: 180 },
     line: null,
     isReproduced: false,
     doc: 'Degrees east, −180 to 180 in a sane ping.',
@@ -173,7 +174,7 @@ export const PING_FIELDS = Object.freeze({
     presence: 'always',
     label: 'speed',
     unit: ' m/s',
-    plausible: { least: 0 },
+    plausible: { min: 0 },
     line: { order: 5, text: '$ m/s' },
     isReproduced: false,
     doc: 'Metres per second.',
@@ -185,20 +186,20 @@ export const PING_FIELDS = Object.freeze({
     presence: 'always',
     label: 'direction',
     unit: '°',
-    plausible: { least: 0, below: 360 },
+    plausible: { min: 0, exclusiveMax: 360 },
     line: { order: 6, text: '$°' },
     isReproduced: false,
-    doc: 'Of the motion: degrees clockwise from north, [0, 360) in a sane ping.',
+    doc: 'Direction of the motion: degrees clockwise from north, [0, 360) in a sane ping.',
   },
   uncertaintyMeters: {
     json: 'uncertainty',
     wire: { name: 'uncertainty_m', numbers: CELLULAR_AND_GPS(9, 10) },
     value: { kind: 'number', perUnit: 1, signed: true },
     presence: 'position',
-    ifLeftOut: 0,
+    jsonDefault: 0,
     label: 'uncertainty',
     unit: ' m',
-    plausible: { least: 0 },
+    plausible: { min: 0 },
     line: null,
     isReproduced: false,
     doc: 'Radius around the position, in whole metres.',
@@ -213,7 +214,7 @@ export const PING_FIELD_ROWS: readonly (readonly [property: PingProperty, field:
   Object.entries(PING_FIELDS) as [PingProperty, PingField][],
 );
 
-/** The rows as our types have their members: those of `position` together, where the first of them stands. */
+/** The rows in the order of our types: the members of `position` together, at the place of the first of them. */
 export function inTypeOrder<Row extends readonly [string, PingField]>(rows: readonly Row[]): readonly Row[] {
   const isInPosition = ([, { presence }]: Row) => presence === 'position';
   const first = rows.findIndex(isInPosition);

@@ -1,6 +1,6 @@
 /**
- * Pings and acknowledgements from JSON, the reading side of ping-json.ts. An error names the member, what it is and
- * what was expected. Members that are not known are passed over, so that what a webhook got can be read too.
+ * Reads uplinks and commands from JSON; ping-json.ts writes it. An error names the member, its value and what was
+ * expected. Unknown members are ignored, so that the body of a webhook can be read too.
  */
 import { ok, problem, type Result } from '../errors.js';
 import { readPing } from '../gen/ping-json.js';
@@ -21,16 +21,16 @@ import {
 const RESULTS = ['ok', 'rejected', 'failed'] as const satisfies readonly CommandResult[];
 const MODES = ['MID', 'HIGH'] as const satisfies readonly PowerMode[];
 
-/** What stands for envelope members that are left out (protocol.md §4); undefined makes one compulsory. */
+/** The values of omitted envelope members (protocol.md §4). A member whose default is undefined is required. */
 export interface EnvelopeDefaults {
   readonly boot: number | undefined;
-  /** The number that follows in a boot. */
+  /** The next sequence number in a boot. */
   nextSequence(boot: number): number | undefined;
   readonly timeMs: number | undefined;
   readonly power: PowerSettings;
 }
 
-/** Nothing may be left out but power, which is then MID with every switch off, as on the wire. */
+/** All members are required, except power, which defaults to MID with every switch off as on the wire. */
 const NO_DEFAULTS: EnvelopeDefaults = Object.freeze({
   boot: undefined,
   nextSequence: () => undefined,
@@ -38,7 +38,7 @@ const NO_DEFAULTS: EnvelopeDefaults = Object.freeze({
   power: DEFAULT_POWER,
 });
 
-/** Reads an uplink: an acknowledgement where there is a `result`, else a ping. Never throws. */
+/** Reads an uplink: an acknowledgement if it has a `result`, else a ping. Never throws. */
 export function uplinkFromJson(json: unknown, name = ''): Result<Uplink> {
   const reader = new JsonReader();
   if (!isObject(json)) return problem('bad-uplink', 'the uplink is no object: expected a ping or an acknowledgement');
@@ -56,7 +56,7 @@ export function pingFromJson(json: unknown, name = 'ping'): Result<Ping> {
   return reader.error === null ? ok(ping) : problem('bad-ping', reader.error);
 }
 
-/** Reads a ping and its envelope; what is wrong is in the reader. */
+/** Reads a ping and its envelope. Leaves an error in `reader`. */
 export function readPingUplink(
   reader: JsonReader,
   json: JsonObject,
@@ -66,7 +66,7 @@ export function readPingUplink(
   return readEnvelope(reader, json, name, defaults, readPing(reader, json, name));
 }
 
-/** Reads an acknowledgement and its envelope; what is wrong is in the reader. */
+/** Reads an acknowledgement and its envelope. Leaves an error in `reader`. */
 export function readAckUplink(
   reader: JsonReader,
   json: JsonObject,
@@ -110,9 +110,9 @@ function readTime(reader: JsonReader, json: JsonObject, name: string, missing: n
   return missing ?? 0;
 }
 
-/** Reads a whole set of power settings. */
-export function readPower(reader: JsonReader, value: unknown, of: string, member: string): PowerSettings {
-  const json = reader.object(value, of, member);
+/** Reads power settings. All four members are required. */
+export function readPower(reader: JsonReader, value: unknown, parent: string, member: string): PowerSettings {
+  const json = reader.object(value, parent, member);
   const mode = json.mode;
   if (
     (mode === 'MID' || mode === 'HIGH') &&
@@ -121,7 +121,7 @@ export function readPower(reader: JsonReader, value: unknown, of: string, member
     typeof json.recovery === 'boolean'
   )
     return { mode, rideTracking: json.ride_tracking, airplane: json.airplane, recovery: json.recovery };
-  const name = `${of}.${member}`;
+  const name = `${parent}.${member}`;
   return {
     mode: reader.word(mode, name, 'mode', MODES),
     rideTracking: reader.flag(json.ride_tracking, name, 'ride_tracking'),
@@ -131,9 +131,9 @@ export function readPower(reader: JsonReader, value: unknown, of: string, member
 }
 
 /** Reads a high window: two times of the day and a UTC offset. */
-export function readHighWindow(reader: JsonReader, value: unknown, of: string, member: string): HighWindow {
-  const json = reader.object(value, of, member);
-  const name = `${of}.${member}`;
+export function readHighWindow(reader: JsonReader, value: unknown, parent: string, member: string): HighWindow {
+  const json = reader.object(value, parent, member);
+  const name = `${parent}.${member}`;
   const offset = json.utc_offset_minutes ?? 0;
   return {
     fromMinute: readMinute(reader, json.from, name, 'from'),
@@ -144,14 +144,14 @@ export function readHighWindow(reader: JsonReader, value: unknown, of: string, m
 
 const TIME_OF_DAY = /^([01]\d|2[0-3]):([0-5]\d)$/;
 
-function readMinute(reader: JsonReader, value: unknown, of: string, member: string): number {
+function readMinute(reader: JsonReader, value: unknown, parent: string, member: string): number {
   const match = typeof value === 'string' ? TIME_OF_DAY.exec(value) : null;
   if (match !== null) return Number(match[1]) * 60 + Number(match[2]);
-  reader.expect(value, of, member, 'a time of the day such as 07:00');
+  reader.expect(value, parent, member, 'a time of the day such as 07:00');
   return 0;
 }
 
-/** Every type of command that there is. */
+/** All types of command. */
 export const COMMAND_TYPES = [
   'unlock',
   'lock',
@@ -162,7 +162,7 @@ export const COMMAND_TYPES = [
   'reset',
 ] as const satisfies readonly Command['type'][];
 
-/** Reads a command's members, such as `type` and, for set-power, what it sets; what is wrong is in the reader. */
+/** Reads a command: its `type` and parameters. Leaves an error in `reader`. */
 export function readCommand(reader: JsonReader, json: JsonObject, name: string): Command {
   const type = reader.word(json.type, name, 'type', COMMAND_TYPES);
   if (type === 'siren') return { type, seconds: reader.count(json.seconds ?? 0, name, 'seconds') };

@@ -1,7 +1,7 @@
 /**
- * Pings as JSON: the member names that webhooks, traces and the CLI share (interfaces.md §3, protocol.md §4).
- * A member that a ping type doesn't carry is absent; `ebike_voltage` is null where no e-bike is connected. This is the
- * writing; ping-from-json.ts reads.
+ * Pings as JSON: the member names that webhooks, traces and the CLI share (interfaces.md §3, protocol.md §4). A member
+ * that a ping type doesn't carry is absent; `ebike_voltage` is null if no e-bike is connected. This file writes JSON;
+ * ping-from-json.ts reads it.
  */
 import { Days } from '../clock.js';
 import { pingToJson } from '../gen/ping-json.js';
@@ -25,7 +25,7 @@ export interface HighWindowJson {
   utc_offset_minutes: number;
 }
 
-/** The power settings, as a trace has them. */
+/** The power settings in JSON. */
 export function powerToJson(power: PowerSettings): PowerJson {
   return {
     mode: power.mode,
@@ -35,7 +35,7 @@ export function powerToJson(power: PowerSettings): PowerJson {
   };
 }
 
-/** The high window, as a trace has it. */
+/** The high window in JSON. */
 export function highWindowToJson(window: HighWindow): HighWindowJson {
   return {
     from: minuteOfDay(window.fromMinute),
@@ -56,20 +56,20 @@ export function isDatable(timeMs: number): boolean {
   return timeMs >= FIRST_DATE_MS && timeMs <= LAST_DATE_MS;
 }
 
-/** RFC 3339 in UTC with milliseconds. `timeMs` must be datable. */
+/** A time as an RFC 3339 date in UTC with milliseconds. `timeMs` must be datable (see {@link isDatable}). */
 export function toDate(timeMs: number): string {
   return new Date(timeMs).toISOString();
 }
 
 /* --------------------------------------------------------------------------------------------------- whole uplinks */
 
-/** The envelope of an uplink, beside its ping's or acknowledgement's members. */
+/** The envelope of an uplink: the members in addition to those of its ping or acknowledgement. */
 export interface EnvelopeJson {
   boot: number;
   sequence: number;
-  /** When the lock made it, RFC 3339. */
+  /** When the lock made the uplink, RFC 3339. */
   date?: string;
-  /** Instead of `date` where the time is outside the years 1970–9999: ms since the epoch. */
+  /** Instead of `date` if the time is outside the years 1970–9999: ms since the epoch. */
   time_ms?: number;
   power: PowerJson;
   /** Absent for 0. */
@@ -80,12 +80,12 @@ export interface EnvelopeJson {
 export interface AckJson {
   id: number;
   result: string;
-  /** Absent where empty. */
+  /** Absent if empty. */
   detail?: string;
   high_window?: HighWindowJson;
 }
 
-/** A ping with its envelope, as a trace and `ping decode` show it. */
+/** A ping with its envelope, as in a trace and in the output of `ping decode`. */
 export function pingUplinkToJson(uplink: PingUplink): PingJson & EnvelopeJson {
   return { ...pingToJson(uplink.body), ...envelopeToJson(uplink) };
 }

@@ -1,7 +1,7 @@
 /**
- * The messages of the protocol as the rest of the code sees them: units in the names, enums as words, nothing of the
- * wire. The types of pings are generated from ping-fields.ts, which follows the specification's Ping table; protocol.md
- * §1 adds the envelope.
+ * The types of the protocol's messages, for all code: units in the names, enums as words, no details of the wire. The
+ * types of pings are generated from ping-fields.ts, which follows the specification's Ping table. The envelope is
+ * defined in protocol.md §1.
  */
 import type { Ping } from '../gen/ping-types.js';
 import { PING_FIELDS, type PingProperty } from './ping-fields.js';
@@ -18,7 +18,7 @@ export type {
 
 export type PowerMode = 'MID' | 'HIGH';
 
-/** The mode and the switches, as a lock has them. */
+/** The power mode and switches of a lock. */
 export interface PowerSettings {
   readonly mode: PowerMode;
   readonly rideTracking: boolean;
@@ -26,7 +26,7 @@ export interface PowerSettings {
   readonly recovery: boolean;
 }
 
-/** MID with every switch off: what a lock is in until it says otherwise (protocol.md §4). */
+/** MID with every switch off: what is assumed of a lock until it reports its settings (protocol.md §4). */
 export const DEFAULT_POWER: PowerSettings = Object.freeze({
   mode: 'MID',
   rideTracking: false,
@@ -45,8 +45,8 @@ export interface HighWindow {
 }
 
 /**
- * A field of a ping by its member in our types; undefined where the ping does not carry it or the lock left it out.
- * For what runs rarely: what runs for each ping is generated (ping-fields.ts).
+ * The value of a ping's field, given the field's name; undefined if the ping does not have it. It is slow, so code that
+ * runs for each ping uses generated functions instead (ping-fields.ts).
  */
 export function fieldValue(ping: Ping, property: PingProperty): unknown {
   if (PING_FIELDS[property].presence !== 'position') return (ping as Partial<Record<PingProperty, unknown>>)[property];
@@ -60,24 +60,24 @@ export interface CommandAck {
   readonly kind: 'ack';
   readonly commandId: number;
   readonly result: CommandResult;
-  /** A short word on why, for people; empty where there is none. */
+  /** A short reason for users; may be empty. */
   readonly detail: string;
-  /** After set-power: the high window now in force. */
+  /** In the acknowledgement of a set-power: the high window now in force. Otherwise null. */
   readonly highWindow: HighWindow | null;
 }
 
-/** One uplink: the envelope and what it carries (protocol.md §1). */
+/** One uplink: the envelope and its body (protocol.md §1). */
 export interface Uplink<Body extends Ping | CommandAck = Ping | CommandAck> {
   /** Counts the lock's boots; 0…2³²−1. */
   readonly boot: number;
   /** 1, 2, 3 … since boot; 0…2³²−1. */
   readonly sequence: number;
-  /** When the lock made it, by its own clock, ms since the epoch. It may be any integer: clocks fail. */
+  /** When the lock made the uplink, by its own clock, ms since the epoch. Any integer: the clock may be wrong. */
   readonly timeMs: number;
   readonly power: PowerSettings;
   /** How many uplinks made earlier still wait in the lock. */
   readonly kept: number;
-  /** How many uplinks the lock has discarded since boot. */
+  /** How many uplinks the lock has discarded since boot because its buffer was full. */
   readonly dropped: number;
   readonly body: Body;
 }
@@ -85,12 +85,12 @@ export interface Uplink<Body extends Ping | CommandAck = Ping | CommandAck> {
 /** An uplink that carries a ping rather than an acknowledgement. */
 export type PingUplink = Uplink<Ping>;
 
-/** Whether the uplink carries a ping, which is what merchants get to see. */
+/** Whether the uplink carries a ping. Merchants receive pings only. */
 export function isPingUplink(uplink: Uplink): uplink is PingUplink {
   return uplink.body.kind !== 'ack';
 }
 
-/** What the gateway asks of a lock (protocol.md §1, `down`). */
+/** A command from the gateway to a lock (protocol.md §1, topic `down`). */
 export type Command =
   | { readonly type: 'unlock' }
   | { readonly type: 'lock' }
@@ -100,7 +100,7 @@ export type Command =
   | ({ readonly type: 'set-power' } & PowerChange)
   | { readonly type: 'reset' };
 
-/** The part of the power settings that a set-power changes; what is absent stays as it is. */
+/** The power settings that a set-power changes; absent members stay unchanged. */
 export interface PowerChange {
   readonly mode?: PowerMode;
   readonly rideTracking?: boolean;
@@ -109,12 +109,13 @@ export interface PowerChange {
   readonly highWindow?: HighWindow;
 }
 
+/** A command as it is sent to a lock. */
 export interface Downlink {
   readonly id: number;
-  /** From then on the command must not be carried out, ms since the epoch. */
+  /** From this time on, the lock must not carry out the command; ms since the epoch. */
   readonly expiresMs: number;
   readonly command: Command;
 }
 
-/** Who sent an uplink. The credential decides it, never the content (protocol.md §1). */
+/** Who sent an uplink. The credential determines this, not the content (protocol.md §1). */
 export type Source = 'lock' | 'phone';

@@ -1,6 +1,6 @@
 /**
  * The reason of a ping: the specification's closed table ("Ping reason values") with the numbers that the wire uses.
- * A number outside the table is kept as `REASON_UNRECOGNIZED_<n>`: never lost, never fatal (protocol.md §1).
+ * A number outside the table becomes `REASON_UNRECOGNIZED_<n>`: it is neither lost nor an error (protocol.md §1).
  */
 import type { JsonReader } from '../json-reader.js';
 
@@ -9,7 +9,7 @@ export interface ReasonRow {
   readonly name: KnownReason;
   /** The number in `lock.proto`. */
   readonly number: number;
-  /** What it says, in the specification's sense. */
+  /** What the reason means, following the specification. */
   readonly meaning: string;
 }
 
@@ -61,12 +61,12 @@ const NAME_BY_NUMBER = new Map<number, KnownReason>(REASONS.map((row) => [row.nu
 const NUMBER_BY_NAME = new Map<string, number>(REASONS.map((row) => [row.name, row.number]));
 const UNRECOGNIZED = /^REASON_UNRECOGNIZED_(0|-?[1-9]\d{0,9})$/;
 
-/** The reason that a number on the wire stands for. */
+/** The reason with a number on the wire. */
 export function reasonFromNumber(number: number): Reason {
   return NAME_BY_NUMBER.get(number) ?? `REASON_UNRECOGNIZED_${number}`;
 }
 
-/** The number of a reason; undefined where the text is no reason at all. */
+/** The number of a reason; undefined if the text is not a reason. */
 export function reasonNumber(reason: string): number | undefined {
   const known = NUMBER_BY_NAME.get(reason);
   if (known !== undefined) return known;
@@ -77,19 +77,19 @@ export function reasonNumber(reason: string): number | undefined {
   return NAME_BY_NUMBER.has(number) || number !== (number | 0) ? undefined : number;
 }
 
-/** Whether the reason stands in the specification's table. */
+/** Whether the reason is in the specification's table. */
 export function isKnownReason(reason: Reason): reason is KnownReason {
   return NUMBER_BY_NAME.has(reason);
 }
 
-/** The very string of the table, so that comparing it later is comparing a pointer. */
+/** Returns the table's own string, so that later comparisons only compare pointers. */
 const KNOWN_REASONS = new Map<unknown, Reason>(REASONS.map((row) => [row.name, row.name]));
 
-/** Reads the reason of a ping in JSON; what is wrong is in the reader. */
-export function readReason(reader: JsonReader, value: unknown, of: string): Reason {
+/** Reads the reason of a ping in JSON. Leaves an error in `reader`. */
+export function readReason(reader: JsonReader, value: unknown, parent: string): Reason {
   const known = KNOWN_REASONS.get(value);
   if (known !== undefined) return known;
   if (typeof value === 'string' && reasonNumber(value) !== undefined) return value as Reason;
-  reader.expect(value, of, 'reason', 'a reason such as REASON_THEFT, or REASON_UNRECOGNIZED_ and a number');
+  reader.expect(value, parent, 'reason', 'a reason such as REASON_THEFT, or REASON_UNRECOGNIZED_ and a number');
   return 'REASON_NETWORK_PING';
 }

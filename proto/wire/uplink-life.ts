@@ -10,7 +10,7 @@ export const FIRST_LIFE = 1;
 /** A clock that was never set shows a time before this one, ms since the epoch. */
 export const PLAUSIBLE_FROM_MS = Date.UTC(2020, 0, 1);
 
-/** The most marks of one lock: how often it may be marked as reflashed. */
+/** How often one lock can be marked as reflashed. */
 export const MAX_REFLASH_MARKS = 100;
 
 /** The marks of a lock that was never reflashed. */

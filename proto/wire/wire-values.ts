@@ -1,50 +1,50 @@
 /**
- * Our values as the wire's: whole numbers of 32 bits, and text. What does not fit is the caller's mistake, so each of
- * these throws a LockgateError `unencodable` that names the value in our unit and says what was expected.
+ * Converts values from our units to the wire's: 32-bit integers and text. A value that does not fit is the caller's
+ * mistake, so each function throws a LockgateError `unencodable` that names the value and says what was expected.
  */
 import { LockgateError } from '../errors.js';
 import { reasonNumber } from './reasons.js';
 
-const INT32_LEAST = -(2 ** 31);
-const INT32_MOST = 2 ** 31 - 1;
-const UINT32_MOST = 0xffffffff;
+const MIN_INT32 = -(2 ** 31);
+const MAX_INT32 = 2 ** 31 - 1;
+const MAX_UINT32 = 0xffffffff;
 
-/** A whole number that is sent as it is. */
-export function fitting(label: string, value: number, least: number, most: number): number {
-  if (Number.isInteger(value) && value >= least && value <= most) return value;
-  throw new LockgateError(
-    'unencodable',
-    `${label} ${value} can't be sent: expected a whole number, ${least} to ${most}`,
-  );
+/** Returns an integer that is sent unchanged, after checking its range. */
+export function checkInteger(label: string, value: number, min: number, max: number): number {
+  if (Number.isInteger(value) && value >= min && value <= max) return value;
+  throw new LockgateError('unencodable', `${label} ${value} can't be sent: expected a whole number, ${min} to ${max}`);
 }
 
-/** A number as a signed integer, rounded; `perUnit` of the wire's make one of ours. */
-export function signed32(label: string, value: number, perUnit: number): number {
-  return scaled(label, value, perUnit, INT32_LEAST, INT32_MOST);
+/** A number multiplied by `perUnit` and rounded, as a signed 32-bit integer. */
+export function toSigned32(label: string, value: number, perUnit: number): number {
+  return scale(label, value, perUnit, MIN_INT32, MAX_INT32);
 }
 
-/** A number as an unsigned integer, rounded; `perUnit` of the wire's make one of ours. */
-export function unsigned32(label: string, value: number, perUnit: number): number {
-  return scaled(label, value, perUnit, 0, UINT32_MOST);
+/** A number multiplied by `perUnit` and rounded, as an unsigned 32-bit integer. */
+export function toUnsigned32(label: string, value: number, perUnit: number): number {
+  return scale(label, value, perUnit, 0, MAX_UINT32);
 }
 
-/** An angle of a circle of `turn`. Just under it an angle is nearest to 0 (359.999° is north), and is sent as 0. */
-export function angle(label: string, value: number, perUnit: number, turn: number): number {
-  const count = signed32(label, value, perUnit);
+/** An angle, where `turn` is a full turn. A value that rounds up to `turn` (359.999° is north) is sent as 0. */
+export function toAngle(label: string, value: number, perUnit: number, turn: number): number {
+  const count = toSigned32(label, value, perUnit);
   return count === turn * perUnit && value < turn ? 0 : count;
 }
 
-function scaled(label: string, value: number, perUnit: number, least: number, most: number): number {
+function scale(label: string, value: number, perUnit: number, min: number, max: number): number {
   const count = Math.round(value * perUnit);
-  if (count >= least && count <= most) return count;
+  if (count >= min && count <= max) return count;
   throw new LockgateError(
     'unencodable',
-    `${label} ${value} can't be sent: expected ${least / perUnit} to ${most / perUnit}`,
+    `${label} ${value} can't be sent: expected ${min / perUnit} to ${max / perUnit}`,
   );
 }
 
-/** Half a surrogate pair has no UTF-8: protobufjs writes bytes that no decoder takes, and the uplink would be lost. */
-export function wellFormed(label: string, text: string): string {
+/**
+ * Returns a text after checking that it is well-formed. Half a surrogate pair has no UTF-8 encoding: protobufjs would
+ * write bytes that no decoder accepts, and the uplink would be lost.
+ */
+export function checkUnicode(label: string, text: string): string {
   if (!/\p{Surrogate}/u.test(text)) return text;
   throw new LockgateError(
     'unencodable',
@@ -52,8 +52,8 @@ export function wellFormed(label: string, text: string): string {
   );
 }
 
-/** The number of a reason. */
-export function writeReason(reason: string): number {
+/** The wire's number of a reason. */
+export function toReasonNumber(reason: string): number {
   const number = reasonNumber(reason);
   if (number === undefined) throw new LockgateError('unencodable', `${JSON.stringify(reason)} is no ping reason`);
   return number;

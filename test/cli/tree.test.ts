@@ -15,7 +15,7 @@ import { cutToWidth, widthOf } from '../../cli/terminal/text-width.js';
 import { wrapWords } from '../../cli/terminal/word-wrap.js';
 import { NOTICE_KINDS } from '../../gateway/store/contract/notice-store.js';
 import { DELIVERY_STATES } from '../../gateway/store/contract/webhook-store.js';
-import { didYouMean, nearest } from '../../proto/did-you-mean.js';
+import { didYouMean, nearestNames } from '../../proto/did-you-mean.js';
 import { LOCKGATE, type Program, runProgram } from '../helpers/cli/program.js';
 import { testGateway, testMac } from '../helpers/gateway/test-gateway.js';
 import { root } from '../helpers/house/our-files.js';
@@ -119,13 +119,13 @@ t.test('choices that the command line repeats are those of the gateway', async (
 });
 
 t.test('what was likely meant', async (t) => {
-  t.same(nearest('lst', ['list', 'last', 'add']), ['list', 'last'], 'a letter is missing');
-  t.same(nearest('lsit', ['list', 'show']), ['list'], 'two are swapped');
-  t.same(nearest('--jsn', ['--json', '--mac']), ['--json']);
-  t.same(nearest('hihg', ['HIGH', 'MID']), ['HIGH'], 'in capitals');
-  t.same(nearest('del', ['deliveries', 'device']), ['deliveries'], 'its beginning');
-  t.same(nearest('xyz', ['list', 'show']), [], 'nothing is near');
-  t.same(nearest('a', ['b']), [], 'one letter is all of it');
+  t.same(nearestNames('lst', ['list', 'last', 'add']), ['list', 'last'], 'a letter is missing');
+  t.same(nearestNames('lsit', ['list', 'show']), ['list'], 'two are swapped');
+  t.same(nearestNames('--jsn', ['--json', '--mac']), ['--json']);
+  t.same(nearestNames('hihg', ['HIGH', 'MID']), ['HIGH'], 'in capitals');
+  t.same(nearestNames('del', ['deliveries', 'device']), ['deliveries'], 'its beginning');
+  t.same(nearestNames('xyz', ['list', 'show']), [], 'nothing is near');
+  t.same(nearestNames('a', ['b']), [], 'one letter is all of it');
   t.equal(didYouMean('clock-ahed', ['clock-ahead']), ' Did you mean clock-ahead?');
   t.equal(didYouMean('x', ['clock-ahead']), '');
 });

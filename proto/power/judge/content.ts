@@ -73,8 +73,8 @@ function implausibleValues(ping: Ping): string[] {
 /** Whether a value is in a range; never for NaN. */
 function isWithin(value: number, range: PlausibleRange | undefined): boolean {
   if (range === undefined) return true;
-  const { least, most = Number.POSITIVE_INFINITY, below = Number.POSITIVE_INFINITY } = range;
-  return value >= least && value <= most && (value < below || below === Number.POSITIVE_INFINITY);
+  const { min, max = Number.POSITIVE_INFINITY, exclusiveMax = Number.POSITIVE_INFINITY } = range;
+  return value >= min && value <= max && (value < exclusiveMax || exclusiveMax === Number.POSITIVE_INFINITY);
 }
 
 /** The further rules for a lock's uplink, which do not depend on other uplinks. */
@@ -87,9 +87,9 @@ export function judgeOwnContent(model: PowerModel, belief: Belief, event: Uplink
   if (uplink.power.airplane) judgeAirplane(belief, event, out);
   if (body.kind === 'ack') return;
   const { reason, batteryPercent } = body;
-  const lowBelow = lowBatteryLimitPercent(model);
-  if (batteryPercent < lowBelow && reason !== 'REASON_THEFT' && reason !== 'REASON_CLOSE_CONNECTION') {
-    const message = `${reason} was sent with the battery at ${batteryPercent} %, below ${lowBelow} %.`;
+  const lowBatteryLimit = lowBatteryLimitPercent(model);
+  if (batteryPercent < lowBatteryLimit && reason !== 'REASON_THEFT' && reason !== 'REASON_CLOSE_CONNECTION') {
+    const message = `${reason} was sent with the battery at ${batteryPercent} %, below ${lowBatteryLimit} %.`;
     addFinding(out, mac, event, 'low-battery-theft-only', message);
   }
   judgeReason(mac, event, body, out);

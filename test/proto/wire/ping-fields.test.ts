@@ -169,14 +169,14 @@ t.test('a value just outside its range is reported by its name, and one at the e
     t.equal(outOfRange(full), undefined, type);
     for (const [property, { plausible, label, unit, value }] of fieldsOf(type)) {
       if (plausible === undefined) continue;
-      const { least, most, below } = plausible;
+      const { min, max, exclusiveMax } = plausible;
       const step = value.kind === 'number' ? 1 / value.perUnit : 1;
       const outside = [
-        least - step,
-        ...(most === undefined ? [] : [most + step]),
-        ...(below === undefined ? [] : [below]),
+        min - step,
+        ...(max === undefined ? [] : [max + step]),
+        ...(exclusiveMax === undefined ? [] : [exclusiveMax]),
       ];
-      for (const end of [least, most ?? least, (below ?? least + step) - step])
+      for (const end of [min, max ?? min, (exclusiveMax ?? min + step) - step])
         t.equal(outOfRange(withField(full, property, end)), undefined, `${type}: ${property} ${end}`);
       for (const wrong of [...outside, Number.NaN])
         t.equal(outOfRange(withField(full, property, wrong)), `Out of range: ${label} ${wrong}${unit}.`);

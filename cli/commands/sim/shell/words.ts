@@ -8,7 +8,7 @@ import {
 } from '../../../../firmware-sim/device-event/device-event.js';
 import { parseSpan } from '../../../../firmware-sim/device-event/quantity-text.js';
 import type { Milliseconds } from '../../../../proto/clock.js';
-import { nearest } from '../../../../proto/did-you-mean.js';
+import { nearestNames } from '../../../../proto/did-you-mean.js';
 import { ok, problem, type Result } from '../../../../proto/errors.js';
 
 /** A word of the shell's own. */
@@ -58,7 +58,7 @@ export function readShellLine(text: string): Result<ShellLine> {
     );
   const event = parseDeviceEvent(before ?? line);
   if (event.ok) return ok({ type: 'device-event', event: event.value, span: span ?? null });
-  const meant = VERBS.some(({ word }) => word === typed) ? undefined : nearest(typed, WORDS)[0];
+  const meant = VERBS.some(({ word }) => word === typed) ? undefined : nearestNames(typed, WORDS)[0];
   if (meant === undefined) return problem('shell', event.error.message);
   return problem('shell', `there is no verb ${JSON.stringify(first)}: did you mean ${meant}? ("help" lists all)`);
 }
