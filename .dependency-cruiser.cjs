@@ -212,7 +212,7 @@ module.exports = {
       // The simulator is tried against a broker that isn't ours to bend, and the gateway is measured beside one.
       {
         path: ours,
-        pathNot: '^(gateway/mqtt/broker\\.ts$|test/firmware-sim/mqtt\\.test\\.ts$|test/bench/beside/bare-aedes\\.ts$)',
+        pathNot: '^(gateway/mqtt/broker\\.ts$|test/firmware-sim/mqtt\\.test\\.ts$|test/bench/peers/bare-aedes\\.ts$)',
       },
       { path: '(^|/)node_modules/aedes' },
     ),

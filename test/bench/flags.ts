@@ -1,16 +1,16 @@
-/** What the bench is asked for on its command line. */
+/** Parses the command line of the bench. */
 import { parseArgs } from 'node:util';
 
 export interface Flags {
   readonly names: readonly string[];
   readonly output: 'table' | 'json' | 'markdown';
   readonly quick: boolean;
-  /** The gateway of this row is to be profiled. */
+  /** The row whose gateway is profiled; null for none. */
   readonly profile: string | null;
 }
 
-/** What was wrong with the flags, or a wish for help: `text` is to be printed instead of measuring. */
-export interface NoFlags {
+/** The text to print instead of measuring: help, or an error in the flags. */
+export interface UsageMessage {
   readonly text: string;
   readonly isHelp: boolean;
 }
@@ -24,33 +24,32 @@ const OPTIONS = {
   help: { type: 'boolean' },
 } as const;
 
-/** The usage, with the rows that there are. */
+/** The help text, with the names of all rows. */
 function usage(names: readonly string[]): string {
   return [
     'npm run bench -- [--only NAME[,NAME…]] [--quick] [--json | --markdown] [--profile NAME]',
     '',
-    '  --only      these rows alone',
-    '  --quick     fewer rounds of less: to see that all runs, not for a figure',
+    '  --only      only these rows',
+    '  --quick     fewer and shorter rounds: to see that everything runs, not for figures',
     '  --json      one JSON document: machine, versions, rows',
-    '  --markdown  the table as docs/performance.md has it',
-    '  --profile   this row alone, and a .cpuprofile of its gateway',
+    ' --markdown the table for docs/performance.md',
+    ' --profile only this row, with a .cpuprofile of its gateway',
     '',
     `Rows: ${names.join(', ')}`,
   ].join('\n');
 }
 
-/** Reads the flags; `profiled` are the rows whose gateway can be profiled. */
+/** Parses the flags; `names` are all rows, `profiled` those whose gateway can be profiled. */
 export function readFlags(
   args: readonly string[],
   names: readonly string[],
   profiled: readonly string[],
-): Flags | NoFlags {
+): Flags | UsageMessage {
   try {
     const { help, json, markdown, only, quick, profile } = parseArgs({ args: [...args], options: OPTIONS }).values;
     if (help === true) return { text: usage(names), isHelp: true };
-    if (json === true && markdown === true) throw new Error('Of --json and --markdown only one can be had.');
-    if (profile !== undefined && only !== undefined)
-      throw new Error('--profile names its row itself: leave out --only.');
+    if (json === true && markdown === true) throw new Error('Choose --json or --markdown, not both.');
+    if (profile !== undefined && only !== undefined) throw new Error('--profile selects the row: leave out --only.');
     if (profile !== undefined && !profiled.includes(profile))
       throw new Error(`There is no gateway to profile in ${profile}: expected one of ${profiled.join(', ')}.`);
     const chosen = (profile ?? only)?.split(',') ?? names;

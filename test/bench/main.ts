@@ -1,6 +1,6 @@
 /**
- * `npm run bench`: figures beside what they are compared with, taken in one run (quality.md §1). A figure that is too
- * low fails nothing; an instrument that breaks does: then the code is 4. `--help` says what can be asked for.
+ * `npm run bench`: measures lockgate and the systems that it is compared with in one run (quality.md §1). A figure
+ * below its floor fails nothing; if a measurement itself fails, the exit code is 4. `--help` lists the flags.
  */
 
 import { mkdtempSync, readdirSync } from 'node:fs';
@@ -11,6 +11,7 @@ import { type Flags, readFlags } from './flags.js';
 import { benchNeighbour } from './neighbour/neighbour.js';
 import { profileLines } from './profile-shares.js';
 import { closingLine, headLine, machine, machineLine, markdownLines, rowJson, rowLines } from './report.js';
+import { isInterrupted, releaseAllResources } from './resources.js';
 import type { BenchOptions, Row } from './row.js';
 import { benchAck } from './rows/ack.js';
 import { benchBadReceivers } from './rows/bad-receivers.js';
@@ -24,9 +25,8 @@ import { benchStart } from './rows/start.js';
 import { benchTraceCheck } from './rows/trace-check.js';
 import { benchVirtual } from './rows/virtual.js';
 import { benchArrival, benchDeliveries } from './rows/webhooks.js';
-import { endAllStages, isInterrupted } from './stage.js';
 
-/** In the order of quality.md §1; what makes a large store comes together. */
+/** All rows, in the order of quality.md §1; rows that need the large stores are next to each other. */
 const BENCHES: Readonly<Record<string, (options: BenchOptions) => Promise<Row>>> = {
   ingest: benchIngest,
   'ingest-path': benchIngestPath,
@@ -47,16 +47,16 @@ const BENCHES: Readonly<Record<string, (options: BenchOptions) => Promise<Row>>>
   live: benchLiveLocks,
 };
 
-/** Rows with a gateway whose profile says where a ping's time goes. */
-const PROFILED = ['ingest', 'urls', 'ack', 'retention'];
+/** Rows that can profile their gateway, to show where the time of a ping goes. */
+const PROFILED_ROWS = ['ingest', 'urls', 'ack', 'retention'];
 
-const INTERRUPTED = 130;
-const BROKEN = 4;
-const WRONG_FLAGS = 2;
+const EXIT_INTERRUPTED = 130;
+const EXIT_BROKEN = 4;
+const EXIT_WRONG_FLAGS = 2;
 
 interface Measured {
   readonly rows: readonly Row[];
-  /** The names of rows whose instrument broke. */
+  /** The names of rows whose measurement failed. */
   readonly broken: readonly string[];
 }
 
@@ -71,10 +71,10 @@ async function measureAll({ names, output, quick }: Flags, profiles: string | nu
       rows.push(row);
       if (output === 'table') console.log(rowLines(row).join('\n'));
     } catch (error) {
-      // The process ends with what was put up.
+      // After Ctrl-C this never resolves: releaseOnSignals ends the process once all resources are released.
       if (isInterrupted()) return await new Promise<never>(() => undefined);
       broken.push(name);
-      console.error(`The instrument of ${name} broke: ${(error as Error).stack}`);
+      console.error(`The measurement of ${name} failed: ${(error as Error).stack}`);
     }
     console.error(`  ${((performance.now() - beganAt) / 1000).toFixed(0)} s`);
   }
@@ -82,40 +82,41 @@ async function measureAll({ names, output, quick }: Flags, profiles: string | nu
 }
 
 async function main(args: readonly string[]): Promise<void> {
-  const flags = readFlags(args, Object.keys(BENCHES), PROFILED);
+  const flags = readFlags(args, Object.keys(BENCHES), PROFILED_ROWS);
   if ('text' in flags) {
     if (flags.isHelp) console.log(flags.text);
     else console.error(flags.text);
-    process.exitCode = flags.isHelp ? 0 : WRONG_FLAGS;
+    process.exitCode = flags.isHelp ? 0 : EXIT_WRONG_FLAGS;
     return;
   }
   const { output, quick, profile } = flags;
   const beganAt = performance.now();
   const profiles = profile === null ? null : mkdtempSync(path.join(tmpdir(), `lockgate-profile-${profile}-`));
   const { rows, broken } = await measureAll(flags, profiles);
-  await endAllStages();
+  await releaseAllResources();
   const seconds = Math.round((performance.now() - beganAt) / 1000);
   const closing = closingLine(rows, broken);
-  const facts = machine();
-  if (output === 'json') console.log(JSON.stringify({ ...facts, quick, seconds, rows: rows.map(rowJson), broken }));
-  else if (output === 'markdown') console.log([machineLine(facts), '', ...markdownLines(rows)].join('\n'));
-  else console.log([...wrapWords(machineLine(facts), 80), closing].join('\n'));
+  const environment = machine();
+  if (output === 'json')
+    console.log(JSON.stringify({ ...environment, quick, seconds, rows: rows.map(rowJson), broken }));
+  else if (output === 'markdown') console.log([machineLine(environment), '', ...markdownLines(rows)].join('\n'));
+  else console.log([...wrapWords(machineLine(environment), 80), closing].join('\n'));
   if (output !== 'table') console.error(closing);
   console.error(`${seconds} s in all${quick ? ', in a quick run whose figures are rough' : ''}.`);
   if (profiles !== null) for (const line of profileLines(profiles, readdirSync(profiles))) console.error(line);
-  process.exitCode = broken.length > 0 ? BROKEN : 0;
+  process.exitCode = broken.length > 0 ? EXIT_BROKEN : 0;
 }
 
-/** What was put up is taken down; a second signal does not wait for it. */
-function endOnSignals(): void {
+/** On a signal, releases all resources and exits; on a second signal, exits at once. */
+function releaseOnSignals(): void {
   let isEnding = false;
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.on(signal, () => {
-      if (isEnding) process.exit(INTERRUPTED);
+      if (isEnding) process.exit(EXIT_INTERRUPTED);
       isEnding = true;
-      void endAllStages().finally(() => process.exit(INTERRUPTED));
+      void releaseAllResources().finally(() => process.exit(EXIT_INTERRUPTED));
     });
 }
 
-endOnSignals();
+releaseOnSignals();
 await main(process.argv.slice(2));

@@ -1,40 +1,47 @@
 /**
- * How a figure is taken: what is measured and what it is compared with take turns in one run, after a warm-up, so that
- * a noisy machine is noisy for both; the median of the rounds counts.
+ * How a figure is measured: lockgate and its peer alternate in one run, after a warm-up, so that noise of the machine
+ * affects both. The median of the rounds counts.
  */
 
-/** One thing that can be run, and how much it did: the count that the rate is of. */
+/** Work to measure. Returns how many units (pings, locks × days) it processed, from which the rate is computed. */
 export type Work = () => number | Promise<number>;
 
-/** Figures of the rounds, in whatever unit. */
+/** The median, minimum and maximum of the rounds' figures, in the unit of the row. */
 export interface Rates {
   readonly median: number;
-  readonly least: number;
-  readonly most: number;
+  readonly minimum: number;
+  readonly maximum: number;
 }
 
 const ROUNDS = 5;
 const QUICK_ROUNDS = 2;
 
-/** Rounds that count, by whether it shall be quick. */
+/** The number of measured rounds. */
 export function roundsOf(quick: boolean): number {
   return quick ? QUICK_ROUNDS : ROUNDS;
 }
 
-/** What a rate is counted by, in seconds that have passed. */
+/** Returns a time in seconds; a rate divides by the difference of two such times. */
 export type Stopwatch = () => number;
 
-/** The time on the wall. */
-export const wallSeconds: Stopwatch = () => performance.now() / 1000;
+/** Real time. */
+export const elapsedSeconds: Stopwatch = () => performance.now() / 1000;
 
-/** The time that this process has had of all cores, those of the garbage collector's threads included. */
+/** CPU time of this process on all cores, including the threads of the garbage collector. */
 export const cpuSeconds: Stopwatch = () => {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1e6;
 };
 
-/** Runs them in turn, always in this order; the first round is the warm-up and does not count. */
-export async function takeTurns(works: readonly Work[], stopwatch = wallSeconds, rounds = ROUNDS): Promise<Rates[]> {
+/**
+ * Runs the works in turn, always in this order, and returns the rates of each. The first round is an unmeasured
+ * warm-up.
+ */
+export async function measureRates(
+  works: readonly Work[],
+  stopwatch = elapsedSeconds,
+  rounds = ROUNDS,
+): Promise<Rates[]> {
   const rates: number[][] = works.map(() => []);
   for (let round = 0; round <= rounds; round++) {
     for (const [index, work] of works.entries()) {
@@ -48,12 +55,12 @@ export async function takeTurns(works: readonly Work[], stopwatch = wallSeconds,
 }
 
 /**
- * Runs them in turn, and the other way round every second time, so that what one leaves behind is not always the same
- * one's burden. The first round is the warm-up and does not count, where there is one. What each gave, round by round.
+ * Runs the works in turn and reverses their order every second round, so that no work always runs after the same other
+ * one. Returns the figures of each work, round by round, without the warm-up rounds.
  *
- * @param before done before each round, for what is the same for all of it
+ * @param before called before each round
  */
-export async function inTurns<T>(
+export async function alternate<T>(
   works: readonly (() => Promise<T>)[],
   rounds: number,
   warmUps = 1,
@@ -72,15 +79,15 @@ export async function inTurns<T>(
   return given;
 }
 
-/** The median, the least and the most of some figures; of an even number, the median is between the middle two. */
+/** The median, minimum and maximum. For an even number of figures the median is the mean of the middle two. */
 export function ratesOf(rates: readonly number[]): Rates {
   const sorted = [...rates].sort((a, b) => a - b);
   const half = sorted.length / 2;
   const [below = 0, above = 0] = [sorted[Math.ceil(half) - 1], sorted[Math.floor(half)]];
-  return { median: (below + above) / 2, least: sorted[0] ?? 0, most: sorted.at(-1) ?? 0 };
+  return { median: (below + above) / 2, minimum: sorted[0] ?? 0, maximum: sorted.at(-1) ?? 0 };
 }
 
-/** The smallest of them that is not exceeded by this share of them. */
+/** The smallest value that is at least as large as this share of all values: 0.99 gives the 99th percentile. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(Math.ceil(sorted.length * share), sorted.length) - 1] ?? 0;

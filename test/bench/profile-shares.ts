@@ -1,4 +1,4 @@
-/** Where the time of a profiled process went, in a few lines: the functions with the largest share of their own. */
+/** Summarises CPU profiles: the functions with the largest share of a thread's busy time, without their callees. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
@@ -11,11 +11,11 @@ interface CpuProfile {
   readonly timeDeltas: readonly number[];
 }
 
-const LINES = 20;
-/** Not work: V8 names them so. */
-const IDLE = new Set(['(idle)', '(root)']);
+const MAX_FUNCTIONS = 20;
+/** V8's names for time without work. */
+const IDLE_FUNCTIONS = new Set(['(idle)', '(root)']);
 
-/** The share of the busy time that each function had itself, the largest first. */
+/** Each function's share of the busy time, without its callees, largest first. */
 export function ownShares({ nodes, samples, timeDeltas }: CpuProfile): [name: string, share: number][] {
   const names = new Map(
     nodes.map(({ id, callFrame: { functionName, url, lineNumber } }) => {
@@ -27,7 +27,7 @@ export function ownShares({ nodes, samples, timeDeltas }: CpuProfile): [name: st
   let busy = 0;
   for (const [index, id] of samples.entries()) {
     const name = names.get(id) ?? '';
-    if (IDLE.has(name)) continue;
+    if (IDLE_FUNCTIONS.has(name)) continue;
     const us = timeDeltas[index] ?? 0;
     busy += us;
     times.set(name, (times.get(name) ?? 0) + us);
@@ -35,11 +35,11 @@ export function ownShares({ nodes, samples, timeDeltas }: CpuProfile): [name: st
   return [...times].map(([name, us]): [string, number] => [name, us / busy]).sort((a, b) => b[1] - a[1]);
 }
 
-/** What is to be said of the profiles in this folder: one for each thread. */
+/** The lines to print about the profiles in this folder, one profile per thread. */
 export function profileLines(folder: string, files: readonly string[]): string[] {
   return files.flatMap((file) => {
     const profile = JSON.parse(readFileSync(path.join(folder, file), 'utf8')) as CpuProfile;
-    const shares = ownShares(profile).slice(0, LINES);
+    const shares = ownShares(profile).slice(0, MAX_FUNCTIONS);
     return [
       `Profile: ${path.join(folder, file)}`,
       ...shares.map(([name, share]) => `  ${(100 * share).toFixed(1).padStart(5)} %  ${name}`),

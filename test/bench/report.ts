@@ -1,4 +1,4 @@
-/** What the bench found, as a table for people, as Markdown for the documentation, and as JSON. */
+/** Formats the results of the bench: as a table for people, as Markdown for the documentation, and as JSON. */
 
 import { readFileSync } from 'node:fs';
 import { cpus, release, totalmem, type } from 'node:os';
@@ -8,7 +8,7 @@ import { wrapWords } from '../../cli/terminal/word-wrap.js';
 import { VERSION } from '../../gateway/version.js';
 import { root } from '../helpers/house/our-files.js';
 import type { Rates } from './measure.js';
-import { type Bar, type Comparison, holds, type Row } from './row.js';
+import { type Bound, type Comparison, holds, type Row } from './row.js';
 
 const COLUMNS = 80;
 const NAME_WIDTH = 27;
@@ -16,7 +16,7 @@ const RATES_WIDTH = 21;
 const VALUE_WIDTH = 10;
 const FLOOR_WIDTH = 10;
 
-/** A number as people read it at a glance: three digits of it count. */
+/** A number with three significant digits. */
 export function shortNumber(value: number): string {
   const size = Math.abs(value);
   if (size >= 999_500) return `${(value / 1e6).toPrecision(3)}M`;
@@ -25,8 +25,8 @@ export function shortNumber(value: number): string {
   return value.toFixed(size >= 10 ? 1 : 2);
 }
 
-function ratesText({ median, least, most }: Rates): string {
-  return `${shortNumber(median)} (${shortNumber(least)}–${shortNumber(most)})`;
+function ratesText({ median, minimum, maximum }: Rates): string {
+  return `${shortNumber(median)} (${shortNumber(minimum)}–${shortNumber(maximum)})`;
 }
 
 function valueText({ value, measure, unit }: Comparison): string {
@@ -41,7 +41,7 @@ function verdict(comparison: Comparison): string {
   return held === null ? '–' : held ? 'yes' : 'no';
 }
 
-function barText(bar: Bar | null): string {
+function boundText(bar: Bound | null): string {
   if (bar === null) return '';
   return bar.text.length > FLOOR_WIDTH ? bar.short : bar.text;
 }
@@ -51,10 +51,10 @@ function comparisonLines(comparison: Comparison): string[] {
   const cells = [
     (rates === null ? '' : ratesText(rates)).padEnd(RATES_WIDTH),
     valueText(comparison).padEnd(VALUE_WIDTH),
-    barText(floor).padEnd(FLOOR_WIDTH),
+    boundText(floor).padEnd(FLOOR_WIDTH),
     verdict(comparison),
   ];
-  const label = name === '' ? 'a fixed bar' : name;
+  const label = name === '' ? 'a fixed limit' : name;
   const named = wrapWords(label, NAME_WIDTH).map((line) => `  ${line}`);
   const last = named.pop() ?? '';
   const lines = [...named, `${last.padEnd(NAME_WIDTH + 2)} ${cells.join(' ')}`.trimEnd()];
@@ -75,30 +75,30 @@ export function rowLines(row: Row): string[] {
   ];
 }
 
-/** The line that says what the columns are. */
+/** The heading of the columns. */
 export function headLine(): string {
-  const head = ['median (least–most)'.padEnd(RATES_WIDTH), 'beside'.padEnd(VALUE_WIDTH), 'floor'.padEnd(FLOOR_WIDTH)];
+  const head = ['median (min–max)'.padEnd(RATES_WIDTH), 'compared'.padEnd(VALUE_WIDTH), 'floor'.padEnd(FLOOR_WIDTH)];
   return `${''.padEnd(NAME_WIDTH + 2)} ${head.join(' ')} holds`;
 }
 
-/** How many floors hold, do not, and were not measured. */
+/** One sentence: how many floors hold, do not hold, and were not measured. */
 export function closingLine(rows: readonly Row[], broken: readonly string[]): string {
-  const bars = rows.flatMap((row) => row.against.map((comparison) => ({ row, comparison })));
-  const held = bars.filter(({ comparison }) => holds(comparison) === true);
-  const missed = bars.filter(({ comparison }) => holds(comparison) === false);
-  const open = bars.filter(({ comparison }) => comparison.value === null);
-  const names = (list: typeof bars): string =>
+  const all = rows.flatMap((row) => row.against.map((comparison) => ({ row, comparison })));
+  const held = all.filter(({ comparison }) => holds(comparison) === true);
+  const missed = all.filter(({ comparison }) => holds(comparison) === false);
+  const open = all.filter(({ comparison }) => comparison.value === null);
+  const names = (list: typeof all): string =>
     list.length === 0 ? '' : ` (${[...new Set(list.map(({ row }) => row.name))].join(', ')})`;
-  const rest = broken.length === 0 ? '' : `, ${broken.length} rows broke (${broken.join(', ')})`;
+  const failures = broken.length === 0 ? '' : `, ${broken.length} rows failed (${broken.join(', ')})`;
   const counts = [
     `${held.length} floors hold`,
     `${missed.length} do not${names(missed)}`,
     `${open.length} not measured${names(open)}`,
   ];
-  return `${counts.join(', ')}${rest}.`;
+  return `${counts.join(', ')}${failures}.`;
 }
 
-/** The machine and the versions that the figures are of. */
+/** The machine and the versions with which the figures were measured. */
 export function machine(): {
   readonly machine: { processor: string; cores: number; memory_bytes: number; system: string };
   readonly versions: Readonly<Record<string, string>>;
@@ -121,25 +121,29 @@ export function machine(): {
   };
 }
 
-/** The same for people. */
-export function machineLine({ machine: of, versions }: ReturnType<typeof machine>): string {
-  const gigabytes = (of.memory_bytes / 2 ** 30).toFixed(0);
+/** The machine and the versions as one line of text. */
+export function machineLine({ machine: hardware, versions }: ReturnType<typeof machine>): string {
+  const gigabytes = (hardware.memory_bytes / 2 ** 30).toFixed(0);
   const names = Object.entries(versions).map(([name, version]) => `${name} ${version.replace(/^v/, '')}`);
-  return `${of.processor}, ${of.cores} cores, ${gigabytes} GiB, ${of.system}; ${names.join(', ')}`;
+  return `${hardware.processor}, ${hardware.cores} cores, ${gigabytes} GiB, ${hardware.system}; ${names.join(', ')}`;
 }
 
-/** A row as programs read it. */
+/** The JSON names of the figures, which must not change. */
+function ratesJson({ median, minimum, maximum }: Rates): object {
+  return { median, least: minimum, most: maximum };
+}
+/** The JSON of a row. */
 export function rowJson({ name, title, unit, rates, against, details }: Row): object {
   return {
     name,
     title,
     unit,
-    rates,
+    rates: ratesJson(rates),
     against: against.map((comparison) => {
       const { name: peer, rates: peerRates, measure, value, unit: of, floor, aim, missing } = comparison;
       return {
         name: peer,
-        rates: peerRates,
+        rates: peerRates === null ? null : ratesJson(peerRates),
         measure,
         value,
         unit: of,
@@ -154,9 +158,9 @@ export function rowJson({ name, title, unit, rates, against, details }: Row): ob
   };
 }
 
-/** The table as the documentation has it. */
+/** The table as Markdown. */
 export function markdownLines(rows: readonly Row[]): string[] {
-  const head = ['figure', 'lockgate', 'compared with', 'its figure', 'beside', 'floor', 'holds', 'aim'];
+  const head = ['figure', 'lockgate', 'compared with', 'its figure', 'measure', 'floor', 'holds', 'aim'];
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
   const lines = rows.flatMap(({ name, title, unit, rates, against }) => {
     const own = [`\`${name}\`: ${title}`, `${ratesText(rates)} ${unit}`];
@@ -164,7 +168,7 @@ export function markdownLines(rows: readonly Row[]): string[] {
     return against.map((comparison, index) =>
       line([
         ...(index === 0 ? own : ['', '']),
-        comparison.name === '' ? 'a fixed bar' : comparison.name,
+        comparison.name === '' ? 'a fixed limit' : comparison.name,
         comparison.rates === null ? '–' : ratesText(comparison.rates),
         valueText(comparison),
         comparison.floor?.text ?? '–',

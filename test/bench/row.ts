@@ -1,101 +1,110 @@
-/** What a bench found: a figure, what it is beside in the same run, and which bars it holds (quality.md §1). */
+/**
+ * The result of a bench: a figure, its comparisons with peers in the same run, and its floors and aims (quality.md §1).
+ */
 import type { Rates } from './measure.js';
 
-/** What a value has to keep: at least or at most so much. */
-export interface Bar {
+/** A lower or upper bound of a value, used as a floor (required) or an aim (desired). */
+export interface Bound {
   readonly text: string;
-  /** The same without its unit, for where there is little room. */
+  /** `text` without the unit, for narrow columns. */
   readonly short: string;
   readonly holds: (value: number) => boolean;
 }
 
-/** How a figure stands to what it is compared with; `itself` is the figure beside a fixed bar. */
+/** How a comparison's value is computed from the figure and the peer's; `itself` is the figure without a peer. */
 export type Measure = 'ratio' | 'difference' | 'itself';
 
 export interface Comparison {
-  /** What it is compared with; empty beside a fixed bar. */
+  /** The peer's name; empty without a peer. */
   readonly name: string;
+  /** The peer's figures; null without a peer. */
   readonly rates: Rates | null;
   readonly measure: Measure;
-  /** Null where it could not be measured. */
+  /** Null if it was not measured. */
   readonly value: number | null;
   /** The unit of a difference, or of the figure itself. */
   readonly unit: string;
-  readonly floor: Bar | null;
-  readonly aim: Bar | null;
-  /** Why it was not measured, and how it can be. */
+  readonly floor: Bound | null;
+  readonly aim: Bound | null;
+  /** Why the comparison was not measured, and what it needs. */
   readonly missing?: string;
 }
 
 export interface Row {
-  /** As `--only` takes it. */
+  /** The name for `--only`. */
   readonly name: string;
   readonly title: string;
   readonly unit: string;
   readonly rates: Rates;
   readonly against: readonly Comparison[];
-  /** Whole sentences on what was seen beside the figure. */
+  /** Further observations, as sentences. */
   readonly details: readonly string[];
 }
 
-/** How a bench is to be run. */
+/** How to run a bench. */
 export interface BenchOptions {
-  /** Fewer rounds of less: to see that all runs, and roughly what comes of it. */
+  /** Fewer and shorter rounds: to see that everything runs, with rough figures. */
   readonly quick: boolean;
-  /** The folder for profiles of the gateway; null where none is wanted. */
+  /** The folder for profiles of the gateway; null for none. */
   readonly profiles: string | null;
 }
 
 const NUMBERS = new Intl.NumberFormat('en', { maximumFractionDigits: 2 });
 
-/** At least so much. */
-export function atLeast(least: number, unit = '×'): Bar {
-  return bar('≥', least, unit, (value) => value >= least);
+/** The bound `≥ minimum`. */
+export function atLeast(minimum: number, unit = '×'): Bound {
+  return makeBound('≥', minimum, unit, (value) => value >= minimum);
 }
 
-/** At most so much. */
-export function atMost(most: number, unit = '×'): Bar {
-  return bar('≤', most, unit, (value) => value <= most);
+/** The bound `≤ maximum`. */
+export function atMost(maximum: number, unit = '×'): Bound {
+  return makeBound('≤', maximum, unit, (value) => value <= maximum);
 }
 
-/** So much more than what it is compared with, at most. */
-export function atMostOver(most: number, unit: string): Bar {
-  return bar('≤ +', most, unit, (value) => value <= most);
+/** The bound `≤ +maximum` of a difference to the peer. */
+export function atMostMore(maximum: number, unit: string): Bound {
+  return makeBound('≤ +', maximum, unit, (value) => value <= maximum);
 }
 
-function bar(sign: string, value: number, unit: string, test: Bar['holds']): Bar {
+function makeBound(sign: string, value: number, unit: string, test: Bound['holds']): Bound {
   const short = `${sign}${sign.endsWith('+') ? '' : ' '}${NUMBERS.format(value)}`;
   return { text: `${short} ${unit}`, short, holds: test };
 }
 
-/** The figure over that of what it is compared with, by their medians. */
-export function ratioTo(name: string, rates: Rates, peer: Rates, floor: Bar | null, aim: Bar | null): Comparison {
+/** A comparison by the figure's median divided by the peer's median. */
+export function ratioTo(name: string, rates: Rates, peer: Rates, floor: Bound | null, aim: Bound | null): Comparison {
   return { name, rates: peer, measure: 'ratio', value: rates.median / peer.median, unit: '×', floor, aim };
 }
 
-/** The figure less that of what it is compared with. */
-export function overThat(
+/** A comparison by the figure's median minus the peer's median. */
+export function differenceTo(
   name: string,
   rates: Rates,
   peer: Rates,
   unit: string,
-  floor: Bar | null,
-  aim: Bar | null,
+  floor: Bound | null,
+  aim: Bound | null,
 ): Comparison {
   return { name, rates: peer, measure: 'difference', value: rates.median - peer.median, unit, floor, aim };
 }
 
-/** A value beside a fixed bar: the figure, or another that belongs to it. */
-export function fixedBar(value: number, unit: string, floor: Bar | null, aim: Bar | null, name = ''): Comparison {
+/** A value without a peer, compared only with its bounds: the figure itself, or another value of the row. */
+export function withoutPeer(
+  value: number,
+  unit: string,
+  floor: Bound | null,
+  aim: Bound | null,
+  name = '',
+): Comparison {
   return { name, rates: null, measure: 'itself', value, unit, floor, aim };
 }
 
-/** What could not be compared, and how it can be. */
-export function notMeasured(name: string, floor: Bar, aim: Bar, missing: string): Comparison {
+/** A comparison that was not measured, with the reason and the remedy (`missing`). */
+export function notMeasured(name: string, floor: Bound, aim: Bound, missing: string): Comparison {
   return { name, rates: null, measure: 'ratio', value: null, unit: '×', floor, aim, missing };
 }
 
-/** Whether the floor holds; null where nothing was measured, or there is none. */
+/** Whether the floor holds; null if nothing was measured or there is no floor. */
 export function holds({ value, floor }: Comparison): boolean | null {
   return value === null || floor === null ? null : floor.holds(value);
 }

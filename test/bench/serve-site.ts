@@ -1,24 +1,24 @@
 /**
- * `lockgate serve` as a user runs it, in a process of its own, with a merchant, locks that are connected and the
- * merchant's receivers, in a process each.
+ * `lockgate serve` as a user runs it, with a merchant, connected locks and the merchant's receivers; the gateway, the
+ * locks and the receivers each run in a separate process.
  */
 import { readFileSync } from 'node:fs';
 import { GatewayClient } from '../../cli/client.js';
 import { LOCKGATE, Program } from '../helpers/cli/program.js';
-import { StoredPings } from './beside/stored-pings.js';
-import { type CpuTime, cpuPerPing, cpuTime } from './cpu-share.js';
+import { type CpuTime, cpuPerPing, readCpuTime } from './cpu-share.js';
+import type { ChildProgram } from './load/child-program.js';
 import { crowdLocks, provisionCrowd } from './load/crowd-accounts.js';
 import { Generator } from './load/generator.js';
-import type { Played } from './load/node-generator.js';
-import type { Obedient } from './load/obedient.js';
-import type { HostRequest, Manner, ToldSoFar } from './load/webhook-host.js';
-import type { Stage } from './stage.js';
+import type { LoadResult } from './load/node-generator.js';
+import type { HostRequest, ReceivedSoFar, ReceiverBehaviour } from './load/webhook-host.js';
+import { StoredPings } from './peers/stored-pings.js';
+import type { Resources } from './resources.js';
 
 /** How `serve` is started. */
 export interface ServeOptions {
   /** Further arguments of `serve`. */
   readonly args?: readonly string[];
-  /** The folder for a profile of this gateway. */
+  /** The folder for a profile of this gateway; null for none. */
   readonly profiles?: string | null;
   /** Further arguments of Node. */
   readonly nodeArgs?: readonly string[];
@@ -27,24 +27,24 @@ export interface ServeOptions {
 
 export interface ServeRequest extends ServeOptions {
   readonly locks: number;
-  /** How many URLs the merchant has while pings are sent; each is a receiver that answers well. */
+  /** The number of the merchant's URLs while pings are sent; each has a receiver that answers with 204. */
   readonly urls: number;
-  /** A data folder that knows the crowd and has something in it; a new one where it is left out. */
+  /** A data folder in which the locks are registered; by default a new one. */
   readonly data?: string;
 }
 
-/** What one flood came to. */
+/** The result of one flood. */
 export interface FloodFigures {
   readonly pings: number;
   /** Acknowledged pings a second; each was found in the store afterwards. */
   readonly rate: number;
-  readonly played: Played;
-  /** CPU for each ping. */
+  readonly load: LoadResult;
+  /** CPU time per ping. */
   readonly gateway: CpuTime | null;
   readonly generator: CpuTime | null;
   /** Webhooks that had arrived at all URLs when the last ping was acknowledged. */
   readonly delivered: number;
-  /** From the making of the last ping that had arrived as a webhook until then, ms. */
+  /** The age, when its webhook arrived, of the ping whose webhook was the last to arrive by then, ms. */
   readonly behindMs: number;
 }
 
@@ -59,13 +59,13 @@ export class ServeSite {
   /** The operator's interface. */
   readonly client: GatewayClient;
   readonly #program: Program;
-  readonly #receivers: { readonly host: Obedient; readonly urls: readonly string[] } | undefined;
+  readonly #receivers: { readonly host: ChildProgram; readonly urls: readonly string[] } | undefined;
 
   private constructor(
     data: string,
     { program, httpPort }: { readonly program: Program; readonly httpPort: number },
     generator: Generator,
-    receivers: { readonly host: Obedient; readonly urls: readonly string[] } | undefined,
+    receivers: { readonly host: ChildProgram; readonly urls: readonly string[] } | undefined,
   ) {
     this.data = data;
     this.httpPort = httpPort;
@@ -76,50 +76,50 @@ export class ServeSite {
     this.stored = new StoredPings(data);
   }
 
-  /** Starts it; resolves when all locks are connected. */
-  static async open(stage: Stage, request: ServeRequest): Promise<ServeSite> {
-    const data = request.data ?? stage.folder();
+  /** Starts all parts; resolves when all locks are connected. */
+  static async open(resources: Resources, request: ServeRequest): Promise<ServeSite> {
+    const data = request.data ?? resources.folder();
     if (request.data === undefined) await provisionCrowd(data, request.locks);
-    const { program, port, httpPort } = await startServe(stage, data, request);
-    const generator = await Generator.start(stage, { port, locks: crowdLocks(request.locks) });
-    const receivers = request.urls === 0 ? undefined : await startReceivers(stage, request.urls);
+    const { program, port, httpPort } = await startServe(resources, data, request);
+    const generator = await Generator.start(resources, { port, locks: crowdLocks(request.locks) });
+    const receivers = request.urls === 0 ? undefined : await startReceivers(resources, request.urls);
     const site = new ServeSite(data, { program, httpPort }, generator, receivers);
-    stage.teardown(() => site.stored.close());
+    resources.teardown(() => site.stored.close());
     return site;
   }
 
   /**
-   * As many pings as are acknowledged in so long, while the merchant's URLs are followed.
+   * Sends pings for this time, as fast as they are acknowledged, while the merchant's URLs receive webhooks.
    *
-   * @throws Error where the store has another number of them than were acknowledged
+   * @throws Error if the store does not have exactly the acknowledged pings
    */
   run(milliseconds: number): Promise<FloodFigures> {
-    return this.#play(() => this.generator.run(milliseconds));
+    return this.#measureLoad(() => this.generator.run(milliseconds));
   }
 
-  /** The same for so many pings by a schedule, so many a second. */
+  /** The same with `count` pings by a schedule, `rate` a second. */
   pace(count: number, rate: number): Promise<FloodFigures> {
-    return this.#play(() => this.generator.pace(count, rate));
+    return this.#measureLoad(() => this.generator.pace(count, rate));
   }
 
-  async #play(play: () => Promise<Played>): Promise<FloodFigures> {
+  async #measureLoad(play: () => Promise<LoadResult>): Promise<FloodFigures> {
     const before = this.stored.lastId();
     const ids: number[] = [];
     for (const url of this.#receivers?.urls ?? [])
       ids.push((await this.client.post<{ id: number }>('/webhooks', { url })).id);
-    await this.#receivers?.host.answer<ToldSoFar>('told');
+    await this.#receivers?.host.answer<ReceivedSoFar>('received');
     const cpu = [this.cpu(), this.generator.cpu()];
-    const played = await play();
-    const { pings } = played;
-    const told = await this.#receivers?.host.answer<ToldSoFar>('told');
+    const load = await play();
+    const { pings } = load;
+    const received = await this.#receivers?.host.answer<ReceivedSoFar>('received');
     const gateway = cpuPerPing(cpu[0] ?? null, this.cpu(), pings);
     const generator = cpuPerPing(cpu[1] ?? null, this.generator.cpu(), pings);
-    // What is left to deliver is none of the next flood's.
+    // Removes the URLs, so that undelivered events do not disturb the next flood.
     for (const id of ids) await this.client.post(`/webhooks/${id}/remove`, {});
     const stored = this.stored.countAfter(before);
-    if (stored !== pings) throw new Error(`${pings} pings were acknowledged, and the store has ${stored} of them`);
-    const { count: delivered, last_lag_ms: behindMs } = told ?? { count: 0, last_lag_ms: 0 };
-    return { pings, rate: pings / (played.ms / 1000), played, gateway, generator, delivered, behindMs };
+    if (stored !== pings) throw new Error(`${pings} pings were acknowledged, but the store has ${stored} new pings`);
+    const { count: delivered, last_lag_ms: behindMs } = received ?? { count: 0, last_lag_ms: 0 };
+    return { pings, rate: pings / (load.ms / 1000), load, gateway, generator, delivered, behindMs };
   }
 
   get pid(): number | undefined {
@@ -127,46 +127,46 @@ export class ServeSite {
   }
 
   cpu(): CpuTime | null {
-    return cpuTime(this.pid);
+    return readCpuTime(this.pid);
   }
 
-  /** The most memory that it ever had, bytes. From Linux alone. */
-  mostMemory(): number {
+  /** The maximum resident memory of the gateway so far, bytes. Linux only. */
+  maxMemoryBytes(): number {
     const status = readFileSync(`/proc/${this.pid}/status`, 'utf8');
     return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1]) * 1024;
   }
 
-  /** Asks it to end, and waits: a profile is written by then. */
+  /** Stops the gateway and waits until the process has ended; its profile is written by then. */
   async stop(): Promise<void> {
     this.#program.kill('SIGTERM');
     await this.#program.end(SHUTDOWN_SECONDS);
   }
 }
 
-/** `serve` on this folder and on free ports; resolves when it says that it's ready, with the port for locks. */
+/** Starts `serve` on this folder and on free ports; resolves with its ports when it is ready. */
 export async function startServe(
-  stage: Stage,
+  resources: Resources,
   data: string,
   { args = [], profiles = null, nodeArgs = [], environment = {} }: ServeOptions = {},
 ): Promise<{ readonly program: Program; readonly port: number; readonly httpPort: number }> {
   const profiling = profiles === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${profiles}`];
   const places = ['--data', data, '--mqtt-port', '0', '--http-port', '0', '--operator-port', '0'];
-  // What is measured is the gateway, not the budget of the few locks that a bench has.
+  // No budgets, since the few locks of a bench send more than real ones may.
   const unlimited = ['--lock-uplinks-per-second', '0', '--lock-uplinks-per-day', '0'];
   const serve = [LOCKGATE, 'serve', ...places, '--allow-webhook-range', '127.0.0.0/8', ...unlimited, ...args];
-  const program = new Program(stage, process.execPath, [...profiling, ...nodeArgs, ...serve], environment);
+  const program = new Program(resources, process.execPath, [...profiling, ...nodeArgs, ...serve], environment);
   const port = Number(/:(\d+)$/.exec(await program.line(/mqtt:/))?.[1]);
   const httpPort = Number(/:(\d+)$/.exec(await program.line(/merchants +http:/))?.[1]);
   await program.line(/Next:/);
   return { program, port, httpPort };
 }
 
-/** Receivers in a process of their own. */
+/** Starts webhook receivers in a separate process; a number stands for so many that answer with 204. */
 export async function startReceivers(
-  stage: Stage,
-  receivers: number | readonly Manner[],
-): Promise<{ readonly host: Obedient; readonly urls: readonly string[] }> {
+  resources: Resources,
+  receivers: number | readonly ReceiverBehaviour[],
+): Promise<{ readonly host: ChildProgram; readonly urls: readonly string[] }> {
   const manners = typeof receivers === 'number' ? Array.from({ length: receivers }, () => 'good' as const) : receivers;
-  const host = stage.script('load/webhook-host.js', { receivers: manners } satisfies HostRequest);
+  const host = resources.script('load/webhook-host.js', { receivers: manners } satisfies HostRequest);
   return { host, ...(await host.answer<{ urls: string[] }>()) };
 }

@@ -14,15 +14,24 @@ import { decodeUplink, encodeUplink } from '../../proto/wire/codec.js';
 import { readFlags } from '../bench/flags.js';
 import { crowdLocks } from '../bench/load/crowd-accounts.js';
 import { Generator, type GeneratorKind } from '../bench/load/generator.js';
-import { dueCount, dueMs, type Paced, pace } from '../bench/load/pace-schedule.js';
+import { dueCount, dueMs, type PacedLock, pace } from '../bench/load/pace-schedule.js';
 import { FIRST_SEQUENCE, nextBoot, rideUplink, SEQUENCE_LIMIT } from '../bench/load/ping-template.js';
-import { inTurns, percentile, ratesOf } from '../bench/measure.js';
+import { alternate, percentile, ratesOf } from '../bench/measure.js';
 import { floods } from '../bench/neighbour/floods.js';
 import { type Answered, type Flood, startFlood } from '../bench/neighbour/http-flood.js';
 import { ownShares } from '../bench/profile-shares.js';
 import { closingLine, markdownLines, rowJson, rowLines, shortNumber } from '../bench/report.js';
-import { atLeast, atMost, atMostOver, fixedBar, notMeasured, overThat, type Row, ratioTo } from '../bench/row.js';
-import { onStage } from '../bench/stage.js';
+import { withResources } from '../bench/resources.js';
+import {
+  atLeast,
+  atMost,
+  atMostMore,
+  differenceTo,
+  notMeasured,
+  type Row,
+  ratioTo,
+  withoutPeer,
+} from '../bench/row.js';
 import { ourFiles, root } from '../helpers/house/our-files.js';
 import { basic } from '../helpers/http/merchant-call.js';
 import { CountingBroker } from '../helpers/mqtt/counting-broker.js';
@@ -36,9 +45,9 @@ const GENERATORS: readonly { readonly kind: GeneratorKind; readonly missing: str
 ];
 
 t.test('a median is between the middle two, and a percentile is one of the values', async (t) => {
-  t.same(ratesOf([5, 1, 4]), { median: 4, least: 1, most: 5 });
-  t.same(ratesOf([4, 1, 2, 9]), { median: 3, least: 1, most: 9 });
-  t.same(ratesOf([7]), { median: 7, least: 7, most: 7 });
+  t.same(ratesOf([5, 1, 4]), { median: 4, minimum: 1, maximum: 5 });
+  t.same(ratesOf([4, 1, 2, 9]), { median: 3, minimum: 1, maximum: 9 });
+  t.same(ratesOf([7]), { median: 7, minimum: 7, maximum: 7 });
   const hundred = Array.from({ length: 100 }, (_, index) => 100 - index);
   t.equal(percentile(hundred, 0.99), 99);
   t.equal(percentile(hundred, 0.5), 50);
@@ -52,7 +61,7 @@ t.test('what is compared takes turns at being first, and the warm-up does not co
     order.push(name);
     return `${name}${order.length}`;
   };
-  t.same(await inTurns([work('a'), work('b')], 2), [
+  t.same(await alternate([work('a'), work('b')], 2), [
     ['a4', 'a5'],
     ['b3', 'b6'],
   ]);
@@ -70,7 +79,7 @@ t.test('an open loop sends by its schedule, and times what waits from when it sh
   );
   const clock = new ManualClock();
   const sent: [lock: number, atMs: number][] = [];
-  class SlowLock implements Paced {
+  class SlowLock implements PacedLock {
     onAck: () => void = () => undefined;
     latencyMs = 0;
     isBusy = false;
@@ -108,10 +117,10 @@ t.test('an open loop sends by its schedule, and times what waits from when it sh
 
 /** What a generator of this kind says, decoded. */
 async function uplinksOf(kind: GeneratorKind, play: (generator: Generator, broker: CountingBroker) => Promise<void>) {
-  return await onStage(async (stage) => {
-    const broker = await CountingBroker.start(stage);
+  return await withResources(async (resources) => {
+    const broker = await CountingBroker.start(resources);
     const topic = (mac: string): string => `up/${mac}`;
-    const generator = await Generator.start(stage, { port: broker.port, locks: crowdLocks(3), topic, kind });
+    const generator = await Generator.start(resources, { port: broker.port, locks: crowdLocks(3), topic, kind });
     t.equal(generator.kind, kind);
     await play(generator, broker);
     return broker.taken.map(({ clientId, topic: to, payload }) => {
@@ -201,7 +210,7 @@ t.test('a sequence and a time keep their length for as long as a generator count
   t.equal(new Set(lengths).size, 1);
 });
 
-const RATES = { median: 12_345, least: 9_990, most: 1_234_567 };
+const RATES = { median: 12_345, minimum: 9_990, maximum: 1_234_567 };
 
 const ROW: Row = {
   name: 'sample',
@@ -209,17 +218,17 @@ const ROW: Row = {
   unit: 'pings/s',
   rates: RATES,
   against: [
-    ratioTo('a peer', RATES, { median: 24_690, least: 1, most: 2 }, atLeast(0.5), atLeast(1)),
+    ratioTo('a peer', RATES, { median: 24_690, minimum: 1, maximum: 2 }, atLeast(0.5), atLeast(1)),
     ratioTo('a peer whose name is longer than its column is wide', RATES, RATES, atMost(0.9), null),
-    overThat(
+    differenceTo(
       'the same',
-      { median: 7, least: 7, most: 7 },
-      { median: 3, least: 3, most: 3 },
+      { median: 7, minimum: 7, maximum: 7 },
+      { median: 3, minimum: 3, maximum: 3 },
       'ms',
-      atMostOver(5, 'ms'),
+      atMostMore(5, 'ms'),
       null,
     ),
-    fixedBar(12_345, 'locks × days', atLeast(10_000, 'locks × days'), atLeast(200_000, 'locks × days')),
+    withoutPeer(12_345, 'locks × days', atLeast(10_000, 'locks × days'), atLeast(200_000, 'locks × days')),
     notMeasured('somebody', atLeast(1), atLeast(2), 'somebody is not installed'),
     ratioTo('one without a bar', RATES, RATES, null, null),
   ],
@@ -242,7 +251,7 @@ t.test('a table fits in 80 columns, and says which floors hold', async (t) => {
   t.equal(closingLine([ROW], []), '3 floors hold, 1 do not (sample), 1 not measured (sample).');
   t.equal(
     closingLine([ROW], ['idle']),
-    '3 floors hold, 1 do not (sample), 1 not measured (sample), 1 rows broke (idle).',
+    '3 floors hold, 1 do not (sample), 1 not measured (sample), 1 rows failed (idle).',
   );
   t.same([0.1234, 12.34, 123.4, 9_994, 12_345, 1_234_567].map(shortNumber), [
     '0.12',
@@ -310,7 +319,7 @@ t.test('a profile’s shares are of the busy time', async (t) => {
 t.test('every script that a row starts is there', async (t) => {
   const sources = ourFiles().filter((file) => /^test\/bench\/.*\.ts$/.test(file));
   const started = sources.flatMap((file) => {
-    return [...readFileSync(path.join(root, file), 'utf8').matchAll(/stage\.script\('([^']*)'/g)].map(
+    return [...readFileSync(path.join(root, file), 'utf8').matchAll(/resources\.script\('([^']*)'/g)].map(
       ([, name = '']) => name,
     );
   });

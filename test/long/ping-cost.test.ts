@@ -7,8 +7,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
+import { withResources } from '../bench/resources.js';
 import { ServeSite } from '../bench/serve-site.js';
-import { onStage } from '../bench/stage.js';
 import { root } from '../helpers/house/our-files.js';
 import type { StatementCount } from '../helpers/store/counting-statements.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
@@ -49,10 +49,10 @@ t.test('a ping costs few statements, few bytes and a share of an fsync', { skip:
   const source = path.join(root, 'test/helpers/store/counting-fsync.cc');
   t.equal(spawnSync('g++', ['-O2', '-shared', '-fPIC', '-o', library, source]).status, 0);
   const fsyncs = path.join(tempFolder(t), 'fsyncs');
-  await onStage(async (stage) => {
+  await withResources(async (resources) => {
     const environment = { LD_PRELOAD: library, COUNTED_FSYNC: fsyncs, COUNTED_STATEMENTS: statements };
     const nodeArgs = ['--import', PRELOAD];
-    const site = await ServeSite.open(stage, { locks: LOCKS, urls: 0, environment, nodeArgs });
+    const site = await ServeSite.open(resources, { locks: LOCKS, urls: 0, environment, nodeArgs });
     // Warm-up: afterwards each lock has a stored state and connection.
     await site.generator.flood(LOCKS);
     const before = {

@@ -6,9 +6,9 @@
 import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
+import { ChildProgram } from '../bench/load/child-program.js';
 import { provisionCrowd } from '../bench/load/crowd-accounts.js';
 import type { CrowdRequest } from '../bench/load/lock-crowd.js';
-import { Obedient } from '../bench/load/obedient.js';
 import { GatewayChild } from '../helpers/gateway/gateway-child.js';
 import { eventually } from '../helpers/gateway/webhook-bench.js';
 import { establishedOn } from '../helpers/soak/soak-run.js';
@@ -34,7 +34,7 @@ t.test(`${LOCKS} locks survive ${STORMS} storms, and nothing leaks`, async (t) =
   await provisionCrowd(gateway.request.data, LOCKS);
   await gateway.start();
   const request: CrowdRequest = { port: gateway.mqttPort, locks: LOCKS, subscribes: true };
-  const crowd = new Obedient(process.execPath, [CROWD, JSON.stringify(request)]);
+  const crowd = new ChildProgram(process.execPath, [CROWD, JSON.stringify(request)]);
   t.teardown(() => crowd.end());
 
   const connected = async (): Promise<number> =>

@@ -1,4 +1,6 @@
-/** The accounts of a crowd: a merchant and very many locks with secrets that every program of the bench can tell. */
+/**
+ * The accounts of the bench: a merchant and many locks, whose MACs and secrets every program of the bench can compute.
+ */
 import { openKeys } from '../../../gateway/data-folder/keys.js';
 import { openStore, sqliteUrl } from '../../../gateway/store/open-store.js';
 import { parseMac } from '../../../proto/wire/mac.js';
@@ -6,21 +8,21 @@ import { crowdMac, crowdSecret } from './lock-crowd.js';
 
 export const MERCHANT = 'Bench';
 
-/** A lock as it connects. */
-export interface PlayedLock {
+/** What a lock connects with; `mac` is written as in its CONNECT. */
+export interface LockLogin {
   readonly mac: string;
   readonly secret: string;
 }
 
-/** The first locks of the crowd. */
-export function crowdLocks(count: number): PlayedLock[] {
+/** The first `count` locks. */
+export function crowdLocks(count: number): LockLogin[] {
   return Array.from({ length: count }, (_, number) => {
     const mac = crowdMac(number);
     return { mac, secret: crowdSecret(mac) };
   });
 }
 
-/** Makes a data folder whose gateway knows so many of them; no gateway may run on it. */
+/** Registers the merchant and the first `count` locks in the data folder `data`. No gateway may run on the folder. */
 export async function provisionCrowd(data: string, count: number): Promise<void> {
   const store = await openStore(sqliteUrl(data));
   await store.addMerchant(MERCHANT, 0);

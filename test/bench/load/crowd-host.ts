@@ -1,14 +1,14 @@
 /**
- * Whom the crowd connects to, in a process of its own: a gateway that knows its locks, or bare aedes that knows nobody
- * and stores nothing. It takes one argument, a {@link HostRequest} as JSON, prints `{"port":n}` when it is ready, and
- * at each line of stdin, once as many are connected as the line says, its memory after a garbage collection:
- * `{"rss":bytes}`. To be run with --expose-gc.
+ * The server that the locks of lock-crowd.ts connect to: a gateway, or bare aedes, which authenticates nobody and
+ * stores nothing. The program takes one argument, a {@link HostRequest} as JSON, and prints `{"port":n}` when it is
+ * ready. Each line of stdin is a number: once exactly so many locks are connected, the program prints its memory after
+ * a garbage collection, `{"rss":bytes}`. Needs --expose-gc.
  */
 import { createInterface } from 'node:readline';
 import { startGateway } from '../../../gateway/gateway.js';
 import { systemClock } from '../../../proto/clock.js';
 import { testConfig } from '../../helpers/gateway/test-gateway.js';
-import { openBareAedes } from '../beside/bare-aedes.js';
+import { openBareAedes } from '../peers/bare-aedes.js';
 
 export interface HostRequest {
   readonly host: 'gateway' | 'aedes';
@@ -20,9 +20,9 @@ interface Host {
   readonly connected: () => number;
 }
 
-/** How often it is looked whether all are there, or gone. */
-const LOOK_EVERY_MS = 50;
-/** How long nothing may change before it counts as settled. */
+/** How often the number of connections is compared with the expected one. */
+const POLL_EVERY_MS = 50;
+/** How long to wait for pending work before memory is measured. */
 const SETTLE_MS = 500;
 
 async function gatewayHost(data: string): Promise<Host> {
@@ -46,11 +46,11 @@ async function main(argument: string): Promise<void> {
   const { port, connected } = host === 'gateway' ? await gatewayHost(data) : await openBareAedes();
   console.log(JSON.stringify({ port }));
   for await (const line of createInterface({ input: process.stdin })) {
-    while (connected() !== Number(line)) await later(LOOK_EVERY_MS);
+    while (connected() !== Number(line)) await later(POLL_EVERY_MS);
     await later(SETTLE_MS);
     for (let round = 0; round < 3; round++) {
       globalThis.gc?.();
-      await later(LOOK_EVERY_MS);
+      await later(POLL_EVERY_MS);
     }
     console.log(JSON.stringify({ rss: process.memoryUsage.rss() }));
   }

@@ -1,6 +1,7 @@
 /**
- * The load: locks with one ping in flight each, in a process of their own. It is a small program in C++, so that it is
- * lighter than what it measures; where there is no compiler, Node does the same and the row says so.
+ * The load generator: locks with one ping in flight each, in a separate process. The program is written in C++
+ * (ping-generator.cc), so that it uses less CPU than the system it measures; without a compiler, node-generator.ts
+ * replaces it and the row says so.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -8,65 +9,67 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { root } from '../../helpers/house/our-files.js';
-import { type CpuTime, cpuTime } from '../cpu-share.js';
-import type { Stage } from '../stage.js';
-import type { PlayedLock } from './crowd-accounts.js';
-import type { Played } from './node-generator.js';
-import type { Obedient } from './obedient.js';
+import { type CpuTime, readCpuTime } from '../cpu-share.js';
+import type { Resources } from '../resources.js';
+import type { ChildProgram } from './child-program.js';
+import type { LockLogin } from './crowd-accounts.js';
+import type { LoadResult } from './node-generator.js';
 import { FIRST_SEQUENCE, nextBoot, pingTemplate } from './ping-template.js';
 
 const SOURCE = path.join(root, 'test/bench/load/ping-generator.cc');
 const NODE_GENERATOR = fileURLToPath(new URL('./node-generator.js', import.meta.url));
 
-/** Which generator there is: `C++`, or `Node` where there is no compiler. */
+/** The language of the generator: `Node` without a compiler. */
 export type GeneratorKind = 'C++' | 'Node';
 
 export interface GeneratorRequest {
   readonly port: number;
-  readonly locks: readonly PlayedLock[];
-  /** The topic of a lock's pings; `up` where it is left out. */
+  readonly locks: readonly LockLogin[];
+  /** The topic of a lock's pings; by default `up`. */
   readonly topic?: (mac: string) => string;
-  /** The light one where there is a compiler, unless another is asked for. */
+  /** By default `C++` if there is a compiler. */
   readonly kind?: GeneratorKind;
 }
 
 export class Generator {
   readonly kind: GeneratorKind;
-  readonly #program: Obedient;
+  readonly #program: ChildProgram;
 
-  private constructor(kind: GeneratorKind, program: Obedient) {
+  private constructor(kind: GeneratorKind, program: ChildProgram) {
     this.kind = kind;
     this.#program = program;
   }
 
-  /** One whose locks are all connected. @throws Error where one of them is refused */
-  static async start(stage: Stage, request: GeneratorRequest): Promise<Generator> {
-    const plan = path.join(stage.folder(), 'plan');
+  /** Starts a generator; resolves when all its locks are connected. @throws Error if a lock is refused */
+  static async start(resources: Resources, request: GeneratorRequest): Promise<Generator> {
+    const plan = path.join(resources.folder(), 'plan');
     writeFileSync(plan, planOf(request));
     const light = request.kind === 'Node' ? undefined : build();
     const program =
-      light === undefined ? stage.program(process.execPath, [NODE_GENERATOR, plan]) : stage.program(light, [plan]);
+      light === undefined
+        ? resources.program(process.execPath, [NODE_GENERATOR, plan])
+        : resources.program(light, [plan]);
     await program.answer();
     return new Generator(light === undefined ? 'Node' : 'C++', program);
   }
 
-  /** So many pings, as fast as they are acknowledged. */
-  flood(count: number): Promise<Played> {
-    return this.#program.answer<Played>(`flood ${count}`);
+  /** Sends `count` pings, as fast as they are acknowledged. */
+  flood(count: number): Promise<LoadResult> {
+    return this.#program.answer<LoadResult>(`flood ${count}`);
   }
 
-  /** As many pings as are acknowledged in so long. */
-  run(milliseconds: number): Promise<Played> {
-    return this.#program.answer<Played>(`run ${milliseconds}`);
+  /** Sends pings for this time, as fast as they are acknowledged. */
+  run(milliseconds: number): Promise<LoadResult> {
+    return this.#program.answer<LoadResult>(`run ${milliseconds}`);
   }
 
-  /** So many pings, `rate` a second by schedule; their times are from when each should have left. */
-  pace(count: number, rate: number): Promise<Played> {
-    return this.#program.answer<Played>(`pace ${count} ${rate}`);
+  /** Sends `count` pings by a schedule, `rate` a second; each is timed from its scheduled time. */
+  pace(count: number, rate: number): Promise<LoadResult> {
+    return this.#program.answer<LoadResult>(`pace ${count} ${rate}`);
   }
 
   cpu(): CpuTime | null {
-    return cpuTime(this.#program.pid);
+    return readCpuTime(this.#program.pid);
   }
 }
 
@@ -84,7 +87,7 @@ function planOf({ port, locks, topic = () => 'up' }: GeneratorRequest): string {
 
 let built: { readonly file: string | undefined } | undefined;
 
-/** The compiled program, made once a run and gone with the process; undefined where it can't be had, which is said. */
+/** Compiles the C++ generator, once per run. Returns its file; undefined if that fails, which is printed. */
 export function build(): string | undefined {
   built ??= { file: compile() };
   return built.file;
@@ -97,6 +100,6 @@ function compile(): string | undefined {
   const { status, stderr, error } = spawnSync('g++', ['-O2', '-std=c++17', '-o', file, SOURCE], { encoding: 'utf8' });
   if (status === 0) return file;
   const why = error === undefined ? stderr.trim().split('\n')[0] : 'g++ is not installed (Debian: apt-get install g++)';
-  console.error(`  The load generator runs in Node, and is not light: ${why}`);
+  console.error(`  The load generator runs in Node and uses more CPU: ${why}`);
   return undefined;
 }

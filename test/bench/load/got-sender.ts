@@ -1,6 +1,7 @@
 /**
- * What webhooks are compared with: plain got with keep-alive, that signs and stores nothing. It takes one argument, a
- * {@link SenderRequest} as JSON, and at each line `N` of stdin posts N times and answers `{"ms":t}`.
+ * The peer of webhook deliveries: plain got with keep-alive, which signs and stores nothing. The program takes one
+ * argument, a {@link SenderRequest} as JSON. Each line of stdin is a number N: the program posts N times and answers
+ * `{"ms":t}`.
  */
 import { Agent } from 'node:http';
 import { createInterface } from 'node:readline';

@@ -1,9 +1,10 @@
 /**
- * Very many locks in a process of their own, as light as can be: plain sockets that write a CONNECT, and perhaps a
- * SUBSCRIBE, and count the answers. It takes one argument, a {@link CrowdRequest} as JSON, and obeys lines of stdin:
+ * Thousands of locks in a separate process with as little code as possible: plain sockets that send a CONNECT, and
+ * optionally a SUBSCRIBE, and count the bytes of the answers. The program takes one argument, a {@link CrowdRequest} as
+ * JSON, and reads commands from stdin:
  *
- * - `connect`: all connect at once; answers `{"retries":n,"ms":t}` when all have their CONNACK (and SUBACK).
- * - `drop`: all are cut, as by a network that fails; answers `{"dropped":n}`.
+ * - `connect`: all locks connect at once; answers `{"retries":n,"ms":t}` when all have their CONNACK (and SUBACK).
+ * - `drop`: resets all connections, as a failing network would; answers `{"dropped":n}`.
  */
 import { connect, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
@@ -14,18 +15,18 @@ export interface CrowdRequest {
   readonly subscribes: boolean;
 }
 
-/** The MAC of a lock of the crowd, as it has it in its CONNECT. */
+/** The MAC of the lock with this number, as written in its CONNECT. */
 export function crowdMac(number: number): string {
   return (0xa4c138000000 + number).toString(16).toUpperCase();
 }
 
-/** Its secret. */
+/** The secret of the lock with this MAC. */
 export function crowdSecret(mac: string): string {
   return `lgs_${mac}AAAAAAAAAAAAAAAAAAAA`;
 }
 
-/** How many connections are under way at once: below the backlog of 511 that bare aedes listens with. */
-const AT_ONCE = 400;
+/** Fewer than the 511 connections of the backlog with which bare aedes listens. */
+const MAX_CONCURRENT_CONNECTS = 400;
 const KEEPALIVE_SECONDS = 300;
 const CONNACK_BYTES = 4;
 const SUBACK_BYTES = 5;
@@ -57,11 +58,11 @@ class Crowd {
     const work = async (): Promise<void> => {
       for (let number = next++; number < this.#request.locks; number = next++) {
         const packet = this.#packets[number] as Buffer;
-        // As a lock would, it tries again where the system had no place for it.
+        // Like a real lock, tries again if the connection was dropped.
         while (!(await this.#connectOne(packet))) retries += 1;
       }
     };
-    await Promise.all(Array.from({ length: AT_ONCE }, work));
+    await Promise.all(Array.from({ length: MAX_CONCURRENT_CONNECTS }, work));
     return { retries, ms: performance.now() - startedAt };
   }
 

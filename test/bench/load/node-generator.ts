@@ -1,6 +1,6 @@
 /**
- * What ping-generator.cc does, where there is no compiler: the same plan, lines and answers (see there). It takes about
- * as much of the machine as what it measures, so what it measures beside it counts for less.
+ * Replaces ping-generator.cc where there is no compiler, with the same plan file, commands and answers (documented
+ * there). It uses about as much CPU as the system it measures, so the figures are less meaningful.
  */
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
@@ -8,19 +8,19 @@ import { createInterface } from 'node:readline';
 import { systemClock } from '../../../proto/clock.js';
 import { connectPacket, publishPacket } from '../../helpers/mqtt/raw-lock.js';
 import { percentile } from '../measure.js';
-import { type Paced, pace } from './pace-schedule.js';
+import { type PacedLock, pace } from './pace-schedule.js';
 import { putVarint, SEQUENCE_BYTES, SEQUENCE_LIMIT, TIME_BYTES } from './ping-template.js';
 
 const PUBACK = 0x40;
 const PUBACK_BYTES = 4;
 const CONNACK_BYTES = 4;
-/** No lock may be ended for its silence between two rounds. */
+/** Long enough that no lock is disconnected for its silence between two rounds. */
 const KEEPALIVE_SECONDS = 3600;
-const NONE = -1;
+const NOT_IN_FLIGHT = -1;
 
-/** What one flood or pace came to; the times are ms. */
-export interface Played {
-  /** Acknowledged, each. */
+/** The result of one `flood`, `run` or `pace`; times in ms. */
+export interface LoadResult {
+  /** Sent pings, all of them acknowledged. */
   readonly pings: number;
   readonly ms: number;
   readonly p50_ms: number;
@@ -51,16 +51,16 @@ function readPlan(file: string): Plan {
   return plan;
 }
 
-class Lock implements Paced {
+class Lock implements PacedLock {
   onAck: () => void = () => undefined;
-  /** From when the last ping should have left to its PUBACK. */
+  /** From the scheduled time of the last ping to its PUBACK, ms. */
   latencyMs = 0;
   readonly #socket: Socket;
   readonly #packet: Buffer;
   readonly #idAt: number;
   readonly #plan: Plan;
   #sequence: number;
-  #intendedMs = NONE;
+  #intendedMs = NOT_IN_FLIGHT;
 
   private constructor(plan: Plan, topic: string, open: (take: (piece: Buffer) => void) => Socket) {
     this.#plan = plan;
@@ -72,7 +72,7 @@ class Lock implements Paced {
 
   static connect(plan: Plan, { mac, secret, topic }: Plan['locks'][number]): Promise<Lock> {
     return new Promise((resolve, reject) => {
-      // One buffer for all that is read: nothing is allocated for it.
+      // One buffer for all reads, so that reading allocates nothing.
       const buffer = Buffer.alloc(64);
       let isTaken = false;
       const lock = new Lock(plan, topic, (take) =>
@@ -99,7 +99,7 @@ class Lock implements Paced {
   }
 
   get isBusy(): boolean {
-    return this.#intendedMs !== NONE;
+    return this.#intendedMs !== NOT_IN_FLIGHT;
   }
 
   get #id(): number {
@@ -108,8 +108,8 @@ class Lock implements Paced {
 
   send(intendedMs: number): void {
     this.#sequence += 1;
-    if (this.#socket.destroyed) broken('a connection was ended');
-    if (this.#sequence >= SEQUENCE_LIMIT) broken('a lock has used up its sequences');
+    if (this.#socket.destroyed) fail('a connection was ended');
+    if (this.#sequence >= SEQUENCE_LIMIT) fail('a lock has used up its sequences');
     const uplinkAt = this.#idAt + 2;
     this.#packet.writeUInt16BE(this.#id, this.#idAt);
     putVarint(this.#packet, uplinkAt + this.#plan.sequenceAt, this.#sequence, SEQUENCE_BYTES);
@@ -118,26 +118,26 @@ class Lock implements Paced {
     this.#socket.write(this.#packet);
   }
 
-  /** Between two rounds it is no loss: the gateway may end before the generator does. */
+  /** Not an error between two rounds, since the gateway may stop before the generator. */
   #closed(): void {
-    if (this.isBusy) broken('a connection was ended');
+    if (this.isBusy) fail('a connection was ended');
   }
 
   #take(piece: Buffer): void {
     if (piece.length !== PUBACK_BYTES || piece[0] !== PUBACK || piece.readUInt16BE(2) !== this.#id)
-      broken('another answer than the PUBACK that was expected');
+      fail('an answer other than the expected PUBACK');
     this.latencyMs = performance.now() - this.#intendedMs;
-    this.#intendedMs = NONE;
+    this.#intendedMs = NOT_IN_FLIGHT;
     this.onAck();
   }
 }
 
-function broken(what: string): never {
+function fail(what: string): never {
   console.error(`the load generator: ${what}`);
   process.exit(1);
 }
 
-/** So many pings at most, for so long at most. */
+/** Sends pings as fast as they are acknowledged, at most `count`, for at most `spanMs`. */
 function flood(locks: readonly Lock[], count: number, spanMs: number, latencies: number[]): Promise<void> {
   const startedAt = performance.now();
   let sent = 0;
@@ -172,7 +172,7 @@ async function main(file: string): Promise<void> {
     else await pace(locks, Number(count), Number(rate), (ms) => latencies.push(ms));
     const ms = performance.now() - startedAt;
     const [p50 = 0, p99 = 0, max = 0] = [0.5, 0.99, 1].map((share) => percentile(latencies, share));
-    const played: Played = { pings: latencies.length, ms, p50_ms: p50, p99_ms: p99, max_ms: max };
+    const played: LoadResult = { pings: latencies.length, ms, p50_ms: p50, p99_ms: p99, max_ms: max };
     console.log(JSON.stringify(played));
   }
   process.exit(0);

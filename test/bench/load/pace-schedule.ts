@@ -1,38 +1,38 @@
 /**
- * An open loop: pings leave by a schedule, whoever is slow. A lock has one ping in flight; what waits behind it is
- * timed from when it should have left, so that a stall shows in every ping that it held up.
+ * An open loop: pings are sent by a schedule, even if answers are slow. A lock has one ping in flight; a ping that must
+ * wait for the previous one is timed from its scheduled time, so that a stall counts for every ping that it delays.
  */
 import { type Clock, systemClock } from '../../../proto/clock.js';
 
-/** A lock that a schedule makes send. */
-export interface Paced {
+/** A lock that sends by a schedule. */
+export interface PacedLock {
   readonly isBusy: boolean;
   readonly latencyMs: number;
   onAck: () => void;
-  /** `intendedMs`: when the ping should have left, by the clock that the pace goes by. */
+  /** Sends a ping. `intendedMs` is its scheduled time, by the clock of the schedule. */
   send(intendedMs: number): void;
 }
 
-/** When the ping with this number, counted from 0, is to leave, ms after the first. */
+/** The scheduled time of the ping with this number (from 0), ms after the first. */
 export function dueMs(ping: number, rate: number): number {
   return (ping * 1000) / rate;
 }
 
-/** How many pings are to have left by then, the first at 0 ms. */
+/** How many pings are due `afterMs` after the first one, at most `count`. */
 export function dueCount(afterMs: number, rate: number, count: number): number {
   return Math.min(Math.floor((afterMs * rate) / 1000) + 1, count);
 }
 
 /**
- * Sends `count` pings, `rate` a second, by the locks in turn. Resolves with the last acknowledgement.
+ * Sends `count` pings, `rate` a second, from the locks in turn. Resolves at the last acknowledgement.
  *
- * @param told each ping's ms from when it should have left to its acknowledgement
+ * @param onAck called for each ping with the ms from its scheduled time to its acknowledgement
  */
 export function pace(
-  locks: readonly Paced[],
+  locks: readonly PacedLock[],
   count: number,
   rate: number,
-  told: (ms: number) => void,
+  onAck: (ms: number) => void,
   clock: Pick<Clock, 'after'> = systemClock,
   now: () => number = () => performance.now(),
 ): Promise<void> {
@@ -40,7 +40,7 @@ export function pace(
   const [due, sent] = [locks.map(() => 0), locks.map(() => 0)];
   let [next, acked] = [0, 0];
   const sendDue = (index: number): void => {
-    const lock = locks[index] as Paced;
+    const lock = locks[index] as PacedLock;
     const mine = sent[index] ?? 0;
     if (lock.isBusy || mine >= (due[index] ?? 0)) return;
     sent[index] = mine + 1;
@@ -50,7 +50,7 @@ export function pace(
     for (const [index, lock] of locks.entries())
       lock.onAck = () => {
         acked += 1;
-        told(lock.latencyMs);
+        onAck(lock.latencyMs);
         if (acked === count) resolve();
         else sendDue(index);
       };

@@ -1,28 +1,28 @@
-// Locks that send pings, in a process that takes as little of the machine as can be: plain sockets, one thread, epoll,
-// no allocation while it runs. Two system calls a ping: the PUBLISH out, the PUBACK in.
+// The load generator: locks that send pings, in a process that uses as little CPU as possible: plain sockets, one
+// thread, epoll, no allocation during a round. A ping costs two system calls: write the PUBLISH, read the PUBACK.
 //
-// It takes one argument, a file of lines:
+// The program takes one argument, a plan file with these lines:
 //
 //   port 1883
-//   template 0801…          the bytes of an uplink, hex; what changes from ping to ping keeps its length
-//   sequence 7 16384        where the sequence stands in it, as a varint of 3 bytes, and the first one; may stand again
-//                           before a lock that goes on from another
-//   time 11                 where the time stands, ms since the epoch, as a varint of 6 bytes
-//   begin 1763618400000     left out, a ping has the time when it leaves; else this and its sequence, so that a ping
-//                           that is sent again has the same bytes
-//   lock MAC SECRET TOPIC   one for each lock
+//   template 0801…          the bytes of an uplink, hex; the fields that change from ping to ping have a fixed length
+//   sequence 7 16384        the offset of the sequence (a varint of 3 bytes) in the template, and the number that
+//                           precedes the first one; repeated before a lock that starts from another number
+//   time 11                 the offset of the time, ms since the epoch (a varint of 6 bytes)
+//   begin 1763618400000     optional: a ping's time is this plus its sequence, so that a ping that is sent again has
+//                           the same bytes; without it, a ping has the time at which it is sent
+//   lock MAC SECRET TOPIC   one line for each lock
 //
-// It prints `{}` when all are connected. At each line of stdin it sends, and answers when the last PUBACK is there:
-// `{"pings":n,"ms":t,"p50_ms":t,"p99_ms":t,"max_ms":t}`, the latter three from a ping's time to its PUBACK.
+// The program prints `{}` when all locks are connected. Each line of stdin is a command; the answer, after the last
+// PUBACK, is `{"pings":n,"ms":t,"p50_ms":t,"p99_ms":t,"max_ms":t}`. The last three are times from PUBLISH to PUBACK.
 //
 //   flood N        N pings in all, one in flight for each lock, as fast as they are acknowledged
-//   run MS         the same for so long
-//   pace N RATE    N pings, RATE a second by a schedule, by the locks in turn. A lock has one ping in flight; what
-//                  waits behind it is timed from when it should have left, not from when it did
-//   life MS        a flood for so long, or until the other side dies; answers `{}` when there are as many PUBACKs as
-//                  locks, and at the end `{"last":[n,…]}`: what it was told is safe, as each lock's last sequence
+//   run MS         the same for this time
+//   pace N RATE    N pings, RATE a second by a schedule, from the locks in turn. A lock has one ping in flight; a ping
+//                  that must wait for the previous one is timed from its scheduled time
+//   life MS        a flood for this time, or until the server dies. Answers `{}` when there are as many PUBACKs as
+//                  locks, and at the end `{"last":[n,…]}`: the last acknowledged sequence of each lock
 //
-// node-generator.ts does the same where there is no compiler.
+// node-generator.ts replaces this program where there is no compiler.
 #include <algorithm>
 #include <arpa/inet.h>
 #include <cerrno>
@@ -48,11 +48,12 @@ namespace {
 
 constexpr int kConnectAtOnce = 200;
 constexpr int kEvents = 256;
-// No lock may be ended for its silence between two rounds.
+// 3,600 s, so that no lock is disconnected for its silence between two rounds.
 constexpr char kKeepalive[] = {0x0e, 0x10};
-// To wake up for each PUBACK would cost the machine as much as the ping does. Where few have come, some more are waited
-// for: in a flood a hundredth of the time that a ping is under way. In a pace it is what a time may be too long by.
-constexpr int kFew = 32;
+// Waking up for each PUBACK would cost as much CPU time as the ping. If fewer than kFewPubacks have arrived, the
+// generator sleeps for kGatherUs (in a flood, a hundredth of a ping's time) or kGatherInPaceUs (in a pace, by which a
+// measured time may be too long).
+constexpr int kFewPubacks = 32;
 constexpr int kGatherUs = 200;
 constexpr int kGatherInPaceUs = 500;
 constexpr int kSequenceBytes = 3;
@@ -60,7 +61,7 @@ constexpr int kTimeBytes = 6;
 constexpr uint32_t kSequenceLimit = 1u << 21;
 constexpr long kNone = -1;
 constexpr long kNoLimit = 1L << 62;
-// Pings whose times are kept without an allocation.
+// The number of measured times for which memory is reserved beforehand.
 constexpr long kReserved = 1000000;
 
 struct Lock {
@@ -69,11 +70,11 @@ struct Lock {
   std::vector<uint8_t> packet;
   size_t id_at = 0, sequence_at = 0, time_at = 0;
   uint32_t sequence = 0;
-  // The last one that was acknowledged.
-  uint32_t safe = 0;
-  // When the ping in flight was to leave, ns; kNone where none is in flight.
+  // The last acknowledged sequence.
+  uint32_t acked = 0;
+  // The scheduled time of the ping in flight, ns; kNone if none is in flight.
   long intended = kNone;
-  // Of a pace: how many were to leave so far, and how many did.
+  // In a pace: how many pings are due so far, and how many were sent.
   long due = 0, sent = 0;
 };
 
@@ -139,11 +140,11 @@ class Crowd {
         lock.id_at = uplink_at - 2;
         lock.sequence_at = uplink_at + sequence_at;
         lock.time_at = uplink_at + time_at;
-        lock.sequence = lock.safe = first;
+        lock.sequence = lock.acked = first;
         locks_.push_back(std::move(lock));
-      } else fail("a line of the plan is not understood");
+      } else fail("invalid line in the plan");
     }
-    if (locks_.empty() || port_ == 0 || uplink.empty()) fail("the plan is not whole");
+    if (locks_.empty() || port_ == 0 || uplink.empty()) fail("the plan is incomplete");
   }
 
   void connect() {
@@ -155,21 +156,21 @@ class Crowd {
     }
   }
 
-  // So many pings at most, for so many ns at most.
+  // Sends at most `count` pings, for at most `span` ns.
   void flood(long count, long span) {
     play(count, span);
     finish();
   }
 
-  // For so many ns at most. That connections end is no fault.
+  // The command `life`, for at most `span` ns. Connections may close.
   void live(long span) {
     mayEnd_ = true;
-    isTold_ = false;
+    isReported_ = false;
     play(kNoLimit, span);
     mayEnd_ = false;
-    if (!isTold_) std::printf("{}\n");
+    if (!isReported_) std::printf("{}\n");
     std::printf("{\"last\":[");
-    for (const Lock &lock : locks_) std::printf("%s%u", &lock == locks_.data() ? "" : ",", lock.safe);
+    for (const Lock &lock : locks_) std::printf("%s%u", &lock == locks_.data() ? "" : ",", lock.acked);
     std::printf("]}\n");
     std::fflush(stdout);
   }
@@ -185,9 +186,9 @@ class Crowd {
     };
     for (Lock &lock : locks_) send_next(lock);
     while (acked_ + givenUp_ < sent) {
-      if (wait(kNone, send_next) < kFew) usleep(kGatherUs);
-      if (!mayEnd_ || isTold_ || acked_ < static_cast<long>(locks_.size())) continue;
-      isTold_ = true;
+      if (wait(kNone, send_next) < kFewPubacks) usleep(kGatherUs);
+      if (!mayEnd_ || isReported_ || acked_ < static_cast<long>(locks_.size())) continue;
+      isReported_ = true;
       std::printf("{}\n");
       std::fflush(stdout);
     }
@@ -212,7 +213,7 @@ class Crowd {
         lock.due++;
         send_due(lock);
       }
-      if (wait(next < count ? planned(next) : kNone, send_due) < kFew) usleep(kGatherInPaceUs);
+      if (wait(next < count ? planned(next) : kNone, send_due) < kFewPubacks) usleep(kGatherInPaceUs);
     }
     finish();
   }
@@ -268,7 +269,7 @@ class Crowd {
     else if (written != static_cast<ssize_t>(lock.packet.size())) fail("a PUBLISH was not taken");
   }
 
-  // The other side is gone: what is in flight won't be acknowledged.
+  // The server is gone: the ping in flight won't be acknowledged.
   void give_up(Lock &lock) {
     if (lock.fd >= 0) close(lock.fd);
     lock.fd = -1;
@@ -279,7 +280,7 @@ class Crowd {
 
   static uint32_t packet_id(const Lock &lock) { return lock.sequence % 65535 + 1; }
 
-  // Waits for PUBACKs, until `until` at most (ns), and calls `next` for each lock that got its. How many did.
+  // Waits for PUBACKs, at most until `until` (ns), and calls `next` for each lock with a PUBACK. Returns their number.
   template <typename Next>
   int wait(long until, Next next) {
     epoll_event events[kEvents];
@@ -304,13 +305,13 @@ class Crowd {
         give_up(lock);
         continue;
       }
-      if (size != 4) fail("no PUBACK, or the connection was ended");
+      if (size != 4) fail("no PUBACK, or the connection was closed");
       const uint32_t id = packet_id(lock);
       if (lock.intended == kNone || puback[0] != 0x40 || puback[2] != id >> 8 || puback[3] != (id & 255))
-        fail("another PUBACK than was expected");
+        fail("an unexpected PUBACK");
       latencies_.push_back(static_cast<float>(static_cast<double>(now - lock.intended) / 1e6));
       lock.intended = kNone;
-      lock.safe = lock.sequence;
+      lock.acked = lock.sequence;
       acked_++;
       next(lock);
     }
@@ -336,7 +337,7 @@ class Crowd {
   std::vector<float> latencies_;
   long acked_ = 0, givenUp_ = 0, startedAt_ = 0;
   uint64_t nowMs_ = 0, beginMs_ = 0;
-  bool mayEnd_ = false, isTold_ = false;
+  bool mayEnd_ = false, isReported_ = false;
 };
 
 }  // namespace
@@ -359,6 +360,6 @@ int main(int argc, char **argv) {
     else if (std::sscanf(line.c_str(), "flood %ld", &count) == 1 && count > 0) crowd.flood(count, kNoLimit);
     else if (std::sscanf(line.c_str(), "life %ld", &count) == 1 && count > 0) crowd.live(count * 1000000);
     else if (std::sscanf(line.c_str(), "run %ld", &count) == 1 && count > 0) crowd.flood(kNoLimit, count * 1000000);
-    else fail("a line is not understood");
+    else fail("invalid command");
   }
 }

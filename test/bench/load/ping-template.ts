@@ -1,6 +1,6 @@
 /**
- * A GPS ping of a ride, encoded ahead: the bytes that change from ping to ping (sequence and time) keep their length,
- * so that a load generator patches them in place and need not know the protocol.
+ * An encoded GPS ping of a ride, used as a template: sequence and time, which change from ping to ping, have a fixed
+ * length, so that a load generator can patch them in place without knowing the protocol.
  */
 import { systemClock } from '../../../proto/clock.js';
 import { encodeUplink } from '../../../proto/wire/codec.js';
@@ -27,27 +27,29 @@ const RIDE: GpsPing = Object.freeze({
   directionDegrees: 92.5,
 });
 
-/** An uplink's bytes, and where in them the generator writes. */
+/** An uplink's bytes, and the offsets of sequence and time in them. */
 export interface PingTemplate {
   readonly bytes: Buffer;
   readonly sequenceAt: number;
   readonly timeAt: number;
 }
 
-/** The uplink as the locks of the bench make it: nothing that `judge` could find fault with. */
+/** The uplink that the bench's locks send; it breaks no rule of `judge`. */
 export function rideUplink(boot: number, sequence: number, timeMs: number): Uplink {
   const power = { mode: 'MID', rideTracking: true, airplane: false, recovery: false } as const;
   return { boot, sequence, timeMs, power, kept: 0, dropped: 0, body: RIDE };
 }
 
-/** The template of one boot's pings. Boot, sequence and time come first on the wire, each behind its tag. */
+/**
+ * The template of the pings of one boot. Boot, sequence and time are the first fields on the wire, each after its tag.
+ */
 export function pingTemplate(boot: number): PingTemplate {
   const bytes = Buffer.from(encodeUplink(rideUplink(boot, FIRST_SEQUENCE, systemClock.now())));
   const sequenceAt = TAG_BYTES + varintBytes(boot) + TAG_BYTES;
   return { bytes, sequenceAt, timeAt: sequenceAt + SEQUENCE_BYTES + TAG_BYTES };
 }
 
-/** Writes a number as a varint of so many bytes. */
+/** Writes a number as a varint of exactly `count` bytes. */
 export function putVarint(bytes: Buffer, at: number, value: number, count: number): void {
   let left = value;
   for (let index = 0; index < count; index++) {
@@ -64,7 +66,7 @@ function varintBytes(value: number): number {
 
 let boots = 0;
 
-/** A boot that no other of this machine's benches has: a ping's name is used once. */
+/** A boot number that no other run on this machine uses, so that each ping's key is unique. */
 export function nextBoot(): number {
   boots += 1;
   return (Math.floor(systemClock.now() / 1000) + boots) % 2 ** 31;

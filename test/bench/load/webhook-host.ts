@@ -1,36 +1,36 @@
 /**
- * Merchants' receivers in a process of their own. It takes one argument, a {@link HostRequest} as JSON, and prints
- * `{"urls":[…]}`. At each line of stdin it answers with one:
+ * Merchants' webhook receivers in a separate process. The program takes one argument, a {@link HostRequest} as JSON,
+ * and prints `{"urls":[…]}`. It answers each line of stdin with one line:
  *
- * - `await N`: `{"ms":t}` once N webhooks have come to the good ones since the last `await`: the time from the first
- *   of them to the last.
- * - `lags`: `{"lags":[…]}`, the ms from each ping's making to its arrival at a good one since the last `lags`.
- * - `told`: a {@link ToldSoFar} of the webhooks since the last `told` or `await`.
- * - `good` or `bad`: the receivers that misbehave do so from now on, or no longer; `{}`.
+ * - `await N`: `{"ms":t}` once N webhooks have arrived at the good receivers since the last `await`: the time from the
+ *   first to the last.
+ * - `lags`: `{"lags":[…]}`, for each arrival at a good receiver since the last `lags` the ms since its ping was made.
+ * - `received`: a {@link ReceivedSoFar} about the webhooks since the last `received` or `await`.
+ * - `good` or `bad`: the bad receivers answer well, or misbehave, from now on; `{}`.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
 import { Seconds, systemClock } from '../../../proto/clock.js';
 
-/** How a receiver misbehaves (quality.md §2); `good` does not. */
-export const MANNERS = ['good', 'hang', 'slow', '500', 'redirect', 'gigabyte', 'reset'] as const;
-export type Manner = (typeof MANNERS)[number];
+/** How a receiver behaves: `good` answers with 204, all others misbehave (quality.md §2). */
+export const RECEIVER_BEHAVIOURS = ['good', 'hang', 'slow', '500', 'redirect', 'gigabyte', 'reset'] as const;
+export type ReceiverBehaviour = (typeof RECEIVER_BEHAVIOURS)[number];
 
 export interface HostRequest {
-  readonly receivers: readonly Manner[];
+  readonly receivers: readonly ReceiverBehaviour[];
 }
 
-/** What has come to the good ones. */
-export interface ToldSoFar {
+/** The webhooks that arrived at the good receivers. */
+export interface ReceivedSoFar {
   readonly count: number;
-  /** From the making of the ping that came last to its arrival, ms. */
+  /** The age of the last ping at its arrival, ms. */
   readonly last_lag_ms: number;
 }
 
-const ALMOST_TOO_SLOW = Seconds(14.9);
-const GIGABYTE = 1e9;
-const PIECE = Buffer.alloc(64 * 1024, 'x');
+const SLOW_ANSWER_AFTER = Seconds(14.9);
+const GIGABYTE_BYTES = 1e9;
+const CHUNK = Buffer.alloc(64 * 1024, 'x');
 
 class Host {
   misbehaves = true;
@@ -40,7 +40,7 @@ class Host {
   #awaited = Number.POSITIVE_INFINITY;
   #arrived: () => void = () => undefined;
 
-  async open(manner: Manner): Promise<string> {
+  async open(manner: ReceiverBehaviour): Promise<string> {
     const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
       this.#take(manner, request, response);
     });
@@ -48,18 +48,18 @@ class Host {
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
   }
 
-  #take(manner: Manner, request: IncomingMessage, response: ServerResponse): void {
+  #take(manner: ReceiverBehaviour, request: IncomingMessage, response: ServerResponse): void {
     const pieces: Buffer[] = [];
     request.on('data', (piece: Buffer) => pieces.push(piece));
     request.on('error', () => undefined);
     request.on('end', () => {
       if (manner !== 'good' && this.misbehaves) return misbehave(manner, response);
       response.writeHead(204).end();
-      if (manner === 'good') this.#note(Buffer.concat(pieces).toString('utf8'));
+      if (manner === 'good') this.#recordArrival(Buffer.concat(pieces).toString('utf8'));
     });
   }
 
-  #note(body: string): void {
+  #recordArrival(body: string): void {
     const now = systemClock.now();
     if (this.#count === 0) this.#firstAt = performance.now();
     this.#count += 1;
@@ -80,24 +80,24 @@ class Host {
     return { ms };
   }
 
-  told(): ToldSoFar {
-    const told = { count: this.#count, last_lag_ms: this.lags.at(-1) ?? 0 };
+  takeReceived(): ReceivedSoFar {
+    const takeReceived = { count: this.#count, last_lag_ms: this.lags.at(-1) ?? 0 };
     this.#count = 0;
     this.lags = [];
-    return told;
+    return takeReceived;
   }
 }
 
-function misbehave(manner: Exclude<Manner, 'good'>, response: ServerResponse): void {
+function misbehave(manner: Exclude<ReceiverBehaviour, 'good'>, response: ServerResponse): void {
   if (manner === 'hang') return;
-  if (manner === 'slow') systemClock.after(ALMOST_TOO_SLOW, () => response.writeHead(204).end());
+  if (manner === 'slow') systemClock.after(SLOW_ANSWER_AFTER, () => response.writeHead(204).end());
   else if (manner === '500') response.writeHead(500).end('sorry');
   else if (manner === 'redirect') response.writeHead(302, { location: '/elsewhere' }).end();
   else if (manner === 'reset') response.socket?.resetAndDestroy();
   else {
-    response.writeHead(200, { 'content-length': String(GIGABYTE) });
+    response.writeHead(200, { 'content-length': String(GIGABYTE_BYTES) });
     const pour = (): void => {
-      while (!response.destroyed && response.write(PIECE));
+      while (!response.destroyed && response.write(CHUNK));
     };
     response.on('drain', pour).on('error', () => undefined);
     pour();
@@ -111,7 +111,7 @@ async function main(argument: string): Promise<void> {
   for await (const line of createInterface({ input: process.stdin })) {
     const [word, count] = line.split(' ');
     if (word === 'await') console.log(JSON.stringify(await host.await(Number(count))));
-    else if (word === 'told') console.log(JSON.stringify(host.told()));
+    else if (word === 'received') console.log(JSON.stringify(host.takeReceived()));
     else if (word === 'lags') console.log(JSON.stringify({ lags: host.lags.splice(0) }));
     else {
       host.misbehaves = word === 'bad';

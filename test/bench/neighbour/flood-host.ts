@@ -1,7 +1,7 @@
 /**
- * The hostile neighbour and the other server, as a process each. The argument says which: `{"role":"neighbour"}` begins
- * a flood at each line of stdin that is a {@link Flood} as JSON, answers `{}`, and ends it at `end`, with what was
- * answered. `{"role":"server"}` answers every request with 200 and prints `{"port":n}`.
+ * The hostile neighbour or the other server, depending on the argument. `{"role":"neighbour"}`: each line of stdin is a
+ * {@link Flood} as JSON, which starts a flood and is answered with `{}`; the line `end` stops the flood and is answered
+ * with the counts of its answers. `{"role":"server"}`: answers every request with 200 and prints `{"port":n}`.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

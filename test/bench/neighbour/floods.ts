@@ -1,16 +1,16 @@
-/** What the neighbour floods with: each route of the merchants' port in turn, with a key and without one. */
+/** The floods of the hostile neighbour: each route of the merchants' port in turn, with and without a key. */
 import type { HttpRoute } from '../../../gateway/http/merchant/route.js';
 import { HTTP_ROUTES } from '../../../gateway/http/merchant/routes.js';
 import { basic } from '../../helpers/http/merchant-call.js';
 import type { Flood } from './http-flood.js';
 
-/** What the neighbour has, where it has something. */
+/** The neighbour's key and token as a merchant. */
 export interface Credentials {
   readonly key: string;
   readonly token: string;
 }
 
-/** A flood by its name, without the place that it goes to. */
+/** A flood with its name, but without its target and its number of connections. */
 export interface NamedFlood {
   readonly name: string;
   /** Whether it needs a merchant's key. */
@@ -19,20 +19,20 @@ export interface NamedFlood {
 }
 
 const MEBIBYTE = 1024 * 1024;
-/** As many as a call may add. */
+/** The maximum number of users in a call. */
 const USERS = JSON.stringify(Array.from({ length: 1000 }, () => ({})));
 
-/** Bodies that cost the most, by operation; the example of the documentation elsewhere. */
+/** The most expensive bodies, by operation. Operations without an entry use the documented example. */
 const BODIES: Readonly<Record<string, string>> = {
   createUsersWithListInput: USERS,
   createUsersWithArrayInput: JSON.stringify([{ username: 'x'.repeat(200), password: 'x'.repeat(500) }]),
   issueToken: 'grant_type=client_credentials',
 };
 
-/** Paths that need something behind them. */
+/** Query strings of operations that need one. */
 const QUERIES: Readonly<Record<string, string>> = { loginUser: '?username=ada&password=x' };
 
-/** Every flood there is. */
+/** All floods. */
 export function floods(): NamedFlood[] {
   const rows = HTTP_ROUTES.flatMap((row) => [...('handle' in row ? [floodOf(row, true)] : []), floodOf(row, false)]);
   const stranger = (name: string, terms: Partial<Omit<Flood, 'port'>>): NamedFlood => {

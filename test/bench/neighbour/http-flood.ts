@@ -1,14 +1,14 @@
 /**
- * The hostile neighbour: connections that send one request after the other as fast as they are answered. It knows
- * nothing of HTTP but where an answer ends, so that it takes less CPU than what answers.
+ * A flood of HTTP requests: connections that each send one request after the other as fast as they are answered. The
+ * code only finds the status and the end of each answer, so that it uses less CPU than the server.
  */
 import { connect, type Socket } from 'node:net';
 import { afterThisTurn } from '../../../proto/clock.js';
 
-/** One request, over and over. */
+/** One request, which is sent repeatedly. */
 export interface Flood {
   readonly port: number;
-  /** The address that it comes from. */
+  /** The source address of the connections. */
   readonly from: string;
   readonly connections: number;
   readonly method: string;
@@ -18,7 +18,7 @@ export interface Flood {
   readonly body: string;
 }
 
-/** What was answered: how many, by status. */
+/** The number of answers by status. */
 export type Answered = Record<string, number>;
 
 const HEAD_END = '\r\n\r\n';
@@ -34,16 +34,16 @@ function requestBytes({ method, path, headers, body }: Flood): Buffer {
   return Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines.join('\r\n')}${HEAD_END}${body}`);
 }
 
-/** One connection, which is opened again when the other side ends it. */
+/** One connection, which is opened again when the server closes it. */
 class Flooder {
   readonly #flood: Flood;
   readonly #bytes: Buffer;
   readonly #answered: Answered;
   #socket: Socket | undefined;
   #head = '';
-  /** Bytes of the answer's body that have not come. */
-  #left = 0;
-  #isOver = false;
+  /** Bytes of the answer's body that have not arrived. */
+  #remainingBodyBytes = 0;
+  #isEnded = false;
 
   constructor(flood: Flood, bytes: Buffer, answered: Answered) {
     this.#flood = flood;
@@ -53,7 +53,7 @@ class Flooder {
   }
 
   end(): void {
-    this.#isOver = true;
+    this.#isEnded = true;
     this.#socket?.destroy();
   }
 
@@ -62,34 +62,34 @@ class Flooder {
     const socket = connect({ host: '127.0.0.1', port, localAddress: from });
     this.#socket = socket;
     this.#head = '';
-    this.#left = 0;
+    this.#remainingBodyBytes = 0;
     socket.on('connect', () => void socket.write(this.#bytes));
     socket.on('data', (bytes) => this.#take(bytes, socket));
-    // What was not sent to its end is refused all the same: the answer has come by then.
+    // The server may refuse a request before all of it is sent; the answer has arrived by then.
     socket.on('error', () => undefined);
     socket.on('close', () => {
-      if (!this.#isOver) afterThisTurn(() => this.#open());
+      if (!this.#isEnded) afterThisTurn(() => this.#open());
     });
   }
 
   #take(bytes: Buffer, socket: Socket): void {
-    if (this.#left === 0) {
+    if (this.#remainingBodyBytes === 0) {
       this.#head += bytes.toString('latin1');
       const end = this.#head.indexOf(HEAD_END);
       if (end === -1) return;
       const length = Number(/content-length: (\d+)/i.exec(this.#head)?.[1] ?? 0);
-      this.#left = length - (this.#head.length - end - HEAD_END.length);
-    } else this.#left -= bytes.length;
-    if (this.#left > 0) return;
+      this.#remainingBodyBytes = length - (this.#head.length - end - HEAD_END.length);
+    } else this.#remainingBodyBytes -= bytes.length;
+    if (this.#remainingBodyBytes > 0) return;
     const status = this.#head.slice(9, 12);
     this.#answered[status] = (this.#answered[status] ?? 0) + 1;
     this.#head = '';
-    this.#left = 0;
+    this.#remainingBodyBytes = 0;
     if (socket.writable) socket.write(this.#bytes);
   }
 }
 
-/** Begins the flood. @returns what ends it, and says what was answered */
+/** Starts the flood. @returns a function that stops it and returns the counts of answers */
 export function startFlood(flood: Flood): () => Answered {
   const [bytes, answered] = [requestBytes(flood), {} as Answered];
   const flooders = Array.from({ length: flood.connections }, () => new Flooder(flood, bytes, answered));

@@ -1,78 +1,79 @@
 /**
- * How long one honest lock waits for its PUBACK while a hostile neighbour floods the merchants' port: another merchant
- * with a key, or a stranger without one, each route in turn; beside the same lock while the same flood hits another
- * server on this machine, which takes the CPU and none of the gateway (quality.md §1).
+ * The row `neighbour`: how long one honest lock waits for its PUBACK while a hostile client floods the merchants' port,
+ * each route in turn, with and without a merchant's key (quality.md §1). Compared with the same lock while the same
+ * flood hits another server on this machine, which costs CPU time but does not load the gateway.
  */
 import { call } from '../../helpers/http/merchant-call.js';
-import type { Obedient } from '../load/obedient.js';
+import type { ChildProgram } from '../load/child-program.js';
 import { ratesOf } from '../measure.js';
-import { atMost, type BenchOptions, fixedBar, type Row, ratioTo } from '../row.js';
+import { withResources } from '../resources.js';
+import { atMost, type BenchOptions, type Row, ratioTo, withoutPeer } from '../row.js';
 import { ServeSite } from '../serve-site.js';
-import { onStage } from '../stage.js';
 import type { FloodHostRequest } from './flood-host.js';
 import { type Credentials, floods, type NamedFlood } from './floods.js';
 import type { Answered, Flood } from './http-flood.js';
 
-/** Connections of the neighbour's. */
+/** Connections of the flood. */
 const CONNECTIONS = 64;
-/** Pings of the honest lock a second. */
-const RATE = 100;
-/** How long a flood goes on, s. */
+/** Of the honest lock. */
+const PINGS_PER_SECOND = 100;
+/** The length of a flood. */
 const SECONDS = 4;
 const QUICK_SECONDS = 1;
 
-/** What one flood came to. */
-interface Seen {
+/** The result of one flood. */
+interface FloodResult {
   readonly name: string;
-  /** p99 from PUBLISH to PUBACK, ms: at the gateway that is flooded, and beside another server that is. */
-  readonly ours: number;
-  readonly beside: number;
+  /** The lock's p99 from PUBLISH to PUBACK while the gateway is flooded, and while the other server is. */
+  readonly gatewayP99Ms: number;
+  readonly otherServerP99Ms: number;
   readonly answered: Answered;
 }
 
 /** The row `neighbour`. */
 export function benchNeighbour({ quick }: BenchOptions): Promise<Row> {
-  return onStage(async (stage) => {
-    const site = await ServeSite.open(stage, { locks: 1, urls: 0 });
-    const neighbour = stage.script('neighbour/flood-host.js', { role: 'neighbour' } satisfies FloodHostRequest);
-    const server = stage.script('neighbour/flood-host.js', { role: 'server' } satisfies FloodHostRequest);
+  return withResources(async (resources) => {
+    const site = await ServeSite.open(resources, { locks: 1, urls: 0 });
+    const neighbour = resources.script('neighbour/flood-host.js', { role: 'neighbour' } satisfies FloodHostRequest);
+    const server = resources.script('neighbour/flood-host.js', { role: 'server' } satisfies FloodHostRequest);
     const { port: otherPort } = await server.answer<{ port: number }>();
-    const flooding = new Flooding(site, neighbour, quick ? QUICK_SECONDS : SECONDS);
-    await flooding.quiet();
-    const seen: Seen[] = [];
-    for (const [index, flood] of floods().entries()) seen.push(await flooding.both(flood, index, otherPort));
+    const flooding = new FloodRunner(site, neighbour, quick ? QUICK_SECONDS : SECONDS);
+    await flooding.warmUp();
+    const seen: FloodResult[] = [];
+    for (const [index, flood] of floods().entries()) seen.push(await flooding.measureBoth(flood, index, otherPort));
     await site.stop();
     return rowOf(seen);
   });
 }
 
-class Flooding {
+class FloodRunner {
   readonly #site: ServeSite;
-  readonly #neighbour: Obedient;
+  readonly #neighbour: ChildProgram;
   readonly #seconds: number;
 
-  constructor(site: ServeSite, neighbour: Obedient, seconds: number) {
+  constructor(site: ServeSite, neighbour: ChildProgram, seconds: number) {
     this.#site = site;
     this.#neighbour = neighbour;
     this.#seconds = seconds;
   }
 
-  /** A while without a flood, so that the code that pings take is compiled. */
-  async quiet(): Promise<void> {
-    await this.#site.pace(RATE * this.#seconds, RATE);
+  /** Sends pings without a flood, so that V8 compiles the code that pings run. */
+  async warmUp(): Promise<void> {
+    await this.#site.pace(PINGS_PER_SECOND * this.#seconds, PINGS_PER_SECOND);
   }
 
-  async both(flood: NamedFlood, index: number, otherPort: number): Promise<Seen> {
-    // Budgets that a flood before has spent would spare the gateway the beginning of this one.
+  async measureBoth(flood: NamedFlood, index: number, otherPort: number): Promise<FloodResult> {
+    // New credentials and addresses for each flood, since used-up budgets would refuse its first requests.
     const credentials = await this.#credentials(index);
     const terms = { ...flood.make(credentials), from: `127.0.1.${index + 1}`, connections: CONNECTIONS };
-    const [beside] = await this.#under({ ...terms, port: otherPort });
-    const [ours, answered] = await this.#under({ ...terms, port: this.#site.httpPort });
-    console.error(`  ${flood.name}: ${ours.toFixed(1)} ms, beside ${beside.toFixed(1)}; ${JSON.stringify(answered)}`);
-    return { name: flood.name, ours, beside, answered };
+    const [otherServerP99Ms] = await this.#measureDuring({ ...terms, port: otherPort });
+    const [gatewayP99Ms, answered] = await this.#measureDuring({ ...terms, port: this.#site.httpPort });
+    const times = `${gatewayP99Ms.toFixed(1)} ms, with the other server flooded ${otherServerP99Ms.toFixed(1)} ms`;
+    console.error(`  ${flood.name}: ${times}; ${JSON.stringify(answered)}`);
+    return { name: flood.name, gatewayP99Ms, otherServerP99Ms, answered };
   }
 
-  /** A new merchant's. */
+  /** Creates a merchant with a key and a token. */
   async #credentials(index: number): Promise<Credentials> {
     const { client, httpPort } = this.#site;
     const merchant = `Neighbour ${index}`;
@@ -83,24 +84,27 @@ class Flooding {
     return { key, token: (answer.body as { access_token: string }).access_token };
   }
 
-  async #under(flood: Flood): Promise<[p99Ms: number, answered: Answered]> {
+  async #measureDuring(flood: Flood): Promise<[p99Ms: number, answered: Answered]> {
     await this.#neighbour.answer(JSON.stringify(flood));
-    const { played } = await this.#site.pace(RATE * this.#seconds, RATE);
-    return [played.p99_ms, await this.#neighbour.answer<Answered>('end')];
+    const { load } = await this.#site.pace(PINGS_PER_SECOND * this.#seconds, PINGS_PER_SECOND);
+    return [load.p99_ms, await this.#neighbour.answer<Answered>('end')];
   }
 }
 
-function rowOf(seen: readonly Seen[]): Row {
-  const worst = seen.reduce((most, each) => (each.ours > most.ours ? each : most));
-  const [rates, peer] = [ratesOf(seen.map(({ ours }) => ours)), ratesOf(seen.map(({ beside }) => beside))];
+function rowOf(seen: readonly FloodResult[]): Row {
+  const worst = seen.reduce((most, each) => (each.gatewayP99Ms > most.gatewayP99Ms ? each : most));
+  const [rates, peer] = [
+    ratesOf(seen.map(({ gatewayP99Ms }) => gatewayP99Ms)),
+    ratesOf(seen.map(({ otherServerP99Ms }) => otherServerP99Ms)),
+  ];
   const requests = seen.reduce((sum, { answered }) => sum + Object.values(answered).reduce((a, b) => a + b, 0), 0);
   return {
     name: 'neighbour',
-    title: 'p99 of an honest lock’s PUBACK beside a flood over HTTP',
+    title: 'p99 of an honest lock’s PUBACK during a flood over HTTP',
     unit: 'ms',
     rates,
     against: [
-      fixedBar(worst.ours, 'ms', atMost(150, 'ms'), null, `the worst flood: ${worst.name}`),
+      withoutPeer(worst.gatewayP99Ms, 'ms', atMost(150, 'ms'), null, `the worst flood: ${worst.name}`),
       ratioTo('the same floods at another server', rates, peer, null, atMost(2)),
     ],
     details: [

@@ -1,61 +1,67 @@
 /**
- * How long a lock waits for its PUBACK (quality.md §1): at half of the highest rate that the gateway was seen to take
- * just before, by a schedule that waits for nobody, and beside bare aedes at the same rate.
+ * The row `ack`: how long a lock waits for its PUBACK (quality.md §1), at half of the highest rate that was measured
+ * just before, compared with bare aedes at the same rate. Pings leave by a schedule, even if answers are late.
  */
 
-import { inTurns, ratesOf, roundsOf } from '../measure.js';
-import { atMostOver, type BenchOptions, overThat, type Row } from '../row.js';
+import { alternate, ratesOf, roundsOf } from '../measure.js';
+import { withResources } from '../resources.js';
+import { atMostMore, type BenchOptions, differenceTo, type Row } from '../row.js';
 import { type FloodFigures, ServeSite } from '../serve-site.js';
-import { onStage } from '../stage.js';
 import { AedesSite, floodDetails, LOCKS, roundMs } from './ingest.js';
 
-/** How long one round lasts, s. */
-const SECONDS = 1;
+const ROUND_SECONDS = 1;
 /**
- * More and shorter ones than elsewhere: a disk of a shared machine stands still for a tenth of a second now and then,
- * and that one round has it is enough.
+ * More and shorter rounds than in other rows: the disk of a shared machine sometimes stalls for a tenth of a second,
+ * which should affect only one round.
  */
 const ROUNDS = 9;
-/** Floods before the first round: by then the code that pings take is compiled. */
+/** Floods before the first round, after which V8 has compiled the code that pings run. */
 const WARM_UP_FLOODS = 3;
-/** Rounds that do not count: what a flood leaves to be compiled for a quieter gateway. */
+/** Unmeasured rounds, in which V8 compiles the code that runs only at the lower rate. */
 const WARM_UP_ROUNDS = 2;
 
 /** The row `ack`. */
 export function benchAck({ quick, profiles }: BenchOptions): Promise<Row> {
-  return onStage(async (stage) => {
-    const site = await ServeSite.open(stage, { locks: LOCKS, urls: 1, profiles });
-    const aedes = await AedesSite.open(stage, LOCKS);
+  return withResources(async (resources) => {
+    const site = await ServeSite.open(resources, { locks: LOCKS, urls: 1, profiles });
+    const aedes = await AedesSite.open(resources, LOCKS);
     for (let flood = 0; flood < WARM_UP_FLOODS; flood++) await site.run(roundMs(quick));
-    const halves: number[] = [];
+    const halfRates: number[] = [];
     let rate = 0;
-    // A machine is not as fast at one time as at another, so half of what it could do a minute ago may be all it can.
-    const seek = async (): Promise<void> => {
+    // Before each round, since the machine's speed changes: half of the rate of a minute ago may now be the full rate.
+    const measureHalfRate = async (): Promise<void> => {
       rate = Math.round((await site.run(roundMs(true))).rate / 2);
-      halves.push(rate);
+      halfRates.push(rate);
     };
     let last: FloodFigures | undefined;
-    const ours = async (): Promise<number> => {
-      last = await site.pace(SECONDS * rate, rate);
-      return last.played.p99_ms;
+    const runLockgate = async (): Promise<number> => {
+      last = await site.pace(ROUND_SECONDS * rate, rate);
+      return last.load.p99_ms;
     };
-    const theirs = async (): Promise<number> => (await aedes.generator.pace(SECONDS * rate, rate)).p99_ms;
-    const turns = await inTurns([ours, theirs], quick ? roundsOf(quick) : ROUNDS, WARM_UP_ROUNDS, seek);
+    const runAedes = async (): Promise<number> => (await aedes.generator.pace(ROUND_SECONDS * rate, rate)).p99_ms;
+    const turns = await alternate(
+      [runLockgate, runAedes],
+      quick ? roundsOf(quick) : ROUNDS,
+      WARM_UP_ROUNDS,
+      measureHalfRate,
+    );
     const [rates, peer] = turns.map(ratesOf);
     await site.stop();
     if (rates === undefined || peer === undefined || last === undefined) throw new Error('nothing was measured');
-    const { median: half, least, most } = ratesOf(halves.slice(WARM_UP_ROUNDS));
-    const [from, to] = [least.toLocaleString('en'), most.toLocaleString('en')];
+    const { median: half, minimum, maximum } = ratesOf(halfRates.slice(WARM_UP_ROUNDS));
+    const [from, to] = [minimum.toLocaleString('en'), maximum.toLocaleString('en')];
     return {
       name: 'ack',
       title: `from PUBLISH to PUBACK at ${half.toLocaleString('en')} pings/s, p99`,
       unit: 'ms',
       rates,
-      against: [overThat('bare aedes at the same rate', rates, peer, 'ms', atMostOver(15, 'ms'), atMostOver(5, 'ms'))],
+      against: [
+        differenceTo('bare aedes at the same rate', rates, peer, 'ms', atMostMore(15, 'ms'), atMostMore(5, 'ms')),
+      ],
       details: [
         `half of the highest rate seen before each round, ${from} to ${to}; of the last round, half of the pings ` +
-          `waited up to ${last.played.p50_ms.toFixed(1)} ms, the one that waited longest ` +
-          `${last.played.max_ms.toFixed(0)} ms`,
+          `waited up to ${last.load.p50_ms.toFixed(1)} ms, the one that waited longest ` +
+          `${last.load.max_ms.toFixed(0)} ms`,
         ...floodDetails(last),
       ],
     };

@@ -1,16 +1,17 @@
 /**
- * A hundred receivers of which ninety misbehave, each in its way (quality.md §2): what the ten good ones notice of it,
- * and what it costs in memory, beside a quiet run in which the ninety answer well.
+ * The row `bad-receivers`: of a hundred receivers ninety misbehave in several ways (quality.md §2). Measures the delay
+ * of webhooks at the ten good receivers and the gateway's memory, compared with rounds in which all receivers answer
+ * well.
  */
 
-import { MANNERS, type Manner } from '../load/webhook-host.js';
+import { RECEIVER_BEHAVIOURS, type ReceiverBehaviour } from '../load/webhook-host.js';
 import { percentile, ratesOf } from '../measure.js';
-import { atMost, type BenchOptions, fixedBar, type Row, ratioTo } from '../row.js';
+import { type Resources, withResources } from '../resources.js';
+import { atMost, type BenchOptions, type Row, ratioTo, withoutPeer } from '../row.js';
 import { ServeSite, startReceivers } from '../serve-site.js';
-import { onStage, type Stage } from '../stage.js';
 
 const LOCKS = 20;
-/** Each for a hundred URLs. */
+/** Each ping makes a webhook for each of the hundred URLs. */
 const PINGS_A_SECOND = 4;
 
 export interface BadReceiversSize {
@@ -20,28 +21,32 @@ export interface BadReceiversSize {
   readonly rounds: number;
 }
 
-/** The 99th percentiles of each round, ms, and how much the process's memory grew over the quiet run's most, bytes. */
+/** The 99th percentile of the delay in each quiet and each bad round, ms, and the growth of memory, bytes. */
 export interface BadReceiversFigures {
   readonly quiet: readonly number[];
   readonly bad: readonly number[];
+  /** By how much the maximum memory of the bad rounds exceeds that of the quiet rounds. */
   readonly growth: number;
-  /** Webhooks at the good ones, and how many there should be. */
+  /** Webhooks that arrived at the good receivers, and the expected number. */
   readonly arrived: number;
   readonly expected: number;
 }
 
-/** Runs it: quiet, then bad, in turn. */
+/** Runs all quiet rounds, then all bad rounds. */
 export function runBadReceivers(size: BadReceiversSize): Promise<BadReceiversFigures> {
-  return onStage((stage) => run(stage, size));
+  return withResources((resources) => run(resources, size));
 }
 
-async function run(stage: Stage, { good, bad, pings, rounds }: BadReceiversSize): Promise<BadReceiversFigures> {
-  const site = await ServeSite.open(stage, { locks: LOCKS, urls: 0 });
-  const misbehaving = MANNERS.filter((manner) => manner !== 'good');
-  const manners = Array.from({ length: bad }, (_, index) => misbehaving[index % misbehaving.length] as Manner);
-  // The bad ones have a process of their own: what they do must not make the good ones late.
-  const goodOnes = await startReceivers(stage, good);
-  const badOnes = await startReceivers(stage, manners);
+async function run(resources: Resources, { good, bad, pings, rounds }: BadReceiversSize): Promise<BadReceiversFigures> {
+  const site = await ServeSite.open(resources, { locks: LOCKS, urls: 0 });
+  const misbehaving = RECEIVER_BEHAVIOURS.filter((manner) => manner !== 'good');
+  const manners = Array.from(
+    { length: bad },
+    (_, index) => misbehaving[index % misbehaving.length] as ReceiverBehaviour,
+  );
+  // The bad receivers run in a separate process, so that they do not delay the good ones.
+  const goodOnes = await startReceivers(resources, good);
+  const badOnes = await startReceivers(resources, manners);
   for (const url of [...goodOnes.urls, ...badOnes.urls]) await site.client.post('/webhooks', { url });
   const round = async (how: 'good' | 'bad'): Promise<readonly number[]> => {
     await badOnes.host.answer(how);
@@ -52,19 +57,19 @@ async function run(stage: Stage, { good, bad, pings, rounds }: BadReceiversSize)
   await round('good');
   const [quietLags, badLags]: [number[], number[]] = [[], []];
   let arrived = 0;
-  // All quiet rounds first: what is left of a bad one (retries, circuits) would be in the next.
+  // All quiet rounds come first: a bad round leaves retries and open circuits behind.
   for (let each = 0; each < rounds; each++) quietLags.push(percentile(await round('good'), 0.99));
-  const before = site.mostMemory();
+  const before = site.maxMemoryBytes();
   for (let each = 0; each < rounds; each++) {
     const lags = await round('bad');
     arrived += lags.length;
     badLags.push(percentile(lags, 0.99));
   }
-  const growth = site.mostMemory() - before;
+  const growth = site.maxMemoryBytes() - before;
   return { quiet: quietLags, bad: badLags, growth, arrived, expected: rounds * pings * good };
 }
 
-/** The good ones' p99 while ninety misbehave, beside the quiet runs'. */
+/** The row: the p99 at the good receivers while ninety misbehave, compared with the quiet rounds. */
 export async function benchBadReceivers({ quick: isQuick }: BenchOptions): Promise<Row> {
   const size = { good: 10, bad: 90, pings: isQuick ? 12 : 24, rounds: isQuick ? 1 : 5 };
   const { quiet, bad, growth } = await runBadReceivers(size);
@@ -75,9 +80,9 @@ export async function benchBadReceivers({ quick: isQuick }: BenchOptions): Promi
     unit: 'ms',
     rates,
     against: [
-      fixedBar(rates.median, 'ms', atMost(1000, 'ms'), null),
+      withoutPeer(rates.median, 'ms', atMost(1000, 'ms'), null),
       ratioTo('when all are quiet', rates, peer, atMost(2), atMost(1)),
-      fixedBar(growth / 1e6, 'MB', atMost(50, 'MB'), null, 'memory beyond the quiet run’s most'),
+      withoutPeer(growth / 1e6, 'MB', atMost(50, 'MB'), null, 'memory beyond the quiet run’s maximum'),
     ],
     details: [],
   };

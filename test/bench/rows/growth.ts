@@ -1,54 +1,54 @@
 /**
- * How the cost of a ping grows (quality.md §1): with what is stored already, and with how many locks are connected. The
- * gateways that are compared stand beside each other, and take turns.
+ * The rows `growth` and `connections`: how the cost of a ping grows with the number of stored pings and of connected
+ * locks (quality.md §1). The compared gateways run at the same time, and are flooded in turn.
  */
-import { cpuText } from '../cpu-share.js';
-import { inTurns, type Rates, ratesOf, roundsOf } from '../measure.js';
+import { describeCpuTime } from '../cpu-share.js';
+import { largeStores } from '../large-stores.js';
+import { alternate, type Rates, ratesOf, roundsOf } from '../measure.js';
+import { withResources } from '../resources.js';
 import { atLeast, type BenchOptions, type Row, ratioTo } from '../row.js';
 import { type FloodFigures, ServeSite } from '../serve-site.js';
-import { onStage } from '../stage.js';
-import { stock } from '../stock.js';
 import { LOCKS, roundMs } from './ingest.js';
 
 const CONNECTIONS = [100, 1000, 10_000] as const;
 
-interface Grown {
+interface SiteFigures {
   readonly rates: Rates;
-  /** What a ping took of the gateway, in the last round. */
+  /** The gateway's CPU time per ping in the last round, as text. */
   readonly cpu: string;
 }
 
 /** Floods the sites in turn. */
-async function floodAll(sites: readonly ServeSite[], quick: boolean): Promise<Grown[]> {
+async function floodAll(sites: readonly ServeSite[], quick: boolean): Promise<SiteFigures[]> {
   const last = new Map<ServeSite, FloodFigures>();
   const works = sites.map((site) => async (): Promise<number> => {
     const figures = await site.run(roundMs(quick));
     last.set(site, figures);
     return figures.rate;
   });
-  const rounds = await inTurns(works, roundsOf(quick));
+  const rounds = await alternate(works, roundsOf(quick));
   return sites.map((site, index) => ({
     rates: ratesOf(rounds[index] ?? []),
-    cpu: cpuText(last.get(site)?.gateway ?? null),
+    cpu: describeCpuTime(last.get(site)?.gateway ?? null),
   }));
 }
 
 /** The row `growth`. */
 export function benchGrowth({ quick }: BenchOptions): Promise<Row> {
-  return onStage(async (stage) => {
-    const { some, many } = await stock(quick);
+  return withResources(async (resources) => {
+    const { smaller, larger } = await largeStores(quick);
     const sites = [
-      await ServeSite.open(stage, { locks: LOCKS, urls: 1 }),
-      await ServeSite.open(stage, { locks: LOCKS, urls: 1, data: some.data }),
-      await ServeSite.open(stage, { locks: LOCKS, urls: 1, data: many.data }),
+      await ServeSite.open(resources, { locks: LOCKS, urls: 1 }),
+      await ServeSite.open(resources, { locks: LOCKS, urls: 1, data: smaller.data }),
+      await ServeSite.open(resources, { locks: LOCKS, urls: 1, data: larger.data }),
     ];
     const [empty, fewer, more] = await floodAll(sites, quick);
     if (empty === undefined || fewer === undefined || more === undefined) throw new Error('nothing was measured');
     for (const site of sites) await site.stop();
-    const [fewerPings, morePings] = [some.pings.toLocaleString('en'), many.pings.toLocaleString('en')];
+    const [fewerPings, morePings] = [smaller.pings.toLocaleString('en'), larger.pings.toLocaleString('en')];
     return {
       name: 'growth',
-      title: `durable pings with ${morePings} stored already`,
+      title: `durable pings with ${morePings} already stored`,
       unit: 'pings/s',
       rates: more.rates,
       against: [
@@ -65,9 +65,9 @@ export function benchGrowth({ quick }: BenchOptions): Promise<Row> {
 
 /** The row `connections`. */
 export function benchConnections({ quick }: BenchOptions): Promise<Row> {
-  return onStage(async (stage) => {
+  return withResources(async (resources) => {
     const sites: ServeSite[] = [];
-    for (const locks of CONNECTIONS) sites.push(await ServeSite.open(stage, { locks, urls: 1 }));
+    for (const locks of CONNECTIONS) sites.push(await ServeSite.open(resources, { locks, urls: 1 }));
     const [few, usual, many] = await floodAll(sites, quick);
     if (few === undefined || usual === undefined || many === undefined) throw new Error('nothing was measured');
     const [fewText, usualText, manyText] = CONNECTIONS.map((count) => count.toLocaleString('en'));

@@ -1,33 +1,34 @@
 /**
- * Very many locks that are connected and say nothing, and very many that come back at once after an outage, beside bare
- * aedes that checks and keeps nothing (quality.md §1).
+ * The rows `idle` and `reconnect`: 10,000 locks that are connected and silent, and 10,000 locks that reconnect at once
+ * after an outage, compared with bare aedes, which authenticates nobody and stores nothing (quality.md §1).
  */
+
+import type { ChildProgram } from '../load/child-program.js';
 import { provisionCrowd } from '../load/crowd-accounts.js';
 import type { HostRequest } from '../load/crowd-host.js';
 import type { CrowdRequest } from '../load/lock-crowd.js';
-import type { Obedient } from '../load/obedient.js';
-import { inTurns, ratesOf, roundsOf } from '../measure.js';
+import { alternate, ratesOf, roundsOf } from '../measure.js';
+import { type Resources, withResources } from '../resources.js';
 import { atMost, type BenchOptions, type Row, ratioTo } from '../row.js';
-import { onStage, type Stage } from '../stage.js';
 
 const LOCKS = 10_000;
 
-/** A host, and the crowd that connects to it. */
+/** A host (the gateway or bare aedes), and the locks that connect to it. */
 class Site {
   readonly #name: string;
-  readonly #host: Obedient;
-  readonly #crowd: Obedient;
+  readonly #host: ChildProgram;
+  readonly #crowd: ChildProgram;
 
-  private constructor(name: string, host: Obedient, crowd: Obedient) {
+  private constructor(name: string, host: ChildProgram, crowd: ChildProgram) {
     this.#name = name;
     this.#host = host;
     this.#crowd = crowd;
   }
 
-  static async open(stage: Stage, request: HostRequest): Promise<Site> {
-    const host = stage.script('load/crowd-host.js', request);
+  static async open(resources: Resources, request: HostRequest): Promise<Site> {
+    const host = resources.script('load/crowd-host.js', request);
     const { port } = await host.answer<{ port: number }>();
-    const crowd = stage.script('load/lock-crowd.js', {
+    const crowd = resources.script('load/lock-crowd.js', {
       port,
       locks: LOCKS,
       subscribes: true,
@@ -35,12 +36,12 @@ class Site {
     return new Site(request.host, host, crowd);
   }
 
-  /** Resident bytes, once so many are connected and all is quiet. */
+  /** Resident memory, bytes, once this number of locks is connected and nothing changes any more. */
   async rss(connected: number): Promise<number> {
     return (await this.#host.answer<{ rss: number }>(String(connected))).rss;
   }
 
-  /** All connect; how long it took, ms. */
+  /** Connects all locks. Returns how long this took, ms. */
   async connect(): Promise<number> {
     const { retries, ms } = await this.#crowd.answer<{ retries: number; ms: number }>('connect');
     if (retries > 0) console.error(`  ${this.#name}: ${retries} had to try again`);
@@ -57,21 +58,21 @@ class Site {
   }
 }
 
-/** Memory per connected lock that says nothing: what 10,000 add to a process, over bare aedes' same. */
+/** The row `idle`: memory per connected, silent lock, compared with bare aedes. */
 export function benchIdleLocks({ quick }: BenchOptions): Promise<Row> {
-  return onStage(async (stage) => {
-    const data = stage.folder();
+  return withResources(async (resources) => {
+    const data = resources.folder();
     await provisionCrowd(data, LOCKS);
     const growth = (host: HostRequest['host']) => async (): Promise<number> => {
-      const site = await Site.open(stage, { host, data });
+      const site = await Site.open(resources, { host, data });
       const before = await site.rss(0);
       await site.connect();
       const after = await site.rss(LOCKS);
       await site.close();
       return (after - before) / LOCKS;
     };
-    // Each round has new processes: there is nothing to warm up.
-    const [rates, peer] = (await inTurns([growth('gateway'), growth('aedes')], roundsOf(quick), 0)).map(ratesOf);
+    // No warm-up, since each round starts new processes.
+    const [rates, peer] = (await alternate([growth('gateway'), growth('aedes')], roundsOf(quick), 0)).map(ratesOf);
     if (rates === undefined || peer === undefined) throw new Error('nothing was measured');
     return {
       name: 'idle',
@@ -84,13 +85,13 @@ export function benchIdleLocks({ quick }: BenchOptions): Promise<Row> {
   });
 }
 
-/** The time that 10,000 locks take that come back at once, with their secrets, over that of bare aedes, with none. */
+/** The row `reconnect`: the time in which 10,000 locks reconnect, compared with bare aedes, which checks no secrets. */
 export function benchReconnect({ quick }: BenchOptions): Promise<Row> {
-  return onStage(async (stage) => {
-    const data = stage.folder();
+  return withResources(async (resources) => {
+    const data = resources.folder();
     await provisionCrowd(data, LOCKS);
-    const ours = await Site.open(stage, { host: 'gateway', data });
-    const bare = await Site.open(stage, { host: 'aedes', data });
+    const ours = await Site.open(resources, { host: 'gateway', data });
+    const bare = await Site.open(resources, { host: 'aedes', data });
     const reconnect = (site: Site) => async (): Promise<number> => {
       await site.rss(0);
       const ms = await site.connect();
@@ -98,8 +99,8 @@ export function benchReconnect({ quick }: BenchOptions): Promise<Row> {
       await site.drop();
       return ms;
     };
-    // The warm-up has the locks that never connected before.
-    const [rates, peer] = (await inTurns([reconnect(ours), reconnect(bare)], roundsOf(quick))).map(ratesOf);
+    // In the warm-up the locks connect for the first time.
+    const [rates, peer] = (await alternate([reconnect(ours), reconnect(bare)], roundsOf(quick))).map(ratesOf);
     if (rates === undefined || peer === undefined) throw new Error('nothing was measured');
     return {
       name: 'reconnect',

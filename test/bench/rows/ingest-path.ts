@@ -1,8 +1,7 @@
 /**
- * The path between "a PUBLISH's payload is here" and "the store has it, answer", without a broker and without a store:
- * 1,000 locks, each with one GPS ping of some fifty bytes in flight, ride tracking on, so that `judge` has nothing to
- * find. A commit resolves in a later turn of the event loop and is forgotten: what is left is the ingest itself, in CPU
- * time, which other programs of the machine take nothing from.
+ * The row `ingest-path`: CPU time of the ingest from a PUBLISH's payload to its answer, without a broker and with a
+ * store that does nothing: a commit resolves in a later turn of the event loop. 1,000 locks each have one GPS ping of
+ * some fifty bytes in flight, with ride tracking on, so that `judge` finds nothing.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,11 +18,11 @@ import { NO_COMMANDS } from '../../helpers/commands/no-commands.js';
 import { overriding } from '../../helpers/durability/sabotage.js';
 import { lockSender } from '../../helpers/mqtt/lock-sender.js';
 import { RIDE_PING, RIDE_POWER } from '../../helpers/sim/ride-ping.js';
-import { cpuSeconds, roundsOf, takeTurns } from '../measure.js';
+import { cpuSeconds, measureRates, roundsOf } from '../measure.js';
 import { type BenchOptions, type Row, ratioTo } from '../row.js';
 
 const LOCKS = 1000;
-const PER_LOCK = 40;
+const PINGS_PER_LOCK = 40;
 
 function gpsPing(sequence: number): Uplink {
   return {
@@ -66,7 +65,7 @@ async function makeIngest(folder: string): Promise<{ ingest: Ingest; senders: Se
   return { ingest, senders };
 }
 
-/** Each lock sends its next ping when the one before is answered, until it has sent all of `payloads`. */
+/** Each lock sends all `payloads`, the next one when the previous one is answered. */
 function flood(ingest: Ingest, senders: readonly Sender[], payloads: readonly Uint8Array[]): Promise<void> {
   let left = senders.length;
   return new Promise((resolve, reject) => {
@@ -78,7 +77,7 @@ function flood(ingest: Ingest, senders: readonly Sender[], payloads: readonly Ui
       } else ingest.take(sender, payload, (error) => (error === undefined ? soon(sender, at + 1) : reject(error)));
     };
     const answered: (readonly [Sender, number])[] = [];
-    // As over sockets: what is answered in one turn comes back in a later one, together.
+    // As with sockets: locks that are answered in one turn of the event loop send together in a later one.
     const soon = (sender: Sender, at: number): void => {
       if (answered.push([sender, at]) === 1)
         afterThisTurn(() => {
@@ -89,25 +88,25 @@ function flood(ingest: Ingest, senders: readonly Sender[], payloads: readonly Ui
   });
 }
 
-/** Measures it beside the decoding of the same bytes. */
+/** The row `ingest-path`, compared with only decoding the same bytes. */
 export async function benchIngestPath({ quick }: BenchOptions): Promise<Row> {
   const folder = mkdtempSync(path.join(tmpdir(), 'lockgate-bench-'));
   try {
     const { ingest, senders } = await makeIngest(folder);
     let sequence = 0;
-    // One encoding serves all locks: what making them costs is next to nothing.
-    const make = (): Uint8Array[] => Array.from({ length: PER_LOCK }, () => encodeUplink(gpsPing(++sequence)));
+    // All locks send the same bytes, so that encoding them costs next to nothing.
+    const make = (): Uint8Array[] => Array.from({ length: PINGS_PER_LOCK }, () => encodeUplink(gpsPing(++sequence)));
     let payloads = make();
     const take = async (): Promise<number> => {
       payloads = make();
       await flood(ingest, senders, payloads);
-      return LOCKS * PER_LOCK;
+      return LOCKS * PINGS_PER_LOCK;
     };
     const decode = (): number => {
       for (let at = 0; at < LOCKS; at++) for (const payload of payloads) decodeUplink(payload);
-      return LOCKS * PER_LOCK;
+      return LOCKS * PINGS_PER_LOCK;
     };
-    const [rates, peer] = await takeTurns([take, decode], cpuSeconds, roundsOf(quick));
+    const [rates, peer] = await measureRates([take, decode], cpuSeconds, roundsOf(quick));
     await ingest.stop();
     if (rates === undefined || peer === undefined) throw new Error('nothing was measured');
     return {

@@ -1,27 +1,27 @@
 /**
- * Durable pings a second (quality.md §1): those of an authenticated lock, decoded, deduplicated, judged, stored with
- * their events for the merchant's URL, fsynced, and acknowledged then; beside a broker that does nothing of it, and
- * beside what people build instead.
+ * The rows `ingest` and `urls`: durable pings a second (quality.md §1) from authenticated locks, decoded, deduplicated,
+ * judged, stored with their events for the merchant's URL, fsynced, then acknowledged. Peers: a broker that does none
+ * of this, and a broker with a subscriber that stores pings.
  */
 
-import { MOSQUITTO_MISSING, MosquittoSite } from '../beside/mosquitto-site.js';
-import { cpuPerPing, cpuText, cpuTime } from '../cpu-share.js';
+import { cpuPerPing, describeCpuTime, readCpuTime } from '../cpu-share.js';
 import { crowdLocks } from '../load/crowd-accounts.js';
 import { Generator } from '../load/generator.js';
-import { inTurns, ratesOf, roundsOf } from '../measure.js';
+import { alternate, ratesOf, roundsOf } from '../measure.js';
+import { MOSQUITTO_MISSING, MosquittoSite } from '../peers/mosquitto-site.js';
+import { type Resources, withResources } from '../resources.js';
 import { atLeast, type BenchOptions, notMeasured, type Row, ratioTo } from '../row.js';
 import { type FloodFigures, ServeSite } from '../serve-site.js';
-import { onStage, type Stage } from '../stage.js';
 
-/** The load of quality.md §1. */
+/** The number of locks in quality.md §1. */
 export const LOCKS = 1000;
 
-/** How long one round lasts, ms. */
+/** The length of one round, ms. */
 export function roundMs(quick: boolean): number {
   return quick ? 700 : 1500;
 }
 
-/** Bare aedes and a crowd of its own. */
+/** Bare aedes in a separate process, with its own load generator. */
 export class AedesSite {
   readonly generator: Generator;
   readonly #pid: number | undefined;
@@ -31,37 +31,37 @@ export class AedesSite {
     this.#pid = pid;
   }
 
-  static async open(stage: Stage, locks: number): Promise<AedesSite> {
-    const broker = stage.script('beside/bare-aedes.js', {});
+  static async open(resources: Resources, locks: number): Promise<AedesSite> {
+    const broker = resources.script('peers/bare-aedes.js', {});
     const { port } = await broker.answer<{ port: number }>();
-    return new AedesSite(await Generator.start(stage, { port, locks: crowdLocks(locks) }), broker.pid);
+    return new AedesSite(await Generator.start(resources, { port, locks: crowdLocks(locks) }), broker.pid);
   }
 
-  /** Acknowledged pings a second, and what was said of the CPU that each took. */
-  async run(milliseconds: number): Promise<{ readonly rate: number; readonly said: string }> {
-    const before = [cpuTime(this.#pid), this.generator.cpu()] as const;
+  /** Floods aedes. Returns the acknowledged pings a second, and a line about the CPU time per ping. */
+  async run(milliseconds: number): Promise<{ readonly rate: number; readonly cpuLine: string }> {
+    const before = [readCpuTime(this.#pid), this.generator.cpu()] as const;
     const { pings, ms } = await this.generator.run(milliseconds);
-    const broker = cpuText(cpuPerPing(before[0], cpuTime(this.#pid), pings));
-    const generator = cpuText(cpuPerPing(before[1], this.generator.cpu(), pings));
-    return { rate: pings / (ms / 1000), said: `CPU a ping: bare aedes ${broker}, its generator ${generator}` };
+    const broker = describeCpuTime(cpuPerPing(before[0], readCpuTime(this.#pid), pings));
+    const generator = describeCpuTime(cpuPerPing(before[1], this.generator.cpu(), pings));
+    return { rate: pings / (ms / 1000), cpuLine: `CPU a ping: bare aedes ${broker}, its generator ${generator}` };
   }
 }
 
-async function runMosquitto(site: MosquittoSite, milliseconds: number): Promise<{ rate: number; said: string }> {
+async function runMosquitto(site: MosquittoSite, milliseconds: number): Promise<{ rate: number; cpuLine: string }> {
   const before = { ...site.cpu(), generator: site.generator.cpu() };
   const { pings, rate } = await site.run(milliseconds);
   const after = { ...site.cpu(), generator: site.generator.cpu() };
-  const text = (name: keyof typeof before): string => cpuText(cpuPerPing(before[name], after[name], pings));
+  const text = (name: keyof typeof before): string => describeCpuTime(cpuPerPing(before[name], after[name], pings));
   const [broker, subscriber, generator] = [text('broker'), text('subscriber'), text('generator')];
-  const said = `Mosquitto ${site.version} ${broker}, its subscriber ${subscriber}, its generator ${generator}`;
-  return { rate, said: `CPU a ping: ${said}` };
+  const shares = `Mosquitto ${site.version} ${broker}, its subscriber ${subscriber}, its generator ${generator}`;
+  return { rate, cpuLine: `CPU a ping: ${shares}` };
 }
 
-/** What was seen in a flood beside its rate. */
+/** Lines about a flood besides its rate: CPU time, and how far webhooks lagged behind. */
 export function floodDetails({ gateway, generator, pings, delivered, behindMs }: FloodFigures, urls = 1): string[] {
   const behind = (pings * urls - delivered).toLocaleString('en');
   return [
-    `CPU a ping: lockgate ${cpuText(gateway)}, its generator ${cpuText(generator)}`,
+    `CPU a ping: lockgate ${describeCpuTime(gateway)}, its generator ${describeCpuTime(generator)}`,
     `of ${(pings * urls).toLocaleString('en')} webhooks of the last flood ${delivered.toLocaleString('en')} had ` +
       `arrived when its last ping was acknowledged: ${behind} behind, the last one ${Math.round(behindMs)} ms`,
   ];
@@ -69,25 +69,26 @@ export function floodDetails({ gateway, generator, pings, delivered, behindMs }:
 
 /** The row `ingest`. */
 export function benchIngest({ quick, profiles }: BenchOptions): Promise<Row> {
-  return onStage(async (stage) => {
+  return withResources(async (resources) => {
     const span = roundMs(quick);
-    const site = await ServeSite.open(stage, { locks: LOCKS, urls: 1, profiles });
-    const aedes = await AedesSite.open(stage, LOCKS);
-    const mosquitto = await MosquittoSite.open(stage, LOCKS);
+    const site = await ServeSite.open(resources, { locks: LOCKS, urls: 1, profiles });
+    const aedes = await AedesSite.open(resources, LOCKS);
+    const mosquitto = await MosquittoSite.open(resources, LOCKS);
     let last: FloodFigures | undefined;
-    const said: string[] = [];
+    const cpuLines: string[] = [];
     const ours = async (): Promise<number> => {
       last = await site.run(span);
       return last.rate;
     };
-    const peer = (index: number, run: () => Promise<{ rate: number; said: string }>) => async (): Promise<number> => {
-      const figures = await run();
-      said[index] = figures.said;
-      return figures.rate;
-    };
+    const peer =
+      (index: number, run: () => Promise<{ rate: number; cpuLine: string }>) => async (): Promise<number> => {
+        const figures = await run();
+        cpuLines[index] = figures.cpuLine;
+        return figures.rate;
+      };
     const works = [ours, peer(0, () => aedes.run(span))];
     if (mosquitto !== null) works.push(peer(1, () => runMosquitto(mosquitto, span)));
-    const [rates, bare, built] = (await inTurns(works, roundsOf(quick))).map(ratesOf);
+    const [rates, bare, built] = (await alternate(works, roundsOf(quick))).map(ratesOf);
     const findings = site.stored.findings();
     await site.stop();
     if (rates === undefined || bare === undefined || last === undefined) throw new Error('nothing was measured');
@@ -106,7 +107,7 @@ export function benchIngest({ quick, profiles }: BenchOptions): Promise<Row> {
       ],
       details: [
         ...floodDetails(last),
-        ...said,
+        ...cpuLines,
         `the load generator is in ${site.generator.kind}; every ping that was acknowledged was found in the store, ` +
           `with ${findings} findings in all`,
       ],
@@ -114,19 +115,19 @@ export function benchIngest({ quick, profiles }: BenchOptions): Promise<Row> {
   });
 }
 
-/** The row `urls`: a merchant with five URLs beside one with one. */
+/** The row `urls`: a merchant with five URLs, compared with a merchant with one. */
 export function benchUrls({ quick, profiles }: BenchOptions): Promise<Row> {
-  return onStage(async (stage) => {
+  return withResources(async (resources) => {
     const span = roundMs(quick);
-    const five = await ServeSite.open(stage, { locks: LOCKS, urls: 5, profiles });
-    const one = await ServeSite.open(stage, { locks: LOCKS, urls: 1 });
+    const five = await ServeSite.open(resources, { locks: LOCKS, urls: 5, profiles });
+    const one = await ServeSite.open(resources, { locks: LOCKS, urls: 1 });
     let last: FloodFigures | undefined;
     const ours = async (): Promise<number> => {
       last = await five.run(span);
       return last.rate;
     };
     const theirs = async (): Promise<number> => (await one.run(span)).rate;
-    const [rates, peer] = (await inTurns([ours, theirs], roundsOf(quick))).map(ratesOf);
+    const [rates, peer] = (await alternate([ours, theirs], roundsOf(quick))).map(ratesOf);
     await five.stop();
     if (rates === undefined || peer === undefined || last === undefined) throw new Error('nothing was measured');
     return {

@@ -1,7 +1,7 @@
 /**
- * Very many live locks in one process, all connected, against a gateway on this machine: `lockgate sim run` and
- * `lockgate serve` as a user starts them. How long until all have connected, what each process costs of a core then,
- * and how many bytes a lock takes.
+ * The row `live`: 10,000 simulated locks in one process, all connected to a gateway on this machine, with `lockgate sim
+ * run` and `lockgate serve` as a user starts them. Measures how long connecting takes, how much CPU time each process
+ * then uses, and the memory per lock.
  */
 import { readFileSync } from 'node:fs';
 import { GatewayClient } from '../../../cli/client.js';
@@ -10,20 +10,20 @@ import { monotonicMs, systemClock } from '../../../proto/clock.js';
 import { LOCKGATE, Program } from '../../helpers/cli/program.js';
 import { ServeProgram } from '../../helpers/cli/serve-program.js';
 import { ratesOf } from '../measure.js';
+import { type Resources, withResources } from '../resources.js';
 import type { Row } from '../row.js';
-import { onStage, type Stage } from '../stage.js';
 
 const LOCKS = 10_000;
 /** Files that each process has open besides one connection for each lock. */
 const OTHER_FILES = 100;
-/** The share of the locks that must be connected: at each moment some are in a tunnel or a cellar. */
+/** The share of the locks that must be connected; at any time some are in a tunnel or a cellar without coverage. */
 const CONNECTED_SHARE = 0.99;
-/** How long it is watched once all are connected. */
-const WATCHED_SECONDS = 20;
-const LOOK_EVERY_MS = 250;
+/** How long CPU time is measured once the locks are connected. */
+const OBSERVED_SECONDS = 20;
+const POLL_EVERY_MS = 250;
 const CONNECT_SECONDS = 900;
-/** Of the times in /proc, in a second: as every Linux that Node runs on has it. */
-const TICKS = 100;
+/** The unit of CPU times in /proc/PID/stat, on every Linux that Node runs on. */
+const TICKS_PER_SECOND = 100;
 
 interface Summary {
   readonly memory_bytes_per_lock: number;
@@ -31,25 +31,25 @@ interface Summary {
   readonly refused: number;
 }
 
-/** Measures it, with fewer locks where the machine's limit of open files allows no more. */
+/** The row `live`, with fewer locks if the machine's limit of open files is too low. */
 export function benchLiveLocks(): Promise<Row> {
   const locks = Math.min(LOCKS, (mostOpenFiles() ?? LOCKS + OTHER_FILES) - OTHER_FILES);
   if (locks < LOCKS) console.error(`  ${locks} locks: "ulimit -n ${LOCKS + OTHER_FILES}" would allow ${LOCKS}`);
-  return onStage(async (stage) => {
-    const serve = await ServeProgram.start(stage, stage.folder());
+  return withResources(async (resources) => {
+    const serve = await ServeProgram.start(resources, resources.folder());
     await serve.json('merchant', 'add', 'Bench');
-    return await measure(stage, serve, locks);
+    return await measure(resources, serve, locks);
   });
 }
 
-async function measure(stage: Stage, serve: ServeProgram, locks: number): Promise<Row> {
+async function measure(resources: Resources, serve: ServeProgram, locks: number): Promise<Row> {
   const args = ['sim', 'run', '--locks', String(locks), '--mix', 'recovery', '--json', '--data', serve.data];
   const begunAt = monotonicMs();
-  const sim = new Program(stage, process.execPath, [LOCKGATE, ...args]);
+  const sim = new Program(resources, process.execPath, [LOCKGATE, ...args]);
   const connected = await untilConnected(serve, sim, locks, begunAt);
   const before = [cpuSeconds(serve.program.pid), cpuSeconds(sim.pid)] as const;
   const watchedAt = monotonicMs();
-  await later(WATCHED_SECONDS * 1000);
+  await later(OBSERVED_SECONDS * 1000);
   const seconds = (monotonicMs() - watchedAt) / 1000;
   const share = (now: number, then: number): string => `${((100 * (now - then)) / seconds).toFixed(0)} %`;
   const [ofServe, ofSim] = [share(cpuSeconds(serve.program.pid), before[0]), share(cpuSeconds(sim.pid), before[1])];
@@ -72,7 +72,7 @@ async function measure(stage: Stage, serve: ServeProgram, locks: number): Promis
   };
 }
 
-/** Seconds until the gateway counts the connections of nearly all. */
+/** Waits until the gateway counts the connections of nearly all locks. Returns how long this took, s. */
 async function untilConnected(serve: ServeProgram, sim: Program, locks: number, begunAt: number): Promise<number> {
   const client = new GatewayClient({ data: serve.data });
   for (;;) {
@@ -81,13 +81,13 @@ async function untilConnected(serve: ServeProgram, sim: Program, locks: number, 
     if (mqtt.connected >= CONNECTED_SHARE * locks) return seconds;
     if (sim.ended !== undefined) throw new Error(`the simulator has ended: ${sim.stderr.join(' ')}`);
     if (seconds > CONNECT_SECONDS) throw new Error(`not enough locks are connected after ${CONNECT_SECONDS} s`);
-    await later(LOOK_EVERY_MS);
+    await later(POLL_EVERY_MS);
   }
 }
 
 function cpuSeconds(pid: number | undefined): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-  return (Number(fields[11]) + Number(fields[12])) / TICKS;
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
 
 function later(milliseconds: number): Promise<void> {

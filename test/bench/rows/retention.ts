@@ -1,20 +1,21 @@
 /**
- * What deleting by age (`--keep-days`) takes from ingest: one gateway whose store has pings that are too old, before it
- * begins to delete them, a minute after its start, and while it does.
+ * The row `retention`: how much deletion by age (`--keep-days`) slows down ingest. A gateway's store has pings beyond
+ * their age limit; ingest is measured before the gateway starts to delete them, a minute after its start, and during
+ * the deletion.
  */
 import { Days, Minutes, Seconds, systemClock } from '../../../proto/clock.js';
+import { filler } from '../large-stores.js';
 import { provisionCrowd } from '../load/crowd-accounts.js';
 import { ratesOf, roundsOf } from '../measure.js';
+import { withResources } from '../resources.js';
 import { type BenchOptions, type Row, ratioTo } from '../row.js';
 import { type FloodFigures, ServeSite } from '../serve-site.js';
-import { onStage } from '../stage.js';
-import { filler } from '../stock.js';
 import { floodDetails, LOCKS, roundMs } from './ingest.js';
 
 const KEEP_DAYS = 31;
 const OLD_DAYS = 40;
-const LOOK_EVERY_MS = 100;
-/** By when the first sweep must have begun. */
+const POLL_EVERY_MS = 100;
+/** The latest start of the first sweep. */
 const SWEEP_WITHIN = Minutes(2);
 
 function oldPings(quick: boolean): number {
@@ -23,13 +24,13 @@ function oldPings(quick: boolean): number {
 
 /** The row `retention`. */
 export function benchRetention({ quick, profiles }: BenchOptions): Promise<Row> {
-  return onStage(async (stage) => {
-    const data = stage.folder();
+  return withResources(async (resources) => {
+    const data = resources.folder();
     await provisionCrowd(data, LOCKS);
     const receivedAtMs = systemClock.now() - Days(OLD_DAYS);
-    await (await filler(stage, { data, locks: LOCKS, receivedAtMs }))(oldPings(quick));
+    await (await filler(resources, { data, locks: LOCKS, receivedAtMs }))(oldPings(quick));
     const args = ['--keep-days', String(KEEP_DAYS)];
-    const site = await ServeSite.open(stage, { locks: LOCKS, urls: 1, data, args, profiles });
+    const site = await ServeSite.open(resources, { locks: LOCKS, urls: 1, data, args, profiles });
     const [oldest, youngestOld] = [site.stored.firstId(), site.stored.lastId()];
     const hasBegun = (): boolean => site.stored.firstId() > oldest;
     const isOver = (): boolean => site.stored.firstId() > youngestOld;
@@ -49,14 +50,14 @@ export function benchRetention({ quick, profiles }: BenchOptions): Promise<Row> 
     const deleted = Math.min(site.stored.firstId(), youngestOld) - first;
     await site.stop();
     if (last === undefined || without.length === 0 || sweeping.length === 0)
-      throw new Error('the deleting was not under way when it should have been, or was when it should not');
+      throw new Error('no round was entirely before the deletion, or none entirely during it');
     const [rates, peer] = [ratesOf(sweeping), ratesOf(without)];
     return {
       name: 'retention',
       title: 'durable pings while old ones are deleted',
       unit: 'pings/s',
       rates,
-      against: [ratioTo('before the deleting begins', rates, peer, null, null)],
+      against: [ratioTo('before the deletion starts', rates, peer, null, null)],
       details: [
         `${Math.round(deleted / seconds).toLocaleString('en')} pings were deleted each second, in ` +
           `${sweeping.length} rounds; ${without.length} rounds before`,
@@ -70,6 +71,6 @@ async function until(holds: () => boolean): Promise<void> {
   const deadline = performance.now() + SWEEP_WITHIN;
   while (!holds()) {
     if (performance.now() > deadline) throw new Error(`no ping was deleted within ${SWEEP_WITHIN / Seconds(1)} s`);
-    await new Promise<void>((resolve) => systemClock.after(LOOK_EVERY_MS, resolve));
+    await new Promise<void>((resolve) => systemClock.after(POLL_EVERY_MS, resolve));
   }
 }

@@ -10,9 +10,9 @@ import { runVirtual } from '../../../firmware-sim/fleet/virtual-run.js';
 import { UNNAMED_LOCK } from '../../../proto/trace/trace.js';
 import { traceEventLine, traceHeaderLine } from '../../../proto/trace/writer.js';
 import { type CommandAck, isPingUplink, type Uplink } from '../../../proto/wire/ping.js';
-import { roundsOf, takeTurns, wallSeconds } from '../measure.js';
+import { elapsedSeconds, measureRates, roundsOf } from '../measure.js';
+import { withResources } from '../resources.js';
 import { atLeast, type BenchOptions, type Row, ratioTo } from '../row.js';
-import { onStage } from '../stage.js';
 
 const SEED = 'bench';
 const LOCKS = 200;
@@ -21,8 +21,8 @@ const START_MS = Date.UTC(2026, 10, 20);
 
 /** Runs the comparison on a trace that the simulator makes. */
 export function benchTraceCheck({ quick }: BenchOptions): Promise<Row> {
-  return onStage(async (stage) => {
-    const file = path.join(stage.folder(), 'bench.jsonl');
+  return withResources(async (resources) => {
+    const file = path.join(resources.folder(), 'bench.jsonl');
     writeFileSync(file, makeTrace());
     const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
     const { pings } = await checkFile(file, { ignore: [] });
@@ -32,7 +32,7 @@ export function benchTraceCheck({ quick }: BenchOptions): Promise<Row> {
       for (const line of lines) JSON.parse(line);
       return pings;
     };
-    const [checkRates, parseRates] = await takeTurns([check, parse], wallSeconds, roundsOf(quick));
+    const [checkRates, parseRates] = await measureRates([check, parse], elapsedSeconds, roundsOf(quick));
     if (checkRates === undefined || parseRates === undefined) throw new Error('nothing was measured');
     const [floor, aim] = [atLeast(0.3), atLeast(0.7)];
     return {

@@ -1,6 +1,7 @@
 /**
- * Webhooks (quality.md §1): how many leave in a second beside plain got, and how soon after its PUBACK a ping arrives.
- * Gateway, locks, receivers and the peer have a process each.
+ * The rows `deliveries` and `arrival` (quality.md §1): how many webhooks the gateway delivers in a second, compared
+ * with plain got; and how soon after its PUBACK a ping arrives as a webhook. The gateway, the locks, the receivers and
+ * the peer each run in a separate process.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -11,31 +12,31 @@ import { publishPacket, RawLock } from '../../helpers/mqtt/raw-mqtt.js';
 import { crowdLocks, provisionCrowd } from '../load/crowd-accounts.js';
 import type { SenderRequest } from '../load/got-sender.js';
 import { nextBoot, rideUplink } from '../load/ping-template.js';
-import { inTurns, percentile, ratesOf, roundsOf } from '../measure.js';
-import { atLeast, atMost, type BenchOptions, fixedBar, type Row, ratioTo } from '../row.js';
+import { alternate, percentile, ratesOf, roundsOf } from '../measure.js';
+import { type Resources, withResources } from '../resources.js';
+import { atLeast, atMost, type BenchOptions, type Row, ratioTo, withoutPeer } from '../row.js';
 import { ServeSite, startReceivers, startServe } from '../serve-site.js';
-import { onStage, type Stage } from '../stage.js';
 
 const DELIVERIES = 3000;
-/** As a URL's worker has it. */
+/** The maximum of a URL's worker. */
 const CONCURRENCY = 16;
 const UNLOADED_PINGS = 150;
-const SINCE_EVER = '2000-01-01T00:00:00Z';
+const BEFORE_ALL_PINGS = '2000-01-01T00:00:00Z';
 
 type Timed = { readonly ms: number };
 
-/** Deliveries a second to one healthy receiver, beside plain got with keep-alive at the same concurrency. */
+/** The row `deliveries`: to one healthy receiver, compared with plain got with keep-alive at the same concurrency. */
 export function benchDeliveries({ quick }: BenchOptions): Promise<Row> {
-  return onStage(async (stage) => {
-    const site = await ServeSite.open(stage, { locks: 2 * CONCURRENCY, urls: 0 });
+  return withResources(async (resources) => {
+    const site = await ServeSite.open(resources, { locks: 2 * CONCURRENCY, urls: 0 });
     await site.generator.flood(DELIVERIES);
-    const { host, urls } = await startReceivers(stage, 1);
+    const { host, urls } = await startReceivers(resources, 1);
     const body = JSON.stringify({ event_id: 'x'.repeat(50), padding: 'x'.repeat(400) });
     const peer = { url: urls[0] ?? '', body, concurrency: CONCURRENCY } satisfies SenderRequest;
-    const sender = stage.script('load/got-sender.js', peer);
+    const sender = resources.script('load/got-sender.js', peer);
     await sender.answer();
     const ours = async (): Promise<number> => {
-      const { id } = await site.client.post<{ id: number }>('/webhooks', { url: urls[0], since: SINCE_EVER });
+      const { id } = await site.client.post<{ id: number }>('/webhooks', { url: urls[0], since: BEFORE_ALL_PINGS });
       const { ms } = await host.answer<Timed>(`await ${DELIVERIES}`);
       await site.client.post(`/webhooks/${id}/remove`, {});
       return DELIVERIES / (ms / 1000);
@@ -45,7 +46,7 @@ export function benchDeliveries({ quick }: BenchOptions): Promise<Row> {
       await sender.answer(String(DELIVERIES));
       return DELIVERIES / ((await arrived).ms / 1000);
     };
-    const [rates, bare] = (await inTurns([ours, theirs], roundsOf(quick))).map(ratesOf);
+    const [rates, bare] = (await alternate([ours, theirs], roundsOf(quick))).map(ratesOf);
     if (rates === undefined || bare === undefined) throw new Error('nothing was measured');
     return {
       name: 'deliveries',
@@ -58,10 +59,12 @@ export function benchDeliveries({ quick }: BenchOptions): Promise<Row> {
   });
 }
 
-/** From a ping's PUBACK to its webhook's arrival, with nothing else going on: the 99th percentile of each round. */
+/**
+ * The row `arrival`: from a ping's PUBACK to its webhook's arrival on an idle gateway, the 99th percentile per round.
+ */
 export function benchArrival({ quick }: BenchOptions): Promise<Row> {
-  return onStage(async (stage) => {
-    const measure = await arrivals(stage);
+  return withResources(async (resources) => {
+    const measure = await arrivals(resources);
     const p99s: number[] = [];
     for (let round = 0; round <= roundsOf(quick); round++) {
       const lags = await measure(UNLOADED_PINGS);
@@ -73,17 +76,19 @@ export function benchArrival({ quick }: BenchOptions): Promise<Row> {
       title: 'from PUBACK to the webhook’s arrival, unloaded, p99',
       unit: 'ms',
       rates,
-      against: [fixedBar(rates.median, 'ms', atMost(50, 'ms'), atMost(10, 'ms'))],
+      against: [withoutPeer(rates.median, 'ms', atMost(50, 'ms'), atMost(10, 'ms'))],
       details: [],
     };
   });
 }
 
-/** A gateway, one lock, one receiver; gives the ms from PUBACK to arrival of so many pings, one after the other. */
-async function arrivals(stage: Stage): Promise<(pings: number) => Promise<number[]>> {
-  const data = stage.folder();
+/**
+ * Starts a gateway, one lock and one receiver. The returned function sends pings one by one and returns each delay, ms.
+ */
+async function arrivals(resources: Resources): Promise<(pings: number) => Promise<number[]>> {
+  const data = resources.folder();
   await provisionCrowd(data, 1);
-  const { port } = await startServe(stage, data);
+  const { port } = await startServe(resources, data);
   let arrived: (atMs: number) => void = () => undefined;
   const server = createServer((request, response) => {
     const atMs = performance.now();
@@ -93,13 +98,13 @@ async function arrivals(stage: Stage): Promise<(pings: number) => Promise<number
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  stage.teardown(() => server.close());
+  resources.teardown(() => server.close());
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
   await new GatewayClient({ data }).post('/webhooks', { url });
   let acked: () => void = () => undefined;
   const [{ mac, secret } = { mac: '', secret: '' }] = crowdLocks(1);
   const lock = await RawLock.connect(port, mac, secret, () => acked());
-  stage.teardown(() => lock.socket.destroy());
+  resources.teardown(() => lock.socket.destroy());
   const boot = nextBoot();
   let sequence = 0;
   return async (pings) => {

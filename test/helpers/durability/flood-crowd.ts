@@ -8,9 +8,9 @@ import path from 'node:path';
 import { openKeys } from '../../../gateway/data-folder/keys.js';
 import { openStore, sqliteUrl } from '../../../gateway/store/open-store.js';
 import { parseMac } from '../../../proto/wire/mac.js';
-import { crowdLocks, type PlayedLock } from '../../bench/load/crowd-accounts.js';
+import { ChildProgram } from '../../bench/load/child-program.js';
+import { crowdLocks, type LockLogin } from '../../bench/load/crowd-accounts.js';
 import { build } from '../../bench/load/generator.js';
-import { Obedient } from '../../bench/load/obedient.js';
 import { FIRST_SEQUENCE, pingTemplate } from '../../bench/load/ping-template.js';
 import type { SeededChance } from '../pair/seeded-chance.js';
 import { type Teardown, tempFolder } from '../store/temp-folder.js';
@@ -26,7 +26,7 @@ const AGAIN_MOST = 40;
 const FIRST_PING_MS = Date.UTC(2026, 10, 20, 6);
 
 /** A lock, and the last of its pings that it was told is safe. */
-export interface FloodLock extends PlayedLock {
+export interface FloodLock extends LockLogin {
   readonly isHeard: boolean;
   last: number;
 }
@@ -36,7 +36,7 @@ export class FloodCrowd {
   readonly #generator: string;
   readonly #test: Teardown;
   readonly #chance: SeededChance;
-  #program: Obedient | undefined;
+  #program: ChildProgram | undefined;
   #life: Promise<{ readonly last: readonly number[] }> | undefined;
 
   private constructor(test: Teardown, generator: string, locks: readonly FloodLock[], chance: SeededChance) {
@@ -81,7 +81,7 @@ export class FloodCrowd {
   async connect(port: number, from: 'last' | 'first'): Promise<void> {
     const plan = path.join(tempFolder(this.#test), 'plan');
     writeFileSync(plan, this.#planOf(port, from));
-    const program = new Obedient(this.#generator, [plan]);
+    const program = new ChildProgram(this.#generator, [plan]);
     this.#test.teardown(() => program.end());
     this.#program = program;
     await program.answer();
@@ -89,7 +89,7 @@ export class FloodCrowd {
 
   /** All send, for so many ms at the most. Resolves when as many pings are acknowledged as there are locks. */
   async flood(milliseconds: number): Promise<void> {
-    const program = this.#program as Obedient;
+    const program = this.#program as ChildProgram;
     await program.answer(`life ${milliseconds}`);
     this.#life = program.answer();
     // Looked at when it is over.

@@ -5,8 +5,8 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { ChildProgram } from '../../bench/load/child-program.js';
 import { crowdLocks, MERCHANT, provisionCrowd } from '../../bench/load/crowd-accounts.js';
-import { Obedient } from '../../bench/load/obedient.js';
 import { FIRST_SEQUENCE, nextBoot } from '../../bench/load/ping-template.js';
 import { Bell, oddMoment } from '../clocks/bell.js';
 import type { SabotageName } from '../durability/sabotage.js';
@@ -76,7 +76,7 @@ export async function runSoak(test: Test, options: SoakOptions): Promise<SoakRes
   merchant.trust(secret);
   const { locks, seed } = options;
   const request: SoakRequest = { port: gateway.mqttPort, locks, boot: nextBoot(), seed };
-  const crowd = new Obedient(process.execPath, [CROWD, JSON.stringify(request)]);
+  const crowd = new ChildProgram(process.execPath, [CROWD, JSON.stringify(request)]);
   test.teardown(() => crowd.end());
   await crowd.answer();
 
@@ -97,7 +97,7 @@ export async function runSoak(test: Test, options: SoakOptions): Promise<SoakRes
 async function conclude(run: {
   readonly gateway: GatewayChild;
   readonly merchant: SoakMerchant;
-  readonly crowd: Obedient;
+  readonly crowd: ChildProgram;
   readonly looks: readonly SoakLook[];
   readonly tally: SoakTally;
   readonly stillSeconds: number;

@@ -1,7 +1,7 @@
 /**
- * Fills a store with pings, by the store's own append, in a process of its own. It takes one argument, a
- * {@link FillRequest} as JSON, and at each line N of stdin appends N pings more, by the locks in turn, and answers
- * `{}`. No gateway may run on the folder meanwhile; the store is open from one line to its answer only.
+ * Fills a store with pings through the store's append method. The program takes one argument, a {@link FillRequest} as
+ * JSON. Each line of stdin is a number N: the program appends N more pings, from the locks in turn, and answers `{}`.
+ * No gateway may run on the folder meanwhile; the store is open only while a line is processed.
  */
 import { createInterface } from 'node:readline';
 import {
@@ -23,13 +23,13 @@ export interface FillRequest {
   readonly receivedAtMs: number;
 }
 
-/** Pings of one commit. */
+/** Pings per commit. */
 const BATCH = 10_000;
 
 const BOOT = nextBoot();
 const TEMPLATE = pingTemplate(BOOT);
 
-/** The ping with this number, counted over all locks. */
+/** The ping with this number; consecutive numbers belong to consecutive locks. */
 function pingOf(accounts: readonly LockAccount[], number: number, receivedAtMs: number): IncomingUplink {
   const { deviceId, merchantId, credentials } = accounts[number % accounts.length] as LockAccount;
   const sequence = FIRST_SEQUENCE + Math.floor(number / accounts.length);

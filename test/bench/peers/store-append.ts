@@ -1,11 +1,11 @@
 /**
- * The store's hot path by itself: batches of uplinks of many locks, in an order of chance, straight into the store.
+ * Measures only the store's append: batches of uplinks of many locks in random order, without the rest of the gateway.
  *
- *   node dist/test/bench/beside/store-append.js [--rows 0] [--locks 1000] [--batches 200] [--json]
+ *   node dist/test/bench/peers/store-append.js [--rows 0] [--locks 1000] [--batches 200] [--json]
  *
- * Prints what an uplink costs: CPU time of the event loop's thread and of the one that writes, bytes written (log, WAL,
- * checkpoints) and the time that an append took. CPU time and bytes are from Linux (/proc), so that they mean something
- * on a machine that does other things too. `--rows` are stored before, by the same path.
+ * Prints the cost of an uplink: CPU time of the event loop's thread and of the writing thread, bytes written (log, WAL,
+ * checkpoints), and the duration of an append. CPU time and bytes come from Linux's /proc, so they are meaningful even
+ * on a busy machine. `--rows` uplinks are stored before the measurement, in the same way.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,17 +17,17 @@ import { monotonicMs } from '../../../proto/clock.js';
 import { AppendFleet } from '../../helpers/store/append-fleet.js';
 
 const BATCH = 1000;
-/** Commits that may wait while the next is made, as in a gateway at its limit. */
-const AHEAD = 2;
+/** Commits that may be pending while the next one is appended, as in a gateway at its highest rate. */
+const MAX_PENDING_COMMITS = 2;
 
-interface ThreadUse {
+interface ThreadUsage {
   readonly cpuUs: number;
   readonly writtenBytes: number;
 }
 
-/** What each thread of this process used so far, by its id. */
-function threadUses(): Map<string, ThreadUse> {
-  const uses = new Map<string, ThreadUse>();
+/** The usage of each thread of this process so far, by thread id. */
+function readThreadUsage(): Map<string, ThreadUsage> {
+  const uses = new Map<string, ThreadUsage>();
   for (const id of readdirSync('/proc/self/task')) {
     const read = (name: string): string => readFileSync(`/proc/self/task/${id}/${name}`, 'utf8');
     const cpuUs = Number(read('schedstat').split(' ')[0]) / 1000;
@@ -40,12 +40,14 @@ interface Run {
   readonly latencies: number[];
 }
 
-/** Appends batches, a few ahead of the disk. `made`: they were made before, so that it costs nothing here. */
-async function append(store: Store, made: readonly Commit[]): Promise<Run> {
+/**
+ * Appends the commits, with a few pending at a time. They are built beforehand, so that building them is not measured.
+ */
+async function measureAppends(store: Store, made: readonly Commit[]): Promise<Run> {
   const latencies: number[] = [];
   const underWay: Promise<void>[] = [];
   for (const commit of made) {
-    if (underWay.length >= AHEAD) await underWay.shift();
+    if (underWay.length >= MAX_PENDING_COMMITS) await underWay.shift();
     const startedAt = monotonicMs();
     underWay.push(store.append(commit).then(() => void latencies.push(monotonicMs() - startedAt)));
   }
@@ -55,7 +57,7 @@ async function append(store: Store, made: readonly Commit[]): Promise<Run> {
 
 async function fill(store: Store, fleet: AppendFleet, rows: number): Promise<void> {
   for (let filled = 0; filled < rows; filled += BATCH * 10)
-    await append(
+    await measureAppends(
       store,
       Array.from({ length: 10 }, () => fleet.batch(BATCH)),
     );
@@ -77,14 +79,14 @@ async function main(): Promise<void> {
     const fleet = new AppendFleet(locks);
     await fill(store, fleet, Math.max(rows, 20 * BATCH));
     const made = Array.from({ length: batches }, () => fleet.batch(BATCH));
-    const before = threadUses();
+    const before = readThreadUsage();
     const startedAt = monotonicMs();
-    const { latencies } = await append(store, made);
+    const { latencies } = await measureAppends(store, made);
     const seconds = (monotonicMs() - startedAt) / 1000;
     const pings = batches * BATCH;
     const main = String(process.pid);
     let [mainUs, writerUs, bytes] = [0, 0, 0];
-    for (const [id, { cpuUs, writtenBytes }] of threadUses()) {
+    for (const [id, { cpuUs, writtenBytes }] of readThreadUsage()) {
       const used = cpuUs - (before.get(id)?.cpuUs ?? 0);
       if (id === main) mainUs = used;
       else writerUs = Math.max(writerUs, used);

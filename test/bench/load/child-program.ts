@@ -1,14 +1,14 @@
-/** A program of the bench in a process of its own, so that what it does is not done by what is measured. */
+/** A program of the bench in a separate process, so that its work does not count as that of the measured process. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface, type Interface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { Seconds, systemClock } from '../../../proto/clock.js';
 
-/** How long it may take to end once it is told nothing more. */
+/** How long the program may take to end after its stdin is closed; then it is killed. */
 const END_GRACE = Seconds(5);
 
-/** It is told one line and answers with one, in JSON, and ends when there is nobody any more to tell it something. */
-export class Obedient {
+/** A program that answers each line of its stdin with one line of JSON, and ends when its stdin is closed. */
+export class ChildProgram {
   readonly #child: ChildProcess;
   readonly #lines: AsyncIterator<string>;
   readonly #reader: Interface;
@@ -18,23 +18,23 @@ export class Obedient {
     this.#name = [command, ...args].join(' ').slice(0, 100);
     this.#child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'] });
     if (this.#child.stdout === null) throw new Error('no stdout');
-    // One that ended is found out by the answer that does not come.
+    // If the program has ended, `answer` reports that.
     this.#child.stdin?.on('error', () => undefined);
     this.#reader = createInterface({ input: this.#child.stdout });
     this.#lines = this.#reader[Symbol.asyncIterator]();
   }
 
-  /** One of the bench's own: `script` is its compiled file's path in test/bench. It takes its argument as JSON. */
-  static script(script: string, argument: unknown): Obedient {
+  /** Starts a script of the bench with `argument` as JSON; `script` is the path of the compiled file in test/bench. */
+  static script(script: string, argument: unknown): ChildProgram {
     const file = fileURLToPath(new URL(`../${script}`, import.meta.url));
-    return new Obedient(process.execPath, ['--expose-gc', file, JSON.stringify(argument)]);
+    return new ChildProgram(process.execPath, ['--expose-gc', file, JSON.stringify(argument)]);
   }
 
   get pid(): number | undefined {
     return this.#child.pid;
   }
 
-  /** @throws Error where it has ended instead of answering */
+  /** Sends `line`, if given, and resolves with the program's next line. @throws Error if the program has ended */
   async answer<T>(line?: string): Promise<T> {
     if (line !== undefined) this.#child.stdin?.write(`${line}\n`);
     const next = await this.#lines.next();

@@ -1,6 +1,5 @@
 /**
- * How many pings the file of a store really has, asked behind the gateway's back: what it acknowledged must be there,
- * or its figure is none.
+ * Counts the pings in a store's file without asking the gateway, to check that every acknowledged ping is stored.
  */
 import path from 'node:path';
 import SqliteDatabase, { type Database } from 'better-sqlite3';
@@ -14,22 +13,22 @@ export class StoredPings {
     this.#db = new SqliteDatabase(path.join(data, 'lockgate.sqlite'), { readonly: true });
   }
 
-  /** The newest that there is; 0 where there is none. */
+  /** The id of the newest uplink; 0 if there is none. */
   lastId(): number {
     return this.#number('SELECT coalesce(max(id), 0) FROM uplink');
   }
 
-  /** The oldest that there is. */
+  /** The id of the oldest uplink; 0 if there is none. */
   firstId(): number {
     return this.#number('SELECT coalesce(min(id), 0) FROM uplink');
   }
 
-  /** Pings that came after this one. */
+  /** The number of pings stored after the uplink with this id. */
   countAfter(id: number): number {
     return this.#number('SELECT count(*) FROM uplink WHERE id > ? AND kind > 0', id);
   }
 
-  /** What `judge` has found fault with. */
+  /** The number of findings of the judge. */
   findings(): number {
     return this.#number('SELECT count(*) FROM finding');
   }

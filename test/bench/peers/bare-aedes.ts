@@ -1,6 +1,6 @@
 /**
- * What ingest is compared with: aedes that checks nobody, stores nothing and acknowledges everything. As a program of
- * its own it prints `{"port":n}` and ends with its standard input.
+ * The simplest peer of ingest: aedes that authenticates nobody, stores nothing and acknowledges everything. Run as a
+ * program, it prints `{"port":n}` and ends when its stdin is closed.
  */
 import { type AddressInfo, createServer } from 'node:net';
 import { Aedes } from 'aedes';
@@ -10,7 +10,7 @@ export interface BareAedes {
   readonly connected: () => number;
 }
 
-/** Starts one in this process. */
+/** Starts the broker in this process. */
 export async function openBareAedes(): Promise<BareAedes> {
   const broker = await Aedes.createBroker();
   const server = createServer(broker.handle);

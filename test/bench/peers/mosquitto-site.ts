@@ -1,23 +1,23 @@
-/** Mosquitto with a subscriber that stores what comes (sqlite-subscriber.ts), and a crowd of locks that publish. */
+/** A peer of ingest: Mosquitto with a subscriber that stores pings (sqlite-subscriber.ts), and locks that publish. */
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { Program } from '../../helpers/cli/program.js';
 import { freePort } from '../../helpers/http/free-port.js';
-import { type CpuTime, cpuTime } from '../cpu-share.js';
+import { type CpuTime, readCpuTime } from '../cpu-share.js';
+import type { ChildProgram } from '../load/child-program.js';
 import { crowdLocks } from '../load/crowd-accounts.js';
 import { Generator } from '../load/generator.js';
-import type { Obedient } from '../load/obedient.js';
-import type { Stage } from '../stage.js';
+import type { Resources } from '../resources.js';
 import { type SubscriberRequest, topicOf } from './sqlite-subscriber.js';
 
-/** Debian puts it where only root looks. */
-const PLACES = ['mosquitto', '/usr/sbin/mosquitto', '/usr/local/sbin/mosquitto', '/opt/homebrew/sbin/mosquitto'];
+/** Debian installs Mosquitto in a folder that only root's PATH contains. */
+const COMMANDS = ['mosquitto', '/usr/sbin/mosquitto', '/usr/local/sbin/mosquitto', '/opt/homebrew/sbin/mosquitto'];
 
-/** How to get it, where it is not installed. */
+/** The message if Mosquitto is not installed. */
 export const MOSQUITTO_MISSING = 'Mosquitto is not installed (Debian: apt-get install mosquitto)';
 
-/** Nobody is asked who they are, and nothing is thrown away because the subscriber is slower than the locks. */
+/** Without authentication, and without discarding messages if the subscriber is slower than the locks. */
 const SETTINGS = [
   'allow_anonymous true',
   'persistence false',
@@ -35,39 +35,39 @@ export class MosquittoSite {
   readonly generator: Generator;
   readonly version: string;
   readonly #broker: Program;
-  readonly #subscriber: Obedient;
+  readonly #subscriber: ChildProgram;
 
-  private constructor(generator: Generator, version: string, broker: Program, subscriber: Obedient) {
+  private constructor(generator: Generator, version: string, broker: Program, subscriber: ChildProgram) {
     this.generator = generator;
     this.version = version;
     this.#broker = broker;
     this.#subscriber = subscriber;
   }
 
-  /** Null where there is no Mosquitto. */
-  static async open(stage: Stage, locks: number): Promise<MosquittoSite | null> {
-    const command = PLACES.find((place) => spawnSync(place, ['-h']).error === undefined);
+  /** Starts broker, subscriber and locks; null if Mosquitto is not installed. */
+  static async open(resources: Resources, locks: number): Promise<MosquittoSite | null> {
+    const command = COMMANDS.find((place) => spawnSync(place, ['-h']).error === undefined);
     if (command === undefined) return null;
-    const [folder, port] = [stage.folder(), await freePort()];
+    const [folder, port] = [resources.folder(), await freePort()];
     const settings = path.join(folder, 'mosquitto.conf');
     const user = process.getuid?.() === 0 ? ['user root'] : [];
     writeFileSync(settings, `${[`listener ${port} 127.0.0.1`, ...user, ...SETTINGS].join('\n')}\n`);
-    const broker = new Program(stage, command, ['-c', settings]);
+    const broker = new Program(resources, command, ['-c', settings]);
     const running = /mosquitto version (\S+) running/;
     const version = running.exec(await broker.line(running, 'stderr'))?.[1] ?? '';
-    const played = crowdLocks(locks);
-    const macs = played.map(({ mac }) => mac);
+    const logins = crowdLocks(locks);
+    const macs = logins.map(({ mac }) => mac);
     const request: SubscriberRequest = { port, file: path.join(folder, 'pings.sqlite'), macs };
-    const subscriber = stage.script('beside/sqlite-subscriber.js', request);
+    const subscriber = resources.script('peers/sqlite-subscriber.js', request);
     await subscriber.answer();
-    const generator = await Generator.start(stage, { port, locks: played, topic: topicOf });
+    const generator = await Generator.start(resources, { port, locks: logins, topic: topicOf });
     return new MosquittoSite(generator, version, broker, subscriber);
   }
 
   /**
-   * As many pings as are acknowledged in so long, and how many a second they are until the last is stored too.
+   * Sends pings for this time, as fast as they are acknowledged. `rate` is pings a second until the last one is stored.
    *
-   * @throws Error where not every acknowledged ping was stored
+   * @throws Error if an acknowledged ping was not stored
    */
   async run(milliseconds: number): Promise<{ readonly pings: number; readonly rate: number }> {
     const startedAt = performance.now();
@@ -79,6 +79,6 @@ export class MosquittoSite {
   }
 
   cpu(): { readonly broker: CpuTime | null; readonly subscriber: CpuTime | null } {
-    return { broker: cpuTime(this.#broker.pid), subscriber: cpuTime(this.#subscriber.pid) };
+    return { broker: readCpuTime(this.#broker.pid), subscriber: readCpuTime(this.#subscriber.pid) };
   }
 }

@@ -1,11 +1,11 @@
 /**
- * What people build instead of a gateway, beside Mosquitto: a subscriber that decodes each ping and writes it to SQLite
- * (WAL, synchronous FULL), in one transaction for what came within 10 ms or for 1,000 rows, by one prepared statement,
- * into the columns and under the unique name that our own log has. It judges nothing, and its broker has acknowledged
- * before it stores.
+ * A typical alternative to a gateway, together with Mosquitto: a subscriber that decodes each ping and writes it to
+ * SQLite (WAL, synchronous FULL) with one prepared statement, in one transaction per 10 ms or 1,000 rows. The table has
+ * the columns of lockgate's log and a unique index on the key. The subscriber does not judge, and the broker
+ * acknowledges a ping before it is stored.
  *
- * It takes one argument, a {@link SubscriberRequest} as JSON, prints `{}` when it is subscribed, and at each line N of
- * stdin answers `{"stored":n}` once N more pings are stored, or when none came for 10 s.
+ * The program takes one argument, a {@link SubscriberRequest} as JSON, and prints `{}` when it is subscribed. Each line
+ * of stdin is a number N: the program answers `{"stored":n}` once N more pings are stored, or when none came for 10 s.
  */
 import { createHash } from 'node:crypto';
 import { createInterface } from 'node:readline';
@@ -17,18 +17,18 @@ import { decodeUplink } from '../../../proto/wire/codec.js';
 export interface SubscriberRequest {
   readonly port: number;
   readonly file: string;
-  /** In the order of their ids, from 1 on. */
+  /** The locks, in the order of their ids, which start at 1. */
   readonly macs: readonly string[];
 }
 
-/** The topic of a lock's pings: unlike a gateway, a broker does not tell who published. */
+/** The topic of a lock's pings. It contains the MAC, since a broker does not tell the subscriber who published. */
 export function topicOf(mac: string): string {
   return `up/${mac}`;
 }
 
 const COMMIT_AFTER_MS = 10;
 const COMMIT_ROWS = 1000;
-const LOST_AFTER = Seconds(10);
+const GIVE_UP_AFTER = Seconds(10);
 const KINDS = ['ack', 'cellular', 'gps', 'close_connection'];
 const DIGEST_BYTES = 8;
 
@@ -47,10 +47,10 @@ class Subscriber {
   readonly #insert: Statement<UplinkValues>;
   readonly #write: Transaction<(rows: readonly UplinkValues[]) => void>;
   #rows: UplinkValues[] = [];
-  #soon: Timer | undefined;
+  #commitTimer: Timer | undefined;
   #stored = 0;
   #awaited = Number.POSITIVE_INFINITY;
-  #told: () => void = () => undefined;
+  #onStored: () => void = () => undefined;
 
   constructor({ file, macs }: SubscriberRequest) {
     const db = new SqliteDatabase(file);
@@ -67,32 +67,32 @@ class Subscriber {
   take(topic: string, bytes: Buffer): void {
     const id = this.#ids.get(topic);
     const decoded = decodeUplink(bytes);
-    if (id === undefined || !decoded.ok) throw new Error(`not a ping of ours: ${topic}`);
+    if (id === undefined || !decoded.ok) throw new Error(`not a ping of the bench's locks: ${topic}`);
     const { boot, sequence, body } = decoded.value;
     const digest = createHash('sha256').update(bytes).digest().subarray(0, DIGEST_BYTES);
     this.#rows.push([id, id, boot, sequence, digest, KINDS.indexOf(body.kind), bytes, systemClock.now()]);
     if (this.#rows.length >= COMMIT_ROWS) this.#commit();
-    else this.#soon ??= systemClock.after(COMMIT_AFTER_MS, () => this.#commit());
+    else this.#commitTimer ??= systemClock.after(COMMIT_AFTER_MS, () => this.#commit());
   }
 
   #commit(): void {
-    this.#soon?.cancel();
-    this.#soon = undefined;
+    this.#commitTimer?.cancel();
+    this.#commitTimer = undefined;
     const rows = this.#rows;
     this.#rows = [];
     this.#write.immediate(rows);
     this.#stored += rows.length;
-    if (this.#stored >= this.#awaited) this.#told();
+    if (this.#stored >= this.#awaited) this.#onStored();
   }
 
-  /** Resolves with how many were stored since the last time, once it is so many or no more come. */
+  /** Waits until `count` pings are stored since the last call, or no more arrive. Returns the stored number. */
   async stored(count: number): Promise<number> {
     for (let before = -1; this.#stored < count && this.#stored !== before; ) {
       before = this.#stored;
       await new Promise<void>((resolve) => {
-        const late = systemClock.after(LOST_AFTER, resolve);
+        const late = systemClock.after(GIVE_UP_AFTER, resolve);
         this.#awaited = count;
-        this.#told = () => {
+        this.#onStored = () => {
           late.cancel();
           resolve();
         };
