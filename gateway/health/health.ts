@@ -1,9 +1,9 @@
 /**
- * Whether the gateway is up, and whether it is ready to take pings: what `/healthz` and `/readyz` answer.
+ * Tracks whether the gateway is up and whether it is ready to take pings, for `/healthz` and `/readyz`.
  *
- * It is up as long as it can answer at all and its store is not broken. It is ready while there is no reason against
- * it. Each reason has a code, a sentence for operators, and the time since which it holds. Merchants and strangers only
- * see whether it is ready.
+ * The gateway is up until its store is broken. It is ready while no reason speaks against it. Each reason has a code, a
+ * sentence for operators, and the time since which it applies. Merchants and strangers only see whether the gateway is
+ * ready.
  *
  * Its phase is `starting`, then `running`, then `stopping`; a start that fails goes from `starting` to `stopping`. The
  * first and the last are reasons too. The other reasons come and go in any phase, except `store-broken`, which stays.
@@ -28,8 +28,8 @@ export interface HealthParts {
   readonly now: () => number;
 }
 
-/** The reasons that follow from an operator's own doing, and need no event. */
-const EXPECTED: ReadonlySet<ReasonCode> = new Set(['starting', 'stopping']);
+/** Reasons that an operator's start or stop causes, which need no event. */
+const REASONS_WITHOUT_EVENT: ReadonlySet<ReasonCode> = new Set(['starting', 'stopping']);
 
 export type HealthPhase = 'starting' | 'running' | 'stopping';
 
@@ -53,30 +53,30 @@ export class Health {
     return this.#phase;
   }
 
-  /** Everything listens. @throws Error where the gateway is not starting */
+  /** To be called once all listeners are open. @throws Error where the gateway is not starting */
   started(): void {
     this.#phase = nextPhase('the gateway', NEXT_PHASES, this.#phase, 'running');
     this.end('starting');
   }
 
-  /** The gateway is being stopped. May be called again. */
+  /** To be called when the gateway starts to stop. Further calls do nothing. */
   stopping(): void {
     if (this.#phase === 'stopping') return;
     this.#phase = nextPhase('the gateway', NEXT_PHASES, this.#phase, 'stopping');
     this.begin('stopping', 'the gateway is stopping');
   }
 
-  /** Whether it can go on. With a broken store it only waits for the process to end. */
+  /** Whether the gateway can continue. With a broken store it only waits for the process to end. */
   get isUp(): boolean {
     return !this.#reasons.has('store-broken');
   }
 
-  /** Whether it takes pings, as far as is known. */
+  /** Whether the gateway takes pings. */
   get isReady(): boolean {
     return this.#reasons.size === 0;
   }
 
-  /** Whether the store can't write now, so that nothing may be taken that would have to be stored. */
+  /** Whether the store can't write now, so that no data may be accepted that must be stored. */
   get isStoreFailing(): boolean {
     return this.#reasons.has('store') || this.#reasons.has('store-broken');
   }
@@ -85,25 +85,25 @@ export class Health {
     return this.#phase === 'stopping';
   }
 
-  /** The reasons why it is not ready, the oldest first. */
+  /** The reasons why the gateway is not ready, oldest first. */
   get reasons(): readonly Reason[] {
     return [...this.#reasons.values()];
   }
 
-  /** Adds a reason. Where it is there already, only its sentence changes. */
+  /** Adds a reason. If it is set already, only its sentence changes. */
   begin(code: ReasonCode, why: string): void {
     const before = this.#reasons.get(code);
     this.#reasons.set(code, { code, sinceMs: before?.sinceMs ?? this.#parts.clock.now(), why });
-    if (before !== undefined || EXPECTED.has(code)) return;
+    if (before !== undefined || REASONS_WITHOUT_EVENT.has(code)) return;
     this.#parts.events.emit('degraded', { atMs: this.#parts.now(), reason: code, why });
   }
 
-  /** Removes a reason; does nothing where it is not there. */
+  /** Removes a reason, if it is set. */
   end(code: ReasonCode): void {
     const before = this.#reasons.get(code);
     if (before === undefined) return;
     this.#reasons.delete(code);
-    if (EXPECTED.has(code)) return;
+    if (REASONS_WITHOUT_EVENT.has(code)) return;
     const lastedMs = this.#parts.clock.now() - before.sinceMs;
     this.#parts.events.emit('recovered', { atMs: this.#parts.now(), reason: code, lastedMs });
   }

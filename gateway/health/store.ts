@@ -1,14 +1,14 @@
 /**
- * The store under watch: every write is timed and counted, and what fails decides what becomes of the gateway
- * (quality.md §2, disk full and I/O error).
+ * Wraps the store: times and counts every write, and decides what a failed write means for the gateway (quality.md §2,
+ * disk full and I/O error).
  *
- * A full disk, or a file that another process holds, is waited out: the gateway is not ready, takes nothing that would
- * have to be kept, and tries a write now and then until one succeeds.
+ * With a full disk, or a file that another process locks, the gateway waits: it is not ready, accepts no data that must
+ * be stored, and tries a write at intervals until one succeeds.
  *
- * An I/O error is the end. When fsync fails, Linux marks the pages as clean all the same: the next fsync reports
- * success, and reading gives back what never reached the disk. From there on every promise of the store may be a lie,
- * and writing on (a checkpoint too) can spread the damage. So nothing is written any more, and the process has to end;
- * the next start reads what is really there, which has everything that was acknowledged.
+ * After an I/O error the gateway must stop. When fsync fails, Linux marks the pages as clean all the same: the next
+ * fsync reports success, and reads return data that never reached the disk. From then on the store's answers can't be
+ * trusted, and further writes (a checkpoint too) can spread the damage. So nothing is written any more, and the process
+ * must end; the next start reads what is really on the disk, which includes everything that was acknowledged.
  */
 import { type Clock, monotonicMs, Seconds, type Timer } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
@@ -18,33 +18,33 @@ import type { Commit, DeliveryProgress, Store } from '../store/contract/store.js
 import { forwardStore, type WriteMethod } from '../store/contract/store-methods.js';
 import type { Health } from './health.js';
 
-/** How often a write is tried while the store can't write; acking goes on within 5 s of its success (quality.md §2). */
-const PROBE_EVERY = Seconds(0.5);
-/** Somebody who wants to be let in asks at once, but not so soon after the last try. */
-const PROBE_SPACING = Seconds(0.1);
+/** How often a write is tried while the store can't write: acknowledging resumes within 5 s (quality.md §2). */
+const PROBE_INTERVAL = Seconds(0.5);
+/** A connecting lock triggers a probe at once, but not sooner than this after the last one. */
+const MIN_PROBE_SPACING = Seconds(0.1);
 /**
- * What is written then: as much as an ordinary commit, so that the last free pages of a full disk are not taken for
- * room. It is overwritten with nothing at once.
+ * A probe writes as much as an ordinary commit, so that it does not succeed in the last free pages of a full disk. The
+ * text is cleared at once.
  */
-const PROBE_CHARACTERS = 64 * 1024;
+const PROBE_CHARS = 64 * 1024;
 const PROBE_METADATA = 'write-probe';
 
-const NOTHING: Commit = { incoming: [], judged: [], commands: [], states: new Map() };
+const EMPTY_COMMIT: Commit = { incoming: [], judged: [], commands: [], states: new Map() };
 
 export interface StoreWatchParts {
   readonly store: Store;
   readonly health: Health;
   readonly events: GatewayEvents;
-  /** The wall's clock. */
+  /** Wall-clock time. */
   readonly clock: Clock;
   /** Stamps the events. */
   readonly now: () => number;
-  /** Told once, when the store is broken: the process has to end. */
+  /** Called once, when the store is broken: the process must end. */
   readonly onBroken?: ((failure: StoreFailure) => void) | undefined;
 }
 
 export class StoreWatch {
-  /** To be used instead of the store that is watched. */
+  /** To be used in place of the wrapped store. */
   readonly store: Store;
   readonly #parts: StoreWatchParts;
   #broken: StoreFailure | undefined;
@@ -58,59 +58,65 @@ export class StoreWatch {
     this.store = forwardStore(parts.store, (name, write) => this.#watchWrite(name, write));
   }
 
-  /** Closes the store. A broken one is left as it is: closing it would write. */
+  /** Closes the store. A broken store is not closed, since closing would write. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#timer?.cancel();
     if (this.#broken === undefined) await this.#parts.store.close();
   }
 
-  /** Whether the store can write: while it failed the last time, that is tried. */
+  /** Whether the store can write. After a failure this is tested with a probe. */
   async canWrite(): Promise<boolean> {
     const { health } = this.#parts;
-    if (health.isStoreFailing && monotonicMs() - this.#probedAt >= PROBE_SPACING) await this.#probe();
+    if (health.isStoreFailing && monotonicMs() - this.#probedAt >= MIN_PROBE_SPACING) await this.#probe();
     return !health.isStoreFailing;
   }
 
   #watchWrite(name: string, write: WriteMethod): WriteMethod {
-    const what = commitKind(name);
+    const kind = commitKind(name);
     return async (...args) => {
       if (this.#broken !== undefined) throw this.#broken;
       const startedAt = monotonicMs();
-      const tell = (failure?: StoreFailure): void => {
+      const emitCommit = (failure?: StoreFailure): void => {
         const { events, now } = this.#parts;
         const durationMs = monotonicMs() - startedAt;
-        events.emit('commit', { atMs: now(), what, durationMs, rows: rowsOf(what, args), failure: failure?.kind });
+        events.emit('commit', {
+          atMs: now(),
+          what: kind,
+          durationMs,
+          rows: rowsOf(kind, args),
+          failure: failure?.kind,
+        });
       };
       let result: unknown;
       try {
         result = await write(...args);
       } catch (error) {
-        // What the caller got wrong is no failure of the store's.
+        // A caller's mistake is no failure of the store.
         if (error instanceof LockgateError) throw error;
         const failure = error instanceof StoreFailure ? error : new StoreFailure(`write (${name})`, error);
-        tell(failure);
-        this.#failed(failure, what);
+        emitCommit(failure);
+        this.#handleFailure(failure, kind);
         throw failure;
       }
-      // It was under way when another one broke: that it ended well means nothing any more.
+      // Another write broke the store meanwhile, so this one's success can't be trusted.
       if (this.#broken !== undefined) throw this.#broken;
-      tell();
+      emitCommit();
       return result;
     };
   }
 
-  #failed(failure: StoreFailure, what: CommitKind): void {
-    if (failure.kind === 'io') this.#break(failure);
-    else if (failure.kind !== 'other' || what === 'ingest') {
+  #handleFailure(failure: StoreFailure, kind: CommitKind): void {
+    if (failure.kind === 'io') this.#setBroken(failure);
+    else if (failure.kind !== 'other' || kind === 'ingest') {
       this.#parts.health.begin('store', failure.message);
       this.#probeLater();
     }
-    // Something else may be wrong with this one write alone; a probe tells.
+    // Only this write may be at fault; a probe shows whether the store can write.
     else void this.#probe();
   }
 
-  #break(failure: StoreFailure): void {
+  #setBroken(failure: StoreFailure): void {
     if (this.#broken !== undefined) return;
     this.#broken = failure;
     this.#timer?.cancel();
@@ -124,24 +130,24 @@ export class StoreWatch {
   #probeLater(): void {
     if (this.#closed || this.#broken !== undefined) return;
     this.#timer?.cancel();
-    this.#timer = this.#parts.clock.after(PROBE_EVERY, () => void this.#probe());
+    this.#timer = this.#parts.clock.after(PROBE_INTERVAL, () => void this.#probe());
   }
 
-  /** One at a time: who asks while one is under way gets its end. */
+  /** Runs a probe. Probes run one at a time: a call during a probe waits for the same one. */
   #probe(): Promise<void> {
     if (this.#closed || this.#broken !== undefined) return Promise.resolve();
-    this.#probing ??= this.#tryOnce().finally(() => {
+    this.#probing ??= this.#tryWrite().finally(() => {
       this.#probing = undefined;
       this.#probedAt = monotonicMs();
     });
     return this.#probing;
   }
 
-  async #tryOnce(): Promise<void> {
+  async #tryWrite(): Promise<void> {
     const { store, health } = this.#parts;
     const failure = await tryWrite(store);
     if (failure === undefined) health.end('store');
-    else if (failure.kind === 'io') this.#break(failure);
+    else if (failure.kind === 'io') this.#setBroken(failure);
     else {
       health.begin('store', failure.message);
       this.#probeLater();
@@ -149,11 +155,11 @@ export class StoreWatch {
   }
 }
 
-/** Why nothing can be written; undefined where it can. */
+/** Writes a probe. Returns the failure, or undefined where the store can write. */
 async function tryWrite(store: Store): Promise<StoreFailure | undefined> {
   try {
-    await store.append(NOTHING);
-    await store.writeMetadata(PROBE_METADATA, '0'.repeat(PROBE_CHARACTERS));
+    await store.append(EMPTY_COMMIT);
+    await store.writeMetadata(PROBE_METADATA, '0'.repeat(PROBE_CHARS));
     await store.writeMetadata(PROBE_METADATA, '');
     return undefined;
   } catch (error) {
@@ -166,8 +172,8 @@ function commitKind(method: string): CommitKind {
   return method === 'recordProgress' ? 'deliveries' : 'other';
 }
 
-function rowsOf(what: CommitKind, [first]: readonly unknown[]): number {
-  if (what === 'ingest') return (first as Commit).incoming.length;
-  if (what === 'other') return 1;
+function rowsOf(kind: CommitKind, [first]: readonly unknown[]): number {
+  if (kind === 'ingest') return (first as Commit).incoming.length;
+  if (kind === 'other') return 1;
   return (first as readonly DeliveryProgress[]).reduce((sum, { attempts }) => sum + attempts.length, 0);
 }

@@ -1,11 +1,11 @@
 /**
- * Limits the log lines of one kind: strangers can cause as many refusals as they like, and must not fill the disk.
- * Lines that are left out are counted, and the count is logged when the window ends.
+ * Limits the log lines of one kind in each time window: strangers can cause any number of refusals, and must not fill
+ * the disk. Omitted lines are counted, and the count is reported when the window ends.
  */
 import { type Clock, type Milliseconds, Seconds, type Timer } from '../../proto/clock.js';
 
-const WINDOW: Milliseconds = Seconds(10);
-const LINES_PER_WINDOW = 10;
+const WINDOW_DURATION: Milliseconds = Seconds(10);
+const MAX_LINES_PER_WINDOW = 10;
 
 export class LogLimit {
   readonly #clock: Clock;
@@ -22,15 +22,15 @@ export class LogLimit {
   /** Whether one more line may be written now. */
   take(): boolean {
     this.#lines += 1;
-    this.#timer ??= this.#clock.after(WINDOW, () => this.end());
-    return this.#lines <= LINES_PER_WINDOW;
+    this.#timer ??= this.#clock.after(WINDOW_DURATION, () => this.end());
+    return this.#lines <= MAX_LINES_PER_WINDOW;
   }
 
   /** Ends the window now. */
   end(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
-    const leftOut = this.#lines - LINES_PER_WINDOW;
+    const leftOut = this.#lines - MAX_LINES_PER_WINDOW;
     this.#lines = 0;
     if (leftOut > 0) this.#onLeftOut(leftOut);
   }

@@ -1,13 +1,13 @@
-/** Figures that are read on demand, for a scrape of `/metrics` and for the operator's status. */
+/** Reads figures on demand, for a scrape of `/metrics` and for the operators' status. */
 import { type Clock, type Milliseconds, Seconds } from '../../proto/clock.js';
 import type { Store } from '../store/contract/store.js';
 import type { DiskSpace, StoreFigures, UrlBacklog } from '../store/contract/store-figures.js';
 import type { Backlogs } from '../webhooks/backlogs.js';
 
-/** How long a reading waits for outcomes of deliveries that are being stored, so that these count as delivered. */
-const SETTLE_AT_MOST: Milliseconds = Seconds(1);
+/** How long a reading waits for delivery outcomes that are being stored, so that these deliveries count. */
+const MAX_OUTCOME_WAIT: Milliseconds = Seconds(1);
 
-/** The figures. A part that can't be read is undefined. */
+/** The figures. A member that can't be read is undefined. */
 export interface ReadFigures {
   readonly store: StoreFigures | undefined;
   readonly disk: DiskSpace | undefined;
@@ -32,10 +32,10 @@ export class Figures {
     this.#parts = parts;
   }
 
-  /** Reads the figures of this moment. It never rejects: scrapes go on while the store or the disk fails. */
+  /** Reads the current figures. Never rejects, so that scrapes work while the store or the disk fails. */
   async read(): Promise<ReadFigures> {
     const { backlogs, store: measured } = this.#parts;
-    if (!this.#parts.isStoreFailing()) await this.#settled();
+    if (!this.#parts.isStoreFailing()) await this.#waitForOutcomes();
     const [store, disk] = await Promise.all([
       backlogs.read().catch(() => undefined),
       measured.readDiskSpace().catch(() => undefined),
@@ -43,14 +43,14 @@ export class Figures {
     return { store, disk, oldestAgeMs: (backlog) => backlogs.oldestAgeMs(backlog) };
   }
 
-  async #settled(): Promise<void> {
+  async #waitForOutcomes(): Promise<void> {
     const { settled, clock } = this.#parts;
     await new Promise<void>((resolve) => {
-      const limit = clock.after(SETTLE_AT_MOST, resolve);
+      const timeout = clock.after(MAX_OUTCOME_WAIT, resolve);
       void settled()
         .catch(() => undefined)
         .finally(() => {
-          limit.cancel();
+          timeout.cancel();
           resolve();
         });
     });

@@ -1,6 +1,6 @@
 /**
- * The gateway's metrics: counted from its events, or read from its parts at a scrape. docs/contributing.md says how to
- * add one.
+ * Provides the values of the metrics in table.ts: counted from the gateway's events, or read from its parts at a
+ * scrape. docs/contributing.md says how to add a metric.
  */
 import { type Milliseconds, Seconds } from '../../proto/clock.js';
 import type { Presence } from '../../proto/power/judge/presence.js';
@@ -14,12 +14,12 @@ import { VERSION } from '../version.js';
 import type { ReadFigures } from './figures.js';
 import { MetricRegistry, type Reading } from './registry.js';
 
-/** How many URLs have a series of their own; the others share one. */
-const MAX_URLS = 100;
+/** How many URLs have their own series; all further URLs share one. */
+const MAX_URL_SERIES = 100;
 
 const KNOWN_REASONS: ReadonlySet<string> = new Set(REASONS.map(({ name }) => name));
 
-/** What is read from the gateway's parts at a scrape. */
+/** The values that are read from the gateway's parts at a scrape. */
 export interface MetricSources {
   readonly connections: () => Iterable<Source>;
   readonly ingestWaiting: () => number;
@@ -28,9 +28,9 @@ export interface MetricSources {
   readonly isCircuitOpen: (urlId: number) => boolean;
   /** When the certificate of the MQTT port expires, ms since the epoch; null without TLS. */
   readonly certificateEndMs: () => number | null;
-  /** By kind. */
+  /** The number of unread notices of each kind. */
   readonly noticesUnread: () => Iterable<readonly [kind: string, unread: number]>;
-  /** How many budgets of locks and their phones are over. */
+  /** How many budgets of locks and their phones are exceeded. */
   readonly locksOverBudget: () => number;
   readonly locksUnjudged: () => number;
   readonly presences: () => Iterable<Presence['presence']>;
@@ -60,7 +60,7 @@ export class Metrics {
     countRequests(events, registry);
   }
 
-  /** Sets the gateway's parts to read from, once they are there. */
+  /** Sets the gateway's parts to read from, once they exist. */
   readFrom(sources: MetricSources): void {
     const registry = this.#registry;
     registry.read('lockgate_connections', () => countEach(['lock', 'phone'], sources.connections()));
@@ -89,7 +89,7 @@ export class Metrics {
       boundUrls(backlogs.map((backlog) => [backlog.urlId, value(backlog)]));
     registry.read('lockgate_deliveries_waiting', () => each(({ behind, pending }) => behind + pending));
     registry.read('lockgate_url_events', () => urlEvents(each));
-    const first = backlogs.slice(0, MAX_URLS);
+    const first = backlogs.slice(0, MAX_URL_SERIES);
     const ofFirst = (value: (backlog: UrlBacklog) => number): Iterable<Reading> =>
       first.map((backlog) => [value(backlog), String(backlog.urlId)]);
     registry.read('lockgate_url_oldest_seconds', () => ofFirst((url) => (oldestAgeMs(url) ?? 0) / Seconds(1)));
@@ -97,12 +97,12 @@ export class Metrics {
     registry.read('lockgate_url_disabled', () => ofFirst(({ isDisabled }) => Number(isDisabled)));
   }
 
-  /** Notes one measured delay of the event loop. */
+  /** Records a measured delay of the event loop. */
   noteDelay(delay: Milliseconds): void {
     this.#registry.histogram('lockgate_event_loop_delay_seconds').observe(inSeconds(delay));
   }
 
-  /** Everything, in Prometheus' text format. */
+  /** All metrics, in Prometheus' text format. */
   async text(): Promise<{ readonly contentType: string; readonly body: string }> {
     if (this.#sources !== undefined) this.#readScraped(await this.#sources.figures(), this.#sources);
     return await this.#registry.text();
@@ -184,7 +184,7 @@ function known(value: number | undefined): Reading[] {
   return value === undefined ? [] : [[value]];
 }
 
-/** The number of each of `names`, 0 included. */
+/** How often each of `names` occurs, including 0. */
 function* countEach<Name extends string>(names: readonly Name[], each: Iterable<Name>): Iterable<Reading> {
   const counts = new Map<Name, number>(names.map((name) => [name, 0]));
   for (const name of each) counts.set(name, (counts.get(name) ?? 0) + 1);
@@ -209,8 +209,8 @@ function* boundUrls(waiting: Iterable<readonly [urlId: number, waiting: number]>
   let others = 0;
   for (const [urlId, count] of waiting) {
     shown += 1;
-    if (shown <= MAX_URLS) yield [count, String(urlId)];
+    if (shown <= MAX_URL_SERIES) yield [count, String(urlId)];
     else others += count;
   }
-  if (shown > MAX_URLS) yield [others, 'others'];
+  if (shown > MAX_URL_SERIES) yield [others, 'others'];
 }

@@ -1,8 +1,8 @@
 /**
- * Registers the rows of table.ts with prom-client.
+ * Registers the metrics of table.ts with prom-client.
  *
- * Counters are plain numbers here, and the library reads them at a scrape: its own increment hashes the labels, which
- * costs as much as all other bookkeeping of a ping.
+ * Counters are plain numbers here, and the library reads them at a scrape: the library's own increment hashes the
+ * labels, which costs as much as all other bookkeeping of a ping.
  */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { METRICS, type MetricName, type MetricRow } from './table.js';
@@ -10,7 +10,7 @@ import { METRICS, type MetricName, type MetricRow } from './table.js';
 /** A value with its labels, in the order of the row's `labels`. */
 export type Reading = readonly [value: number, ...labels: readonly string[]];
 
-/** How many combinations of labels a metric may have; further ones are dropped. Ours have fewer. */
+/** Maximum number of label combinations of a metric; further ones are dropped. The metrics of table.ts have fewer. */
 const MAX_SERIES = 500;
 
 /** Counts by labels, in plain numbers. */
@@ -41,11 +41,11 @@ export class MetricRegistry {
 
   /** The tally of a counter. */
   tally(name: MetricName): Tally {
-    return found(name, this.#tallies.get(name));
+    return existing(name, this.#tallies.get(name));
   }
 
   histogram(name: MetricName): Histogram {
-    return found(name, this.#histograms.get(name));
+    return existing(name, this.#histograms.get(name));
   }
 
   /** Sets what reads a gauge, or a counter that is counted elsewhere, at each scrape. */
@@ -53,7 +53,7 @@ export class MetricRegistry {
     this.#readers.set(name, reader);
   }
 
-  /** Everything, in Prometheus' text format. */
+  /** All metrics, in Prometheus' text format. */
   async text(): Promise<{ readonly contentType: string; readonly body: string }> {
     return { contentType: this.#registry.contentType, body: await this.#registry.metrics() };
   }
@@ -88,7 +88,7 @@ export class MetricRegistry {
   }
 }
 
-function found<T>(name: MetricName, value: T | undefined): T {
+function existing<T>(name: MetricName, value: T | undefined): T {
   if (value === undefined) throw new Error(`no such metric of that kind: ${name}`);
   return value;
 }

@@ -1,8 +1,8 @@
 /**
- * Every metric in `/metrics`: its name, type, labels and meaning. README.md here has the same table, and a test
- * compares the two.
+ * The table of all metrics in `/metrics`: name, type, labels and meaning. README.md of this folder has the same table,
+ * and a test compares the two.
  *
- * A label has few values, known in advance or made by us: never a MAC, a URL, a secret or text from a stranger.
+ * A label has few values, known in advance or made by lockgate: never a MAC, a URL, a secret or text from a stranger.
  */
 
 export interface MetricRow {
@@ -53,13 +53,13 @@ export const METRICS = [
     name: 'lockgate_pings_total',
     type: 'counter',
     labels: ['reason'],
-    help: 'New pings by their reason; unrecognized is any that the table of reasons lacks.',
+    help: 'New pings by their reason; unrecognized for any reason that is not in the table of reasons.',
   },
   {
     name: 'lockgate_quarantined_total',
     type: 'counter',
     labels: ['code'],
-    help: 'Uplinks that could not be taken, by what was wrong with them.',
+    help: 'Uplinks that could not be accepted, by what was wrong with them.',
   },
   {
     name: 'lockgate_findings_total',
@@ -83,7 +83,7 @@ export const METRICS = [
     name: 'lockgate_clock_ahead_seconds',
     type: 'gauge',
     labels: [],
-    help: 'By how much the machine’s clock is ahead of the time that is believed, or behind (negative); 0 while it is.',
+    help: 'By how much the machine’s clock is ahead of the trusted time, or behind (negative); 0 while they agree.',
   },
   {
     name: 'lockgate_locks_unjudged',
@@ -103,13 +103,13 @@ export const METRICS = [
     name: 'lockgate_deliveries_waiting',
     type: 'gauge',
     labels: ['url_id'],
-    help: 'Events without an outcome, read or not, for the first 100 URLs each and the others together.',
+    help: 'Events without an outcome, for the first 100 URLs each, and for all further URLs together.',
   },
   {
     name: 'lockgate_url_events',
     type: 'gauge',
     labels: ['url_id', 'state'],
-    help: 'Events that a URL has not got: behind its cursor, pending (to be tried again), dead or damaged.',
+    help: 'Events that a URL has not received: behind (not reached by its cursor), pending, dead or damaged.',
   },
   {
     name: 'lockgate_url_oldest_seconds',
@@ -121,7 +121,7 @@ export const METRICS = [
     name: 'lockgate_url_circuit_open',
     type: 'gauge',
     labels: ['url_id'],
-    help: 'Whether the URL only fails and gets probes alone: 1 or 0.',
+    help: 'Whether every attempt at the URL fails, so that it gets only probes: 1 or 0.',
   },
   {
     name: 'lockgate_url_disabled',
@@ -146,34 +146,34 @@ export const METRICS = [
     name: 'lockgate_notices_unread',
     type: 'gauge',
     labels: ['kind'],
-    help: 'Notices for operators that nobody has read, by what they are about.',
+    help: 'Unread notices for operators, by kind.',
   },
   { name: 'lockgate_urls_disabled_total', type: 'counter', labels: [], help: 'Webhook URLs that were disabled.' },
   {
     name: 'lockgate_store_commit_seconds',
     type: 'histogram',
     labels: ['what'],
-    help: 'How long a durable write took, its wait for the one before included; the count is that of commits.',
+    help: 'How long a durable write took, including its wait for the one before; the count is that of commits.',
     buckets: LATENCY_BUCKETS,
   },
   {
     name: 'lockgate_store_commit_rows',
     type: 'histogram',
     labels: ['what'],
-    help: 'How much went into one durable write: uplinks and what came beside them, or outcomes of deliveries.',
+    help: 'The size of one durable write: uplinks and other log entries, or outcomes of deliveries.',
     buckets: BATCH_BUCKETS,
   },
   {
     name: 'lockgate_http_requests_total',
     type: 'counter',
     labels: ['route', 'status'],
-    help: 'Calls of the merchants’ interface that were answered; (none) stands for every unknown path.',
+    help: 'Calls of the merchants’ interface that were answered; (none) is the route of every unknown path.',
   },
   {
     name: 'lockgate_http_seconds',
     type: 'histogram',
     labels: ['route'],
-    help: 'How long such a call took, from its head to the end of its answer.',
+    help: 'How long a call of the merchants’ interface took, from its head to the end of its answer.',
     buckets: LATENCY_BUCKETS,
   },
   {
@@ -186,34 +186,34 @@ export const METRICS = [
     name: 'lockgate_event_loop_delay_seconds',
     type: 'histogram',
     labels: [],
-    help: 'How late a timer was that is set every 0.1 s.',
+    help: 'How late a timer fires that is set every 0.1 s.',
     buckets: DELAY_BUCKETS,
   },
   { name: 'process_open_fds', type: 'gauge', labels: [], help: 'Descriptors in use: open files and connections.' },
-  { name: 'process_max_fds', type: 'gauge', labels: [], help: 'Descriptors that the process may have at most.' },
+  { name: 'process_max_fds', type: 'gauge', labels: [], help: 'Maximum number of descriptors of the process.' },
   {
     name: 'lockgate_store_bytes',
     type: 'gauge',
     labels: [],
-    help: 'What the files of the store take on the disk, its WAL included.',
+    help: 'The size of the store’s files on the disk, including the WAL.',
   },
   {
     name: 'lockgate_disk_free_bytes',
     type: 'gauge',
     labels: [],
-    help: 'What is free on the disk of the data folder.',
+    help: 'Free space on the disk of the data folder.',
   },
   {
     name: 'lockgate_certificate_end_seconds',
     type: 'gauge',
     labels: [],
-    help: 'When the certificate of the MQTT port ends, in seconds since 1970; absent without TLS.',
+    help: 'When the certificate of the MQTT port expires, in seconds since 1970; absent without TLS.',
   },
   {
     name: 'process_resident_memory_bytes',
     type: 'gauge',
     labels: [],
-    help: 'Memory of the process that is resident.',
+    help: 'Resident memory of the process.',
   },
   {
     name: 'process_cpu_seconds_total',

@@ -139,8 +139,8 @@ function httpAccess(
   watch: DescriptorWatch,
 ): HttpAccess {
   const proxies = new TrustedProxies(trustedProxies);
-  const most = Math.min(MAX_CONNECTIONS, Math.ceil(watch.descriptors.forLocks / 4));
-  const limits = { most, perAddress: httpPerAddress, reserve: RESERVED_CONNECTIONS };
+  const total = Math.min(MAX_CONNECTIONS, Math.ceil(watch.descriptors.forLocks / 4));
+  const limits = { total, perAddress: httpPerAddress, reserve: RESERVED_CONNECTIONS };
   const roomFor = (socket: Socket): DescriptorRoom => watch.roomFor(caller, socket);
   return { proxies, connections: new HttpConnections({ limits, proxies, roomFor }) };
 }

@@ -261,7 +261,7 @@ t.test('an event loop that stands still is a reason until it has been calm for a
   t.same(delays, new Array(10).fill(0));
   stoodStill = Seconds(2.5);
   clock.advance(Seconds(0.1));
-  t.match(health.reasons, [{ code: 'event-loop', why: 'the event loop stood still for 2.5 s' }]);
+  t.match(health.reasons, [{ code: 'event-loop', why: 'the event loop was blocked for 2.5 s' }]);
   t.equal(delays.at(-1), 2500);
   clock.advance(Seconds(4.9));
   t.notOk(health.isReady);

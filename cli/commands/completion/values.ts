@@ -21,7 +21,7 @@ type Source = (given: Given) => Promise<readonly WordValue[]>;
 /** The time limit for the gateway's answer. */
 const GATEWAY_BOUND = Seconds(0.5);
 /** The most values offered. */
-const MOST_VALUES = 500;
+const MAX_VALUES = 500;
 
 /** By command and flag or argument. A test checks that each exists in the tree. */
 export const VALUE_SOURCES: Readonly<Record<string, Source>> = {
@@ -46,7 +46,7 @@ export const VALUE_SOURCES: Readonly<Record<string, Source>> = {
 /** The values for a position; empty if unknown. @param what the name in the flag's angle brackets */
 export async function valuesFor(path: string, name: string, what: string, given: Given): Promise<readonly WordValue[]> {
   const source = VALUE_SOURCES[`${path} ${name}`] ?? sourceByName(name, what);
-  return source === undefined ? [] : (await source(given)).slice(0, MOST_VALUES);
+  return source === undefined ? [] : (await source(given)).slice(0, MAX_VALUES);
 }
 
 function sourceByName(name: string, what: string): Source | undefined {

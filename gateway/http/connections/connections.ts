@@ -1,6 +1,6 @@
 /**
- * Manages the connections of one HTTP port: which of them may stay (places.ts), and whose request is next
- * (request-turns.ts). The merchants' and the operator's port have one each.
+ * Manages the connections of one HTTP port: decides which of them may stay (places.ts), and which request is served
+ * next (request-turns.ts). The merchants' and the operators' port have an instance each.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -15,19 +15,19 @@ import { limitUnreadBody } from './unread-body.js';
 export interface ConnectionsOptions {
   readonly limits: PlaceLimits;
   readonly proxies: TrustedProxies;
-  /** Whether the process has a descriptor to spare for a connection; by default it has. */
+  /** Whether the process has a free file descriptor for a connection; by default it always has. */
   readonly roomFor?: (socket: Socket) => DescriptorRoom;
-  /** A monotonic reading in ms; another one for tests. */
+  /** Reads a monotonic clock in ms; tests pass their own. */
   readonly monotonic?: () => number;
 }
 
-/** Connections that were closed for lack of room or for too many pipelined requests, since the start. */
+/** How many connections were closed for lack of room or for too many pipelined requests, since the start. */
 export interface EndedConnections {
-  /** Silent or idle, closed to make room for a new one. */
+  /** Silent or idle connections that were closed to make room for a new one. */
   evicted: number;
-  /** New, with no room for it. */
+  /** New connections for which there was no room. */
   refused: number;
-  /** With more requests than may wait. */
+  /** Connections with more waiting requests than allowed. */
   pipelined: number;
 }
 
@@ -54,7 +54,7 @@ export class HttpConnections {
     return this.#places.count;
   }
 
-  /** Whether the request came over a reserved connection, for operators and probes only. */
+  /** Whether the request came over a connection of the reserve, which is for operators and probes only. */
   isReserved(request: IncomingMessage): boolean {
     const connection = this.#connections.get(request.socket);
     return connection !== undefined && this.#places.isReserved(connection);
@@ -64,9 +64,9 @@ export class HttpConnections {
   readonly makeServer = (handle: RequestHandler): Server => {
     const { keepAliveTimeout, requestTimeout, http } = HTTP_LIMITS;
     const server = createServer({ ...http, keepAliveTimeout, requestTimeout });
-    const { most, reserve } = this.#options.limits;
-    // A safety net: Node closes connections beyond it.
-    server.maxConnections = most + reserve + 1;
+    const { total, reserve } = this.#options.limits;
+    // A safety net: Node itself closes connections beyond this number.
+    server.maxConnections = total + reserve + 1;
     server.on('connection', (socket) => this.#admit(socket, handle));
     server.on('request', (request, response) => this.#take(request, response));
     // A connection that can't be accepted, for example for lack of a descriptor, must not affect the others.
@@ -107,7 +107,7 @@ export class HttpConnections {
     const { socket } = request;
     const connection = this.#connections.get(socket);
     if (connection === undefined) return void socket.destroy();
-    // A reserved connection serves one request.
+    // A connection of the reserve serves only one request.
     if (this.#places.isReserved(connection)) response.shouldKeepAlive = false;
     this.#places.note(connection, 'busy');
     limitUnreadBody(request, response);

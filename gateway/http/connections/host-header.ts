@@ -1,24 +1,24 @@
 /**
- * Checks the Host header of a request (RFC 9112 §3.2): HTTP/1.1 requires exactly one. If a proxy used the first and a
- * server the last of two, one client could get another's answer.
+ * Checks the Host header of a request (RFC 9112 §3.2): HTTP/1.1 requires exactly one. If a request had two, and a proxy
+ * used the first and the server the last, a client could get another client's answer.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { LockgateError } from '../../../proto/errors.js';
 
 /** A name or an address with an optional port; empty if the request names no host. */
-const HOST = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d{0,5})?$/i;
+const HOST_FORM = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d{0,5})?$/i;
 
 /**
- * Refuses a request with a wrong Host header and closes its connection: if a proxy and we disagree about one request,
- * the next one can't be trusted either.
+ * Refuses a request with a wrong Host header and closes its connection: if a proxy and the gateway disagree about one
+ * request, they may disagree about the next one too.
  *
  * @throws LockgateError `input-host`
  */
 export function checkHost(request: IncomingMessage, response: ServerResponse): void {
-  const why = hostFault(request);
-  if (why === undefined) return;
+  const fault = hostFault(request);
+  if (fault === undefined) return;
   response.shouldKeepAlive = false;
-  throw new LockgateError('input-host', why);
+  throw new LockgateError('input-host', fault);
 }
 
 function hostFault({ rawHeaders, headers, httpVersion }: IncomingMessage): string | undefined {
@@ -27,6 +27,6 @@ function hostFault({ rawHeaders, headers, httpVersion }: IncomingMessage): strin
   for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]?.toLowerCase() === 'host') count += 1;
   if (count > 1) return `the request has ${count} Host headers: expected one`;
   if (count === 0) return httpVersion === '1.0' ? undefined : 'the request has no Host header: expected one';
-  if (HOST.test(headers.host ?? '')) return undefined;
+  if (HOST_FORM.test(headers.host ?? '')) return undefined;
   return 'the Host header is not a host name or address, with or without a port';
 }

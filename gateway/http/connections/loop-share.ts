@@ -1,63 +1,66 @@
 /**
- * How much of a turn of the event loop requests may take. The loop reads every socket that has something before it goes
- * round again: where a hundred connections send a request each, a lock's ping, and its acknowledgement, would wait for
- * all hundred, several times over. Here requests are begun for a few milliseconds in each turn, in the order of their
- * arrival, and what else has arrived comes between (interfaces.md §2, Fairness).
+ * Limits the share of HTTP requests in each turn of the event loop. In one turn the loop reads every socket that has
+ * data: if a hundred connections send a request each, a lock's ping and its acknowledgement would wait for all hundred,
+ * several times. Here requests are started for only a few milliseconds in each turn, in the order of their arrival, and
+ * other work runs in between (interfaces.md §2, Fairness).
  */
 import { afterThisTurn, type Milliseconds, monotonicMs } from '../../../proto/clock.js';
 
-/** So long requests are begun in one turn. The last of them goes on to its end. */
-export const SHARE_OF_TURN: Milliseconds = 3;
-/** A turn begins so many at most, of those that waited: each is looked at for the time that it took. */
-const MOST_OF_TURN = 16;
+/** Requests are started for this time in one turn. The last of them may exceed it. */
+export const MAX_SHARE_OF_TURN: Milliseconds = 3;
+/** Maximum number of waiting requests that one turn starts. */
+const MAX_STARTS_PER_TURN = 16;
 
 export class LoopShare {
   readonly #monotonic: () => number;
-  /** In the order of their arrival; taken from `#next` on. One of each connection at most. */
+  /**
+   * Waiting requests in the order of their arrival, at most one of each connection; those before `#next` have started.
+   */
   #waiting: (() => void)[] = [];
   #next = 0;
-  /** When the first was begun in this turn; undefined where none was. */
-  #begunAtMs: number | undefined;
+  /** When this turn started its first request; undefined where it has started none. */
+  #firstStartAtMs: number | undefined;
 
-  /** `monotonic` reads ms; another one for tests. */
+  /** `monotonic` reads a monotonic clock in ms; tests pass their own. */
   constructor(monotonic: () => number = monotonicMs) {
     this.#monotonic = monotonic;
   }
 
-  /** Calls `begin` now, or in a later turn where this one's share is used up. */
-  run(begin: () => void): void {
-    if (this.#count === 0 && this.#mayBegin()) begin();
-    else this.#waiting.push(begin);
+  /** Calls `start` now, or in a later turn where this turn's share is used up. */
+  run(start: () => void): void {
+    if (this.#count === 0 && this.#mayStart()) start();
+    else this.#waiting.push(start);
   }
 
   get #count(): number {
     return this.#waiting.length - this.#next;
   }
 
-  /** Whether this turn has a share left. What a request does as a microtask has been done by then, and counts. */
-  #mayBegin(): boolean {
+  /** Whether this turn's share is not used up. The microtasks of earlier requests have run by then, and count. */
+  #mayStart(): boolean {
     const nowMs = this.#monotonic();
-    if (this.#begunAtMs !== undefined) return nowMs - this.#begunAtMs < SHARE_OF_TURN;
-    this.#begunAtMs = nowMs;
-    afterThisTurn(() => this.#turn());
+    if (this.#firstStartAtMs !== undefined) return nowMs - this.#firstStartAtMs < MAX_SHARE_OF_TURN;
+    this.#firstStartAtMs = nowMs;
+    afterThisTurn(() => this.#startTurn());
     return true;
   }
 
-  /** Another turn of the loop. */
-  #turn(): void {
-    this.#begunAtMs = undefined;
-    // Each in a callback of its own, so that what it does as a microtask is done before the next one is looked at.
-    for (let left = Math.min(this.#count, MOST_OF_TURN); left > 0; left -= 1) afterThisTurn(() => this.#goOn());
+  /** Starts waiting requests in a new turn of the loop. */
+  #startTurn(): void {
+    this.#firstStartAtMs = undefined;
+    // Each in a separate callback, so that its microtasks have run before the time is checked for the next one.
+    for (let remaining = Math.min(this.#count, MAX_STARTS_PER_TURN); remaining > 0; remaining -= 1)
+      afterThisTurn(() => this.#startNext());
   }
 
-  #goOn(): void {
-    const begin = this.#waiting[this.#next];
-    if (begin === undefined || !this.#mayBegin()) return;
+  #startNext(): void {
+    const start = this.#waiting[this.#next];
+    if (start === undefined || !this.#mayStart()) return;
     this.#next += 1;
     if (this.#next === this.#waiting.length) {
       this.#waiting = [];
       this.#next = 0;
     }
-    begin();
+    start();
   }
 }

@@ -1,29 +1,29 @@
 /**
- * Decides which connections to an HTTP port may stay: a maximum in all, a maximum for each address, and a small
- * reserve, so that a port full of others still answers operators and probes.
+ * Decides which connections to an HTTP port may stay open: a maximum in total, a maximum for each address, and a small
+ * reserve, so that a full port still answers operators and probes. Touches no socket: the caller closes connections.
  *
  * A connection is *silent* until its first request arrives, *busy* while a request is being served, *idle* between
  * requests. When there is no room for a new connection, the longest silent one is closed, or else the longest idle one:
- * of the same address if that has too many, otherwise of the address with the most. A busy one is never closed for
- * another. If all are busy, the new one gets a place in the reserve, where only operators and probes are answered; a
- * full reserve makes room in the same way.
+ * of the same address if that has too many, otherwise of the address with the most. A busy connection is never closed
+ * to make room. If all are busy, the new one gets a place in the reserve, where only operators and probes are answered;
+ * a full reserve makes room in the same way.
  */
 import { addressGroup } from '../../network/address-group.js';
 import type { DescriptorRoom } from '../../network/descriptors.js';
 
 export interface PlaceLimits {
-  /** Connections in all, without the reserve. */
-  readonly most: number;
-  /** Connections of one address (address-group.ts); 0 for no limit. */
+  /** Maximum number of connections, without the reserve. */
+  readonly total: number;
+  /** Maximum number of connections of one address (address-group.ts); 0 for no limit. */
   readonly perAddress: number;
-  /** Connections beyond those, for operators and probes. */
+  /** Additional connections, for operators and probes. */
   readonly reserve: number;
 }
 
-/** A connection, as seen from here. */
+/** A connection, as this file needs it. */
 export interface Tenant {
   readonly address: string;
-  /** From a trusted proxy, which serves many clients: exempt from the limit per address. */
+  /** Whether it comes from a trusted proxy, which serves many clients and so is exempt from the limit per address. */
   readonly isProxy: boolean;
   /** Closes the connection to make room. */
   readonly end: () => void;
@@ -41,7 +41,7 @@ class Room {
   readonly isProxy: boolean;
   readonly isReserve: boolean;
   count = 0;
-  /** Those that may be closed for others, the longest in that state first. */
+  /** The connections that may be closed for others, longest in that state first. */
   readonly silent = new Set<Tenant>();
   readonly idle = new Set<Tenant>();
 
@@ -50,12 +50,13 @@ class Room {
     this.isReserve = isReserve;
   }
 
-  get next(): Tenant | undefined {
+  /** The connection that is closed next to make room; undefined where all are busy. */
+  get nextToClose(): Tenant | undefined {
     for (const tenants of [this.silent, this.idle]) for (const tenant of tenants) return tenant;
     return undefined;
   }
 
-  get endable(): number {
+  get closableCount(): number {
     return this.silent.size + this.idle.size;
   }
 }
@@ -70,17 +71,17 @@ export class Places {
     this.#limits = limits;
   }
 
-  /** Connections that have a place, the reserve included. */
+  /** The number of connections that have a place, including the reserve. */
   get count(): number {
     return this.#places.size;
   }
 
   /**
-   * Gives a new connection a place. False if there is none, and the caller must close it.
+   * Gives a new connection a place. Returns false if there is none; the caller must then close it.
    *
-   * @param descriptors whether the process has a descriptor for it (descriptors.ts). `short`: it may only replace
-   * another connection or use the reserve. `none`: it uses a descriptor kept for others and can't stay; another
-   * connection is closed nevertheless, which makes room for the next one
+   * @param descriptors whether the process has a file descriptor for it (descriptors.ts). `short`: it may only replace
+   * another connection or use the reserve. `none`: it uses a reserved descriptor and can't stay; another connection is
+   * closed nevertheless, to make room for the next new one
    */
   admit(tenant: Tenant, descriptors: DescriptorRoom = 'enough'): boolean {
     const room = this.#roomOf(tenant);
@@ -89,17 +90,17 @@ export class Places {
     if (descriptors === 'none') return false;
     const hasReserve = reserve.count < this.#limits.reserve;
     if (hasRoom) this.#enter(tenant, room);
-    else if (hasReserve || this.#end(reserve)) this.#enter(tenant, reserve);
+    else if (hasReserve || this.#closeOne(reserve)) this.#enter(tenant, reserve);
     else return false;
     return true;
   }
 
-  /** Whether it is in the reserve. */
+  /** Whether the connection is in the reserve. */
   isReserved(tenant: Tenant): boolean {
     return this.#places.get(tenant)?.room.isReserve === true;
   }
 
-  /** Records that a request of it has started, or the last one has finished. */
+  /** Records that a request of the connection has started, or that its last one has finished. */
   note(tenant: Tenant, state: 'busy' | 'idle'): void {
     const place = this.#places.get(tenant);
     if (place === undefined || place.state === state) return;
@@ -108,7 +109,7 @@ export class Places {
     if (state === 'idle') place.room.idle.add(tenant);
   }
 
-  /** Records that it is closed. */
+  /** Records that the connection is closed. */
   leave(tenant: Tenant): void {
     const place = this.#places.get(tenant);
     if (place === undefined) return;
@@ -124,26 +125,27 @@ export class Places {
   }
 
   #makeRoom(room: Room, hasRoom: boolean): boolean {
-    const { most, perAddress } = this.#limits;
-    if (!room.isProxy && perAddress > 0 && room.count >= perAddress) return this.#end(room);
-    if (hasRoom && this.#places.size - this.#reserve.count < most) return true;
-    const largest = this.#largest();
-    return largest !== undefined && this.#end(largest);
+    const { total, perAddress } = this.#limits;
+    if (!room.isProxy && perAddress > 0 && room.count >= perAddress) return this.#closeOne(room);
+    if (hasRoom && this.#places.size - this.#reserve.count < total) return true;
+    const largest = this.#largestRoom();
+    return largest !== undefined && this.#closeOne(largest);
   }
 
   /** The room with the most closable connections; those of trusted proxies come last. */
-  #largest(): Room | undefined {
+  #largestRoom(): Room | undefined {
     let largest: Room | undefined;
     for (const room of this.#rooms.values()) {
-      if (room.endable === 0) continue;
+      if (room.closableCount === 0) continue;
       const isBefore = largest === undefined || (largest.isProxy && !room.isProxy);
-      if (isBefore || (room.isProxy === largest?.isProxy && room.endable > (largest?.endable ?? 0))) largest = room;
+      if (isBefore || (room.isProxy === largest?.isProxy && room.closableCount > (largest?.closableCount ?? 0)))
+        largest = room;
     }
     return largest;
   }
 
-  #end(room: Room): boolean {
-    const tenant = room.next;
+  #closeOne(room: Room): boolean {
+    const tenant = room.nextToClose;
     if (tenant === undefined) return false;
     this.leave(tenant);
     tenant.end();

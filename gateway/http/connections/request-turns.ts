@@ -1,30 +1,30 @@
 /**
- * Serves a client's pipelined requests (sent without waiting for answers, RFC 9112 §9.3.2) one after the other, one per
+ * Serves a client's pipelined requests (sent without waiting for answers, RFC 9112 §9.3.2) one after another, one per
  * turn of the event loop.
  *
- * Node hands over every request that it has read, up to a thousand of one connection at once. All but the first answer
- * would be made and held until those before it are sent; and a response that waits behind another never learns that its
- * client has hung up, so whatever it has open stays open. Here the next request starts when the response before it is
- * closed. A waiting request costs only its head, and is dropped with the connection.
+ * Node emits every request that it has read, up to a thousand of one connection at once. If all were served at once,
+ * their answers would be held in memory until the earlier ones are sent. Also, a response that waits behind another
+ * gets no event when its client hangs up, so its resources would stay open. Here a request starts when the previous
+ * response is closed. A waiting request costs only its head, and is dropped with the connection.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterThisTurn } from '../../../proto/clock.js';
 import type { LoopShare } from './loop-share.js';
 
 export interface TurnLimits {
-  /** Requests of one connection that may wait behind the current one. */
-  readonly waitingOfOne: number;
-  /** Requests of all connections of the port that may wait. */
-  readonly waiting: number;
+  /** Maximum number of waiting requests of one connection. */
+  readonly perConnection: number;
+  /** Maximum number of waiting requests of all connections of the port. */
+  readonly total: number;
 }
 
-export const TURN_LIMITS: TurnLimits = { waitingOfOne: 1_000, waiting: 8_000 };
+export const TURN_LIMITS: TurnLimits = { perConnection: 1_000, total: 8_000 };
 
 export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => void;
 
-type Waiting = readonly [request: IncomingMessage, response: ServerResponse];
+type WaitingRequest = readonly [request: IncomingMessage, response: ServerResponse];
 
-/** The number of waiting requests of all connections. */
+/** The number of waiting requests of all connections of a port. */
 export class WaitingCount {
   count = 0;
 }
@@ -32,7 +32,7 @@ export class WaitingCount {
 export interface TurnOptions {
   /** Called with each request in its turn. */
   readonly handle: RequestHandler;
-  /** Called when nothing is being served and nothing waits. */
+  /** Called when no request is being served or waits. */
   readonly onIdle: () => void;
   /** Shared by all connections of a port. */
   readonly all: WaitingCount;
@@ -48,8 +48,8 @@ export class RequestTurns {
   readonly #share: LoopShare;
   readonly #handle: RequestHandler;
   readonly #onIdle: () => void;
-  /** In the order of their arrival; taken from `#next` on. */
-  #waiting: Waiting[] = [];
+  /** Waiting requests in the order of their arrival; those before `#next` have started. */
+  #waiting: WaitingRequest[] = [];
   #next = 0;
   #isBusy = false;
   #isClosed = false;
@@ -62,20 +62,20 @@ export class RequestTurns {
     this.#limits = limits;
   }
 
-  /** Takes a request; false if too many wait already, and the caller must close the connection. */
+  /** Accepts a request. Returns false if too many wait already; the caller must then close the connection. */
   take(request: IncomingMessage, response: ServerResponse): boolean {
     if (this.#isClosed) return true;
     if (!this.#isBusy) {
-      this.#begin([request, response]);
+      this.#serve([request, response]);
       return true;
     }
-    if (this.#count >= this.#limits.waitingOfOne || this.#all.count >= this.#limits.waiting) return false;
+    if (this.#count >= this.#limits.perConnection || this.#all.count >= this.#limits.total) return false;
     this.#waiting.push([request, response]);
     this.#all.count += 1;
     return true;
   }
 
-  /** The connection is closed: drops what waits. */
+  /** Drops the waiting requests; to be called when the connection is closed. */
   close(): void {
     this.#isClosed = true;
     this.#all.count -= this.#count;
@@ -87,24 +87,24 @@ export class RequestTurns {
     return this.#waiting.length - this.#next;
   }
 
-  #begin([request, response]: Waiting): void {
+  #serve([request, response]: WaitingRequest): void {
     this.#isBusy = true;
     response.once('close', () => {
-      // Other connections have their turn first.
-      if (this.#count > 0) afterThisTurn(() => this.#goOn());
-      else this.#rest();
+      // Other connections get a turn first.
+      if (this.#count > 0) afterThisTurn(() => this.#serveNext());
+      else this.#becomeIdle();
     });
     this.#share.run(() => {
-      // The client may have hung up while it waited.
+      // The client may have hung up meanwhile.
       if (!this.#isClosed) this.#handle(request, response);
     });
   }
 
-  #goOn(): void {
+  #serveNext(): void {
     const next = this.#waiting[this.#next];
-    // The previous answer may have been the last of its connection.
+    // The previous answer may have closed the connection.
     if (next === undefined || !next[0].socket.writable) {
-      this.#rest();
+      this.#becomeIdle();
       return;
     }
     this.#next += 1;
@@ -113,10 +113,10 @@ export class RequestTurns {
       this.#waiting = [];
       this.#next = 0;
     }
-    this.#begin(next);
+    this.#serve(next);
   }
 
-  #rest(): void {
+  #becomeIdle(): void {
     this.#isBusy = false;
     this.#onIdle();
   }

@@ -1,4 +1,4 @@
-/** The headers of every answer of the merchants' port, and CORS. */
+/** Sets the headers of every answer of the merchants' port, and answers CORS preflight requests. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
 /** Answers are for programs; a browser must not execute, frame or cache them. */
@@ -8,20 +8,20 @@ const HEADERS = {
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'referrer-policy': 'no-referrer',
   'cross-origin-resource-policy': 'same-origin',
-  // Answers carry keys, sessions and personal data; and health is true only at this moment.
+  // Answers contain keys, sessions and personal data, and a health answer is outdated at once.
   'cache-control': 'no-store',
 } as const;
 
-/** What pages of an allowed origin may send and read. No cookies: pages authenticate with a key. */
+/** What pages of an allowed origin may send. Cookies are not allowed: pages authenticate with a key. */
 const CORS = {
   'access-control-allow-methods': 'GET, POST, PUT',
   'access-control-allow-headers': 'authorization, content-type, x-session',
   'access-control-max-age': '600',
 } as const;
 
-const READABLE = 'x-request-id, x-rate-limit, x-expires-after, retry-after, www-authenticate, allow';
+const READABLE_HEADERS = 'x-request-id, x-rate-limit, x-expires-after, retry-after, www-authenticate, allow';
 
-/** Sets the headers of an answer. `origins` are those whose pages may call. */
+/** Sets the headers of an answer. Pages of the `origins` may call the interface. */
 export function setHeaders(request: FastifyRequest, reply: FastifyReply, origins: readonly string[]): void {
   reply.headers({ ...HEADERS, 'x-request-id': request.id });
   if (origins.length === 0) return;
@@ -29,7 +29,7 @@ export function setHeaders(request: FastifyRequest, reply: FastifyReply, origins
   if (!isAllowed(request, origins)) return;
   reply.headers({
     'access-control-allow-origin': request.headers.origin,
-    'access-control-expose-headers': READABLE,
+    'access-control-expose-headers': READABLE_HEADERS,
     'cross-origin-resource-policy': 'cross-origin',
   });
 }
@@ -37,13 +37,13 @@ export function setHeaders(request: FastifyRequest, reply: FastifyReply, origins
 /** Answers a CORS preflight request of an allowed page, and returns whether the request was one. */
 export function answerPreflight(request: FastifyRequest, reply: FastifyReply, origins: readonly string[]): boolean {
   const { method, headers } = request;
-  const asks = method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
-  if (!asks || !isAllowed(request, origins)) return false;
+  const isPreflight = method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
+  if (!isPreflight || !isAllowed(request, origins)) return false;
   reply.status(204).headers(CORS).send();
   return true;
 }
 
-/** Whether it comes from a page that may call. */
+/** Whether the request comes from a page that may call the interface. */
 export function isAllowed({ headers }: FastifyRequest, origins: readonly string[]): boolean {
   return headers.origin !== undefined && origins.includes(headers.origin);
 }

@@ -1,17 +1,18 @@
 /**
- * Who calls (specification, Authentication; interfaces.md §2): an API key as the user of HTTP basic authentication with
- * an empty password, a bearer token in the header, or a token in the body.
+ * Authenticates the caller of a merchant's request (specification, Authentication; interfaces.md §2): by an API key as
+ * the user of HTTP basic authentication with an empty password, a bearer token in the header, or a token in the body.
  */
 import type { MerchantParts } from '../../accounts/merchant-parts.js';
 import type { AccessToken, ApiKey, Scope } from '../../store/contract/merchants/access-store.js';
 import { Refusal } from './refusal.js';
 
-const BASIC = 'Basic realm="lockgate", charset="UTF-8"';
-const BEARER = 'Bearer realm="lockgate"';
+const BASIC_CHALLENGE = 'Basic realm="lockgate", charset="UTF-8"';
+const BEARER_CHALLENGE = 'Bearer realm="lockgate"';
 
 /**
- * The API key of a request. A password with it is refused: the client mistakes the key for something else.
- * @param members additional members of the problem
+ * The API key of a request. A key with a password is refused: the client takes the key for a user name.
+ *
+ * @param members additional members of the problem document
  * @throws Refusal 401
  */
 export async function checkApiKey(
@@ -31,7 +32,7 @@ export async function checkApiKey(
     status: 401,
     code: 'unauthorized',
     detail,
-    headers: { 'www-authenticate': BASIC },
+    headers: { 'www-authenticate': BASIC_CHALLENGE },
     members,
   });
 }
@@ -48,7 +49,7 @@ export async function checkBearer(
       status: 401,
       code: 'unauthorized',
       detail: 'a bearer token is required: get one with POST /oauth/token',
-      headers: { 'www-authenticate': `${BEARER}, scope="${scope}"` },
+      headers: { 'www-authenticate': `${BEARER_CHALLENGE}, scope="${scope}"` },
     });
   const token = await checkToken(parts, given);
   if (!token.scopes.includes(scope)) throw lacksScope(scope);
@@ -63,7 +64,7 @@ export async function checkToken(parts: MerchantParts, given: string): Promise<A
     status: 401,
     code: 'unauthorized',
     detail: 'the token is not valid: it expires after one hour, or when its API key is revoked',
-    headers: { 'www-authenticate': `${BEARER}, error="invalid_token"` },
+    headers: { 'www-authenticate': `${BEARER_CHALLENGE}, error="invalid_token"` },
   });
 }
 
@@ -73,6 +74,6 @@ export function lacksScope(scope: Scope): Refusal {
     status: 403,
     code: 'insufficient-scope',
     detail: `the token lacks the scope ${scope}`,
-    headers: { 'www-authenticate': `${BEARER}, error="insufficient_scope", scope="${scope}"` },
+    headers: { 'www-authenticate': `${BEARER_CHALLENGE}, error="insufficient_scope", scope="${scope}"` },
   });
 }

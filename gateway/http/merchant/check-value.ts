@@ -1,9 +1,9 @@
 /**
- * Validates a value against a schema and reports each bad member: a JSON pointer and a sentence (RFC 9457). It reads
- * the typebox schemas that also document the interface. {@link assertChecked} refuses a schema with a keyword that is
- * not listed below, so that the documentation states no constraint that is not checked.
+ * Validates a value against a schema and reports each bad member as a JSON pointer and a sentence (RFC 9457). The
+ * typebox schemas also document the interface. {@link assertChecked} refuses a schema with a keyword that is not listed
+ * below, so that the documentation states no unchecked constraint. Pure.
  *
- * We have a validator of our own because of int64: the usual ones don't accept a bigint as an integer.
+ * No library is used because of int64: common validators don't accept a bigint as an integer.
  */
 import type { TSchema } from 'typebox';
 import { FAULTS_REPORTED, type Fault } from '../../faults.js';
@@ -23,17 +23,16 @@ interface Keywords {
   readonly maxItems?: number;
 }
 
-const CHECKED = 'type properties required items enum format minimum minLength maxLength maxItems';
-/** These only document, so there is nothing to check. */
-const DOCUMENTING = 'title description example examples default $id';
-const KNOWN = new Set(`${CHECKED} ${DOCUMENTING}`.split(' '));
+const CHECKED_KEYWORDS = 'type properties required items enum format minimum minLength maxLength maxItems';
+/** Keywords that only document, and need no check. */
+const DOCUMENTING_KEYWORDS = 'title description example examples default $id';
+const KNOWN_KEYWORDS = new Set(`${CHECKED_KEYWORDS} ${DOCUMENTING_KEYWORDS}`.split(' '));
 
 const INT32_MAX = 2 ** 31 - 1;
 const INT32_MIN = -(2 ** 31);
 
 /**
- * What is wrong with a value, at most {@link FAULTS_REPORTED} faults. Members that the schema does not name are
- * ignored.
+ * The faults of a value, at most {@link FAULTS_REPORTED}. Members that the schema does not name are ignored.
  */
 export function faultsOf(schema: TSchema, value: unknown): Fault[] {
   const faults: Fault[] = [];
@@ -44,7 +43,7 @@ export function faultsOf(schema: TSchema, value: unknown): Fault[] {
 /** @throws Error if a schema has a keyword that is not checked here */
 export function assertChecked(schema: TSchema): void {
   const keywords = schema as Keywords;
-  const unknown = Object.keys(keywords).find((name) => !KNOWN.has(name));
+  const unknown = Object.keys(keywords).find((name) => !KNOWN_KEYWORDS.has(name));
   if (unknown !== undefined) throw new Error(`nothing checks the keyword ${unknown}`);
   for (const each of Object.values(keywords.properties ?? {})) assertChecked(each as TSchema);
   if (keywords.items !== undefined) assertChecked(keywords.items as TSchema);
@@ -71,13 +70,13 @@ function check(schema: Keywords, value: unknown, pointer: string, faults: Fault[
 function checkMembers(schema: Keywords, value: Record<string, unknown>, pointer: string, faults: Fault[]): void {
   for (const [name, member] of Object.entries(schema.properties ?? {})) {
     const where = `${pointer}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-    // Own members only: inherited ones were not sent.
+    // Inherited members were not sent.
     if (Object.hasOwn(value, name)) check(member, value[name], where, faults);
     else if (schema.required?.includes(name)) faults.push({ pointer: where, detail: 'it is missing' });
   }
 }
 
-/** What is wrong with the value itself, apart from its members. */
+/** The fault of the value itself, apart from its members; undefined where there is none. */
 function detailOf(schema: Keywords, value: unknown): string | undefined {
   switch (schema.type) {
     case 'object':
@@ -98,10 +97,10 @@ function detailOf(schema: Keywords, value: unknown): string | undefined {
 
 function integerDetail({ format, minimum }: Keywords, value: unknown): string | undefined {
   const isWhole = typeof value === 'bigint' || Number.isInteger(value);
-  const [least, most] = format === 'int32' ? [INT32_MIN, INT32_MAX] : [INT64_MIN, INT64_MAX];
+  const [min, max] = format === 'int32' ? [INT32_MIN, INT32_MAX] : [INT64_MIN, INT64_MAX];
   if (!isWhole) return expected(`a whole number (${format ?? 'int64'})`);
   const number = value as number | bigint;
-  if (number < least || number > most) return expected(`a whole number from ${least} to ${most}`);
+  if (number < min || number > max) return expected(`a whole number from ${min} to ${max}`);
   return minimum !== undefined && number < minimum ? expected(`a whole number, ${minimum} or more`) : undefined;
 }
 

@@ -1,11 +1,11 @@
-/** Form bodies, as OAuth clients send them (RFC 6749, appendix B). */
+/** Parses form bodies, which OAuth clients send (RFC 6749, appendix B). */
 import { LockgateError } from '../../../proto/errors.js';
 
-/** Parameters of a form; OAuth has a handful. */
+/** OAuth forms have a handful of parameters. */
 const MAX_PARAMETERS = 100;
 
 /**
- * The parameters by name. A repeated one is a list, which our schemas refuse: OAuth forbids it.
+ * The parameters by name. A repeated one becomes a list, which the routes' schemas refuse, as OAuth forbids it.
  *
  * @throws LockgateError `input-form`
  */

@@ -1,31 +1,31 @@
 /**
- * Reads large bodies one per turn of the event loop. Parsing a mebibyte takes some 20 ms, and several that arrive
- * together would block everyone else for the sum of that (interfaces.md §2, Fairness).
+ * Lets large bodies be parsed one per turn of the event loop. Parsing a mebibyte takes some 20 ms, so several bodies
+ * that arrive together would otherwise block all other work for the sum of that (interfaces.md §2, Fairness).
  */
 import { afterThisTurn } from '../../../proto/clock.js';
 
-/** Bodies of at least so many bytes wait for a turn. */
-const HEAVY_BYTES = 32 * 1024;
+/** Bodies of at least this size wait for a turn. */
+const MIN_HEAVY_BYTES = 32 * 1024;
 
 export class HeavyTurns {
   readonly #waiting: (() => void)[] = [];
-  #isTaken = false;
+  #isTurnTaken = false;
 
-  /** Resolves when a body of so many bytes may be read; at once if it is small. */
+  /** Resolves when a body of this size may be parsed; at once for a small one. */
   async next(bytes: number): Promise<void> {
-    if (bytes < HEAVY_BYTES) return;
+    if (bytes < MIN_HEAVY_BYTES) return;
     await new Promise<void>((resolve) => {
       this.#waiting.push(resolve);
-      if (!this.#isTaken) this.#goOn();
+      if (!this.#isTurnTaken) this.#startNext();
     });
   }
 
-  #goOn(): void {
+  #startNext(): void {
     const first = this.#waiting.shift();
-    this.#isTaken = first !== undefined;
+    this.#isTurnTaken = first !== undefined;
     if (first === undefined) return;
     first();
-    // Leaves a turn to whatever else has arrived.
-    afterThisTurn(() => afterThisTurn(() => this.#goOn()));
+    // Leaves one turn for other work.
+    afterThisTurn(() => afterThisTurn(() => this.#startNext()));
   }
 }

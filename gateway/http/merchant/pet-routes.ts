@@ -1,4 +1,4 @@
-/** The pet registry: operations 1 and 2 (specification; interfaces.md §2). */
+/** The routes of the pet registry: operations 1 and 2 (specification; interfaces.md §2). */
 import { type Static, Type } from 'typebox';
 import type { Fairness } from '../../fairness/fairness-settings.js';
 import type { NamedId, Pet } from '../../store/contract/merchants/people-store.js';
@@ -16,40 +16,40 @@ import {
 
 const PET_STATUSES = ['available', 'pending', 'sold'] as const;
 
-/** The most photos, and tags, of one pet. More would block the event loop for too long. */
-const MOST_OF_A_PET = 1_000;
+/** Maximum number of photos, and of tags, of one pet. More would block the event loop for too long. */
+const MAX_ITEMS_OF_PET = 1_000;
 
 /** A whole number of 64 bits, exact to the digit. */
 export const Int64 = (options: { minimum?: number; description?: string } = {}) =>
   Type.Unsafe<number | bigint>({ type: 'integer', format: 'int64', ...options });
 
-/** A name or another short text; unlimited if `most` is Infinity. */
-export function shortText(most: number, options: { minLength?: number; description?: string } = {}) {
-  return Type.String({ ...options, ...(Number.isFinite(most) && { maxLength: most }) });
+/** The schema of a name or another short text; without a limit if `maxLength` is Infinity. */
+export function shortText(maxLength: number, options: { minLength?: number; description?: string } = {}) {
+  return Type.String({ ...options, ...(Number.isFinite(maxLength) && { maxLength: maxLength }) });
 }
 
-function categoryOf(most: number) {
+function categoryOf(maxLength: number) {
   return Type.Object(
-    { id: Type.Optional(Int64()), name: Type.Optional(shortText(most)) },
+    { id: Type.Optional(Int64()), name: Type.Optional(shortText(maxLength)) },
     { description: 'A name with your own id.' },
   );
 }
 
-/** In answers: names from before there was a limit may be longer. */
+/** For answers, without a limit: stored names may be older than the limit. */
 const Category = categoryOf(Number.POSITIVE_INFINITY);
 
 const Status = Type.Unsafe<(typeof PET_STATUSES)[number]>({ type: 'string', enum: [...PET_STATUSES] });
 
-function newPetOf(most: number) {
+function newPetOf(maxLength: number) {
   return Type.Object(
     {
-      name: shortText(most, { minLength: 1, description: 'The name of the pet.' }),
-      owner_id: Type.Optional(shortText(most, { description: 'The id of the user who owns the pet.' })),
-      species: Type.Optional(shortText(most)),
-      breed: Type.Optional(shortText(most)),
+      name: shortText(maxLength, { minLength: 1, description: 'The name of the pet.' }),
+      owner_id: Type.Optional(shortText(maxLength, { description: 'The id of the user who owns the pet.' })),
+      species: Type.Optional(shortText(maxLength)),
+      breed: Type.Optional(shortText(maxLength)),
       owner: Type.Optional(
         Type.Object(
-          { id: Type.Optional(shortText(most)), name: Type.Optional(shortText(most)) },
+          { id: Type.Optional(shortText(maxLength)), name: Type.Optional(shortText(maxLength)) },
           { description: 'An alternative to owner_id. If both are present, they must agree.' },
         ),
       ),
@@ -58,15 +58,15 @@ function newPetOf(most: number) {
   );
 }
 
-function changedPetOf(most: number) {
+function changedPetOf(maxLength: number) {
   return Type.Object(
     {
       id: Int64({ minimum: 1, description: 'The id that the creation returned.' }),
-      name: shortText(most, { minLength: 1 }),
-      photoUrls: Type.Array(Type.String(), { maxItems: MOST_OF_A_PET }),
+      name: shortText(maxLength, { minLength: 1 }),
+      photoUrls: Type.Array(Type.String(), { maxItems: MAX_ITEMS_OF_PET }),
       status: Type.Optional(Status),
-      category: Type.Optional(categoryOf(most)),
-      tags: Type.Optional(Type.Array(categoryOf(most), { maxItems: MOST_OF_A_PET })),
+      category: Type.Optional(categoryOf(maxLength)),
+      tags: Type.Optional(Type.Array(categoryOf(maxLength), { maxItems: MAX_ITEMS_OF_PET })),
     },
     { title: 'ChangedPet' },
   );
@@ -186,7 +186,7 @@ const updatePet = ({ nameLength, quota }: Fairness): MerchantRoute => ({
 /** Operations 1 and 2. */
 export const petRoutes = (fairness: Fairness): readonly MerchantRoute[] => [createPet(fairness), updatePet(fairness)];
 
-/** What is stored of it, and no member that somebody made up. */
+/** The known members; unknown ones are dropped. */
 function toNamedId({ id, name }: NonNullable<ChangedPet['category']>): NamedId {
   return { ...(id !== undefined && { id: toBigInt(id) }), ...(name !== undefined && { name }) };
 }

@@ -1,4 +1,4 @@
-/** A refused call of the merchants' interface: its status, the headers that belong to it, and the faults. */
+/** The error for a refused call of the merchants' interface, with the status, headers and faults of its answer. */
 import { type Fault, ManyFaults } from '../../faults.js';
 
 export interface RefusalTerms {

@@ -1,6 +1,6 @@
 /**
- * A route of the merchants' interface (interfaces.md §2). Its schemas validate requests, serialise answers and document
- * both, so that the three can't differ.
+ * The type of a route of the merchants' interface, and the answers that routes share (interfaces.md §2). A route's
+ * schemas validate requests, serialise answers and document both, so the documentation can't differ from the behaviour.
  */
 import { type TSchema, Type } from 'typebox';
 import type { MerchantParts } from '../../accounts/merchant-parts.js';
@@ -22,7 +22,7 @@ export const FORM_TYPE = 'application/x-www-form-urlencoded';
 /** One call, authenticated and validated. */
 export interface Call {
   readonly parts: MerchantParts;
-  /** The caller's; 0 if the route needs no authentication, or takes its token from the body. */
+  /** The caller's merchant; 0 if the route needs no authentication, or takes its token from the body. */
   readonly merchantId: number;
   /** Set if the route's scheme is `api-key`. */
   readonly key: ApiKey | undefined;
@@ -33,9 +33,9 @@ export interface Call {
   readonly address: string;
   /** Whether the caller's connection is over TLS, according to a trusted proxy. */
   readonly isHttps: boolean;
-  /** Charges the call to a merchant who is known only from the body. @throws OverBudget */
+  /** Charges the call to a merchant who is identified only by the body. @throws OverBudget */
   readonly takeRequest: (merchantId: number) => void;
-  /** Fires when the client has hung up. */
+  /** Aborts when the client has hung up. */
   readonly signal: AbortSignal;
 }
 
@@ -83,8 +83,8 @@ export interface MerchantRoute extends RouteTerms {
   readonly bodyExample?: unknown;
   /** Headers that the route reads, for the documentation. */
   readonly headers?: TSchema;
-  /** A longer list as the body is refused with 413. */
-  readonly mostItems?: number;
+  /** A body that is a longer list is refused with 413. */
+  readonly maxItems?: number;
   /** The refusal of a request that does not fit the schemas; by default a 400 with the faults. */
   readonly refuse?: (faults: readonly Fault[]) => Refusal;
   readonly handle: (call: Call) => Promise<HttpAnswer>;
@@ -137,7 +137,7 @@ export const UNAUTHORIZED: ResponseTerms = problemResponse('No API key or token,
   'www-authenticate': { description: 'The required scheme.', type: 'string' },
 });
 
-/** The answer to a body over so many bytes; `also` names further limits. */
+/** The answer to a body of more than `bytes`; `also` names further limits. */
 export function tooLarge(bytes: number, also = ''): ResponseTerms {
   return problemResponse(`The body is over ${sizeInWords(bytes)}${also}.`);
 }
@@ -150,7 +150,7 @@ export function sizeInWords(bytes: number): string {
 
 const RETRY_AFTER = { 'retry-after': { description: 'When to try again, in seconds.', type: 'integer' } } as const;
 
-/** The answer to a request over budget; `also` names a limit of the route's own. */
+/** The answer to a request over budget; `also` names further limits of the route. */
 export function tooMany(also = ''): ResponseTerms {
   return problemResponse(`${also}A budget is used up or a quota is full; \`budget\` names it.`, RETRY_AFTER);
 }

@@ -7,12 +7,12 @@ import { TEST_WEBHOOK_ROUTES } from './test-webhook-routes.js';
 import { TOKEN_ROUTES } from './token-routes.js';
 import { userRoutes } from './user-routes.js';
 
-/** The merchants' routes, with these limits. */
+/** The merchants' routes with the given limits. */
 export function merchantRoutes(fairness: Fairness): readonly MerchantRoute[] {
   return [...petRoutes(fairness), ...userRoutes(fairness), ...TEST_WEBHOOK_ROUTES, ...TOKEN_ROUTES];
 }
 
-/** Every route of the port, with these limits. */
+/** Every route of the port with the given limits. */
 export function httpRoutes(fairness: Fairness): readonly HttpRoute[] {
   return [...merchantRoutes(fairness), ...HEALTH_ROUTES];
 }

@@ -1,11 +1,10 @@
 /**
  * The merchants' HTTP server: serves the routes of routes.ts, within limits. Errors are problem documents (RFC 9457).
  *
- * A request is checked in this order: is there such a route, is the body short enough for it, who calls, is the caller
- * within budget, does the body have the right type, does it fit the route's schemas. So a body is not read before its
- * sender is authenticated. Of a request only route, status and id are ever logged: a login has a password in its URL.
- * Authenticated requests count against the merchant's budgets, others against those of their address (interfaces.md §2,
- * Fairness).
+ * The server checks a request in this order: the route, the length of the body, the caller, the caller's budget, the
+ * content type, the route's schemas. So no body is read before its sender is authenticated. Only a request's route,
+ * status and id may be logged: a login has a password in its URL. Authenticated requests count against the merchant's
+ * budgets, others against the budgets of their address (interfaces.md §2, Fairness).
  */
 import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
@@ -23,7 +22,7 @@ import type { TrustedProxies } from '../../network/trusted-proxies.js';
 import type { ApiKey } from '../../store/contract/merchants/access-store.js';
 import type { HttpConnections } from '../connections/connections.js';
 import { checkHost } from '../connections/host-header.js';
-import { UNREAD_BODY_BYTES } from '../connections/unread-body.js';
+import { MAX_UNREAD_BODY_BYTES } from '../connections/unread-body.js';
 import { HEALTH_ROUTES } from '../shared/health-routes.js';
 import { HTTP_LIMITS } from '../shared/limits.js';
 import { listen } from '../shared/listen.js';
@@ -45,41 +44,41 @@ export interface HttpServerOptions {
   readonly host: string;
   /** 0 lets the system choose. */
   readonly port: number;
-  /** Whose pages may call from a browser. */
+  /** The origins whose pages may call from a browser. */
   readonly corsOrigins: readonly string[];
   readonly connections: HttpConnections;
-  /** Whose `X-Forwarded-For` counts. */
+  /** The proxies whose `X-Forwarded-For` is trusted. */
   readonly proxies: TrustedProxies;
   readonly health: Health;
   readonly fairness: Fairness;
   readonly budgets: HttpBudgets;
-  /** What merchants call; undefined until the gateway has started. */
+  /** The parts that serve merchants; undefined until the gateway has started. */
   readonly merchants: () => MerchantParts | undefined;
   readonly onAnswered: (answered: Omit<RequestAnswered, 'atMs'>) => void;
 }
 
-/** The content type of generic clients; accepted by routes that say so. */
-const PLAIN_TYPE = 'text/plain';
+/** The content type that generic clients send; only some routes accept it. */
+const PLAIN_TEXT_TYPE = 'text/plain';
 
-/** Who calls, as found by authentication. */
+/** The caller, as authentication found it. */
 interface Caller {
   readonly merchantId: number;
   readonly key: ApiKey | undefined;
 }
 
-const NOBODY: Caller = { merchantId: 0, key: undefined };
+const UNAUTHENTICATED: Caller = { merchantId: 0, key: undefined };
 
 export class HttpServer {
   readonly #fastify: FastifyInstance;
   readonly #options: HttpServerOptions;
   readonly #callers = new WeakMap<FastifyRequest, Caller>();
-  readonly #broken = new WeakMap<FastifyRequest, Error>();
-  readonly #begun = new WeakMap<FastifyRequest, number>();
+  readonly #internalErrors = new WeakMap<FastifyRequest, Error>();
+  readonly #startedAtMs = new WeakMap<FastifyRequest, number>();
   /** Paths of the merchants' routes, which authenticate by themselves. */
   readonly #merchantPaths = new Set<string>();
-  /** Requests that were counted for their address. */
-  readonly #counted = new WeakSet<FastifyRequest>();
-  readonly #heavy = new HeavyTurns();
+  /** Requests that were charged to their address. */
+  readonly #chargedToAddress = new WeakSet<FastifyRequest>();
+  readonly #heavyTurns = new HeavyTurns();
 
   private constructor(fastify: FastifyInstance, options: HttpServerOptions) {
     this.#fastify = fastify;
@@ -101,9 +100,9 @@ export class HttpServer {
       },
     });
     const server = new HttpServer(fastify, options);
-    server.#readBodies();
-    server.#answerFailures();
-    server.#watch();
+    server.#setBodyParsers();
+    server.#setErrorHandlers();
+    server.#addHooks();
     await addDocumentation(fastify);
     server.#addRoutes();
     await listen(fastify, 'the merchants’ interface', options.host, options.port);
@@ -119,14 +118,14 @@ export class HttpServer {
     await this.#fastify.close();
   }
 
-  #readBodies(): void {
+  #setBodyParsers(): void {
     this.#fastify.removeAllContentTypeParsers();
     this.#fastify.addContentTypeParser(
-      [JSON_TYPE, PLAIN_TYPE],
+      [JSON_TYPE, PLAIN_TEXT_TYPE],
       { parseAs: 'buffer' },
       async (request: FastifyRequest, body: Buffer) => {
-        this.#countBody(request, body);
-        await this.#heavy.next(body.length);
+        this.#chargeUnannouncedBody(request, body);
+        await this.#heavyTurns.next(body.length);
         return readJsonBody(body);
       },
     );
@@ -139,16 +138,16 @@ export class HttpServer {
     this.#fastify.setValidatorCompiler(() => () => true);
   }
 
-  #answerFailures(): void {
-    this.#fastify.setErrorHandler<FastifyError>(async (given, request, reply) => {
-      const error = this.#countRefusal(given, request);
+  #setErrorHandlers(): void {
+    this.#fastify.setErrorHandler<FastifyError>(async (thrown, request, reply) => {
+      const error = this.#chargeRefusal(thrown, request);
       const status = statusOf(error);
-      if (status === 500) this.#broken.set(request, error);
+      if (status === 500) this.#internalErrors.set(request, error);
       if (error instanceof OverBudget) {
         const gone = new AbortController();
         reply.raw.once('close', () => gone.abort());
         await this.#options.budgets.refusalTurn(
-          this.#callers.get(request)?.merchantId ?? this.#placeOf(request),
+          this.#callers.get(request)?.merchantId ?? this.#addressGroupOf(request),
           gone.signal,
         );
       }
@@ -160,46 +159,46 @@ export class HttpServer {
   }
 
   /** Charges the refusal of an unauthenticated request to its address. Returns the error to answer with. */
-  #countRefusal(error: FastifyError, request: FastifyRequest): FastifyError | LockgateError {
-    const isStranger = !this.#callers.has(request) && !this.#counted.has(request);
-    if (!isStranger || statusOf(error) >= 500) return error;
+  #chargeRefusal(error: FastifyError, request: FastifyRequest): FastifyError | LockgateError {
+    const isUncharged = !this.#callers.has(request) && !this.#chargedToAddress.has(request);
+    if (!isUncharged || statusOf(error) >= 500) return error;
     try {
-      this.#countStranger(request, 'request');
+      this.#chargeAddress(request, 'request');
       return error;
-    } catch (spent) {
-      return spent as LockgateError;
+    } catch (overBudget) {
+      return overBudget as LockgateError;
     }
   }
 
   /** @throws OverBudget `address` */
-  #countStranger(request: FastifyRequest, kind: 'request' | 'probe'): void {
-    this.#counted.add(request);
-    this.#options.budgets.takeStranger(this.#placeOf(request), kind);
+  #chargeAddress(request: FastifyRequest, kind: 'request' | 'probe'): void {
+    this.#chargedToAddress.add(request);
+    this.#options.budgets.takeStranger(this.#addressGroupOf(request), kind);
   }
 
-  /** The address group that an unauthenticated request counts for. */
-  #placeOf(request: FastifyRequest): string {
+  /** The address group to which an unauthenticated request is charged. */
+  #addressGroupOf(request: FastifyRequest): string {
     return addressGroup(this.#options.proxies.clientOf(request.raw));
   }
 
   /** Charges a body whose size no header announced. */
-  #countBody(request: FastifyRequest, body: Buffer): void {
+  #chargeUnannouncedBody(request: FastifyRequest, body: Buffer): void {
     const caller = this.#callers.get(request);
     if (caller !== undefined && request.headers['content-length'] === undefined)
       this.#options.budgets.chargeBytes(caller.merchantId, body.length);
   }
 
-  #watch(): void {
+  #addHooks(): void {
     const { connections, corsOrigins, onAnswered } = this.#options;
     this.#fastify.addHook('onRequest', async (request, reply) => {
-      this.#begun.set(request, monotonicMs());
+      this.#startedAtMs.set(request, monotonicMs());
       setHeaders(request, reply, corsOrigins);
       checkHost(request.raw, reply.raw);
       if (connections.isReserved(request.raw)) refuseInReserve(request);
-      if (!this.#merchantPaths.has(request.routeOptions.url ?? '')) this.#countStranger(request, kindOf(request));
+      if (!this.#merchantPaths.has(request.routeOptions.url ?? '')) this.#chargeAddress(request, kindOf(request));
       if (!request.is404) return;
       if (methodsOf(pathOf(request)) !== undefined && answerPreflight(request, reply, corsOrigins)) return reply;
-      // Before its body is read.
+      // The method is refused before the body is read.
       refuseMethod(request);
       sendNotFound(reply);
       return reply;
@@ -210,8 +209,8 @@ export class HttpServer {
         method: request.method,
         route: request.routeOptions.url ?? '(none)',
         status: reply.statusCode,
-        durationMs: monotonicMs() - (this.#begun.get(request) ?? monotonicMs()),
-        why: this.#broken.get(request)?.message,
+        durationMs: monotonicMs() - (this.#startedAtMs.get(request) ?? monotonicMs()),
+        why: this.#internalErrors.get(request)?.message,
       });
     });
   }
@@ -225,7 +224,7 @@ export class HttpServer {
         const handler = async (_request: FastifyRequest, reply: FastifyReply) =>
           await send(reply, route.answer(health));
         this.#fastify.route({ method, url, schema, handler });
-        // The same without a body; not repeated in the documentation.
+        // HEAD is the same without a body, and is not documented.
         this.#fastify.route({ method: 'HEAD', url, handler });
       } else {
         this.#merchantPaths.add(url);
@@ -246,7 +245,7 @@ export class HttpServer {
         const bytes = lengthOf(request);
         if (route.bodyBytes !== undefined && bytes > route.bodyBytes) throw tooLong(request);
         const caller = await this.#authenticate(route, request);
-        if (caller !== NOBODY) {
+        if (caller !== UNAUTHENTICATED) {
           this.#callers.set(request, caller);
           this.#options.budgets.takeRequest(caller.merchantId, route.body === undefined ? 0 : bytes);
         }
@@ -258,7 +257,7 @@ export class HttpServer {
         reply.raw.once('close', () => gone.abort());
         const answer = await route.handle({
           parts: this.#merchants(),
-          ...(this.#callers.get(request) ?? NOBODY),
+          ...(this.#callers.get(request) ?? UNAUTHENTICATED),
           query: request.query as Record<string, unknown>,
           headers: request.headers,
           body: request.body,
@@ -283,7 +282,7 @@ export class HttpServer {
       const key = await checkApiKey(parts, headers.authorization, members);
       return { merchantId: key.merchantId, key };
     }
-    if (route.scheme !== 'bearer') return NOBODY;
+    if (route.scheme !== 'bearer') return UNAUTHENTICATED;
     const { merchantId } = await checkBearer(parts, headers.authorization, 'pets:write');
     return { merchantId, key: undefined };
   }
@@ -312,7 +311,7 @@ function lengthOf({ headers }: FastifyRequest): number {
 /** Whether an unread body is too long, or of unknown length, to be read and dropped. */
 function hasMuchUnread(request: FastifyRequest): boolean {
   if (request.body !== undefined) return false;
-  return lengthOf(request) > UNREAD_BODY_BYTES || request.headers['transfer-encoding'] !== undefined;
+  return lengthOf(request) > MAX_UNREAD_BODY_BYTES || request.headers['transfer-encoding'] !== undefined;
 }
 
 /** Whether Fastify stopped reading a body that is too long. */
@@ -320,14 +319,14 @@ function isTooLong(error: FastifyError | LockgateError): boolean {
   return error.code === 'FST_ERR_CTP_BODY_TOO_LARGE';
 }
 
-/** It closes the connection, so that the rest of the body is not read. */
+/** The refusal of a body that is too long. It closes the connection, so that the body is not read to its end. */
 function tooLong(request: FastifyRequest): Refusal {
-  const most = request.routeOptions.bodyLimit;
-  const size = most % 1024 === 0 ? ` (${sizeInWords(most)})` : '';
+  const maxBytes = request.routeOptions.bodyLimit;
+  const size = maxBytes % 1024 === 0 ? ` (${sizeInWords(maxBytes)})` : '';
   return new Refusal({
     status: 413,
     code: 'body-too-large',
-    detail: `the body has more than ${most.toLocaleString('en')} bytes${size}, the maximum here`,
+    detail: `the body has more than ${maxBytes.toLocaleString('en')} bytes${size}, the maximum here`,
     headers: { connection: 'close' },
   });
 }
@@ -352,9 +351,9 @@ function refuseMethod(request: FastifyRequest): void {
 }
 
 /**
- * JSON may also come as plain text if the route allows it: clients generated from a document that names no type send
- * it, as from the public Petstore's for the lists of users. A foreign page could send that too, without a preflight and
- * with the key that the browser remembers; so it is not accepted from a page whose origin may not call.
+ * Some routes also accept JSON as plain text: clients generated from a document without content types, such as the
+ * public Petstore's, send it. But any web page could send plain text too, without a preflight request and with the key
+ * that the browser remembers; so it is refused from pages whose origin is not allowed.
  *
  * @throws Refusal 415
  */
@@ -363,25 +362,25 @@ function checkBodyType(request: FastifyRequest, route: MerchantRoute, origins: r
   const wanted = route.bodyType ?? JSON_TYPE;
   const length = headers['content-length'];
   const hasBody = headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
-  const given = headers['content-type'];
-  if (!hasBody && given === undefined) return;
-  const [type = '', ...parameters] = (given ?? '').split(';').map((part) => part.trim().toLowerCase());
+  const thrown = headers['content-type'];
+  if (!hasBody && thrown === undefined) return;
+  const [type = '', ...parameters] = (thrown ?? '').split(';').map((part) => part.trim().toLowerCase());
   const isUtf8 = parameters.every((each) => !each.startsWith('charset=') || /^charset="?utf-?8"?$/.test(each));
   const isPlain = (headers['content-encoding'] ?? 'identity').toLowerCase() === 'identity';
-  const isOurCaller = headers.origin === undefined || isAllowed(request, origins);
-  const isTaken = type === wanted || (route.takesPlainText === true && type === PLAIN_TYPE && isOurCaller);
-  if (isTaken && isUtf8 && isPlain) return;
+  const isAllowedPage = headers.origin === undefined || isAllowed(request, origins);
+  const isAccepted = type === wanted || (route.takesPlainText === true && type === PLAIN_TEXT_TYPE && isAllowedPage);
+  if (isAccepted && isUtf8 && isPlain) return;
   const detail = `the body must be ${wanted}, in UTF-8 and not compressed`;
   throw new Refusal({ status: 415, code: 'wrong-type', detail, headers: { accept: wanted } });
 }
 
 /** @throws Refusal if the query or the body does not fit the route's schemas */
 function checkInput(route: MerchantRoute, { query, body }: FastifyRequest): void {
-  if (route.mostItems !== undefined && Array.isArray(body) && body.length > route.mostItems)
+  if (route.maxItems !== undefined && Array.isArray(body) && body.length > route.maxItems)
     throw new Refusal({
       status: 413,
       code: 'too-many-items',
-      detail: `the list has ${body.length} items: at most ${route.mostItems} are allowed in one call`,
+      detail: `the list has ${body.length} items: at most ${route.maxItems} are allowed in one call`,
     });
   if (route.body !== undefined) dropNulls(route.body, body);
   const faults = [
@@ -397,6 +396,6 @@ async function send(reply: FastifyReply, { status, headers = {}, body }: HttpAns
   reply.status(status).headers(headers);
   if (body === undefined) return await reply.send();
   reply.header('content-type', 'application/json; charset=utf-8');
-  // Fastify would send a string as it is, not as JSON.
+  // Fastify would send a string unquoted, not as JSON.
   return await reply.send(typeof body === 'string' ? JSON.stringify(body) : body);
 }

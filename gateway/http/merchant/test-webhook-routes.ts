@@ -1,4 +1,4 @@
-/** The test webhook: operation 7 (specification; interfaces.md §2). */
+/** The route of the test webhook: operation 7 (specification; interfaces.md §2). */
 import { type Static, Type } from 'typebox';
 import { parseMac } from '../../../proto/wire/mac.js';
 import { noSuchDevice } from '../../store/contract/errors.js';
@@ -15,8 +15,8 @@ import {
   WRONG_TYPE,
 } from './route.js';
 
-/** In bytes. A token and a MAC need about a hundred (interfaces.md §2, Fairness). */
-const BODY_BYTES = 1024;
+/** A token and a MAC need about a hundred bytes (interfaces.md §2, Fairness). */
+const MAX_BODY_BYTES = 1024;
 
 const TestRequest = Type.Object(
   {
@@ -48,17 +48,16 @@ const TestResult = Type.Object(
 const DELIVERED = { url_id: 1, origin: 'https://example.com', status: 200, duration_ms: 41, error: null };
 const FAILED = { ...DELIVERED, status: 500, error: 'the answer was 500' };
 
-/** The only route. */
 export const TEST_WEBHOOK_ROUTES: readonly MerchantRoute[] = [
   {
     method: 'POST',
     path: '/test_webhook',
     operationId: 'testWebhook',
     tag: 'webhooks',
-    summary: 'Sends a test webhook to every active URL of the merchant’s and waits for the answers.',
+    summary: 'Sends a test webhook to every active URL of the merchant and waits for the answers.',
     scheme: 'access-token',
     body: TestRequest,
-    bodyBytes: BODY_BYTES,
+    bodyBytes: MAX_BODY_BYTES,
     bodyExample: { access_token: 'lgt_…', mac_addr: 'A4:C1:38:F0:E1:D2' },
     responses: {
       200: {
@@ -71,7 +70,7 @@ export const TEST_WEBHOOK_ROUTES: readonly MerchantRoute[] = [
       403: problemResponse('The token lacks the scope webhooks:test.'),
       404: problemResponse('The merchant has no such lock.'),
       409: problemResponse('The merchant has no active webhook URL.'),
-      413: tooLarge(BODY_BYTES),
+      413: tooLarge(MAX_BODY_BYTES),
       415: WRONG_TYPE,
       429: tooMany(`Over ${TESTS_PER_MINUTE} tests a minute. Or: `),
       502: {

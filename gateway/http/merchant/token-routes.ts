@@ -1,4 +1,4 @@
-/** `POST /oauth/token`: tokens for those who have an API key (RFC 6749 §4.4; interfaces.md §2). */
+/** The route `POST /oauth/token`: issues tokens to callers with an API key (RFC 6749 §4.4; interfaces.md §2). */
 import { type Static, Type } from 'typebox';
 import { Seconds } from '../../../proto/clock.js';
 import { TOKEN_LIFE } from '../../accounts/access-tokens.js';
@@ -32,11 +32,10 @@ const Token = Type.Object(
   { title: 'Token' },
 );
 
-/** In bytes. A grant and two scopes need about sixty. */
-const FORM_BYTES = 4 * 1024;
-const EXPIRES_IN = TOKEN_LIFE / Seconds(1);
+/** A grant and two scopes need about sixty bytes. */
+const MAX_FORM_BYTES = 4 * 1024;
+const EXPIRES_IN_SECONDS = TOKEN_LIFE / Seconds(1);
 
-/** The only route. */
 export const TOKEN_ROUTES: readonly MerchantRoute[] = [
   {
     method: 'POST',
@@ -47,18 +46,23 @@ export const TOKEN_ROUTES: readonly MerchantRoute[] = [
     description: 'Errors are problem documents that also have OAuth’s `error` and `error_description` (RFC 6749 §5.2).',
     scheme: 'api-key',
     body: TokenRequest,
-    bodyBytes: FORM_BYTES,
+    bodyBytes: MAX_FORM_BYTES,
     bodyType: FORM_TYPE,
     bodyExample: { grant_type: 'client_credentials', scope: 'pets:write' },
     responses: {
       200: {
         description: 'The token.',
         schema: Token,
-        example: { access_token: 'lgt_…', token_type: 'Bearer', expires_in: EXPIRES_IN, scope: SCOPES.join(' ') },
+        example: {
+          access_token: 'lgt_…',
+          token_type: 'Bearer',
+          expires_in: EXPIRES_IN_SECONDS,
+          scope: SCOPES.join(' '),
+        },
       },
       400: problemResponse('invalid_request, unsupported_grant_type or invalid_scope.'),
       401: { ...UNAUTHORIZED, description: 'invalid_client: no API key, or an invalid one.' },
-      413: tooLarge(FORM_BYTES),
+      413: tooLarge(MAX_FORM_BYTES),
       415: WRONG_TYPE,
       429: tooMany(),
       503: UNAVAILABLE,
@@ -76,7 +80,7 @@ export const TOKEN_ROUTES: readonly MerchantRoute[] = [
         body: {
           access_token: await parts.accessTokens.issue(key.id, scopes),
           token_type: 'Bearer',
-          expires_in: EXPIRES_IN,
+          expires_in: EXPIRES_IN_SECONDS,
           scope: scopes.join(' '),
         },
       };

@@ -1,4 +1,4 @@
-/** The user group: operations 3 to 6 (specification; interfaces.md §2). */
+/** The routes for users and their sessions: operations 3 to 6 (specification; interfaces.md §2). */
 import { type Static, Type } from 'typebox';
 import { Hours, Seconds } from '../../../proto/clock.js';
 import { toDate } from '../../../proto/wire/ping-json.js';
@@ -6,9 +6,9 @@ import { GUESS_WINDOW, MAX_GUESSES, MAX_STRANGER_GUESSES } from '../../accounts/
 import { SESSION_LIFE, type TypedUser } from '../../accounts/users.js';
 import type { Fairness } from '../../fairness/fairness-settings.js';
 import { OverBudget } from '../../fairness/over-budget.js';
-import { BODY_BYTES } from '../shared/limits.js';
+import { MAX_BODY_BYTES } from '../shared/limits.js';
 import { toBigInt } from './check-value.js';
-import { MOST_LONG_NUMBERS, MOST_VALUES } from './json-body.js';
+import { MAX_LONG_NUMBERS, MAX_VALUES } from './json-body.js';
 import { Int64, shortText } from './pet-routes.js';
 import { Refusal } from './refusal.js';
 import {
@@ -22,12 +22,14 @@ import {
   WRONG_TYPE,
 } from './route.js';
 
-const MOST = [MOST_VALUES, MOST_LONG_NUMBERS].map((most) => most.toLocaleString('en')).join(' values, ');
+const MAX_VALUES_TEXT = [MAX_VALUES, MAX_LONG_NUMBERS]
+  .map((maxLength) => maxLength.toLocaleString('en'))
+  .join(' values, ');
 
-/** The most users in one call (interfaces.md §2). */
-export const MOST_USERS = 1_000;
-/** The longest password in characters: even percent-encoded it fits the request line of a login. */
-const MAX_PASSWORD = 512;
+/** (interfaces.md §2) */
+export const MAX_USERS_PER_CALL = 1_000;
+/** Even percent-encoded, a password of this length fits into the request line of a login. */
+const MAX_PASSWORD_CHARS = 512;
 
 const COOKIE = 'lockgate_session';
 /** The cookie is sent to the user operations only. */
@@ -35,27 +37,27 @@ const COOKIE_PATH = '/v2/user';
 const SESSION_PREFIX = 'logged in user session:';
 
 /** The login's limit in calls per hour, the unit of its header. */
-const GUESSES_AN_HOUR = (MAX_GUESSES * Hours(1)) / GUESS_WINDOW;
+const GUESSES_PER_HOUR = (MAX_GUESSES * Hours(1)) / GUESS_WINDOW;
 
 const TOO_MANY_GUESSES = `Over ${MAX_GUESSES} wrong passwords in 5 minutes for this account from this address, or over
 ${MAX_STRANGER_GUESSES} for the account, or from the address for all accounts.`.replaceAll('\n', ' ');
 
 const UserStatus = Type.Unsafe<number>({ type: 'integer', format: 'int32', description: 'User Status' });
 
-function userListOf(most: number) {
+function userListOf(maxLength: number) {
   const username = 'Unique, compared without case and surrounding spaces and after NFKC normalization.';
   return Type.Array(
     Type.Object(
       {
         id: Type.Optional(Int64({ description: 'Any free id; by default the next one.' })),
-        username: Type.Optional(shortText(most, { description: username })),
-        firstName: Type.Optional(shortText(most)),
-        lastName: Type.Optional(shortText(most)),
-        email: Type.Optional(shortText(most)),
+        username: Type.Optional(shortText(maxLength, { description: username })),
+        firstName: Type.Optional(shortText(maxLength)),
+        lastName: Type.Optional(shortText(maxLength)),
+        email: Type.Optional(shortText(maxLength)),
         password: Type.Optional(
-          shortText(MAX_PASSWORD, { description: 'Stored hashed (argon2id). A user without one can’t log in.' }),
+          shortText(MAX_PASSWORD_CHARS, { description: 'Stored hashed (argon2id). A user without one can’t log in.' }),
         ),
-        phone: Type.Optional(shortText(most)),
+        phone: Type.Optional(shortText(maxLength)),
         userStatus: Type.Optional(UserStatus),
       },
       { title: 'User' },
@@ -67,7 +69,7 @@ type UserList = Static<ReturnType<typeof userListOf>>;
 
 const Credentials = Type.Object({
   username: Type.String({ description: 'The user name for login.' }),
-  password: Type.String({ maxLength: MAX_PASSWORD, description: 'The password for login in clear text.' }),
+  password: Type.String({ maxLength: MAX_PASSWORD_CHARS, description: 'The password for login in clear text.' }),
 });
 
 const logIn: MerchantRoute = {
@@ -111,7 +113,7 @@ const logIn: MerchantRoute = {
     return {
       status: 200,
       headers: {
-        'x-rate-limit': String(GUESSES_AN_HOUR),
+        'x-rate-limit': String(GUESSES_PER_HOUR),
         'x-expires-after': toDate(outcome.expiresAtMs),
         'set-cookie': cookie(outcome.token, SESSION_LIFE, isHttps),
       },
@@ -142,15 +144,15 @@ const logOut: MerchantRoute = {
   },
 };
 
-const creating = ({ nameLength }: Fairness) =>
+const createUsers = ({ nameLength }: Fairness) =>
   ({
     method: 'POST',
     tag: 'users',
     scheme: 'api-key',
     body: userListOf(nameLength),
-    bodyBytes: BODY_BYTES,
+    bodyBytes: MAX_BODY_BYTES,
     bodyExample: [{ id: 7, username: 'ada', firstName: 'Ada', password: 'correct horse', userStatus: 1 }],
-    mostItems: MOST_USERS,
+    maxItems: MAX_USERS_PER_CALL,
     // Clients generated from the public Petstore document send this: it names no type for these two operations.
     takesPlainText: true,
     responses: {
@@ -158,7 +160,7 @@ const creating = ({ nameLength }: Fairness) =>
       400: problemResponse('Not an array of user objects, or an invalid member; the answer names index and member.'),
       401: UNAUTHORIZED,
       409: problemResponse('A user name or id occurs twice in the list or is taken; no user was added.'),
-      413: tooLarge(BODY_BYTES, `, or has over ${MOST} long numbers or ${MOST_USERS} users`),
+      413: tooLarge(MAX_BODY_BYTES, `, or has over ${MAX_VALUES_TEXT} long numbers or ${MAX_USERS_PER_CALL} users`),
       415: WRONG_TYPE,
       429: tooMany(),
       503: UNAVAILABLE,
@@ -176,20 +178,20 @@ export const userRoutes = (fairness: Fairness): readonly MerchantRoute[] => [
   logIn,
   logOut,
   {
-    ...creating(fairness),
+    ...createUsers(fairness),
     path: '/v2/user/createWithList',
     operationId: 'createUsersWithListInput',
     summary: 'Creates users from a list: all or none.',
   },
   {
-    ...creating(fairness),
+    ...createUsers(fairness),
     path: '/v2/user/createWithArray',
     operationId: 'createUsersWithArrayInput',
     summary: 'Creates users from an array: all or none. The same as createWithList.',
   },
 ];
 
-/** The same sentence for an unknown user and a wrong password, so that nobody learns which it was. */
+/** The same sentence for an unknown user and a wrong password, so that the caller can't tell them apart. */
 function wrongCredentials(faults?: ConstructorParameters<typeof Refusal>[0]['faults']): Refusal {
   const detail = 'Invalid username/password supplied';
   return new Refusal({ status: 400, code: 'wrong-credentials', detail, faults });
@@ -212,18 +214,18 @@ function toUser(user: UserList[number]): TypedUser {
 
 function cookie(token: string, life: number, isHttps: boolean): string {
   const age = `Max-Age=${Math.floor(life / Seconds(1))}`;
-  const terms = [`${COOKIE}=${token}`, `Path=${COOKIE_PATH}`, age, 'HttpOnly', 'SameSite=Strict'];
-  return [...terms, ...(isHttps ? ['Secure'] : [])].join('; ');
+  const attributes = [`${COOKIE}=${token}`, `Path=${COOKIE_PATH}`, age, 'HttpOnly', 'SameSite=Strict'];
+  return [...attributes, ...(isHttps ? ['Secure'] : [])].join('; ');
 }
 
 /** The sessions that a request names: by header, by cookie, or both. */
 function sessionsOf(headers: Call['headers']): string[] {
-  const named = headers['x-session'];
+  const headerToken = headers['x-session'];
   const cookies = String(headers.cookie ?? '').split(';');
-  const ours = cookies.flatMap((pair) => {
+  const cookieTokens = cookies.flatMap((pair) => {
     const [name, value] = pair.trim().split('=');
     return name === COOKIE && value !== undefined && value !== '' ? [value] : [];
   });
-  const first = [...(typeof named === 'string' && named !== '' ? [named] : []), ...ours];
-  return [...new Set(first)].slice(0, 4);
+  const tokens = [...(typeof headerToken === 'string' && headerToken !== '' ? [headerToken] : []), ...cookieTokens];
+  return [...new Set(tokens)].slice(0, 4);
 }

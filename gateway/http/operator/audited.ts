@@ -11,14 +11,14 @@ import type { ChangingRoute, OperatorParts, RouteRequest } from './routes.js';
 /** The header in which the command line names its operating-system user, percent-encoded. Not verified. */
 export const USER_HEADER = 'x-lockgate-user';
 
-/** Who calls. `token` names the token that was used. */
+/** The caller, for the audit log. `token` is the name of the token that was used. */
 export function whoOf({ raw, headers }: FastifyRequest, proxies: TrustedProxies, token: string | null): AuditWho {
   const user = headers[USER_HEADER];
   return {
     actor: 'operator',
     address: proxies.clientOf(raw),
     agent: headers['user-agent'] ?? null,
-    osUser: typeof user === 'string' && user !== '' ? decoded(user) : null,
+    osUser: typeof user === 'string' && user !== '' ? decodedUser(user) : null,
     token,
   };
 }
@@ -47,7 +47,7 @@ export async function makeAudited(
   }));
 }
 
-/** Empty for a request that does not fit its schemas and so names no object. */
+/** The object's name; empty for a request that does not fit its schemas and so names no object. */
 function objectOf(find: () => string): string {
   try {
     return String(find() ?? '');
@@ -56,7 +56,7 @@ function objectOf(find: () => string): string {
   }
 }
 
-function decoded(text: string): string {
+function decodedUser(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {

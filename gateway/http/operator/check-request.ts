@@ -1,19 +1,19 @@
 /**
- * Validates requests of the operator's interface against their route's schemas and reports each bad member: where it
- * is, and what was expected. A 7 where a name belongs is a mistake, not the name "7". An unknown member is a mistake
- * too: otherwise a misspelt one would count as left out.
+ * Validates requests of the operators' interface against their route's schemas and reports each bad member: where it
+ * is, and what was expected. Types are not converted: the number 7 is not the name "7". An unknown member is a mistake:
+ * otherwise a misspelt member would count as left out.
  *
  * Error messages quote query strings but not bodies, which may contain a password.
  *
- * TypeBox's compiler is loaded, and a schema compiled, at the first request that needs it, so that a start of a gateway
- * does not pay for it. A failed import can't be repeated, so it is preloaded where descriptors may run short.
+ * TypeBox's compiler is loaded, and a schema compiled, at the first request that needs it, to keep the start of a
+ * gateway fast. A failed import can't be repeated, so the compiler is preloaded where file descriptors may run short.
  */
 import type { TObject, TSchema } from 'typebox';
 import { FAULTS_REPORTED, type Fault, ManyFaults } from '../../faults.js';
 import type { Query } from './routes.js';
 
-/** The most characters of a wrong value that are quoted. */
-const QUOTED = 80;
+/** Maximum number of characters of a wrong value that are quoted. */
+const MAX_QUOTED_CHARS = 80;
 
 /** A fault as the validator reports it: the JSON Schema keyword and its parameters. */
 interface ValidatorFault {
@@ -29,7 +29,7 @@ interface Validator {
   Errors(value: unknown): ValidatorFault[];
 }
 
-/** Preloads the compiler. */
+/** Preloads TypeBox's compiler. */
 export async function loadRequestChecks(): Promise<void> {
   await import('typebox/compile');
 }
@@ -68,7 +68,7 @@ export function queryCheck(schema: TObject | undefined): (query: Query) => Promi
     if (!isAnyWanted && Object.keys(query).length === 0) return;
     const unknown = Object.keys(query).filter((name) => !known.includes(name));
     const faults = unknown.map((name) => ({
-      pointer: `/${name.slice(0, QUOTED)}`,
+      pointer: `/${name.slice(0, MAX_QUOTED_CHARS)}`,
       detail: `there is no ${quoted(name)} here: expected ${known.length === 0 ? 'nothing' : known.join(', ')}`,
     }));
     const values = valuesOf(query, schema);
@@ -84,7 +84,7 @@ export function queryCheck(schema: TObject | undefined): (query: Query) => Promi
 }
 
 function quoted(value: unknown): string {
-  return JSON.stringify(typeof value === 'string' ? value.slice(0, QUOTED) : value);
+  return JSON.stringify(typeof value === 'string' ? value.slice(0, MAX_QUOTED_CHARS) : value);
 }
 
 /** Query members converted to the types of the schema: strings, numbers, lists. */
@@ -99,13 +99,13 @@ function valuesOf(query: Query, schema: TObject | undefined): Readonly<Record<st
   );
 }
 
-/** One fault for each member, the first that is reported. */
+/** The first reported fault of each member. */
 function faultsOf(errors: readonly ValidatorFault[], schema: TSchema): Fault[] {
   const faults = new Map<string, string>();
   const report = (pointer: string, detail: string): void => {
     if (!faults.has(pointer) && faults.size < FAULTS_REPORTED) faults.set(pointer, detail);
   };
-  // For alternatives one sentence is better than one for each; but a fault deeper inside is better still.
+  // Alternatives get one sentence together, unless a fault deeper inside says more.
   const chosen = new Set(errors.filter(({ keyword }) => keyword === 'anyOf').map((each) => each.instancePath));
   const isDeeper = (where: string): boolean => errors.some(({ instancePath }) => instancePath.startsWith(`${where}/`));
   for (const { keyword, instancePath: where, params, message } of errors) {
@@ -151,20 +151,20 @@ function sentenceOf(
   }
 }
 
-/** The part of a schema that is put into words. */
-interface Part {
+/** The keywords of a schema that sentences use. */
+interface SchemaPart {
   readonly type?: string;
   readonly enum?: readonly string[];
   readonly minimum?: number;
   readonly maximum?: number;
-  readonly properties?: Readonly<Record<string, Part>>;
-  readonly items?: Part;
-  readonly anyOf?: readonly Part[];
+  readonly properties?: Readonly<Record<string, SchemaPart>>;
+  readonly items?: SchemaPart;
+  readonly anyOf?: readonly SchemaPart[];
 }
 
-/** The part of a schema at a value's JSON pointer; of alternatives, the one that has members. */
-function partAt(schema: TSchema, where: string): Part | undefined {
-  let part: Part | undefined = schema as Part;
+/** The schema of the value at a JSON pointer; of alternatives, the first one with members. */
+function partAt(schema: TSchema, where: string): SchemaPart | undefined {
+  let part: SchemaPart | undefined = schema as SchemaPart;
   for (const name of where.split('/').slice(1)) {
     part = part?.anyOf?.find(({ properties }) => properties !== undefined) ?? part;
     part = /^\d+$/.test(name) ? part?.items : part?.properties?.[name];
@@ -172,7 +172,7 @@ function partAt(schema: TSchema, where: string): Part | undefined {
   return part;
 }
 
-function typeWords(type: string, part: Part | undefined): string {
+function typeWords(type: string, part: SchemaPart | undefined): string {
   if (type !== 'integer' && type !== 'number')
     return `${/^[aeiou]/.test(type) ? 'an' : 'a'} ${type === 'boolean' ? 'true or false' : type}`.replace(
       'a true',
@@ -191,5 +191,5 @@ function choiceOf(schema: TSchema, where: string): string {
 }
 
 function escaped(name: string): string {
-  return name.slice(0, QUOTED).replaceAll('~', '~0').replaceAll('/', '~1');
+  return name.slice(0, MAX_QUOTED_CHARS).replaceAll('~', '~0').replaceAll('/', '~1');
 }

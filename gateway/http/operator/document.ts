@@ -1,6 +1,6 @@
 /**
- * The OpenAPI 3.1 document of the operator's interface, generated from the served routes. The schemas of bodies and
- * queries also validate them, and a test validates every answer.
+ * Generates the OpenAPI 3.1 document of the operators' interface from the served routes. The schemas of bodies and
+ * queries also validate requests, and a test validates every answer. Pure.
  */
 import type { TObject, TSchema } from 'typebox';
 import { VERSION } from '../../version.js';
@@ -8,7 +8,7 @@ import { Problem } from '../merchant/route.js';
 import type { RouteTerms } from './routes.js';
 import { PATH_MEMBERS } from './schemas.js';
 
-/** A route, as the document describes it. */
+/** The data of a route that the document describes. */
 export interface DocumentedRoute extends RouteTerms {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** 200 by default. */
@@ -24,25 +24,24 @@ const DESCRIPTION =
   'bearer token; without it the answer is always 401. Errors are application/problem+json (RFC 9457). Unknown ' +
   'members are refused. Every call except GET is recorded in the audit log.';
 
-/** Errors of any call. */
+/** The errors that any call may have. */
 const PROBLEMS: Readonly<Record<string, string>> = {
   400: 'A member is missing, unknown or invalid; errors[] names each by its JSON pointer.',
   401: 'No token, or the wrong one.',
   500: 'An internal error.',
   503: 'The gateway is stopping, or its store can’t write. Nothing was changed.',
 };
-const FOR_NAMED = { 404: 'Nothing has that name.' };
-const FOR_CHANGES = {
+const PROBLEMS_OF_NAMED = { 404: 'Nothing has that name.' };
+const PROBLEMS_OF_CHANGES = {
   409: 'The current state does not allow it: the name is taken, or a limit is reached.',
   413: 'The body is too large.',
   415: 'The body is not JSON.',
-  429: 'A quota or budget of the merchant is used up; `budget` names it. Nothing was changed.',
+  429: 'A quota or budget of the merchant is exhausted; `budget` names it. Nothing was changed.',
 };
-/** Statuses with a Retry-After. */
-const RETRIED: ReadonlySet<string> = new Set(['429', '503']);
+const STATUSES_WITH_RETRY_AFTER: ReadonlySet<string> = new Set(['429', '503']);
 const RETRY_AFTER = { description: 'When to try again, in seconds.', schema: { type: 'integer' } };
 
-/** The whole document. */
+/** The complete document. */
 export function operatorDocument(routes: readonly DocumentedRoute[]): object {
   const paths: Record<string, Record<string, object>> = {};
   for (const route of routes) {
@@ -71,7 +70,7 @@ function operationOf(route: DocumentedRoute): object {
     summary,
     ...(parameters.length > 0 && { parameters }),
     ...(body !== undefined && {
-      requestBody: { required: !takesNothing(body), content: { 'application/json': { schema: body } } },
+      requestBody: { required: !isBodyOptional(body), content: { 'application/json': { schema: body } } },
     }),
     responses: { ...problemsOf(method === 'GET', path.includes(':') || query !== undefined), ...answersOf(route) },
   };
@@ -91,7 +90,7 @@ function queryParameters(query: TObject | undefined): object[] {
 }
 
 /** Whether the body is optional. */
-function takesNothing(body: TSchema): boolean {
+function isBodyOptional(body: TSchema): boolean {
   const { anyOf } = body as { readonly anyOf?: readonly { readonly type?: string }[] };
   return anyOf?.some(({ type }) => type === 'null') === true;
 }
@@ -107,13 +106,17 @@ function answersOf({ success = 200, answer, answerType = 'application/json', oth
 }
 
 function problemsOf(isReading: boolean, isNamed: boolean): object {
-  const all = { ...PROBLEMS, ...(isNamed && FOR_NAMED), ...(!isReading && { ...FOR_NAMED, ...FOR_CHANGES }) };
+  const all = {
+    ...PROBLEMS,
+    ...(isNamed && PROBLEMS_OF_NAMED),
+    ...(!isReading && { ...PROBLEMS_OF_NAMED, ...PROBLEMS_OF_CHANGES }),
+  };
   return Object.fromEntries(
     Object.entries(all).map(([status, description]) => [
       status,
       {
         description,
-        ...(RETRIED.has(status) && { headers: { 'retry-after': RETRY_AFTER } }),
+        ...(STATUSES_WITH_RETRY_AFTER.has(status) && { headers: { 'retry-after': RETRY_AFTER } }),
         content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
       },
     ]),

@@ -1,25 +1,25 @@
-/** Reads and validates members of paths and query strings. */
+/** Reads members of paths and query strings of the operators' interface. */
 import { DATE_EXPECTED, parseDate } from '../../../proto/date.js';
 import { LockgateError } from '../../../proto/errors.js';
 import type { Query } from './routes.js';
 
 /** A date as ms since the epoch; undefined if absent. @throws LockgateError `input-date` */
-export function readDate(what: string, text: string | undefined): number | undefined {
+export function readDate(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const timeMs = parseDate(text);
   if (Number.isNaN(timeMs))
-    throw new LockgateError('input-date', `${what} is ${JSON.stringify(text)}: expected ${DATE_EXPECTED}`);
+    throw new LockgateError('input-date', `${name} is ${JSON.stringify(text)}: expected ${DATE_EXPECTED}`);
   return timeMs;
 }
 
-/** An id in a path; 0, which nothing has, if it is malformed. */
+/** An id in a path; 0, which is no valid id, if it is malformed. */
 export function readId(text: string | undefined): number {
   return /^\d{1,15}$/.test(text ?? '') ? Number(text) : 0;
 }
 
-/** The limit of a list, validated by the route's schema; `usual` by default. */
-export function limitOf(query: Query, usual: number): number {
-  return Number(textOf(query, 'limit') ?? usual);
+/** The limit of a list, validated by the route's schema. */
+export function limitOf(query: Query, defaultLimit: number): number {
+  return Number(textOf(query, 'limit') ?? defaultLimit);
 }
 
 /** One of these words, validated by the route's schema; undefined if absent. */

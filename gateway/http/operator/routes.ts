@@ -1,7 +1,7 @@
 /**
- * The types of the operator interface's routes, and the routes for the gateway, merchants and single locks. Bodies are
- * validated before a handler sees them; a handler refuses a request by throwing a LockgateError. JSON members are
- * snake_case, as in all our JSON.
+ * The types of the operators' routes, and the routes for the gateway, merchants and single locks. Bodies are validated
+ * before a handler gets them; a handler refuses a request by throwing a LockgateError. JSON members are snake_case, as
+ * everywhere in lockgate.
  */
 import { type Static, type TObject, type TSchema, Type } from 'typebox';
 import type { Clock } from '../../../proto/clock.js';
@@ -39,8 +39,8 @@ import { findingJson, presenceJson } from './json/event.js';
 import { DeviceAnswer, DeviceDetailAnswer, Exact, MacText, MerchantAnswer, Name, NewDeviceAnswer } from './schemas.js';
 import { type Status, StatusAnswer } from './status.js';
 
-/** The most rows of each list that `GET /devices/:mac` shows: pings, findings, quarantined messages. */
-const SHOWN_UPLINKS = 20;
+/** Maximum number of rows of each list of `GET /devices/:mac`: uplinks, findings, quarantined messages. */
+const MAX_SHOWN_ROWS = 20;
 
 export interface OperatorParts {
   readonly store: Store;
@@ -79,7 +79,7 @@ export interface RouteTerms {
   readonly summary: string;
   /** The query string; by default it must be empty. */
   readonly query?: TObject;
-  /** Undefined if there is none. */
+  /** The body's schema; undefined for a route without a body. */
   readonly body?: TSchema;
   /** The handler validates the body itself, with better error messages than a schema gives. */
   readonly isBodyReadByHand?: true;
@@ -90,7 +90,7 @@ export interface RouteTerms {
 /** The common part of routes that answer JSON. */
 interface AnsweringTerms extends RouteTerms {
   readonly success: 200 | 201;
-  /** The limit of the body in bytes, if it is not BODY_BYTES (shared/limits.ts). */
+  /** The limit of the body in bytes, if it is not MAX_BODY_BYTES (shared/limits.ts). */
   readonly bodyLimit?: number;
   readonly handle: (parts: OperatorParts, request: RouteRequest) => Promise<unknown>;
 }
@@ -283,10 +283,10 @@ async function showDevice(parts: OperatorParts, mac: Mac): Promise<unknown> {
   const nowMs = clock.now();
   const belief = reading.state === null ? undefined : parseDeviceState(reading.state).belief;
   const [uplinks, phoneUplinks, findings, quarantine, refused, twin] = await Promise.all([
-    store.readUplinks(reading.device.id, SHOWN_UPLINKS),
-    store.readUplinks(reading.device.id, SHOWN_UPLINKS, 'phone'),
-    store.readFindings(reading.device.id, SHOWN_UPLINKS),
-    store.readQuarantine(reading.device.id, SHOWN_UPLINKS),
+    store.readUplinks(reading.device.id, MAX_SHOWN_ROWS),
+    store.readUplinks(reading.device.id, MAX_SHOWN_ROWS, 'phone'),
+    store.readFindings(reading.device.id, MAX_SHOWN_ROWS),
+    store.readQuarantine(reading.device.id, MAX_SHOWN_ROWS),
     refusals.read(reading.device.id),
     readTwin(store.commands, reading.device.id, belief, nowMs),
   ]);
@@ -303,7 +303,7 @@ async function showDevice(parts: OperatorParts, mac: Mac): Promise<unknown> {
   };
 }
 
-/** Which of a lock's uplink budgets are used up: the lock's own, or that of its phones. */
+/** Which uplink budgets of a lock are exceeded: the lock's own, or that of its phones. */
 function overBudgetJson(budgets: UplinkBudgets, deviceId: number) {
   return budgets.overOf(deviceId).map(({ source, limit, sinceMs }) => {
     return { source, limit, since: toDate(sinceMs), why: budgetText(budgets.limits, limit, source) };
@@ -318,7 +318,7 @@ function uplinkJson(stored: StoredUplink) {
   const { boot, sequence, receivedAtMs, buffered, bytes } = stored;
   const head = { received_at: toDate(receivedAtMs), boot, sequence, buffered };
   const decoded = stored.isDamaged ? undefined : decodeUplink(bytes);
-  // A damaged uplink is marked; the rest of the answer is still useful.
+  // A damaged uplink is only marked, so that the other uplinks are still shown.
   if (decoded?.ok !== true) return { ...head, date: null, damaged: true };
   const uplink = decoded.value;
   const date = isDatable(uplink.timeMs) ? toDate(uplink.timeMs) : null;

@@ -1,28 +1,28 @@
 /**
- * Common parts of the operator's schemas. The same schemas validate requests (check-request.ts), are compared with
- * every answer by a test, and generate the document (document.ts).
+ * Schemas that several of the operators' routes use. The same schemas validate requests (check-request.ts), are
+ * compared with every answer by a test, and generate the document (document.ts).
  */
 import { type TProperties, type TSchema, Type } from 'typebox';
 
 /** A merchant's name. */
 export const Name = Type.String({ minLength: 1, maxLength: 200 });
 
-/** A body or a query string: unknown members are refused. */
+/** The schema of a body or a query string, which refuses unknown members. */
 export function Exact<Members extends TProperties>(members: Members) {
   return Type.Object(members, { additionalProperties: false });
 }
 
-/** One of these words. */
+/** The schema of one of these words. */
 export function OneOf<Word extends string>(words: readonly Word[], description?: string) {
   return Type.Unsafe<Word>({ type: 'string', enum: [...words], ...(description !== undefined && { description }) });
 }
 
 /** The `limit` of a list, in a query string. */
-export function Limit(most: number, usual: number) {
-  return Type.Optional(Type.Integer({ minimum: 1, maximum: most, default: usual }));
+export function Limit(max: number, defaultLimit: number) {
+  return Type.Optional(Type.Integer({ minimum: 1, maximum: max, default: defaultLimit }));
 }
 
-/** This schema, or null. */
+/** The given schema, or null. */
 export function OrNull<Schema extends TSchema>(schema: Schema) {
   return Type.Union([schema, Type.Null()]);
 }
@@ -43,7 +43,7 @@ export const MaybeText = OrNull(Type.String());
 export const Count = Type.Integer({ minimum: 0 });
 const MaybeNumber = OrNull(Type.Number());
 
-/** An object whose members are documented elsewhere. */
+/** The schema of an object whose members are documented elsewhere. */
 export function Described(description: string) {
   return Type.Object({}, { additionalProperties: true, description });
 }
@@ -144,12 +144,12 @@ export const DeviceDetailAnswer = Type.Object({
       what: OneOf(['connect', 'publish', 'subscribe', 'packet', 'connection']),
       reason: Type.String({ description: 'The kind, as in lockgate_refusals_total.' }),
       why: Type.String(),
-      address: Type.String({ description: 'The source of the latest.' }),
+      address: Type.String({ description: 'The source of the latest refusal.' }),
       count: Type.Integer({ minimum: 1 }),
       first_at: Time,
       last_at: Time,
     }),
-    { description: 'Refusals in the last 14 days, the latest first; repeats are counted together.' },
+    { description: 'Refusals in the last 14 days, latest first; repeats are counted together.' },
   ),
   quarantine: Type.Array(
     Type.Object({ received_at: Time, code: Type.String(), message: Type.String(), raw: Type.String() }),

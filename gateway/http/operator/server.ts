@@ -1,6 +1,6 @@
 /**
- * The operator's HTTP server: authenticates by the bearer token in the data folder, validates requests, records changes
- * in the audit log, and answers errors as problem documents (RFC 9457).
+ * The operators' HTTP server: authenticates callers by the token in the data folder, validates requests, records
+ * changes in the audit log, and answers errors as problem documents (RFC 9457).
  */
 import type { AddressInfo } from 'node:net';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply } from 'fastify';
@@ -75,7 +75,7 @@ export interface OperatorServerOptions extends OperatorParts, RecordParts, Healt
   readonly host: string;
   readonly port: number;
   readonly connections: HttpConnections;
-  /** Whose `X-Forwarded-For` counts. */
+  /** The proxies whose `X-Forwarded-For` is trusted. */
   readonly proxies: TrustedProxies;
   readonly token: OperatorToken;
   readonly events: GatewayEvents;
@@ -112,7 +112,7 @@ export class OperatorServer {
       checkHost(request.raw, reply.raw);
       const isNewToken = token.refresh();
       const isOperator = token.isOperator(request.headers.authorization);
-      // The first caller with the new token is most likely who changed it: the command line calls at once.
+      // The first caller with the new token most likely changed it: the command line calls right after the change.
       if (isNewToken) {
         const who = whoOf(request, options.proxies, null);
         server.#tokenChanged(options, isOperator ? { ...who, actor: 'owner' } : OWNER);
@@ -161,7 +161,7 @@ export class OperatorServer {
         },
       });
     }
-    // Made at the first request.
+    // The document is made at the first request.
     let document: string | undefined;
     this.#fastify.get(DOCUMENT_TERMS.path, async (_request, reply) => {
       document ??= JSON.stringify(operatorDocument(DOCUMENTED_ROUTES));
@@ -178,21 +178,21 @@ export class OperatorServer {
       url,
       ...(bodyLimit !== undefined && { bodyLimit }),
       handler: async (request, reply) => {
-        const asked = {
+        const routeRequest = {
           params: request.params as Record<string, string>,
           query: request.query as Query,
           // An absent body is null.
           body: request.body ?? null,
         };
-        if (body !== undefined) dropNulls(body, asked.body);
+        if (body !== undefined) dropNulls(body, routeRequest.body);
         const work = async (): Promise<unknown> => {
-          await checkQuery(asked.query);
-          await checkBody?.(asked.body);
-          return await handle(options, asked);
+          await checkQuery(routeRequest.query);
+          await checkBody?.(routeRequest.body);
+          return await handle(options, routeRequest);
         };
         const answer =
           'audit' in route
-            ? await makeAudited(route, whoOf(request, options.proxies, options.token.name), options, asked, work)
+            ? await makeAudited(route, whoOf(request, options.proxies, options.token.name), options, routeRequest, work)
             : await work();
         return await reply.status(success).send(answer);
       },

@@ -1,4 +1,4 @@
-/** The answer to `GET /status`. */
+/** The schema of the answer to `GET /status`, and its figures. */
 import { type Static, Type } from 'typebox';
 import { type Milliseconds, Seconds } from '../../../proto/clock.js';
 import type { Presence } from '../../../proto/power/judge/presence.js';
@@ -15,17 +15,17 @@ export const BacklogAnswer = Type.Object({
     minimum: 0,
     description: 'Events waiting for a retry, or for an earlier event of their lock.',
   }),
-  dead: Type.Integer({ minimum: 0, description: 'Events whose attempts are all used up.' }),
+  dead: Type.Integer({ minimum: 0, description: 'Events whose attempts have all failed.' }),
   damaged: Type.Integer({ minimum: 0, description: 'Events whose stored pings are damaged.' }),
   oldest_seconds: Type.Union([Type.Number(), Type.Null()], {
     description: 'How long the oldest event behind or pending has waited, by the run’s clock.',
   }),
 });
 
-/** URLs in the answer; those with the most undelivered events come first. */
-export const URLS_SHOWN = 100;
+/** Maximum number of URLs in the answer; those with the most undelivered events come first. */
+export const MAX_URLS_SHOWN = 100;
 
-/** What the route answers. */
+/** The schema of the answer. */
 export const StatusAnswer = Type.Object({
   version: Type.String(),
   store: Type.String(),
@@ -75,7 +75,7 @@ export function figuresJson(of: StatusFigures): Pick<Status, 'locks' | 'urls' | 
   const { store, disk, oldestAgeMs } = of.figures;
   const presence: Record<string, number> = {};
   for (const each of of.presences) presence[each] = (presence[each] ?? 0) + 1;
-  const urls = store?.backlogs.toSorted((one, other) => undelivered(other) - undelivered(one)).slice(0, URLS_SHOWN);
+  const urls = store?.backlogs.toSorted((a, b) => undelivered(b) - undelivered(a)).slice(0, MAX_URLS_SHOWN);
   return {
     locks: { in_service: store?.locksInService ?? null, presence },
     urls:
@@ -90,7 +90,7 @@ export function figuresJson(of: StatusFigures): Pick<Status, 'locks' | 'urls' | 
   };
 }
 
-/** Also in `GET /webhooks`. `ageMs` is the age of the oldest event behind or pending. */
+/** A URL's backlog, also in `GET /webhooks`. `ageMs` is the age of the oldest event behind or pending. */
 export function backlogJson(backlog: UrlBacklog, ageMs: Milliseconds | null): Static<typeof BacklogAnswer> {
   const { behind, pending, dead, damaged } = backlog;
   return { behind, pending, dead, damaged, oldest_seconds: ageMs === null ? null : ageMs / Seconds(1) };
@@ -100,7 +100,7 @@ function undelivered({ behind, pending }: UrlBacklog): number {
   return behind + pending;
 }
 
-/** The expiry date of a certificate. */
+/** The expiry date of a certificate; null without one. */
 export function endJson(endMs: number | null): string | null {
   return endMs === null ? null : toDate(endMs);
 }

@@ -1,6 +1,6 @@
 /**
- * The streams of the operator's interface, as JSON Lines: events as they happen, for `tail`; traces, recorded live or
- * read from the store. A stream closes with the gateway, or when its token is replaced.
+ * The streams of the operators' interface, as JSON Lines: live events, for `tail`, and traces, recorded live or read
+ * from the store. A stream closes when the gateway stops, or when the operators' token is replaced.
  */
 
 import { PassThrough, Readable } from 'node:stream';
@@ -16,8 +16,8 @@ import { DateText, Described, Exact, Macs } from './schemas.js';
 import { type ExportRange, exportTrace } from './trace-export.js';
 import { type RecordParts, recordTrace } from './trace-record.js';
 
-/** The most unread bytes of a slow reader; a slower one is cut off. */
-const TAIL_BACKLOG_BYTES = 4 * 1024 * 1024;
+/** Maximum number of bytes that wait for a slow reader; beyond it the stream is closed. */
+const MAX_UNREAD_BYTES = 4 * 1024 * 1024;
 
 export const JSON_LINES = 'application/jsonl';
 
@@ -26,13 +26,13 @@ export interface StreamParts extends RecordParts {
   readonly events: GatewayEvents;
 }
 
-/** A route that streams. */
+/** A route that answers with a stream. */
 export interface StreamRoute extends RouteTerms {
   readonly method: 'GET';
   readonly stream: (streams: Streams, query: Query, reply: FastifyReply) => Promise<FastifyReply> | FastifyReply;
 }
 
-/** Every route that streams. */
+/** Every route that answers with a stream. */
 export const STREAM_ROUTES: readonly StreamRoute[] = [
   {
     method: 'GET',
@@ -55,7 +55,7 @@ export const STREAM_ROUTES: readonly StreamRoute[] = [
     method: 'GET',
     path: '/trace',
     operation: 'trace.export',
-    summary: 'Exports a trace of what is stored, by time of receipt.',
+    summary: 'Exports a trace from the store, in order of receipt.',
     query: Exact({ mac: Macs, since: Type.Optional(DateText), until: Type.Optional(DateText) }),
     answer: Described('A line of a trace (proto/README.md).'),
     stream: async (streams, query, reply) => await streams.export(query, reply),
@@ -90,19 +90,19 @@ export class Streams {
     const { store, locks } = this.#parts;
     const lines = exportTrace(store, await readRange(store, query), locks.judging.judge);
     reply.header('content-type', JSON_LINES);
-    return reply.send(Readable.from(withEnds(lines)));
+    return reply.send(Readable.from(withLineEnds(lines)));
   }
 
-  /** Sends JSON Lines for as long as the client reads. `begin` returns the function that stops them. */
-  #live(reply: FastifyReply, begin: (write: (line: string) => void) => Promise<() => void>): FastifyReply {
+  /** Sends JSON Lines for as long as the client reads. `start` returns the function that stops the lines. */
+  #live(reply: FastifyReply, start: (write: (line: string) => void) => Promise<() => void>): FastifyReply {
     const stream = new PassThrough();
-    const begun = begin((line) => {
-      if (stream.writableLength > TAIL_BACKLOG_BYTES) stream.destroy();
+    const started = start((line) => {
+      if (stream.writableLength > MAX_UNREAD_BYTES) stream.destroy();
       else if (!stream.writableEnded) stream.write(`${line}\n`);
     });
     this.#open.add(stream);
     stream.on('close', () => {
-      void begun.then((end) => end());
+      void started.then((end) => end());
       this.#open.delete(stream);
     });
     // Headers are sent at once, so that the client knows before the first event that it is connected.
@@ -127,6 +127,6 @@ function macsOf({ mac }: Query): readonly string[] | undefined {
   return typeof mac === 'string' ? [mac] : mac;
 }
 
-async function* withEnds(lines: AsyncIterable<string>): AsyncGenerator<string> {
+async function* withLineEnds(lines: AsyncIterable<string>): AsyncGenerator<string> {
   for await (const line of lines) yield `${line}\n`;
 }

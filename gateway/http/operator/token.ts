@@ -1,9 +1,9 @@
 /**
- * The operator's token: a file in the data folder, so that only those who may read the folder's files can operate the
- * gateway.
+ * Reads and checks the operators' token: a file in the data folder, so that only users who may read the folder's files
+ * can operate the gateway.
  *
- * The file is checked at every call and every two seconds: a new token is valid at once, and the old one invalid at
- * once, also for open streams. While the file is missing or malformed, nobody gets in.
+ * The file is checked at every call and every two seconds, so a new token is valid at once and the old one invalid at
+ * once, also for open streams. While the file is missing or malformed, every call is refused.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { statSync } from 'node:fs';
@@ -14,8 +14,8 @@ import { readOrMakeSecretFile, readSecretFile, writeSecretFile } from '../../dat
 
 const TOKEN_BYTES = 32;
 const TOKEN_PREFIX = 'lgo_';
-/** How often the file is checked while nobody calls. */
-const LOOK_EVERY = Seconds(2);
+/** How often the file is checked between calls. */
+const CHECK_INTERVAL = Seconds(2);
 /** The number of hex digits of a token's hash that serve as its name. */
 const NAME_DIGITS = 8;
 
@@ -38,7 +38,7 @@ export class OperatorToken {
   /** The hash of the valid token; null while there is none. */
   #hash: Buffer | null;
   /** The identity and time of the file when it was read. */
-  #seen: string | null;
+  #fileStamp: string | null;
   #timer: Timer | undefined;
   #onChanged: (() => void) | undefined;
 
@@ -47,7 +47,7 @@ export class OperatorToken {
     this.#clock = clock;
     this.#text = text;
     this.#hash = hashOf(text);
-    this.#seen = stampOf(file);
+    this.#fileStamp = stampOf(file);
   }
 
   /**
@@ -57,7 +57,7 @@ export class OperatorToken {
   static open(folder: string, clock: Clock): OperatorToken {
     const file = operatorTokenFile(folder);
     const text = readOrMakeSecretFile(file, makeToken);
-    if (!isToken(text)) throw new LockgateError('bad-token-file', `${file} holds no operator token`);
+    if (!isToken(text)) throw new LockgateError('bad-token-file', `${file} contains no operator token`);
     return new OperatorToken(file, clock, text);
   }
 
@@ -71,10 +71,10 @@ export class OperatorToken {
     return this.#hash?.toString('hex').slice(0, NAME_DIGITS) ?? null;
   }
 
-  /** Whether the Authorization header has the token, as last read; compares in constant time. */
+  /** Whether the Authorization header has the token as last read. Compares in constant time. */
   isOperator(authorization: string | undefined): boolean {
     const given = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1] ?? '';
-    // Always compared, so that it takes the same time while there is no token.
+    // The comparison runs even while there is no token, so that it always takes the same time.
     const isSame = timingSafeEqual(hashOf(given), this.#hash ?? hashOf(''));
     return isSame && this.#hash !== null;
   }
@@ -91,7 +91,7 @@ export class OperatorToken {
   }
 
   #arm(): void {
-    this.#timer = this.#clock.after(LOOK_EVERY, () => {
+    this.#timer = this.#clock.after(CHECK_INTERVAL, () => {
       if (this.refresh()) this.#onChanged?.();
       if (this.#onChanged !== undefined) this.#arm();
     });
@@ -100,8 +100,8 @@ export class OperatorToken {
   /** Checks the file. Returns whether the token has changed. */
   refresh(): boolean {
     const stamp = stampOf(this.#file);
-    if (stamp === this.#seen) return false;
-    this.#seen = stamp;
+    if (stamp === this.#fileStamp) return false;
+    this.#fileStamp = stamp;
     const text = stamp === null ? null : readSafely(this.#file);
     const hash = text === null ? null : hashOf(text);
     if (hash === this.#hash || (hash !== null && this.#hash?.equals(hash) === true)) return false;

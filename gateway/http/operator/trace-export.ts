@@ -1,8 +1,8 @@
 /**
  * Exports traces (protocol.md §4) from the store: the logs of some locks in order of receipt. The header contains the
- * state of each lock at the start of the range, so that the range is judged as it was when it was received.
+ * state of each lock at the start of the range, so that the range is judged with the same result as on receipt.
  *
- * An uplink whose stored bytes are damaged is left out; a tick with a note takes its place.
+ * An uplink whose stored bytes are damaged is replaced by a tick with a note.
  */
 
 import { Deadlines } from '../../../proto/deadlines.js';
@@ -21,8 +21,8 @@ import { newDeviceState } from '../../locks/device-state.js';
 import { atOf, decodeStored, isLegible, judgeEventOf } from '../../locks/log-entry.js';
 import type { LogEntry, Store, StoredUplink } from '../../store/contract/store.js';
 
-/** Log entries of a lock that are read at once. */
-const PIECE = 500;
+/** How many log entries of a lock are read at once. */
+const READ_BATCH_ENTRIES = 500;
 
 export interface ExportRange {
   readonly devices: readonly { readonly id: number; readonly mac: Mac }[];
@@ -47,13 +47,13 @@ export async function* exportTrace(
     if (walk.current !== undefined) next.set(walk, atOf(walk.current));
   }
   const leftOut = walks.reduce((sum, walk) => sum + walk.leftOut, 0);
-  const note = leftOut === 0 ? '' : `${leftOut} damaged uplinks before this trace begins were left out`;
+  const note = leftOut === 0 ? '' : `${leftOut} damaged uplinks before the start of this trace were left out`;
   yield traceHeaderLine({ note, locks: header });
   let lastGateway = '';
   for (let walk = next.take(range.untilMs); walk !== undefined; walk = next.take(range.untilMs)) {
     const entry = walk.current as LogEntry;
     const line = lineOf(walk.mac, entry);
-    // Each lock's log has the gateway's starts and stops; a trace has each once.
+    // The gateway's starts and stops are in every lock's log, but are written to the trace only once.
     const isGateway = entry.type === 'lock-event' && entry.event.event === 'gateway';
     if (!isGateway || line !== lastGateway) yield line;
     if (isGateway) lastGateway = line;
@@ -70,26 +70,27 @@ class LogWalk {
   dueMs = 0;
   /** Damaged uplinks that {@link skipTo} passed. */
   leftOut = 0;
-  readonly #pieces: AsyncIterator<LogEntry[]>;
+  readonly #batches: AsyncIterator<LogEntry[]>;
   readonly #marks: readonly number[];
-  #piece: LogEntry[] = [];
+  #batch: LogEntry[] = [];
 
   constructor(store: Store, deviceId: number, mac: Mac, marks: readonly number[]) {
     this.mac = mac;
     this.#marks = marks;
-    this.#pieces = store.readLog(deviceId, PIECE)[Symbol.asyncIterator]();
+    this.#batches = store.readLog(deviceId, READ_BATCH_ENTRIES)[Symbol.asyncIterator]();
   }
 
   async step(): Promise<void> {
-    if (this.#piece.length === 0) {
-      const { done, value } = await this.#pieces.next();
-      this.#piece = done === true ? [] : value.reverse();
+    if (this.#batch.length === 0) {
+      const { done, value } = await this.#batches.next();
+      this.#batch = done === true ? [] : value.reverse();
     }
-    this.current = this.#piece.pop();
+    this.current = this.#batch.pop();
   }
 
   /**
-   * Goes to the first entry from `sinceMs` on and returns the lock's state by then; an unknown one if the judge fails.
+   * Goes to the first entry from `sinceMs` on and returns the lock's state at that point; an unknown state if the judge
+   * fails.
    */
   async skipTo(sinceMs: number, judge: typeof judgeInPlace): Promise<TraceLock> {
     await this.step();
@@ -123,7 +124,7 @@ export function traceLockOf(belief: Belief, marks: readonly number[]): TraceLock
   return { power, highWindow, lockState, connected, lastPeriodMs, ...(marks.length > 0 && { reflashed: marks }) };
 }
 
-/** Replaces an uplink that is left out; to the judge, only time passes. */
+/** The line that replaces a damaged uplink; for the judge, only time passes. */
 function leftOutLine(mac: Mac, { boot, sequence, receivedAtMs }: StoredUplink): string {
   const note = `left out: uplink ${boot}/${sequence} of ${formatMac(mac)}, which does not match its checksum`;
   return JSON.stringify({ at: toDate(receivedAtMs), event: 'tick', note });

@@ -1,7 +1,6 @@
 /**
- * Records traces (protocol.md §4) live. The header contains the state of the locks at the start.
+ * Records traces (protocol.md §4) live from the gateway's events. The header contains the locks' states at the start.
  */
-
 import { traceEventLine, traceHeaderLine } from '../../../proto/trace/writer.js';
 import type { Mac } from '../../../proto/wire/mac.js';
 import type { CommandChanged, GatewayEvents, LockConnected, LockDisconnected, UplinkTaken } from '../../events.js';
@@ -26,7 +25,7 @@ export async function recordTrace(
   write: (line: string) => void,
 ): Promise<() => void> {
   const isWanted = (mac: Mac): boolean => macs?.has(mac) ?? true;
-  // Uplinks in progress are judged but not yet reported: they would be both in the header and in a line.
+  // Uplinks in progress are judged but not reported yet: they would be both in the header's states and in a line.
   await ingest.idle();
   const wanted = [...locks.all()].filter(({ mac }) => isWanted(mac));
   const header = new Map(wanted.map(({ mac, state, marks }) => [mac, traceLockOf(state.belief, marks)]));

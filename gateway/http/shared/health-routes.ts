@@ -1,5 +1,6 @@
 /**
- * Whether the gateway is up and ready. Anyone who reaches the port may ask, so no reasons are given (interfaces.md §2).
+ * The routes `/healthz` and `/readyz`: whether the gateway is up and ready. Anyone who reaches the port may call them,
+ * so they give no reasons (interfaces.md §2).
  */
 import { Type } from 'typebox';
 import { type HealthRoute, tooMany } from '../merchant/route.js';
@@ -7,7 +8,6 @@ import { type HealthRoute, tooMany } from '../merchant/route.js';
 const Status = (values: readonly string[]) =>
   Type.Object({ status: Type.Unsafe<string>({ type: 'string', enum: [...values] }) });
 
-/** Both routes. */
 export const HEALTH_ROUTES: readonly HealthRoute[] = [
   {
     method: 'GET',

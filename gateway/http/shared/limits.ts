@@ -1,14 +1,14 @@
-/** Limits of both HTTP servers, the merchants' and the operator's. */
+/** Limits of both HTTP servers, the merchants' and the operators'. */
 import { Seconds } from '../../../proto/clock.js';
 
-/** The largest body in bytes (interfaces.md §2). */
-export const BODY_BYTES = 1024 * 1024;
+/** (interfaces.md §2) */
+export const MAX_BODY_BYTES = 1024 * 1024;
 
 /**
  * Fastify's settings. Node checks the timeouts only every `connectionsCheckingInterval`, by default 30 s.
  */
 export const HTTP_LIMITS = {
-  bodyLimit: BODY_BYTES,
+  bodyLimit: MAX_BODY_BYTES,
   /** For a whole request, from its first byte to its last. */
   requestTimeout: Seconds(30),
   /** For a connection without a request under way. */
@@ -27,5 +27,5 @@ export const HTTP_LIMITS = {
 
 /** Concurrent connections to one port, without its reserve. */
 export const MAX_CONNECTIONS = 2_000;
-/** Further connections to one port: for holders of the operator's token, and on the merchants' port for probes. */
+/** Additional connections to one port: for holders of the operators' token, and on the merchants' port for probes. */
 export const RESERVED_CONNECTIONS = 64;

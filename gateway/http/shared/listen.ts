@@ -1,4 +1,4 @@
-/** Starts listening, for both HTTP interfaces. */
+/** Makes a Fastify server listen, for both HTTP interfaces. */
 import type { FastifyInstance } from 'fastify';
 import { listenFailure } from '../../listen-failure.js';
 

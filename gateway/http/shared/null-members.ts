@@ -4,26 +4,26 @@
  */
 import type { TSchema } from 'typebox';
 
-/** The part of a schema that is read here. */
-interface Shape {
+/** The keywords of a schema that are read here. */
+interface CheckedSchema {
   readonly type?: string;
-  readonly properties?: Readonly<Record<string, Shape>>;
+  readonly properties?: Readonly<Record<string, CheckedSchema>>;
   readonly required?: readonly string[];
-  readonly items?: Shape;
-  readonly anyOf?: readonly Shape[];
+  readonly items?: CheckedSchema;
+  readonly anyOf?: readonly CheckedSchema[];
 }
 
 /**
- * Removes optional members that are null, at any depth, in place. A required member keeps its null and is refused for
- * it; a member whose schema allows null keeps it too.
+ * Removes optional members that are null from `value`, at any depth, in place. A required member keeps its null, which
+ * validation then refuses; a member whose schema allows null keeps it too.
  */
 export function dropNulls(schema: TSchema, value: unknown): void {
-  dropFrom(schema as Shape, value);
+  dropFrom(schema as CheckedSchema, value);
 }
 
-function dropFrom(schema: Shape, value: unknown): void {
+function dropFrom(schema: CheckedSchema, value: unknown): void {
   if (typeof value !== 'object' || value === null) return;
-  const { properties, required, items } = partOf(schema);
+  const { properties, required, items } = withMembers(schema);
   if (Array.isArray(value)) {
     // Strings and numbers have no members, and there may be many of them.
     if (items !== undefined && hasMembers(items)) for (const item of value) dropFrom(items, item);
@@ -37,15 +37,15 @@ function dropFrom(schema: Shape, value: unknown): void {
   }
 }
 
-/** Of alternatives, the one that has members. */
-function partOf(schema: Shape): Shape {
+/** Of a schema's alternatives, the first one with members. */
+function withMembers(schema: CheckedSchema): CheckedSchema {
   return schema.anyOf?.find(hasMembers) ?? schema;
 }
 
-function hasMembers(schema: Shape): boolean {
-  return partOf(schema).properties !== undefined;
+function hasMembers(schema: CheckedSchema): boolean {
+  return withMembers(schema).properties !== undefined;
 }
 
-function takesNull({ type, anyOf }: Shape): boolean {
+function takesNull({ type, anyOf }: CheckedSchema): boolean {
   return type === 'null' || anyOf?.some(takesNull) === true;
 }

@@ -1,4 +1,4 @@
-/** Errors over HTTP (RFC 9457). For an internal error the answer gives no details. */
+/** Answers errors as problem documents (RFC 9457), for both HTTP interfaces. Gives no details of internal errors. */
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyError, FastifyReply } from 'fastify';
@@ -11,7 +11,7 @@ import { Refusal } from '../merchant/refusal.js';
 
 const PROBLEM_JSON = 'application/problem+json';
 
-/** Codes of conflicts with the current state, besides names that are taken. */
+/** Error codes that mean a conflict with the current state (409), in addition to `…-exists` and `too-many-…`. */
 const CONFLICTS = new Set([
   'count-differs',
   'airplane-unconfirmed',
@@ -25,10 +25,10 @@ const CONFLICTS = new Set([
   'judge-failed',
 ]);
 
-/** The status for what a handler threw: 4xx for the caller's mistakes, 5xx for ours. */
+/** The status for an error that a handler threw: 4xx for the caller's mistakes, 5xx for the gateway's failures. */
 export function statusOf(error: FastifyError | LockgateError): number {
   if (error instanceof Refusal) return error.status;
-  // There may be room again soon, and nothing that was not stored was acknowledged.
+  // 503 where the store may be able to write again soon.
   if (error instanceof StoreFailure) return error.kind === 'full' || error.kind === 'busy' ? 503 : 500;
   if (error instanceof OverBudget) return 429;
   if (error instanceof PetTooLarge) return 413;
@@ -43,7 +43,7 @@ export function statusOf(error: FastifyError | LockgateError): number {
   return error.statusCode !== undefined && error.statusCode < 500 ? error.statusCode : 500;
 }
 
-/** The default Retry-After, in seconds. */
+/** The default Retry-After in seconds, by status. */
 const RETRY_AFTER: Readonly<Record<number, string>> = { 503: '5' };
 
 /** Answers with a problem document, which never contains a stack, path or SQL. */
@@ -65,7 +65,7 @@ function budgetOf({ budget }: OverBudget): Readonly<Record<string, string>> {
   return { budget };
 }
 
-/** Our own sentence in every case: other libraries' messages may quote a path, a query or a body. */
+/** A sentence of lockgate in every case: other libraries' messages may quote a path, a query or a body. */
 function detailOf(status: number, error: Error & { readonly code?: unknown }): string {
   if (error instanceof LockgateError) return error.message;
   if (status === 413) return 'the body is too large';
@@ -84,7 +84,7 @@ const CLIENT_ERRORS: Readonly<Record<string, readonly [status: number, detail: s
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'the request took too long to arrive'],
 };
 
-/** What Node can't parse as HTTP never becomes a request: it is answered on the socket, which is then closed. */
+/** Answers bytes that Node can't parse as an HTTP request, directly on the socket, and closes it. */
 export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();

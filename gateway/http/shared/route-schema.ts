@@ -1,16 +1,16 @@
-/** A route's schemas for Fastify, which serialises answers and generates the documentation from them. */
+/** Converts a route to schemas for Fastify, which serialises answers and generates the documentation from them. */
 import type { FastifySchema } from 'fastify';
 import { type HttpRoute, problemResponse, type ResponseTerms } from '../merchant/route.js';
 
-/** Any route may fail. */
-const BROKEN = problemResponse('An internal error.');
+/** The answer that every route may give. */
+const INTERNAL_ERROR = problemResponse('An internal error.');
 
-/** The names of the schemes, as the documentation declares them. */
+/** The security requirement of each authentication scheme, by the names that the documentation declares. */
 const SECURITY: Readonly<Record<HttpRoute['scheme'], readonly Record<string, string[]>[]>> = {
   none: [],
   'api-key': [{ apiKey: [] }],
   bearer: [{ bearer: ['pets:write'] }],
-  // The token is in the body.
+  // This scheme's token is in the body, which OpenAPI can't express.
   'access-token': [],
 };
 
@@ -24,7 +24,7 @@ interface DocumentedSchema extends FastifySchema {
   readonly security: readonly Record<string, string[]>[];
 }
 
-/** The schema of a route. */
+/** The Fastify schema of a route. */
 export function routeSchema(route: HttpRoute): DocumentedSchema {
   const { operationId, tag, summary, description, scheme, responses } = route;
   return {
@@ -41,7 +41,7 @@ export function routeSchema(route: HttpRoute): DocumentedSchema {
         consumes: [route.bodyType ?? 'application/json'],
       }),
     response: Object.fromEntries(
-      Object.entries({ ...responses, 500: BROKEN }).map(([status, terms]) => [status, responseSchema(terms)]),
+      Object.entries({ ...responses, 500: INTERNAL_ERROR }).map(([status, terms]) => [status, responseSchema(terms)]),
     ),
   };
 }

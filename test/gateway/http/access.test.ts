@@ -8,7 +8,7 @@ import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import t, { type Test } from 'tap';
 import type { Gateway, GatewayOptions } from '../../../gateway/gateway.js';
-import { MOST_LONG_NUMBERS, MOST_VALUES, readJsonBody } from '../../../gateway/http/merchant/json-body.js';
+import { MAX_LONG_NUMBERS, MAX_VALUES, readJsonBody } from '../../../gateway/http/merchant/json-body.js';
 import { StoreFailure } from '../../../gateway/store/contract/errors.js';
 import { MAX_KEYS_PER_MERCHANT } from '../../../gateway/store/contract/merchants/access-store.js';
 import type { Store } from '../../../gateway/store/contract/store.js';
@@ -306,19 +306,19 @@ t.test('how much there may be in a body', async (t) => {
   const users = (body: string) => call(gateway, '/v2/user/createWithList', { key, body });
   // Three brackets, and a comma less than there are items.
   const items = (count: number) => `[{"x":[${'1e9,'.repeat(count - 1)}1e9]}]`;
-  t.match(await users(items(MOST_VALUES - 2)), { status: 200 });
-  t.match(await users(items(MOST_VALUES - 1)), {
+  t.match(await users(items(MAX_VALUES - 2)), { status: 200 });
+  t.match(await users(items(MAX_VALUES - 1)), {
     status: 413,
     headers: PROBLEM,
     body: { code: 'too-many-values', detail: /32,768 values/ },
   });
   const long = (count: number) => `[{"x":[${'1e18,'.repeat(count - 1)}1e18]}]`;
-  t.match(await users(long(MOST_LONG_NUMBERS)), { status: 200 });
-  t.match(await users(long(MOST_LONG_NUMBERS + 1)), { status: 413, body: { detail: /4,096 numbers/ } });
+  t.match(await users(long(MAX_LONG_NUMBERS)), { status: 200 });
+  t.match(await users(long(MAX_LONG_NUMBERS + 1)), { status: 413, body: { detail: /4,096 numbers/ } });
 });
 
 t.test('README.md and docs/http.md say how much there may be in a body', (t) => {
-  const [values, numbers] = [MOST_VALUES, MOST_LONG_NUMBERS].map((most) => most.toLocaleString('en'));
+  const [values, numbers] = [MAX_VALUES, MAX_LONG_NUMBERS].map((most) => most.toLocaleString('en'));
   const said = (file: string): string => readFileSync(path.join(root, file), 'utf8').replaceAll(/\s+/g, ' ');
   t.ok(said('README.md').includes(`1 MiB and ${values} values a body`), 'README.md');
   t.ok(said('docs/http.md').includes(` ${values} values (`), 'docs/http.md');

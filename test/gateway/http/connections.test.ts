@@ -9,7 +9,7 @@ import { HttpBudgets } from '../../../gateway/fairness/http-budgets.js';
 import type { Gateway } from '../../../gateway/gateway.js';
 import { Health } from '../../../gateway/health/health.js';
 import { HttpConnections } from '../../../gateway/http/connections/connections.js';
-import { SHARE_OF_TURN } from '../../../gateway/http/connections/loop-share.js';
+import { MAX_SHARE_OF_TURN } from '../../../gateway/http/connections/loop-share.js';
 import { type PlaceLimits, Places, type Tenant } from '../../../gateway/http/connections/places.js';
 import type { RequestHandler } from '../../../gateway/http/connections/request-turns.js';
 import { PAGE_FILES } from '../../../gateway/http/merchant/documentation/page.js';
@@ -113,7 +113,7 @@ t.test('clients that pipeline requests and leave: no file and no socket stays op
 
 t.test('1,000 pipelined requests are answered in order, one at a time', async (t) => {
   let [underWay, most] = [0, 0];
-  const port = await serve(t, { most: 10, perAddress: 0, reserve: 0 }, (request, response) => {
+  const port = await serve(t, { total: 10, perAddress: 0, reserve: 0 }, (request, response) => {
     underWay += 1;
     most = Math.max(most, underWay);
     response.once('close', () => {
@@ -137,7 +137,7 @@ t.test('1,000 pipelined requests are answered in order, one at a time', async (t
 
 t.test('a request behind the last answer of its connection is not begun', async (t) => {
   const begun: (string | undefined)[] = [];
-  const port = await serve(t, { most: 10, perAddress: 0, reserve: 0 }, (request, response) => {
+  const port = await serve(t, { total: 10, perAddress: 0, reserve: 0 }, (request, response) => {
     begun.push(request.url);
     if (request.url === '/last') response.setHeader('connection', 'close');
     response.end();
@@ -164,11 +164,11 @@ t.test(
       begun.push({ url: request.url, turn });
       // Most of what a request costs comes behind a promise.
       void Promise.resolve().then(() => {
-        nowMs += SHARE_OF_TURN / 2;
+        nowMs += MAX_SHARE_OF_TURN / 2;
         response.end();
       });
     };
-    const port = await serve(t, { most: CLIENTS, perAddress: 0, reserve: 0 }, handle, () => nowMs);
+    const port = await serve(t, { total: CLIENTS, perAddress: 0, reserve: 0 }, handle, () => nowMs);
     const clients: RawHttp[] = [];
     for (let count = 0; count < CLIENTS; count += 1) clients.push(await RawHttp.open(port));
     countTurns();
@@ -318,7 +318,7 @@ function tenants() {
 
 t.test('places: who makes room for whom', async (t) => {
   const { ended, make } = tenants();
-  const places = new Places({ most: 5, perAddress: 3, reserve: 1 });
+  const places = new Places({ total: 5, perAddress: 3, reserve: 1 });
   const [idle, silent, busy] = [make('idle', '10.0.0.1'), make('silent', '10.0.0.1'), make('busy', '10.0.0.1')];
   for (const tenant of [idle, silent, busy]) t.ok(places.admit(tenant));
   places.note(idle, 'busy');
@@ -405,7 +405,7 @@ t.test('a short body that nobody reads leaves its connection as it is', async (t
 
 t.test('a port whose places are all busy answers probes and nothing else', async (t) => {
   const proxies = new TrustedProxies([]);
-  const connections = new HttpConnections({ limits: { most: 1, perAddress: 0, reserve: 2 }, proxies });
+  const connections = new HttpConnections({ limits: { total: 1, perAddress: 0, reserve: 2 }, proxies });
   const health = new Health({ events: new GatewayEvents(), clock: new ManualClock(), now: () => 0 });
   health.end('starting');
   const server = await HttpServer.start({

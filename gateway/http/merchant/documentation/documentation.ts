@@ -1,7 +1,7 @@
 /**
- * The OpenAPI 3.1 document of the merchants' interface, and a page to read it on (interfaces.md §2). Both are generated
- * from the served routes, so neither can differ from them. The page's scripts and styles come from our own port, so
- * that it works without internet access.
+ * Serves the OpenAPI 3.1 document of the merchants' interface, and a page that shows it (interfaces.md §2). The
+ * document is generated from the served routes, so it can't differ from them. The page's scripts and styles come from
+ * the same port, so that it works without internet access.
  */
 import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
@@ -13,7 +13,7 @@ import { loadPageFiles, PAGE_FILES, PAGE_PATH, pageHtml } from './page.js';
 
 export const DOCUMENT_PATH = '/openapi.json';
 
-/** What the page may load: our own files. */
+/** The page may load only files from this port. */
 const PAGE_CSP = [
   "default-src 'self'",
   "base-uri 'self'",
@@ -36,7 +36,7 @@ const TAGS = [
   { name: 'health', description: 'Probes.' },
 ];
 
-/** The scopes in words. */
+/** The descriptions of the scopes. */
 const SCOPE_WORDS: Readonly<Record<(typeof SCOPES)[number], string>> = {
   'pets:write': 'Update pets.',
   'webhooks:test': 'Send test webhooks.',
@@ -48,8 +48,8 @@ interface DocumentNode {
 }
 
 /**
- * Adds `/openapi.json` and `/docs`. Must be called before the routes are added, since it collects them as they are.
- * `/docs/json` and `/docs/yaml` are the same document, for the page.
+ * Adds `/openapi.json` and `/docs`. Must be called before the routes are added, since it collects each route when that
+ * is added. `/docs/json` and `/docs/yaml` are the same document, for the page.
  */
 export async function addDocumentation(fastify: FastifyInstance): Promise<void> {
   await fastify.register(swagger, {
@@ -114,15 +114,15 @@ function serveFile(fastify: FastifyInstance, url: string, file: () => Promise<Me
   });
 }
 
-/** Makes it at the first call, and again only if that failed. */
+/** Calls `make` at the first call and keeps its result; calls it again only if it failed. */
 function once<T>(make: () => Promise<T>): () => Promise<T> {
-  let made: Promise<T> | undefined;
+  let result: Promise<T> | undefined;
   return () => {
-    made ??= make().catch((error: unknown) => {
-      made = undefined;
+    result ??= make().catch((error: unknown) => {
+      result = undefined;
       throw error;
     });
-    return made;
+    return result;
   };
 }
 

@@ -1,6 +1,6 @@
 /**
- * Files served from memory, hashed and compressed once: serving one opens no descriptor, and a client that has it
- * already gets only a 304 with the ETag (RFC 9110 §8.8.3, §13.1.2).
+ * Serves files from memory, hashed and compressed once: an answer opens no file descriptor, and a client that has the
+ * file already gets only a 304 with the ETag (RFC 9110 §8.8.3, §13.1.2).
  */
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
@@ -9,8 +9,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 
 const compress = promisify(gzip);
 
-/** Smaller files, in bytes, are not compressed. */
-const COMPRESS_FROM = 1_024;
+/** Smaller files are not compressed. */
+const MIN_COMPRESSED_BYTES = 1_024;
 
 interface Variant {
   readonly bytes: Buffer;
@@ -20,7 +20,7 @@ interface Variant {
 export interface MemoryFile {
   readonly type: string;
   readonly plain: Variant;
-  /** Undefined if it would not be smaller. */
+  /** The compressed content; undefined if it would not be smaller. */
   readonly gzip: Variant | undefined;
 }
 
@@ -29,22 +29,22 @@ export async function makeMemoryFile(type: string, content: string | Buffer): Pr
   const bytes = Buffer.from(content as string);
   const hash = createHash('sha256').update(bytes).digest('base64url').slice(0, 27);
   const plain = { bytes, etag: `"${hash}"` };
-  const packed = bytes.length < COMPRESS_FROM ? bytes : await compress(bytes);
-  const isSmaller = packed.length < bytes.length;
-  return { type, plain, gzip: isSmaller ? { bytes: packed, etag: `"${hash}-gzip"` } : undefined };
+  const compressed = bytes.length < MIN_COMPRESSED_BYTES ? bytes : await compress(bytes);
+  const isSmaller = compressed.length < bytes.length;
+  return { type, plain, gzip: isSmaller ? { bytes: compressed, etag: `"${hash}-gzip"` } : undefined };
 }
 
 /** Answers a GET or HEAD with the file, or with 304 if the client has it. */
 export async function sendFile(request: FastifyRequest, reply: FastifyReply, file: MemoryFile): Promise<FastifyReply> {
   const { headers } = request;
-  const isPacked = file.gzip !== undefined && takesGzip(headers['accept-encoding']);
-  const { bytes, etag } = isPacked ? (file.gzip as Variant) : file.plain;
+  const isCompressed = file.gzip !== undefined && takesGzip(headers['accept-encoding']);
+  const { bytes, etag } = isCompressed ? (file.gzip as Variant) : file.plain;
   const before = reply.getHeader('vary');
   reply.header('vary', before === undefined ? 'Accept-Encoding' : `${before}, Accept-Encoding`);
-  // Clients may cache it but must revalidate: another version has other files under the same names.
+  // Clients may cache it but must revalidate: another version of lockgate has other files under the same names.
   reply.header('cache-control', 'no-cache').header('etag', etag);
-  if (names(headers['if-none-match'], etag)) return await reply.status(304).send();
-  if (isPacked) reply.header('content-encoding', 'gzip');
+  if (includesEtag(headers['if-none-match'], etag)) return await reply.status(304).send();
+  if (isCompressed) reply.header('content-encoding', 'gzip');
   return await reply.header('content-type', file.type).send(bytes);
 }
 
@@ -56,7 +56,7 @@ function takesGzip(accepted: string | string[] | undefined): boolean {
 }
 
 /** Whether an `If-None-Match` names this ETag; a weak one matches too (RFC 9110 §13.1.2). */
-function names(given: string | undefined, etag: string): boolean {
+function includesEtag(given: string | undefined, etag: string): boolean {
   if (given === undefined) return false;
   return given.split(',').some((entry) => entry.trim() === '*' || entry.trim().replace(/^W\//, '') === etag);
 }

@@ -1,6 +1,6 @@
 /**
- * The page at `/docs`: Swagger UI, whose files come from its package and are served from memory, and two files of our
- * own that make it show our document.
+ * The page at `/docs`: Swagger UI, whose files come from its package, and an HTML page and a script that make it show
+ * the document of this gateway. All files are held in memory.
  */
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -9,7 +9,7 @@ import { type MemoryFile, makeMemoryFile } from './memory-file.js';
 
 export const PAGE_PATH = '/docs';
 
-/** Makes the page show our document, in the layout without a top bar and logo. */
+/** Makes the page show this gateway's document, in the layout without a top bar and logo. */
 const INITIALIZER = `window.onload = () => {
   const base = window.location.pathname.replace(/\\/?$/, '/');
   SwaggerUIBundle({
@@ -27,7 +27,7 @@ const INITIALIZER = `window.onload = () => {
 `;
 const INITIALIZER_NAME = 'swagger-initializer.js';
 
-const TYPES: Readonly<Record<string, string>> = {
+const CONTENT_TYPES: Readonly<Record<string, string>> = {
   '.js': 'application/javascript; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
   '.html': 'text/html; charset=utf-8',
@@ -48,15 +48,15 @@ const PACKAGE_FILES = [
 /** Every file below `/docs/static/`. */
 export const PAGE_FILES: readonly string[] = [...PACKAGE_FILES, INITIALIZER_NAME];
 
-let loaded: Promise<ReadonlyMap<string, MemoryFile>> | undefined;
+let pageFiles: Promise<ReadonlyMap<string, MemoryFile>> | undefined;
 
 /** The files by name, read once per process. Rejects if one can't be read. */
 export function loadPageFiles(): Promise<ReadonlyMap<string, MemoryFile>> {
-  loaded ??= readPageFiles().catch((error: unknown) => {
-    loaded = undefined;
+  pageFiles ??= readPageFiles().catch((error: unknown) => {
+    pageFiles = undefined;
     throw error;
   });
-  return loaded;
+  return pageFiles;
 }
 
 async function readPageFiles(): Promise<ReadonlyMap<string, MemoryFile>> {
@@ -67,7 +67,7 @@ async function readPageFiles(): Promise<ReadonlyMap<string, MemoryFile>> {
 }
 
 async function toFile(name: string, content: string | Buffer): Promise<MemoryFile> {
-  return await makeMemoryFile(TYPES[path.extname(name)] as string, content);
+  return await makeMemoryFile(CONTENT_TYPES[path.extname(name)] as string, content);
 }
 
 /** The page. `base` is the path of `/docs/`, absolute or relative to the page. */

@@ -1,11 +1,10 @@
-/** The system clock and the time that the gateway trusts, as the operator's interface answers them. */
+/** The system clock and the time that the gateway trusts, as the operators' interface shows them. Pure. */
 import { Type } from 'typebox';
-
 import { isDatable, toDate } from '../../../../proto/wire/ping-json.js';
 import { CLOCK_STATES, type ClockReading } from '../../../clocks/clock-guard.js';
 import { Count, MaybeTime, OneOf, OrNull } from '../schemas.js';
 
-/** Its schema. */
+/** The schema of {@link clockJson}. */
 export const ClockAnswer = Type.Object({
   state: OneOf(CLOCK_STATES),
   machine: MaybeTime,
@@ -15,7 +14,7 @@ export const ClockAnswer = Type.Object({
   locks_needed: OrNull(Type.Integer()),
 });
 
-/** The answer itself. */
+/** The JSON form of a reading of the clock. */
 export function clockJson({ state, machineMs, confirmedMs, sinceMs, agreeing, needed }: ClockReading) {
   const dateOf = (timeMs: number | null): string | null =>
     timeMs === null || !isDatable(timeMs) ? null : toDate(timeMs);

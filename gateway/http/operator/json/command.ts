@@ -1,4 +1,4 @@
-/** A command as lists, streams and answers have it. */
+/** The JSON form of a command in the operators' lists and answers, and its schema. Pure. */
 import { Type } from 'typebox';
 import { commandToJson } from '../../../../proto/trace/writer.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
@@ -8,7 +8,7 @@ import type { Wait } from '../../../commands/command-wait.js';
 import { COMMAND_STATES, type CommandRecord } from '../../../store/contract/command-record.js';
 import { Count, Described, MacText, MaybeText, MaybeTime, OneOf, OrNull, Time } from '../schemas.js';
 
-/** What {@link commandRecordJson} makes. */
+/** The schema of {@link commandRecordJson}. */
 export const CommandAnswer = Type.Object({
   id: Type.Integer(),
   mac: MacText,

@@ -1,6 +1,5 @@
-/** The list of deliveries: its filter, and each delivery with its attempts. */
+/** Reads the query of `GET /deliveries`, and answers the list: each delivery with its attempts. */
 import { Type } from 'typebox';
-
 import { decodeUplink } from '../../../../proto/wire/codec.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
 import { isPingUplink } from '../../../../proto/wire/ping.js';
@@ -19,23 +18,23 @@ import { limitOf, readDate, readId, textOf, wordOf } from '../query.js';
 import { type OperatorParts, type Query, readMac } from '../routes.js';
 import { DateText, Exact, Limit, MacText, MaybeText, MaybeTime, OneMac, OneOf, OrNull, Time } from '../schemas.js';
 
-/** Deliveries in one answer: by default, and at most. */
-const LISTED = 50;
-const LISTED_MOST = 500;
+/** The number of deliveries in one answer: by default, and at most. */
+const DEFAULT_LISTED = 50;
+const MAX_LISTED = 500;
 
-/** The filter. */
+/** The schema of the query. */
 export const DeliveryQuery = Exact({
   url: Type.Optional(Type.String({ description: 'The id of a webhook URL.' })),
   state: Type.Optional(OneOf(DELIVERY_STATES)),
   mac: OneMac,
   since: Type.Optional(DateText),
   until: Type.Optional(DateText),
-  limit: Limit(LISTED_MOST, LISTED),
+  limit: Limit(MAX_LISTED, DEFAULT_LISTED),
 });
 
 const MaybeInteger = OrNull(Type.Integer());
 
-/** What {@link showDeliveries} answers. */
+/** The schema of the answer of {@link showDeliveries}. */
 export const DeliveriesAnswer = Type.Object({
   deliveries: Type.Array(
     Type.Object({
@@ -79,7 +78,7 @@ export async function readDeliveryQuery({ store }: OperatorParts, query: Query):
     deviceId: device?.device.id,
     fromId: sinceMs === undefined ? 0 : await store.webhooks.findFirstUplinkFrom(sinceMs),
     toId: untilMs === undefined ? Number.MAX_SAFE_INTEGER : (await store.webhooks.findFirstUplinkFrom(untilMs)) - 1,
-    limit: limitOf(query, LISTED),
+    limit: limitOf(query, DEFAULT_LISTED),
   };
 }
 

@@ -1,8 +1,7 @@
 /**
- * The gateway's events as JSON objects, as `tail` streams them. Names are those of traces (protocol.md §4) if a trace
- * has the event.
+ * Converts the gateway's events to the JSON objects that `tail` streams. An event that traces have too has the same
+ * name as there (protocol.md §4). Pure, except {@link listenToAll}.
  */
-
 import type { Finding } from '../../../../proto/power/judge/event.js';
 import type { Presence } from '../../../../proto/power/judge/presence.js';
 import { commandToJson } from '../../../../proto/trace/writer.js';
@@ -13,12 +12,12 @@ import type { CommandChanged, FigureName, GatewayEventMap, GatewayEvents, Uplink
 
 export type EventJson = Readonly<Record<string, unknown>> & { readonly at: string; readonly event: string };
 
-/** The streamed events; the others only feed `/metrics`. */
+/** The names of the streamed events; the other events are only counted in `/metrics`. */
 type StreamedName = Exclude<keyof GatewayEventMap, FigureName>;
 
-type Writer<Name extends StreamedName> = (event: GatewayEventMap[Name][0]) => EventJson;
+type Converter<Name extends StreamedName> = (event: GatewayEventMap[Name][0]) => EventJson;
 
-const WRITERS: { readonly [Name in StreamedName]: Writer<Name> } = {
+const CONVERTERS: { readonly [Name in StreamedName]: Converter<Name> } = {
   connected: ({ atMs, mac, source, simulated }) => {
     return { at: toDate(atMs), mac: formatMac(mac), event: 'connect', source, simulated };
   },
@@ -108,7 +107,7 @@ function commandChangedJson({ atMs, mac, record }: CommandChanged): EventJson {
   return { at: toDate(atMs), mac: formatMac(mac), event: 'command', command, state, detail, sent_count: sentCount };
 }
 
-/** Presence, as in lists and streams. */
+/** The JSON form of a presence, in lists and streams. */
 export function presenceJson(presence: Presence): Readonly<Record<string, unknown>> {
   if (presence.presence === 'online') return { presence: 'online', since: toDate(presence.sinceMs) };
   if (presence.presence === 'late') return { presence: 'late', since: toDate(presence.sinceMs), rule: presence.rule };
@@ -116,7 +115,7 @@ export function presenceJson(presence: Presence): Readonly<Record<string, unknow
   return { presence: 'asleep', due: presence.dueMs === null ? null : toDate(presence.dueMs) };
 }
 
-/** A finding, as in lists and streams. */
+/** The JSON form of a finding, in lists and streams. */
 export function findingJson({ rule, severity, message, about, atMs }: Finding): Readonly<Record<string, unknown>> {
   const uplink = about === null ? null : { credential: about.credential, boot: about.boot, sequence: about.sequence };
   return { rule, severity, message, at: toDate(atMs), uplink };
@@ -144,9 +143,9 @@ function uplinkJson(taken: UplinkTaken): EventJson {
 
 /** Calls `listener` with every event from now on; returns the function that unsubscribes. */
 export function listenToAll(events: GatewayEvents, listener: (event: EventJson) => void): () => void {
-  const names = Object.keys(WRITERS) as StreamedName[];
+  const names = Object.keys(CONVERTERS) as StreamedName[];
   const undo = names.map((name) => {
-    const write = WRITERS[name] as (event: unknown) => EventJson;
+    const write = CONVERTERS[name] as (event: unknown) => EventJson;
     const handler = (event: unknown): void => listener(write(event));
     events.on(name, handler as never);
     return () => void events.off(name, handler as never);

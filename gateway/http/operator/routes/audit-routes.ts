@@ -14,9 +14,9 @@ import { limitOf, readDate, textOf } from '../query.js';
 import type { OperatorParts, Query, Route } from '../routes.js';
 import { DateText, Described, Exact, Limit, MaybeText, MaybeTime, OneOf, OrNull, Time } from '../schemas.js';
 
-/** Entries in one answer: by default, and at most. */
-const LISTED = 50;
-const LISTED_MOST = 500;
+/** The number of entries in one answer: by default, and at most. */
+const DEFAULT_LISTED = 50;
+const MAX_LISTED = 500;
 
 const Entry = Type.Object({
   id: Type.Integer(),
@@ -41,14 +41,14 @@ export const AUDIT_ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/audit',
     operation: 'audit.list',
-    summary: 'Lists changes and who made them, the newest first; `next` is the cursor of the next page.',
+    summary: 'Lists changes and who made them, newest first; `next` is the cursor of the next page.',
     success: 200,
     query: Exact({
       since: Type.Optional(DateText),
       action: Type.Optional(Type.String({ description: 'Such as device.set, or device for the whole group.' })),
       object: Type.Optional(Type.String({ description: 'A MAC, a name or an id.' })),
       cursor: Type.Optional(Type.String()),
-      limit: Limit(LISTED_MOST, LISTED),
+      limit: Limit(MAX_LISTED, DEFAULT_LISTED),
     }),
     answer: Type.Object({ entries: Type.Array(Entry), next: MaybeText }),
     handle: showEntries,
@@ -70,7 +70,7 @@ function readFilter(query: Query): AuditFilter {
     action: textOf(query, 'action'),
     object: readObject(textOf(query, 'object')),
     beforeId: readCursor(textOf(query, 'cursor')),
-    limit: limitOf(query, LISTED),
+    limit: limitOf(query, DEFAULT_LISTED),
   };
 }
 

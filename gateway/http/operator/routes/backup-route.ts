@@ -1,7 +1,7 @@
 /**
- * Sends the store as one file, for `db backup`. The copy is made before it is sent, so that the headers have its length
- * and checksum and the client notices a truncated file. The audit log records it, although it changes nothing: it is a
- * copy of everything.
+ * The route that sends the store as one file, for `db backup`. The copy is completed before it is sent, so that the
+ * headers have its length and checksum and the client notices a truncated file. The audit log records the call,
+ * although it changes nothing, since the file contains everything.
  */
 import { createReadStream } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
@@ -17,7 +17,7 @@ import type { OperatorToken } from '../token.js';
 /** The header with the checksum of the file (`sumOfSums`). */
 export const SUM_HEADER = 'lockgate-sum';
 
-const SQLITE = 'application/vnd.sqlite3';
+const SQLITE_TYPE = 'application/vnd.sqlite3';
 
 /** The route, as documented. */
 export const BACKUP_TERMS: DocumentedRoute = {
@@ -26,10 +26,10 @@ export const BACKUP_TERMS: DocumentedRoute = {
   operation: 'store.backup',
   summary: 'Sends the whole store as one SQLite file, with its checksum in the header `lockgate-sum`.',
   answer: Described('A SQLite database.'),
-  answerType: SQLITE,
+  answerType: SQLITE_TYPE,
 };
 
-/** What the route needs. */
+/** The parts that the route needs. */
 export interface BackupParts {
   readonly store: Pick<Store, 'readCopy'>;
   readonly audit: Audit;
@@ -51,7 +51,7 @@ export function addBackupRoute(fastify: FastifyInstance, { store, audit, proxies
     stream.on('close', () => copy.remove());
     // The client may have hung up meanwhile.
     if (request.raw.destroyed) stream.destroy();
-    reply.header('content-type', SQLITE).header('content-length', copy.bytes).header(SUM_HEADER, copy.sum);
+    reply.header('content-type', SQLITE_TYPE).header('content-length', copy.bytes).header(SUM_HEADER, copy.sum);
     return reply.send(stream);
   });
 }

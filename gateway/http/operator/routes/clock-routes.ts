@@ -1,4 +1,4 @@
-/** The operator's routes for the system clock: show it, and confirm that it is right (clocks/clock-guard.ts). */
+/** The operators' routes for the system clock: show it, and confirm that it is right (clocks/clock-guard.ts). */
 import { Type } from 'typebox';
 
 import { pick } from '../json/audit-terms.js';

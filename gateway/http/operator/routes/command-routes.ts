@@ -1,4 +1,4 @@
-/** The operator's routes for commands (interfaces.md §4): send, list, show, cancel; and the size of a fleet. */
+/** The operators' routes for commands (interfaces.md §4): send, list, show, cancel; and the size of a fleet. */
 import { Type } from 'typebox';
 
 import { formatMac } from '../../../../proto/wire/mac.js';
@@ -17,8 +17,8 @@ import { type Query, type Route, type RouteRequest, readMac } from '../routes.js
 import { Count, DateText, Described, Exact, Limit, MacText, Name, OneMac, OneOf } from '../schemas.js';
 
 /**
- * The body of `POST /commands`. The allowed combinations depend on the type, so commands/command-input.ts validates
- * them member by member; this schema has the rest.
+ * The body of `POST /commands`. Which members are allowed together depends on the type, which commands/command-input.ts
+ * validates; this schema only documents the members.
  */
 const NewCommand = Exact({
   macs: Type.Optional(Type.Array(MacText, { minItems: 1, maxItems: MAX_MACS_PER_REQUEST })),
@@ -32,7 +32,7 @@ const NewCommand = Exact({
   confirm_airplane: Type.Optional(Type.Boolean()),
   asked_by: Type.Optional(Type.String()),
 });
-/** The refusal for one lock; others may have been accepted. */
+/** The refusal for one lock; the command may have been accepted for others. */
 const RefusedCommand = Type.Object({
   mac: MacText,
   error: Type.Object({ code: Type.String(), detail: Type.String() }),
@@ -47,7 +47,7 @@ function targetOf({ body }: RouteRequest): string {
 }
 
 /** What the audit log records: the request, and how many locks refused it. */
-function requestFacts({ body }: RouteRequest, answer?: AuditDetails): AuditDetails {
+function requestDetails({ body }: RouteRequest, answer?: AuditDetails): AuditDetails {
   const commands = (answer?.commands ?? []) as readonly { id?: number; error?: unknown }[];
   return {
     ...pick(body, 'type', 'parameters', 'not_before', 'expires_in', 'asked_by'),
@@ -68,7 +68,7 @@ export const COMMAND_ROUTES: readonly Route[] = [
     body: NewCommand,
     isBodyReadByHand: true,
     answer: Type.Object({ commands: Type.Array(Type.Union([CommandAnswer, RefusedCommand])) }),
-    audit: { object: targetOf, after: requestFacts },
+    audit: { object: targetOf, after: requestDetails },
     handle: async ({ commands, clock }, { body }) => {
       const outcomes = await commands.send(readCommandRequest(body, clock.now()));
       return { commands: outcomes.map((outcome) => outcomeJson(outcome, commands)) };
@@ -77,7 +77,7 @@ export const COMMAND_ROUTES: readonly Route[] = [
   {
     method: 'GET',
     path: '/commands',
-    summary: 'Lists commands, the newest first, optionally of one lock or in one state.',
+    summary: 'Lists commands, newest first, optionally of one lock or in one state.',
     operation: 'command.list',
     success: 200,
     query: Exact({

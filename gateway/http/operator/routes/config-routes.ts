@@ -1,4 +1,4 @@
-/** The operator's route for the effective settings (interfaces.md §6). None of them is a secret. */
+/** The operators' route for the effective settings (interfaces.md §6). None of them is a secret. */
 import { Type } from 'typebox';
 
 import { SETTING_SOURCES } from '../../../config.js';

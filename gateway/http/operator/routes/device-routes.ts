@@ -1,6 +1,4 @@
-/**
- * The operator's routes that change locks and their phones: credentials, ownership, removal and erasure.
- */
+/** The operators' routes that change locks and their phones: credentials, ownership, removal and erasure. */
 import { type Static, Type } from 'typebox';
 import { type Clock, Seconds } from '../../../../proto/clock.js';
 import { DATE_EXPECTED, parseDate } from '../../../../proto/date.js';
@@ -13,7 +11,7 @@ import { deviceJson, type OperatorParts, type Route, type RouteRequest, readMac,
 import { Count, DateText, DeviceAnswer, Exact, MacText, MaybeTime, Name, OneOf, Time } from '../schemas.js';
 
 /** Room for some 100,000 locks with the names of their merchants. */
-const IMPORT_BYTES = 32 * 1024 * 1024;
+const MAX_IMPORT_BYTES = 32 * 1024 * 1024;
 
 const Import = Exact({
   devices: Type.Array(Exact({ mac: Type.String(), merchant: Type.Optional(Name) })),
@@ -21,9 +19,9 @@ const Import = Exact({
   simulated: Type.Optional(Type.Boolean()),
 });
 const Change = Exact({ merchant: Type.Optional(Name), simulated: Type.Optional(Type.Boolean()) });
-/** Or no body at all. */
+/** The body may also be empty. */
 const Rotate = Type.Union([Exact({ keep_old_seconds: Type.Optional(Type.Integer({ minimum: 0 })) }), Type.Null()]);
-/** Or no body at all. */
+/** The body may also be empty. */
 const Reflashed = Type.Union([Exact({ at: Type.Optional(DateText) }), Type.Null()]);
 const NewPhone = Exact({ name: Type.String(), expires_at: Type.Optional(DateText) });
 
@@ -68,7 +66,7 @@ export const DEVICE_ROUTES: readonly Route[] = [
       object: ({ body }) => (body as Static<typeof Import>).merchant ?? '',
       after: ({ body }) => ({ locks: countOf(body as never, 'devices'), ...pick(body, 'simulated') }),
     },
-    bodyLimit: IMPORT_BYTES,
+    bodyLimit: MAX_IMPORT_BYTES,
     ...withBody(Import, async ({ accounts }, { devices, merchant, simulated }) => {
       const imported = await accounts.importDevices(devices, { merchant, simulated });
       return {
@@ -98,7 +96,7 @@ export const DEVICE_ROUTES: readonly Route[] = [
     method: 'DELETE',
     path: '/devices/:mac',
     operation: 'device.remove',
-    summary: 'Takes a lock out of service; its history is kept until it expires.',
+    summary: 'Takes a lock out of service; its history stays until it expires.',
     success: 200,
     answer: Type.Object({ mac: MacText, removed: Type.Literal(true) }),
     audit: {

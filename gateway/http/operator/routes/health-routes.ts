@@ -1,6 +1,6 @@
 /**
- * The gateway's health, for operators and their monitoring: `/healthz`, `/readyz` with reasons, and `/metrics` for
- * Prometheus. They require the operator's token like all routes here, and are answered while the gateway stops.
+ * The operators' routes for the gateway's health: `/healthz`, `/readyz` with reasons, and `/metrics` for Prometheus.
+ * They require the operators' token like all routes of this interface, and are answered while the gateway stops.
  */
 
 import type { FastifyInstance } from 'fastify';
@@ -14,8 +14,7 @@ import type { DocumentedRoute } from '../document.js';
 import { unjudgedJson } from '../routes.js';
 import { OneOf, Time, unjudged } from '../schemas.js';
 
-/** The most unjudged locks in one answer. */
-const UNJUDGED_SHOWN = 100;
+const MAX_UNJUDGED_SHOWN = 100;
 
 /** The routes, as documented. */
 export const HEALTH_TERMS: readonly DocumentedRoute[] = [
@@ -36,7 +35,7 @@ export const HEALTH_TERMS: readonly DocumentedRoute[] = [
       status: OneOf(['ready', 'starting', 'stopping', 'degraded']),
       reasons: Type.Array(Type.Object({ code: Type.String(), since: Time, why: Type.String() })),
       unjudged: Type.Array(Type.Object({ mac: Type.String(), ...unjudged }), {
-        description: `Locks for which the judge failed, at most ${UNJUDGED_SHOWN}. Their pings are accepted.`,
+        description: `Locks for which the judge failed, at most ${MAX_UNJUDGED_SHOWN}. Their pings are accepted.`,
       }),
     }),
     otherwise: { 503: 'The gateway is not ready.' },
@@ -59,7 +58,7 @@ export interface HealthRouteParts {
   readonly locks: Locks;
 }
 
-/** Whether a request's path, query included, is one of these. */
+/** Whether a request's URL, which may have a query, is one of these routes. */
 export function isHealthPath(url: string): boolean {
   return PATHS.has(url.split('?', 1)[0] ?? '');
 }
@@ -86,11 +85,11 @@ export function addHealthRoutes(fastify: FastifyInstance, { health, metrics, loc
   });
 }
 
-/** A failure of the judge at one lock does not make the gateway unready, but is worth knowing. */
+/** Locks for which the judge failed. They do not make the gateway unready, but operators should know of them. */
 function unjudgedLocks(locks: HealthRouteParts['locks']) {
   const named: unknown[] = [];
   for (const { lock, unjudged: mark } of locks.unjudged()) {
-    if (named.length === UNJUDGED_SHOWN) break;
+    if (named.length === MAX_UNJUDGED_SHOWN) break;
     named.push({ mac: formatMac(lock.mac), ...unjudgedJson(mark) });
   }
   return named;

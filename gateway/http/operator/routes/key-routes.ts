@@ -1,4 +1,4 @@
-/** The operator's routes for merchants' API keys (interfaces.md §2, §4). */
+/** The operators' routes for merchants' API keys (interfaces.md §2, §4). */
 import { Type } from 'typebox';
 
 import { toDate } from '../../../../proto/wire/ping-json.js';

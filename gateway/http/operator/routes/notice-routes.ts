@@ -1,4 +1,4 @@
-/** The operator's routes for notices: list them, and mark them as read. */
+/** The operators' routes for notices: list them, and mark them as read. */
 import { Type } from 'typebox';
 
 import { LockgateError } from '../../../../proto/errors.js';
@@ -15,11 +15,11 @@ import type { OperatorParts, Query, Route } from '../routes.js';
 import { withBody } from '../routes.js';
 import { Count, DateText, Exact, Limit, MaybeText, MaybeTime, OneOf, Time } from '../schemas.js';
 
-/** Notices in one answer: by default, and at most. */
-const LISTED = 50;
-const LISTED_MOST = 500;
-/** The most notices that one call marks by id. */
-const MARKED_MOST = 1_000;
+/** The number of notices in one answer: by default, and at most. */
+const DEFAULT_LISTED = 50;
+const MAX_LISTED = 500;
+/** Maximum number of notices that one call marks by id. */
+const MAX_MARKED_IDS = 1_000;
 
 const Notices = Type.Object({
   notices: Type.Array(
@@ -43,10 +43,10 @@ const Wanted = Exact({
   kind: Type.Optional(OneOf(NOTICE_KINDS)),
   since: Type.Optional(DateText),
   cursor: Type.Optional(Type.String()),
-  limit: Limit(LISTED_MOST, LISTED),
+  limit: Limit(MAX_LISTED, DEFAULT_LISTED),
 });
 const Reading = Exact({
-  ids: Type.Optional(Type.Array(Type.Integer({ minimum: 1 }), { minItems: 1, maxItems: MARKED_MOST })),
+  ids: Type.Optional(Type.Array(Type.Integer({ minimum: 1 }), { minItems: 1, maxItems: MAX_MARKED_IDS })),
   all: Type.Optional(Type.Literal(true)),
 });
 
@@ -55,7 +55,7 @@ export const NOTICE_ROUTES: readonly Route[] = [
   {
     method: 'GET',
     path: '/notices',
-    summary: 'Lists notices, the latest first; `next` is the cursor of the next page.',
+    summary: 'Lists notices, latest first; `next` is the cursor of the next page.',
     operation: 'notice.list',
     success: 200,
     query: Wanted,
@@ -96,7 +96,7 @@ function readFilter(query: Query): NoticeFilter {
     kind: wordOf(query, 'kind', NOTICE_KINDS),
     sinceMs: readDate('since', textOf(query, 'since')),
     after: readCursor(textOf(query, 'cursor')),
-    limit: limitOf(query, LISTED),
+    limit: limitOf(query, DEFAULT_LISTED),
   };
 }
 

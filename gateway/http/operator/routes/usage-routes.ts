@@ -1,4 +1,4 @@
-/** The operator's routes for usage (interfaces.md §5): usage, statements, closing a month, price plans. */
+/** The operators' routes for usage (interfaces.md §5): usage, statements, closing a month, price plans. */
 import { type Static, Type } from 'typebox';
 import { LockgateError } from '../../../../proto/errors.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
@@ -71,7 +71,7 @@ export const USAGE_ROUTES: readonly Route[] = [
   {
     method: 'POST',
     path: '/usage/close',
-    summary: 'Closes an ended month, and those before it, for every merchant; closed ones stay as they are.',
+    summary: 'Closes an ended month, and those before it, for every merchant; closed ones are not changed.',
     operation: 'usage.close',
     success: 200,
     answer: Type.Object({ closed: Type.Array(Closed) }),

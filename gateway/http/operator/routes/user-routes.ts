@@ -1,4 +1,4 @@
-/** The operator's routes for merchants' users (interfaces.md §4). Ids are int64, so they are strings here. */
+/** The operators' routes for merchants' users (interfaces.md §4). Ids are int64, so they are strings here. */
 import { type Static, Type } from 'typebox';
 import { LockgateError } from '../../../../proto/errors.js';
 import { toDate } from '../../../../proto/wire/ping-json.js';
@@ -10,8 +10,7 @@ import { textOf } from '../query.js';
 import { type Route, withBody } from '../routes.js';
 import { Exact, MaybeText, Name, OrNull, Time } from '../schemas.js';
 
-/** The most users in one answer. */
-const PAGE = 1_000;
+const MAX_USERS_PER_PAGE = 1_000;
 
 const NewUser = Exact({
   username: Type.String({ minLength: 1, maxLength: 200 }),
@@ -69,7 +68,7 @@ export const USER_ROUTES: readonly Route[] = [
     answer: Type.Object({ users: Type.Array(Listed) }),
     handle: async ({ accounts, store }, { query }) => {
       const merchant = await accounts.resolveMerchant(textOf(query, 'merchant'));
-      const page = { merchant, afterId: readInt64(textOf(query, 'after')), limit: PAGE };
+      const page = { merchant, afterId: readInt64(textOf(query, 'after')), limit: MAX_USERS_PER_PAGE };
       return { users: (await store.people.listUsers(page)).map(userJson) };
     },
   },

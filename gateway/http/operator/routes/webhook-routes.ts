@@ -1,4 +1,4 @@
-/** The operator's routes for webhooks (interfaces.md §3, §4): URLs, their secrets, deliveries, resending. */
+/** The operators' routes for webhooks (interfaces.md §3, §4): URLs, their secrets, deliveries, resending. */
 import { type Static, Type } from 'typebox';
 import { Seconds } from '../../../../proto/clock.js';
 import { LockgateError } from '../../../../proto/errors.js';
@@ -86,7 +86,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     answer: Type.Object({ ...webhook, secret: Type.String() }),
     audit: {
       object: (_request, answer) => String(answer?.id ?? ''),
-      after: ({ body }, answer) => webhookFacts(answer ?? { ...(body as object), headers: undefined }),
+      after: ({ body }, answer) => webhookDetails(answer ?? { ...(body as object), headers: undefined }),
     },
     ...withBody(NewWebhook, async ({ accounts, webhooks }, { since, ...body }) => {
       const { url, secret } = await accounts.addWebhookUrl({ ...body, sinceMs: readDate('since', since) });
@@ -121,7 +121,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
       object: urlIdOf,
       before: webhookBefore,
       after: ({ body }, answer) => ({
-        ...webhookFacts(answer),
+        ...webhookDetails(answer),
         set_headers: Object.keys((body as Static<typeof ChangedWebhook>).set_headers ?? {}),
       }),
     },
@@ -176,7 +176,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
   {
     method: 'GET',
     path: '/deliveries',
-    summary: 'Lists deliveries with their attempts, the newest events first.',
+    summary: 'Lists deliveries with their attempts, newest events first.',
     operation: 'delivery.list',
     success: 200,
     query: DeliveryQuery,
@@ -225,7 +225,7 @@ function urlIdOf({ params }: RouteRequest): string {
 }
 
 /** What the audit log records: only the origin of the address, and only the names of headers. */
-function webhookFacts(from: object | undefined) {
+function webhookDetails(from: object | undefined) {
   const { url, ...rest } = (from ?? {}) as { readonly url?: unknown };
   const origin = originOf(url);
   return { ...(origin !== undefined && { origin }), ...pick(rest, 'merchant', 'headers', 'ordered', 'state') };
@@ -233,7 +233,7 @@ function webhookFacts(from: object | undefined) {
 
 async function webhookBefore({ store, webhooks }: OperatorParts, { params }: RouteRequest) {
   const url = (await store.listWebhookUrls()).find(({ id }) => id === readId(params.id));
-  return url === undefined ? null : webhookFacts(webhookJson(await webhooks.settings.read(url)));
+  return url === undefined ? null : webhookDetails(webhookJson(await webhooks.settings.read(url)));
 }
 
 function change(): Pick<ChangingRoute, 'body' | 'handle'> {

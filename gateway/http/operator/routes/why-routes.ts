@@ -1,4 +1,4 @@
-/** The operator's route for `why` (interfaces.md §4): a question, answered by a chain of steps. */
+/** The operators' route for `why` (interfaces.md §4), which answers a question with a chain of steps. */
 import { Type } from 'typebox';
 
 import { LockgateError } from '../../../../proto/errors.js';
@@ -27,7 +27,6 @@ const Chain = Type.Object({
 });
 const Question = Exact({ id: Type.Optional(Type.String()), at: Type.Optional(Type.String()) });
 
-/** The route. */
 export const WHY_ROUTES: readonly Route[] = [
   {
     method: 'GET',
