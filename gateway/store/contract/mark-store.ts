@@ -1,6 +1,7 @@
 /**
- * Reflash marks (protocol.md §1). A mark is the time at which a lock got new firmware; it starts a new "life", in which
- * the lock's counters start again. The promises of store.ts hold. Times are ms since the epoch, by the clock of locks.
+ * Reflash marks (protocol.md §1). A mark is the time at which a lock's flash memory was wiped; it starts a new "life"
+ * of the lock, in which its counters start again. The promises of store.ts hold. Times are ms since the epoch, by the
+ * clock of locks.
  */
 
 export interface NewMark {

@@ -1,19 +1,19 @@
-/** A store's file once nobody has it open: only then do its checksums (file-sums.ts) describe it. */
+/** Writes the checksums (file-sums.ts) of a store's file after the store was closed. */
 import { statSync } from 'node:fs';
 import { sumFile, writeSums } from '../file-sums.js';
 
-/** The largest store that is summed when it closes, in bytes: 1 GiB takes about a second. */
-const SUMMED_BYTES = 1024 ** 3;
+/** The largest store that gets checksums when it closes: 1 GiB takes about a second. */
+const MAX_SUMMED_BYTES = 1024 ** 3;
 
-/** Whether all of a store is in its file: a WAL with content still changes it. */
+/** Whether a store's file is complete, that is, its WAL is missing or empty. */
 export function isAtRest(file: string): boolean {
   return (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) === 0;
 }
 
 /**
- * Writes the checksums of a store that was just closed. A very large one goes without, since nobody waits for it to
- * stop; so does one whose WAL is still there because another process has the file open.
+ * Writes the checksums of a store that was just closed. Writes none for a very large store, which would delay the exit,
+ * and none if the WAL is still there since another process has the file open.
  */
 export function sumClosedFile(file: string): void {
-  if (isAtRest(file) && statSync(file).size <= SUMMED_BYTES) writeSums(file, sumFile(file));
+  if (isAtRest(file) && statSync(file).size <= MAX_SUMMED_BYTES) writeSums(file, sumFile(file));
 }

@@ -1,6 +1,6 @@
 /**
- * Deletes data, in hand-written SQL: all of one lock at once, and what is too old piece by piece. To be called inside a
- * transaction. Connections run with secure_delete, so that deleted content is overwritten and not merely freed.
+ * Deletes data in hand-written SQL: all data of one lock, or old rows chunk by chunk. Must be called inside a
+ * transaction. Connections run with secure_delete, so that deleted content is overwritten and not only freed.
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { AgingChunk, AgingResult, Erased } from '../contract/store.js';
@@ -14,20 +14,20 @@ interface OldRow {
 }
 
 /**
- * An uplink that a URL still needs: it is ahead of the URL's cursor, or waits for a retry or for an earlier one of its
- * lock. A disabled URL holds nothing that is too old, nor does a URL hold what it was not sent while it was disabled.
+ * A condition in SQL: an active URL still needs the uplink, since the uplink is after the URL's cursor, or waits for a
+ * retry or for an earlier event of its lock. Events that a URL did not get while it was disabled may be deleted.
  */
 const IS_HELD = `(u.kind > 0 AND EXISTS (
   SELECT 1 FROM webhook_url w WHERE w.merchant_id = u.merchant_id AND w.state = 'active'
     AND (w.cursor < u.id OR EXISTS (
       SELECT 1 FROM delivery y WHERE y.url_id = w.id AND y.uplink_id = u.id AND y.state = 'pending'))))`;
 
-/** The uplinks of one lock that the index by lock has; the lock's id is the statement's only parameter. */
-const OF_DEVICE = 'SELECT uplink_id FROM uplink_of_device WHERE device_id = ?';
-const ERASED = `UPDATE uplink SET bytes = x'', digest = x'', kind = -1`;
-/** The row that remains gets a new sum. */
-const SUMMED = `UPDATE uplink SET sum = ${UPLINK_SUM}`;
-/** Named, so that the index over (url_id, uplink_id) serves. */
+/** The uplinks of one lock in the index by lock; the lock's id is the statement's only parameter. */
+const INDEXED_UPLINKS = 'SELECT uplink_id FROM uplink_of_device WHERE device_id = ?';
+const ERASE = `UPDATE uplink SET bytes = x'', digest = x'', kind = -1`;
+/** Erased rows remain, and get a new checksum. */
+const UPDATE_SUM = `UPDATE uplink SET sum = ${UPLINK_SUM}`;
+/** A condition that is always true, so that SQLite uses the index over (url_id, uplink_id). */
 const ANY_URL = 'url_id IN (SELECT id FROM webhook_url)';
 
 export class Deletion {
@@ -44,7 +44,7 @@ export class Deletion {
   readonly #sumUplinks: Statement;
   readonly #sumUplink: Statement;
   readonly #isPending: Statement;
-  readonly #deleteName: Statement;
+  readonly #deleteKey: Statement;
   readonly #deleteOfDevice: Statement;
   readonly #eraseFindings: Statement;
   readonly #eraseQuarantine: Statement;
@@ -75,21 +75,23 @@ export class Deletion {
     };
     this.#deleteAttempts = db.prepare(`DELETE FROM attempt WHERE ${ANY_URL} AND uplink_id = ?`);
     this.#deleteDeliveries = db.prepare(`DELETE FROM delivery WHERE ${ANY_URL} AND uplink_id = ?`);
-    // A gap says which events a URL was not sent; where none of them is left, it says nothing.
+    // A gap records which events a URL did not get; it is useless once all its events are deleted.
     this.#deleteGaps = db.prepare('DELETE FROM webhook_gap WHERE until_id < (SELECT min(id) FROM uplink)');
     this.#countPending = db
-      .prepare(`SELECT count(*) FROM delivery WHERE ${ANY_URL} AND uplink_id IN (${OF_DEVICE}) AND state = 'pending'`)
+      .prepare(
+        `SELECT count(*) FROM delivery WHERE ${ANY_URL} AND uplink_id IN (${INDEXED_UPLINKS}) AND state = 'pending'`,
+      )
       .pluck();
-    this.#eraseAttempts = db.prepare(`DELETE FROM attempt WHERE ${ANY_URL} AND uplink_id IN (${OF_DEVICE})`);
-    this.#eraseDeliveries = db.prepare(`DELETE FROM delivery WHERE ${ANY_URL} AND uplink_id IN (${OF_DEVICE})`);
-    this.#eraseUplinks = db.prepare(`${ERASED} WHERE id IN (${OF_DEVICE}) AND kind >= 0`);
-    this.#eraseUplink = db.prepare(`${ERASED} WHERE id = ? AND kind >= 0`);
-    this.#sumUplinks = db.prepare(`${SUMMED} WHERE id IN (${OF_DEVICE}) AND kind = -1`);
-    this.#sumUplink = db.prepare(`${SUMMED} WHERE id = ?`);
+    this.#eraseAttempts = db.prepare(`DELETE FROM attempt WHERE ${ANY_URL} AND uplink_id IN (${INDEXED_UPLINKS})`);
+    this.#eraseDeliveries = db.prepare(`DELETE FROM delivery WHERE ${ANY_URL} AND uplink_id IN (${INDEXED_UPLINKS})`);
+    this.#eraseUplinks = db.prepare(`${ERASE} WHERE id IN (${INDEXED_UPLINKS}) AND kind >= 0`);
+    this.#eraseUplink = db.prepare(`${ERASE} WHERE id = ? AND kind >= 0`);
+    this.#sumUplinks = db.prepare(`${UPDATE_SUM} WHERE id IN (${INDEXED_UPLINKS}) AND kind = -1`);
+    this.#sumUplink = db.prepare(`${UPDATE_SUM} WHERE id = ?`);
     this.#isPending = db
       .prepare(`SELECT count(*) FROM delivery WHERE ${ANY_URL} AND uplink_id = ? AND state = 'pending'`)
       .pluck();
-    this.#deleteName = db.prepare(
+    this.#deleteKey = db.prepare(
       `DELETE FROM uplink_name WHERE uplink_id = @id AND (credential_id, boot, sequence) = (
          SELECT credential_id, boot, sequence FROM uplink WHERE id = @id)`,
     );
@@ -107,14 +109,16 @@ export class Deletion {
     );
   }
 
-  /** `tail`: uplinks of the lock that the table by lock does not have yet, or not for certain. */
-  erase(deviceId: number, state: string | null, tail: readonly number[]): Erased {
+  /**
+   * Erases a lock's data. `memtableIds`: the lock's uplinks in the memtable, which the index by lock may not have yet.
+   */
+  erase(deviceId: number, state: string | null, memtableIds: readonly number[]): Erased {
     let pendingDeliveries = this.#countPending.get(deviceId) as number;
     this.#eraseAttempts.run(deviceId);
     this.#eraseDeliveries.run(deviceId);
     let { changes: uplinks } = this.#eraseUplinks.run(deviceId);
     this.#sumUplinks.run(deviceId);
-    for (const id of tail) {
+    for (const id of memtableIds) {
       pendingDeliveries += this.#isPending.get(id) as number;
       this.#deleteAttempts.run(id);
       this.#deleteDeliveries.run(id);
@@ -130,32 +134,34 @@ export class Deletion {
     return { uplinks, findings, quarantined, lockEvents, refusals, pendingDeliveries };
   }
 
-  /** The last uplink that {@link deleteOld} would look at and find too old; 0 where there is none, or no uplink. */
-  lastOld({ table, beforeMs, afterId, limit }: AgingChunk): number {
+  /** Returns the last uplink in the chunk that is too old; 0 if there is none, or the table is not `uplink`. */
+  findLastOld({ table, beforeMs, afterId, limit }: AgingChunk): number {
     if (table !== 'uplink') return 0;
     const rows = this.#select.uplink.all(beforeMs, afterId, limit) as OldRow[];
     return rows.findLast(({ isOld }) => isOld === 1)?.id ?? 0;
   }
 
-  /** Ids grow with the time of arrival, so the first row that is not too old ends it. */
+  /**
+   * Deletes a chunk's old rows. Ids grow with the time of arrival, so it stops at the first row that is not too old.
+   */
   deleteOld({ table, beforeMs, afterId, limit }: AgingChunk): AgingResult {
     const rows = this.#select[table].all(beforeMs, afterId, limit) as OldRow[];
-    const young = rows.findIndex(({ isOld }) => isOld === 0);
-    const old = young === -1 ? rows : rows.slice(0, young);
+    const firstYoung = rows.findIndex(({ isOld }) => isOld === 0);
+    const old = firstYoung === -1 ? rows : rows.slice(0, firstYoung);
     let deleted = 0;
     for (const { id, isHeld } of old) {
       if (isHeld === 1) continue;
       if (table === 'uplink') {
         this.#deleteAttempts.run(id);
         this.#deleteDeliveries.run(id);
-        this.#deleteName.run({ id });
+        this.#deleteKey.run({ id });
         this.#deleteOfDevice.run({ id });
       }
       this.#delete[table].run(id);
       deleted += 1;
     }
     if (table === 'uplink' && deleted > 0) this.#deleteGaps.run();
-    const isOver = young !== -1 || rows.length < limit;
-    return { deleted, held: old.length - deleted, nextId: isOver ? null : (old.at(-1)?.id ?? null) };
+    const isFinished = firstYoung !== -1 || rows.length < limit;
+    return { deleted, held: old.length - deleted, nextId: isFinished ? null : (old.at(-1)?.id ?? null) };
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Opens every connection that writes, in any thread: durable, overwriting what is deleted, and with the functions that
- * the tables' triggers call.
+ * Opens writing connections. Every connection that writes, in any thread, must be opened here: commits are durable,
+ * deleted content is overwritten, and the functions that the triggers call are registered.
  */
 import SqliteDatabase, { type Database } from 'better-sqlite3';
 import { LockgateError } from '../../../proto/errors.js';
@@ -16,10 +16,11 @@ const SYNCHRONOUS_FULL = 2;
 const WAL_BYTES_AFTER_RESTART = 64 * 1024 * 1024;
 
 /**
- * WAL with synchronous FULL: a commit is on the disk when it returns. Asserted, since better-sqlite3 opens NORMAL. The
- * sums of a file at rest are removed first: they will not fit any more.
+ * Opens a file in WAL mode with synchronous FULL: a commit is on the disk when it returns. Both settings are verified,
+ * since better-sqlite3 defaults to NORMAL. The file's checksums (`.sums`) are deleted first, since writes make them
+ * wrong.
  *
- * @throws LockgateError `store-unsafe` where the file system can't give that
+ * @throws LockgateError `store-unsafe` if the file system does not support that
  */
 export function openDurable(file: string): Database {
   dropSums(file);
@@ -41,7 +42,7 @@ function makeDurable(db: Database, file: string): Database {
   registerRowSum(db);
   registerUsernameKey(db);
   const synchronous = db.pragma('synchronous', { simple: true });
-  // A WAL that grew long because of a slow reader becomes short again.
+  // Truncates a WAL that grew long because of a slow reader.
   db.pragma(`journal_size_limit = ${WAL_BYTES_AFTER_RESTART}`);
   addUplinkSum(db);
   if (journal === 'wal' && synchronous === SYNCHRONOUS_FULL) return db;
@@ -51,7 +52,7 @@ function makeDurable(db: Database, file: string): Database {
   );
 }
 
-/** One durable transaction. @throws what SQLite throws; it is rolled back then */
+/** Runs `work` in one durable transaction. @throws SQLite's error, after a rollback */
 export function inTransaction<T>(db: Database, work: () => T): T {
   return db.transaction(work).immediate();
 }

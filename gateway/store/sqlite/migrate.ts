@@ -1,6 +1,6 @@
 /**
- * Brings a store's schema to this version's, forward only. First it copies the file, under a name with its version and
- * the time, so that an older version of lockgate can run on the copy.
+ * Migrates a store to this version's schema, forward only. The file is copied first, to a name with its version and the
+ * time, so that an older version of lockgate can run on the copy.
  */
 import {
   chmodSync,
@@ -30,33 +30,33 @@ import { catchUp } from './log/log-catch-up.js';
 import { migrationProvider } from './migrations.js';
 import { readSchemaVersion, storeNewer } from './schema-version.js';
 
-/** Free disk space that a migration needs, in sizes of the file: for the copy, and for what it writes. */
-const ROOM_IN_SIZES = 3;
+/** Free disk space that a migration needs, as a multiple of the file's size: for the copy, and for new data. */
+const NEEDED_SPACE_FACTOR = 3;
 
 /**
- * Applies all steps in one transaction, together with the record of them. Kysely by default commits each statement, and
- * a process that is killed between two of them leaves a store that neither version can open. SQLite can roll back
+ * Makes Kysely apply all steps, and the record of them, in one transaction. By default Kysely commits each statement; a
+ * process that is killed between two statements would leave a store that neither version can open. SQLite can roll back
  * changes of tables.
  */
-class WholeAdapter extends SqliteAdapter {
+class TransactionalAdapter extends SqliteAdapter {
   override get supportsTransactionalDdl(): boolean {
     return true;
   }
 }
 
-class WholeDialect extends SqliteDialect {
-  override createAdapter(): WholeAdapter {
-    return new WholeAdapter();
+class TransactionalDialect extends SqliteDialect {
+  override createAdapter(): TransactionalAdapter {
+    return new TransactionalAdapter();
   }
 }
 
-/** What a migration did, or would do. */
+/** What a migration did or, in a dry run, would do. */
 export interface Migrated {
-  /** The last step that was applied before; null for a new store. */
+  /** The last step that was applied earlier; null for a new store. */
   readonly from: string | null;
-  /** The steps that it applied, in order. */
+  /** The newly applied steps, in order. */
   readonly steps: readonly string[];
-  /** The copy of the store as it was; null where it had no rows. */
+  /** The copy of the store from before the migration; null if the store had no rows. */
   readonly copy: string | null;
 }
 
@@ -64,42 +64,42 @@ export interface Migrated {
  * Migrates the store that `writer` has open.
  *
  * @throws LockgateError `store-newer`, `no-room`
- * @throws StoreFailure where it fails; the store is unchanged then
+ * @throws StoreFailure if it fails; the store is then unchanged
  */
 export async function migrate(writer: Database, file: string, doing: 'make' | 'open'): Promise<Migrated> {
-  const { done, pending } = versionOf(writer, file, doing);
+  const { done, pending } = readCheckedVersion(writer, file, doing);
   const from = done.at(-1) ?? null;
   if (pending.length === 0) return { from, steps: [], copy: null };
-  const copy = from !== null && hasRows(writer) ? copyBefore(writer, file, from) : null;
-  const tables = new Kysely<unknown>({ dialect: new WholeDialect({ database: writer }) });
+  const copy = from !== null && hasRows(writer) ? copyBeforeMigration(writer, file, from) : null;
+  const tables = new Kysely<unknown>({ dialect: new TransactionalDialect({ database: writer }) });
   const { error } = await new Migrator({ db: tables, provider: migrationProvider }).migrateToLatest();
   if (error === undefined) return { from, steps: pending, copy };
   if (error instanceof Error && error.message.includes('corrupted migrations')) throw storeNewer(file);
   throw new StoreFailure(`${doing} ${file}`, error);
 }
 
-function versionOf(db: Database, file: string, doing: 'make' | 'open') {
+function readCheckedVersion(db: Database, file: string, doing: 'make' | 'open') {
   try {
     const { done, pending } = readSchemaVersion(db, file);
-    const isFollowing = done.every((name, index) => index === 0 || name > (done[index - 1] as string));
-    // An unknown step, or a missing one before the last, is another version's.
+    const isAscending = done.every((name, index) => index === 0 || name > (done[index - 1] as string));
+    // Another version wrote the store if it has an unknown step, or lacks a step before its last.
     const last = done.at(-1) ?? '';
-    if (!isFollowing || pending.some((name) => name < last)) throw storeNewer(file);
+    if (!isAscending || pending.some((name) => name < last)) throw storeNewer(file);
     return { done, pending };
   } catch (error) {
     throw error instanceof LockgateError ? error : new StoreFailure(`${doing} ${file}`, error);
   }
 }
 
-/** How a folder's store is to be migrated. */
+/** Options of {@link migrateFolder}. */
 export interface MigrateOptions {
-  /** Only returns what would be done. */
+  /** Only returns what a migration would do. */
   readonly isDry?: boolean;
-  /** Called with a sentence where files could be read by others. */
+  /** Called with a sentence after file modes were corrected: other users could read files of the folder. */
   readonly onModesCorrected?: ((sentence: string) => void) | undefined;
 }
 
-/** Whether the store has anything to lose. */
+/** Whether any table has rows. */
 function hasRows(db: Database): boolean {
   const tables = db
     .prepare(`SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'
@@ -109,10 +109,10 @@ function hasRows(db: Database): boolean {
   return tables.some((table) => db.prepare(`SELECT 1 FROM "${table}" LIMIT 1`).get() !== undefined);
 }
 
-function copyBefore(writer: Database, file: string, version: string): string {
+function copyBeforeMigration(writer: Database, file: string, version: string): string {
   const folder = path.dirname(file);
-  requireRoom(folder, statSync(file).size * ROOM_IN_SIZES, `to bring ${file} to this version of lockgate`);
-  // Then the file has everything.
+  requireRoom(folder, statSync(file).size * NEEDED_SPACE_FACTOR, `to bring ${file} to this version of lockgate`);
+  // Copies the WAL into the file, so that the file is complete.
   writer.pragma('wal_checkpoint(TRUNCATE)');
   const time = new Date(systemClock.now()).toISOString().replaceAll(':', '-').replace(/\.\d+/, '');
   const copy = freeName(`${file}.${version}.${time}`);
@@ -122,7 +122,7 @@ function copyBefore(writer: Database, file: string, version: string): string {
     const handle = openSync(copy, 'r+');
     fsyncSync(handle);
     closeSync(handle);
-    // Makes the name of the copy durable too, since both are in one folder.
+    // Writing the .sums file syncs the folder, which makes the name of the copy durable too.
     writeSums(copy, sumFile(copy));
   } catch (error) {
     rmSync(copy, { force: true });
@@ -140,7 +140,7 @@ function freeName(name: string): string {
 /**
  * Migrates the store in a data folder that no gateway runs on.
  *
- * @throws LockgateError `input-data` where there is none, `store-newer`, `no-room`; what `takeFolder` throws
+ * @throws LockgateError `input-data` if there is no store, `store-newer`, `no-room`; what `takeFolder` throws
  */
 export async function migrateFolder(
   folder: string,
@@ -169,16 +169,16 @@ export async function migrateFolder(
 function dryRun(folder: string, file: string): Migrated {
   const lock = lockData(path.join(folder, 'gateway.lock'));
   try {
-    return look(file);
+    return readPending(file);
   } finally {
     lock.release();
   }
 }
 
-function look(file: string): Migrated {
+function readPending(file: string): Migrated {
   const db = new SqliteDatabase(file, { readonly: true });
   try {
-    const { done, pending } = versionOf(db, file, 'open');
+    const { done, pending } = readCheckedVersion(db, file, 'open');
     return { from: done.at(-1) ?? null, steps: pending, copy: null };
   } finally {
     db.close();

@@ -1,6 +1,6 @@
 /**
- * The steps that make the tables, forward only. Each is a file in migrations/ whose name sorts after the one before,
- * and is never changed once it is released.
+ * The list of migrations, the steps that create and change the tables, forward only. Each step is a file in migrations/
+ * whose name sorts after the previous step's. A released step never changes.
  */
 import type { Migration, MigrationProvider } from 'kysely';
 import { firstLight } from './migrations/0001-first-light.js';

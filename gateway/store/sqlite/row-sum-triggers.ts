@@ -1,23 +1,23 @@
 /**
- * The column `sum` of a table and the triggers that fill it (quality.md §2, bit rot). A migration that adds a table, or
- * a column to one, calls {@link keepRowSums} for it.
+ * The column `sum`, the checksum of a table's rows, and the triggers that compute it (quality.md §2, bit rot). A
+ * migration that adds a table, or a column to a table, must call {@link keepRowSums} for the table.
  *
- * A trigger sums the row as stored, after SQLite has converted each value to its column's type. A statement on a hot
- * path may set `sum` itself, from the same values, and the trigger does nothing then: that costs half.
+ * A trigger computes the checksum of the stored row, after SQLite has converted each value to its column's type. A
+ * statement on a hot path may set `sum` itself; the trigger then does nothing, which costs half as much.
  */
 import type { Kysely } from 'kysely';
 import { sql } from './kysely.js';
 import { ROW_SUM } from './row-sum.js';
 
-/** The column that a row's sum is in. */
+/** The name of the checksum's column. */
 export const SUM_COLUMN = 'sum';
 
-/** The columns of a table that are summed, in their order. */
+/** Returns the columns of a table that the checksum covers, in their order. */
 export function summedColumns(columns: readonly string[]): string[] {
   return columns.filter((column) => column !== SUM_COLUMN);
 }
 
-/** Adds the column and the triggers to a table, and sums its rows. May be called again. */
+/** Adds the column and the triggers to a table, and computes the checksums of its rows. May be called repeatedly. */
 export async function keepRowSums(db: Kysely<unknown>, table: string): Promise<void> {
   const columns = await columnsOf(db, table);
   const statements: string[] = [];

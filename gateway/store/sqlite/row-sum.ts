@@ -1,22 +1,22 @@
 /**
- * The checksum of a row (quality.md §2, bit rot): CRC-32 over the name of its table and all of its values, each with
- * its type. A CRC finds every single flipped bit, and is what Node has in native code; it is no protection against
- * somebody who means to forge a row, who could forge its sum too.
+ * The checksum of a row (quality.md §2, bit rot): a CRC-32 over the name of its table and all of its values, each with
+ * its type. A CRC detects every single flipped bit, and Node computes it in native code. It does not protect against
+ * forged rows, since a forger can compute the CRC too.
  */
 import { crc32 } from 'node:zlib';
 import type { Database } from 'better-sqlite3';
 
-/** What SQLite stores; whole numbers as bigint, so that all 64 bits count. */
+/** A value that SQLite stores; whole numbers are bigint, so that all 64 bits count. */
 export type SqlValue = null | bigint | number | string | Buffer;
 
 /** The SQL function that triggers and statements call: `row_sum('table', column, …)`. */
 export const ROW_SUM = 'row_sum';
 
-/** A buffer for rows of usual length; a longer one gets its own. */
-const USUAL_BYTES = 16 * 1024;
-/** Tag and length, or tag and 64 bits. */
+/** The size of the reused buffer; a longer row gets a new buffer. */
+const SCRATCH_BYTES = 16 * 1024;
+/** The maximum size of a value's head: a tag and a length, or a tag and 64 bits. */
 const HEAD_BYTES = 9;
-const scratch = Buffer.allocUnsafe(USUAL_BYTES);
+const scratch = Buffer.allocUnsafe(SCRATCH_BYTES);
 
 const NULL_TAG = 0;
 const INTEGER_TAG = 1;
@@ -25,26 +25,26 @@ const TEXT_TAG = 3;
 const BLOB_TAG = 4;
 
 /**
- * The sum of these values, as an unsigned 32-bit number. The first is the table's name, so that a row in another table
- * doesn't fit.
+ * Returns the checksum of these values, as an unsigned 32-bit number. The first value is the table's name, so that a
+ * row in the wrong table does not match.
  */
 export function rowSum(values: readonly SqlValue[]): number {
-  let room = 0;
-  for (const value of values) room += HEAD_BYTES + bytesAtMost(value);
-  const buffer = room <= USUAL_BYTES ? scratch : Buffer.allocUnsafe(room);
+  let maxBytes = 0;
+  for (const value of values) maxBytes += HEAD_BYTES + maxBytesOf(value);
+  const buffer = maxBytes <= SCRATCH_BYTES ? scratch : Buffer.allocUnsafe(maxBytes);
   let at = 0;
   for (const value of values) at = put(buffer, at, value);
   return crc32(buffer.subarray(0, at));
 }
 
-/** The sum of a row of `device_state`; null where a value has the wrong type. */
+/** Returns the checksum of a row of `device_state`; null if a value has the wrong type. */
 export function stateSum(deviceId: number, state: string, through: number): number | null {
   const isRow = Number.isSafeInteger(through) && typeof state === 'string';
   return isRow ? rowSum(['device_state', BigInt(deviceId), state, BigInt(through)]) : null;
 }
 
-function bytesAtMost(value: SqlValue): number {
-  // UTF-8 takes at most three bytes for each of JavaScript's units.
+function maxBytesOf(value: SqlValue): number {
+  // UTF-8 needs at most three bytes for each UTF-16 unit of a JavaScript string.
   if (typeof value === 'string') return value.length * 3;
   return value instanceof Buffer ? value.length : 0;
 }
@@ -61,8 +61,8 @@ function put(buffer: Buffer, at: number, value: SqlValue): number {
 }
 
 /**
- * Adds `row_sum` to a connection. Every connection that writes needs it: without it, a write to a table whose triggers
- * call it fails, so no row is ever without a sum.
+ * Adds the function `row_sum` to a connection. Every writing connection needs it: without the function, a write to a
+ * table with these triggers fails, so no row is ever without a checksum.
  */
 export function registerRowSum(db: Database): void {
   const options = { varargs: true, deterministic: true, safeIntegers: true };

@@ -1,11 +1,11 @@
 /**
- * The tables, as types. `migrations.ts` makes them; the two are changed together.
+ * The types of the tables' rows. The steps of migrations.ts create the tables; a new step changes these types too.
  *
- * Times are integers, ms since the epoch; those called `received_at_ms` are by the run's clock (protocol.md §3), all
- * others by the wall's. Booleans are 0 and 1.
+ * Times are integers, ms since the epoch. Columns named `received_at_ms` are by the run's clock (protocol.md §3),
+ * others are wall-clock time unless a comment says otherwise. Booleans are 0 and 1.
  *
- * Each table has a column `sum` besides, the checksum of its row. Triggers fill it (row-sum-triggers.ts), and nothing
- * but `db check` reads it.
+ * Each table also has a column `sum`, the checksum of its row. Triggers compute it (row-sum-triggers.ts); except for
+ * uplinks and states of locks, only `db check` reads it.
  */
 import type { Generated } from 'kysely';
 import type { Command, Source } from '../../../proto/wire/ping.js';
@@ -25,31 +25,33 @@ export interface DeviceTable {
   /** Wire spelling: 12 upper-case hex digits. */
   mac: string;
   merchant_id: number;
-  /** 1 for a lock that a simulator plays: judged and delivered, never billed. */
+  /** 1 for a simulated lock: its uplinks are judged and delivered, but never billed. */
   simulated: number;
   created_at_ms: number;
-  /** Null while it is in service. The row outlives the removal, because the history names it. */
+  /** Null while the lock is in service. The row of a removed lock stays, since its history refers to the row. */
   removed_at_ms: number | null;
 }
 
-/** What a lock, or a phone that acts for it, proves itself with. Ids grow with age, which orders uplinks. */
+/**
+ * The credential of a lock, or of a phone that acts for it. Newer credentials have higher ids, which orders uplinks.
+ */
 export interface CredentialTable {
   id: Generated<number>;
   device_id: number;
   kind: 'lock' | 'phone';
-  /** HMAC-SHA-256 of the secret under a key derived from the data folder's. */
+  /** HMAC-SHA-256 of the secret with a key derived from the data folder's key. */
   secret_hash: Buffer;
   created_at_ms: number;
   revoked_at_ms: number | null;
-  /** What people call a phone's; null for a lock's own. */
+  /** The phone's name; null for a lock's credential. */
   name: string | null;
-  /** From then on it proves nothing; null where it never expires. */
+  /** From this time on the credential is not valid; null if it never expires. */
   expires_at_ms: number | null;
 }
 
 /**
- * The log: every uplink once, in the order of arrival. It is the outbox too: each webhook URL follows it with a cursor
- * of its own, so a stored ping and the certainty of its webhook are one row and one commit.
+ * The log: every uplink once, in the order of arrival. The log is also the outbox: each webhook URL reads it with a
+ * cursor, so one row and one commit store a ping and make its webhooks certain.
  */
 export interface UplinkTable {
   id: Generated<number>;
@@ -58,21 +60,21 @@ export interface UplinkTable {
   credential_id: number;
   boot: number;
   sequence: number;
-  /** The first 8 bytes of the SHA-256 of `bytes`: tells a repeat from other content under the same name. */
+  /** The first 8 bytes of the SHA-256 of `bytes`: distinguishes a repeat from other content with the same key. */
   digest: Buffer;
   /**
-   * 0 acknowledgement, 1 cellular, 2 GPS, 3 close connection. Only pings (above 0) are events for merchants. −1 is one
-   * that was erased: nothing is left of it but its name, so that a repeat is known for one.
+   * 0 acknowledgement, 1 cellular, 2 GPS, 3 close connection. Only pings (above 0) are events for merchants. −1 is an
+   * erased uplink: only its key is left, so that a repeat is recognised.
    */
   kind: number;
   bytes: Buffer;
   received_at_ms: number;
   buffered: number;
-  /** By uplink-sum.ts; null in no row of a store that is open. */
+  /** Computed by uplink-sum.ts; never null in an open store. */
   sum: number | null;
 }
 
-/** The log by name, but for its tail (uplink-memtable.ts). */
+/** The index of the log by key, without the newest uplinks, which are in the memtable (uplink-memtable.ts). */
 export interface UplinkNameTable {
   credential_id: number;
   boot: number;
@@ -80,44 +82,44 @@ export interface UplinkNameTable {
   uplink_id: number;
 }
 
-/** The log by lock, but for its tail. */
+/** The index of the log by lock, without the newest uplinks. */
 export interface UplinkOfDeviceTable {
   device_id: number;
   uplink_id: number;
 }
 
-/** How far the two are, in one row. */
+/** Up to where the two indexes are complete; the table has one row. */
 export interface UplinkSettledTable {
   one: 1;
-  /** They have every uplink up to this id. */
+  /** The indexes have every uplink up to this id. */
   settled_id: number;
-  /** Uplinks up to this id are from before there were such tables. */
+  /** Uplinks up to this id were stored by a version without these indexes. */
   caught_up_at: number;
 }
 
-/** What is known of a lock from its uplinks, in the order of protocol.md §1. */
+/** The gateway's view of a lock, judged from its uplinks in the order of protocol.md §1. */
 export interface DeviceStateTable {
   device_id: number;
   /** JSON of a DeviceState. */
   state: string;
-  /** The last uplink in the log that went into it, or one between that and the lock's next. */
+  /** The state includes the lock's uplinks up to this id, and no later uplink of the lock. */
   through_uplink_id: number;
 }
 
-/** What happened to a lock's connection; with the log, it makes a trace. */
+/** Events of a lock's connection, in addition to the log; traces contain both. */
 export interface LockEventTable {
   id: Generated<number>;
   device_id: number;
   at_ms: number;
-  /** The newest uplink when it happened: those up to it came before. */
+  /** The newest uplink in the log at the time of the event. */
   after_uplink_id: number;
   /** JSON of a LockEvent. */
   event: string;
-  /** Whose lock it was then. */
+  /** The lock's merchant at that time. */
   merchant_id: number | null;
 }
 
-/** A breach of a rule. Its uplink is named by the last three of its columns, which are null where there is none. */
+/** A breach of a rule. `credential_id`, `boot` and `sequence` are the key of its uplink, or null. */
 export interface FindingTable {
   id: Generated<number>;
   device_id: number;
@@ -128,11 +130,11 @@ export interface FindingTable {
   credential_id: number | null;
   boot: number | null;
   sequence: number | null;
-  /** Whose lock it was then. */
+  /** The lock's merchant at that time. */
   merchant_id: number | null;
 }
 
-/** Bytes that can't be taken as an uplink, with the reason. */
+/** Bytes that can't be accepted as an uplink, with the reason. */
 export interface QuarantineTable {
   id: Generated<number>;
   device_id: number;
@@ -141,7 +143,7 @@ export interface QuarantineTable {
   code: string;
   message: string;
   bytes: Buffer;
-  /** Whose lock it was then. */
+  /** The lock's merchant at that time. */
   merchant_id: number | null;
 }
 
@@ -151,32 +153,32 @@ export interface WebhookUrlTable {
   url: string;
   /** JSON object of the custom headers, each value sealed, in base64. */
   headers: string;
-  /** 0 where an older version left the values in clear: the next start seals them. */
+  /** 0 if an older version left the values unencrypted; the next start seals them. */
   headers_sealed: Generated<number>;
   /** The newest signing secret, encrypted. */
   secret_sealed: Buffer;
   state: 'active' | 'disabled';
-  /** Why it is disabled, for people; null while active. */
+  /** Why the URL is disabled, as a sentence; null while active. */
   disabled_why: string | null;
   /** Every event up to this uplink id is delivered or has a row in `delivery`. */
   cursor: number;
   created_at_ms: number;
-  /** 1 where a lock's later events wait behind one that fails. */
+  /** 1 if a lock's later events wait for a failed event. */
   ordered: Generated<number>;
-  /** Where it began to follow the log: events up to this uplink id are none of its. */
+  /** The URL gets only events after this uplink id. */
   started_after: Generated<number>;
-  /** When the first attempt failed after the last that went well; null where the last one went well. */
+  /** When the first attempt since the last success failed; null if no attempt failed since. */
   failing_since_ms: Generated<number | null>;
-  /** How long it was seen to fail since then: time in which a gateway ran and could send. */
+  /** How long the URL has failed since then, counting only time in which a gateway ran and could send. */
   failing_for_ms: Generated<number>;
   /**
-   * Until when its receiver asked to be left alone, by the clock that deliveries wait by, and for how long; or null.
+   * The end, by the clock of deliveries, and the initial length of a pause that the receiver asked for; or null.
    */
   held_until_ms: Generated<number | null>;
   held_for_ms: Generated<number | null>;
 }
 
-/** A signing secret that a newer one follows: attempts are signed with it too until its time is over. */
+/** A replaced signing secret: attempts are also signed with it until it expires. */
 export interface WebhookOldSecretTable {
   id: Generated<number>;
   url_id: number;
@@ -184,22 +186,22 @@ export interface WebhookOldSecretTable {
   valid_until_ms: number;
 }
 
-/** Events that a URL's cursor passed unsent, while it was disabled: after one uplink id, up to another. */
+/** Events that were not sent since the URL was disabled: uplink ids after `after_id` up to `until_id`. */
 export interface WebhookGapTable {
   url_id: number;
   after_id: number;
   until_id: number;
 }
 
-/** An event that a URL did not take at the first attempt, or is to get again. What went well at once has no row. */
+/** A delivery that failed at its first attempt, or is to be sent again. One that succeeded at once has no row. */
 export interface DeliveryTable {
   url_id: number;
   uplink_id: number;
-  /** The uplink's lock, for URLs that keep its order. */
+  /** The uplink's lock, for ordered URLs. */
   device_id: Generated<number>;
   state: 'pending' | 'delivered' | 'dead' | 'damaged';
   attempts: number;
-  /** Attempts that were made before it was last sent anew: the schedule begins after them. */
+  /** Attempts before the event was last resent; the retry schedule does not count them. */
   attempts_before: Generated<number>;
   next_attempt_at_ms: number | null;
 }
@@ -211,15 +213,15 @@ export interface AttemptTable {
   number: number;
   at_ms: number;
   duration_ms: number;
-  /** HTTP status; null where there was no answer. */
+  /** HTTP status; null if there was no answer. */
   status: number | null;
-  /** What went wrong, for people; null on success. */
+  /** What failed, as a sentence; null on success. */
   error: string | null;
   /** The first 1 KiB of the answer. */
   answer: string | null;
 }
 
-/** A command to a lock, and what became of it; its times are by the run's clock. */
+/** A command to a lock, and its result. Times are by the run's clock. */
 export interface CommandTable {
   id: Generated<number>;
   device_id: number;
@@ -229,33 +231,33 @@ export interface CommandTable {
   parameters: string;
   state: CommandState;
   created_at_ms: number;
-  /** When it is scheduled for. */
+  /** The earliest time to send it. */
   not_before_ms: number | null;
   expires_at_ms: number;
   first_sent_at_ms: number | null;
   last_sent_at_ms: number | null;
   sent_count: number;
   finished_at_ms: number | null;
-  /** The lock's word on why. */
+  /** The lock's reason. */
   detail: string;
   asked_by: string;
 }
 
-/** Facts about the store itself, such as where the run's clock stands. */
+/** Named values about the store itself, such as the time of the run's clock. */
 export interface MetadataTable {
   name: string;
   value: string;
 }
 
-/** A SIM that was activated. It is the lock's for ever, whatever becomes of the device. */
+/** An activated SIM. It belongs to the lock for ever, also after the device is removed. */
 export interface SimTable {
   mac: string;
   activated_at_ms: number;
 }
 
-/** What a lock used in a month (UTC) as a merchant's. The billed columns: what closed statements have of it. */
+/** A lock's usage in a month (UTC) under a merchant. The `billed_` columns are the part that closed statements have. */
 export interface UsageTable {
-  /** As `2026-11`. */
+  /** For example `2026-11`. */
   month: string;
   mac: string;
   merchant_id: number;
@@ -273,7 +275,7 @@ export interface UsageTable {
   billed_bytes_down: Generated<number>;
 }
 
-/** What a merchant pays from a month on, until a later plan begins. Prices are decimal texts. */
+/** A merchant's prices from a month on, until a later plan starts. Prices are decimal texts. */
 export interface PricePlanTable {
   merchant_id: number;
   from_month: string;
@@ -296,7 +298,7 @@ export interface StatementTable {
 export interface ApiKeyTable {
   id: Generated<number>;
   merchant_id: number;
-  /** The part of the key that names it; not secret. */
+  /** The part of the key that identifies it; not secret. */
   public_id: string;
   name: string;
   /** HMAC-SHA-256 of the whole key. */
@@ -306,7 +308,7 @@ export interface ApiKeyTable {
   revoked_at_ms: number | null;
 }
 
-/** A bearer token that a key was given. */
+/** A bearer token that was issued for an API key. */
 export interface AccessTokenTable {
   id: Generated<number>;
   key_id: number;
@@ -322,13 +324,13 @@ export interface UserAccountTable {
   merchant_id: number;
   id: bigint;
   username: string | null;
-  /** The name as it is compared (people/username-key.ts). */
+  /** The key by which names are compared (merchants/username-key.ts). */
   username_key: string | null;
   first_name: string | null;
   last_name: string | null;
   email: string | null;
   phone: string | null;
-  /** Argon2id in PHC's spelling; null for a user who can't log in. */
+  /** An Argon2id hash in PHC format; null for a user who can't log in. */
   password_hash: string | null;
   user_status: number | null;
   created_at_ms: number;
@@ -343,7 +345,7 @@ export interface UserSessionTable {
   expires_at_ms: number;
 }
 
-/** A merchant's pet. Its ids are ours, and count from 1 for each merchant. */
+/** A merchant's pet. The store assigns the ids, which count from 1 for each merchant. */
 export interface PetTable {
   merchant_id: number;
   id: bigint;
@@ -354,39 +356,39 @@ export interface PetTable {
   status: string | null;
   /** JSON. */
   photo_urls: string;
-  /** JSON, int64 to the digit; null where it has none. */
+  /** JSON with exact int64 ids; null if the pet has none. */
   category: string | null;
-  /** JSON as well. */
+  /** JSON, as `category`. */
   tags: string | null;
   created_at_ms: number;
   changed_at_ms: number;
 }
 
-/** The last id that a merchant's users or pets were given. */
+/** The last id that the store assigned to a merchant's users or pets. */
 export interface MerchantSequenceTable {
   merchant_id: number;
   what: 'user' | 'pet';
   last_id: number;
 }
 
-/** Something that an operator should know. Of a kind and subject, at most one goes on or is unread. */
+/** A notice for operators. For each kind and subject at most one notice is unresolved or unread. */
 export interface NoticeTable {
   id: Generated<number>;
   kind: NoticeKind;
   subject: string;
-  /** A sentence for people. */
+  /** The notice's sentence. */
   text: string;
-  /** How often it happened. */
+  /** The number of occurrences. */
   count: number;
   first_at_ms: number;
   last_at_ms: number;
-  /** Null while nobody has read it. */
+  /** Null while unread. */
   read_at_ms: number | null;
-  /** Null while it goes on. */
+  /** Null while the condition continues. */
   resolved_at_ms: number | null;
 }
 
-/** What was changed, by whom, and what came of it (audit-store.ts). */
+/** An entry of the audit log: who changed what, and with what outcome (audit-store.ts). */
 export interface AuditTable {
   id: Generated<number>;
   at_ms: number;
@@ -394,7 +396,7 @@ export interface AuditTable {
   address: string | null;
   agent: string | null;
   os_user: string | null;
-  /** The beginning of the hash of the token that was used. */
+  /** The first characters of the token's hash. */
   token: string | null;
   action: string;
   object: string;
@@ -403,15 +405,15 @@ export interface AuditTable {
   after: string | null;
   outcome: AuditOutcome;
   code: string | null;
-  /** Null while it is under way. */
+  /** Null while the action runs, and if its outcome is unknown. */
   ended_at_ms: number | null;
 }
 
-/** What was refused of a lock, for one reason (contract/refusal-store.ts). Its times are by the run's clock. */
+/** Refusals of a lock for one reason (contract/refusal-store.ts). Times are by the run's clock. */
 export interface RefusalTable {
   id: Generated<number>;
   device_id: number;
-  /** Whose lock it was. */
+  /** The lock's merchant at that time. */
   merchant_id: number;
   source: Source;
   what: RefusedWhat;
@@ -423,7 +425,7 @@ export interface RefusalTable {
   last_at_ms: number;
 }
 
-/** A lock was reflashed: its uplinks from this time on are of a new life. */
+/** A reflash of a lock: uplinks from this time on belong to a new life (mark-store.ts). */
 export interface ReflashMarkTable {
   id: Generated<number>;
   device_id: number;

@@ -1,9 +1,9 @@
 /**
  * The embedded engine: one SQLite file through better-sqlite3, in WAL mode with synchronous FULL.
  *
- * One connection writes and one only reads, so that a reader never sees half of a transaction; the log thread has a
- * third, where there is one. A mutex has writers take turns, so that none waits inside SQLite. The two hot paths are
- * SQL by hand (log/log-writer.ts, log/log-reader.ts); the rest goes through Kysely.
+ * One connection writes and one only reads, so that a read never sees a part of a transaction; the log thread, if used,
+ * has a third connection. A mutex serialises writes, so that no write waits inside SQLite. The two hot paths are
+ * hand-written SQL (log/log-writer.ts, log/log-reader.ts); other statements go through Kysely.
  */
 import SqliteDatabase, { type Database } from 'better-sqlite3';
 import type { Mac } from '../../../proto/wire/mac.js';
@@ -87,18 +87,18 @@ import { SqliteWhy } from './tables/why.js';
 import { WriteMutex } from './write-mutex.js';
 
 /**
- * The order of keys is not that of lives, so the latest uplinks of a lock that was reflashed are looked for among the
- * last so many by arrival, too.
+ * Keys are not ordered by life (mark-store.ts), so the latest uplinks of a reflashed lock are also searched among its
+ * last uplinks by arrival; this many.
  */
-const RECENT_BY_LIFE = 1_000;
-/** A store that closes with more uplinks than this in its memtable flushes it first. */
-const MEMTABLE_AT_CLOSE = 5000;
+const MAX_RECENT_BY_LIFE = 1_000;
+/** A store that closes with more uplinks than this in its memtable flushes the memtable first. */
+const MAX_MEMTABLE_AT_CLOSE = 5000;
 
 /**
- * Opens the store in `folder`, creating it where it isn't there, and takes the folder for this process.
+ * Opens the store in `folder`, creating it if it doesn't exist, and locks the folder for this process.
  *
- * @throws LockgateError what `takeFolder` throws; `store-newer` when a newer version of lockgate wrote it,
- * `store-unsafe` when the file system can't give the durability that acknowledging rests on.
+ * @throws LockgateError what `takeFolder` throws; `store-newer` if a newer version of lockgate wrote it, `store-unsafe`
+ * if the file system can't make commits durable
  */
 export async function openSqliteStore(folder: string, options: StoreOptions = {}): Promise<Store> {
   const { logThread = false, runSize, onCatchUp = () => undefined, quota = DEFAULT_QUOTA } = options;
@@ -113,7 +113,7 @@ export async function openSqliteStore(folder: string, options: StoreOptions = {}
     numberStore(writer);
     markRunning(file);
     const reader = new SqliteDatabase(file, { readonly: true });
-    // The log thread has the WAL checkpointed; this connection does so only where that can't keep up.
+    // The log thread checkpoints the WAL; this connection does so only if the log thread can't keep up.
     if (logThread) writer.pragma(`wal_autocheckpoint = ${2 * MAX_WAL_PAGES}`);
     const counting = options.figuresThread === true ? figures.open() : undefined;
     const log = logThread ? await ThreadLog.open({ file, runSize }, reader) : new InlineLog(writer, runSize);
@@ -211,17 +211,19 @@ class SqliteStore implements Store {
     return this.#writeLog(what, () => (log) => log.writeBatched(write));
   }
 
-  /** One durable transaction on the hot path: prepared at once, sent when its turn comes. */
-  async #writeLog<T>(what: string, ready: () => (log: LogBackend) => Promise<T>): Promise<T> {
+  /**
+   * Makes a write through the log's writer. `prepare` runs at once; the function it returns runs when its turn comes.
+   */
+  async #writeLog<T>(what: string, prepare: () => (log: LogBackend) => Promise<T>): Promise<T> {
     try {
-      const send = ready();
+      const send = prepare();
       return await this.#mutex.runLog(() => send(this.#parts.log));
     } catch (error) {
       throw new StoreFailure(what, error);
     }
   }
 
-  /** One durable transaction by this thread. */
+  /** Runs `work` in one durable transaction in this thread. */
   #commit<T>(what: string, work: () => T): Promise<T> {
     return this.#mutex.runExclusive(() => {
       try {
@@ -258,7 +260,7 @@ class SqliteStore implements Store {
 
   async *readLog(deviceId: number, limit: number): AsyncGenerator<LogEntry[]> {
     const merge = new LogMerge(this.#log, this.#lookup, deviceId, limit);
-    for (let piece = merge.next(); piece.length > 0; piece = merge.next()) yield piece;
+    for (let chunk = merge.next(); chunk.length > 0; chunk = merge.next()) yield chunk;
   }
 
   readLogChunks(deviceId: number, limit: number): { next(): Promise<LogEntry[]> } {
@@ -267,16 +269,16 @@ class SqliteStore implements Store {
   }
 
   async *readUplinksAfterStates(
-    most: number,
+    maxUplinks: number,
     limit: number,
     deviceIds?: readonly number[],
   ): AsyncGenerator<StoredUplink[]> {
-    let afterId = this.#read('read the log', () => this.#log.findIdBeforeStates(most, deviceIds));
+    let afterId = this.#read('read the log', () => this.#log.findIdBeforeStates(maxUplinks, deviceIds));
     for (;;) {
-      const piece = this.#read('read the log', () => this.#log.readUplinksAfterStates(afterId, limit, deviceIds));
-      const last = piece.at(-1);
+      const chunk = this.#read('read the log', () => this.#log.readUplinksAfterStates(afterId, limit, deviceIds));
+      const last = chunk.at(-1);
       if (last === undefined) return;
-      yield piece;
+      yield chunk;
       afterId = last.id;
     }
   }
@@ -297,8 +299,8 @@ class SqliteStore implements Store {
     return this.#read('read deliveries', () => this.#due.read(urlId, nowMs, limit));
   }
 
-  async nextDueAtMs(urlId: number, besides: ReadonlySet<number> = new Set()): Promise<number | null> {
-    return this.#read('read deliveries', () => this.#due.nextAtMs(urlId, besides));
+  async nextDueAtMs(urlId: number, except: ReadonlySet<number> = new Set()): Promise<number | null> {
+    return this.#read('read deliveries', () => this.#due.nextAtMs(urlId, except));
   }
 
   #read<T>(what: string, work: () => T): T {
@@ -372,7 +374,7 @@ class SqliteStore implements Store {
     return this.#commit('erase a lock', () => this.#deletion.erase(deviceId, state, memtable.idsOf(deviceId, 0)));
   }
 
-  /** The WAL still has what was erased in the file, so it is checkpointed and truncated. */
+  /** Checkpoints and truncates the WAL, which still has data that was erased in the file. */
   scrub(): Promise<void> {
     return this.#mutex.runExclusive(async () => {
       await this.#parts.log.checkpointsIdle();
@@ -381,9 +383,9 @@ class SqliteStore implements Store {
     });
   }
 
-  async deleteOld(piece: AgingChunk): Promise<AgingResult> {
+  async deleteOld(chunk: AgingChunk): Promise<AgingResult> {
     try {
-      return await this.#mutex.runLog(() => this.#parts.log.deleteOld(piece));
+      return await this.#mutex.runLog(() => this.#parts.log.deleteOld(chunk));
     } catch (error) {
       throw new StoreFailure('delete old rows', error);
     }
@@ -402,12 +404,12 @@ class SqliteStore implements Store {
   }
 
   async readUplinks(deviceId: number, limit: number, source: Source = 'lock'): Promise<StoredUplink[]> {
-    const credentials = await this.#readDevices.credentialIds(deviceId, source);
+    const credentials = await this.#readDevices.readCredentialIds(deviceId, source);
     const marks = source === 'lock' ? await this.marks.read(deviceId) : [];
     return this.#read('read uplinks', () => {
       const latest = this.#lookup.readLatest(credentials, limit);
       if (marks.length === 0) return latest;
-      const recent = this.#lookup.readRecentOf(deviceId, RECENT_BY_LIFE);
+      const recent = this.#lookup.readRecentOf(deviceId, MAX_RECENT_BY_LIFE);
       return latestByLife([...latest, ...recent], credentials, marks).slice(0, limit);
     });
   }
@@ -445,12 +447,12 @@ class SqliteStore implements Store {
     await this.#parts.figures.close();
     await this.#mutex.idle();
     const { log } = this.#parts;
-    // Then the next start need not load them. Where this fails, it does.
-    if (log.memtable.count > MEMTABLE_AT_CLOSE) await log.flushIndexes().catch(() => undefined);
+    // Saves the next start from loading these uplinks. If this fails, the next start loads them.
+    if (log.memtable.count > MAX_MEMTABLE_AT_CLOSE) await log.flushIndexes().catch(() => undefined);
     await log.close();
     this.#parts.reader.close();
     unmarkRunning(this.#parts.file);
-    // Closing the last connection that can write checkpoints the WAL.
+    // Closing the last writing connection checkpoints the WAL.
     this.#parts.writer.close();
     sumClosedFile(this.#parts.file);
     this.#parts.lock.release();

@@ -1,12 +1,12 @@
 /** Messages between upkeep.ts and its thread (upkeep-thread.ts). */
 import type { CheckReport } from '../contract/check-report.js';
 
-/** The thread's task; it ends when the task is done. */
+/** The thread's task; the thread exits when the task is done. */
 export type UpkeepTask =
   | { readonly type: 'check'; readonly file: string }
   | { readonly type: 'copy'; readonly from: string; readonly to: string };
 
-/** A message of the thread. */
+/** A message from the thread. */
 export type UpkeepAnswer =
   | { readonly type: 'progress'; readonly what: string; readonly done: number; readonly total: number | null }
   | { readonly type: 'checked'; readonly report: CheckReport }

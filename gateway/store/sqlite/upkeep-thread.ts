@@ -1,5 +1,6 @@
 /**
- * A thread that checks or copies a store. Both read all of it, while the caller's thread takes pings or shows progress.
+ * The main module of a thread that checks or copies a store. Both read the whole file, while the caller's thread
+ * receives pings or shows progress.
  */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { LockgateError } from '../../../proto/errors.js';
@@ -13,7 +14,7 @@ function send(answer: UpkeepAnswer): void {
   port.postMessage(answer);
 }
 
-async function carryOut(task: UpkeepTask): Promise<UpkeepAnswer> {
+async function runTask(task: UpkeepTask): Promise<UpkeepAnswer> {
   if (task.type === 'check') {
     const report = (what: string, done: number): void => send({ type: 'progress', what, done, total: null });
     return { type: 'checked', report: await checkDatabase(task.file, report) };
@@ -23,7 +24,7 @@ async function carryOut(task: UpkeepTask): Promise<UpkeepAnswer> {
 }
 
 try {
-  send(await carryOut(workerData as UpkeepTask));
+  send(await runTask(workerData as UpkeepTask));
 } catch (error) {
   const code = error instanceof LockgateError ? error.code : null;
   send({ type: 'failed', code, message: error instanceof Error ? error.message : String(error) });

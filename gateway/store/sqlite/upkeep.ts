@@ -1,33 +1,33 @@
-/** Checks or copies a store in a thread of its own (upkeep-thread.ts). */
+/** Checks or copies a store in a separate thread (upkeep-thread.ts). */
 import { Worker } from 'node:worker_threads';
 import { LockgateError } from '../../../proto/errors.js';
 import type { CheckReport } from '../contract/check-report.js';
 import type { BlockSums } from '../file-sums.js';
 import type { UpkeepAnswer, UpkeepTask } from './upkeep-message.js';
 
-/** Reports progress: the unit, how many are done, and of how many where that is known. */
+/** Reports progress: the unit, how many units are done, and their total, or null if unknown. */
 export type ReportUpkeep = (what: string, done: number, total: number | null) => void;
 
 /** Checks a store's file, as `checkDatabase` does. */
 export async function checkInThread(file: string, report: ReportUpkeep): Promise<CheckReport> {
-  const answer = await done({ type: 'check', file }, report);
+  const answer = await runInThread({ type: 'check', file }, report);
   if (answer.type !== 'checked') throw new Error(`the thread answered ${answer.type}`);
   return answer.report;
 }
 
-/** Copies a store, as `copyDatabase` does. An abort ends it at once and leaves a partial copy. */
+/** Copies a store, as `copyDatabase` does. An abort stops the thread at once and leaves a partial copy. */
 export async function copyInThread(
   from: string,
   to: string,
   report: ReportUpkeep = () => undefined,
   signal?: AbortSignal,
 ): Promise<BlockSums> {
-  const answer = await done({ type: 'copy', from, to }, report, signal);
+  const answer = await runInThread({ type: 'copy', from, to }, report, signal);
   if (answer.type !== 'copied') throw new Error(`the thread answered ${answer.type}`);
   return answer;
 }
 
-function done(task: UpkeepTask, report: ReportUpkeep, signal?: AbortSignal): Promise<UpkeepAnswer> {
+function runInThread(task: UpkeepTask, report: ReportUpkeep, signal?: AbortSignal): Promise<UpkeepAnswer> {
   return new Promise((resolve, reject) => {
     const thread = new Worker(new URL('./upkeep-thread.js', import.meta.url), { workerData: task });
     const abort = (): void => void thread.terminate();
@@ -40,7 +40,7 @@ function done(task: UpkeepTask, report: ReportUpkeep, signal?: AbortSignal): Pro
     thread.on('error', reject);
     thread.on('exit', () => {
       signal?.removeEventListener('abort', abort);
-      // Does nothing where the answer came before.
+      // Has no effect if the promise is already settled by an answer.
       reject(new LockgateError('stopping', 'it was stopped before it was done'));
     });
   });

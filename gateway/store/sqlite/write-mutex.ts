@@ -1,17 +1,17 @@
 /**
- * One writer at a time. SQLite has one write transaction, and a Kysely transaction lasts over several turns of the
- * event loop, so each write waits here for the one before.
+ * Serialises writes to the store. SQLite allows one write transaction at a time, and a Kysely transaction spans several
+ * turns of the event loop, so each write waits here for the write before it.
  *
- * The log's writer handles its work in order by itself. So work for it does not wait for earlier work of its own, and
- * it gets the next commit while it still waits for the disk.
+ * The log's writer already does its work in order. So work for the log's writer does not wait here for earlier work of
+ * the same kind: the log's writer gets the next commit while it still waits for the disk.
  */
 export class WriteMutex {
-  /** Settles with the last exclusive work. */
+  /** Settles when the last exclusive work is done. */
   #exclusive: Promise<unknown> = Promise.resolve();
-  /** Settles with all work. */
+  /** Settles when all work is done. */
   #last: Promise<unknown> = Promise.resolve();
 
-  /** Runs `work` after everything before it has finished or failed. */
+  /** Runs `work` after all earlier work has finished or failed. */
   runExclusive<T>(work: () => T | Promise<T>): Promise<T> {
     const result = this.#last.then(work, work);
     this.#last = result.catch(() => undefined);
@@ -19,7 +19,7 @@ export class WriteMutex {
     return result;
   }
 
-  /** The same for work of the log's writer, which waits only for exclusive work. */
+  /** Runs work of the log's writer, which waits only for earlier exclusive work. */
   runLog<T>(work: () => Promise<T>): Promise<T> {
     const result = this.#exclusive.then(work);
     const before = this.#last;

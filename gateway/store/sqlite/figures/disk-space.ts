@@ -1,15 +1,15 @@
-/** How much room the store's files take, and how much is left on their disk. */
+/** Measures the disk space that the store's files use, and the free space on their disk. */
 import { stat, statfs } from 'node:fs/promises';
 import path from 'node:path';
 import type { DiskSpace } from '../../contract/store-figures.js';
 
-/** What SQLite appends to the store's name: the file itself, the WAL, its index in shared memory. */
-const ENDINGS = ['', '-wal', '-shm'] as const;
+/** Suffixes of the store's files: the file itself, the WAL, the WAL's index in shared memory. */
+const SUFFIXES = ['', '-wal', '-shm'] as const;
 
-/** As of now, of the store in `file`. Rejects where its folder can't be read. */
+/** Returns the current figures of the store in `file`. Rejects if its folder can't be read. */
 export async function readDiskSpace(file: string): Promise<DiskSpace> {
-  const sizes = ENDINGS.map((ending) =>
-    stat(`${file}${ending}`).then(
+  const sizes = SUFFIXES.map((suffix) =>
+    stat(`${file}${suffix}`).then(
       ({ size }) => size,
       () => 0,
     ),

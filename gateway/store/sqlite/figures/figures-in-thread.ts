@@ -1,10 +1,10 @@
-/** Reads the store's figures in a thread (figures-thread.ts). */
+/** Reads the store's figures in a separate thread (figures-thread.ts). */
 import { Worker } from 'node:worker_threads';
 import type { StoreFigures } from '../../contract/store-figures.js';
 
-/** The thread's answer to a question. */
+/** The thread's answer to a request. */
 export type FiguresAnswer = { readonly figures: StoreFigures } | { readonly error: string };
-/** Its first message, once it has opened the store. */
+/** The thread's first message, after it has opened the store. */
 export const OPENED = 'opened';
 
 export class FiguresThread {
@@ -12,21 +12,21 @@ export class FiguresThread {
   #thread: Worker | undefined;
   #isClosed = false;
   /** The answer that is being computed. */
-  #asked: Promise<StoreFigures> | undefined;
-  /** The answer after it. */
+  #current: Promise<StoreFigures> | undefined;
+  /** The answer after the current one. */
   #next: Promise<StoreFigures> | undefined;
 
-  /** `file` is the store's, whose tables exist. */
+  /** `file` is the store's file, whose tables must exist. */
   constructor(file: string) {
     this.#file = file;
   }
 
   /**
-   * Resolves when the thread has every descriptor that it needs, or could not be started: then the next question tries
-   * again. Without this it starts at the first question.
+   * Starts the thread early. Resolves when the thread has opened all its files, or could not start; the next request
+   * then tries again. Without this call the thread starts at the first request.
    */
   async open(): Promise<void> {
-    const thread = this.#started();
+    const thread = this.#startedThread();
     thread.ref();
     await new Promise<void>((resolve) => {
       const settle = (): void => {
@@ -38,22 +38,22 @@ export class FiguresThread {
     thread.unref();
   }
 
-  /** As of now. Rejects where the store can't be read, or is closed. */
+  /** Returns the current figures. Rejects if the store can't be read, or is closed. */
   read(): Promise<StoreFigures> {
     if (this.#next !== undefined) return this.#next;
-    if (this.#asked === undefined) return this.#startAnswer();
-    // The current answer may lack what was written since it started, so all callers meanwhile share the next one.
-    this.#next = this.#asked.catch(() => undefined).then(() => this.#startAnswer());
+    if (this.#current === undefined) return this.#startAnswer();
+    // The current answer may lack recent writes, so all callers in the meantime share the next answer.
+    this.#next = this.#current.catch(() => undefined).then(() => this.#startAnswer());
     return this.#next;
   }
 
   #startAnswer(): Promise<StoreFigures> {
     this.#next = undefined;
     if (this.#isClosed) return Promise.reject(new Error('the store is closed'));
-    this.#asked = this.#ask().finally(() => {
-      this.#asked = undefined;
+    this.#current = this.#request().finally(() => {
+      this.#current = undefined;
     });
-    return this.#asked;
+    return this.#current;
   }
 
   /** Resolves when the thread has closed the file. */
@@ -61,18 +61,18 @@ export class FiguresThread {
     this.#isClosed = true;
     const thread = this.#thread;
     if (thread === undefined) return;
-    const ended = new Promise<void>((resolve) => thread.once('exit', () => resolve()));
-    // Keeps the process alive until then.
+    const exited = new Promise<void>((resolve) => thread.once('exit', () => resolve()));
+    // Keeps the process alive until the thread exits.
     thread.ref();
     thread.postMessage('close');
-    await ended;
+    await exited;
   }
 
-  #ask(): Promise<StoreFigures> {
-    const thread = this.#started();
+  #request(): Promise<StoreFigures> {
+    const thread = this.#startedThread();
     return new Promise((resolve, reject) => {
       const settle = (): void => {
-        thread.off('message', answered).off('error', failed).off('exit', ended);
+        thread.off('message', answered).off('error', failed).off('exit', exited);
       };
       const answered = (answer: FiguresAnswer | typeof OPENED): void => {
         if (answer === OPENED) return;
@@ -84,20 +84,20 @@ export class FiguresThread {
         settle();
         reject(error);
       };
-      const ended = (): void => failed(new Error('the thread that reads figures has ended'));
-      thread.on('message', answered).on('error', failed).on('exit', ended);
+      const exited = (): void => failed(new Error('the thread that reads figures exited'));
+      thread.on('message', answered).on('error', failed).on('exit', exited);
       thread.postMessage('read');
     });
   }
 
-  /** The thread; started again where it ended by itself. */
-  #started(): Worker {
+  /** Returns the thread; starts it if it is not running. */
+  #startedThread(): Worker {
     if (this.#thread === undefined) {
       const thread = new Worker(new URL('./figures-thread.js', import.meta.url), { workerData: this.#file });
       thread.once('exit', () => {
         this.#thread = undefined;
       });
-      // Reported to the callers; without this listener it would end the process.
+      // Requests report the error to their callers; without this listener the error would end the process.
       thread.on('error', () => undefined);
       thread.unref();
       this.#thread = thread;

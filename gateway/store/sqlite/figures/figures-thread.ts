@@ -1,5 +1,6 @@
 /**
- * A thread that reads the store's figures, over a connection of its own that only reads. One answer to each question.
+ * The main module of the thread that reads the store's figures, on a separate read-only connection. Sends one answer to
+ * each request.
  */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import SqliteDatabase from 'better-sqlite3';
@@ -16,7 +17,7 @@ const readAll = db.transaction(
   (): StoreFigures => ({ backlogs: backlogs.read(), locksInService: locksInService.get() as number }),
 );
 
-// Preparing has read the schema, so the WAL and its index are open too.
+// Preparing the statements has read the schema, so the WAL and its index are open too.
 port.postMessage(OPENED);
 
 function answer(): FiguresAnswer {
@@ -27,8 +28,8 @@ function answer(): FiguresAnswer {
   }
 }
 
-port.on('message', (asked: 'read' | 'close') => {
-  if (asked === 'read') {
+port.on('message', (request: 'read' | 'close') => {
+  if (request === 'read') {
     port.postMessage(answer());
     return;
   }

@@ -1,6 +1,6 @@
 /**
- * What each webhook URL has not delivered, counted in the tables themselves, so that no separate counter can
- * drift. A URL that is far behind takes some 0.3 µs an event to count, so a thread does it (figures-thread.ts).
+ * Counts the undelivered events of each webhook URL from the tables themselves, so that no separate counter can become
+ * wrong. Counting takes some 0.3 µs an event, so it runs in a thread (figures-thread.ts).
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { UrlBacklog } from '../../contract/store-figures.js';
@@ -30,7 +30,7 @@ export class UrlBacklogs {
     this.#behind = db
       .prepare('SELECT count(*) FROM uplink WHERE id > @cursor AND merchant_id = @merchantId AND kind > 0')
       .pluck();
-    // Beyond the cursor, some may have their outcome: a failure has a row, a success an attempt.
+    // Some events after the cursor already have an outcome: a failed event has a row, a delivered event an attempt.
     const outcomes = `SELECT uplink_id FROM delivery WHERE url_id = @id AND uplink_id > @cursor UNION
       SELECT uplink_id FROM attempt WHERE url_id = @id AND uplink_id > @cursor AND error IS NULL`;
     this.#outcomes = db
@@ -46,7 +46,7 @@ export class UrlBacklogs {
          ORDER BY id LIMIT 1`,
       )
       .pluck();
-    // Ids grow with the time of receipt, so the least is the oldest.
+    // Ids grow with the time of receipt, so the lowest id is the oldest event.
     this.#oldestPending = db
       .prepare(
         `SELECT received_at_ms FROM uplink WHERE id = (
@@ -60,7 +60,7 @@ export class UrlBacklogs {
     );
   }
 
-  /** That of every URL, those that are disabled too, by their ids. */
+  /** Returns the backlog of every URL, also of disabled URLs, ordered by id. */
   read(): UrlBacklog[] {
     return (this.#urls.all() as UrlRow[]).map((url) => this.#readUrl(url));
   }

@@ -180,7 +180,7 @@ export class LogWriter {
   /** Deletes the old rows of a chunk, in one durable transaction. */
   deleteOld(chunk: AgingChunk): AgingResult {
     // A deleted uplink must not be flushed into the indexes afterwards.
-    if (this.#deletion.lastOld(chunk) > this.memtable.indexedId) this.flushIndexes();
+    if (this.#deletion.findLastOld(chunk) > this.memtable.indexedId) this.flushIndexes();
     return inTransaction(this.#db, () => this.#deletion.deleteOld(chunk));
   }
 

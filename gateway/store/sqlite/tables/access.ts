@@ -1,6 +1,6 @@
 /**
- * API keys and tokens in the SQLite store. What operators change goes through Kysely and takes its turn on the
- * write mutex; what merchants' calls leave behind goes to the log's writer, which commits it in groups.
+ * API keys and tokens in the SQLite store. Operators' changes go through Kysely and hold the write mutex. Writes caused
+ * by merchants' calls go to the log's writer, which commits them in groups.
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { Kysely, Selectable } from 'kysely';
@@ -18,24 +18,25 @@ import {
 import type { ApiKeyTable, Tables } from '../schema.js';
 import type { WriteMutex } from '../write-mutex.js';
 import type { WriteForMerchant } from './people.js';
-import { merchantNamed } from './registry.js';
+import { findMerchant } from './registry.js';
 
-/** What tables that are written and read through Kysely need. */
+/** The dependencies of tables that are written and read through Kysely. */
 export interface TableParts {
   readonly mutex: WriteMutex;
   readonly tables: Kysely<Tables>;
+  /** On the read-only connection. */
   readonly readTables: Kysely<Tables>;
 }
 
 export interface AccessParts extends TableParts {
   readonly reader: Database;
-  /** Writes what calls of merchants leave behind; what operators change goes through the tables. */
+  /** Makes the writes caused by merchants' calls; operators' changes go through `tables`. */
   readonly write: WriteForMerchant;
 }
 
 export class SqliteAccess implements AccessStore {
   readonly #parts: AccessParts;
-  /** Each call looks up a key or a token, and so does each guess of a stranger's: SQL by hand is quick. */
+  /** Hand-written SQL for speed: each call looks up a key or a token, as does each guess by an attacker. */
   readonly #key: Statement;
   readonly #token: Statement;
 
@@ -53,7 +54,7 @@ export class SqliteAccess implements AccessStore {
 
   addKey({ merchant: name, ...key }: NewApiKey): Promise<ApiKey> {
     return this.#transaction(async (db) => {
-      const merchant = await merchantNamed(db, name);
+      const merchant = await findMerchant(db, name);
       const { inForce } = await db
         .selectFrom('api_key')
         .select(({ fn }) => fn.countAll<number>().as('inForce'))
@@ -63,7 +64,7 @@ export class SqliteAccess implements AccessStore {
       if (inForce >= MAX_KEYS_PER_MERCHANT)
         throw new LockgateError(
           'too-many-keys',
-          `${JSON.stringify(name)} has ${inForce} API keys in force, which is the most: revoke one first`,
+          `${JSON.stringify(name)} has ${inForce} valid API keys, which is the maximum: revoke one first`,
         );
       const row = {
         merchant_id: merchant.id,
@@ -103,7 +104,7 @@ export class SqliteAccess implements AccessStore {
   }
 
   async recordKeyUse(keyId: number, atMs: number): Promise<void> {
-    await this.#parts.write('note the use of a key', { op: 'record-key-use', keyId, atMs });
+    await this.#parts.write('record the use of a key', { op: 'record-key-use', keyId, atMs });
   }
 
   async addToken(token: NewAccessToken): Promise<void> {

@@ -1,4 +1,4 @@
-/** The audit log in the SQLite store, through Kysely; whatever writes takes its turn on the write mutex. */
+/** The audit log in the SQLite store, through Kysely. Every write holds the write mutex. */
 import type { Insertable, Kysely, Selectable } from 'kysely';
 import {
   type AuditEntry,
@@ -20,19 +20,19 @@ export class SqliteAudit implements AuditStore {
 
   begin(beginning: AuditStart): Promise<number> {
     return this.#transaction((db) =>
-      insert(db, { ...beginningRow(beginning), after: null, outcome: 'begun', code: null, ended_at_ms: null }),
+      insert(db, { ...startColumns(beginning), after: null, outcome: 'begun', code: null, ended_at_ms: null }),
     );
   }
 
   end(id: number, end: AuditResult): Promise<void> {
     return this.#transaction(async (db) => {
-      await db.updateTable('audit').set(endRow(end)).where('id', '=', id).execute();
+      await db.updateTable('audit').set(resultColumns(end)).where('id', '=', id).execute();
     });
   }
 
   write(entries: readonly (AuditStart & AuditResult)[]): Promise<void> {
     return this.#transaction(async (db) => {
-      for (const entry of entries) await insert(db, { ...beginningRow(entry), ...endRow(entry) });
+      for (const entry of entries) await insert(db, { ...startColumns(entry), ...resultColumns(entry) });
     });
   }
 
@@ -49,7 +49,7 @@ export class SqliteAudit implements AuditStore {
     if (beforeId !== undefined) query = query.where('id', '<', beforeId);
     if (action !== undefined)
       query = query.where(({ eb, or, and }) =>
-        // "/" follows "." in ASCII: everything between them begins with the group's name and a dot.
+        // "/" follows "." in ASCII, so everything between the two bounds starts with the group's name and a dot.
         or([eb('action', '=', action), and([eb('action', '>', `${action}.`), eb('action', '<', `${action}/`)])]),
       );
     return (await query.orderBy('id', 'desc').limit(limit).execute()).map(toEntry);
@@ -69,11 +69,11 @@ async function insert(db: Kysely<Tables>, row: Insertable<AuditTable>): Promise<
   return id;
 }
 
-function beginningRow({ atMs, actor, address, agent, osUser, token, action, object, before }: AuditStart) {
+function startColumns({ atMs, actor, address, agent, osUser, token, action, object, before }: AuditStart) {
   return { at_ms: atMs, actor, address, agent, os_user: osUser, token, action, object, before };
 }
 
-function endRow({ outcome, code, object, after, endedAtMs }: AuditResult) {
+function resultColumns({ outcome, code, object, after, endedAtMs }: AuditResult) {
   return { outcome, code, object, after, ended_at_ms: endedAtMs };
 }
 

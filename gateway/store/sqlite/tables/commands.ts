@@ -1,4 +1,4 @@
-/** Commands, through Kysely. */
+/** Commands to locks in the SQLite store, through Kysely. Every write holds the write mutex. */
 import type { Insertable, Kysely, Selectable, Transaction } from 'kysely';
 import { LockgateError } from '../../../../proto/errors.js';
 import type { Mac } from '../../../../proto/wire/mac.js';
@@ -15,12 +15,12 @@ import { sql } from '../kysely.js';
 import type { CommandTable, Tables } from '../schema.js';
 import type { WriteMutex } from '../write-mutex.js';
 
-/** Rows of one INSERT or one IN list: SQLite takes 32,766 values in a statement. */
-const ROWS_AT_ONCE = 1000;
-/** The greatest id that the wire has room for (proto/lock.proto, Downlink.id). */
-const LAST_ID = 2 ** 32 - 1;
+/** Maximum rows of one INSERT or one IN list: SQLite allows 32,766 values in a statement. */
+const MAX_ROWS_PER_STATEMENT = 1000;
+/** The highest id that fits the wire (proto/lock.proto, Downlink.id). */
+const MAX_ID = 2 ** 32 - 1;
 
-/** As literals, since the index of unfinished commands is found by them alone. */
+/** Literals instead of parameters, since SQLite uses the partial index of unfinished commands only for literals. */
 const UNFINISHED = sql<CommandState>`('queued', 'sent')`;
 
 /** Reads from one connection, and writes through another under the write mutex. */
@@ -38,16 +38,16 @@ export class CommandTableStore implements CommandStore {
   async add(commands: readonly NewCommand[]): Promise<CommandRecord[]> {
     const ids = await this.#mutex.runExclusive(() =>
       this.#writer.transaction().execute(async (db) => {
-        const given: number[] = [];
+        const addedIds: number[] = [];
         await checkTargets(db, commands);
-        for (const piece of pieces(commands)) {
-          const added = await db.insertInto('command').values(piece.map(toRow)).returning('id').execute();
-          // Rows of one INSERT get their ids in order, but are not promised to be returned in it.
-          given.push(...added.map(({ id }) => id).sort((a, b) => a - b));
+        for (const chunk of chunksOf(commands)) {
+          const added = await db.insertInto('command').values(chunk.map(toRow)).returning('id').execute();
+          // Rows of one INSERT get ascending ids, but RETURNING may list them in any order.
+          addedIds.push(...added.map(({ id }) => id).sort((a, b) => a - b));
         }
-        if ((given.at(-1) ?? 0) > LAST_ID)
-          throw new LockgateError('commands-exhausted', `command ids end at ${LAST_ID}, and all have been given`);
-        return given;
+        if ((addedIds.at(-1) ?? 0) > MAX_ID)
+          throw new LockgateError('commands-exhausted', `command ids end at ${MAX_ID}, and all are used`);
+        return addedIds;
       }),
     );
     const [first, last] = [ids[0] ?? 0, ids.at(-1) ?? -1];
@@ -77,11 +77,11 @@ export class CommandTableStore implements CommandStore {
     return this.#mutex.runExclusive(() =>
       this.#writer.transaction().execute(async (db) => {
         const expired: number[] = [];
-        for (const piece of pieces(ids)) {
+        for (const chunk of chunksOf(ids)) {
           const rows = await db
             .updateTable('command')
             .set({ state: 'expired', finished_at_ms: atMs })
-            .where('id', 'in', piece)
+            .where('id', 'in', chunk)
             .where('state', 'in', UNFINISHED)
             .returning('id')
             .execute();
@@ -95,14 +95,14 @@ export class CommandTableStore implements CommandStore {
   postpone(ids: readonly number[], byMs: number): Promise<void> {
     return this.#mutex.runExclusive(() =>
       this.#writer.transaction().execute(async (db) => {
-        for (const piece of pieces(ids))
+        for (const chunk of chunksOf(ids))
           await db
             .updateTable('command')
             .set(({ eb }) => ({
               created_at_ms: eb('created_at_ms', '+', byMs),
               expires_at_ms: eb('expires_at_ms', '+', byMs),
             }))
-            .where('id', 'in', piece)
+            .where('id', 'in', chunk)
             .where('state', 'in', UNFINISHED)
             .execute();
       }),
@@ -127,7 +127,7 @@ export class CommandTableStore implements CommandStore {
       .innerJoin('device', 'device.id', 'command.device_id')
       .select(['parameters'])
       .where('device_id', '=', deviceId)
-      // What another merchant wanted of the lock stayed behind when it moved.
+      // Commands of a merchant that had the lock earlier don't count.
       .whereRef('command.merchant_id', '=', 'device.merchant_id')
       .where('type', '=', 'set-power')
       .where('state', 'in', ['queued', 'sent', 'done'])
@@ -148,7 +148,7 @@ export class CommandTableStore implements CommandStore {
   }
 }
 
-/** Cancels all unfinished commands of one lock, in the transaction of `db`, if any. */
+/** Cancels all unfinished commands of one lock, in the transaction of `db` if it has one. */
 export async function cancelUnfinished(db: Kysely<Tables>, deviceId: number, atMs: number): Promise<void> {
   await db
     .updateTable('command')
@@ -159,24 +159,24 @@ export async function cancelUnfinished(db: Kysely<Tables>, deviceId: number, atM
 }
 
 /**
- * Checks that each lock is in service and still belongs to the merchant of the command: it may have been removed or
- * moved since the request, and its waiting commands were cancelled then.
+ * Checks that each lock is in service and still belongs to the merchant of the command. A lock that was removed or
+ * moved since the request had its unfinished commands cancelled, and must not get a new one.
  *
  * @throws LockgateError `no-such-device`
  */
 async function checkTargets(db: Transaction<Tables>, commands: readonly NewCommand[]): Promise<void> {
   const merchantOf = new Map(commands.map(({ deviceId, merchantId }) => [deviceId, merchantId]));
-  for (const piece of pieces([...merchantOf.keys()])) {
+  for (const chunk of chunksOf([...merchantOf.keys()])) {
     const columns = ['id', 'mac', 'merchant_id', 'removed_at_ms'] as const;
-    const rows = await db.selectFrom('device').select(columns).where('id', 'in', piece).execute();
+    const rows = await db.selectFrom('device').select(columns).where('id', 'in', chunk).execute();
     const gone = rows.find((row) => row.removed_at_ms !== null || row.merchant_id !== merchantOf.get(row.id));
     if (gone !== undefined) throw noSuchDevice(gone.mac as Mac);
-    if (rows.length < piece.length) throw new Error('a command names a device that the store never had');
+    if (rows.length < chunk.length) throw new Error('a command names a device that the store never had');
   }
 }
 
-function* pieces<T>(all: readonly T[]): Generator<T[]> {
-  for (let at = 0; at < all.length; at += ROWS_AT_ONCE) yield all.slice(at, at + ROWS_AT_ONCE);
+function* chunksOf<T>(all: readonly T[]): Generator<T[]> {
+  for (let at = 0; at < all.length; at += MAX_ROWS_PER_STATEMENT) yield all.slice(at, at + MAX_ROWS_PER_STATEMENT);
 }
 
 function toRow({ command, ...asked }: NewCommand): Insertable<CommandTable> {

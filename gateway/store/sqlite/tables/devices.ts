@@ -1,6 +1,7 @@
 /**
- * Locks, and the credentials of locks and phones, through Kysely. A removed lock's row stays, since its history refers
- * to it; readers don't see it.
+ * Locks, and the credentials of locks and phones, in the SQLite store, through Kysely. The caller must hold the write
+ * mutex for writes. A removed lock's row stays, since its history refers to the row, but methods treat the lock as
+ * missing.
  */
 import type { Kysely, Selectable, Transaction } from 'kysely';
 import { afterThisTurn } from '../../../../proto/clock.js';
@@ -21,14 +22,14 @@ import {
 import { sql } from '../kysely.js';
 import type { CredentialTable, Tables } from '../schema.js';
 import { cancelUnfinished } from './commands.js';
-import { merchantNamed } from './registry.js';
+import { findMerchant } from './registry.js';
 
-/** Rows of one statement; SQLite takes 32,766 values in one. */
-const ROWS_AT_ONCE = 1000;
-/** Phones that a list shows: all that may be valid, and the newest of the others. */
-const PHONES_LISTED = 200;
-/** Locks that an error message names. */
-const NAMED_MOST = 3;
+/** Maximum rows of one statement: SQLite allows 32,766 values in a statement. */
+const MAX_ROWS_PER_STATEMENT = 1000;
+/** Maximum number of phones in a list: all that may be valid, then the newest of the revoked ones. */
+const MAX_PHONES_LISTED = 200;
+/** Maximum number of locks that an error message names. */
+const MAX_NAMED = 3;
 
 export class DeviceTables {
   readonly #db: Kysely<Tables>;
@@ -37,19 +38,19 @@ export class DeviceTables {
     this.#db = db;
   }
 
-  /** All or none. @throws LockgateError `no-such-merchant`, `device-exists` */
+  /** Adds all devices or none. @throws LockgateError `no-such-merchant`, `device-exists` */
   async addDevices(devices: readonly NewDevice[]): Promise<void> {
     await this.#db.transaction().execute(async (db) => {
       const merchantIds = new Map<string, number>();
       for (const { merchant } of devices)
-        if (!merchantIds.has(merchant)) merchantIds.set(merchant, (await merchantNamed(db, merchant)).id);
-      for (const piece of pieces(devices)) {
+        if (!merchantIds.has(merchant)) merchantIds.set(merchant, (await findMerchant(db, merchant)).id);
+      for (const chunk of chunksOf(devices)) {
         const taken = await takenMacs(
           db,
-          piece.map(({ mac }) => mac),
+          chunk.map(({ mac }) => mac),
         );
         if (taken.length > 0) throw deviceExists(taken);
-        const rows = piece.map(({ mac, merchant, simulated, nowMs }) => ({
+        const rows = chunk.map(({ mac, merchant, simulated, nowMs }) => ({
           mac,
           merchant_id: merchantIds.get(merchant) as number,
           simulated: simulated ? 1 : 0,
@@ -71,11 +72,11 @@ export class DeviceTables {
           .returning(['id', 'mac'])
           .execute();
         const idOf = new Map(added.map(({ id, mac }) => [mac, id]));
-        const secrets = piece.map(({ mac, secretHash, nowMs }) =>
+        const secrets = chunk.map(({ mac, secretHash, nowMs }) =>
           credentialRow(idOf.get(mac) as number, 'lock', secretHash, nowMs),
         );
         await db.insertInto('credential').values(secrets).execute();
-        // Lets other work run in between; other writes wait.
+        // Lets other work of the event loop run in between. Other writes wait for the whole transaction.
         await new Promise<void>((resolve) => afterThisTurn(resolve));
       }
     });
@@ -83,7 +84,7 @@ export class DeviceTables {
 
   async findTakenMacs(macs: readonly Mac[]): Promise<Mac[]> {
     const taken: Mac[] = [];
-    for (const piece of pieces(macs)) taken.push(...(await takenMacs(this.#db, piece)));
+    for (const chunk of chunksOf(macs)) taken.push(...(await takenMacs(this.#db, chunk)));
     return taken;
   }
 
@@ -104,15 +105,15 @@ export class DeviceTables {
         .where('revoked_at_ms', 'is', null)
         .orderBy('id', 'desc')
         .execute();
-      // At most one old credential stays valid for a while: the last one, and never longer than before.
-      const kept = keepOldUntilMs === undefined ? undefined : own[0];
-      if (kept !== undefined && keepOldUntilMs !== undefined)
+      // Only the latest old credential may stay valid for a while, and never longer than before.
+      const retained = keepOldUntilMs === undefined ? undefined : own[0];
+      if (retained !== undefined && keepOldUntilMs !== undefined)
         await db
           .updateTable('credential')
-          .set({ expires_at_ms: Math.min(keepOldUntilMs, kept.expires_at_ms ?? keepOldUntilMs) })
-          .where('id', '=', kept.id)
+          .set({ expires_at_ms: Math.min(keepOldUntilMs, retained.expires_at_ms ?? keepOldUntilMs) })
+          .where('id', '=', retained.id)
           .execute();
-      const credentialIds = own.map(({ id }) => id).filter((id) => id !== kept?.id);
+      const credentialIds = own.map(({ id }) => id).filter((id) => id !== retained?.id);
       await revoke(db, credentialIds, nowMs);
       await db
         .insertInto('credential')
@@ -155,7 +156,7 @@ export class DeviceTables {
       .where('kind', '=', 'phone')
       .orderBy(({ eb }) => eb('revoked_at_ms', 'is not', null))
       .orderBy('id', 'desc')
-      .limit(PHONES_LISTED)
+      .limit(MAX_PHONES_LISTED)
       .execute();
     return rows.map(toPhone);
   }
@@ -185,7 +186,7 @@ export class DeviceTables {
     await this.#db.transaction().execute(async (db) => {
       const deviceId = await deviceIdOf(db, mac);
       const changes = {
-        ...(merchant !== undefined && { merchant_id: (await merchantNamed(db, merchant)).id }),
+        ...(merchant !== undefined && { merchant_id: (await findMerchant(db, merchant)).id }),
         ...(simulated !== undefined && { simulated: simulated ? 1 : 0 }),
       };
       if (Object.keys(changes).length > 0)
@@ -244,8 +245,8 @@ export class DeviceTables {
       .where('device.removed_at_ms', 'is', null);
   }
 
-  /** All of a device's credentials of one kind, newest first. */
-  async credentialIds(deviceId: number, kind: Source): Promise<number[]> {
+  /** Returns the ids of all of a device's credentials of one kind, newest first. */
+  async readCredentialIds(deviceId: number, kind: Source): Promise<number[]> {
     const rows = await this.#db
       .selectFrom('credential')
       .select('id')
@@ -257,8 +258,9 @@ export class DeviceTables {
   }
 }
 
-function* pieces<T>(items: readonly T[]): Generator<readonly T[]> {
-  for (let from = 0; from < items.length; from += ROWS_AT_ONCE) yield items.slice(from, from + ROWS_AT_ONCE);
+function* chunksOf<T>(items: readonly T[]): Generator<readonly T[]> {
+  for (let from = 0; from < items.length; from += MAX_ROWS_PER_STATEMENT)
+    yield items.slice(from, from + MAX_ROWS_PER_STATEMENT);
 }
 
 async function takenMacs(db: Kysely<Tables>, macs: readonly Mac[]): Promise<Mac[]> {
@@ -272,12 +274,12 @@ async function takenMacs(db: Kysely<Tables>, macs: readonly Mac[]): Promise<Mac[
 }
 
 function deviceExists(macs: readonly Mac[]): LockgateError {
-  const named = macs.slice(0, NAMED_MOST).map(formatMac).join(', ');
-  const more = macs.length > NAMED_MOST ? ` and ${macs.length - NAMED_MOST} more` : '';
+  const named = macs.slice(0, MAX_NAMED).map(formatMac).join(', ');
+  const more = macs.length > MAX_NAMED ? ` and ${macs.length - MAX_NAMED} more` : '';
   return new LockgateError('device-exists', `there is a device ${named}${more} already`);
 }
 
-/** The id of a lock in service. @throws LockgateError `no-such-device` */
+/** Returns the id of a lock in service. @throws LockgateError `no-such-device` */
 async function deviceIdOf(db: Kysely<Tables>, mac: Mac): Promise<number> {
   const row = await db
     .selectFrom('device')
@@ -315,7 +317,7 @@ async function revokeAll(db: Transaction<Tables>, deviceId: number, nowMs: numbe
     .execute();
 }
 
-/** Replaces a lock's stored state, as of the newest uplink; null deletes it. */
+/** Replaces a lock's stored state; it counts as including all uplinks so far. Null deletes the state. */
 export async function putState(db: Transaction<Tables>, deviceId: number, state: string | null): Promise<void> {
   await db.deleteFrom('device_state').where('device_id', '=', deviceId).execute();
   if (state === null) return;

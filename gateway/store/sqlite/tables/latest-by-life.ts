@@ -1,10 +1,10 @@
-/** A lock's latest uplinks in the order of protocol.md §1, where reflash marks split them into lives. */
+/**
+ * Sorts a lock's latest uplinks in the order of protocol.md §1 if reflash marks split them into lives (mark-store.ts).
+ */
 import { type StoredUplink, storedLife } from '../../contract/stored-uplink.js';
 
 /**
- * The latest first, each once.
- *
- * @param credentialIds the credentials whose uplinks are meant
+ * Returns the uplinks of the given credentials, latest first, without duplicates.
  */
 export function latestByLife(
   uplinks: readonly StoredUplink[],

@@ -1,4 +1,4 @@
-/** Notices in the SQLite store, through Kysely; whatever writes takes its turn on the write mutex. */
+/** Notices for operators in the SQLite store, through Kysely. Every write holds the write mutex. */
 import type { Kysely, Selectable } from 'kysely';
 import { Seconds } from '../../../../proto/clock.js';
 import { LockgateError } from '../../../../proto/errors.js';
@@ -15,8 +15,8 @@ import { sql } from '../kysely.js';
 import type { NoticeTable, Tables } from '../schema.js';
 import type { TableParts } from './access.js';
 
-/** A change with something to tell. */
-type Told = NoticeChange & { readonly text: string };
+/** A change that adds or repeats a notice, and does not only resolve it. */
+type Occurrence = NoticeChange & { readonly text: string };
 
 export class SqliteNotices implements NoticeStore {
   readonly #parts: TableParts;
@@ -27,11 +27,11 @@ export class SqliteNotices implements NoticeStore {
 
   write(changes: readonly NoticeChange[]): Promise<void> {
     return this.#transaction(async (db) => {
-      const told = changes.filter((change): change is Told => change.text !== null);
-      for (const ended of endedTogether(changes)) await resolve(db, ended);
-      if (told.length === 0) return;
-      await insert(db, told);
-      await forgetOldest(db);
+      const occurrences = changes.filter((change): change is Occurrence => change.text !== null);
+      for (const group of groupResolved(changes)) await resolve(db, group);
+      if (occurrences.length === 0) return;
+      await insert(db, occurrences);
+      await deleteOldest(db);
     });
   }
 
@@ -84,16 +84,19 @@ export class SqliteNotices implements NoticeStore {
   }
 }
 
-/** What ended in the same second, of one kind: to the second is exact enough, and one statement for many locks. */
-interface Ended {
+/**
+ * Notices of one kind that were resolved in the same second: one second is exact enough, and one statement serves many
+ * locks.
+ */
+interface ResolvedGroup {
   readonly kind: NoticeKind;
   readonly subjects: string[];
-  /** The latest of them. */
+  /** The latest time of the group. */
   resolvedAtMs: number;
 }
 
-function endedTogether(changes: readonly NoticeChange[]): Iterable<Ended> {
-  const groups = new Map<string, Ended>();
+function groupResolved(changes: readonly NoticeChange[]): Iterable<ResolvedGroup> {
+  const groups = new Map<string, ResolvedGroup>();
   for (const { kind, subject, text, resolvedAtMs } of changes) {
     if (text !== null || resolvedAtMs === null) continue;
     const key = `${kind} ${Math.floor(resolvedAtMs / Seconds(1))}`;
@@ -105,7 +108,7 @@ function endedTogether(changes: readonly NoticeChange[]): Iterable<Ended> {
   return groups.values();
 }
 
-async function resolve(db: Kysely<Tables>, { kind, subjects, resolvedAtMs }: Ended): Promise<void> {
+async function resolve(db: Kysely<Tables>, { kind, subjects, resolvedAtMs }: ResolvedGroup): Promise<void> {
   await db
     .updateTable('notice')
     .set({ resolved_at_ms: resolvedAtMs })
@@ -115,9 +118,9 @@ async function resolve(db: Kysely<Tables>, { kind, subjects, resolvedAtMs }: End
     .execute();
 }
 
-/** One statement for all of them. The conflict is with the partial index on what goes on or is unread. */
-async function insert(db: Kysely<Tables>, told: readonly Told[]): Promise<void> {
-  const rows = told.map(({ kind, subject, text, count, firstAtMs, lastAtMs, resolvedAtMs }) => ({
+/** Inserts or counts all in one statement. The conflict is with the partial index of unresolved or unread notices. */
+async function insert(db: Kysely<Tables>, occurrences: readonly Occurrence[]): Promise<void> {
+  const rows = occurrences.map(({ kind, subject, text, count, firstAtMs, lastAtMs, resolvedAtMs }) => ({
     kind,
     subject,
     text,
@@ -145,17 +148,17 @@ async function insert(db: Kysely<Tables>, told: readonly Told[]): Promise<void> 
     .execute();
 }
 
-async function forgetOldest(db: Kysely<Tables>): Promise<void> {
-  const counting = db.selectFrom('notice').select(({ fn }) => fn.countAll<number>().as('kept'));
-  const { kept } = await counting.executeTakeFirstOrThrow();
-  if (kept <= MAX_NOTICES) return;
+async function deleteOldest(db: Kysely<Tables>): Promise<void> {
+  const counting = db.selectFrom('notice').select(({ fn }) => fn.countAll<number>().as('stored'));
+  const { stored } = await counting.executeTakeFirstOrThrow();
+  if (stored <= MAX_NOTICES) return;
   const oldest = db
     .selectFrom('notice')
     .select('id')
     .orderBy(sql`read_at_ms IS NULL`)
     .orderBy('last_at_ms')
     .orderBy('id')
-    .limit(kept - MAX_NOTICES);
+    .limit(stored - MAX_NOTICES);
   await db.deleteFrom('notice').where('id', 'in', oldest).execute();
 }
 

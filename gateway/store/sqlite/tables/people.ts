@@ -1,8 +1,8 @@
 /**
- * Users, sessions and pets in the SQLite store. What is written goes to the log's writer, which commits it in groups
- * (merchants/merchant-write.ts); what is read on the way of a call is SQL by hand.
+ * Users, sessions and pets in the SQLite store. Writes go to the log's writer, which commits them in groups
+ * (merchants/merchant-write.ts); frequent reads are hand-written SQL.
  *
- * An int64 is written as a bigint and read as one: a number of JavaScript's has 53 bits.
+ * An int64 is written and read as a bigint, since a JavaScript number has only 53 bits.
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { Kysely } from 'kysely';
@@ -29,9 +29,9 @@ import { usernameKey } from '../../contract/merchants/username-key.js';
 import { sql } from '../kysely.js';
 import type { Tables } from '../schema.js';
 import { TakenUsers } from './people/taken-users.js';
-import { merchantNamed } from './registry.js';
+import { findMerchant } from './registry.js';
 
-/** Writes for a merchant; `what` is for the message of a failure. */
+/** Makes a write for a merchant; `what` completes a failure's message "the store could not …". */
 export type WriteForMerchant = (what: string, operation: MerchantOperation) => Promise<MerchantOutcome>;
 
 export interface PeopleParts {
@@ -79,21 +79,21 @@ export class SqlitePeople implements PeopleStore {
 
   async checkUserQuota(merchantId: number, users: number): Promise<void> {
     const { quota } = this.#parts;
-    const kept = this.#quotaUse.get(merchantId) as QuotaUse | undefined;
-    const full = exceededQuota({ pets: 0, users: (kept?.users ?? 0) + users, bytes: kept?.bytes ?? 0 }, quota, 'users');
+    const use = this.#quotaUse.get(merchantId) as QuotaUse | undefined;
+    const full = exceededQuota({ pets: 0, users: (use?.users ?? 0) + users, bytes: use?.bytes ?? 0 }, quota, 'users');
     if (full !== undefined && users > 0) throw overQuotaError(full, quota);
   }
 
   async listUsers({ merchant: name, afterId, limit }: UserPage): Promise<ListedUser[]> {
-    const merchant = await merchantNamed(this.#parts.readTables, name);
-    const some = this.#parts.readTables
+    const merchant = await findMerchant(this.#parts.readTables, name);
+    const page = this.#parts.readTables
       .selectFrom('user_account')
       .select([idText, 'username', 'first_name', 'last_name', 'email', 'phone', 'user_status', 'created_at_ms'])
       .select(sql<number>`password_hash IS NOT NULL`.as('has_password'))
       .where('merchant_id', '=', merchant.id)
       .orderBy('id')
       .limit(limit);
-    const rows = await (afterId === null ? some : some.where('id', '>', afterId)).execute();
+    const rows = await (afterId === null ? page : page.where('id', '>', afterId)).execute();
     return rows.map((row) => ({
       id: BigInt(row.id_text),
       username: row.username,
@@ -111,7 +111,7 @@ export class SqlitePeople implements PeopleStore {
   async findLogin(merchantId: number, username: string): Promise<{ id: bigint; passwordHash: string | null } | null> {
     const exact = this.#byName.get(merchantId, username) as LoginRow | undefined;
     const [first, ...others] = this.#byKey.all(merchantId, usernameKey(username)) as LoginRow[];
-    // Names that were alike before they were compared so are entered by their exact spelling alone.
+    // Users of an older version may have the same key; each of them must then type the exact spelling.
     const row = exact ?? (others.length === 0 ? first : undefined);
     return row === undefined ? null : { id: row.id, passwordHash: row.password_hash };
   }
@@ -125,7 +125,7 @@ export class SqlitePeople implements PeopleStore {
   }
 
   async endSession(merchantId: number, tokenHash: Buffer): Promise<void> {
-    // Most who log out have no session that we know, and to look costs less than to write.
+    // Most logouts are without a known session, and a lookup costs less than a write.
     if (this.#session.get(tokenHash, merchantId, Number.MIN_SAFE_INTEGER) === undefined) return;
     await this.#write('end a session', { op: 'end-session', merchantId, tokenHash });
   }
@@ -140,7 +140,7 @@ export class SqlitePeople implements PeopleStore {
     return (await this.#write('update a pet', operation)) ?? null;
   }
 
-  /** The pet, where the write is about one. */
+  /** Makes a write and returns the pet, if the write is about a pet. */
   async #write(what: string, operation: MerchantOperation): Promise<Pet | undefined> {
     const outcome = await this.#parts.write(what, operation);
     if (outcome.refusal !== undefined) throw refusalError(outcome.refusal, this.#parts.quota);
@@ -150,7 +150,7 @@ export class SqlitePeople implements PeopleStore {
 
 const idText = sql<string>`CAST(id AS TEXT)`.as('id_text');
 
-/** The error for what was refused: ManyFaults `user-exists`, OverBudget or PetTooLarge. */
+/** Returns the error for a refused write: ManyFaults `user-exists`, OverBudget or PetTooLarge. */
 function refusalError(refusal: MerchantRefusal, quota: Quota): Error {
   if (refusal.code === 'full') return overQuotaError(refusal.quota, quota);
   if (refusal.code === 'pet-too-large') return new PetTooLarge(refusal.bytes, quota);

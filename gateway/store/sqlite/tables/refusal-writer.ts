@@ -1,4 +1,4 @@
-/** Writes refusals of locks on one connection. To be called inside a transaction (log/batched-write.ts). */
+/** Stores refusals of locks. `write` must be called inside a transaction (log/batched-write.ts). */
 import type { Database, Statement } from 'better-sqlite3';
 import {
   MAX_REFUSALS,
@@ -7,8 +7,8 @@ import {
   type RefusalChange,
 } from '../../contract/refusal-store.js';
 
-/** All rows are counted at each so many-th write, since counting costs more than writing. */
-const COUNT_EVERY = 50;
+/** Every this many writes, all rows are counted: counting costs more than writing. */
+const WRITES_PER_COUNT = 50;
 
 export interface RefusalsWrite {
   readonly type: 'refusals';
@@ -45,14 +45,14 @@ export class RefusalWriter {
     );
   }
 
-  /** @throws what SQLite throws */
+  /** @throws SQLite's error */
   write({ changes, nowMs }: RefusalsWrite): void {
     for (const change of changes) {
       const { changes: rows } = this.#put.run(change);
       if (rows > 0) this.#trimLock.run(change.mac);
     }
     this.#deleteOld.run(nowMs - REFUSALS_RETAINED_FOR);
-    if (this.#writes++ % COUNT_EVERY !== 0) return;
+    if (this.#writes++ % WRITES_PER_COUNT !== 0) return;
     const tooMany = (this.#count.get() as number) - MAX_REFUSALS;
     if (tooMany > 0) this.#deleteOldest.run(tooMany);
   }

@@ -1,4 +1,4 @@
-/** Refusals of locks: written by the log's writer (log/batched-write.ts), read through Kysely. */
+/** Refusals of locks in the SQLite store: written by the log's writer (log/batched-write.ts), read through Kysely. */
 import type { Kysely } from 'kysely';
 import {
   REFUSALS_RETAINED_FOR,
@@ -12,7 +12,7 @@ import type { Tables } from '../schema.js';
 export interface SqliteRefusalsParts {
   /** On the read-only connection. */
   readonly readTables: Kysely<Tables>;
-  /** Writes it with the log; rejects with a StoreFailure. */
+  /** Makes a write through the log's writer; rejects with a StoreFailure. */
   readonly writeBatched: (what: string, write: BatchedWrite) => Promise<void>;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Merchants, webhook URLs, quarantine (reading) and metadata, through Kysely. Locks and their credentials are in
- * devices.ts.
+ * Merchants, webhook URLs, and reading of quarantined messages and metadata, in the SQLite store, through Kysely. The
+ * caller must hold the write mutex for writes. Locks and their credentials are in devices.ts.
  */
 import type { Kysely, Selectable } from 'kysely';
 import { LockgateError } from '../../../../proto/errors.js';
@@ -47,10 +47,10 @@ export class Registry {
     });
   }
 
-  /** A new URL follows the log from now on, or from an uplink on. @throws LockgateError `no-such-merchant` */
+  /** Adds a URL that gets events from now on, or from a given uplink on. @throws LockgateError `no-such-merchant` */
   async addWebhookUrl(url: NewWebhookUrl): Promise<WebhookUrl> {
     return await this.#db.transaction().execute(async (db) => {
-      const merchant = await merchantNamed(db, url.merchant);
+      const merchant = await findMerchant(db, url.merchant);
       const last = await db.selectFrom('uplink').select('id').orderBy('id', 'desc').limit(1).executeTakeFirst();
       const after = Math.min(last?.id ?? 0, (url.fromUplinkId ?? Number.POSITIVE_INFINITY) - 1);
       const row = {
@@ -88,8 +88,8 @@ export class Registry {
   }
 }
 
-/** @throws LockgateError `no-such-merchant` */
-export async function merchantNamed(db: Kysely<Tables>, name: string): Promise<Selectable<MerchantTable>> {
+/** Returns the merchant with this name. @throws LockgateError `no-such-merchant` */
+export async function findMerchant(db: Kysely<Tables>, name: string): Promise<Selectable<MerchantTable>> {
   const merchant = await db.selectFrom('merchant').selectAll().where('name', '=', name).executeTakeFirst();
   if (merchant === undefined) throw noSuchMerchant(name);
   return merchant;
@@ -99,7 +99,7 @@ function toMerchant(row: Selectable<MerchantTable>): Merchant {
   return { id: row.id, name: row.name, createdAtMs: row.created_at_ms };
 }
 
-/** A row of `webhook_url` with its merchant's name. */
+/** Converts a row of `webhook_url` with its merchant's name. */
 export function toWebhookUrl(row: Selectable<WebhookUrlTable> & { merchant_name: string }): WebhookUrl {
   return {
     id: row.id,

@@ -1,4 +1,4 @@
-/** What is done to all secrets of the SQLite store at once, in SQL by hand; whatever writes takes its turn. */
+/** Changes of all secrets of the SQLite store at once, in hand-written SQL. Every write holds the write mutex. */
 import type { Database } from 'better-sqlite3';
 import type { Mac } from '../../../../proto/wire/mac.js';
 import { StoreFailure } from '../../contract/errors.js';
@@ -32,38 +32,38 @@ export class SqliteSecrets implements SecretStore {
 
   async readKeyMetadata(): Promise<KeyMetadata> {
     const { reader } = this.#parts;
-    const fact = reader.prepare('SELECT value FROM fact WHERE name = ?').pluck();
-    const hashKey = fact.get(HASH_KEY_METADATA) as string | undefined;
+    const metadata = reader.prepare('SELECT value FROM fact WHERE name = ?').pluck();
+    const hashKey = metadata.get(HASH_KEY_METADATA) as string | undefined;
     const sample = reader.prepare('SELECT secret_sealed FROM webhook_url ORDER BY id LIMIT 1').pluck().get();
     return {
-      keyId: (fact.get(KEY_ID_METADATA) as string | undefined) ?? null,
+      keyId: (metadata.get(KEY_ID_METADATA) as string | undefined) ?? null,
       hashKeySealed: hashKey === undefined ? null : Buffer.from(hashKey, 'base64'),
       sample: (sample as Buffer | undefined) ?? null,
     };
   }
 
   async recordKeyId(keyId: string): Promise<void> {
-    await this.#write('note the key', (db) => {
-      putFact(db, KEY_ID_METADATA, keyId);
+    await this.#write('record the key', (db) => {
+      putMetadata(db, KEY_ID_METADATA, keyId);
       db.prepare('DELETE FROM fact WHERE name = ?').run(HASH_KEY_METADATA);
     });
   }
 
   sealClearHeaders(seal: (value: string) => Buffer): Promise<number> {
     return this.#write('seal headers', (db) => {
-      const clear = db.prepare('SELECT id, headers FROM webhook_url WHERE headers_sealed = 0').all() as HeadersRow[];
+      const unsealed = db.prepare('SELECT id, headers FROM webhook_url WHERE headers_sealed = 0').all() as HeadersRow[];
       const put = db.prepare('UPDATE webhook_url SET headers = ?, headers_sealed = 1 WHERE id = ?');
-      for (const { id, headers } of clear)
+      for (const { id, headers } of unsealed)
         put.run(
           mapValues(headers, (value) => seal(value).toString('base64')),
           id,
         );
-      return clear.filter(({ headers }) => headers !== '{}').length;
+      return unsealed.filter(({ headers }) => headers !== '{}').length;
     });
   }
 
   reseal(reseal: (sealed: Buffer) => Buffer, key: { keyId: string; hashKeySealed: Buffer }): Promise<number> {
-    return this.#write('seal secrets anew', (db) => {
+    return this.#write('seal secrets again', (db) => {
       let count = 0;
       for (const table of ['webhook_url', 'webhook_old_secret']) {
         const rows = db.prepare(`SELECT id, secret_sealed FROM ${table}`).all();
@@ -82,8 +82,8 @@ export class SqliteSecrets implements SecretStore {
           }),
           id,
         );
-      putFact(db, KEY_ID_METADATA, key.keyId);
-      putFact(db, HASH_KEY_METADATA, key.hashKeySealed.toString('base64'));
+      putMetadata(db, KEY_ID_METADATA, key.keyId);
+      putMetadata(db, HASH_KEY_METADATA, key.hashKeySealed.toString('base64'));
       return count;
     });
   }
@@ -100,7 +100,7 @@ export class SqliteSecrets implements SecretStore {
       db.prepare('UPDATE credential SET revoked_at_ms = ? WHERE revoked_at_ms IS NULL').run(nowMs);
       db.prepare('UPDATE api_key SET revoked_at_ms = ? WHERE revoked_at_ms IS NULL').run(nowMs);
       db.exec('DELETE FROM access_token; DELETE FROM user_session');
-      putFact(db, KEY_ID_METADATA, keyId);
+      putMetadata(db, KEY_ID_METADATA, keyId);
       db.prepare('DELETE FROM fact WHERE name = ?').run(HASH_KEY_METADATA);
       return forgotten;
     });
@@ -119,7 +119,7 @@ export class SqliteSecrets implements SecretStore {
   }
 }
 
-function putFact(db: Database, name: string, value: string): void {
+function putMetadata(db: Database, name: string, value: string): void {
   db.prepare(
     'INSERT INTO fact (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
   ).run(name, value);

@@ -1,6 +1,7 @@
 /**
- * SIM cards, usage, price plans and statements in SQLite. What is added every second for each lock that said something
- * is written by who writes the log (batched-write.ts); the rest goes through Kysely, as the other ordinary tables do.
+ * SIM cards, usage counts, price plans and statements in the SQLite store. Activations and counts, which may change
+ * every second for each active lock, are written by the log's writer (batched-write.ts); everything else goes through
+ * Kysely.
  */
 import type { Kysely, Selectable, Transaction } from 'kysely';
 import { LockgateError } from '../../../../proto/errors.js';
@@ -21,14 +22,14 @@ import { sql } from '../kysely.js';
 import type { BatchedWrite } from '../log/batched-write.js';
 import type { PricePlanTable, Tables, UsageTable } from '../schema.js';
 import type { WriteMutex } from '../write-mutex.js';
-import { merchantNamed } from './registry.js';
+import { findMerchant } from './registry.js';
 
 export interface SqliteUsageParts {
   readonly mutex: WriteMutex;
   readonly tables: Kysely<Tables>;
   /** On the connection that only reads. */
   readonly readTables: Kysely<Tables>;
-  /** Has it written by who writes the log; rejects with a StoreFailure. */
+  /** Makes a write through the log's writer; rejects with a StoreFailure. */
   readonly writeBatched: (what: string, write: BatchedWrite) => Promise<void>;
 }
 
@@ -69,13 +70,13 @@ export class SqliteUsage implements UsageStore {
     if (merchant !== undefined) query = query.where('merchant.name', '=', merchant);
     const rows = await query.orderBy('usage.month').orderBy('usage.mac').orderBy('usage.merchant_id').execute();
     return rows.map((row) => {
-      return { ...toUnbilled(row, false), merchantId: row.merchant_id, merchantName: row.merchant_name };
+      return { ...toCounts(row, false), merchantId: row.merchant_id, merchantName: row.merchant_name };
     });
   }
 
   putPlan(merchant: string, plan: PricePlan, from: Month, nowMs: number): Promise<DatedPlan> {
     return this.#transaction(async (db) => {
-      const { id } = await merchantNamed(db, merchant);
+      const { id } = await findMerchant(db, merchant);
       const closed = await db
         .selectFrom('statement')
         .select(({ fn }) => fn.max('month').as('month'))
@@ -84,7 +85,7 @@ export class SqliteUsage implements UsageStore {
       if (closed !== undefined && closed.month !== null && closed.month >= from)
         throw new LockgateError(
           'usage-month-closed',
-          `a plan can't begin in ${from}: ${closed.month} is closed for ${merchant}, and a closed month stays as it is`,
+          `a plan can't start in ${from}: ${closed.month} is closed for ${merchant}, and a closed month can't change`,
         );
       const prices = { per_mb: plan.perMb, per_sim: plan.perSim, currency: plan.currency, set_at_ms: nowMs };
       const row = { merchant_id: id, from_month: from, ...prices };
@@ -193,15 +194,15 @@ async function readBasis(
     closedAtMs,
     countingSinceMs: since === undefined ? null : Number(since.value),
     plan: plan === undefined ? null : { perMb: plan.per_mb, perSim: plan.per_sim, currency: plan.currency },
-    usage: await unbilled(db, merchantId, [month]),
-    late: await unbilled(db, merchantId, earlier),
+    usage: await readUnbilled(db, merchantId, [month]),
+    late: await readUnbilled(db, merchantId, earlier),
     activations: new Map(sims.map((sim) => [sim.mac as Mac, sim.activated_at_ms])),
-    simsOf: await simsOf(db, merchantId, month),
+    simsOf: await findBilledSims(db, merchantId, month),
   };
 }
 
-/** What these months' rows have that no statement has. */
-async function unbilled(
+/** Reads the counts of these months that no statement has billed yet. */
+async function readUnbilled(
   db: Transaction<Tables>,
   merchantId: number,
   months: readonly Month[],
@@ -222,20 +223,20 @@ async function unbilled(
       ]),
     )
     .execute();
-  return rows.map((row) => toUnbilled(row, true));
+  return rows.map((row) => toCounts(row, true));
 }
 
 /**
- * The locks whose SIM is the merchant's to pay for: those it has now that were there before the month's end, and, of
- * those that are gone, the ones that last counted as its own. So a SIM is paid for once.
+ * Returns the locks whose SIM the merchant pays for: its current locks that were added before the month's end, and
+ * removed locks whose latest usage in the month was under this merchant. So each SIM is paid for once.
  */
-async function simsOf(db: Transaction<Tables>, merchantId: number, month: Month): Promise<Mac[]> {
+async function findBilledSims(db: Transaction<Tables>, merchantId: number, month: Month): Promise<Mac[]> {
   const devices = await db
     .selectFrom('device')
     .select(['mac', 'merchant_id', 'simulated'])
     .where('created_at_ms', '<', monthEndMs(month))
     .execute();
-  const here = new Set(devices.map(({ mac }) => mac));
+  const present = new Set(devices.map(({ mac }) => mac));
   const own = devices.filter((device) => device.merchant_id === merchantId && device.simulated === 0);
   const last = await db
     .selectFrom('usage')
@@ -246,13 +247,13 @@ async function simsOf(db: Transaction<Tables>, merchantId: number, month: Month)
     .orderBy('last_at_ms')
     .execute();
   const lastMerchant = new Map(last.map((row) => [row.mac, row.merchant_id]));
-  const gone = [...lastMerchant].filter(([mac, merchant]) => merchant === merchantId && !here.has(mac));
-  return [...own.map(({ mac }) => mac), ...gone.map(([mac]) => mac)] as Mac[];
+  const removed = [...lastMerchant].filter(([mac, merchant]) => merchant === merchantId && !present.has(mac));
+  return [...own.map(({ mac }) => mac), ...removed.map(([mac]) => mac)] as Mac[];
 }
 
-/** A row's counts; without what statements have of them where `isRest`. */
-function toUnbilled(row: Selectable<UsageTable>, isRest: boolean): UnbilledUsage {
-  const billed = isRest ? 1 : 0;
+/** Converts a row; `unbilledOnly` subtracts the counts that statements have billed. */
+function toCounts(row: Selectable<UsageTable>, unbilledOnly: boolean): UnbilledUsage {
+  const billed = unbilledOnly ? 1 : 0;
   return {
     month: row.month as Month,
     mac: row.mac as Mac,

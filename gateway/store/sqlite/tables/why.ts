@@ -1,4 +1,6 @@
-/** What `why` asks of the SQLite store, in SQL by hand: each by an index, and none of it on a hot path. */
+/**
+ * The lookups of the command `why` in the SQLite store, in hand-written SQL. Each uses an index; none is on a hot path.
+ */
 import type { Database, Statement } from 'better-sqlite3';
 import type { UplinkKey } from '../../../../proto/power/judge/event.js';
 import type { Mac } from '../../../../proto/wire/mac.js';
@@ -19,8 +21,8 @@ interface QuarantineRow {
   readonly bytes: Buffer;
 }
 
-/** Uplinks or findings under one name that are looked at. */
-const MOST = 100;
+/** Maximum number of uplinks or findings with one key. */
+const MAX_FOUND = 100;
 
 export class SqliteWhy implements WhyStore {
   readonly #log: LogReader;
@@ -41,7 +43,7 @@ export class SqliteWhy implements WhyStore {
     this.#finding = reader.prepare(`${finding} WHERE f.id = ?`);
     this.#findingsOf = reader.prepare(
       `${finding} WHERE f.device_id = ? AND f.credential_id = ? AND f.boot = ? AND f.sequence = ?
-       ORDER BY f.id LIMIT ${MOST}`,
+       ORDER BY f.id LIMIT ${MAX_FOUND}`,
     );
     this.#quarantined = reader.prepare(
       'SELECT q.*, d.mac FROM quarantine q JOIN device d ON d.id = q.device_id WHERE q.id = ?',
@@ -59,8 +61,8 @@ export class SqliteWhy implements WhyStore {
     return this.#read(() => {
       const found: StoredUplink[] = [];
       for (const credentialId of this.#credentials.all(deviceId) as number[])
-        if (found.length < MOST) found.push(...this.#lookup.findAllWithKey(credentialId, boot, sequence));
-      return found.sort((one, other) => one.id - other.id).slice(0, MOST);
+        if (found.length < MAX_FOUND) found.push(...this.#lookup.findAllWithKey(credentialId, boot, sequence));
+      return found.sort((one, other) => one.id - other.id).slice(0, MAX_FOUND);
     });
   }
 
@@ -90,11 +92,11 @@ export class SqliteWhy implements WhyStore {
     return this.#read(() => this.#gap.get(urlId, uplinkId, uplinkId) !== undefined);
   }
 
-  async findLogStart(deviceId: number, toUplinkId: number, toMs: number, most: number): Promise<LogStart> {
+  async findLogStart(deviceId: number, toUplinkId: number, toMs: number, limit: number): Promise<LogStart> {
     return this.#read(() => {
-      const uplink = this.#lookup.findIdBefore(deviceId, toUplinkId, most) ?? 0;
-      const event = (this.#eventBefore.get(deviceId, toMs, most) as number | undefined) ?? 0;
-      // Events that came before the first uplink that is read say nothing that is still believed.
+      const uplink = this.#lookup.findIdBefore(deviceId, toUplinkId, limit) ?? 0;
+      const event = (this.#eventBefore.get(deviceId, toMs, limit) as number | undefined) ?? 0;
+      // Events before the first uplink to be read no longer matter for the lock's state.
       const old = uplink === 0 ? 0 : ((this.#eventUpTo.get(deviceId, uplink) as number | undefined) ?? 0);
       return { afterUplinkId: uplink, afterEventId: Math.max(event, old), isCut: uplink > 0 || event > 0 };
     });
@@ -102,7 +104,7 @@ export class SqliteWhy implements WhyStore {
 
   async *readLogFrom(deviceId: number, start: LogStart, limit: number): AsyncGenerator<LogEntry[]> {
     const merge = new LogMerge(this.#log, this.#lookup, deviceId, limit, start);
-    for (let piece = merge.next(); piece.length > 0; piece = merge.next()) yield piece;
+    for (let chunk = merge.next(); chunk.length > 0; chunk = merge.next()) yield chunk;
   }
 
   #read<T>(work: () => T): T {

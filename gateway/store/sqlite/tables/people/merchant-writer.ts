@@ -1,6 +1,6 @@
 /**
- * Executes merchants' writes on the connection of the log's writer. To be called inside a transaction. Each write is
- * atomic: a savepoint rolls back one that is refused, and the others go on.
+ * Executes merchants' writes on the connection of the log's writer. `write` must be called inside a transaction. Each
+ * write is atomic: a savepoint rolls back a refused write without affecting other writes.
  */
 import type { Database, Statement, Transaction } from 'better-sqlite3';
 import { MAX_TOKENS_PER_KEY, type NewAccessToken } from '../../../contract/merchants/access-store.js';
@@ -19,7 +19,7 @@ import { Sequences } from './sequences.js';
 import { TakenUsers } from './taken-users.js';
 import { UserRows } from './user-rows.js';
 
-/** Rolls the savepoint back. */
+/** Thrown to roll the savepoint back. */
 class Refused extends Error {
   readonly refusal: MerchantRefusal;
 
@@ -29,8 +29,11 @@ class Refused extends Error {
   }
 }
 
-/** Expired sessions or tokens that are deleted with each new one: more than are added, but a small transaction. */
-const ENDED_AT_ONCE = 100;
+/**
+ * Maximum number of expired sessions or tokens deleted with each new one: more than are added, but few enough for a
+ * small transaction.
+ */
+const MAX_EXPIRED_DELETED = 100;
 
 export class MerchantWriter {
   readonly #savepoint: Transaction<(operation: MerchantOperation) => MerchantOutcome>;
@@ -39,23 +42,23 @@ export class MerchantWriter {
   readonly #pets: PetRows;
   readonly #users: UserRows;
   readonly #quotaUse: Statement;
-  readonly #endSessions: Statement;
+  readonly #deleteExpiredSessions: Statement;
   readonly #addSession: Statement;
   readonly #trimSessions: Statement;
   readonly #endSession: Statement;
-  readonly #endTokens: Statement;
+  readonly #deleteExpiredTokens: Statement;
   readonly #addToken: Statement;
   readonly #trimTokens: Statement;
-  readonly #noteUse: Statement;
+  readonly #recordUse: Statement;
 
   constructor(db: Database) {
-    this.#savepoint = db.transaction((operation: MerchantOperation) => this.#do(operation));
+    this.#savepoint = db.transaction((operation: MerchantOperation) => this.#execute(operation));
     this.#sequences = new Sequences(db);
     this.#taken = new TakenUsers(db);
     this.#pets = new PetRows(db);
     this.#users = new UserRows(db, this.#sequences);
     this.#quotaUse = db.prepare('SELECT pets, users, bytes FROM merchant_kept WHERE merchant_id = ?');
-    this.#endSessions = db.prepare(`DELETE FROM user_session WHERE id IN (${ended('user_session')})`);
+    this.#deleteExpiredSessions = db.prepare(`DELETE FROM user_session WHERE id IN (${selectExpired('user_session')})`);
     this.#addSession = db.prepare(
       'INSERT INTO user_session (merchant_id, user_id, token_hash, expires_at_ms) VALUES (?, ?, ?, ?)',
     );
@@ -65,8 +68,8 @@ export class MerchantWriter {
          ORDER BY id DESC LIMIT 1 OFFSET ${MAX_SESSIONS_PER_USER})`,
     );
     this.#endSession = db.prepare('DELETE FROM user_session WHERE token_hash = ? AND merchant_id = ?');
-    this.#endTokens = db.prepare(`DELETE FROM access_token WHERE id IN (${ended('access_token')})`);
-    // A key that was revoked meanwhile gets no token.
+    this.#deleteExpiredTokens = db.prepare(`DELETE FROM access_token WHERE id IN (${selectExpired('access_token')})`);
+    // A key that was revoked in the meantime gets no token.
     this.#addToken = db.prepare(
       `INSERT INTO access_token (key_id, token_hash, scopes, expires_at_ms)
        SELECT id, ?, ?, ? FROM api_key WHERE id = ? AND revoked_at_ms IS NULL`,
@@ -75,10 +78,10 @@ export class MerchantWriter {
       `DELETE FROM access_token WHERE key_id = @keyId AND id <= (
          SELECT id FROM access_token WHERE key_id = @keyId ORDER BY id DESC LIMIT 1 OFFSET ${MAX_TOKENS_PER_KEY})`,
     );
-    this.#noteUse = db.prepare('UPDATE api_key SET last_used_at_ms = ? WHERE id = ?');
+    this.#recordUse = db.prepare('UPDATE api_key SET last_used_at_ms = ? WHERE id = ?');
   }
 
-  /** @throws what SQLite throws; the write is rolled back then */
+  /** @throws SQLite's error, after the write was rolled back */
   write(operation: MerchantOperation): MerchantOutcome {
     try {
       return this.#savepoint(operation);
@@ -88,7 +91,7 @@ export class MerchantWriter {
     }
   }
 
-  #do(operation: MerchantOperation): MerchantOutcome {
+  #execute(operation: MerchantOperation): MerchantOutcome {
     switch (operation.op) {
       case 'add-pet':
         return this.#addPet(operation);
@@ -97,23 +100,23 @@ export class MerchantWriter {
       case 'add-users':
         return this.#addUsers(operation);
       case 'add-session':
-        return this.#beginSession(operation.session);
+        return this.#startSession(operation.session);
       case 'end-session':
         this.#endSession.run(operation.tokenHash, operation.merchantId);
         return {};
       case 'add-token':
         return this.#issueToken(operation.token);
       case 'record-key-use':
-        this.#noteUse.run(operation.atMs, operation.keyId);
+        this.#recordUse.run(operation.atMs, operation.keyId);
         return {};
     }
   }
 
   #addPet({ merchantId, pet, nowMs, quota }: AddPet): MerchantOutcome {
-    const id = this.#sequences.last(merchantId, 'pet') + 1n;
-    this.#sequences.note(merchantId, 'pet', id);
+    const id = this.#sequences.readLast(merchantId, 'pet') + 1n;
+    this.#sequences.record(merchantId, 'pet', id);
     this.#pets.add(merchantId, id, pet, nowMs);
-    this.#wantRoom(merchantId, quota, 'pets');
+    this.#checkQuota(merchantId, quota, 'pets');
     return { pet: { ...pet, id, photoUrls: [], status: null, category: null, tags: null } };
   }
 
@@ -122,10 +125,10 @@ export class MerchantWriter {
     if (before === undefined) return {};
     this.#pets.update(merchantId, id, profile, nowMs);
     const after = this.#pets.read(merchantId, id);
-    // A pet from before there were limits may stay as large as it is, or shrink.
+    // A pet that an older version stored may exceed the limit; it may shrink but not grow.
     if (after === undefined || after.bytes <= before.bytes) return { pet: after?.pet };
     if (after.bytes > quota.petBytes) throw new Refused({ code: 'pet-too-large', bytes: after.bytes });
-    this.#wantRoom(merchantId, quota);
+    this.#checkQuota(merchantId, quota);
     return { pet: after.pet };
   }
 
@@ -133,32 +136,32 @@ export class MerchantWriter {
     const faults = this.#taken.find(merchantId, users);
     if (faults.length > 0) throw new Refused({ code: 'taken', faults });
     this.#users.add(merchantId, users, nowMs);
-    if (users.length > 0) this.#wantRoom(merchantId, quota, 'users');
+    if (users.length > 0) this.#checkQuota(merchantId, quota, 'users');
     return {};
   }
 
-  /** @param grown what was added; its limit and that of the bytes are checked */
-  #wantRoom(merchantId: number, quota: Quota, grown?: 'pets' | 'users'): void {
-    const kept = this.#quotaUse.get(merchantId) as QuotaUse | undefined;
-    const full = kept && exceededQuota(kept, quota, grown);
+  /** @param grown which count grew; its limit and the limit of bytes are checked */
+  #checkQuota(merchantId: number, quota: Quota, grown?: 'pets' | 'users'): void {
+    const use = this.#quotaUse.get(merchantId) as QuotaUse | undefined;
+    const full = use && exceededQuota(use, quota, grown);
     if (full !== undefined) throw new Refused({ code: 'full', quota: full });
   }
 
-  #beginSession({ merchantId, userId, tokenHash, nowMs, expiresAtMs }: NewSession): MerchantOutcome {
-    this.#endSessions.run(nowMs);
+  #startSession({ merchantId, userId, tokenHash, nowMs, expiresAtMs }: NewSession): MerchantOutcome {
+    this.#deleteExpiredSessions.run(nowMs);
     this.#addSession.run(merchantId, userId, tokenHash, expiresAtMs);
     this.#trimSessions.run({ merchantId, userId });
     return {};
   }
 
   #issueToken({ keyId, tokenHash, scopes, nowMs, expiresAtMs }: NewAccessToken): MerchantOutcome {
-    this.#endTokens.run(nowMs);
+    this.#deleteExpiredTokens.run(nowMs);
     this.#addToken.run(tokenHash, scopes.join(' '), expiresAtMs, keyId);
     this.#trimTokens.run({ keyId });
     return {};
   }
 }
 
-function ended(table: string): string {
-  return `SELECT id FROM ${table} WHERE expires_at_ms <= ? ORDER BY expires_at_ms LIMIT ${ENDED_AT_ONCE}`;
+function selectExpired(table: string): string {
+  return `SELECT id FROM ${table} WHERE expires_at_ms <= ? ORDER BY expires_at_ms LIMIT ${MAX_EXPIRED_DELETED}`;
 }

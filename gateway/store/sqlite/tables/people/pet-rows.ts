@@ -1,5 +1,6 @@
 /**
- * Rows of pets, in SQL by hand. An int64 is written and read as a bigint, since a JavaScript number has 53 bits.
+ * Reads and writes rows of pets, in hand-written SQL. An int64 is written and read as a bigint, since a JavaScript
+ * number has only 53 bits.
  */
 import type { Database, Statement } from 'better-sqlite3';
 import { parse, stringify } from 'lossless-json';
@@ -15,14 +16,14 @@ interface PetRow {
   readonly photo_urls: string;
   readonly category: string | null;
   readonly tags: string | null;
-  /** Bytes of its texts. */
+  /** The size of the text columns. */
   readonly bytes: bigint;
 }
 
-const TEXTS = ['name', 'owner_id', 'species', 'breed', 'status', 'photo_urls', 'category', 'tags'];
-const BYTES = TEXTS.map((column) => `ifnull(octet_length(${column}), 0)`).join(' + ');
+const TEXT_COLUMNS = ['name', 'owner_id', 'species', 'breed', 'status', 'photo_urls', 'category', 'tags'];
+const TEXT_BYTES = TEXT_COLUMNS.map((column) => `ifnull(octet_length(${column}), 0)`).join(' + ');
 
-/** A pet and the bytes of its texts. */
+/** A pet and the size of its text columns. */
 export interface StoredPet {
   readonly pet: Pet;
   readonly bytes: number;
@@ -43,7 +44,9 @@ export class PetRows {
        WHERE merchant_id = ? AND id = ?`,
     );
     this.#read = db
-      .prepare(`SELECT id, ${TEXTS.join(', ')}, ${BYTES} AS bytes FROM pet WHERE merchant_id = ? AND id = ?`)
+      .prepare(
+        `SELECT id, ${TEXT_COLUMNS.join(', ')}, ${TEXT_BYTES} AS bytes FROM pet WHERE merchant_id = ? AND id = ?`,
+      )
       .safeIntegers();
   }
 
@@ -67,8 +70,8 @@ function jsonText(value: unknown): string | null {
   return value === null ? null : (stringify(value) ?? null);
 }
 
-/** JSON that this file wrote: every number in it is an id. */
-function readIds(text: string): unknown {
+/** Parses JSON that this file wrote; every number in it is an id, and becomes a bigint. */
+function parseWithIds(text: string): unknown {
   return parse(text, null, (digits) => BigInt(digits));
 }
 
@@ -81,7 +84,7 @@ function toPet(row: PetRow): Pet {
     breed: row.breed,
     status: row.status,
     photoUrls: JSON.parse(row.photo_urls) as string[],
-    category: row.category === null ? null : (readIds(row.category) as NamedId),
-    tags: row.tags === null ? null : (readIds(row.tags) as NamedId[]),
+    category: row.category === null ? null : (parseWithIds(row.category) as NamedId),
+    tags: row.tags === null ? null : (parseWithIds(row.tags) as NamedId[]),
   };
 }

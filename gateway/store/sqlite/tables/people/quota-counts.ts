@@ -1,38 +1,39 @@
 /**
- * How many rows and bytes each merchant stores (interfaces.md §2, Fairness), in the table `merchant_kept`. Triggers
- * count, in the transaction that writes, so that the counts are right after a crash, a deletion or any other write, and
- * no request scans for them. `db check` counts again and compares (check/quota-counts.ts).
+ * SQL for counting how many rows and bytes each merchant stores (interfaces.md §2, Fairness), in the table
+ * `merchant_kept`. Triggers count in the same transaction as each write, so that the counts are correct after a crash
+ * or a deletion, and no request has to count rows. `db check` counts again and compares (check/quota-counts.ts). A
+ * migration uses this SQL, so a change here needs a new migration.
  */
 
-/** Bytes that a row counts for in addition to its texts: for its numbers and its entries in indexes. */
+/** Bytes counted for each row in addition to its texts: for its numbers and its index entries. */
 const ROW_BYTES = 64;
 
-/** A table that is counted. */
+/** A table whose rows are counted. */
 export interface CountedTable {
   readonly table: string;
-  /** The column of `merchant_kept` with its count. */
+  /** The column of `merchant_kept` with the number of rows. */
   readonly column: 'pets' | 'users' | 'tokens' | 'sessions';
-  /** The columns whose lengths merchants choose. */
+  /** The columns whose lengths are counted. */
   readonly measured: readonly string[];
-  /** SQL for the merchant of a row; `row` is `NEW`, `OLD` or the table's name. */
+  /** Returns SQL for the merchant of a row; `row` is `NEW`, `OLD` or the table's name. */
   readonly merchant: (row: string) => string;
 }
 
-const ownMerchant = (row: string): string => `${row}.merchant_id`;
+const merchantColumn = (row: string): string => `${row}.merchant_id`;
 
-/** Every table that is counted. */
+/** All counted tables. */
 export const COUNTED_TABLES: readonly CountedTable[] = [
   {
     table: 'pet',
     column: 'pets',
     measured: ['name', 'photo_urls', 'owner_id', 'species', 'breed', 'status', 'category', 'tags'],
-    merchant: ownMerchant,
+    merchant: merchantColumn,
   },
   {
     table: 'user_account',
     column: 'users',
     measured: ['username', 'username_key', 'first_name', 'last_name', 'email', 'phone', 'password_hash'],
-    merchant: ownMerchant,
+    merchant: merchantColumn,
   },
   {
     table: 'access_token',
@@ -40,15 +41,15 @@ export const COUNTED_TABLES: readonly CountedTable[] = [
     measured: ['token_hash', 'scopes'],
     merchant: (row) => `(SELECT merchant_id FROM api_key WHERE id = ${row}.key_id)`,
   },
-  { table: 'user_session', column: 'sessions', measured: ['token_hash'], merchant: ownMerchant },
+  { table: 'user_session', column: 'sessions', measured: ['token_hash'], merchant: merchantColumn },
 ];
 
-/** SQL for the bytes of a row. */
+/** Returns SQL for the bytes of a row. */
 export function countedBytes({ measured }: CountedTable, row: string): string {
   return [...measured.map((column) => `ifnull(octet_length(${row}.${column}), 0)`), ROW_BYTES].join(' + ');
 }
 
-/** Statements that create the table and its triggers, and count existing rows; for a migration. */
+/** Returns the statements that create the table and its triggers, and count existing rows; for a migration. */
 export function quotaCountStatements(): string[] {
   const columns = COUNTED_TABLES.map(({ column }) => `${column} INTEGER NOT NULL DEFAULT 0`);
   return [
@@ -58,8 +59,8 @@ export function quotaCountStatements(): string[] {
   ];
 }
 
-function countTable(kept: CountedTable): string[] {
-  const { table, column, measured, merchant } = kept;
+function countTable(counted: CountedTable): string[] {
+  const { table, column, measured, merchant } = counted;
   const upsert = (rows: string): string =>
     `INSERT INTO merchant_kept (merchant_id, ${column}, bytes) ${rows}
      ON CONFLICT (merchant_id) DO UPDATE
@@ -67,9 +68,9 @@ function countTable(kept: CountedTable): string[] {
   const change = (row: 'NEW' | 'OLD', rows: string, bytes: string): string =>
     `UPDATE merchant_kept SET ${column} = ${column} ${rows}, bytes = bytes + (${bytes})
      WHERE merchant_id = ${merchant(row)}`;
-  const [now, before] = [countedBytes(kept, 'NEW'), countedBytes(kept, 'OLD')];
+  const [now, before] = [countedBytes(counted, 'NEW'), countedBytes(counted, 'OLD')];
   return [
-    upsert(`SELECT ${merchant(table)}, count(*), sum(${countedBytes(kept, table)}) FROM ${table} GROUP BY 1`),
+    upsert(`SELECT ${merchant(table)}, count(*), sum(${countedBytes(counted, table)}) FROM ${table} GROUP BY 1`),
     `CREATE TRIGGER ${table}_kept_new AFTER INSERT ON ${table} BEGIN
        ${upsert(`VALUES (${merchant('NEW')}, 1, ${now})`)}; END`,
     `CREATE TRIGGER ${table}_kept_gone AFTER DELETE ON ${table} BEGIN

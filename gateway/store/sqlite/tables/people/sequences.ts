@@ -1,26 +1,26 @@
-/** The last id assigned to each merchant's users and pets; ids that callers choose don't change it. */
+/** The last id that the store assigned to each merchant's users and pets. Ids that callers choose don't count. */
 import type { Database, Statement } from 'better-sqlite3';
 
 export class Sequences {
   readonly #last: Statement;
-  readonly #note: Statement;
+  readonly #record: Statement;
 
   constructor(db: Database) {
     this.#last = db
       .prepare('SELECT last_id FROM merchant_sequence WHERE merchant_id = ? AND what = ?')
       .pluck()
       .safeIntegers();
-    this.#note = db.prepare(
+    this.#record = db.prepare(
       `INSERT INTO merchant_sequence (merchant_id, what, last_id) VALUES (?, ?, ?)
        ON CONFLICT (merchant_id, what) DO UPDATE SET last_id = excluded.last_id`,
     );
   }
 
-  last(merchantId: number, what: 'user' | 'pet'): bigint {
+  readLast(merchantId: number, what: 'user' | 'pet'): bigint {
     return (this.#last.get(merchantId, what) as bigint | undefined) ?? 0n;
   }
 
-  note(merchantId: number, what: 'user' | 'pet', id: bigint): void {
-    this.#note.run(merchantId, what, id);
+  record(merchantId: number, what: 'user' | 'pet', id: bigint): void {
+    this.#record.run(merchantId, what, id);
   }
 }

@@ -1,4 +1,4 @@
-/** Which of the users that somebody wants to add are there already, by id or by name. */
+/** Finds those of the users to be added whose id or name is taken. */
 import type { Database, Statement } from 'better-sqlite3';
 import { FAULTS_REPORTED, type Fault } from '../../../../faults.js';
 import type { NewUser } from '../../../contract/merchants/people-store.js';
@@ -13,7 +13,7 @@ export class TakenUsers {
     this.#byKey = db.prepare('SELECT 1 FROM user_account WHERE merchant_id = ? AND username_key = ? LIMIT 1').pluck();
   }
 
-  /** A fault for each id and each name that is taken, as the members of a list of users; at most 100. */
+  /** Returns a fault for each taken id and name, which points into the list of users; at most FAULTS_REPORTED. */
   find(merchantId: number, users: readonly Pick<NewUser, 'id' | 'username'>[]): Fault[] {
     const faults: Fault[] = [];
     for (const [index, { id, username }] of users.entries()) {

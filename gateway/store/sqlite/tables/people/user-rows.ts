@@ -1,11 +1,11 @@
-/** Adding users, in SQL by hand, each with an id: the one that it brings, or the next one that is free. */
+/** Inserts users, in hand-written SQL. A user without an id gets the next free id. */
 import type { Database, Statement } from 'better-sqlite3';
 import { INT64_MAX, type NewUser } from '../../../contract/merchants/people-store.js';
 import { usernameKey } from '../../../contract/merchants/username-key.js';
 import type { Sequences } from './sequences.js';
 
-/** Ids that are looked at together. */
-const IDS_AT_ONCE = 500n;
+/** How many ids are checked with one query. */
+const IDS_PER_QUERY = 500n;
 
 export class UserRows {
   readonly #sequences: Sequences;
@@ -25,9 +25,9 @@ export class UserRows {
       .safeIntegers();
   }
 
-  /** Adds them; no id and no name of theirs may be taken. */
+  /** Adds users; the caller has checked that no id and no name is taken (taken-users.ts). */
   add(merchantId: number, users: readonly NewUser[], nowMs: number): void {
-    const ids = this.#freeIds(merchantId, users);
+    const ids = this.#assignIds(merchantId, users);
     for (const [index, user] of users.entries()) {
       const { username, firstName, lastName, email, phone, passwordHash, userStatus } = user;
       const key = username === null ? null : usernameKey(username);
@@ -36,12 +36,12 @@ export class UserRows {
     }
   }
 
-  /** An id for each user who brings none: the next ones after the last that was given, but for those that are taken. */
-  #freeIds(merchantId: number, users: readonly NewUser[]): (bigint | undefined)[] {
+  /** Assigns the next free ids to the users without an id; returns undefined for users with an id. */
+  #assignIds(merchantId: number, users: readonly NewUser[]): (bigint | undefined)[] {
     if (users.every(({ id }) => id !== null)) return [];
-    const brought = new Set(users.map(({ id }) => id));
+    const chosen = new Set(users.map(({ id }) => id));
     const taken = new Set<bigint>();
-    let last = this.#sequences.last(merchantId, 'user');
+    let last = this.#sequences.readLast(merchantId, 'user');
     let readTo = last;
     const ids = users.map(({ id }) => {
       if (id !== null) return undefined;
@@ -49,13 +49,13 @@ export class UserRows {
         last += 1n;
         if (last > INT64_MAX) throw new Error('there is no id left');
         if (last > readTo) {
-          readTo += IDS_AT_ONCE;
+          readTo += IDS_PER_QUERY;
           for (const each of this.#idsBetween.all(merchantId, last, readTo) as bigint[]) taken.add(each);
         }
-      } while (taken.has(last) || brought.has(last));
+      } while (taken.has(last) || chosen.has(last));
       return last;
     });
-    this.#sequences.note(merchantId, 'user', last);
+    this.#sequences.record(merchantId, 'user', last);
     return ids;
   }
 }

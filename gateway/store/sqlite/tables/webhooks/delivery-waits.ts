@@ -1,4 +1,4 @@
-/** How long pending deliveries wait, in SQL by hand: what is looked at when a URL's deliveries begin. */
+/** Reads and shortens the waits of pending deliveries, in hand-written SQL; used when a URL's deliveries start. */
 import type { Database, Statement } from 'better-sqlite3';
 import type { DeliveryWait, WaitsPage } from '../../../contract/webhook-store.js';
 
@@ -25,7 +25,7 @@ export class DeliveryWaits {
     return this.#read.all({ urlId, afterId, fromMs, limit }) as DeliveryWait[];
   }
 
-  /** In one transaction. @throws what SQLite throws */
+  /** Makes deliveries due earlier, in one transaction. @throws SQLite's error */
   shorten(urlId: number, waits: readonly { readonly uplinkId: number; readonly atMs: number }[]): void {
     const work = (): void => {
       for (const { uplinkId, atMs } of waits) this.#shorten.run({ urlId, uplinkId, atMs });

@@ -1,7 +1,6 @@
 /**
- * Which deliveries are due at a URL, in SQL by hand. At one that keeps its locks' order, of each lock the oldest
- * pending one counts alone: it is found lock by lock in an index, so that a lock's long line costs no more than a short
- * one.
+ * Finds the due deliveries of a URL, in hand-written SQL. At an ordered URL only the oldest pending delivery of each
+ * lock may be due. An index finds it lock by lock, so that a lock's long queue costs no more than a short one.
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { DueDelivery } from '../../../contract/store.js';
@@ -9,7 +8,7 @@ import { toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../log/uplink-row.j
 
 type DueRow = UplinkRow & { attempts: number; attempts_before: number };
 
-/** The locks with something pending, one seek of the index each, and of each the oldest. */
+/** The oldest pending delivery ("head") of each lock; each costs two index lookups. */
 const HEADS = `WITH RECURSIVE lock (device_id) AS (
     SELECT min(device_id) FROM delivery INDEXED BY delivery_by_lock WHERE url_id = @urlId AND state = 'pending'
     UNION ALL
@@ -21,7 +20,7 @@ const HEADS = `WITH RECURSIVE lock (device_id) AS (
       WHERE url_id = @urlId AND state = 'pending' AND device_id = lock.device_id)
     FROM lock WHERE lock.device_id IS NOT NULL)`;
 
-const IS_HEAD = 'JOIN delivery y ON y.url_id = @urlId AND y.uplink_id = head.uplink_id';
+const HEAD_DELIVERY = 'JOIN delivery y ON y.url_id = @urlId AND y.uplink_id = head.uplink_id';
 const IS_PENDING = `y.url_id = @urlId AND y.state = 'pending'`;
 
 export class DueDeliveries {
@@ -39,29 +38,29 @@ export class DueDeliveries {
     this.#due = db.prepare(
       `SELECT ${columns} FROM delivery y INDEXED BY delivery_due ${uplinks} WHERE ${IS_PENDING} AND ${isDue}`,
     );
-    this.#dueHeads = db.prepare(`${HEADS} SELECT ${columns} FROM head ${IS_HEAD} ${uplinks} WHERE ${isDue}`);
+    this.#dueHeads = db.prepare(`${HEADS} SELECT ${columns} FROM head ${HEAD_DELIVERY} ${uplinks} WHERE ${isDue}`);
     const soonest = 'ORDER BY y.next_attempt_at_ms, y.uplink_id LIMIT @limit';
     const times = 'SELECT y.uplink_id AS id, y.next_attempt_at_ms AS atMs';
     this.#nextDue = db.prepare(`${times} FROM delivery y INDEXED BY delivery_due WHERE ${IS_PENDING} ${soonest}`);
-    this.#nextDueHeads = db.prepare(`${HEADS} ${times} FROM head ${IS_HEAD} ${soonest}`);
+    this.#nextDueHeads = db.prepare(`${HEADS} ${times} FROM head ${HEAD_DELIVERY} ${soonest}`);
   }
 
-  /** Due by `nowMs`, the longest due first. */
+  /** Returns the deliveries due by `nowMs`, longest due first. */
   read(urlId: number, nowMs: number, limit: number): DueDelivery[] {
-    const rows = this.#of(urlId, this.#due, this.#dueHeads).all({ urlId, nowMs, limit }) as DueRow[];
+    const rows = this.#choose(urlId, this.#due, this.#dueHeads).all({ urlId, nowMs, limit }) as DueRow[];
     return rows.map((row) => {
       return { uplink: toUplink(row), attempts: row.attempts, attemptsBefore: row.attempts_before };
     });
   }
 
-  /** When the next but these is due; null where none waits. */
-  nextAtMs(urlId: number, besides: ReadonlySet<number>): number | null {
-    const statement = this.#of(urlId, this.#nextDue, this.#nextDueHeads);
-    const rows = statement.all({ urlId, limit: besides.size + 1 }) as { id: number; atMs: number }[];
-    return rows.find(({ id }) => !besides.has(id))?.atMs ?? null;
+  /** Returns when the next delivery is due, except for these uplink ids; null if none waits. */
+  nextAtMs(urlId: number, except: ReadonlySet<number>): number | null {
+    const statement = this.#choose(urlId, this.#nextDue, this.#nextDueHeads);
+    const rows = statement.all({ urlId, limit: except.size + 1 }) as { id: number; atMs: number }[];
+    return rows.find(({ id }) => !except.has(id))?.atMs ?? null;
   }
 
-  #of(urlId: number, any: Statement, heads: Statement): Statement {
+  #choose(urlId: number, any: Statement, heads: Statement): Statement {
     return this.#isOrdered.get(urlId) === 1 ? heads : any;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * What operators ask of the SQLite store about webhooks. Ordinary tables go through Kysely, what touches the log or
- * many deliveries is SQL by hand; whatever writes takes its turn on the write mutex.
+ * Operators' work on webhooks in the SQLite store. Ordinary tables go through Kysely; statements on the log or many
+ * deliveries are hand-written SQL. Every write holds the write mutex.
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { Kysely, Transaction } from 'kysely';
@@ -27,13 +27,13 @@ import { toWebhookUrl } from '../registry.js';
 import { DeliveryWaits } from './delivery-waits.js';
 import { DeliveryReader, type Gap } from './webhook-rows.js';
 
-/** Damaged events that are looked at at once, and released in one commit. */
-const REPAIRED_AT_ONCE = 200;
-/** Rows of a removed URL that go in one commit, so that pings wait for no more than that. */
-const REMOVED_AT_ONCE = 200;
+/** Maximum number of damaged events that are read together and released in one commit. */
+const MAX_REPAIRED_PER_COMMIT = 200;
+/** Maximum number of a removed URL's rows that one commit deletes, since pings wait for a commit. */
+const MAX_REMOVED_PER_COMMIT = 200;
 
-/** Nothing held against a URL. */
-const FORGIVEN = { failing_since_ms: null, failing_for_ms: 0, held_until_ms: null, held_for_ms: null };
+/** The columns of a URL without failures and pauses. */
+const NO_FAILURES = { failing_since_ms: null, failing_for_ms: 0, held_until_ms: null, held_for_ms: null };
 
 export interface SqliteWebhooksParts {
   readonly mutex: WriteMutex;
@@ -105,7 +105,7 @@ export class SqliteWebhooks implements WebhookStore {
       `SELECT ${UPLINK_COLUMNS} FROM delivery y INDEXED BY delivery_by_state
        JOIN uplink u ON u.id = y.uplink_id JOIN device d ON d.id = u.device_id
        WHERE y.url_id = @urlId AND y.state = 'damaged' AND y.uplink_id > @afterId AND y.uplink_id <= @toId
-       ORDER BY y.uplink_id LIMIT ${REPAIRED_AT_ONCE}`,
+       ORDER BY y.uplink_id LIMIT ${MAX_REPAIRED_PER_COMMIT}`,
     );
   }
 
@@ -127,10 +127,10 @@ export class SqliteWebhooks implements WebhookStore {
         ...(ordered !== undefined && { ordered: ordered ? 1 : 0 }),
         ...(typeof disabledWhy === 'string' && { state: 'disabled' as const, disabled_why: disabledWhy }),
         ...(enabling && { state: 'active' as const, disabled_why: null, cursor: end }),
-        // What failed before is no longer this URL's failure, and what its receiver asked for binds no other.
-        ...((enabling || url !== undefined) && FORGIVEN),
+        // Earlier failures and pauses do not apply to a new or newly enabled receiver.
+        ...((enabling || url !== undefined) && NO_FAILURES),
       };
-      // One that is to be enabled may be active already; an update of nothing is no SQL.
+      // Enabling an active URL changes no column, and an UPDATE without columns is not valid SQL.
       if (Object.keys(changed).length > 0)
         await db.updateTable('webhook_url').set(changed).where('id', '=', urlId).execute();
       return await existing(db, urlId);
@@ -138,7 +138,7 @@ export class SqliteWebhooks implements WebhookStore {
   }
 
   async remove(urlId: number): Promise<void> {
-    // Its row goes last: what a crash leaves of them is still some URL's, and can be removed and erased.
+    // The URL's row is deleted last: rows that a crash leaves then still belong to a URL, and can be removed later.
     for (const table of ['delivery', 'attempt']) while ((await this.#removeSome(table, urlId)) > 0);
     await this.#transaction(async (db) => {
       await existing(db, urlId);
@@ -151,7 +151,7 @@ export class SqliteWebhooks implements WebhookStore {
   }
 
   #removeSome(table: string, urlId: number): Promise<number> {
-    const some = `SELECT rowid FROM ${table} WHERE url_id = ? LIMIT ${REMOVED_AT_ONCE}`;
+    const some = `SELECT rowid FROM ${table} WHERE url_id = ? LIMIT ${MAX_REMOVED_PER_COMMIT}`;
     return this.#write('remove deliveries', () => {
       return this.#parts.writer.prepare(`DELETE FROM ${table} WHERE rowid IN (${some})`).run(urlId).changes;
     });
@@ -162,7 +162,7 @@ export class SqliteWebhooks implements WebhookStore {
       const before = await existing(db, urlId);
       const old = { url_id: urlId, secret_sealed: before.secretSealed, valid_until_ms: oldValidUntilMs };
       await db.insertInto('webhook_old_secret').values(old).execute();
-      // An earlier rotation's time may be shortened by this one, never made longer.
+      // A rotation may shorten the validity of older secrets, but never extends it.
       await db
         .updateTable('webhook_old_secret')
         .set({ valid_until_ms: oldValidUntilMs })
@@ -194,8 +194,8 @@ export class SqliteWebhooks implements WebhookStore {
     return this.#read('read deliveries', () => this.#pendingLocks.all(urlId) as number[]);
   }
 
-  async readWaits(urlId: number, piece: WaitsPage): Promise<DeliveryWait[]> {
-    return this.#read('read deliveries', () => this.#waits.read(urlId, piece));
+  async readWaits(urlId: number, page: WaitsPage): Promise<DeliveryWait[]> {
+    return this.#read('read deliveries', () => this.#waits.read(urlId, page));
   }
 
   shortenWaits(urlId: number, waits: readonly { readonly uplinkId: number; readonly atMs: number }[]): Promise<void> {
@@ -207,7 +207,7 @@ export class SqliteWebhooks implements WebhookStore {
     return this.#read('read deliveries', () => this.#hasPending.get(urlId, deviceId) !== undefined);
   }
 
-  /** Receipts grow with ids, so the log itself is the index. */
+  /** A binary search: times of receipt grow with ids. */
   async findFirstUplinkFrom(receivedAtMs: number): Promise<number> {
     return this.#read('read the log', () => {
       let [low, high] = [0, Number.MAX_SAFE_INTEGER];
@@ -272,12 +272,12 @@ export class SqliteWebhooks implements WebhookStore {
     let released = 0;
     for (let afterId: number | undefined = first; afterId !== undefined; ) {
       const uplinks = this.#readDamaged({ urlId, afterId, toId });
-      const whole = uplinks.filter(({ isDamaged }) => !isDamaged);
-      if (whole.length > 0)
+      const repaired = uplinks.filter(({ isDamaged }) => !isDamaged);
+      if (repaired.length > 0)
         await this.#write('send repaired events', () => {
-          for (const { id: uplinkId } of whole) this.#putDue.run({ urlId, uplinkId, nowMs });
+          for (const { id: uplinkId } of repaired) this.#putDue.run({ urlId, uplinkId, nowMs });
         });
-      released += whole.length;
+      released += repaired.length;
       afterId = uplinks.at(-1)?.id;
     }
     return released;
@@ -332,7 +332,7 @@ async function existing(db: Kysely<Tables>, urlId: number): Promise<WebhookUrl> 
   return url;
 }
 
-async function endOfLog(db: Kysely<Tables>, least: number): Promise<number> {
+async function endOfLog(db: Kysely<Tables>, minId: number): Promise<number> {
   const last = await db.selectFrom('uplink').select('id').orderBy('id', 'desc').limit(1).executeTakeFirst();
-  return Math.max(last?.id ?? 0, least);
+  return Math.max(last?.id ?? 0, minId);
 }
