@@ -1,4 +1,4 @@
-/** How long the batteries of a fleet last, computed from the consumption of its locks (world/battery/). */
+/** Computes how long the batteries of a fleet last from the consumption of its locks (world/battery/). Pure. */
 import type { PowerCause } from '../world/battery/battery.js';
 import { POWER_DRAW } from '../world/battery/power-draw.js';
 
@@ -7,10 +7,11 @@ const LOW_PERCENT = 10;
 
 /** The mean consumption of a lock. */
 export interface BatterySize {
-  /** In total, mAh a day. */
+  /** The total consumption, mAh a day. */
   readonly mahPerDay: number;
+  /** The consumption of each activity, mAh a day. */
   readonly byCause: Readonly<Record<PowerCause, number>>;
-  /** How long a full battery lasts until it is low. */
+  /** Days from a full battery to a low battery. */
   readonly days: number;
 }
 
@@ -21,12 +22,12 @@ const CAUSES = [
   ...(['idle', 'selfDischarge', 'modem', 'connect', 'send', 'gps', 'motor', 'tone', 'siren'] as const),
 ] satisfies PowerCause[];
 
-/** Computes a value for each cause. */
+/** Computes a value for each activity. */
 export function byCause(of: (cause: PowerCause) => number): UsedCharge {
   return Object.fromEntries(CAUSES.map((cause) => [cause, of(cause)])) as UsedCharge;
 }
 
-/** The mean of groups of locks, each with its consumption in mAh a day; null where one of them has no battery. */
+/** The mean of groups of locks, each with its consumption in mAh a day; null if a group has no battery. */
 export function meanBattery(
   parts: readonly { readonly locks: number; readonly used: UsedCharge | null }[],
 ): BatterySize | null {

@@ -1,6 +1,6 @@
 /**
- * The load of a fleet by hour of the day (UTC): open connections, connects and uplinks. It is the sink of a run. A lock
- * may represent many: then it counts that many times.
+ * Measures the load of a fleet by hour of the UTC day: open connections, connects and uplinks. It is the sink of a
+ * virtual run. A simulated lock may represent several locks of the fleet; then it counts that many times.
  */
 import { Days, Hours, Minutes } from '../../proto/clock.js';
 import type { Mac } from '../../proto/wire/mac.js';
@@ -10,25 +10,27 @@ export const HOURS_OF_DAY = 24;
 const MINUTES_OF_HOUR = 60;
 
 export interface LoadProfileOptions {
-  /** How many locks each one represents, in the order of the run's locks. */
+  /** How many locks of the fleet each simulated lock represents. */
   readonly weights: ReadonlyMap<Mac, number>;
-  /** The measured period: whole days from midnight, ms since the epoch. Connections that are open before count. */
+  /** The measured period: whole days from midnight, ms since the epoch. Connections opened earlier count too. */
   readonly fromMs: number;
   readonly toMs: number;
 }
 
+/** The connection of one simulated lock. */
 interface LockPresence {
   readonly weight: number;
+  /** When the current connection started; null without a connection. */
   sinceMs: number | null;
-  /** How long it was connected in each hour of the day, ms. */
+  /** How long the lock was connected in each hour of the day, ms. */
   readonly connectedMs: Float64Array;
 }
 
 export class LoadProfile implements VirtualSink {
-  /** Connects, and uplinks, in each measured minute. */
+  /** The number of connects (uplinks) in each measured minute. */
   readonly connects: Float64Array;
   readonly uplinks: Float64Array;
-  /** The most connections at one moment, by hour of the day. */
+  /** The maximum number of open connections, by hour of the day. */
   readonly peakConnected = new Float64Array(HOURS_OF_DAY);
   readonly #locks = new Map<Mac, LockPresence>();
   readonly #fromMs: number;
@@ -39,7 +41,7 @@ export class LoadProfile implements VirtualSink {
   constructor({ weights, fromMs, toMs }: LoadProfileOptions) {
     this.#fromMs = fromMs;
     this.#toMs = toMs;
-    // Just before the start, so that connections which are open then count in the first hour.
+    // Just before the start, so that the first hour includes connections that are already open.
     this.#advancedToMs = fromMs - 1;
     const minutes = Math.ceil((toMs - fromMs) / Minutes(1));
     this.connects = new Float64Array(minutes);
@@ -81,7 +83,7 @@ export class LoadProfile implements VirtualSink {
     }
   }
 
-  /** The share of each hour of the day in which the lock was connected, 0…1. */
+  /** For each hour of the day, the share of the hour in which the lock was connected, 0…1. */
   connectedShares(mac: Mac): number[] {
     // Each hour of the day occurs once a day.
     const hourMs = Hours(1) * ((this.#toMs - this.#fromMs) / Days(1));
@@ -128,7 +130,7 @@ export function hourOf(atMs: number): number {
   return Math.floor(atMs / Hours(1)) % HOURS_OF_DAY;
 }
 
-/** The mean of each minute of the day, over all days. `minutes` starts at midnight. */
+/** The mean count of each minute of the day over all days. `minutes` starts at midnight. */
 export function byMinuteOfDay(minutes: Float64Array): Float64Array {
   const minutesOfDay = HOURS_OF_DAY * MINUTES_OF_HOUR;
   const days = minutes.length / minutesOfDay;

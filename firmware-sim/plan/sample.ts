@@ -1,21 +1,22 @@
 /**
- * Sampling of a fleet that is too large to simulate: which locks represent it, and the accuracy of the estimate. The
- * parts of the mix are strata, sampled separately, since locks of one part are alike and those of two are not.
+ * Stratified sampling of a fleet that is too large to simulate: how many locks of each part are simulated, and the
+ * accuracy of the estimates. Each part of the mix is a stratum, since the locks of one part are alike. Pure.
  */
 import { assignMix, type MixPart } from '../fleet/mix.js';
 
-/** A part of the fleet. */
+/** A part of the fleet that is sampled separately. */
 export interface Stratum {
   readonly part: MixPart;
-  /** Its size, and how many of its locks are simulated. */
+  /** The number of locks in the part. */
   readonly locks: number;
+  /** How many of them are simulated. */
   readonly sampled: number;
 }
 
 /** A number that was measured, or estimated from a sample. */
 export interface Estimate {
   readonly value: number;
-  /** Of the scaling from the sample to the fleet; 0 where all locks were simulated. */
+  /** The standard error of scaling the sample to the fleet; 0 if all locks were simulated. */
   readonly standardError: number;
 }
 
@@ -23,7 +24,7 @@ export interface Estimate {
 const MIN_SAMPLE_OF_PART = 30;
 
 /**
- * Distributes at most about `most` simulated locks among the parts in proportion to their size. Small parts get more
+ * Distributes about `maxSampled` simulated locks among the parts in proportion to their size. Small parts get more
  * than their share.
  */
 export function drawStrata(mix: readonly MixPart[], locks: number, maxSampled: number): Stratum[] {
@@ -38,7 +39,7 @@ export function drawStrata(mix: readonly MixPart[], locks: number, maxSampled: n
     });
 }
 
-/** How many locks of the fleet each simulated one of the part represents. */
+/** How many locks of the fleet each simulated lock of the part represents. */
 export function weightOf({ locks, sampled }: Stratum): number {
   return locks / sampled;
 }
@@ -57,8 +58,9 @@ export function totalOf({ locks, sampled }: Stratum, values: readonly number[]):
 }
 
 /**
- * The same for shares, 0…1. If all simulated locks are alike, not all others need be: the error is computed as if two
- * more had been seen, one of each extreme (Agresti and Coull, The American Statistician 52, 1998).
+ * As {@link totalOf}, for shares 0…1. Even if all simulated locks have equal shares, other locks may differ. So the
+ * error is computed as if two more locks had been simulated, with the shares 0 and 1 (Agresti and Coull, The American
+ * Statistician 52, 1998).
  */
 export function shareTotalOf(stratum: Stratum, shares: readonly number[]): Estimate {
   const { locks, sampled } = stratum;
@@ -70,7 +72,7 @@ export function shareTotalOf(stratum: Stratum, shares: readonly number[]): Estim
   return { ...total, standardError: locks * Math.sqrt((variance / more.length) * (1 - sampled / locks)) };
 }
 
-/** The sum of parts, which are sampled independently. */
+/** The sum of estimates for parts that are sampled independently. */
 export function sumOf(estimates: readonly Estimate[]): Estimate {
   return {
     value: estimates.reduce((sum, { value }) => sum + value, 0),

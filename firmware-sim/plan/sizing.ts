@@ -1,9 +1,9 @@
 /**
- * The size of a fleet before it exists: a virtual run that measures connections, connects and uplinks by hour of the
- * day, and bytes and batteries by part of the mix. Prices are the CLI's (cli/commands/sim/plan/price.ts).
+ * Estimates the load of a planned fleet: a virtual run measures connections, connects and uplinks by hour of the day,
+ * and traffic and batteries by part of the mix. The CLI computes prices (cli/commands/sim/plan/price.ts).
  *
- * The measurement starts after a day: all locks of a run are switched on at the same moment, unlike those of a real
- * fleet, and their first connects would be the peak of every run.
+ * The measurement starts after a day. All locks of a run are switched on at the same moment, unlike those of a real
+ * fleet, so their first connects would be the peak of every run.
  */
 import { Days, type Milliseconds, Minutes, Seconds } from '../../proto/clock.js';
 import type { Mac } from '../../proto/wire/mac.js';
@@ -16,23 +16,27 @@ import { byMinuteOfDay, HOURS_OF_DAY, LoadProfile } from './load-profile.js';
 import { drawStrata, type Estimate, type Stratum, scaled, shareTotalOf, sumOf, totalOf, weightOf } from './sample.js';
 import { type LockTraffic, Traffic } from './traffic.js';
 
-/** A month of a plan. */
+/** The length of a month in a plan. */
 export const MONTH_DAYS = 30;
-/** The time before the measurement. */
+/** The simulated time before the measurement. */
 const WARM_UP_MS: Milliseconds = Days(1);
-/** The window in which uplinks are counted for uplinks per second. */
+/** The span in which uplinks are counted to compute uplinks per second. */
 export const RATE_WINDOW_MS: Milliseconds = Minutes(1);
-/** Independent locks exceed their mean by more than three standard deviations about once in a thousand moments. */
+/**
+ * An estimated peak is the mean plus this many standard deviations. Independent locks exceed that about once in a
+ * thousand moments.
+ */
 const PEAK_DEVIATIONS = 3;
 /**
- * A minute of the day is a rush, and not an artefact of the sample, if it has more events of the sample than the hour's
- * mean, five standard deviations, and five. Days are not independent here: a lock's daily ping keeps its minute.
+ * A rush is a minute of the day in which locks act together. A minute is a rush, not an artefact of the sample, if its
+ * events in the sample exceed the hour's mean plus five standard deviations plus five. Averaging over days does not
+ * suffice to tell, since a lock's daily ping is always in the same minute.
  */
 const RUSH = { deviations: 5, minimumEvents: 5 } as const;
 
 export interface SizingOptions extends Pick<VirtualOptions, 'seed' | 'pace' | 'worldOf'> {
   readonly locks: number;
-  /** The most locks to simulate; a larger fleet is estimated from them. */
+  /** Maximum number of locks to simulate. A larger fleet is estimated from a sample. */
   readonly sample: number;
   /** The length of the measurement, whole days. */
   readonly days: number;
@@ -45,13 +49,13 @@ export interface SizingOptions extends Pick<VirtualOptions, 'seed' | 'pace' | 'w
 
 /** The monthly traffic of a part of the fleet, for 30 days. */
 export interface PartSize {
-  /** As typed in the mix. */
+  /** The part's name in the mix. */
   readonly name: string;
   readonly locks: number;
   readonly sampled: number;
-  /** Of all its locks together. */
+  /** The traffic of all locks of the part together. */
   readonly month: MonthSize;
-  /** Null where the locks' world has no battery. */
+  /** Null if the world of the locks has no battery. */
   readonly battery: BatterySize | null;
 }
 
@@ -88,7 +92,7 @@ export interface Sizing {
   readonly hours: readonly HourSize[];
 }
 
-/** A run that is advanced in steps, and at its end returns what it measured. */
+/** A run that the caller advances in steps. At its end it returns the measurement. */
 export class SizingRun {
   readonly endMs: number;
   readonly #options: SizingOptions;
@@ -97,7 +101,7 @@ export class SizingRun {
   readonly #run: VirtualRun;
   readonly #traffic: Traffic;
   readonly #load: LoadProfile;
-  /** Consumption of each lock before the measurement; undefined until it starts. */
+  /** The consumption of each lock before the measurement; undefined until the measurement starts. */
   #usedBefore: ReadonlyMap<Mac, UsedCharge | null> | undefined;
 
   constructor(options: SizingOptions) {
@@ -141,7 +145,7 @@ export class SizingRun {
     return this.#run.nowMs;
   }
 
-  /** How many locks are simulated. */
+  /** The number of simulated locks. */
   get sampled(): number {
     return this.#run.locks.length;
   }
@@ -156,7 +160,7 @@ export class SizingRun {
     this.#run.advance(untilMs);
   }
 
-  /** The consumption of each lock so far; null for one whose world has no battery. */
+  /** The consumption of each lock up to `atMs`; null for a lock whose world has no battery. */
   #usedCharge(atMs: number): ReadonlyMap<Mac, UsedCharge | null> {
     return new Map(this.#run.locks.map(({ mac, battery }) => [mac, battery?.usedMah(atMs) ?? null]));
   }
@@ -229,9 +233,9 @@ export class SizingRun {
   }
 
   /**
-   * A mean and a busiest minute for each hour of the day. Where all locks were simulated the minute is measured. A
-   * sample's busiest minute would depend on the sample more than on the fleet: there the peak is the hour's mean, or a
-   * rush (a minute of the day in which locks act together), plus the random deviation of that many independent locks.
+   * The mean and the busiest minute for each hour of the day. If all locks were simulated, the busiest minute is
+   * measured. The busiest minute of a sample would depend on the sample more than on the fleet. So its peak is the
+   * hour's mean, or a rush, plus the random deviation of that many independent locks.
    */
   #peaks(minutes: Float64Array, isComplete: boolean): { mean: number; peak: number }[] {
     const { locks } = this.#options;
@@ -245,18 +249,18 @@ export class SizingRun {
       const rush = (sampleMean + RUSH.deviations * Math.sqrt(sampleMean) + RUSH.minimumEvents) * (locks / this.sampled);
       const busiest = meansOfHour.reduce((a, b) => Math.max(a, b), 0);
       const typical = busiest > rush ? busiest : mean;
-      // A rush recurs each day; the random deviation is that of the other locks.
+      // A rush recurs each day. The random deviation is that of the locks outside the rush.
       return { mean, peak: typical + PEAK_DEVIATIONS * Math.sqrt(mean) };
     });
   }
 }
 
-/** The mix of the simulated locks: each part has as many as are sampled of it. */
+/** The mix of the simulated locks: the weight of each part is its sample. */
 function mixOf(strata: readonly Stratum[]): MixPart[] {
   return strata.map(({ part, sampled }) => ({ ...part, weight: sampled }));
 }
 
-/** The simulated locks of each part: the fleet assigns its mix in the order of its locks. */
+/** The simulated locks of each part. The fleet assigns its mix in the order of its locks. */
 function locksByStratum(run: VirtualRun, strata: readonly Stratum[]): ReadonlyMap<Stratum, readonly Mac[]> {
   const mix = mixOf(strata);
   const locksOf = new Map<Stratum, Mac[]>(strata.map((stratum) => [stratum, []]));
@@ -266,7 +270,7 @@ function locksByStratum(run: VirtualRun, strata: readonly Stratum[]): ReadonlyMa
     if (stratum !== undefined) locksOf.get(stratum)?.push(mac);
   }
   for (const [{ sampled }, macs] of locksOf)
-    if (macs.length !== sampled) throw new Error('the mix was not assigned as it was drawn');
+    if (macs.length !== sampled) throw new Error('the fleet assigned its mix differently from the sample');
   return locksOf;
 }
 

@@ -1,9 +1,9 @@
 /**
- * Counts the traffic of locks in a virtual run as the gateway would meter it (with the sizes of wire-size.ts):
- * connections, messages, keepalives and bytes, by lock.
+ * Counts the traffic of each lock in a virtual run as the gateway would meter it, with the sizes of wire-size.ts:
+ * connections, messages, keepalives and bytes.
  *
- * A lock sends PINGREQ after each keepalive without other traffic (MQTT 3.1.1, 3.1.2.10). Locks report no event for it,
- * so the number is computed from the silence before each event.
+ * A lock sends a PINGREQ after each keepalive interval without other traffic (MQTT 3.1.1, 3.1.2.10). Simulated locks
+ * report no event for that, so the number of PINGREQs is computed from the silence before each event.
  */
 
 import { POWER_MODEL } from '../../proto/power/model.js';
@@ -31,14 +31,14 @@ type TrafficCounter = { -readonly [Name in keyof LockTraffic]: LockTraffic[Name]
 
 const { keepalive: KEEPALIVE_MS } = POWER_MODEL.timings;
 
-/** See the head of this file. It is the sink of a run, or part of one. */
+/** A sink of a virtual run that counts traffic. */
 export class Traffic implements Required<VirtualSink> {
   readonly #wire: WireSize;
   readonly #fromMs: number;
   readonly #toMs: number;
   readonly #locks = new Map<Mac, TrafficCounter>();
 
-  /** Only events in [fromMs, toMs) are counted, though connections may span either end; ms since the epoch. */
+  /** Counts only events in [fromMs, toMs), ms since the epoch; connections may start earlier and end later. */
   constructor(wire: WireSize, fromMs: number, toMs: number) {
     this.#wire = wire;
     this.#fromMs = fromMs;
@@ -107,7 +107,7 @@ export class Traffic implements Required<VirtualSink> {
     return lock;
   }
 
-  /** Counts keepalives since the last traffic. A message at the very moment of a PINGREQ takes its place. */
+  /** Counts keepalives since the last traffic. A message at the moment of a due PINGREQ replaces the PINGREQ. */
   #countKeepalivesUntil(lock: TrafficCounter, atMs: number): void {
     if (lock.lastMs === null) return;
     for (let dueMs = lock.lastMs + KEEPALIVE_MS; dueMs < atMs; dueMs += KEEPALIVE_MS) {

@@ -1,4 +1,4 @@
-/** The built-in scenarios: files in scenarios/, next to the sources, which are found from any working directory. */
+/** Finds the built-in scenarios, which are files in firmware-sim/scenarios/. Works from any working directory. */
 import { existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,7 +13,7 @@ export const BUILT_IN_FOLDER = ['../../firmware-sim/scenarios/', '../../../firmw
   .map((up) => fileURLToPath(new URL(up, import.meta.url)))
   .find((folder) => existsSync(folder)) as string;
 
-/** Their names, in alphabetical order. */
+/** The names of the built-in scenarios, in alphabetical order. */
 export function builtInNames(): string[] {
   return readdirSync(BUILT_IN_FOLDER)
     .filter((file) => file.endsWith('.yaml'))
@@ -33,7 +33,9 @@ export function builtInFile(name: string): string {
 }
 
 /**
- * The file that a user means: their own, or a built-in one by its name. @throws LockgateError as {@link builtInFile}
+ * The scenario file that a user names: the user's own file, or a built-in scenario.
+ *
+ * @throws LockgateError `input-scenario` for an unknown name
  */
 export function scenarioFile(nameOrFile: string): string {
   const isFile = /\.ya?ml$/i.test(nameOrFile) || nameOrFile.includes('/') || nameOrFile.includes('\\');

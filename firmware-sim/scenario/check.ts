@@ -1,5 +1,6 @@
 /**
- * Checks the record of the locks against the expectations of a scenario. Pure: it reads a record and returns verdicts.
+ * Checks the records of the locks (lock-record.ts) against the expectations of a scenario. Pure: reads records and
+ * returns verdicts.
  */
 import { placeOf } from '../world/routes/city.js';
 import type {
@@ -17,13 +18,13 @@ import { momentText, type Scenario } from './scenario.js';
 export interface ScenarioVerdict {
   readonly expectation: ScenarioExpectation;
   readonly isMet: boolean;
-  /** What was seen instead, for people; empty where it is met. */
+  /** What was seen instead, as a sentence; empty if the expectation is met. */
   readonly seen: string;
 }
 
-/** The distance up to which a ping is near a place. */
+/** A ping up to this distance from a place is near the place. */
 const NEAR_METERS = 150;
-/** How many pings a message shows. */
+/** Maximum number of pings that a sentence shows. */
 const MAX_SHOWN_PINGS = 6;
 
 /** Checks all expectations, in order. */
@@ -35,7 +36,7 @@ export function checkScenario(scenario: Scenario, records: ReadonlyMap<string, L
 class ExpectationCheck {
   readonly #scenario: Scenario;
   readonly #records: ReadonlyMap<string, LockRecord>;
-  /** By lock, the ping that the previous expectation found; undefined where it found none. */
+  /** By lock, the ping that the previous expectation found; undefined if it found none. */
   readonly #found = new Map<string, RecordedPing | undefined>();
 
   constructor(scenario: Scenario, records: ReadonlyMap<string, LockRecord>) {
@@ -50,7 +51,7 @@ class ExpectationCheck {
     return { expectation, isMet: seen === undefined, seen: seen ?? '' };
   }
 
-  /** What was seen instead; undefined where the expectation is met. */
+  /** What was seen instead; undefined if the expectation is met. This also holds for the `…Instead` methods. */
   #seenInstead(expectation: ScenarioExpectation, record: LockRecord): string | undefined {
     switch (expectation.kind) {
       case 'ping':
@@ -75,7 +76,7 @@ class ExpectationCheck {
     if (isNext && before === undefined) return 'the ping before it was not found';
     const afterMs = isNext && before !== undefined ? before.madeMs : expected.afterMs;
     const span = { afterMs, untilMs: expected.untilMs };
-    // A ping of the same moment may be the next one.
+    // The next ping may have the same moment, so pings are counted by index.
     const from = isNext && before !== undefined ? record.pings.indexOf(before) + 1 : 0;
     const rest = { pings: record.pings.slice(from) };
     const matching = this.#matching(rest, span, expected.pattern, expected.carried);
@@ -95,7 +96,7 @@ class ExpectationCheck {
     return undefined;
   }
 
-  /** Where the interval between pings is wrong; undefined where none is. */
+  /** A sentence about the first wrong interval between pings; undefined if there is none. */
   #wrongInterval(
     pings: readonly RecordedPing[],
     { span, tolerance, duration }: NonNullable<ExpectedPing['every']>,
@@ -217,7 +218,7 @@ class ExpectationCheck {
     return east * east + north * north <= NEAR_METERS * NEAR_METERS;
   }
 
-  /** The pings around a moment, so that the reader sees what came instead. */
+  /** The pings around a moment, to show the user what came instead. */
   #nearby({ pings }: LockRecord, atMs: number): string {
     if (pings.length === 0) return 'the lock made no ping at all';
     const next = pings.findIndex(({ madeMs }) => madeMs >= atMs);
@@ -239,7 +240,7 @@ function matches({ uplink: { body } }: RecordedPing, { reason, kind }: PingPatte
   return body.reason === reason && (kind === null || body.kind === kind);
 }
 
-/** A ping's values by their names in JSON. */
+/** A ping's values, by the names of the JSON members. */
 function membersOf({ body, power }: RecordedPing['uplink']): Readonly<Record<string, unknown>> {
   const { mode, rideTracking, airplane, recovery } = power;
   const settings = { mode, ride_tracking: rideTracking, airplane, recovery };

@@ -1,43 +1,43 @@
-/** The expectations of a scenario: parsed from the file, and described in a sentence. */
+/** Reads the expectations of a scenario file, and describes each in a sentence. check.ts checks them. Pure. */
 import type { Milliseconds } from '../../proto/clock.js';
 import type { Command, CommandResult, Ping } from '../../proto/wire/ping.js';
 import { parseSpan } from '../device-event/quantity-text.js';
 import type { Place } from '../world/routes/city.js';
 import type { ExpectationText } from './schema.js';
 
-/** Selects pings. */
+/** Selects pings by reason and type. */
 export interface PingPattern {
   readonly reason: string;
   /** Null for any type. */
   readonly kind: Ping['kind'] | null;
 }
 
-/** An element of a list of pings: a number of them, or one or more. */
+/** An element of an expected sequence: a number of equal pings, or one or more of them (`repeated`). */
 export interface RepeatedPing extends PingPattern {
   readonly times: number | 'repeated';
 }
 
-/** A number, or a bound. */
+/** A number or a bound that a value is compared with; null for "no value". */
 export interface Comparison {
   readonly relation: '<' | '<=' | '>' | '>=' | '=';
   readonly value: number | null;
 }
 
-/** What the selected pings must contain. */
+/** The values that the selected pings must carry (`with` in the file). */
 export interface CarriedValues {
   readonly words: readonly (readonly [member: string, value: string | boolean])[];
   readonly numbers: readonly (readonly [member: string, comparison: Comparison])[];
   readonly near: Place | null;
 }
 
-/** What all expectations have in common. Times are ms since the epoch; the end of a span is exclusive. */
+/** The members of all expectations. Times are ms since the epoch; `untilMs` is exclusive. */
 interface Expected {
   readonly line: number;
-  /** The name of the lock. */
+  /** The name of the lock that is checked. */
   readonly lock: string;
   readonly afterMs: number;
   readonly untilMs: number;
-  /** For people. */
+  /** The expectation as a sentence. */
   readonly sentence: string;
 }
 
@@ -47,7 +47,7 @@ export interface ExpectedPing extends Expected {
   readonly carried: CarriedValues;
   /** Whether the span starts at the ping that the previous expectation found. */
   readonly isNext: boolean;
-  /** The first must come within this time; null for no limit. */
+  /** The first ping must come within this time; null for no limit. */
   readonly within: Milliseconds | null;
   readonly every: {
     readonly span: Milliseconds;
@@ -56,7 +56,7 @@ export interface ExpectedPing extends Expected {
   } | null;
   readonly atLeast: number;
   readonly atMost: number;
-  /** They must be acknowledged no earlier; null for no limit. */
+  /** The pings must not be acknowledged earlier; null for no limit. */
   readonly arrivesAfterMs: number | null;
 }
 
@@ -74,7 +74,7 @@ export type ScenarioExpectation =
 
 type ExpectationKey = keyof ExpectationText;
 
-/** The keys of each kind of expectation. */
+/** The kinds of expectations: the key that defines the kind, and the other allowed keys. */
 const KINDS: readonly { readonly key: ExpectationKey; readonly allowedKeys: readonly ExpectationKey[] }[] = [
   {
     key: 'ping',
@@ -102,21 +102,21 @@ const DEFAULT_INTERVAL_TOLERANCE_MS: Milliseconds = 1000;
 /** The default tolerance for the start and end of connections. */
 const DEFAULT_CONNECTION_TOLERANCE_MS: Milliseconds = 60_000;
 
-/** What parsing an expectation needs from the scenario. */
+/** The parts of the scenario that are needed to read an expectation. */
 export interface ExpectationContext {
   readonly line: number;
   readonly lock: string;
-  /** The lock's name where there are several, as the start of a sentence. */
+  /** The start of the sentence: the lock's name in a scenario with several locks, otherwise empty. */
   readonly subject: string;
   readonly startMs: number;
   readonly endMs: number;
-  /** The time that a text names; reports a mistake and returns undefined where it names none. */
+  /** The time of a text. For an invalid text, reports a mistake and returns undefined. */
   readonly moment: (text: string, key: ExpectationKey) => number | undefined;
   readonly place: (name: string) => Place | undefined;
   readonly reportMistake: (message: string, key?: ExpectationKey) => undefined;
 }
 
-/** Parses one expectation; reports mistakes to the context, and then returns undefined. */
+/** Reads one expectation. Reports mistakes to the context, and then returns undefined. */
 export function readExpectation(text: ExpectationText, context: ExpectationContext): ScenarioExpectation | undefined {
   const kinds = KINDS.filter(({ key }) => text[key] !== undefined);
   const [kind] = kinds;
@@ -212,7 +212,7 @@ function readPing(
   };
 }
 
-/** Null where it is left out; undefined where it is wrong, which has been reported then. */
+/** Reads a span. Returns null if the key is missing; for an invalid span reports a mistake and returns undefined. */
 function readSpan(
   text: ExpectationText,
   key: 'within' | 'every' | 'give' | 'for',

@@ -1,17 +1,17 @@
 /**
- * What the locks of a scenario wrote in their diaries, by lock: uplinks in the order in which they were made,
- * connections and commands. The expectations are checked against this record, never against the gateway's account.
+ * The record of one lock of a scenario, made from its diary: pings in the order in which they were made, connections
+ * and commands. Expectations are checked against this record, never against the gateway's records.
  */
 import type { CommandResult, PingUplink, Source } from '../../proto/wire/ping.js';
 import { type Command, isPingUplink } from '../../proto/wire/ping.js';
 import type { DiaryEntry } from '../lock/diary.js';
 
-/** A ping that a lock made, or a phone that acts for it. Times are the scenario's, ms since the epoch. */
+/** A ping of a lock, or of a phone that acts for the lock. Times are the scenario's, ms since the epoch. */
 export interface RecordedPing {
   readonly madeMs: number;
   readonly source: Source;
   readonly uplink: PingUplink;
-  /** When it was acknowledged; null where it was not. */
+  /** When the ping was acknowledged; null if it was not. */
   acknowledgedMs: number | null;
 }
 
@@ -25,7 +25,7 @@ export interface RecordedCommand {
   readonly id: number;
   readonly type: Command['type'];
   readonly receivedMs: number;
-  /** Its result; null while it is carried out. */
+  /** The command's result; null while the lock executes it. */
   result: CommandResult | null;
 }
 
@@ -34,11 +34,11 @@ export class LockRecord {
   readonly pings: RecordedPing[] = [];
   readonly connections: RecordedConnection[] = [];
   readonly commands: RecordedCommand[] = [];
-  /** How many uplinks were discarded because the lock's buffer was full. */
+  /** The number of uplinks that were discarded because the lock's buffer was full. */
   discarded = 0;
   readonly #unacknowledged = new Map<string, RecordedPing>();
 
-  /** Takes an entry of the lock's diary. */
+  /** Adds an entry of the lock's diary. */
   addEntry(atMs: number, entry: DiaryEntry): void {
     switch (entry.type) {
       case 'connected':
@@ -68,17 +68,17 @@ export class LockRecord {
     }
   }
 
-  /** Takes a ping that a phone has sent for the lock. */
+  /** Adds a ping that a phone has sent for the lock. */
   phoneSent(atMs: number, uplink: PingUplink): void {
     this.#addPing('phone', atMs, uplink);
   }
 
-  /** Takes the acknowledgement of a phone's ping. */
+  /** Adds the acknowledgement of a phone's ping. */
   phoneAcknowledged(atMs: number, uplink: PingUplink): void {
     this.#markAcknowledged(keyOf('phone', uplink), atMs);
   }
 
-  /** How many pings have not been acknowledged, discarded ones left out. */
+  /** The number of pings that are not acknowledged, without discarded pings. */
   get unacknowledged(): number {
     return this.#unacknowledged.size;
   }
@@ -97,7 +97,7 @@ export class LockRecord {
 
   #addPing(source: Source, madeMs: number, uplink: PingUplink): void {
     const ping: RecordedPing = { madeMs, source, uplink, acknowledgedMs: null };
-    // A phone's timer may fire after the lock's own although it was set for earlier: the scenario's time counts.
+    // A phone's timer may fire too late, after a later ping of the lock. So the ping is inserted by its scenario time.
     const later = this.pings.findLastIndex((other) => other.madeMs <= madeMs) + 1;
     this.pings.splice(later, 0, ping);
     this.#unacknowledged.set(keyOf(source, uplink), ping);
@@ -126,9 +126,9 @@ export function pingText({ uplink: { body } }: RecordedPing): string {
 }
 
 /**
- * The pings of a lock without times: what must be the same with and without a gateway. The number of waiting uplinks is
- * left out, since it depends on the network, and so are sequence numbers, since a command that arrives twice is
- * acknowledged twice, which takes another number.
+ * The pings of a lock as JSON texts that must be the same with and without a gateway. Times are left out, and so are
+ * the number of waiting uplinks, which depends on the network, and boot and sequence numbers: a command that arrives
+ * twice is acknowledged twice, which uses another sequence number.
  */
 export function pingsWithoutTimes(pings: readonly RecordedPing[]): string[] {
   return pings.map(({ source, uplink: { boot: _boot, sequence: _sequence, timeMs: _time, kept: _kept, ...rest } }) => {

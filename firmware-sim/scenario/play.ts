@@ -1,7 +1,7 @@
 /**
- * Plays a scenario: makes its locks and their worlds, schedules the events, and records the locks' diaries. The caller
- * provides the links and the actors, without a gateway (virtual-scenario.ts) or against one
- * (cli/commands/sim/scenario/live.ts).
+ * Plays a scenario: makes its locks and their worlds, schedules the events, and records the locks' diaries. This file
+ * knows no gateway. The caller provides the links and the actors: virtual-scenario.ts within the process,
+ * cli/commands/sim/scenario/live.ts with a gateway.
  */
 import { type Clock, type Milliseconds, Minutes, type Timer } from '../../proto/clock.js';
 import { periodMinuteOf } from '../../proto/power/step/reading.js';
@@ -18,9 +18,9 @@ import { DirectedWorld } from '../world/directed-world.js';
 import { LockRecord } from './lock-record.js';
 import type { Scenario, ScenarioEvent, ScenarioLock } from './scenario.js';
 
-/** Those who act on locks from outside. Both may be asynchronous; the locks' diaries show the result. */
+/** Sends commands and acts for phones. Both may take time; the locks' diaries show the result. */
 export interface Actors {
-  /** Sends a command. */
+  /** Sends a command to a lock. */
   command(mac: Mac, command: Command): void;
   /** Sends a phone's ping for a lock, and calls `acknowledged` once it is acknowledged. */
   phone(mac: Mac, uplink: PingUplink, acknowledged: () => void): void;
@@ -30,7 +30,7 @@ export interface ScenarioPlayOptions {
   readonly scenario: Scenario;
   readonly seed: string;
   readonly clock: Clock;
-  /** The start by that clock, ms since the epoch: the scenario's own start, or another time. */
+  /** The start of the run by `clock`, ms since the epoch: the scenario's own start, or another time. */
   readonly startMs: number;
   /** The MACs of the locks, in the scenario's order. */
   readonly macs: readonly Mac[];
@@ -39,16 +39,17 @@ export interface ScenarioPlayOptions {
   /** How often locks and phones have booted before: more than in any earlier run against the same gateway. */
   readonly bootsBefore?: number;
   readonly bugs?: readonly BugAssignment[];
-  /** Called with each entry of the locks' diaries; times are the clock's. */
+  /** Called with each entry of the locks' diaries; times are by `clock`. */
   readonly diary?: (mac: Mac, atMs: number, entry: DiaryEntry) => void;
 }
 
 const FIRMWARE_VERSION = '2.4.1';
-/** The accuracy of a phone's position. */
+/** The uncertainty of a phone's position. */
 const PHONE_UNCERTAINTY_METERS = 12;
-/** How many MACs are drawn to find one with the wanted minute: some seventy of them have it. */
+/** Maximum number of MACs drawn to find one with the wanted minute. About one in 1,440 has it. */
 const MAX_MACS_TRIED = 100_000;
 
+/** A lock of the running scenario. */
 interface PlayedLock {
   readonly lock: Lock;
   readonly world: DirectedWorld;
@@ -58,11 +59,11 @@ interface PlayedLock {
 
 export class ScenarioPlay {
   readonly locks: readonly Lock[];
-  /** The record of each lock, by its name, in the scenario's time. */
+  /** The record of each lock by the lock's name, in the scenario's time. */
   readonly records: ReadonlyMap<string, LockRecord>;
   readonly #options: ScenarioPlayOptions;
   readonly #players: ReadonlyMap<string, PlayedLock>;
-  /** The difference between the clock and the scenario's time. */
+  /** The time by the clock minus the scenario's time, ms. */
   readonly #shift: Milliseconds;
   readonly #timers: Timer[] = [];
 
@@ -88,7 +89,7 @@ export class ScenarioPlay {
 
   #makePlayedLock(lock: ScenarioLock, mac: Mac, bugs: Parameters<typeof stepWithBugs>[0]): PlayedLock {
     const { scenario, clock, openLink, bootsBefore, diary } = this.#options;
-    // By name, so that a lock's life does not depend on its MAC.
+    // Seeded by the lock's name, so that its life does not depend on its MAC.
     const prng = new Prng(this.#options.seed).fork(lock.name);
     const { city, places, files } = scenario;
     const { initialState, place } = lock;
@@ -111,7 +112,7 @@ export class ScenarioPlay {
     return { lock: made, world, record, phoneSequence: 0 };
   }
 
-  /** Starts the locks and schedules the events; to be called when the clock shows the start. */
+  /** Starts the locks and schedules the events. To be called when the clock shows the start of the run. */
   start(): void {
     for (const event of this.#options.scenario.events) this.#scheduleEvent(event);
     for (const { lock } of this.#players.values()) lock.start();
@@ -135,7 +136,7 @@ export class ScenarioPlay {
     this.#timers.push(clock.after(dueMs - clock.now(), act));
   }
 
-  /** A phone reports what it does, with the lock's last known state and its own position. */
+  /** Sends a phone's ping, with the lock's last known state and the phone's position. */
   #sendPhonePing(player: PlayedLock, lockState: LockState, atMs: number): void {
     const { lock, world, record } = player;
     const { power, batteryPercent, ebikeVolts, tetherState } = lock.state;
@@ -164,7 +165,7 @@ export class ScenarioPlay {
     });
   }
 
-  /** How many pings have not been acknowledged. */
+  /** The number of pings that have not been acknowledged. */
   get unacknowledged(): number {
     let count = 0;
     for (const record of this.records.values()) count += record.unacknowledged;
@@ -179,12 +180,12 @@ export class ScenarioPlay {
 }
 
 /**
- * The MACs of a scenario's locks, the same for the same seed. Each has its daily ping at the minute that the scenario
- * gives, shifted as the start of the run is.
+ * The MACs of a scenario's locks, the same for the same seed. Each lock has its daily ping at the minute that the
+ * scenario gives, shifted by the difference between the start of the run and the start of the scenario.
  */
 export function scenarioMacs(scenario: Scenario, seed: string, startMs: number): Mac[] {
   const shiftMinutes = Math.floor((startMs - scenario.startMs) / Minutes(1));
-  // The scenario's name is included so that several can be played against one gateway.
+  // The scenario's name is part of the seed, so that several scenarios can be played against one gateway.
   const prng = new Prng(seed).fork(`macs of ${scenario.name}`);
   const taken = new Set<Mac>();
   return scenario.locks.map(({ dailyPingMinute }) => {
@@ -200,5 +201,5 @@ function macWithMinute(prng: Prng, minute: number, taken: ReadonlySet<Mac>): Mac
     const mac = drawMac(prng);
     if (periodMinuteOf(mac) === minute && !taken.has(mac)) return mac;
   }
-  throw new Error('no MAC has the minute of the daily ping that is wanted');
+  throw new Error('no MAC was found with the wanted minute of the daily ping');
 }

@@ -1,7 +1,7 @@
 /**
- * Reads a scenario file: YAML, validated against the schema, then checked for what involves several of its values
+ * Reads a scenario file: parses YAML, validates it against the schema, then checks rules that the schema can't express
  * (places, locks, times, order). All mistakes of a file are reported together, each with its line and what was
- * expected.
+ * expected. Only route files that the scenario names are read besides.
  */
 import path from 'node:path';
 import { Errors } from 'typebox/value';
@@ -26,9 +26,9 @@ import { escaped, MAX_SCENARIO_BYTES, type Mistake, readYaml } from './yaml.js';
 /** The default start: a fixed Monday morning, so that runs can be repeated. */
 const DEFAULT_START = '2026-01-05T08:00:00Z';
 const DEFAULT_BATTERY_PERCENT = 80;
-/** The most mistakes that are reported of one file. */
+/** Maximum number of mistakes reported for one file. */
 const MAX_MISTAKES = 20;
-/** The most events of a scenario, repeated ones counted each time; it bounds the memory of a run. */
+/** Maximum number of events, counting each repetition. It limits the memory of a run. */
 const MAX_EVENTS = 20_000;
 const MAX_DAYS = 366;
 const MAX_ROUTE_FILES = 50;
@@ -49,14 +49,14 @@ export class ScenarioMistakes extends LockgateError {
  * Reads a file.
  *
  * @throws ScenarioMistakes for mistakes in its content
- * @throws LockgateError `input-file` where it can't be read
+ * @throws LockgateError `input-file` if the file can't be read
  */
 export async function readScenarioFile(file: string): Promise<Scenario> {
   return await parseScenario(await readTextFile(file, MAX_SCENARIO_BYTES), file);
 }
 
 /**
- * Reads the text of a file. Route files that it names are relative to its folder.
+ * Reads the text of a scenario file. The paths of route files are relative to the folder of `file`.
  *
  * @throws ScenarioMistakes for mistakes in its content
  */
@@ -76,7 +76,7 @@ function mistakesError(file: string, mistakes: readonly Mistake[]): ScenarioMist
   return new ScenarioMistakes(ordered.map(({ line, message }) => `${file}:${line}: ${message}`));
 }
 
-/** One file that conforms to the schema. */
+/** Reads one file that conforms to the schema, and collects mistakes. */
 class ScenarioReader {
   readonly mistakes: Mistake[] = [];
   readonly #text: ScenarioText;
@@ -84,7 +84,7 @@ class ScenarioReader {
   readonly #lineOf: (pointer: string) => number;
   readonly #places = new Map<string, Place>();
   readonly #files = new Map<string, WaypointPath>();
-  /** The first time of each event that has a name. */
+  /** The first time of each named event, by its name. */
   readonly #namedTimesMs = new Map<string, number>();
   #city: City = AMSTERDAM;
   #startMs = 0;
@@ -195,7 +195,9 @@ class ScenarioReader {
     });
   }
 
-  /** By default an hour before the start, so that the daily ping does not disturb a short scenario. */
+  /**
+   * The minute of a lock's daily ping. By default an hour before the start, so that a short scenario has no daily ping.
+   */
   #dailyPingMinute(text: LockText | null, pointer: string): number {
     if (text?.daily_ping === undefined) return ((((this.#startMs / Minutes(1) - 60) % 1440) + 1440) % 1440) | 0;
     const ofDay = parseTimeOfDay(text.daily_ping);
@@ -204,7 +206,7 @@ class ScenarioReader {
     return Math.floor((ofDay ?? 0) / Minutes(1));
   }
 
-  /** @returns the names; where none is given and there is only one lock, that one */
+  /** The names of the locks that an event or expectation is for. By default the only lock of the scenario. */
   #lockNames(text: string | readonly string[] | undefined, locks: readonly ScenarioLock[], pointer: string): string[] {
     const known = locks.map(({ name }) => name);
     if (text === undefined) {
@@ -249,7 +251,7 @@ class ScenarioReader {
     else if (atMs !== undefined) this.#namedTimesMs.set(name, atMs);
   }
 
-  /** When an event happens: once, or on each of its days. */
+  /** The times of an event: one, or one for each of its days. */
   #timesOf(text: EventText, pointer: string): number[] {
     if (text.days !== undefined) return this.#timesOnDays(text, pointer);
     const atMs = this.#moment(text.at, `${pointer}/at`);
@@ -279,7 +281,7 @@ class ScenarioReader {
     return times;
   }
 
-  /** A time as such, or relative to a named event. */
+  /** Reads a time, absolute or relative to a named event. */
   #moment(text: string, pointer: string): number | undefined {
     const byTime = parseMoment(text, this.#startMs);
     if (byTime !== undefined) return byTime;
@@ -296,7 +298,7 @@ class ScenarioReader {
     if (!read.ok) return this.#addMistake(pointer, read.error.message);
     const deviceEvent = read.value;
     if (deviceEvent.type === 'wait')
-      return this.#addMistake(pointer, `${JSON.stringify(text)}: expected an event of its own`);
+      return this.#addMistake(pointer, `${JSON.stringify(text)}: expected an event that does something`);
     const destination = destinationOf(deviceEvent);
     if (destination?.type === 'place') this.#place(destination.name, pointer);
     if (destination?.type === 'file') await this.#readRoute(destination.file, pointer);
@@ -363,16 +365,17 @@ function powerOf(text: LockText | null): PowerSettings {
   };
 }
 
+/** The days of the week, starting with 1 January 1970. */
 const WEEK = ['thursday', 'friday', 'saturday', 'sunday', 'monday', 'tuesday', 'wednesday'] as const;
 
-/** Whether a day, by its midnight, is one of the given days. 1 January 1970 was a Thursday. */
+/** Whether the day that starts at `midnightMs` is one of the given days. 1 January 1970 was a Thursday. */
 function isDayOf(days: string, midnightMs: number): boolean {
   const name = WEEK[(midnightMs / Days(1)) % 7];
   const isWeekend = name === 'saturday' || name === 'sunday';
   return days === 'every day' || days === name || days === (isWeekend ? 'weekends' : 'weekdays');
 }
 
-/** Whether mode HIGH is used, which keeps its connection by the clock. */
+/** Whether the scenario uses mode HIGH, whose connection depends on the hour of the day. */
 function isBoundToHours(locks: readonly ScenarioLock[], events: readonly ScenarioEvent[]): boolean {
   return (
     locks.some(({ initialState }) => initialState.power.mode === 'HIGH') ||

@@ -1,4 +1,6 @@
-/** A scenario: its locks, the events that happen to them, and what is expected (docs/scenarios.md). */
+/**
+ * The result of reading a scenario file (docs/scenarios.md): locks, the events that happen to them, and expectations.
+ */
 import { Days } from '../../proto/clock.js';
 import type { DeviceEvent } from '../device-event/device-event.js';
 import type { City, Place } from '../world/routes/city.js';
@@ -7,10 +9,10 @@ import type { InitialState } from '../world/world.js';
 import type { ScenarioExpectation } from './expectation.js';
 
 export interface Scenario {
-  /** The file it was read from, for messages. */
+  /** The path of the scenario file, for messages. */
   readonly file: string;
   readonly name: string;
-  /** What it shows, in one sentence. */
+  /** What the scenario shows, in one sentence. */
   readonly description: string;
   readonly seed: string;
   /** Ms since the epoch. */
@@ -24,9 +26,9 @@ export interface Scenario {
   /** In order of time. */
   readonly events: readonly ScenarioEvent[];
   readonly expectations: readonly ScenarioExpectation[];
-  /** Rules whose warnings are expected, since the scenario breaks links or coverage. */
+  /** Names of rules whose warnings are expected, since the scenario breaks links or coverage. */
   readonly warnings: ReadonlySet<string>;
-  /** Whether it must be played at its own hours of the day, since mode HIGH keeps its connection by the clock. */
+  /** Whether a live run must use the scenario's hours of the day: the connections of mode HIGH depend on them. */
   readonly isBoundToHours: boolean;
 }
 
@@ -40,15 +42,15 @@ export interface ScenarioLock {
 
 export interface ScenarioEvent {
   readonly atMs: number;
-  /** Names of the locks it happens to. */
+  /** The names of the locks that the event happens to. */
   readonly locks: readonly string[];
   readonly deviceEvent: Exclude<DeviceEvent, { type: 'wait' }>;
-  /** As typed. */
+  /** The event's text in the file. */
   readonly text: string;
   readonly line: number;
 }
 
-/** A time in the scenario for people: the day where there are several, and the time of day. */
+/** A time of the scenario as text: the time of day, with the day's number if the scenario has several days. */
 export function momentText({ startMs, endMs }: Pick<Scenario, 'startMs' | 'endMs'>, atMs: number): string {
   const dayOf = (ms: number): number => Math.floor(ms / Days(1));
   const time = new Date(atMs).toISOString().slice('2026-01-05T'.length, '2026-01-05T08:10:00.000'.length);

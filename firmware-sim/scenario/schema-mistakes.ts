@@ -1,9 +1,10 @@
-/** Turns the schema's errors about a scenario file into sentences with lines: what was found, and what was expected. */
+/** Turns the schema's errors about a scenario file into sentences: what was found and expected, with lines. Pure. */
 import type { TLocalizedValidationError } from 'typebox/error';
 import { didYouMean } from '../../proto/did-you-mean.js';
 import { SCENARIO_SCHEMA } from './schema.js';
 import type { Mistake } from './yaml.js';
 
+/** The parts of a JSON schema that this file reads. */
 interface SchemaNode {
   readonly description?: string;
   readonly properties?: Readonly<Record<string, SchemaNode>>;
@@ -12,10 +13,10 @@ interface SchemaNode {
   readonly anyOf?: readonly SchemaNode[];
 }
 
-/** The longest value that a message quotes. */
+/** Longer values are cut in messages. */
 const MAX_QUOTED_CHARACTERS = 60;
 
-/** One mistake for each place, in the order of the lines. */
+/** Returns one mistake for each wrong value. `lineOf` returns the line of a JSON pointer. */
 export function mistakesOf(
   errors: readonly TLocalizedValidationError[],
   value: unknown,
@@ -29,7 +30,8 @@ export function mistakesOf(
   };
   for (const error of errors) {
     const { keyword, instancePath: pointer } = error;
-    // Nobody knows which kind of a union was meant, so its description is shown and not what each kind lacks.
+    // It is unknown which alternative of a union was meant. So the union's description is shown, not each mistake in
+    // it.
     const isWithin = [...failedUnions].some((union) => pointer.startsWith(`${union}/`));
     const isOuter = !failedUnions.has(pointer) && [...pointers].some((other) => other.startsWith(`${pointer}/`));
     if (keyword === 'additionalProperties' || isWithin) continue;
@@ -51,7 +53,7 @@ export function mistakesOf(
   return [...mistakes.values()];
 }
 
-/** Whether it is a union of several kinds of objects, none of which fits. */
+/** Whether the error says that no alternative of a union of objects matches. */
 function isFailedUnion({ keyword, instancePath }: TLocalizedValidationError): boolean {
   if (keyword !== 'anyOf') return false;
   const kinds = nodesAt(instancePath).flatMap(({ anyOf }) => anyOf ?? []);
@@ -74,7 +76,7 @@ function expectedAt(pointer: string): string {
   return nodesAt(pointer)[0]?.description ?? 'something else';
 }
 
-/** The schema's nodes for a pointer, including all kinds of a union. */
+/** The schema's nodes for a pointer, including all alternatives of a union. */
 function nodesAt(pointer: string): SchemaNode[] {
   let nodes: SchemaNode[] = [SCENARIO_SCHEMA as unknown as SchemaNode];
   for (const part of partsOf(pointer)) {
@@ -104,7 +106,7 @@ function unescaped(part: string): string {
   return part.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
-/** For people: the last name in the pointer, without list indices. */
+/** The last name in the pointer, without list indices. */
 function nameOf(pointer: string): string {
   const name = partsOf(pointer).findLast((part) => !/^\d+$/.test(part));
   return name ?? 'the file';

@@ -1,6 +1,6 @@
 /**
- * The schema of a scenario file: the reader validates files against it, and editors are given it
- * (scenarios/scenario.schema.json). Each description also says, in an error message, what was expected.
+ * The schema of a scenario file. The reader validates files against it, and scenarios/scenario.schema.json is generated
+ * from it for editors. An error message quotes a description as what was expected.
  */
 import { type Static, type TSchema, Type } from 'typebox';
 import { REASONS } from '../../proto/wire/reasons.js';

@@ -1,6 +1,6 @@
 /**
- * Plays a scenario without a gateway and without waiting: its trace, event by event in order of time, and the judge's
- * findings. The same scenario and seed give the same events.
+ * Plays a scenario without a gateway and without waiting. Writes its trace, one event after another in order of time,
+ * and collects the judge's findings. The same scenario and seed give the same events.
  */
 import { POWER_MODEL } from '../../proto/power/model.js';
 import { TraceCheck, type TraceFinding } from '../../proto/trace/check.js';
@@ -18,12 +18,12 @@ import type { Scenario } from './scenario.js';
 export interface VirtualScenarioOptions {
   readonly scenario: Scenario;
   readonly seed: string;
-  /** For people; the same options must give the same note. */
+  /** A note for readers of the trace. The same options must give the same note. */
   readonly note: string;
   /** Whether to write `world` events, the ground truth that the judge never reads. */
   readonly world: boolean;
   readonly bugs?: readonly BugAssignment[];
-  /** Takes a line of the trace without its line break; null where the lines are not wanted. */
+  /** Takes a line of the trace without its line break; null if no trace is wanted. */
   readonly write: ((line: string) => void) | null;
 }
 
@@ -34,7 +34,7 @@ export class VirtualScenario {
   readonly #check: TraceCheck;
   readonly #commandQueue: CommandQueue;
   readonly #recorder: TraceRecorder;
-  /** The line of the trace; the header is the first. */
+  /** The number of the last written line of the trace. The header is line 1. */
   #line = 1;
   #hasStarted = false;
 
@@ -92,12 +92,12 @@ export class VirtualScenario {
     if (this.nowMs >= endMs) this.#recorder.tick(endMs);
   }
 
-  /** The results of the expectations. */
+  /** The result of each expectation. */
   verdicts(): ScenarioVerdict[] {
     return checkScenario(this.#scenario, this.play.records);
   }
 
-  /** What the judge found. */
+  /** The judge's findings about the trace. */
   findings(): TraceFinding[] {
     return this.#check.findings();
   }

@@ -1,10 +1,10 @@
 /**
- * Parses YAML into plain values with the line of each. Users write these files, so aliases, tags, multiple documents,
- * and excessive size or depth are reported as mistakes and not followed.
+ * Parses YAML into plain values, with the line of each value. Users write these files, so aliases, tags, multiple
+ * documents, and excessive size or depth are reported as mistakes and not followed. Pure.
  */
 import { isAlias, isMap, isPair, isScalar, isSeq, LineCounter, type Node, parseAllDocuments } from 'yaml';
 
-/** A mistake in a file, and its line. */
+/** A mistake in a file, with its line. */
 export interface Mistake {
   readonly line: number;
   /** What is wrong, and what was expected. */
@@ -14,17 +14,17 @@ export interface Mistake {
 /** A parsed file. */
 export interface YamlText {
   readonly value: unknown;
-  /** The line of a value by its JSON pointer; for a missing one, that of the nearest value around it. */
+  /** The line of a value by its JSON pointer; for a missing value, the line of the nearest enclosing value. */
   readonly lineOf: (pointer: string) => number;
   readonly mistakes: readonly Mistake[];
 }
 
-/** A scenario of a thousand events has some 60 KB. */
+/** A scenario with a thousand events has about 60 KB. */
 export const MAX_SCENARIO_BYTES = 256 * 1024;
 const MAX_DEPTH = 12;
 const MAX_NODES = 50_000;
 
-/** Parses the text. The value is only valid where there are no mistakes. It never throws. */
+/** Parses the text. The value is valid only if there are no mistakes. Never throws. */
 export function readYaml(text: string): YamlText {
   const lines = new LineCounter();
   const mistakes: Mistake[] = [];
@@ -86,7 +86,7 @@ class NodeReader {
   }
 
   #members(items: readonly unknown[], pointer: string, depth: number): unknown {
-    // Without a prototype: a key may have any name.
+    // The object has no prototype, since a key may have any name.
     const members: Record<string, unknown> = Object.create(null);
     for (const pair of items) {
       if (!isPair(pair)) continue;

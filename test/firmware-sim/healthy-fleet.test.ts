@@ -50,7 +50,7 @@ t.test('ground truth explains a warning only for the right lock, rule and time',
   };
   const truth = new WorldTruth(header, RUN_STARTS_MS);
   const tell = (atMs: number, members: Record<string, string | number | boolean>): void => {
-    truth.note({ event: 'world', mac, atMs, members });
+    truth.add({ event: 'world', mac, atMs, members });
   };
   const outMs = RUN_STARTS_MS + Hours(5);
   const backMs = outMs + Minutes(30);

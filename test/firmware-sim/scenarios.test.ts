@@ -17,7 +17,7 @@ import { LOCKGATE, runProgram } from '../helpers/cli/program.js';
 import { testGateway } from '../helpers/gateway/test-gateway.js';
 import { root } from '../helpers/house/our-files.js';
 import { findingsIn } from '../helpers/sim/judged-run.js';
-import { playInStep, sameAsVirtual } from '../helpers/sim/scenario-live.js';
+import { checkSameAsVirtual, playSynchronised } from '../helpers/sim/scenario-live.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
 const folder = tempFolder(t);
@@ -158,7 +158,7 @@ const SPOILED: readonly [from: string | RegExp, to: string, says: RegExp][] = [
     /^mine.yaml:12: "open" does not start with a verb: expected one of unlock, lock, ride/,
   ],
   ['    do: unlock', '    do: [unlock, battery 101]', /^mine.yaml:12: "battery 101" can't be read: expected battery 9/],
-  ['    do: unlock', '    do: wait 5 s', /^mine.yaml:12: "wait 5 s": expected an event of its own/],
+  ['    do: unlock', '    do: wait 5 s', /^mine.yaml:12: "wait 5 s": expected an event that does something/],
   ['    do: unlock', '    do: ride to work', /^mine.yaml:12: there is no place "work": expected one of home/],
   ['    do: unlock', '    do: ride none.gpx', /^mine.yaml:12: .*none.gpx can't be read/],
   ['    do: unlock', '    do: ride BAD', /^mine.yaml:12: .*bad.gpx:3: .*expected/],
@@ -330,7 +330,7 @@ t.test('on the command line: mistakes are exit code 2, with file and line', asyn
 
 t.test('over MQTT against a gateway: each passes, with the same pings in the same order', async (t) => {
   const names = STOCK.filter((name) => name !== 'month');
-  for (const outcome of await playInStep(t, names)) sameAsVirtual(t, outcome);
+  for (const outcome of await playSynchronised(t, names)) checkSameAsVirtual(t, outcome);
 });
 
 t.test('over MQTT by the clock of the run, as on the command line', async (t) => {
