@@ -5,22 +5,22 @@ import { establishedIn, runSoak } from '../helpers/soak/soak-run.js';
 
 const seed = chooseSeed();
 /** The expected result: no ping is missing, none was invented, and the gateway stops without a complaint. */
-const AS_PROMISED = { missing: 0, neverSent: 0, wrongs: [], complaints: [], exitCode: 0 };
+const AS_PROMISED = { missing: 0, neverSent: 0, mistakes: [], complaints: [], exitCode: 0 };
 
 t.setTimeout(120_000);
 t.comment(`repeat: LOCKGATE_SEED=${seed} node dist/test/system/soak.test.js`);
 
 t.test('connections that come and go leak nothing, and every ping arrives once', async (t) => {
-  const run = await runSoak(t, { seed, locks: 200, looks: 3, secondsBetweenLooks: 2, stillSeconds: 3 });
-  for (const { connections, sockets } of run.looks) {
+  const run = await runSoak(t, { seed, locks: 200, measurements: 3, secondsBetweenMeasurements: 2, stillSeconds: 3 });
+  for (const { connections, sockets } of run.measurements) {
     t.equal(sockets, 200);
     t.equal(connections, sockets);
   }
   t.ok(run.acked > 200, `${run.acked} pings were acknowledged`);
   t.ok(run.tally.connects > 200, 'some locks reconnected');
-  const { missing, neverSent, wrongs, complaints, exitCode } = run;
-  t.same({ missing, neverSent, wrongs, complaints, exitCode }, AS_PROMISED);
-  const [before, after] = [run.looks.at(1), run.looks.at(-1)];
+  const { missing, neverSent, mistakes, complaints, exitCode } = run;
+  t.same({ missing, neverSent, mistakes, complaints, exitCode }, AS_PROMISED);
+  const [before, after] = [run.measurements.at(1), run.measurements.at(-1)];
   t.ok((after?.descriptors ?? 0) <= (before?.descriptors ?? 0) + 20, 'descriptors did not grow');
 });
 
@@ -45,8 +45,8 @@ t.test('the check detects a gateway that skips events', async (t) => {
   const run = await runSoak(t, {
     seed,
     locks: 200,
-    looks: 1,
-    secondsBetweenLooks: 1,
+    measurements: 1,
+    secondsBetweenMeasurements: 1,
     stillSeconds: 3,
     sabotage: 'skip-event',
   });

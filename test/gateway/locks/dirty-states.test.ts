@@ -20,7 +20,7 @@ t.test('killed after any commit, a gateway believes afterwards what it did befor
       if (step % 16 === 0) await history.kill();
     }
     await history.end();
-    t.same(history.strayed, [], `seed ${seed}: so it does after a commit during which more was judged`);
+    t.same(history.mismatches, [], `seed ${seed}: so it does after a commit during which more was judged`);
     overlapped += history.overlapped;
     acked += history.acked;
     written += history.statesWritten;

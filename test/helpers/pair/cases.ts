@@ -1,6 +1,6 @@
 /**
- * Every state with every input, for the pair check: the five effective states in their variations, at each stage of a
- * connection, and all that can happen to a lock then.
+ * Enumerates every state with every input, for the pair check: the five effective states in their variations, at each
+ * stage of a connection, and each event that can happen to a lock then.
  */
 import { Hours, type Milliseconds, Minutes, Seconds } from '../../../proto/clock.js';
 import type { EffectiveState } from '../../../proto/power/model.js';
@@ -12,11 +12,11 @@ import { PairRun } from './run.js';
 import { COMMANDS } from './walk.js';
 
 const START_MS = MIDNIGHT_MS + Hours(12);
-/** A message takes long enough to catch the lock at each stage of a connection. */
-const LATENCY = 400;
-/** How far apart the moments are at which a stage is looked for. */
-const LOOKS_EVERY = 100;
-const LOOKS_WITHIN = Seconds(90);
+/** The latency of a message, long enough to observe the lock at each stage of a connection. */
+const LATENCY_MS = 400;
+/** The interval at which the stage of the connection is checked. */
+const STAGE_CHECK_INTERVAL_MS = 100;
+const STAGE_TIMEOUT_MS = Seconds(90);
 
 const DAY: HighWindow = { fromMinute: 420, toMinute: 1140, utcOffsetMinutes: 0 };
 const NIGHT: HighWindow = { fromMinute: 1320, toMinute: 360, utcOffsetMinutes: 0 };
@@ -28,7 +28,7 @@ const WINDOWS: Readonly<Record<string, HighWindow>> = {
   'all day': { fromMinute: 90, toMinute: 90, utcOffsetMinutes: 0 },
 };
 
-/** A way to be in a state. */
+/** One of the ways in which a lock is in a state. */
 interface Situation {
   readonly name: string;
   readonly state: EffectiveState;
@@ -69,7 +69,7 @@ type Stage = (typeof STAGES)[number];
 
 type LockState = 'locked' | 'unlocked';
 
-/** A situation at one stage, with a lock that moves or stands. */
+/** A situation at one stage of the connection, with a lock that moves or stands. */
 export interface Case {
   readonly name: string;
   readonly situation: Situation;
@@ -78,7 +78,7 @@ export interface Case {
   readonly moving: boolean;
 }
 
-/** All of them, those that can't be included: {@link playCase} says which. */
+/** All combinations, including impossible ones, for which {@link playCase} returns undefined. */
 export function cases(): Case[] {
   const found: Case[] = [];
   for (const situation of situations()) {
@@ -94,16 +94,16 @@ export function cases(): Case[] {
   return found;
 }
 
-/** Something that happens to the lock, or around it, once. */
-export interface Happening {
+/** One event that happens to the lock, or around it. */
+export interface CaseEvent {
   readonly name: string;
-  readonly happen: (run: PairRun) => void;
+  readonly apply: (run: PairRun) => void;
 }
 
-/** For each kind of input all that there is of it: a kind that is missing does not compile. */
-function happeningsByKind(): Record<StepInput['type'], Happening[]> {
-  const given = (...inputs: StepInput[]): Happening[] =>
-    inputs.map((input) => ({ name: JSON.stringify(input), happen: (run) => void run.give(input) }));
+/** All events for each kind of input. The type makes a missing kind a compile error. */
+function caseEventsByKind(): Record<StepInput['type'], CaseEvent[]> {
+  const given = (...inputs: StepInput[]): CaseEvent[] =>
+    inputs.map((input) => ({ name: JSON.stringify(input), apply: (run) => void run.input(input) }));
   const position = { latitudeDegrees: 52.1, longitudeDegrees: 4.5, uncertaintyMeters: 6 };
   const fix = { position, speedMetersPerSecond: 1, directionDegrees: 0 };
   const change = (some: Partial<PowerSettings>): StepInput => ({ type: 'settings', change: some });
@@ -126,52 +126,52 @@ function happeningsByKind(): Record<StepInput['type'], Happening[]> {
       ]),
     ),
     'modem-reset': given({ type: 'modem-reset' }),
-    // What a network reports is reported by ours: a report out of its turn would be the host's fault, not the lock's.
+    // Only the simulated network reports connections. A false report would be a fault of the host, not of the lock.
     connected: [],
     'connect-failed': [
       {
         name: 'the gateway is gone for a minute',
-        happen: (run) => {
-          run.listen(false);
-          run.later(Minutes(1), () => run.listen(true));
+        apply: (run) => {
+          run.setListening(false);
+          run.schedule(Minutes(1), () => run.setListening(true));
         },
       },
     ],
-    disconnected: CUTS.map((cut) => ({ name: `a cut: ${cut}`, happen: (run) => void run.network.cut(cut) })),
+    disconnected: CUTS.map((cut) => ({ name: `a cut: ${cut}`, apply: (run) => void run.network.cut(cut) })),
     acknowledged: given({ type: 'acknowledged', boot: 9, sequence: 9 }),
-    command: commandHappenings(),
+    command: commandEvents(),
   };
 }
 
-function commandHappenings(): Happening[] {
-  const overtaken: Happening = {
+function commandEvents(): CaseEvent[] {
+  const overtaken: CaseEvent = {
     name: 'lock, and unlock while the tone sounds',
-    happen: (run) => {
-      run.order({ id: 101, command: { type: 'lock' }, expiresMs: run.nowMs + Minutes(2) });
-      run.later(Seconds(2), () =>
-        run.order({ id: 102, command: { type: 'unlock' }, expiresMs: run.nowMs + Minutes(2) }),
+    apply: (run) => {
+      run.enqueueCommand({ id: 101, command: { type: 'lock' }, expiresMs: run.nowMs + Minutes(2) });
+      run.schedule(Seconds(2), () =>
+        run.enqueueCommand({ id: 102, command: { type: 'unlock' }, expiresMs: run.nowMs + Minutes(2) }),
       );
     },
   };
-  const hidden: Happening = {
+  const hidden: CaseEvent = {
     name: 'locate by GPS without a sky',
-    happen: (run) => {
-      run.give({ type: 'sky', open: false });
-      run.order({ id: 103, command: { type: 'locate-gps' }, expiresMs: run.nowMs + Hours(24) });
+    apply: (run) => {
+      run.input({ type: 'sky', open: false });
+      run.enqueueCommand({ id: 103, command: { type: 'locate-gps' }, expiresMs: run.nowMs + Hours(24) });
     },
   };
-  const each = COMMANDS.flatMap((command, index): Happening[] => {
+  const each = COMMANDS.flatMap((command, index): CaseEvent[] => {
     const name = JSON.stringify(command);
     const order = (run: PairRun, goodFor: number) =>
-      run.order({ id: index + 1, command, expiresMs: run.nowMs + goodFor });
+      run.enqueueCommand({ id: index + 1, command, expiresMs: run.nowMs + goodFor });
     return [
-      { name, happen: (run) => order(run, Hours(24)) },
-      { name: `${name}, expired`, happen: (run) => order(run, 0) },
+      { name, apply: (run) => order(run, Hours(24)) },
+      { name: `${name}, expired`, apply: (run) => order(run, 0) },
       {
         name: `${name}, four times`,
-        happen: (run) => {
+        apply: (run) => {
           order(run, Minutes(2));
-          for (const wait of [0, Seconds(3), Minutes(3)]) run.later(wait, () => order(run, Minutes(2)));
+          for (const wait of [0, Seconds(3), Minutes(3)]) run.schedule(wait, () => order(run, Minutes(2)));
         },
       },
     ];
@@ -179,55 +179,55 @@ function commandHappenings(): Happening[] {
   return [...each, overtaken, hidden];
 }
 
-/** All that can happen. */
-export function happenings(): Happening[] {
-  return Object.values(happeningsByKind()).flat();
+/** All events. */
+export function caseEvents(): CaseEvent[] {
+  return Object.values(caseEventsByKind()).flat();
 }
 
 /**
- * Brings a lock into the case, lets it happen, and lets all settle again. Undefined where a lock is
- * never at that stage in that situation.
+ * Brings a lock into the case, applies the event, and lets the lock settle. Returns undefined if a lock is never at
+ * that stage in that situation.
  */
-export function playCase(one: Case, happening: Happening, settles: Milliseconds): PairRun | undefined {
-  const run = intoCase(one);
+export function playCase(testCase: Case, event: CaseEvent, settleMs: Milliseconds): PairRun | undefined {
+  const run = enterCase(testCase);
   if (run === undefined) return undefined;
-  happening.happen(run);
-  run.pass(Minutes(2)).give({ type: 'motion', moving: false }).pass(Minutes(15));
-  run.give({ type: 'coverage', covered: true }).give({ type: 'sky', open: true });
-  run.give({ type: 'settings', change: { airplane: false } }).give({ type: 'battery', percent: 80 });
-  return run.pass(settles);
+  event.apply(run);
+  run.advance(Minutes(2)).input({ type: 'motion', moving: false }).advance(Minutes(15));
+  run.input({ type: 'coverage', covered: true }).input({ type: 'sky', open: true });
+  run.input({ type: 'settings', change: { airplane: false } }).input({ type: 'battery', percent: 80 });
+  return run.advance(settleMs);
 }
 
-function intoCase({ situation, stage, lockState, moving }: Case): PairRun | undefined {
+function enterCase({ situation, stage, lockState, moving }: Case): PairRun | undefined {
   const { power, highWindow, batteryPercent } = situation;
   const other = lockState === 'locked' ? 'unlocked' : 'locked';
   const wakes = stage !== 'asleep' && stage !== 'uncovered';
   const run = new PairRun({
     seed: 1,
     startMs: START_MS,
-    latency: [LATENCY, LATENCY],
-    // The shackle wakes a lock that sleeps, but one whose battery is low.
+    latency: [LATENCY_MS, LATENCY_MS],
+    // Moving the shackle wakes a sleeping lock, unless its battery is low.
     lock: { lockState: wakes ? other : lockState, batteryPercent, power, highWindow },
   });
-  run.hasHands = true;
-  run.pass(Minutes(3));
+  run.isOperatedManually = true;
+  run.advance(Minutes(3));
   if (run.state.stateName !== situation.state) throw new Error(`in ${run.state.stateName}, not in ${situation.state}`);
-  if (stage === 'uncovered') run.give({ type: 'coverage', covered: false });
+  if (stage === 'uncovered') run.input({ type: 'coverage', covered: false });
   if (wakes) wake(run, lockState, stage);
   if (!seekStage(run, stage)) return undefined;
-  if (moving !== run.state.moving) run.give({ type: 'motion', moving });
+  if (moving !== run.state.moving) run.input({ type: 'motion', moving });
   return run;
 }
 
 function wake(run: PairRun, lockState: LockState, stage: Stage): void {
-  run.give({ type: 'lock-state', lockState });
-  if (run.state.stateName === 'LOW_BATTERY') run.give({ type: 'motion', moving: true }).pass(Seconds(6));
+  run.input({ type: 'lock-state', lockState });
+  if (run.state.stateName === 'LOW_BATTERY') run.input({ type: 'motion', moving: true }).advance(Seconds(6));
   else if (stage === 'connecting' && run.state.link === 'up') run.network.cut('both');
 }
 
 function seekStage(run: PairRun, stage: Stage): boolean {
-  const untilMs = run.nowMs + LOOKS_WITHIN;
-  for (; run.nowMs < untilMs; run.pass(LOOKS_EVERY)) {
+  const untilMs = run.nowMs + STAGE_TIMEOUT_MS;
+  for (; run.nowMs < untilMs; run.advance(STAGE_CHECK_INTERVAL_MS)) {
     const { link, inFlight, covered } = run.state;
     if (stage === 'uncovered' && !covered) return true;
     if (stage === 'asleep' && link === 'down') return true;

@@ -1,6 +1,6 @@
 /**
- * The judging side of a pair check: `judge` with what a gateway keeps beside it, which names have been seen and which
- * findings stand. It believes the true table, whatever table the lock acts by.
+ * The judging side of a pair check: `judge`, with the set of received uplinks that a gateway would store. It uses the
+ * true power model by default, even if the lock's model is altered.
  */
 
 import { type Belief, type InitialBelief, newBelief } from '../../../proto/power/judge/belief.js';
@@ -11,24 +11,24 @@ import { formatMac } from '../../../proto/wire/mac.js';
 import type { Uplink } from '../../../proto/wire/ping.js';
 import { BENCH_MAC } from '../mqtt/lock-bench.js';
 
-/** Names are compared by number: a boot and a sequence of 32 bits would not fit, but no walk gets that far. */
-const NUMBERS_OF_A_BOOT = 2 ** 24;
+/** Maximum number of uplinks per boot in a test, so that boot and sequence fit in one number. */
+const SEQUENCES_PER_BOOT = 2 ** 24;
 
-/** The name of an uplink within its lock, as a number. */
-export function nameNumber({ boot, sequence }: { readonly boot: number; readonly sequence: number }): number {
-  return boot * NUMBERS_OF_A_BOOT + sequence;
+/** The key of an uplink within its lock (boot and sequence) as one number. */
+export function keyNumber({ boot, sequence }: { readonly boot: number; readonly sequence: number }): number {
+  return boot * SEQUENCES_PER_BOOT + sequence;
 }
 
-/** See the head of this file. */
+/** Judges the events of one lock. */
 export class PairJudge {
   readonly belief: Belief;
   readonly #model: PowerModel;
-  readonly #seen = new Map<number, Uplink>();
-  readonly #out: Verdict = newVerdict();
+  readonly #received = new Map<number, Uplink>();
+  readonly #verdict: Verdict = newVerdict();
   readonly #onFinding: (finding: Finding) => void;
   readonly #onWithdrawal: (rule: string, name: number) => void;
 
-  /** Each finding is told at once, and so is each withdrawal. */
+  /** Each finding and each withdrawal is reported at once. */
   constructor(
     atMs: number,
     initial: InitialBelief,
@@ -42,46 +42,46 @@ export class PairJudge {
     this.#onWithdrawal = onWithdrawal;
   }
 
-  /** How many different uplinks were received. */
+  /** The number of different uplinks received. */
   get received(): number {
-    return this.#seen.size;
+    return this.#received.size;
   }
 
   has(name: number): boolean {
-    return this.#seen.has(name);
+    return this.#received.has(name);
   }
 
   judge(event: JudgeEvent): void {
-    const out = this.#out;
+    const out = this.#verdict;
     judgeInPlace(this.#model, this.belief, event, out);
     if (out.findings.length === 0 && out.withdrawn.length === 0) return;
-    for (const { rule, about } of out.withdrawn) this.#onWithdrawal(rule, nameNumber(about));
+    for (const { rule, about } of out.withdrawn) this.#onWithdrawal(rule, keyNumber(about));
     for (const finding of out.findings) this.#onFinding(finding);
     out.withdrawn.length = 0;
     out.findings.length = 0;
   }
 
   receive(uplink: Uplink, atMs: number): void {
-    const name = nameNumber(uplink);
-    const before = this.#seen.get(name);
-    // A lock keeps what it made and sends it again: the very same object is the same content.
+    const name = keyNumber(uplink);
+    const before = this.#received.get(name);
+    // A lock resends the same object, so the same object means the same content.
     const copy = before === undefined ? 'new' : before === uplink ? 'repeat' : 'conflict';
-    if (copy === 'new') this.#seen.set(name, uplink);
+    if (copy === 'new') this.#received.set(name, uplink);
     this.judge({ type: 'uplink', source: 'lock', atMs, credential: 1, copy, uplink });
   }
 
-  /** What was received, in the order of arrival, without repeats. */
+  /** The received uplinks, in the order of arrival, without repeats. */
   uplinks(): Uplink[] {
-    return [...this.#seen.values()];
+    return [...this.#received.values()];
   }
 
-  /** The numbers that are missing between others of their boot. */
+  /** The keys of uplinks that are missing between received uplinks of the same boot. */
   missing(): number[] {
     const names: number[] = [];
     for (const { boot, spans } of this.belief.runs) {
       for (let index = 1; index < spans.length; index++) {
         const [below, above] = [spans[index - 1]?.high ?? 0, spans[index]?.low ?? 0];
-        for (let sequence = below + 1; sequence < above; sequence++) names.push(nameNumber({ boot, sequence }));
+        for (let sequence = below + 1; sequence < above; sequence++) names.push(keyNumber({ boot, sequence }));
       }
     }
     return names;

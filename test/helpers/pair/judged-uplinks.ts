@@ -1,4 +1,4 @@
-// Uplinks for tests of the judge, and a run of it over them that keeps what stands at the end.
+// Uplinks for tests of the judge, and a judge that collects the findings which are not withdrawn.
 
 import { type Belief, type InitialBelief, newBelief } from '../../../proto/power/judge/belief.js';
 import {
@@ -28,7 +28,7 @@ const CELLULAR: CellularPing = {
   position: null,
 };
 
-/** A cellular ping with what is given changed. */
+/** A cellular ping with the given changes. */
 export function cellular(change: Partial<CellularPing> = {}): CellularPing {
   return { ...CELLULAR, ...change };
 }
@@ -43,7 +43,7 @@ export interface UplinkParts {
   body?: Ping | CommandAck;
 }
 
-/** An uplink of boot 1, sequence 1, made at {@link START_MS}, with what is given changed. */
+/** An uplink with boot 1 and sequence 1, made at {@link START_MS}, with the given changes. */
 export function uplink(parts: UplinkParts = {}): Uplink {
   return {
     boot: parts.boot ?? 1,
@@ -56,7 +56,7 @@ export function uplink(parts: UplinkParts = {}): Uplink {
   };
 }
 
-/** A judge, what it believes, and the findings that stand: made and not withdrawn. */
+/** A judge with its belief, and the findings that it made and has not withdrawn. */
 export class JudgedRun {
   readonly belief: Belief;
   readonly findings: Finding[] = [];
@@ -88,14 +88,14 @@ export class JudgedRun {
     return out.findings.map((one) => one.rule);
   }
 
-  /** Judges an uplink of the lock. What it is a copy of is looked up, as a store would. */
+  /** Judges an uplink of the lock. Whether it is new, a repeat or a conflict is looked up, as a store would do. */
   receive(received: Uplink, atMs: number, credential = 0): string[] {
     const life = lifeOf(this.#marks, received.timeMs, atMs);
     const copy = this.#copyOf(received, credential, life);
     return this.judge({ type: 'uplink', source: 'lock', atMs, credential, life, copy, uplink: received });
   }
 
-  /** The findings that rest on content, each as its rule and its uplink, sorted and without repeats. */
+  /** The findings whose rules depend only on content, as rule and uplink, sorted and without repeats. */
   get contentFindings(): string[] {
     const names = this.findings
       .filter((one) => ruleRow(one.rule)?.restsOn === 'content')
@@ -103,7 +103,7 @@ export class JudgedRun {
     return [...new Set(names)].sort();
   }
 
-  /** What is believed of the lock itself, and from which uplinks. */
+  /** The belief about the lock's state, and from which uplinks it comes. */
   get device(): unknown {
     const { power, powerFrom, batteryPercent, batteryFrom, lockState, lockStateFrom } = this.belief;
     const { position, positionFrom, highWindow, windowFrom, state } = this.belief;

@@ -1,35 +1,35 @@
-/** What a lock sent, in the order in which it may arrive: late, out of order, and some of it again (protocol.md §3). */
+/** Reorders, repeats and corrupts the uplinks of a random walk, as late data may arrive (protocol.md §3). */
 import type { Prng } from '../../../firmware-sim/prng.js';
 import type { InitialBelief } from '../../../proto/power/judge/belief.js';
 import type { Command, Uplink } from '../../../proto/wire/ping.js';
 import type { Alteration } from './scenario.js';
 import { pairWalk } from './walk.js';
 
-/** A life as the other side gets to know it. */
-export interface Sent {
+/** The uplinks and commands of one lock's walk. */
+export interface SentUplinks {
   readonly initial: InitialBelief;
   readonly uplinks: readonly Uplink[];
   readonly commands: readonly { readonly id: number; readonly command: Command }[];
 }
 
-/** What a lock sends in a random walk, and what it is told. */
-export function sentOnWalk(seed: number, days: number, alteration: Alteration = {}): Sent {
+/** Runs a random walk; returns the lock's uplinks and the commands sent to the lock. */
+export function sentOnWalk(seed: number, days: number, alteration: Alteration = {}): SentUplinks {
   const commands: { id: number; command: Command }[] = [];
   const run = pairWalk(seed, days, {
     ...alteration,
-    witness: (_atMs, what) => {
+    observe: (_atMs, what) => {
       if (what.type === 'command') commands.push(what.downlink);
     },
   });
   return { initial: run.initial, uplinks: run.judge.uplinks(), commands };
 }
 
-/** In any order, each once. */
+/** The items in random order. */
 export function shuffled<T>(random: Prng, items: readonly T[]): T[] {
   return displaced(random, items, items.length);
 }
 
-/** In an order in which none is more than some `places` from where it stood. */
+/** The items in an order in which no item has moved by more than about `places`. */
 export function displaced<T>(random: Prng, items: readonly T[], places: number): T[] {
   return items
     .map((item, index) => ({ item, place: index + random.between(0, places) }))
@@ -37,7 +37,7 @@ export function displaced<T>(random: Prng, items: readonly T[], places: number):
     .map(({ item }) => item);
 }
 
-/** A share of them once more, each somewhere after it came first. */
+/** The items, with a share of them repeated at a random later place. */
 export function withRepeats<T>(random: Prng, items: readonly T[], share: number): T[] {
   const arrivals = items.map((item, index) => ({ item, place: index }));
   for (const [index, item] of items.entries()) {
@@ -46,7 +46,7 @@ export function withRepeats<T>(random: Prng, items: readonly T[], share: number)
   return arrivals.sort((one, other) => one.place - other.place).map(({ item }) => item);
 }
 
-/** Another content under the name of some of them: what a firmware sends that counts wrong. */
+/** The uplinks, some followed by an uplink with the same key and other content, as a firmware with a bug sends. */
 export function withConflicts(random: Prng, uplinks: readonly Uplink[], share: number): Uplink[] {
   return uplinks.flatMap((uplink) => {
     if (!random.chance(share)) return [uplink];

@@ -1,39 +1,42 @@
-/** Scenarios of a lock's connection: kept, lost, full, used for commands, and ended (protocol.md §2). */
+/**
+ * Scenarios of a lock's connection: kept open, lost, used for commands, closed; and of a full buffer (protocol.md §2).
+ */
 import { Hours, Minutes, Seconds } from '../../../proto/clock.js';
 import {
+  type EventLines,
   firstDifference,
-  locks,
-  moves,
+  lockManually,
+  moveFor,
   PERIOD_HOUR,
   power,
   type Scenario,
-  type Story,
   secondsOf,
-  tellLock,
-  unlocks,
+  sendCommand,
+  unlockManually,
 } from './scenario.js';
 
 const NOON = 12;
 const RECOVERY = { power: power({ recovery: true }) };
 const HIGH = { power: power({ mode: 'HIGH' }) };
 
-/** Quarters of an hour in seconds, from one up to another that is left out. */
+/** A line with a network ping for each quarter of an hour, in seconds from `from` to `to` (exclusive). */
 const quarters = (from: number, to: number): string[] => {
   const lines: string[] = [];
   for (let seconds = from; seconds < to; seconds += 900) lines.push(`${seconds} cellular NETWORK_PING`);
   return lines;
 };
 
-const without = (story: Story, ...whats: string[]): string[] =>
+const without = (story: EventLines, ...whats: string[]): string[] =>
   story.filter((line) => !whats.some((what) => line.endsWith(what)));
 
 export const KEPT: readonly Scenario[] = [
   {
     name: 'a day in HIGH',
-    says: 'HIGH inside its window (07:00–19:00 at UTC offset 0): REASON_NETWORK_PING on connecting and every 15 min',
+    citation:
+      'HIGH inside its window (07:00–19:00 at UTC offset 0): REASON_NETWORK_PING on connecting and every 15 min',
     hour: PERIOD_HOUR + 0.1,
     lock: HIGH,
-    play: (run) => run.pass(Hours(23)),
+    play: (run) => run.advance(Hours(23)),
     expect: (story) => {
       const opens = Math.round((7 - PERIOD_HOUR - 0.1) * 3600);
       const wanted = [
@@ -47,29 +50,29 @@ export const KEPT: readonly Scenario[] = [
   },
   {
     name: 'a night in RECOVERY',
-    says: 'RECOVERY always',
+    citation: 'RECOVERY always',
     hour: 19,
     lock: RECOVERY,
-    play: (run) => run.pass(Hours(11)),
+    play: (run) => run.advance(Hours(11)),
     expect: ['0 connect', ...quarters(0, 11 * 3600 + 1)],
   },
   {
     name: 'a night in RECOVERY and HIGH',
-    says: 'recovery keeps the connection "at all times", which the HIGH window does not',
+    citation: 'recovery keeps the connection "at all times", which the HIGH window does not',
     hour: 19,
     lock: { power: power({ recovery: true, mode: 'HIGH' }) },
-    play: (run) => run.pass(Hours(11)),
+    play: (run) => run.advance(Hours(11)),
     expect: ['0 connect', ...quarters(0, 11 * 3600 + 1)],
   },
   {
     name: 'a connection that dies',
-    says: 'keepalive 300 s; tries again after 10 s',
+    citation: 'keepalive 300 s; tries again after 10 s',
     hour: NOON,
     lock: { ...RECOVERY, skyOpen: false },
     play: (run) => {
-      run.pass(Seconds(100)).network.die();
-      run.pass(Seconds(100));
-      unlocks(run).pass(Seconds(400));
+      run.advance(Seconds(100)).network.dieSilently();
+      run.advance(Seconds(100));
+      unlockManually(run).advance(Seconds(400));
     },
     expect: (story) =>
       firstDifference(without(story, 'keepalive', 'dropped'), [
@@ -82,11 +85,11 @@ export const KEPT: readonly Scenario[] = [
   },
   {
     name: 'a gateway that is gone',
-    says: 'tries again after 10, 30 and 60 s, then every 5 min ± 20 %',
+    citation: 'tries again after 10, 30 and 60 s, then every 5 min ± 20 %',
     hour: NOON,
     play: (run) => {
-      run.listen(false);
-      unlocks(run).pass(Hours(6));
+      run.setListening(false);
+      unlockManually(run).advance(Hours(6));
     },
     expect: (story) => {
       const tries = secondsOf(story, 'tries');
@@ -95,26 +98,26 @@ export const KEPT: readonly Scenario[] = [
       if (first !== '10,30,60') return `waited ${first} s first`;
       const later = waits.slice(3);
       const [least, most] = [Math.min(...later), Math.max(...later)];
-      // Of 70 waits that are spread evenly from 240 to 360 s, some come near to either end.
+      // Of 70 waits that are uniformly distributed from 240 to 360 s, some are close to each bound.
       return least >= 240 && least < 255 && most <= 360 && most > 345 ? undefined : `then ${least} to ${most} s`;
     },
   },
   {
     name: 'more than the buffer holds',
-    says: 'It keeps what it made: 256 uplinks, of which the oldest that is not REASON_THEFT goes first',
+    citation: 'It keeps what it made: 256 uplinks, of which the oldest that is not REASON_THEFT goes first',
     hour: NOON,
     lock: { skyOpen: false },
     play: (run) => {
-      run.give({ type: 'coverage', covered: false });
+      run.input({ type: 'coverage', covered: false });
       for (let change = 0; change < 300; change++) {
-        (change % 2 === 0 ? unlocks(run) : locks(run)).pass(Seconds(1));
+        (change % 2 === 0 ? unlockManually(run) : lockManually(run)).advance(Seconds(1));
       }
-      run.give({ type: 'coverage', covered: true }).pass(Hours(1));
+      run.input({ type: 'coverage', covered: true }).advance(Hours(1));
     },
     expect: (story, run) => {
       const seen = secondsOf(story, 'cellular STATE_PING').length;
       const dropped = run.newest?.dropped ?? 0;
-      return seen === 256 && dropped === 44 ? undefined : `${seen} of 300 came, ${dropped} were told to be dropped`;
+      return seen === 256 && dropped === 44 ? undefined : `${seen} of 300 came, ${dropped} were reported as dropped`;
     },
   },
 ];
@@ -122,25 +125,25 @@ export const KEPT: readonly Scenario[] = [
 export const COMMANDED: readonly Scenario[] = [
   {
     name: 'locked by command',
-    says: 'lock (the lock gives a 5 s warning tone first)',
+    citation: 'lock (the lock gives a 5 s warning tone first)',
     hour: NOON,
     lock: { ...RECOVERY, lockState: 'unlocked', skyOpen: false },
     play: (run) => {
-      tellLock(run.pass(Seconds(60)), 1, { type: 'lock' });
-      run.pass(Seconds(60));
+      sendCommand(run.advance(Seconds(60)), 1, { type: 'lock' });
+      run.advance(Seconds(60));
     },
     expect: ['0 connect', '0 cellular NETWORK_PING', '60 tone 5 s', '65 lock', '65 cellular STATE_PING', '65 ack 1 ok'],
   },
   {
     name: 'located by command',
-    says: 'one GPS ping REASON_GPS_PING, or one cellular ping with a position REASON_CELL_PING',
+    citation: 'one GPS ping REASON_GPS_PING, or one cellular ping with a position REASON_CELL_PING',
     hour: NOON,
     lock: RECOVERY,
     play: (run) => {
-      tellLock(run.pass(Seconds(60)), 1, { type: 'locate-gps' });
-      run.pass(Seconds(60));
-      tellLock(run, 2, { type: 'locate-cell' });
-      run.pass(Seconds(60));
+      sendCommand(run.advance(Seconds(60)), 1, { type: 'locate-gps' });
+      run.advance(Seconds(60));
+      sendCommand(run, 2, { type: 'locate-cell' });
+      run.advance(Seconds(60));
     },
     expect: [
       '0 connect',
@@ -153,12 +156,12 @@ export const COMMANDED: readonly Scenario[] = [
   },
   {
     name: 'the modem restarted by command',
-    says: 'by command after a close-connection ping: one cellular ping REASON_RESET, first on the next connection',
+    citation: 'by command after a close-connection ping: one cellular ping REASON_RESET, first on the next connection',
     hour: NOON,
     lock: RECOVERY,
     play: (run) => {
-      tellLock(run.pass(Seconds(60)), 1, { type: 'reset' });
-      run.pass(Seconds(60));
+      sendCommand(run.advance(Seconds(60)), 1, { type: 'reset' });
+      run.advance(Seconds(60));
     },
     expect: [
       '0 connect',
@@ -176,25 +179,26 @@ export const COMMANDED: readonly Scenario[] = [
 export const SILENT: readonly Scenario[] = [
   {
     name: 'the battery runs low while asleep',
-    says: 'on entering LOW_BATTERY it sends a close-connection ping that carries the new battery (connecting for it)',
+    citation:
+      'on entering LOW_BATTERY it sends a close-connection ping that carries the new battery (connecting for it)',
     hour: NOON,
     play: (run) => {
-      run.give({ type: 'battery', percent: 9 }).pass(Hours(30));
+      run.input({ type: 'battery', percent: 9 }).advance(Hours(30));
     },
     expect: (story, run) =>
       firstDifference(story, ['0 connect', '0 close', '0 disconnect closed']) ??
-      (run.judge.belief.batteryPercent === 9 ? undefined : 'the battery was not told'),
+      (run.judge.belief.batteryPercent === 9 ? undefined : 'the battery was not reported'),
   },
   {
     name: 'switched to airplane mode by command',
-    says: 'The lock acknowledges, sends its close-connection ping, and is silent',
+    citation: 'The lock acknowledges, sends its close-connection ping, and is silent',
     hour: NOON,
     lock: RECOVERY,
     play: (run) => {
-      run.pass(Seconds(60));
-      run.order({ id: 1, command: { type: 'set-power', airplane: true }, expiresMs: run.nowMs + Hours(1) });
-      run.pass(Minutes(1));
-      moves(run, Minutes(1)).pass(Hours(30));
+      run.advance(Seconds(60));
+      run.enqueueCommand({ id: 1, command: { type: 'set-power', airplane: true }, expiresMs: run.nowMs + Hours(1) });
+      run.advance(Minutes(1));
+      moveFor(run, Minutes(1)).advance(Hours(30));
     },
     expect: ['0 connect', '0 cellular NETWORK_PING', '60 ack 1 ok', '60 close', '60 disconnect closed'],
   },

@@ -1,6 +1,6 @@
 /**
- * The power model with one thing in it altered, for the mutation check: each row, each reason, each number, each rank,
- * and some faults of a firmware that no table holds.
+ * The mutants of the mutation check: power models with one altered row, reason, number or rank, and some firmware
+ * faults outside the model.
  */
 import { Hours } from '../../../proto/clock.js';
 import { POWER_MODEL, type PowerModel, type StateRow, type TriggerRow } from '../../../proto/power/model.js';
@@ -12,7 +12,7 @@ export interface Mutant extends Alteration {
   readonly name: string;
 }
 
-/** The model, to be altered. */
+/** A power model that can be altered. */
 type Mutable<T> = T extends number | string | boolean | null ? T : { -readonly [Key in keyof T]: Mutable<T[Key]> };
 
 function altered(name: string, alter: (model: Mutable<PowerModel>) => void): Mutant {
@@ -56,7 +56,7 @@ function conditionsInsteadOf({ when }: StateRow): StateRow['when'][] {
   return switches.filter((each) => each !== when.switch).map((each) => ({ switch: each }));
 }
 
-/** Each pair of states changes places. */
+/** Mutants in which two states are exchanged. */
 function orderMutants(): Mutant[] {
   const { states } = POWER_MODEL;
   return states.flatMap((upper, high) =>
@@ -71,7 +71,7 @@ function orderMutants(): Mutant[] {
   );
 }
 
-/** Each trigger and the one after it change places. */
+/** Mutants in which a trigger and the next one are exchanged. */
 function rankMutants(): Mutant[] {
   return POWER_MODEL.triggers.slice(1).map((lower, high) =>
     altered(`${POWER_MODEL.triggers[high]?.trigger} and ${lower.trigger} change places`, (model) => {
@@ -82,7 +82,7 @@ function rankMutants(): Mutant[] {
   );
 }
 
-/** The reason of each trigger's pings becomes another one, and none. */
+/** Mutants in which a trigger's pings have another reason, or none. */
 function reasonMutants(): Mutant[] {
   const found: Mutant[] = [];
   for (const [index, row] of POWER_MODEL.triggers.entries()) {
@@ -105,7 +105,7 @@ function reasonsInsteadOf(reason: KnownReason | null): (KnownReason | null)[] {
   return [other, reason === 'REASON_THEFT' ? 'PHONE' : 'REASON_THEFT', null];
 }
 
-/** Each time doubled and halved. */
+/** Mutants with one doubled or halved timing. */
 function timingMutants(): Mutant[] {
   const found: Mutant[] = [];
   for (const factor of [2, 0.5]) {
@@ -133,7 +133,7 @@ function timingMutants(): Mutant[] {
   return found;
 }
 
-/** What else a number can come to. */
+/** Mutants with an extreme or shifted number. */
 function extremeMutants(): Mutant[] {
   const { highWindow } = POWER_MODEL;
   return [
@@ -173,7 +173,7 @@ function extremeMutants(): Mutant[] {
 
 const SIX_HOURS = Hours(6);
 
-/** Faults of the firmware itself. */
+/** Firmware faults outside the power model. */
 const FAULTS: readonly Mutant[] = [
   {
     name: 'a period ping every 6 h',
@@ -222,7 +222,7 @@ const FAULTS: readonly Mutant[] = [
   },
 ];
 
-/** All that the lock's copy of the table, or the lock, is altered by. */
+/** All mutants of a lock. */
 export function mutants(): Mutant[] {
   return [
     ...stateMutants(),
@@ -235,7 +235,7 @@ export function mutants(): Mutant[] {
   ];
 }
 
-/** The bounds that `judge` reads, altered in its copy alone. */
+/** Models with one altered bound, for the judge only. */
 export function boundMutants(): { readonly name: string; readonly model: PowerModel }[] {
   return Object.entries(POWER_MODEL.bounds).flatMap(([name, value]) =>
     [2, 0.5].map((factor) => {

@@ -1,7 +1,7 @@
 /**
- * The network of a pair check, between one lock and its gateway: messages take their time and keep their order, and a
- * connection may die for one side long before the other learns of it. It does what MQTT over TCP does, no more: what
- * arrives once has arrived for good, and nothing arrives on a connection that its receiver has given up.
+ * The simulated network of a pair check, between one lock and its gateway. Messages have a latency and keep their
+ * order. A connection may die for one side long before the other side notices. The guarantees are those of MQTT over
+ * TCP: no message arrives on a connection that its receiver has closed.
  */
 
 import type { Prng } from '../../../firmware-sim/prng.js';
@@ -15,263 +15,264 @@ import type { Downlink, Uplink } from '../../../proto/wire/ping.js';
 export const CUTS = ['both', 'lock-first', 'gateway-first', 'deaf', 'mute'] as const;
 export type Cut = (typeof CUTS)[number];
 
-/** What the network asks of those at its ends. */
-export interface PairEnds {
-  /** Something happens to the lock. */
-  give(input: StepInput): void;
-  /** The gateway sees a connection begin. */
+/** The events that the network reports to the lock and to the gateway. */
+export interface NetworkEndpoints {
+  /** An input of the lock. */
+  input(input: StepInput): void;
+  /** The gateway accepts a connection. */
   connected(): void;
-  /** The gateway sees it end. `cutBy` is what the world did to it; null where the lock itself let go of it. */
-  ended(cause: DisconnectCause, cutBy: string | null): void;
+  /** The gateway's connection closes. `cutBy` is the event of the world that cut it; null if the lock closed it. */
+  disconnected(cause: DisconnectCause, cutBy: string | null): void;
   received(uplink: Uplink): void;
-  /** The world is hard on the network at this moment. */
-  troubled(): void;
+  /** The world disturbs the network at this moment. */
+  recordTrouble(): void;
 }
 
-/** A lock that has nothing to say for so long says at least that (MQTT 3.1.1, PINGREQ). */
-const KEEPALIVE = Seconds(300);
-/** Half a keepalive more than one, after which MQTT takes the other side for gone. */
-const KEEPALIVE_ENDS = Seconds(450);
-const CONNACK_WITHIN = Seconds(30);
+/** A lock that sends nothing for this long sends a PINGREQ (MQTT 3.1.1, 3.1.2.10). */
+const KEEPALIVE_MS = Seconds(300);
+/** One and a half keepalives: a server closes a connection that is silent for this long. */
+const KEEPALIVE_EXPIRY_MS = Seconds(450);
+const CONNACK_TIMEOUT_MS = Seconds(30);
 
-interface Line {
-  /** What the lock takes it for. */
+interface Connection {
+  /** The lock's view of the connection. */
   phase: 'connecting' | 'up' | 'ending' | 'dead';
   gatewayUp: boolean;
-  /** Nothing gets up, or down, any more. */
-  isMute: boolean;
-  isDeaf: boolean;
+  /** Whether messages to the gateway are lost. */
+  isUpDead: boolean;
+  /** Whether messages to the lock are lost. */
+  isDownDead: boolean;
   cutBy: string | null;
-  /** When the gateway last heard of the lock, and when the line up died. */
-  heardMs: number;
-  muteMs: number;
-  /** When what was sent last arrives: nothing overtakes. */
-  upMs: number;
-  downMs: number;
+  /** When the gateway last received a message of the lock, and when the direction to the gateway died. */
+  lastUpMs: number;
+  upDeadMs: number;
+  /** When the last sent message arrives in each direction. A later message must not arrive earlier. */
+  upArrivalMs: number;
+  downArrivalMs: number;
 }
 
-/** See the head of this file. */
+/** The network between one lock and its gateway. */
 export class PairNetwork {
-  /** Whether the gateway takes connections. */
+  /** Whether the gateway accepts connections. */
   accepts = true;
   readonly #clock: VirtualClock;
   readonly #random: Prng;
   readonly #latency: readonly [number, number];
-  readonly #ends: PairEnds;
-  #line: Line | undefined;
-  #gatewayLine: Line | undefined;
+  readonly #endpoints: NetworkEndpoints;
+  #lockConnection: Connection | undefined;
+  #gatewayConnection: Connection | undefined;
 
-  /** `latency` is the least and the greatest time that a message takes, in whole ms. */
-  constructor(clock: VirtualClock, random: Prng, latency: readonly [number, number], ends: PairEnds) {
+  /** @param latency the shortest and longest time that a message takes, whole ms */
+  constructor(clock: VirtualClock, random: Prng, latency: readonly [number, number], ends: NetworkEndpoints) {
     this.#clock = clock;
     this.#random = random;
     this.#latency = latency;
-    this.#ends = ends;
+    this.#endpoints = ends;
   }
 
-  /** Whether the gateway has a connection of the lock. */
+  /** Whether the gateway considers a connection of the lock open. */
   get gatewayUp(): boolean {
-    return this.#gatewayLine?.gatewayUp ?? false;
+    return this.#gatewayConnection?.gatewayUp ?? false;
   }
 
-  /* What the lock does. */
+  /* Called for the lock. */
 
   connect(): void {
-    const line: Line = {
+    const connection: Connection = {
       phase: 'connecting',
       gatewayUp: false,
-      isMute: false,
-      isDeaf: false,
+      isUpDead: false,
+      isDownDead: false,
       cutBy: null,
-      heardMs: 0,
-      muteMs: Number.POSITIVE_INFINITY,
-      upMs: 0,
-      downMs: 0,
+      lastUpMs: 0,
+      upDeadMs: Number.POSITIVE_INFINITY,
+      upArrivalMs: 0,
+      downArrivalMs: 0,
     };
-    this.#line = line;
-    this.#up(line, () => this.#reach(line));
-    this.#clock.after(CONNACK_WITHIN, () => {
-      if (line.phase !== 'connecting') return;
-      line.phase = 'dead';
-      this.#gatewayNotices(line);
-      this.#ends.give({ type: 'connect-failed' });
+    this.#lockConnection = connection;
+    this.#sendUp(connection, () => this.#arriveAtGateway(connection));
+    this.#clock.after(CONNACK_TIMEOUT_MS, () => {
+      if (connection.phase !== 'connecting') return;
+      connection.phase = 'dead';
+      this.#scheduleGatewayClose(connection);
+      this.#endpoints.input({ type: 'connect-failed' });
     });
   }
 
   publish(uplink: Uplink): void {
-    const line = this.#line;
-    if (line?.phase !== 'up') throw new Error('the lock published without a connection');
-    this.#up(line, () => {
-      if (!line.gatewayUp) return;
-      this.#ends.received(uplink);
-      this.#down(line, () => {
+    const connection = this.#lockConnection;
+    if (connection?.phase !== 'up') throw new Error('the lock published without a connection');
+    this.#sendUp(connection, () => {
+      if (!connection.gatewayUp) return;
+      this.#endpoints.received(uplink);
+      this.#sendDown(connection, () => {
         const { boot, sequence } = uplink;
-        if (line.phase === 'up') this.#ends.give({ type: 'acknowledged', boot, sequence });
+        if (connection.phase === 'up') this.#endpoints.input({ type: 'acknowledged', boot, sequence });
       });
     });
   }
 
   disconnect(): void {
-    const line = this.#line;
-    if (line?.phase !== 'up') throw new Error('the lock ended no connection');
-    line.phase = 'ending';
-    this.#up(line, () => this.#end(line, 'closed'));
+    const connection = this.#lockConnection;
+    if (connection?.phase !== 'up') throw new Error('the lock disconnected without a connection');
+    connection.phase = 'ending';
+    this.#sendUp(connection, () => this.#closeAtGateway(connection, 'closed'));
     this.#clock.after(this.#delay(), () => {
-      if (line.phase !== 'ending') return;
-      line.phase = 'dead';
-      // Where the word was lost, the gateway finds out in time.
-      if (line.isMute) this.#gatewayNotices(line);
-      this.#ends.give({ type: 'disconnected' });
+      if (connection.phase !== 'ending') return;
+      connection.phase = 'dead';
+      // If the DISCONNECT was lost, the gateway notices the close later.
+      if (connection.isUpDead) this.#scheduleGatewayClose(connection);
+      this.#endpoints.input({ type: 'disconnected' });
     });
   }
 
-  /** The lock lets go of its connection without a word. `why` is what the world did to it; null for nothing. */
+  /** The lock drops its connection silently. `why` is the event of the world that caused this; null for none. */
   drop(why: string | null): void {
-    const line = this.#line;
-    if (line === undefined || line.phase === 'dead') return;
-    line.phase = 'dead';
-    line.cutBy ??= why;
-    // What is on its way may still arrive.
-    if (this.#random.chance(0.5)) this.#mute(line);
-    this.#gatewayNotices(line);
+    const connection = this.#lockConnection;
+    if (connection === undefined || connection.phase === 'dead') return;
+    connection.phase = 'dead';
+    connection.cutBy ??= why;
+    // Messages that are in transit may still arrive.
+    if (this.#random.chance(0.5)) this.#stopUp(connection);
+    this.#scheduleGatewayClose(connection);
   }
 
-  /* What the gateway does. */
+  /* Called for the gateway. */
 
-  /** Sends a command; false where there is no connection to send it on. */
+  /** Sends a command; returns false without a connection. */
   send(downlink: Downlink): boolean {
-    const line = this.#gatewayLine;
-    if (line?.gatewayUp !== true) return false;
-    this.#down(line, () => {
-      if (line.phase === 'up') this.#ends.give({ type: 'command', downlink });
+    const connection = this.#gatewayConnection;
+    if (connection?.gatewayUp !== true) return false;
+    this.#sendDown(connection, () => {
+      if (connection.phase === 'up') this.#endpoints.input({ type: 'command', downlink });
     });
     return true;
   }
 
-  /** The gateway stops listening: it ends its connections itself. */
-  stop(): void {
+  /** The gateway stops listening and closes its connection. */
+  stopListening(): void {
     this.accepts = false;
-    const line = this.#gatewayLine;
-    if (line?.gatewayUp !== true) return;
-    line.gatewayUp = false;
-    line.cutBy ??= 'gateway';
-    this.#lockNotices(line, this.#delay());
+    const connection = this.#gatewayConnection;
+    if (connection?.gatewayUp !== true) return;
+    connection.gatewayUp = false;
+    connection.cutBy ??= 'gateway';
+    this.#scheduleLockClose(connection, this.#delay());
   }
 
-  /* What the world does. */
+  /* Called for the world. */
 
-  /** Cuts the connection that there is. Returns whether there was one. */
+  /** Cuts the connection; returns false if there is none. */
   cut(how: Cut): boolean {
-    const line = this.#line;
-    if (line === undefined || line.phase === 'dead') return false;
-    this.#ends.troubled();
-    line.cutBy ??= `a cut (${how})`;
+    const connection = this.#lockConnection;
+    if (connection === undefined || connection.phase === 'dead') return false;
+    this.#endpoints.recordTrouble();
+    connection.cutBy ??= `a cut (${how})`;
     if (how === 'both' || how === 'lock-first') {
-      line.isDeaf = true;
-      if (this.#random.chance(0.5)) this.#mute(line);
-      this.#lockNotices(line, how === 'both' ? this.#delay() : 0);
+      connection.isDownDead = true;
+      if (this.#random.chance(0.5)) this.#stopUp(connection);
+      this.#scheduleLockClose(connection, how === 'both' ? this.#delay() : 0);
     } else {
-      line.isDeaf ||= how !== 'mute';
+      connection.isDownDead ||= how !== 'mute';
       if (how !== 'deaf') {
-        this.#mute(line);
-        this.#gatewayNotices(line);
+        this.#stopUp(connection);
+        this.#scheduleGatewayClose(connection);
       }
-      if (how === 'gateway-first') this.#end(line, 'dropped');
-      this.#lockNotices(line, this.#random.integer(0, KEEPALIVE_ENDS));
+      if (how === 'gateway-first') this.#closeAtGateway(connection, 'dropped');
+      this.#scheduleLockClose(connection, this.#random.integer(0, KEEPALIVE_EXPIRY_MS));
     }
     return true;
   }
 
-  /** The connection dies, and nobody is told. */
-  die(): void {
-    const line = this.#line;
-    if (line === undefined) return;
-    line.cutBy ??= 'a silent death';
-    line.isDeaf = true;
-    this.#mute(line);
-    this.#gatewayNotices(line);
+  /** The connection dies, and neither side is notified. */
+  dieSilently(): void {
+    const connection = this.#lockConnection;
+    if (connection === undefined) return;
+    connection.cutBy ??= 'a silent death';
+    connection.isDownDead = true;
+    this.#stopUp(connection);
+    this.#scheduleGatewayClose(connection);
   }
 
-  #reach(line: Line): void {
-    // Given up before it stood, and another one was begun since.
-    if (line !== this.#line) return;
+  #arriveAtGateway(connection: Connection): void {
+    // The lock has given up this connection and started another one.
+    if (connection !== this.#lockConnection) return;
     if (!this.accepts) {
-      this.#ends.troubled();
-      this.#down(line, () => {
-        if (line.phase !== 'connecting') return;
-        line.phase = 'dead';
-        this.#ends.give({ type: 'connect-failed' });
+      this.#endpoints.recordTrouble();
+      this.#sendDown(connection, () => {
+        if (connection.phase !== 'connecting') return;
+        connection.phase = 'dead';
+        this.#endpoints.input({ type: 'connect-failed' });
       });
       return;
     }
-    const before = this.#gatewayLine;
-    this.#gatewayLine = line;
+    const before = this.#gatewayConnection;
+    this.#gatewayConnection = connection;
     if (before?.gatewayUp === true) {
       before.gatewayUp = false;
-      this.#ends.ended('takeover', before.cutBy);
+      this.#endpoints.disconnected('takeover', before.cutBy);
     }
-    line.gatewayUp = true;
-    this.#ends.connected();
-    if (line.phase === 'dead') this.#gatewayNotices(line);
-    this.#down(line, () => {
-      if (line.phase !== 'connecting') return;
-      line.phase = 'up';
-      this.#ends.give({ type: 'connected' });
+    connection.gatewayUp = true;
+    this.#endpoints.connected();
+    if (connection.phase === 'dead') this.#scheduleGatewayClose(connection);
+    this.#sendDown(connection, () => {
+      if (connection.phase !== 'connecting') return;
+      connection.phase = 'up';
+      this.#endpoints.input({ type: 'connected' });
     });
   }
 
-  #up(line: Line, arrive: () => void): void {
+  #sendUp(connection: Connection, arrive: () => void): void {
     const nowMs = this.#clock.now();
-    line.upMs = Math.max(line.upMs, nowMs + this.#delay());
-    this.#clock.after(line.upMs - nowMs, () => {
-      if (line.isMute) return;
-      line.heardMs = this.#clock.now();
+    connection.upArrivalMs = Math.max(connection.upArrivalMs, nowMs + this.#delay());
+    this.#clock.after(connection.upArrivalMs - nowMs, () => {
+      if (connection.isUpDead) return;
+      connection.lastUpMs = this.#clock.now();
       arrive();
     });
   }
 
-  #down(line: Line, arrive: () => void): void {
+  #sendDown(connection: Connection, arrive: () => void): void {
     const nowMs = this.#clock.now();
-    line.downMs = Math.max(line.downMs, nowMs + this.#delay());
-    this.#clock.after(line.downMs - nowMs, () => {
-      if (!line.isDeaf) arrive();
+    connection.downArrivalMs = Math.max(connection.downArrivalMs, nowMs + this.#delay());
+    this.#clock.after(connection.downArrivalMs - nowMs, () => {
+      if (!connection.isDownDead) arrive();
     });
   }
 
   #delay(): number {
-    const [least, most] = this.#latency;
-    return least === most ? least : this.#random.integer(least, most);
+    const [shortest, longest] = this.#latency;
+    return shortest === longest ? shortest : this.#random.integer(shortest, longest);
   }
 
-  #mute(line: Line): void {
-    line.isMute = true;
-    line.muteMs = Math.min(line.muteMs, this.#clock.now());
+  #stopUp(connection: Connection): void {
+    connection.isUpDead = true;
+    connection.upDeadMs = Math.min(connection.upDeadMs, this.#clock.now());
   }
 
-  #end(line: Line, cause: DisconnectCause): void {
-    if (!line.gatewayUp) return;
-    line.gatewayUp = false;
-    this.#ends.ended(cause, line.cutBy);
+  #closeAtGateway(connection: Connection, cause: DisconnectCause): void {
+    if (!connection.gatewayUp) return;
+    connection.gatewayUp = false;
+    this.#endpoints.disconnected(cause, connection.cutBy);
   }
 
-  /** Nothing more will come from the other end: the gateway learns of it at once, or by the keepalive. */
-  #gatewayNotices(line: Line): void {
+  /** Schedules that the gateway notices a dead connection: soon, or when the keepalive expires. */
+  #scheduleGatewayClose(connection: Connection): void {
     const isSoon = this.#random.chance(0.5);
     const nowMs = this.#clock.now();
-    const idle = Math.max(0, Math.min(line.muteMs, nowMs) - line.heardMs - 1);
-    const heardMs = line.heardMs + Math.floor(idle / KEEPALIVE) * KEEPALIVE;
-    const delay = isSoon ? this.#random.integer(0, Seconds(5)) : heardMs + KEEPALIVE_ENDS - nowMs;
-    this.#clock.after(delay, () => this.#end(line, isSoon ? 'dropped' : 'keepalive'));
+    const idle = Math.max(0, Math.min(connection.upDeadMs, nowMs) - connection.lastUpMs - 1);
+    const lastUpMs = connection.lastUpMs + Math.floor(idle / KEEPALIVE_MS) * KEEPALIVE_MS;
+    const delay = isSoon ? this.#random.integer(0, Seconds(5)) : lastUpMs + KEEPALIVE_EXPIRY_MS - nowMs;
+    this.#clock.after(delay, () => this.#closeAtGateway(connection, isSoon ? 'dropped' : 'keepalive'));
   }
 
-  #lockNotices(line: Line, delay: number): void {
+  #scheduleLockClose(connection: Connection, delay: number): void {
     this.#clock.after(delay, () => {
-      if (line.phase === 'dead') return;
-      const wasConnecting = line.phase === 'connecting';
-      line.phase = 'dead';
-      this.#ends.troubled();
-      this.#gatewayNotices(line);
-      this.#ends.give({ type: wasConnecting ? 'connect-failed' : 'disconnected' });
+      if (connection.phase === 'dead') return;
+      const wasConnecting = connection.phase === 'connecting';
+      connection.phase = 'dead';
+      this.#endpoints.recordTrouble();
+      this.#scheduleGatewayClose(connection);
+      this.#endpoints.input({ type: wasConnecting ? 'connect-failed' : 'disconnected' });
     });
   }
 }

@@ -1,9 +1,9 @@
 /**
- * A random history of some locks, lived through ingest and store without a broker: uplinks in order, late, twice and
- * contradicting each other, phones, connections, commands and their answers, time, commits that fail, locks that change
- * hands, are erased, removed and added again. Commits take some turns of the event loop, in which more happens and is
- * judged. After each step it can be asked what is believed, and what a gateway that starts at that moment would
- * believe; and for each commit it is noted whether one that starts right after it believes what was judged by then.
+ * A random history of some locks, run through ingest and store without a broker: uplinks in order, late, repeated and
+ * conflicting, phones, connections, commands and answers, time, failing commits, locks that are moved to another
+ * merchant, erased, removed and added again. A commit takes some turns of the event loop, in which more events are
+ * judged. A test can compare the beliefs of the running gateway with those of a gateway that starts on the stored data.
+ * After each commit the history makes this comparison too.
  */
 import { Prng } from '../../../firmware-sim/prng.js';
 import { GatewayEvents } from '../../../gateway/events.js';
@@ -27,40 +27,40 @@ const LOCKS = 4;
 const MERCHANTS = ['Amber', 'Basalt'];
 const START_MS = Date.UTC(2026, 10, 20);
 
-/** One of the locks, as the world has it. */
-interface LivingLock {
+/** One of the locks, with its true state. */
+interface HistoryLock {
   readonly mac: Mac;
   sender: Sender;
   phone: Sender;
-  isOwner: number;
-  isThere: boolean;
+  ownerIndex: number;
+  isRegistered: boolean;
   boot: number;
   sequence: number;
-  /** Its last uplinks. */
+  /** The bytes of the lock's last uplinks. */
   readonly sent: Buffer[];
   readonly commands: number[];
 }
 
-/** What is known of each lock, by its MAC. */
+/** The gateway's belief about each lock, by the lock's MAC. */
 export type States = Readonly<Record<string, unknown>>;
 
 export class RandomHistory {
   readonly #random: Prng;
   readonly #folder: string;
   readonly #clock = new ManualClock(START_MS);
-  readonly #locks: LivingLock[] = [];
+  readonly #locks: HistoryLock[] = [];
   #store!: Store;
   #ingest!: Ingest;
   #known!: Locks;
-  #failsNext = false;
+  #failsNextCommit = false;
   #nextCommand = 1;
-  /** Uplinks that were answered, and how many states were written with the commits. */
+  /** The number of acknowledged uplinks, and of states written with commits. */
   acked = 0;
   statesWritten = 0;
-  /** Commits during which something was judged for the next. */
+  /** The number of commits during which events for the next commit were judged. */
   overlapped = 0;
-  /** After which commits a gateway would have started with another belief, and of which locks. */
-  readonly strayed: string[] = [];
+  /** Commits after which a starting gateway would have another belief, each with the lock. */
+  readonly mismatches: string[] = [];
   #commits = 0;
 
   private constructor(seed: number, folder: string) {
@@ -92,8 +92,8 @@ export class RandomHistory {
         mac,
         sender,
         phone: ofPhone,
-        isOwner: owner,
-        isThere: true,
+        ownerIndex: owner,
+        isRegistered: true,
         boot: 1,
         sequence: 0,
         sent: [],
@@ -105,9 +105,9 @@ export class RandomHistory {
     const clock = this.#clock;
     const store = overriding(this.#store, {
       append: async (commit: Commit) => {
-        if (this.#failsNext) {
-          this.#failsNext = false;
-          await this.#turns(3);
+        if (this.#failsNextCommit) {
+          this.#failsNextCommit = false;
+          await this.#waitTurns(3);
           throw new StoreFailure('append', new Error('no room'));
         }
         await this.#append(commit);
@@ -130,37 +130,40 @@ export class RandomHistory {
     await this.#settle();
   }
 
-  /** Stores it; a gateway that starts on it believes what this one did when it handed the commit over. */
+  /**
+   * Stores a commit, and checks that a starting gateway has the beliefs of the moment when the commit was handed over.
+   */
   async #append(commit: Commit): Promise<void> {
     const number = ++this.#commits;
     const believed = this.#statesOf(this.#known, () => true);
-    await this.#turns(2);
+    await this.#waitTurns(2);
     await this.#store.append(commit);
-    await this.#turns(2);
+    await this.#waitTurns(2);
     const after = await this.restarted();
     for (const [mac, state] of Object.entries(after))
-      if (JSON.stringify(state) !== JSON.stringify(believed[mac])) this.strayed.push(`commit ${number}, lock ${mac}`);
+      if (JSON.stringify(state) !== JSON.stringify(believed[mac]))
+        this.mismatches.push(`commit ${number}, lock ${mac}`);
     if (JSON.stringify(this.#statesOf(this.#known, () => true)) !== JSON.stringify(believed)) this.overlapped += 1;
   }
 
-  async #turns(most: number): Promise<void> {
-    for (let turn = this.#random.integer(0, most); turn > 0; turn--)
+  async #waitTurns(maxTurns: number): Promise<void> {
+    for (let turn = this.#random.integer(0, maxTurns); turn > 0; turn--)
       await new Promise<void>((resolve) => afterThisTurn(resolve));
   }
 
-  /** A few commits: some things happen, at once or a little later, and are stored. */
+  /** Applies some random events and waits until they are stored. */
   async step(): Promise<void> {
     const count = this.#random.integer(1, 12);
-    this.#failsNext = this.#random.chance(0.08);
+    this.#failsNextCommit = this.#random.chance(0.08);
     for (let at = 0; at < count; at++) {
-      await this.#happen(this.#random.pick(this.#locks));
-      if (this.#random.chance(0.3)) await this.#turns(2);
+      await this.#doRandomEvent(this.#random.pick(this.#locks));
+      if (this.#random.chance(0.3)) await this.#waitTurns(2);
     }
     await this.#settle();
-    this.#failsNext = false;
+    this.#failsNextCommit = false;
   }
 
-  /** Ends as a kill -9 does, right after a commit, and starts anew. */
+  /** Stops as after a kill -9 just after a commit, and starts again. */
   async kill(): Promise<void> {
     this.#known.stop();
     await this.#store.close();
@@ -174,12 +177,12 @@ export class RandomHistory {
     await this.#store.close();
   }
 
-  /** What is believed now. */
+  /** The current beliefs. */
   believed(): States {
     return this.#statesOf(this.#known);
   }
 
-  /** What a gateway believes that starts on what is stored now, before anything happens. */
+  /** The beliefs of a gateway that starts now on the stored data. */
   async restarted(): Promise<States> {
     const locks = new Locks(this.#store, this.#clock, () => undefined);
     const rebuilt = await locks.load();
@@ -188,7 +191,7 @@ export class RandomHistory {
     return this.#statesOf(locks);
   }
 
-  /** Waits until all is stored; a store that failed is asked again when the clock has gone on. */
+  /** Waits until all events are stored. Advances the clock, since a failed commit is retried after a delay. */
   async #settle(): Promise<void> {
     let isIdle = false;
     const idle = this.#ingest.idle().then(() => {
@@ -202,40 +205,40 @@ export class RandomHistory {
     await idle;
   }
 
-  async #happen(lock: LivingLock): Promise<void> {
+  async #doRandomEvent(lock: HistoryLock): Promise<void> {
     const random = this.#random;
-    if (!lock.isThere) {
+    if (!lock.isRegistered) {
       if (random.chance(0.2)) await this.#add(lock.mac, random.integer(0, 1));
       return;
     }
     const turn = random.fraction();
     if (turn < 0.78) this.#uplink(lock);
     else if (turn < 0.8) this.#repeat(lock);
-    else if (turn < 0.82) this.#take(lock.phone, this.#bytes(900, random.integer(1, 40), 'PHONE'));
+    else if (turn < 0.82) this.#ingestUplink(lock.phone, this.#bytes(900, random.integer(1, 40), 'PHONE'));
     else if (turn < 0.87) this.#connection(lock);
     else if (turn < 0.885) this.#command(lock);
-    else if (turn < 0.89) this.#take(lock.sender, Buffer.from([1]));
+    else if (turn < 0.89) this.#ingestUplink(lock.sender, Buffer.from([1]));
     else if (turn < 0.99)
       this.#clock.advance(
         random.chance(0.7) ? random.integer(5, 5000) : random.pick([Seconds(40), Minutes(7), Hours(3), Hours(26)]),
       );
-    else await this.#account(lock);
+    else await this.#changeAccount(lock);
   }
 
-  #take(sender: Sender, bytes: Buffer): void {
+  #ingestUplink(sender: Sender, bytes: Buffer): void {
     this.#ingest.take(sender, bytes, (error) => {
       if (error === undefined) this.acked += 1;
     });
   }
 
-  /** Mostly the next one; sometimes one is left out, one that was left out comes late, or the lock has booted. */
-  #uplink(lock: LivingLock): void {
+  /** Ingests mostly the next uplink; sometimes skips one, sends a skipped one late, or boots the lock first. */
+  #uplink(lock: HistoryLock): void {
     const random = this.#random;
     if (random.chance(0.02)) Object.assign(lock, { boot: lock.boot + 1, sequence: 0 });
     let sequence = lock.sequence + (random.chance(0.05) ? 2 : 1);
     if (random.chance(0.05)) sequence = Math.max(1, lock.sequence - 1);
     lock.sequence = Math.max(lock.sequence, sequence);
-    // Mostly one in which there is nothing to find.
+    // Mostly a ping without findings.
     const reasons = ['REASON_GPS_PING', 'REASON_PERIOD_TRACKING', 'REASON_THEFT'] as const;
     const reason = random.chance(0.9) ? 'REASON_UNLOCKED_PING' : random.pick(reasons);
     const command = lock.commands.shift();
@@ -248,11 +251,11 @@ export class RandomHistory {
       : this.#bytes(lock.boot, sequence, reason);
     lock.sent.push(bytes);
     if (lock.sent.length > 8) lock.sent.shift();
-    this.#take(lock.sender, bytes);
+    this.#ingestUplink(lock.sender, bytes);
   }
 
-  #repeat(lock: LivingLock): void {
-    if (lock.sent.length > 0) this.#take(lock.sender, this.#random.pick(lock.sent));
+  #repeat(lock: HistoryLock): void {
+    if (lock.sent.length > 0) this.#ingestUplink(lock.sender, this.#random.pick(lock.sent));
   }
 
   #envelope(boot: number): Partial<Uplink> {
@@ -281,7 +284,7 @@ export class RandomHistory {
     });
   }
 
-  #connection({ sender: { deviceId, mac } }: LivingLock): void {
+  #connection({ sender: { deviceId, mac } }: HistoryLock): void {
     const atMs = this.#clock.now();
     const source = this.#random.chance(0.8) ? 'lock' : 'phone';
     const cause = this.#random.pick(['closed', 'dropped', 'keepalive'] as const);
@@ -291,7 +294,7 @@ export class RandomHistory {
     this.#ingest.recordEvent(deviceId, mac, event);
   }
 
-  #command(lock: LivingLock): void {
+  #command(lock: HistoryLock): void {
     const { deviceId, mac } = lock.sender;
     const id = this.#nextCommand++;
     lock.commands.push(id);
@@ -299,8 +302,8 @@ export class RandomHistory {
     this.#ingest.recordEvent(deviceId, mac, { type: 'command', id, command, atMs: this.#clock.now() });
   }
 
-  /** As device-accounts.ts does it: between two commits. */
-  async #account(lock: LivingLock): Promise<void> {
+  /** Moves, erases or removes a lock between two commits, as device-accounts.ts does. */
+  async #changeAccount(lock: HistoryLock): Promise<void> {
     const { deviceId } = lock.sender;
     const { mac } = lock;
     const kind = this.#random.pick(['move', 'erase', 'remove']);
@@ -308,24 +311,25 @@ export class RandomHistory {
       const known = this.#known.find(deviceId)?.state;
       const state = known === undefined || kind === 'remove' ? null : forgottenState(known, mac, this.#clock.now());
       const json = state === null ? null : JSON.stringify(state);
-      if (kind === 'move') await this.#store.changeDevice({ mac, merchant: MERCHANTS[1 - lock.isOwner], state: json });
+      if (kind === 'move')
+        await this.#store.changeDevice({ mac, merchant: MERCHANTS[1 - lock.ownerIndex], state: json });
       else if (kind === 'erase') await this.#store.eraseDevice(deviceId, json);
       else await this.#store.removeDevice(mac, this.#clock.now());
       this.#known.replace(deviceId, state);
     });
     await this.#settle();
     await done;
-    if (kind === 'remove') lock.isThere = false;
+    if (kind === 'remove') lock.isRegistered = false;
     if (kind !== 'move') return;
-    lock.isOwner = 1 - lock.isOwner;
+    lock.ownerIndex = 1 - lock.ownerIndex;
     const { merchantId } = await lockSender(this.#store, mac);
     lock.sender = { ...lock.sender, merchantId };
     lock.phone = { ...lock.phone, merchantId };
   }
 
-  /** Of the locks in service of which anything was ever stored, through JSON, as it is stored. */
+  /** The states of the registered locks that have stored data, converted through JSON as in the store. */
   #statesOf(locks: Locks, fits = ({ isStored }: KnownLock): boolean => isStored): States {
-    const inService = new Set(this.#locks.filter(({ isThere }) => isThere).map(({ mac }) => mac));
+    const inService = new Set(this.#locks.filter(({ isRegistered }) => isRegistered).map(({ mac }) => mac));
     const known = [...locks.all()].filter((lock) => fits(lock) && inService.has(lock.mac));
     const states = known.map(({ mac, state }): [string, DeviceState] => [mac, state]);
     return JSON.parse(JSON.stringify(Object.fromEntries(states.sort()))) as States;

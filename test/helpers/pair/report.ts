@@ -1,22 +1,22 @@
-/** What a pair check says of a run that went wrong: the finding, what happened before it, and how to repeat it. */
+/** Reports a failed pair check: the finding, the events before it, and the command that repeats it. */
 import { type Milliseconds, Minutes } from '../../../proto/clock.js';
 import type { Uplink } from '../../../proto/wire/ping.js';
-import { type Case, type Happening, playCase } from './cases.js';
+import { type Case, type CaseEvent, playCase } from './cases.js';
 import type { PairRun } from './run.js';
-import { heal, pairWalk, WALK_DAYS, wrongWhenHealed } from './walk.js';
+import { mistakesAfterRepair, pairWalk, repairWorld, WALK_DAYS } from './walk.js';
 
-/** Walks beyond the first that goes wrong are named, but their events are not shown. */
-const EVENTS_SHOWN = 25;
+/** Maximum number of events that a report shows. */
+const MAX_SHOWN_EVENTS = 25;
 
-/** What was seen over many runs, so that a check can tell that it has been everywhere. */
-export class PairSeen {
+/** Statistics over many runs, so that a test can check that they cover everything. */
+export class PairStatistics {
   runs = 0;
   steps = 0;
   uplinks = 0;
   readonly kinds = new Set<string>();
   readonly explained = new Map<string, number>();
 
-  note(run: PairRun): void {
+  add(run: PairRun): void {
     this.runs++;
     this.steps += run.steps;
     this.uplinks += run.judge.received;
@@ -25,54 +25,54 @@ export class PairSeen {
   }
 }
 
-/** The sort of an uplink: `cellular REASON_THEFT`, `ack rejected`. */
+/** The kind of an uplink, such as `cellular REASON_THEFT` or `ack rejected`. */
 function kindOf({ body }: Uplink): string {
   return body.kind === 'ack' ? `ack ${body.result}` : `${body.kind} ${body.reason}`;
 }
 
-/** What is wrong with the walk of a seed, as lines to print; none where nothing is. */
-export function wrongOnWalk(seed: number, seen: PairSeen): string[] {
+/** Runs the walk of a seed; returns its mistakes as lines to print, empty if there are none. */
+export function mistakesOnWalk(seed: number, seen: PairStatistics): string[] {
   const repeat = `env PAIR_SEED=${seed} npm test test/proto/power/pair-check.test.ts`;
-  return wrongIn(repeat, `seed ${seed}, ${WALK_DAYS} days`, () => {
-    const run = heal(pairWalk(seed));
-    seen.note(run);
-    return { run, further: wrongWhenHealed(run) };
+  return mistakesIn(repeat, `seed ${seed}, ${WALK_DAYS} days`, () => {
+    const run = repairWorld(pairWalk(seed));
+    seen.add(run);
+    return { run, otherMistakes: mistakesAfterRepair(run) };
   });
 }
 
-/** The same of one case in which one thing happens; null where there is no such case. */
-export function wrongInCase(
+/** Runs one case with one event; returns its mistakes as lines to print, or null if the case is impossible. */
+export function mistakesInCase(
   place: string,
   one: Case,
-  happening: Happening,
+  happening: CaseEvent,
   settles: Milliseconds,
-  seen: PairSeen,
+  seen: PairStatistics,
 ): string[] | null {
-  let isThere = true;
+  let caseExists = true;
   const repeat = `env PAIR_CASE=${place} npm test test/proto/power/pair-check.test.ts`;
-  const wrong = wrongIn(repeat, `${one.name}: ${happening.name}`, () => {
+  const wrong = mistakesIn(repeat, `${one.name}: ${happening.name}`, () => {
     const run = playCase(one, happening, settles);
     if (run === undefined) {
-      isThere = false;
+      caseExists = false;
       return undefined;
     }
-    seen.note(run);
-    return { run, further: leftOver(run) };
+    seen.add(run);
+    return { run, otherMistakes: missingUplinks(run) };
   });
-  return isThere ? wrong : null;
+  return caseExists ? wrong : null;
 }
 
-/** What was made and never arrived, though nothing has stood in the way for long. */
-function leftOver(run: PairRun): string[] {
+/** Uplinks that have not arrived although the lock could have sent them for 15 min. */
+function missingUplinks(run: PairRun): string[] {
   const beforeMs = run.nowMs - Minutes(15);
   return [...run.outstanding.values()]
     .filter(({ timeMs }) => timeMs < beforeMs)
     .map((uplink) => `${kindOf(uplink)} ${uplink.boot}/${uplink.sequence} never arrived`);
 }
 
-type Played = { readonly run: PairRun; readonly further: readonly string[] } | undefined;
+type Played = { readonly run: PairRun; readonly otherMistakes: readonly string[] } | undefined;
 
-function wrongIn(repeat: string, title: string, play: () => Played): string[] {
+function mistakesIn(repeat: string, title: string, play: () => Played): string[] {
   let played: Played;
   try {
     played = play();
@@ -80,10 +80,10 @@ function wrongIn(repeat: string, title: string, play: () => Played): string[] {
     return [`${title}: ${(error as Error).stack}`, `to repeat it: ${repeat}`];
   }
   if (played === undefined) return [];
-  const { run, further } = played;
+  const { run, otherMistakes } = played;
   const [first] = run.unexplained;
-  if (first === undefined && further.length === 0) return [];
+  if (first === undefined && otherMistakes.length === 0) return [];
   const findings = run.unexplained.map(({ finding }) => `${finding.severity} ${finding.rule}: ${finding.message}`);
   const events = first?.events ?? run.events();
-  return [`${title}:`, ...findings, ...further, `to repeat it: ${repeat}`, ...events.slice(-EVENTS_SHOWN)];
+  return [`${title}:`, ...findings, ...otherMistakes, `to repeat it: ${repeat}`, ...events.slice(-MAX_SHOWN_EVENTS)];
 }

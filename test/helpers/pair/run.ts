@@ -1,7 +1,7 @@
 /**
- * One lock under `step`, a modelled network, and a gateway under `judge`, on a clock that jumps from one thing due to
- * the next (architecture.md, "Pair check"). What the judge finds is held against what the world did: a violation is
- * always wrong, and a warning is, unless the world cut the lock off.
+ * A pair check (architecture.md, "Pair check"): one lock driven by `step`, a simulated network, and a gateway reduced
+ * to `judge`, on a virtual clock. Each finding of the judge is compared with the simulated world. A violation is always
+ * a mistake. A warning is a mistake unless the world cut the lock off.
  */
 
 import { Prng } from '../../../firmware-sim/prng.js';
@@ -15,41 +15,41 @@ import { type Draft, type NewLock, newLock } from '../../../proto/power/step/sta
 import { needsCellPosition, needsFix, stepInPlace } from '../../../proto/power/step/step.js';
 import type { Downlink, HighWindow, Uplink } from '../../../proto/wire/ping.js';
 import { BENCH_MAC } from '../mqtt/lock-bench.js';
-import { nameNumber, PairJudge } from './judge.js';
-import { type PairEnds, PairNetwork } from './network.js';
+import { keyNumber, PairJudge } from './judge.js';
+import { type NetworkEndpoints, PairNetwork } from './network.js';
 
-/** How much of what happened a report shows. */
-const EVENTS_KEPT = 40;
-/** Wakes at one moment in a row: more would be a lock that wakes itself for ever. */
-const MOST_WAKES_AT_ONCE = 1000;
-/** Commands that the gateway keeps for the lock. */
-const COMMANDS_KEPT = 8;
-/** How long after a cut a lock may still be on its way back: its longest wait, and messages that take their time. */
-const BACK_WITHIN = Minutes(6) + Minutes(1);
+/** Maximum number of logged events that a report shows. */
+const MAX_LOGGED_EVENTS = 40;
+/** A lock with more successive wake-ups at one moment is in an endless loop. */
+const MAX_WAKE_UPS_PER_MOMENT = 1000;
+/** Maximum number of commands that the gateway queues for the lock. */
+const MAX_QUEUED_COMMANDS = 8;
+/** How long after a cut a lock may take to reconnect: its longest retry interval, and some latency. */
+const MAX_RECONNECT_MS = Minutes(6) + Minutes(1);
 
 export interface PairOptions {
   readonly seed: string | number;
   readonly startMs: number;
   readonly lock: Omit<NewLock, 'mac' | 'firmwareVersion' | 'jitterSeed'>;
-  /** The least and the greatest time that a message takes, ms. */
+  /** The shortest and longest time that a message takes, ms. */
   readonly latency: readonly [number, number];
-  /** What the lock acts by; the judge keeps the true one. */
+  /** The lock's power model, for mutation checks. The judge always uses the true model. */
   readonly model?: PowerModel;
-  /** A fault of the firmware that no table holds: changes the state after each step, and returns when to wake then. */
+  /** A firmware fault outside the power model: changes the state after each step, and returns the next wake-up time. */
   readonly tamper?: (state: Draft, wakeAtMs: number) => number;
-  /** Told of everything that passes between lock and gateway, as the gateway sees it. */
-  readonly witness?: (atMs: number, what: Witnessed) => void;
+  /** Called with each event between lock and gateway, as the gateway sees it. */
+  readonly observe?: (atMs: number, what: ObservedEvent) => void;
 }
 
-/** What a gateway sees of a lock, and what people at the lock hear of it. */
-export type Witnessed =
+/** An event that a gateway sees of a lock, or an effect that a person at the lock notices. */
+export type ObservedEvent =
   | { readonly type: 'connect' }
   | { readonly type: 'disconnect'; readonly cause: DisconnectCause }
   | { readonly type: 'uplink'; readonly uplink: Uplink }
   | { readonly type: 'command'; readonly downlink: Downlink }
   | { readonly type: 'effect'; readonly effect: StepEffect };
 
-/** A finding that nothing in the world explains. */
+/** A finding that no event of the world explains, with the last events before it. */
 export interface Unexplained {
   readonly finding: Finding;
   readonly events: readonly string[];
@@ -65,16 +65,16 @@ export class PairRun {
   readonly random: Prng;
   readonly state: Draft;
   readonly judge: PairJudge;
-  /** What the judge believed before anything happened. */
+  /** The judge's belief at the start. */
   readonly initial: InitialBelief;
   readonly network: PairNetwork;
-  /** Whether people change the settings by hand, of which a sleeping lock need not tell. */
-  hasHands = false;
-  /** Findings that nothing explains and that were not withdrawn. */
+  /** Whether a person may change settings at the lock. A sleeping lock need not report such a change. */
+  isOperatedManually = false;
+  /** Findings that no event explains and that the judge has not withdrawn. */
   readonly unexplained: Unexplained[] = [];
   /** How many findings the world explains, by rule. */
   readonly explained = new Map<string, number>();
-  /** Uplinks made, by name, that the gateway has not got and the lock has not discarded. */
+  /** Uplinks that the gateway has not received and the lock has not discarded, by {@link keyNumber}. */
   readonly outstanding = new Map<number, Uplink>();
   newest: Uplink | undefined;
   steps = 0;
@@ -86,12 +86,12 @@ export class PairRun {
   #wakeAtMs = Number.POSITIVE_INFINITY;
   #armedMs = Number.POSITIVE_INFINITY;
   #judgeArmedMs = Number.POSITIVE_INFINITY;
-  #sleepsUntilMs = Number.NEGATIVE_INFINITY;
-  #tickedMs = Number.NEGATIVE_INFINITY;
-  #ticksAtOnce = 0;
-  #troubledMs = Number.NEGATIVE_INFINITY;
+  #lateUntilMs = Number.NEGATIVE_INFINITY;
+  #lastTickMs = Number.NEGATIVE_INFINITY;
+  #ticksAtThisMoment = 0;
+  #lastTroubleMs = Number.NEGATIVE_INFINITY;
   #cutBy: string | null = null;
-  /** The window of the last acknowledgement that was discarded. */
+  /** The high window of the last acknowledgement that the lock discarded. */
   #lostWindow: HighWindow | null = null;
   #commands: Downlink[] = [];
 
@@ -112,190 +112,190 @@ export class PairRun {
     this.judge = new PairJudge(
       startMs,
       this.initial,
-      (finding) => this.#found(finding),
-      (rule, name) => this.#withdrawn(rule, name),
+      (finding) => this.#onFinding(finding),
+      (rule, name) => this.#onWithdrawal(rule, name),
     );
-    this.network = new PairNetwork(this.clock, this.random.fork('network'), options.latency, this.#ends());
-    this.give({ type: 'boot' });
+    this.network = new PairNetwork(this.clock, this.random.fork('network'), options.latency, this.#endpoints());
+    this.input({ type: 'boot' });
   }
 
   get nowMs(): number {
     return this.clock.now();
   }
 
-  /** Lets time pass. */
-  pass(span: Milliseconds): this {
+  /** Advances the clock. */
+  advance(span: Milliseconds): this {
     this.clock.run(this.nowMs + span);
     return this;
   }
 
-  /** Does something to the world after a while. */
-  later(delay: Milliseconds, change: () => void): void {
+  /** Schedules a change of the world. */
+  schedule(delay: Milliseconds, change: () => void): void {
     this.clock.after(delay, change);
   }
 
-  /** Lets time pass in which whoever runs the lock is late: what it was to be woken for comes when it is over. */
-  oversleep(span: Milliseconds): this {
-    this.#sleepsUntilMs = this.nowMs + span;
-    return this.pass(span);
+  /** Advances the clock while the host of the lock is late: wake-ups of this span come at its end. */
+  advanceWithLateWakeUps(span: Milliseconds): this {
+    this.#lateUntilMs = this.nowMs + span;
+    return this.advance(span);
   }
 
-  /** Something happens to the lock now. */
-  give(input: StepInput): this {
-    if (input.type !== 'tick') this.#note(input);
-    if (CUTTING.has(input.type)) this.troubled();
+  /** Processes an input of the lock now. */
+  input(input: StepInput): this {
+    if (input.type !== 'tick') this.#logEvent(input);
+    if (CUTTING_INPUTS.has(input.type)) this.recordTrouble();
     const effects = this.#effects;
     this.steps++;
     const wakeAtMs = stepInPlace(this.#model, this.state, input, this.nowMs, effects);
     this.#wakeAtMs = this.#options.tamper?.(this.state, wakeAtMs) ?? wakeAtMs;
     for (const effect of effects) this.#perform(effect, input);
     effects.length = 0;
-    this.#arm();
+    this.#armTimer();
     return this;
   }
 
-  /** The gateway is asked to have the lock do something; it keeps the command until it is acknowledged or expires. */
-  order(downlink: Downlink): void {
+  /** Gives the gateway a command, which it queues until the command is acknowledged or expires. */
+  enqueueCommand(downlink: Downlink): void {
     if (!this.#commands.some(({ id }) => id === downlink.id)) this.#commands.push(downlink);
-    if (this.#commands.length > COMMANDS_KEPT) this.#commands.shift();
-    this.send(downlink);
+    if (this.#commands.length > MAX_QUEUED_COMMANDS) this.#commands.shift();
+    this.sendCommand(downlink);
   }
 
-  /** The gateway sends a command, be it once more: never in LOW_BATTERY (protocol.md §1). */
-  send(downlink: Downlink): void {
+  /** The gateway sends a command, for the first time or again; never in LOW_BATTERY (protocol.md §1). */
+  sendCommand(downlink: Downlink): void {
     if (this.judge.belief.state === 'LOW_BATTERY' || !this.network.gatewayUp) return;
     const { id, command } = downlink;
-    this.#note(downlink);
-    this.#options.witness?.(this.nowMs, { type: 'command', downlink });
+    this.#logEvent(downlink);
+    this.#options.observe?.(this.nowMs, { type: 'command', downlink });
     this.judge.judge({ type: 'command', id, command, atMs: this.nowMs });
     this.#armJudge();
     this.network.send(downlink);
   }
 
-  /** The gateway stops to listen, or begins again. */
-  listen(listens: boolean): void {
+  /** The gateway stops listening, or starts again. */
+  setListening(listens: boolean): void {
     if (this.network.accepts === listens) return;
-    this.#note(listens ? 'gateway starts' : 'gateway stops');
-    this.troubled();
+    this.#logEvent(listens ? 'gateway starts' : 'gateway stops');
+    this.recordTrouble();
     this.judge.judge({ type: 'gateway', state: listens ? 'start' : 'stop', atMs: this.nowMs });
     if (listens) this.network.accepts = true;
-    else this.network.stop();
+    else this.network.stopListening();
     this.#armJudge();
   }
 
-  /** The world is hard on the lock's connection at this moment. */
-  troubled(): void {
-    this.#troubledMs = this.nowMs;
+  /** Records that the world disturbs the lock's connection at this moment. */
+  recordTrouble(): void {
+    this.#lastTroubleMs = this.nowMs;
   }
 
-  /** What happened last, a line each. */
+  /** The last events, one line each. */
   events(): string[] {
-    const first = Math.max(0, this.#logged - EVENTS_KEPT);
+    const first = Math.max(0, this.#logged - MAX_LOGGED_EVENTS);
     const lines: string[] = [];
     for (let index = first; index < this.#logged; index++) {
-      const { atMs, what } = this.#log[index % EVENTS_KEPT] as Logged;
+      const { atMs, what } = this.#log[index % MAX_LOGGED_EVENTS] as Logged;
       lines.push(`${new Date(atMs).toISOString()} ${typeof what === 'string' ? what : JSON.stringify(what)}`);
     }
     return lines;
   }
 
-  #note(what: unknown): void {
-    this.#log[this.#logged++ % EVENTS_KEPT] = { atMs: this.nowMs, what };
+  #logEvent(what: unknown): void {
+    this.#log[this.#logged++ % MAX_LOGGED_EVENTS] = { atMs: this.nowMs, what };
   }
 
-  #ends(): PairEnds {
+  #endpoints(): NetworkEndpoints {
     return {
-      give: (input) => void this.give(input),
+      input: (input) => void this.input(input),
       connected: () => {
-        this.#note('gateway: connect');
-        this.#options.witness?.(this.nowMs, { type: 'connect' });
+        this.#logEvent('gateway: connect');
+        this.#options.observe?.(this.nowMs, { type: 'connect' });
         this.judge.judge({ type: 'connect', source: 'lock', atMs: this.nowMs });
-        this.#sendKept();
+        this.#sendQueuedCommands();
         this.#armJudge();
       },
-      ended: (cause, cutBy) => {
-        this.#note(`gateway: disconnect ${cause}${cutBy === null ? '' : `, by ${cutBy}`}`);
-        this.#options.witness?.(this.nowMs, { type: 'disconnect', cause });
+      disconnected: (cause, cutBy) => {
+        this.#logEvent(`gateway: disconnect ${cause}${cutBy === null ? '' : `, by ${cutBy}`}`);
+        this.#options.observe?.(this.nowMs, { type: 'disconnect', cause });
         this.#cutBy = cutBy;
         this.judge.judge({ type: 'disconnect', source: 'lock', cause, atMs: this.nowMs });
         this.#armJudge();
       },
       received: (uplink) => this.#received(uplink),
-      troubled: () => this.troubled(),
+      recordTrouble: () => this.recordTrouble(),
     };
   }
 
   #received(uplink: Uplink): void {
-    this.#note({ received: uplink });
-    this.#options.witness?.(this.nowMs, { type: 'uplink', uplink });
-    this.outstanding.delete(nameNumber(uplink));
+    this.#logEvent({ received: uplink });
+    this.#options.observe?.(this.nowMs, { type: 'uplink', uplink });
+    this.outstanding.delete(keyNumber(uplink));
     const { body } = uplink;
     if (body.kind === 'ack') this.#commands = this.#commands.filter(({ id }) => id !== body.commandId);
     this.judge.receive(uplink, this.nowMs);
     this.#armJudge();
   }
 
-  /** What the gateway has kept for the lock goes out when it connects. */
-  #sendKept(): void {
+  /** Sends the queued commands when the lock connects. */
+  #sendQueuedCommands(): void {
     this.#commands = this.#commands.filter(({ expiresMs }) => expiresMs > this.nowMs);
-    for (const downlink of this.#commands) this.send(downlink);
+    for (const downlink of this.#commands) this.sendCommand(downlink);
   }
 
   #perform(effect: StepEffect, input: StepInput): void {
-    this.#options.witness?.(this.nowMs, { type: 'effect', effect });
+    this.#options.observe?.(this.nowMs, { type: 'effect', effect });
     switch (effect.type) {
       case 'connect':
-        this.#note('lock: connect');
+        this.#logEvent('lock: connect');
         this.network.connect();
         break;
       case 'publish':
         this.network.publish(effect.uplink);
         break;
       case 'disconnect':
-        this.#note('lock: disconnect');
+        this.#logEvent('lock: disconnect');
         this.network.disconnect();
         break;
       case 'drop':
-        this.#note('lock: drop');
-        this.network.drop(CUTTING.has(input.type) ? input.type : null);
+        this.#logEvent('lock: drop');
+        this.network.drop(CUTTING_INPUTS.has(input.type) ? input.type : null);
         break;
       case 'made':
-        this.#note({ made: effect.uplink });
+        this.#logEvent({ made: effect.uplink });
         this.newest = effect.uplink;
-        this.outstanding.set(nameNumber(effect.uplink), effect.uplink);
+        this.outstanding.set(keyNumber(effect.uplink), effect.uplink);
         break;
       case 'discarded':
         if (effect.uplink.body.kind === 'ack') this.#lostWindow = effect.uplink.body.highWindow ?? this.#lostWindow;
-        this.outstanding.delete(nameNumber(effect.uplink));
+        this.outstanding.delete(keyNumber(effect.uplink));
         break;
     }
   }
 
-  #arm(): void {
+  #armTimer(): void {
     if (this.#wakeAtMs >= this.#armedMs || this.#wakeAtMs === Number.POSITIVE_INFINITY) return;
-    this.#armedMs = Math.max(this.#wakeAtMs, this.#sleepsUntilMs);
+    this.#armedMs = Math.max(this.#wakeAtMs, this.#lateUntilMs);
     const armedMs = this.#armedMs;
     this.clock.after(armedMs - this.nowMs, () => {
       if (this.#armedMs !== armedMs) return;
       this.#armedMs = Number.POSITIVE_INFINITY;
-      if (this.#wakeAtMs <= this.nowMs && this.#sleepsUntilMs <= this.nowMs) this.#tick();
-      else this.#arm();
+      if (this.#wakeAtMs <= this.nowMs && this.#lateUntilMs <= this.nowMs) this.#tick();
+      else this.#armTimer();
     });
   }
 
   #tick(): void {
-    this.#ticksAtOnce = this.nowMs === this.#tickedMs ? this.#ticksAtOnce + 1 : 0;
-    this.#tickedMs = this.nowMs;
-    if (this.#ticksAtOnce > MOST_WAKES_AT_ONCE) throw new Error('the lock wakes itself for ever');
+    this.#ticksAtThisMoment = this.nowMs === this.#lastTickMs ? this.#ticksAtThisMoment + 1 : 0;
+    this.#lastTickMs = this.nowMs;
+    if (this.#ticksAtThisMoment > MAX_WAKE_UPS_PER_MOMENT) throw new Error('the lock wakes up endlessly at one moment');
     const { state } = this;
-    this.give({
+    this.input({
       type: 'tick',
       fix: needsFix(state) && state.skyOpen ? fixAt(this.nowMs) : null,
       cellPosition: needsCellPosition(state) && state.covered ? fixAt(this.nowMs).position : null,
     });
   }
 
-  /** The judge is given a tick right after each moment at which something may lapse. */
+  /** Schedules a tick of the judge just after each moment at which a deadline may expire. */
   #armJudge(): void {
     const dueMs = this.judge.belief.dueMs + 1;
     if (dueMs >= this.#judgeArmedMs || dueMs - this.nowMs > Days(60)) return;
@@ -308,24 +308,24 @@ export class PairRun {
     });
   }
 
-  #found(finding: Finding): void {
-    this.#note(`judge: ${finding.rule}: ${finding.message}`);
+  #onFinding(finding: Finding): void {
+    this.#logEvent(`judge: ${finding.rule}: ${finding.message}`);
     const why = this.#isWindowLost(finding) ? 'the window’s acknowledgement was lost' : this.#explain(finding);
     if (why === null) this.unexplained.push({ finding, events: this.events() });
     else this.explained.set(finding.rule, (this.explained.get(finding.rule) ?? 0) + 1);
   }
 
-  #withdrawn(rule: string, name: number): void {
+  #onWithdrawal(rule: string, name: number): void {
     const index = this.unexplained.findIndex(
-      ({ finding }) => finding.rule === rule && finding.about !== null && nameNumber(finding.about) === name,
+      ({ finding }) => finding.rule === rule && finding.about !== null && keyNumber(finding.about) === name,
     );
     if (index >= 0) this.unexplained.splice(index, 1);
   }
 
   /**
-   * A gap of the protocol, and the only violation that a true lock can be charged with: the high window stands in the
-   * acknowledgement of a set-power alone. Where a full buffer had to let go of it (protocol.md §2), and the command has
-   * expired since, the other side judges HIGH by a window that is no longer in force.
+   * Whether a gap of the protocol explains the finding. It is the only violation that a correct lock can cause: only
+   * the acknowledgement of a set-power carries the high window. If a full buffer discarded that acknowledgement
+   * (protocol.md §2) and the command has expired, the judge judges HIGH by the old window.
    */
   #isWindowLost({ rule }: Finding): boolean {
     const { belief } = this.judge;
@@ -337,54 +337,55 @@ export class PairRun {
     );
   }
 
-  /** What the world did that a warning comes from; null where it did nothing. */
+  /** The event of the world that caused a warning; null if there is none. */
   #explain({ rule, severity }: Finding): string | null {
     if (severity === 'violation') return null;
     switch (rule) {
       case 'not-closed':
         return this.#cutBy;
       case 'sequence-gap':
-        return this.#isOnItsWay() ? 'cut off for long, and still sending what it kept' : null;
+        return this.#isGapTemporary() ? 'cut off for long, and still sending its buffer' : null;
       case 'period-overdue':
-        return this.#wasTroubled(this.#sinceLastPeriod()) ? 'cut off' : null;
+        return this.#hadTrouble(this.#sinceLastPeriod()) ? 'cut off' : null;
       case 'window-offline':
       case 'recovery-offline':
-        // What the lock was to say of itself was lost, or it need not say it: it sleeps in a state that keeps none.
-        if ((this.hasHands || this.#troubledMs > 0) && this.#isStale()) return 'in another state by now';
-        return this.#wasTroubled(Minutes(10)) ? 'cut off' : null;
+        // The report of the lock's new state was lost, or the lock need not report it: it sleeps without a connection.
+        if ((this.isOperatedManually || this.#lastTroubleMs > 0) && this.#isStateOutdated())
+          return 'in another state meanwhile';
+        return this.#hadTrouble(Minutes(10)) ? 'cut off' : null;
       default:
         return null;
     }
   }
 
-  /** Longer than the 25 h where the rule was suspended meanwhile. */
+  /** The time since the last Period Ping, at least 25 h. It is longer if the rule was suspended meanwhile. */
   #sinceLastPeriod(): Milliseconds {
     return Math.max(Hours(25), this.nowMs - (this.judge.belief.lastPeriodMs ?? this.nowMs));
   }
 
-  /** Whether the lock was cut off, or on its way back, within the span that ends now. */
-  #wasTroubled(span: Milliseconds): boolean {
+  /** Whether the lock was cut off or reconnecting within the span that ends now. */
+  #hadTrouble(span: Milliseconds): boolean {
     const { state, network } = this;
-    return !state.covered || !network.accepts || this.#troubledMs >= this.nowMs - span - BACK_WITHIN;
+    return !state.covered || !network.accepts || this.#lastTroubleMs >= this.nowMs - span - MAX_RECONNECT_MS;
   }
 
-  /** Whether a missing number is still to come, or the uplink that tells how many were dropped. */
-  #isOnItsWay(): boolean {
+  /** Whether a missing uplink may still arrive, or the uplink that reports how many were dropped. */
+  #isGapTemporary(): boolean {
     if (this.judge.missing().some((name) => this.outstanding.has(name))) return true;
-    const told = new Map(this.judge.belief.runs.map(({ boot, dropped }) => [boot, dropped]));
-    return [...this.outstanding.values()].some(({ boot, dropped }) => dropped > (told.get(boot) ?? 0));
+    const reportedDrops = new Map(this.judge.belief.runs.map(({ boot, dropped }) => [boot, dropped]));
+    return [...this.outstanding.values()].some(({ boot, dropped }) => dropped > (reportedDrops.get(boot) ?? 0));
   }
 
-  /** Whether the gateway takes the lock to be in another state than it is in. */
-  #isStale(): boolean {
+  /** Whether the judge believes a state that differs from the lock's state. */
+  #isStateOutdated(): boolean {
     return this.judge.belief.state !== this.state.stateName;
   }
 }
 
-/** What ends a connection from the lock's side of the network. */
-const CUTTING: ReadonlySet<StepInput['type']> = new Set(['coverage', 'boot', 'modem-reset']);
+/** The inputs that break a connection at the lock's end. */
+const CUTTING_INPUTS: ReadonlySet<StepInput['type']> = new Set(['coverage', 'boot', 'modem-reset']);
 
-/** A lock that goes round in a circle of some 100 m, by the clock. */
+/** The fix of a lock that moves in a circle of about 100 m, depending only on the time. */
 function fixAt(atMs: number): GpsFix {
   const turn = (atMs % Minutes(10)) / Minutes(10);
   const radians = turn * 2 * Math.PI;

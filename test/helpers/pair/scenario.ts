@@ -1,46 +1,46 @@
 /**
- * Scripted worlds with what must be seen in them, for the mutation check. What a scenario expects is written from
- * protocol.md §2, with its sentence, and never from what the code does. The network takes no time in them, so that the
- * seconds are the protocol's own.
+ * Scripted worlds and the events that a lock must then show, for the mutation check. Expectations are derived from
+ * protocol.md §2, whose sentence each scenario cites, never from the code. The network has no latency, so that times
+ * are those of the protocol.
  */
 import { Hours, Minutes } from '../../../proto/clock.js';
 import type { PowerModel } from '../../../proto/power/model.js';
 import type { Draft } from '../../../proto/power/step/state.js';
 import { type Command, DEFAULT_POWER, type PowerSettings } from '../../../proto/wire/ping.js';
 import { MIDNIGHT_MS } from '../mqtt/lock-bench.js';
-import { type PairOptions, PairRun, type Witnessed } from './run.js';
+import { type ObservedEvent, type PairOptions, PairRun } from './run.js';
 
-/** Seconds since the scenario's beginning, and what was seen: `36.001 gps THEFT`. */
-export type Story = readonly string[];
+/** The observed events, as lines of seconds since the start and the event: `36.001 gps THEFT`. */
+export type EventLines = readonly string[];
 
 export interface Scenario {
   readonly name: string;
-  /** The sentence of protocol.md that it is about. */
-  readonly says: string;
-  /** The hour of the day at which it begins, UTC. */
+  /** The sentence of protocol.md that the scenario checks. */
+  readonly citation: string;
+  /** The hour of the UTC day at which the scenario starts. */
   readonly hour: number;
   readonly lock?: Partial<PairOptions['lock']>;
   readonly play: (run: PairRun) => void;
-  /** The story that must be told, or what is wrong with the one that is. */
-  readonly expect: Story | ((story: Story, run: PairRun) => string | undefined);
+  /** The expected lines, or a function that returns what is wrong with the observed lines. */
+  readonly expect: EventLines | ((story: EventLines, run: PairRun) => string | undefined);
 }
 
-/** How a lock is altered: by its table, or by a fault that no table holds. */
+/** How a lock is altered: by another power model, or by a fault outside the model. */
 export interface Alteration {
   readonly model?: PowerModel;
   readonly tamper?: (state: Draft, wakeAtMs: number) => number;
 }
 
-/** What became of a scenario: what shows that the lock is not as it should be; undefined where nothing does. */
+/** How a scenario revealed that the lock is altered; undefined if it did not. */
 export type Outcome = { readonly by: 'judge' | 'oracle' | 'crash'; readonly what: string } | undefined;
 
-/** Plays the scenario with a lock, altered or not. */
+/** Plays the scenario with a correct or altered lock. */
 export function playScenario(scenario: Scenario, alteration: Alteration = {}): Outcome {
   const startMs = MIDNIGHT_MS + Math.round(Hours(scenario.hour));
   const story: string[] = [];
   let run: PairRun | undefined;
-  const witness = (atMs: number, what: Witnessed): void => {
-    const line = tell(what, run?.network.accepts ?? true);
+  const observe = (atMs: number, what: ObservedEvent): void => {
+    const line = lineOf(what, run?.network.accepts ?? true);
     if (line !== undefined) story.push(`${(atMs - startMs) / 1000} ${line}`);
   };
   try {
@@ -49,7 +49,7 @@ export function playScenario(scenario: Scenario, alteration: Alteration = {}): O
       startMs,
       latency: [0, 0],
       lock: { lockState: 'locked', batteryPercent: 80, ...scenario.lock },
-      witness,
+      observe,
       ...alteration,
     });
     scenario.play(run);
@@ -63,9 +63,9 @@ export function playScenario(scenario: Scenario, alteration: Alteration = {}): O
   return wrong === undefined ? undefined : { by: 'oracle', what: wrong };
 }
 
-function tell(what: Witnessed, accepts: boolean): string | undefined {
+function lineOf(what: ObservedEvent, accepts: boolean): string | undefined {
   if (what.type === 'connect') return 'connect';
-  // What the gateway says shows in what the lock answers.
+  // Commands are not listed, since the lock's answers show them.
   if (what.type === 'command') return undefined;
   if (what.type === 'disconnect') return `disconnect ${what.cause}`;
   if (what.type === 'effect') {
@@ -79,48 +79,48 @@ function tell(what: Witnessed, accepts: boolean): string | undefined {
   return body.kind === 'close_connection' ? 'close' : `${body.kind} ${body.reason.replace('REASON_', '')}`;
 }
 
-/** Where a story is another one than it must be, in words; undefined where it is not. */
-export function firstDifference(story: Story, expected: Story): string | undefined {
-  const most = Math.max(story.length, expected.length);
-  for (let index = 0; index < most; index++) {
+/** The first difference between observed and expected lines, as a sentence; undefined if there is none. */
+export function firstDifference(story: EventLines, expected: EventLines): string | undefined {
+  const length = Math.max(story.length, expected.length);
+  for (let index = 0; index < length; index++) {
     const [seen, wanted] = [story[index] ?? 'nothing more', expected[index] ?? 'nothing more'];
     if (seen !== wanted) return `${seen}, not ${wanted}`;
   }
   return undefined;
 }
 
-/** What stands in a story after the seconds, each once and sorted. */
-export function kindsIn(story: Story): string[] {
+/** The different events of the lines, without seconds, sorted. */
+export function kindsIn(story: EventLines): string[] {
   return [...new Set(story.map((line) => line.slice(line.indexOf(' ') + 1)))].sort();
 }
 
-/** The seconds of the lines that say so. */
-export function secondsOf(story: Story, what: string): number[] {
+/** The seconds of the lines with this event. */
+export function secondsOf(story: EventLines, what: string): number[] {
   return story.filter((line) => line.endsWith(` ${what}`)).map((line) => Number(line.split(' ')[0]));
 }
 
-/** Sends a command without asking whether a gateway would. It is good for two minutes. */
-export function tellLock(run: PairRun, id: number, command: Command): void {
+/** Sends a command that is valid for two minutes, even if a gateway would not send it now. */
+export function sendCommand(run: PairRun, id: number, command: Command): void {
   run.network.send({ id, command, expiresMs: run.nowMs + Minutes(2) });
 }
 
-/** When the test's lock makes its Period Ping: the hour of the day that its MAC gives it. */
+/** The hour of the day at which the test's lock makes its Period Ping, derived from its MAC. */
 export const PERIOD_HOUR = 6.35;
 
-/** MID with all switches off, but for what is given. */
-export function power(some: Partial<PowerSettings>): PowerSettings {
-  return { ...DEFAULT_POWER, ...some };
+/** The given settings; by default MID with all switches off. */
+export function power(settings: Partial<PowerSettings>): PowerSettings {
+  return { ...DEFAULT_POWER, ...settings };
 }
 
-/** The lock moves for `span`, and stands. */
-export function moves(run: PairRun, span: number): PairRun {
-  return run.give({ type: 'motion', moving: true }).pass(span).give({ type: 'motion', moving: false });
+/** The lock moves for `span` ms, and then stands still. */
+export function moveFor(run: PairRun, span: number): PairRun {
+  return run.input({ type: 'motion', moving: true }).advance(span).input({ type: 'motion', moving: false });
 }
 
-export function locks(run: PairRun): PairRun {
-  return run.give({ type: 'lock-state', lockState: 'locked' });
+export function lockManually(run: PairRun): PairRun {
+  return run.input({ type: 'lock-state', lockState: 'locked' });
 }
 
-export function unlocks(run: PairRun): PairRun {
-  return run.give({ type: 'lock-state', lockState: 'unlocked' });
+export function unlockManually(run: PairRun): PairRun {
+  return run.input({ type: 'lock-state', lockState: 'unlocked' });
 }

@@ -1,18 +1,18 @@
-/** The scenarios of the mutation check: what must be seen of a lock in a given world, by protocol.md §2. */
+/** All scenarios of the mutation check, including one for each row of the state table in protocol.md §2. */
 import { Hours, Minutes } from '../../../proto/clock.js';
 import { COMMANDED, KEPT, SILENT } from './link-scenarios.js';
 import type { PairRun } from './run.js';
-import { kindsIn, power, type Scenario, tellLock, unlocks } from './scenario.js';
+import { kindsIn, power, type Scenario, sendCommand, unlockManually } from './scenario.js';
 import { RANKS, TRIGGERS } from './trigger-scenarios.js';
 
 const NOON = 12;
 
-/** Whatever a lock can say by itself, it says: a theft, a ride, two days; and a command while it is connected. */
-function livesThroughAll(run: PairRun): void {
-  run.give({ type: 'motion', moving: true }).pass(Minutes(1));
-  tellLock(run, 1, { type: 'siren', seconds: 1 });
-  unlocks(run).pass(Minutes(1));
-  run.give({ type: 'motion', moving: false }).pass(Hours(48));
+/** Causes every kind of uplink: a theft, a ride, two days of time, and a command while the lock is connected. */
+function causeAllEvents(run: PairRun): void {
+  run.input({ type: 'motion', moving: true }).advance(Minutes(1));
+  sendCommand(run, 1, { type: 'siren', seconds: 1 });
+  unlockManually(run).advance(Minutes(1));
+  run.input({ type: 'motion', moving: false }).advance(Hours(48));
 }
 
 const AWAKE = ['STATE_PING', 'PERIOD_TRACKING'].flatMap((reason) => [`cellular ${reason}`, `gps ${reason}`]);
@@ -21,15 +21,15 @@ const ANSWERS = ['ack 1 ok', 'siren 1 s'];
 const SLEEPS = ['close', 'disconnect closed'];
 const TRACKED = { rideTracking: true };
 
-/** A row of the table in protocol.md §2, as what is seen of a lock in that state. */
+/** A scenario for a row of the table in protocol.md §2: the events that a lock in that state shows. */
 function row(name: string, lock: Scenario['lock'], seen: readonly string[]): Scenario {
   const wanted = JSON.stringify([...seen].sort());
   return {
     name: `all that happens, in ${name}`,
-    says: `the table's row ${name}`,
+    citation: `the table's row ${name}`,
     hour: NOON,
     ...(lock && { lock }),
-    play: livesThroughAll,
+    play: causeAllEvents,
     expect: (story) =>
       JSON.stringify(kindsIn(story)) === wanted ? undefined : kindsIn(story).join(', ') || 'nothing at all',
   };
@@ -74,5 +74,5 @@ const ROWS: readonly Scenario[] = [
   ]),
 ];
 
-/** All of them. */
+/** All scenarios. */
 export const SCENARIOS: readonly Scenario[] = [...TRIGGERS, ...RANKS, ...KEPT, ...COMMANDED, ...ROWS, ...SILENT];

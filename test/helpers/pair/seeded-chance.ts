@@ -1,6 +1,6 @@
 /**
- * Chance that can be repeated: mulberry32, 32 bits of state. The same seed gives the same numbers, so that the seed
- * of a failed run is its bug report.
+ * A repeatable random generator: mulberry32, 32 bits of state. The same seed gives the same numbers, so that the seed
+ * of a failed run repeats the failure.
  */
 import { randomInt } from 'node:crypto';
 

@@ -1,10 +1,10 @@
-/** Scenarios of what makes a lock speak by itself, and of which speaks first (protocol.md §2, "Triggers"). */
+/** Scenarios for the triggers of a lock's pings, and for the ranks of triggers (protocol.md §2, "Triggers"). */
 import { Hours, Minutes, Seconds } from '../../../proto/clock.js';
-import { locks, moves, PERIOD_HOUR, power, type Scenario, secondsOf, unlocks } from './scenario.js';
+import { lockManually, moveFor, PERIOD_HOUR, power, type Scenario, secondsOf, unlockManually } from './scenario.js';
 
 const NOON = 12;
 
-/** The opening of a connection, and its end 20 s after the last that was said. */
+/** The lines of a connection with one cellular and one GPS ping, which closes 20 s after the last ping. */
 function visit(fromSeconds: number, reason: string, fixAfterSeconds: number): string[] {
   const closes = fromSeconds + fixAfterSeconds + 20;
   return [
@@ -19,9 +19,9 @@ function visit(fromSeconds: number, reason: string, fixAfterSeconds: number): st
 export const TRIGGERS: readonly Scenario[] = [
   {
     name: 'a theft',
-    says: 'locked and moving for more than 6 s; a GPS ping every 10 s while moving; ends 2 min without motion',
+    citation: 'locked and moving for more than 6 s; a GPS ping every 10 s while moving; ends 2 min without motion',
     hour: NOON,
-    play: (run) => moves(run, Seconds(60)).pass(Minutes(10)),
+    play: (run) => moveFor(run, Seconds(60)).advance(Minutes(10)),
     expect: [
       '6.001 connect',
       '6.001 cellular THEFT',
@@ -34,10 +34,10 @@ export const TRIGGERS: readonly Scenario[] = [
   },
   {
     name: 'a long theft under a roof',
-    says: 'While theft or ride lasts, a cellular ping of its reason is sent at least every 5 min',
+    citation: 'While theft or ride lasts, a cellular ping of its reason is sent at least every 5 min',
     hour: NOON,
     lock: { skyOpen: false },
-    play: (run) => moves(run, Minutes(11)).pass(Minutes(10)),
+    play: (run) => moveFor(run, Minutes(11)).advance(Minutes(10)),
     expect: [
       '6.001 connect',
       '6.001 cellular THEFT',
@@ -49,29 +49,29 @@ export const TRIGGERS: readonly Scenario[] = [
   },
   {
     name: 'unlocked three times in a day',
-    says: 'time to a first fix 30 s (5 s when the last fix is under 2 h old); closes 20 s after its last uplink',
+    citation: 'time to a first fix 30 s (5 s when the last fix is under 2 h old); closes 20 s after its last uplink',
     hour: NOON,
     play: (run) => {
-      unlocks(run).pass(Seconds(30) + Minutes(110));
-      locks(run).pass(Seconds(5) + Minutes(130));
-      unlocks(run).pass(Minutes(10));
+      unlockManually(run).advance(Seconds(30) + Minutes(110));
+      lockManually(run).advance(Seconds(5) + Minutes(130));
+      unlockManually(run).advance(Minutes(10));
     },
     expect: [...visit(0, 'STATE_PING', 30), ...visit(6630, 'STATE_PING', 5), ...visit(14_435, 'STATE_PING', 30)],
   },
   {
     name: 'unlocked under a roof',
-    says: 'The search for a fix ends after 120 s, keeps the connection open while it lasts',
+    citation: 'The search for a fix ends after 120 s, keeps the connection open while it lasts',
     hour: NOON,
     lock: { skyOpen: false },
-    play: (run) => unlocks(run).pass(Minutes(10)),
+    play: (run) => unlockManually(run).advance(Minutes(10)),
     expect: ['0 connect', '0 cellular STATE_PING', '120 close', '120 disconnect closed'],
   },
   {
     name: 'a ride',
-    says: 'REASON_UNLOCKED_MOVEMENT (cellular); with ride tracking on, a GPS ping REASON_UNLOCKED_PING every 30 s',
+    citation: 'REASON_UNLOCKED_MOVEMENT (cellular); with ride tracking on, a GPS ping REASON_UNLOCKED_PING every 30 s',
     hour: NOON,
     lock: { lockState: 'unlocked', power: power({ rideTracking: true }) },
-    play: (run) => moves(run, Seconds(100)).pass(Minutes(10)),
+    play: (run) => moveFor(run, Seconds(100)).advance(Minutes(10)),
     expect: [
       '0 connect',
       '0 cellular UNLOCKED_MOVEMENT',
@@ -84,10 +84,10 @@ export const TRIGGERS: readonly Scenario[] = [
   },
   {
     name: 'a long ride without tracking',
-    says: 'a cellular ping of its reason is sent at least every 5 min; ends 2 min without motion',
+    citation: 'a cellular ping of its reason is sent at least every 5 min; ends 2 min without motion',
     hour: NOON,
     lock: { lockState: 'unlocked' },
-    play: (run) => moves(run, Minutes(11)).pass(Minutes(10)),
+    play: (run) => moveFor(run, Minutes(11)).advance(Minutes(10)),
     expect: [
       '0 connect',
       '0 cellular UNLOCKED_MOVEMENT',
@@ -99,16 +99,16 @@ export const TRIGGERS: readonly Scenario[] = [
   },
   {
     name: 'three days at rest',
-    says: 'once daily, at a minute of the day of the lock’s own',
+    citation: 'once daily, at a minute of the day of the lock’s own',
     hour: PERIOD_HOUR,
-    play: (run) => run.pass(Hours(71)),
+    play: (run) => run.advance(Hours(71)),
     expect: [0, 86_400, 172_800].flatMap((seconds) => visit(seconds, 'PERIOD_TRACKING', 30)),
   },
   {
     name: 'a host that is late',
-    says: 'period-too-soon: a sequence begins less than 23 h after another',
+    citation: 'period-too-soon: a sequence begins less than 23 h after another',
     hour: PERIOD_HOUR - 1,
-    play: (run) => run.oversleep(Hours(3)).pass(Hours(24)),
+    play: (run) => run.advanceWithLateWakeUps(Hours(3)).advance(Hours(24)),
     expect: (story) => {
       const [first = 0, second = 0] = secondsOf(story, 'cellular PERIOD_TRACKING');
       return second - first >= 23 * 3600 && second - first <= 25 * 3600 ? undefined : `${first}, then ${second}`;
@@ -119,12 +119,12 @@ export const TRIGGERS: readonly Scenario[] = [
 export const RANKS: readonly Scenario[] = [
   {
     name: 'locked while it moves',
-    says: 'Theft outranks state change',
+    citation: 'Theft outranks state change',
     hour: NOON,
     lock: { lockState: 'unlocked' },
     play: (run) => {
-      run.give({ type: 'motion', moving: true }).pass(Seconds(10));
-      locks(run).pass(Seconds(34));
+      run.input({ type: 'motion', moving: true }).advance(Seconds(10));
+      lockManually(run).advance(Seconds(34));
     },
     expect: [
       '0 connect',
@@ -137,11 +137,11 @@ export const RANKS: readonly Scenario[] = [
   },
   {
     name: 'unlocked for a ride',
-    says: 'state change outranks ride',
+    citation: 'state change outranks ride',
     hour: NOON,
     lock: { power: power({ rideTracking: true }) },
     play: (run) => {
-      unlocks(run).pass(Seconds(1)).give({ type: 'motion', moving: true }).pass(Seconds(40));
+      unlockManually(run).advance(Seconds(1)).input({ type: 'motion', moving: true }).advance(Seconds(40));
     },
     expect: [
       '0 connect',
@@ -153,10 +153,10 @@ export const RANKS: readonly Scenario[] = [
   },
   {
     name: 'a ride at the minute of the Period Ping',
-    says: 'ride outranks period',
+    citation: 'ride outranks period',
     hour: PERIOD_HOUR - 10 / 3600,
     lock: { lockState: 'unlocked', power: power({ rideTracking: true }) },
-    play: (run) => run.give({ type: 'motion', moving: true }).pass(Seconds(50)),
+    play: (run) => run.input({ type: 'motion', moving: true }).advance(Seconds(50)),
     expect: [
       '0 connect',
       '0 cellular UNLOCKED_MOVEMENT',

@@ -1,6 +1,6 @@
 /**
- * Random walks for the pair check: days of a lock's life, each thing in it drawn from the seed. Walks differ in temper:
- * in some nothing ever happens to the network, in some nobody touches the settings, in some all goes wrong at once.
+ * Random walks for the pair check: days of a lock's life, with all events drawn from the seed. Walks have different
+ * styles: without network trouble, without manual changes of settings, or with many troubles at once.
  */
 import { Prng } from '../../../firmware-sim/prng.js';
 import { Days, Hours, type Milliseconds, Minutes, Seconds } from '../../../proto/clock.js';
@@ -12,8 +12,8 @@ import { type PairOptions, PairRun } from './run.js';
 
 export const WALK_DAYS = 30;
 
-/** Ids of commands come from so few that some come twice with other content, as a gateway that lost its data sends. */
-const COMMAND_IDS = 2000;
+/** So few ids that some commands reuse an id with other content, as a gateway that lost its data would. */
+const COMMAND_ID_COUNT = 2000;
 const WINDOWS: readonly HighWindow[] = [
   { fromMinute: 420, toMinute: 1140, utcOffsetMinutes: 0 },
   { fromMinute: 1320, toMinute: 300, utcOffsetMinutes: 120 },
@@ -39,34 +39,34 @@ export const COMMANDS: readonly Command[] = [
   ...WINDOWS.map((highWindow): Command => ({ type: 'set-power', mode: 'HIGH', highWindow })),
 ];
 
-interface Temper {
-  /** Whether anything ever happens to the network, the modem or the power. */
+interface WalkStyle {
+  /** How often the network, the modem or the power fails. */
   readonly troubles: 'none' | 'some' | 'many';
-  readonly hands: boolean;
+  readonly changeSettings: boolean;
   /** Whether a motion may last for hours. */
   readonly longMotions: boolean;
 }
 
-const CAREFUL: Temper = { troubles: 'none', hands: false, longMotions: false };
+const CAREFUL: WalkStyle = { troubles: 'none', changeSettings: false, longMotions: false };
 
-/** Draws one walk and lives it to its end. */
+/** Draws one walk and runs it to its end. */
 export function pairWalk(
   seed: number,
   days = WALK_DAYS,
-  some: Pick<PairOptions, 'model' | 'tamper' | 'witness'> = {},
+  some: Pick<PairOptions, 'model' | 'tamper' | 'observe'> = {},
 ): PairRun {
   const random = new Prng(`walk ${seed}`);
-  const temper: Temper = {
+  const style: WalkStyle = {
     troubles: random.pick(['none', 'some', 'some', 'many']),
-    hands: random.chance(0.5),
+    changeSettings: random.chance(0.5),
     longMotions: random.chance(0.1),
   };
   const run = newRun(seed, random, some);
-  run.hasHands = temper.hands;
+  run.isOperatedManually = style.changeSettings;
   const endMs = run.nowMs + Days(days);
   while (run.nowMs < endMs) {
-    happen(run, random, temper);
-    run.pass(Math.min(someGap(random), endMs - run.nowMs));
+    doRandomEvent(run, random, style);
+    run.advance(Math.min(drawGap(random), endMs - run.nowMs));
   }
   return run;
 }
@@ -94,8 +94,8 @@ function newRun(seed: number, random: Prng, some: Partial<PairOptions>): PairRun
   });
 }
 
-/** From nothing at all to most of a day; two hours on the average. */
-function someGap(random: Prng): Milliseconds {
+/** The time to the next event: from 0 to 22 hours, about two hours on average. */
+function drawGap(random: Prng): Milliseconds {
   const kind = random.integer(0, 6);
   if (kind === 0) return random.integer(0, 20);
   if (kind === 1) return random.integer(0, Seconds(5));
@@ -106,64 +106,64 @@ function someGap(random: Prng): Milliseconds {
   return random.integer(0, Hours(22));
 }
 
-/** One thing happens. */
-function happen(run: PairRun, random: Prng, temper: Temper): void {
+/** Applies one random event. */
+function doRandomEvent(run: PairRun, random: Prng, style: WalkStyle): void {
   const kind = random.integer(0, 99);
-  if (kind < 22) run.give({ type: 'lock-state', lockState: random.pick(['locked', 'unlocked']) });
-  else if (kind < 40) move(run, random, temper);
+  if (kind < 22) run.input({ type: 'lock-state', lockState: random.pick(['locked', 'unlocked']) });
+  else if (kind < 40) move(run, random, style);
   else if (kind < 46) sky(run, random);
   else if (kind < 54) battery(run, random);
-  else if (kind < 58) run.give(someSense(random));
+  else if (kind < 58) run.input(drawSensorChange(random));
   else if (kind < 82) command(run, random);
   else if (kind < 86) {
-    if (temper.hands) hands(run, random);
-  } else if (temper.troubles !== 'none') trouble(run, random, temper);
+    if (style.changeSettings) changeSettings(run, random);
+  } else if (style.troubles !== 'none') trouble(run, random, style);
 }
 
-function move(run: PairRun, random: Prng, temper: Temper): void {
+function move(run: PairRun, random: Prng, style: WalkStyle): void {
   const moving = random.chance(0.8);
-  run.give({ type: 'motion', moving });
+  run.input({ type: 'motion', moving });
   if (!moving) return;
   const longest =
-    temper.longMotions && random.chance(0.05) ? Hours(3) : random.pick([Seconds(8), Minutes(3), Minutes(25)]);
-  run.later(random.integer(1, longest), () => run.give({ type: 'motion', moving: false }));
+    style.longMotions && random.chance(0.05) ? Hours(3) : random.pick([Seconds(8), Minutes(3), Minutes(25)]);
+  run.schedule(random.integer(1, longest), () => run.input({ type: 'motion', moving: false }));
 }
 
 function sky(run: PairRun, random: Prng): void {
-  run.give({ type: 'sky', open: false });
-  run.later(random.integer(1, Minutes(20)), () => run.give({ type: 'sky', open: true }));
+  run.input({ type: 'sky', open: false });
+  run.schedule(random.integer(1, Minutes(20)), () => run.input({ type: 'sky', open: true }));
 }
 
 function battery(run: PairRun, random: Prng): void {
   const percent = random.pick([0, 8, 9, 9, 10, 11, 40, 90]);
-  run.give({ type: 'battery', percent });
+  run.input({ type: 'battery', percent });
   if (percent < 10)
-    run.later(random.integer(1, Hours(random.pick([1, 30]))), () => run.give({ type: 'battery', percent: 70 }));
+    run.schedule(random.integer(1, Hours(random.pick([1, 30]))), () => run.input({ type: 'battery', percent: 70 }));
 }
 
-function someSense(random: Prng): StepInput {
+function drawSensorChange(random: Prng): StepInput {
   return random.chance(0.5)
     ? { type: 'ebike', volts: random.pick([null, 36.5]) }
     : { type: 'tether', tetherState: random.pick(['attached', 'detached', 'unknown']) };
 }
 
-/** A new command, one that has expired, or one that was sent before. */
+/** Sends a new command, an expired one, or one that reuses an id. Some are sent several times. */
 function command(run: PairRun, random: Prng): void {
-  const id = random.integer(1, COMMAND_IDS);
+  const id = random.integer(1, COMMAND_ID_COUNT);
   const command = random.pick(COMMANDS);
   const good = random.chance(0.15) ? -random.integer(0, Hours(1)) : random.pick([Minutes(2), Hours(24)]);
   const downlink = { id, command, expiresMs: run.nowMs + good };
-  // Who switches airplane mode on switches it off by hand some time, or the lock is of no more interest.
+  // Airplane mode is switched off at the lock later, since a lock in airplane mode does nothing more.
   if (command.type === 'set-power' && command.airplane === true) {
     if (random.chance(0.7)) return;
-    run.later(random.integer(1, Hours(40)), () => run.give({ type: 'settings', change: { airplane: false } }));
+    run.schedule(random.integer(1, Hours(40)), () => run.input({ type: 'settings', change: { airplane: false } }));
   }
-  run.order(downlink);
+  run.enqueueCommand(downlink);
   for (let again = random.integer(0, 9) - 7; again > 0; again--)
-    run.later(random.integer(0, random.pick([20, Seconds(10), Hours(2)])), () => run.send(downlink));
+    run.schedule(random.integer(0, random.pick([20, Seconds(10), Hours(2)])), () => run.sendCommand(downlink));
 }
 
-function hands(run: PairRun, random: Prng): void {
+function changeSettings(run: PairRun, random: Prng): void {
   const change = random.pick<Partial<PowerSettings>>([
     { airplane: true },
     { recovery: true },
@@ -173,71 +173,71 @@ function hands(run: PairRun, random: Prng): void {
     { rideTracking: true },
     { rideTracking: false },
   ]);
-  run.give({ type: 'settings', change });
+  run.input({ type: 'settings', change });
   if (change.airplane === true)
-    run.later(random.integer(1, random.pick([Seconds(2), Minutes(5), Hours(30)])), () =>
-      run.give({ type: 'settings', change: { airplane: false } }),
+    run.schedule(random.integer(1, random.pick([Seconds(2), Minutes(5), Hours(30)])), () =>
+      run.input({ type: 'settings', change: { airplane: false } }),
     );
 }
 
-function trouble(run: PairRun, random: Prng, temper: Temper): void {
-  const kind = random.integer(0, temper.troubles === 'some' ? 7 : 13);
-  if (temper.troubles === 'many' && random.chance(0.02)) flood(run, random);
+function trouble(run: PairRun, random: Prng, style: WalkStyle): void {
+  const kind = random.integer(0, style.troubles === 'some' ? 7 : 13);
+  if (style.troubles === 'many' && random.chance(0.02)) flood(run, random);
   if (kind < 4) {
     const longest = random.pick([Seconds(30), Minutes(20), Hours(5), Hours(5), Days(3)]);
-    run.give({ type: 'coverage', covered: false });
-    run.later(random.integer(1, longest), () => run.give({ type: 'coverage', covered: true }));
+    run.input({ type: 'coverage', covered: false });
+    run.schedule(random.integer(1, longest), () => run.input({ type: 'coverage', covered: true }));
   } else if (kind < 7) run.network.cut(random.pick(CUTS));
-  else if (kind < 8) run.give({ type: random.pick(['modem-reset', 'boot']) });
-  else if (kind < 9) run.give({ type: 'boot' });
+  else if (kind < 8) run.input({ type: random.pick(['modem-reset', 'boot']) });
+  else if (kind < 9) run.input({ type: 'boot' });
   else if (kind < 10) {
-    run.listen(false);
-    run.later(random.integer(1, random.pick([Seconds(30), Minutes(30), Hours(9)])), () => run.listen(true));
+    run.setListening(false);
+    run.schedule(random.integer(1, random.pick([Seconds(30), Minutes(30), Hours(9)])), () => run.setListening(true));
   } else
     for (let more = random.integer(1, 6); more > 0; more--)
-      run.later(random.integer(0, Minutes(5)), () => run.network.cut(random.pick(CUTS)));
+      run.schedule(random.integer(0, Minutes(5)), () => run.network.cut(random.pick(CUTS)));
 }
 
-/** More happens out of reach than the lock can keep, over a boot maybe. */
+/** Causes more uplinks without coverage than the lock can buffer, sometimes with a boot in between. */
 function flood(run: PairRun, random: Prng): void {
-  run.give({ type: 'coverage', covered: false });
+  run.input({ type: 'coverage', covered: false });
   const changes = random.integer(260, 700);
   for (let change = 0; change < changes; change++) {
     const lockState = change % 2 === 0 ? 'locked' : 'unlocked';
-    run.later(change * Seconds(3), () => run.give({ type: 'lock-state', lockState }));
-    if (random.chance(0.003)) run.later(change * Seconds(3), () => run.give({ type: 'boot' }));
-    if (random.chance(0.003)) run.later(change * Seconds(3), () => move(run, random, CAREFUL));
+    run.schedule(change * Seconds(3), () => run.input({ type: 'lock-state', lockState }));
+    if (random.chance(0.003)) run.schedule(change * Seconds(3), () => run.input({ type: 'boot' }));
+    if (random.chance(0.003)) run.schedule(change * Seconds(3), () => move(run, random, CAREFUL));
   }
-  run.later(changes * Seconds(3), () => run.give({ type: 'coverage', covered: true }));
+  run.schedule(changes * Seconds(3), () => run.input({ type: 'coverage', covered: true }));
 }
 
-/** How long a healed lock may take to have said everything. */
-const SAYS_ALL_WITHIN = Minutes(5);
+/** How long a lock may take to send its buffer after the repair. */
+const MAX_SEND_MS = Minutes(5);
 
-/** Makes the world well again, and lets the lock say what it has to say. */
-export function heal(run: PairRun): PairRun {
-  run.give({ type: 'motion', moving: false });
-  // What the walk had planned is over by then.
-  run.pass(Days(3) + Hours(1));
-  run.listen(true);
-  run.give({ type: 'sky', open: true }).give({ type: 'coverage', covered: true });
+/** Ends all troubles, and lets the lock send its buffer. */
+export function repairWorld(run: PairRun): PairRun {
+  run.input({ type: 'motion', moving: false });
+  // All events that the walk has scheduled are over by then.
+  run.advance(Days(3) + Hours(1));
+  run.setListening(true);
+  run.input({ type: 'sky', open: true }).input({ type: 'coverage', covered: true });
   run
-    .give({ type: 'settings', change: { airplane: false } })
-    .give({ type: 'battery', percent: 90 })
-    .pass(Hours(25));
+    .input({ type: 'settings', change: { airplane: false } })
+    .input({ type: 'battery', percent: 90 })
+    .advance(Hours(25));
   const lockState = run.state.lockState === 'locked' ? 'unlocked' : 'locked';
-  run.give({ type: 'lock-state', lockState }).pass(Minutes(3));
-  const untilMs = run.nowMs + SAYS_ALL_WITHIN;
-  while (run.outstanding.size > 0 && run.nowMs < untilMs) run.pass(Seconds(1));
+  run.input({ type: 'lock-state', lockState }).advance(Minutes(3));
+  const untilMs = run.nowMs + MAX_SEND_MS;
+  while (run.outstanding.size > 0 && run.nowMs < untilMs) run.advance(Seconds(1));
   return run;
 }
 
-/** What does not fit after healing, a sentence each: all has arrived, and the gateway believes what is so. */
-export function wrongWhenHealed(run: PairRun): string[] {
+/** The mistakes after the repair, one sentence each: every uplink must have arrived, and the belief must be true. */
+export function mistakesAfterRepair(run: PairRun): string[] {
   const { outstanding, judge, newest, state } = run;
   const wrong = [...outstanding.values()].map(({ boot, sequence }) => `${boot}/${sequence} never arrived`);
   const { belief } = judge;
-  if (newest === undefined) return [...wrong, 'nothing was ever made'];
+  if (newest === undefined) return [...wrong, 'the lock made no uplink'];
   if (JSON.stringify(belief.power) !== JSON.stringify(newest.power)) wrong.push('the power settings are not believed');
   if (belief.state !== state.stateName) wrong.push(`${belief.state} is believed in ${state.stateName}`);
   if (belief.lockState !== state.lockState) wrong.push(`${belief.lockState} is believed while ${state.lockState}`);

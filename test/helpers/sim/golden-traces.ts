@@ -1,7 +1,7 @@
 /**
- * The SHA-256 of the traces of a few small virtual runs: the same seed and options give the same bytes on every machine
- * and with every version of Node (interfaces.md §4), so the hashes can be in a file. A change of the simulated world or
- * of the power model on purpose renews them:
+ * Repeats a few small virtual runs and computes the SHA-256 of their traces. The same seed and options give the same
+ * bytes on every machine and with every version of Node (interfaces.md §4), so a file contains the expected hashes.
+ * After an intended change of the simulated world or the power model, renew them:
  *
  * npm run build && node dist/test/helpers/sim/golden-traces.js --write
  */
@@ -15,7 +15,7 @@ import { parseMix } from '../../../firmware-sim/fleet/mix.js';
 import { VirtualTrace } from '../../../firmware-sim/fleet/virtual-trace.js';
 import { root } from '../house/our-files.js';
 
-/** One run, by the options of `lockgate sim run`, and its result. */
+/** One run: the options of `lockgate sim run`, and the expected result. */
 export interface GoldenTrace {
   readonly seed: string;
   readonly locks: number;
@@ -26,7 +26,7 @@ export interface GoldenTrace {
   readonly mix: string | null;
   readonly bugs: readonly string[];
   readonly faults: readonly string[];
-  /** Lines of the trace, the header included, to show whether a difference is large. */
+  /** The number of lines of the trace including the header, which shows the size of a difference. */
   readonly lines: number;
   readonly sha256: string;
 }
@@ -38,8 +38,8 @@ export function readGoldenTraces(): GoldenTrace[] {
   return JSON.parse(readFileSync(FILE, 'utf8')) as GoldenTrace[];
 }
 
-/** Repeats the run. */
-export function retrace(golden: GoldenTrace): Pick<GoldenTrace, 'lines' | 'sha256'> {
+/** Repeats the run and returns its result. */
+export function repeatRun(golden: GoldenTrace): Pick<GoldenTrace, 'lines' | 'sha256'> {
   const { seed, locks, days, start, pace, world, mix, bugs, faults } = golden;
   const hash = createHash('sha256');
   let lines = 0;
@@ -66,7 +66,7 @@ export function retrace(golden: GoldenTrace): Pick<GoldenTrace, 'lines' | 'sha25
 }
 
 if (process.argv[1] === import.meta.filename && process.argv[2] === '--write') {
-  const renewed = readGoldenTraces().map((golden) => ({ ...golden, ...retrace(golden) }));
+  const renewed = readGoldenTraces().map((golden) => ({ ...golden, ...repeatRun(golden) }));
   writeFileSync(FILE, `${JSON.stringify(renewed, null, 2)}\n`);
   print(`Renewed ${FILE}.`);
 }

@@ -1,4 +1,4 @@
-/** The hand-written traces in test/traces, and their expected findings, which are written from the specification. */
+/** Reads the hand-written traces in test/traces, and their expected findings, which follow from the specification. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { PowerModel } from '../../../proto/power/model.js';
@@ -16,7 +16,7 @@ export interface ExpectedFinding {
 const folder = join(root, 'test/traces');
 const linesOf = (file: string): string[] => readFileSync(join(folder, file), 'utf8').trimEnd().split('\n');
 
-/** The traces, by file name. */
+/** The file names of the traces. */
 export const traceNames: readonly string[] = readdirSync(folder).filter((name) =>
   /\.(breaks|holds)-\d+\.jsonl$/.test(name),
 );

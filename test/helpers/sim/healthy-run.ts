@@ -1,6 +1,6 @@
 /**
- * A healthy fleet of every kind of lock, with commands sent to it, judged as its trace is made; and what the judge
- * finds, held against what truly happened.
+ * Runs a healthy fleet of every kind of lock, with commands, and judges its trace while the run makes it. Each finding
+ * is compared with what truly happened (world-truth.ts).
  */
 import type { Bug } from '../../../firmware-sim/faults/bugs.js';
 import { parseMix } from '../../../firmware-sim/fleet/mix.js';
@@ -15,13 +15,13 @@ import type { Command } from '../../../proto/wire/ping.js';
 import { RUN_STARTS_MS } from './judged-run.js';
 import { WorldTruth } from './world-truth.js';
 
-/** Every mode and switch, some of them together. */
+/** Every mode and switch, and some combinations. */
 const MIX = parseMix(
   'mid=30,mid+ride=20,high=15,high+ride=10,recovery=8,recovery+ride=5,low-battery=6,high+low-battery=2,airplane=4',
 );
 
 const WINDOW = { utcOffsetMinutes: 0 };
-/** All that a lock can be asked to do, but airplane mode, which nobody would switch off again. */
+/** Every command except airplane mode, which no command can switch off again. */
 const COMMANDS: readonly Command[] = [
   { type: 'unlock' },
   { type: 'lock' },
@@ -41,17 +41,17 @@ const COMMANDS: readonly Command[] = [
   { type: 'set-power', mode: 'HIGH', highWindow: { ...WINDOW, fromMinute: 0, toMinute: 0 } },
 ];
 
-/** How often time is told to the judge where nothing comes, so that what lapses is found when it does. */
-const TICK_EVERY = Minutes(1);
+/** How often the judge gets a tick, so that expired deadlines are found in time. */
+const TICK_INTERVAL_MS = Minutes(1);
 
 export interface HealthyRunOptions {
   readonly seed: string | number;
   readonly locks: number;
   readonly days: number;
   readonly pace: 'everyday' | 'lively';
-  /** Of each lock, on the average. */
+  /** The mean number of commands per lock. */
   readonly commandsPerDay: number;
-  /** A bug that all locks have; none where it is left out. */
+  /** A bug that all locks have; none by default. */
   readonly bug?: Bug;
 }
 
@@ -59,29 +59,29 @@ export interface HealthyRun {
   readonly uplinks: number;
   readonly connections: number;
   readonly commands: number;
-  /** How many acknowledgements came. */
+  /** The number of acknowledgements. */
   readonly acks: number;
-  readonly violations: readonly FoundThen[];
-  /** Warnings that nothing in the world explains. */
-  readonly unexplained: readonly FoundThen[];
-  /** How many warnings the world explains, by rule and reason. */
+  readonly violations: readonly TimedFinding[];
+  /** Warnings that no event of the world explains. */
+  readonly unexplained: readonly TimedFinding[];
+  /** The number of warnings that an event of the world explains, by rule and reason. */
   readonly explained: ReadonlyMap<string, number>;
 }
 
-/** A finding, and when it was. */
-export interface FoundThen {
+/** A finding with its time. */
+export interface TimedFinding {
   readonly at: string;
   readonly mac: string;
   readonly rule: RuleName;
   readonly message: string;
 }
 
-/** The rules that were broken, but for what the world explains: each once, in the order of the alphabet. */
+/** The broken rules without explained warnings, each once, in alphabetical order. */
 export function rulesUnexplained({ violations, unexplained }: HealthyRun): RuleName[] {
   return [...new Set([...violations, ...unexplained].map(({ rule }) => rule))].sort();
 }
 
-/** Runs it to its end. */
+/** Runs the fleet to the end and returns the result. */
 export function healthyRun({ seed, locks, days, pace, commandsPerDay, bug }: HealthyRunOptions): HealthyRun {
   const judge = new StreamJudge();
   const trace = new VirtualTrace(
@@ -100,14 +100,16 @@ export function healthyRun({ seed, locks, days, pace, commandsPerDay, bug }: Hea
     (line) => judge.read(line),
   );
   while (trace.nowMs < trace.endMs) {
-    trace.advance(trace.nowMs + TICK_EVERY);
+    trace.advance(trace.nowMs + TICK_INTERVAL_MS);
     judge.tick(trace.nowMs);
   }
   const { uplinks, connections } = trace;
   return { uplinks, connections, ...judge.result() };
 }
 
-/** Reads lines as `trace check` does. For a line's number it takes its moment, so that findings say when they were. */
+/**
+ * Reads and judges lines as `trace check` does. Passes each event's time as line number, so that findings have times.
+ */
 class StreamJudge {
   readonly #reader = new TraceReader();
   #check: TraceCheck | undefined;
@@ -127,7 +129,7 @@ class StreamJudge {
       this.#macs = new Map([...header.locks.keys()].map((mac) => [formatMac(mac), mac]));
       return;
     }
-    if (event.value.event === 'world') this.#truth?.note(event.value);
+    if (event.value.event === 'world') this.#truth?.add(event.value);
     if (event.value.event === 'command') this.#commands += 1;
     if (event.value.event === 'ack') this.#acks += 1;
     this.#check?.judge(event.value, event.value.atMs);
@@ -138,8 +140,8 @@ class StreamJudge {
   }
 
   result(): Pick<HealthyRun, 'commands' | 'acks' | 'violations' | 'unexplained' | 'explained'> {
-    const violations: FoundThen[] = [];
-    const unexplained: FoundThen[] = [];
+    const violations: TimedFinding[] = [];
+    const unexplained: TimedFinding[] = [];
     const explained = new Map<string, number>();
     for (const { line: atMs, mac, rule, severity, message } of this.#check?.findings() ?? []) {
       const found = { at: new Date(atMs).toISOString(), mac, rule, message };

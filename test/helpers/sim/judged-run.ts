@@ -1,4 +1,4 @@
-/** A virtual run as its trace: written, read back and judged as `trace check` does it. */
+/** Writes the trace of a virtual run, reads it back, and judges it as `trace check` does. */
 import { VirtualTrace, type VirtualTraceOptions } from '../../../firmware-sim/fleet/virtual-trace.js';
 import { POWER_MODEL } from '../../../proto/power/model.js';
 import { TraceCheck, type TraceFinding } from '../../../proto/trace/check.js';

@@ -1,4 +1,4 @@
-/** An eventful life, for tests that watch a fleet for half an hour of its time. */
+/** Worlds with an eventful life, for tests that run a fleet for half an hour of simulated time. */
 
 import { Prng } from '../../../firmware-sim/prng.js';
 import { DEMO_SCRIPTS } from '../../../firmware-sim/world/demo-script.js';
@@ -8,7 +8,9 @@ import { AMSTERDAM } from '../../../firmware-sim/world/routes/city.js';
 import type { World } from '../../../firmware-sim/world/world.js';
 import { DEFAULT_POWER } from '../../../proto/wire/ping.js';
 
-/** Each of the demo's scripts, with every other lock in recovery with ride tracking, for more uplinks. */
+/**
+ * A world with one of the demo's scripts. Locks with an odd index are in recovery with ride tracking, for more uplinks.
+ */
 export function livelyLife(index: number, startMs: number, seed: number): World {
   const script = DEMO_SCRIPTS[index % DEMO_SCRIPTS.length];
   const recovering = { ...DEFAULT_POWER, recovery: true, rideTracking: true };

@@ -1,4 +1,4 @@
-/** The first state of a simulated lock where a test needs nothing else: a bicycle, parked and locked. */
+/** The default first state of a simulated lock in tests: a bicycle that is parked and locked. */
 import { DEFAULT_POWER } from '../../../proto/wire/ping.js';
 
 export const PARKED = {
@@ -11,5 +11,5 @@ export const PARKED = {
   skyOpen: true,
 } as const;
 
-/** Where it is parked. */
+/** The position of the parked bicycle. */
 export const PARKED_AT = { latitudeDegrees: 52.1, longitudeDegrees: 4.5, uncertaintyMeters: 6 } as const;

@@ -1,7 +1,7 @@
-/** A ping of a ride that has no findings, so that it is only stored in the log. */
+/** A ping of a ride that causes no findings, so that a gateway only stores it in the log. */
 import type { Ping, PowerSettings } from '../../../proto/wire/ping.js';
 
-/** Its settings: ride tracking is on. */
+/** The settings of the ping's lock: ride tracking is on. */
 export const RIDE_POWER: PowerSettings = { mode: 'MID', rideTracking: true, airplane: false, recovery: false };
 
 export const RIDE_PING: Ping = {

@@ -1,6 +1,7 @@
 /**
- * Stock scenarios over MQTT against a real gateway, and beside them the same without one: by a clock that runs fast, or
- * in step, by one that the gateway and the locks share and that stands still while anything is on its way.
+ * Plays built-in scenarios over MQTT with a real gateway, and compares them with the same scenarios without a gateway.
+ * The clock runs fast, or is synchronised: a virtual clock shared by gateway and locks, which stops while any message
+ * is in transit.
  */
 import { GatewayClient } from '../../../cli/client.js';
 import { LiveActors } from '../../../cli/commands/sim/scenario/actors.js';
@@ -24,7 +25,7 @@ import type { Teardown } from '../store/temp-folder.js';
 
 const NEVER = { signal: new AbortController().signal, exitCode: 130, happened: new Promise<void>(() => undefined) };
 
-/** What a test gives to checks. */
+/** The assertions of a test that this file uses. */
 interface Checks {
   same(found: unknown, wanted: unknown, message: string): boolean;
   ok(value: unknown, message: string): boolean;
@@ -35,37 +36,37 @@ function operatorOf(gateway: Gateway): { readonly gateway: string; readonly toke
   return { gateway: `http://127.0.0.1:${gateway.operatorPort}`, token: gateway.operatorToken };
 }
 
-/** Plays one to its end as `sim run` does. The gateway must run at the same speed. */
+/** Plays a scenario to its end as `sim run` does. The gateway must run at the same speed. */
 export async function playLiveAgainst(gateway: Gateway, name: string, speed: number): Promise<ScenarioOutcome> {
   const scenario = await readScenarioFile(builtInFile(name));
   const { seed } = scenario;
   const flags = { ...operatorOf(gateway), speed, seed, pace: 'everyday', bug: [], fault: [], json: true } as const;
   const outcome = await playLive({ flags, scenario, seed, bugs: [], repeat: '', interrupted: NEVER });
-  if (outcome === undefined) throw new Error('nobody interrupts a test');
+  if (outcome === undefined) throw new Error('the scenario was interrupted');
   return outcome;
 }
 
-/** One of several that are played in step. */
-interface InStep {
+/** One of several scenarios that share the synchronised clock. */
+interface SynchronisedPlay {
   readonly scenario: Scenario;
   readonly play: ScenarioPlay;
   readonly actors: LiveActors;
-  /** Commands that were sent. */
+  /** The number of commands sent. */
   sent: number;
   isOver: boolean;
-  /** What the gateway found until its end: of what comes after, when its locks have no power, nothing is expected. */
+  /** The gateway's findings up to the end of the scenario. Later findings, when the locks are off, are ignored. */
   findings: ReadonlyMap<string, number>;
 }
 
-/** How long something may be on its way until the test says so, in real time. */
-const ON_ITS_WAY_MOST = Seconds(20);
+/** How long a message may be in transit before the test fails, in real time. */
+const MAX_IN_TRANSIT_MS = Seconds(20);
 
-/** Plays stock scenarios that begin on one day, all at once, against one gateway. */
-export async function playInStep(t: Teardown, names: readonly string[]): Promise<ScenarioOutcome[]> {
+/** Plays several built-in scenarios of the same day at once, with one gateway and a synchronised clock. */
+export async function playSynchronised(t: Teardown, names: readonly string[]): Promise<ScenarioOutcome[]> {
   const scenarios = await Promise.all(names.map((name) => readScenarioFile(builtInFile(name))));
   const clock = new VirtualClock(Math.min(...scenarios.map(({ startMs }) => startMs)));
   const gateway = await testGateway(t, { runClock: clock });
-  // A lock that comes back at once may be there before the end of its old connection is seen: they are counted.
+  // Connections are counted: a lock may reconnect before the gateway notices the end of its old connection.
   const connected = new Map<string, number>();
   const count = (mac: string, more: number): void => void connected.set(mac, (connected.get(mac) ?? 0) + more);
   gateway.events.on('connected', ({ mac, source }) => void (source === 'lock' && count(mac, 1)));
@@ -73,8 +74,8 @@ export async function playInStep(t: Teardown, names: readonly string[]): Promise
   const found = new Map<string, Map<string, number>>();
   gateway.events.on('uplink', ({ mac, findings }) => note(found, mac, findings));
   gateway.events.on('finding', ({ mac, finding }) => note(found, mac, [finding]));
-  const players: InStep[] = [];
-  for (const scenario of scenarios) players.push(await inStep(scenario, gateway, clock));
+  const players: SynchronisedPlay[] = [];
+  for (const scenario of scenarios) players.push(await preparePlay(scenario, gateway, clock));
   const endMs = Math.max(...scenarios.map((scenario) => scenario.endMs));
   for (const player of players) {
     const { scenario, play } = player;
@@ -86,13 +87,13 @@ export async function playInStep(t: Teardown, names: readonly string[]): Promise
     });
   }
   while (clock.now() < endMs) {
-    await quiet(players, connected);
+    await waitUntilIdle(players, connected);
     clock.run(Math.min(clock.nextDueMs, endMs));
   }
   return await Promise.all(players.map(outcomeOf));
 }
 
-async function inStep(scenario: Scenario, gateway: Gateway, clock: VirtualClock): Promise<InStep> {
+async function preparePlay(scenario: Scenario, gateway: Gateway, clock: VirtualClock): Promise<SynchronisedPlay> {
   const client = new GatewayClient(operatorOf(gateway));
   const macs = scenarioMacs(scenario, scenario.seed, scenario.startMs);
   const secrets = await provisionLocks(client, new Set(macs), MERCHANT, NEVER.signal);
@@ -110,37 +111,42 @@ async function inStep(scenario: Scenario, gateway: Gateway, clock: VirtualClock)
     ...{ scenario, seed: scenario.seed, clock, startMs: scenario.startMs, macs, actors: counting },
     openLink: mqttLinks(address, (mac) => secrets.get(mac) ?? ''),
   });
-  const player: InStep = { scenario, play, actors: live, sent: 0, isOver: false, findings: new Map() };
+  const player: SynchronisedPlay = { scenario, play, actors: live, sent: 0, isOver: false, findings: new Map() };
   return player;
 }
 
-/** Waits until nothing is on its way: no connect, no ping, no command, no end that the gateway has not seen. */
-async function quiet(players: readonly InStep[], connected: ReadonlyMap<string, number>): Promise<void> {
+/**
+ * Waits until nothing is in transit: no connect, no ping, no command, no disconnect that the gateway has not noticed.
+ */
+async function waitUntilIdle(
+  players: readonly SynchronisedPlay[],
+  connected: ReadonlyMap<string, number>,
+): Promise<void> {
   const sinceMs = monotonicMs();
   for (;;) {
     const busy = players.find((player) => isBusy(player, connected));
     if (busy === undefined) return;
-    if (monotonicMs() - sinceMs > ON_ITS_WAY_MOST)
-      throw new Error(`${busy.scenario.name}: still on its way: ${why(busy)}`);
+    if (monotonicMs() - sinceMs > MAX_IN_TRANSIT_MS)
+      throw new Error(`${busy.scenario.name}: still in transit: ${pendingWork(busy)}`);
     await new Promise<void>((resolve) => afterThisTurn(resolve));
   }
 }
 
-function isBusy({ play, actors, sent, isOver }: InStep, connected: ReadonlyMap<string, number>): boolean {
+function isBusy({ play, actors, sent, isOver }: SynchronisedPlay, connected: ReadonlyMap<string, number>): boolean {
   if (isOver) return false;
   if (actors.underWay > 0) return true;
   const received = [...play.records.values()].reduce((sum, { commands }) => sum + commands.length, 0);
   return play.locks.some(({ mac, state }) => {
     if (state.link === 'connecting' || state.link === 'ending' || state.inFlight) return true;
-    // A command that waits for a lock leaves as soon as it is connected.
+    // The gateway sends a queued command as soon as the lock is connected.
     const awaitsCommand = state.link === 'up' && received < sent;
     return awaitsCommand || (connected.get(mac) ?? 0) !== (state.link === 'up' ? 1 : 0);
   });
 }
 
-function why({ play, actors, sent }: InStep): string {
+function pendingWork({ play, actors, sent }: SynchronisedPlay): string {
   const links = play.locks.map(({ state }) => `${state.link}${state.inFlight ? ', a ping in flight' : ''}`);
-  return `${actors.underWay} deeds, links ${links.join('; ')}, ${sent} commands sent`;
+  return `${actors.underWay} actions in progress, links ${links.join('; ')}, ${sent} commands sent`;
 }
 
 function note(found: Map<string, Map<string, number>>, mac: Mac | string, findings: readonly { rule: string }[]): void {
@@ -149,7 +155,7 @@ function note(found: Map<string, Map<string, number>>, mac: Mac | string, findin
   found.set(mac, ofLock);
 }
 
-async function outcomeOf({ scenario, play, actors, findings }: InStep): Promise<ScenarioOutcome> {
+async function outcomeOf({ scenario, play, actors, findings }: SynchronisedPlay): Promise<ScenarioOutcome> {
   await play.stop();
   await actors.close();
   if (actors.trouble !== undefined) throw actors.trouble;
@@ -159,8 +165,8 @@ async function outcomeOf({ scenario, play, actors, findings }: InStep): Promise<
   return { scenario, verdicts, findings, pings, records, unacknowledged, run: {}, repeat: '' };
 }
 
-/** Holds a run over MQTT against what it expects, and against the virtual one: the same pings in the same order. */
-export function sameAsVirtual(t: Checks, live: ScenarioOutcome): void {
+/** Checks a run over MQTT against its expectations and against the virtual run: the same pings in the same order. */
+export function checkSameAsVirtual(t: Checks, live: ScenarioOutcome): void {
   const { scenario } = live;
   const { name, seed } = scenario;
   const run = new VirtualScenario({ scenario, seed, note: '', world: false, write: null });
@@ -169,14 +175,15 @@ export function sameAsVirtual(t: Checks, live: ScenarioOutcome): void {
   t.same(
     unmet.map(({ expectation, seen }) => `${expectation.line}: ${expectation.sentence}; ${seen}`),
     [],
-    `${name}: what it expects`,
+    `${name}: all expectations are met`,
   );
-  t.ok(isAsExpected(live), `${name}: found ${JSON.stringify([...(live.findings ?? [])])}`);
-  t.equal(live.unacknowledged, 0, `${name}: all has arrived`);
-  // Made, not arrived: a theft's cellular ping overtakes what the line has not yet carried (protocol.md §2).
+  t.ok(isAsExpected(live), `${name}: only expected findings: ${JSON.stringify([...(live.findings ?? [])])}`);
+  t.equal(live.unacknowledged, 0, `${name}: every ping was acknowledged`);
+  // The order in which pings were made is compared. They may arrive in another order: theft pings are sent first
+  // (protocol.md §2).
   for (const [lock, { pings }] of run.play.records) {
-    const told = live.records.get(lock);
-    t.same(told?.pings.map(pingText), pings.map(pingText), `${name}: ${lock} made the same pings`);
-    t.same(pingsWithoutTimes(told?.pings ?? []), pingsWithoutTimes(pings), `${name}: with the same content`);
+    const record = live.records.get(lock);
+    t.same(record?.pings.map(pingText), pings.map(pingText), `${name}: ${lock} made the same pings`);
+    t.same(pingsWithoutTimes(record?.pings ?? []), pingsWithoutTimes(pings), `${name}: with the same content`);
   }
 }

@@ -1,4 +1,4 @@
-/** Distances on the Earth, computed independently of the code under test: by the haversine formula, on a sphere. */
+/** Distances on a spherical Earth by the haversine formula, independent of the code under test. */
 
 /** Latitude and longitude, degrees. */
 export type LatLon = readonly [number, number];

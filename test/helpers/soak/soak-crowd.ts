@@ -1,11 +1,11 @@
 /**
- * The locks of a long run, in a process of their own: each sends one ping a second, and after five in a hundred of its
- * pings it cuts its connection and comes back at once. Half of the cuts come before the PUBACK, so that the lock sends
- * the same bytes again. It takes one argument, a {@link SoakRequest} as JSON, answers `{}` when all are connected, and
- * obeys lines of stdin:
+ * A program that simulates the locks of a soak test (soak-run.ts) in a separate process. Each lock sends one ping a
+ * second. After 5 % of its pings it cuts its connection and reconnects at once. Half of the cuts come before the
+ * PUBACK, so that the lock sends the same bytes again. The program takes one argument, a {@link SoakRequest} as JSON.
+ * It prints `{}` when all locks are connected, and then reads commands from stdin:
  *
- * - `still`: nothing new is sent; answers a {@link SoakTally} when every lock is connected and has all its PUBACKs.
- * - `go`: on with the load; answers `{}`.
+ * - `still`: stop sending; prints a {@link SoakTally} when every lock is connected and has all its PUBACKs.
+ * - `go`: start sending; prints `{}`.
  */
 import { connect, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
@@ -29,25 +29,25 @@ export interface SoakRequest {
   readonly seed: number;
 }
 
-/** What the locks wrote down. */
+/** What the locks counted. */
 export interface SoakTally {
-  /** Of each lock, in the order of the crowd: the sequence of its last acknowledged ping; all before it are too. */
+  /** For each lock, the sequence number of its last acknowledged ping. All earlier pings are acknowledged too. */
   readonly last: readonly number[];
-  /** Connections that were accepted. */
+  /** The number of accepted connections. */
   readonly connects: number;
-  /** Pings that were sent again after a cut. */
+  /** The number of pings sent again after a cut. */
   readonly repeats: number;
-  /** Turns of a lock that came while its ping before was still unanswered. */
+  /** The number of turns that were skipped because the previous ping was unanswered. */
   readonly late: number;
 }
 
-/** Each lock has a turn of this length, and one ping a second. */
+/** A second is divided into turns of this length. Each lock sends a ping in one of the turns. */
 const TURN_MS = 10;
 const TURNS = 100;
-/** quality.md §2: the share of pings after which the connection is cut. */
-const CHURN = 0.05;
+/** The share of pings after which the lock cuts its connection (quality.md §2). */
+const CUT_PROBABILITY = 0.05;
 const KEEPALIVE_SECONDS = 300;
-/** A connection that could not be made is tried again so much later. */
+/** The wait before a failed connection is tried again. */
 const RETRY_MS = 100;
 
 const template = { value: pingTemplate(1) };
@@ -59,22 +59,22 @@ class SoakLock {
   late = 0;
   onChange: () => void = () => undefined;
   readonly #request: SoakRequest;
-  readonly #hello: Buffer;
+  readonly #connectPacket: Buffer;
   readonly #chance: SeededChance;
   #socket: Socket | undefined;
   #isOpen = false;
-  /** The ping that waits for its PUBACK, and the hex that the PUBACK must be. */
+  /** The ping that waits for its PUBACK, and the expected PUBACK in hex. */
   #inFlight: { readonly packet: Buffer; readonly answer: string } | undefined;
-  #heard = '';
+  #receivedHex = '';
 
   constructor(request: SoakRequest, account: { readonly mac: string; readonly secret: string }, seed: number) {
     this.#request = request;
-    this.#hello = connectPacket({ user: account.mac, secret: account.secret, keepalive: KEEPALIVE_SECONDS });
+    this.#connectPacket = connectPacket({ user: account.mac, secret: account.secret, keepalive: KEEPALIVE_SECONDS });
     this.#chance = new SeededChance(seed);
     this.open();
   }
 
-  /** Connected, and nothing of it waits for its PUBACK. */
+  /** Whether the lock is connected and no ping waits for its PUBACK. */
   get isSettled(): boolean {
     return this.#isOpen && this.#inFlight === undefined;
   }
@@ -87,18 +87,18 @@ class SoakLock {
     const socket = connect({ port: this.#request.port, host: '127.0.0.1', noDelay: true });
     this.#socket = socket;
     this.#isOpen = false;
-    this.#heard = '';
-    socket.on('data', (piece: Buffer) => this.#take(socket, piece));
+    this.#receivedHex = '';
+    socket.on('data', (chunk: Buffer) => this.#receive(socket, chunk));
     socket.on('error', () => undefined);
     socket.on('close', () => {
       if (this.#socket !== socket) return;
       this.#isOpen = false;
       systemClock.after(RETRY_MS, () => this.open());
     });
-    socket.write(this.#hello);
+    socket.write(this.#connectPacket);
   }
 
-  /** Its turn: the next ping, unless the one before is still on its way. */
+  /** Sends the next ping, unless the previous ping is unanswered. */
   ping(): void {
     if (!this.#isOpen || this.#inFlight !== undefined) {
       this.late += 1;
@@ -112,26 +112,27 @@ class SoakLock {
     const id = (sequence % 65_535) + 1;
     this.#inFlight = { packet: publishPacket('up', bytes, id), answer: puback(id) };
     this.#socket?.write(this.#inFlight.packet);
-    if (this.#chance.next() < CHURN / 2) this.#cut();
+    if (this.#chance.next() < CUT_PROBABILITY / 2) this.#cut();
   }
 
-  #take(socket: Socket, piece: Buffer): void {
+  #receive(socket: Socket, chunk: Buffer): void {
     if (socket !== this.#socket) return;
-    this.#heard += piece.toString('hex');
+    this.#receivedHex += chunk.toString('hex');
     if (!this.#isOpen) {
-      if (this.#heard.length < TAKEN.length) return;
-      if (this.#heard !== TAKEN) throw new Error(`a CONNECT was answered with ${this.#heard}`);
-      this.#heard = '';
+      if (this.#receivedHex.length < TAKEN.length) return;
+      if (this.#receivedHex !== TAKEN) throw new Error(`a CONNECT was answered with ${this.#receivedHex}`);
+      this.#receivedHex = '';
       this.#opened(socket);
       return;
     }
     const answer = this.#inFlight?.answer ?? '';
-    if (this.#heard.length < answer.length) return;
-    if (this.#heard !== answer) throw new Error(`a ping was answered with ${this.#heard} instead of ${answer}`);
-    this.#heard = '';
+    if (this.#receivedHex.length < answer.length) return;
+    if (this.#receivedHex !== answer)
+      throw new Error(`a ping was answered with ${this.#receivedHex} instead of ${answer}`);
+    this.#receivedHex = '';
     this.#inFlight = undefined;
     this.last += 1;
-    if (this.#chance.next() < CHURN / 2) this.#cut();
+    if (this.#chance.next() < CUT_PROBABILITY / 2) this.#cut();
     this.onChange();
   }
 
@@ -145,7 +146,7 @@ class SoakLock {
     this.onChange();
   }
 
-  /** By a reset or an orderly end, as it comes; the gateway hears of neither beforehand. */
+  /** Cuts the TCP connection without a DISCONNECT, by a reset or an orderly close at random. */
   #cut(): void {
     const socket = this.#socket;
     this.#socket = undefined;
@@ -161,32 +162,32 @@ class SoakCrowd {
   isGoing = false;
   #turn = 0;
   #startedMs = 0;
-  #settled: (() => void) | undefined;
+  #onSettled: (() => void) | undefined;
 
   constructor(request: SoakRequest) {
     template.value = pingTemplate(request.boot);
     this.locks = crowdLocks(request.locks).map((account, index) => {
       const lock = new SoakLock(request, account, request.seed + index);
-      lock.onChange = () => this.#look();
+      lock.onChange = () => this.#checkSettled();
       return lock;
     });
   }
 
-  /** Resolves when all are connected and everything is answered. */
+  /** Stops sending. Resolves when all locks are connected and all pings are answered. */
   async settle(): Promise<void> {
     this.isGoing = false;
     await new Promise<void>((resolve) => {
-      this.#settled = resolve;
-      this.#look();
+      this.#onSettled = resolve;
+      this.#checkSettled();
     });
-    this.#settled = undefined;
+    this.#onSettled = undefined;
   }
 
   go(): void {
     this.isGoing = true;
     this.#turn = 0;
     this.#startedMs = performance.now();
-    this.#next();
+    this.#runDueTurns();
   }
 
   tally(): SoakTally {
@@ -199,18 +200,18 @@ class SoakCrowd {
     };
   }
 
-  #look(): void {
-    if (this.#settled !== undefined && this.locks.every((lock) => lock.isSettled)) this.#settled();
+  #checkSettled(): void {
+    if (this.#onSettled !== undefined && this.locks.every((lock) => lock.isSettled)) this.#onSettled();
   }
 
-  /** All turns that are due by the clock: one that came late is made up for, so the rate holds. */
-  #next(): void {
+  /** Runs all due turns. A late turn is made up for, so that the rate is constant. */
+  #runDueTurns(): void {
     if (!this.isGoing) return;
     const due = Math.floor((performance.now() - this.#startedMs) / TURN_MS);
     for (; this.#turn <= due; this.#turn += 1) {
       for (let index = this.#turn % TURNS; index < this.locks.length; index += TURNS) this.locks[index]?.ping();
     }
-    systemClock.after(TURN_MS, () => this.#next());
+    systemClock.after(TURN_MS, () => this.#runDueTurns());
   }
 }
 

@@ -44,7 +44,7 @@ function killerOf(alteration: Alteration): string | undefined {
 
 t.test('the true model plays every scenario as protocol.md has it', async (t) => {
   for (const scenario of SCENARIOS)
-    t.equal(playScenario(scenario)?.what, undefined, `${scenario.name}: ${scenario.says}`);
+    t.equal(playScenario(scenario)?.what, undefined, `${scenario.name}: ${scenario.citation}`);
 });
 
 t.test('no mutant of the lock survives', async (t) => {

@@ -5,8 +5,8 @@
 import t from 'tap';
 import { Hours } from '../../../proto/clock.js';
 import type { EffectiveState } from '../../../proto/power/model.js';
-import { cases, happenings } from '../../helpers/pair/cases.js';
-import { PairSeen, wrongInCase, wrongOnWalk } from '../../helpers/pair/report.js';
+import { caseEvents, cases } from '../../helpers/pair/cases.js';
+import { mistakesInCase, mistakesOnWalk, PairStatistics } from '../../helpers/pair/report.js';
 
 const WALKS = 400;
 /** How long a case is watched afterwards; the long form waits for the next Period Ping. */
@@ -35,22 +35,22 @@ const { PAIR_SEED, PAIR_CASE } = process.env;
 
 if (PAIR_SEED !== undefined) {
   t.test(`the walk of seed ${PAIR_SEED}`, async (t) => {
-    t.same(wrongOnWalk(Number(PAIR_SEED), new PairSeen()), []);
+    t.same(mistakesOnWalk(Number(PAIR_SEED), new PairStatistics()), []);
   });
 } else if (PAIR_CASE !== undefined) {
   t.test(`the case ${PAIR_CASE}`, async (t) => {
     const [one, happening] = PAIR_CASE.split('/').map(Number);
-    const [chosen, what] = [cases()[one ?? -1], happenings()[happening ?? -1]];
+    const [chosen, what] = [cases()[one ?? -1], caseEvents()[happening ?? -1]];
     if (chosen === undefined || what === undefined) throw new Error(`there is no case ${PAIR_CASE}`);
-    t.same(wrongInCase(PAIR_CASE, chosen, what, Hours(26), new PairSeen()), []);
+    t.same(mistakesInCase(PAIR_CASE, chosen, what, Hours(26), new PairStatistics()), []);
   });
 } else {
   t.test('in every state, at every stage of a connection, for every input', async (t) => {
-    const seen = new PairSeen();
+    const seen = new PairStatistics();
     const states = new Map<EffectiveState, number>();
     for (const [index, one] of cases().entries()) {
-      for (const [number, happening] of happenings().entries()) {
-        const wrong = wrongInCase(`${index}/${number}`, one, happening, SETTLES, seen);
+      for (const [number, happening] of caseEvents().entries()) {
+        const wrong = mistakesInCase(`${index}/${number}`, one, happening, SETTLES, seen);
         if (wrong === null) break;
         states.set(one.situation.state, (states.get(one.situation.state) ?? 0) + 1);
         if (wrong.length > 0) t.same(wrong, []);
@@ -63,8 +63,8 @@ if (PAIR_SEED !== undefined) {
   });
 
   t.test('on every walk', async (t) => {
-    const seen = new PairSeen();
-    for (let seed = 1; seed <= WALKS; seed++) t.same(wrongOnWalk(seed, seen), [], `seed ${seed}`);
+    const seen = new PairStatistics();
+    for (let seed = 1; seed <= WALKS; seed++) t.same(mistakesOnWalk(seed, seen), [], `seed ${seed}`);
     t.same([...seen.kinds].sort(), ALL_KINDS, 'every kind of uplink came by');
     const warnings = ['not-closed', 'period-overdue', 'recovery-offline', 'sequence-gap', 'window-offline'];
     t.same([...seen.explained.keys()].sort(), warnings, 'and every warning that a network can be the cause of');

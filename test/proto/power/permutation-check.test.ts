@@ -14,7 +14,7 @@ import { connectedLock } from '../../helpers/mqtt/test-lock.js';
 import { JudgedRun, START_MS } from '../../helpers/pair/judged-uplinks.js';
 import {
   displaced,
-  type Sent,
+  type SentUplinks,
   sentOnWalk,
   shuffled,
   withConflicts,
@@ -30,7 +30,7 @@ const ANY_ORDER = BELIEF_LIMITS.spans;
 const KEPT = 256;
 
 /** Judges them in that order, a minute apart, over one connection. */
-function judged({ initial, commands }: Sent, arrivals: readonly Uplink[]): JudgedRun {
+function judged({ initial, commands }: SentUplinks, arrivals: readonly Uplink[]): JudgedRun {
   const run = new JudgedRun(START_MS, initial);
   run.judge({ type: 'connect', source: 'lock', atMs: START_MS });
   for (const { id, command } of commands) run.judge({ type: 'command', id, command, atMs: START_MS });
@@ -107,7 +107,7 @@ t.test('and of a lock whose flash was wiped, marked as reflashed or not', async 
   t.equal(seen.marked, 0, 'and not where the mark explains it');
 });
 
-function judgedLate({ initial }: Sent, arrivals: readonly Uplink[], marks: readonly number[]): JudgedRun {
+function judgedLate({ initial }: SentUplinks, arrivals: readonly Uplink[], marks: readonly number[]): JudgedRun {
   const run = new JudgedRun(START_MS, initial, marks);
   const fromMs = Math.max(START_MS, ...arrivals.map(({ timeMs }) => timeMs));
   for (const [index, uplink] of arrivals.entries()) run.receive(uplink, fromMs + Minutes(1 + index));
