@@ -89,7 +89,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
   const events = options.events ?? new GatewayEvents();
   const opened = await openStore(sqliteUrl(config.data), {
     logThread: options.logThread ?? true,
-    figuresThread: true,
+    figuresThread: options.figuresThread ?? true,
     makeNew: options.makeNew,
     onModesCorrected: (what) => events.emit('files-mended', { atMs: systemClock.now(), what }),
     quota: config.fairness?.quota,

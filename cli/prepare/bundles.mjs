@@ -13,6 +13,7 @@ import { at, filesBelow, readOrNull } from './workplace.mjs';
  * own, and one of few files stays in node_modules.
  */
 const formats = {
+  '@fastify/fast-json-stringify-compiler': 'commonjs',
   '@fastify/swagger': 'commonjs',
   fastify: 'commonjs',
   got: 'esm',

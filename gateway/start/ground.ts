@@ -45,6 +45,8 @@ export interface GatewayOptions {
   readonly usageClock?: Clock;
   /** Whether a separate thread writes the store's log; true by default, false in tests that start many gateways. */
   readonly logThread?: boolean;
+  /** Whether a separate thread counts the store's figures; true by default, false in tests that start many gateways. */
+  readonly figuresThread?: boolean;
   /** Another size of the log's runs (store/contract/store-options.ts), for tests. */
   readonly runSize?: RunSize | undefined;
   /** Wraps the store, for tests that make it fail. */

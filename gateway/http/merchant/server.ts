@@ -29,6 +29,7 @@ import { listen } from '../shared/listen.js';
 import { dropNulls } from '../shared/null-members.js';
 import { answerClientError, sendNotFound, sendProblem, statusOf } from '../shared/problem.js';
 import { routeSchema } from '../shared/route-schema.js';
+import { SCHEMA_COMPILERS } from '../shared/schema-compilers.js';
 import { answerPreflight, isAllowed, setHeaders } from './answer-headers.js';
 import { checkApiKey, checkBearer } from './authentication.js';
 import { assertChecked, faultsOf } from './check-value.js';
@@ -89,6 +90,7 @@ export class HttpServer {
   static async start(options: HttpServerOptions): Promise<HttpServer> {
     const fastify = Fastify({
       ...HTTP_LIMITS,
+      schemaController: SCHEMA_COMPILERS,
       serverFactory: options.connections.makeServer,
       clientErrorHandler: answerClientError,
       genReqId: () => `req_${randomBytes(10).toString('hex')}`,
@@ -134,8 +136,6 @@ export class HttpServer {
       { parseAs: 'buffer' },
       async (_request: FastifyRequest, body: Buffer) => readFormBody(body),
     );
-    // Requests are validated by check-value.ts; Fastify uses the schemas for answers only.
-    this.#fastify.setValidatorCompiler(() => () => true);
   }
 
   #setErrorHandlers(): void {

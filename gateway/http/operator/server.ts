@@ -15,6 +15,7 @@ import { HTTP_LIMITS } from '../shared/limits.js';
 import { listen } from '../shared/listen.js';
 import { dropNulls } from '../shared/null-members.js';
 import { answerClientError, sendNotFound, sendProblem, statusOf } from '../shared/problem.js';
+import { SCHEMA_COMPILERS } from '../shared/schema-compilers.js';
 import { makeAudited, whoOf } from './audited.js';
 import { bodyCheck, queryCheck } from './check-request.js';
 import { type DocumentedRoute, operatorDocument } from './document.js';
@@ -96,6 +97,7 @@ export class OperatorServer {
   static async start(options: OperatorServerOptions): Promise<OperatorServer> {
     const fastify = Fastify({
       ...HTTP_LIMITS,
+      schemaController: SCHEMA_COMPILERS,
       serverFactory: options.connections.makeServer,
       clientErrorHandler: answerClientError,
       // An invalid path fails before routing; Fastify's own answer would quote it.

@@ -24,8 +24,8 @@ export interface StoreOptions {
    */
   readonly logThread?: boolean | undefined;
   /**
-   * Whether the thread that counts figures starts at once, while there are free file descriptors. Otherwise it starts
-   * at the first request for figures.
+   * Whether a separate thread counts figures, so that the event loop does not wait for them. It starts at once, while
+   * there are file descriptors for it.
    */
   readonly figuresThread?: boolean | undefined;
   /** Overrides the size of the log's runs, for tests. */

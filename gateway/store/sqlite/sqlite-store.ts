@@ -53,6 +53,7 @@ import { sumClosedFile } from './closed-file.js';
 import { Deletion } from './deletion.js';
 import { inTransaction, openDurable } from './durable-file.js';
 import { readDiskSpace } from './figures/disk-space.js';
+import { InlineFigures } from './figures/figures-count.js';
 import { FiguresThread } from './figures/figures-in-thread.js';
 import type { DataLock } from './folder/data-lock.js';
 import { takeFolder } from './folder/take-folder.js';
@@ -103,7 +104,7 @@ const MAX_MEMTABLE_AT_CLOSE = 5000;
 export async function openSqliteStore(folder: string, options: StoreOptions = {}): Promise<Store> {
   const { logThread = false, runSize, onCatchUp = () => undefined, quota = DEFAULT_QUOTA } = options;
   const { file, isNew, lock, restoreEvidence } = await takeFolder(folder, options);
-  const figures = new FiguresThread(file);
+  const figuresThread = options.figuresThread ? new FiguresThread(file) : undefined;
   let writer: Database | undefined;
   try {
     writer = openDurable(file);
@@ -115,12 +116,13 @@ export async function openSqliteStore(folder: string, options: StoreOptions = {}
     const reader = new SqliteDatabase(file, { readonly: true });
     // The log thread checkpoints the WAL; this connection does so only if the log thread can't keep up.
     if (logThread) writer.pragma(`wal_autocheckpoint = ${2 * MAX_WAL_PAGES}`);
-    const counting = options.figuresThread === true ? figures.open() : undefined;
+    const counting = figuresThread?.open();
     const log = logThread ? await ThreadLog.open({ file, runSize }, reader) : new InlineLog(writer, runSize);
     await counting;
+    const figures = figuresThread ?? new InlineFigures(reader);
     return new SqliteStore({ file, lock, writer, reader, tables, log, figures, quota });
   } catch (error) {
-    await figures.close();
+    await figuresThread?.close();
     if (writer !== undefined) closeUnopened(writer, file);
     restoreEvidence();
     lock.release();
@@ -135,7 +137,7 @@ interface Parts {
   readonly reader: Database;
   readonly tables: Kysely<Tables>;
   readonly log: LogBackend;
-  readonly figures: FiguresThread;
+  readonly figures: FiguresThread | InlineFigures;
   readonly quota: Quota;
 }
 

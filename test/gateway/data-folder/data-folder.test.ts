@@ -24,7 +24,7 @@ import t, { type Test } from 'tap';
 import { type Gateway, type GatewayOptions, startGateway } from '../../../gateway/gateway.js';
 import { openStore, sqliteUrl } from '../../../gateway/store/open-store.js';
 import { LOCKGATE, type Program, runProgram } from '../../helpers/cli/program.js';
-import { MERCHANT, testBytes, testConfig, testMac } from '../../helpers/gateway/test-gateway.js';
+import { MERCHANT, NO_THREADS, testBytes, testConfig, testMac } from '../../helpers/gateway/test-gateway.js';
 import { connectedLock } from '../../helpers/mqtt/test-lock.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
@@ -35,7 +35,7 @@ const execute = promisify(execFile);
 t.setTimeout(170_000);
 
 async function started(t: Test, data: string, options: GatewayOptions = {}): Promise<Gateway> {
-  const gateway = await startGateway({ ...testConfig(data) }, { logThread: false, ...options });
+  const gateway = await startGateway({ ...testConfig(data) }, { ...NO_THREADS, ...options });
   let closed: Promise<void> | undefined;
   const once: Gateway = { ...gateway, close: () => (closed ??= gateway.close()) };
   t.teardown(() => once.close());
@@ -124,7 +124,7 @@ t.test('a folder without a store is begun without a word, though the key is ther
   await (await started(t, folder)).close();
   const keyFile = path.join(folder, 'key');
   const other = tempFolder(t);
-  await (await startGateway({ ...testConfig(other), keyFile }, { logThread: false })).close();
+  await (await startGateway({ ...testConfig(other), keyFile }, NO_THREADS)).close();
   t.ok(existsSync(path.join(other, FILE)));
 });
 

@@ -23,6 +23,8 @@ import { connectedLock } from '../../helpers/mqtt/test-lock.js';
 import { makeStore } from '../../helpers/store/new-store.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
+/** The figures are counted in a separate thread, as in production. */
+const WITH_THREAD = { figuresThread: true };
 const LOCKS = 3;
 const PINGS = 40;
 
@@ -52,7 +54,7 @@ async function ping(t: Parameters<typeof connectedLock>[0], gateway: Gateway, fi
 }
 
 t.test('what a URL has not got is counted, whoever has read it', async (t) => {
-  const { gateway, receiver } = await webhookBench(t);
+  const { gateway, receiver } = await webhookBench(t, {}, WITH_THREAD);
   let taken = 0;
   let refused = 0;
   receiver.answer = (_request, response) => {
@@ -98,7 +100,7 @@ t.test('what a URL has not got is counted, whoever has read it', async (t) => {
 });
 
 t.test('locks that were never heard of count too', async (t) => {
-  const { gateway } = await webhookBench(t);
+  const { gateway } = await webhookBench(t, {}, WITH_THREAD);
   const { in_service: before } = (await ask<{ locks: { in_service: number } }>(gateway, '/status')).locks;
   for (const number of [50, 51, 52]) await gateway.accounts.addDevice({ mac: testMac(number) });
   const { in_service: after } = (await ask<{ locks: { in_service: number } }>(gateway, '/status')).locks;
@@ -109,7 +111,7 @@ t.test('locks that were never heard of count too', async (t) => {
 });
 
 t.test('the thread that counts is there before the gateway is, with all its descriptors', async (t) => {
-  const gateway = await testGateway(t);
+  const gateway = await testGateway(t, WITH_THREAD);
   const before = openDescriptors();
   await gateway.store.readFigures();
   t.equal(openDescriptors(), before);
@@ -151,7 +153,7 @@ t.test('nobody waits for outcomes that a failing store can not keep', async (t) 
 });
 
 t.test('a disabled URL has no circuit and no next attempt, and none lies in the past', async (t) => {
-  const { clock, gateway, receiver, urlId } = await webhookBench(t);
+  const { clock, gateway, receiver, urlId } = await webhookBench(t, {}, WITH_THREAD);
   receiver.answer = (_request, response) => void response.writeHead(500).end();
   await ping(t, gateway, 1);
   await eventually('its circuit is open', async () => (await listedOf(gateway)).circuit === 'open');

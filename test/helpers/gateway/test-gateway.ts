@@ -41,6 +41,9 @@ export function testConfig(data: string): Config {
   };
 }
 
+/** The store works in the thread of the test, which saves the CPU of starting two threads for each gateway. */
+export const NO_THREADS: GatewayOptions = { logThread: false, figuresThread: false };
+
 /** Starts a gateway that is closed after the test; closing it earlier is fine. */
 export async function testGateway(test: Teardown, options: GatewayOptions = {}): Promise<Gateway> {
   const gateway = await openGateway(test, tempFolder(test), options);
@@ -56,7 +59,7 @@ export async function openGateway(
   settings: Partial<Config> = {},
 ): Promise<Gateway> {
   await makeStore(data);
-  const gateway = await startGateway({ ...testConfig(data), ...settings }, { logThread: false, ...options });
+  const gateway = await startGateway({ ...testConfig(data), ...settings }, { ...NO_THREADS, ...options });
   let closed: Promise<void> | undefined;
   const once: Gateway = { ...gateway, close: () => (closed ??= gateway.close()) };
   test.teardown(() => once.close());

@@ -1,0 +1,33 @@
+/** Counts the store's figures: in the thread of figures-thread.ts, or over a connection of the caller. */
+import type { Database } from 'better-sqlite3';
+import type { StoreFigures } from '../../contract/store-figures.js';
+import { UrlBacklogs } from './url-backlogs.js';
+
+/** Prepares the statements on `db` and returns the function that counts, in one transaction: as of one moment. */
+export function prepareFigures(db: Database): () => StoreFigures {
+  const backlogs = new UrlBacklogs(db);
+  const locksInService = db.prepare('SELECT count(*) FROM device WHERE removed_at_ms IS NULL').pluck();
+  return db.transaction(
+    (): StoreFigures => ({ backlogs: backlogs.read(), locksInService: locksInService.get() as number }),
+  );
+}
+
+/** Reads the figures as {@link FiguresThread} does, without a thread: the caller waits until they are counted. */
+export class InlineFigures {
+  readonly #count: () => StoreFigures;
+  #isClosed = false;
+
+  constructor(db: Database) {
+    this.#count = prepareFigures(db);
+  }
+
+  /** As of now. Rejects if the store can't be read, or is closed. */
+  async read(): Promise<StoreFigures> {
+    if (this.#isClosed) throw new Error('the store is closed');
+    return this.#count();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+  }
+}
