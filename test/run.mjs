@@ -1,30 +1,29 @@
-// Runs the compiled tests and closes with one line that can be believed: `N passed, N failed[, N skipped]`.
+// Runs the compiled tests and ends with one line that counts every test: `N passed, N failed[, N skipped]`.
 // Called by `npm test` and `npm run test:long`; arguments are test files, as dist/test/x.test.js or as test/x.test.ts.
 //
-// Each file is a process of its own that writes TAP: tap is the library that tests are written with, and a file that
-// runs by itself needs no more. tap's own runner would add half a second of CPU to each file, and as much to every
-// process that a test starts, to follow which files are loaded; nothing here reads that.
+// Each file runs in a separate process and writes TAP. The tests use the library tap, but not its runner, which would
+// add half a second of CPU time to each file, and to every process that a test starts, to track loaded files.
 //
-// `--costs` prints the CPU time of each file, with that of the processes it started, and keeps the table in
-// test/costs.tsv: the dearest files start first, so that no long one is left running alone at the end.
+// `--costs` prints the CPU time of each file, including processes that it started, and writes the table to
+// test/costs.tsv. The most expensive files start first, so that no long file runs alone at the end.
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { at, endWith, filesBelow, readOrNull, root, Stop, say } from '../cli/prepare/workplace.mjs';
 
-// Of what was compiled, so it can't be imported above, before a build was made sure of.
+// Compiled code, so it is imported below, only after the build.
 const counter = new URL('../dist/test/helpers/house/count-tap.js', import.meta.url).href;
 const longFolder = 'dist/test/long/';
-/** What calls the TypeScript compiler, or reads every file: `npm run check` runs these. */
+/** Tests that call the TypeScript compiler or read every file; `npm run check` runs them. */
 const checkFolder = 'dist/test/check/';
 const costsFile = at('test', 'costs.tsv');
-/** More than there are cores: half of a test's time it waits, for a disk, a process or a line of an outside client. */
+/** Files that run at the same time. More than usual cores: a test spends half of its time waiting. */
 const jobs = 4;
-/** For one file: a bound for what hangs, generous because a build machine may have other work. */
+/** For one file that hangs; generous, since a build machine may be busy. */
 const timeoutSeconds = 180;
 /** The longest of the long tests runs for an hour. */
 const longTimeoutSeconds = 7200;
-/** tap ends a file that is out of time and says where it hung; one that doesn't even do that is killed. */
+/** After its timeout, tap ends a file and reports where it hung; a file that still runs after this time is killed. */
 const graceSeconds = 10;
 
 /** The same path in dist for a source file, and a path from the root for an absolute one. */
@@ -45,10 +44,10 @@ function chooseFiles(args) {
     wanted === null ? !file.startsWith(longFolder) && !file.startsWith(checkFolder) : file.startsWith(wanted);
   const files = named.length > 0 ? named : all.filter(isWanted);
   if (files.length === 0) throw new Stop(`There are no such tests in dist/test.`);
-  return dearestFirst(files);
+  return mostExpensiveFirst(files);
 }
 
-/** The kept table: CPU seconds by source file. A file that it does not have may be dear. */
+/** The stored table: CPU seconds by source file. A file that is not in the table counts as the most expensive. */
 function readCosts() {
   const rows = (readOrNull(costsFile) ?? '').split('\n').map((line) => line.split('\t'));
   return new Map(rows.filter(([seconds]) => Number(seconds) >= 0).map(([seconds, , file]) => [file, Number(seconds)]));
@@ -58,15 +57,15 @@ function sourceOf(file) {
   return file.replace(/^dist\//, '').replace(/\.js$/, '.ts');
 }
 
-function dearestFirst(files) {
+function mostExpensiveFirst(files) {
   const costs = readCosts();
   const cost = (file) => costs.get(sourceOf(file)) ?? Number.POSITIVE_INFINITY;
   return [...files].sort((a, b) => (cost(a) < cost(b) ? 1 : cost(a) > cost(b) ? -1 : 0));
 }
 
 /**
- * Runs one file. Gives its TAP, how it ended (null for status 0), and its CPU and wall time in seconds. A POSIX shell
- * starts it, since its `times` is what knows the CPU time of a process and of all that it started.
+ * Runs one file. Returns its TAP, how it ended (null for status 0), and its CPU and elapsed time in seconds. A POSIX
+ * shell starts the file, since the shell's `times` reports the CPU time of a process and of all that it started.
  */
 function runFile(file) {
   const seconds = file.startsWith(longFolder) ? longTimeoutSeconds : timeoutSeconds;
@@ -86,14 +85,14 @@ function runFile(file) {
     child.on('close', (code, signal) => {
       clearTimeout(killer);
       running.delete(child);
-      const ending = code === 0 ? null : signal ? `was ended by ${signal}` : `ended with status ${code}`;
+      const ending = code === 0 ? null : signal ? `was killed by ${signal}` : `ended with status ${code}`;
       const wall = (performance.now() - from) / 1000;
       resolve({ file, tap: out.text, errors: err.text, ending, cpu: cpuSeconds(times.text), wall });
     });
   });
 }
 
-/** The processes of tests that run, each the head of a group of its own. */
+/** The running processes of test files, each the leader of a process group. */
 const running = new Set();
 
 function textOf(stream) {
@@ -104,7 +103,7 @@ function textOf(stream) {
   return read;
 }
 
-/** `times` writes a line for the shell and a line for its children: `0m0.001s 0m0.002s`. */
+/** Parses the output of `times`, a line for the shell and a line for its children: `0m0.001s 0m0.002s`. */
 function cpuSeconds(times) {
   const spans = times.match(/(\d+)m([\d.]+)s/g) ?? [];
   return spans.reduce((sum, span) => {
@@ -113,7 +112,7 @@ function cpuSeconds(times) {
   }, 0);
 }
 
-/** Ctrl-C reaches this process alone, since the tests' groups are their own. */
+/** Kills all tests on a signal: Ctrl-C reaches only this process, since each test is in another process group. */
 function passOnSignals() {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.once(signal, () => {
@@ -123,7 +122,7 @@ function passOnSignals() {
   }
 }
 
-/** The part of a TAP text that says what failed: failing test points, with what tap says about each. */
+/** The failing test points of a TAP text, with tap's details about each. */
 function failures(tap) {
   const lines = tap.split('\n');
   const shown = [];
@@ -149,7 +148,7 @@ function report({ file, tap, errors, ending }) {
   if (errors.trim() !== '') say(errors.trimEnd());
 }
 
-/** On a terminal one line that says how far the run is. */
+/** On a terminal, shows the progress of the run in one line. */
 function showProgress(done, files, failed) {
   if (!process.stderr.isTTY) return;
   const line = `${done} of ${files} files${failed > 0 ? `, ${failed} failed` : ''}`;
@@ -164,7 +163,7 @@ async function runFiles(files, onRun) {
   await Promise.all(Array.from({ length: jobs }, worker));
 }
 
-/** The table of costs, dearest first, with the sum at its end. */
+/** The table of costs, most expensive file first, and the sum of CPU seconds. */
 function costTable(runs) {
   const rows = [...runs].sort((a, b) => b.cpu - a.cpu);
   const lines = rows.map(({ cpu, wall, file }) => `${cpu.toFixed(1)}\t${wall.toFixed(1)}\t${sourceOf(file)}`);
@@ -198,6 +197,6 @@ await endWith(async () => {
   for (const test of count.skipped) say(`skipped: ${test}`);
   for (const note of count.notes) say(`failed: ${note}`);
   if (count.failed > 0) process.exitCode = 1;
-  // On stdout and last, after everything that went to either stream: scripts read it from there.
+  // The last line of stdout, after all other output: scripts read it there.
   process.stdout.write(`${closingLine(count)}\n`);
 });

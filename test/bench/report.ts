@@ -41,9 +41,9 @@ function verdict(comparison: Comparison): string {
   return held === null ? '–' : held ? 'yes' : 'no';
 }
 
-function boundText(bar: Bound | null): string {
-  if (bar === null) return '';
-  return bar.text.length > FLOOR_WIDTH ? bar.short : bar.text;
+function boundText(bound: Bound | null): string {
+  if (bound === null) return '';
+  return bound.text.length > FLOOR_WIDTH ? bound.short : bound.text;
 }
 
 function comparisonLines(comparison: Comparison): string[] {

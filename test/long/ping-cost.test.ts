@@ -8,7 +8,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { withResources } from '../bench/resources.js';
-import { ServeSite } from '../bench/serve-site.js';
+import { ServeSetup } from '../bench/serve-setup.js';
 import { root } from '../helpers/house/our-files.js';
 import type { StatementCount } from '../helpers/store/counting-statements.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
@@ -52,22 +52,22 @@ t.test('a ping costs few statements, few bytes and a share of an fsync', { skip:
   await withResources(async (resources) => {
     const environment = { LD_PRELOAD: library, COUNTED_FSYNC: fsyncs, COUNTED_STATEMENTS: statements };
     const nodeArgs = ['--import', PRELOAD];
-    const site = await ServeSite.open(resources, { locks: LOCKS, urls: 0, environment, nodeArgs });
+    const setup = await ServeSetup.open(resources, { locks: LOCKS, urls: 0, environment, nodeArgs });
     // Warm-up: afterwards each lock has a stored state and connection.
-    await site.generator.flood(LOCKS);
+    await setup.generator.flood(LOCKS);
     const before = {
       ...sumCounts(statements),
-      bytes: bytesWritten(site.pid),
+      bytes: bytesWritten(setup.pid),
       fsyncs: Number(readFileSync(fsyncs, 'utf8')),
     };
-    const last = site.stored.lastId();
-    await site.generator.flood(PINGS);
+    const last = setup.stored.lastId();
+    await setup.generator.flood(PINGS);
     const after = {
       ...sumCounts(statements),
-      bytes: bytesWritten(site.pid),
+      bytes: bytesWritten(setup.pid),
       fsyncs: Number(readFileSync(fsyncs, 'utf8')),
     };
-    t.equal(site.stored.countAfter(last), PINGS, 'all pings are stored');
+    t.equal(setup.stored.countAfter(last), PINGS, 'all pings are stored');
     const each = (name: keyof typeof before): number => (after[name] - before[name]) / PINGS;
     t.comment(`each ping: ${each('run')} statements that may write, ${each('read')} that read, ${each('bytes')} bytes`);
     t.comment(`pings for each fsync: ${1 / each('fsyncs')}`);

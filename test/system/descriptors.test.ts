@@ -11,35 +11,35 @@ import { call } from '../helpers/http/merchant-call.js';
 import { connectPacket, puback, publishPacket, RawLock, TAKEN } from '../helpers/mqtt/raw-lock.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
-const LIMIT = 200;
-const LOCKS = 400;
+const MAX_DESCRIPTORS = 200;
+const LOCK_COUNT = 400;
 const SILENT_SOCKETS_PER_PORT = 250;
 /** CONNACK: server unavailable. */
 const UNAVAILABLE = '20020003';
 
 const skip = existsSync('/proc/self/fd') ? false : 'descriptors are counted in /proc, which only Linux has';
 
-interface Site {
+interface Setup {
   readonly serve: Program;
   readonly data: string;
   readonly port: number;
-  readonly claims: readonly { readonly user: string; readonly secret: string }[];
+  readonly credentials: readonly { readonly user: string; readonly secret: string }[];
 }
 
 /** A `serve` with few descriptors on a folder where all the locks are registered. */
-async function place(t: Test): Promise<Site> {
+async function startServe(t: Test): Promise<Setup> {
   const data = tempFolder(t);
   const gateway = await openGateway(t, data);
   await gateway.accounts.addMerchant(MERCHANT);
-  const macs = Array.from({ length: LOCKS }, (_, number) => testMac(number + 1));
+  const macs = Array.from({ length: LOCK_COUNT }, (_, number) => testMac(number + 1));
   const { secrets } = await register(gateway.accounts, macs);
   await gateway.close();
   const flags = ['--data', data, '--mqtt-port', '0', '--http-port', '0', '--operator-port', '0'];
   const command = [process.execPath, LOCKGATE, 'serve', ...flags];
-  const serve = new Program(t, 'sh', ['-c', `ulimit -n ${LIMIT}; exec "$@"`, 'sh', ...command]);
+  const serve = new Program(t, 'sh', ['-c', `ulimit -n ${MAX_DESCRIPTORS}; exec "$@"`, 'sh', ...command]);
   const port = Number(/:(\d+)$/.exec(await serve.line(/mqtt:/))?.[1]);
   await serve.line(/Next:/);
-  return { serve, data, port, claims: macs.map((user, at) => ({ user, secret: secrets[at] as string })) };
+  return { serve, data, port, credentials: macs.map((user, at) => ({ user, secret: secrets[at] as string })) };
 }
 
 type Accounts = Awaited<ReturnType<typeof openGateway>>['accounts'];
@@ -53,34 +53,37 @@ async function register(accounts: Accounts, macs: readonly ReturnType<typeof tes
 async function tryConnect(
   t: Test,
   port: number,
-  claim: Site['claims'][number],
+  credential: Setup['credentials'][number],
 ): Promise<{ lock: RawLock; answer: string }> {
   const lock = await RawLock.open(t, port);
-  lock.write(connectPacket(claim));
+  lock.write(connectPacket(credential));
   return { lock, answer: await lock.answered() };
 }
 
-t.test('400 locks at a gateway with 200 descriptors', { skip }, async (t) => {
-  const { serve, data, port, claims } = await place(t);
+t.test('a gateway with 200 descriptors and 400 locks serves operators and loses no ping', { skip }, async (t) => {
+  const { serve, data, port, credentials } = await startServe(t);
   t.match(await serve.line(/descriptors/, 'stderr'), /400 locks .* 200 .*ulimit -n/s, 'the start warns');
-  const attempts = await Promise.all(claims.map((claim) => tryConnect(t, port, claim)));
-  const taken = attempts.filter(({ answer }) => answer === TAKEN).map(({ lock }) => lock);
-  t.ok(taken.length >= LIMIT / 2 && taken.length < LIMIT, `${taken.length} locks are connected`);
+  const attempts = await Promise.all(credentials.map((credential) => tryConnect(t, port, credential)));
+  const connected = attempts.filter(({ answer }) => answer === TAKEN).map(({ lock }) => lock);
+  t.ok(
+    connected.length >= MAX_DESCRIPTORS / 2 && connected.length < MAX_DESCRIPTORS,
+    `${connected.length} locks are connected`,
+  );
   // A single lock that connects later, not in a burst, gets an MQTT refusal.
-  const late = await tryConnect(t, port, claims[0] as Site['claims'][number]);
+  const late = await tryConnect(t, port, credentials[0] as Setup['credentials'][number]);
   t.ok([UNAVAILABLE, TAKEN].includes(late.answer), `the next lock receives ${JSON.stringify(late.answer)}`);
-  for (const [at, lock] of taken.entries()) lock.write(publishPacket('up', testBytes(1), at + 1));
-  for (const [at, lock] of taken.entries()) await lock.hears(puback(at + 1));
+  for (const [at, lock] of connected.entries()) lock.write(publishPacket('up', testBytes(1), at + 1));
+  for (const [at, lock] of connected.entries()) await lock.hears(puback(at + 1));
 
   const list = ['device', 'list', '--data', data];
   const { devices } = await lockgateJson<{ readonly devices: readonly unknown[] }>(t, list);
-  t.equal(devices.length, LOCKS, 'operators can connect');
-  const { body } = await operator(data, '/status');
+  t.equal(devices.length, LOCK_COUNT, 'operators can connect');
+  const { body } = await callOperator(data, '/status');
   const { open, limit } = (body as { readonly descriptors: Figures }).descriptors;
-  t.equal(limit, LIMIT);
-  t.ok(open > LIMIT * 0.7 && open <= LIMIT, `${open} descriptors are open`);
-  const { text: figures } = await operator(data, '/metrics');
-  t.match(figures, new RegExp(`^process_max_fds ${LIMIT}$`, 'm'));
+  t.equal(limit, MAX_DESCRIPTORS);
+  t.ok(open > MAX_DESCRIPTORS * 0.7 && open <= MAX_DESCRIPTORS, `${open} descriptors are open`);
+  const { text: figures } = await callOperator(data, '/metrics');
+  t.match(figures, new RegExp(`^process_max_fds ${MAX_DESCRIPTORS}$`, 'm'));
   t.match(figures, /^process_open_fds 1[4-9]\d$/m);
   const { notices } = await lockgateJson<{ readonly notices: readonly Notice[] }>(t, ['notices', '--data', data]);
   const [notice] = notices.filter(({ kind }) => kind === 'descriptors');
@@ -88,7 +91,9 @@ t.test('400 locks at a gateway with 200 descriptors', { skip }, async (t) => {
 
   for (const { lock } of [...attempts, late]) lock.socket.destroy();
   await serve.line(/descriptors.*again|again.*descriptors/, 'stderr');
-  const again = await Promise.all(claims.slice(0, LIMIT / 4).map((claim) => tryConnect(t, port, claim)));
+  const again = await Promise.all(
+    credentials.slice(0, MAX_DESCRIPTORS / 4).map((credential) => tryConnect(t, port, credential)),
+  );
   t.ok(
     again.every(({ answer }) => answer === TAKEN),
     'locks can connect again',
@@ -97,18 +102,22 @@ t.test('400 locks at a gateway with 200 descriptors', { skip }, async (t) => {
   serve.kill('SIGTERM');
   t.match(await serve.end(), { code: 0 });
   const gateway = await openGateway(t, data);
-  t.equal((await gateway.store.readEvents(1, 0, LOCKS)).length, taken.length, 'every acknowledged ping is stored');
+  t.equal(
+    (await gateway.store.readEvents(1, 0, LOCK_COUNT)).length,
+    connected.length,
+    'every acknowledged ping is stored',
+  );
 });
 
 t.test('operators can connect although silent sockets fill both ports', { skip }, async (t) => {
-  const { serve, data, port } = await place(t);
+  const { serve, data, port } = await startServe(t);
   const httpPort = Number(/:(\d+)/.exec((await serve.line(/http:/)).split('http:')[1] ?? '')?.[1]);
   t.ok(httpPort > 0, `merchants call port ${httpPort}`);
   const crowd = await Promise.all(
     Array.from({ length: 2 * SILENT_SOCKETS_PER_PORT }, (_, at) => RawLock.open(t, at % 2 === 0 ? port : httpPort)),
   );
   const calls = [];
-  for (let each = 0; each < 5; each += 1) calls.push((await operator(data, '/status').catch(failedCall)).status);
+  for (let each = 0; each < 5; each += 1) calls.push((await callOperator(data, '/status').catch(failedCall)).status);
   t.same(calls, Array(5).fill(200), 'every call is answered');
   for (const { socket } of crowd) socket.destroy();
   serve.kill('SIGTERM');
@@ -131,8 +140,8 @@ interface Notice {
 }
 
 /** A call of the operator's interface. */
-async function operator(data: string, where: string) {
+async function callOperator(data: string, urlPath: string) {
   const text = (name: string): string => readFileSync(path.join(data, name), 'utf8').trim();
   const operatorPort = Number(new URL(text('operator-address')).port);
-  return await call({ httpPort: operatorPort }, where, { token: text('operator-token') });
+  return await call({ httpPort: operatorPort }, urlPath, { token: text('operator-token') });
 }

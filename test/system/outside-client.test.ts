@@ -40,7 +40,7 @@ interface TailLine {
 }
 
 /** A gateway with one lock and one webhook URL, and the foreign clients that use it. */
-class Site {
+class Setup {
   readonly folder: string;
   readonly serve: ServeProgram;
   readonly lock: MosquittoIdentity;
@@ -49,7 +49,7 @@ class Site {
   tail!: Program;
   readonly #test: Test;
 
-  private constructor(test: Test, parts: Pick<Site, 'folder' | 'serve' | 'lock' | 'webhookPort' | 'webhookSecret'>) {
+  private constructor(test: Test, parts: Pick<Setup, 'folder' | 'serve' | 'lock' | 'webhookPort' | 'webhookSecret'>) {
     this.#test = test;
     this.folder = parts.folder;
     this.serve = parts.serve;
@@ -58,7 +58,7 @@ class Site {
     this.webhookSecret = parts.webhookSecret;
   }
 
-  static async make(test: Test): Promise<Site> {
+  static async make(test: Test): Promise<Setup> {
     const folder = tempFolder(test);
     const serve = await ServeProgram.start(test, path.join(folder, 'data'));
     await serve.json('merchant', 'add', 'Amber');
@@ -66,7 +66,7 @@ class Site {
     const webhookPort = await freePort();
     const webhook = await serve.json<{ secret: string }>('webhook', 'add', `http://127.0.0.1:${webhookPort}/locks`);
     const lock = { port: serve.mqttPort, clientId: WIRE_MAC, userName: WIRE_MAC, password: secret };
-    return new Site(test, { folder, serve, lock, webhookPort, webhookSecret: webhook.secret });
+    return new Setup(test, { folder, serve, lock, webhookPort, webhookSecret: webhook.secret });
   }
 
   async show(): Promise<ShownDevice> {
@@ -101,9 +101,9 @@ class Site {
   }
 }
 
-async function arrivesSigned(t: Test, site: Site): Promise<void> {
-  const listener = await site.listen('--expect', '1');
-  t.equal((await site.publish(THEFT)).ended?.code, 0, 'the ping is acknowledged');
+async function arrivesSigned(t: Test, setup: Setup): Promise<void> {
+  const listener = await setup.listen('--expect', '1');
+  t.equal((await setup.publish(THEFT)).ended?.code, 0, 'the ping is acknowledged');
   t.equal((await listener.end()).code, 0, 'one verified webhook arrived');
   const { verified, headers, body } = JSON.parse(listener.stdout[0] ?? '') as {
     verified: boolean;
@@ -111,7 +111,7 @@ async function arrivesSigned(t: Test, site: Site): Promise<void> {
     body: string;
   };
   t.equal(verified, true);
-  const { event_id, received_at, ...ping } = new Webhook(site.webhookSecret).verify(body, headers) as {
+  const { event_id, received_at, ...ping } = new Webhook(setup.webhookSecret).verify(body, headers) as {
     event_id: string;
     received_at: string;
   } & Record<string, unknown>;
@@ -142,7 +142,7 @@ async function arrivesSigned(t: Test, site: Site): Promise<void> {
   );
 }
 
-async function refusesStrangers(t: Test, site: Site): Promise<void> {
+async function refusesStrangers(t: Test, setup: Setup): Promise<void> {
   const strangers: readonly (readonly [string, Partial<MosquittoIdentity>])[] = [
     ['a wrong secret', { password: 'lgs_wrong' }],
     ['no secret', { password: '' }],
@@ -153,16 +153,16 @@ async function refusesStrangers(t: Test, site: Site): Promise<void> {
   ];
   const answers = new Set<string>();
   for (const [who, members] of strangers) {
-    const { ended, stderr } = await site.publish(THEFT, members);
+    const { ended, stderr } = await setup.publish(THEFT, members);
     t.equal(ended?.code, 5, who);
     answers.add(stderr.join('\n'));
   }
   t.equal(answers.size, 1, 'all of them get the same answer');
   for (const why of [/wrong secret/, /no such lock/, /not the same MAC/])
-    t.match(await site.tailLine(why), { event: 'refused', what: 'connect' }, `the operator sees why: ${why}`);
+    t.match(await setup.tailLine(why), { event: 'refused', what: 'connect' }, `the operator sees why: ${why}`);
 }
 
-async function disconnectsOffenders(t: Test, site: Site): Promise<void> {
+async function disconnectsOffenders(t: Test, setup: Setup): Promise<void> {
   const offences: readonly (readonly [string, readonly string[], RegExp])[] = [
     ['another topic', ['-t', 'down'], /topic .*down/],
     ['a topic of another lock', ['-t', 'up/A4C138F0E1D3'], /topic .*up\/A4C138F0E1D3/],
@@ -171,35 +171,35 @@ async function disconnectsOffenders(t: Test, site: Site): Promise<void> {
     ['a will', ['--will-topic', 'up', '--will-payload', 'last words'], /will/],
   ];
   for (const [what, args, why] of offences) {
-    const { ended } = await site.publish(NEXT, {}, ...args);
+    const { ended } = await setup.publish(NEXT, {}, ...args);
     t.not(ended?.code, 0, `${what} is not acknowledged`);
-    t.match(await site.tailLine(why), { event: 'refused' }, 'the operator sees it');
+    t.match(await setup.tailLine(why), { event: 'refused' }, 'the operator sees it');
   }
   for (const topic of ['#', '+', 'up', '$SYS/#', '$share/g/down', 'down/#']) {
-    const { stderr, ended } = await mosquitto(t, 'sub', site.lock, ['-t', topic, '-q', '1', '-W', '5']);
+    const { stderr, ended } = await mosquitto(t, 'sub', setup.lock, ['-t', topic, '-q', '1', '-W', '5']);
     t.match(stderr.join('\n'), /denied/, `a subscription to ${topic} is denied`);
     t.equal(ended?.signal, null);
   }
-  t.match(await site.show(), { uplinks: [{ sequence: 12 }], quarantine: [] });
-  t.equal((await site.show()).uplinks.length, 1);
+  t.match(await setup.show(), { uplinks: [{ sequence: 12 }], quarantine: [] });
+  t.equal((await setup.show()).uplinks.length, 1);
 }
 
-async function ignoresRepeatsAndGarbage(t: Test, site: Site): Promise<void> {
-  const listener = await site.listen();
-  t.equal((await site.publish(THEFT)).ended?.code, 0, 'the repeat is acknowledged');
-  t.match(await site.tailLine(/"event":"ping".*"sequence":12|"sequence":12.*"event":"ping"/), { repeated: true });
+async function ignoresRepeatsAndGarbage(t: Test, setup: Setup): Promise<void> {
+  const listener = await setup.listen();
+  t.equal((await setup.publish(THEFT)).ended?.code, 0, 'the repeat is acknowledged');
+  t.match(await setup.tailLine(/"event":"ping".*"sequence":12|"sequence":12.*"event":"ping"/), { repeated: true });
   t.equal(
-    (await site.publish(GARBAGE)).ended?.code,
+    (await setup.publish(GARBAGE)).ended?.code,
     0,
     'garbage is acknowledged, so that the lock does not resend it for ever',
   );
   const raw = GARBAGE.toString('base64');
-  t.match(await site.tailLine(/"quarantined"/), { event: 'quarantined', raw });
-  t.equal((await site.publish(NEXT)).ended?.code, 0);
+  t.match(await setup.tailLine(/"quarantined"/), { event: 'quarantined', raw });
+  t.equal((await setup.publish(NEXT)).ended?.code, 0);
   // A lock's events arrive in order, so any event of the repeat or the garbage would have come before this one.
   await listener.line(/\\"sequence\\":13/);
   t.equal(listener.stdout.length, 1, 'neither the repeat nor the garbage became an event');
-  const { uplinks, quarantine } = await site.show();
+  const { uplinks, quarantine } = await setup.show();
   t.same(
     uplinks.map(({ sequence }) => sequence),
     [13, 12],
@@ -208,20 +208,20 @@ async function ignoresRepeatsAndGarbage(t: Test, site: Site): Promise<void> {
   t.equal(quarantine.length, 1, 'quarantined once');
 }
 
-async function stopsOnRequest(t: Test, site: Site): Promise<void> {
-  site.serve.program.kill('SIGTERM');
-  t.same(await site.serve.program.end(5), { code: 0, signal: null });
-  t.notMatch(site.serve.program.stderr.join('\n'), /Warning|Error|broke/i, 'serve logged no complaint');
-  t.equal((await site.tail.end()).code, 3, 'tail reports that the gateway is gone');
+async function stopsOnRequest(t: Test, setup: Setup): Promise<void> {
+  setup.serve.program.kill('SIGTERM');
+  t.same(await setup.serve.program.end(5), { code: 0, signal: null });
+  t.notMatch(setup.serve.program.stderr.join('\n'), /Warning|Error|broke/i, 'serve logged no complaint');
+  t.equal((await setup.tail.end()).code, 3, 'tail reports that the gateway is gone');
 }
 
 t.test('a lock that uses Mosquitto’s client', { skip: mosquittoIsMissing() }, async (t) => {
   t.setTimeout(170_000);
-  const site = await Site.make(t);
-  await t.test('its ping arrives at the merchant, signed', (t) => arrivesSigned(t, site));
-  await site.startTail();
-  await t.test('wrong credentials get CONNACK 5 without a reason', (t) => refusesStrangers(t, site));
-  await t.test('a forbidden packet closes the connection and stores nothing', (t) => disconnectsOffenders(t, site));
-  await t.test('a repeat makes no second event, garbage is quarantined', (t) => ignoresRepeatsAndGarbage(t, site));
-  await t.test('the gateway stops on SIGTERM', (t) => stopsOnRequest(t, site));
+  const setup = await Setup.make(t);
+  await t.test('its ping arrives at the merchant, signed', (t) => arrivesSigned(t, setup));
+  await setup.startTail();
+  await t.test('wrong credentials get CONNACK 5 without a reason', (t) => refusesStrangers(t, setup));
+  await t.test('a forbidden packet closes the connection and stores nothing', (t) => disconnectsOffenders(t, setup));
+  await t.test('a repeat makes no second event, garbage is quarantined', (t) => ignoresRepeatsAndGarbage(t, setup));
+  await t.test('the gateway stops on SIGTERM', (t) => stopsOnRequest(t, setup));
 });

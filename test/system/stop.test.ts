@@ -45,7 +45,7 @@ async function silentMerchant(t: Test): Promise<{ readonly url: string; readonly
 }
 
 /** `serve` with a lock that has sent a ping, and a merchant that received its webhook and never answers. */
-class Site {
+class Setup {
   readonly serve: ServeProgram;
   readonly secret: string;
 
@@ -54,17 +54,17 @@ class Site {
     this.secret = secret;
   }
 
-  static async open(t: Test): Promise<Site> {
+  static async open(t: Test): Promise<Setup> {
     const serve = await ServeProgram.start(t, path.join(tempFolder(t), 'data'));
     await serve.json('merchant', 'add', 'Amber');
     const { secret } = await serve.json<{ secret: string }>('device', 'add', WIRE_MAC);
     const { url, arrival } = await silentMerchant(t);
     await serve.json('webhook', 'add', url);
-    const site = new Site(serve, secret);
-    const lock = await site.connect(t);
+    const setup = new Setup(serve, secret);
+    const lock = await setup.connect(t);
     await lock.publishAsync('up', testBytes(1), { qos: 1 });
     await arrival();
-    return site;
+    return setup;
   }
 
   async connect(t: Test): Promise<mqtt.MqttClient> {
@@ -93,10 +93,10 @@ async function stuckSocket(t: Test, port: number, bytes: string): Promise<Socket
 }
 
 t.test('clients that hang do not delay a stop', async (t) => {
-  const site = await Site.open(t);
-  const { serve } = site;
+  const setup = await Setup.open(t);
+  const { serve } = setup;
   // A lock that no longer reads but continues to send.
-  const lock = await site.connect(t);
+  const lock = await setup.connect(t);
   lock.stream.unpipe();
   lock.stream.pause();
   for (let sequence = 2; sequence <= 200; sequence += 1)
@@ -104,9 +104,9 @@ t.test('clients that hang do not delay a stop', async (t) => {
   // An operator's `tail` that does not read, and requests that never end, on both ports.
   const token = readFileSync(path.join(serve.data, 'operator-token'), 'utf8').trim();
   const head = `host: a\r\nauthorization: Bearer ${token}\r\n`;
-  await stuckSocket(t, site.portOf('operators'), `GET /events HTTP/1.1\r\n${head}\r\n`);
-  await stuckSocket(t, site.portOf('operators'), `POST /merchants HTTP/1.1\r\n${head}content-length: 100\r\n\r\n{`);
-  await stuckSocket(t, site.portOf('merchants'), 'GET /healthz HTTP/1.1\r\nhost');
+  await stuckSocket(t, setup.portOf('operators'), `GET /events HTTP/1.1\r\n${head}\r\n`);
+  await stuckSocket(t, setup.portOf('operators'), `POST /merchants HTTP/1.1\r\n${head}content-length: 100\r\n\r\n{`);
+  await stuckSocket(t, setup.portOf('merchants'), 'GET /healthz HTTP/1.1\r\nhost');
   await stuckSocket(t, serve.mqttPort, '\u0010');
   serve.program.kill('SIGTERM');
   t.same(await serve.program.end(STOP_SECONDS), { code: 0, signal: null });
@@ -119,7 +119,7 @@ t.test('clients that hang do not delay a stop', async (t) => {
 });
 
 t.test('a second Ctrl-C ends the process at once', async (t) => {
-  const { serve } = await Site.open(t);
+  const { serve } = await Setup.open(t);
   serve.program.kill('SIGINT');
   // The stop waits up to 3 s for the hanging delivery, so the gateway is still stopping.
   await serve.program.line(/"event":"stopping"/, 'stderr');
@@ -129,7 +129,7 @@ t.test('a second Ctrl-C ends the process at once', async (t) => {
 });
 
 t.test('the log has the version and the settings, and no secret', async (t) => {
-  const { serve, secret } = await Site.open(t);
+  const { serve, secret } = await Setup.open(t);
   const text = serve.program.stderr.join('\n');
   t.match(JSON.parse(text.split('\n')[0] ?? ''), {
     level: 'info',

@@ -8,7 +8,7 @@ import type { ChildProgram } from '../load/child-program.js';
 import { ratesOf } from '../measure.js';
 import { withResources } from '../resources.js';
 import { atMost, type BenchOptions, type Row, ratioTo, withoutPeer } from '../row.js';
-import { ServeSite } from '../serve-site.js';
+import { ServeSetup } from '../serve-setup.js';
 import type { FloodHostRequest } from './flood-host.js';
 import { type Credentials, floods, type NamedFlood } from './floods.js';
 import type { Answered, Flood } from './http-flood.js';
@@ -33,33 +33,33 @@ interface FloodResult {
 /** The row `neighbour`. */
 export function benchNeighbour({ quick }: BenchOptions): Promise<Row> {
   return withResources(async (resources) => {
-    const site = await ServeSite.open(resources, { locks: 1, urls: 0 });
+    const setup = await ServeSetup.open(resources, { locks: 1, urls: 0 });
     const neighbour = resources.script('neighbour/flood-host.js', { role: 'neighbour' } satisfies FloodHostRequest);
     const server = resources.script('neighbour/flood-host.js', { role: 'server' } satisfies FloodHostRequest);
     const { port: otherPort } = await server.answer<{ port: number }>();
-    const flooding = new FloodRunner(site, neighbour, quick ? QUICK_SECONDS : SECONDS);
-    await flooding.warmUp();
-    const seen: FloodResult[] = [];
-    for (const [index, flood] of floods().entries()) seen.push(await flooding.measureBoth(flood, index, otherPort));
-    await site.stop();
-    return rowOf(seen);
+    const runner = new FloodRunner(setup, neighbour, quick ? QUICK_SECONDS : SECONDS);
+    await runner.warmUp();
+    const results: FloodResult[] = [];
+    for (const [index, flood] of floods().entries()) results.push(await runner.measureBoth(flood, index, otherPort));
+    await setup.stop();
+    return rowOf(results);
   });
 }
 
 class FloodRunner {
-  readonly #site: ServeSite;
+  readonly #setup: ServeSetup;
   readonly #neighbour: ChildProgram;
   readonly #seconds: number;
 
-  constructor(site: ServeSite, neighbour: ChildProgram, seconds: number) {
-    this.#site = site;
+  constructor(setup: ServeSetup, neighbour: ChildProgram, seconds: number) {
+    this.#setup = setup;
     this.#neighbour = neighbour;
     this.#seconds = seconds;
   }
 
   /** Sends pings without a flood, so that V8 compiles the code that pings run. */
   async warmUp(): Promise<void> {
-    await this.#site.pace(PINGS_PER_SECOND * this.#seconds, PINGS_PER_SECOND);
+    await this.#setup.pace(PINGS_PER_SECOND * this.#seconds, PINGS_PER_SECOND);
   }
 
   async measureBoth(flood: NamedFlood, index: number, otherPort: number): Promise<FloodResult> {
@@ -67,7 +67,7 @@ class FloodRunner {
     const credentials = await this.#credentials(index);
     const terms = { ...flood.make(credentials), from: `127.0.1.${index + 1}`, connections: CONNECTIONS };
     const [otherServerP99Ms] = await this.#measureDuring({ ...terms, port: otherPort });
-    const [gatewayP99Ms, answered] = await this.#measureDuring({ ...terms, port: this.#site.httpPort });
+    const [gatewayP99Ms, answered] = await this.#measureDuring({ ...terms, port: this.#setup.httpPort });
     const times = `${gatewayP99Ms.toFixed(1)} ms, with the other server flooded ${otherServerP99Ms.toFixed(1)} ms`;
     console.error(`  ${flood.name}: ${times}; ${JSON.stringify(answered)}`);
     return { name: flood.name, gatewayP99Ms, otherServerP99Ms, answered };
@@ -75,7 +75,7 @@ class FloodRunner {
 
   /** Creates a merchant with a key and a token. */
   async #credentials(index: number): Promise<Credentials> {
-    const { client, httpPort } = this.#site;
+    const { client, httpPort } = this.#setup;
     const merchant = `Neighbour ${index}`;
     await client.post('/merchants', { name: merchant });
     const { key } = await client.post<{ key: string }>('/keys', { name: 'flood', merchant });
@@ -86,18 +86,18 @@ class FloodRunner {
 
   async #measureDuring(flood: Flood): Promise<[p99Ms: number, answered: Answered]> {
     await this.#neighbour.answer(JSON.stringify(flood));
-    const { load } = await this.#site.pace(PINGS_PER_SECOND * this.#seconds, PINGS_PER_SECOND);
+    const { load } = await this.#setup.pace(PINGS_PER_SECOND * this.#seconds, PINGS_PER_SECOND);
     return [load.p99_ms, await this.#neighbour.answer<Answered>('end')];
   }
 }
 
-function rowOf(seen: readonly FloodResult[]): Row {
-  const worst = seen.reduce((most, each) => (each.gatewayP99Ms > most.gatewayP99Ms ? each : most));
+function rowOf(results: readonly FloodResult[]): Row {
+  const worst = results.reduce((highest, each) => (each.gatewayP99Ms > highest.gatewayP99Ms ? each : highest));
   const [rates, peer] = [
-    ratesOf(seen.map(({ gatewayP99Ms }) => gatewayP99Ms)),
-    ratesOf(seen.map(({ otherServerP99Ms }) => otherServerP99Ms)),
+    ratesOf(results.map(({ gatewayP99Ms }) => gatewayP99Ms)),
+    ratesOf(results.map(({ otherServerP99Ms }) => otherServerP99Ms)),
   ];
-  const requests = seen.reduce((sum, { answered }) => sum + Object.values(answered).reduce((a, b) => a + b, 0), 0);
+  const requests = results.reduce((sum, { answered }) => sum + Object.values(answered).reduce((a, b) => a + b, 0), 0);
   return {
     name: 'neighbour',
     title: 'p99 of an honest lock’s PUBACK during a flood over HTTP',
@@ -108,7 +108,7 @@ function rowOf(seen: readonly FloodResult[]): Row {
       ratioTo('the same floods at another server', rates, peer, null, atMost(2)),
     ],
     details: [
-      `${seen.length} floods of ${CONNECTIONS} connections, each at this gateway and at another server; the figure ` +
+      `${results.length} floods of ${CONNECTIONS} connections, each at this gateway and at another server; the figure ` +
         `is of the floods, ${requests.toLocaleString('en')} requests were answered here`,
     ],
   };

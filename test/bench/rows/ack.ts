@@ -6,8 +6,8 @@
 import { alternate, ratesOf, roundsOf } from '../measure.js';
 import { withResources } from '../resources.js';
 import { atMostMore, type BenchOptions, differenceTo, type Row } from '../row.js';
-import { type FloodFigures, ServeSite } from '../serve-site.js';
-import { AedesSite, floodDetails, LOCKS, roundMs } from './ingest.js';
+import { type FloodFigures, ServeSetup } from '../serve-setup.js';
+import { AedesSetup, floodDetails, LOCKS, roundMs } from './ingest.js';
 
 const ROUND_SECONDS = 1;
 /**
@@ -23,19 +23,19 @@ const WARM_UP_ROUNDS = 2;
 /** The row `ack`. */
 export function benchAck({ quick, profiles }: BenchOptions): Promise<Row> {
   return withResources(async (resources) => {
-    const site = await ServeSite.open(resources, { locks: LOCKS, urls: 1, profiles });
-    const aedes = await AedesSite.open(resources, LOCKS);
-    for (let flood = 0; flood < WARM_UP_FLOODS; flood++) await site.run(roundMs(quick));
+    const setup = await ServeSetup.open(resources, { locks: LOCKS, urls: 1, profiles });
+    const aedes = await AedesSetup.open(resources, LOCKS);
+    for (let flood = 0; flood < WARM_UP_FLOODS; flood++) await setup.run(roundMs(quick));
     const halfRates: number[] = [];
     let rate = 0;
     // Before each round, since the machine's speed changes: half of the rate of a minute ago may now be the full rate.
     const measureHalfRate = async (): Promise<void> => {
-      rate = Math.round((await site.run(roundMs(true))).rate / 2);
+      rate = Math.round((await setup.run(roundMs(true))).rate / 2);
       halfRates.push(rate);
     };
     let last: FloodFigures | undefined;
     const runLockgate = async (): Promise<number> => {
-      last = await site.pace(ROUND_SECONDS * rate, rate);
+      last = await setup.pace(ROUND_SECONDS * rate, rate);
       return last.load.p99_ms;
     };
     const runAedes = async (): Promise<number> => (await aedes.generator.pace(ROUND_SECONDS * rate, rate)).p99_ms;
@@ -46,7 +46,7 @@ export function benchAck({ quick, profiles }: BenchOptions): Promise<Row> {
       measureHalfRate,
     );
     const [rates, peer] = turns.map(ratesOf);
-    await site.stop();
+    await setup.stop();
     if (rates === undefined || peer === undefined || last === undefined) throw new Error('nothing was measured');
     const { median: half, minimum, maximum } = ratesOf(halfRates.slice(WARM_UP_ROUNDS));
     const [from, to] = [minimum.toLocaleString('en'), maximum.toLocaleString('en')];

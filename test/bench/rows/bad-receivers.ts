@@ -8,7 +8,7 @@ import { RECEIVER_BEHAVIOURS, type ReceiverBehaviour } from '../load/webhook-hos
 import { percentile, ratesOf } from '../measure.js';
 import { type Resources, withResources } from '../resources.js';
 import { atMost, type BenchOptions, type Row, ratioTo, withoutPeer } from '../row.js';
-import { ServeSite, startReceivers } from '../serve-site.js';
+import { ServeSetup, startReceivers } from '../serve-setup.js';
 
 const LOCKS = 20;
 /** Each ping makes a webhook for each of the hundred URLs. */
@@ -38,7 +38,7 @@ export function runBadReceivers(size: BadReceiversSize): Promise<BadReceiversFig
 }
 
 async function run(resources: Resources, { good, bad, pings, rounds }: BadReceiversSize): Promise<BadReceiversFigures> {
-  const site = await ServeSite.open(resources, { locks: LOCKS, urls: 0 });
+  const setup = await ServeSetup.open(resources, { locks: LOCKS, urls: 0 });
   const misbehaving = RECEIVER_BEHAVIOURS.filter((manner) => manner !== 'good');
   const manners = Array.from(
     { length: bad },
@@ -47,10 +47,10 @@ async function run(resources: Resources, { good, bad, pings, rounds }: BadReceiv
   // The bad receivers run in a separate process, so that they do not delay the good ones.
   const goodOnes = await startReceivers(resources, good);
   const badOnes = await startReceivers(resources, manners);
-  for (const url of [...goodOnes.urls, ...badOnes.urls]) await site.client.post('/webhooks', { url });
+  for (const url of [...goodOnes.urls, ...badOnes.urls]) await setup.client.post('/webhooks', { url });
   const round = async (how: 'good' | 'bad'): Promise<readonly number[]> => {
     await badOnes.host.answer(how);
-    await site.generator.pace(pings, PINGS_A_SECOND);
+    await setup.generator.pace(pings, PINGS_A_SECOND);
     await goodOnes.host.answer(`await ${pings * good}`);
     return (await goodOnes.host.answer<{ lags: number[] }>('lags')).lags;
   };
@@ -59,13 +59,13 @@ async function run(resources: Resources, { good, bad, pings, rounds }: BadReceiv
   let arrived = 0;
   // All quiet rounds come first: a bad round leaves retries and open circuits behind.
   for (let each = 0; each < rounds; each++) quietLags.push(percentile(await round('good'), 0.99));
-  const before = site.maxMemoryBytes();
+  const before = setup.maxMemoryBytes();
   for (let each = 0; each < rounds; each++) {
     const lags = await round('bad');
     arrived += lags.length;
     badLags.push(percentile(lags, 0.99));
   }
-  const growth = site.maxMemoryBytes() - before;
+  const growth = setup.maxMemoryBytes() - before;
   return { quiet: quietLags, bad: badLags, growth, arrived, expected: rounds * pings * good };
 }
 

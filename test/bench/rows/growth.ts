@@ -7,29 +7,29 @@ import { largeStores } from '../large-stores.js';
 import { alternate, type Rates, ratesOf, roundsOf } from '../measure.js';
 import { withResources } from '../resources.js';
 import { atLeast, type BenchOptions, type Row, ratioTo } from '../row.js';
-import { type FloodFigures, ServeSite } from '../serve-site.js';
+import { type FloodFigures, ServeSetup } from '../serve-setup.js';
 import { LOCKS, roundMs } from './ingest.js';
 
 const CONNECTIONS = [100, 1000, 10_000] as const;
 
-interface SiteFigures {
+interface SetupFigures {
   readonly rates: Rates;
   /** The gateway's CPU time per ping in the last round, as text. */
   readonly cpu: string;
 }
 
-/** Floods the sites in turn. */
-async function floodAll(sites: readonly ServeSite[], quick: boolean): Promise<SiteFigures[]> {
-  const last = new Map<ServeSite, FloodFigures>();
-  const works = sites.map((site) => async (): Promise<number> => {
-    const figures = await site.run(roundMs(quick));
-    last.set(site, figures);
+/** Floods the setups in turn. */
+async function floodAll(setups: readonly ServeSetup[], quick: boolean): Promise<SetupFigures[]> {
+  const last = new Map<ServeSetup, FloodFigures>();
+  const works = setups.map((setup) => async (): Promise<number> => {
+    const figures = await setup.run(roundMs(quick));
+    last.set(setup, figures);
     return figures.rate;
   });
   const rounds = await alternate(works, roundsOf(quick));
-  return sites.map((site, index) => ({
+  return setups.map((setup, index) => ({
     rates: ratesOf(rounds[index] ?? []),
-    cpu: describeCpuTime(last.get(site)?.gateway ?? null),
+    cpu: describeCpuTime(last.get(setup)?.gateway ?? null),
   }));
 }
 
@@ -37,14 +37,14 @@ async function floodAll(sites: readonly ServeSite[], quick: boolean): Promise<Si
 export function benchGrowth({ quick }: BenchOptions): Promise<Row> {
   return withResources(async (resources) => {
     const { smaller, larger } = await largeStores(quick);
-    const sites = [
-      await ServeSite.open(resources, { locks: LOCKS, urls: 1 }),
-      await ServeSite.open(resources, { locks: LOCKS, urls: 1, data: smaller.data }),
-      await ServeSite.open(resources, { locks: LOCKS, urls: 1, data: larger.data }),
+    const setups = [
+      await ServeSetup.open(resources, { locks: LOCKS, urls: 1 }),
+      await ServeSetup.open(resources, { locks: LOCKS, urls: 1, data: smaller.data }),
+      await ServeSetup.open(resources, { locks: LOCKS, urls: 1, data: larger.data }),
     ];
-    const [empty, fewer, more] = await floodAll(sites, quick);
+    const [empty, fewer, more] = await floodAll(setups, quick);
     if (empty === undefined || fewer === undefined || more === undefined) throw new Error('nothing was measured');
-    for (const site of sites) await site.stop();
+    for (const setup of setups) await setup.stop();
     const [fewerPings, morePings] = [smaller.pings.toLocaleString('en'), larger.pings.toLocaleString('en')];
     return {
       name: 'growth',
@@ -66,9 +66,9 @@ export function benchGrowth({ quick }: BenchOptions): Promise<Row> {
 /** The row `connections`. */
 export function benchConnections({ quick }: BenchOptions): Promise<Row> {
   return withResources(async (resources) => {
-    const sites: ServeSite[] = [];
-    for (const locks of CONNECTIONS) sites.push(await ServeSite.open(resources, { locks, urls: 1 }));
-    const [few, usual, many] = await floodAll(sites, quick);
+    const setups: ServeSetup[] = [];
+    for (const locks of CONNECTIONS) setups.push(await ServeSetup.open(resources, { locks, urls: 1 }));
+    const [few, usual, many] = await floodAll(setups, quick);
     if (few === undefined || usual === undefined || many === undefined) throw new Error('nothing was measured');
     const [fewText, usualText, manyText] = CONNECTIONS.map((count) => count.toLocaleString('en'));
     return {

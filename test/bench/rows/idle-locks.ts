@@ -14,7 +14,7 @@ import { atMost, type BenchOptions, type Row, ratioTo } from '../row.js';
 const LOCKS = 10_000;
 
 /** A host (the gateway or bare aedes), and the locks that connect to it. */
-class Site {
+class Setup {
   readonly #name: string;
   readonly #host: ChildProgram;
   readonly #crowd: ChildProgram;
@@ -25,7 +25,7 @@ class Site {
     this.#crowd = crowd;
   }
 
-  static async open(resources: Resources, request: HostRequest): Promise<Site> {
+  static async open(resources: Resources, request: HostRequest): Promise<Setup> {
     const host = resources.script('load/crowd-host.js', request);
     const { port } = await host.answer<{ port: number }>();
     const crowd = resources.script('load/lock-crowd.js', {
@@ -33,7 +33,7 @@ class Site {
       locks: LOCKS,
       subscribes: true,
     } satisfies CrowdRequest);
-    return new Site(request.host, host, crowd);
+    return new Setup(request.host, host, crowd);
   }
 
   /** Resident memory, bytes, once this number of locks is connected and nothing changes any more. */
@@ -64,11 +64,11 @@ export function benchIdleLocks({ quick }: BenchOptions): Promise<Row> {
     const data = resources.folder();
     await provisionCrowd(data, LOCKS);
     const growth = (host: HostRequest['host']) => async (): Promise<number> => {
-      const site = await Site.open(resources, { host, data });
-      const before = await site.rss(0);
-      await site.connect();
-      const after = await site.rss(LOCKS);
-      await site.close();
+      const setup = await Setup.open(resources, { host, data });
+      const before = await setup.rss(0);
+      await setup.connect();
+      const after = await setup.rss(LOCKS);
+      await setup.close();
       return (after - before) / LOCKS;
     };
     // No warm-up, since each round starts new processes.
@@ -90,17 +90,19 @@ export function benchReconnect({ quick }: BenchOptions): Promise<Row> {
   return withResources(async (resources) => {
     const data = resources.folder();
     await provisionCrowd(data, LOCKS);
-    const ours = await Site.open(resources, { host: 'gateway', data });
-    const bare = await Site.open(resources, { host: 'aedes', data });
-    const reconnect = (site: Site) => async (): Promise<number> => {
-      await site.rss(0);
-      const ms = await site.connect();
-      await site.rss(LOCKS);
-      await site.drop();
+    const gatewaySetup = await Setup.open(resources, { host: 'gateway', data });
+    const aedesSetup = await Setup.open(resources, { host: 'aedes', data });
+    const reconnect = (setup: Setup) => async (): Promise<number> => {
+      await setup.rss(0);
+      const ms = await setup.connect();
+      await setup.rss(LOCKS);
+      await setup.drop();
       return ms;
     };
     // In the warm-up the locks connect for the first time.
-    const [rates, peer] = (await alternate([reconnect(ours), reconnect(bare)], roundsOf(quick))).map(ratesOf);
+    const [rates, peer] = (await alternate([reconnect(gatewaySetup), reconnect(aedesSetup)], roundsOf(quick))).map(
+      ratesOf,
+    );
     if (rates === undefined || peer === undefined) throw new Error('nothing was measured');
     return {
       name: 'reconnect',

@@ -8,10 +8,10 @@ import { cpuPerPing, describeCpuTime, readCpuTime } from '../cpu-share.js';
 import { crowdLocks } from '../load/crowd-accounts.js';
 import { Generator } from '../load/generator.js';
 import { alternate, ratesOf, roundsOf } from '../measure.js';
-import { MOSQUITTO_MISSING, MosquittoSite } from '../peers/mosquitto-site.js';
+import { MOSQUITTO_MISSING, MosquittoSetup } from '../peers/mosquitto-setup.js';
 import { type Resources, withResources } from '../resources.js';
 import { atLeast, type BenchOptions, notMeasured, type Row, ratioTo } from '../row.js';
-import { type FloodFigures, ServeSite } from '../serve-site.js';
+import { type FloodFigures, ServeSetup } from '../serve-setup.js';
 
 /** The number of locks in quality.md §1. */
 export const LOCKS = 1000;
@@ -22,7 +22,7 @@ export function roundMs(quick: boolean): number {
 }
 
 /** Bare aedes in a separate process, with its own load generator. */
-export class AedesSite {
+export class AedesSetup {
   readonly generator: Generator;
   readonly #pid: number | undefined;
 
@@ -31,10 +31,10 @@ export class AedesSite {
     this.#pid = pid;
   }
 
-  static async open(resources: Resources, locks: number): Promise<AedesSite> {
+  static async open(resources: Resources, locks: number): Promise<AedesSetup> {
     const broker = resources.script('peers/bare-aedes.js', {});
     const { port } = await broker.answer<{ port: number }>();
-    return new AedesSite(await Generator.start(resources, { port, locks: crowdLocks(locks) }), broker.pid);
+    return new AedesSetup(await Generator.start(resources, { port, locks: crowdLocks(locks) }), broker.pid);
   }
 
   /** Floods aedes. Returns the acknowledged pings a second, and a line about the CPU time per ping. */
@@ -47,13 +47,13 @@ export class AedesSite {
   }
 }
 
-async function runMosquitto(site: MosquittoSite, milliseconds: number): Promise<{ rate: number; cpuLine: string }> {
-  const before = { ...site.cpu(), generator: site.generator.cpu() };
-  const { pings, rate } = await site.run(milliseconds);
-  const after = { ...site.cpu(), generator: site.generator.cpu() };
+async function runMosquitto(setup: MosquittoSetup, milliseconds: number): Promise<{ rate: number; cpuLine: string }> {
+  const before = { ...setup.cpu(), generator: setup.generator.cpu() };
+  const { pings, rate } = await setup.run(milliseconds);
+  const after = { ...setup.cpu(), generator: setup.generator.cpu() };
   const text = (name: keyof typeof before): string => describeCpuTime(cpuPerPing(before[name], after[name], pings));
   const [broker, subscriber, generator] = [text('broker'), text('subscriber'), text('generator')];
-  const shares = `Mosquitto ${site.version} ${broker}, its subscriber ${subscriber}, its generator ${generator}`;
+  const shares = `Mosquitto ${setup.version} ${broker}, its subscriber ${subscriber}, its generator ${generator}`;
   return { rate, cpuLine: `CPU a ping: ${shares}` };
 }
 
@@ -71,13 +71,13 @@ export function floodDetails({ gateway, generator, pings, delivered, behindMs }:
 export function benchIngest({ quick, profiles }: BenchOptions): Promise<Row> {
   return withResources(async (resources) => {
     const span = roundMs(quick);
-    const site = await ServeSite.open(resources, { locks: LOCKS, urls: 1, profiles });
-    const aedes = await AedesSite.open(resources, LOCKS);
-    const mosquitto = await MosquittoSite.open(resources, LOCKS);
+    const setup = await ServeSetup.open(resources, { locks: LOCKS, urls: 1, profiles });
+    const aedes = await AedesSetup.open(resources, LOCKS);
+    const mosquitto = await MosquittoSetup.open(resources, LOCKS);
     let last: FloodFigures | undefined;
     const cpuLines: string[] = [];
-    const ours = async (): Promise<number> => {
-      last = await site.run(span);
+    const runLockgate = async (): Promise<number> => {
+      last = await setup.run(span);
       return last.rate;
     };
     const peer =
@@ -86,11 +86,11 @@ export function benchIngest({ quick, profiles }: BenchOptions): Promise<Row> {
         cpuLines[index] = figures.cpuLine;
         return figures.rate;
       };
-    const works = [ours, peer(0, () => aedes.run(span))];
+    const works = [runLockgate, peer(0, () => aedes.run(span))];
     if (mosquitto !== null) works.push(peer(1, () => runMosquitto(mosquitto, span)));
-    const [rates, bare, built] = (await alternate(works, roundsOf(quick))).map(ratesOf);
-    const findings = site.stored.findings();
-    await site.stop();
+    const [rates, bare, withSubscriber] = (await alternate(works, roundsOf(quick))).map(ratesOf);
+    const findings = setup.stored.findings();
+    await setup.stop();
     if (rates === undefined || bare === undefined || last === undefined) throw new Error('nothing was measured');
     const name = 'Mosquitto and a subscriber that writes SQLite';
     const [floor, aim] = [atLeast(1), atLeast(2)];
@@ -101,14 +101,14 @@ export function benchIngest({ quick, profiles }: BenchOptions): Promise<Row> {
       rates,
       against: [
         ratioTo('bare aedes', rates, bare, atLeast(0.6), atLeast(1)),
-        built === undefined
+        withSubscriber === undefined
           ? notMeasured(name, floor, aim, MOSQUITTO_MISSING)
-          : ratioTo(name, rates, built, floor, aim),
+          : ratioTo(name, rates, withSubscriber, floor, aim),
       ],
       details: [
         ...floodDetails(last),
         ...cpuLines,
-        `the load generator is in ${site.generator.kind}; every ping that was acknowledged was found in the store, ` +
+        `the load generator is in ${setup.generator.kind}; every ping that was acknowledged was found in the store, ` +
           `with ${findings} findings in all`,
       ],
     };
@@ -119,15 +119,15 @@ export function benchIngest({ quick, profiles }: BenchOptions): Promise<Row> {
 export function benchUrls({ quick, profiles }: BenchOptions): Promise<Row> {
   return withResources(async (resources) => {
     const span = roundMs(quick);
-    const five = await ServeSite.open(resources, { locks: LOCKS, urls: 5, profiles });
-    const one = await ServeSite.open(resources, { locks: LOCKS, urls: 1 });
+    const five = await ServeSetup.open(resources, { locks: LOCKS, urls: 5, profiles });
+    const one = await ServeSetup.open(resources, { locks: LOCKS, urls: 1 });
     let last: FloodFigures | undefined;
-    const ours = async (): Promise<number> => {
+    const runFiveUrls = async (): Promise<number> => {
       last = await five.run(span);
       return last.rate;
     };
-    const theirs = async (): Promise<number> => (await one.run(span)).rate;
-    const [rates, peer] = (await alternate([ours, theirs], roundsOf(quick))).map(ratesOf);
+    const runOneUrl = async (): Promise<number> => (await one.run(span)).rate;
+    const [rates, peer] = (await alternate([runFiveUrls, runOneUrl], roundsOf(quick))).map(ratesOf);
     await five.stop();
     if (rates === undefined || peer === undefined || last === undefined) throw new Error('nothing was measured');
     return {

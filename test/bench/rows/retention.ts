@@ -9,7 +9,7 @@ import { provisionCrowd } from '../load/crowd-accounts.js';
 import { ratesOf, roundsOf } from '../measure.js';
 import { withResources } from '../resources.js';
 import { type BenchOptions, type Row, ratioTo } from '../row.js';
-import { type FloodFigures, ServeSite } from '../serve-site.js';
+import { type FloodFigures, ServeSetup } from '../serve-setup.js';
 import { floodDetails, LOCKS, roundMs } from './ingest.js';
 
 const KEEP_DAYS = 31;
@@ -30,25 +30,25 @@ export function benchRetention({ quick, profiles }: BenchOptions): Promise<Row> 
     const receivedAtMs = systemClock.now() - Days(OLD_DAYS);
     await (await filler(resources, { data, locks: LOCKS, receivedAtMs }))(oldPings(quick));
     const args = ['--keep-days', String(KEEP_DAYS)];
-    const site = await ServeSite.open(resources, { locks: LOCKS, urls: 1, data, args, profiles });
-    const [oldest, youngestOld] = [site.stored.firstId(), site.stored.lastId()];
-    const hasBegun = (): boolean => site.stored.firstId() > oldest;
-    const isOver = (): boolean => site.stored.firstId() > youngestOld;
+    const setup = await ServeSetup.open(resources, { locks: LOCKS, urls: 1, data, args, profiles });
+    const [oldest, youngestOld] = [setup.stored.firstId(), setup.stored.lastId()];
+    const hasBegun = (): boolean => setup.stored.firstId() > oldest;
+    const isOver = (): boolean => setup.stored.firstId() > youngestOld;
     let last: FloodFigures | undefined;
     const [without, sweeping]: [number[], number[]] = [[], []];
     for (let round = 0; round <= roundsOf(quick); round++) {
-      const { rate } = await site.run(roundMs(quick));
+      const { rate } = await setup.run(roundMs(quick));
       if (round > 0 && !hasBegun()) without.push(rate);
     }
     await until(hasBegun);
-    const [beganAt, first] = [performance.now(), site.stored.firstId()];
+    const [beganAt, first] = [performance.now(), setup.stored.firstId()];
     for (let round = 0; round < roundsOf(quick); round++) {
-      last = await site.run(roundMs(quick));
+      last = await setup.run(roundMs(quick));
       if (!isOver()) sweeping.push(last.rate);
     }
     const seconds = (performance.now() - beganAt) / 1000;
-    const deleted = Math.min(site.stored.firstId(), youngestOld) - first;
-    await site.stop();
+    const deleted = Math.min(setup.stored.firstId(), youngestOld) - first;
+    await setup.stop();
     if (last === undefined || without.length === 0 || sweeping.length === 0)
       throw new Error('no round was entirely before the deletion, or none entirely during it');
     const [rates, peer] = [ratesOf(sweeping), ratesOf(without)];

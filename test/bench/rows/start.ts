@@ -5,7 +5,7 @@ import { provisionCrowd } from '../load/crowd-accounts.js';
 import { alternate, ratesOf, roundsOf } from '../measure.js';
 import { withResources } from '../resources.js';
 import { atMost, type BenchOptions, type Row, ratioTo } from '../row.js';
-import { ServeSite, startServe } from '../serve-site.js';
+import { ServeSetup, startServe } from '../serve-setup.js';
 import { LOCKS, roundMs } from './ingest.js';
 
 const STOP_SECONDS = 30;
@@ -18,9 +18,9 @@ export function benchStart({ quick }: BenchOptions): Promise<Row> {
     await provisionCrowd(empty, LOCKS);
     // A ping of each lock first, so that the store has a state of each, which a start must read.
     await withResources(async (before) => {
-      const site = await ServeSite.open(before, { locks: LOCKS, urls: 0, data: larger.data });
-      await site.run(roundMs(true));
-      await site.stop();
+      const setup = await ServeSetup.open(before, { locks: LOCKS, urls: 0, data: larger.data });
+      await setup.run(roundMs(true));
+      await setup.stop();
     });
     const start = (data: string) => async (): Promise<number> => {
       const beganAt = performance.now();

@@ -15,7 +15,7 @@ import { nextBoot, rideUplink } from '../load/ping-template.js';
 import { alternate, percentile, ratesOf, roundsOf } from '../measure.js';
 import { type Resources, withResources } from '../resources.js';
 import { atLeast, atMost, type BenchOptions, type Row, ratioTo, withoutPeer } from '../row.js';
-import { ServeSite, startReceivers, startServe } from '../serve-site.js';
+import { ServeSetup, startReceivers, startServe } from '../serve-setup.js';
 
 const DELIVERIES = 3000;
 /** The maximum of a URL's worker. */
@@ -23,30 +23,30 @@ const CONCURRENCY = 16;
 const UNLOADED_PINGS = 150;
 const BEFORE_ALL_PINGS = '2000-01-01T00:00:00Z';
 
-type Timed = { readonly ms: number };
+type Duration = { readonly ms: number };
 
 /** The row `deliveries`: to one healthy receiver, compared with plain got with keep-alive at the same concurrency. */
 export function benchDeliveries({ quick }: BenchOptions): Promise<Row> {
   return withResources(async (resources) => {
-    const site = await ServeSite.open(resources, { locks: 2 * CONCURRENCY, urls: 0 });
-    await site.generator.flood(DELIVERIES);
+    const setup = await ServeSetup.open(resources, { locks: 2 * CONCURRENCY, urls: 0 });
+    await setup.generator.flood(DELIVERIES);
     const { host, urls } = await startReceivers(resources, 1);
     const body = JSON.stringify({ event_id: 'x'.repeat(50), padding: 'x'.repeat(400) });
     const peer = { url: urls[0] ?? '', body, concurrency: CONCURRENCY } satisfies SenderRequest;
     const sender = resources.script('load/got-sender.js', peer);
     await sender.answer();
-    const ours = async (): Promise<number> => {
-      const { id } = await site.client.post<{ id: number }>('/webhooks', { url: urls[0], since: BEFORE_ALL_PINGS });
-      const { ms } = await host.answer<Timed>(`await ${DELIVERIES}`);
-      await site.client.post(`/webhooks/${id}/remove`, {});
+    const deliverWithLockgate = async (): Promise<number> => {
+      const { id } = await setup.client.post<{ id: number }>('/webhooks', { url: urls[0], since: BEFORE_ALL_PINGS });
+      const { ms } = await host.answer<Duration>(`await ${DELIVERIES}`);
+      await setup.client.post(`/webhooks/${id}/remove`, {});
       return DELIVERIES / (ms / 1000);
     };
-    const theirs = async (): Promise<number> => {
-      const arrived = host.answer<Timed>(`await ${DELIVERIES}`);
+    const deliverWithGot = async (): Promise<number> => {
+      const arrived = host.answer<Duration>(`await ${DELIVERIES}`);
       await sender.answer(String(DELIVERIES));
       return DELIVERIES / ((await arrived).ms / 1000);
     };
-    const [rates, bare] = (await alternate([ours, theirs], roundsOf(quick))).map(ratesOf);
+    const [rates, bare] = (await alternate([deliverWithLockgate, deliverWithGot], roundsOf(quick))).map(ratesOf);
     if (rates === undefined || bare === undefined) throw new Error('nothing was measured');
     return {
       name: 'deliveries',
@@ -101,9 +101,9 @@ async function arrivals(resources: Resources): Promise<(pings: number) => Promis
   resources.teardown(() => server.close());
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
   await new GatewayClient({ data }).post('/webhooks', { url });
-  let acked: () => void = () => undefined;
+  let onPuback: () => void = () => undefined;
   const [{ mac, secret } = { mac: '', secret: '' }] = crowdLocks(1);
-  const lock = await RawLock.connect(port, mac, secret, () => acked());
+  const lock = await RawLock.connect(port, mac, secret, () => onPuback());
   resources.teardown(() => lock.socket.destroy());
   const boot = nextBoot();
   let sequence = 0;
@@ -115,7 +115,7 @@ async function arrivals(resources: Resources): Promise<(pings: number) => Promis
         arrived = resolve;
       });
       const puback = new Promise<number>((resolve) => {
-        acked = () => resolve(performance.now());
+        onPuback = () => resolve(performance.now());
       });
       lock.socket.write(publishPacket(sequence, encodeUplink(rideUplink(boot, sequence, systemClock.now()))));
       const [ackedMs, arrivedMs] = await Promise.all([puback, arrival]);

@@ -31,7 +31,7 @@ const SETTINGS = [
   'log_type information',
 ];
 
-export class MosquittoSite {
+export class MosquittoSetup {
   readonly generator: Generator;
   readonly version: string;
   readonly #broker: Program;
@@ -45,7 +45,7 @@ export class MosquittoSite {
   }
 
   /** Starts broker, subscriber and locks; null if Mosquitto is not installed. */
-  static async open(resources: Resources, locks: number): Promise<MosquittoSite | null> {
+  static async open(resources: Resources, locks: number): Promise<MosquittoSetup | null> {
     const command = COMMANDS.find((place) => spawnSync(place, ['-h']).error === undefined);
     if (command === undefined) return null;
     const [folder, port] = [resources.folder(), await freePort()];
@@ -61,7 +61,7 @@ export class MosquittoSite {
     const subscriber = resources.script('peers/sqlite-subscriber.js', request);
     await subscriber.answer();
     const generator = await Generator.start(resources, { port, locks: logins, topic: topicOf });
-    return new MosquittoSite(generator, version, broker, subscriber);
+    return new MosquittoSetup(generator, version, broker, subscriber);
   }
 
   /**

@@ -50,7 +50,7 @@ export interface FloodFigures {
 
 const SHUTDOWN_SECONDS = 30;
 
-export class ServeSite {
+export class ServeSetup {
   readonly data: string;
   /** The merchants' port. */
   readonly httpPort: number;
@@ -77,15 +77,15 @@ export class ServeSite {
   }
 
   /** Starts all parts; resolves when all locks are connected. */
-  static async open(resources: Resources, request: ServeRequest): Promise<ServeSite> {
+  static async open(resources: Resources, request: ServeRequest): Promise<ServeSetup> {
     const data = request.data ?? resources.folder();
     if (request.data === undefined) await provisionCrowd(data, request.locks);
     const { program, port, httpPort } = await startServe(resources, data, request);
     const generator = await Generator.start(resources, { port, locks: crowdLocks(request.locks) });
     const receivers = request.urls === 0 ? undefined : await startReceivers(resources, request.urls);
-    const site = new ServeSite(data, { program, httpPort }, generator, receivers);
-    resources.teardown(() => site.stored.close());
-    return site;
+    const setup = new ServeSetup(data, { program, httpPort }, generator, receivers);
+    resources.teardown(() => setup.stored.close());
+    return setup;
   }
 
   /**
@@ -102,14 +102,14 @@ export class ServeSite {
     return this.#measureLoad(() => this.generator.pace(count, rate));
   }
 
-  async #measureLoad(play: () => Promise<LoadResult>): Promise<FloodFigures> {
+  async #measureLoad(runLoad: () => Promise<LoadResult>): Promise<FloodFigures> {
     const before = this.stored.lastId();
     const ids: number[] = [];
     for (const url of this.#receivers?.urls ?? [])
       ids.push((await this.client.post<{ id: number }>('/webhooks', { url })).id);
     await this.#receivers?.host.answer<ReceivedSoFar>('received');
     const cpu = [this.cpu(), this.generator.cpu()];
-    const load = await play();
+    const load = await runLoad();
     const { pings } = load;
     const received = await this.#receivers?.host.answer<ReceivedSoFar>('received');
     const gateway = cpuPerPing(cpu[0] ?? null, this.cpu(), pings);

@@ -16,7 +16,7 @@ const SENT_BYTES = 64 * KIB;
 
 const skip = existsSync('/proc/self/status') ? false : 'memory is read from /proc, which only Linux has';
 
-async function strangers(t: Test, port: number, bytes: Buffer): Promise<RawLock[]> {
+async function openStrangers(t: Test, port: number, bytes: Buffer): Promise<RawLock[]> {
   const all: RawLock[] = [];
   for (let count = 0; count < STRANGERS; count++) {
     const stranger = await RawLock.open(t, port);
@@ -27,21 +27,21 @@ async function strangers(t: Test, port: number, bytes: Buffer): Promise<RawLock[
 }
 
 /** Starts a gateway that already had many connections, so that compiled code does not count as growth. */
-async function warmChild(t: Test): Promise<{ child: GatewayChild; enter: () => Promise<RawLock> }> {
+async function startWarmGateway(t: Test): Promise<{ child: GatewayChild; enter: () => Promise<RawLock> }> {
   const child = await GatewayChild.start(t);
   const claim = { user: testMac(), secret: await child.addLock(testMac()) };
   const enter = (): Promise<RawLock> => RawLock.connect(t, child.mqttPort, claim);
-  for (const stranger of await strangers(t, child.mqttPort, connectPacket({ user: 'nobody', secret: '' })))
+  for (const stranger of await openStrangers(t, child.mqttPort, connectPacket({ user: 'nobody', secret: '' })))
     await stranger.ended();
   await enter();
   return { child, enter };
 }
 
 t.test('1,000 sockets that announce 256 MB each cost little memory', { skip }, async (t) => {
-  const { child, enter } = await warmChild(t);
+  const { child, enter } = await startWarmGateway(t);
   const before = child.memory().resident;
   const header = Buffer.from([0x10, ...lengthOf(256 * MIB - 1)]);
-  for (const stranger of await strangers(t, child.mqttPort, Buffer.concat([header, Buffer.alloc(SENT_BYTES)])))
+  for (const stranger of await openStrangers(t, child.mqttPort, Buffer.concat([header, Buffer.alloc(SENT_BYTES)])))
     await stranger.ended();
   const growthBytes = child.memory().most - before;
   t.ok(growthBytes <= MAX_GROWTH_BYTES, `memory grew by at most ${(growthBytes / MIB).toFixed(1)} MiB`);
@@ -51,10 +51,10 @@ t.test('1,000 sockets that announce 256 MB each cost little memory', { skip }, a
 });
 
 t.test('1,000 sockets with an unfinished packet of 4 KiB each cost little memory', { skip }, async (t) => {
-  const { child, enter } = await warmChild(t);
+  const { child, enter } = await startWarmGateway(t);
   const before = child.memory().resident;
   const unfinished = Buffer.concat([Buffer.from([0x10, ...lengthOf(4 * KIB)]), Buffer.alloc(4 * KIB - 1)]);
-  const all = await strangers(t, child.mqttPort, unfinished);
+  const all = await openStrangers(t, child.mqttPort, unfinished);
   await enter();
   const growthBytes = child.memory().most - before;
   t.ok(growthBytes <= MAX_GROWTH_BYTES, `memory grew by at most ${(growthBytes / MIB).toFixed(1)} MiB`);
