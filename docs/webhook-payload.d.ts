@@ -19,17 +19,17 @@ export type Reason =
   | 'PHONE'
   | `REASON_UNRECOGNIZED_${number}`;
 
-/** A cellular ping. A position, all three members of it, is there with REASON_CELL_PING and PHONE. */
+/** A cellular ping. With REASON_CELL_PING and PHONE it has a position: all three of its members. */
 export interface CellularWebhook {
-  /** Names the event. The same on every attempt; the header webhook-id has it too. */
+  /** Identifies the event. The same on every attempt, and the same as the header webhook-id. */
   event_id: string;
   /** The lock’s hardware address, upper-case hex with colons. */
   mac_addr: string;
-  /** Which members there are. */
+  /** Determines the other members. */
   ping_type: 'cellular';
   /** Why it was sent. A reason that this version doesn’t know comes as REASON_UNRECOGNIZED_ and its number. */
   reason: Reason;
-  /** When it was made, by the sender’s clock; where that is outside the years 1970–9999, when received. */
+  /** When the lock made the ping, by its clock; if outside the years 1970–9999, when lockgate received it. */
   date: string;
   /** Whether the lock is locked; unknown if it doesn’t say. */
   lock_state: 'locked' | 'unlocked' | 'unknown';
@@ -47,31 +47,31 @@ export interface CellularWebhook {
   longitude?: number;
   /** Radius around the position, in whole metres. */
   uncertainty?: number;
-  /** When lockgate received it. */
+  /** When lockgate received the ping. */
   received_at: string;
-  /** Counts the boots of its sender. */
+  /** Counts the boots of the lock. */
   boot: number;
-  /** Counts the messages of its sender since that boot. */
+  /** Counts the messages of the lock since that boot. */
   sequence: number;
-  /** It arrived over 60 s after it was made. */
+  /** The ping arrived over 60 s after the lock made it. */
   buffered: boolean;
   /** Sent by a test or a story, not by a lock. */
   test: boolean;
-  /** Of a lock that a simulator plays. */
+  /** The lock is simulated. */
   simulated: boolean;
 }
 
 /** A GPS ping: the lock had a fix. */
 export interface GpsWebhook {
-  /** Names the event. The same on every attempt; the header webhook-id has it too. */
+  /** Identifies the event. The same on every attempt, and the same as the header webhook-id. */
   event_id: string;
   /** The lock’s hardware address, upper-case hex with colons. */
   mac_addr: string;
-  /** Which members there are. */
+  /** Determines the other members. */
   ping_type: 'gps';
   /** Why it was sent. A reason that this version doesn’t know comes as REASON_UNRECOGNIZED_ and its number. */
   reason: Reason;
-  /** When it was made, by the sender’s clock; where that is outside the years 1970–9999, when received. */
+  /** When the lock made the ping, by its clock; if outside the years 1970–9999, when lockgate received it. */
   date: string;
   /** Whether the lock is locked; unknown if it doesn’t say. */
   lock_state: 'locked' | 'unlocked' | 'unknown';
@@ -91,46 +91,46 @@ export interface GpsWebhook {
   direction: number;
   /** Radius around the position, in whole metres. */
   uncertainty: number;
-  /** When lockgate received it. */
+  /** When lockgate received the ping. */
   received_at: string;
-  /** Counts the boots of its sender. */
+  /** Counts the boots of the lock. */
   boot: number;
-  /** Counts the messages of its sender since that boot. */
+  /** Counts the messages of the lock since that boot. */
   sequence: number;
-  /** It arrived over 60 s after it was made. */
+  /** The ping arrived over 60 s after the lock made it. */
   buffered: boolean;
   /** Sent by a test or a story, not by a lock. */
   test: boolean;
-  /** Of a lock that a simulator plays. */
+  /** The lock is simulated. */
   simulated: boolean;
 }
 
 /** The lock disconnects from the network. */
 export interface CloseConnectionWebhook {
-  /** Names the event. The same on every attempt; the header webhook-id has it too. */
+  /** Identifies the event. The same on every attempt, and the same as the header webhook-id. */
   event_id: string;
   /** The lock’s hardware address, upper-case hex with colons. */
   mac_addr: string;
-  /** Which members there are. */
+  /** Determines the other members. */
   ping_type: 'close_connection';
-  /** Always this one. */
+  /** Always this reason. */
   reason: 'REASON_CLOSE_CONNECTION';
-  /** When it was made, by the sender’s clock; where that is outside the years 1970–9999, when received. */
+  /** When the lock made the ping, by its clock; if outside the years 1970–9999, when lockgate received it. */
   date: string;
   /** Whether the lock is locked; unknown if it doesn’t say. */
   lock_state: 'locked' | 'unlocked' | 'unknown';
   /** The lock’s battery, in percent; 0 to 100 in a sane lock. */
   battery_percent: number;
-  /** When lockgate received it. */
+  /** When lockgate received the ping. */
   received_at: string;
-  /** Counts the boots of its sender. */
+  /** Counts the boots of the lock. */
   boot: number;
-  /** Counts the messages of its sender since that boot. */
+  /** Counts the messages of the lock since that boot. */
   sequence: number;
-  /** It arrived over 60 s after it was made. */
+  /** The ping arrived over 60 s after the lock made it. */
   buffered: boolean;
   /** Sent by a test or a story, not by a lock. */
   test: boolean;
-  /** Of a lock that a simulator plays. */
+  /** The lock is simulated. */
   simulated: boolean;
 }

@@ -43,7 +43,7 @@ export interface DeviceAccountsParts {
   readonly locks: Pick<Locks, 'find' | 'replace' | 'mark' | 'judging'>;
   /** Receives `reflashed` events. */
   readonly events?: Pick<GatewayEvents, 'emit'> | undefined;
-  readonly dispatcher: Pick<Dispatcher, 'forget' | 'settled'>;
+  readonly dispatcher: Pick<Dispatcher, 'forgetLock' | 'flushOutcomes'>;
   readonly commands: Pick<Commands, 'cancelled'>;
   readonly refusals: Pick<RefusalRecorder, 'store' | 'forget'>;
 }
@@ -192,11 +192,11 @@ export class DeviceAccounts {
     const deviceId = await store.findDeviceId(mac);
     if (deviceId === null) throw noSuchDevice(mac);
     // Delivery results up to now must be stored first, so that they are erased and counted too.
-    await dispatcher.settled();
+    await dispatcher.flushOutcomes();
     await refusals.forget(mac);
     const erased = await this.#resetState(deviceId, mac, async (state) => {
       const counts = await store.eraseDevice(deviceId, state);
-      dispatcher.forget(deviceId);
+      dispatcher.forgetLock(deviceId);
       return counts;
     });
     await store.scrub();

@@ -1,4 +1,4 @@
-/** Collects what one commit makes durable, and what is to be announced after it. */
+/** The draft of one commit: collects what the commit stores and what is announced after it (ingest/README.md). */
 import type { Presence } from '../../proto/power/judge/presence.js';
 import type { KnownLock } from '../locks/locks.js';
 import { type NextPhases, nextPhase } from '../phase.js';
@@ -6,23 +6,23 @@ import type { CommandChange } from '../store/contract/command-record.js';
 import type { Commit, Incoming, IncomingUplink, Judged } from '../store/contract/store.js';
 import type { Judgeable } from './ingest-queue.js';
 
-/** Numbers the drafts, so that a lock knows whether the current one has touched it already. */
-let drafts = 0;
+/** Numbers the drafts. A lock records the number of the last draft that touched it. */
+let draftCount = 0;
 
-/** A lock's presence as of a commit, to be announced after it where it changed. */
+/** A lock's presence as of a commit. It is announced after the commit if it changed. */
 export interface PresenceChange {
   readonly lock: KnownLock;
   readonly presence: Presence;
 }
 
 /**
- * The life of a commit:
+ * The phases of a draft:
  *
- * - `open`: uplinks and events are judged into it.
- * - `writing`: the store is making it durable. It no longer changes.
- * - `stored`: it is durable. Its uplinks are acknowledged.
- * - `failed`: it could not be stored, the store could not be read while judging into it, or the commit before it
- *   failed. None of its uplinks is acknowledged.
+ * - `open`: uplinks and events are judged and added to it.
+ * - `writing`: the store is writing it. It no longer changes.
+ * - `stored`: it is on disk. Its uplinks are acknowledged.
+ * - `failed`: it could not be stored, the store could not be read while it was open, or the previous commit failed.
+ *   None of its uplinks is acknowledged.
  */
 export type DraftPhase = 'open' | 'writing' | 'stored' | 'failed';
 
@@ -34,25 +34,25 @@ const NEXT_PHASES: NextPhases<DraftPhase> = {
 };
 
 export class CommitDraft {
-  readonly #number = ++drafts;
-  /** What was judged for it, in order: answered and announced when the commit is durable. */
+  readonly #number = ++draftCount;
+  /** The judged items in order: answered and announced when the commit is on disk. */
   readonly batch: Judgeable[] = [];
   readonly incoming: Incoming[] = [];
   readonly judged: Judged[] = [];
   readonly commands: CommandChange[] = [];
   /** The locks whose state may have changed. */
   readonly touched: KnownLock[] = [];
-  /** Those of them whose state must be written with it, since replaying the log would not lead to it. */
+  /** The touched locks whose state must be in the commit, since replaying the log would not reproduce it. */
   readonly changed = new Set<KnownLock>();
   /** The merchants whose webhook URLs have something to send. */
   readonly merchantIds = new Set<number>();
-  /** The locks whose states it writes. */
+  /** The locks whose states the commit writes. */
   written: readonly KnownLock[] = [];
-  /** The presence of its locks as of this commit, where it may have changed. */
+  /** The presences of its locks that may have changed. */
   readonly presences: PresenceChange[] = [];
-  /** How many of `incoming` are uplinks. */
+  /** The number of uplinks in `incoming`. */
   uplinks = 0;
-  /** New uplinks by key, which the store does not have yet. Only built when it is needed. */
+  /** The uplinks of `incoming` by key. Built when first needed. */
   #byKey: Map<string, IncomingUplink[]> | undefined;
   #lastMerchantId = -1;
   #phase: DraftPhase = 'open';
@@ -62,12 +62,12 @@ export class CommitDraft {
     return this.#phase;
   }
 
-  /** Why it failed; undefined where it has not. */
+  /** Why the draft failed; undefined if it has not. */
   get error(): Error | undefined {
     return this.#error;
   }
 
-  /** It is stored; or, with an `error`, it has failed. */
+  /** Marks the draft as stored, or, if `error` is given, as failed. */
   end(error?: Error): void {
     this.#enter(error === undefined ? 'stored' : 'failed');
     this.#error = error;
@@ -77,7 +77,7 @@ export class CommitDraft {
     this.#phase = nextPhase('a commit', NEXT_PHASES, this.#phase, phase);
   }
 
-  /** The lock's state may have changed. */
+  /** Notes that the lock's state may have changed. */
   touch(lock: KnownLock): void {
     if (lock.touchedBy === this.#number) return;
     lock.touchedBy = this.#number;
@@ -94,12 +94,12 @@ export class CommitDraft {
     this.merchantIds.add(uplink.merchantId);
   }
 
-  /** The digests of its uplinks with this key. */
+  /** The digests of the draft's uplinks with this key. */
   digestsOf(credentialId: number, boot: number, sequence: number): Buffer[] {
     return this.withKey(credentialId, boot, sequence).map(({ digest }) => digest);
   }
 
-  /** Its uplinks with this key. */
+  /** The draft's uplinks with this key. */
   withKey(credentialId: number, boot: number, sequence: number): readonly IncomingUplink[] {
     if (this.#byKey === undefined) {
       this.#byKey = new Map();
@@ -115,7 +115,7 @@ export class CommitDraft {
     else same.push(uplink);
   }
 
-  /** Closes the draft. Returns what the store is to write, dirty states of the `flushed` locks included. */
+  /** Closes the draft. Returns what the store must write, including the dirty states of the `flushed` locks. */
   commit(flushed: readonly KnownLock[]): Commit {
     this.#enter('writing');
     const { incoming, judged, commands } = this;

@@ -1,9 +1,9 @@
 /**
- * Judges queued uplinks and events, one after the other: each updates what is believed about its lock. What is to be
- * stored of it is added to the draft of the next commit (commit-draft.ts).
+ * Judges queued uplinks and events one after the other: each updates the judge's belief about its lock. What must be
+ * stored is added to the draft of the next commit (commit-draft.ts).
  *
- * The store may still be writing the previous commit. Its uplinks are looked up in its draft, since the store does not
- * return them yet.
+ * While the store is still writing the previous commit, the uplinks of that commit are looked up in its draft, since
+ * the store does not return them yet.
  */
 import type { UplinkCopy, Verdict } from '../../proto/power/judge/event.js';
 import type { Mac } from '../../proto/wire/mac.js';
@@ -17,7 +17,7 @@ import type { CommitDraft } from './commit-draft.js';
 import type { DeviceEvent, Judgeable, QueuedEvent, QueuedRejection } from './ingest-queue.js';
 import type { PendingUplink } from './pending-uplink.js';
 
-/** A lock's acknowledgement of a command: new (not a repeat), and stored. */
+/** A lock's acknowledgement of a command. It is new (not a repeat) and stored. */
 export interface Acknowledgement {
   readonly deviceId: number;
   readonly mac: Mac;
@@ -33,7 +33,7 @@ export class DraftJudge {
   readonly #store: Pick<Store, 'readDigests' | 'why'>;
   readonly #underWay: () => CommitDraft | undefined;
 
-  /** `underWay` returns the draft that the store is writing, if there is one. */
+  /** @param underWay returns the draft that the store is writing, if any */
   constructor(locks: Locks, store: Pick<Store, 'readDigests' | 'why'>, underWay: () => CommitDraft | undefined) {
     this.#locks = locks;
     this.#store = store;
@@ -41,7 +41,7 @@ export class DraftJudge {
   }
 
   /**
-   * Judges `waiting` and adds it to the draft. Returns undefined where it is done already, without a promise to await.
+   * Judges `waiting` and adds it to the draft. Returns a promise only if the store must be read; undefined means done.
    *
    * @throws StoreFailure
    */
@@ -64,11 +64,11 @@ export class DraftJudge {
     const lock = this.#locks.known(deviceId, mac, event.atMs);
     const logged = loggedEvent(event);
     if (logged !== undefined) draft.incoming.push({ type: 'lock-event', deviceId, atMs: event.atMs, event: logged });
-    // Stored before the command's bytes leave, so that one that may have reached a lock never counts as unsent.
+    // Stored before the command is sent: a command that may have reached a lock must never count as unsent.
     if (event.type === 'command') draft.commands.push({ type: 'sent', id: event.id, atMs: event.atMs });
     draft.touch(lock);
-    // The state must be stored, since replaying the log would not lead to it: ticks are not logged, and of other events
-    // the log doesn't tell between which uplinks of a commit they came. Where the judge fails, it is not stored.
+    // The state must be stored, since replaying the log would not reproduce it: ticks are not logged, and the log does
+    // not record between which uplinks of a commit other events came. If the judge fails, the state is not stored.
     draft.changed.add(lock);
     const verdict = this.#locks.judge(lock, event);
     queued.findings = verdict.findings;
@@ -78,7 +78,7 @@ export class DraftJudge {
   #addUplink(taken: PendingUplink, draft: CommitDraft): Promise<void> | undefined {
     const { deviceId, mac } = taken.sender;
     const lock = this.#locks.known(deviceId, mac, taken.receivedAtMs);
-    // A lock that was reflashed starts a new life, in which it counts its boots from 1 again (uplink-life.ts).
+    // A lock that was reflashed starts a new life and counts its boots from 1 again (uplink-life.ts).
     if (lock.marks.length > 0 && taken.source === 'lock')
       taken.life = lifeOf(lock.marks, taken.uplink.timeMs, taken.receivedAtMs);
     if (this.#locks.isNewest(lock, taken.source, taken)) {
@@ -88,7 +88,7 @@ export class DraftJudge {
     return this.#addNotNewest(lock, taken, draft);
   }
 
-  /** Adds an uplink that is not newer than all others of its lock: its key may have been used before. */
+  /** Judges an uplink whose key may have been used before, since it is not newer than all others of its lock. */
   async #addNotNewest(lock: KnownLock, taken: PendingUplink, draft: CommitDraft): Promise<void> {
     taken.copy = await this.#copyOf(lock, taken, draft);
     this.#judgeUplink(lock, taken, draft);
@@ -115,21 +115,23 @@ export class DraftJudge {
     draft.commands.push({ type: 'acknowledged', id, deviceId, state, detail, atMs });
   }
 
-  /** Whether the uplink's key was used before: by the same content (a repeat), or by another (a conflict). */
+  /**
+   * Whether the uplink's key is new, or was used before by the same content (a repeat) or other content (a conflict).
+   */
   async #copyOf(lock: KnownLock, taken: PendingUplink, draft: CommitDraft): Promise<UplinkCopy> {
     const { credentialId, boot, sequence, digest } = taken;
-    // The draft under way is read before the store: in the other order, a commit that ends in between would be missed.
+    // The draft being written is read before the store: in the other order, a commit that ends in between is missed.
     const underWay = this.#underWay()?.digestsOf(credentialId, boot, sequence) ?? [];
     const inDraft = draft.digestsOf(credentialId, boot, sequence);
     const known = [...underWay, ...inDraft, ...(await this.#store.readDigests(credentialId, boot, sequence))];
     if (known.length === 0) return 'new';
-    // Only the key is left of an erased uplink, so whatever arrives with it counts as its repeat.
+    // An erased uplink leaves only its key, so any uplink with this key counts as its repeat.
     if (known.some((each) => each.length === 0 || each.equals(digest))) return 'repeat';
     if (lock.marks.length === 0 || taken.source === 'phone') return 'conflict';
     return (await this.#isKeyUsedInLife(lock, taken, draft)) ? 'conflict' : 'new';
   }
 
-  /** Whether an uplink of the same life has this key. One of another life is no conflict. */
+  /** Whether an uplink of the same life has this key. An uplink of another life does not conflict. */
   async #isKeyUsedInLife(lock: KnownLock, taken: PendingUplink, draft: CommitDraft): Promise<boolean> {
     const { credentialId, boot, sequence, life } = taken;
     const waiting = [this.#underWay(), draft].flatMap((each) => each?.withKey(credentialId, boot, sequence) ?? []);
@@ -161,7 +163,7 @@ function sourceOf({ source }: { readonly source: Source }): { readonly source?: 
   return source === 'phone' ? { source } : {};
 }
 
-/** Adds the verdict to the draft. Returns whether there was anything in it. */
+/** Adds the verdict to the draft. Returns whether it has findings or withdrawals. */
 function noteVerdict(deviceId: number, { withdrawn, findings }: Verdict, draft: CommitDraft): boolean {
   if (findings.length === 0 && withdrawn.length === 0) return false;
   draft.judged.push({ deviceId, withdrawn, findings });
@@ -169,14 +171,14 @@ function noteVerdict(deviceId: number, { withdrawn, findings }: Verdict, draft: 
 }
 
 /**
- * Whether replaying the log leads to the same belief, so that the state need not be written. That holds for a lock's
- * new ping. A repeat is not logged, and a conflict would be replayed as if it were new; the other cases are rare.
+ * Whether replaying the log leads to the same belief, so that the state need not be written. True for a lock's new
+ * ping: a repeat is not logged, a conflict would be replayed as new, and other kinds of uplinks are rare.
  */
 function isReplayable({ source, copy, uplink }: PendingUplink): boolean {
   return source === 'lock' && copy === 'new' && uplink.body.kind !== 'ack';
 }
 
-/** The acknowledgement in an uplink; undefined where it is none. Phones can't acknowledge commands. */
+/** The acknowledgement in an uplink; undefined if it has none. Phones can't acknowledge commands. */
 export function ackOf({ sender, source, uplink, atMs }: PendingUplink): Acknowledgement | undefined {
   const { body } = uplink;
   if (body.kind !== 'ack' || source === 'phone') return undefined;

@@ -1,6 +1,6 @@
 /**
- * The queue of what is to be judged: uplinks, other events of locks, and exclusive work, which runs while nothing is
- * being judged or committed. It is first in, first out, so that the judge sees everything in the order of arrival.
+ * The queue in front of the judge: uplinks, other events of locks, and exclusive work, which runs while nothing is
+ * being judged or committed. First in, first out, so that the judge sees everything in the order of arrival.
  */
 import type {
   CommandEvent,
@@ -16,7 +16,7 @@ import type { Answer, PendingUplink, Sender } from './pending-uplink.js';
 /** An event of a lock that is not an uplink. */
 export type DeviceEvent = ConnectEvent | DisconnectEvent | CommandEvent | GatewayEvent | TickEvent;
 
-/** Bytes that are no uplink, for quarantine. */
+/** Received bytes that are not an uplink. They are quarantined. */
 export interface QueuedRejection {
   readonly type: 'rejection';
   readonly sender: Sender;
@@ -31,20 +31,20 @@ export interface QueuedEvent {
   readonly deviceId: number;
   readonly mac: Mac;
   readonly event: DeviceEvent;
-  /** Called when it has been judged and stored, in order with the announcements of uplinks. */
+  /** Called when the event has been judged and stored, in order with the announcements of uplinks. */
   readonly announce: () => void;
-  /** The findings of judging it. */
+  /** The judge's findings about the event. */
   findings: readonly Finding[];
 }
 
-/** Exclusive work: it runs while nothing is being judged or committed. */
+/** Exclusive work: runs while nothing is being judged or committed. */
 export interface QueuedWork {
   readonly type: 'work';
   readonly deviceId: number;
   readonly run: () => Promise<void>;
-  /** Whether uplinks of the lock that wait when it ends are refused, since the lock's account has changed. */
+  /** Whether uplinks of the lock that wait when the work ends are refused, since the lock's account has changed. */
   readonly turnsAway: boolean;
-  /** Called when it ended, with its error if it failed. */
+  /** Called when the work has ended, with its error if it failed. */
   readonly done: (error?: Error) => void;
 }
 
@@ -52,10 +52,12 @@ export type Judgeable = PendingUplink | QueuedRejection | QueuedEvent;
 
 export type Queued = Judgeable | QueuedWork;
 
-/** How many removed items at the front are tolerated before the array is copied. */
+/** How many removed items may stay at the front of the array before it is copied. */
 const MAX_SLACK = 4096;
 
-/** First in, first out, in constant time. It has no limit of its own: whoever adds has one. */
+/**
+ * A first-in, first-out queue with constant-time operations. It has no limit: callers of `add` must limit its length.
+ */
 export class IngestQueue {
   #items: Queued[] = [];
   #head = 0;
@@ -64,7 +66,7 @@ export class IngestQueue {
     return this.#items.length - this.#head;
   }
 
-  /** The next item; undefined where nothing waits. */
+  /** The next item; undefined if the queue is empty. */
   get first(): Queued | undefined {
     return this.#items[this.#head];
   }
@@ -73,7 +75,7 @@ export class IngestQueue {
     this.#items.push(waiting);
   }
 
-  /** Removes the first item. There must be one. */
+  /** Removes the first item. The queue must not be empty. */
   removeFirst(): void {
     this.#head += 1;
     if (this.#head === this.#items.length) this.#items.length = 0;
@@ -88,7 +90,7 @@ export class IngestQueue {
     this.#head = 0;
   }
 
-  /** Removes and returns the items for which `fits` is true. */
+  /** Removes and returns the items for which `fits` returns true. */
   takeOut<T extends Queued>(fits: (waiting: Queued) => waiting is T): T[] {
     const items = this.#items.slice(this.#head);
     this.#items = items.filter((waiting) => !fits(waiting));

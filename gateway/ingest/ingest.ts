@@ -1,19 +1,19 @@
 /**
- * Takes uplinks in, step by step: decode, queue, judge, commit together with others, answer, announce.
+ * Processes uplinks step by step: decode, queue, judge, commit together with others, answer, announce.
  *
- * Nothing is acknowledged before it is on disk. While the store makes one commit durable, what arrives is judged into
- * the next one (group commit), which is sent as soon as the previous one is durable. So one fsync serves many locks,
- * and neither this thread nor the store's waits for the other. The queue is first in, first out: a lock's uplinks are
- * judged, stored and answered in the order in which it sent them.
+ * No uplink is acknowledged before it is on disk. While the store writes one commit, arriving uplinks are judged into
+ * the draft of the next (group commit), which is sent as soon as the previous commit is on disk. So one fsync serves
+ * many locks, and neither this thread nor the store's waits for the other. The queue is first in, first out: a lock's
+ * uplinks are judged, stored and answered in the order in which the lock sent them.
  *
  * At any moment at most one commit is being written and at most one draft is open (commit-draft.ts). The open draft
- * rests on the one being written: if that fails, both are given up, and the states that they led to are discarded.
+ * builds on the one being written: if that one fails, both are dropped with the lock states that they led to.
  *
- * Other events of a lock (it connects or disconnects, time passes) go through the same queue, so that `judge` sees
- * everything in the order in which it happened, and each finding is stored together with what it rests on.
+ * Other events of a lock (it connects or disconnects, time passes) go through the same queue, so that the judge sees
+ * everything in the order in which it happened, and each finding is stored together with its cause.
  *
  * The commit loop is *idle* while nothing waits, *running* while it judges and commits, and *waiting* while a commit is
- * being written and the queue is empty. `#wake` is set only while it waits.
+ * being written and the queue is empty. `#wake` is set only while the loop is waiting.
  */
 import { afterThisTurn, type Clock, Seconds, systemClock, type Timer } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
@@ -42,27 +42,27 @@ export type { Acknowledgement } from './draft-judge.js';
 export type { DeviceEvent } from './ingest-queue.js';
 export type { Answer, Sender } from './pending-uplink.js';
 
-/** Uplinks that may wait for a commit. Beyond it the newest is refused, unacknowledged, and its lock sends it again. */
+/** Uplinks that may wait for a commit. Further uplinks are refused without a PUBACK, so their locks send them again. */
 const MAX_WAITING = 20_000;
-/** Uplinks and events in one commit: bounds how long the event loop is blocked. */
+/** Maximum number of uplinks and events in one commit: limits how long the event loop is blocked. */
 const MAX_BATCH = 2_000;
 /**
- * How long connections and ticks may wait for an uplink to share a commit with, since nobody waits for an answer to
- * them. When very many locks reconnect at once, a commit for every few of them would delay the others. In real time.
+ * How long connects, disconnects and ticks may wait for an uplink to share its commit, in real time: no lock waits for
+ * an answer to them. When very many locks reconnect at once, a commit for every few of them would delay the rest.
  */
 const EVENTS_WAIT = Seconds(0.1);
 const PATIENT: ReadonlySet<DeviceEvent['type']> = new Set(['connect', 'disconnect', 'tick']);
 /**
- * Unanswered uplinks of one lock. A correct lock has one. A faulty one must not occupy the whole queue: with as many as
- * fit into one commit, it delays the others by at most one commit.
+ * Maximum number of unanswered uplinks of one lock. A correct lock has one. A faulty lock must not fill the queue: with
+ * as many uplinks as fit into one commit, it delays other locks by at most one commit.
  */
 export const MAX_UNANSWERED_PER_LOCK = MAX_BATCH;
-/** The device id of exclusive work that concerns no single device. */
+/** The device id of exclusive work that is not about a single device. */
 const NO_DEVICE = 0;
-/** The wait before the store is tried again after it failed, where something must not be lost. */
+/** The wait before work that must not be lost is retried after a failure of the store. */
 const AFTER_STORE_FAILURE = Seconds(1);
 
-/** Is notified, after the commit, of what matters to commands. */
+/** Notified after each commit about acknowledgements and judged locks. Implemented by the commands. */
 export interface CommandListener {
   acknowledged(acknowledgement: Acknowledgement): void;
   /** The state of the lock may have changed. */
@@ -75,16 +75,16 @@ export interface IngestParts {
   /** The run's clock. */
   readonly clock: Clock;
   readonly events: GatewayEvents;
-  /** Whether the store can't write now. Then uplinks are refused, so that nothing waits that can't be stored. */
+  /** Whether the store can't write now. Uplinks are then refused, so that the queue does not fill. */
   readonly isStoreFailing?: () => boolean;
   /** Called after a commit with the merchants that have new events, and the number of its uplinks. */
   readonly onStored: (merchantIds: ReadonlySet<number>, uplinks: number) => void;
   readonly commands: CommandListener;
-  /** While the machine's clock is in doubt, it is given the time that each lock reports. */
+  /** While the machine's clock is in doubt, receives the time that each lock reports. */
   readonly doubt?: Pick<ClockDoubt, 'isDoubted' | 'hear'> | undefined;
 }
 
-/** How many uplinks of a lock are taken and not answered yet. */
+/** The number of a lock's uplinks that were accepted but not answered yet. */
 interface Unanswered {
   count: number;
 }
@@ -92,21 +92,21 @@ interface Unanswered {
 export class Ingest {
   readonly #parts: IngestParts;
   readonly #judge: DraftJudge;
-  /** What has not been judged yet. */
+  /** Items that have not been judged yet. */
   readonly #waiting = new IngestQueue();
-  /** The open draft: what has been judged for the next commit. */
+  /** The open draft: items judged for the next commit. */
   #draft = new CommitDraft();
   /** The draft that the store is writing, or has just written or failed to write. */
   #underWay: CommitDraft | undefined;
-  /** For each lock that has sent something. */
+  /** The number of unanswered uplinks of each lock, by device id. */
   readonly #unanswered = new Map<number, Unanswered>();
   #committing: Promise<void> | undefined;
-  /** Set while the loop waits: wakes it when there is more to judge, or the commit under way has ended. */
+  /** Set while the loop waits. Must be called when there is more to judge, or the running commit has ended. */
   #wake: (() => void) | undefined;
   #isWakeScheduled = false;
   #patientTimer: Timer | undefined;
   #stopping = false;
-  /** The repair of locks whose state in memory is unusable is queued, or waits for its next attempt. */
+  /** The repair of torn lock states (locks.ts) is queued, or waits for its next try. */
   #isRepairing = false;
   #repairTimer: Timer | undefined;
 
@@ -115,14 +115,14 @@ export class Ingest {
     this.#judge = new DraftJudge(parts.locks, parts.store, () => this.#underWay);
   }
 
-  /** How many uplinks and events wait for a commit. */
+  /** The number of uplinks and events that wait for a commit. */
   get waiting(): number {
     return this.#waiting.length + this.#draft.batch.length;
   }
 
   /**
-   * Takes the payload of one publish to `up`. `answer` is called when it is on disk, or could not be stored, in the
-   * order in which the lock's payloads were taken; at once, with an error, where too many wait already.
+   * Takes the payload of one publish to `up`. Calls `answer` when the uplink is on disk or could not be stored, in the
+   * order in which the lock's payloads were taken; at once, with an error, if too many uplinks wait.
    */
   take(sender: Sender, payload: Uint8Array, answer: Answer): void {
     const unanswered = this.#unansweredOf(sender.deviceId);
@@ -138,7 +138,7 @@ export class Ingest {
     unanswered.count += 1;
     const bytes = Buffer.from(payload);
     const decoded = decodeUplink(bytes);
-    // Before its receipt is stamped, since it may be what corrects the run's clock.
+    // The reported time may correct the run's clock, so this comes before the time of receipt is read.
     if (this.#parts.doubt?.isDoubted === true && decoded.ok) this.#parts.doubt.hear({ ...sender, ...decoded.value });
     const receivedAtMs = this.#parts.clock.now();
     if (decoded.ok) this.#waiting.add(new PendingUplink(sender, bytes, decoded.value, receivedAtMs, answer));
@@ -154,7 +154,10 @@ export class Ingest {
     return unanswered;
   }
 
-  /** Why one more uplink is refused. Only ever the newest one is: what waits is never dropped. */
+  /**
+   * Why another uplink is refused; undefined if it is not. Only new uplinks are refused: waiting ones are never
+   * dropped.
+   */
   #overloadOf({ count }: Unanswered): LockgateError | undefined {
     if (count >= MAX_UNANSWERED_PER_LOCK)
       return new LockgateError('overloaded', `${MAX_UNANSWERED_PER_LOCK} uplinks of this lock wait to be stored`);
@@ -170,7 +173,7 @@ export class Ingest {
     }
   }
 
-  /** Takes an event of a lock. It is never refused: there are few of these, and the judge must see all of them. */
+  /** Queues an event of a lock. Events are never refused: they are few, and the judge must see all of them. */
   recordEvent(deviceId: number, mac: Mac, event: DeviceEvent, announce: () => void = () => undefined): void {
     this.#waiting.add({ type: 'event', deviceId, mac, event, announce, findings: [] });
     if (this.#stopping || !PATIENT.has(event.type)) this.#startCommitting();
@@ -178,11 +181,11 @@ export class Ingest {
   }
 
   /**
-   * Runs `run`, which changes a lock's account, between two commits. By then everything taken before is stored. Uplinks
-   * of the lock that wait when it ends are refused, unacknowledged: the lock sends them again over a new connection, to
-   * which the change applies. Resolves or rejects as `run` does.
+   * Runs `run`, which changes a lock's account, between two commits, when everything taken earlier is stored. Uplinks
+   * of the lock that wait when `run` ends are refused without a PUBACK: the lock sends them again over a new
+   * connection, to which the change applies. Resolves or rejects as `run` does.
    *
-   * @param turnsAway false where the change ends no connection: then what waits is kept and judged after the change
+   * @param turnsAway false if the change closes no connection: waiting uplinks are then judged after the change
    */
   runExclusive(deviceId: number, run: () => Promise<void>, turnsAway = true): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -193,14 +196,14 @@ export class Ingest {
   }
 
   /**
-   * Judges a lock again whose judging had stopped (ingest/judging.ts), between two commits.
+   * Resumes the judging of a lock (judging.ts): judges its log again, between two commits.
    *
    * @throws LockgateError `lock-is-judged`, `judge-failed`
    * @throws StoreFailure
    */
   async rejudge(deviceId: number, mac: Mac): Promise<void> {
     await this.runExclusive(deviceId, () => this.#parts.locks.rejudge(deviceId, mac), false);
-    // So that its presence is reported, and its next tick is scheduled.
+    // The tick makes the lock's presence be reported and its next tick be scheduled.
     this.recordEvent(deviceId, mac, { type: 'tick', atMs: this.#parts.clock.now() });
     this.#startCommitting();
   }
@@ -212,8 +215,8 @@ export class Ingest {
   }
 
   /**
-   * As {@link idle}; but from now on a failing store is not retried. What is taken later is still stored if possible.
-   * May be called again.
+   * As {@link idle}, but from now on a failing store is not retried. Uplinks and events taken later are still stored if
+   * possible. May be called again.
    */
   async stop(): Promise<void> {
     this.#stopping = true;
@@ -221,7 +224,7 @@ export class Ingest {
     await this.idle();
   }
 
-  /** Starts the loop, or wakes it, at the end of this turn: what else the turn brings goes into the same commit. */
+  /** Starts or wakes the loop at the end of this event loop turn, so that everything from this turn shares a commit. */
   #startCommitting(): void {
     this.#patientTimer?.cancel();
     this.#patientTimer = undefined;
@@ -255,7 +258,7 @@ export class Ingest {
         }
         if (this.#underWay !== undefined || this.#draft.batch.length > 0) continue;
         this.#reportJudging();
-        // From here to the end nothing else runs in between: what is added later starts the loop again.
+        // No await from here to the return: an item added later finds the loop ended and starts it again.
         const next = this.#waiting.first;
         if (next === undefined) return;
         if (next.type === 'work') await this.#runWork(next);
@@ -265,16 +268,16 @@ export class Ingest {
     }
   }
 
-  /** Sends the next commit, then answers `before`, which is durable. Returns why the next one can't be sent. */
+  /** Sends the next commit, then answers `before`, which is on disk. Returns why the next commit can't be sent. */
   #advance(before: CommitDraft | undefined): Error | undefined {
     const news = before === undefined ? [] : this.#commitDone(before);
-    // The next one is sent before the first is answered, so that the store does not wait for that.
+    // The next commit is sent before `before` is answered, so that the store does not wait for the answers.
     const error = this.#sendDraft();
     if (before !== undefined) this.#finish(before, news);
     return error;
   }
 
-  /** Judges what waits into the open draft, until it is full or exclusive work is next. */
+  /** Judges waiting items into the open draft, until the draft is full or exclusive work is next. */
   async #judgeWaiting(): Promise<void> {
     const draft = this.#draft;
     while (draft.phase === 'open' && draft.batch.length < MAX_BATCH) {
@@ -282,7 +285,7 @@ export class Ingest {
       if (next === undefined || next.type === 'work') return;
       this.#waiting.removeFirst();
       try {
-        // It is hardly ever asynchronous. Where it is not, nothing else runs in between.
+        // Usually synchronous: then there is no await, so that nothing else runs in between.
         const adding = this.#judge.add(next, draft);
         if (adding !== undefined) await adding;
       } catch (error) {
@@ -293,8 +296,8 @@ export class Ingest {
 
   /**
    * Reports locks whose judging has stopped or resumed, and queues the repair of states that the judge left half
-   * written. Where the store fails, the repair is tried again. Until then these locks are not judged, but what they
-   * send is stored and acknowledged as ever.
+   * written. If the store fails, the repair is tried again. Until it succeeds these locks are not judged, but their
+   * uplinks are stored and acknowledged as usual.
    */
   #reportJudging(): void {
     const { locks, events, clock } = this.#parts;
@@ -306,7 +309,7 @@ export class Ingest {
     if (!locks.needsRepair || this.#isRepairing) return;
     this.#isRepairing = true;
     const done = (error?: Error): void => {
-      // While stopping it is not tried again: the next start reads what is stored.
+      // During a stop the repair is not retried: the next start reads the stored states.
       this.#isRepairing = error !== undefined;
       if (error === undefined || this.#stopping) return;
       events.emit('store-failed', { atMs: clock.now(), why: error.message });
@@ -318,7 +321,7 @@ export class Ingest {
     this.#waiting.add({ type: 'work', deviceId: NO_DEVICE, run: () => locks.repairTorn(), turnsAway: false, done });
   }
 
-  /** Resolves when there is more to judge, or the commit under way has ended. */
+  /** Resolves when there is more to judge, or the running commit has ended. */
   #nextWake(): Promise<void> {
     return new Promise<void>((resolve) => {
       this.#wake = () => {
@@ -328,7 +331,7 @@ export class Ingest {
     });
   }
 
-  /** A commit is durable, and no other is being written. Returns the changes of presence to announce. */
+  /** Notes that a commit is on disk. No other is being written. Returns the changes of presence to announce. */
   #commitDone({ uplinks, written, presences }: CommitDraft): readonly PresenceChange[] {
     const { locks } = this.#parts;
     this.#underWay = undefined;
@@ -336,12 +339,12 @@ export class Ingest {
     return presences.filter(({ lock, presence }) => locks.reportPresence(lock, presence));
   }
 
-  /** Gives the open draft to the store, unless it is empty. Returns why that can't be. */
+  /** Hands the open draft to the store, unless it is empty. Returns the error of a failed draft. */
   #sendDraft(): Error | undefined {
     const { locks, store } = this.#parts;
     const draft = this.#draft;
     if (draft.batch.length === 0 || draft.phase === 'failed') return draft.error;
-    // Everything judged so far is in the draft, so states and presences are as of exactly this commit.
+    // The draft has everything judged so far, so states and presences are exactly those of this commit.
     for (const lock of draft.touched) {
       const presence = locks.presenceNow(lock);
       if (presence !== undefined) draft.presences.push({ lock, presence });
@@ -358,7 +361,7 @@ export class Ingest {
     return undefined;
   }
 
-  /** Runs exclusive work, which is first in the queue. */
+  /** Runs exclusive work, the first item of the queue. */
   async #runWork({ deviceId, turnsAway, run, done }: QueuedWork): Promise<void> {
     this.#waiting.removeFirst();
     try {
@@ -377,7 +380,7 @@ export class Ingest {
     this.#answer(turnedAway, new LockgateError('account-changed', 'the lock’s account changed'));
   }
 
-  /** A commit is durable: answers its uplinks, and announces what is in it. */
+  /** Answers the uplinks of a commit that is on disk, and announces its contents. */
   #finish(draft: CommitDraft, news: readonly PresenceChange[]): void {
     const { locks, clock, events, onStored, commands } = this.#parts;
     this.#answer(draft.batch);
@@ -390,7 +393,10 @@ export class Ingest {
     locks.arm();
   }
 
-  /** An exception over the state of one lock must not keep the others from their acknowledgements. */
+  /**
+   * Runs `work`; if it throws, stops judging the lock. A bug with one lock must not block other locks'
+   * acknowledgements.
+   */
   #guardLock(lock: KnownLock | undefined, work: () => void): void {
     try {
       work();
@@ -410,7 +416,7 @@ export class Ingest {
       events.emit('boot-back', { atMs: clock.now(), mac: lock.mac, sinceMs });
   }
 
-  /** Announces a batch, in order. Objects for listeners are only made where there are listeners. */
+  /** Announces a batch in order. Creates event objects only if there are listeners. */
   #announce(batch: readonly Judgeable[]): void {
     const { events, commands, locks } = this.#parts;
     const hasListeners = events.listenerCount('uplink') > 0;
@@ -434,8 +440,8 @@ export class Ingest {
   }
 
   /**
-   * Nothing of these drafts was stored, so none of their uplinks may be acknowledged or remembered; the locks send them
-   * again. Other events do not come again: they wait until the store can write.
+   * Handles drafts of which nothing was stored. Their uplinks are answered with an error and forgotten: the locks send
+   * them again. Other events do not come again, so they go back into the queue.
    */
   async #commitFailed(drafts: readonly CommitDraft[], error: Error): Promise<void> {
     const { events, clock, locks } = this.#parts;
@@ -446,7 +452,7 @@ export class Ingest {
     const touched = new Set(drafts.flatMap((draft) => draft.touched));
     events.emit('store-failed', { atMs: clock.now(), why: error.message });
     this.#answer(batch, error);
-    // While stopping, a failing store is not waited for: the next start notices that this run did not end well.
+    // A stop does not wait for a failing store: the next start notices that this run did not end properly.
     if (!this.#stopping) {
       await new Promise<void>((resolve) => clock.after(AFTER_STORE_FAILURE, resolve));
       this.#waiting.putBack(batch.filter((waiting) => waiting.type === 'event'));
@@ -454,7 +460,7 @@ export class Ingest {
     try {
       await locks.reload(touched);
     } catch (error) {
-      // These locks are not judged until their states can be read (`repairTorn`). All others go on.
+      // These locks are not judged until their states can be read (`repairTorn`). Other locks are not affected.
       events.emit('store-failed', { atMs: clock.now(), why: (error as Error).message });
     }
   }

@@ -1,25 +1,25 @@
 /**
- * The judge in use, and what is recorded about a lock for which it failed (quality.md §2, "an exception while one lock
- * is judged").
+ * Defines the judge in use, and the record of a lock for which the judge failed (quality.md §2, "an exception while one
+ * lock is judged").
  *
- * The judge throws on nothing that a lock sends, so an exception is a bug of ours, and would recur each time the same
- * event is judged. So from then on the lock is not judged: its pings are stored, acknowledged and delivered, its state
- * stays as it was, and the operator is notified. Other locks are not affected. It is judged again when an operator asks
- * for it (`device rejudge`), or at a start with another version of lockgate than the one that failed.
+ * Nothing that a lock sends makes a correct judge throw. So an exception is a bug in lockgate, and would recur whenever
+ * the same event is judged. From then on the lock is not judged: its pings are stored, acknowledged and delivered, its
+ * state stays unchanged, and the operator is notified. Other locks are not affected. The lock is judged again when an
+ * operator asks for it (`device rejudge`), or at the first start with another version of lockgate.
  */
 import { judgeInPlace } from '../../proto/power/judge/judge.js';
 import { VERSION } from '../version.js';
 
 export interface Judging {
   readonly judge: typeof judgeInPlace;
-  /** Lockgate's version. A bug is likely to be fixed in another one. */
+  /** The version of lockgate. Another version may have fixed the bug. */
   readonly version: string;
 }
 
-/** The judge of a real gateway. */
+/** The real judge. Tests may use another. */
 export const JUDGING: Judging = Object.freeze({ judge: judgeInPlace, version: VERSION });
 
-/** Why a lock is not judged. It is stored with the lock's state. */
+/** Why a lock is not judged. Stored with the lock's state. */
 export interface Unjudged {
   /** By the run's clock, ms since the epoch. */
   readonly sinceMs: number;
@@ -37,11 +37,10 @@ export class JudgeFailure extends Error {
   }
 }
 
-/** In characters. */
-const WHY_LIMIT = 300;
+const MAX_MESSAGE_CHARS = 300;
 
-/** The message of what was thrown, shortened. */
+/** The message of a thrown value, shortened. */
 export function messageOf(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
-  return [...text].slice(0, WHY_LIMIT).join('');
+  return [...text].slice(0, MAX_MESSAGE_CHARS).join('');
 }

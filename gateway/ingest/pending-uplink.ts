@@ -1,6 +1,6 @@
 /**
- * An uplink from its arrival to its answer. One object is queued, judged, stored and announced: with an object for each
- * of these steps, creating and collecting them would cost more than judging.
+ * An uplink from its arrival to its answer. The same object is queued, judged, stored and announced: separate objects
+ * for these steps would cost more than judging.
  */
 import type { Finding, UplinkCopy, UplinkEvent } from '../../proto/power/judge/event.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
@@ -9,9 +9,9 @@ import type { Source, Uplink } from '../../proto/wire/ping.js';
 import { FIRST_LIFE } from '../../proto/wire/uplink-life.js';
 import type { UplinkTaken } from '../events.js';
 import { type IncomingUplink, UPLINK_KINDS } from '../store/contract/store.js';
-import { digestOf, eventId } from '../webhooks/event-id.js';
+import { eventId, uplinkDigest } from '../webhooks/event-id.js';
 
-/** Who sent the bytes: determined by the connection's credential, never by the content. */
+/** The sender of an uplink. The connection's credential determines it, never the content. */
 export interface Sender {
   readonly deviceId: number;
   readonly merchantId: number;
@@ -21,7 +21,7 @@ export interface Sender {
   readonly source: Source;
 }
 
-/** Called once: without an error where the uplink may be acknowledged, with one where it must not be. */
+/** Called once: without an error if the uplink may be acknowledged, with an error if it must not be. */
 export type Answer = (error?: Error) => void;
 
 const NO_FINDINGS: readonly Finding[] = Object.freeze([]);
@@ -36,9 +36,9 @@ export class PendingUplink implements IncomingUplink, UplinkEvent {
   readonly source: Source;
   readonly credential: number;
   readonly atMs: number;
-  /** Set when it is judged, for a lock that was reflashed. */
+  /** Set by the judging, for a lock that was reflashed. */
   life: number = FIRST_LIFE;
-  /** Set when it is judged. */
+  /** Set by the judging. */
   copy: UplinkCopy = 'new';
   /* The other members of an `IncomingUplink`, which the store takes. */
   readonly deviceId: number;
@@ -49,7 +49,7 @@ export class PendingUplink implements IncomingUplink, UplinkEvent {
   readonly kind: number;
   readonly receivedAtMs: number;
   readonly buffered: boolean;
-  /** The findings of judging it. */
+  /** The judge's findings about the uplink. */
   findings: readonly Finding[] = NO_FINDINGS;
   #digest: Buffer | undefined;
 
@@ -72,18 +72,18 @@ export class PendingUplink implements IncomingUplink, UplinkEvent {
     this.buffered = receivedAtMs - uplink.timeMs > POWER_MODEL.bounds.bufferedOver;
   }
 
-  /** Computed on demand: a SHA-256 costs as much as judging. */
+  /** The digest of the bytes. Computed on demand: a SHA-256 costs as much as judging. */
   get digest(): Buffer {
-    this.#digest ??= digestOf(this.bytes);
+    this.#digest ??= uplinkDigest(this.bytes);
     return this.#digest;
   }
 
-  /** Whether it was in the log already, with the same bytes. */
+  /** Whether the log already had the uplink with the same bytes. */
   get repeated(): boolean {
     return this.copy === 'repeat';
   }
 
-  /** As it is announced to listeners. */
+  /** The uplink as an event for listeners. */
   report(): UplinkTaken {
     const { atMs, source, uplink, bytes, buffered, repeated, findings } = this;
     const { mac, simulated } = this.sender;

@@ -1,6 +1,6 @@
 /**
- * Wraps the store so that it answers with the current states of locks. The gateway writes a lock's state only now and
- * then (dirty-states.ts), so the state in memory may be newer than the stored one; readers get the newer of the two.
+ * Wraps the store so that its readers get the current states of locks. The gateway writes a lock's state only
+ * occasionally (dirty-states.ts), so the state in memory may be newer than the stored one; readers get the newer state.
  */
 import type { DeviceReading, Store, StoredState } from '../store/contract/store.js';
 import { forwardStore } from '../store/contract/store-methods.js';
@@ -11,8 +11,8 @@ type HasState<Result> =
   NonNullable<Result> extends DeviceReading | StoredState | readonly (DeviceReading | StoredState)[] ? true : false;
 
 /**
- * The store's methods whose results contain lock states. If the contract gains one that is not overridden in
- * `withCurrentStates`, this file does not compile.
+ * The store's methods whose results contain lock states. If the store's contract gains such a method and
+ * `withCurrentStates` does not override it, this file does not compile.
  */
 type StateMethods = {
   [Name in keyof Store]: Store[Name] extends (...args: never[]) => Promise<infer Result>
@@ -22,7 +22,7 @@ type StateMethods = {
     : never;
 }[keyof Store];
 
-/** The same store, but its answers have the current states. */
+/** The same store, but its results have the current states. */
 export function withCurrentStates(store: Store, locks: Locks): Store {
   const current = (deviceId: number, stored: string | null): string | null =>
     stored === null ? null : (locks.newerState(deviceId) ?? stored);
@@ -30,7 +30,7 @@ export function withCurrentStates(store: Store, locks: Locks): Store {
     const state = current(reading.device.id, reading.state);
     return state === reading.state ? reading : { ...reading, state };
   };
-  // `readDeviceState` answers with a mere string, which `HasState` can't recognise as a state.
+  // `readDeviceState` returns a string, which `HasState` can't recognise as a state.
   const states: Pick<Store, StateMethods | 'readDeviceState'> = {
     readDeviceState: async (deviceId) => current(deviceId, await store.readDeviceState(deviceId)),
     readDeviceStates: async (deviceIds) =>

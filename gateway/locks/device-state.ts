@@ -1,8 +1,9 @@
 /**
- * The state of a lock: the judge's belief, and its latest ping for lists. It is stored as JSON.
+ * The state of a lock: the judge's belief, and the lock's latest ping for lists. It is stored as JSON. Pure, except
+ * that functions update the states that they get.
  *
- * It follows the order of protocol.md §1 (age of the credential, boot, sequence), never the order of arrival: a late
- * uplink adds what was missing and overwrites nothing newer.
+ * Uplinks count in the order of protocol.md §1 (age of the credential, boot, sequence), not in the order of arrival: a
+ * late uplink adds missing information but overwrites nothing newer.
  */
 import { ok, problem, type Result } from '../../proto/errors.js';
 import {
@@ -23,7 +24,7 @@ import { FIRST_LIFE } from '../../proto/wire/uplink-life.js';
 import type { Unjudged } from '../ingest/judging.js';
 import { upgradeState } from './stored-belief.js';
 
-/** The latest ping of a lock. It is updated in place, since it changes with every ping. */
+/** The latest ping of a lock. Updated in place, since it changes with every ping. */
 export interface LatestPing extends MutableKey {
   /** By the lock's clock, ms since the epoch. */
   timeMs: number;
@@ -31,28 +32,28 @@ export interface LatestPing extends MutableKey {
   kind: Ping['kind'];
 }
 
-/** The state of a lock. Its members are those of the stored JSON. */
+/** The state of a lock. The stored JSON has the same members. */
 export interface DeviceState {
   readonly belief: Belief;
   ping: LatestPing | null;
-  /** Why the lock is not judged; the belief is then as of before. Absent where it is judged. */
+  /** Why the lock is not judged; the belief is then the one before the failure. Absent if the lock is judged. */
   unjudged?: Unjudged | undefined;
-  /** When the lock's last uplink was received, by the run's clock; null where none was. */
+  /** When the lock's last uplink was received, by the run's clock; null if none was. */
   receivedAtMs: number | null;
   /**
-   * Uplink keys up to this one may have been used before the state was erased or the lock moved. They are looked up in
-   * the log, since the belief does not cover them. Absent where that never happened.
+   * Uplink keys up to this one may have been used before the state was erased or the lock moved to another merchant.
+   * The belief does not cover them, so they are looked up in the log. Absent if the lock was never erased or moved.
    */
   readonly usedTo?: MutableKey;
 }
 
-/** The state of a new lock. `listeningSinceMs`: since when the gateway listens for it. */
+/** The state of a new lock. @param listeningSinceMs since when the gateway listens for the lock */
 export function newDeviceState(mac: Mac, atMs: number, listeningSinceMs: number): DeviceState {
   const belief = newBelief(POWER_MODEL, formatMac(mac), atMs, { listeningSinceMs });
   return { belief, ping: null, receivedAtMs: null };
 }
 
-/** The state of a lock after a move or an erasure: new, except that used uplink keys stay known. */
+/** The state of a lock after a move or an erasure: a new state, except for `usedTo`. */
 export function forgottenState(known: DeviceState, mac: Mac, nowMs: number): DeviceState {
   const { powerFrom } = known.belief;
   const { usedTo } = known;
@@ -62,9 +63,9 @@ export function forgottenState(known: DeviceState, mac: Mac, nowMs: number): Dev
 }
 
 /**
- * Whether a key was certainly never used, because it comes after all others of the lock. That is so for most uplinks,
- * which then need no lookup. A phone's uplinks are always looked up, since its keys are ordered independently of the
- * lock's; so are those of a reflashed lock, whose key may have been used in an earlier life.
+ * Whether a key was certainly never used, because it comes after all other keys of the lock. True for most uplinks,
+ * which then need no lookup. False for a phone's uplinks, since a phone's keys have their own order, and for those of a
+ * reflashed lock, whose keys may have been used in an earlier life.
  */
 export function isNewest(state: DeviceState, source: Source, key: UplinkKey): boolean {
   const { credential, life = FIRST_LIFE, boot, sequence } = key;
@@ -73,7 +74,7 @@ export function isNewest(state: DeviceState, source: Source, key: UplinkKey): bo
   return state.usedTo === undefined || isAfterKey(state.usedTo, credential, life, boot, sequence);
 }
 
-/** Parses a stored state. @throws Error where it is damaged */
+/** Parses a stored state. @throws Error if it is damaged */
 export function parseDeviceState(json: string): DeviceState {
   const state = JSON.parse(json) as DeviceState;
   upgradeState(state);
@@ -86,7 +87,7 @@ export function readDeviceState(json: string): Result<DeviceState> {
   try {
     value = JSON.parse(json);
   } catch (error) {
-    return problem('bad-state', `the stored state is no JSON: ${(error as Error).message}`);
+    return problem('bad-state', `the stored state is not JSON: ${(error as Error).message}`);
   }
   upgradeState(value);
   const misfit = misfitOf(SHAPE, value, 'state');
@@ -94,7 +95,7 @@ export function readDeviceState(json: string): Result<DeviceState> {
 }
 
 const KEY = { credential: 0, life: 0, boot: 0, sequence: 0 };
-/** A sample state with one of everything. Its values stand for their types; null stands for anything, or nothing. */
+/** A sample state with every member. Its values represent their types; null represents any value. */
 const SHAPE = {
   belief: {
     ...newBelief(POWER_MODEL, '', 0),
@@ -106,19 +107,19 @@ const SHAPE = {
   receivedAtMs: null,
 };
 
-/** Where `value` differs from `shape`, in a few words; undefined where it fits. Extra members are allowed. */
+/** Where `value` differs from `shape`, in a few words; undefined if it matches. Extra members are allowed. */
 function misfitOf(shape: unknown, value: unknown, at: string): string | undefined {
   if (value === undefined) return `${at} is missing`;
   if (shape === null) return undefined;
   if (Array.isArray(shape)) {
-    if (!Array.isArray(value)) return `${at} is no list`;
+    if (!Array.isArray(value)) return `${at} is not a list`;
     for (const [index, item] of value.entries()) {
       const misfit = misfitOf(shape[0], item, `${at}[${index}]`);
       if (misfit !== undefined) return misfit;
     }
     return undefined;
   }
-  if (typeof value !== typeof shape || value === null) return `${at} is no ${typeof shape}`;
+  if (typeof value !== typeof shape || value === null) return `${at} is not of type ${typeof shape}`;
   if (typeof shape !== 'object') return undefined;
   for (const [name, part] of Object.entries(shape as object)) {
     const misfit = misfitOf(part, (value as Record<string, unknown>)[name], `${at}.${name}`);
@@ -127,7 +128,7 @@ function misfitOf(shape: unknown, value: unknown, at: string): string | undefine
   return undefined;
 }
 
-/** Notes a received uplink: its ping too, where it is the latest in the order of protocol.md §1. */
+/** Notes the receipt of an uplink, and its ping if it is the latest in the order of protocol.md §1. */
 export function noteUplink(
   state: DeviceState,
   credential: number,
@@ -150,8 +151,8 @@ export function noteUplink(
 }
 
 /**
- * Of two conflicting pings with the same key the greater one counts. That is arbitrary, but independent of the order of
- * arrival (protocol.md §3, "Late data").
+ * Whether the uplink replaces the known ping with the same key. The greater of two conflicting pings counts: an
+ * arbitrary rule, but independent of the order of arrival (protocol.md §3, "Late data").
  */
 function isGreater(credential: number, life: number, uplink: PingUplink, known: LatestPing): boolean {
   const { boot, sequence, timeMs, body } = uplink;

@@ -1,43 +1,46 @@
 /**
- * The locks with a dirty state: one that is newer than what is stored.
+ * Tracks the locks whose state in memory is newer than the stored one ("dirty"), and chooses which states are written
+ * with each commit.
  *
- * The log is durable, and a state follows from judging the log. So a state need not be written with every uplink of its
- * lock: when it is loaded, the uplinks after it are judged again. This class bounds that work. Dirty states are written
- * in batches, a few with each commit, so that no commit has to carry them all.
+ * The log is on disk, and judging the log reproduces a state. So a state need not be written with every uplink of its
+ * lock: when a state is loaded, the uplinks after it are judged again. This class limits that work. Dirty states are
+ * written in batches, a few with each commit, so that no commit must write them all.
  *
- * A state is *clean*, *dirty* ({@link DirtyStates.add}), or *being flushed* ({@link DirtyStates.flushStarted}), from
- * where it becomes clean, or dirty again if the commit fails. A lock may be being flushed and dirty again at once.
+ * A state is *clean*, *dirty* ({@link DirtyStates.add}), or *being flushed* ({@link DirtyStates.flushStarted}). After a
+ * flush the state is clean, or dirty again if the commit failed. A state can change while it is being flushed: then it
+ * is also dirty.
  */
 import { monotonicMs, Seconds } from '../../proto/clock.js';
 
-/** What a stored state lacks is among so many of the newest uplinks of all locks together. */
+/** The uplinks that a stored state lacks are always among this many newest uplinks of all locks together. */
 export const MAX_DIRTY_UPLINKS = 65_536;
-/** Batches are sized so that every dirty state is usually written within half as many. */
+/** Batches are sized so that every dirty state is usually written within this many uplinks. */
 const USUAL_DIRTY = MAX_DIRTY_UPLINKS / 2;
 /**
- * Where the oldest has been dirty for so long, in real time, a commit writes at least so many: after a quiet hour
- * little is left to be judged again. Not more at once, since that delays the pings that wait for the commit.
+ * If the oldest state has been dirty for longer than this, in real time, a commit writes at least a minimum batch:
+ * after a quiet hour few uplinks must be judged again. A larger batch would delay the pings that wait for the commit.
  */
 const MAX_DIRTY_TIME = Seconds(10);
 const MIN_OVERDUE_BATCH = 64;
 
 interface Entry<Lock> {
   readonly lock: Lock;
-  /** How many uplinks had been stored when the state became dirty, and when that was (monotonic). */
+  /** How many uplinks had been stored when the state became dirty, and when it became dirty (monotonic). */
   readonly uplinks: number;
   readonly atMs: number;
 }
 
 export class DirtyStates<Lock extends object> {
-  /** The oldest first. An entry that is not (any longer) the current one of its lock is skipped. */
+  /** Entries, oldest first. Entries that are no longer in `#current` are skipped. */
   #queue: Entry<Lock>[] = [];
   #first = 0;
+  /** The entry of each dirty state. */
   readonly #current = new Map<Lock, Entry<Lock>>();
-  /** The states being flushed. Their locks may be dirty again. */
+  /** The entry of each state being flushed. It may be dirty again. */
   readonly #underWay = new Map<Lock, Entry<Lock>>();
   #uplinks = 0;
 
-  /** How many states are dirty. */
+  /** The number of dirty states. */
   get size(): number {
     return this.#current.size;
   }
@@ -46,7 +49,7 @@ export class DirtyStates<Lock extends object> {
     return this.#current.has(lock) || this.#underWay.has(lock);
   }
 
-  /** The lock's state is dirty. */
+  /** Notes that the lock's state is dirty. */
   add(lock: Lock): void {
     if (this.#current.has(lock)) return;
     const entry = { lock, uplinks: this.#uplinks, atMs: monotonicMs() };
@@ -54,14 +57,14 @@ export class DirtyStates<Lock extends object> {
     this.#queue.push(entry);
   }
 
-  /** The lock's state has been stored otherwise, or dropped. */
+  /** Must be called when the lock's state was stored in another way, or dropped. */
   delete(lock: Lock): void {
     this.#current.delete(lock);
   }
 
   /**
-   * The current states of these locks are being written. {@link flushed} or {@link flushFailed} is called when that has
-   * ended.
+   * Must be called when the current states of these locks are being written; {@link flushed} or {@link flushFailed}
+   * must follow.
    */
   flushStarted(locks: Iterable<Lock>): void {
     for (const lock of locks) {
@@ -72,7 +75,7 @@ export class DirtyStates<Lock extends object> {
     }
   }
 
-  /** The states being flushed were not stored: their locks are dirty again, at their old places in the queue. */
+  /** Notes that the states being flushed were not stored: they are dirty again, at their old places in the queue. */
   flushFailed(): void {
     if (this.#underWay.size === 0) return;
     const back = [...this.#underWay.values()].sort((a, b) => a.uplinks - b.uplinks);
@@ -83,23 +86,23 @@ export class DirtyStates<Lock extends object> {
     this.#underWay.clear();
   }
 
-  /** The locks whose states are to be written together with so many uplinks. */
+  /** The locks whose states the next commit must write. @param uplinks number of uplinks in the commit */
   nextBatch(uplinks: number): Lock[] {
     const nextBatch: Lock[] = [];
-    let share = Math.ceil((this.size * uplinks) / USUAL_DIRTY);
+    let wanted = Math.ceil((this.size * uplinks) / USUAL_DIRTY);
     for (let at = this.#skip(); at < this.#queue.length; at++) {
       const entry = this.#queue[at] as Entry<Lock>;
       if (this.#current.get(entry.lock) !== entry) continue;
       if (nextBatch.length === 0 && monotonicMs() - entry.atMs > MAX_DIRTY_TIME)
-        share = Math.max(share, MIN_OVERDUE_BATCH);
-      const isLast = this.#uplinks + uplinks - entry.uplinks >= MAX_DIRTY_UPLINKS;
-      if (!isLast && nextBatch.length >= share) break;
+        wanted = Math.max(wanted, MIN_OVERDUE_BATCH);
+      const mustBeWritten = this.#uplinks + uplinks - entry.uplinks >= MAX_DIRTY_UPLINKS;
+      if (!mustBeWritten && nextBatch.length >= wanted) break;
       nextBatch.push(entry.lock);
     }
     return nextBatch;
   }
 
-  /** So many uplinks were stored, and with them the states being flushed. */
+  /** Notes that a commit stored this many uplinks and the states being flushed. */
   flushed(uplinks: number): void {
     this.#uplinks += uplinks;
     this.#underWay.clear();

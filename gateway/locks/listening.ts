@@ -1,8 +1,9 @@
 /**
- * Records for each lock when the gateway starts and stops listening: silence counts only in between (protocol.md §3).
+ * Records for each lock when the gateway starts and stops listening: a lock's silence counts only while the gateway
+ * listens (protocol.md §3).
  *
- * A gateway that crashed did not record its stop. The next one does, as of the moment at which the old one was last
- * seen running; otherwise locks would seem to have been silent in the time between.
+ * A gateway that crashed did not record its stop. The next start records it, as of the last known time at which the
+ * crashed gateway ran; otherwise locks would seem to have been silent since then.
  */
 import type { Clock } from '../../proto/clock.js';
 import type { StateRebuilt } from '../events.js';
@@ -14,11 +15,13 @@ export interface ListeningParts {
   readonly ingest: Ingest;
   /** The run's clock. */
   readonly clock: Clock;
-  /** When a gateway on this store was last seen running, ms since the epoch; null where none ever was. */
+  /** The last known time at which a gateway ran on this store, ms since the epoch; null if none ever ran. */
   readonly lastRanMs: number | null;
 }
 
-/** Loads the locks and starts listening. To be called once, before anything is taken. Returns the rebuilt states. */
+/**
+ * Loads the locks and starts listening. Must be called once, before ingest gets anything. Returns the rebuilt states.
+ */
 export async function beginListening({
   locks,
   ingest,
@@ -30,14 +33,14 @@ export async function beginListening({
   const endedMs = abandoned.reduce((ms, { state }) => Math.max(ms, state.belief.nowMs), lastRanMs ?? 0);
   recordAll(ingest, abandoned, 'stop', endedMs);
   recordAll(ingest, locks.all(), 'start', clock.now());
-  // No damaged row must be read again, so the rebuilt states are on disk before anything else starts.
+  // Rebuilt states must be on disk before anything else starts, so that no damaged row is read again.
   if (rebuilt.length > 0) await ingest.idle();
   return rebuilt;
 }
 
 /**
- * The run's clock makes a step, by `take`. No silence is counted over it, as if nobody had listened in between. For the
- * judge, what is connected connects again afterwards.
+ * Lets the run's clock jump, by calling `take`. Records a stop before and a start after the jump, so that the jump does
+ * not count as silence. For the judge, connected locks and phones connect again after it.
  */
 export function listenOverStep(
   { locks, ingest, clock }: Omit<ListeningParts, 'lastRanMs'>,
@@ -52,7 +55,7 @@ export function listenOverStep(
     ingest.recordEvent(deviceId, mac, { type: 'connect', source, atMs });
 }
 
-/** Stops listening: what was taken is stored and answered, and no more ticks are requested. */
+/** Stops listening. Resolves when everything received is stored and answered; then there are no more ticks. */
 export async function endListening({ locks, ingest, clock }: Omit<ListeningParts, 'lastRanMs'>): Promise<void> {
   recordAll(ingest, locks.all(), 'stop', clock.now());
   await ingest.stop();

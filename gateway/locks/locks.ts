@@ -1,12 +1,12 @@
 /**
- * All locks that have ever sent or done anything, with their states: in memory, and in the store in such a way that the
- * stored state and the log together always lead to the state in memory (dirty-states.ts).
+ * Holds in memory all locks that have ever sent or done anything, with their states. A stored state and the log
+ * together always reproduce the state in memory (dirty-states.ts).
  *
- * Something may fall due for a lock without a ping, so each has a due time (`judge` sets it), and a tick is requested
- * then.
+ * Some findings depend only on time, such as a late lock. So each lock has a due time, which the judge sets, and at
+ * that time a tick is requested: an event for the judge that only says what time it is.
  *
- * A lock is *judged*, or its judging has *stopped* because the judge threw (ingest/judging.ts). In the latter case its
- * state in memory is *torn* (it may be half written) until {@link Locks.repairTorn} has read the stored one back, and
+ * A lock is *judged*, or its judging has *stopped* because the judge threw (ingest/judging.ts). Then its state in
+ * memory is *torn* (perhaps half written) until {@link Locks.repairTorn} has replaced it with the stored one, and
  * *lost* if the stored one could not be read.
  */
 import { type Clock, Seconds, type Timer } from '../../proto/clock.js';
@@ -27,7 +27,7 @@ import { DirtyStates } from './dirty-states.js';
 import { replayState } from './log-replay.js';
 import { type LoadedState, loadStates } from './rebuild-state.js';
 
-/** The longest sleep of the timer for ticks: a clock that was set is noticed within it. */
+/** The maximum delay of the timer for ticks: a change of the machine's clock is noticed within this time. */
 const LONGEST_SLEEP = Seconds(60);
 
 /** A lock in memory. */
@@ -35,31 +35,31 @@ export interface KnownLock {
   readonly deviceId: number;
   readonly mac: Mac;
   state: DeviceState;
-  /** When it was reflashed (protocol.md §1), ms since the epoch, the earliest first. */
+  /** When it was reflashed (protocol.md §1), ms since the epoch, earliest first. */
   marks: readonly number[];
-  /** Its presence as last announced. */
+  /** The presence that was last announced. */
   presence: Presence;
-  /** When something may fall due for it, ms since the epoch, by the run's clock. */
+  /** When its next tick is due, ms since the epoch, by the run's clock. */
   dueMs: number;
-  /** Whether the store has a state of it, however old. */
+  /** Whether the store has a state of the lock, however old. */
   isStored: boolean;
   /** The number of the last commit draft that touched it (commit-draft.ts). */
   touchedBy: number;
-  /** Its state in memory may be half written, or older than the log: it must not be stored. */
+  /** The state in memory may be half written, or older than the log: it must not be stored. */
   isTorn: boolean;
-  /** Its stored state could not be read back; it is judged again as soon as that succeeds. */
+  /** The stored state could not be read. The lock is judged again as soon as reading succeeds. */
   isLost: boolean;
-  /** How many of its events were not judged since its judging stopped. */
+  /** How many events of the lock were not judged since its judging stopped. */
   missed: number;
 }
 
-/** The judging of a lock stopped; or resumed, where `unjudged` is undefined. */
+/** The judging of a lock stopped, or resumed if `unjudged` is undefined. */
 export interface JudgingChange {
   readonly lock: KnownLock;
   readonly unjudged: Unjudged | undefined;
 }
 
-/** A repaired state of a lock, to be stored, with the findings made on the way. */
+/** A repaired state of a lock that must be stored, with the findings of judging the log again. */
 interface RepairedLock {
   readonly lock: KnownLock;
   readonly state: DeviceState;
@@ -92,7 +92,7 @@ export class Locks {
   #timer: Timer | undefined;
   #timerDueMs = Number.POSITIVE_INFINITY;
 
-  /** `clock` is the run's clock; `onDue` is called with locks for which a tick is to be judged. */
+  /** @param clock the run's clock. @param onDue called with locks whose tick is due */
   constructor(store: Store, clock: Clock, onDue: (locks: readonly KnownLock[]) => void, judging: Judging = JUDGING) {
     this.#judging = judging;
     this.#store = store;
@@ -102,8 +102,8 @@ export class Locks {
   }
 
   /**
-   * Loads all states from the store. To be called before anything else. A state that can't be read must not keep the
-   * gateway from starting: it is rebuilt, and returned so that it can be reported.
+   * Loads all states from the store. Must be called before any other method. A state that can't be read must not
+   * prevent the start: it is rebuilt, and returned so that the caller can report it.
    */
   async load(): Promise<readonly StateRebuilt[]> {
     const rebuilt: StateRebuilt[] = [];
@@ -111,7 +111,7 @@ export class Locks {
     for (const [deviceId, marks] of await this.#store.marks.readAll()) this.#marks.set(deviceId, marks);
     for (const loaded of (await this.#loadStates(atMs)).values()) {
       const { deviceId, mac, state, isReplayed, rebuilt: made } = loaded;
-      // Its presence counts as announced.
+      // The presence at the start is not announced.
       const lock = this.#add(deviceId, mac, state, true);
       if (isReplayed) this.#dirty.add(lock);
       if (made !== undefined) rebuilt.push({ atMs, mac, ...made });
@@ -134,7 +134,7 @@ export class Locks {
     return this.#locks.get(deviceId);
   }
 
-  /** The lock, added if it is new. `atMs`: the time of the event for which it is looked up. */
+  /** The lock, added if it is new. @param atMs time of the event for which the lock is looked up */
   known(deviceId: number, mac: Mac, atMs = this.#clock.now()): KnownLock {
     return (
       this.#locks.get(deviceId) ?? this.#add(deviceId, mac, newDeviceState(mac, atMs, this.#listeningSinceMs), false)
@@ -142,9 +142,9 @@ export class Locks {
   }
 
   /**
-   * Judges one event of a lock. Afterwards the resulting state must be stored; or the event must be logged and the lock
-   * {@link markDirty marked dirty}; or {@link reload} be called. It never throws: where the judge does, the judging of
-   * the lock stops.
+   * Judges one event of a lock. Afterwards the caller must store the resulting state; or log the event and {@link
+   * markDirty mark the lock dirty}; or call {@link reload}. Never throws: if the judge throws, the judging of the lock
+   * stops.
    */
   judge(lock: KnownLock, event: JudgeEvent): Verdict {
     if (lock.state.unjudged !== undefined) return this.#eventMissed(lock);
@@ -168,19 +168,19 @@ export class Locks {
     return NOTHING_FOUND;
   }
 
-  /** Notes a new uplink of the lock itself. */
+  /** Notes a new uplink of the lock itself, not of a phone. */
   noteUplink(lock: KnownLock, { credentialId, uplink, receivedAtMs, life }: NewUplink): void {
     this.#guardLock(lock, () => noteUplink(lock.state, credentialId, uplink, receivedAtMs, life));
   }
 
-  /** Whether an uplink's key was certainly never used before; false where it has to be looked up. */
+  /** Whether an uplink's key was certainly never used before; false if it must be looked up. */
   isNewest(lock: KnownLock, source: Source, key: UplinkKey): boolean {
-    // The state of a lock that is not judged lacks the uplinks since.
+    // The state of a lock that is not judged lacks the uplinks since its judging stopped.
     if (lock.state.unjudged !== undefined) return false;
     return this.#guardLock(lock, () => isNewest(lock.state, source, key)) ?? false;
   }
 
-  /** Runs something that rests on a lock's state; where that throws, the judging of the lock stops. */
+  /** Runs `work`, which uses the lock's state; if it throws, the judging of the lock stops. */
   #guardLock<T>(lock: KnownLock, work: () => T): T | undefined {
     try {
       return work();
@@ -191,8 +191,8 @@ export class Locks {
   }
 
   /**
-   * From now on the lock is not judged. Its state waits for {@link repairTorn}. `sinceMs`: the time of the event that
-   * could not be judged, by the run's clock.
+   * Stops the judging of the lock. Its state waits for {@link repairTorn}. `sinceMs`: the time of the event that could
+   * not be judged, by the run's clock.
    */
   stopJudging(lock: KnownLock, why: string, sinceMs = this.#clock.now()): void {
     if (lock.state.unjudged !== undefined) return;
@@ -205,15 +205,15 @@ export class Locks {
     this.#judgingChanges.push({ lock, unjudged });
   }
 
-  /** The stored state of a lock can't be read: it is judged again as soon as it can. */
+  /** Notes that the stored state of a lock can't be read. The lock is judged again as soon as it can be read. */
   #stateLost(lock: KnownLock, error: Error): void {
-    this.stopJudging(lock, `its state could not be read back: ${messageOf(error)}`);
+    this.stopJudging(lock, `its stored state could not be read: ${messageOf(error)}`);
     lock.isLost = true;
     lock.isTorn = true;
     this.#torn.add(lock);
   }
 
-  /** Whether the state of some lock waits for {@link repairTorn}. */
+  /** Whether the state of any lock waits for {@link repairTorn}. */
   get needsRepair(): boolean {
     return this.#torn.size > 0;
   }
@@ -233,11 +233,11 @@ export class Locks {
   }
 
   /**
-   * Restores the last stored state of locks that the judge may have left half written, and stores it with the mark that
-   * they are not judged. Locks whose state could not be read back are judged again, with what arrived meanwhile. To be
-   * called while no commit is being written and nothing is being judged.
+   * Replaces the states that the judge may have left half written by the last stored ones, and stores those with the
+   * mark that the locks are not judged. Lost states are restored, and the events since then are judged. Must be called
+   * while no commit is being written and nothing is being judged.
    *
-   * @throws StoreFailure where the store can't be read or written; then it is to be called again
+   * @throws StoreFailure if the store can't be read or written; the caller must then try again
    */
   async repairTorn(): Promise<void> {
     const torn = [...this.#torn];
@@ -257,7 +257,7 @@ export class Locks {
     await this.#storeStates(settled);
   }
 
-  /** The lock's state replayed from the log; where the judge fails again, `known` with the mark. */
+  /** The lock's state replayed from the log; if the judge fails again, `known` with the mark of an unjudged lock. */
   async #replayOr(lock: KnownLock, known: DeviceState): Promise<RepairedLock> {
     try {
       return await replayState(this.#store, this.#judging, lock);
@@ -268,21 +268,21 @@ export class Locks {
   }
 
   /**
-   * Judges a lock again whose judging had stopped: replays its whole log, and stores the findings of the time since. To
-   * be called under the same conditions as {@link repairTorn}.
+   * Resumes the judging of a lock: replays its whole log, and stores the findings since the judging stopped. Must be
+   * called under the same conditions as {@link repairTorn}.
    *
    * @throws LockgateError `lock-is-judged`, `judge-failed`
    */
   async rejudge(deviceId: number, mac: Mac): Promise<void> {
     const lock = this.#locks.get(deviceId);
     if (lock?.state.unjudged === undefined)
-      throw new LockgateError('lock-is-judged', `${formatMac(mac)} is judged: there is nothing to do`);
+      throw new LockgateError('lock-is-judged', `${formatMac(mac)} is judged already`);
     try {
       await this.#storeStates([await replayState(this.#store, this.#judging, lock)]);
     } catch (error) {
       if (!(error instanceof JudgeFailure)) throw error;
       const why = messageOf(error.cause);
-      throw new LockgateError('judge-failed', `${formatMac(mac)} stays unjudged, since the judge failed again: ${why}`);
+      throw new LockgateError('judge-failed', `${formatMac(mac)} is still not judged: the judge failed again: ${why}`);
     }
   }
 
@@ -291,7 +291,7 @@ export class Locks {
     const states = new Map(settled.map(({ lock, state }) => [lock.deviceId, JSON.stringify(state)]));
     await this.#store.append({ incoming: [], judged: settled.flatMap(({ judged }) => judged), states });
     for (const { lock, state } of settled) {
-      // It was moved, erased or removed meanwhile.
+      // The lock was moved, erased or removed meanwhile.
       if (this.#locks.get(lock.deviceId) !== lock) continue;
       lock.isLost = false;
       this.replace(lock.deviceId, state);
@@ -302,37 +302,38 @@ export class Locks {
     return loadStates({ store: this.#store, judging: this.#judging, nowMs }, deviceIds);
   }
 
-  /** The lock's stored state lacks what was just judged, but the log has it. */
+  /** Notes that the stored state lacks the event that was just judged, but the log has it. */
   markDirty(lock: KnownLock): void {
     this.#dirty.add(lock);
   }
 
-  /** The lock's state as JSON, where the stored one is older; undefined otherwise. */
+  /** The lock's state as JSON if the stored one is older; otherwise undefined. */
   newerState(deviceId: number): string | undefined {
     const lock = this.#locks.get(deviceId);
     return lock !== undefined && !lock.isTorn && this.#dirty.has(lock) ? JSON.stringify(lock.state) : undefined;
   }
 
-  /** The locks whose dirty states are to be written with a commit of so many uplinks. */
+  /** The locks whose dirty states the next commit must write. @param uplinks number of uplinks in the commit */
   takeDirty(uplinks: number): readonly KnownLock[] {
     return this.#dirty.nextBatch(uplinks).filter(({ isTorn }) => !isTorn);
   }
 
-  /** A commit is being written, with the states of these locks as they are now. */
+  /** Must be called when a commit with the current states of these locks has been sent to the store. */
   commitSent(settled: readonly KnownLock[]): void {
     this.#dirty.flushStarted(settled);
   }
 
-  /** The commit is durable: so many uplinks, and the states of these locks as they were when it was sent. */
+  /** Must be called when that commit is on disk, with its number of uplinks and the same locks. */
   commitDone(uplinks: number, settled: readonly KnownLock[]): void {
     this.#dirty.flushed(uplinks);
     for (const lock of settled) lock.isStored = true;
   }
 
   /**
-   * Discards what was not stored of these locks. To be called while no commit is being written.
+   * Replaces the states of these locks by the stored ones, after a commit failed. Must be called while no commit is
+   * being written.
    *
-   * @throws StoreFailure where the store can't be read; then they are not judged until {@link repairTorn} has read it
+   * @throws StoreFailure if the store can't be read; the locks are then not judged until {@link repairTorn} succeeds
    */
   async reload(locks: ReadonlySet<KnownLock>): Promise<void> {
     this.#dirty.flushFailed();
@@ -356,7 +357,7 @@ export class Locks {
     }
   }
 
-  /** Sets all marks of a lock, which have been stored. */
+  /** Sets all reflash marks of a lock. The caller has stored them. */
   mark(deviceId: number, marks: readonly number[]): void {
     this.#marks.set(deviceId, marks);
     const lock = this.#locks.get(deviceId);
@@ -365,7 +366,7 @@ export class Locks {
 
   readonly #marksOf = (deviceId: number): readonly number[] => this.#marks.get(deviceId) ?? NO_MARKS;
 
-  /** Replaces the state of a lock by one that has been stored; null drops the lock. */
+  /** Replaces the state of a lock by one that the caller has stored; null drops the lock. */
   replace(deviceId: number, state: DeviceState | null): void {
     const lock = this.#locks.get(deviceId);
     if (lock === undefined) return;
@@ -374,7 +375,7 @@ export class Locks {
       if (lock.state.unjudged !== undefined) this.#judgingChanges.push({ lock, unjudged: undefined });
       this.#torn.delete(lock);
       this.#locks.delete(deviceId);
-      // Its entry in the heap of deadlines, if any, is then ignored.
+      // The heap of deadlines ignores an entry whose time differs from the lock's due time.
       lock.dueMs = Number.POSITIVE_INFINITY;
       return;
     }
@@ -382,7 +383,7 @@ export class Locks {
     this.#setState(lock, state);
   }
 
-  /** Sets a state that is stored, or to which the log leads. */
+  /** Sets a state that is stored, or that the log reproduces. */
   #setState(lock: KnownLock, state: DeviceState): void {
     const [before, now] = [lock.state.unjudged, state.unjudged];
     lock.state = state;
@@ -394,42 +395,44 @@ export class Locks {
   }
 
   #scheduleDue(lock: KnownLock): void {
-    // Nothing falls due for a lock that is not judged; its entry in the heap of deadlines is then ignored.
+    // A lock that is not judged gets no ticks: the heap of deadlines ignores its entry.
     if (lock.state.unjudged !== undefined) lock.dueMs = Number.POSITIVE_INFINITY;
     else this.#deadlines.set(lock, lock.state.belief.dueMs);
   }
 
-  /** The lock's presence at this moment, where it may differ from what was last announced. */
+  /** The lock's current presence, if it may differ from the announced one; otherwise undefined. */
   presenceNow(lock: KnownLock): Presence | undefined {
     const { belief, unjudged } = lock.state;
     if (unjudged !== undefined) return undefined;
     const before = lock.presence;
-    // The usual case: it was online before and still is, over the same connection.
+    // The usual case: the lock was online before and still is, over the same connection.
     if (before.presence === 'online' && belief.isConnected && before.sinceMs === belief.connectedSinceMs)
       return undefined;
     return this.#guardLock(lock, () => presence(POWER_MODEL, belief, this.#clock.now()));
   }
 
-  /** Sets the announced presence, once what it rests on is stored. Returns whether it is a change. */
+  /**
+   * Sets the announced presence. Returns whether it changed. Must be called after the commit that caused the presence.
+   */
   reportPresence(lock: KnownLock, now: Presence): boolean {
     const before = lock.presence;
     lock.presence = now;
     return now.presence !== before.presence || (now.presence === 'late' && now.rule !== (before as typeof now).rule);
   }
 
-  /** Arms the timer for the next tick. To be called after events were judged. */
+  /** Arms the timer for the next tick. Must be called after events were judged. */
   arm(): void {
     const dueMs = this.#deadlines.firstMs;
     if (dueMs === this.#timerDueMs) return;
     this.#timer?.cancel();
     this.#timerDueMs = dueMs;
     if (dueMs === Number.POSITIVE_INFINITY) return;
-    // A lapse starts after its due time, not at it.
+    // A deadline has passed only after its due time, not at it.
     const delay = Math.min(Math.max(dueMs - this.#clock.now() + 1, 1), LONGEST_SLEEP);
     this.#timer = this.#clock.after(delay, () => this.#wake());
   }
 
-  /** Requests no more ticks. */
+  /** Stops requesting ticks. */
   stop(): void {
     this.#timer?.cancel();
   }

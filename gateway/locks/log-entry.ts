@@ -1,4 +1,6 @@
-/** Reads entries of a lock's log: as events for the judge, as decoded uplinks, and whether they are intact. */
+/**
+ * Converts entries of a lock's log to events for the judge and to decoded uplinks, and checks whether they are intact.
+ */
 import type { JudgeEvent } from '../../proto/power/judge/event.js';
 import { decodeUplink } from '../../proto/wire/codec.js';
 import type { Uplink } from '../../proto/wire/ping.js';
@@ -6,13 +8,13 @@ import { FIRST_LIFE, lifeOf, NO_MARKS } from '../../proto/wire/uplink-life.js';
 import type { LockEvent, LogEntry, StoredUplink } from '../store/contract/store.js';
 import { UNNOTED_SET_POWER_LIFE } from './stored-belief.js';
 
-/** When the entry was received or happened, ms since the epoch. */
+/** When the uplink was received or the event happened, ms since the epoch. */
 export function atOf(entry: LogEntry): number {
   return entry.type === 'uplink' ? entry.uplink.receivedAtMs : entry.atMs;
 }
 
 /**
- * The event that the judge saw when the entry was written, with the lock's reflash marks of today.
+ * The event that the judge saw when the entry was written, but with the lock's present reflash marks.
  * @throws Error if an uplink's bytes are damaged
  */
 export function judgeEventOf(entry: LogEntry, marks: readonly number[] = NO_MARKS): JudgeEvent {
@@ -42,7 +44,7 @@ export function isLegible(entry: LogEntry): boolean {
 
 /** @throws Error if the stored bytes are damaged */
 export function decodeStored({ id, bytes, isDamaged }: StoredUplink): Uplink {
-  if (isDamaged) throw new Error(`uplink ${id} in the log does not fit its checksum`);
+  if (isDamaged) throw new Error(`uplink ${id} in the log does not match its checksum`);
   const decoded = decodeUplink(bytes);
   if (!decoded.ok) throw new Error(`uplink ${id} in the log can't be decoded: ${decoded.error.message}`);
   return decoded.value;

@@ -1,6 +1,6 @@
 /**
- * Replays a lock's log: judges it again in the order of arrival. What the judge finds on the way is in the store
- * already, except for the time in which the lock was not judged.
+ * Replays a lock's log: judges it again in the order of arrival. The store already has the findings, except for the
+ * time in which the lock was not judged.
  */
 import { type Finding, type JudgeEvent, newVerdict, type Verdict } from '../../proto/power/judge/event.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
@@ -12,9 +12,9 @@ import { type DeviceState, newDeviceState, noteUplink } from './device-state.js'
 import { isLegible, judgeEventOf } from './log-entry.js';
 
 /** How many entries of the log are read at once. */
-const PIECE = 500;
+const ENTRIES_PER_READ = 500;
 /** How many of a lock's newest findings are compared with those of the replay. */
-const FINDINGS_LOOKED_AT = 1000;
+const FINDINGS_COMPARED = 1000;
 
 export interface ReplayedLock {
   readonly deviceId: number;
@@ -22,11 +22,11 @@ export interface ReplayedLock {
 }
 
 /**
- * The state that a lock's whole log leads to; undefined where the log has nothing of it.
+ * The state that results from judging a lock's whole log; undefined if the log has no entries of the lock.
  *
- * @param onVerdict called with the verdict on each event; where it is given, damaged entries are skipped
+ * @param onVerdict called with the verdict on each event; if given, damaged entries are skipped
  * @throws JudgeFailure
- * @throws Error where the log can't be read, or an entry of it is damaged
+ * @throws Error if the log can't be read or, without `onVerdict`, an entry is damaged
  */
 export async function replayLog(
   store: Pick<Store, 'readLog' | 'marks'>,
@@ -36,8 +36,8 @@ export async function replayLog(
 ): Promise<DeviceState | undefined> {
   const marks = await store.marks.read(deviceId);
   let state: DeviceState | undefined;
-  for await (const piece of store.readLog(deviceId, PIECE)) {
-    for (const entry of piece) {
+  for await (const entries of store.readLog(deviceId, ENTRIES_PER_READ)) {
+    for (const entry of entries) {
       if (onVerdict !== undefined && !isLegible(entry)) continue;
       const event = judgeEventOf(entry, marks);
       state ??= newDeviceState(mac, event.atMs, event.atMs);
@@ -49,8 +49,8 @@ export async function replayLog(
 }
 
 /**
- * The state that a lock's whole log leads to, and the findings of the time in which it was not judged; earlier ones are
- * in the store.
+ * The state that results from judging a lock's whole log, and the findings of the time in which the lock was not
+ * judged; the store has earlier findings.
  *
  * @throws JudgeFailure
  * @throws StoreFailure
@@ -62,19 +62,19 @@ export async function replayState<Lock extends ReplayedLock & { readonly state: 
 ): Promise<{ readonly lock: Lock; readonly state: DeviceState; readonly judged: readonly Judged[] }> {
   const { deviceId } = lock;
   const sinceMs = lock.state.unjudged?.sinceMs ?? Number.POSITIVE_INFINITY;
-  const known = await store.readFindings(deviceId, FINDINGS_LOOKED_AT);
+  const known = await store.readFindings(deviceId, FINDINGS_COMPARED);
   const knownKeys = new Set(known.map(({ finding }) => findingKey(finding)));
   const judged: Judged[] = [];
   const state = await replayLog(store, judging, lock, ({ atMs }, { withdrawn, findings }) => {
     if (atMs < sinceMs) return;
-    const news = findings.filter((finding) => !knownKeys.has(findingKey(finding)));
-    if (news.length > 0 || withdrawn.length > 0) judged.push({ deviceId, withdrawn, findings: news });
+    const newFindings = findings.filter((finding) => !knownKeys.has(findingKey(finding)));
+    if (newFindings.length > 0 || withdrawn.length > 0) judged.push({ deviceId, withdrawn, findings: newFindings });
   });
   const { unjudged: _mark, ...before } = lock.state;
   return { lock, state: state ?? before, judged };
 }
 
-/** Identifies a finding. */
+/** A text that identifies a finding. */
 function findingKey({ rule, about, atMs }: Finding): string {
   return JSON.stringify([rule, about, atMs]);
 }
@@ -92,7 +92,7 @@ export function judgeAgain({ judge }: Judging, state: DeviceState, event: JudgeE
   return verdict;
 }
 
-/** Judges a stored uplink. @throws JudgeFailure; Error where its bytes are damaged, and then the state is unchanged */
+/** Judges a stored uplink. @throws JudgeFailure; Error if its bytes are damaged, and then the state is unchanged */
 export function judgeStored(
   judging: Judging,
   state: DeviceState,

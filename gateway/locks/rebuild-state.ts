@@ -1,7 +1,7 @@
 /**
- * Loads states from the store and brings them up to the log. Where a stored state is only old (dirty-states.ts), the
- * uplinks after it are judged again. Where its row is damaged, the lock's whole log is. Where the judge throws, the
- * lock gets its previous state and a mark that it is not judged (ingest/judging.ts).
+ * Loads lock states from the store and updates them from the log. If a stored state is older than the log
+ * (dirty-states.ts), the uplinks after it are judged again. If its row is damaged, the lock's whole log is judged
+ * again. If the judge throws, the lock gets its previous state and a mark that it is not judged (ingest/judging.ts).
  */
 import type { StateRebuilt } from '../events.js';
 import { JudgeFailure, type Judging, messageOf, type Unjudged } from '../ingest/judging.js';
@@ -12,17 +12,17 @@ import { MAX_DIRTY_UPLINKS } from './dirty-states.js';
 import { judgeStored, type ReplayedLock, replayLog } from './log-replay.js';
 
 /** How many uplinks are read at once. */
-const PIECE = 500;
+const UPLINKS_PER_READ = 500;
 
-/** What is reported about a row that does not fit its checksum. */
-const DAMAGED_STATE = 'the stored state does not fit its checksum';
+/** Why the state of a damaged row is rebuilt. */
+const DAMAGED_STATE = 'the stored state does not match its checksum';
 
-/** A lock's state as the store and the log have it. */
+/** A lock's state, loaded from the store and updated from the log. */
 export interface LoadedState extends ReplayedLock {
   state: DeviceState;
-  /** Uplinks that arrived after it was stored were judged again. */
+  /** Whether uplinks that arrived after the state was stored were judged again. */
   isReplayed: boolean;
-  /** Why it was rebuilt and from what; undefined where it was not. */
+  /** Why the state was rebuilt, and from what; undefined if it was not rebuilt. */
   rebuilt: { readonly why: string; readonly from: StateRebuilt['from'] } | undefined;
 }
 
@@ -34,9 +34,9 @@ interface Loading {
 }
 
 /**
- * The states of all locks that have one, or of those with these ids.
+ * The states of all locks that have one, by device id; only of `deviceIds` if given.
  *
- * @throws StoreFailure where the store can't be read
+ * @throws StoreFailure if the store can't be read
  */
 export async function loadStates(
   loading: Loading,
@@ -52,7 +52,7 @@ export async function loadStates(
   }
   const failed = await replayUnflushed(store, judging, behindLog, deviceIds);
   if (failed.size === 0) return loaded;
-  // States that the judge left half written are discarded: their rows are read again, and judged up to where it fails.
+  // States that the judge left half written are dropped: their rows are read again and judged up to the failure.
   const ids = [...failed.keys()];
   const again = new Map<number, LoadedState>();
   for (const row of await store.readDeviceStates(ids)) again.set(row.deviceId, await loadState(loading, row));
@@ -80,7 +80,7 @@ async function loadState(loading: Loading, row: StoredState): Promise<LoadedStat
   return { deviceId, mac, state, isReplayed: false, rebuilt: undefined };
 }
 
-/** Rebuilds a state from the log; where that can't be read either, the lock starts as a new one. */
+/** Rebuilds a state from the log; if the log can't be read either, the lock gets the state of a new lock. */
 async function rebuildState(
   loading: Loading,
   lock: ReplayedLock,
@@ -93,12 +93,12 @@ async function rebuildState(
   } catch (error) {
     if (error instanceof JudgeFailure)
       return { state: { ...nothing, unjudged: unjudgedNow(loading, messageOf(error.cause)) }, from: 'nothing' };
-    // The log is damaged too. A lock that starts as new is better than none.
+    // The log is damaged too: the lock gets a new state.
   }
   return { state: nothing, from: 'nothing' };
 }
 
-/** Another version failed to judge the lock: this one tries once. */
+/** Judges the log of a lock at which another version of lockgate failed; if this version fails too, keeps the state. */
 async function tryAgain(loading: Loading, lock: ReplayedLock, before: DeviceState): Promise<DeviceState> {
   try {
     return (await replayLog(loading.store, loading.judging, lock)) ?? withoutMark(before);
@@ -120,17 +120,17 @@ function unjudgedNow({ judging, nowMs }: Loading, why: string): Unjudged {
   return { sinceMs: nowMs, why, version: judging.version };
 }
 
-/** Where the judge failed in a replay: how many uplinks it had judged before, and what it threw. */
+/** A failure of the judge in a replay: how many uplinks of the lock it had judged before, and why it failed. */
 interface ReplayFailure {
   readonly judged: number;
   readonly why: string;
 }
 
 /**
- * Brings states up to the log: judges the uplinks after each was stored. Damaged uplinks are skipped. Returns where the
- * judge failed.
+ * Updates states from the log: judges the uplinks that arrived after each state was stored. Skips damaged uplinks.
+ * Returns the locks at which the judge failed.
  *
- * @param until stops before these failures
+ * @param until for locks at which the judge failed earlier: stops before that failure
  */
 async function replayUnflushed(
   store: Store,
@@ -142,8 +142,8 @@ async function replayUnflushed(
   const failed = new Map<number, ReplayFailure>();
   const judged = new Map<number, number>();
   const marks = await store.marks.readAll();
-  for await (const piece of store.readUplinksAfterStates(MAX_DIRTY_UPLINKS, PIECE, deviceIds)) {
-    for (const uplink of piece) {
+  for await (const uplinks of store.readUplinksAfterStates(MAX_DIRTY_UPLINKS, UPLINKS_PER_READ, deviceIds)) {
+    for (const uplink of uplinks) {
       const { deviceId } = uplink;
       const loaded = states.get(deviceId);
       const count = judged.get(deviceId) ?? 0;

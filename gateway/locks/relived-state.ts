@@ -1,7 +1,7 @@
 /**
- * Rebuilds a lock's state from its log after it was marked as reflashed: the whole log is judged again in the order of
- * arrival, with the lives that the marks define (protocol.md §1). What rests only on times of receipt does not depend
- * on lives, and stays as it was. What the judge finds on the way is in the store already and not reported again.
+ * Rebuilds a lock's state from its log after the lock was marked as reflashed. The reflash marks divide the lock's
+ * uplinks into lives (protocol.md §1); the whole log is judged again with them, in the order of arrival. Beliefs that
+ * follow only from times of receipt do not depend on lives and stay unchanged. Findings are not reported again.
  */
 import { afterThisTurn } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
@@ -17,7 +17,7 @@ import { judgeEventOf } from './log-entry.js';
 import { judgeAgain } from './log-replay.js';
 
 /** How many entries are judged in one turn of the event loop: some 5 ms. */
-const PIECE = 250;
+const ENTRIES_PER_TURN = 250;
 
 export interface LivesReplayParts {
   readonly store: Pick<Store, 'readLogChunks'>;
@@ -31,22 +31,22 @@ export class LivesReplay {
   readonly #marks: readonly number[];
   #state: DeviceState | undefined;
 
-  /** @param marks all of the lock's, the new one among them */
+  /** @param marks all reflash marks of the lock, including the new one */
   constructor({ store, judging }: LivesReplayParts, deviceId: number, mac: Mac, marks: readonly number[]) {
     this.#judging = judging;
-    this.#log = store.readLogChunks(deviceId, PIECE);
+    this.#log = store.readLogChunks(deviceId, ENTRIES_PER_TURN);
     this.#mac = mac;
     this.#marks = marks;
   }
 
   /**
-   * Judges the part of the log that has not been judged yet. May be called again for what has arrived since.
+   * Judges the entries of the log that this replay has not judged yet. May be called again after more have arrived.
    *
    * @throws LockgateError `judge-failed`
    */
   async catchUp(): Promise<void> {
-    for (let piece = await this.#log.next(); piece.length > 0; piece = await this.#log.next()) {
-      for (const entry of piece) this.#judgeEntry(entry);
+    for (let entries = await this.#log.next(); entries.length > 0; entries = await this.#log.next()) {
+      for (const entry of entries) this.#judgeEntry(entry);
       await new Promise<void>((resolve) => afterThisTurn(resolve));
     }
   }
@@ -65,14 +65,16 @@ export class LivesReplay {
     } catch (error) {
       if (!(error instanceof JudgeFailure)) throw error;
       const why = messageOf(error.cause);
-      throw new LockgateError('judge-failed', `nothing was marked: the judge failed at what it has sent (${why})`);
+      throw new LockgateError('judge-failed', `nothing was marked: the judge failed at the lock's log (${why})`);
     }
   }
 
-  /** The rebuilt state, to replace `known`, the lock's state until now. Where the log has nothing, `known` itself. */
+  /**
+   * The state that replaces `known`, the lock's present state: the rebuilt one, or `known` if the log has no entries.
+   */
   replace(known: DeviceState): DeviceState {
     const state = this.#state;
-    // A lock that is not judged keeps its state until it is judged again.
+    // The state of a lock that is not judged stays unchanged.
     if (state === undefined || known.unjudged !== undefined) return known;
     keepReceipt(state.belief, known.belief);
     const { usedTo } = known;
@@ -80,7 +82,7 @@ export class LivesReplay {
   }
 }
 
-/** Beliefs about the connection, commands and time follow receipt, and the log may lack part of that. */
+/** Copies the beliefs that follow from times of receipt (connection, commands, time): the log may lack some events. */
 function keepReceipt(belief: Belief, known: Belief): void {
   belief.nowMs = known.nowMs;
   belief.isConnected = known.isConnected;
@@ -94,11 +96,11 @@ function keepReceipt(belief: Belief, known: Belief): void {
   belief.isUnexplainedReported = known.isUnexplainedReported;
   belief.airplaneSwitches = known.airplaneSwitches;
   belief.suspendedSinceMs = known.suspendedSinceMs;
-  // A silence that was reported is not reported again while it is the same one.
+  // A silence that was reported must not be reported again while it lasts.
   belief.isOverdueReported = known.isOverdueReported && isSameSilence('period-overdue', belief, known);
   belief.isWindowReported = known.isWindowReported && isSameSilence('window-offline', belief, known);
   belief.isRecoveryReported = known.isRecoveryReported && isSameSilence('recovery-offline', belief, known);
-  // What has lapsed by now is found with the next tick.
+  // A tick is due at once: it finds what is overdue by now.
   belief.dueMs = known.nowMs;
 }
 

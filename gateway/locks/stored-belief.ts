@@ -1,6 +1,6 @@
 /**
- * Upgrades beliefs that an older version of lockgate stored. A stored state outlives the version that wrote it, and
- * rebuilding it from the log would lose what retention has deleted from there.
+ * Upgrades beliefs that an older version of lockgate stored. They can't be rebuilt from the log instead, since
+ * retention may have deleted a part of it.
  */
 import { Hours } from '../../proto/clock.js';
 import { isObject } from '../../proto/json-reader.js';
@@ -8,10 +8,10 @@ import { type AirplaneSwitch, newRun, type Run } from '../../proto/power/judge/b
 import { NEVER } from '../../proto/power/judge/state.js';
 import { FIRST_LIFE, PLAUSIBLE_FROM_MS } from '../../proto/wire/uplink-life.js';
 
-/** The lifetime of a set-power from a version that did not record when it expires (protocol.md §1). */
+/** The lifetime of a set-power command from a version that did not record when it expires (protocol.md §1). */
 export const UNNOTED_SET_POWER_LIFE = Hours(24);
 
-/** Upgrades a stored state in place. What is damaged is left for the check of its shape. */
+/** Upgrades a stored state in place. Damaged members stay: the caller checks the state's shape afterwards. */
 export function upgradeState(state: unknown): void {
   if (!isObject(state) || !isObject(state.belief)) return;
   upgradeSwitches(state.belief);
@@ -24,7 +24,7 @@ function isOfLives({ powerFrom }: Record<string, unknown>): boolean {
 
 const NAMES = ['powerFrom', 'batteryFrom', 'lockStateFrom', 'positionFrom', 'windowFrom', 'lastPeriodFrom', 'first'];
 
-/** Older keys have no life, and older boots no times. The latest ping shows when one of them was in use. */
+/** Adds lives to keys, and times to the runs of boots. The latest ping gives the times of its own boot. */
 function upgradeKeys(state: Record<string, unknown>, belief: Record<string, unknown>): void {
   for (const name of NAMES) belief[name] = keyOfLife(belief[name]);
   if (Array.isArray(belief.periods)) belief.periods = belief.periods.map(keyOfLife);
@@ -49,7 +49,7 @@ function keyOfLife(name: unknown): unknown {
   return { credential, life: boot < 0 ? 0 : boot === NEVER ? NEVER : FIRST_LIFE, boot, ...rest };
 }
 
-/** An older airplane switch has only its id and whether it was acknowledged. */
+/** Upgrades airplane switches (commands to or from airplane mode). An older one has only `id` and `isAcknowledged`. */
 function upgradeSwitches(belief: Record<string, unknown>): void {
   const { airplaneSwitches, suspendedSinceMs, nowMs } = belief;
   if (!Array.isArray(airplaneSwitches) || !airplaneSwitches.some(isOldSwitch)) return;

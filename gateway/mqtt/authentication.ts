@@ -1,11 +1,11 @@
 /**
- * Authenticates a CONNECT: the connection is the identity (protocol.md §1). A lock has its MAC as client id and user
- * name, and its secret; a phone that acts for it has a client id of its own, the lock's MAC as user name, and a phone
- * credential.
+ * Authenticates a CONNECT. It determines the sender of everything on the connection (protocol.md §1). A lock gives its
+ * MAC as client id and user name, and its secret as password. A phone that acts for a lock gives a phone client id, the
+ * lock's MAC as user name, and a phone credential as password.
  *
- * Every refusal looks the same to the client and costs the same work, so that neither the answer nor its timing reveals
- * whether a lock exists, or why a credential fails: one keyed hash of the given secret, and always the same number of
- * constant-time comparisons. Only operators see the reason.
+ * Every refusal looks the same to the client and costs the same work: one keyed hash of the given secret and a fixed
+ * number of constant-time comparisons. So neither the answer nor its timing reveals whether a lock exists or why a
+ * credential fails. Only operators see the reason.
  */
 import { timingSafeEqual } from 'node:crypto';
 import { type Mac, macFromWire } from '../../proto/wire/mac.js';
@@ -27,7 +27,7 @@ export type Authentication =
   | {
       readonly ok: true;
       readonly sender: Sender;
-      /** When its credential expires, ms since the epoch, wall-clock time; null where it does not. */
+      /** When the credential expires, ms since the epoch, wall-clock time; null if it does not expire. */
       readonly expiresAtMs: number | null;
     }
   | { readonly ok: false; readonly cause: RefusalCause };
@@ -40,32 +40,32 @@ interface ClaimedSender {
 const PHONE_CLIENT_ID = /^phone-([0-9A-F]{12})-[0-9A-Za-z]{1,32}$/;
 
 /**
- * How many comparisons a CONNECT costs at least. A lock has at most two credentials in force (one is being replaced),
- * so with two more, revoked credentials are recognised as such.
+ * The minimum number of comparisons per CONNECT. A lock has at most two valid credentials (during a replacement); the
+ * other two comparisons recognise revoked credentials.
  */
-const COMPARISONS: Readonly<Record<Source, number>> = { lock: 4, phone: MAX_PHONES_PER_LOCK };
+const MIN_COMPARISONS: Readonly<Record<Source, number>> = { lock: 4, phone: MAX_PHONES_PER_LOCK };
 
-/** A dummy to compare with, so that the time is always the same. */
-const DUMMY: StoredCredential = { id: 0, secretHash: Buffer.alloc(32), expiresAtMs: null, isRevoked: true };
+/** Fills up the comparisons, so that they always take the same time. */
+const DUMMY_CREDENTIAL: StoredCredential = { id: 0, secretHash: Buffer.alloc(32), expiresAtMs: null, isRevoked: true };
 
-/** Checks a claim against the store's credentials at `nowMs`, wall-clock time. Rejects where the store fails. */
+/** Checks a claim against the store's credentials at `nowMs`, wall-clock time. Rejects if the store fails. */
 export async function authenticate(
   { store, keys }: { readonly store: Pick<Store, 'findLock'>; readonly keys: Keys },
   { clientId, username, password, hasWill }: ConnectClaim,
   nowMs: number,
 ): Promise<Authentication> {
-  // A will would be a message that nobody sent.
+  // The broker would publish a will in the lock's name, but uplinks must come from the lock itself.
   if (hasWill) return refusal('will', 'the CONNECT carries a will');
-  const speaker = readClientId(clientId);
-  if (speaker === undefined || speaker.mac !== username)
+  const claimed = readClientId(clientId);
+  if (claimed === undefined || claimed.mac !== username)
     return refusal(
       'identity',
-      'client id and user name are not the same MAC of 12 upper-case hex digits, nor a phone’s for it',
+      'client id and user name are neither the same MAC of 12 upper-case hex digits nor a phone’s id and that MAC',
     );
-  const { mac, source } = speaker;
+  const { mac, source } = claimed;
   const account = await store.findLock(mac, source);
   const given = keys.hashSecret(password ?? Buffer.alloc(0));
-  const credential = find(given, account?.credentials ?? [], COMPARISONS[source]);
+  const credential = findByHash(given, account?.credentials ?? [], MIN_COMPARISONS[source]);
   if (account === null) return refusal('unknown-lock', 'no such lock');
   if (credential === undefined)
     return refusal('wrong-secret', source === 'phone' ? 'wrong phone credential' : 'wrong secret');
@@ -77,19 +77,23 @@ export async function authenticate(
   return { ok: true, sender: { deviceId, merchantId, credentialId, mac, simulated, source }, expiresAtMs };
 }
 
-/** Whom a client id names. */
+/** The sender that a client id names; undefined if it is malformed. */
 function readClientId(clientId: string): ClaimedSender | undefined {
   const phone = PHONE_CLIENT_ID.exec(clientId)?.[1];
   const mac = macFromWire(phone ?? clientId);
   return mac === undefined ? undefined : { mac, source: phone === undefined ? 'lock' : 'phone' };
 }
 
-/** The credential with this hash. Compares with all of them, and makes at least `least` comparisons. */
-function find(given: Buffer, known: readonly StoredCredential[], least: number): StoredCredential | undefined {
+/** The credential with this hash. Compares with all credentials, and makes at least `minComparisons` comparisons. */
+function findByHash(
+  given: Buffer,
+  known: readonly StoredCredential[],
+  minComparisons: number,
+): StoredCredential | undefined {
   let found: StoredCredential | undefined;
-  for (let index = 0; index < Math.max(known.length, least); index += 1) {
-    const each = known[index] ?? DUMMY;
-    if (timingSafeEqual(each.secretHash, given) && each !== DUMMY) found ??= each;
+  for (let index = 0; index < Math.max(known.length, minComparisons); index += 1) {
+    const each = known[index] ?? DUMMY_CREDENTIAL;
+    if (timingSafeEqual(each.secretHash, given) && each !== DUMMY_CREDENTIAL) found ??= each;
   }
   return found;
 }

@@ -1,4 +1,4 @@
-/** The options of the broker: where it listens, its collaborators, its callbacks. */
+/** The options of the MQTT broker (broker.ts): its addresses, collaborators and callbacks. */
 import type { Socket } from 'node:net';
 import type { Clock } from '../../proto/clock.js';
 import type { Keys } from '../data-folder/keys.js';
@@ -12,35 +12,35 @@ import type { GuardLimits } from './connection-guard.js';
 import type { Session } from './sessions.js';
 import type { TlsFiles } from './tls-identity.js';
 
-/** See {@link Broker}. */
+/** Options of `Broker.start`. */
 export interface BrokerOptions {
   readonly host: string;
   /** 0 lets the system choose. */
   readonly port: number;
-  /** The listener over TLS; there is none where this is left out. */
+  /** The listener over TLS; there is none if undefined. */
   readonly tls?: { readonly host: string; readonly port: number; readonly files: TlsFiles } | null | undefined;
   /** Overrides of {@link GUARD_LIMITS}. */
   readonly limits?: Partial<GuardLimits> | undefined;
-  /** Measures the time limits of connections: real time, whatever the run's clock does. */
+  /** Measures the time limits of connections in real time, independent of the run's clock. */
   readonly guardClock?: Clock | undefined;
-  /** Whether the process has a descriptor to spare for a connection; always, where this is left out. */
+  /** Whether the process has a free file descriptor for a connection; always if undefined. */
   readonly roomFor?: ((raw: Socket) => DescriptorRoom) | undefined;
   readonly store: Store;
   readonly keys: Keys;
   readonly ingest: Ingest;
-  /** Counts what goes over the air, and activates SIMs. */
+  /** Counts bytes and messages for billing, and activates SIM cards. */
   readonly usage: Pick<Usage, 'meter' | 'sims'>;
   readonly events: GatewayEvents;
   /** The run's clock. */
   readonly clock: Clock;
-  /** The wall clock, by which credentials expire. */
+  /** The clock by which credentials expire. */
   readonly wallClock: Clock;
-  /** Whether the store can write, as far as is known: while it can't, a CONNECT is refused (server unavailable). */
+  /** Whether the store can write, by its last check. While it can't, a CONNECT is refused (server unavailable). */
   readonly canStore?: () => Promise<boolean>;
-  /** How much each lock may send; unlimited where this is left out. */
+  /** How much each lock may send; unlimited if undefined. */
   readonly budgets?: UplinkBudgets | undefined;
-  /** False sends every uplink through aedes: for tests that compare the two ways. */
+  /** False sends every uplink through aedes, for tests that compare aedes with the fast path. */
   readonly fastPath?: boolean | undefined;
-  /** Called when a lock has subscribed to `down`: from now on it receives commands. */
+  /** Called when a lock has subscribed to `down` and so can receive commands. */
   readonly onListening?: (session: Session) => void;
 }

@@ -1,12 +1,14 @@
 /**
- * MQTT for locks, on aedes; the only file that imports it ("the library" in the other files of this room).
+ * The MQTT broker for locks, built on aedes. Only this file may import aedes, which the other files of this folder call
+ * "the library".
  *
- * aedes writes the PUBACK before it publishes, persists or calls `published`, so whatever is stored there can be lost
- * after the lock was told that it is safe. It does wait for `authorizePublish`, and closes the connection without a
- * PUBACK where that fails. So an uplink is decoded and committed inside `authorizePublish`, and calling its callback is
- * the acknowledgement. Ordinary uplinks bypass aedes, with the same promise (uplink-fast-path.ts).
+ * aedes writes the PUBACK before it publishes, persists or calls `published`; storing an uplink at one of those points
+ * could lose it after the lock got its acknowledgement. But aedes waits for `authorizePublish`, and closes the
+ * connection without a PUBACK if that fails. So the gateway decodes and commits an uplink inside `authorizePublish`,
+ * and calls the callback to acknowledge it. Ordinary uplinks bypass aedes, with the same guarantee
+ * (uplink-fast-path.ts).
  *
- * The connection is the identity (protocol.md §1): the sender is determined at CONNECT, and no topic carries a MAC.
+ * The CONNECT determines the sender of everything on a connection (protocol.md §1); no topic contains a MAC.
  */
 import type { Socket } from 'node:net';
 import type { SecureContext } from 'node:tls';
@@ -28,10 +30,10 @@ import { type Authentication, authenticate, type ConnectClaim } from './authenti
 import type { BrokerOptions } from './broker-options.js';
 import { type ConnectionFilter, connectionFilterOf } from './connection-filter.js';
 import { ConnectionGuard, GUARD_LIMITS } from './connection-guard.js';
-import { closeLingering } from './lingering-close.js';
+import { makeCloseLinger } from './lingering-close.js';
 import { type Connection, Listener } from './listener.js';
 import { NullEmitter, NullPersistence } from './no-routing.js';
-import { answerRepeatedFilters, topicFilterOf } from './packets/repeated-filters.js';
+import { answerRepeatedFilters, sentTopicFilter } from './packets/repeated-filters.js';
 import { DOWN_TOPIC, publishFault, subscribeFault } from './packets/topics.js';
 import type { RefusalCause } from './refusals/refusal-reason.js';
 import { type RefusalCounts, Refusals, type RefusedClient } from './refusals/refusals.js';
@@ -41,8 +43,8 @@ import { readTlsIdentity, type TlsIdentity } from './tls-identity.js';
 import { type UplinkFastPath, UplinkFastPaths } from './uplink-fast-path.js';
 
 /**
- * Most of what aedes does by itself is not needed here: it routes and persists nothing, and the connection guard closes
- * slow connections before aedes would.
+ * Turns off what the gateway does not need: aedes routes and persists nothing, and the connection guard closes slow
+ * connections before aedes would.
  */
 const AEDES_OPTIONS = {
   mq: new NullEmitter(),
@@ -50,20 +52,20 @@ const AEDES_OPTIONS = {
   heartbeatInterval: Hours(1),
   drainTimeout: Seconds(10),
 } as const satisfies AedesOptions;
-// Otherwise mqtt-packet caches 65,536 small buffers with the first packet, one for each 16-bit number.
+// Otherwise mqtt-packet allocates 65,536 small buffers at the first packet, one for each 16-bit number.
 mqttPacket.writeToStream.cacheNumbers = false;
 /** MQTT 3.1.1 §3.2.2.3: the CONNACK of a refused connection. */
 const SERVER_UNAVAILABLE = 3;
 const NOT_AUTHORIZED = 5;
 
-/** The message of aedes' error for a packet to a client that is gone. */
-const CLOSED_ALREADY = 'connection closed';
+/** The message of aedes' error for a packet to a client whose connection has closed. */
+const CLOSED_CONNECTION_MESSAGE = 'connection closed';
 
 /** Why a packet is refused that arrives before the client is authenticated. */
 const NOT_AUTHENTICATED: RefusalCause = { reason: 'not-authenticated', why: 'the client is not authenticated' };
 const UNKNOWN_CONNECTION: RefusalCause = { reason: 'not-authenticated', why: 'the connection is unknown' };
 
-/** How often a CONNECT is checked, where credentials are withdrawn meanwhile each time, before it is refused. */
+/** How often a CONNECT is checked if credentials are withdrawn during each check; then it is refused. */
 const MAX_AUTHENTICATIONS = 5;
 
 type Accepted = Extract<Authentication, { ok: true }>;
@@ -117,14 +119,14 @@ export class Broker {
     try {
       await broker.#listen();
     } catch (error) {
-      // Its timers would keep a process alive that has just reported why it can't start.
+      // Timers of the broker would keep the process alive after the failed start.
       await broker.close();
       throw error;
     }
     return broker;
   }
 
-  /** How many CONNECTs, packets and so on have been refused since the start. */
+  /** The number of refused CONNECTs, packets, publishes and so on since the start. */
   get refusals(): RefusalCounts {
     return this.#refusals.counts;
   }
@@ -133,12 +135,12 @@ export class Broker {
     return this.#listeners[0]?.port ?? 0;
   }
 
-  /** Undefined where there is no listener over TLS. */
+  /** Undefined if there is no listener over TLS. */
   get tlsPort(): number | undefined {
     return this.#listeners[1]?.port;
   }
 
-  /** See {@link Gateway.reloadTls}. @throws LockgateError `tls-file` */
+  /** Reads certificate and key again. New connections use them; open ones stay. @throws LockgateError `tls-file` */
   reloadTls(): TlsIdentity {
     const { tls } = this.#options;
     if (!tls) throw new LockgateError('tls-file', 'no TLS certificate is set');
@@ -146,7 +148,7 @@ export class Broker {
     return this.#identity;
   }
 
-  /** When the certificate in force expires, ms since the epoch; null without TLS. */
+  /** When the current certificate expires, ms since the epoch; null without TLS. */
   get certificateEndMs(): number | null {
     return this.#identity === undefined ? null : Date.parse(this.#identity.validTo);
   }
@@ -156,14 +158,16 @@ export class Broker {
     return this.sessions.count;
   }
 
-  /** Accepts nothing new, waits until what was taken is answered, then closes every connection. */
+  /**
+   * Stops accepting connections and reading, waits until received uplinks are answered, then closes all connections.
+   */
   async close(): Promise<void> {
     this.#closing = true;
     const closed = this.#listeners.map((listener) => listener.close());
-    // Nothing more is read, but what is being stored still gets its PUBACK.
+    // Nothing more is read, but uplinks that are being stored still get their PUBACKs.
     this.#guard.stopReading();
     await this.#options.ingest.stop();
-    // A PUBACK is handed to its socket only at the end of the turn that wrote it.
+    // A PUBACK reaches its socket only at the end of the event loop turn that wrote it.
     await new Promise<void>(afterThisTurn);
     await this.#guard.closeAll();
     await new Promise<void>((resolve) => this.#aedes.close(() => resolve()));
@@ -191,7 +195,8 @@ export class Broker {
 
   #installHooks(): void {
     const aedes = this.#aedes;
-    // By then ingest has what a lock publishes, and nobody subscribes to clients' coming and going.
+    // aedes calls this after `authorizePublish`, when ingest has the uplink, and for its own notices about clients,
+    // which have no subscribers. So there is nothing to publish.
     aedes.publish = (_packet: unknown, client: unknown, done?: () => void) => {
       if (typeof client === 'function') client();
       else done?.();
@@ -207,7 +212,7 @@ export class Broker {
     aedes.authorizeSubscribe = (client, subscription, done) => {
       const session = this.#sessionOf.get(client);
       const { qos } = subscription;
-      const topic = topicFilterOf(subscription);
+      const topic = sentTopicFilter(subscription);
       const fault = session === undefined ? NOT_AUTHENTICATED : subscribeFault(session.sender.source, topic, qos);
       if (fault === undefined) return done(null, subscription);
       this.#reportRefusal('subscribe', client, fault);
@@ -229,13 +234,13 @@ export class Broker {
   }
 
   /**
-   * Clean sessions only: a lock retains what has not been acknowledged, and the gateway stores commands, so no session
-   * needs to outlive its connection. A will would be a message that nobody sent.
+   * Makes every session clean: a lock retains uplinks until they are acknowledged, and the gateway stores commands, so
+   * no session needs to outlive its connection.
    */
   #preConnect(client: Client, packet: ConnectPacket, done: (error: Error | null, go: boolean) => void): void {
     packet.clean = true;
     answerRepeatedFilters(client);
-    // The connection guard enforces the keepalive, also for clients that asked for none.
+    // The connection guard enforces the keepalive, also for clients that ask for none.
     this.#keepalives.set(client, packet.keepalive ?? 0);
     packet.keepalive = 0;
     // An error here would close the connection without a CONNACK, so a will is refused during authentication.
@@ -265,14 +270,14 @@ export class Broker {
     this.#startSession(client, connection, answer);
   }
 
-  /** Authenticates, and repeats that where credentials were withdrawn meanwhile. */
+  /** Authenticates a claim, again if credentials were withdrawn meanwhile. */
   async #authenticateUnchanged(claim: ConnectClaim): Promise<Authentication> {
     for (let times = 0; times < MAX_AUTHENTICATIONS; times += 1) {
-      const { ends } = this.sessions;
+      const { endCount } = this.sessions;
       const answer = await authenticate(this.#options, claim, this.#options.wallClock.now());
-      // On disk before the CONNACK: no crash can lose or delay the activation of a SIM.
+      // The activation of a SIM card must be on disk before the CONNACK: no crash may lose or delay it.
       if (answer.ok && answer.sender.source === 'lock') await this.#options.usage.sims.activate(answer.sender.mac);
-      if (ends === this.sessions.ends) return answer;
+      if (endCount === this.sessions.endCount) return answer;
     }
     throw new LockgateError('overloaded', 'credentials are being withdrawn faster than a CONNECT can be checked');
   }
@@ -283,11 +288,11 @@ export class Broker {
   }
 
   #startSession(client: Client, connection: ConnectionFilter, { sender, expiresAtMs }: Accepted): void {
-    // When aedes registers this client it ends the previous connection of the same client id.
+    // When aedes registers this client, aedes closes the previous connection of the same client id.
     for (const before of this.sessions.ofClient(sender.deviceId, client.id)) before.cause ??= 'takeover';
     const messages = this.#options.usage.meter.accepted(connection.raw, sender);
-    // What is still on its way when we close a connection is billed too, so it is counted.
-    closeLingering(connection, systemClock, () => client.close());
+    // Bytes that are still on their way when the gateway closes a connection are billed too, so they must be counted.
+    makeCloseLinger(connection, systemClock, () => client.close());
     const session = new Session({
       sender,
       clientId: client.id,
@@ -311,10 +316,10 @@ export class Broker {
     connection.budget = this.#options.budgets?.of(sender);
     connection.stream.once('close', () => {
       this.#expiry.remove(session);
-      // A session that never got connected does not disconnect either.
+      // A session that was never connected does not disconnect either.
       if (session.phase === 'authenticated') this.sessions.remove(session);
-      // A client that closes before aedes has registered it removes the entry of another with the same id, whose
-      // disconnect aedes then never reports.
+      // aedes does not report every disconnect: a client that closes before aedes has registered it removes aedes'
+      // entry of another client with the same id.
       else afterThisTurn(() => this.#disconnected(client));
     });
     this.#guard.open(connection, this.#keepalives.get(client) ?? 0);
@@ -329,22 +334,22 @@ export class Broker {
     this.#options.onListening?.(session);
   }
 
-  /** An uplink must not be acknowledged: aedes closes the connection as it does where `authorizePublish` fails. */
+  /** Closes the connection because an uplink must not be acknowledged. aedes does so if `authorizePublish` fails. */
   #uplinkFailed(client: Client, error: Error): void {
     this.#setCause(client, 'gateway');
     client.emit('error', error);
   }
 
-  /** `authorizePublish`: `done` is called, and so the PUBACK written, when the uplink is on disk. */
+  /** Handles `authorizePublish`. Calls `done` when the uplink is on disk; aedes then writes the PUBACK. */
   #publish(client: Client | null, packet: AedesPublishPacket, done: (error?: Error | null) => void): void {
-    // aedes publishes below $SYS (its start, its heartbeat), without a client; nobody can subscribe to it.
+    // aedes itself publishes below $SYS (its start, its heartbeat), without a client. No client can subscribe to that.
     if (client === null) {
       done(null);
       return;
     }
     const arrivedAt = monotonicMs();
     const answer = (error?: Error): void => {
-      // PUBACKs of earlier uplinks go out first.
+      // PUBACKs of earlier uplinks must be written first.
       this.#fastPathOf.get(client)?.write();
       if (error !== undefined) this.#setCause(client, 'gateway');
       // At QoS 1 aedes writes the PUBACK before this returns.
@@ -354,7 +359,7 @@ export class Broker {
     };
     const session = this.#sessionOf.get(client);
     const fault = session === undefined ? NOT_AUTHENTICATED : publishFault(packet);
-    // Ended by us, or by a DISCONNECT, after which nothing may follow (MQTT 3.1.1, 3.14.4).
+    // The gateway is ending the connection, or the client sent a DISCONNECT, which must be last (MQTT 3.1.1, 3.14.4).
     if (session?.isEnded === true || !client.conn.writable) {
       done(new LockgateError('session-ended', 'the connection is being ended'));
       return;
@@ -369,7 +374,9 @@ export class Broker {
     answer(new LockgateError('publish-refused', fault?.why ?? ''));
   }
 
-  /** aedes reports a client as ready some turns after the CONNACK; a quick client's first publish may be earlier. */
+  /**
+   * Marks the session as connected. aedes reports a client as ready only some time after a quick client's first packet.
+   */
   #connected(client: Client): void {
     const session = this.#sessionOf.get(client);
     if (session?.phase !== 'authenticated') return;
@@ -396,11 +403,11 @@ export class Broker {
     });
   }
 
-  /** Protocol errors after CONNECT; a refused publish or CONNECT has been reported where it was refused. */
+  /** Reports protocol errors after the CONNECT. A refused publish or CONNECT has been reported already. */
   #clientFailed(client: Client, error: Error): void {
     if (error instanceof LockgateError || (error as AuthenticateError).returnCode !== undefined) return;
-    // aedes reports this once for each packet that it could no longer answer: nothing was refused.
-    if (error.message === CLOSED_ALREADY) return;
+    // aedes reports this for each packet that it could not answer after the close. Nothing was refused.
+    if (error.message === CLOSED_CONNECTION_MESSAGE) return;
     if (isSocketError(error)) this.#setCause(client, 'dropped');
     else this.#reportRefusal('publish', client, { reason: 'other', why: error.message });
   }
@@ -415,7 +422,7 @@ export class Broker {
     if (client !== undefined) this.#setCause(client, cause);
   }
 
-  /** The guard closes a connection. Before its CONNECT is complete there is no client of aedes for it. */
+  /** Reports that the guard closes a connection. Before the CONNECT is complete, aedes has no client for it. */
   #endedByGuard(filter: ConnectionFilter, cause: DisconnectCause, what: Refused['what'], why: RefusalCause): void {
     this.#setCauseOf(filter, cause);
     this.#refusals.report(what, this.#refusedClientOf(filter, clientOf(filter)), why);
@@ -425,7 +432,7 @@ export class Broker {
     this.#refusals.report(what, this.#refusedClientOf(connectionFilterOf(client.conn), client), why);
   }
 
-  /** Who is refused: until it is authenticated, the identity that its CONNECT claims. */
+  /** The client that is refused. Until it is authenticated, its identity is the one that its CONNECT claims. */
   #refusedClientOf(filter: ConnectionFilter | undefined, client: Client | undefined): RefusedClient {
     return {
       clientId: filter?.claim?.clientId ?? client?.id ?? '',
@@ -436,12 +443,12 @@ export class Broker {
   }
 }
 
-/** aedes' client of a connection, as aedes notes it on the stream; undefined until aedes has the connection. */
+/** aedes' client of a connection, which aedes sets on the stream; undefined until aedes has the connection. */
 function clientOf({ stream }: Pick<Connection, 'stream'>): Client | undefined {
   return (stream as Socket & { client?: Client }).client;
 }
 
-/** `client.publish` reaches this client alone, where `broker.publish` would reach every lock. */
+/** Sends a downlink to this client only: `client.publish` reaches one client, `broker.publish` every lock. */
 function sendDown(client: Client, payload: Buffer): Promise<void> {
   const packet = { cmd: 'publish', topic: DOWN_TOPIC, payload, qos: 1, dup: false, retain: false } as const;
   return new Promise((resolve) => client.publish(packet, () => resolve()));
@@ -451,7 +458,7 @@ function refusal(returnCode: number, { why }: RefusalCause): AuthenticateError {
   return Object.assign(new Error(why), { returnCode }) as AuthenticateError;
 }
 
-/** Whether the client sent a DISCONNECT. aedes notes it in a member that its types lack. */
+/** Whether the client sent a DISCONNECT. aedes notes this in a member that its types lack. */
 function hasSentDisconnect(client: Client): boolean {
   return (client as Client & { _disconnected?: boolean })._disconnected === true;
 }

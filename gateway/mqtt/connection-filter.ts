@@ -1,13 +1,13 @@
 /**
- * Filters one connection's bytes between its socket and the broker library (aedes), which would buffer any unfinished
- * packet of up to 256 MB, from anybody.
+ * Filters one connection's bytes between its socket and the broker library (aedes). Without the filter, the library
+ * would buffer unfinished packets of up to 256 MB from any client.
  *
- * The library reads with `stream.read(null)` only, so the filter replaces `read` on the socket itself. A second stream
- * for each connection would cost memory, and most of our very many connections send very little.
+ * The library reads only with `stream.read(null)`, so the filter replaces `read` on the socket. A second stream for
+ * each connection would cost memory, and most of the gateway's very many connections send very little.
  *
- * Once the CONNACK is out, the filter reads the socket itself. Whole uplinks take the fast path (uplink-fast-path.ts),
- * everything else goes to the library, in the order of arrival. While the library is still busy with what it was given,
- * everything that follows goes to the library too, so that nothing overtakes.
+ * Once the CONNACK is written, the filter reads the socket itself. Complete uplinks take the fast path
+ * (uplink-fast-path.ts); everything else goes to the library, in the order of arrival. While the library is busy with
+ * earlier bytes, all later bytes go to the library too, so that no packet overtakes another.
  */
 import { Socket } from 'node:net';
 import type { Milliseconds } from '../../proto/clock.js';
@@ -17,7 +17,7 @@ import { readConnect } from './packets/connect-packet.js';
 import { FrameCounter, firstPacket, packetEnd, uplinkPayloadOffset } from './packets/frames.js';
 import { UP_TOPIC } from './packets/topics.js';
 import type { RefusalCause } from './refusals/refusal-reason.js';
-import type { WheelItem } from './timer-wheel.js';
+import type { TimerWheelItem } from './timer-wheel.js';
 
 /**
  * The life of a connection:
@@ -25,9 +25,9 @@ import type { WheelItem } from './timer-wheel.js';
  * - `handshake`: TLS is being negotiated. Only TLS connections start here.
  * - `connect`: the CONNECT is incomplete. Its bytes are held and checked; the library does not know the connection yet.
  * - `answering`: the library has the CONNECT and authenticates the client. Nothing else is passed to it.
- * - `open`: the client is authenticated. Everything passes, and packets are counted and checked. With the library's
- *   first read after the CONNACK the fast path starts, unless the connection has none.
- * - `closed`: the connection is being closed or is gone. Nothing passes, nothing is held.
+ * - `open`: the client is authenticated. Everything passes, and packets are counted and checked. The fast path, if the
+ *   connection has one, starts with the library's first read after the CONNACK.
+ * - `closed`: the connection is being closed or is closed. Nothing passes, nothing is held.
  */
 export type FilterPhase = 'handshake' | 'connect' | 'answering' | 'open' | 'closed';
 
@@ -41,19 +41,19 @@ const NEXT_PHASES: NextPhases<FilterPhase> = {
 
 /** What a filter reports to the connection guard. */
 export interface FilterWatcher {
-  /** The most bytes that a CONNECT may announce, and that any later packet may. */
+  /** Maximum length, in bytes, that a CONNECT or a later packet may announce. */
   readonly maxBytes: { readonly connect: number; readonly packet: number };
   /** The gateway is stopping: nothing more is read. */
   readonly isClosing: boolean;
-  /** The filter holds so many bytes more, or less. False where that is too much, and the connection was ended. */
+  /** The filter holds `change` more bytes. Returns false if that is too much; the connection was then ended. */
   heldBytesChanged(filter: ConnectionFilter, change: number): boolean;
   /** The CONNECT is complete and well-formed. */
   connectComplete(filter: ConnectionFilter): void;
-  /** An authenticated client sent something; `isPacket`: at least one packet was completed by it. */
+  /** An authenticated client sent bytes. `isPacket`: they completed at least one packet. */
   received(filter: ConnectionFilter, isPacket: boolean): void;
-  /** The connection is to be closed; where a `returnCode` is given, a CONNACK with it is written first. */
+  /** The connection must be closed. If `returnCode` is given, a CONNACK with this code is written first. */
   fault(filter: ConnectionFilter, cause: RefusalCause, returnCode?: number): void;
-  /** The socket has an error. Once the library has the socket, it handles that. */
+  /** The socket has an error. Once the library has the socket, the library handles errors. */
   socketFailed(filter: ConnectionFilter, error: Error): void;
   /** The socket is closed. */
   socketClosed(filter: ConnectionFilter): void;
@@ -61,27 +61,27 @@ export interface FilterWatcher {
 
 /** Takes the uplinks of an authenticated connection, bypassing the library. */
 export interface UplinkPath {
-  /** Too many uplinks are unanswered: nothing more is read until there are fewer. */
+  /** Whether too many uplinks are unanswered, so that nothing more may be read. */
   readonly isFull: boolean;
-  /** Takes the payload of one PUBLISH to `up` at QoS 1 with packet id `id`. It must copy what it retains. */
+  /** Takes the payload of one PUBLISH to `up` at QoS 1 with packet id `id`. The path must copy what it retains. */
   take(payload: Buffer, id: number): void;
 }
 
-/** The identity that a CONNECT claims; empty where it has none. */
+/** The identity that a CONNECT claims; empty strings if it has none. */
 export interface ClaimedIdentity {
   readonly clientId: string;
   readonly userName: string;
 }
 
-/** What may be read from an authenticated connection (budget/uplink-budget.ts). */
+/** Limits what is read from an authenticated connection (budget/uplink-budget.ts). */
 export interface ReadBudget {
-  /** The budget is used up: nothing more is to be read for now. */
+  /** Whether the budget is used up, so that nothing more may be read. */
   readonly isSpent: boolean;
   /** Counts packets that arrived. */
   take(count: number): void;
-  /** Calls {@link ConnectionFilter.readOn} once the budget has refilled. */
+  /** Calls {@link ConnectionFilter.updateReading} once the budget has refilled. */
   hold(filter: ConnectionFilter): void;
-  /** The connection has closed. */
+  /** Must be called when the connection has closed. */
   release(filter: ConnectionFilter): void;
 }
 
@@ -111,12 +111,12 @@ function holdFirstBytes(this: FilteredSocket): void {
   this[FILTER]?.holdFirstBytes();
 }
 
-function receiveAtFilter(this: FilteredSocket, piece: Buffer): void {
-  this[FILTER]?.receive(piece);
+function receiveInFilter(this: FilteredSocket, chunk: Buffer): void {
+  this[FILTER]?.receive(chunk);
 }
 
-function readOnAtFilter(this: FilteredSocket): void {
-  this[FILTER]?.readOn();
+function resumeFilter(this: FilteredSocket): void {
+  this[FILTER]?.updateReading();
 }
 
 function failFilter(this: FilteredSocket, error: Error): void {
@@ -129,7 +129,7 @@ function closeFilter(this: FilteredSocket): void {
   filter.watcher.socketClosed(filter);
 }
 
-export class ConnectionFilter implements Connection, WheelItem {
+export class ConnectionFilter implements Connection, TimerWheelItem {
   readonly stream: Socket;
   readonly raw: Socket;
   readonly address: string;
@@ -138,37 +138,38 @@ export class ConnectionFilter implements Connection, WheelItem {
   /* What the guard tracks for this connection. */
   /** How long an authenticated client may be silent. */
   maxSilence: Milliseconds = 0;
-  /** There is no descriptor to spare for it: it gets CONNACK 3 as soon as its CONNECT is complete. */
-  isSurplus = false;
-  /** When its last packet arrived, by the guard's clock; before the first, when it connected. */
+  /** The process has no free file descriptor for the connection: it gets CONNACK 3 when its CONNECT is complete. */
+  lacksDescriptor = false;
+  /** When the last packet arrived, by the guard's clock; before the first packet, when the client connected. */
   receivedAtMs = 0;
-  /** How many bytes of what it was sent it has read, and when that number last changed. */
+  /** How many of the bytes sent to it the client has read, and when this number last changed. */
   readBytes = 0;
   readAtMs = 0;
-  /** It was sent something and may not have read all of it. */
+  /** The client was sent something and may not have read all of it. */
   isAwaitingRead = false;
   readonly watcher: FilterWatcher;
   /** The identity that the CONNECT claims, until the client is authenticated. */
   claim: ClaimedIdentity | undefined;
-  /** Set before {@link open}; without one everything goes to the library. */
+  /** Must be set before {@link open}; if undefined, everything goes to the library. */
   uplinkPath: UplinkPath | undefined;
-  /** Set before {@link open}; without one there is no limit. */
+  /** Must be set before {@link open}; if undefined, there is no limit. */
   budget: ReadBudget | undefined;
-  /** How many chunks from an authenticated client went to the library although the fast path is in use. */
+  /** How many chunks from an authenticated client went to the library while the fast path is in use. */
   passedToLibrary = 0;
   #phase: FilterPhase;
   readonly #frames = new FrameCounter();
-  /** Bytes held back from the library: the start of the CONNECT, later what arrived right behind it. */
+  /** Bytes held back from the library: the start of the CONNECT, later bytes that arrived together with its end. */
   #bytes: Buffer | undefined;
   /** How many held bytes were reported to the watcher: 0 once the client is authenticated. */
   #countedBytes = 0;
   /** The CONNECT, until the library has read it. */
   #connect: Buffer | undefined;
-  /** The library's `readable` listener, once the fast path is in use: called when there is something for it. */
+  /**
+   * The library's `readable` listener, set once the fast path is in use. Called when there are bytes for the library.
+   */
   #notifyLibrary: (() => void) | undefined;
-  /** Once the fast path is in use: what the library is to read next. */
+  /** Set once the fast path is in use: the bytes that the library reads next. */
   #forLibrary: Buffer | undefined;
-  /** The socket is paused. */
   #isPaused = false;
 
   constructor({ stream, raw, address }: Connection, phase: 'handshake' | 'connect', watcher: FilterWatcher) {
@@ -188,20 +189,20 @@ export class ConnectionFilter implements Connection, WheelItem {
     return this.#phase;
   }
 
-  /** The TLS handshake is complete. */
+  /** Must be called when the TLS handshake is complete. */
   secured(): void {
     this.#enter('connect');
     this.holdFirstBytes();
   }
 
-  /** The client is authenticated: from now on everything passes. The library reads once it has written the CONNACK. */
+  /** Must be called when the client is authenticated. The library reads once it has written the CONNACK. */
   open(): void {
     this.#enter('open');
     this.claim = undefined;
     this.#reportHeldBytes(0);
   }
 
-  /** Lets nothing more through, and drops what it holds. */
+  /** Passes nothing on any more, and drops the held bytes. */
   end(): void {
     this.#enter('closed');
     this.#reportHeldBytes(0);
@@ -215,18 +216,18 @@ export class ConnectionFilter implements Connection, WheelItem {
     this.#phase = nextPhase('a connection', NEXT_PHASES, this.#phase, phase);
   }
 
-  /** Collects what has arrived until the CONNECT is complete. */
+  /** Collects the received bytes until the CONNECT is complete. */
   holdFirstBytes(): void {
     if (this.#phase !== 'connect' || this.watcher.isClosing) return;
-    const piece = socketRead.call(this.stream);
-    if (piece === null) return;
-    const bytes = joined(this.#bytes, piece);
+    const chunk = socketRead.call(this.stream);
+    if (chunk === null) return;
+    const bytes = append(this.#bytes, chunk);
     const first = firstPacket(bytes, this.watcher.maxBytes.connect);
     if (first.state === 'fault') return void this.watcher.fault(this, first.fault);
-    const isWhole = first.state === 'complete';
-    if (isWhole && !this.#checkConnect(bytes.subarray(0, first.size))) return;
-    const rest = isWhole ? bytes.subarray(first.size) : bytes;
-    if (!this.#holdBytes(rest.length === 0 ? undefined : rest) || !isWhole) return;
+    const isComplete = first.state === 'complete';
+    if (isComplete && !this.#checkConnect(bytes.subarray(0, first.size))) return;
+    const heldBytes = isComplete ? bytes.subarray(first.size) : bytes;
+    if (!this.#holdBytes(heldBytes.length === 0 ? undefined : heldBytes) || !isComplete) return;
     this.#connect = bytes.subarray(0, first.size);
     this.#enter('answering');
     this.stream.removeListener('readable', holdFirstBytes);
@@ -235,7 +236,7 @@ export class ConnectionFilter implements Connection, WheelItem {
     this.stream.emit('readable');
   }
 
-  /** Whether a CONNECT is allowed by MQTT. Where it is not, the connection was closed. */
+  /** Whether MQTT allows the CONNECT. If not, closes the connection. */
   #checkConnect(connect: Buffer): boolean {
     const { clientId, userName, fault, returnCode } = readConnect(connect);
     this.claim = { clientId, userName };
@@ -243,7 +244,7 @@ export class ConnectionFilter implements Connection, WheelItem {
     return fault === undefined;
   }
 
-  /** What the library gets when it reads from the socket. Node calls the same method, but never with null. */
+  /** Replaces `read` of the socket. The library calls it with null; Node calls it too, but never with null. */
   read(size: ReadSize): Buffer | null {
     // Node calls read(0) to trigger the next read from the system.
     if (size === 0) return socketRead.call(this.stream, 0);
@@ -255,51 +256,54 @@ export class ConnectionFilter implements Connection, WheelItem {
       return connect;
     }
     if (this.#phase !== 'open' || this.watcher.isClosing) return null;
-    // The lock's previous connection may have used up the budget. The library waits until `readOn` notifies it.
+    // The lock's previous connection may have used up the budget. The library then waits for `readOn` to notify it.
     if (this.isOverBudget) {
       this.budget?.hold(this);
       return null;
     }
     if (this.uplinkPath !== undefined && this.#startFastPath()) return null;
-    const piece = this.#readSocket();
-    return piece !== null && this.#countPackets(piece) ? piece : null;
+    const chunk = this.#readSocket();
+    return chunk !== null && this.#countPackets(chunk) ? chunk : null;
   }
 
   /** Takes a chunk from an authenticated client, once the fast path is in use. */
-  receive(piece: Buffer): void {
+  receive(chunk: Buffer): void {
     if (this.#phase !== 'open') return;
     if (this.watcher.isClosing) return void this.stream.pause();
-    if (!this.#countPackets(piece)) return;
-    if (this.#forLibrary === undefined) this.#dispatch(piece);
-    else this.#passToLibrary(piece);
-    this.readOn();
+    if (!this.#countPackets(chunk)) return;
+    if (this.#forLibrary === undefined) this.#dispatch(chunk);
+    else this.#passToLibrary(chunk);
+    this.updateReading();
   }
 
-  /** Nothing is read from it, since its budget is used up. Its silence is then our doing. */
+  /** Whether nothing is read because the budget is used up. The client's silence must then not count against it. */
   get isOverBudget(): boolean {
     return this.budget?.isSpent === true;
   }
 
   /** Resumes reading, or pauses it, depending on whether there is a reason to wait. */
-  readOn(): void {
+  updateReading(): void {
     const { stream } = this;
     if (this.#phase !== 'open' || !stream.writable) return;
     if (this.#notifyLibrary === undefined) return void stream.emit('readable');
-    const isBehind = stream.writableNeedDrain;
-    if (isBehind && !stream.listeners('drain').includes(readOnAtFilter)) stream.once('drain', readOnAtFilter);
+    const isWriteBufferFull = stream.writableNeedDrain;
+    if (isWriteBufferFull && !stream.listeners('drain').includes(resumeFilter)) stream.once('drain', resumeFilter);
     const isSpent = this.isOverBudget;
     if (isSpent) this.budget?.hold(this);
-    const mustPause = isBehind || isSpent || this.#forLibrary !== undefined || this.uplinkPath?.isFull === true;
+    const mustPause =
+      isWriteBufferFull || isSpent || this.#forLibrary !== undefined || this.uplinkPath?.isFull === true;
     if (mustPause === this.#isPaused) return;
     this.#isPaused = mustPause;
     if (mustPause) stream.pause();
     else stream.resume();
   }
 
-  /** Counts the packets of an authenticated client. False where one is malformed and the connection was closed. */
-  #countPackets(piece: Buffer): boolean {
+  /**
+   * Counts the packets of an authenticated client. Returns false if one is malformed; the connection was then closed.
+   */
+  #countPackets(chunk: Buffer): boolean {
     const { complete } = this.#frames;
-    const fault = this.#frames.pass(piece, this.watcher.maxBytes.packet);
+    const fault = this.#frames.pass(chunk, this.watcher.maxBytes.packet);
     const packets = this.#frames.complete - complete;
     if (packets > 0) this.budget?.take(packets);
     if (fault === undefined) this.watcher.received(this, packets > 0);
@@ -308,14 +312,14 @@ export class ConnectionFilter implements Connection, WheelItem {
   }
 
   /**
-   * From now on the filter reads with `data` events, and notifies the library when there is something for it. The
-   * library reads for the first time when it has written the CONNACK, so nothing can be answered before that.
+   * Starts reading with `data` events; the library is notified when there are bytes for it. The library first reads
+   * when it has written the CONNACK, so no answer can precede the CONNACK.
    */
   #startFastPath(): boolean {
     const { stream } = this;
     const [notifyLibrary, ...others] = stream.listeners('readable') as (() => void)[];
     if (notifyLibrary === undefined || others.length > 0) {
-      // It is unclear which listener is the library's. Then everything goes to the library, as without a fast path.
+      // It is unclear which listener is the library's, so everything goes to the library.
       this.uplinkPath = undefined;
       return false;
     }
@@ -323,62 +327,63 @@ export class ConnectionFilter implements Connection, WheelItem {
     stream.removeListener('readable', notifyLibrary);
     if (this.#bytes !== undefined) stream.unshift(this.#bytes);
     this.#bytes = undefined;
-    stream.on('data', receiveAtFilter);
+    stream.on('data', receiveInFilter);
     stream.resume();
     return true;
   }
 
   /** Passes each packet on, in order: uplinks to the fast path, everything else to the library. */
-  #dispatch(piece: Buffer): void {
+  #dispatch(chunk: Buffer): void {
     /** Everything before this offset has been passed on. */
-    let given = 0;
-    for (let at = this.#frames.firstPacketAt; at < piece.length; ) {
-      const end = packetEnd(piece, at);
+    let passedTo = 0;
+    for (let at = this.#frames.firstPacketAt; at < chunk.length; ) {
+      const end = packetEnd(chunk, at);
       if (end === 0) break;
-      const payloadAt = uplinkPayloadOffset(piece, at, end, UP_TOPIC_BYTES);
+      const payloadAt = uplinkPayloadOffset(chunk, at, end, UP_TOPIC_BYTES);
       if (payloadAt > 0) {
-        if (at > given) this.#passToLibrary(piece.subarray(given, at));
-        if (!this.#isTaking()) return;
-        given = at;
-        // The library is still busy with what came before.
+        if (at > passedTo) this.#passToLibrary(chunk.subarray(passedTo, at));
+        if (!this.#acceptsInput()) return;
+        passedTo = at;
+        // The library is still busy with earlier bytes.
         if (this.#forLibrary !== undefined) break;
         this.uplinkPath?.take(
-          piece.subarray(payloadAt, end),
-          ((piece[payloadAt - 2] as number) << 8) | (piece[payloadAt - 1] as number),
+          chunk.subarray(payloadAt, end),
+          ((chunk[payloadAt - 2] as number) << 8) | (chunk[payloadAt - 1] as number),
         );
-        given = end;
+        passedTo = end;
       }
       at = end;
     }
-    if (given < piece.length && this.#isTaking()) this.#passToLibrary(given === 0 ? piece : piece.subarray(given));
+    if (passedTo < chunk.length && this.#acceptsInput())
+      this.#passToLibrary(passedTo === 0 ? chunk : chunk.subarray(passedTo));
   }
 
   /** Whether the connection still accepts input. */
-  #isTaking(): boolean {
+  #acceptsInput(): boolean {
     return this.#phase === 'open' && this.stream.writable;
   }
 
-  /** Hands a chunk to the library, which reads it at once or when it is done with the previous one. */
-  #passToLibrary(piece: Buffer): void {
+  /** Hands a chunk to the library, which reads it at once or after the previous chunk. */
+  #passToLibrary(chunk: Buffer): void {
     this.passedToLibrary += 1;
-    this.#forLibrary = this.#forLibrary === undefined ? piece : Buffer.concat([this.#forLibrary, piece]);
+    this.#forLibrary = this.#forLibrary === undefined ? chunk : Buffer.concat([this.#forLibrary, chunk]);
     this.#notifyLibrary?.call(this.stream);
   }
 
   #readForLibrary(): Buffer | null {
-    const piece = this.#forLibrary;
-    if (piece === undefined) return null;
+    const chunk = this.#forLibrary;
+    if (chunk === undefined) return null;
     this.#forLibrary = undefined;
-    if (this.#isPaused) this.readOn();
-    return piece;
+    if (this.#isPaused) this.updateReading();
+    return chunk;
   }
 
   #readSocket(): Buffer | null {
-    const piece = socketRead.call(this.stream);
+    const chunk = socketRead.call(this.stream);
     const before = this.#bytes;
-    if (before === undefined) return piece;
+    if (before === undefined) return chunk;
     this.#bytes = undefined;
-    return piece === null ? before : Buffer.concat([before, piece]);
+    return chunk === null ? before : Buffer.concat([before, chunk]);
   }
 
   #holdBytes(bytes: Buffer | undefined): boolean {
@@ -393,16 +398,16 @@ export class ConnectionFilter implements Connection, WheelItem {
   }
 }
 
-/** Appends `piece`. The buffer doubles when it is full, so that bytes that arrive one by one are cheap to hold. */
-function joined(before: Buffer | undefined, piece: Buffer): Buffer {
-  if (before === undefined && piece.buffer.byteLength === piece.length) return piece;
+/** Appends `piece` to the held bytes. A full buffer doubles, so that bytes that arrive one by one are cheap to hold. */
+function append(before: Buffer | undefined, chunk: Buffer): Buffer {
+  if (before === undefined && chunk.buffer.byteLength === chunk.length) return chunk;
   const filled = before?.length ?? 0;
-  const length = filled + piece.length;
-  // Only a buffer that was allocated here has spare room that is ours.
+  const length = filled + chunk.length;
+  // Only a buffer that this function allocated has unused space after its bytes.
   const fits = before !== undefined && before.buffer.byteLength >= length;
-  const room = fits ? before.buffer : Buffer.allocUnsafeSlow(before === undefined ? length : 2 * length).buffer;
-  const whole = Buffer.from(room, 0, length);
-  if (!fits && before !== undefined) whole.set(before);
-  whole.set(piece, filled);
-  return whole;
+  const memory = fits ? before.buffer : Buffer.allocUnsafeSlow(before === undefined ? length : 2 * length).buffer;
+  const bytes = Buffer.from(memory, 0, length);
+  if (!fits && before !== undefined) bytes.set(before);
+  bytes.set(chunk, filled);
+  return bytes;
 }

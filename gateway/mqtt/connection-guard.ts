@@ -1,9 +1,9 @@
 /**
- * Guards the MQTT listeners: watches every connection from its first byte to its last. Nobody may occupy memory or a
- * socket without saying who they are, and a connection that is silent or no longer reads is closed.
+ * Guards the MQTT listeners: watches every connection from its first byte to its last. The guard limits the memory and
+ * sockets that unauthenticated clients occupy, and closes connections that are silent or do not read.
  *
  * "Strangers" are connections that are not authenticated (yet). The guard counts bytes and packets and measures time.
- * It does not decide who is authenticated: the broker does, and calls {@link ConnectionGuard.open}.
+ * It does not authenticate: the broker does, and then calls {@link ConnectionGuard.open}.
  */
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
@@ -21,25 +21,25 @@ const KIB = 1024;
 
 /** Limits on what strangers and locks may use (quality.md §2, "before authentication"). */
 export interface GuardLimits {
-  /** The most bytes that the CONNECT may announce. It has some 80; with a will, which is refused, it may have more. */
+  /** Maximum length of a CONNECT. It usually has some 80 bytes; one with a will, which is refused, may have more. */
   readonly connectBytes: number;
-  /** The most bytes that any later packet may announce. An uplink over 1,024 is quarantined, so that it is seen. */
+  /** Maximum length of any later packet. It exceeds an uplink's 1,024 bytes, so that longer uplinks are quarantined. */
   readonly packetBytes: number;
-  /** Bytes held for all strangers together. */
+  /** Maximum number of bytes held for all strangers together. */
   readonly heldBytes: number;
-  /** Connections that are not authenticated. */
+  /** Maximum number of strangers. */
   readonly strangers: number;
-  /** Of those, connections of one address without a complete CONNECT; beyond it the oldest are closed. */
+  /** Maximum number of strangers of one address without a complete CONNECT; beyond it the oldest are closed. */
   readonly silentPerAddress: number;
-  /** Connections of one address, authenticated or not; 0 for no limit. */
+  /** Maximum number of connections of one address, authenticated or not; 0 for no limit. */
   readonly perAddress: number;
-  /** From the first byte to the end of the TLS handshake: two round trips, which a slow radio takes seconds for. */
+  /** Time limit of the TLS handshake. It takes two round trips, which can take a slow radio seconds. */
   readonly handshakeWithin: Milliseconds;
-  /** From the connection, or the end of the handshake, to the last byte of the CONNECT. */
+  /** Time limit from the connection, or the end of the handshake, to the last byte of the CONNECT. */
   readonly connectWithin: Milliseconds;
-  /** From the last byte of the CONNECT to the answer: the store may be slow, but not for ever. */
+  /** Time limit from the last byte of the CONNECT to the answer, for which the store may take a while. */
   readonly answerWithin: Milliseconds;
-  /** For this long a lock may read nothing of what it was sent. It is closed within 10 s (quality.md §2). */
+  /** A client that reads nothing it was sent for this long is closed, within 10 s in all (quality.md §2). */
   readonly mustReadWithin: Milliseconds;
 }
 
@@ -57,10 +57,10 @@ export const GUARD_LIMITS: GuardLimits = Object.freeze({
 });
 
 /**
- * After so many bytes read from closed strangers, a garbage collection is provoked. On its own the engine waits for
- * some 32 MB of such buffers, which is more than strangers may use (quality.md §2).
+ * After this many bytes read from closed strangers, the guard triggers a garbage collection. Otherwise the engine would
+ * wait for some 32 MB of such buffers, more than strangers may use (quality.md §2).
  */
-const DISCARDED_BYTES = 4 * KIB * KIB;
+const GC_AFTER_BYTES = 4 * KIB * KIB;
 /** Allocating a buffer of this size triggers a minor garbage collection; its memory is never touched. */
 const GC_TRIGGER_BYTES = 32 * KIB * KIB;
 
@@ -69,8 +69,10 @@ const NO_DESCRIPTOR: RefusalCause = {
   why: 'descriptors (open files and connections) are short',
 };
 
-/** A silent stranger is never closed for another earlier than this: we may not have read yet what it sent. */
-const GRACE_BEFORE_EVICTION: Milliseconds = Seconds(1);
+/**
+ * A silent stranger may make room for another only after this time: its bytes may have arrived but not been read yet.
+ */
+const MIN_SILENCE_BEFORE_EVICTION: Milliseconds = Seconds(1);
 
 /** A CONNACK without its return code: type, length, no session present (MQTT 3.1.1, 3.2). */
 const CONNACK = [0x20, 2, 0] as const;
@@ -78,19 +80,19 @@ const CONNACK = [0x20, 2, 0] as const;
 /** The return code for a lock that should come back later (MQTT 3.1.1, 3.2.2.3). */
 const SERVER_UNAVAILABLE = 3;
 
-/** MQTT 3.1.1, 3.1.2.10: one and a half times the keepalive. */
+/** A client may be silent for one and a half times its keepalive (MQTT 3.1.1, 3.1.2.10). */
 const KEEPALIVE_FACTOR = 1.5;
-/** What applies to a client that asks for more, or for none: no connection stays open in silence for ever. */
-const LONGEST_KEEPALIVE = Minutes(60);
+/** The keepalive of a client that asks for more, or for none: no connection may stay silent for ever. */
+const MAX_KEEPALIVE = Minutes(60);
 const DEFAULT_KEEPALIVE = POWER_MODEL.timings.keepalive;
 
 export interface GuardOptions {
   readonly limits: GuardLimits;
   /** Runs in real time and never goes back. */
   readonly clock: Clock;
-  /** Whether the process has a descriptor to spare for a connection. Always, where this is left out. */
+  /** Whether the process has a free file descriptor for a connection; always if undefined. */
   readonly roomFor?: ((raw: Socket) => DescriptorRoom) | undefined;
-  /** The CONNECT is complete; the stream is to be given to the broker library. */
+  /** The CONNECT is complete; the caller must hand the stream to the broker library. */
   readonly onConnect: (connection: Connection) => void;
   /** The connection was refused and is being closed. */
   readonly onRefused: (filter: ConnectionFilter, what: 'connect' | 'packet', cause: RefusalCause) => void;
@@ -124,7 +126,7 @@ export class ConnectionGuard implements FilterWatcher {
     );
   }
 
-  /** How many sockets are open. */
+  /** The number of open sockets. */
   get count(): number {
     return this.#filters.size;
   }
@@ -145,18 +147,18 @@ export class ConnectionGuard implements FilterWatcher {
     if (stream instanceof TLSSocket) stream.once('secure', () => this.#secured(filter));
   }
 
-  /** A client is authenticated. `keepalive` is that of its CONNECT, in seconds. */
+  /** Must be called when a client is authenticated. @param keepalive of its CONNECT, in seconds */
   open(filter: ConnectionFilter, keepalive: number): void {
     if (filter.phase !== 'answering') return;
     filter.open();
     this.#strangers -= 1;
-    const asked = keepalive === 0 ? DEFAULT_KEEPALIVE : Math.min(Seconds(keepalive), LONGEST_KEEPALIVE);
+    const asked = keepalive === 0 ? DEFAULT_KEEPALIVE : Math.min(Seconds(keepalive), MAX_KEEPALIVE);
     filter.maxSilence = asked * KEEPALIVE_FACTOR;
     filter.receivedAtMs = this.#options.clock.now();
     this.#wheel.set(filter, filter.maxSilence);
   }
 
-  /** Something is being sent to a client: it is watched until it has read it. */
+  /** Must be called when something is sent to a client: the guard watches whether the client reads it. */
   sent(filter: ConnectionFilter): void {
     if (filter.isAwaitingRead) return;
     filter.isAwaitingRead = true;
@@ -165,13 +167,13 @@ export class ConnectionGuard implements FilterWatcher {
     this.#wheel.keepTurning();
   }
 
-  /** From now on not one more byte is read. */
+  /** Stops all reading. */
   stopReading(): void {
     this.isClosing = true;
   }
 
   /**
-   * Closes every connection gracefully: what was written still arrives (lingering-close.ts bounds how long that takes).
+   * Closes every connection gracefully: written bytes still arrive (lingering-close.ts limits how long that takes).
    * Resolves when no connection is left.
    */
   async closeAll(): Promise<void> {
@@ -193,14 +195,14 @@ export class ConnectionGuard implements FilterWatcher {
   heldBytesChanged(filter: ConnectionFilter, change: number): boolean {
     this.#heldBytes += change;
     if (change <= 0 || this.#heldBytes <= this.#options.limits.heldBytes) return true;
-    const most = this.#options.limits.heldBytes.toLocaleString('en');
-    this.fault(filter, { reason: 'crowd', why: `${most} bytes of strangers are held already` });
+    const limit = this.#options.limits.heldBytes.toLocaleString('en');
+    this.fault(filter, { reason: 'crowd', why: `${limit} bytes of unauthenticated connections are held already` });
     return false;
   }
 
   connectComplete(filter: ConnectionFilter): void {
     this.#silentStrangers.remove(filter);
-    if (filter.isSurplus) {
+    if (filter.lacksDescriptor) {
       this.fault(filter, NO_DESCRIPTOR, SERVER_UNAVAILABLE);
       return;
     }
@@ -227,36 +229,39 @@ export class ConnectionGuard implements FilterWatcher {
     filter.secured();
   }
 
-  /** Why a new connection from there is one too many; undefined where it isn't. */
+  /** Why a new connection from this address is one too many; undefined if it is not. */
   #crowdFault(address: string): RefusalCause | undefined {
     const { perAddress, silentPerAddress, strangers } = this.#options.limits;
-    if (this.#countAddress(address, 1) > perAddress) return crowd(`the address has ${perAddress} connections already`);
+    if (this.#countAddress(address, 1) > perAddress)
+      return crowdCause(`the address has ${perAddress} connections already`);
     const isCrowd = this.#silentStrangers.countOf(address) >= silentPerAddress;
     if (isCrowd)
-      this.#endSilent(
+      this.#evictSilent(
         this.#silentStrangers.oldestOf(address),
-        crowd(`the address has ${silentPerAddress} connections without a CONNECT`),
+        crowdCause(`the address has ${silentPerAddress} connections without a CONNECT`),
       );
-    const cause = crowd(`${strangers} connections are not authenticated yet`);
-    return this.#strangers > strangers && !this.#endSilent(this.#silentStrangers.oldestOfMost(), cause)
+    const cause = crowdCause(`${strangers} connections are not authenticated yet`);
+    return this.#strangers > strangers && !this.#evictSilent(this.#silentStrangers.oldestOfMost(), cause)
       ? cause
       : undefined;
   }
 
-  /** Why there is no descriptor for a new connection; one that can still be answered is marked for it. */
+  /** Why there is no descriptor for a new connection. Marks a connection that can still get a CONNACK as surplus. */
   #descriptorFault(filter: ConnectionFilter): RefusalCause | undefined {
     const room = this.#options.roomFor?.(filter.raw) ?? 'enough';
     if (room === 'enough') return undefined;
-    const hasEnded = this.#endSilent(this.#silentStrangers.oldestOfMost(), NO_DESCRIPTOR);
-    // It occupies a descriptor reserved for others, so it can't stay; the one just closed makes room for the next.
+    const hasEvicted = this.#evictSilent(this.#silentStrangers.oldestOfMost(), NO_DESCRIPTOR);
+    // The connection has a descriptor that is reserved for other uses, so it can't stay, even if another was just
+    // closed.
     if (room === 'none') return NO_DESCRIPTOR;
-    filter.isSurplus = !hasEnded;
+    filter.lacksDescriptor = !hasEvicted;
     return undefined;
   }
 
-  /** Ends one that has been silent for a while, so that another has room. */
-  #endSilent(filter: ConnectionFilter | undefined, { reason, why }: RefusalCause): boolean {
-    if (filter === undefined || this.#options.clock.now() - filter.receivedAtMs < GRACE_BEFORE_EVICTION) return false;
+  /** Closes a connection that has been silent for a while, to make room for another. Returns whether it did. */
+  #evictSilent(filter: ConnectionFilter | undefined, { reason, why }: RefusalCause): boolean {
+    if (filter === undefined || this.#options.clock.now() - filter.receivedAtMs < MIN_SILENCE_BEFORE_EVICTION)
+      return false;
     this.fault(filter, { reason, why: `${why}; this one was silent the longest` });
     return true;
   }
@@ -271,13 +276,13 @@ export class ConnectionGuard implements FilterWatcher {
     else {
       const left = filter.receivedAtMs + filter.maxSilence - clock.now();
       if (left > 0) this.#wheel.set(filter, left);
-      // It may have said much that we don't read. Once it is read again, what it said counts.
+      // The client may have sent packets that the gateway does not read now. They count once they are read.
       else if (filter.isOverBudget) this.#wheel.set(filter, filter.maxSilence);
       else this.#end(filter, () => this.#options.onSilent(filter));
     }
   }
 
-  /** Closes connections that read nothing of what they were sent; true while any is left to watch. */
+  /** Closes connections that read nothing of what they were sent. Returns whether any is left to watch. */
   #endSlowReaders(): boolean {
     const nowMs = this.#options.clock.now();
     const { mustReadWithin } = this.#options.limits;
@@ -288,13 +293,13 @@ export class ConnectionGuard implements FilterWatcher {
         filter.isAwaitingRead = false;
         continue;
       }
-      // What has left our buffers: what the client has read, plus what the systems between us hold.
+      // The bytes that have left the gateway's buffers: read by the client, or in a buffer of a system in between.
       const readBytes = stream.bytesWritten - stream.writableLength;
       if (readBytes !== filter.readBytes) {
         filter.readBytes = readBytes;
         filter.readAtMs = nowMs;
       } else if (nowMs - filter.readAtMs >= mustReadWithin) {
-        const why = `it read nothing of what it was sent for ${mustReadWithin / Seconds(1)} s`;
+        const why = `the client read nothing of what it was sent for ${mustReadWithin / Seconds(1)} s`;
         this.#end(filter, () => this.#options.onUnread(filter, { reason: 'not-reading', why }));
       }
     }
@@ -306,7 +311,7 @@ export class ConnectionGuard implements FilterWatcher {
       this.fault(filter, { reason: 'tls', why: `the TLS handshake failed: ${error.message}` });
   }
 
-  /** Closes a connection, after `answer` has been sent where there is one. */
+  /** Closes a connection, after sending `answer` if given. */
   #end(filter: ConnectionFilter, report: () => void, answer?: Buffer): void {
     if (filter.phase !== 'open') this.#forgetStranger(filter);
     filter.end();
@@ -320,7 +325,7 @@ export class ConnectionGuard implements FilterWatcher {
     this.#strangers -= 1;
     this.#silentStrangers.remove(filter);
     this.#discardedBytes += filter.raw.bytesRead;
-    if (this.#discardedBytes < DISCARDED_BYTES) return;
+    if (this.#discardedBytes < GC_AFTER_BYTES) return;
     this.#discardedBytes = 0;
     void new ArrayBuffer(GC_TRIGGER_BYTES);
   }
@@ -346,6 +351,6 @@ export class ConnectionGuard implements FilterWatcher {
   }
 }
 
-function crowd(why: string): RefusalCause {
+function crowdCause(why: string): RefusalCause {
   return { reason: 'crowd', why };
 }

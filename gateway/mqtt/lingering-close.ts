@@ -1,61 +1,60 @@
 /**
- * Closes a connection without cutting off what is on its way.
+ * Closes a connection without losing bytes that are on their way.
  *
- * aedes closes a connection by destroying its socket. What the other side had already sent (over TLS at least its
- * close_notify) then arrives at a closed socket: it went over the air without being counted, and the system answers it
- * with a reset, which may even overtake the last bytes that we sent. So we close connections as web servers do: we
- * close our side, read and drop what still arrives until the other side has closed too, and destroy the socket after a
- * while.
+ * aedes closes a connection by destroying its socket. Bytes that the client had already sent (over TLS at least its
+ * close_notify) then arrive at a closed socket: they are not counted for billing, and the system answers them with a
+ * reset, which may overtake the gateway's last bytes. So the gateway closes connections as web servers do: it closes
+ * its side, reads and drops what still arrives until the client has closed too, and destroys the socket after a while.
  */
 import { Socket } from 'node:net';
 import { type Clock, Seconds } from '../../proto/clock.js';
 import type { Connection } from './listener.js';
 
-/** How long the other side may take to close: a round trip of a slow radio. */
-const LINGER_TIME = Seconds(1);
-/** How many bytes it may still send meanwhile: a lock has one uplink of 1 KiB in flight. */
-const LINGER_BYTES = 64 * 1024;
+/** How long the client may take to close: a round trip of a slow radio. */
+const MAX_LINGER_TIME = Seconds(1);
+/** How many bytes the client may still send meanwhile: a lock has one uplink of 1 KiB in flight. */
+const MAX_LINGER_BYTES = 64 * 1024;
 
 /**
- * Replaces `destroy` of this connection: the first call lingers, unless the connection is already broken. `onClosing`
- * is called in a later turn, so that the library stops serving the stream.
+ * Replaces `destroy` of this connection's stream: the first call closes it as described above, unless the connection is
+ * broken already. `onClosing` is called in a later microtask; the caller must then stop the library from serving it.
  */
-export function closeLingering({ stream, raw }: Connection, clock: Clock, onClosing: () => void): void {
+export function makeCloseLinger({ stream, raw }: Connection, clock: Clock, onClosing: () => void): void {
   const destroy = stream.destroy;
   let isClosing = false;
   stream.destroy = (error?: Error) => {
     if (raw.destroyed || stream.readableEnded || isSocketError(error)) return destroy.call(stream, error);
     if (isClosing) return stream;
     isClosing = true;
-    const cut = (): void => void destroy.call(stream);
-    const timer = clock.after(LINGER_TIME, cut);
+    const destroyNow = (): void => void destroy.call(stream);
+    const timer = clock.after(MAX_LINGER_TIME, destroyNow);
     stream.once('close', () => timer.cancel());
-    dropAll(stream, cut);
+    dropIncoming(stream, destroyNow);
     stream.end();
     queueMicrotask(onClosing);
     return stream;
   };
 }
 
-/** Reads and drops what still arrives, instead of the listeners that read until now. */
-function dropAll(stream: Socket, onTooMuch: () => void): void {
+/** Reads and drops everything that still arrives. Removes the listeners that read until now. */
+function dropIncoming(stream: Socket, onTooMuch: () => void): void {
   let dropped = 0;
   stream.removeAllListeners('readable');
   stream.removeAllListeners('data');
   stream.read = readForNode;
   stream.on('data', (chunk: Buffer) => {
     dropped += chunk.length;
-    if (dropped > LINGER_BYTES) onTooMuch();
+    if (dropped > MAX_LINGER_BYTES) onTooMuch();
   });
   stream.resume();
 }
 
-/** The library, which reads with null, gets nothing any more. */
+/** A `read` that returns nothing to the library, which reads with null. */
 function readForNode(this: Socket, size?: number | null): Buffer | null {
   return size === null ? null : (Socket.prototype.read.call(this, size) as Buffer | null);
 }
 
-/** An error from the system: the other side is gone, so there is nothing to wait for. */
+/** Whether the error is the system's: the connection is broken, so there is nothing to wait for. */
 function isSocketError(error: Error | undefined): boolean {
   return error !== undefined && 'syscall' in error;
 }

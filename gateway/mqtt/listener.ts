@@ -1,19 +1,19 @@
 /**
- * Listens for locks over TCP or TLS, and hands each connection on. It knows nothing about MQTT.
+ * Listens for locks over TCP or TLS, and hands each connection to its owner. It must not know MQTT.
  *
- * For TLS too the server is a plain TCP server, so that the raw socket is at hand: its byte counts are what went over
- * the air, handshake included. Those of a TLSSocket count decrypted bytes.
+ * For TLS too, the server is a plain TCP server: the byte counts of the raw socket are what went over the air,
+ * handshake included. A TLSSocket counts decrypted bytes.
  */
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { type SecureContext, TLSSocket } from 'node:tls';
 import { listenFailure } from '../listen-failure.js';
 
-/** Connections that the system queues until they are accepted: after an outage all locks come at once. */
-const BACKLOG = 4096;
+/** Connections that the system queues until they are accepted: after an outage all locks connect at once. */
+const MAX_QUEUED_CONNECTIONS = 4096;
 
 /** A connection of which no byte has been read yet. */
 export interface Connection {
-  /** Carries MQTT. */
+  /** Transports MQTT, decrypted. */
   readonly stream: Socket;
   /** The TCP socket, which counts the bytes that went over the air. Without TLS it is `stream` itself. */
   readonly raw: Socket;
@@ -24,7 +24,7 @@ export interface ListenerOptions {
   readonly host: string;
   /** 0 lets the system choose. */
   readonly port: number;
-  /** The certificate and key in force now; plain TCP where this is left out. */
+  /** Returns the current certificate and key; plain TCP if undefined. */
   readonly tls?: (() => SecureContext) | undefined;
   readonly onConnection: (connection: Connection) => void;
 }
@@ -35,7 +35,7 @@ export class Listener {
   private constructor({ tls, onConnection }: ListenerOptions) {
     this.#server = createServer({ noDelay: true }, (raw) => {
       const address = raw.remoteAddress;
-      // The client has disconnected already.
+      // No address: the client has disconnected already.
       if (address === undefined) return void raw.destroy();
       const stream = tls === undefined ? raw : new TLSSocket(raw, { isServer: true, secureContext: tls() });
       onConnection({ stream, raw, address });
@@ -61,8 +61,8 @@ export class Listener {
   async #listen({ host, port }: ListenerOptions): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', (error) => reject(listenFailure('MQTT', { host, port }, error)));
-      this.#server.listen({ port, host, backlog: BACKLOG }, () => {
-        // A connection that can't be accepted (out of file descriptors, say) must not end the others.
+      this.#server.listen({ port, host, backlog: MAX_QUEUED_CONNECTIONS }, () => {
+        // An accept that fails, such as for lack of file descriptors, must not stop the listener.
         this.#server.on('error', () => undefined);
         resolve();
       });

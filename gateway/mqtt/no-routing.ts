@@ -1,10 +1,10 @@
 /**
- * Empty stand-ins for two parts of aedes that the gateway does not use: the emitter that routes publishes to
+ * Empty replacements for two parts of aedes that the gateway does not use: the emitter that routes publishes to
  * subscribers, and the persistence of sessions, retained messages and wills.
  *
- * What a lock publishes goes to ingest only, and what it receives is sent to it only. Sessions are clean, nothing is
- * retained, a will is refused. So there is nothing to route or to persist. With aedes' own parts, each connection would
- * be announced below `$SYS` to nobody, occupy a listener that nobody calls, and leave memory behind.
+ * A lock's publishes go only to ingest, and each downlink goes only to one lock. Sessions are clean, nothing is
+ * retained, and wills are refused. So there is nothing to route or persist. With aedes' own parts, each connection
+ * would cost an announcement below `$SYS` without subscribers, an unused listener, and leaked memory.
  */
 import { Readable } from 'node:stream';
 import { afterThisTurn } from '../../proto/clock.js';
@@ -36,7 +36,7 @@ export class NullEmitter {
   }
 }
 
-/** A persistence as aedes needs it without lasting sessions, wills and retained messages. */
+/** The methods of a persistence that aedes calls when there are no lasting sessions, wills or retained messages. */
 export class NullPersistence {
   async setup(): Promise<void> {}
 
@@ -44,7 +44,7 @@ export class NullPersistence {
   async cleanIncoming(): Promise<void> {}
   async delWill(): Promise<void> {}
 
-  /** A lock's PUBACK. It is ignored: a command is stored until its acknowledgement arrives as an uplink. */
+  /** Called for a lock's PUBACK. Ignored: a command stays stored until its acknowledgement arrives as an uplink. */
   async outgoingClearMessageId(): Promise<void> {}
 
   /** The messages queued for a client while it was offline. */

@@ -1,13 +1,13 @@
-/** Ends sessions whose credential expires while they are connected, within some seconds. */
+/** Ends sessions within seconds after their credential expires. */
 import { type Clock, Seconds, type Timer } from '../../proto/clock.js';
 import type { Session } from './sessions.js';
 
 /** A session outlives its credential by at most this much. */
-const CHECK_EVERY = Seconds(2);
+const CHECK_INTERVAL = Seconds(2);
 
 /**
- * It polls rather than setting a timer for the expiry, since the machine's clock may be set meanwhile. While no session
- * has a credential that expires, it does nothing.
+ * Polls instead of setting a timer for the expiry, since the machine's clock may be changed meanwhile. While no session
+ * has a credential that expires, no timer runs.
  */
 export class SessionExpiry {
   readonly #clock: Clock;
@@ -38,7 +38,7 @@ export class SessionExpiry {
   }
 
   #arm(): void {
-    this.#timer ??= this.#clock.after(CHECK_EVERY, () => this.#check());
+    this.#timer ??= this.#clock.after(CHECK_INTERVAL, () => this.#check());
   }
 
   #check(): void {

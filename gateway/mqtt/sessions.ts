@@ -1,6 +1,6 @@
 /**
- * The authenticated connections: whose they are, and how to end them. A lock has at most one of its own; phones that
- * act for it have others.
+ * Holds the sessions, that is the authenticated connections, by device, and ends them. A lock has at most one session;
+ * phones that act for it have further ones.
  */
 import type { DisconnectCause } from '../../proto/power/judge/event.js';
 import type { Sender } from '../ingest/ingest.js';
@@ -9,15 +9,14 @@ import type { MessageCounts } from '../usage/meter.js';
 import type { Connection } from './listener.js';
 
 /**
- * The life of a session, as ingest and with it the judge see it:
+ * The phases of a session, as reported to ingest:
  *
- * - `authenticated`: the credential is right. Its CONNACK may not have been written yet, so nothing is reported.
+ * - `authenticated`: the credential is correct. The CONNACK may not have been written yet, so nothing is reported.
  * - `connected`: the library reported the client as ready, or its first packet arrived. A connect event is reported.
- * - `disconnected`: the connection is gone. A disconnect event is reported. A session that was never connected does not
- *   get here: it is only removed.
+ * - `disconnected`: the connection has closed. A disconnect event is reported. A session that was never connected does
+ *   not enter this phase: it is only removed.
  *
- * Beside that, {@link Session.end} may come in any phase. It destroys the socket, and from then on nothing that the
- * client sent is taken.
+ * {@link Session.end} may be called in any phase. It destroys the socket; later bytes of the client are ignored.
  */
 export type SessionPhase = 'authenticated' | 'connected' | 'disconnected';
 
@@ -34,13 +33,13 @@ export interface SessionParts {
   readonly sender: Sender;
   readonly clientId: string;
   readonly connection: Connection;
-  /** When its credential expires, ms since the epoch, wall-clock time; null where it does not. */
+  /** When its credential expires, ms since the epoch, wall-clock time; null if it does not expire. */
   readonly expiresAtMs: number | null;
-  /** Its messages so far, for billing. */
+  /** The number of its messages so far, for billing. */
   readonly messages: MessageCounts;
   /**
-   * Sends one message down at QoS 1, to this client only. Resolves when it has been handed to the socket, or when that
-   * is no longer possible; the lock's reply comes back as an uplink.
+   * Sends one downlink at QoS 1, to this client only. Resolves when the message has been handed to the socket, or when
+   * the connection has closed. The lock's reply arrives as an uplink.
    */
   readonly send: (payload: Buffer) => Promise<void>;
 }
@@ -53,7 +52,7 @@ export class Session implements SessionParts {
   readonly expiresAtMs: number | null;
   readonly messages: MessageCounts;
   readonly send: SessionParts['send'];
-  /** Why it ends, once that is known; the first cause counts. */
+  /** Why the session ends, once known. Later causes do not replace the first. */
   cause: DisconnectCause | undefined;
   subscription: Subscription = 'none';
   #phase: SessionPhase = 'authenticated';
@@ -72,27 +71,27 @@ export class Session implements SessionParts {
     return this.#phase;
   }
 
-  /** It has subscribed to `down`: it receives what is sent now. */
+  /** Whether the client is subscribed to `down`, so that it receives downlinks. */
   get isListening(): boolean {
     return this.subscription === 'active';
   }
 
-  /** We have ended it: nothing that it sends is taken any more. */
+  /** Whether the gateway has ended the session: the client's later bytes are ignored. */
   get isEnded(): boolean {
     return this.#isEnded;
   }
 
-  /** @throws Error where it is not `authenticated` */
+  /** @throws Error if the phase is not `authenticated` */
   connect(): void {
     this.#phase = nextPhase('a session', NEXT_PHASES, this.#phase, 'connected');
   }
 
-  /** @throws Error where it is not `connected` */
+  /** @throws Error if the phase is not `connected` */
   disconnect(): void {
     this.#phase = nextPhase('a session', NEXT_PHASES, this.#phase, 'disconnected');
   }
 
-  /** Ends it, at once. */
+  /** Ends the session at once. */
   end(): void {
     this.cause ??= 'gateway';
     this.#isEnded = true;
@@ -106,20 +105,20 @@ export class Sessions {
   #count = 0;
   #ends = 0;
 
-  /** How many there are. */
+  /** The number of sessions. */
   get count(): number {
     return this.#count;
   }
 
   /**
-   * How often {@link end} was called. Authentication reads it before and after: if it changed, the credentials that
-   * were read may have been withdrawn meanwhile.
+   * Counts calls of {@link end}. The broker compares it before and after an authentication: if it changed, the
+   * credentials may have been withdrawn meanwhile.
    */
-  get ends(): number {
+  get endCount(): number {
     return this.#ends;
   }
 
-  /** To be called as soon as a session is authenticated, so that {@link end} misses none. */
+  /** Must be called as soon as a session is authenticated, so that {@link end} misses no session. */
   add(session: Session): void {
     const { deviceId } = session.sender;
     const known = this.#byDevice.get(deviceId);
@@ -143,7 +142,7 @@ export class Sessions {
     for (const sessions of this.#byDevice.values()) yield* sessions;
   }
 
-  /** The lock's own session, during a takeover the newest; undefined while it is not connected. */
+  /** The lock's session (not a phone's), during a takeover the newest; undefined while the lock is not connected. */
   ofLock(deviceId: number): Session | undefined {
     let newest: Session | undefined;
     for (const session of this.#byDevice.get(deviceId) ?? [])
@@ -151,12 +150,12 @@ export class Sessions {
     return newest;
   }
 
-  /** Those of a device under one client id: one, except during a takeover. */
+  /** A device's sessions with this client id: at most one, except during a takeover. */
   ofClient(deviceId: number, clientId: string): Session[] {
     return [...(this.#byDevice.get(deviceId) ?? [])].filter((session) => session.clientId === clientId);
   }
 
-  /** Resolves when a device has none. */
+  /** Resolves when the device has no session. */
   async whenNone(deviceId: number): Promise<void> {
     if (!this.#byDevice.has(deviceId)) return;
     await new Promise<void>((done) => {
@@ -165,8 +164,8 @@ export class Sessions {
   }
 
   /**
-   * Ends the sessions of a device for which `fits` is true, at once. The change that this is for must be committed by
-   * then: a CONNECT that reads the credentials now reads the new ones, and one that read them before reads them again.
+   * Ends the device's sessions for which `fits` returns true, at once. The caller must have committed the change of
+   * credentials: then a CONNECT that read the old credentials reads them again (see {@link endCount}).
    */
   end(deviceId: number, fits: (session: Session) => boolean = () => true): void {
     this.#ends += 1;

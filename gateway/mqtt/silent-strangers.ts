@@ -1,7 +1,7 @@
 /**
- * Connections without a complete CONNECT, by address (network/address-group.ts). When places run out, the one that has
- * been silent the longest makes room for a new one: an idle socket costs an attacker nothing, and a lock sends its
- * CONNECT at once.
+ * Holds the connections without a complete CONNECT ("silent strangers"), by address group (network/address-group.ts).
+ * When the limit of connections is reached, the guard closes the longest silent one to make room: an idle socket costs
+ * an attacker nothing, whereas a lock sends its CONNECT at once.
  */
 import { addressGroup } from '../network/address-group.js';
 import type { ConnectionFilter } from './connection-filter.js';
@@ -17,28 +17,28 @@ export class SilentStrangers {
     else filters.add(filter);
   }
 
-  /** Its CONNECT is complete, or it is gone. */
+  /** Must be called when the connection's CONNECT is complete, or the connection has closed. */
   remove(filter: ConnectionFilter): void {
     const group = addressGroup(filter.address);
     const filters = this.#byAddress.get(group);
     if (filters?.delete(filter) === true && filters.size === 0) this.#byAddress.delete(group);
   }
 
-  /** How many this address has. */
+  /** The number of silent connections of this address. */
   countOf(address: string): number {
     return this.#byAddress.get(addressGroup(address))?.size ?? 0;
   }
 
-  /** The longest silent one of this address. */
+  /** The longest silent connection of this address. */
   oldestOf(address: string): ConnectionFilter | undefined {
     return first(this.#byAddress.get(addressGroup(address)));
   }
 
-  /** The longest silent one of the address that has the most. */
+  /** The longest silent connection of the address with the most silent connections. */
   oldestOfMost(): ConnectionFilter | undefined {
-    let most: Set<ConnectionFilter> | undefined;
-    for (const filters of this.#byAddress.values()) if (filters.size > (most?.size ?? 0)) most = filters;
-    return first(most);
+    let largest: Set<ConnectionFilter> | undefined;
+    for (const filters of this.#byAddress.values()) if (filters.size > (largest?.size ?? 0)) largest = filters;
+    return first(largest);
   }
 }
 

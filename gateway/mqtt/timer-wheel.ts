@@ -1,18 +1,18 @@
 /**
- * Deadlines of very many connections, most of which are cancelled or moved before they are due. One timer serves all of
- * them, and setting, moving or cancelling a deadline costs the same however many there are.
+ * Manages the deadlines of very many connections with one timer. Most deadlines are cancelled or moved before they are
+ * due; the cost of setting, moving or cancelling one does not depend on their number.
  */
 import type { Clock, Milliseconds, Timer } from '../../proto/clock.js';
 
 /** The length of a slot. A deadline fires at most two slots late, and never early. */
-const SLOT_LENGTH: Milliseconds = 250;
+const SLOT_DURATION: Milliseconds = 250;
 
-/** An item with a deadline. It records the slot that it is in, 0 for none. */
-export interface WheelItem {
+/** An item with a deadline. `slot` is for the wheel: the slot that the item is in, 0 for none. */
+export interface TimerWheelItem {
   slot: number;
 }
 
-export class TimerWheel<T extends WheelItem> {
+export class TimerWheel<T extends TimerWheelItem> {
   readonly #clock: Clock;
   readonly #onDue: (item: T) => void;
   readonly #onTurn: () => boolean;
@@ -20,13 +20,14 @@ export class TimerWheel<T extends WheelItem> {
   #timer: Timer | undefined;
   /** The last slot whose items have fired. */
   #lastSlot = 0;
-  /** When the next step is due; it may run late. */
+  /** When the next step is due. It may run late. */
   #stepDueMs = 0;
+  /** The last step was late and fired nothing. */
   #hasDeferred = false;
 
   /**
    * `onDue` is called for each item whose deadline has passed. `onTurn` is called at each step, and returns whether the
-   * wheel is to keep turning even if it is empty.
+   * wheel keeps turning even if it is empty.
    */
   constructor(clock: Clock, onDue: (item: T) => void, onTurn: () => boolean) {
     this.#clock = clock;
@@ -37,7 +38,7 @@ export class TimerWheel<T extends WheelItem> {
   /** Sets or moves an item's deadline, `delay` from now. */
   set(item: T, delay: Milliseconds): void {
     this.cancel(item);
-    const slot = Math.max(Math.ceil((this.#clock.now() + delay) / SLOT_LENGTH), this.#lastSlot + 1);
+    const slot = Math.max(Math.ceil((this.#clock.now() + delay) / SLOT_DURATION), this.#lastSlot + 1);
     const items = this.#slots.get(slot);
     if (items === undefined) this.#slots.set(slot, new Set([item]));
     else items.add(item);
@@ -45,7 +46,7 @@ export class TimerWheel<T extends WheelItem> {
     this.keepTurning();
   }
 
-  /** Cancels an item's deadline; does nothing where it has none. */
+  /** Cancels an item's deadline, if it has one. */
   cancel(item: T): void {
     if (item.slot === 0) return;
     const items = this.#slots.get(item.slot);
@@ -57,8 +58,8 @@ export class TimerWheel<T extends WheelItem> {
   /** Makes sure that the wheel is turning. */
   keepTurning(): void {
     if (this.#timer !== undefined) return;
-    this.#stepDueMs = this.#clock.now() + SLOT_LENGTH;
-    this.#timer = this.#clock.after(SLOT_LENGTH, () => this.#step());
+    this.#stepDueMs = this.#clock.now() + SLOT_DURATION;
+    this.#timer = this.#clock.after(SLOT_DURATION, () => this.#step());
   }
 
   /** Stops the wheel and drops all deadlines. */
@@ -71,11 +72,12 @@ export class TimerWheel<T extends WheelItem> {
   #step(): void {
     this.#timer = undefined;
     const nowMs = this.#clock.now();
-    // Where we are late ourselves, what a deadline waits for may have arrived unread. So that is read first.
-    this.#hasDeferred = !this.#hasDeferred && nowMs - this.#stepDueMs > SLOT_LENGTH;
+    // If the step runs late, bytes that would meet a deadline may have arrived unread. They are read before the next
+    // step.
+    this.#hasDeferred = !this.#hasDeferred && nowMs - this.#stepDueMs > SLOT_DURATION;
     if (this.#hasDeferred) return void this.keepTurning();
-    const now = Math.floor(nowMs / SLOT_LENGTH);
-    // After a long standstill there are more slots to walk through than there are non-empty ones.
+    const now = Math.floor(nowMs / SLOT_DURATION);
+    // After a long pause, more slots have passed than there are non-empty ones, so only the non-empty ones are visited.
     if (now - this.#lastSlot > this.#slots.size) {
       for (const slot of [...this.#slots.keys()].sort((a, b) => a - b)) if (slot <= now) this.#fireSlot(slot);
     } else for (let slot = this.#lastSlot + 1; slot <= now; slot++) this.#fireSlot(slot);

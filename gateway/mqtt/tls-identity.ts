@@ -1,14 +1,14 @@
 /**
- * The gateway's TLS certificate (PEM, with the chain to its root) and its private key, each in a file. A wrong file is
- * found when it is read, at the start or at a reload, not by the first lock.
+ * Reads and checks the gateway's TLS certificate (PEM, with the chain to its root) and its private key, each from a
+ * file. So a wrong file is reported at the start or at a reload, not when the first lock connects.
  */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import { LockgateError } from '../../proto/errors.js';
 
-/** Older versions of TLS are broken (RFC 8996). */
-const LEAST_TLS = 'TLSv1.2';
+/** Older versions of TLS are insecure (RFC 8996). */
+const MIN_TLS_VERSION = 'TLSv1.2';
 
 /** Paths of the certificate and the key. */
 export interface TlsFiles {
@@ -32,9 +32,9 @@ export function readTlsIdentity(files: TlsFiles): TlsIdentity {
   const privateKey = parse(files.key, 'a private key in PEM, without a passphrase', () => parseKey(key));
   if (!certificate.checkPrivateKey(privateKey))
     throw fault(`the TLS key ${files.key} does not belong to the certificate ${files.certificate}`);
-  // All that can still be wrong is the chain behind the certificate.
+  // Only the chain behind the certificate can still be wrong.
   const context = parse(files.certificate, 'a certificate and its chain in PEM', () =>
-    createSecureContext({ cert, key, minVersion: LEAST_TLS }),
+    createSecureContext({ cert, key, minVersion: MIN_TLS_VERSION }),
   );
   return { context, fingerprint: certificate.fingerprint256, validTo: certificate.validTo };
 }
@@ -55,7 +55,7 @@ function parse<T>(file: string, expected: string, work: () => T): T {
   try {
     return work();
   } catch (error) {
-    throw new LockgateError('tls-file', `${file} does not hold ${expected}`, { cause: error });
+    throw new LockgateError('tls-file', `${file} does not contain ${expected}`, { cause: error });
   }
 }
 

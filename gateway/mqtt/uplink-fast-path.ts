@@ -1,14 +1,13 @@
 /**
- * The fast path of nearly everything that locks send: an uplink goes from the connection filter straight to ingest, and
- * its PUBACK from ingest straight to the socket. It bypasses the broker library, which spends more on a PUBLISH than
- * the system spends on reading and answering it.
+ * The fast path for ordinary uplinks, nearly everything that locks send: an uplink goes from the connection filter
+ * directly to ingest, and its PUBACK from ingest directly to the socket. This bypasses the broker library, whose work
+ * for a PUBLISH costs more than reading and answering it.
  *
- * Each connection has a path of its own. It takes no part in what the library decides: who may connect, subscriptions,
- * PINGREQs, the end of a connection, and every PUBLISH that is in any way unusual (connection-filter.ts recognises
- * those).
+ * Each connection has its own fast path. The library still handles CONNECT, subscriptions, PINGREQs, the end of a
+ * connection, and every unusual PUBLISH (connection-filter.ts distinguishes them).
  *
- * PUBACKs go out in the order of the PUBLISHes (MQTT 3.1.1, 4.6), since ingest answers in that order. The PUBACKs of
- * one commit are written at the end of the turn, all of a socket's in one write.
+ * PUBACKs are written in the order of the PUBLISHes (MQTT 3.1.1, 4.6), since ingest answers in that order. The PUBACKs
+ * of one commit are written at the end of the event loop turn, in one write per socket.
  */
 import { monotonicMs } from '../../proto/clock.js';
 import type { GatewayEvents } from '../events.js';
@@ -16,8 +15,8 @@ import type { Answer, Ingest } from '../ingest/ingest.js';
 import type { ConnectionFilter, UplinkPath } from './connection-filter.js';
 import type { Session } from './sessions.js';
 
-/** With so many unanswered uplinks a connection is not read any further. What one read brought is all taken. */
-const MAX_READ_AHEAD = 64;
+/** A connection with this many unanswered uplinks is not read. All uplinks of one read are accepted. */
+const MAX_UNANSWERED_UPLINKS = 64;
 
 /** The first two bytes of each PUBACK: its type and its length (MQTT 3.1.1, 3.4). */
 const PUBACK = '\x40\x02';
@@ -25,16 +24,16 @@ const PUBACK = '\x40\x02';
 export interface FastPathOptions {
   readonly ingest: Pick<Ingest, 'take'>;
   readonly events: Pick<GatewayEvents, 'emit'>;
-  /** The first uplink of a session has arrived, maybe before the library reported the client as ready. */
+  /** The first uplink of a session has arrived, perhaps before the library reported the client as ready. */
   readonly onFirst: (filter: ConnectionFilter) => void;
-  /** An uplink must not be acknowledged: the connection is to be closed. */
+  /** An uplink must not be acknowledged: the caller must close the connection. */
   readonly onFailed: (filter: ConnectionFilter, error: Error) => void;
 }
 
 /** The fast paths of a broker, and the PUBACKs that wait for the end of the turn. */
 export class UplinkFastPaths {
   readonly options: FastPathOptions;
-  /* One entry for each waiting PUBACK: its path, and when its PUBLISH arrived (monotonic, ms). */
+  /* For each waiting PUBACK: its path, and when its PUBLISH arrived (monotonic, ms). */
   readonly #answered: UplinkFastPath[] = [];
   readonly #arrivedAt: number[] = [];
   readonly #flush = (): void => this.#writeAll();
@@ -43,12 +42,12 @@ export class UplinkFastPaths {
     this.options = options;
   }
 
-  /** Makes the path of an authenticated connection. To be called before its filter is opened. */
+  /** Creates the path of an authenticated connection. Must be called before its filter is opened. */
   open(session: Session, filter: ConnectionFilter): UplinkFastPath {
     return new UplinkFastPath(this, session, filter);
   }
 
-  /** Has a path write its PUBACKs at the end of the turn. */
+  /** Makes a path write its PUBACKs at the end of the event loop turn. */
   answered(path: UplinkFastPath, arrivedAt: number): void {
     if (this.#answered.push(path) === 1) queueMicrotask(this.#flush);
     this.#arrivedAt.push(arrivedAt);
@@ -67,10 +66,10 @@ export class UplinkFastPaths {
 /**
  * The fast path of one connection:
  *
- * - *reading*: fewer than {@link MAX_READ_AHEAD} uplinks are unanswered.
- * - *full*: at least so many are. The filter does not read until the first of them is answered.
- * - *failed*: an uplink must not be acknowledged. The PUBACKs of those before it are written, and the connection is
- *   closed. It takes nothing more; uplinks under way are still stored, but no PUBACK is written.
+ * - *reading*: fewer than {@link MAX_UNANSWERED_UPLINKS} uplinks are unanswered.
+ * - *full*: at least that many are unanswered. The filter does not read until there are fewer.
+ * - *failed*: an uplink must not be acknowledged. The PUBACKs of earlier uplinks are written, and the connection is
+ *   closed. The path takes nothing more; running uplinks are still stored, but get no PUBACK.
  */
 export class UplinkFastPath implements UplinkPath {
   readonly #paths: UplinkFastPaths;
@@ -89,7 +88,7 @@ export class UplinkFastPath implements UplinkPath {
   }
 
   get isFull(): boolean {
-    return this.#unanswered >= MAX_READ_AHEAD;
+    return this.#unanswered >= MAX_UNANSWERED_UPLINKS;
   }
 
   take(payload: Buffer, id: number): void {
@@ -102,14 +101,14 @@ export class UplinkFastPath implements UplinkPath {
     ingest.take(session.sender, payload, this.#answer(id, monotonicMs()));
   }
 
-  /** Writes the waiting PUBACKs. To be called before anything is written that must not overtake them. */
+  /** Writes the waiting PUBACKs. Must be called before a write that must not overtake them. */
   write(): void {
     const pubacks = this.#pubacks;
     if (pubacks === '') return;
     this.#pubacks = '';
     const { stream } = this.#filter;
-    // Not to a connection that is being closed, or whose client has closed its side.
-    if (stream.writable && !stream.readableEnded && !stream.write(pubacks, 'latin1')) this.#filter.readOn();
+    // A connection that is being closed, or whose client has closed its side, gets no PUBACKs.
+    if (stream.writable && !stream.readableEnded && !stream.write(pubacks, 'latin1')) this.#filter.updateReading();
   }
 
   #answer(id: number, arrivedAt: number): Answer {
@@ -121,7 +120,7 @@ export class UplinkFastPath implements UplinkPath {
         this.#pubacks += PUBACK + String.fromCharCode(id >> 8, id & 0xff);
         this.#paths.answered(this, arrivedAt);
       }
-      if (this.#unanswered === MAX_READ_AHEAD - 1) this.#filter.readOn();
+      if (this.#unanswered === MAX_UNANSWERED_UPLINKS - 1) this.#filter.updateReading();
     };
   }
 

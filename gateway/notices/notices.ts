@@ -17,7 +17,7 @@ import type { BudgetTurned, GatewayEvents } from '../events.js';
 import type { KnownLock } from '../locks/locks.js';
 import { NOTICE_KINDS, type Notice, type NoticeFilter, type NoticeKind } from '../store/contract/notice-store.js';
 import type { Store, WebhookUrl } from '../store/contract/store.js';
-import { DISABLED_BY_HAND } from '../webhooks/webhook-settings.js';
+import { DISABLED_BY_OPERATOR } from '../webhooks/webhook-settings.js';
 import { LockNotices } from './lock-notices.js';
 import { PendingNotices } from './pending-notices.js';
 
@@ -123,7 +123,7 @@ export class Notices {
     this.#locks = locks;
     this.#reconcileLate();
     this.#reconcileBootBacks();
-    const disabled = urls.filter(({ state, disabledWhy }) => state === 'disabled' && disabledWhy !== DISABLED_BY_HAND);
+    const disabled = urls.filter(({ state, disabledWhy }) => state === 'disabled' && disabledWhy !== DISABLED_BY_OPERATOR);
     const ids = new Set(disabled.map(({ id }) => String(id)));
     for (const id of this.#disabledAtStart) if (!ids.has(id)) this.#resolve('url-disabled', id);
     for (const { id, disabledWhy } of disabled)

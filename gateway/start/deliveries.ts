@@ -43,7 +43,13 @@ export function startFigures(
   const backlogs = new Backlogs({ store, events, clock: systemClock, runClock, speed });
   backlogs.start();
   started.push(stopStep('the watch on backlogs', () => backlogs.stop()));
-  return new Figures({ backlogs, store, settled: () => dispatcher.settled(), isStoreFailing, clock: systemClock });
+  return new Figures({
+    backlogs,
+    store,
+    settled: () => dispatcher.flushOutcomes(),
+    isStoreFailing,
+    clock: systemClock,
+  });
 }
 
 export async function startDeliveries(

@@ -1,19 +1,24 @@
 /**
- * The store's figures, and an event when a webhook URL falls far behind (quality.md §2, undelivered events).
+ * Watches each webhook URL's backlog of undelivered events, and emits a `backlog` event when a URL falls far behind or
+ * catches up (quality.md §2, undelivered events).
  *
- * Every ten seconds each URL's backlog is compared with two bounds. A URL beyond one of them is *behind* until it is
- * within half of both; then it has *caught up*. So a URL at a bound does not change state again and again.
+ * Every ten seconds each URL's backlog is compared with two bounds: a number of events and an age. A URL beyond one of
+ * them is *behind* until it is within half of both; then it has *caught up*. The gap between the bounds and their
+ * halves keeps a URL near a bound from changing its state at every check.
  */
 import { type Clock, Hours, type Milliseconds, Seconds, type Timer } from '../../proto/clock.js';
 import type { GatewayEvents } from '../events.js';
 import type { Store } from '../store/contract/store.js';
 import type { StoreFigures, UrlBacklog } from '../store/contract/store-figures.js';
 
-const CHECK_EVERY: Milliseconds = Seconds(10);
+const CHECK_INTERVAL: Milliseconds = Seconds(10);
 /** More undelivered events than this put a URL behind. */
-export const FAR_EVENTS = 10_000;
-/** So does an older event, by the run's clock over its speed: an event that fails at times has had three retries. */
-export const FAR_AGE: Milliseconds = Hours(1);
+export const MAX_UNDELIVERED_EVENTS = 10_000;
+/**
+ * An older undelivered event also puts a URL behind. The age is the run clock's, divided by the run's speed. Within an
+ * hour a failed event has had three retries.
+ */
+export const MAX_UNDELIVERED_AGE: Milliseconds = Hours(1);
 
 export interface BacklogsParts {
   readonly store: Pick<Store, 'readFigures'>;
@@ -37,36 +42,36 @@ export class Backlogs {
     this.#parts = parts;
   }
 
-  /** Checks from now on. */
+  /** Starts the checks. */
   start(): void {
     this.#checking = this.#check().finally(() => this.#arm());
   }
 
-  /** Resolves when the check under way has ended. */
+  /** Resolves when the running check has finished. */
   async checked(): Promise<void> {
     await this.#checking;
   }
 
-  /** Resolves when nothing is asked of the store any more. */
+  /** Stops the checks. Resolves when no read of the store is running. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#timer?.cancel();
     await this.#checking;
   }
 
-  /** The figures as of now. Rejects where the store can't be read. */
+  /** Reads the store's current figures. Rejects if the store can't be read. */
   async read(): Promise<StoreFigures> {
     return await this.#parts.store.readFigures();
   }
 
-  /** How long the oldest undelivered event has waited, in ms by the run's clock; null where none waits. */
+  /** How long the oldest undelivered event has waited, in ms by the run's clock; null if no event waits. */
   oldestAgeMs({ oldestReceivedAtMs }: UrlBacklog): Milliseconds | null {
     return oldestReceivedAtMs === null ? null : Math.max(this.#parts.runClock.now() - oldestReceivedAtMs, 0);
   }
 
   #arm(): void {
     if (this.#isStopped) return;
-    this.#timer = this.#parts.clock.after(CHECK_EVERY, () => {
+    this.#timer = this.#parts.clock.after(CHECK_INTERVAL, () => {
       this.#checking = this.#check().finally(() => this.#arm());
     });
   }
@@ -76,7 +81,7 @@ export class Backlogs {
     try {
       ({ backlogs } = await this.read());
     } catch {
-      // The watch on the store reports the failure; the URLs' states stay as they are.
+      // health/store.ts reports a failing store. The URLs' states stay unchanged.
       return;
     }
     for (const backlog of backlogs) this.#judge(backlog);
@@ -86,15 +91,18 @@ export class Backlogs {
 
   #judge(backlog: UrlBacklog): void {
     const { urlId, isDisabled, behind, pending } = backlog;
-    const isFar = this.#behindUrls.has(urlId);
-    const share = isFar ? 0.5 : 1;
+    const isBehind = this.#behindUrls.has(urlId);
+    const boundFactor = isBehind ? 0.5 : 1;
     const undelivered = behind + pending;
     const age = this.oldestAgeMs(backlog) ?? 0;
-    // A disabled URL has a notice of its own.
-    const isPast = !isDisabled && (undelivered > FAR_EVENTS * share || age > FAR_AGE * this.#parts.speed * share);
-    if (isPast === isFar) return;
+    // Another notice reports a disabled URL.
+    const isBeyondBound =
+      !isDisabled &&
+      (undelivered > MAX_UNDELIVERED_EVENTS * boundFactor ||
+        age > MAX_UNDELIVERED_AGE * this.#parts.speed * boundFactor);
+    if (isBeyondBound === isBehind) return;
     const why = `${undelivered} events are not delivered, the oldest received ${Math.round(age / Seconds(1))} s ago`;
-    this.#enter(urlId, isPast ? 'behind' : 'caught-up', why);
+    this.#enter(urlId, isBeyondBound ? 'behind' : 'caught-up', why);
   }
 
   #enter(urlId: number, state: 'behind' | 'caught-up', why: string): void {

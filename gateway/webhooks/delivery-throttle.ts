@@ -1,16 +1,16 @@
 /**
- * Gives pings priority over webhooks. While very many pings are being stored, webhook attempts get only the time of the
- * event loop that pings leave, however many URLs there are. A lock waits for its acknowledgement with its radio on, and
- * sends again after a while; a webhook waits safely in the log at no cost. Both share one thread, and an attempt takes
- * as much of it as twenty pings, so without this a merchant with five URLs would slow all locks down.
+ * Gives pings priority over webhooks: while the gateway stores very many pings, webhook attempts get only the event
+ * loop time that pings leave, however many URLs there are. A lock waits for its acknowledgement with its radio on; a
+ * webhook waits safely in the log at no cost. Both share one thread, and an attempt takes as much time as twenty pings.
+ * Without the throttle, a merchant with five URLs would slow all locks down.
  *
  * The throttle is in one of two modes:
  *
- * - *off*: attempts start freely. A commit of many uplinks turns it on.
- * - *on*: every few milliseconds it grants a number of attempts, and wakes workers that wait, those first that have
- *   waited longest, so that every URL gets its share. The rate follows the measured idle time of the event loop: it
- *   rises while the loop is idle now and then, and falls while it never is, down to a rate that is granted in any case.
- *   Some time after the last such commit the throttle turns off.
+ * - *off*: attempts start freely. A commit of many uplinks turns the throttle on.
+ * - *on*: every few milliseconds the throttle grants a number of attempts and wakes waiting workers, the longest
+ *   waiting first, so that every URL gets its share. The rate follows the measured idle time of the event loop: the
+ *   rate rises while the loop is often idle and falls while the loop is rarely idle, but not below a minimum. Some time
+ *   after the last commit of many uplinks the throttle turns off.
  */
 import {
   type Clock,
@@ -22,26 +22,28 @@ import {
   type Timer,
 } from '../../proto/clock.js';
 
-/** A commit of so many uplinks means that pings arrive faster than they are committed one by one. */
-const BUSY_FROM = 32;
-/** From the last such commit until the throttle turns off, in real time. */
-const CALM_AFTER: Milliseconds = 250;
-/** How often attempts are granted. It is short, since attempts that start together hold up pings. */
-const GRANT_EVERY: Milliseconds = 5;
-/** The event loop's idle time is measured once in so many grants. */
+/** A commit of at least this many uplinks shows that pings arrive faster than single commits could store them. */
+const BUSY_COMMIT_UPLINKS = 32;
+/** From the last commit of many uplinks until the throttle turns off, in real time. */
+const TURN_OFF_DELAY: Milliseconds = 250;
+/** Time between two grants. Short, since attempts that start together delay pings. */
+const GRANT_INTERVAL: Milliseconds = 5;
+/** The event loop's idle time is measured once per this many grants. */
 const GRANTS_PER_MEASUREMENT = 10;
-/** Attempts a second of all URLs together: at first, and the least, which takes some 2 % of the thread. */
-const FIRST_RATE = 800;
-export const LEAST_RATE = 100;
-/** The rate rises while the loop is idle for more than the first share of its time, and falls below the second. */
-const IDLE_ENOUGH = 0.35;
-const IDLE_LITTLE = 0.25;
-const FASTER = 1.5;
-const SLOWER = 0.5;
-/** No gateway is faster, and a rate that was never used must not take long to come down. */
-const MOST_RATE = 20_000;
+/** Attempts per second of all URLs together. The minimum takes some 2 % of the thread. */
+const INITIAL_ATTEMPTS_PER_SECOND = 800;
+export const MIN_ATTEMPTS_PER_SECOND = 100;
+/**
+ * The rate rises while the loop is idle for more than the first share of its time, and falls below the second share.
+ */
+const SPEED_UP_IDLE_SHARE = 0.35;
+const SLOW_DOWN_IDLE_SHARE = 0.25;
+const SPEED_UP_FACTOR = 1.5;
+const SLOW_DOWN_FACTOR = 0.5;
+/** No gateway reaches this rate. The limit keeps an unused rate from rising so far that its fall takes long. */
+const MAX_ATTEMPTS_PER_SECOND = 20_000;
 
-/** Who starts attempts, and is woken when more are granted. */
+/** A URL's worker: starts attempts, and is woken when more are granted. */
 export interface Throttled {
   wake(): void;
 }
@@ -56,19 +58,20 @@ const REAL: DeliveryThrottleParts = { clock: systemClock, loopTime };
 
 export class DeliveryThrottle {
   readonly #parts: DeliveryThrottleParts;
-  #rate = FIRST_RATE;
+  #rate = INITIAL_ATTEMPTS_PER_SECOND;
   /** How many attempts may start until the next grant; infinite while the throttle is off. */
-  #left = Number.POSITIVE_INFINITY;
-  /** How many of them one worker may start, and how many each has started. */
-  #share = Number.POSITIVE_INFINITY;
+  #attemptsLeft = Number.POSITIVE_INFINITY;
+  /** How many of these attempts one worker may start, and how many each worker has started. */
+  #maxPerWorker = Number.POSITIVE_INFINITY;
   #started = new Map<Throttled, number>();
-  /** Workers that wait, the longest first: those that started nothing since the last grant, and those that did. */
+  /** Waiting workers that started no attempt since the last grant, longest waiting first. */
   #waiting = new Set<Throttled>();
+  /** Waiting workers that started an attempt since the last grant, longest waiting first. */
   #waitingServed = new Set<Throttled>();
-  /** The fraction of an attempt that the rate allows and that was not granted yet. */
-  #fraction = 0;
+  /** The fraction of an attempt that the rate allows but that was not granted yet. */
+  #fractionLeft = 0;
   #grants = 0;
-  #busySinceMs = 0;
+  #lastBusyCommitMs = 0;
   #timer: Timer | undefined;
   #lastLoopTime: LoopTime = { idle: 0, active: 0 };
   #isStopped = false;
@@ -77,38 +80,38 @@ export class DeliveryThrottle {
     this.#parts = parts;
   }
 
-  /** How many attempts a worker may start now. Where it may start none, it is woken when it may. */
-  room(worker: Throttled): number {
-    const room = Math.min(this.#left, this.#share - (this.#started.get(worker) ?? 0));
-    if (room <= 0) (this.#started.has(worker) ? this.#waitingServed : this.#waiting).add(worker);
-    return room;
+  /** How many attempts a worker may start now. A worker that may start none is woken by a later grant. */
+  freeAttempts(worker: Throttled): number {
+    const freeAttempts = Math.min(this.#attemptsLeft, this.#maxPerWorker - (this.#started.get(worker) ?? 0));
+    if (freeAttempts <= 0) (this.#started.has(worker) ? this.#waitingServed : this.#waiting).add(worker);
+    return freeAttempts;
   }
 
-  /** Whether a worker waits for a grant, which wakes it: it need not be woken for new events. */
+  /** Whether a worker waits for a grant. The grant wakes the worker, so new events need not. */
   isThrottled(worker: Throttled): boolean {
     return this.#waiting.has(worker) || this.#waitingServed.has(worker);
   }
 
-  /** To be called when an attempt starts. */
-  begin(worker: Throttled): void {
+  /** Must be called when a worker starts an attempt. */
+  attemptStarted(worker: Throttled): void {
     if (this.#timer === undefined) return;
-    this.#left -= 1;
+    this.#attemptsLeft -= 1;
     this.#started.set(worker, (this.#started.get(worker) ?? 0) + 1);
   }
 
-  /** A commit stored so many uplinks. */
-  stored(uplinks: number): void {
-    if (uplinks < BUSY_FROM || this.#isStopped) return;
-    this.#busySinceMs = this.#parts.clock.now();
+  /** Must be called after each commit, with its number of uplinks. */
+  uplinksStored(uplinks: number): void {
+    if (uplinks < BUSY_COMMIT_UPLINKS || this.#isStopped) return;
+    this.#lastBusyCommitMs = this.#parts.clock.now();
     if (this.#timer !== undefined) return;
-    this.#rate = FIRST_RATE;
-    this.#fraction = 0;
+    this.#rate = INITIAL_ATTEMPTS_PER_SECOND;
+    this.#fractionLeft = 0;
     this.#grants = 0;
     this.#lastLoopTime = this.#parts.loopTime();
     this.#grant();
   }
 
-  /** Turns off for good. */
+  /** Turns the throttle off for good. */
   stop(): void {
     this.#isStopped = true;
     this.#turnOff();
@@ -117,12 +120,12 @@ export class DeliveryThrottle {
   #turnOff(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
-    this.#wake(Number.POSITIVE_INFINITY);
+    this.#wakeWaiting(Number.POSITIVE_INFINITY);
   }
 
   #onTimer(): void {
     const { clock, loopTime } = this.#parts;
-    if (Math.abs(clock.now() - this.#busySinceMs) >= CALM_AFTER) {
+    if (Math.abs(clock.now() - this.#lastBusyCommitMs) >= TURN_OFF_DELAY) {
       this.#turnOff();
       return;
     }
@@ -134,26 +137,27 @@ export class DeliveryThrottle {
     const idle = now.idle - this.#lastLoopTime.idle;
     const share = idle / Math.max(idle + now.active - this.#lastLoopTime.active, 1);
     this.#lastLoopTime = now;
-    if (share > IDLE_ENOUGH) this.#rate = Math.min(this.#rate * FASTER, MOST_RATE);
-    else if (share < IDLE_LITTLE) this.#rate = Math.max(this.#rate * SLOWER, LEAST_RATE);
+    if (share > SPEED_UP_IDLE_SHARE) this.#rate = Math.min(this.#rate * SPEED_UP_FACTOR, MAX_ATTEMPTS_PER_SECOND);
+    else if (share < SLOW_DOWN_IDLE_SHARE)
+      this.#rate = Math.max(this.#rate * SLOW_DOWN_FACTOR, MIN_ATTEMPTS_PER_SECOND);
   }
 
   #grant(): void {
-    this.#timer = this.#parts.clock.after(GRANT_EVERY, () => this.#onTimer());
+    this.#timer = this.#parts.clock.after(GRANT_INTERVAL, () => this.#onTimer());
     this.#grants += 1;
-    const allowed = this.#fraction + (this.#rate * GRANT_EVERY) / Seconds(1);
+    const allowed = this.#fractionLeft + (this.#rate * GRANT_INTERVAL) / Seconds(1);
     const attempts = Math.floor(allowed);
-    this.#fraction = allowed - attempts;
+    this.#fractionLeft = allowed - attempts;
     // A throttle that has just turned on grants nothing until the first attempt is allowed.
-    if (attempts > 0 || this.#left === Number.POSITIVE_INFINITY) this.#wake(attempts);
+    if (attempts > 0 || this.#attemptsLeft === Number.POSITIVE_INFINITY) this.#wakeWaiting(attempts);
   }
 
-  /** Grants so many attempts to workers that wait, the longest first; the others wait on. */
-  #wake(attempts: number): void {
+  /** Grants attempts to waiting workers, longest waiting first. Workers without a grant keep waiting. */
+  #wakeWaiting(attempts: number): void {
     const waiting = [...new Set([...this.#waiting, ...this.#waitingServed])];
     const woken = waiting.slice(0, attempts);
-    this.#left = attempts;
-    this.#share = Math.ceil(attempts / Math.max(waiting.length, 1));
+    this.#attemptsLeft = attempts;
+    this.#maxPerWorker = Math.ceil(attempts / Math.max(waiting.length, 1));
     this.#started.clear();
     this.#waiting = new Set(waiting.slice(attempts));
     this.#waitingServed.clear();

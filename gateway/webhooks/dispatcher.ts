@@ -1,12 +1,12 @@
 /**
- * The workers of all webhook URLs: one for each active URL, woken when its merchant has new events.
+ * Runs one worker for each active webhook URL, and wakes the worker when its merchant has new events.
  *
- * A URL is in one of these states here:
+ * The dispatcher has each URL in one of these states:
  *
- * - *followed*: it has a worker (url-worker.ts).
- * - *changing*: an operator changed it. Its worker has stopped and ends what is under way; then the URL is read from
- *   the store and followed or idle. Changes of one URL happen one after the other.
- * - *idle*: it is disabled. It has no worker, hence no circuit and no probe.
+ * - *followed*: the URL has a worker (url-worker.ts).
+ * - *changing*: an operator changed the URL. Its worker has stopped and finishes the attempts under way; then the
+ *   dispatcher reads the URL from the store, and the URL is followed or idle. Changes of one URL run one after another.
+ * - *idle*: the URL is disabled. It has no worker, so no circuit and no probe.
  *
  * Once the dispatcher stops, all workers stop, and no URL gets another one.
  */
@@ -21,20 +21,20 @@ import { ProgressRecorder } from './url/progress-recorder.js';
 import { StalledUrls } from './url/stalled-urls.js';
 import { UrlWorker, type WorkerParts } from './url/url-worker.js';
 
-/** Events that all URLs together may have read ahead: some 16 MB. */
-const MOST_AHEAD_OF_ALL = 32_768;
-/** The wait before the store is asked again after a failure. */
-const AFTER_STORE_FAILURE: Milliseconds = Seconds(1);
-/** How long attempts may go on when their URL is changed (longer than any attempt takes), and when it is removed. */
+/** Events that the workers of all URLs together may have read ahead: some 16 MB. */
+const MAX_TOTAL_READ_AHEAD_EVENTS = 32_768;
+/** The wait before the next read of a store that failed. */
+const STORE_RETRY_DELAY: Milliseconds = Seconds(1);
+/** How long running attempts may continue when their URL is changed (longer than any attempt) or removed. */
 const CHANGE_GRACE: Milliseconds = Seconds(20);
-const DROP_GRACE: Milliseconds = Seconds(2);
+const REMOVAL_GRACE: Milliseconds = Seconds(2);
 
 export type DispatcherParts = Omit<WorkerParts, 'record' | 'mayReadAhead' | 'throttle' | 'stalled'> & {
   readonly keys: Keys;
 };
 
 /** Unseals a URL's secrets and headers. @throws LockgateError `wrong-key` */
-export function openUrlSecrets(keys: Keys, url: WebhookUrl, oldSecrets: readonly OldSecret[]): UrlSecrets {
+export function unsealUrlSecrets(keys: Keys, url: WebhookUrl, oldSecrets: readonly OldSecret[]): UrlSecrets {
   const old = oldSecrets.map((each) => ({ secret: keys.unseal(each.secretSealed), validUntilMs: each.validUntilMs }));
   return {
     signing: [{ secret: keys.unseal(url.secretSealed) }, ...old],
@@ -45,7 +45,7 @@ export function openUrlSecrets(keys: Keys, url: WebhookUrl, oldSecrets: readonly
 export class Dispatcher {
   readonly #parts: DispatcherParts;
   readonly #workers = new Map<number, UrlWorker>();
-  /** The last change under way of each URL. */
+  /** The latest running change of each URL. */
   readonly #changing = new Map<number, Promise<void>>();
   readonly #throttle = new DeliveryThrottle();
   readonly #recorder: ProgressRecorder;
@@ -70,9 +70,9 @@ export class Dispatcher {
 
   async #follow(url: WebhookUrl): Promise<void> {
     const { store, waits } = this.#parts;
-    // Damaged rows may have been restored since.
-    const everything = { afterId: 0, toId: Number.MAX_SAFE_INTEGER, nowMs: waits.now() };
-    if (url.state === 'active') await store.webhooks.releaseRepaired(url.id, everything);
+    // Damaged rows may have been repaired in the meantime.
+    const wholeLog = { afterId: 0, toId: Number.MAX_SAFE_INTEGER, nowMs: waits.now() };
+    if (url.state === 'active') await store.webhooks.releaseRepaired(url.id, wholeLog);
     this.#startWorker(url, await store.webhooks.readOldSecrets(url.id, waits.wall.now()));
   }
 
@@ -80,11 +80,11 @@ export class Dispatcher {
   #startWorker(url: WebhookUrl, oldSecrets: readonly OldSecret[]): void {
     this.#workers.delete(url.id);
     if (url.state !== 'active' || this.#isStopping) return;
-    const secrets = openUrlSecrets(this.#parts.keys, url, oldSecrets);
+    const secrets = unsealUrlSecrets(this.#parts.keys, url, oldSecrets);
     const record: WorkerParts['record'] = (progress, by) => this.#recorder.record(progress, by);
     const mayReadAhead = (): boolean => this.#mayReadAhead();
-    const ofAll = { record, mayReadAhead, throttle: this.#throttle, stalled: this.#stalled };
-    const worker = new UrlWorker(url, secrets, { ...this.#parts, ...ofAll });
+    const sharedParts = { record, mayReadAhead, throttle: this.#throttle, stalled: this.#stalled };
+    const worker = new UrlWorker(url, secrets, { ...this.#parts, ...sharedParts });
     this.#workers.set(url.id, worker);
     worker.wake();
   }
@@ -99,14 +99,16 @@ export class Dispatcher {
     return this.#dateOf(this.#workers.get(urlId)?.probeAtMs);
   }
 
-  /** Until when the URL's receiver asked for no attempts, in wall-clock time; null where it did not. */
+  /**
+   * Until when the URL's receiver asked for no attempts (Retry-After), in wall-clock time; null if it asked for none.
+   */
   heldUntilMs(urlId: number): number | null {
     return this.#dateOf(this.#workers.get(urlId)?.heldUntilMs);
   }
 
   /**
-   * The earliest wall-clock time at which an attempt that is due at `dueAtMs` can be made: not before the Retry-After
-   * ends, the open circuit lets it through, or now. Null at a disabled URL.
+   * The earliest wall-clock time of an attempt that is due at `dueAtMs`: not before now, the end of a Retry-After, or
+   * the next probe of an open circuit. Null at a disabled URL.
    */
   nextAttemptAtMs(urlId: number, dueAtMs: number): number | null {
     const worker = this.#workers.get(urlId);
@@ -119,16 +121,17 @@ export class Dispatcher {
     return atMs === undefined ? null : this.#parts.waits.toDate(atMs);
   }
 
-  /** Deliveries of this URL were made due. */
-  reconsider(urlId: number): void {
-    this.#workers.get(urlId)?.reconsider();
+  /** Must be called after somebody else than the URL's worker made deliveries of the URL due. */
+  recheckDue(urlId: number): void {
+    this.#workers.get(urlId)?.recheckDue();
   }
 
   /**
-   * An operator changed the URL: stops its worker, lets attempts under way end, and follows the URL as it is stored
-   * now. Its circuit starts closed, so that a repaired URL gets attempts at once. Resolves when the URL is followed.
+   * Applies an operator's change of the URL: stops its worker, lets running attempts finish, and follows the URL with
+   * its stored settings. Its circuit starts closed, so that a repaired URL gets attempts at once. Resolves when the URL
+   * is followed.
    */
-  refresh(urlId: number): Promise<void> {
+  reload(urlId: number): Promise<void> {
     const stopped = this.#stopWorker(urlId, CHANGE_GRACE);
     const before = this.#changing.get(urlId) ?? Promise.resolve();
     const change = Promise.all([before, stopped])
@@ -140,11 +143,11 @@ export class Dispatcher {
     return change;
   }
 
-  /** Ends the deliveries of a URL that is disabled in the store and about to be removed. */
-  async drop(urlId: number): Promise<void> {
-    const stopped = this.#stopWorker(urlId, DROP_GRACE);
+  /** Stops the deliveries of a URL. The caller has disabled it in the store and removes it afterwards. */
+  async stopForRemoval(urlId: number): Promise<void> {
+    const stopped = this.#stopWorker(urlId, REMOVAL_GRACE);
     await this.#changing.get(urlId);
-    await Promise.all([stopped, this.#stopWorker(urlId, DROP_GRACE)]);
+    await Promise.all([stopped, this.#stopWorker(urlId, REMOVAL_GRACE)]);
     this.#recorder.forget(urlId);
     this.#workers.delete(urlId);
   }
@@ -165,42 +168,42 @@ export class Dispatcher {
         return;
       } catch (error) {
         events.emit('store-failed', { atMs: runClock.now(), why: (error as Error).message });
-        await new Promise<void>((resolve) => waits.after(AFTER_STORE_FAILURE, resolve));
+        await new Promise<void>((resolve) => waits.after(STORE_RETRY_DELAY, resolve));
       }
     }
   }
 
-  /** To be called after a commit of so many uplinks, with the merchants that have new events. */
+  /** Must be called after each commit, with the merchants that have new events and the number of uplinks. */
   wake(merchantIds: ReadonlySet<number>, uplinks: number): void {
-    this.#throttle.stored(uplinks);
+    this.#throttle.uplinksStored(uplinks);
     for (const worker of this.#workers.values()) {
-      // The throttle wakes a worker that it holds back: waking it with each commit would be in vain.
+      // A worker that waits for the throttle is woken by it, and could start nothing now.
       if (merchantIds.has(worker.merchantId) && !this.#throttle.isThrottled(worker)) worker.wake();
     }
   }
 
-  /** A lock's uplinks were erased: no worker may send those that it has read. */
-  forget(deviceId: number): void {
-    for (const worker of this.#workers.values()) worker.forget(deviceId);
+  /** Must be called after a lock's uplinks were erased: workers drop the lock's events that they have read. */
+  forgetLock(deviceId: number): void {
+    for (const worker of this.#workers.values()) worker.forgetLock(deviceId);
   }
 
-  /** Resolves when the outcomes of all attempts that have ended are stored. */
-  async settled(): Promise<void> {
-    await this.#recorder.settled();
+  /** Resolves when the outcomes of all finished attempts are stored. */
+  async flushOutcomes(): Promise<void> {
+    await this.#recorder.flush();
   }
 
-  /** Starts nothing new, lets what is under way end within `grace`, and stores its outcomes. */
+  /** Starts nothing new, gives running attempts `grace` ms to finish, and stores their outcomes. */
   async stop(grace: Milliseconds): Promise<void> {
     this.#isStopping = true;
     this.#throttle.stop();
     this.#recorder.stop();
     await Promise.all([...this.#workers.values()].map((worker) => worker.stop(grace)));
-    await this.#recorder.settled();
+    await this.#recorder.flush();
   }
 
   #mayReadAhead(): boolean {
     let ahead = 0;
-    for (const worker of this.#workers.values()) ahead += worker.ahead;
-    return ahead < MOST_AHEAD_OF_ALL;
+    for (const worker of this.#workers.values()) ahead += worker.readAheadCount;
+    return ahead < MAX_TOTAL_READ_AHEAD_EVENTS;
   }
 }

@@ -1,17 +1,17 @@
 /**
- * The id of an event: the uplink's key (protocol.md §1) and the start of its content's hash, as text.
+ * Makes and parses the id of an event: the uplink's key (protocol.md §1) and the start of its content's hash, as text.
  *
- * It derives from the uplink alone. So an uplink has the same id however late and often it arrives, after a crash and
- * in another store; two uplinks that claim one key with different content have two ids; and the index of keys finds an
- * event, without an index of ids.
+ * The id derives only from the uplink. So an uplink has the same id however late and often it arrives, also after a
+ * crash or in another store. Two uplinks that claim one key with different content have two ids. The store finds an
+ * event by its index of keys and needs no index of ids.
  */
 import { hash } from 'node:crypto';
 import { type Mac, macFromWire } from '../../proto/wire/mac.js';
 
-/** How many bytes of the SHA-256 distinguish contents. */
+/** How many bytes of the SHA-256 the id contains. */
 const DIGEST_BYTES = 8;
 
-export interface EventName {
+export interface EventKey {
   readonly mac: Mac;
   readonly credentialId: number;
   readonly boot: number;
@@ -20,19 +20,19 @@ export interface EventName {
 }
 
 /** The first 8 bytes of the SHA-256 of an uplink's bytes. */
-export function digestOf(bytes: Uint8Array): Buffer {
+export function uplinkDigest(bytes: Uint8Array): Buffer {
   return hash('sha256', bytes, 'buffer').subarray(0, DIGEST_BYTES);
 }
 
-/** For example `evt_A4C138F0E1D2_1_41_12_9f3a2c1b00d4e5f6`. It holds no dot, which Standard Webhooks forbids in ids. */
-export function eventId(name: EventName): string {
-  return `evt_${name.mac}_${name.credentialId}_${name.boot}_${name.sequence}_${name.digest.toString('hex')}`;
+/** For example `evt_A4C138F0E1D2_1_41_12_9f3a2c1b00d4e5f6`. It has no dot: Standard Webhooks forbids dots in ids. */
+export function eventId(key: EventKey): string {
+  return `evt_${key.mac}_${key.credentialId}_${key.boot}_${key.sequence}_${key.digest.toString('hex')}`;
 }
 
 const EVENT_ID = /^evt_([0-9A-F]{12})_(\d{1,15})_(\d{1,10})_(\d{1,10})_([0-9a-f]{16})$/;
 
-/** The parts of an event id; undefined where the text is not one. */
-export function parseEventId(text: string): EventName | undefined {
+/** The parts of an event id; undefined if the text is not an event id. */
+export function parseEventId(text: string): EventKey | undefined {
   const match = EVENT_ID.exec(text);
   if (match === null) return undefined;
   const [, mac = '', credentialId, boot, sequence, digest = ''] = match;

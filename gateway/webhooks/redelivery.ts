@@ -1,6 +1,6 @@
 /**
- * Sends events again when an operator asks for it (interfaces.md §4: `resend`, `recover`). The events become due, with
- * the whole schedule ahead of them, and are sent like every retry, under their own ids.
+ * Sends events again when an operator asks for it (interfaces.md §4: `resend`, `recover`). The events become due at the
+ * start of the retry schedule and are sent like any retry, under their original ids.
  */
 import type { Clock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
@@ -10,7 +10,7 @@ import type { ResendOutcome } from '../store/contract/webhook-store.js';
 import type { Dispatcher } from './dispatcher.js';
 import { parseEventId } from './event-id.js';
 
-/** Events that become due in one commit: pings wait for no more than that. */
+/** Events that become due in one commit. Pings wait while it runs, so it is small. */
 const RECOVERED_PER_COMMIT = 500;
 
 export interface RedeliveryParts {
@@ -20,15 +20,15 @@ export interface RedeliveryParts {
   readonly waits: Clock;
 }
 
-/** Which events to recover: those received from `sinceMs` on and before `untilMs`, by the run's clock. */
+/** Selects the events to recover: received at or after `sinceMs` and before `untilMs`, by the run's clock. */
 export interface RecoveryRange {
   readonly sinceMs: number;
   readonly untilMs?: number | undefined;
-  /** Only at this URL; at every URL where absent. */
+  /** Only at this URL; at every URL if undefined. */
   readonly urlId?: number | undefined;
 }
 
-/** How many events became due at a URL; null at a disabled URL, which gets none. */
+/** How many events became due at a URL; null at a disabled URL, where none become due. */
 export interface Recovered {
   readonly urlId: number;
   readonly events: number | null;
@@ -53,13 +53,13 @@ export class Redelivery {
     if (uplink.isDamaged)
       throw new LockgateError(
         'event-damaged',
-        `the stored ping of ${eventId} is damaged, so it is not sent: it does not fit its checksum`,
+        `the stored ping of ${eventId} is not sent: it is damaged and does not match its checksum`,
       );
     const urls = await this.#urlsFor(uplink, urlId);
     const resent: { urlId: number; became: ResendOutcome }[] = [];
     for (const { id } of urls) {
       resent.push({ urlId: id, became: await store.webhooks.resend(id, uplink.id, waits.now()) });
-      dispatcher.reconsider(id);
+      dispatcher.recheckDue(id);
     }
     return resent;
   }
@@ -69,18 +69,18 @@ export class Redelivery {
     if (urlId === undefined) {
       const active = urls.filter(({ state }) => state === 'active');
       if (active.length === 0)
-        throw new LockgateError('no-webhook-url', 'the lock’s merchant has no webhook URL that is active');
+        throw new LockgateError('no-webhook-url', 'the lock’s merchant has no active webhook URL');
       return active;
     }
     const url = urls.find(({ id }) => id === urlId);
     if (url === undefined) throw noSuchWebhook(urlId);
-    return [needActive(url)];
+    return [requireActive(url)];
   }
 
   /**
-   * Sends all events of a time range that were not delivered.
+   * Sends all undelivered events of a time range again.
    *
-   * @throws LockgateError `input-date`; `no-such-webhook`, `webhook-disabled` where a URL is named
+   * @throws LockgateError `input-date`; `no-such-webhook`, `webhook-disabled` if `urlId` is given
    */
   async recover({ sinceMs, untilMs = Number.POSITIVE_INFINITY, urlId }: RecoveryRange): Promise<Recovered[]> {
     const { store } = this.#parts;
@@ -88,7 +88,7 @@ export class Redelivery {
     const urls = await store.listWebhookUrls();
     const named = urls.filter(({ id }) => urlId === undefined || id === urlId);
     if (urlId !== undefined && named.length === 0) throw noSuchWebhook(urlId);
-    if (urlId !== undefined) named.forEach(needActive);
+    if (urlId !== undefined) named.forEach(requireActive);
     const afterId = (await store.webhooks.findFirstUplinkFrom(sinceMs)) - 1;
     const toId = (await store.webhooks.findFirstUplinkFrom(untilMs)) - 1;
     const recovered: Recovered[] = [];
@@ -108,10 +108,10 @@ export class Redelivery {
       const { count, lastId } = await store.webhooks.recover(id, batch);
       events += count;
       afterId = lastId;
-      dispatcher.reconsider(id);
+      dispatcher.recheckDue(id);
     }
     const repaired = await store.webhooks.releaseRepaired(id, { afterId: from, toId, nowMs: waits.now() });
-    if (repaired > 0) dispatcher.reconsider(id);
+    if (repaired > 0) dispatcher.recheckDue(id);
     return events + repaired;
   }
 }
@@ -120,14 +120,17 @@ export class Redelivery {
 async function findEvent(store: Store, eventId: string): Promise<StoredUplink> {
   const name = parseEventId(eventId);
   if (name === undefined)
-    throw new LockgateError('input-event', `${JSON.stringify(eventId.slice(0, 80))} is no event id: expected evt_…`);
+    throw new LockgateError(
+      'input-event',
+      `${JSON.stringify(eventId.slice(0, 80))} is not an event id: expected evt_…`,
+    );
   const uplink = await store.webhooks.findEvent(name);
   if (uplink === null) throw new LockgateError('no-such-event', `there is no event ${eventId}`);
   return uplink;
 }
 
 /** @throws LockgateError `webhook-disabled` */
-function needActive(url: WebhookUrl): WebhookUrl {
+function requireActive(url: WebhookUrl): WebhookUrl {
   if (url.state === 'active') return url;
   throw new LockgateError('webhook-disabled', `webhook URL ${url.id} is disabled: enable it first`);
 }

@@ -1,6 +1,6 @@
 /**
- * The pings of test webhooks, in the form of stored uplinks: one that a lock might send first, or one that an operator
- * gives. No lock sent them, so they have neither a row nor a credential.
+ * Makes the pings of test webhooks, in the form of stored uplinks: a plausible first ping of a lock, or a ping that an
+ * operator gives. No lock sent these pings, so they have neither a row in the log nor a credential.
  */
 import { LockgateError } from '../../proto/errors.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
@@ -8,7 +8,7 @@ import { encodeUplink, UPLINK_MAX_BYTES } from '../../proto/wire/codec.js';
 import { DEFAULT_POWER, isPingUplink, type PingUplink } from '../../proto/wire/ping.js';
 import { uplinkFromJson } from '../../proto/wire/ping-from-json.js';
 import type { Device, StoredUplink } from '../store/contract/store.js';
-import { digestOf } from './event-id.js';
+import { uplinkDigest } from './event-id.js';
 
 /** A cellular ping of a locked lock at this moment, for a lock that has not sent anything yet. */
 export function plausiblePing(device: Device, nowMs: number): StoredUplink {
@@ -35,7 +35,7 @@ export interface GivenPing {
   readonly receivedAtMs: number;
 }
 
-/** Reads a ping with its envelope, in the JSON of traces. @throws LockgateError `input-ping` */
+/** Reads a ping with its envelope from the JSON of traces. @throws LockgateError `input-ping` */
 export function readGivenPing(json: unknown): PingUplink {
   const read = uplinkFromJson(json, 'ping');
   if (!read.ok) throw new LockgateError('input-ping', read.error.message);
@@ -43,7 +43,7 @@ export function readGivenPing(json: unknown): PingUplink {
   return read.value;
 }
 
-/** A given ping as if the lock had sent it. @throws LockgateError `input-ping` where no lock could send it */
+/** The given ping as a stored uplink of the lock. @throws LockgateError `input-ping` if no lock could send the ping */
 export function givenPing(device: Device, given: GivenPing): StoredUplink {
   try {
     return asStored(device, given);
@@ -57,9 +57,9 @@ function asStored({ id: deviceId, merchantId, mac, simulated }: Device, given: G
   const { uplink, receivedAtMs } = given;
   const bytes = Buffer.from(encodeUplink(uplink));
   if (bytes.length > UPLINK_MAX_BYTES)
-    throw new LockgateError('input-ping', `it has ${bytes.length} bytes: a lock may send ${UPLINK_MAX_BYTES} at most`);
+    throw new LockgateError('input-ping', `it has ${bytes.length} bytes: a lock may send at most ${UPLINK_MAX_BYTES}`);
   const { boot, sequence } = uplink;
   const who = { id: 0, deviceId, merchantId, mac, simulated, credentialId: 0, source: 'lock' as const };
   const buffered = receivedAtMs - uplink.timeMs > POWER_MODEL.bounds.bufferedOver;
-  return { ...who, boot, sequence, digest: digestOf(bytes), bytes, receivedAtMs, buffered, isDamaged: false };
+  return { ...who, boot, sequence, digest: uplinkDigest(bytes), bytes, receivedAtMs, buffered, isDamaged: false };
 }

@@ -1,6 +1,6 @@
 /**
- * The settings of a webhook URL that operators can change: its address, headers and order, whether it is active, and
- * its secrets. A change is stored first; then the dispatcher follows the URL as it is stored.
+ * Changes the settings of a webhook URL for operators: its address, headers and order, whether it is active, and its
+ * secrets. Each change is stored first; then the dispatcher follows the URL with the stored settings.
  */
 import { type Clock, Days, Hours, type Milliseconds } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
@@ -15,17 +15,17 @@ import { checkHeaderCount, checkHeaders, sealHeaders, unsealHeaders } from './pa
 import { makeWebhookSecret } from './payload/signature.js';
 import type { DeliveryClock } from './url/delivery-clock.js';
 
-/** How long older secrets stay valid after a rotation: by default, and at the most. */
-const DEFAULT_GRACE: Milliseconds = Hours(24);
-const LONGEST_GRACE: Milliseconds = Days(30);
-/** The most secrets of one URL that are valid at once: each adds 48 bytes to the signature header. */
-const MAX_SECRETS = 5;
+/** How long older secrets stay valid after a rotation: default and maximum. */
+const DEFAULT_SECRET_GRACE: Milliseconds = Hours(24);
+const MAX_SECRET_GRACE: Milliseconds = Days(30);
+/** Maximum number of valid secrets of one URL. Each adds 48 bytes to the signature header. */
+const MAX_VALID_SECRETS = 5;
 
 /**
- * The stored reason of a URL that an operator disabled. Readers of the store compare with it (notices.ts), and old
- * stores have it: it must not change.
+ * The stored reason of a URL that an operator disabled. It must not change: old stores contain this text, and
+ * notices.ts compares with it.
  */
-export const DISABLED_BY_HAND = 'disabled by the operator';
+export const DISABLED_BY_OPERATOR = 'disabled by the operator';
 
 export interface WebhookSettingsParts {
   readonly store: Store;
@@ -38,10 +38,10 @@ export interface WebhookSettingsParts {
   readonly runClock: Clock;
 }
 
-/** What to change; what is left out stays as it is. */
-export interface WebhookWishes {
+/** The settings to change; a setting that is undefined stays unchanged. */
+export interface WebhookSettingsChange {
   readonly url?: string | undefined;
-  /** Headers to add, or to replace where there is one of that name, in any case. */
+  /** Headers to add. A header replaces one of the same name, in upper or lower case. */
   readonly setHeaders?: Readonly<Record<string, string>> | undefined;
   readonly removeHeaders?: readonly string[] | undefined;
   readonly ordered?: boolean | undefined;
@@ -54,11 +54,9 @@ export interface WebhookReading {
   readonly isCircuitOpen: boolean;
   /** When its open circuit lets one attempt through, in wall-clock time; null while the circuit is closed. */
   readonly probeAtMs: number | null;
-  /**
-   * Until when its receiver asked for no attempts (Retry-After), in wall-clock time; null where it did not.
-   */
+  /** Until when its receiver asked for no attempts (Retry-After), in wall-clock time; null if it asked for none. */
   readonly heldUntilMs: number | null;
-  /** Until when each of the secrets before the newest is valid, newest first; ms since the epoch. */
+  /** Until when each secret except the newest is valid, newest first; ms since the epoch. */
   readonly oldSecretsUntilMs: readonly number[];
 }
 
@@ -82,56 +80,59 @@ export class WebhookSettings {
   }
 
   /** Changes settings. @throws LockgateError `no-such-webhook`, `input-webhook`, `input-url`, `input-header` */
-  async set(urlId: number, wishes: WebhookWishes): Promise<WebhookReading> {
+  async set(urlId: number, wanted: WebhookSettingsChange): Promise<WebhookReading> {
     const { store, keys, dispatcher } = this.#parts;
     const before = await this.#find(urlId);
-    const { url, ordered, state } = wishes;
-    const headers = changedHeaders(before.id, unsealHeaders(keys, before.headersSealed), wishes);
+    const { url, ordered, state } = wanted;
+    const headers = changedHeaders(before.id, unsealHeaders(keys, before.headersSealed), wanted);
     const change: WebhookChange = {
       url: url === undefined ? undefined : checkUrl(url),
       headersSealed: headers && sealHeaders(keys, headers),
       ordered,
       disabledWhy:
-        state === undefined || state === before.state ? undefined : state === 'active' ? null : DISABLED_BY_HAND,
+        state === undefined || state === before.state ? undefined : state === 'active' ? null : DISABLED_BY_OPERATOR,
     };
     if ([url, headers, ordered, state].every((each) => each === undefined))
-      throw new LockgateError('input-webhook', 'nothing to change: name what is to be set');
+      throw new LockgateError('input-webhook', 'nothing to change: name at least one setting');
     const after = await store.webhooks.change(urlId, change);
-    void dispatcher.refresh(urlId);
+    void dispatcher.reload(urlId);
     this.#reportChange(urlId, after.state);
     return await this.read(after);
   }
 
-  /** Ends the URL's deliveries and deletes them. @throws LockgateError `no-such-webhook` */
+  /** Removes the URL: stops its deliveries and deletes them. @throws LockgateError `no-such-webhook` */
   async remove(urlId: number): Promise<WebhookUrl> {
     const { store, dispatcher } = this.#parts;
     const url = await store.webhooks.change(urlId, { disabledWhy: 'being removed' });
-    await dispatcher.drop(urlId);
+    await dispatcher.stopForRemoval(urlId);
     await store.webhooks.remove(urlId);
     this.#reportChange(urlId, 'removed');
     return url;
   }
 
   /**
-   * Gives the URL a new secret. The older ones sign as well for `graceMs` more.
+   * Gives the URL a new secret. The older secrets also sign for `graceMs` more.
    *
    * @throws LockgateError `no-such-webhook`, `input-grace`, `webhook-secrets`
    */
-  async rotateSecret(urlId: number, graceMs = DEFAULT_GRACE): Promise<{ reading: WebhookReading; secret: string }> {
+  async rotateSecret(
+    urlId: number,
+    graceMs = DEFAULT_SECRET_GRACE,
+  ): Promise<{ reading: WebhookReading; secret: string }> {
     const { store, keys, dispatcher, waits } = this.#parts;
-    if (!(graceMs >= 0 && graceMs <= LONGEST_GRACE))
+    if (!(graceMs >= 0 && graceMs <= MAX_SECRET_GRACE))
       throw new LockgateError('input-grace', 'the old secret stays valid for 0 s to 30 days');
     const nowMs = waits.wall.now();
     await this.#find(urlId);
-    if (graceMs > 0 && (await store.webhooks.readOldSecrets(urlId, nowMs)).length >= MAX_SECRETS - 1)
+    if (graceMs > 0 && (await store.webhooks.readOldSecrets(urlId, nowMs)).length >= MAX_VALID_SECRETS - 1)
       throw new LockgateError(
         'webhook-secrets',
-        `webhook URL ${urlId} has ${MAX_SECRETS} valid secrets already: let some run out, or end them with no grace`,
+        `webhook URL ${urlId} has ${MAX_VALID_SECRETS} valid secrets already: wait until some expire, or rotate with grace 0`,
       );
     const secret = makeWebhookSecret();
     const rotation = { secretSealed: keys.seal(secret), nowMs, oldValidUntilMs: nowMs + graceMs };
     const url = await store.webhooks.rotateSecret(urlId, rotation);
-    void dispatcher.refresh(urlId);
+    void dispatcher.reload(urlId);
     this.#reportChange(urlId, url.state);
     return { reading: await this.read(url), secret };
   }
@@ -148,11 +149,11 @@ export class WebhookSettings {
   }
 }
 
-/** The headers after the change; undefined where they stay as they are. */
+/** The headers after the change; undefined if they stay unchanged. */
 function changedHeaders(
   urlId: number,
   before: Readonly<Record<string, string>>,
-  { setHeaders, removeHeaders = [] }: WebhookWishes,
+  { setHeaders, removeHeaders = [] }: WebhookSettingsChange,
 ): Record<string, string> | undefined {
   if (setHeaders === undefined && removeHeaders.length === 0) return undefined;
   const headers = new Map(Object.entries(before).map(([name, value]) => [name.toLowerCase(), { name, value }]));

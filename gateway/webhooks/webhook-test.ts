@@ -1,9 +1,11 @@
 /**
- * Test webhooks (interfaces.md §3): the lock's latest ping, a plausible one, or the pings of a story, sent and signed
- * like every ping, marked `test`, under a new id so that no receiver takes it for an event it has seen. The caller
- * waits for the answers; nothing is stored and nothing is retried.
+ * Sends test webhooks (interfaces.md §3): the lock's latest ping, a plausible ping, or a given ping, such as one of a
+ * story (a scripted series of events). A test is sent and signed like every event, but is marked `test` and has a new
+ * id, so that no receiver mistakes it for an event that the receiver has seen. The caller waits for the answers;
+ * nothing is stored or retried.
  *
- * A test must not reveal what listens on an internal address: a refused address always has the same error, and no time.
+ * A test must not reveal what listens on an internal address: the result for a refused address is always the same error
+ * and has no duration.
  */
 import { randomBytes } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
@@ -16,17 +18,17 @@ import type { Keys } from '../data-folder/keys.js';
 import { type BudgetName, OverBudget } from '../fairness/over-budget.js';
 import { noSuchDevice, noSuchWebhook } from '../store/contract/errors.js';
 import type { Device, Store, StoredUplink, WebhookUrl } from '../store/contract/store.js';
-import { openUrlSecrets } from './dispatcher.js';
+import { unsealUrlSecrets } from './dispatcher.js';
 import { webhookBody } from './payload/body.js';
 import { DeliverySender, type DeliverySenderParts } from './sending/delivery-sender.js';
 import { type GivenPing, givenPing, plausiblePing } from './test-ping.js';
 
-/** Tests of one merchant a minute. */
+/** Test webhooks that one merchant may send per minute. */
 export const TESTS_PER_MINUTE = 30;
-/** Pings of stories for one merchant a minute: enough for a few stories, too few for a load test. */
-export const GIVEN_PER_MINUTE = 120;
-const WINDOW: Milliseconds = Minutes(1);
-/** The lock's latest uplinks in which a ping is looked for: 100 acknowledgements may follow it. */
+/** Given pings that may be sent to one merchant per minute: enough for a few stories, too few for a load test. */
+export const STORY_PINGS_PER_MINUTE = 120;
+const BUDGET_WINDOW: Milliseconds = Minutes(1);
+/** How many of the lock's latest uplinks are searched for a ping: 100 acknowledgements may follow the last ping. */
 const UPLINKS_SEARCHED = 200;
 
 export interface WebhookTesterParts extends DeliverySenderParts {
@@ -40,9 +42,9 @@ export interface TestDelivery {
   /** Scheme, host and port. The path is left out, since it may hold a secret. */
   readonly origin: string;
   readonly status: number | null;
-  /** Null where the address is refused: a time would reveal whether something listens there. */
+  /** Null if the address is refused: a duration would reveal whether something listens there. */
   readonly durationMs: number | null;
-  /** A sentence for people; null where the receiver answered 2xx. */
+  /** A sentence for people; null if the receiver answered 2xx. */
   readonly error: string | null;
 }
 
@@ -54,9 +56,9 @@ export interface TestOutcome {
 export class WebhookTester {
   readonly #parts: WebhookTesterParts;
   readonly #abort = new AbortController();
-  /** Two budgets, so that stories of operators leave the merchants' own tests alone. */
-  readonly #tests = new MinuteBudget(TESTS_PER_MINUTE, 'test-webhooks', 'test webhooks');
-  readonly #given = new MinuteBudget(GIVEN_PER_MINUTE, 'story-pings', 'pings of stories');
+  /** Two budgets, so that operators' stories do not use up the merchants' own tests. */
+  readonly #testBudget = new MinuteBudget(TESTS_PER_MINUTE, 'test-webhooks', 'test webhooks');
+  readonly #storyBudget = new MinuteBudget(STORY_PINGS_PER_MINUTE, 'story-pings', 'pings of stories');
 
   constructor(parts: WebhookTesterParts) {
     this.#parts = parts;
@@ -64,32 +66,32 @@ export class WebhookTester {
     setMaxListeners(0, this.#abort.signal);
   }
 
-  /** Cuts off the tests under way. */
+  /** Aborts the running tests. */
   stop(): void {
     this.#abort.abort();
   }
 
   /**
-   * Sends a test and waits for every answer: to all active URLs of the lock's merchant, or to one URL by its id, active
-   * or not.
+   * Sends a test to all active URLs of the lock's merchant, or to one URL by its id, active or not. Waits for every
+   * answer.
    *
    * @throws LockgateError `no-such-device`, `no-such-webhook`, `no-webhook-url`, `rate-limited`
    */
   async test(mac: Mac, urlId?: number): Promise<TestOutcome> {
     const { device, urls } = await this.#find(mac, urlId);
-    this.#tests.count(device.merchantId, this.#parts.waits.wall.now());
-    return await this.#sendTo(urls, await this.#ping(device));
+    this.#testBudget.count(device.merchantId, this.#parts.waits.wall.now());
+    return await this.#sendTo(urls, await this.#latestPing(device));
   }
 
   /**
-   * Sends a given ping instead, such as one of a story.
+   * Like {@link test}, but sends a given ping, such as one of a story.
    *
-   * @throws LockgateError as {@link test}, and `input-ping` where no lock could send it
+   * @throws LockgateError as {@link test}, and `input-ping` if no lock could send the ping
    */
   async testGiven(mac: Mac, given: GivenPing, urlId?: number): Promise<TestOutcome> {
     const { device, urls } = await this.#find(mac, urlId);
     const ping = givenPing(device, given);
-    this.#given.count(device.merchantId, this.#parts.waits.wall.now());
+    this.#storyBudget.count(device.merchantId, this.#parts.waits.wall.now());
     return await this.#sendTo(urls, ping);
   }
 
@@ -97,7 +99,7 @@ export class WebhookTester {
     const reading = await this.#parts.store.findDevice(mac);
     if (reading === null) throw noSuchDevice(mac);
     const { device } = reading;
-    return { device, urls: await this.#urlsOf(device, urlId) };
+    return { device, urls: await this.#findUrls(device, urlId) };
   }
 
   async #sendTo(urls: readonly WebhookUrl[], ping: StoredUplink): Promise<TestOutcome> {
@@ -106,17 +108,17 @@ export class WebhookTester {
     return { eventId: id, deliveries: await Promise.all(urls.map((url) => this.#send(url, id, body))) };
   }
 
-  async #urlsOf({ mac, merchantId }: Device, urlId: number | undefined): Promise<WebhookUrl[]> {
+  async #findUrls({ mac, merchantId }: Device, urlId: number | undefined): Promise<WebhookUrl[]> {
     const all = await this.#parts.store.listWebhookUrls();
     const urls = all.filter((url) => url.merchantId === merchantId);
     const named = urls.filter((url) => (urlId === undefined ? url.state === 'active' : url.id === urlId));
     if (named.length > 0) return named;
     if (urlId !== undefined) throw noSuchWebhook(urlId);
-    throw new LockgateError('no-webhook-url', `the merchant of ${formatMac(mac)} has no webhook URL that is active`);
+    throw new LockgateError('no-webhook-url', `the merchant of ${formatMac(mac)} has no active webhook URL`);
   }
 
-  /** The lock's latest intact ping, or one that it might send. */
-  async #ping(device: Device): Promise<StoredUplink> {
+  /** The lock's latest intact ping, or a plausible one. */
+  async #latestPing(device: Device): Promise<StoredUplink> {
     const uplinks = await this.#parts.store.readUplinks(device.id, UPLINKS_SEARCHED);
     const latest = uplinks.find(({ bytes, isDamaged }) => {
       if (isDamaged) return false;
@@ -129,7 +131,7 @@ export class WebhookTester {
   async #send(url: WebhookUrl, id: string, body: string): Promise<TestDelivery> {
     const { store, keys, waits } = this.#parts;
     const nowMs = waits.wall.now();
-    const secrets = openUrlSecrets(keys, url, await store.webhooks.readOldSecrets(url.id, nowMs));
+    const secrets = unsealUrlSecrets(keys, url, await store.webhooks.readOldSecrets(url.id, nowMs));
     const result = await new DeliverySender(url, secrets, this.#parts).send(id, body, nowMs, this.#abort.signal);
     const { status, error } = result;
     const durationMs = result.isAddressRefused ? null : result.durationMs;
@@ -137,27 +139,29 @@ export class WebhookTester {
   }
 }
 
-/** A limit for each merchant in any minute. */
+/** Limits how many pings each merchant may have sent within any minute. */
 class MinuteBudget {
-  readonly #most: number;
+  readonly #limit: number;
   readonly #budget: BudgetName;
   readonly #what: string;
-  /** When each merchant spent some of it, within the last minute. */
-  readonly #times = new Map<number, number[]>();
+  /** When each merchant's pings of the last minute were sent. */
+  readonly #spentAtMs = new Map<number, number[]>();
 
   constructor(most: number, budget: BudgetName, what: string) {
-    this.#most = most;
+    this.#limit = most;
     this.#budget = budget;
     this.#what = what;
   }
 
-  /** Spends one. @throws OverBudget `rate-limited` where none is left */
+  /** Counts one ping of the merchant. @throws OverBudget `rate-limited` if the limit is reached */
   count(merchantId: number, nowMs: number): void {
-    const times = (this.#times.get(merchantId) ?? []).filter((atMs) => atMs > nowMs - WINDOW && atMs <= nowMs);
-    this.#times.set(merchantId, times);
-    if (times.length >= this.#most) {
-      const message = `at most ${this.#most} ${this.#what} a minute; wait a little`;
-      throw OverBudget.rate(this.#budget, message, (times[0] ?? nowMs) + WINDOW - nowMs);
+    const times = (this.#spentAtMs.get(merchantId) ?? []).filter(
+      (atMs) => atMs > nowMs - BUDGET_WINDOW && atMs <= nowMs,
+    );
+    this.#spentAtMs.set(merchantId, times);
+    if (times.length >= this.#limit) {
+      const message = `at most ${this.#limit} ${this.#what} a minute; wait a little`;
+      throw OverBudget.rate(this.#budget, message, (times[0] ?? nowMs) + BUDGET_WINDOW - nowMs);
     }
     times.push(nowMs);
   }

@@ -1,4 +1,4 @@
-/** The webhooks of a gateway, as the HTTP interfaces see them. */
+/** The webhook functions of a gateway that its HTTP interfaces use. */
 import type { DeliveryReading } from '../store/contract/webhook-store.js';
 import type { Dispatcher } from './dispatcher.js';
 import { Redelivery } from './redelivery.js';
@@ -26,7 +26,7 @@ export class Webhooks {
     this.#dispatcher = parts.dispatcher;
   }
 
-  /** The earliest wall-clock time of a delivery's next attempt; null where none is planned. */
+  /** The earliest wall-clock time of a delivery's next attempt; null if none is planned. */
   nextAttemptAtMs({ urlId, nextAttemptAtMs: dueAtMs }: DeliveryReading): number | null {
     return dueAtMs === null ? null : this.#dispatcher.nextAttemptAtMs(urlId, dueAtMs);
   }

@@ -6,7 +6,7 @@ import { SECTIONS, step, type WhyStep } from '../../proto/why/step.js';
 import { toDate } from '../../proto/wire/ping-json.js';
 import type { DeliveryReading, StoredAttempt, WebhookUrl } from '../store/contract/webhook-store.js';
 import { ADDRESS_REFUSED } from '../webhooks/sending/attempt.js';
-import { LONGEST_PROBE_WAIT } from '../webhooks/url/circuit.js';
+import { MAX_PROBE_WAIT } from '../webhooks/url/circuit.js';
 import { RETRY_DELAYS } from '../webhooks/url/schedule.js';
 
 /** Every state in which an event may be at a URL. Where several apply, {@link outcomeOf} chooses. */
@@ -55,7 +55,7 @@ export interface DeliveryCase {
 const ATTEMPTS_SCHEDULED = RETRY_DELAYS.length + 1;
 /** With more attempts, the oldest are left out. */
 const MAX_ATTEMPTS_SHOWN = 20;
-const PROBE_MINUTES = LONGEST_PROBE_WAIT / 60_000;
+const PROBE_MINUTES = MAX_PROBE_WAIT / 60_000;
 
 const RESEND = '“lockgate webhook resend” sends it again';
 

@@ -4,10 +4,10 @@
  */
 import { LockgateError } from '../../proto/errors.js';
 import { type Mac, parseMac } from '../../proto/wire/mac.js';
-import { type EventName, parseEventId } from '../webhooks/event-id.js';
+import { type EventKey, parseEventId } from '../webhooks/event-id.js';
 
 export type Subject =
-  | { readonly kind: 'event'; readonly id: string; readonly name: EventName; readonly urlId?: number }
+  | { readonly kind: 'event'; readonly id: string; readonly name: EventKey; readonly urlId?: number }
   /** The id of a test webhook, which is no event. */
   | { readonly kind: 'test-webhook'; readonly id: string }
   | { readonly kind: 'uplink'; readonly mac: Mac; readonly boot: number; readonly sequence: number }

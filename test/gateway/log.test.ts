@@ -40,7 +40,7 @@ t.test('each line is JSON with its time and how serious it is', async (t) => {
   events.emit('refused', refusal);
   events.emit('url-disabled', { atMs: 0, urlId: 7, why: 'gone' });
   events.emit('circuit', { atMs: 0, urlId: 7, state: 'opened', why: '500' });
-  events.emit('circuit', { atMs: 0, urlId: 7, state: 'closed', why: 'an attempt went well' });
+  events.emit('circuit', { atMs: 0, urlId: 7, state: 'closed', why: 'an attempt succeeded' });
   events.emit('store-failed', { atMs: 0, why: 'full' });
   events.emit('degraded', { atMs: 0, reason: 'store', why: 'full' });
   events.emit('recovered', { atMs: 0, reason: 'store', lastedMs: 1500.4 });
@@ -210,5 +210,5 @@ t.test('a secret typed wherever one can be typed is nowhere to be read', async (
       t.notMatch(words, secret, `${place}: ${secret.slice(0, 6)}`);
   }
   const refusals = lines.filter(({ event }) => event === 'refused');
-  t.match(refusals.at(-1), { what: 'publish', why: 'topic "up/[secret]": a lock publishes to "up" alone' });
+  t.match(refusals.at(-1), { what: 'publish', why: 'topic "up/[secret]": a lock publishes only to "up"' });
 });

@@ -17,7 +17,7 @@ import {
   type NoticeStore,
 } from '../../gateway/store/contract/notice-store.js';
 import type { Store } from '../../gateway/store/contract/store.js';
-import { OPENS_AFTER } from '../../gateway/webhooks/url/circuit.js';
+import { FAILURES_TO_OPEN } from '../../gateway/webhooks/url/circuit.js';
 import { ManualClock, Minutes, Seconds } from '../../proto/clock.js';
 import { formatMac, type Mac } from '../../proto/wire/mac.js';
 import { ask } from '../helpers/cli/operator-call.js';
@@ -386,10 +386,11 @@ t.test('attempts that were under way when a URL was changed open no circuit', as
   const { gateway, receiver, urlId } = await webhookBench(t);
   // A URL gets as many attempts at once as it would take to open its circuit only after it has answered well.
   const locks: Awaited<ReturnType<typeof connectedLock>>[] = [];
-  for (let number = 1; number <= OPENS_AFTER; number++) locks.push(await connectedLock(t, gateway, testMac(number)));
+  for (let number = 1; number <= FAILURES_TO_OPEN; number++)
+    locks.push(await connectedLock(t, gateway, testMac(number)));
   const waiting: (() => void)[] = [];
   receiver.answer = (_request, response) => void waiting.push(() => response.writeHead(204).end());
-  const grown = eventsOf(gateway, 'delivery', OPENS_AFTER * GROWING);
+  const grown = eventsOf(gateway, 'delivery', FAILURES_TO_OPEN * GROWING);
   for (const lock of locks)
     for (let sequence = 1; sequence <= GROWING; sequence++) await lock.send(testBytes(sequence));
   receiver.answer = (_request, response) => void response.writeHead(204).end();
@@ -399,9 +400,9 @@ t.test('attempts that were under way when a URL was changed open no circuit', as
   receiver.answer = (_request, response) => void held.push(() => response.writeHead(500).end());
   const turns: string[] = [];
   gateway.events.on('circuit', ({ state }) => turns.push(state));
-  const failed = eventsOf(gateway, 'delivery', OPENS_AFTER);
+  const failed = eventsOf(gateway, 'delivery', FAILURES_TO_OPEN);
   for (const lock of locks) await lock.send(testBytes(GROWING + 1));
-  await receiver.received(OPENS_AFTER * (GROWING + 1));
+  await receiver.received(FAILURES_TO_OPEN * (GROWING + 1));
   await gateway.webhooks.settings.set(urlId, { ordered: true });
   for (const answer of held) answer();
   await failed;

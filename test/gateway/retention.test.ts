@@ -5,7 +5,7 @@ import { GatewayEvents, type Swept } from '../../gateway/events.js';
 import { Retention } from '../../gateway/retention.js';
 import type { AgingChunk, AttemptRecord, Incoming, Store } from '../../gateway/store/contract/store.js';
 import { DELIVERY_STATES } from '../../gateway/store/contract/webhook-store.js';
-import { digestOf } from '../../gateway/webhooks/event-id.js';
+import { uplinkDigest } from '../../gateway/webhooks/event-id.js';
 import { afterThisTurn, Days, Hours, ManualClock, Minutes, systemClock } from '../../proto/clock.js';
 import { overriding } from '../helpers/durability/sabotage.js';
 import { eventsOf, openGateway, testBytes, testMac } from '../helpers/gateway/test-gateway.js';
@@ -52,7 +52,7 @@ async function bench(t: Teardown, keepDays = KEEP_DAYS): Promise<Bench> {
 
 function uplink(sequence: number, receivedAtMs: number, kind = 1): Incoming {
   const bytes = testBytes(sequence);
-  const name = { deviceId: 1, merchantId: 1, credentialId: 1, boot: 1, sequence, digest: digestOf(bytes) };
+  const name = { deviceId: 1, merchantId: 1, credentialId: 1, boot: 1, sequence, digest: uplinkDigest(bytes) };
   return { type: 'uplink', ...name, kind, bytes, receivedAtMs, buffered: false };
 }
 

@@ -1,10 +1,10 @@
-/** Emits an event when a lock goes over its budget, and when it is within it again. */
+/** Emits a `budget` event when a lock exceeds its uplink budget, and when it is within the budget again. */
 import type { Clock } from '../../../proto/clock.js';
 import type { Source } from '../../../proto/wire/ping.js';
 import type { GatewayEvents } from '../../events.js';
 import type { BudgetLimit, BudgetLimits, BudgetWatcher } from './uplink-budget.js';
 
-/** Says what follows from the limit that was reached: a sentence without a full stop. */
+/** A sentence for people, without a full stop: which limit a lock exceeds, and the consequence. */
 export function budgetText(limits: BudgetLimits, limit: BudgetLimit, source: Source): string {
   const who = source === 'phone' ? 'phones that act for it' : 'the lock';
   const sends = source === 'phone' ? 'send' : 'sends';
@@ -15,7 +15,7 @@ export function budgetText(limits: BudgetLimits, limit: BudgetLimit, source: Sou
   return `${who} ${sends} more than ${what} and ${source === 'phone' ? 'are' : 'is'} read at that pace`;
 }
 
-/** @param clock the run's clock */
+/** A watcher that emits `budget` events. @param clock the run's clock */
 export function budgetWatcher(events: GatewayEvents, clock: Clock, limits: BudgetLimits): BudgetWatcher {
   return {
     now: () => clock.now(),

@@ -1,64 +1,64 @@
 /**
- * How much one lock may send (interfaces.md §2, "Fairness"): a rate with a burst, and a number per day. An attacker
- * with the lock's secret can store no more than that, and a lock that behaves never comes near it.
+ * Limits how many uplinks one lock may send (interfaces.md §2, "Fairness"): a rate with a burst, and a number per day.
+ * An attacker with the lock's secret can store no more than that; a lock that behaves normally never comes near.
  *
- * Both limits are token buckets. The daily one holds a day's worth and refills within a day. A lock that has used it up
- * is read at the rate at which it refills, and never cut off for hours: an alarm still gets through.
+ * Both limits are token buckets. The daily bucket contains a day's worth and refills within a day. A lock that has used
+ * up its daily bucket is read as fast as the bucket refills, not cut off for hours: an alarm still gets through.
  *
  * - *within*: everything that arrives is read.
- * - *spent*: one of the buckets is empty. Nothing more is read from the lock's connections until there is a token
- *   again. What one read brought is all taken, so a bucket may be overdrawn, and the wait is longer accordingly.
- * - *over*: it was spent within the last minute. This is what operators see, since a lock that keeps flooding changes
+ * - *spent*: one of the buckets is empty. Nothing more is read from the lock's connections until the bucket has a
+ *   token. All uplinks of one read are accepted, so a bucket can become negative, which makes the wait longer.
+ * - *over*: the budget was spent within the last minute. Operators see this state, since a flooding lock changes
  *   between spent and not spent many times a second.
  */
 import { type Clock, Days, type Milliseconds, Minutes, Seconds, type Timer } from '../../../proto/clock.js';
 import type { Sender } from '../../ingest/ingest.js';
 
-/** The limits of a lock, and the same again for all its phones together. */
+/** The limits of a lock. The same limits apply separately to all its phones together. */
 export interface BudgetLimits {
-  /** The sustained rate; 0 for no limit of this kind. */
+  /** The sustained rate; 0 for no limit of the rate. */
   readonly uplinksPerSecond: number;
-  /** How many may arrive at once. */
+  /** How many uplinks may arrive at once. */
   readonly burstUplinks: number;
-  /** 0 for no limit of this kind. */
+  /** 0 for no daily limit. */
   readonly uplinksPerDay: number;
 }
 
-/** Which of the limits was reached. */
+/** The limit that was reached. */
 export type BudgetLimit = 'rate' | 'day';
 
 /** A connection that is not read while the budget is spent. */
 export interface HeldConnection {
-  /** The budget may have refilled: check again. */
-  readOn(): void;
+  /** Called when the budget may have refilled. */
+  updateReading(): void;
 }
 
 export interface BudgetWatcher {
   /** The run's clock, ms since the epoch. */
   now(): number;
-  /** The lock is over its budget, or is now over the daily limit too. */
+  /** The lock exceeds its budget, or now also the daily limit. */
   over(budget: UplinkBudget): void;
   /** The lock is within its budget again. */
   within(budget: UplinkBudget): void;
 }
 
-/** How long a budget must not be spent to count as within again. */
-export const WITHIN_AFTER: Milliseconds = Minutes(1);
-/** The shortest wait for tokens: bounds how often a flooding lock's budget is checked. */
-const SHORTEST_WAIT: Milliseconds = 50;
+/** A lock counts as within its budget when the budget was not spent for this long. */
+export const OVER_HOLD_TIME: Milliseconds = Minutes(1);
+/** The minimum wait for tokens: limits how often a flooding lock's budget is checked. */
+const MIN_REFILL_WAIT: Milliseconds = 50;
 
-/** A bucket of tokens; it may be overdrawn. */
+/** A bucket of tokens. Its number of tokens may become negative. */
 class TokenBucket {
   readonly #capacity: number;
   readonly #perMs: number;
   #tokens: number;
-  #asOfMs: number;
+  #refilledAtMs: number;
 
-  constructor(most: number, perMs: number, nowMs: number) {
-    this.#capacity = most;
+  constructor(capacity: number, perMs: number, nowMs: number) {
+    this.#capacity = capacity;
     this.#perMs = perMs;
-    this.#tokens = most;
-    this.#asOfMs = nowMs;
+    this.#tokens = capacity;
+    this.#refilledAtMs = nowMs;
   }
 
   take(count: number, nowMs: number): void {
@@ -66,24 +66,24 @@ class TokenBucket {
     this.#tokens -= count;
   }
 
-  /** How long until there is a token; 0 where there is one. */
+  /** How long until the bucket has a token; 0 if it has one. */
   wait(nowMs: number): Milliseconds {
     this.#refill(nowMs);
     return this.#tokens >= 1 ? 0 : (1 - this.#tokens) / this.#perMs;
   }
 
   #refill(nowMs: number): void {
-    this.#tokens = Math.min(this.#capacity, this.#tokens + (nowMs - this.#asOfMs) * this.#perMs);
-    this.#asOfMs = nowMs;
+    this.#tokens = Math.min(this.#capacity, this.#tokens + (nowMs - this.#refilledAtMs) * this.#perMs);
+    this.#refilledAtMs = nowMs;
   }
 }
 
-/** The budget of a lock, or of all phones that act for it. It outlives connections. */
+/** The budget of a lock, or of all phones that act for it. It outlives the lock's connections. */
 export class UplinkBudget {
   readonly owner: Pick<Sender, 'deviceId' | 'mac' | 'source'>;
-  /** The budget is spent: nothing more is to be read for now. */
+  /** Whether the budget is spent, so that nothing more may be read. */
   isSpent = false;
-  /** Since when it is over, by the run's clock, and which limit; undefined where it is not over. */
+  /** Since when the budget is over, by the run's clock, and which limit; undefined if it is not over. */
   over: { readonly sinceMs: number; readonly limit: BudgetLimit } | undefined;
   readonly #clock: Clock;
   readonly #watcher: BudgetWatcher;
@@ -115,12 +115,12 @@ export class UplinkBudget {
     this.#held.add(connection);
   }
 
-  /** The connection has closed. */
+  /** Must be called when the connection has closed. */
   release(connection: HeldConnection): void {
     this.#held.delete(connection);
   }
 
-  /** Cancels its timer. */
+  /** Cancels the timer. */
   stop(): void {
     this.#timer?.cancel();
     this.#held.clear();
@@ -140,20 +140,21 @@ export class UplinkBudget {
       this.over = { sinceMs: before?.sinceMs ?? this.#watcher.now(), limit };
       this.#watcher.over(this);
     }
-    this.#after(Math.max(wait, SHORTEST_WAIT), () => this.#update(this.#clock.now()));
+    this.#after(Math.max(wait, MIN_REFILL_WAIT), () => this.#update(this.#clock.now()));
   }
 
   #refilled(): void {
     this.isSpent = false;
-    this.#after(WITHIN_AFTER, () => {
+    this.#after(OVER_HOLD_TIME, () => {
       this.over = undefined;
       this.#watcher.within(this);
     });
-    // A connection may spend the budget again at once: those after it stay on hold, and are first the next time.
+    // A connection may spend the budget again at once. The connections after it then stay on hold and go first next
+    // time.
     for (const connection of [...this.#held]) {
       if (this.isSpent) return;
       this.#held.delete(connection);
-      connection.readOn();
+      connection.updateReading();
     }
   }
 

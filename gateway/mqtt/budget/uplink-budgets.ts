@@ -1,10 +1,10 @@
 /**
- * The budgets of all locks, and of the phones that act for them. A budget is made when its lock first connects, and
- * stays when the connection closes: reconnecting does not refill it. They are in memory, so each is full when the
- * gateway starts.
+ * Holds the uplink budgets of all locks, and of the phones that act for them. A budget is created when its lock first
+ * connects, and stays when the connection closes: reconnecting does not refill it. Budgets are only in memory, so each
+ * is full when the gateway starts.
  *
- * All phones of a lock together have a budget apart from the lock's: a flooding phone silences no lock, and many phones
- * store no more than one.
+ * All phones of a lock together share a budget that is separate from the lock's: a flooding phone blocks no lock, and
+ * many phones can store no more than one.
  */
 import type { Clock } from '../../../proto/clock.js';
 import type { Source } from '../../../proto/wire/ping.js';
@@ -14,15 +14,15 @@ import { type BudgetLimit, type BudgetLimits, type BudgetWatcher, UplinkBudget }
 export interface UplinkBudgetsOptions {
   readonly limits: BudgetLimits;
   /**
-   * Runs at the speed of the run: at 60 × speed a lock may send 60 times as much (protocol.md §3, "Sped-up runs"). It
-   * is monotonic, so that setting a clock neither fills nor empties a budget.
+   * Runs at the speed of the run: at 60 × speed a lock may send 60 times as much (protocol.md §3, "Sped-up runs"). The
+   * clock is monotonic, so that a change of the machine's clock neither fills nor empties a budget.
    */
   readonly clock: Clock;
   readonly watcher: BudgetWatcher;
 }
 
-/** A budget that is over. */
-export interface OverBudget {
+/** A budget that is exceeded. */
+export interface ExceededBudget {
   readonly source: Source;
   readonly limit: BudgetLimit;
   /** By the run's clock, ms since the epoch. */
@@ -31,8 +31,9 @@ export interface OverBudget {
 
 export class UplinkBudgets {
   readonly #options: UplinkBudgetsOptions;
-  /** One for each lock that has connected since the start. */
+  /** Budgets of locks that have connected since the start, by device id. */
   readonly #ofLock = new Map<number, UplinkBudget>();
+  /** Budgets of locks' phones, by the lock's device id. */
   readonly #ofPhones = new Map<number, UplinkBudget>();
   readonly #isLimited: boolean;
 
@@ -45,7 +46,7 @@ export class UplinkBudgets {
     return this.#options.limits;
   }
 
-  /** The budget that a connection counts against; undefined where there are no limits. */
+  /** The budget that a connection counts against; undefined if there are no limits. */
   of({ deviceId, mac, source }: Sender): UplinkBudget | undefined {
     if (!this.#isLimited) return undefined;
     const budgets = source === 'phone' ? this.#ofPhones : this.#ofLock;
@@ -57,14 +58,14 @@ export class UplinkBudgets {
     return budget;
   }
 
-  /** The budgets of a lock that are over: its own, its phones'. */
-  overOf(deviceId: number): OverBudget[] {
+  /** The exceeded budgets of a lock and its phones. */
+  overOf(deviceId: number): ExceededBudget[] {
     return [this.#ofLock.get(deviceId), this.#ofPhones.get(deviceId)].flatMap((budget) => {
       return budget?.over === undefined ? [] : [{ source: budget.owner.source, ...budget.over }];
     });
   }
 
-  /** How many are over. */
+  /** The number of exceeded budgets. */
   countOver(): number {
     let count = 0;
     for (const budgets of [this.#ofLock, this.#ofPhones])

@@ -1,8 +1,7 @@
 /**
- * Handles a SUBSCRIBE that names a topic filter more than once. The broker library takes the last one and leaves the
- * others out of its SUBACK, which must have a return code for each (MQTT 3.1.1, 3.8.4-5). So all but the last are
- * marked with U+0000, which no topic filter may contain (MQTT 3.1.1, 4.7.3-2): the library takes them for different
- * filters.
+ * Handles a SUBSCRIBE that names a topic filter more than once. The broker library answers only the last of equal
+ * filters, but its SUBACK must have a return code for each filter (MQTT 3.1.1, 3.8.4-5). So all but the last are marked
+ * with U+0000, which no topic filter may contain (MQTT 3.1.1, 4.7.3-2): the library then treats them as different.
  */
 import type { ISubscribePacket, Packet } from 'mqtt-packet';
 
@@ -13,13 +12,13 @@ interface ClientWithParser {
   readonly _parser: { prependListener(name: 'packet', listener: (packet: Packet) => void): unknown };
 }
 
-/** Has repeated topic filters of a client answered one by one. To be called once, when the library has its CONNECT. */
+/** Makes the library answer a client's repeated filters one by one. Call once, when the library has the CONNECT. */
 export function answerRepeatedFilters(client: object): void {
   (client as ClientWithParser)._parser.prependListener('packet', markRepeated);
 }
 
-/** The topic filter as the client sent it. */
-export function topicFilterOf({ topic }: { readonly topic: string }): string {
+/** The topic filter that the client sent, without a mark. */
+export function sentTopicFilter({ topic }: { readonly topic: string }): string {
   const end = topic.indexOf(MARK);
   return end === -1 ? topic : topic.slice(0, end);
 }

@@ -1,22 +1,22 @@
 /**
  * Checks that bytes are a string as MQTT defines it (MQTT 3.1.1, 1.5.3): well-formed UTF-8, without surrogates and
- * without U+0000. It takes the bytes as they arrive and buffers none of them.
+ * without U+0000. The check takes the bytes as they arrive and buffers none of them.
  */
 
-const NUL = 'has U+0000 in it';
+const NUL = 'contains U+0000';
 const ILL_FORMED = 'is not UTF-8';
 
 export class Utf8Check {
   /** How many bytes of the current character are still missing. */
   #missing = 0;
-  /* The range that its next byte must be in. */
+  /* The range that the character's next byte must be in. */
   #lowest = 0x80;
   #highest = 0xbf;
 
-  /** Takes the next bytes. Returns what is wrong with them, if anything. */
-  pass(piece: Uint8Array, from: number, to: number): string | undefined {
+  /** Takes the next bytes. Returns their fault, if any. */
+  pass(chunk: Uint8Array, from: number, to: number): string | undefined {
     for (let at = from; at < to; at++) {
-      const byte = piece[at] as number;
+      const byte = chunk[at] as number;
       if (this.#missing > 0) {
         if (byte < this.#lowest || byte > this.#highest) return ILL_FORMED;
         this.#lowest = 0x80;
@@ -29,13 +29,13 @@ export class Utf8Check {
     return undefined;
   }
 
-  /** Ends the string, and is ready for the next one. Returns what is wrong with it, if anything. */
+  /** Ends the string and prepares for the next one. Returns the string's fault, if any. */
   end(): string | undefined {
-    const isWhole = this.#missing === 0;
+    const isComplete = this.#missing === 0;
     this.#missing = 0;
     this.#lowest = 0x80;
     this.#highest = 0xbf;
-    return isWhole ? undefined : ILL_FORMED;
+    return isComplete ? undefined : ILL_FORMED;
   }
 
   /** Starts a multi-byte character. The ranges exclude overlong forms, surrogates and code points beyond Unicode. */
@@ -50,7 +50,7 @@ export class Utf8Check {
   }
 }
 
-/** What is wrong with a complete string; undefined where nothing is. */
+/** The fault of a complete string, as the end of a sentence; undefined if it is valid. */
 export function textFault(bytes: Uint8Array): string | undefined {
   const check = new Utf8Check();
   return check.pass(bytes, 0, bytes.length) ?? check.end();

@@ -1,4 +1,4 @@
-/** The kinds of reason for which a lock or a stranger is refused: a closed set, for metrics and explanations. */
+/** The reasons for which a client is refused: a closed set, for metrics and explanations. */
 
 export const REFUSAL_REASONS = [
   'will',
@@ -29,7 +29,7 @@ export const REFUSAL_REASONS = [
 
 export type RefusalReason = (typeof REFUSAL_REASONS)[number];
 
-/** Why something was refused: its kind for programs, and a sentence for operators, which may quote a stranger. */
+/** Why something was refused: a reason for programs, and a sentence for operators, which may quote the client. */
 export interface RefusalCause {
   readonly reason: RefusalReason;
   readonly why: string;

@@ -1,25 +1,25 @@
 /**
- * Records in the store what the broker refused of locks. It listens to the events, counts repeats together, and writes
- * them in small batches, so that attackers can't slow down the writing of pings. A kill loses the last second.
+ * Records in the store what the broker refused from locks. The recorder listens to `refused` events, counts repeats in
+ * one row, and writes small batches, so that attackers can't slow down the storing of pings. A crash loses the last
+ * second.
  *
- * A connection that names a lock without proving it may displace others that do the same, never a refusal of an
- * authenticated lock.
+ * Refusals of clients that only claim to be a lock never displace refusals of authenticated locks.
  */
 import { type Clock, Hours, type Milliseconds, Seconds, type Timer } from '../../../proto/clock.js';
 import type { Mac } from '../../../proto/wire/mac.js';
 import type { GatewayEvents, Refused } from '../../events.js';
 import type { Refusal, RefusalChange, RefusalStore } from '../../store/contract/refusal-store.js';
 
-/** From the first waiting refusal to its write: at most one write per second. */
-export const WRITE_EVERY: Milliseconds = Seconds(1);
-/** Rows in one write. */
-export const MAX_WRITTEN = 100;
-/** Rows that may wait, of authenticated clients and of others each; more are dropped. */
-export const MAX_WAITING = 500;
+/** The wait from the first unwritten refusal to its write: at most one write per second. */
+export const WRITE_INTERVAL: Milliseconds = Seconds(1);
+/** Maximum number of rows in one write. */
+export const MAX_WRITTEN_ROWS = 100;
+/** Rows that may wait for authenticated clients, and as many for the others; further refusals are dropped. */
+export const MAX_WAITING_ROWS = 500;
 /** The pause after a write that failed. */
-const AFTER_STORE_FAILURE = Seconds(5);
-/** How often old rows are deleted, at least, also when nothing is refused. */
-const SWEEP_EVERY = Hours(1);
+const STORE_RETRY_DELAY = Seconds(5);
+/** Old rows are deleted at least this often, also when nothing is refused. */
+const SWEEP_INTERVAL = Hours(1);
 
 export interface RefusalRecorderParts {
   readonly store: RefusalStore;
@@ -33,9 +33,9 @@ export interface RefusalRecorderParts {
 
 export class RefusalRecorder {
   readonly #parts: RefusalRecorderParts;
-  /** Of authenticated clients. */
+  /** Waiting refusals of authenticated clients. */
   readonly #proven = new Map<string, RefusalChange>();
-  /** Of clients that only claim to be a lock. */
+  /** Waiting refusals of clients that only claim to be a lock. */
   readonly #claimed = new Map<string, RefusalChange>();
   #timer: Timer | undefined;
   #sweepTimer: Timer | undefined;
@@ -48,31 +48,31 @@ export class RefusalRecorder {
     this.#armSweep();
   }
 
-  /** How many rows wait to be written. */
+  /** The number of rows that wait to be written. */
   get waiting(): number {
     return this.#proven.size + this.#claimed.size;
   }
 
-  /** The refusals of a lock, the latest first; up to this moment, if the store can write. */
+  /** The refusals of a lock, latest first. Includes waiting refusals if the store can write. */
   async read(deviceId: number): Promise<Refusal[]> {
     await this.store();
     return await this.#parts.store.read(deviceId, this.#parts.now());
   }
 
-  /** Writes what waits, at most one batch. It never rejects: what can't be written keeps waiting. */
+  /** Writes waiting refusals, at most one batch. Never rejects: what can't be written keeps waiting. */
   store(): Promise<void> {
     this.#storing = this.#storing.then(() => this.#storeWaiting());
     return this.#storing;
   }
 
-  /** Drops what waits of a lock whose history is about to be erased; resolves when no write of it is under way. */
+  /** Drops the waiting refusals of a lock whose history will be erased. Resolves when no write is running. */
   async forget(mac: Mac): Promise<void> {
     for (const waiting of [this.#proven, this.#claimed])
       for (const [key, change] of waiting) if (change.mac === mac) waiting.delete(key);
     await this.#storing;
   }
 
-  /** Writes what waits, if the store can. To be called when no more events come. */
+  /** Writes all waiting refusals, if the store can write. Must be called when no more events are emitted. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#timer?.cancel();
@@ -86,36 +86,36 @@ export class RefusalRecorder {
 
   #note({ mac, source, isAuthenticated, what, reason, why, address, atMs }: Refused): void {
     if (mac === null) return;
-    // It is known by now that no lock has this MAC.
+    // The broker has found that no lock has this MAC.
     if (reason === 'unknown-lock') return;
     const change = { mac, source, what, reason, why, address, count: 1, firstAtMs: atMs, lastAtMs: atMs };
     this.#add(isAuthenticated ? this.#proven : this.#claimed, change);
-    this.#arm(WRITE_EVERY);
+    this.#arm(WRITE_INTERVAL);
   }
 
   #add(waiting: Map<string, RefusalChange>, change: RefusalChange): void {
     const { mac, source, what, why } = change;
     const key = `${mac} ${source} ${what} ${why}`;
     const before = waiting.get(key);
-    if (before === undefined && waiting.size >= MAX_WAITING) return;
-    waiting.set(key, before === undefined ? change : merged(before, change));
+    if (before === undefined && waiting.size >= MAX_WAITING_ROWS) return;
+    waiting.set(key, before === undefined ? change : mergeRefusals(before, change));
   }
 
   async #storeWaiting(): Promise<void> {
     const { store, now, isStoreFailing } = this.#parts;
     if (this.waiting === 0) return;
-    if (isStoreFailing()) return this.#arm(AFTER_STORE_FAILURE);
-    const proven = take(this.#proven, MAX_WRITTEN);
-    const claimed = take(this.#claimed, MAX_WRITTEN - proven.length);
+    if (isStoreFailing()) return this.#arm(STORE_RETRY_DELAY);
+    const proven = take(this.#proven, MAX_WRITTEN_ROWS);
+    const claimed = take(this.#claimed, MAX_WRITTEN_ROWS - proven.length);
     try {
       await store.write([...proven, ...claimed], now());
     } catch {
-      // The watch on the store has reported it; a failed write of refusals must not disturb anything else.
+      // health/store.ts reports a failing store. A failed write of refusals must not disturb anything else.
       for (const change of proven) this.#add(this.#proven, change);
       for (const change of claimed) this.#add(this.#claimed, change);
-      return this.#arm(AFTER_STORE_FAILURE);
+      return this.#arm(STORE_RETRY_DELAY);
     }
-    if (this.waiting > 0) this.#arm(WRITE_EVERY);
+    if (this.waiting > 0) this.#arm(WRITE_INTERVAL);
   }
 
   #arm(delay: Milliseconds): void {
@@ -127,7 +127,7 @@ export class RefusalRecorder {
   }
 
   #armSweep(): void {
-    this.#sweepTimer = this.#parts.clock.after(SWEEP_EVERY, () => {
+    this.#sweepTimer = this.#parts.clock.after(SWEEP_INTERVAL, () => {
       if (this.#isStopped) return;
       if (!this.#parts.isStoreFailing()) this.#parts.store.write([], this.#parts.now()).catch(() => undefined);
       this.#armSweep();
@@ -135,18 +135,18 @@ export class RefusalRecorder {
   }
 }
 
-/** Takes the oldest, at most `most`. */
-function take(waiting: Map<string, RefusalChange>, most: number): RefusalChange[] {
+/** Takes the oldest waiting refusals, at most `limit`. */
+function take(waiting: Map<string, RefusalChange>, limit: number): RefusalChange[] {
   const taken: RefusalChange[] = [];
   for (const [key, change] of waiting) {
-    if (taken.length >= most) break;
+    if (taken.length >= limit) break;
     taken.push(change);
     waiting.delete(key);
   }
   return taken;
 }
 
-function merged(one: RefusalChange, other: RefusalChange): RefusalChange {
+function mergeRefusals(one: RefusalChange, other: RefusalChange): RefusalChange {
   const [older, newer] = one.lastAtMs <= other.lastAtMs ? [one, other] : [other, one];
   return { ...newer, count: one.count + other.count, firstAtMs: Math.min(older.firstAtMs, newer.firstAtMs) };
 }

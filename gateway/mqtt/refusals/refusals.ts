@@ -1,4 +1,4 @@
-/** Counts what the broker refuses, and reports it to operators, with secrets removed. */
+/** Counts what the broker refuses, and emits `refused` events for operators, with secrets removed. */
 import type { Clock } from '../../../proto/clock.js';
 import { type Mac, parseMac } from '../../../proto/wire/mac.js';
 import type { Source } from '../../../proto/wire/ping.js';
@@ -6,19 +6,19 @@ import type { GatewayEvents, Refused } from '../../events.js';
 import { scrubSecrets } from '../../log/log-scrub.js';
 import type { RefusalCause } from './refusal-reason.js';
 
-/** How much of a stranger's client id operators are shown, in characters. */
-const SHOWN_CLIENT_ID = 64;
-/** A phone's client id, its MAC in any spelling. */
+/** How much of a refused client id operators see. */
+const SHOWN_CLIENT_ID_CHARS = 64;
+/** A phone's client id, with its lock's MAC in any spelling. */
 const PHONE_CLIENT_ID = /^phone-(.{12,17})-[^-]*$/;
 
-/** How many of each kind were refused since the start. */
+/** The number of refusals of each kind since the start. */
 export type RefusalCounts = Readonly<Record<Refused['what'], number>>;
 
-/** Who was refused, as far as that is known. */
+/** The client that was refused, as far as it is known. */
 export interface RefusedClient {
   readonly clientId: string;
   readonly userName: string;
-  /** The sender, where it is authenticated. */
+  /** The sender, if the client is authenticated. */
   readonly sender: { readonly mac: Mac; readonly source: Source } | undefined;
   readonly address: string;
 }
@@ -44,8 +44,8 @@ export class Refusals {
     this.#events.emit('refused', {
       atMs: this.#clock.now(),
       what,
-      // Somebody may have typed a secret into the wrong field.
-      clientId: scrubSecrets(client.clientId.slice(0, SHOWN_CLIENT_ID)),
+      // A user may have entered a secret in the wrong field.
+      clientId: scrubSecrets(client.clientId.slice(0, SHOWN_CLIENT_ID_CHARS)),
       mac,
       source,
       isAuthenticated: sender !== undefined,
@@ -56,7 +56,7 @@ export class Refusals {
   }
 }
 
-/** Whom a client claims to be. A MAC counts in any spelling, and in either of the two fields. */
+/** The lock that a client claims to be. The MAC may have any spelling, and be in the client id or the user name. */
 function claimedBy({ clientId, userName }: RefusedClient): { mac: Mac | null; source: Source } {
   const phone = PHONE_CLIENT_ID.exec(clientId)?.[1];
   const source = phone === undefined ? 'lock' : 'phone';

@@ -2,7 +2,7 @@
  * Operators' work on webhooks: change and remove URLs, rotate secrets, inspect deliveries, send events again. The hot
  * paths of deliveries are in store.ts. As there, a method that writes resolves after the write is on the disk.
  */
-import type { EventName } from '../../webhooks/event-id.js';
+import type { EventKey } from '../../webhooks/event-id.js';
 import type { StoredUplink } from './stored-uplink.js';
 
 /** A URL that receives a merchant's events. */
@@ -164,7 +164,7 @@ export interface WebhookStore {
   /** Returns the id of the first uplink received at this time or later; the last id + 1 if there is none. */
   findFirstUplinkFrom(receivedAtMs: number): Promise<number>;
   /** Returns the event with this name; null if the log has none, or the name's MAC is not the lock's. */
-  findEvent(name: EventName): Promise<StoredUplink | null>;
+  findEvent(name: EventKey): Promise<StoredUplink | null>;
   /** Returns deliveries, newest events first; of one event, in the order of the URLs. */
   readDeliveries(filter: DeliveryFilter): Promise<DeliveryReading[]>;
   /** Makes an event due at a URL now; its retry schedule starts again. */

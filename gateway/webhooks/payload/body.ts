@@ -1,7 +1,7 @@
 /**
- * The body of a webhook: one flat JSON object for a ping (interfaces.md §3).
+ * Makes the body of a webhook: one flat JSON object for a ping (interfaces.md §3).
  *
- * It is made when it is sent, from the uplink's bytes in the log, and comes out the same on every attempt.
+ * The body is made for each attempt from the uplink's bytes in the log, and is the same on every attempt. Pure.
  */
 import { decodeUplink } from '../../../proto/wire/codec.js';
 import { formatMac } from '../../../proto/wire/mac.js';
@@ -11,11 +11,11 @@ import type { StoredUplink } from '../../store/contract/store.js';
 import { eventId } from '../event-id.js';
 import type { WebhookPayload } from './schema.js';
 
-/** The body for a stored ping, as payload/schema.ts describes it. @throws Error where the stored ping is damaged */
+/** The body for a stored ping, as payload/schema.ts describes it. @throws Error if the stored ping is damaged */
 export function webhookBody(stored: StoredUplink): WebhookPayload {
   const uplink = readStored(stored);
   const ping = pingToJson(uplink.body);
-  // They stand before the date, as in the documentation; the ping, which has them too, comes after it.
+  // Type and reason come before the date, as in the documentation; the ping's members, these two among them, follow.
   const first = { ping_type: ping.ping_type, reason: ping.reason };
   return {
     event_id: eventId(stored),
@@ -32,10 +32,10 @@ export function webhookBody(stored: StoredUplink): WebhookPayload {
   };
 }
 
-/** The log holds what decoded once; if it doesn't now, the store is damaged and that is not to be hidden. */
+/** Decodes a stored ping. The log has only decodable uplinks, so one that can't be decoded shows a damaged store. */
 function readStored(stored: StoredUplink): PingUplink {
-  if (stored.isDamaged) throw new Error(`uplink ${stored.id} in the log does not fit its checksum`);
+  if (stored.isDamaged) throw new Error(`uplink ${stored.id} in the log does not match its checksum`);
   const decoded = decodeUplink(stored.bytes);
   if (decoded.ok && isPingUplink(decoded.value)) return decoded.value as PingUplink;
-  throw new Error(`uplink ${stored.id} in the log is no ping${decoded.ok ? '' : `: ${decoded.error.message}`}`);
+  throw new Error(`uplink ${stored.id} in the log is not a ping${decoded.ok ? '' : `: ${decoded.error.message}`}`);
 }

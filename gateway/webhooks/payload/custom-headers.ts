@@ -1,17 +1,17 @@
 /**
- * The custom headers of a webhook URL: which may be set, and how they are kept. Their values are sealed in the store,
- * since they often hold a merchant's bearer token; their names are in clear, so that lists can show them.
+ * Checks and seals the custom headers of a webhook URL. The store has their values encrypted (sealed), since they often
+ * contain a merchant's bearer token, and their names in plain text, so that lists can show them.
  */
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { LockgateError } from '../../../proto/errors.js';
 import type { Keys } from '../../data-folder/keys.js';
 
 const MAX_HEADERS = 20;
-const MAX_HEADER_VALUE = 1024;
+const MAX_HEADER_VALUE_CHARS = 1024;
 
 /**
- * Headers that belong to lockgate or to the connection, or that change what the body or the answer is: a custom one
- * can't replace them (interfaces.md §3).
+ * Headers that lockgate or the HTTP connection sets, or that change the meaning of the body or the answer. A custom
+ * header can't replace them (interfaces.md §3).
  */
 const RESERVED_HEADERS = new Set([
   'accept-encoding',
@@ -33,7 +33,7 @@ const RESERVED_HEADERS = new Set([
 const RESERVED_PREFIXES = ['content-', 'webhook-'];
 
 /**
- * Checks headers that an operator sets: their number, names and values, and that no two are the same header.
+ * Checks headers that an operator sets: their number, names and values, and that no two names are equal in HTTP.
  *
  * @throws LockgateError `input-header`
  */
@@ -46,40 +46,40 @@ export function checkHeaders(headers: Readonly<Record<string, string>>): Record<
     if (RESERVED_HEADERS.has(lower) || RESERVED_PREFIXES.some((prefix) => lower.startsWith(prefix)))
       throw new LockgateError(
         'input-header',
-        `the header ${name} can't be set: it is lockgate's own or the connection's`,
+        `the header ${name} can't be set: lockgate or the HTTP connection sets it`,
       );
-    if (!isHeader(name, value))
+    if (!isValidHeader(name, value))
       throw new LockgateError('input-header', `the header ${JSON.stringify(name.slice(0, 80))} is not valid in HTTP`);
-    const twin = seen.get(lower);
-    if (twin !== undefined)
-      throw new LockgateError('input-header', `${twin} and ${name} are one header in HTTP: set it once`);
+    const sameName = seen.get(lower);
+    if (sameName !== undefined)
+      throw new LockgateError('input-header', `${sameName} and ${name} are the same header in HTTP: set only one`);
     seen.set(lower, name);
   }
   return { ...headers };
 }
 
-/** @throws LockgateError `input-header` where a URL would have more custom headers than are taken */
+/** @throws LockgateError `input-header` if there are more custom headers than a URL may have */
 export function checkHeaderCount(count: number): void {
   if (count > MAX_HEADERS)
-    throw new LockgateError('input-header', `${count} custom headers: at most ${MAX_HEADERS} are taken`);
+    throw new LockgateError('input-header', `${count} custom headers: at most ${MAX_HEADERS} are allowed`);
 }
 
-function isHeader(name: string, value: string): boolean {
+function isValidHeader(name: string, value: string): boolean {
   try {
     validateHeaderName(name);
     validateHeaderValue(name, value);
-    return value.length <= MAX_HEADER_VALUE;
+    return value.length <= MAX_HEADER_VALUE_CHARS;
   } catch {
     return false;
   }
 }
 
-/** For the store: each value sealed, in base64. */
+/** Seals each value, for the store; in base64. */
 export function sealHeaders(keys: Keys, headers: Readonly<Record<string, string>>): Record<string, string> {
   return mapValues(headers, (value) => keys.seal(value).toString('base64'));
 }
 
-/** As they are sent. @throws LockgateError `wrong-key` */
+/** Unseals each value, for sending. @throws LockgateError `wrong-key` */
 export function unsealHeaders(keys: Keys, headersSealed: Readonly<Record<string, string>>): Record<string, string> {
   return mapValues(headersSealed, (value) => keys.unseal(Buffer.from(value, 'base64')));
 }

@@ -1,6 +1,6 @@
 /**
- * What merchants' developers get of the payload's definition (payload/schema.ts): a JSON Schema, and types for
- * TypeScript. `npm run gen` writes both into docs/, and `lockgate webhook schema` prints them.
+ * Makes the two documents that merchants' developers get from the payload's definition (payload/schema.ts): a JSON
+ * Schema and TypeScript types. `npm run gen` writes both into docs/, and `lockgate webhook schema` prints them.
  */
 import type { TSchema } from 'typebox';
 import { PAYLOAD_SCHEMAS } from './schema.js';
@@ -35,7 +35,7 @@ export function payloadTypesText(): string {
   ].join('\n');
 }
 
-/** The part of a JSON Schema that our payload uses. */
+/** The keywords of JSON Schema that the payload's schema uses. */
 interface SchemaNode {
   readonly title?: string;
   readonly description?: string;
@@ -48,7 +48,7 @@ interface SchemaNode {
   readonly required?: readonly string[];
 }
 
-/** A schema of typebox's is a JSON Schema as it stands. */
+/** A typebox schema is a JSON Schema already. */
 function asObject(schema: TSchema): SchemaNode {
   return schema as SchemaNode;
 }
@@ -61,16 +61,16 @@ function interfaceLines({ title = '', description = '', properties = {}, require
   return [`/** ${description} */`, `export interface ${title} {`, ...members, '}', ''];
 }
 
-/** The types that a member may have. A pattern is a type of its own only where it names a reason. */
+/** The TypeScript types of a member. A pattern becomes a template type only if it names a reason. */
 function alternatives({ type, const: only, enum: words, anyOf, pattern }: SchemaNode): string[] {
   if (anyOf !== undefined) return anyOf.flatMap(alternatives);
   if (only !== undefined) return [quoted(only)];
   if (words !== undefined) return words.map(quoted);
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: it is TypeScript that is written here
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: the string is TypeScript source
   if (pattern?.startsWith('^REASON_UNRECOGNIZED_')) return ['`REASON_UNRECOGNIZED_${number}`'];
   if (type === 'string' || type === 'boolean' || type === 'null') return [type];
   if (type === 'number' || type === 'integer') return ['number'];
-  throw new Error(`the payload's schema has a ${type} that no TypeScript type is known for`);
+  throw new Error(`no TypeScript type is known for the type ${type} of the payload's schema`);
 }
 
 function quoted(word: string): string {

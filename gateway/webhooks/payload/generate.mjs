@@ -1,6 +1,6 @@
 // Writes docs/webhook-payload.schema.json and docs/webhook-payload.d.ts from payload/schema.ts. Both are committed, so
-// that merchants find them without a build, and `--check` proves that they are what the schema gives. It runs what was
-// compiled, so a build comes first.
+// that merchants find them without a build; `--check` only checks that they match the schema. The script runs the
+// compiled code, so run a build first.
 import { readFileSync, writeFileSync } from 'node:fs';
 
 const root = new URL('../../../', import.meta.url);
@@ -16,7 +16,7 @@ for (const [path, text] of Object.entries(documents)) {
   const file = new URL(path, root);
   if (!process.argv.includes('--check')) writeFileSync(file, text);
   else if (readOr(file, '') !== text) {
-    console.error(`${path} is not what payload/schema.ts gives. Run npm run gen and commit the result.`);
+    console.error(`${path} does not match payload/schema.ts. Run npm run gen and commit the result.`);
     process.exitCode = 1;
   }
 }

@@ -1,11 +1,11 @@
 /**
- * The one definition of a webhook's body (interfaces.md §3): a schema, from which come the JSON Schema and the
- * TypeScript types that merchants get (documents.ts), and the table in docs/webhooks.md. The members of the ping itself
- * come from the table of ping fields (proto/wire/ping-fields.ts).
+ * Defines a webhook's body (interfaces.md §3) in one schema. The JSON Schema and the TypeScript types for merchants
+ * (documents.ts) and the table in docs/webhooks.md derive from it. The members of the ping itself come from the table
+ * of ping fields (proto/wire/ping-fields.ts).
  *
- * It says what can arrive, not what should: what a lock sends is passed on as it is, out of range or not, so numbers
- * have no more bounds here than the wire gives them. Readers must let pass members that they don't know: a later
- * version may add some. It takes none away and changes none.
+ * The schema describes every body that can arrive, not only sensible ones: the gateway passes a lock's values on
+ * unchanged, in range or not, so numbers have only the bounds of the wire format. Readers must ignore unknown members:
+ * a later version may add members, but neither removes nor changes any.
  */
 import { type Static, type TSchema, Type } from 'typebox';
 import { PING_FIELD_ROWS, type PingField, type PingType, type PingValue } from '../../../proto/wire/ping-fields.js';
@@ -18,7 +18,7 @@ const DATE = { format: 'date-time', pattern: String.raw`^\d{4}-\d\d-\d\dT\d\d:\d
 
 const head = {
   event_id: Type.String({
-    description: 'Names the event. The same on every attempt; the header webhook-id has it too.',
+    description: 'Identifies the event. The same on every attempt, and the same as the header webhook-id.',
     pattern: '^evt_[0-9A-Za-z_]+$',
   }),
   mac_addr: Type.String({
@@ -29,21 +29,22 @@ const head = {
 
 const date = {
   date: Type.String({
-    description: 'When it was made, by the sender’s clock; where that is outside the years 1970–9999, when received.',
+    description:
+      'When the lock made the ping, by its clock; if outside the years 1970–9999, when lockgate received it.',
     ...DATE,
   }),
 };
 
 const tail = {
-  received_at: Type.String({ description: 'When lockgate received it.', ...DATE }),
-  boot: Type.Integer({ description: 'Counts the boots of its sender.', ...UINT32 }),
-  sequence: Type.Integer({ description: 'Counts the messages of its sender since that boot.', ...UINT32 }),
-  buffered: Type.Boolean({ description: 'It arrived over 60 s after it was made.' }),
+  received_at: Type.String({ description: 'When lockgate received the ping.', ...DATE }),
+  boot: Type.Integer({ description: 'Counts the boots of the lock.', ...UINT32 }),
+  sequence: Type.Integer({ description: 'Counts the messages of the lock since that boot.', ...UINT32 }),
+  buffered: Type.Boolean({ description: 'The ping arrived over 60 s after the lock made it.' }),
   test: Type.Boolean({ description: 'Sent by a test or a story, not by a lock.' }),
-  simulated: Type.Boolean({ description: 'Of a lock that a simulator plays.' }),
+  simulated: Type.Boolean({ description: 'The lock is simulated.' }),
 };
 
-/** The schema of a value as the wire can carry it. */
+/** The schema of every value that the wire format can carry. */
 function valueSchema(value: PingValue, described: { readonly description?: string }): TSchema {
   switch (value.kind) {
     case 'reason': {
@@ -76,27 +77,27 @@ function memberSchema({ presence, value, doc: description }: PingField, type: Pi
   return presence === 'optional' || (presence === 'position' && type === 'cellular') ? Type.Optional(schema) : schema;
 }
 
-/** The members of a position, which a cellular ping has all or none of. */
+/** The members of a position. A cellular ping has either all or none of them. */
 const POSITION_MEMBERS = PING_FIELD_ROWS.flatMap(([, { presence, json }]) => (presence === 'position' ? [json] : []));
 
-/** The body for a ping type: after its type the reason, then the date, then the other members of the ping. */
+/** The schema of the body for a ping type: the type, the reason, the date, then the other members of the ping. */
 function payloadSchema(type: PingType, options: { readonly title: string; readonly description: string }) {
   const members = PING_FIELD_ROWS.filter(([, { wire }]) => wire.numbers[type] !== undefined).map(
     ([, field]) => [field.json, memberSchema(field, type)] as const,
   );
   const { reason = CLOSE_REASON, ...others } = Object.fromEntries(members);
-  const ping_type = Type.Literal(type, { description: 'Which members there are.' });
+  const ping_type = Type.Literal(type, { description: 'Determines the other members.' });
   return Type.Object({ ...head, ping_type, reason, ...date, ...others, ...tail }, options);
 }
 
-const CLOSE_REASON = Type.Literal('REASON_CLOSE_CONNECTION', { description: 'Always this one.' });
+const CLOSE_REASON = Type.Literal('REASON_CLOSE_CONNECTION', { description: 'Always this reason.' });
 
 /** The body of a webhook, by its ping type. */
 export const PAYLOAD_SCHEMAS = [
   payloadSchema('cellular', {
     title: 'CellularWebhook',
-    description: 'A cellular ping. A position, all three members of it, is there with REASON_CELL_PING and PHONE.',
-    ...{ dependentRequired: dependencies(POSITION_MEMBERS) },
+    description: 'A cellular ping. With REASON_CELL_PING and PHONE it has a position: all three of its members.',
+    ...{ dependentRequired: eachRequiresOthers(POSITION_MEMBERS) },
   }),
   payloadSchema('gps', { title: 'GpsWebhook', description: 'A GPS ping: the lock had a fix.' }),
   payloadSchema('close_connection', {
@@ -105,8 +106,8 @@ export const PAYLOAD_SCHEMAS = [
   }),
 ] as const;
 
-/** Each member wants all others. */
-function dependencies(members: readonly string[]): Record<string, string[]> {
+/** JSON Schema's `dependentRequired`: each of the members requires all others. */
+function eachRequiresOthers(members: readonly string[]): Record<string, string[]> {
   return Object.fromEntries(members.map((member) => [member, members.filter((other) => other !== member)]));
 }
 

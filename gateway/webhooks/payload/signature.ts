@@ -1,6 +1,6 @@
 /**
- * Standard Webhooks signatures: `v1,` and the base64 of HMAC-SHA256 over `<id>.<timestamp>.<body>`.
- * Pure: the time is an argument.
+ * Makes and verifies Standard Webhooks signatures: `v1,` and the base64 of HMAC-SHA256 over `<id>.<timestamp>.<body>`.
+ * Pure, except for new secrets: the time is an argument.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { type Milliseconds, Minutes } from '../../../proto/clock.js';
@@ -8,8 +8,8 @@ import { ok, problem, type Result } from '../../../proto/errors.js';
 
 const SECRET_PREFIX = 'whsec_';
 const SECRET_BYTES = 32;
-/** How far a receiver lets the timestamp be from its own clock, in either direction. */
-const TOLERANCE: Milliseconds = Minutes(5);
+/** The maximum difference between the timestamp and the receiver's clock, in either direction. */
+const MAX_TIMESTAMP_DIFFERENCE: Milliseconds = Minutes(5);
 
 export interface SignedHeaders {
   readonly 'webhook-id': string;
@@ -23,24 +23,24 @@ export function makeWebhookSecret(): string {
   return SECRET_PREFIX + randomBytes(SECRET_BYTES).toString('base64');
 }
 
-/** The headers that sign `body`: one signature for each valid secret, while one is being rotated. */
+/** The headers that sign `body`, with one signature for each secret: during a rotation several are valid. */
 export function signHeaders(secrets: readonly string[], id: string, nowMs: number, body: string): SignedHeaders {
   const timestamp = String(Math.floor(nowMs / 1000));
   return {
     'webhook-id': id,
     'webhook-timestamp': timestamp,
-    'webhook-signature': secrets.map((secret) => signature(secret, id, timestamp, body)).join(' '),
+    'webhook-signature': secrets.map((secret) => makeSignature(secret, id, timestamp, body)).join(' '),
   };
 }
 
-function signature(secret: string, id: string, timestamp: string, body: string | Uint8Array): string {
+function makeSignature(secret: string, id: string, timestamp: string, body: string | Uint8Array): string {
   const key = Buffer.from(secret.startsWith(SECRET_PREFIX) ? secret.slice(SECRET_PREFIX.length) : secret, 'base64');
   return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest('base64')}`;
 }
 
 /**
- * What a receiver does: checks signature and age. Header names are lower-case, as Node has them. The body is best given
- * as the bytes that came: as text, bytes that are no UTF-8 could pass for others.
+ * Checks signature and age, as a receiver does. Header names are lower-case, as in Node. Pass the body as the received
+ * bytes if possible: decoded as text, different invalid UTF-8 bytes would look the same.
  */
 export function verifySignature(
   secret: string,
@@ -53,12 +53,12 @@ export function verifySignature(
   const given = headers['webhook-signature'];
   if (typeof id !== 'string' || typeof timestamp !== 'string' || typeof given !== 'string')
     return problem('unsigned', 'a header is missing: expected webhook-id, webhook-timestamp and webhook-signature');
-  if (!/^\d{1,12}$/.test(timestamp) || Math.abs(Number(timestamp) * 1000 - nowMs) > TOLERANCE)
+  if (!/^\d{1,12}$/.test(timestamp) || Math.abs(Number(timestamp) * 1000 - nowMs) > MAX_TIMESTAMP_DIFFERENCE)
     return problem('bad-timestamp', `webhook-timestamp ${timestamp} is over 5 min from this machine's time`);
-  const expected = Buffer.from(signature(secret, id, timestamp, body));
+  const expected = Buffer.from(makeSignature(secret, id, timestamp, body));
   const matches = given.split(' ').some((each) => {
     const candidate = Buffer.from(each);
     return candidate.length === expected.length && timingSafeEqual(candidate, expected);
   });
-  return matches ? ok({ id }) : problem('bad-signature', 'no signature fits this body and secret');
+  return matches ? ok({ id }) : problem('bad-signature', 'no signature matches this body and secret');
 }

@@ -1,8 +1,7 @@
 /**
- * One attempt at one event for one URL: makes the body, headers and signatures, sends them, and turns the result into
- * the record for the store and the gateway's event.
+ * Makes an attempt to deliver one event to one URL: builds body, headers and signatures, sends them, and turns the
+ * result into the record for the store and the `delivery` event of the gateway.
  */
-
 import type { DeliveryAttempted } from '../../events.js';
 import type { AttemptRecord, StoredUplink, WebhookUrl } from '../../store/contract/store.js';
 import { eventId } from '../event-id.js';
@@ -15,25 +14,25 @@ import type { GuardedAgents } from './guarded-agents.js';
 
 /** A URL's secrets, unsealed. */
 export interface UrlSecrets {
-  /** The secrets that sign its attempts, the newest first. */
+  /** The secrets that sign its attempts, newest first. */
   readonly signing: readonly SigningSecret[];
   /** Its custom headers. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** A secret that signs until a wall-clock time; without an end where that is undefined. */
+/** A secret that signs until `validUntilMs`, in wall-clock time; without an end if undefined. */
 export interface SigningSecret {
   readonly secret: string;
   readonly validUntilMs?: number | undefined;
 }
 
-/** What an attempt needs of the parts around it. */
+/** What {@link DeliverySender} uses from the rest of the gateway. */
 export interface DeliverySenderParts {
   readonly agents: GuardedAgents;
   /** The clock that deliveries wait by; timestamps for receivers are from its wall clock. */
   readonly waits: DeliveryClock;
   readonly userAgent: string;
-  /** Chance, in [0, 1). */
+  /** Returns a random number in [0, 1). */
   readonly random: () => number;
 }
 
@@ -56,7 +55,7 @@ export class DeliverySender {
     this.#parts = parts;
   }
 
-  /** Makes the attempt. Never rejects. Undefined where the stored ping is damaged: nothing was sent. */
+  /** Makes the attempt. Never rejects. Resolves with undefined if the stored ping is damaged: nothing was sent. */
   async attempt(event: StoredUplink, number: number, signal: AbortSignal): Promise<Attempted | undefined> {
     const atMs = this.#parts.waits.wall.now();
     const body = bodyOf(event);
@@ -64,7 +63,7 @@ export class DeliverySender {
     return { event, number, atMs, result: await this.send(eventId(event), body, atMs, signal) };
   }
 
-  /** Sends a body under an id, signed with every secret that is valid now. */
+  /** Sends a body with an id, signed with every secret that is valid at `nowMs`. */
   async send(id: string, body: string, nowMs: number, signal: AbortSignal): Promise<AttemptResult> {
     const { waits, agents, userAgent } = this.#parts;
     const secrets = this.#secrets.signing.filter(({ validUntilMs = Number.POSITIVE_INFINITY }) => validUntilMs > nowMs);
@@ -82,7 +81,7 @@ export class DeliverySender {
     return await attemptDelivery({ url: this.#url.url, headers, body }, agents, waits.wall, signal);
   }
 
-  /** The record for the store. `before`: attempts that were made before an operator had the event sent again. */
+  /** The record for the store. `before`: attempts made before an operator last had the event sent again. */
   attemptRecord({ event, number, atMs, result }: Attempted, before: number, hasRow: boolean): AttemptRecord {
     const { status, durationMs, error, answer } = result;
     const outcome = this.#outcome(number - before, result);
@@ -112,7 +111,7 @@ export function deliveryEvent(
   return { atMs, urlId, mac: event.mac, eventId: eventId(event), ...what };
 }
 
-/** The text of the body; undefined where the stored ping does not fit its checksum or can't be read. */
+/** The text of the body; undefined if the stored ping does not match its checksum or can't be decoded. */
 function bodyOf(event: StoredUplink): string | undefined {
   if (event.isDamaged) return undefined;
   try {

@@ -1,7 +1,7 @@
 /**
- * The HTTP agents that open the sockets of webhooks, with the address rule applied where a socket is opened: a lookup
- * hook isn't called for IP literals (nor for `0x7f.1`), and what a name resolves to can change between a check and a
- * connection. An idle socket was checked when it was opened, and still leads to the same address.
+ * Makes the HTTP agents that open the sockets of webhooks. They apply the address rule when they open a socket, for two
+ * reasons: a name's addresses can change between an earlier check and the connection, and Node calls no lookup hook for
+ * IP literals (nor for `0x7f.1`). A reused idle socket needs no check: it still leads to its checked address.
  */
 import { lookup as systemLookup } from 'node:dns';
 import http from 'node:http';
@@ -11,59 +11,59 @@ import { LockgateError } from '../../../proto/errors.js';
 import { type AddressRange, isAllowedAddress } from './address-rule.js';
 import { type LookupAll, NameService } from './name-service.js';
 
-/** The most idle sockets to each receiver. */
-export const IDLE_SOCKETS = 16;
+/** Maximum number of idle sockets to each receiver. */
+export const MAX_IDLE_SOCKETS = 16;
 
 export interface GuardedAgents {
   readonly http: http.Agent;
   readonly https: https.Agent;
-  /** Looks names up for both. */
+  /** The name service that both agents use. */
   readonly names: NameService;
 }
 
 /** The code of the error for an address that the rule forbids. */
 export const ADDRESS_REFUSED_CODE = 'address-refused';
 
-/** An error without details: it must not reveal whether something listens on an internal address. */
-function refused(): LockgateError {
+/** The error for a forbidden address. It has no details: it must not reveal whether something listens there. */
+function addressRefused(): LockgateError {
   return new LockgateError(ADDRESS_REFUSED_CODE, 'the address is not allowed');
 }
 
-/** Resolves a name once for each socket, and returns exactly the addresses that were checked. */
+/** A lookup that resolves a name once per socket and returns exactly the addresses that it has checked. */
 function guardedLookup(allowed: readonly AddressRange[], lookUp: LookupAll): LookupFunction {
   return (hostname, options, callback) => {
     lookUp(hostname, { ...options, all: true }, (error, addresses) => {
       if (error !== null) return callback(error, '', 0);
-      const good = addresses.filter(({ address }) => isAllowedAddress(address, allowed));
-      const [first] = good;
-      // All must be allowed: a name with an internal address among others is refused.
-      if (first === undefined || good.length < addresses.length) return callback(refused(), '', 0);
-      if (options.all) callback(null, good);
+      const allowedAddresses = addresses.filter(({ address }) => isAllowedAddress(address, allowed));
+      const [first] = allowedAddresses;
+      // Every address must be allowed: a name with one internal address is refused.
+      if (first === undefined || allowedAddresses.length < addresses.length) return callback(addressRefused(), '', 0);
+      if (options.all) callback(null, allowedAddresses);
       else callback(null, first.address, first.family);
     });
   };
 }
 
-/** Agents that connect to allowed addresses only. `lookUp` is the system's, except in tests. */
+/** Agents that connect only to allowed addresses. Tests replace `lookUp`, the system's name look-up. */
 export function makeGuardedAgents(
   allowed: readonly AddressRange[],
   lookUp: LookupAll = systemLookup as LookupAll,
 ): GuardedAgents {
   const names = new NameService(lookUp);
-  const options = { keepAlive: true, maxFreeSockets: IDLE_SOCKETS, lookup: guardedLookup(allowed, names.lookUp) };
+  const options = { keepAlive: true, maxFreeSockets: MAX_IDLE_SOCKETS, lookup: guardedLookup(allowed, names.lookUp) };
   const agents = { http: new http.Agent(options), https: new https.Agent(options), names };
-  guard(agents.http, allowed);
-  guard(agents.https, allowed);
+  guardLiteralAddresses(agents.http, allowed);
+  guardLiteralAddresses(agents.https, allowed);
   return agents;
 }
 
-/** A literal address is never looked up, so it is checked here. */
-function guard(agent: http.Agent, allowed: readonly AddressRange[]): void {
+/** Checks literal addresses, which Node never looks up. */
+function guardLiteralAddresses(agent: http.Agent, allowed: readonly AddressRange[]): void {
   const connect = agent.createConnection.bind(agent);
   agent.createConnection = (options, callback) => {
     const host = (options as { host?: string }).host ?? '';
     if (isIP(host) === 0 || isAllowedAddress(host, allowed)) return connect(options, callback);
-    callback?.(refused(), undefined as never);
+    callback?.(addressRefused(), undefined as never);
     return undefined;
   };
 }

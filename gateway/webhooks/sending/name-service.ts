@@ -1,11 +1,14 @@
 /**
- * The system's name service, as webhooks use it. Where a name gets no answer, either that name's own servers are
- * broken, which is the URL's failure, or the name service is dead, which is ours. Names that were answered before tell:
- * where one of them is not answered any more either, it is dead. Where there is no other name to ask, it counts as dead
- * too: a URL that is retried for longer than it deserves costs less than a good one that is given up.
+ * Looks up host names for webhooks with the system's name service, and detects when the name service is dead.
  *
- * A look-up without an answer keeps one of the process's few threads for as long as half a minute. So while the service
- * is dead only two look-ups at a time go through, and the others fail at once; the first answer ends that.
+ * A look-up without an answer has one of two causes. Either the name servers of that host are broken, which is a
+ * failure of the URL, or the machine's name service is dead, which is a failure of this machine. To find out, names
+ * that were resolved before are looked up again: if one of them gets no answer either, the service is dead. If there is
+ * no such name, the service also counts as dead: retrying a broken URL too long costs less than giving up a working
+ * one.
+ *
+ * A look-up without an answer occupies one of the process's few threads for up to half a minute. So while the service
+ * is dead, only two look-ups run at a time and further ones fail at once, until the first answer arrives.
  */
 import type { LookupAddress, LookupAllOptions } from 'node:dns';
 
@@ -16,40 +19,41 @@ export type LookupAll = (
   callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void;
 
-/** Names that were answered and are remembered, the latest. */
-const REMEMBERED = 16;
-/** How many of them are asked about when another gets no answer. */
-const ASKED = 3;
-/** Look-ups at a time while the service is dead. */
-const MOST_WHILE_DEAD = 2;
+/** How many recently resolved names are remembered. */
+const MAX_REMEMBERED_NAMES = 16;
+/** How many remembered names are looked up again when another name gets no answer. */
+const NAMES_CHECKED = 3;
+/** Look-ups that may run at a time while the service is dead. */
+const MAX_LOOKUPS_WHILE_DEAD = 2;
 
-/** What a look-up fails with where no answer came. ENOTFOUND is an answer: there is no such name. */
-const UNANSWERED = new Set([
+/** Error codes of look-ups without an answer. ENOTFOUND is not one: it is the answer that the name does not exist. */
+const NO_ANSWER_CODES = new Set([
   ...['EAI_AGAIN', 'EAI_FAIL', 'EAI_SYSTEM', 'EIO'],
   ...['ETIMEOUT', 'ETIMEDOUT', 'ECONNREFUSED', 'ECONNRESET', 'ESERVFAIL', 'EREFUSED'],
 ]);
 
 /** Whether an error means that a look-up got no answer. */
 export function isUnanswered({ code = '', syscall }: NodeJS.ErrnoException): boolean {
-  return syscall === 'getaddrinfo' && UNANSWERED.has(code);
+  return syscall === 'getaddrinfo' && NO_ANSWER_CODES.has(code);
 }
 
 export class NameService {
   readonly #lookUp: LookupAll;
-  /** Look-ups under way, by name. */
+  /** The number of running look-ups of each name. */
   readonly #underWay = new Map<string, number>();
-  /** The latest that were answered, the oldest first. */
-  readonly #answered = new Set<string>();
-  readonly #asking = new Map<string, Promise<boolean>>();
+  /** The latest resolved names, oldest first. */
+  readonly #resolvedNames = new Set<string>();
+  /** For each name without an answer, the running check of other names. */
+  readonly #checks = new Map<string, Promise<boolean>>();
   #isDead = false;
 
   constructor(lookUp: LookupAll) {
     this.#lookUp = lookUp;
   }
 
-  /** Looks a name up; fails at once where the service is dead and enough others wait for it. */
+  /** Looks a name up; fails at once if the service is dead and enough look-ups are running. */
   readonly lookUp: LookupAll = (hostname, options, callback) => {
-    if (this.#isDead && (this.#underWay.size >= MOST_WHILE_DEAD || this.isLookingUp(hostname))) {
+    if (this.#isDead && (this.#underWay.size >= MAX_LOOKUPS_WHILE_DEAD || this.isLookingUp(hostname))) {
       const error = Object.assign(new Error('the name service does not answer'), {
         code: 'EAI_AGAIN',
         syscall: 'getaddrinfo',
@@ -59,9 +63,9 @@ export class NameService {
     }
     this.#underWay.set(hostname, (this.#underWay.get(hostname) ?? 0) + 1);
     this.#lookUp(hostname, options, (error, addresses) => {
-      this.#ended(hostname);
+      this.#lookUpEnded(hostname);
       if (error === null) this.#remember(hostname);
-      // That there is no such name is an answer. Other errors say nothing of the service.
+      // ENOTFOUND is an answer too. Other errors do not show that the service works.
       if (error === null || error.code === 'ENOTFOUND') this.#isDead = false;
       callback(error, addresses);
     });
@@ -72,39 +76,40 @@ export class NameService {
     return this.#underWay.has(hostname);
   }
 
-  /** To be asked where this name got no answer: whether other names get one, so that the failure is this name's own. */
+  /** After this name got no answer: whether other names get one, so that only this name is broken. */
   answersOthers(hostname: string): Promise<boolean> {
-    const asking = this.#asking.get(hostname) ?? this.#ask(hostname).finally(() => void this.#asking.delete(hostname));
-    this.#asking.set(hostname, asking);
-    return asking;
+    const check =
+      this.#checks.get(hostname) ?? this.#checkOthers(hostname).finally(() => void this.#checks.delete(hostname));
+    this.#checks.set(hostname, check);
+    return check;
   }
 
-  async #ask(hostname: string): Promise<boolean> {
+  async #checkOthers(hostname: string): Promise<boolean> {
     if (this.#isDead) return false;
-    const others = [...this.#answered].filter((each) => each !== hostname).slice(-ASKED);
-    const answers = await Promise.all(others.map((each) => this.#isAnswered(each)));
+    const others = [...this.#resolvedNames].filter((each) => each !== hostname).slice(-NAMES_CHECKED);
+    const answers = await Promise.all(others.map((each) => this.#getsAnswer(each)));
     this.#isDead = answers.length === 0 || answers.includes(false);
     return !this.#isDead;
   }
 
-  #isAnswered(hostname: string): Promise<boolean> {
+  #getsAnswer(hostname: string): Promise<boolean> {
     return new Promise((resolve) => {
       this.lookUp(hostname, { all: true }, (error) => resolve(error === null || !isUnanswered(error)));
     });
   }
 
-  #ended(hostname: string): void {
+  #lookUpEnded(hostname: string): void {
     const left = (this.#underWay.get(hostname) ?? 1) - 1;
     if (left === 0) this.#underWay.delete(hostname);
     else this.#underWay.set(hostname, left);
   }
 
-  /** Names of this machine itself are answered without the service. */
+  /** Remembers a resolved name, except the names of this machine, which resolve without the service. */
   #remember(hostname: string): void {
     if (hostname === 'localhost' || hostname.endsWith('.localhost')) return;
-    this.#answered.delete(hostname);
-    this.#answered.add(hostname);
-    const [oldest] = this.#answered;
-    if (this.#answered.size > REMEMBERED && oldest !== undefined) this.#answered.delete(oldest);
+    this.#resolvedNames.delete(hostname);
+    this.#resolvedNames.add(hostname);
+    const [oldest] = this.#resolvedNames;
+    if (this.#resolvedNames.size > MAX_REMEMBERED_NAMES && oldest !== undefined) this.#resolvedNames.delete(oldest);
   }
 }

@@ -1,15 +1,16 @@
 /**
- * Failures of an attempt that are our own (interfaces.md §3): the process has no descriptor left, the system no memory
- * or no local port, or no name service answers. They say nothing about the URL.
+ * Recognises failures of an attempt that this machine caused (interfaces.md §3): the process has no descriptor left,
+ * the system has no memory or no local port left, or the name service does not answer. They do not count against the
+ * URL. The code calls them "own failures".
  */
 import { isUnanswered, type NameService } from './name-service.js';
 
-/** What this machine lacked. They are the subjects of notices. */
+/** What this machine lacked. These words are the subjects of notices. */
 export const OWN_FAILURES = ['descriptors', 'memory', 'ports', 'name-service'] as const;
 
 export type OwnFailure = (typeof OWN_FAILURES)[number];
 
-const BY_CODE: Readonly<Record<string, OwnFailure>> = {
+const FAILURE_BY_CODE: Readonly<Record<string, OwnFailure>> = {
   EMFILE: 'descriptors',
   ENFILE: 'descriptors',
   ENOBUFS: 'memory',
@@ -25,14 +26,14 @@ const SENTENCES: Readonly<Record<OwnFailure, string>> = {
   'name-service': 'this machine’s name service does not answer',
 };
 
-/** What was lacking, for people; `code` is the system's, where there is one. */
+/** A sentence for people about the failure; `code` is the system's error code, if there is one. */
 export function ownFailureText(failure: OwnFailure, code?: string): string {
   return code === undefined ? SENTENCES[failure] : `${SENTENCES[failure]} (${code})`;
 }
 
 /**
- * Which failure of our own an error of an attempt is; undefined where it is the URL's. Where a name got no answer,
- * other names tell whether none does.
+ * What this machine lacked when an attempt failed with `error`; undefined if the failure is the URL's. If a name got no
+ * answer, other names are looked up to find out whether the name service is dead.
  */
 export async function ownFailureOf(
   error: Error,
@@ -40,10 +41,10 @@ export async function ownFailureOf(
   names: NameService,
 ): Promise<OwnFailure | undefined> {
   const { code = '' } = error as NodeJS.ErrnoException;
-  // A name with several addresses is tried at each. One that refused, say, has shown what the receiver is like.
+  // Node tries every address of a name. If one failed otherwise, such as by refusing, the receiver caused the failure.
   const all = error instanceof AggregateError ? (error.errors as NodeJS.ErrnoException[]) : [];
-  if (all.some((each) => BY_CODE[each.code ?? ''] === undefined)) return undefined;
-  if (BY_CODE[code] !== undefined) return BY_CODE[code];
+  if (all.some((each) => FAILURE_BY_CODE[each.code ?? ''] === undefined)) return undefined;
+  if (FAILURE_BY_CODE[code] !== undefined) return FAILURE_BY_CODE[code];
   if (!isUnanswered(error)) return undefined;
   return (await names.answersOthers(hostname)) ? undefined : 'name-service';
 }

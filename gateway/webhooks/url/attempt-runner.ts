@@ -1,17 +1,17 @@
 /**
- * Attempts at one URL, each from its start until its outcome is stored. The worker (url-worker.ts) decides which start
- * when.
+ * Runs the attempts at one URL, each from its start until its outcome is stored. The worker (url-worker.ts) decides
+ * which attempt starts when.
  *
  * An attempt ends in one of four ways:
  *
  * - It has an *outcome*: delivered, pending (it is retried) or dead. The outcome is stored together with the cursor.
- * - It was *not made*, for a reason of our own (own-failure.ts). Nothing is stored, and the event returns to its place
- *   in the queue.
- * - It was *cut off* by our own stop. Nothing is stored, and the next worker attempts the event again.
- * - Its outcome is *set aside*, since the store refuses this one outcome (progress-recorder.ts). Until it is stored, no
- *   attempt at the event is made, nor, at an ordered URL, at the lock's later events.
+ * - It was *not made*, since this machine lacked something (own-failure.ts). Nothing is stored, and the event returns
+ *   to its place in the queue.
+ * - It was *cut off* by the worker's stop. Nothing is stored, and the next worker attempts the event again.
+ * - Its outcome is *set aside*, since the store refuses this outcome only (progress-recorder.ts). Until the outcome is
+ *   stored, the event is not attempted; at an ordered URL, neither are the lock's later events.
  *
- * An event whose stored ping is damaged is not attempted; it gets a row with that state.
+ * An event whose stored ping is damaged is not attempted; its row gets the state `damaged`.
  */
 import type { Clock } from '../../../proto/clock.js';
 import type { GatewayEvents } from '../../events.js';
@@ -37,27 +37,27 @@ export interface AttemptRunnerParts extends DeliverySenderParts {
   readonly runClock: Clock;
   readonly events: GatewayEvents;
   readonly stalled: StalledUrls;
-  /** Stores the progress soon; resolves when it is stored or set aside. What is given first is stored first. */
+  /** Stores the progress soon; resolves when it is stored or set aside. Calls are stored in order. */
   readonly record: (progress: DeliveryProgress, by: Recording) => Promise<Recorded>;
 }
 
-/** What is known of a URL while a worker follows it. */
+/** The state of a URL while a worker follows it. */
 export interface UrlState {
   readonly availability: UrlAvailability;
   readonly queue: EventQueue;
   readonly retries: UrlRetries;
-  /** Only at a URL that keeps each lock's order. */
+  /** Only at an ordered URL, which gets each lock's events in order. */
   readonly order: LockOrder | undefined;
 }
 
-/** The worker, as its attempts see it. */
+/** The part of the worker that its attempts use. */
 export interface AttemptOwner extends Recording {
-  /** How many attempts run now. */
+  /** The number of running attempts. */
   readonly underWay: number;
   readonly isStopped: boolean;
-  /** Starts nothing any more: the URL is being disabled. */
-  halt(): void;
-  /** The attempt has ended; its outcome is still being stored, and nothing waits for that but `stop`. */
+  /** Stops starting attempts: the URL is being disabled. */
+  stopStarting(): void;
+  /** The attempt has ended, but its outcome is still being stored. Only `stop` waits for `recorded`. */
   recordLater(recorded: Promise<void>): void;
 }
 
@@ -66,18 +66,19 @@ export interface PlannedAttempt {
   readonly event: StoredUplink;
   /** 1 for the first. */
   readonly number: number;
-  /** Attempts that were made before an operator had the event sent again. */
+  /** Attempts made before an operator last had the event sent again. */
   readonly attemptsBefore: number;
   /** Whether the store has a row for the event at this URL. */
   readonly hasRow: boolean;
 }
 
-export interface RunnerOfUrl {
+/** What an {@link AttemptRunner} needs to know of its URL. */
+export interface AttemptRunnerUrl {
   readonly url: WebhookUrl;
   readonly secrets: UrlSecrets;
   readonly parts: AttemptRunnerParts;
   readonly state: UrlState;
-  /** Aborted where attempts under way are to be cut off. */
+  /** Aborts running attempts. */
   readonly signal: AbortSignal;
 }
 
@@ -89,7 +90,7 @@ export class AttemptRunner {
   readonly #sender: DeliverySender;
   readonly #owner: AttemptOwner;
 
-  constructor({ url, secrets, parts, state, signal }: RunnerOfUrl, owner: AttemptOwner) {
+  constructor({ url, secrets, parts, state, signal }: AttemptRunnerUrl, owner: AttemptOwner) {
     this.#urlId = url.id;
     this.#parts = parts;
     this.#state = state;
@@ -98,26 +99,26 @@ export class AttemptRunner {
     this.#owner = owner;
   }
 
-  /** Makes an attempt. Resolves when the next one at the same lock may start. Rejects where the store can't be read. */
+  /** Makes an attempt. Resolves when the lock's next attempt may start. Rejects if the store can't be read. */
   async run({ event, number, attemptsBefore, hasRow }: PlannedAttempt): Promise<void> {
     const { queue, retries, order } = this.#state;
     const attempted = await this.#sender.attempt(event, number, this.#signal);
     if (attempted === undefined) return await this.#storeDamaged(event);
-    // Cut off by our own stop: the cursor stays before the event, and the next start attempts it again.
+    // Cut off by the stop: the cursor stays before the event, and the next worker attempts the event again.
     if (this.#signal.aborted) return;
-    if (attempted.result.own !== undefined) return this.#notMade(attempted);
+    if (attempted.result.ownFailure !== undefined) return this.#notMade(attempted);
     const record = this.#sender.attemptRecord(attempted, attemptsBefore, hasRow);
     if (record.outcome.state === 'pending') order?.block(event.deviceId);
     queue.concluded(event);
     const concluded = this.#conclude(attempted, record);
-    // The lock's next event need not wait for the disk: should this outcome be lost, the event is sent again by its id.
+    // The lock's next event need not wait for the disk: if this outcome is lost, the event is sent again by its id.
     if (record.outcome.state === 'delivered' && !hasRow) return this.#owner.recordLater(concluded);
     await concluded;
     retries.changed();
     if (record.outcome.state !== 'pending') await order?.release(event.deviceId);
   }
 
-  /** Gives rows to events that wait behind an earlier one of their lock. */
+  /** Gives rows to events that wait for an earlier event of their lock. */
   async storeBlocked(events: readonly StoredUplink[]): Promise<void> {
     const { queue, retries, order } = this.#state;
     const atMs = this.#parts.waits.now();
@@ -133,7 +134,7 @@ export class AttemptRunner {
     for (const deviceId of new Set(events.map((event) => event.deviceId))) await order?.release(deviceId);
   }
 
-  /** A damaged event gets a row without an attempt, so that neither the cursor nor its lock's later events wait. */
+  /** Gives a damaged event a row without an attempt, so that neither the cursor nor its lock's later events wait. */
   async #storeDamaged(event: StoredUplink): Promise<void> {
     const { events, runClock, record } = this.#parts;
     const { queue, retries, order } = this.#state;
@@ -146,12 +147,13 @@ export class AttemptRunner {
     await order?.release(event.deviceId);
   }
 
-  /** A failure of our own has no outcome, and says nothing about the URL. */
-  #notMade({ event, result: { own, error } }: Attempted): void {
+  /** Puts the event of an own failure (own-failure.ts) back into the queue: the attempt has no outcome. */
+  #notMade({ event, result: { ownFailure, error } }: Attempted): void {
     const { queue, availability } = this.#state;
     queue.putBack(event);
     availability.couldNotSend(this.#parts.waits.now());
-    if (own !== undefined && !this.#owner.isStopped) this.#parts.stalled.stall(own, this.#urlId, error ?? own);
+    if (ownFailure !== undefined && !this.#owner.isStopped)
+      this.#parts.stalled.stall(ownFailure, this.#urlId, error ?? ownFailure);
   }
 
   async #conclude(attempted: Attempted, record: AttemptRecord): Promise<void> {
@@ -159,22 +161,24 @@ export class AttemptRunner {
     const urlId = this.#urlId;
     const { circuit, ...changed } = this.#judge(attempted);
     const { event, result } = attempted;
-    if (circuit !== undefined) this.#reportCircuit(circuit, result.error ?? 'an attempt went well');
+    if (circuit !== undefined) this.#reportCircuit(circuit, result.error ?? 'an attempt succeeded');
     const { disabledWhy } = changed;
-    if (disabledWhy !== undefined) this.#owner.halt();
+    if (disabledWhy !== undefined) this.#owner.stopStarting();
     const progress = { urlId, attempts: [record], cursor: this.#state.queue.cursor, ...changed };
     if ((await this.#parts.record(progress, this.#owner)) === 'set-aside') this.#setAside(event, record);
     events.emit('delivery', deliveryEvent(event, record, runClock.now(), waits));
     if (disabledWhy !== undefined) events.emit('url-disabled', { atMs: runClock.now(), urlId, why: disabledWhy });
   }
 
-  /** No attempt until the store takes the outcome. Where it is `delivered`, the lock's later events need not wait. */
+  /**
+   * Sets the event aside until the store takes its outcome. After `delivered`, the lock's later events need not wait.
+   */
   #setAside({ id, deviceId }: StoredUplink, { outcome }: AttemptRecord): void {
-    const isAwaited = this.#state.order !== undefined && outcome.state === 'pending';
-    this.#state.retries.setAside(id, isAwaited ? deviceId : undefined);
+    const blocksLock = this.#state.order !== undefined && outcome.state === 'pending';
+    this.#state.retries.setAside(id, blocksLock ? deviceId : undefined);
   }
 
-  /** What the result changes about the URL as a whole. */
+  /** What the result changes in the URL's availability. */
   #judge({ result }: Attempted): AvailabilityChange {
     const { waits, stalled } = this.#parts;
     stalled.resume(this.#urlId);
@@ -182,7 +186,7 @@ export class AttemptRunner {
   }
 
   #reportCircuit(state: 'opened' | 'closed', why: string): void {
-    // The circuit of a worker that has stopped ends with it.
+    // A stopped worker's circuit does not matter any more.
     if (this.#owner.isStopped) return;
     this.#parts.events.emit('circuit', { atMs: this.#parts.runClock.now(), urlId: this.#urlId, state, why });
   }

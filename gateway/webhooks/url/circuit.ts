@@ -1,18 +1,20 @@
 /**
- * Whether a URL is worth attempts (interfaces.md §3). Pure: the time is an argument, by the clock that deliveries wait
- * by (delivery-clock.ts). The circuit is in one of two modes:
+ * The circuit breaker of one URL: stops attempts at a URL that keeps failing (interfaces.md §3). Pure: times are
+ * arguments, by the delivery clock (delivery-clock.ts). The circuit is in one of two modes:
  *
  * - *closed*: attempts go to the URL. Ten failures in a row open the circuit.
- * - *open*: attempts wait, except for a probe at `probeAtMs`. Each probe that fails doubles the wait for the next one,
- *   up to the longest. The first success, of any attempt, closes the circuit.
+ * - *open*: attempts wait, except for one probe at `probeAtMs`. Each failed probe doubles the wait for the next one, up
+ *   to a maximum. The first success of any attempt closes the circuit.
  */
 import { type Milliseconds, Minutes, Seconds } from '../../../proto/clock.js';
 
-/** So many failures in a row open it: more than one event's whole schedule, so that one bad event doesn't. */
-export const OPENS_AFTER = 10;
-/** From opening to the first probe. */
-export const FIRST_PROBE_AFTER: Milliseconds = Seconds(5);
-export const LONGEST_PROBE_WAIT: Milliseconds = Minutes(5);
+/**
+ * Failures in a row that open the circuit: more than one event's retry schedule, so that one bad event can't open it.
+ */
+export const FAILURES_TO_OPEN = 10;
+/** The wait from opening to the first probe, and the maximum wait between probes. */
+export const FIRST_PROBE_WAIT: Milliseconds = Seconds(5);
+export const MAX_PROBE_WAIT: Milliseconds = Minutes(5);
 
 type State =
   | { readonly mode: 'closed'; readonly failures: number }
@@ -43,13 +45,12 @@ export class Circuit {
   failed(nowMs: number): boolean {
     if (this.#state.mode === 'closed') {
       const failures = this.#state.failures + 1;
-      const isOpening = failures >= OPENS_AFTER;
-      this.#state = isOpening ? openFrom(nowMs, FIRST_PROBE_AFTER) : { mode: 'closed', failures };
+      const isOpening = failures >= FAILURES_TO_OPEN;
+      this.#state = isOpening ? openFrom(nowMs, FIRST_PROBE_WAIT) : { mode: 'closed', failures };
       return isOpening;
     }
     // An attempt that was under way when the circuit opened is not a probe.
-    if (nowMs >= this.#state.probeAtMs)
-      this.#state = openFrom(nowMs, Math.min(this.#state.wait * 2, LONGEST_PROBE_WAIT));
+    if (nowMs >= this.#state.probeAtMs) this.#state = openFrom(nowMs, Math.min(this.#state.wait * 2, MAX_PROBE_WAIT));
     return false;
   }
 }

@@ -1,46 +1,46 @@
 /**
- * How many attempts may be under way to one URL at once: few at first, more as the receiver shows that it keeps up,
- * half as many when it doesn't, as TCP does. So a receiver that hangs ties up few sockets, and one that is slow or
- * returns after a failure does not get everything that waits at once. Pure.
+ * Limits how many attempts at one URL run at once. The limit starts low, grows while the receiver keeps up, and halves
+ * when it does not, like TCP's congestion window. So a receiver that hangs occupies few sockets, and a receiver that is
+ * slow or returns after a failure does not get its backlog all at once. Pure.
  */
 import { type Milliseconds, Seconds } from '../../../proto/clock.js';
 import type { AttemptResult } from '../sending/attempt.js';
 
-/** The most. */
-export const MOST_AT_ONCE = 16;
+/** The highest limit. */
+export const MAX_CONCURRENT_ATTEMPTS = 16;
 /**
- * The least, and the number to start with after a start of the gateway or a change of the URL: two for new events and
- * two for retries, so that one that hangs holds up neither.
+ * The lowest limit, and the first one after a start of the gateway or a change of the URL: two attempts for new events
+ * and two for retries, so that one hanging attempt blocks neither.
  */
-export const LEAST_AT_ONCE = 4;
-/** A slower answer does not show that the receiver could take more. */
-const QUICK: Milliseconds = Seconds(5);
+export const MIN_CONCURRENT_ATTEMPTS = 4;
+/** A success slower than this does not raise the limit. */
+const MAX_GROWTH_DURATION: Milliseconds = Seconds(5);
 
 export class ConcurrencyLimiter {
-  #size = LEAST_AT_ONCE;
+  #limit = MIN_CONCURRENT_ATTEMPTS;
 
-  /** How many may be under way at once now. */
-  get size(): number {
-    return this.#size;
+  /** How many attempts may run at once now. */
+  get limit(): number {
+    return this.#limit;
   }
 
-  /** How many of them may be retries, so that a backlog of those doesn't hold up new events. */
-  get forRetries(): number {
-    return Math.floor(this.#size / 2);
+  /** How many of these attempts may be retries, so that a backlog of retries does not block new events. */
+  get retryLimit(): number {
+    return Math.floor(this.#limit / 2);
   }
 
   /**
-   * The result of an attempt, and how many were under way with it. A 400, say, or a success that is slow, changes
-   * nothing; neither does a success while fewer were under way than may be.
+   * Adjusts the limit to the result of an attempt. `underWay` counts the attempts that ran at its end, itself included.
+   * The limit stays after a 4xx such as 400, after a slow success, and after a success below the limit.
    */
   note({ status, error, durationMs }: AttemptResult, underWay: number): void {
-    if (error === null && durationMs <= QUICK && underWay >= this.#size)
-      this.#size = Math.min(this.#size + 1, MOST_AT_ONCE);
-    else if (isOverwhelmed(status)) this.#size = Math.max(Math.floor(this.#size / 2), LEAST_AT_ONCE);
+    if (error === null && durationMs <= MAX_GROWTH_DURATION && underWay >= this.#limit)
+      this.#limit = Math.min(this.#limit + 1, MAX_CONCURRENT_ATTEMPTS);
+    else if (isOverwhelmed(status)) this.#limit = Math.max(Math.floor(this.#limit / 2), MIN_CONCURRENT_ATTEMPTS);
   }
 }
 
-/** There was no answer, a server error, or a 429. */
+/** Whether there was no answer, a server error, or a 429. */
 function isOverwhelmed(status: number | null): boolean {
   return status === null || status >= 500 || status === 429;
 }

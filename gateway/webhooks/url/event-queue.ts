@@ -1,24 +1,24 @@
 /**
- * A URL's queue: the merchant's events behind the URL's cursor, in order of arrival, as far as they were read and have
- * no outcome yet.
+ * The event queue of one URL: the merchant's events after the URL's cursor that were read from the log and have no
+ * outcome yet, in order of arrival.
  */
 import type { Store, StoredUplink, WebhookUrl } from '../../store/contract/store.js';
 
-/** Events of one read. */
-const READ_AT_ONCE = 128;
+/** Events per read of the store. */
+const EVENTS_PER_READ = 128;
 
 export class EventQueue {
   readonly #url: WebhookUrl;
   readonly #store: Store;
-  /** Events that were read and not attempted yet; oldest first. */
+  /** Events that were read but not attempted yet, oldest first. */
   #waiting: StoredUplink[] = [];
   /** Events whose first attempt was started and has no outcome yet, by id. */
   readonly #started = new Map<number, StoredUplink>();
-  /** Events after the cursor that had an outcome before this start. Undefined until they were read. */
+  /** Ids after the cursor whose events had an outcome before this worker started. Undefined until the first read. */
   #concludedBefore: Set<number> | undefined;
-  /** The last event that was read. */
+  /** The id of the last event that was read. */
   #position: number;
-  /** How often events were forgotten: a read that spans one may return events that are gone. */
+  /** Counts calls of {@link forgetLock}: a read during such a call may return erased events. */
   #forgetCount = 0;
 
   constructor(url: WebhookUrl, store: Store) {
@@ -39,34 +39,34 @@ export class EventQueue {
     return oldest - 1;
   }
 
-  /** Reads more events. Returns whether there may be any. @throws StoreFailure */
-  async readOn(): Promise<boolean> {
+  /** Reads the next events. Returns whether there may be more. @throws StoreFailure */
+  async readMore(): Promise<boolean> {
     this.#concludedBefore ??= new Set(await this.#store.readOutcomesAfter(this.#url.id, this.#position));
     const concluded = this.#concludedBefore;
     const forgets = this.#forgetCount;
-    const events = await this.#store.readEvents(this.#url.merchantId, this.#position, READ_AT_ONCE);
+    const events = await this.#store.readEvents(this.#url.merchantId, this.#position, EVENTS_PER_READ);
     if (forgets !== this.#forgetCount) return true;
     this.#position = events.at(-1)?.id ?? this.#position;
     this.#waiting.push(...events.filter(({ id }) => !concluded.delete(id)));
     return events.length > 0;
   }
 
-  /** Asks `waits` of each event, oldest first, whether it stays. The others were started, or given a row. */
-  sift(waits: (event: StoredUplink) => boolean): void {
+  /** Keeps the events for which `waits` returns true, called oldest first. The caller starts or stores the others. */
+  keepWaiting(waits: (event: StoredUplink) => boolean): void {
     this.#waiting = this.#waiting.filter(waits);
   }
 
-  /** Its first attempt is being made. */
+  /** Must be called when the event's first attempt starts. */
   started(event: StoredUplink): void {
     this.#started.set(event.id, event);
   }
 
-  /** Its first attempt has an outcome. */
+  /** Must be called when the event's first attempt has an outcome. */
   concluded({ id }: StoredUplink): void {
     this.#started.delete(id);
   }
 
-  /** The attempt was not made: the event returns to its old place, unless it was forgotten meanwhile. */
+  /** Returns an event whose attempt was not made to its old place, unless the event was forgotten meanwhile. */
   putBack(event: StoredUplink): void {
     if (!this.#started.delete(event.id)) return;
     const after = this.#waiting.findIndex(({ id }) => id > event.id);
@@ -74,7 +74,7 @@ export class EventQueue {
   }
 
   /** Drops a lock's events, which were erased from the log. */
-  forget(deviceId: number): void {
+  forgetLock(deviceId: number): void {
     this.#forgetCount += 1;
     this.#waiting = this.#waiting.filter((event) => event.deviceId !== deviceId);
     for (const event of this.#started.values()) if (event.deviceId === deviceId) this.#started.delete(event.id);

@@ -1,11 +1,9 @@
 /**
- * The blocked locks of one URL that keeps each lock's order (interfaces.md §3): those whose later events wait, since an
- * earlier event of theirs is pending there.
+ * Tracks the blocked locks of one ordered URL, which gets each lock's events in order (interfaces.md §3).
  *
- * A lock becomes *blocked* when the outcome of one of its events is pending, and stays so until none of its events is.
- * Its later events get rows that are due at once, and the store hands out only the oldest pending event of each lock.
- * So the URL's cursor moves on, no other lock waits, and the order survives a restart: the rows are all there is to
- * know.
+ * A lock is *blocked* while one of its events is pending at the URL: its later events wait. They get rows that are due
+ * at once, and the store returns only the oldest pending event of each lock. So the URL's cursor moves on, no other
+ * lock waits, and the order survives a restart, since it follows from the rows alone.
  */
 import type { WebhookStore } from '../../store/contract/webhook-store.js';
 
@@ -13,10 +11,11 @@ export class LockOrder {
   readonly #urlId: number;
   readonly #store: WebhookStore;
   readonly #blocked = new Set<number>();
-  /** How many rows of each lock are being written. */
-  readonly #beingStored = new Map<number, number>();
-  /** Counts the changes to pending deliveries by others, and how many of them the last read of the store covers. */
+  /** The number of rows being written for each lock. */
+  readonly #rowsBeingStored = new Map<number, number>();
+  /** Counts changes to pending deliveries that the URL's worker did not make. */
   #changes = 1;
+  /** The value of `#changes` that the last read of the store covers. */
   #changesRead = 0;
 
   constructor(urlId: number, store: WebhookStore) {
@@ -24,17 +23,17 @@ export class LockOrder {
     this.#store = store;
   }
 
-  /** Somebody else may have made deliveries pending: {@link load} reads the store again. */
+  /** Must be called after an operator made deliveries pending: {@link load} then reads the store again. */
   markStale(): void {
     this.#changes += 1;
   }
 
-  /** To be called before events are started, and again where it fails. @throws StoreFailure */
+  /** Reads the blocked locks if they may have changed. Must succeed before events are started. @throws StoreFailure */
   async load(): Promise<void> {
     if (this.#changesRead === this.#changes) return;
     const changes = this.#changes;
     for (const deviceId of await this.#store.readPendingLocks(this.#urlId)) this.#blocked.add(deviceId);
-    // A change during the read may be missing from it.
+    // A change during the read may be missing in its result.
     this.#changesRead = changes;
   }
 
@@ -47,22 +46,22 @@ export class LockOrder {
     this.#blocked.add(deviceId);
   }
 
-  /** The row of a waiting event of this lock is about to be written; {@link stored} follows. */
+  /** Must be called before the row of a waiting event of this lock is written; {@link stored} follows. */
   storing(deviceId: number): void {
-    this.#beingStored.set(deviceId, (this.#beingStored.get(deviceId) ?? 0) + 1);
+    this.#rowsBeingStored.set(deviceId, (this.#rowsBeingStored.get(deviceId) ?? 0) + 1);
   }
 
-  /** The row was written, or refused. */
+  /** Must be called when the row was written or refused. */
   stored(deviceId: number): void {
-    const left = (this.#beingStored.get(deviceId) ?? 1) - 1;
-    if (left === 0) this.#beingStored.delete(deviceId);
-    else this.#beingStored.set(deviceId, left);
+    const left = (this.#rowsBeingStored.get(deviceId) ?? 1) - 1;
+    if (left === 0) this.#rowsBeingStored.delete(deviceId);
+    else this.#rowsBeingStored.set(deviceId, left);
   }
 
-  /** Unblocks the lock where none of its events is pending any more. To be called when one of its deliveries ends. */
+  /** Unblocks the lock if none of its events is pending. Must be called when one of its deliveries ends. */
   async release(deviceId: number): Promise<void> {
-    if (!this.#blocked.has(deviceId) || this.#beingStored.has(deviceId)) return;
+    if (!this.#blocked.has(deviceId) || this.#rowsBeingStored.has(deviceId)) return;
     const isPending = await this.#store.findPending(this.#urlId, deviceId);
-    if (!isPending && !this.#beingStored.has(deviceId)) this.#blocked.delete(deviceId);
+    if (!isPending && !this.#rowsBeingStored.has(deviceId)) this.#blocked.delete(deviceId);
   }
 }

@@ -1,31 +1,31 @@
 /**
- * Stores the outcomes of attempts at all URLs: one commit for all that wait (group commit), repeated in order where the
- * store fails, so that no cursor passes an outcome that isn't stored.
+ * Stores the outcomes of attempts at all URLs: one commit for all waiting outcomes (group commit). If the store fails,
+ * the commit is repeated in order, so that no cursor passes an outcome that is not stored.
  *
- * Where the store can write and yet refuses an outcome, the cause is the outcome itself. An outcome is
+ * If the store can write but refuses an outcome, the outcome itself is the cause. An outcome is
  *
- * - *queued*, until a commit has it: then it is *stored*;
- * - *refused*, once the commit was halved until only this outcome was left. It leaves the queue, and is tried by itself
- *   three times;
- * - *set aside* after that, or when the gateway stops: that is reported, and it is tried every 5 min while the gateway
- *   runs. The cursor of its URL stays before its event, so if it is never stored, the next start attempts the event
- *   again.
+ * - *queued* until a commit has it; then it is *stored*;
+ * - *refused* once a failed commit was halved until it had only this outcome. The outcome leaves the queue and is tried
+ *   in three commits without others;
+ * - *set aside* after that, or when the gateway stops. An event reports this, and the outcome is tried every 5 min
+ *   while the gateway runs. The URL's cursor stays before the outcome's event, so the next start attempts the event
+ *   again if its outcome is never stored.
  */
 import { type Clock, type Milliseconds, Minutes, Seconds, systemClock, type Timer } from '../../../proto/clock.js';
 import type { GatewayEvents } from '../../events.js';
 import { failureKind } from '../../store/contract/errors.js';
 import type { DeliveryProgress, Store } from '../../store/contract/store.js';
 
-/** How long an outcome waits for others to share its commit, and how many start the commit at once. */
-const GATHER_FOR: Milliseconds = 20;
-const GATHER_MOST = 512;
-/** The wait before the store is asked again after it failed, or refused an outcome. */
-const AFTER_STORE_FAILURE: Milliseconds = Seconds(1);
-/** The tries of a refused outcome before it is set aside, and how often it is tried from then on. */
-const TRIES = 3;
-const RETRY_EVERY: Milliseconds = Minutes(5);
+/** How long an outcome waits for others to share its commit, and how many waiting outcomes start the commit at once. */
+const GATHER_TIME: Milliseconds = 20;
+const MAX_GATHERED = 512;
+/** The wait before the next write after the store failed or refused an outcome. */
+const STORE_RETRY_DELAY: Milliseconds = Seconds(1);
+/** Tries of a refused outcome before it is set aside, and the interval of its tries from then on. */
+const TRIES_BEFORE_SET_ASIDE = 3;
+const SET_ASIDE_RETRY_INTERVAL: Milliseconds = Minutes(5);
 /** An empty entry that is written to find out whether the store can write at all. */
-const PROOF_KEY = 'delivery-proof';
+const WRITE_CHECK_KEY = 'delivery-proof';
 
 export interface ProgressRecorderParts {
   readonly store: Pick<Store, 'recordProgress' | 'writeMetadata'>;
@@ -35,12 +35,12 @@ export interface ProgressRecorderParts {
   readonly runClock: Clock;
 }
 
-/** What became of an outcome; see above. */
+/** How the recording of an outcome ended; see above. */
 export type Recorded = 'stored' | 'set-aside';
 
-/** Who has outcomes recorded. */
+/** The worker that records outcomes. */
 export interface Recording {
-  /** An outcome that had been set aside is stored. */
+  /** Called when an outcome that was set aside has been stored. */
   storedAfterAll(progress: DeliveryProgress): void;
 }
 
@@ -55,43 +55,41 @@ interface Refused extends Queued {
   tries: number;
 }
 
-const NOBODY: Recording = { storedAfterAll: () => undefined };
+const NO_RECORDING: Recording = { storedAfterAll: () => undefined };
 
 export class ProgressRecorder {
   readonly #parts: ProgressRecorderParts;
   #queue: Queued[] = [];
-  /**
-   * Refused outcomes and those set aside, by URL. They are few: a URL with many gets no more attempts (url-worker.ts).
-   */
+  /** Refused and set-aside outcomes, by URL. There are few: a URL with many gets no more attempts (url-worker.ts). */
   readonly #refused = new Map<number, Set<Refused>>();
-  /** Those that are to be tried next. */
+  /** The refused outcomes that are due to be tried again. */
   #dueRefused: Refused[] = [];
   #recording: Promise<void> | undefined;
   #gathering: Timer | undefined;
   #isStopping = false;
-  /** The store failed during the stop: what is not stored by now is dropped. */
+  /** The store failed during the stop: outcomes that are not stored yet are dropped. */
   #hasGivenUp = false;
 
   constructor(parts: ProgressRecorderParts) {
     this.#parts = parts;
   }
 
-  /** Stores the progress soon. What is given first is stored first, but for what is refused. Never rejects. */
+  /** Stores the progress soon, in order of the calls, except for refused outcomes. Never rejects. */
   record(progress: DeliveryProgress, by: Recording): Promise<Recorded> {
     return new Promise((done) => {
       this.#queue.push({ progress, by, done });
-      if (this.#isStopping || this.#queue.length >= GATHER_MOST) this.#start();
-      else this.#gathering ??= systemClock.after(GATHER_FOR, () => this.#start());
+      if (this.#isStopping || this.#queue.length >= MAX_GATHERED) this.#start();
+      else this.#gathering ??= systemClock.after(GATHER_TIME, () => this.#start());
     });
   }
 
-  /** Stores at once what is queued; resolves when it is stored. */
-  async settled(): Promise<void> {
+  /** Stores the queued outcomes at once; resolves when they are stored. */
+  async flush(): Promise<void> {
     this.#start();
     await this.#recording;
   }
 
-  /** The URL restarts from its cursor, or is gone: its refused outcomes are dropped. */
+  /** Drops a URL's refused outcomes: its deliveries restart from its cursor, or the URL was removed. */
   forget(urlId: number): void {
     for (const refused of this.#refused.get(urlId) ?? []) refused.done('set-aside');
     if (this.#refused.delete(urlId)) this.#report(urlId, 'ended', '');
@@ -100,7 +98,7 @@ export class ProgressRecorder {
   /** From now on outcomes are stored at once, and nothing waits for a store that fails. */
   stop(): void {
     this.#isStopping = true;
-    for (const ofUrl of this.#refused.values()) for (const { done } of ofUrl) done('set-aside');
+    for (const urlChanges of this.#refused.values()) for (const { done } of urlChanges) done('set-aside');
   }
 
   #start(): void {
@@ -114,7 +112,7 @@ export class ProgressRecorder {
   async #recordAll(): Promise<void> {
     // Outcomes of this turn of the event loop join the commit.
     await Promise.resolve();
-    // Outcomes that come during a commit go into the next one.
+    // Outcomes that arrive during a commit go into the next commit.
     while (this.#queue.length > 0 || this.#dueRefused.length > 0) {
       for (const refused of this.#dueRefused.splice(0)) await this.#tryAgain(refused);
       const batch = this.#queue;
@@ -123,13 +121,13 @@ export class ProgressRecorder {
       const left = await this.#write(batch);
       if (left.length === 0) continue;
       this.#queue = [...left, ...this.#queue];
-      await new Promise<void>((resolve) => this.#parts.waits.after(AFTER_STORE_FAILURE, resolve));
+      await new Promise<void>((resolve) => this.#parts.waits.after(STORE_RETRY_DELAY, resolve));
     }
   }
 
-  /** Returns what could not be written, since the store can't write now. */
+  /** Writes a batch. Returns the outcomes that are not written because the store can't write now. */
   async #write(batch: readonly Queued[]): Promise<readonly Queued[]> {
-    // A cursor stored without the outcomes before it would lose an event.
+    // After giving up, nothing more is written: a cursor stored without the outcomes before it would lose an event.
     const failure = this.#hasGivenUp ? undefined : await this.#failureOf(batch);
     if (failure === undefined) {
       for (const { done } of batch) done('stored');
@@ -141,7 +139,7 @@ export class ProgressRecorder {
       } else return await this.#writeHalves(batch);
     }
     if (!this.#isStopping) return batch;
-    // A stop does not wait for a store that fails: what isn't stored is delivered again, under its id.
+    // A stop does not wait for a failing store: events whose outcomes are not stored are sent again under their ids.
     this.#hasGivenUp = true;
     for (const { done } of batch) done('stored');
     return [];
@@ -157,7 +155,7 @@ export class ProgressRecorder {
   async #failureOf(batch: readonly Queued[]): Promise<Error | undefined> {
     const { store, events, runClock } = this.#parts;
     try {
-      await store.recordProgress(batch.map(({ progress }) => this.#pinned(progress)));
+      await store.recordProgress(batch.map(({ progress }) => this.#withPinnedCursor(progress)));
       return undefined;
     } catch (error) {
       const failure = error as Error;
@@ -168,46 +166,52 @@ export class ProgressRecorder {
 
   async #canWrite(): Promise<boolean> {
     try {
-      await this.#parts.store.writeMetadata(PROOF_KEY, '');
+      await this.#parts.store.writeMetadata(WRITE_CHECK_KEY, '');
       return true;
     } catch {
       return false;
     }
   }
 
-  /** The progress with a cursor before every event of the URL whose outcome is refused. */
-  #pinned(progress: DeliveryProgress): DeliveryProgress {
+  /** The progress with its cursor moved before every event of the URL whose outcome is refused. */
+  #withPinnedCursor(progress: DeliveryProgress): DeliveryProgress {
     const { urlId, cursor } = progress;
     const refused = this.#refused.size === 0 ? undefined : this.#refused.get(urlId);
     if (refused === undefined || cursor === undefined) return progress;
-    let most = cursor;
-    for (const each of refused) for (const id of uplinkIdsOf(each.progress)) most = Math.min(most, id - 1);
-    return { ...progress, cursor: most };
+    let pinned = cursor;
+    for (const each of refused) for (const id of uplinkIdsOf(each.progress)) pinned = Math.min(pinned, id - 1);
+    return { ...progress, cursor: pinned };
   }
 
-  /** Takes an outcome out of the queue. What its progress says about the URL itself is stored without it. */
+  /**
+   * Takes a refused outcome out of the queue. The changes to the URL in its progress are stored without the outcome.
+   */
   #refuse({ progress, by, done }: Queued): readonly Queued[] {
-    const { urlId, attempts, blocked = [], damaged = [], cursor: _cursor, ...ofUrl } = progress;
+    const { urlId, attempts, blocked = [], damaged = [], cursor: _cursor, ...urlChanges } = progress;
     if (uplinkIdsOf(progress).length === 0) {
-      // It has no event's outcome: the URL is gone, or its row is refused, and the next progress repeats it.
+      // The progress has no event's outcome: the URL was removed, or its row is refused. The next progress repeats it.
       done('stored');
       return [];
     }
     const refused: Refused = { progress: { urlId, attempts, blocked, damaged }, by, done, tries: 1 };
     const others = this.#refused.get(urlId) ?? new Set();
     this.#refused.set(urlId, others.add(refused));
-    if (Object.keys(ofUrl).length > 0)
-      this.#queue.unshift({ progress: { urlId, attempts: [], ...ofUrl }, by: NOBODY, done: () => undefined });
-    this.#later(refused);
+    if (Object.keys(urlChanges).length > 0)
+      this.#queue.unshift({
+        progress: { urlId, attempts: [], ...urlChanges },
+        by: NO_RECORDING,
+        done: () => undefined,
+      });
+    this.#scheduleRetry(refused);
     return [];
   }
 
-  #later(refused: Refused): void {
+  #scheduleRetry(refused: Refused): void {
     if (this.#isStopping) {
       refused.done('set-aside');
       return;
     }
-    const wait = refused.tries < TRIES ? AFTER_STORE_FAILURE : RETRY_EVERY;
+    const wait = refused.tries < TRIES_BEFORE_SET_ASIDE ? STORE_RETRY_DELAY : SET_ASIDE_RETRY_INTERVAL;
     this.#parts.waits.after(wait, () => {
       this.#dueRefused.push(refused);
       if (!this.#isStopping) this.#start();
@@ -217,24 +221,24 @@ export class ProgressRecorder {
   async #tryAgain(refused: Refused): Promise<void> {
     const { urlId } = refused.progress;
     const others = this.#refused.get(urlId);
-    // It was forgotten meanwhile.
+    // The outcome was forgotten meanwhile.
     if (others?.has(refused) !== true) return;
     const failure = await this.#failureOf([refused]);
     if (failure === undefined) {
       others.delete(refused);
       if (others.size === 0) this.#refused.delete(urlId);
-      if (refused.tries >= TRIES) refused.by.storedAfterAll(refused.progress);
+      if (refused.tries >= TRIES_BEFORE_SET_ASIDE) refused.by.storedAfterAll(refused.progress);
       refused.done('stored');
       if (others.size === 0) this.#report(urlId, 'ended', '');
       return;
     }
     if (failureKind(failure) === 'other' && (await this.#canWrite())) this.#countFailedTry(refused, failure);
-    this.#later(refused);
+    this.#scheduleRetry(refused);
   }
 
   #countFailedTry(refused: Refused, { message }: Error): void {
     refused.tries += 1;
-    if (refused.tries !== TRIES) return;
+    if (refused.tries !== TRIES_BEFORE_SET_ASIDE) return;
     refused.done('set-aside');
     const ids = uplinkIdsOf(refused.progress);
     this.#report(refused.progress.urlId, 'began', `uplink ${ids.join(', ')}: ${message}`);
@@ -246,7 +250,7 @@ export class ProgressRecorder {
   }
 }
 
-/** The events whose outcomes a progress has. */
+/** The ids of the events whose outcomes are in a progress. */
 export function uplinkIdsOf({ attempts, blocked = [], damaged = [] }: DeliveryProgress): number[] {
   return [...[...attempts, ...blocked].map(({ uplinkId }) => uplinkId), ...damaged];
 }

@@ -1,6 +1,6 @@
 /**
- * The URLs that can't be sent to for a reason of our own. An event reports when the first URL stalls for a reason, and
- * when no URL does any more.
+ * Tracks the stalled URLs: nothing can be sent to them because this machine lacks something (own-failure.ts). For each
+ * thing lacked, a `cannot-send` event reports when the first URL stalls and when no URL is stalled any more.
  */
 import type { Clock } from '../../../proto/clock.js';
 import type { GatewayEvents } from '../../events.js';
@@ -9,7 +9,7 @@ import type { OwnFailure } from '../sending/own-failure.js';
 export class StalledUrls {
   readonly #events: GatewayEvents;
   readonly #runClock: Clock;
-  /** Their ids, by what this machine lacks. */
+  /** The ids of stalled URLs, by what this machine lacks. */
   readonly #urls = new Map<OwnFailure, Set<number>>();
 
   /** `runClock` stamps the events. */
@@ -20,20 +20,20 @@ export class StalledUrls {
 
   /** An attempt at this URL could not be made; `why` is a sentence for people. */
   stall(what: OwnFailure, urlId: number, why: string): void {
-    this.#endOthers(urlId, what);
+    this.#resumeExcept(urlId, what);
     const urls = this.#urls.get(what) ?? new Set();
     if (urls.size === 0) this.#report(what, 'began', why);
     this.#urls.set(what, urls.add(urlId));
   }
 
-  /** An attempt at this URL was made, with any result; or its worker has stopped. */
+  /** An attempt at this URL was made, successful or not; or the URL's worker has stopped. */
   resume(urlId: number): void {
-    if (this.#urls.size > 0) this.#endOthers(urlId);
+    if (this.#urls.size > 0) this.#resumeExcept(urlId);
   }
 
-  #endOthers(urlId: number, besides?: OwnFailure): void {
+  #resumeExcept(urlId: number, except?: OwnFailure): void {
     for (const [what, urls] of this.#urls) {
-      if (what === besides || !urls.delete(urlId) || urls.size > 0) continue;
+      if (what === except || !urls.delete(urlId) || urls.size > 0) continue;
       this.#urls.delete(what);
       this.#report(what, 'ended', 'attempts are made again');
     }

@@ -1,15 +1,16 @@
 /**
- * Whether attempts may go to a URL now, and how many at once. The URL is in one of these modes, the first that applies:
+ * Decides whether attempts may go to a URL now, and how many at once. The URL is in one of these modes, the first that
+ * applies:
  *
- * - *held*: the receiver answered with a Retry-After. Nothing at all goes to the URL until then.
- * - *stalled*: an attempt could not be made for a reason of our own (own-failure.ts). One attempt is made after 1 s,
- *   then at waits that double up to 10 s. The first that can be made ends the mode, whether the receiver takes it or
- *   not.
+ * - *held*: the receiver answered with a Retry-After. Nothing goes to the URL until the Retry-After has passed.
+ * - *stalled*: an attempt could not be made because this machine lacked something (own-failure.ts). One attempt is made
+ *   after 1 s, then after waits that double up to 10 s. The first attempt that is sent ends the mode, whatever its
+ *   result.
  * - *probing*: repeated failures opened the circuit (circuit.ts), which lets one attempt through at a time.
  * - *open*: as many attempts run at once as the concurrency limiter allows (concurrency-limiter.ts).
  *
- * The mode follows from the results of attempts and from the time; nobody sets it. A Retry-After is stored and outlives
- * a restart; the rest starts afresh. Pure: times are arguments, by the clock that deliveries wait by.
+ * The mode follows from the results of attempts and the time; no call sets it. A Retry-After is stored and survives a
+ * restart; after a restart the URL is neither stalled nor probing. Pure: times are arguments, by the delivery clock.
  */
 import { type Milliseconds, Seconds } from '../../../proto/clock.js';
 import type { Failing, Hold, WebhookUrl } from '../../store/contract/webhook-store.js';
@@ -17,13 +18,13 @@ import type { AttemptResult } from '../sending/attempt.js';
 import { Circuit } from './circuit.js';
 import { ConcurrencyLimiter } from './concurrency-limiter.js';
 import { FailingTime } from './failing-time.js';
-import { LONGEST_RETRY_AFTER } from './schedule.js';
+import { MAX_RETRY_AFTER } from './schedule.js';
 
 export type UrlMode = 'held' | 'stalled' | 'probing' | 'open';
 
-/** The waits after a failure of our own: the first, and the longest. */
-const FIRST_STALL: Milliseconds = Seconds(1);
-const LONGEST_STALL: Milliseconds = Seconds(10);
+/** The waits of the mode *stalled*: first and longest. */
+const FIRST_STALL_WAIT: Milliseconds = Seconds(1);
+const MAX_STALL_WAIT: Milliseconds = Seconds(10);
 
 /** What the result of an attempt changes. */
 export interface AvailabilityChange {
@@ -42,7 +43,7 @@ export class UrlAvailability {
   #heldUntilMs: number;
   #stall: { readonly untilMs: number; readonly waitMs: Milliseconds } | undefined;
 
-  /** Goes on with what is stored of the URL. */
+  /** Continues from the URL's stored values. */
   constructor(
     { failingSinceMs, failingForMs, hold }: Pick<WebhookUrl, 'failingSinceMs' | 'failingForMs' | 'hold'>,
     nowMs: number,
@@ -57,43 +58,43 @@ export class UrlAvailability {
     return this.#circuit.isOpen ? 'probing' : 'open';
   }
 
-  /** Until when the receiver asked for no attempts; undefined where it did not. */
+  /** Until when the receiver asked for no attempts (Retry-After); undefined if it asked for none. */
   heldUntilMs(nowMs: number): number | undefined {
     return this.#heldUntilMs > nowMs ? this.#heldUntilMs : undefined;
   }
 
-  /** When the open circuit's next probe may start; undefined while it is closed. */
+  /** When the open circuit's next probe may start; undefined while the circuit is closed. */
   get probeAtMs(): number | undefined {
     return this.#circuit.probeAtMs;
   }
 
-  /** No attempt may start before this time; undefined where one may start now. */
+  /** The earliest time at which an attempt may start; undefined if one may start now. */
   opensAtMs(nowMs: number): number | undefined {
     const atMs = Math.max(this.#heldUntilMs, this.#stall?.untilMs ?? 0, this.#circuit.probeAtMs ?? 0);
     return atMs > nowMs ? atMs : undefined;
   }
 
   /** How many attempts may start in addition to those under way. */
-  room(nowMs: number, underWay: number): number {
+  freeAttempts(nowMs: number, underWay: number): number {
     if (this.opensAtMs(nowMs) !== undefined) return 0;
-    return (this.mode(nowMs) === 'open' ? this.#limiter.size : 1) - underWay;
+    return (this.mode(nowMs) === 'open' ? this.#limiter.limit : 1) - underWay;
   }
 
-  /** How many of the attempts under way may be retries. */
-  get forRetries(): number {
-    return this.#limiter.forRetries;
+  /** How many of the running attempts may be retries. */
+  get retryLimit(): number {
+    return this.#limiter.retryLimit;
   }
 
-  /** An attempt could not be made for a reason of our own. */
+  /** Notes that an attempt could not be made because this machine lacked something. */
   couldNotSend(nowMs: number): void {
-    this.#failing.unseen();
-    // Other attempts that were under way with the first one fail for the same reason.
+    this.#failing.couldNotSend();
+    // Attempts that were already running fail for the same reason: they do not lengthen the wait.
     if (this.#stall !== undefined && nowMs < this.#stall.untilMs) return;
-    const waitMs = Math.min((this.#stall?.waitMs ?? FIRST_STALL / 2) * 2, LONGEST_STALL);
+    const waitMs = Math.min((this.#stall?.waitMs ?? FIRST_STALL_WAIT / 2) * 2, MAX_STALL_WAIT);
     this.#stall = { untilMs: nowMs + waitMs, waitMs };
   }
 
-  /** The result of an attempt. `dateMs` is wall-clock time; `underWay` counts the attempts under way, this one too. */
+  /** Notes the result of an attempt. `dateMs`: wall-clock time. `underWay`: running attempts, this one included. */
   note(result: AttemptResult, nowMs: number, dateMs: number, underWay: number): AvailabilityChange {
     this.#stall = undefined;
     this.#limiter.note(result, underWay);
@@ -102,7 +103,7 @@ export class UrlAvailability {
   }
 
   #hold(retryAfter: Milliseconds | undefined, nowMs: number): Pick<AvailabilityChange, 'hold'> {
-    const spanMs = Math.min(retryAfter ?? 0, LONGEST_RETRY_AFTER);
+    const spanMs = Math.min(retryAfter ?? 0, MAX_RETRY_AFTER);
     if (nowMs + spanMs <= this.#heldUntilMs || spanMs === 0) return {};
     this.#heldUntilMs = nowMs + spanMs;
     return { hold: { untilMs: this.#heldUntilMs, spanMs } };
@@ -119,7 +120,7 @@ export class UrlAvailability {
     const failing = this.#failing.failed(nowMs, dateMs);
     const change: AvailabilityChange = failing === undefined ? circuit : { ...circuit, failing };
     if (status === 410) return { ...change, disabledWhy: 'the receiver answered 410: the URL is gone' };
-    if (!this.#failing.isOver) return change;
-    return { ...change, disabledWhy: `nothing but failure for 5 days; the last: ${error}` };
+    if (!this.#failing.hasReachedLimit) return change;
+    return { ...change, disabledWhy: `every attempt failed for 5 days; the last error: ${error}` };
   }
 }

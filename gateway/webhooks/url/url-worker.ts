@@ -1,23 +1,23 @@
 /**
- * One webhook URL following the log of uplinks: it decides which event is attempted when.
+ * The worker of one webhook URL: follows the log of uplinks and decides which event is attempted when.
  *
- * The worker reads the merchant's events behind the URL's cursor into a queue (event-queue.ts) and attempts them in
- * order. A lock's next event waits until the first attempt at the one before has ended, so that deliveries that succeed
- * arrive in each lock's order. An event whose attempt failed gets a row in the store and waits there for its retry; the
- * queue goes on without it. At an ordered URL the lock's later events wait as well (lock-order.ts). The stored cursor
- * is always before the oldest event without an outcome. So after a crash no event is left out, and an event whose
- * outcome was not stored yet is attempted again under the same id.
+ * The worker reads the merchant's events after the URL's cursor into a queue (event-queue.ts) and attempts them in
+ * order. A lock's next event waits until the first attempt at the lock's previous event has ended, so that successful
+ * deliveries arrive in each lock's order. An event whose attempt failed gets a row in the store and waits there for its
+ * retry; the queue moves on without it. At an ordered URL the lock's later events wait as well (lock-order.ts). The
+ * stored cursor is always before the oldest event without an outcome. So a crash loses no event, and an event whose
+ * outcome was not stored is attempted again under the same id.
  *
  * The worker is in one of these modes:
  *
- * - *asleep*: there is nothing to start. A timer ends it, or whoever calls `wake`: new events, the end of an attempt,
- *   an operator.
- * - *working*: a pass starts as many due retries as may start, and then as many new events. The URL's availability
- *   (url-availability.ts) says how many; while it allows none, the queue and the cursor stay where they are, and no
- *   event needs a row. A store that fails ends the pass, and the next one starts a second later.
- * - *woken*: a pass is running and another one follows, since something has changed.
- * - *stopped*, for good: the gateway stops, or the URL was changed or disabled. Nothing more is started, and what is
- *   under way ends or is cut off. Another worker goes on from what is stored.
+ * - *asleep*: there is nothing to start. A timer or a call of `wake` ends this mode; new events, finished attempts and
+ *   operators cause such calls.
+ * - *working*: a pass runs. It starts as many due retries as may start, and then as many new events. The URL's
+ *   availability (url-availability.ts) sets the number; while it is zero, queue and cursor do not move, and no event
+ *   needs a row. If the store fails, the pass ends, and the next one starts a second later.
+ * - *woken*: a pass runs, and another one follows, since something has changed.
+ * - *stopped*, for good: the gateway stops, or the URL was changed or disabled. Nothing more is started; running
+ *   attempts finish or are aborted. Another worker continues from the stored state.
  */
 import { setMaxListeners } from 'node:events';
 import { Seconds, systemClock, type Timer } from '../../../proto/clock.js';
@@ -26,23 +26,23 @@ import type { DeliveryProgress, DueDelivery, StoredUplink, WebhookUrl } from '..
 import type { DeliveryThrottle } from '../delivery-throttle.js';
 import type { UrlSecrets } from '../sending/delivery-sender.js';
 import { type AttemptOwner, AttemptRunner, type AttemptRunnerParts, type UrlState } from './attempt-runner.js';
-import { MOST_AT_ONCE } from './concurrency-limiter.js';
+import { MAX_CONCURRENT_ATTEMPTS } from './concurrency-limiter.js';
 import { EventQueue } from './event-queue.js';
 import { LockOrder } from './lock-order.js';
 import { uplinkIdsOf } from './progress-recorder.js';
 import { UrlAvailability } from './url-availability.js';
 import { UrlRetries } from './url-retries.js';
 
-/** The most events that are read ahead of their attempts. */
-const MOST_AHEAD = 4096;
-/** A URL may always read so many ahead, however many the other URLs have. */
-const LEAST_AHEAD = 128;
-/** The most deliveries that succeeded and are not stored yet: after a kill they are repeated under their ids. */
-const MOST_UNRECORDED = 1024;
-/** With so many outcomes that the store refuses, no attempt is made: each would be repeated after the next start. */
-const MOST_SET_ASIDE = 100;
-/** The wait before the store is asked again after a failed read. */
-const AFTER_STORE_FAILURE = Seconds(1);
+/** Maximum number of events that are read ahead of their attempts. */
+const MAX_READ_AHEAD_EVENTS = 4096;
+/** A URL may always read this many events ahead, however many the other URLs have read. */
+const MIN_READ_AHEAD_EVENTS = 128;
+/** Maximum number of successful deliveries that are not stored yet. After a crash they are repeated under their ids. */
+const MAX_UNRECORDED_DELIVERIES = 1024;
+/** At this number of refused outcomes, no attempt is made: each would be repeated after the next start. */
+const MAX_SET_ASIDE_EVENTS = 100;
+/** The wait before the next pass after a failure of the store. */
+const STORE_RETRY_DELAY = Seconds(1);
 
 type Mode = 'asleep' | 'working' | 'woken' | 'stopped';
 
@@ -53,11 +53,11 @@ const NEXT_MODES: NextPhases<Mode> = {
   stopped: [],
 };
 
-/** What a worker needs of the parts around it. */
+/** What a worker uses from the rest of the gateway. */
 export interface WorkerParts extends AttemptRunnerParts {
-  /** Whether all URLs together have read few enough events for one to read more than {@link LEAST_AHEAD}. */
+  /** Whether all URLs together have read so few events that a URL may read more than {@link MIN_READ_AHEAD_EVENTS}. */
   readonly mayReadAhead: () => boolean;
-  /** Of all URLs together. */
+  /** The throttle that all URLs share. */
   readonly throttle: DeliveryThrottle;
 }
 
@@ -69,9 +69,9 @@ export class UrlWorker implements AttemptOwner {
   readonly #abort = new AbortController();
   /** Locks with a first attempt under way; at an ordered URL, with any attempt under way. */
   readonly #busyLocks = new Set<number>();
-  /** Attempts that run now, with the writes of their outcomes, but for the writes counted in `#unrecorded`. */
-  #underWay = 0;
-  /** First attempts that succeeded and are being stored. */
+  /** Running attempts, including the writes of their outcomes, except for the writes counted in `#unrecorded`. */
+  #running = 0;
+  /** Successful first attempts whose outcomes are being stored. */
   #unrecorded = 0;
   /** Everything that `stop` waits for: passes, attempts and writes. */
   #jobs = 0;
@@ -90,7 +90,7 @@ export class UrlWorker implements AttemptOwner {
     };
     this.#runner = new AttemptRunner({ url, secrets, parts, state: this.#state, signal: this.#abort.signal }, this);
     // Each attempt under way adds a listener, and Node reports more than ten as a leak.
-    setMaxListeners(MOST_AT_ONCE, this.#abort.signal);
+    setMaxListeners(MAX_CONCURRENT_ATTEMPTS, this.#abort.signal);
   }
 
   get merchantId(): number {
@@ -102,13 +102,13 @@ export class UrlWorker implements AttemptOwner {
     return this.isStopped ? undefined : this.#state.availability.probeAtMs;
   }
 
-  /** Until when the receiver asked for no attempts (Retry-After); undefined where it did not. */
+  /** Until when the receiver asked for no attempts (Retry-After); undefined if it asked for none. */
   get heldUntilMs(): number | undefined {
     return this.isStopped ? undefined : this.#state.availability.heldUntilMs(this.#parts.waits.now());
   }
 
-  /** Events that were read and wait for their first attempt. */
-  get ahead(): number {
+  /** The number of events that were read and wait for their first attempt. */
+  get readAheadCount(): number {
     return this.#state.queue.length;
   }
 
@@ -117,11 +117,11 @@ export class UrlWorker implements AttemptOwner {
   }
 
   get underWay(): number {
-    return this.#underWay;
+    return this.#running;
   }
 
-  /** Deliveries were made due by somebody else. */
-  reconsider(): void {
+  /** Must be called after an operator, not this worker, made deliveries due. */
+  recheckDue(): void {
     const { order, retries } = this.#state;
     order?.markStale();
     retries.changed();
@@ -136,23 +136,23 @@ export class UrlWorker implements AttemptOwner {
     this.#startPass();
   }
 
-  /** A lock's events were erased from the log: those that were read and not attempted yet are dropped. */
-  forget(deviceId: number): void {
+  /** Must be called after a lock's events were erased from the log: drops those that were read but not attempted. */
+  forgetLock(deviceId: number): void {
     const { queue, retries } = this.#state;
     retries.forget();
-    queue.forget(deviceId);
+    queue.forgetLock(deviceId);
     this.wake();
   }
 
-  /** An outcome that had been set aside is stored: where the event has more to come, it goes on. */
+  /** An outcome that was set aside has been stored: further attempts at its event may follow. */
   storedAfterAll(progress: DeliveryProgress): void {
     this.#state.retries.stored(uplinkIdsOf(progress));
-    this.reconsider();
+    this.recheckDue();
   }
 
-  /** Starts nothing new, gives what is under way up to `grace` ms to end, then cuts it off. May be called again. */
+  /** Starts nothing new, gives running attempts up to `grace` ms to finish, then aborts them. May be called again. */
   async stop(grace: number): Promise<void> {
-    this.halt();
+    this.stopStarting();
     if (this.#jobs === 0) return;
     const idle = new Promise<void>((resolve) => this.#onIdle.push(resolve));
     const cut = systemClock.after(grace, () => this.#abort.abort());
@@ -160,7 +160,7 @@ export class UrlWorker implements AttemptOwner {
     cut.cancel();
   }
 
-  halt(): void {
+  stopStarting(): void {
     if (!this.isStopped) this.#enter('stopped');
     this.#timer?.cancel();
     this.#parts.stalled.resume(this.#url.id);
@@ -170,7 +170,7 @@ export class UrlWorker implements AttemptOwner {
     this.#unrecorded += 1;
     this.#track(recorded, () => {
       this.#unrecorded -= 1;
-      if (this.#unrecorded === 0 || this.#unrecorded === MOST_UNRECORDED - 1) this.wake();
+      if (this.#unrecorded === 0 || this.#unrecorded === MAX_UNRECORDED_DELIVERIES - 1) this.wake();
     });
   }
 
@@ -179,7 +179,7 @@ export class UrlWorker implements AttemptOwner {
   }
 
   #startPass(): void {
-    this.#track(this.#work(), () => {
+    this.#track(this.#runPass(), () => {
       if (this.#mode === 'woken') {
         this.#enter('working');
         this.#startPass();
@@ -187,7 +187,7 @@ export class UrlWorker implements AttemptOwner {
     });
   }
 
-  /** Work that `stop` waits for; `ended` is called when it has ended, well or not. */
+  /** Makes `stop` wait for the job. Calls `ended` when the job has succeeded or failed. */
   #track(job: Promise<void>, ended: () => void): void {
     this.#jobs += 1;
     void job
@@ -203,34 +203,34 @@ export class UrlWorker implements AttemptOwner {
     this.#parts.events.emit('store-failed', { atMs: this.#parts.runClock.now(), why: error.message });
   }
 
-  async #work(): Promise<void> {
+  async #runPass(): Promise<void> {
     const { order, retries } = this.#state;
     const nowMs = this.#parts.waits.now();
     try {
-      await retries.shorten(nowMs, this.heldUntilMs);
+      await retries.shortenWaits(nowMs, this.heldUntilMs);
       await order?.load();
       await this.#startRetries(nowMs);
       await this.#startNew();
       await this.#sleepUntilDue(nowMs);
     } catch (error) {
       this.#reportFailure(error as Error);
-      this.#sleep(AFTER_STORE_FAILURE);
+      this.#sleep(STORE_RETRY_DELAY);
     }
   }
 
   /** How many attempts may start now. */
-  #room(): number {
+  #freeAttempts(): number {
     const { availability, retries } = this.#state;
-    if (this.#unrecorded >= MOST_UNRECORDED || retries.setAsideCount >= MOST_SET_ASIDE) return 0;
-    const room = availability.room(this.#parts.waits.now(), this.#underWay);
-    return room <= 0 ? 0 : Math.min(room, this.#parts.throttle.room(this));
+    if (this.#unrecorded >= MAX_UNRECORDED_DELIVERIES || retries.setAsideCount >= MAX_SET_ASIDE_EVENTS) return 0;
+    const room = availability.freeAttempts(this.#parts.waits.now(), this.#running);
+    return room <= 0 ? 0 : Math.min(room, this.#parts.throttle.freeAttempts(this));
   }
 
   async #startRetries(nowMs: number): Promise<void> {
     const { availability, retries, order } = this.#state;
-    const free = Math.min(availability.forRetries - retries.underWay, this.#room());
+    const free = Math.min(availability.retryLimit - retries.underWay, this.#freeAttempts());
     for (const delivery of await retries.read(nowMs, free, this.#busyLocks.size)) {
-      if (this.isStopped || retries.underWay >= availability.forRetries || this.#room() <= 0) return;
+      if (this.isStopped || retries.underWay >= availability.retryLimit || this.#freeAttempts() <= 0) return;
       if (order === undefined || !this.#isLockBusy(delivery.uplink)) this.#startRetry(delivery);
     }
   }
@@ -240,32 +240,32 @@ export class UrlWorker implements AttemptOwner {
   }
 
   /**
-   * Starts events while there is room. Where none of those that were read may start, it reads on: one lock with many
-   * events that wait for each other must not hold up other locks.
+   * Starts new events while attempts may start. If none of the events in the queue may start, it reads more: one lock
+   * with many waiting events must not delay other locks.
    */
   async #startNew(): Promise<void> {
-    do this.#startFirst();
-    while (!this.isStopped && this.#mayReadOn() && (await this.#state.queue.readOn()));
+    do this.#startQueued();
+    while (!this.isStopped && this.#mayReadMore() && (await this.#state.queue.readMore()));
   }
 
-  #mayReadOn(): boolean {
+  #mayReadMore(): boolean {
     const { queue, availability } = this.#state;
     const { length } = queue;
-    // While the URL takes nothing, it still has to be known whether anything waits for it.
+    // While the URL is not available, the worker only needs to know whether any event waits.
     if (availability.opensAtMs(this.#parts.waits.now()) !== undefined) return length === 0;
-    if (this.#room() <= 0) return false;
-    return length < LEAST_AHEAD || (length < MOST_AHEAD && this.#parts.mayReadAhead());
+    if (this.#freeAttempts() <= 0) return false;
+    return length < MIN_READ_AHEAD_EVENTS || (length < MAX_READ_AHEAD_EVENTS && this.#parts.mayReadAhead());
   }
 
-  /** Starts what may start, in order: an event of a busy lock waits, and events of other locks overtake it. */
-  #startFirst(): void {
+  /** Starts the events that may start, in order. Events of other locks overtake an event of a busy lock. */
+  #startQueued(): void {
     const { queue, order } = this.#state;
     const blocked: StoredUplink[] = [];
     const passed = new Set<number>();
-    queue.sift((event) => {
+    queue.keepWaiting((event) => {
       const { deviceId } = event;
       if (order?.isBlocked(deviceId)) blocked.push(event);
-      else if (this.isStopped || this.#isLockBusy(event) || passed.has(deviceId) || this.#room() <= 0) {
+      else if (this.isStopped || this.#isLockBusy(event) || passed.has(deviceId) || this.#freeAttempts() <= 0) {
         passed.add(deviceId);
         return true;
       } else this.#startEvent(event);
@@ -275,7 +275,7 @@ export class UrlWorker implements AttemptOwner {
   }
 
   #startEvent(event: StoredUplink): void {
-    this.#parts.throttle.begin(this);
+    this.#parts.throttle.attemptStarted(this);
     this.#state.queue.started(event);
     this.#busyLocks.add(event.deviceId);
     this.#run(this.#runner.run({ event, number: 1, attemptsBefore: 0, hasRow: false }), () =>
@@ -285,7 +285,7 @@ export class UrlWorker implements AttemptOwner {
 
   #startRetry({ uplink: event, attempts, attemptsBefore }: DueDelivery): void {
     const { order, retries } = this.#state;
-    this.#parts.throttle.begin(this);
+    this.#parts.throttle.attemptStarted(this);
     retries.begin(event.id);
     if (order !== undefined) this.#busyLocks.add(event.deviceId);
     this.#run(this.#runner.run({ event, number: attempts + 1, attemptsBefore, hasRow: true }), () => {
@@ -294,35 +294,38 @@ export class UrlWorker implements AttemptOwner {
     });
   }
 
-  /** Events of blocked locks get rows, so that the queue goes on without them. */
+  /** Gives events of blocked locks rows, so that the queue moves on without them. */
   #storeBlocked(events: readonly StoredUplink[]): void {
     this.#run(this.#runner.storeBlocked(events), () => undefined);
   }
 
   #run(work: Promise<void>, ended: () => void): void {
-    this.#underWay += 1;
+    this.#running += 1;
     this.#track(work, () => {
-      this.#underWay -= 1;
+      this.#running -= 1;
       ended();
       this.wake();
     });
   }
 
-  /** `workedAtMs`: what was due then was started, or waits for the end of something that will wake the worker. */
+  /**
+   * Sets the timer for the next pass. Everything due at `workedAtMs` was started, or waits for something whose end
+   * wakes the worker.
+   */
   async #sleepUntilDue(workedAtMs: number): Promise<void> {
     const { waits } = this.#parts;
     const { availability, queue, retries } = this.#state;
     const opensAtMs = availability.opensAtMs(waits.now());
     if (opensAtMs !== undefined) {
       const dueAtMs = queue.length > 0 ? opensAtMs : await retries.nextAtMs();
-      // Where nothing waits, whatever arrives wakes the worker.
+      // If nothing waits, the next event to arrive wakes the worker.
       if (dueAtMs !== null) this.#sleep(Math.max(dueAtMs, opensAtMs) - waits.now());
       return;
     }
-    // No more may start before an attempt ends or the throttle allows it, and either wakes the worker.
-    if (retries.underWay >= availability.forRetries || this.#room() <= 0) return;
+    // Nothing more may start before an attempt ends or the throttle grants attempts; both wake the worker.
+    if (retries.underWay >= availability.retryLimit || this.#freeAttempts() <= 0) return;
     const dueAtMs = await retries.nextAtMs();
-    if (dueAtMs !== null && (dueAtMs > workedAtMs || this.#underWay === 0)) this.#sleep(dueAtMs - waits.now());
+    if (dueAtMs !== null && (dueAtMs > workedAtMs || this.#running === 0)) this.#sleep(dueAtMs - waits.now());
   }
 
   #sleep(delay: number): void {

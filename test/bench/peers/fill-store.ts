@@ -11,7 +11,7 @@ import {
   UPLINK_KINDS,
 } from '../../../gateway/store/contract/store.js';
 import { openStore, sqliteUrl } from '../../../gateway/store/open-store.js';
-import { digestOf } from '../../../gateway/webhooks/event-id.js';
+import { uplinkDigest } from '../../../gateway/webhooks/event-id.js';
 import { parseMac } from '../../../proto/wire/mac.js';
 import { crowdLocks } from '../load/crowd-accounts.js';
 import { FIRST_SEQUENCE, nextBoot, pingTemplate, putVarint, SEQUENCE_BYTES } from '../load/ping-template.js';
@@ -42,7 +42,7 @@ function pingOf(accounts: readonly LockAccount[], number: number, receivedAtMs: 
     credentialId: credentials[0]?.id ?? 0,
     boot: BOOT,
     sequence,
-    digest: digestOf(bytes),
+    digest: uplinkDigest(bytes),
     kind: UPLINK_KINDS.indexOf('gps'),
     bytes,
     receivedAtMs,

@@ -394,7 +394,7 @@ t.test('where they can’t be read, those locks wait to be judged, and everythin
   t.equal(await take(bad, 2), 'acked', 'it is stored, and not judged by what was never stored');
   t.equal(await take(bad, 3), 'acked');
   t.equal(await take(good, 3), 'acked');
-  t.match(turned, [/^A4C138000001 stopped its state could not be read back: .*a bad sector/]);
+  t.match(turned, [/^A4C138000001 stopped its stored state could not be read: .*a bad sector/]);
   failsToRead = false;
   await bell.until(
     () => turned.length === 2,

@@ -220,7 +220,7 @@ const CONNECTS: readonly Row[] = [
     say: connect({ flags: 'c0', rest: [text(''), text(MAC), text(SECRET)] }),
     hears: connack(2),
     ends: true,
-    why: /empty client id/,
+    why: /client id is empty/,
   },
   {
     of: '3.1.3-6',
@@ -242,7 +242,7 @@ const CONNECTS: readonly Row[] = [
 
 /** Said by a lock that was let in. */
 const PACKETS: readonly Row[] = [
-  { of: '3.1.0-2', what: 'a second CONNECT', say: connect(), ends: true, why: /CONNECT is not taken/ },
+  { of: '3.1.0-2', what: 'a second CONNECT', say: connect(), ends: true, why: /CONNECT is not allowed/ },
   {
     of: '3.3.4-1, 2.3.1-6, 4.3.2-2',
     what: 'QoS 1',
@@ -522,8 +522,8 @@ const PACKETS: readonly Row[] = [
   },
   { of: '3.14.1-1', what: 'a DISCONNECT with flags', say: bytes('e100'), ends: true, why: /flags/ },
   { of: '4.8.0-1', what: 'a DISCONNECT with a body', say: bytes('e00100'), ends: true, why: /DISCONNECT/ },
-  { of: '3.6.1-1', what: 'a PUBREL', say: bytes('62020001'), ends: true, why: /PUBREL is not taken/ },
-  { of: '3.13', what: 'what servers say', say: bytes('d000'), ends: true, why: /PINGRESP is not taken/ },
+  { of: '3.6.1-1', what: 'a PUBREL', say: bytes('62020001'), ends: true, why: /PUBREL is not allowed/ },
+  { of: '3.13', what: 'what servers say', say: bytes('d000'), ends: true, why: /PINGRESP is not allowed/ },
   { of: '2.2.1', what: 'a packet of type 0', say: bytes('0000'), ends: true, why: /not taken/ },
   {
     of: '2.2.3',

@@ -157,11 +157,11 @@ t.test('every refusal is the same CONNACK; the reason is for operators', async (
     ['the lock’s secret', { ...phone, password: secret }, /wrong phone credential/],
     ['a phone’s credential as the lock', { clientId: MAC, username: MAC, password: good }, /wrong secret/],
     ['a phone of another lock', { ...phone, clientId: `phone-${OTHER}-a`, username: OTHER }, /wrong phone/],
-    ['the user name of another lock', { ...phone, username: OTHER }, /not the same MAC/],
-    ['33 letters', { ...phone, clientId: `${longest}a` }, /not the same MAC/],
-    ['no letter', { ...phone, clientId: `phone-${MAC}-` }, /not the same MAC/],
-    ['no letter or digit', { ...phone, clientId: `phone-${MAC}-a_b` }, /not the same MAC/],
-    ['a client id in small letters', { ...phone, clientId: `phone-${MAC.toLowerCase()}-a` }, /not the same MAC/],
+    ['the user name of another lock', { ...phone, username: OTHER }, /neither the same MAC/],
+    ['33 letters', { ...phone, clientId: `${longest}a` }, /neither the same MAC/],
+    ['no letter', { ...phone, clientId: `phone-${MAC}-` }, /neither the same MAC/],
+    ['no letter or digit', { ...phone, clientId: `phone-${MAC}-a_b` }, /neither the same MAC/],
+    ['a client id in small letters', { ...phone, clientId: `phone-${MAC.toLowerCase()}-a` }, /neither the same MAC/],
   ];
   for (const [what, options, why] of cases) {
     const refused = eventsOf(gateway, 'refused', 1);

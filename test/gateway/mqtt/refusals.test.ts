@@ -5,10 +5,10 @@ import SqliteDatabase from 'better-sqlite3';
 import t, { type Test } from 'tap';
 import { GatewayEvents, type Refused } from '../../../gateway/events.js';
 import {
-  MAX_WAITING,
-  MAX_WRITTEN,
+  MAX_WAITING_ROWS,
+  MAX_WRITTEN_ROWS,
   RefusalRecorder,
-  WRITE_EVERY,
+  WRITE_INTERVAL,
 } from '../../../gateway/mqtt/refusals/refusal-recorder.js';
 import { StoreFailure } from '../../../gateway/store/contract/errors.js';
 import {
@@ -190,15 +190,15 @@ t.test('one write a second of so many rows at the most, whatever strangers do, a
   const { clock, events, kept, writes } = bench();
   for (let number = 1; number <= 5000; number++) for (const _ of [1, 2, 3]) events.emit('refused', refused(number));
   events.emit('refused', refused(7, { what: 'publish', reason: 'topic', why: 'topic "a"', isAuthenticated: true }));
-  t.equal(kept.waiting, MAX_WAITING + 1, 'what waits is bounded, and who is known has room');
+  t.equal(kept.waiting, MAX_WAITING_ROWS + 1, 'what waits is bounded, and who is known has room');
   t.same(writes, []);
-  const seconds = Math.ceil((MAX_WAITING + 1) / MAX_WRITTEN);
+  const seconds = Math.ceil((MAX_WAITING_ROWS + 1) / MAX_WRITTEN_ROWS);
   for (let second = 1; second <= seconds + 3; second++) {
-    clock.advance(WRITE_EVERY);
+    clock.advance(WRITE_INTERVAL);
     await settled();
   }
   t.equal(writes.length, seconds);
-  t.ok(writes.every((changes) => changes.length <= MAX_WRITTEN));
+  t.ok(writes.every((changes) => changes.length <= MAX_WRITTEN_ROWS));
   t.match(writes[0], [
     { mac: testMac(7), what: 'publish' },
     { mac: testMac(1), count: 3, firstAtMs: 1, lastAtMs: 1 },
@@ -211,7 +211,7 @@ t.test('what could not be written waits, and is counted with what comes meanwhil
   const { clock, events, kept, writes } = here;
   here.failing = true;
   events.emit('refused', refused(1));
-  clock.advance(WRITE_EVERY);
+  clock.advance(WRITE_INTERVAL);
   await settled();
   t.equal(kept.waiting, 1);
   events.emit('refused', refused(1, { atMs: 9, address: '10.0.0.2' }));

@@ -15,7 +15,7 @@ import { ThreadLog } from '../../../gateway/store/sqlite/log/thread-log.js';
 import { type SummedRow, uplinkSum } from '../../../gateway/store/sqlite/log/uplink-sum.js';
 import { migrationProvider } from '../../../gateway/store/sqlite/migrations.js';
 import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
-import { digestOf } from '../../../gateway/webhooks/event-id.js';
+import { uplinkDigest } from '../../../gateway/webhooks/event-id.js';
 import { testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
 import { SeededChance } from '../../helpers/pair/seeded-chance.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
@@ -29,7 +29,7 @@ t.setTimeout(120_000);
 function uplink(lock: number, boot: number, sequence: number, content = 0): IncomingUplink {
   const bytes = testBytes(sequence, { boot, kept: content });
   const name = { deviceId: lock, merchantId: 1, credentialId: lock, boot, sequence };
-  return { type: 'uplink', ...name, digest: digestOf(bytes), kind: 1, bytes, receivedAtMs: 5, buffered: false };
+  return { type: 'uplink', ...name, digest: uplinkDigest(bytes), kind: 1, bytes, receivedAtMs: 5, buffered: false };
 }
 
 /** The log as a list: the simplest that keeps the promise. */

@@ -9,7 +9,7 @@ import t, { type Test } from 'tap';
 import { Locks } from '../../../gateway/locks/locks.js';
 import type { Commit, Incoming, Store } from '../../../gateway/store/contract/store.js';
 import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
-import { digestOf } from '../../../gateway/webhooks/event-id.js';
+import { uplinkDigest } from '../../../gateway/webhooks/event-id.js';
 import { Days, Hours, ManualClock } from '../../../proto/clock.js';
 import { presence } from '../../../proto/power/judge/presence.js';
 import { POWER_MODEL } from '../../../proto/power/model.js';
@@ -27,7 +27,15 @@ t.setTimeout(60_000);
 
 function uplink(lock: number, sequence: number, bytes = testBytes(sequence)): Incoming {
   const name = { deviceId: lock, merchantId: 1, credentialId: lock, boot: 1, sequence };
-  return { type: 'uplink', ...name, digest: digestOf(bytes), kind: 1, bytes, receivedAtMs: sequence, buffered: false };
+  return {
+    type: 'uplink',
+    ...name,
+    digest: uplinkDigest(bytes),
+    kind: 1,
+    bytes,
+    receivedAtMs: sequence,
+    buffered: false,
+  };
 }
 
 async function openWithLocks(folder: string, logThread: boolean): Promise<Store> {

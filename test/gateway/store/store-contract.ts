@@ -11,7 +11,7 @@ import {
   MAX_QUARANTINED_PER_LOCK,
   type Store,
 } from '../../../gateway/store/contract/store.js';
-import { digestOf } from '../../../gateway/webhooks/event-id.js';
+import { uplinkDigest } from '../../../gateway/webhooks/event-id.js';
 import type { Finding } from '../../../proto/power/judge/event.js';
 import { testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
 import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
@@ -31,7 +31,7 @@ function uplink(sequence: number, members: Partial<IncomingUplink> = {}): Incomi
     credentialId: 1,
     boot: 1,
     sequence,
-    digest: digestOf(bytes),
+    digest: uplinkDigest(bytes),
     kind: 1,
     bytes,
     receivedAtMs: 1000 + sequence,
@@ -77,10 +77,10 @@ function logContract(engine: string, open: OpenStore): void {
     const { store, folder } = await withLock(t, open);
     await store.append(commit(uplink(1), uplink(2), uplink(1)));
     const other = testBytes(2, { dropped: 9 });
-    await store.append(commit(uplink(2), uplink(2, { bytes: other, digest: digestOf(other) })));
+    await store.append(commit(uplink(2), uplink(2, { bytes: other, digest: uplinkDigest(other) })));
     await store.append(commit(uplink(1, { credentialId: 2 }), uplink(1, { boot: 2 })));
     const digests = await store.readDigests(1, 1, 2);
-    t.same(digests.sort(Buffer.compare), [digestOf(testBytes(2)), digestOf(other)].sort(Buffer.compare));
+    t.same(digests.sort(Buffer.compare), [uplinkDigest(testBytes(2)), uplinkDigest(other)].sort(Buffer.compare));
     t.same(await store.readDigests(1, 9, 2), []);
     t.equal(await store.readLastReceivedAtMs(), 1001);
     await store.close();
@@ -457,7 +457,7 @@ function forgettingContract(engine: string, open: OpenStore): void {
   t.test(`${engine}: of an erased uplink its name is left, and nothing that can be read`, async (t) => {
     const { store } = await withLock(t, open);
     const other = testBytes(1, { kept: 3 });
-    await store.append(commit(uplink(1), uplink(1, { bytes: other, digest: digestOf(other) }), uplink(2)));
+    await store.append(commit(uplink(1), uplink(1, { bytes: other, digest: uplinkDigest(other) }), uplink(2)));
     t.match(await store.eraseDevice(1, '{"a":1}'), { uplinks: 3 });
     await store.scrub();
     t.same(await store.readDigests(1, 1, 1), [Buffer.alloc(0)]);
@@ -490,7 +490,7 @@ function whyContract(engine: string, open: OpenStore): void {
     const connect: Incoming = { type: 'lock-event', deviceId: 1, atMs: 1000, event: { event: 'connect' } };
     const disconnect: Incoming = { ...connect, atMs: 1005, event: { event: 'disconnect', cause: 'closed' } };
     const other = testBytes(2, { dropped: 9 });
-    const twin = uplink(2, { bytes: other, digest: digestOf(other), receivedAtMs: 1006 });
+    const twin = uplink(2, { bytes: other, digest: uplinkDigest(other), receivedAtMs: 1006 });
     await store.append(commit(connect, uplink(1), uplink(2), uplink(3), uplink(4), disconnect, twin));
     const sequencesOf = async (...[boot, sequence]: [number, number]): Promise<number[]> =>
       (await store.why.findUplinks(1, boot, sequence)).map((each) => each.id);

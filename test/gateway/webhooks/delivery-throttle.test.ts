@@ -1,6 +1,10 @@
 // Pings first (quality.md §1): how many webhooks may begin while very many pings are being stored.
 import t from 'tap';
-import { DeliveryThrottle, LEAST_RATE, type Throttled } from '../../../gateway/webhooks/delivery-throttle.js';
+import {
+  DeliveryThrottle,
+  MIN_ATTEMPTS_PER_SECOND,
+  type Throttled,
+} from '../../../gateway/webhooks/delivery-throttle.js';
 import { ManualClock, Seconds } from '../../../proto/clock.js';
 
 const BATCH = 500;
@@ -46,8 +50,8 @@ class Url implements Throttled {
 
   wake(): void {
     // A window bounds what one URL has under way, as there.
-    for (let at = 0; at < 64 && this.pace.room(this) > 0; at++) {
-      this.pace.begin(this);
+    for (let at = 0; at < 64 && this.pace.freeAttempts(this) > 0; at++) {
+      this.pace.attemptStarted(this);
       this.thread.attempt();
       this.begun += 1;
     }
@@ -56,7 +60,7 @@ class Url implements Throttled {
 
 function run(thread: Thread, pace: DeliveryThrottle, span: number, uplinks = BATCH): void {
   for (let at = 0; at < span; at += 10) {
-    pace.stored(uplinks);
+    pace.uplinksStored(uplinks);
     thread.live();
   }
 }
@@ -65,13 +69,13 @@ t.test('while pings take all of the thread, webhooks begin at the least rate, an
   const thread = new Thread();
   const pace = new DeliveryThrottle(thread);
   const urls = Array.from({ length: 20 }, () => new Url(pace, thread));
-  pace.stored(BATCH);
+  pace.uplinksStored(BATCH);
   for (const url of urls) url.wake();
   run(thread, pace, Seconds(1));
   thread.begun = 0;
   for (const url of urls) url.begun = 0;
   run(thread, pace, Seconds(10));
-  t.equal(thread.begun, 10 * LEAST_RATE);
+  t.equal(thread.begun, 10 * MIN_ATTEMPTS_PER_SECOND);
   const each = urls.map(({ begun }) => begun);
   t.ok(Math.max(...each) - Math.min(...each) <= 5, `each began ${Math.min(...each)} to ${Math.max(...each)}`);
   pace.stop();
@@ -83,7 +87,7 @@ t.test('at half of that, webhooks get a part of what pings leave, and the rest i
   thread.pings = 0.5;
   const pace = new DeliveryThrottle(thread);
   const url = new Url(pace, thread);
-  pace.stored(BATCH);
+  pace.uplinksStored(BATCH);
   url.wake();
   run(thread, pace, Seconds(2));
   thread.begun = 0;
@@ -95,7 +99,7 @@ t.test('at half of that, webhooks get a part of what pings leave, and the rest i
   run(thread, pace, Seconds(2));
   thread.begun = 0;
   run(thread, pace, Seconds(1));
-  t.equal(thread.begun, LEAST_RATE, 'and give it back when pings need it');
+  t.equal(thread.begun, MIN_ATTEMPTS_PER_SECOND, 'and give it back when pings need it');
   pace.stop();
   t.end();
 });
@@ -105,16 +109,16 @@ t.test('while pings are few, nobody is held back', (t) => {
   const pace = new DeliveryThrottle(thread);
   const url = new Url(pace, thread);
   run(thread, pace, Seconds(1), 31);
-  t.equal(pace.room(url), Number.POSITIVE_INFINITY);
-  pace.stored(32);
-  t.not(pace.room(url), Number.POSITIVE_INFINITY);
+  t.equal(pace.freeAttempts(url), Number.POSITIVE_INFINITY);
+  pace.uplinksStored(32);
+  t.not(pace.freeAttempts(url), Number.POSITIVE_INFINITY);
   thread.clock.advance(Seconds(1));
-  t.equal(pace.room(url), Number.POSITIVE_INFINITY, 'it is over soon after the last large commit');
+  t.equal(pace.freeAttempts(url), Number.POSITIVE_INFINITY, 'it is over soon after the last large commit');
   t.equal(thread.clock.pending, 0, 'and nothing is left behind');
-  pace.stored(32);
+  pace.uplinksStored(32);
   pace.stop();
-  pace.stored(32);
-  t.equal(pace.room(url), Number.POSITIVE_INFINITY);
+  pace.uplinksStored(32);
+  t.equal(pace.freeAttempts(url), Number.POSITIVE_INFINITY);
   t.equal(thread.clock.pending, 0);
   t.end();
 });
@@ -124,12 +128,12 @@ t.test('what begins together is little, however fast attempts may begin', (t) =>
   thread.pings = 0.1;
   const pace = new DeliveryThrottle(thread);
   const urls = Array.from({ length: 20 }, () => new Url(pace, thread));
-  pace.stored(BATCH);
+  pace.uplinksStored(BATCH);
   for (const url of urls) url.wake();
   let [most, all] = [0, 0];
   for (let at = 0; at < Seconds(2); at += 5) {
     const before = thread.begun;
-    pace.stored(BATCH);
+    pace.uplinksStored(BATCH);
     // Half of each stretch, so that one deal is seen at a time.
     thread.live(5);
     most = Math.max(most, thread.begun - before);

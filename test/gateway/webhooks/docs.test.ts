@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { digestOf } from '../../../gateway/webhooks/event-id.js';
+import { uplinkDigest } from '../../../gateway/webhooks/event-id.js';
 import { webhookBody } from '../../../gateway/webhooks/payload/body.js';
 import { PAYLOAD_SCHEMAS } from '../../../gateway/webhooks/payload/schema.js';
 import { signHeaders } from '../../../gateway/webhooks/payload/signature.js';
@@ -67,7 +67,7 @@ function example([body, sequence, afterMs]: (typeof EXAMPLES)[number]): string {
   const boot = body.reason === 'PHONE' ? 7 : 41;
   const bytes = Buffer.from(encodeUplink({ boot, sequence, timeMs, power: DEFAULT_POWER, kept: 0, dropped: 0, body }));
   const credentialId = body.reason === 'PHONE' ? 2 : 1;
-  const name = { mac: mac.value, credentialId, boot, sequence, digest: digestOf(bytes) };
+  const name = { mac: mac.value, credentialId, boot, sequence, digest: uplinkDigest(bytes) };
   const stored = { ...name, id: 1, deviceId: 1, merchantId: 1, simulated: false, source: 'lock', bytes } as const;
   const arrived = { receivedAtMs: timeMs + 412, buffered: false, isDamaged: false };
   return `${JSON.stringify(webhookBody({ ...stored, ...arrived }), null, 2)}\n`;
@@ -104,7 +104,7 @@ t.test('the members are those of the schema, each where it is and with its meani
       const row = rows.get(name) ?? { in: [], type: '', meaning: [] };
       row.in.push(`${title.replace('Webhook', '')}${required.includes(name) ? '' : ' (some)'}`);
       row.type ||= type ?? anyOf?.map((each) => each.type ?? 'string').join(' or ') ?? 'string';
-      if (description !== 'Always this one.') row.meaning.push(description);
+      if (description !== 'Always this reason.') row.meaning.push(description);
       rows.set(name, row);
     }
   const where: Readonly<Record<string, string>> = {

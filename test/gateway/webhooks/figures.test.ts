@@ -12,8 +12,8 @@ import { WorstDelay } from '../../../gateway/health/event-loop.js';
 import { Figures } from '../../../gateway/metrics/figures.js';
 import type { UrlBacklog } from '../../../gateway/store/contract/store-figures.js';
 import { FiguresThread } from '../../../gateway/store/sqlite/figures/figures-in-thread.js';
-import { Backlogs, FAR_AGE, FAR_EVENTS } from '../../../gateway/webhooks/backlogs.js';
-import { OPENS_AFTER } from '../../../gateway/webhooks/url/circuit.js';
+import { Backlogs, MAX_UNDELIVERED_AGE, MAX_UNDELIVERED_EVENTS } from '../../../gateway/webhooks/backlogs.js';
+import { FAILURES_TO_OPEN } from '../../../gateway/webhooks/url/circuit.js';
 import { ManualClock, Minutes, Seconds } from '../../../proto/clock.js';
 import { within } from '../../helpers/clocks/bell.js';
 import { testBytes, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
@@ -66,7 +66,7 @@ t.test('what a URL has not got is counted, whoever has read it', async (t) => {
   };
   await ping(t, gateway, 1);
   const made = LOCKS * PINGS;
-  await eventually('its circuit is open', () => refused >= OPENS_AFTER);
+  await eventually('its circuit is open', () => refused >= FAILURES_TO_OPEN);
   await eventually('figures that agree with the receiver', async () => {
     const { urls } = await ask<{ urls: Listed[] }>(gateway, '/status');
     const { behind = 0, pending = 0 } = urls[0]?.backlog ?? {};
@@ -212,11 +212,15 @@ t.test('a URL that is far behind is reported, once, and once more when it has ca
     await watch.checked();
     return turned.splice(0);
   };
-  t.same(await look({ behind: FAR_EVENTS, oldestReceivedAtMs: clock.now() }), []);
-  t.same(await look({ behind: FAR_EVENTS, pending: 1, oldestReceivedAtMs: clock.now() }), ['7 behind']);
-  t.same(await look({ behind: FAR_EVENTS / 2 + 1, oldestReceivedAtMs: clock.now() }), [], 'not within half of it yet');
-  t.same(await look({ behind: FAR_EVENTS / 2, oldestReceivedAtMs: clock.now() }), ['7 caught-up']);
-  t.same(await look({ pending: 1, oldestReceivedAtMs: clock.now() - FAR_AGE }), ['7 behind'], 'by its age');
+  t.same(await look({ behind: MAX_UNDELIVERED_EVENTS, oldestReceivedAtMs: clock.now() }), []);
+  t.same(await look({ behind: MAX_UNDELIVERED_EVENTS, pending: 1, oldestReceivedAtMs: clock.now() }), ['7 behind']);
+  t.same(
+    await look({ behind: MAX_UNDELIVERED_EVENTS / 2 + 1, oldestReceivedAtMs: clock.now() }),
+    [],
+    'not within half of it yet',
+  );
+  t.same(await look({ behind: MAX_UNDELIVERED_EVENTS / 2, oldestReceivedAtMs: clock.now() }), ['7 caught-up']);
+  t.same(await look({ pending: 1, oldestReceivedAtMs: clock.now() - MAX_UNDELIVERED_AGE }), ['7 behind'], 'by its age');
   t.same(
     await look({ isDisabled: true, pending: 1, oldestReceivedAtMs: 0 }),
     ['7 caught-up'],

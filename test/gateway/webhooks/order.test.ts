@@ -1,6 +1,6 @@
 /** URLs that keep a lock's order, and the circuit that opens at a URL which only fails (interfaces.md §3). */
 import t from 'tap';
-import { Circuit, FIRST_PROBE_AFTER, LONGEST_PROBE_WAIT, OPENS_AFTER } from '../../../gateway/webhooks/url/circuit.js';
+import { Circuit, FAILURES_TO_OPEN, FIRST_PROBE_WAIT, MAX_PROBE_WAIT } from '../../../gateway/webhooks/url/circuit.js';
 import { Days, ManualClock, Minutes, Seconds, systemClock } from '../../../proto/clock.js';
 import { eventsOf, MERCHANT, openGateway, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
 import { type Answer, testReceiver } from '../../helpers/gateway/test-receiver.js';
@@ -95,14 +95,14 @@ t.test(
   'the circuit opens after repeated failures, probes at times that grow apart, and closes at a success',
   async (t) => {
     const circuit = new Circuit();
-    for (let failure = 1; failure < OPENS_AFTER; failure++) t.notOk(circuit.failed(1000));
+    for (let failure = 1; failure < FAILURES_TO_OPEN; failure++) t.notOk(circuit.failed(1000));
     t.notOk(circuit.isOpen);
     t.notOk(circuit.succeeded());
-    for (let failure = 1; failure < OPENS_AFTER; failure++) t.notOk(circuit.failed(1000), 'a success begins anew');
+    for (let failure = 1; failure < FAILURES_TO_OPEN; failure++) t.notOk(circuit.failed(1000), 'a success begins anew');
     t.ok(circuit.failed(1000));
-    t.equal(circuit.probeAtMs, 1000 + FIRST_PROBE_AFTER);
+    t.equal(circuit.probeAtMs, 1000 + FIRST_PROBE_WAIT);
     t.notOk(circuit.failed(1001), 'what was under way when it opened');
-    t.equal(circuit.probeAtMs, 1000 + FIRST_PROBE_AFTER, 'is no probe');
+    t.equal(circuit.probeAtMs, 1000 + FIRST_PROBE_WAIT, 'is no probe');
     const waits: number[] = [];
     for (let probe = 0; probe < 9; probe++) {
       const nowMs = circuit.probeAtMs ?? 0;
@@ -113,7 +113,7 @@ t.test(
       waits.map((wait) => wait / 1000),
       [10, 20, 40, 80, 160, 300, 300, 300, 300],
     );
-    t.equal(waits.at(-1), LONGEST_PROBE_WAIT);
+    t.equal(waits.at(-1), MAX_PROBE_WAIT);
     t.ok(circuit.succeeded());
     t.notOk(circuit.isOpen);
   },
@@ -129,16 +129,20 @@ t.test('while the circuit is open one attempt at a time probes, and what waits h
   for (let sequence = 1; sequence <= 40; sequence++) await lock.send(testBytes(sequence));
   t.match(await opened, [{ urlId: 1, state: 'opened', why: /500/ }]);
   await other.received(40);
-  t.equal(receiver.requests.length, OPENS_AFTER, 'one lock: one first attempt at a time');
-  t.equal(await toNextTimer(clock), FIRST_PROBE_AFTER);
-  await receiver.received(OPENS_AFTER + 1);
+  t.equal(receiver.requests.length, FAILURES_TO_OPEN, 'one lock: one first attempt at a time');
+  t.equal(await toNextTimer(clock), FIRST_PROBE_WAIT);
+  await receiver.received(FAILURES_TO_OPEN + 1);
   await eventually('the probe is noted', async () => {
     return (await deliveriesOf(gateway, ['pending'])).some(({ attempts }) => attempts.length === 2);
   });
   await eventually('the next probe is planned', () => (clock.nextDueMs ?? 0) > clock.now());
-  t.equal(receiver.requests.length, OPENS_AFTER + 1, 'one probe, though ten retries were due');
+  t.equal(receiver.requests.length, FAILURES_TO_OPEN + 1, 'one probe, though ten retries were due');
   const pending = await deliveriesOf(gateway, ['pending']);
-  t.equal(pending.filter(({ nextAttemptAtMs }) => nextAttemptAtMs !== null).length, OPENS_AFTER, 'rows for failures');
+  t.equal(
+    pending.filter(({ nextAttemptAtMs }) => nextAttemptAtMs !== null).length,
+    FAILURES_TO_OPEN,
+    'rows for failures',
+  );
   t.equal(pending.length, 40);
   receiver.answer = fine;
   const closed = eventsOf(gateway, 'circuit', 1);
@@ -163,11 +167,11 @@ t.test('changing a URL closes its circuit, so that what was mended is seen at on
     return url !== null && (await gateway.webhooks.settings.read(url)).isCircuitOpen;
   });
   await gateway.webhooks.settings.set(urlId, { url: good.url });
-  await good.received(20 - OPENS_AFTER);
-  const first = OPENS_AFTER + 1;
+  await good.received(20 - FAILURES_TO_OPEN);
+  const first = FAILURES_TO_OPEN + 1;
   t.same(
     sequencesOf(good),
-    Array.from({ length: 20 - OPENS_AFTER }, (_, index) => first + index),
+    Array.from({ length: 20 - FAILURES_TO_OPEN }, (_, index) => first + index),
   );
 });
 
@@ -196,7 +200,9 @@ t.test('five days of nothing but failure disable a URL, a success among them beg
   clock.advance(1);
   const disabled = eventsOf(gateway, 'url-disabled', 1);
   await attempt(failing);
-  t.match(await disabled, [{ urlId, why: /nothing but failure for 5 days; the last: the receiver answered 500/ }]);
+  t.match(await disabled, [
+    { urlId, why: /every attempt failed for 5 days; the last error: the receiver answered 500/ },
+  ]);
   t.match(await gateway.store.webhooks.find(urlId), { state: 'disabled' });
   const before = receiver.requests.length;
   await lock.send(testBytes(++sequence));

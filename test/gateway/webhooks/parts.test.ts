@@ -2,7 +2,7 @@
 
 import t from 'tap';
 import type { StoredUplink } from '../../../gateway/store/contract/store.js';
-import { digestOf, eventId, parseEventId } from '../../../gateway/webhooks/event-id.js';
+import { eventId, parseEventId, uplinkDigest } from '../../../gateway/webhooks/event-id.js';
 import { webhookBody } from '../../../gateway/webhooks/payload/body.js';
 import { makeWebhookSecret, signHeaders, verifySignature } from '../../../gateway/webhooks/payload/signature.js';
 import { isAllowedAddress, parseRange } from '../../../gateway/webhooks/sending/address-rule.js';
@@ -62,7 +62,7 @@ t.test('Retry-After: the longer of it and our own wait, 24 h at most', async (t)
 
 function stored(members: Partial<Uplink>, receivedAtMs = 1_763_618_500_000): StoredUplink {
   const bytes = testBytes(12, { boot: 41, ...members });
-  const name = { mac: testMac(), credentialId: 7, boot: 41, sequence: 12, digest: digestOf(bytes) };
+  const name = { mac: testMac(), credentialId: 7, boot: 41, sequence: 12, digest: uplinkDigest(bytes) };
   return {
     ...name,
     id: 1,
@@ -132,7 +132,7 @@ t.test('an event id names its uplink, the same in every store', async (t) => {
   const name = stored({});
   const { mac, credentialId, boot, sequence, digest } = name;
   t.same(parseEventId(eventId(name)), { mac, credentialId, boot, sequence, digest });
-  t.not(eventId(name), eventId({ ...name, digest: digestOf(Buffer.from('other')) }));
+  t.not(eventId(name), eventId({ ...name, digest: uplinkDigest(Buffer.from('other')) }));
   for (const text of ['', 'evt_', 'msg_A4C138000001_7_41_12_0011223344556677', `${eventId(name)}0`])
     t.equal(parseEventId(text), undefined);
 });
@@ -164,16 +164,16 @@ t.test('attempts at one URL: 4 to 16, one more with each quick answer, half as m
     const shown = { status, durationMs, error: isGood ? null : 'no', answer: null };
     const result = { ...shown, retryAfter: undefined, isAddressRefused: false };
     limiter.note(result, underWay);
-    return limiter.size;
+    return limiter.limit;
   };
-  t.equal(limiter.size, 4);
-  t.equal(limiter.forRetries, 2);
+  t.equal(limiter.limit, 4);
+  t.equal(limiter.retryLimit, 2);
   t.equal(answer(204, 10, 3), 4, 'it was not full');
   t.same(
     Array.from({ length: 14 }, () => answer(204)),
     [5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 16, 16],
   );
-  t.equal(limiter.forRetries, 8);
+  t.equal(limiter.retryLimit, 8);
   t.equal(answer(204, Seconds(14)), 16, 'a slow answer takes nothing');
   for (const status of [302, 400, 404]) t.equal(answer(status), 16, `${status} says nothing of its load`);
   t.equal(answer(null, Seconds(15)), 8);

@@ -10,7 +10,7 @@ import t from 'tap';
 import { runVirtual } from '../../../firmware-sim/fleet/virtual-run.js';
 import { Prng } from '../../../firmware-sim/prng.js';
 import type { StoredUplink } from '../../../gateway/store/contract/store.js';
-import { digestOf } from '../../../gateway/webhooks/event-id.js';
+import { uplinkDigest } from '../../../gateway/webhooks/event-id.js';
 import { webhookBody } from '../../../gateway/webhooks/payload/body.js';
 import { payloadSchemaText, payloadTypesText } from '../../../gateway/webhooks/payload/documents.js';
 import { Days, Minutes, Seconds } from '../../../proto/clock.js';
@@ -42,7 +42,7 @@ interface Arrival {
 
 function storedOf(bytes: Buffer, { boot, sequence, timeMs }: Uplink, arrival: Arrival): StoredUplink {
   const { receivedAtMs, source = 'lock', simulated = false } = arrival;
-  const name = { mac: testMac(), credentialId: 7, boot, sequence, digest: digestOf(bytes) };
+  const name = { mac: testMac(), credentialId: 7, boot, sequence, digest: uplinkDigest(bytes) };
   const buffered = receivedAtMs - timeMs > Seconds(60);
   return {
     ...name,

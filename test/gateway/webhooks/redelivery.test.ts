@@ -3,7 +3,7 @@ import t from 'tap';
 import { openKeys } from '../../../gateway/data-folder/keys.js';
 import type { IncomingUplink } from '../../../gateway/store/contract/store.js';
 import { openStore, sqliteUrl } from '../../../gateway/store/open-store.js';
-import { digestOf } from '../../../gateway/webhooks/event-id.js';
+import { uplinkDigest } from '../../../gateway/webhooks/event-id.js';
 import { Days, Hours, ManualClock, Minutes, Seconds, systemClock } from '../../../proto/clock.js';
 import { formatMac, type Mac } from '../../../proto/wire/mac.js';
 import { eventsOf, MERCHANT, openGateway, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
@@ -239,7 +239,7 @@ async function writeHistory(folder: string, nowMs: number, sinceMs: number): Pro
     const incoming = [1, 2].flatMap((deviceId) =>
       [1, 0].map((kind): IncomingUplink => {
         const bytes = testBytes(sequence);
-        const name = { credentialId: deviceId, boot: kind === 1 ? 1 : 2, sequence, digest: digestOf(bytes) };
+        const name = { credentialId: deviceId, boot: kind === 1 ? 1 : 2, sequence, digest: uplinkDigest(bytes) };
         return { type: 'uplink', deviceId, merchantId: 1, ...name, kind, bytes, receivedAtMs, buffered: false };
       }),
     );

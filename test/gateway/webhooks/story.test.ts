@@ -7,7 +7,7 @@ import t from 'tap';
 import { STORIES } from '../../../firmware-sim/story/story.js';
 import { runStory, type StoryLock } from '../../../firmware-sim/story/story-run.js';
 import type { Gateway } from '../../../gateway/gateway.js';
-import { GIVEN_PER_MINUTE, TESTS_PER_MINUTE } from '../../../gateway/webhooks/webhook-test.js';
+import { STORY_PINGS_PER_MINUTE, TESTS_PER_MINUTE } from '../../../gateway/webhooks/webhook-test.js';
 import { ManualClock, Minutes, Seconds, systemClock } from '../../../proto/clock.js';
 import { periodMinuteOf } from '../../../proto/power/step/reading.js';
 import type { Mac } from '../../../proto/wire/mac.js';
@@ -284,7 +284,7 @@ t.test('the operator’s route takes only what a lock could send, and so many a 
   for (const [body, code, detail] of refused)
     t.match(await call(body), { status: 400, body: { code, detail } }, JSON.stringify(body).slice(0, 80));
   t.equal(receiver.requests.length, 0);
-  for (let count = 0; count < GIVEN_PER_MINUTE; count++) t.equal((await call({ ping })).status, 200);
+  for (let count = 0; count < STORY_PINGS_PER_MINUTE; count++) t.equal((await call({ ping })).status, 200);
   t.match(await call({ ping }), {
     status: 429,
     body: { code: 'rate-limited', detail: /120 pings of stories a minute/ },

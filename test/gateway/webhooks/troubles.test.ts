@@ -8,7 +8,7 @@ import type { Gateway } from '../../../gateway/gateway.js';
 import { StoreFailure } from '../../../gateway/store/contract/errors.js';
 import type { DeliveryProgress, Store } from '../../../gateway/store/contract/store.js';
 import type { LookupAll } from '../../../gateway/webhooks/sending/name-service.js';
-import { OPENS_AFTER } from '../../../gateway/webhooks/url/circuit.js';
+import { FAILURES_TO_OPEN } from '../../../gateway/webhooks/url/circuit.js';
 import { ManualClock, Minutes, Seconds, systemClock } from '../../../proto/clock.js';
 import { overriding } from '../../helpers/durability/sabotage.js';
 import { eventsOf, MERCHANT, openGateway, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
@@ -74,10 +74,10 @@ t.test('our own failures are no attempts, open no circuit, and are reported unti
       circuits += 1;
     });
     const lock = await connectedLock(t, gateway, MAC);
-    for (let sequence = 1; sequence <= OPENS_AFTER + 2; sequence++) await lock.send(testBytes(sequence));
+    for (let sequence = 1; sequence <= FAILURES_TO_OPEN + 2; sequence++) await lock.send(testBytes(sequence));
     await eventually('it is tried', () => names.lookups > 0);
     let before = 0;
-    for (let tries = 0; tries < OPENS_AFTER + 2; tries++) {
+    for (let tries = 0; tries < FAILURES_TO_OPEN + 2; tries++) {
       before = names.lookups;
       t.ok((await toNextTimer(clock)) <= Seconds(15), 'the next try comes soon');
       await eventually('it is tried again', () => names.lookups > before);
@@ -93,10 +93,10 @@ t.test('our own failures are no attempts, open no circuit, and are reported unti
     t.equal(receiver.requests.length, 0);
     names.failure = () => undefined;
     await toNextTimer(clock);
-    await receiver.received(OPENS_AFTER + 2);
+    await receiver.received(FAILURES_TO_OPEN + 2);
     t.same(
       sequencesOf(receiver),
-      Array.from({ length: OPENS_AFTER + 2 }, (_, index) => index + 1),
+      Array.from({ length: FAILURES_TO_OPEN + 2 }, (_, index) => index + 1),
     );
     await eventually('the notice is over', async () => {
       return (await noticesOf(gateway, 'cannot-send')).every(({ resolvedAtMs }) => resolvedAtMs !== null);
@@ -131,7 +131,7 @@ t.test('an unknown name, or the only name to get no answer, is the URL’s own f
     names.failure = (name) => (name === 'bad.test' ? code : undefined);
     const lock = await connectedLock(t, gateway, MAC);
     const opened = eventsOf(gateway, 'circuit', 1);
-    for (let sequence = 1; sequence <= OPENS_AFTER + 5; sequence++) {
+    for (let sequence = 1; sequence <= FAILURES_TO_OPEN + 5; sequence++) {
       await lock.send(testBytes(sequence));
       await other.received(sequence);
     }
@@ -153,7 +153,7 @@ t.test('when names that were found before all stop getting answers, their URLs h
   await lock.send(testBytes(1));
   await Promise.all([receiver.received(1), other.received(1)]);
   names.failure = () => 'EAI_AGAIN';
-  for (let sequence = 2; sequence <= OPENS_AFTER; sequence++) {
+  for (let sequence = 2; sequence <= FAILURES_TO_OPEN; sequence++) {
     await lock.send(testBytes(sequence));
     await eventually('both wait', () => clock.pending >= 2 && (clock.nextDueMs ?? 0) > clock.now());
     clock.advance(Seconds(10));
@@ -165,7 +165,7 @@ t.test('when names that were found before all stop getting answers, their URLs h
   names.failure = () => undefined;
   await eventually('everything arrives', () => {
     clock.advance(Seconds(1));
-    return receiver.requests.length === OPENS_AFTER && other.requests.length === OPENS_AFTER;
+    return receiver.requests.length === FAILURES_TO_OPEN && other.requests.length === FAILURES_TO_OPEN;
   });
 });
 

@@ -1,7 +1,7 @@
 /** What a URL waits for, and for how long: Retry-After, the machine's clock set forward and back (interfaces.md §3). */
 import t from 'tap';
 import type { Gateway, GatewayOptions } from '../../../gateway/gateway.js';
-import { FIRST_PROBE_AFTER, OPENS_AFTER } from '../../../gateway/webhooks/url/circuit.js';
+import { FAILURES_TO_OPEN, FIRST_PROBE_WAIT } from '../../../gateway/webhooks/url/circuit.js';
 import { Days, Hours, ManualClock, Minutes, Seconds, systemClock } from '../../../proto/clock.js';
 import { SteppedClock } from '../../helpers/clocks/stepped-clock.js';
 import { eventsOf, MERCHANT, openGateway, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
@@ -64,15 +64,15 @@ t.test('a clock set back by an hour holds up no probe, and no new ping at an ope
   receiver.answer = failing;
   const opened = eventsOf(gateway, 'circuit', 1);
   const lock = await connectedLock(t, gateway, MAC);
-  for (let sequence = 1; sequence <= OPENS_AFTER + 2; sequence++) await lock.send(testBytes(sequence));
+  for (let sequence = 1; sequence <= FAILURES_TO_OPEN + 2; sequence++) await lock.send(testBytes(sequence));
   await opened;
   receiver.answer = fine;
   dates.step(-Hours(1));
   await lock.send(testBytes(99));
-  clock.advance(FIRST_PROBE_AFTER);
-  await eventually('the probe', () => receiver.requests.length > OPENS_AFTER);
+  clock.advance(FIRST_PROBE_WAIT);
+  await eventually('the probe', () => receiver.requests.length > FAILURES_TO_OPEN);
   await eventually('everything is delivered', async () => {
-    return (await deliveriesOf(gateway, ['delivered'])).length === OPENS_AFTER + 3;
+    return (await deliveriesOf(gateway, ['delivered'])).length === FAILURES_TO_OPEN + 3;
   });
 });
 
@@ -132,7 +132,7 @@ t.test('days on which no gateway ran don’t count for the five, and those befor
   later.advance(Minutes(3));
   const disabled = eventsOf(second.gateway, 'url-disabled', 1);
   await second.lock.send(testBytes(5));
-  t.match(await disabled, [{ why: /nothing but failure for 5 days/ }]);
+  t.match(await disabled, [{ why: /every attempt failed for 5 days/ }]);
 });
 
 t.test('until Retry-After is over nothing goes to the URL: no retry, no new event', async (t) => {
@@ -161,14 +161,14 @@ t.test('an open circuit’s probe waits for Retry-After', async (t) => {
   receiver.answer = failing;
   const opened = eventsOf(gateway, 'circuit', 1);
   const lock = await connectedLock(t, gateway, MAC);
-  for (let sequence = 1; sequence <= OPENS_AFTER + 1; sequence++) await lock.send(testBytes(sequence));
+  for (let sequence = 1; sequence <= FAILURES_TO_OPEN + 1; sequence++) await lock.send(testBytes(sequence));
   await opened;
   receiver.answer = patience('7200');
   await toNextTimer(clock);
-  await receiver.received(OPENS_AFTER + 1);
+  await receiver.received(FAILURES_TO_OPEN + 1);
   await eventually('the next is planned', () => (clock.nextDueMs ?? 0) > clock.now() + Seconds(15));
   t.equal(await toNextTimer(clock), Hours(2));
-  await receiver.received(OPENS_AFTER + 2);
+  await receiver.received(FAILURES_TO_OPEN + 2);
 });
 
 t.test('Retry-After outlives a restart, 24 h at most, whatever became of the clock', async (t) => {

@@ -1,7 +1,7 @@
 // `why` answered from a gateway's store (interfaces.md §4): every delivery outcome, locks, long logs, the command line.
 import t, { type Test } from 'tap';
 import type { Gateway } from '../../../gateway/gateway.js';
-import { OPENS_AFTER } from '../../../gateway/webhooks/url/circuit.js';
+import { FAILURES_TO_OPEN } from '../../../gateway/webhooks/url/circuit.js';
 import { OUTCOMES, type Outcome } from '../../../gateway/why/delivery-why.js';
 import { MAX_REPLAYED_UPLINKS } from '../../../gateway/why/lock-history.js';
 import { Hours, ManualClock, Minutes, Seconds } from '../../../proto/clock.js';
@@ -173,7 +173,7 @@ t.test('why explains waits for an open circuit, for an ordered URL, and for a fi
   receiver.answer = (_request, response) => void response.writeHead(500).end();
   const opened = eventsOf(gateway, 'circuit', 1);
   const ids: string[] = [];
-  for (let sequence = 1; sequence <= OPENS_AFTER; sequence++) {
+  for (let sequence = 1; sequence <= FAILURES_TO_OPEN; sequence++) {
     const attempted = eventsOf(gateway, 'delivery', 1);
     ids.push(await ping(gateway, lock, sequence));
     await attempted;

@@ -62,7 +62,7 @@ export async function usageBench(test: Teardown, options: UsageBenchOptions = {}
     sessions: broker.sessions,
     ingest,
     locks,
-    dispatcher: { forget: async () => undefined, settled: async () => undefined },
+    dispatcher: { forgetLock: async () => undefined, flushOutcomes: async () => undefined },
     commands: { cancelled: () => undefined },
     refusals: { store: async () => undefined, forget: async () => undefined },
     onWebhookUrl: () => undefined,

@@ -1,7 +1,7 @@
 /** Uplinks of many locks, whose turn comes by chance, for whoever measures the store. */
 
 import type { Commit, IncomingUplink } from '../../../gateway/store/contract/store.js';
-import { digestOf } from '../../../gateway/webhooks/event-id.js';
+import { uplinkDigest } from '../../../gateway/webhooks/event-id.js';
 import { testBytes } from '../gateway/test-gateway.js';
 import { SeededChance } from '../pair/seeded-chance.js';
 
@@ -17,7 +17,7 @@ export class AppendFleet {
     this.#locks = locks;
     this.#sequences = new Array<number>(locks).fill(0);
     this.#payloads = Array.from({ length: 512 }, (_, sequence) => testBytes(sequence));
-    this.#digests = this.#payloads.map(digestOf);
+    this.#digests = this.#payloads.map(uplinkDigest);
   }
 
   /** The next uplinks, of locks by chance. */

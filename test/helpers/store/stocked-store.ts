@@ -7,7 +7,7 @@ import type { AttemptRecord, Incoming, Store } from '../../../gateway/store/cont
 import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
 import { type Month, monthEndMs } from '../../../gateway/usage/month.js';
 import { makeStatement } from '../../../gateway/usage/statement.js';
-import { digestOf } from '../../../gateway/webhooks/event-id.js';
+import { uplinkDigest } from '../../../gateway/webhooks/event-id.js';
 import { testBytes, testMac } from '../gateway/test-gateway.js';
 import type { SeededChance } from '../pair/seeded-chance.js';
 
@@ -81,7 +81,7 @@ async function stockLog(store: Store, { locks, pings }: Stock, chance: SeededCha
       const sequence = (sequences.get(deviceId) ?? 0) + 1;
       sequences.set(deviceId, sequence);
       const bytes = testBytes(sequence, { dropped: deviceId });
-      const name = { deviceId, merchantId: 1, credentialId: deviceId, boot: 1, sequence, digest: digestOf(bytes) };
+      const name = { deviceId, merchantId: 1, credentialId: deviceId, boot: 1, sequence, digest: uplinkDigest(bytes) };
       const receivedAtMs = STOCK_START_MS + (made + index) * 1000;
       incoming.push({ type: 'uplink', ...name, kind: 1, bytes, receivedAtMs, buffered: false });
       states.set(

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { newDeviceState, noteUplink } from '../../../gateway/locks/device-state.js';
 import { type Incoming, type Judged, type Store, UPLINK_KINDS } from '../../../gateway/store/contract/store.js';
-import { digestOf } from '../../../gateway/webhooks/event-id.js';
+import { uplinkDigest } from '../../../gateway/webhooks/event-id.js';
 import { newBelief } from '../../../proto/power/judge/belief.js';
 import { type JudgeEvent, newVerdict } from '../../../proto/power/judge/event.js';
 import { judgeInPlace } from '../../../proto/power/judge/judge.js';
@@ -91,7 +91,7 @@ export async function storeEvents(
     if (told.type === 'uplink') {
       const bytes = Buffer.from(encodeUplink(told.uplink));
       const { boot, sequence, body } = told.uplink;
-      const digest = digestOf(bytes);
+      const digest = uplinkDigest(bytes);
       const name = `${boot}/${sequence}`;
       event = { ...told, credential, copy: contents.has(name) ? 'conflict' : 'new' };
       contents.set(name, digest);

@@ -9,7 +9,7 @@
  */
 
 import type { Database, Statement } from 'better-sqlite3';
-import { digestOf } from '../../../webhooks/event-id.js';
+import { uplinkDigest } from '../../../webhooks/event-id.js';
 import type { RunSize } from '../../contract/store-options.js';
 import { IndexFlush } from './memtable/index-flush.js';
 import { DEFAULT_RUN_SIZE, UplinkMemtable } from './memtable/uplink-memtable.js';
@@ -134,7 +134,7 @@ export class UplinkWriter {
     const sequence = doubles[at + UPLINK_WORD.sequence] as number;
     const bytes = Buffer.from(buffer, (at + HEADER_WORDS) * WORD_BYTES, length);
     const digest = Buffer.from(buffer, (at + UPLINK_WORD.digest) * WORD_BYTES, WORD_BYTES);
-    digest.set(digestOf(bytes));
+    digest.set(uplinkDigest(bytes));
     if (!this.#isNew(credentialId, boot, sequence, digest)) return at + wordsOf(length);
     const id = this.#lastId + 1;
     doubles[at + UPLINK_WORD.id] = id;

@@ -4,7 +4,7 @@
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { Kysely, Transaction } from 'kysely';
-import type { EventName } from '../../../../webhooks/event-id.js';
+import type { EventKey } from '../../../../webhooks/event-id.js';
 import { noSuchWebhook, StoreFailure } from '../../../contract/errors.js';
 import type { StoredUplink, WebhookUrl } from '../../../contract/store.js';
 import type {
@@ -226,7 +226,7 @@ export class SqliteWebhooks implements WebhookStore {
     });
   }
 
-  async findEvent(name: EventName): Promise<StoredUplink | null> {
+  async findEvent(name: EventKey): Promise<StoredUplink | null> {
     return this.#read('look up an event', () => this.#parts.lookup.findEvent(name));
   }
 
