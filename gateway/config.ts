@@ -1,6 +1,6 @@
 /**
- * The settings: one table of key, flag, environment name, default, unit and meaning. A flag wins over the environment,
- * which wins over the default. A wrong value stops the start with one sentence.
+ * The settings of the gateway: one table of key, flag, environment variable, default, unit and meaning. A flag
+ * overrides the environment, which overrides the default. A wrong value stops the start with one sentence.
  */
 import { didYouMean } from '../proto/did-you-mean.js';
 import { LockgateError } from '../proto/errors.js';
@@ -8,7 +8,7 @@ import { FAIRNESS_SETTINGS, type Fairness, type FairnessKey, readFairness } from
 import type { TlsFiles } from './mqtt/tls-identity.js';
 import { type AddressRange, parseRange } from './webhooks/sending/address-rule.js';
 
-/** A setting by the name that flags, environment and table share. */
+/** The key of a setting in {@link SETTINGS}. */
 export type SettingKey = Exclude<keyof Config, 'mqttTls' | 'fairness'> | 'mqttTlsCert' | 'mqttTlsKey' | FairnessKey;
 
 export interface Setting {
@@ -23,19 +23,19 @@ export interface Setting {
 export interface Config {
   /** The data folder. */
   readonly data: string;
-  /** The file of the store's key; null where it is `key` in the data folder. */
+  /** The file of the store's key; null for `key` in the data folder. */
   readonly keyFile: string | null;
   readonly mqttHost: string;
   readonly mqttPort: number;
   readonly mqttTlsHost: string;
   readonly mqttTlsPort: number;
-  /** Files in PEM; null where there is no TLS. */
+  /** Files in PEM; null without TLS. */
   readonly mqttTls: TlsFiles | null;
   /** Connections that one address may have; 0 for any number. */
   readonly mqttPerAddress: number;
   /** Uplinks that one lock may send in a second, sustained; 0 for any number. */
   readonly lockUplinksPerSecond: number;
-  /** Uplinks of one lock that may come at once; at least 1. */
+  /** Uplinks of one lock that may arrive at once; at least 1. */
   readonly lockUplinkBurst: number;
   /** Uplinks that one lock may send in a day; 0 for any number. */
   readonly lockUplinksPerDay: number;
@@ -47,18 +47,18 @@ export interface Config {
   readonly trustedProxies: readonly AddressRange[];
   /** Origins whose pages may call from a browser. */
   readonly httpCorsOrigin: readonly string[];
-  /** What one merchant, or one stranger, may do and store; the defaults where it is absent. */
+  /** What one merchant, or one unauthenticated address, may do and store; the defaults if absent. */
   readonly fairness?: Fairness;
   readonly operatorHost: string;
   readonly operatorPort: number;
   readonly allowWebhookRange: readonly AddressRange[];
-  /** How long pings and what belongs to them are stored, in days; 0 for ever. */
+  /** How long pings, findings and deliveries are stored, in days; 0 for ever. */
   readonly keepDays: number;
   readonly logFormat: LogFormat;
   readonly logLevel: LogLevel;
 }
 
-/** From the least to the most serious. */
+/** From the least serious level to the most serious. */
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'fatal'] as const;
 
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -148,7 +148,7 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     environment: 'LOCKGATE_LOCK_UPLINKS_PER_SECOND',
     default: '200',
     unit: 'uplinks/s',
-    meaning: 'How many uplinks one lock may send, sustained; 0 for any number. Past it the lock is read more slowly.',
+    meaning: 'How many uplinks one lock may send, sustained; 0 for any number. Beyond it the lock is read more slowly.',
   },
   {
     key: 'lockUplinkBurst',
@@ -156,7 +156,7 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     environment: 'LOCKGATE_LOCK_UPLINK_BURST',
     default: '2000',
     unit: 'uplinks',
-    meaning: 'How many uplinks of one lock may come at once, 1 or more.',
+    meaning: 'How many uplinks of one lock may arrive at once, 1 or more.',
   },
   {
     key: 'lockUplinksPerDay',
@@ -164,7 +164,7 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     environment: 'LOCKGATE_LOCK_UPLINKS_PER_DAY',
     default: '200000',
     unit: 'uplinks',
-    meaning: 'How many uplinks one lock may send in a day; 0 for any number. Past it the lock is read at that pace.',
+    meaning: 'How many uplinks one lock may send in a day; 0 for any number. Beyond it the lock is read at that rate.',
   },
   {
     key: 'httpHost',
@@ -196,7 +196,7 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     environment: 'LOCKGATE_HTTP_PER_ADDRESS',
     default: '1000',
     unit: 'connections',
-    meaning: 'Of 2,000 connections to an HTTP port, how many one address may have; 0 for any. Proxies are exempt.',
+    meaning: 'How many of a port’s 2,000 HTTP connections one address may have; 0 for any number. Proxies are exempt.',
   },
   {
     key: 'trustedProxies',
@@ -204,7 +204,7 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     environment: 'LOCKGATE_TRUSTED_PROXIES',
     default: '',
     unit: 'address ranges, separated by commas',
-    meaning: 'Proxies in front of the HTTP ports whose X-Forwarded-For and X-Forwarded-Proto are believed.',
+    meaning: 'Proxies in front of the HTTP ports whose X-Forwarded-For and X-Forwarded-Proto are trusted.',
   },
   ...FAIRNESS_SETTINGS,
   {
@@ -221,7 +221,7 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     environment: 'LOCKGATE_OPERATOR_PORT',
     default: '8081',
     unit: 'port',
-    meaning: 'The operator’s interface, which the CLI talks to; 0 lets the system choose.',
+    meaning: 'The operator’s interface, which the CLI uses; 0 lets the system choose.',
   },
   {
     key: 'allowWebhookRange',
@@ -229,7 +229,7 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     environment: 'LOCKGATE_ALLOW_WEBHOOK_RANGE',
     default: '',
     unit: 'address ranges, separated by commas',
-    meaning: 'Ranges that webhooks may be sent to besides public addresses, such as 127.0.0.0/8.',
+    meaning: 'Address ranges that webhooks may be sent to in addition to public addresses, such as 127.0.0.0/8.',
   },
   {
     key: 'keepDays',
@@ -237,7 +237,7 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     environment: 'LOCKGATE_KEEP_DAYS',
     default: '400',
     unit: 'days',
-    meaning: 'How long pings, findings and deliveries are kept: 31 or more, or 0 for unlimited.',
+    meaning: 'How long pings, findings and deliveries are stored: 31 or more, or 0 for unlimited.',
   },
   {
     key: 'logFormat',
@@ -257,7 +257,7 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
   },
 ] as const satisfies readonly Setting[]);
 
-/** Where a value can come from. */
+/** The sources of a setting's value. */
 export const SETTING_SOURCES = ['flag', 'environment', 'default'] as const;
 
 export type SettingSource = (typeof SETTING_SOURCES)[number];
@@ -268,7 +268,7 @@ export interface ResolvedSetting {
   readonly source: SettingSource;
 }
 
-/** The text of every setting in force, and its source. */
+/** The text of every setting and its source. */
 export function resolveSettings(
   flags: Readonly<Partial<Record<SettingKey, string | undefined>>>,
   environment: Readonly<Record<string, string | undefined>>,
@@ -283,12 +283,12 @@ export function resolveSettings(
   });
 }
 
-/** Other variables, which the command line reads. */
+/** Variables that only the CLI reads. */
 const OTHER_VARIABLES = ['LOCKGATE_GATEWAY', 'LOCKGATE_TOKEN', 'LOCKGATE_WEBHOOK_SECRET'];
 
 /**
- * A sentence for each variable that looks like a misspelt setting, which would otherwise have no effect. Other
- * variables are left alone: where a service is called lockgate, Kubernetes sets `LOCKGATE_SERVICE_HOST`.
+ * A sentence for each environment variable that looks like a misspelt setting, which would otherwise have no effect.
+ * Other variables are ignored: for a service called lockgate, Kubernetes sets `LOCKGATE_SERVICE_HOST`.
  */
 export function misspeltVariables(environment: Readonly<Record<string, string | undefined>>): string[] {
   const names = [...SETTINGS.map((setting) => setting.environment), ...OTHER_VARIABLES];
@@ -297,18 +297,18 @@ export function misspeltVariables(environment: Readonly<Record<string, string | 
     .sort()
     .map((name) => ({ name, meant: didYouMean(name, names) }))
     .filter(({ meant }) => meant !== '')
-    .map(({ name, meant }) => `the environment has ${name}, which is no setting.${meant}`);
+    .map(({ name, meant }) => `the environment has ${name}, which is not a setting.${meant}`);
 }
 
 /** A setting in the JSON of `lockgate config` and `GET /config`. */
 export interface SettingInForce {
-  /** As in the log: the flag without its dashes. */
+  /** The flag without its leading dashes and with underscores, as in the log. */
   readonly key: string;
   readonly flag: string;
   readonly environment: string;
-  /** In force. */
+  /** The value in use. */
   readonly value: string;
-  /** The text that was given; `value` may differ, such as a port that the system chose. */
+  /** The text that was given. `value` may differ, for example if the system chose a port. */
   readonly given: string;
   readonly source: SettingSource;
   readonly default: string;
@@ -341,7 +341,7 @@ export function settingsInForce(
   });
 }
 
-/** The settings as values. @throws LockgateError `input-setting` or `input-range` for a wrong one */
+/** The settings as values. @throws LockgateError `input-setting` or `input-range` if a value is wrong */
 export function readConfig(resolved: readonly ResolvedSetting[]): Config {
   const text = (key: SettingKey): ResolvedSetting => {
     const found = resolved.find(({ setting }) => setting.key === key);
@@ -379,15 +379,16 @@ export function readConfig(resolved: readonly ResolvedSetting[]): Config {
   };
 }
 
-/** An uplink may be up to 30 days late (protocol.md §3), and a repeat is recognised only by what is stored. */
-const KEEP_DAYS_LEAST = 31;
-const KEEP_DAYS_MOST = 36_500;
+/**
+ * An uplink may be up to 30 days late (protocol.md §3), and a repeat is recognised only while the original is stored.
+ */
+const MIN_KEEP_DAYS = 31;
+const MAX_KEEP_DAYS = 36_500;
 
 function readKeepDays(resolved: ResolvedSetting): number {
   const days = Number(resolved.text);
-  if (/^\d{1,5}$/.test(resolved.text) && (days === 0 || (days >= KEEP_DAYS_LEAST && days <= KEEP_DAYS_MOST)))
-    return days;
-  throw wrongSetting(resolved, `days, ${KEEP_DAYS_LEAST} to ${KEEP_DAYS_MOST}, or 0 for ever`);
+  if (/^\d{1,5}$/.test(resolved.text) && (days === 0 || (days >= MIN_KEEP_DAYS && days <= MAX_KEEP_DAYS))) return days;
+  throw wrongSetting(resolved, `days, ${MIN_KEEP_DAYS} to ${MAX_KEEP_DAYS}, or 0 for ever`);
 }
 
 function readOrigins(resolved: ResolvedSetting): string[] {
@@ -436,8 +437,8 @@ function readTlsFiles(certificate: string, key: string): TlsFiles | null {
   throw new LockgateError('input-setting', `a TLS ${set} is set, but no ${missing}: TLS needs both`);
 }
 
-/** Bodies are at most 1 MiB, so a pet can't be larger; a burst of 0 would refuse everything. */
-const LEAST_AND_MOST: Readonly<Partial<Record<SettingKey, readonly [least: number, most: number]>>> = {
+/** Minimum and maximum of settings. A pet can't exceed the 1 MiB of a body; a burst of 0 would refuse every request. */
+const LIMITS: Readonly<Partial<Record<SettingKey, readonly [min: number, max: number]>>> = {
   merchantPetBytes: [256, 1024 * 1024],
   merchantRequestsBurst: [1, 10 ** 12],
   merchantBytesBurst: [1024, 10 ** 12],
@@ -446,14 +447,14 @@ const LEAST_AND_MOST: Readonly<Partial<Record<SettingKey, readonly [least: numbe
 };
 
 function readLimit(resolved: ResolvedSetting): number {
-  const [least, most] = LEAST_AND_MOST[resolved.setting.key] ?? [0, 10 ** 12];
+  const [min, max] = LIMITS[resolved.setting.key] ?? [0, 10 ** 12];
   const limit = Number(resolved.text);
-  if (/^\d{1,13}$/.test(resolved.text) && limit >= least && limit <= most) return limit;
-  throw wrongSetting(resolved, `a whole number, ${least.toLocaleString('en')} to ${most.toLocaleString('en')}`);
+  if (/^\d{1,13}$/.test(resolved.text) && limit >= min && limit <= max) return limit;
+  throw wrongSetting(resolved, `a whole number, ${min.toLocaleString('en')} to ${max.toLocaleString('en')}`);
 }
 
-function readCount(resolved: ResolvedSetting, least = 0, mostDigits = 7): number {
+function readCount(resolved: ResolvedSetting, min = 0, maxDigits = 7): number {
   const count = Number(resolved.text);
-  if (/^\d+$/.test(resolved.text) && resolved.text.length <= mostDigits && count >= least) return count;
-  throw wrongSetting(resolved, `a whole number, ${least} or more, of at most ${mostDigits} digits`);
+  if (/^\d+$/.test(resolved.text) && resolved.text.length <= maxDigits && count >= min) return count;
+  throw wrongSetting(resolved, `a whole number, ${min} or more, of at most ${maxDigits} digits`);
 }

@@ -1,6 +1,6 @@
 /**
- * Everything that the gateway's parts announce, as a typed event map. The log, metrics, notices, `tail`, the demo and
- * tests listen, so that parts need not call each other. Times are by the run's clock, ms since the epoch.
+ * The events of the gateway, as a typed event map. The gateway's parts emit them; the log, metrics, notices, `tail`,
+ * the demo and tests listen, so that parts need not call each other. Times are by the run's clock, ms since the epoch.
  */
 import { EventEmitter } from 'node:events';
 import type { DisconnectCause, Finding } from '../proto/power/judge/event.js';
@@ -33,11 +33,11 @@ export interface Refused {
   readonly what: RefusedWhat;
   /** The client id as given, at most 64 characters. */
   readonly clientId: string;
-  /** The lock that the client id or user name claims; null where neither is a MAC. */
+  /** The lock that the client id or user name claims; null if neither is a MAC. */
   readonly mac: Mac | null;
   /** Whether the client id is a lock's or a phone's. */
   readonly source: Source;
-  /** Whether the client is authenticated. Anybody can claim a MAC. */
+  /** Whether the client is authenticated. Otherwise its MAC is only a claim. */
   readonly isAuthenticated: boolean;
   readonly address: string;
   readonly reason: RefusalReason;
@@ -46,8 +46,8 @@ export interface Refused {
 }
 
 /**
- * A lock, or the phones that act for it, went over the budget (gateway/mqtt/budget/), or is within it again. Nothing
- * was refused: it is read more slowly.
+ * A lock, or the phones that act for it, exceeded the uplink budget (gateway/mqtt/budget/), or is within it again.
+ * Nothing is refused: the gateway only reads the lock more slowly.
  */
 export interface BudgetTurned {
   readonly atMs: number;
@@ -63,27 +63,28 @@ export interface JudgingTurned {
   readonly atMs: number;
   readonly mac: Mac;
   readonly state: 'stopped' | 'resumed';
-  /** The message of the exception; empty where judging resumed. */
+  /** The message of the exception; empty if judging resumed. */
   readonly why: string;
 }
 
+/** An uplink of a lock or phone was stored and acknowledged. */
 export interface UplinkTaken {
   readonly atMs: number;
   readonly mac: Mac;
   readonly source: Source;
   readonly eventId: string;
   readonly uplink: Uplink;
-  /** As they were received. */
+  /** The received bytes. */
   readonly bytes: Buffer;
   readonly buffered: boolean;
-  /** It was in the log already, with the same bytes. */
+  /** Whether the log already had the uplink with the same bytes. */
   readonly repeated: boolean;
   readonly simulated: boolean;
-  /** The findings of judging it; some may be about an earlier uplink. */
+  /** The judge's findings. Some may be about an earlier uplink. */
   readonly findings: readonly Finding[];
 }
 
-/** A finding that did not come from an uplink, but from a connection or the passing of time. */
+/** A finding that did not result from an uplink, but from a connection or the passing of time. */
 export interface FindingMade {
   readonly atMs: number;
   readonly mac: Mac;
@@ -111,10 +112,11 @@ export interface LockReflashed {
   readonly mac: Mac;
   /** When the new life starts, by the lock's clock. */
   readonly markMs: number;
-  /** When a lower boot was first used that the marks don't explain; undefined where they explain all. */
+  /** When a lower boot counter was first used that no mark explains; undefined if there is none. */
   readonly backSinceMs: number | undefined;
 }
 
+/** Received bytes that are not an uplink were quarantined. */
 export interface UplinkQuarantined {
   readonly atMs: number;
   readonly mac: Mac;
@@ -123,22 +125,23 @@ export interface UplinkQuarantined {
   readonly bytes: Buffer;
 }
 
+/** A delivery of an event to a webhook URL was attempted. */
 export interface DeliveryAttempted {
   readonly atMs: number;
   readonly urlId: number;
   readonly mac: Mac;
   readonly eventId: string;
-  /** 1 for the first. */
+  /** The number of the attempt, 1 for the first. */
   readonly number: number;
   readonly status: number | null;
   readonly durationMs: number;
   readonly error: string | null;
   readonly outcome: 'delivered' | 'pending' | 'dead';
-  /** By the wall's clock; null where none follows. */
+  /** Wall-clock time of the next attempt; null if none follows. */
   readonly nextAttemptAtMs: number | null;
 }
 
-/** An event was not sent to a URL, since its stored ping does not fit its checksum. It waits until it does. */
+/** An event was not sent to a URL, since its stored ping does not match its checksum. It waits until it is repaired. */
 export interface EventDamaged {
   readonly atMs: number;
   readonly mac: Mac;
@@ -152,14 +155,14 @@ export interface UrlDisabled {
   readonly why: string;
 }
 
-/** An operator changed a URL; unless it was removed or disabled, it is tried again. */
+/** An operator changed a webhook URL. If it is active, attempts start again. */
 export interface UrlChanged {
   readonly atMs: number;
   readonly urlId: number;
   readonly state: 'active' | 'disabled' | 'removed';
 }
 
-/** A URL's circuit opened or closed. While it is open, only probes are sent. */
+/** A URL's circuit breaker opened or closed. While it is open, only probes are sent. */
 export interface CircuitTurned {
   readonly atMs: number;
   readonly urlId: number;
@@ -177,17 +180,17 @@ export interface BacklogTurned {
   readonly why: string;
 }
 
-/** Webhooks can't be sent for lack of a resource of this machine; or they can again. */
+/** Webhooks can't be sent since this machine lacks a resource, or can be sent again. */
 export interface CannotSend {
   readonly atMs: number;
-  /** What is missing. */
+  /** The lacking resource. */
   readonly what: 'descriptors' | 'memory' | 'ports' | 'name-service';
   readonly state: 'began' | 'ended';
   /** For people. */
   readonly why: string;
 }
 
-/** The store refuses the outcomes of attempts at one URL; or all of them are stored by now. */
+/** The store refuses the outcomes of attempts at a URL, or has now stored all of them. */
 export interface CannotRecord {
   readonly atMs: number;
   readonly urlId: number;
@@ -203,7 +206,7 @@ export interface CommandChanged {
   readonly record: CommandRecord;
 }
 
-/** A lock acknowledged a command that was never sent to it. It changes nothing. */
+/** A lock acknowledged a command that was never sent to it. The acknowledgement has no effect. */
 export interface StrayAck {
   readonly atMs: number;
   readonly mac: Mac;
@@ -219,12 +222,12 @@ export interface StoreFailed {
 /** Old data was deleted. */
 export interface Swept {
   readonly atMs: number;
-  /** What was received before this time, ms since the epoch. */
+  /** Data received before this time was deleted, ms since the epoch. */
   readonly beforeMs: number;
   readonly uplinks: number;
   /** Lock events, findings and quarantined messages. */
   readonly others: number;
-  /** Events of that age that stay because they were not delivered to a URL yet. */
+  /** Old events that stay because they were not delivered to a URL yet. */
   readonly held: number;
 }
 
@@ -244,7 +247,7 @@ export interface Degraded {
   readonly why: string;
 }
 
-/** A reason for not being ready is gone. */
+/** A reason for not being ready has ended. */
 export interface Recovered {
   readonly atMs: number;
   readonly reason: ReasonCode;
@@ -252,7 +255,7 @@ export interface Recovered {
   readonly lastedMs: number;
 }
 
-/** The machine's clock leapt and is in doubt, or is confirmed (gateway/clocks/clock-guard.ts). */
+/** The machine's clock jumped and is in doubt, or is confirmed (gateway/clocks/clock-guard.ts). */
 export interface ClockTurned {
   readonly atMs: number;
   readonly state: 'agrees' | 'ahead' | 'behind';
@@ -268,9 +271,9 @@ export interface ClockTurned {
 export interface StatementClosed {
   readonly atMs: number;
   readonly merchant: string;
-  /** As `2026-11`. */
+  /** Such as `2026-11`. */
   readonly month: string;
-  /** Whether the gateway closed it by itself; otherwise an operator did. */
+  /** Whether the gateway closed it automatically; otherwise an operator did. */
   readonly byItself: boolean;
 }
 
@@ -282,7 +285,7 @@ export interface Audited {
   readonly actor: AuditActor;
   readonly address: string | null;
   readonly osUser: string | null;
-  /** As `device.set`. */
+  /** Such as `device.set`. */
   readonly action: string;
   readonly object: string;
   readonly outcome: AuditOutcome;
@@ -305,16 +308,16 @@ export interface CommitMade {
   readonly durationMs: number;
   /** The number of uplinks and events, or of outcomes of deliveries; 1 for any other write. */
   readonly rows: number;
-  /** Undefined where it succeeded. */
+  /** Undefined if it succeeded. */
   readonly failure: StoreFailureKind | undefined;
 }
 
-/** What was written: incoming uplinks and events, outcomes of deliveries, or anything else. */
+/** The kind of a write: incoming uplinks and events, outcomes of deliveries, or anything else. */
 export type CommitKind = 'ingest' | 'deliveries' | 'other';
 
 /** A publish at QoS 1 was answered. */
 export interface Acknowledged {
-  /** From its arrival to handing the PUBACK to the socket. */
+  /** From the arrival of the publish to handing the PUBACK to the socket. */
   readonly durationMs: number;
 }
 
@@ -322,17 +325,17 @@ export interface Acknowledged {
 export interface StateRebuilt {
   readonly atMs: number;
   readonly mac: Mac;
-  /** What was wrong with it, for people. */
+  /** What was wrong with the stored state, for people. */
   readonly why: string;
-  /** `log`: from the lock's whole log. `nothing`: the log could not be read either, so the lock starts as new. */
+  /** `log`: from the lock's whole log. `nothing`: the log could not be read either, so the state is a new lock's. */
   readonly from: 'log' | 'nothing';
 }
 
-/** File descriptors (network/descriptor-watch.ts): too few for what is registered, running short, or enough again. */
+/** File descriptors are too few for the registered locks, run short, or suffice again (network/descriptor-watch.ts). */
 export interface DescriptorsTurned {
   readonly atMs: number;
   readonly state: 'few' | 'short' | 'enough';
-  /** The most that the process may have open. */
+  /** Maximum number that the process may have open. */
   readonly limit: number;
   /** A sentence for operators. */
   readonly why: string;
@@ -341,33 +344,33 @@ export interface DescriptorsTurned {
 /** Progress of the upgrade of an older store, before the gateway can start. */
 export interface StoreCatchingUp {
   readonly atMs: number;
-  /** The number of uplinks done, and of all. */
+  /** The number of upgraded uplinks, and of all uplinks. */
   readonly done: number;
   readonly of: number;
 }
 
-/** Files of the data folder were readable by others; their modes were corrected. */
+/** Files of the data folder were readable by other users; their modes were corrected. */
 export interface FilesMended {
   readonly atMs: number;
-  /** A sentence that says which. */
+  /** A sentence that names the files. */
   readonly what: string;
 }
 
-/** A call of the merchants' interface was answered. The URL and body are left out: they may contain a password. */
+/** A call of the merchants' interface was answered. The event has neither URL nor body: they may contain a password. */
 export interface RequestAnswered {
   readonly atMs: number;
-  /** As in `X-Request-Id`. */
+  /** The value of `X-Request-Id`. */
   readonly requestId: string;
   readonly method: string;
-  /** The path of the row, or `(none)`. */
+  /** The path pattern of the route, or `(none)`. */
   readonly route: string;
   readonly status: number;
   readonly durationMs: number;
-  /** Our own error; undefined where there was none. */
+  /** An error of the gateway itself; undefined if there was none. */
   readonly why: string | undefined;
 }
 
-/** Uplinks were stored by one commit: one event for all of them, for metrics. */
+/** One commit stored uplinks: one event for all of them, for metrics. */
 export interface UplinksStored {
   readonly uplinks: readonly Pick<UplinkTaken, 'uplink' | 'repeated' | 'findings'>[];
 }
@@ -415,7 +418,7 @@ export interface GatewayEventMap {
   reflashed: [LockReflashed];
 }
 
-/** The events that streams do not have: those that are only counted, and those from before a stream can exist. */
+/** The events that streams do not contain: they are only counted, or are emitted before a stream can exist. */
 export type FigureName =
   | 'stored'
   | 'commit'
@@ -426,7 +429,7 @@ export type FigureName =
   | 'boot-back'
   | 'reflashed';
 
-/** The number of listeners from which Node warns of a leak: some parts of ours, and one for each `tail`. */
+/** Node warns of a leak beyond this number of listeners: some parts of the gateway, and one for each `tail`. */
 const EXPECTED_LISTENERS = 64;
 
 export class GatewayEvents extends EventEmitter<GatewayEventMap> {

@@ -1,7 +1,7 @@
-/** An error with several faults of a request, each with its place (like `errors` in RFC 9457's example). */
+/** An error for a request with several faults, each with its place (like `errors` in RFC 9457's example). */
 import { LockgateError } from '../proto/errors.js';
 
-/** How many faults of one request are reported; the rest is only counted. */
+/** Maximum number of faults of one request that are reported; further ones are only counted. */
 export const FAULTS_REPORTED = 100;
 
 /** One fault of a request: a JSON pointer and a sentence (RFC 9457). */

@@ -1,9 +1,9 @@
 /**
- * Starts and stops the gateway: the only place, with `start/`, that builds the parts and connects them.
+ * Starts and stops the gateway. Only this file and `start/` build the gateway's parts and connect them.
  *
- * The parts start from the store outwards, so that nothing can come in before it can be stored. They stop from the
- * outside inwards: no new connections, what was taken is stored and answered, deliveries under way end, the store
- * closes. The two HTTP interfaces report how that goes, so they start early and stop late.
+ * The store starts first and the MQTT listener late, so that no ping can arrive before it can be stored. The parts stop
+ * in reverse order: no new connections, received pings are stored and answered, running deliveries finish, the store
+ * closes. The two HTTP interfaces report start and stop, so they start early and stop late.
  */
 import { afterThisTurn, type Clock, systemClock } from '../proto/clock.js';
 import type { Accounts } from './accounts/accounts.js';
@@ -49,7 +49,7 @@ export interface Gateway {
   readonly accounts: Accounts;
   readonly commands: Commands;
   readonly webhooks: Webhooks;
-  /** What merchants' HTTP calls work on. */
+  /** The parts that merchants' HTTP calls use. */
   readonly merchants: MerchantParts;
   /** The notices for operators. */
   readonly notices: Notices;
@@ -60,7 +60,7 @@ export interface Gateway {
   /** The gateway's clocks, and how the machine's clock compares to them. */
   readonly clocks: KeptClocks;
   readonly mqttPort: number;
-  /** Undefined where no certificate is set. */
+  /** Undefined if no certificate is set. */
   readonly mqttTlsPort: number | undefined;
   readonly httpPort: number;
   readonly operatorPort: number;
@@ -68,13 +68,13 @@ export interface Gateway {
   /**
    * Reads certificate and key again, for new connections. Existing connections stay open.
    *
-   * @throws LockgateError `tls-file` where they are wrong (the old ones stay in force) or none are set
+   * @throws LockgateError `tls-file` if they are wrong (the old ones stay in use) or none are set
    */
   reloadTls(): TlsIdentity;
   /**
-   * Stops it without losing anything that was acknowledged. Resolves when everything is closed. May be called again.
+   * Stops the gateway without losing acknowledged pings. Resolves when everything is closed. May be called again.
    *
-   * @throws LockgateError `stop-hung` where a part does not stop in time: then the process must be ended
+   * @throws LockgateError `stop-hung` if a part does not stop in time: then the caller must end the process
    */
   close(): Promise<void>;
 }
@@ -82,8 +82,8 @@ export interface Gateway {
 /**
  * Starts a gateway on a data folder, creating what is missing.
  *
- * @throws LockgateError where a setting, the folder or a port is wrong
- * @throws StoreFailure where the store can't be read or written
+ * @throws LockgateError if a setting, the folder or a port is wrong
+ * @throws StoreFailure if the store can't be read or written
  */
 export async function startGateway(config: Config, options: GatewayOptions = {}): Promise<Gateway> {
   const events = options.events ?? new GatewayEvents();
@@ -142,7 +142,7 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
   const interfaces = await startInterfaces(config, options, ground, metrics);
   const audit = await startAudit(ground, wallClock);
   const notices = await startNotices(ground, wallClock);
-  // It stops after the last connection has closed, so that it counts that too.
+  // Usage stops after the last connection has closed, so that it counts all of its bytes.
   const usage = await Usage.start({ store, clock: options.usageClock ?? clocks.wall, runClock: clock, events });
   started.push(stopStep('the counting of usage', () => usage.stop()));
   const delivering = { store, keys, events, runClock: clock };
@@ -204,7 +204,7 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
   };
 }
 
-/** The clocks that the store records, and those that the parts use: the same, except in tests. */
+/** Starts the recorded clocks, and returns them with the clocks that the parts use: the same ones, except in tests. */
 async function startClocks(options: GatewayOptions, { store, started, stampBy }: Ground) {
   const clocks = await KeptClocks.start({ store, speed: options.speed ?? 1, machine: options.machine });
   const { runClock: clock = clocks.run, wallClock = clocks.wall } = options;
@@ -213,7 +213,7 @@ async function startClocks(options: GatewayOptions, { store, started, stampBy }:
   return { clocks, clock, wallClock };
 }
 
-/** On a signal to the process. A wrong certificate changes nothing and is logged. */
+/** Reads the TLS files again and notes this in the audit log. @throws LockgateError `tls-file` */
 function reloadTls(broker: Broker, audit: Audit): TlsIdentity {
   const identity = broker.reloadTls();
   const { validTo, fingerprint } = identity;
@@ -221,14 +221,14 @@ function reloadTls(broker: Broker, audit: Audit): TlsIdentity {
   return identity;
 }
 
-/** The audit log stops after everything that could write to it. */
+/** Starts the audit log, before the parts that write to it: so it stops after them. */
 async function startAudit({ store, events, now, started }: Ground, clock: Clock): Promise<Audit> {
   const audit = await Audit.start({ store, events, clock, now });
   started.push(stopStep('the audit log', () => audit.stop()));
   return audit;
 }
 
-/** The notices stop after everything that could add one. */
+/** Starts the notices, before the parts that cause notices: so they stop after them. */
 async function startNotices({ store, events, health, now, started }: Ground, clock: Clock): Promise<Notices> {
   const notices = await Notices.start({ store, events, clock, now, isStoreFailing: () => health.isStoreFailing });
   started.push(stopStep('the notices', () => notices.stop()));
@@ -259,7 +259,7 @@ function metricSources(of: {
   };
 }
 
-/** Emitted in the next turn, so that the caller of {@link startGateway} can listen first. */
+/** Emits events in the next turn of the event loop, so that the caller of {@link startGateway} can listen first. */
 function reportRebuilt(events: GatewayEvents, rebuilt: readonly StateRebuilt[]): void {
   afterThisTurn(() => {
     for (const each of rebuilt) events.emit('state-rebuilt', each);

@@ -1,13 +1,14 @@
 /**
- * Stops the gateway: its parts in the reverse order of their start, one after the other, all within one limit.
+ * Stops the gateway: its parts in the reverse order of their start, one after another, all within one time limit.
  *
- * Each part bounds how long outsiders can delay its stop (a delivery that hangs, a lock or a `tail` that does not
- * read). The limit is for the unforeseen: then the error names the part that hangs, and the process must be ended.
+ * Each part itself limits how long a client can delay its stop (a delivery that hangs, a lock or a `tail` that does not
+ * read). The overall limit is for unforeseen cases: then the error names the part that hangs, and the caller must end
+ * the process.
  */
 import { type Clock, type Milliseconds, Seconds } from '../proto/clock.js';
 import { LockgateError } from '../proto/errors.js';
 
-/** For the whole stop: a second less than the ten that quality.md §2 gives the process. */
+/** The time limit of the stop: one second less than the ten seconds that quality.md §2 gives the process. */
 export const STOP_LIMIT: Milliseconds = Seconds(9);
 
 /** Stops one part. */
@@ -23,9 +24,9 @@ export function stopStep(what: string, stop: () => Promise<void>): StopStep {
 }
 
 /**
- * Runs the steps, the last first. Where one fails, the others still run; its error is thrown at the end.
+ * Runs the steps, last first. If a step fails, the others still run, and the first error is thrown at the end.
  *
- * @throws LockgateError `stop-hung` where it takes longer than {@link STOP_LIMIT}; what hangs is not interrupted
+ * @throws LockgateError `stop-hung` after {@link STOP_LIMIT}; the step that hangs is not interrupted
  */
 export async function stopAll(steps: readonly StopStep[], clock: Clock): Promise<void> {
   let current: StopStep | undefined;

@@ -1,28 +1,28 @@
 /**
- * Turns a failed `listen` into one sentence: a port that is taken, or a setting with an address that this machine does
- * not have or may not use (interfaces.md §6: a wrong value stops the start with one sentence).
+ * Turns the error of a failed `listen` into one sentence: the port is in use, or this machine does not have or may not
+ * use the address (interfaces.md §6: a wrong value stops the start with one sentence). Pure.
  */
 import { LockgateError } from '../proto/errors.js';
 
-/** The system's error codes for an address or a port that can't be used. */
+/** A sentence for each error code of the system about an unusable address or port. */
 const UNUSABLE: Readonly<Record<string, string>> = {
   EADDRNOTAVAIL: 'this machine does not have that address',
-  ENOTFOUND: 'no address of that name is known',
+  ENOTFOUND: 'the name has no known address',
   EAI_AGAIN: 'the name can’t be looked up now',
-  EINVAL: 'it is no address to listen on',
-  EAFNOSUPPORT: 'this machine does not speak that kind of address',
+  EINVAL: 'a server can’t listen on that address',
+  EAFNOSUPPORT: 'this machine does not support that kind of address',
   EACCES: 'the system does not allow it',
   EPERM: 'the system does not allow it',
 };
 
 /**
- * The error to throw where listening on `host` and `port` failed with `error`: LockgateError `port-taken` or
- * `input-address`; `error` itself where it is neither. `what` names what was to listen.
+ * The error to throw if listening on `host` and `port` failed with `error`: LockgateError `port-taken` or
+ * `input-address`, otherwise `error` itself. `what` names the listener.
  */
 export function listenFailure(what: string, { host, port }: { host: string; port: number }, error: unknown): Error {
   const { code = '' } = error as NodeJS.ErrnoException;
   const sentence = `${what} can't listen on ${host}:${port}`;
-  if (code === 'EADDRINUSE') return new LockgateError('port-taken', `${sentence}: something else does already`);
+  if (code === 'EADDRINUSE') return new LockgateError('port-taken', `${sentence}: another process uses the port`);
   const why = UNUSABLE[code];
   return why === undefined ? (error as Error) : new LockgateError('input-address', `${sentence}: ${why}`);
 }

@@ -1,15 +1,15 @@
 /**
- * Guards the changes of mode of a class with a life: a connection, a session, a commit. Such a class states its modes
- * in prose above itself and has a table of which mode may follow which.
+ * Checks the phase changes of a class with phases, such as a connection, a session or a commit. Such a class describes
+ * its phases in its doc comment, and has a table of the phases that may follow each phase. Pure.
  */
 
 /** For each phase, the phases that may follow it. */
 export type NextPhases<Phase extends string> = Readonly<Record<Phase, readonly Phase[]>>;
 
 /**
- * Returns `to`, for the caller to assign. `what` names the object in the message.
+ * Returns `to` if it may follow `from`. @param what names the object in the error
  *
- * @throws Error where `to` may not follow `from`: a bug of ours, since no input from outside chooses a phase
+ * @throws Error if `to` may not follow `from`: a bug in lockgate, since no input chooses a phase
  */
 export function nextPhase<Phase extends string>(
   what: string,

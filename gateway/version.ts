@@ -1,6 +1,7 @@
+/** The version of lockgate, read from its package.json. */
 import { readFileSync } from 'node:fs';
 
-/** The nearest package.json above this file is ours, from the sources and from `dist` alike. */
+/** Reads the nearest package.json above this file: the same file from the sources and from `dist`. */
 function readVersion(): string {
   for (const up of ['../package.json', '../../package.json']) {
     try {
@@ -10,7 +11,7 @@ function readVersion(): string {
       >;
       if (name === 'lockgate' && version !== undefined) return version;
     } catch {
-      // Not there: `dist` has none of its own.
+      // Not there: `dist` has no package.json.
     }
   }
   throw new Error('package.json is missing');

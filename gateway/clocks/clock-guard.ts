@@ -1,20 +1,22 @@
 /**
- * Guards what can't be undone (deletion by age, closed months, expiry) against a wrong machine clock (quality.md §2).
+ * Protects actions that can't be undone (deletion by age, closing of months, expiry) from a wrong machine clock
+ * (quality.md §2).
  *
- * The gateway has two clocks that run by the monotonic one, `wall` and `run`. Both show *confirmed* times. Once a
- * second they are compared with the machine's date, and the guard is in one of three states:
+ * The gateway has two clocks that run by the machine's monotonic clock: `wall`, the date, and `run`, the run's clock
+ * (protocol.md §3). Both show *confirmed* times. Once a second they are compared with the machine's date, and the guard
+ * is in one of three states:
  *
- * - `agrees`: the date is at most a day ahead and 5 min behind. `wall` follows it forward, not back; `run` follows
- *   `wall`.
- * - `ahead`: the date leapt, by more than a day past the confirmed time. Both clocks ignore it and run on.
- * - `behind`: the date was set back by more than 5 min. Both clocks ignore it and run on.
+ * - `agrees`: the machine's date is at most a day ahead and at most 5 min behind. `wall` follows the date forward, not
+ *   back; `run` follows `wall`.
+ * - `ahead`: the machine's date jumped to more than a day past the confirmed time. Both clocks ignore it and continue.
+ * - `behind`: the machine's date was set back by more than 5 min. Both clocks ignore it and continue.
  *
- * Every state may follow every other, since the machine's clock may be set to anything. The guard returns to `agrees`
- * when fresh pings of locks agree with the date, when an operator confirms it, or when it comes back. In the first two
- * cases `wall` is set to it. Nothing is stored under an unconfirmed time, so nothing has to be taken back if it was
- * wrong.
+ * Every state may follow every other, since the machine's clock can be set to any time. The guard returns to `agrees`
+ * when fresh pings of locks agree with the date, when an operator confirms the date, or when the date is set right. In
+ * the first two cases `wall` is set to the date. Nothing is stored with an unconfirmed time, so a wrong date leaves
+ * nothing to undo.
  *
- * In a sped-up run, `run` follows nothing.
+ * In a sped-up run, `run` does not follow `wall`.
  */
 import { Days, type Milliseconds, Minutes } from '../../proto/clock.js';
 import { AGREES_WITHIN, ClockWitnesses, type LockCount, type Testimony } from './clock-witnesses.js';
@@ -25,8 +27,8 @@ import { SteadyClock } from './steady-clock.js';
 export const LEAP_OVER: Milliseconds = Days(1);
 /** A machine clock that is further behind than this is reported. */
 export const BEHIND_OVER: Milliseconds = Minutes(5);
-/** Longer steps of the run's clock do not count as silence of the locks. */
-const SILENT_STEP: Milliseconds = Minutes(1);
+/** Steps of the run's clock up to this length count as silence of the locks; `onStep` handles longer ones. */
+const MAX_SILENT_STEP: Milliseconds = Minutes(1);
 
 export const CLOCK_STATES = ['agrees', 'ahead', 'behind'] as const;
 export type ClockState = (typeof CLOCK_STATES)[number];
@@ -36,32 +38,32 @@ export interface ClockReading {
   readonly state: ClockState;
   readonly machineMs: number;
   readonly confirmedMs: number;
-  /** Since when they disagree, by the confirmed clock; null where they agree. */
+  /** Since when the clocks disagree, by the confirmed clock; null if they agree. */
   readonly sinceMs: number | null;
-  /** How many locks agree with the machine's clock while it is in doubt, and how many must; null where unknown. */
+  /** How many locks agree with the machine's clock while it is in doubt, and how many must; null if unknown. */
   readonly agreeing: number;
   readonly needed: number | null;
 }
 
-/** Who or what made the clocks agree again; null where they do not. */
+/** Who confirmed the machine's clock, or `machine` if it was set right; null if the clocks do not agree. */
 export type ClockAuthority = 'locks' | 'operator' | 'machine' | null;
 
-/** A step of the run's clock: from when to when, ms since the epoch. */
+/** A step of the run's clock, from one time to another, ms since the epoch. */
 export interface RunStep {
   readonly fromMs: number;
   readonly toMs: number;
-  /** Since when the machine's clock was in doubt, by the run's clock; null where it was not. */
+  /** Since when the machine's clock was in doubt, by the run's clock; null if it was not. */
   readonly doubtedSinceMs: number | null;
 }
 
 export interface ClockGuardParts {
   readonly machine: MachineClock;
-  /** Where the two clocks start, ms since the epoch. */
+  /** The times at which the two clocks start, ms since the epoch. */
   readonly wallMs: number;
   readonly runMs: number;
   /** The speed of `run` relative to real time; at any other speed than 1 it does not follow `wall`. */
   readonly speed: number;
-  /** Called when the state changed, or the machine's clock leapt again. */
+  /** Called when the state changed, or the machine's clock jumped again. */
   readonly onTurn: (reading: ClockReading, by: ClockAuthority) => void;
   /** Called before a step of the run's clock of over a minute. It must call `take`, which makes the step, once. */
   readonly onStep: (step: RunStep, take: () => void) => void;
@@ -70,7 +72,7 @@ export interface ClockGuardParts {
 /** The doubt about the machine's clock, in the states `ahead` and `behind`. */
 interface Doubt {
   readonly state: 'ahead' | 'behind';
-  /** By how much the machine's clock is ahead of the confirmed one; negative where it is behind. */
+  /** By how much the machine's clock is ahead of the confirmed one; negative if it is behind. */
   readonly aheadMs: Milliseconds;
   readonly sinceMs: number;
   readonly sinceRunMs: number;
@@ -91,12 +93,12 @@ export class ClockGuard {
     this.run = new SteadyClock(machine, runMs, speed);
   }
 
-  /** Whether the machine's clock waits to be confirmed. Then every uplink is to be passed to {@link hear}. */
+  /** Whether the machine's clock is in doubt. The caller must then pass every uplink to {@link hear}. */
   get isDoubted(): boolean {
     return this.#doubt !== undefined;
   }
 
-  /** By how much the machine's clock is ahead of the confirmed one, negative where behind; 0 where they agree. */
+  /** By how much the machine's clock is ahead of the confirmed one, negative if behind; 0 if they agree. */
   get aheadMs(): Milliseconds {
     return this.#doubt?.aheadMs ?? 0;
   }
@@ -108,7 +110,7 @@ export class ClockGuard {
     return { state, machineMs, confirmedMs, sinceMs, agreeing, needed };
   }
 
-  /** Compares both clocks with the machine's. To be called once a second. */
+  /** Compares both clocks with the machine's. Must be called once a second. */
   look(): void {
     const machineMs = this.#parts.machine.wall();
     const aheadMs = machineMs - this.wall.now();
@@ -127,13 +129,13 @@ export class ClockGuard {
     this.#parts.onTurn(this.reading(), null);
   }
 
-  /** Takes an uplink into account. If its lock is the last that was needed, this confirms the machine's clock. */
+  /** Counts an uplink that agrees with the machine's clock. Confirms the machine's clock once enough locks agree. */
   hear(testimony: Testimony): void {
     this.#doubt?.witnesses.hear(testimony, this.#parts.machine.wall());
     this.#askWitnesses();
   }
 
-  /** Sets how many locks are in service. */
+  /** Sets the number of locks in service, which determines how many must agree. */
   expect(count: LockCount): void {
     this.#lockCount = count;
     this.#doubt?.witnesses.expect(count);
@@ -144,9 +146,9 @@ export class ClockGuard {
     if (this.#doubt?.witnesses.areEnough === true) this.confirm('locks');
   }
 
-  /** Declares the machine's clock right. */
+  /** Confirms the machine's clock. */
   confirm(by: 'locks' | 'operator'): void {
-    // It may have been set since the last comparison.
+    // The machine's clock may have been set since the last comparison.
     this.look();
     if (this.#doubt === undefined) return;
     this.wall.set(this.#parts.machine.wall());
@@ -154,16 +156,15 @@ export class ClockGuard {
   }
 
   /**
-   * Whether it is uncertain that something has expired: by the confirmed clock it has not, by the machine's it has.
-   * Both times are by the run's clock. What was made after the leap is certain, since the run's clock has measured its
-   * age.
+   * Whether it is uncertain that something has expired: expired by the machine's clock, but not by the confirmed one.
+   * Both times are by the run's clock. Anything made after the jump is certain: the run's clock has measured its age.
    */
   isExpiryDoubtful(madeAtMs: number, expiresAtMs: number): boolean {
     if (this.#doubt?.state !== 'ahead' || madeAtMs > this.#doubt.sinceRunMs) return false;
     return expiresAtMs <= this.run.now() + this.#doubt.aheadMs;
   }
 
-  /** The clocks agree: the run's clock follows, and the end of a doubt is reported. */
+  /** Enters `agrees`: the run's clock follows, and the end of a doubt is reported. */
   #agree(by: ClockAuthority): void {
     const doubtedSinceMs = this.#doubt?.sinceRunMs ?? null;
     const wasDoubted = this.#doubt !== undefined;

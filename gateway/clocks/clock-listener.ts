@@ -1,4 +1,4 @@
-/** What the gateway does when the machine's clock becomes doubtful or is confirmed, and when the run's clock steps. */
+/** Reacts to the clocks: when the machine's clock becomes doubtful or is confirmed, and when the run's clock steps. */
 import type { Commands } from '../commands/commands.js';
 import type { GatewayEvents } from '../events.js';
 import { type ListeningParts, listenOverStep } from '../locks/listening.js';

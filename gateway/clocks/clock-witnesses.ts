@@ -1,9 +1,8 @@
 /**
- * Counts the locks that confirm the machine's clock: five are needed, or all of the store where there are fewer, each
- * with a fresh ping whose own time agrees with it (quality.md §2).
+ * Counts the locks that confirm the machine's clock, each with a fresh ping whose time agrees with that clock
+ * (quality.md §2). Five locks are needed, or all locks of the store if there are fewer.
  *
- * Simulated locks count only in a store that has no others: they take their time from a gateway or a machine such as
- * this one.
+ * Simulated locks count only in a store without real locks: their time comes from a gateway or machine like this one.
  */
 import { type Milliseconds, Minutes } from '../../proto/clock.js';
 import type { Source } from '../../proto/wire/ping.js';
@@ -13,14 +12,14 @@ export const WITNESSES_NEEDED = 5;
 /** By how much a lock's time may differ from the machine's and still count as agreeing. */
 export const AGREES_WITHIN: Milliseconds = Minutes(5);
 
-/** What an uplink tells about the time. */
+/** What an uplink shows about the time. */
 export interface Testimony {
   readonly deviceId: number;
   readonly source: Source;
   readonly simulated: boolean;
-  /** When the lock made it, by its own clock, ms since the epoch. */
+  /** When the lock made the uplink, by the lock's clock, ms since the epoch. */
   readonly timeMs: number;
-  /** How many earlier uplinks the lock still has buffered. Where that is not 0, this one may not be fresh. */
+  /** How many earlier uplinks the lock still has buffered. If not 0, this uplink may be old. */
   readonly kept: number;
 }
 
@@ -35,15 +34,15 @@ export class ClockWitnesses {
   readonly #simulated = new Set<number>();
   #count: LockCount | undefined;
 
-  /** Takes an uplink into account, where it is a lock's, fresh, and agrees with the machine's clock. */
+  /** Counts the lock of an uplink if the uplink is a lock's, fresh, and agrees with the machine's clock. */
   hear({ deviceId, source, simulated, timeMs, kept }: Testimony, machineMs: number): void {
     if (source !== 'lock' || kept !== 0 || !(Math.abs(timeMs - machineMs) <= AGREES_WITHIN)) return;
     const witnesses = simulated ? this.#simulated : this.#real;
-    // No more than needed are remembered.
+    // No more locks than needed are stored.
     if (witnesses.size < WITNESSES_NEEDED) witnesses.add(deviceId);
   }
 
-  /** Sets how many locks there are. */
+  /** Sets the number of locks in service. */
   expect(count: LockCount): void {
     this.#count = count;
   }
@@ -53,14 +52,14 @@ export class ClockWitnesses {
     return this.#count?.real === 0 ? this.#simulated.size : this.#real.size;
   }
 
-  /** How many must agree; null where there are no locks, or they have not been counted yet. */
+  /** How many must agree; null if there are no locks or they have not been counted yet. */
   get needed(): number | null {
     if (this.#count === undefined) return null;
     const { real, simulated } = this.#count;
     return Math.min(real === 0 ? simulated : real, WITNESSES_NEEDED) || null;
   }
 
-  /** Whether enough of them agree. */
+  /** Whether enough locks agree. */
   get areEnough(): boolean {
     return this.agreeing >= (this.needed ?? WITNESSES_NEEDED);
   }

@@ -2,8 +2,8 @@
  * The gateway's two clocks, whose times are recorded in the store every few seconds. At the next start the machine's
  * clock is compared with the recorded times (clock-guard.ts).
  *
- * Both show confirmed times, so only confirmed times are recorded. The time of the newest receipt counts too, since
- * receipts are stamped by the run's clock.
+ * Both clocks show confirmed times, so only confirmed times are recorded. The newest time of receipt in the store also
+ * counts as a recorded time, since the run's clock stamps receipts.
  */
 import { type Clock, type Milliseconds, Seconds, type Timer } from '../../proto/clock.js';
 import { type StopStep, stopStep } from '../graceful-stop.js';
@@ -12,13 +12,13 @@ import { type ClockAuthority, ClockGuard, type ClockReading, type RunStep } from
 import type { Testimony } from './clock-witnesses.js';
 import { type MachineClock, systemMachine } from './machine-clock.js';
 
-/** How often the clocks are recorded in the store. */
+/** The interval at which the clocks are recorded in the store. */
 const NOTE_EVERY: Milliseconds = Seconds(5);
-/** How often they are compared with the machine's. */
+/** The interval at which the clocks are compared with the machine's. */
 const LOOK_EVERY: Milliseconds = Seconds(1);
-/** How often locks are counted while the machine's clock is in doubt. */
+/** The interval at which locks are counted while the machine's clock is in doubt. */
 const COUNT_EVERY: Milliseconds = Seconds(10);
-/** The store's facts: the run's clock, and the confirmed date. */
+/** Names of the store's metadata: the time of the run's clock, and the confirmed date. */
 const RUN_FACT = 'run-clock-ms';
 const WALL_FACT = 'wall-clock-ms';
 
@@ -29,19 +29,19 @@ export interface KeptClocksParts {
   readonly machine?: MachineClock | undefined;
 }
 
-/** Is notified of changes. */
+/** Notified of changes of the clocks. */
 export interface ClockListener {
   /** The machine's clock has become doubtful, or is confirmed. */
   turned(reading: ClockReading, by: ClockAuthority): void;
-  /** The run's clock is about to step, which is no silence of locks; `take` makes the step. */
+  /** The run's clock is about to step. The listener must call `take`, which makes the step. */
   stepping(step: RunStep, take: () => void): void;
 }
 
 /** The doubt about the machine's clock, for parts that handle uplinks and expiry. */
 export interface ClockDoubt {
-  /** While true, every uplink is to be passed to {@link hear}. */
+  /** While true, the caller must pass every uplink to {@link hear}. */
   readonly isDoubted: boolean;
-  /** By how much the machine's clock is ahead of the confirmed one; 0 where they agree. */
+  /** By how much the machine's clock is ahead of the confirmed one; 0 if they agree. */
   readonly aheadMs: Milliseconds;
   hear(testimony: Testimony): void;
   isExpiryDoubtful(madeAtMs: number, expiresAtMs: number): boolean;
@@ -57,10 +57,10 @@ const NO_DOUBT: ClockDoubt = Object.freeze({
 export class KeptClocks {
   /** The run's clock (protocol.md §3). It never goes back. */
   readonly run: Clock;
-  /** The confirmed date; in a sped-up run, which bills nobody, the machine's date. */
+  /** The confirmed date; in a sped-up run, which has no real bills, the machine's date. */
   readonly wall: Clock;
   readonly doubt: ClockDoubt;
-  /** The run's clock when a gateway was last seen running, before this start; null in a new store. */
+  /** The last recorded time of the run's clock before this start; null in a new store. */
   readonly lastRanMs: number | null;
   readonly #parts: KeptClocksParts;
   readonly #machine: MachineClock;
@@ -82,7 +82,7 @@ export class KeptClocks {
     const { speed } = parts;
     const guard = new ClockGuard({ machine, wallMs, runMs, speed, onTurn: this.#turned, onStep: this.#stepping });
     this.#guard = guard;
-    // The first comparison brings the date up to the machine's, unless that is in doubt.
+    // The first comparison sets the date to the machine's, unless the machine's is in doubt.
     guard.look();
     guard.run.set(Math.max(guard.run.now(), guard.wall.now()));
     this.run = guard.run;
@@ -90,7 +90,7 @@ export class KeptClocks {
     this.doubt = this.#isSpedUp ? NO_DOUBT : guard;
   }
 
-  /** Continues from the recorded times. Rejects where the store fails. */
+  /** Continues from the recorded times. Rejects if the store fails. */
   static async start(parts: KeptClocksParts): Promise<KeptClocks> {
     const { store, machine = systemMachine } = parts;
     const ranMs = Math.max(
@@ -98,8 +98,8 @@ export class KeptClocks {
       (await store.readLastReceivedAtMs()) ?? 0,
     );
     const noted = await store.readMetadata(WALL_FACT);
-    // A store without a recorded date is an old one. Its run's clock was never behind the date, but ahead of it in
-    // demos.
+    // A store without a recorded date is from an older version. Its run's clock was never behind the date, but in demos
+    // ahead of it.
     const before = ranMs === 0 ? machine.wall() : Math.min(ranMs, machine.wall());
     const clocks = new KeptClocks(parts, { ranMs, wallMs: noted === null ? before : Number(noted) });
     await clocks.#note();
@@ -108,14 +108,14 @@ export class KeptClocks {
     return clocks;
   }
 
-  /** The machine's clock compared with the confirmed one. In a sped-up run nothing depends on it, so they agree. */
+  /** The machine's clock compared with the confirmed one. In a sped-up run nothing depends on this, so they agree. */
   reading(): ClockReading {
     const reading = this.#guard.reading();
     if (!this.#isSpedUp) return reading;
     return { ...reading, state: 'agrees', confirmedMs: reading.machineMs, sinceMs: null, agreeing: 0, needed: null };
   }
 
-  /** Sets the listener; it is notified at once where the machine's clock is in doubt. */
+  /** Sets the listener. Notifies it at once if the machine's clock is in doubt. */
   listen(listener: ClockListener): StopStep {
     this.#listener = listener;
     const reading = this.reading();
@@ -125,7 +125,7 @@ export class KeptClocks {
     });
   }
 
-  /** An operator confirms the machine's clock; durable when this resolves. Rejects where the store fails. */
+  /** Confirms the machine's clock for an operator. Resolves when stored; rejects if the store fails. */
   async confirm(): Promise<void> {
     this.#guard.confirm('operator');
     await this.#note();
@@ -163,7 +163,7 @@ export class KeptClocks {
       const simulated = devices.filter(({ device }) => device.simulated).length;
       this.#guard.expect({ real: devices.length - simulated, simulated });
     } catch {
-      // The watch on the store has reported it; the next count is soon.
+      // health/store.ts reports a failing store. The next count is soon.
     }
   }
 
@@ -175,10 +175,10 @@ export class KeptClocks {
   }
 
   #keepNoting(): void {
-    // The clocks may have been stopped while a write was under way.
+    // The clocks may have been stopped during a write.
     if (this.#isStopped) return;
     const again = (): void => this.#keepNoting();
-    // A failing store is reported elsewhere; the next write is tried all the same.
+    // health/store.ts reports a failing store. The next write is tried anyway.
     this.#noteTimer = this.#machine.after(NOTE_EVERY, () => void this.#note().then(again, again));
   }
 }

@@ -1,8 +1,8 @@
-/** The machine's clocks: the date, which may be set at any time, and the monotonic clock, which can't be. */
+/** The machine's clocks: the date, which can be set at any time, and the monotonic clock, which can't be set. */
 import { type Milliseconds, monotonicMs, systemClock, type Timer } from '../../proto/clock.js';
 
 export interface MachineClock {
-  /** The date, ms since the epoch. It may leap, either way. */
+  /** The date, ms since the epoch. It may jump forward or back. */
   wall(): number;
   /** A monotonic reading in ms, unrelated to the date. */
   monotonic(): number;

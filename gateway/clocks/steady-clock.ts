@@ -1,4 +1,4 @@
-/** A clock that runs by the monotonic clock from where it was set: only its owner can make it leap. */
+/** A clock that runs by the machine's monotonic clock from the time to which it was set. Only `set` makes it jump. */
 import type { Clock, Milliseconds, Timer } from '../../proto/clock.js';
 import type { MachineClock } from './machine-clock.js';
 
@@ -8,7 +8,7 @@ export class SteadyClock implements Clock {
   #setToMs: number;
   #setAt: number;
 
-  /** `speed`: relative to the machine's monotonic clock. */
+  /** @param speed relative to the machine's monotonic clock */
   constructor(machine: MachineClock, startMs: number, speed = 1) {
     this.#machine = machine;
     this.#speed = speed;

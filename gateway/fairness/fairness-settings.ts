@@ -1,13 +1,16 @@
-/** The settings that limit what one merchant, or one stranger, may do and store (interfaces.md §2, Fairness). */
+/**
+ * The settings that limit what one merchant, or one unauthenticated address ("stranger"), may do and store
+ * (interfaces.md §2, Fairness).
+ */
 import type { Quota } from '../store/contract/merchants/quota.js';
 
-/** A budget that refills: a rate per second, and how much may be used at once after a pause. */
+/** A budget that refills: its rate per second, and how much may be used at once when it is full. */
 export interface Rate {
   readonly perSecond: number;
   readonly burst: number;
 }
 
-/** All limits; Infinity where there is none. */
+/** All limits; Infinity means no limit. */
 export interface Fairness {
   /** Requests of a merchant. */
   readonly requests: Rate;
@@ -18,7 +21,7 @@ export interface Fairness {
   /** Requests of an address without a merchant's key or token. */
   readonly strangers: Rate;
   readonly quota: Quota;
-  /** The length of names and other short texts, in characters. */
+  /** Maximum length of names and other short texts, in characters. */
   readonly nameLength: number;
 }
 
@@ -31,7 +34,7 @@ interface FairnessSetting {
   readonly meaning: string;
 }
 
-/** Rows of the settings table (config.ts). */
+/** The rows for the settings table (config.ts). */
 export const FAIRNESS_SETTINGS = [
   {
     key: 'merchantRequests',

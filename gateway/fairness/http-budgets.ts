@@ -1,18 +1,18 @@
 /**
- * The budgets of HTTP requests (interfaces.md §2, Fairness). Each merchant has its own. Requests without a merchant's
- * key or token are counted for their address. Refusals cost time too, so after many of them each is delayed by a
- * second.
+ * The budgets of HTTP requests (interfaces.md §2, Fairness). Each merchant has its own budgets. Requests without a
+ * merchant's key or token ("stranger") count for their address. Refusals cost the gateway time too, so after many of
+ * them each further refusal is delayed by a second.
  */
 import { type Clock, type Milliseconds, Seconds } from '../../proto/clock.js';
 import type { Fairness, Rate } from './fairness-settings.js';
 import { type BudgetName, OverBudget } from './over-budget.js';
 import { TokenBuckets } from './token-bucket.js';
 
-/** The refusals of one merchant or one address that are answered at once. */
+/** How many refusals of one merchant or one address are answered at once. */
 const REFUSALS: Rate = { perSecond: 20, burst: 100 };
 /** How long a refusal beyond those is delayed. */
 const REFUSAL_DELAY: Milliseconds = Seconds(1);
-/** How many users of a list cost as much as one request: writing them takes about as long. */
+/** How many users of a list count as one request: writing them takes about as long. */
 const USERS_PER_REQUEST = 100;
 
 export class HttpBudgets {
@@ -36,9 +36,9 @@ export class HttpBudgets {
   }
 
   /**
-   * Counts a request of a merchant's.
+   * Counts a merchant's request.
    *
-   * @param bytes the length of its body, where that is known before it is read; otherwise 0
+   * @param bytes the length of the body if known before it is read; otherwise 0
    * @throws OverBudget `requests`, `bytes`
    */
   takeRequest(merchantId: number, bytes: number): void {
@@ -63,8 +63,8 @@ export class HttpBudgets {
   }
 
   /**
-   * Counts a request without a merchant's key or token. Health probes have a budget of their own, so that a flood from
-   * an address that a load balancer shares does not take the gateway out of service.
+   * Counts a request without a merchant's key or token. Health probes have a separate budget: a flood from the address
+   * of a load balancer must not make its probes fail.
    *
    * @throws OverBudget `address`
    */
@@ -73,10 +73,10 @@ export class HttpBudgets {
   }
 
   /**
-   * Waits until a refusal may be answered: not at all for the first ones, a second where they come too fast.
+   * Resolves when a refusal may be answered: at once for the first refusals, after a second if there are too many.
    *
    * @param who a merchant's id or an address
-   * @param gone fires when the client is gone
+   * @param gone aborted when the client has disconnected
    */
   async refusalTurn(who: number | string, gone: AbortSignal): Promise<void> {
     if (gone.aborted || this.#refusals.take(String(who), 1) === 0) return;
@@ -95,6 +95,6 @@ function take(buckets: TokenBuckets, name: string, cost: number, budget: BudgetN
   if (retryAfterMs === 0) return;
   const { perSecond, burst } = buckets.rate;
   const [every, often] = perSecond < 1 ? ['minute', perSecond * 60] : ['second', perSecond];
-  const most = `${often.toLocaleString('en')} ${what} a ${every}, and ${burst.toLocaleString('en')} at once`;
-  throw OverBudget.rate(budget, `too much in a short time: at most ${most}`, retryAfterMs);
+  const limit = `${often.toLocaleString('en')} ${what} a ${every}, and ${burst.toLocaleString('en')} at once`;
+  throw OverBudget.rate(budget, `too much in a short time: at most ${limit}`, retryAfterMs);
 }

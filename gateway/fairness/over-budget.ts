@@ -1,11 +1,11 @@
 /**
- * The error where a budget is used up or a quota is full (interfaces.md §2, Fairness): over HTTP a 429 with
- * `Retry-After` and the budget's name.
+ * The error for an exhausted budget or a full quota (interfaces.md §2, Fairness): over HTTP a 429 with `Retry-After`
+ * and the budget's name.
  */
 import { Hours, type Milliseconds, Seconds } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 
-/** Every budget, by the name that callers see, with what it limits. */
+/** Every budget by its public name, with a sentence about what it limits. */
 export const BUDGETS = {
   requests: 'A merchant’s requests per second.',
   bytes: 'Bytes per second in the bodies that a merchant sends.',
@@ -21,12 +21,12 @@ export const BUDGETS = {
 
 export type BudgetName = keyof typeof BUDGETS;
 
-/** A full quota has room again only when something is deleted or the operator raises it, at an unknown time. */
+/** The `Retry-After` of a full quota. When data is deleted or the operator raises the quota is unknown. */
 const QUOTA_RETRY: Milliseconds = Hours(1);
 
 export class OverBudget extends LockgateError {
   readonly budget: BudgetName;
-  /** After what time another try may succeed. */
+  /** The time after which another try may succeed. */
   readonly retryAfterMs: Milliseconds;
 
   private constructor(code: string, budget: BudgetName, message: string, retryAfterMs: Milliseconds) {
@@ -41,12 +41,12 @@ export class OverBudget extends LockgateError {
     return new OverBudget('rate-limited', budget, message, retryAfterMs);
   }
 
-  /** Too much stored: `quota-full`. @param message as above */
+  /** Too much stored: `quota-full`. @param message a sentence for people that names the limit */
   static quota(budget: BudgetName, message: string): OverBudget {
     return new OverBudget('quota-full', budget, message, QUOTA_RETRY);
   }
 
-  /** For the header `Retry-After`: whole seconds, at least one. */
+  /** The value of the header `Retry-After`: whole seconds, at least one. */
   get retryAfterSeconds(): number {
     return Math.max(1, Math.ceil(this.retryAfterMs / Seconds(1)));
   }

@@ -1,7 +1,7 @@
 /**
- * Token buckets: budgets that refill at a steady rate up to their burst. What costs more than the burst is granted when
- * the bucket is full, and leaves a debt, so that nothing is refused for ever. What is already done can be charged
- * afterwards, and may leave a debt too.
+ * Token buckets: budgets that refill at a steady rate up to their burst. A cost above the burst is granted when the
+ * bucket is full and makes the level negative, so that no request is refused for ever. Work that is already done can be
+ * charged afterwards, and may also make the level negative.
  */
 import type { Clock, Milliseconds } from '../../proto/clock.js';
 import type { Rate } from './fairness-settings.js';
@@ -15,7 +15,7 @@ class TokenBucket {
     this.#atMs = nowMs;
   }
 
-  /** Takes `cost` where it is there. Returns how long to wait for it, in ms, where it is not; 0 where it was taken. */
+  /** Takes `cost` if the bucket has it. Returns 0 if taken, otherwise how long until the bucket has it, in ms. */
   take(cost: number, rate: Rate, nowMs: number): Milliseconds {
     this.#fill(rate, nowMs);
     const missing = Math.min(cost, rate.burst) - this.#level;
@@ -42,10 +42,12 @@ class TokenBucket {
   }
 }
 
-/** How many buckets are held in memory. Full ones carry no information and are dropped first; then the oldest. */
+/**
+ * Maximum number of buckets in memory. Full buckets are dropped first, since a new bucket is full too; then the oldest.
+ */
 const MAX_BUCKETS = 50_000;
-/** How many buckets are examined to make room for a new one. */
-const EXAMINED = 16;
+/** How many of the oldest buckets are examined when a new one is added. */
+const BUCKETS_EXAMINED = 16;
 
 /** A bucket for each merchant or address. */
 export class TokenBuckets {
@@ -63,7 +65,7 @@ export class TokenBuckets {
     return this.#rate;
   }
 
-  /** Takes `cost` where it is there. Returns how long to wait for it, in ms, where it is not; 0 where it was taken. */
+  /** Takes `cost` if the bucket has it. Returns 0 if taken, otherwise how long until the bucket has it, in ms. */
   take(name: string, cost: number): Milliseconds {
     if (this.#rate.perSecond === Number.POSITIVE_INFINITY) return 0;
     const nowMs = this.#clock.now();
@@ -86,11 +88,11 @@ export class TokenBuckets {
     return made;
   }
 
-  /** Drops full ones among the oldest, and at least one where there are too many. */
+  /** Drops full buckets among the oldest; at the limit, drops all buckets that it examines. */
   #makeRoom(nowMs: number): void {
     let looked = 0;
     for (const [name, bucket] of this.#buckets) {
-      if (looked === EXAMINED) break;
+      if (looked === BUCKETS_EXAMINED) break;
       looked += 1;
       if (bucket.isFull(this.#rate, nowMs) || this.#buckets.size >= MAX_BUCKETS) this.#buckets.delete(name);
     }

@@ -1,14 +1,14 @@
 /**
- * What counts as one address where clients are limited by theirs. A single customer holds a whole IPv6 /64 and can use
- * any of its 2^64 addresses, so a /64 is one address; an IPv4 address written as an IPv6 one (`::ffff:192.0.2.1`) is
- * the IPv4 address (interfaces.md §2, Fairness).
+ * Defines what counts as one address in limits per address (interfaces.md §2, Fairness). A customer usually has a whole
+ * IPv6 /64 and can use any of its 2^64 addresses, so a /64 counts as one address. An IPv4-mapped IPv6 address
+ * (`::ffff:192.0.2.1`) counts as the IPv4 address. Pure.
  */
 import ipaddr from 'ipaddr.js';
 
-/** How many 16-bit parts of an IPv6 address make a /64. */
+/** The number of 16-bit parts in the network part of an IPv6 /64. */
 const NETWORK_PARTS = 4;
 
-/** The group of an address, as text. What is not an IP address is its own group. */
+/** The group of an address, as text. A text that is not an IP address is its own group. */
 export function addressGroup(address: string): string {
   if (!address.includes(':')) return address;
   const plain = plainAddress(address);
@@ -19,7 +19,7 @@ export function addressGroup(address: string): string {
   return `${network.join(':')}::/64`;
 }
 
-/** The address without an IPv6 zone (`%eth0`), as IPv4 where it is one in IPv6 spelling. */
+/** The address without an IPv6 zone (`%eth0`), and as IPv4 if it is IPv4-mapped. */
 export function plainAddress(address: string): string {
   const [bare = ''] = address.split('%', 1);
   if (!bare.includes(':') || !ipaddr.IPv6.isValid(bare)) return bare;

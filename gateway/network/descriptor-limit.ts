@@ -1,10 +1,10 @@
 /**
- * How many files this process may have open at once, connections included (`ulimit -n`), and how many it has. Linux has
- * both in /proc; elsewhere the limit comes from Node's report.
+ * Reads how many files this process may have open at once, connections included (`ulimit -n`), and how many it has
+ * open. Linux has both numbers in /proc; elsewhere the limit comes from Node's diagnostic report.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** The limit of this process; undefined where there is none, or it is unknown. */
+/** The limit of this process; undefined if there is none or it is unknown. */
 export function mostOpenFiles(): number | undefined {
   const limits = readText('/proc/self/limits');
   if (limits !== undefined) {
@@ -17,12 +17,12 @@ export function mostOpenFiles(): number | undefined {
 }
 
 /**
- * How many this process has open; undefined where that is unknown. It reads a list of that length, so it is called for
- * reports, not for every connection.
+ * How many files and connections this process has open; undefined if unknown. It lists all of them, so it must not be
+ * called for every connection.
  */
 export function openFiles(): number | undefined {
   try {
-    // Reading the list takes a descriptor of its own.
+    // Listing the folder itself takes one descriptor.
     return readdirSync('/proc/self/fd').length - 1;
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EMFILE' ? mostOpenFiles() : undefined;

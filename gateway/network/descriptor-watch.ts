@@ -1,6 +1,6 @@
 /**
- * Reports to operators when file descriptors run short, and when there are enough again. It checks once a second, since
- * webhooks and files take descriptors too; connections that find none are reported at once.
+ * Emits a `descriptors` event when file descriptors run short, and when there are enough again. The watch checks once a
+ * second, since webhooks and files take descriptors too; a connection without a free descriptor is reported at once.
  */
 import type { Socket } from 'node:net';
 import { type Clock, type Milliseconds, Seconds, type Timer } from '../../proto/clock.js';
@@ -8,20 +8,20 @@ import type { DescriptorsTurned, GatewayEvents } from '../events.js';
 import { type Caller, type DescriptorRoom, type Descriptors, descriptorsFor } from './descriptors.js';
 
 const CHECK_EVERY: Milliseconds = Seconds(1);
-/** How long there must be no shortage for it to be over: at the limit, each place that is freed is taken at once. */
+/** A shortage is over after this time without one: at the limit, each freed descriptor is taken again at once. */
 const CALM_AFTER: Milliseconds = Seconds(5);
 
-/** Descriptors that are not connections of locks: files of the store, threads, listeners. */
-const OTHERS = 64;
-/** Descriptors that loading a package may take at once, generously. */
-const LOADING = 512;
+/** Descriptors for other uses than locks' connections: files of the store, threads, listeners. */
+const OTHER_DESCRIPTORS = 64;
+/** Descriptors that loading a package may take at once, as a generous estimate. */
+const LOADING_DESCRIPTORS = 512;
 
 export interface DescriptorWatchParts {
   readonly descriptors: Descriptors;
   readonly events: GatewayEvents;
   /** Wall-clock time. */
   readonly clock: Clock;
-  /** The time for events' timestamps. */
+  /** Returns the time for the timestamps of events. */
   readonly now: () => number;
 }
 
@@ -29,7 +29,7 @@ export class DescriptorWatch {
   readonly descriptors: Descriptors;
   readonly #parts: DescriptorWatchParts;
   #timer: Timer | undefined;
-  /** When they were last short; undefined while they are not. */
+  /** When descriptors were last short; undefined while there is no shortage. */
   #shortAtMs: number | undefined;
 
   /** Starts watching. */
@@ -39,7 +39,7 @@ export class DescriptorWatch {
     if (this.descriptors.limit !== undefined) this.#arm();
   }
 
-  /** How much room there is for a new connection. A shortage is reported. */
+  /** Whether a new connection may have its descriptor. Reports a shortage. */
   roomFor(caller: Caller, socket: Socket): DescriptorRoom {
     const room = this.descriptors.roomFor(caller, socket);
     if (room !== 'enough') this.#noteShortage();
@@ -47,14 +47,15 @@ export class DescriptorWatch {
   }
 
   /**
-   * To be called at the start: warns where so many locks can't all be connected at once.
+   * Must be called at the start with the number of registered locks: warns if they can't all be connected at once.
    *
-   * @returns whether descriptors may run short once they are connected
+   * @returns whether descriptors may run short once all locks are connected
    */
   expectLocks(locks: number): boolean {
     const { limit, forLocks } = this.descriptors;
-    if (limit === undefined || locks + OTHERS <= forLocks) return locks + OTHERS + LOADING > forLocks;
-    const needed = descriptorsFor(locks + OTHERS);
+    const wanted = locks + OTHER_DESCRIPTORS;
+    if (limit === undefined || wanted <= forLocks) return wanted + LOADING_DESCRIPTORS > forLocks;
+    const needed = descriptorsFor(wanted);
     this.#report(
       'few',
       `${locks} locks are registered, and this process may have ${limit} descriptors (open files and connections): ` +
@@ -82,7 +83,7 @@ export class DescriptorWatch {
     }
     if (this.#shortAtMs === undefined || this.#parts.clock.now() - this.#shortAtMs < CALM_AFTER) return;
     this.#shortAtMs = undefined;
-    this.#report('enough', 'there are free descriptors again: locks are let in as before');
+    this.#report('enough', 'there are free descriptors again: locks can connect again');
   }
 
   #noteShortage(): void {
@@ -93,7 +94,7 @@ export class DescriptorWatch {
     this.#report(
       'short',
       `of the ${limit} descriptors (open files and connections) that this process may have, only the ${reserve} that ` +
-        'are kept for operators and files are free: new locks are turned away for now; raise the limit (ulimit -n)',
+        'reserved for operators and files are free: new locks are refused for now; raise the limit (ulimit -n)',
     );
   }
 

@@ -1,4 +1,4 @@
-/** Builds and starts what delivers webhooks. */
+/** Builds and starts the parts that deliver webhooks. Only gateway.ts may import this file. */
 import { type Clock, Seconds, systemClock } from '../../proto/clock.js';
 import type { Config } from '../config.js';
 import { type StopStep, stopStep } from '../graceful-stop.js';
@@ -11,10 +11,10 @@ import { DeliveryClock } from '../webhooks/url/delivery-clock.js';
 import { Webhooks } from '../webhooks/webhooks.js';
 import type { GatewayOptions } from './ground.js';
 
-/** How long deliveries under way may go on when the gateway stops. */
+/** How long running deliveries may continue when the gateway stops. */
 const DELIVERY_GRACE = Seconds(3);
 
-/** Builds the dispatcher, and what operators do with deliveries. `dates`: the confirmed wall clock. */
+/** Builds the dispatcher, and the webhook functions of the HTTP interfaces. @param dates the confirmed wall clock */
 export function makeWebhooks(
   config: Config,
   options: GatewayOptions,
@@ -32,7 +32,7 @@ export function makeWebhooks(
   return { dispatcher, webhooks: new Webhooks({ ...delivering, dispatcher }) };
 }
 
-/** Builds the figures that are counted on demand, and starts the watch on URLs that are far behind. */
+/** Builds the figures that are counted on demand, and starts the watch on URLs' backlogs. */
 export function startFigures(
   { speed = 1 }: GatewayOptions,
   { store, events, runClock }: Pick<DispatcherParts, 'store' | 'events' | 'runClock'>,

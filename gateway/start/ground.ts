@@ -1,4 +1,4 @@
-/** What the parts of a gateway are built on: its options, and what is there before the first part starts. */
+/** Types: the options of a gateway, and the objects that exist before its first part starts. */
 import type { Clock } from '../../proto/clock.js';
 import type { MachineClock } from '../clocks/machine-clock.js';
 import type { ResolvedSetting } from '../config.js';
@@ -13,7 +13,7 @@ import type { Store } from '../store/contract/store.js';
 import type { RunSize } from '../store/contract/store-options.js';
 import type { LookupAll } from '../webhooks/sending/name-service.js';
 
-/** Options of a gateway beside its settings. Most replace a clock or a part in tests. */
+/** Options of a gateway in addition to its settings. Most replace a clock or a part in tests. */
 export interface GatewayOptions {
   /** The speed of the run's clock, 1 for real time (protocol.md §3, Sped-up runs). */
   readonly speed?: number;
@@ -23,9 +23,9 @@ export interface GatewayOptions {
   readonly machine?: MachineClock;
   /** Random numbers in [0, 1) for the jitter of retries. */
   readonly random?: () => number;
-  /** The clock that deliveries wait by, which never leaps; the system's monotonic one by default. */
+  /** The clock that deliveries wait by, which never jumps; the system's monotonic clock by default. */
   readonly deliveryClock?: Clock;
-  /** The clock that dates deliveries; the wall clock by default, or `deliveryClock` where that is given. */
+  /** The clock that dates deliveries; by default `deliveryClock` if given, otherwise the wall clock. */
   readonly deliveryDates?: Clock;
   /** Resolves the host names of webhook URLs; the system's resolver by default. */
   readonly lookUp?: LookupAll;
@@ -35,7 +35,7 @@ export interface GatewayOptions {
   readonly guardClock?: Clock;
   /** Refills locks' budgets; real time at the run's speed by default. */
   readonly budgetClock?: Clock;
-  /** The judge and its version, for tests in which it fails. */
+  /** The judge and its version, for tests in which the judge fails. */
   readonly judging?: Judging;
   /** Overrides limits of MQTT connections, for tests. */
   readonly guardLimits?: Partial<GuardLimits>;
@@ -51,9 +51,9 @@ export interface GatewayOptions {
   readonly runSize?: RunSize | undefined;
   /** Wraps the store, for tests that make it fail. */
   readonly wrapStore?: (store: Store) => Store;
-  /** Creates a new store in a data folder that shows signs of having had one. */
+  /** Creates a new store even in a data folder that seems to have had one. */
   readonly makeNew?: boolean;
-  /** The settings with their sources, to be shown to operators. */
+  /** The settings with their sources, shown to operators. */
   readonly settings?: readonly ResolvedSetting[];
   /** Receives the gateway's events; given by callers that listen before the start. */
   readonly events?: GatewayEvents;
@@ -61,17 +61,17 @@ export interface GatewayOptions {
   readonly onBroken?: (failure: StoreFailure) => void;
 }
 
-/** What is there before the first part starts. */
+/** The objects that exist before the first part starts. */
 export interface Ground {
   readonly store: Store;
   readonly canStore: () => Promise<boolean>;
   readonly events: GatewayEvents;
   readonly health: Health;
   readonly descriptors: DescriptorWatch;
-  /** One step for each started part, which stops it, in the order of the starts. */
+  /** For each started part the step that stops it, in the order of the starts. */
   readonly started: StopStep[];
   readonly stop: () => Promise<void>;
-  /** The time for events' timestamps. */
+  /** Returns the time for the timestamps of events. */
   readonly now: () => number;
   /** Sets the clock that `now` reads. */
   readonly stampBy: (clock: Clock) => void;

@@ -1,4 +1,4 @@
-/** Builds and starts the two HTTP interfaces, for merchants and for operators. */
+/** Builds and starts the two HTTP interfaces, for merchants and for operators. Only gateway.ts may import this file. */
 import type { Socket } from 'node:net';
 import { RunClock, systemClock } from '../../proto/clock.js';
 import { type MerchantParts, makeMerchantParts } from '../accounts/merchant-parts.js';
@@ -23,14 +23,14 @@ import { VERSION } from '../version.js';
 import type { Dispatcher } from '../webhooks/dispatcher.js';
 import type { GatewayOptions, Ground } from './ground.js';
 
-/** The HTTP interfaces. They report the start and the stop, so they start early and stop late. */
+/** The HTTP interfaces. They report the gateway's start and stop, so they start early and stop late. */
 interface Interfaces {
   /** The worst recent delay of the event loop. */
   readonly delays: WorstDelay;
   readonly http: HttpServer;
-  /** Undefined until everything that it reports has started. */
+  /** Undefined until all parts that the operator's interface reports have started. */
   operator: OperatorServer | undefined;
-  /** The same for the merchants' calls. */
+  /** Undefined until all parts that merchants' calls use have started. */
   merchants: MerchantParts | undefined;
   /** How much merchants and strangers may do over HTTP. */
   readonly budgets: HttpBudgets;
@@ -71,7 +71,7 @@ export async function startInterfaces(
   return made;
 }
 
-/** From now on merchants' calls are served. */
+/** Starts serving merchants' calls. */
 export function startMerchants(
   parts: Omit<Parameters<typeof makeMerchantParts>[0], 'budgets'>,
   interfaces: Interfaces,
@@ -132,7 +132,7 @@ export function startOperator(
 /** Which connections an HTTP port accepts, and which proxies it trusts. */
 type HttpAccess = Pick<OperatorServerOptions, 'connections' | 'proxies'>;
 
-/** The access of one port. Where descriptors are few, it may have a quarter of those for locks. */
+/** The access of one port. Its connections may use at most a quarter of the descriptors for locks. */
 function httpAccess(
   { httpPerAddress, trustedProxies }: Config,
   caller: 'merchant' | 'operator',

@@ -1,4 +1,7 @@
-/** Builds and starts what serves locks: ingest, commands, the broker, accounts, retention. */
+/**
+ * Builds and starts the parts that serve locks: ingest, commands, the broker, accounts, retention. Only gateway.ts may
+ * import this file.
+ */
 import { type Clock, RunClock, systemClock } from '../../proto/clock.js';
 import { Accounts } from '../accounts/accounts.js';
 import { Commands, type CommandsParts } from '../commands/commands.js';
@@ -24,7 +27,7 @@ import type { Usage } from '../usage/usage.js';
 import type { Dispatcher } from '../webhooks/dispatcher.js';
 import type { GatewayOptions, Ground } from './ground.js';
 
-/** What the broker and the accounts work on. */
+/** What the broker and the accounts use. */
 interface Work {
   readonly store: Store;
   readonly keys: Keys;
@@ -69,7 +72,7 @@ export async function startIngest(
   const ingest: Ingest = new Ingest({ ...parts, locks, commands });
   const rebuilt = await beginListening({ locks, ingest, clock, lastRanMs });
   const end = (): Promise<void> => endListening({ locks, ingest, clock });
-  started.push(stopStep('the store, which has not kept what came in,', end));
+  started.push(stopStep('the storing of received pings', end));
   await commands.load();
   started.push(stopStep('the commands', () => commands.stop()));
   return { ingest, locks, commands, rebuilt };
@@ -85,8 +88,8 @@ export async function startIdentity(
   const { store, events, clock, wallClock, commands, dispatcher, descriptors } = work;
   const retention = new Retention({ store, events, keepDays: config.keepDays, clock: wallClock, runClock: clock });
   retention.start();
-  started.push(stopStep('the deleting of what is old', () => retention.stop()));
-  // Once locks are connected there may be no descriptor left to load files with.
+  started.push(stopStep('the deletion of old data', () => retention.stop()));
+  // Once all locks are connected, no descriptor may be left for loading files.
   if (descriptors.expectLocks(await store.countDevices())) await loadRequestChecks();
   const broker = await Broker.start({
     ...work,
@@ -98,7 +101,7 @@ export async function startIdentity(
     guardClock: options.guardClock,
     onListening: (session) => commands.listening(session),
   });
-  // Started last and stopped first: no command is sent while the rest stops.
+  // Started last and stopped first, so that no command is sent while other parts stop.
   started.push(
     stopStep('the MQTT listener', async () => {
       await commands.stop();
@@ -129,7 +132,7 @@ export function startRefusals({ store, events, health, started }: Ground, clock:
   return refusals;
 }
 
-/** The budgets of locks. They run in real time at the run's speed, which no clock can change. */
+/** The uplink budgets of locks. They refill in real time at the run's speed; no change of a clock affects them. */
 export function makeBudgets(
   config: Config,
   options: GatewayOptions,
@@ -145,7 +148,7 @@ export function makeBudgets(
   return new UplinkBudgets({ limits, clock: budgetClock, watcher: budgetWatcher(events, clock, limits) });
 }
 
-/** Where descriptors are few, silent connections may have half of those for locks. */
+/** The limits of MQTT connections. Silent ones may use at most half of the descriptors for locks. */
 export function guardLimits(
   config: Config,
   options: GatewayOptions,

@@ -127,7 +127,7 @@ export class WebhookSettings {
     if (graceMs > 0 && (await store.webhooks.readOldSecrets(urlId, nowMs)).length >= MAX_VALID_SECRETS - 1)
       throw new LockgateError(
         'webhook-secrets',
-        `webhook URL ${urlId} has ${MAX_VALID_SECRETS} valid secrets already: wait until some expire, or rotate with grace 0`,
+        `webhook URL ${urlId} has ${MAX_VALID_SECRETS} valid secrets: wait until one expires, or rotate with grace 0`,
       );
     const secret = makeWebhookSecret();
     const rotation = { secretSealed: keys.seal(secret), nowMs, oldValidUntilMs: nowMs + graceMs };

@@ -112,7 +112,7 @@ t.test('deliveries, resend, recover: for people, for programs, and how they fail
     [['deliveries', '--mac', 'zz'], 2, /12 hex digits/],
     [['deliveries', '--mac', 'A4C138F0E1D2'], 3, /no device/],
     [['deliveries', '--url', '7'], 3, /no webhook URL 7/],
-    [['resend', 'evt_nonsense'], 2, /no event id/],
+    [['resend', 'evt_nonsense'], 2, /not an event id/],
     [['resend', event.replace(/.$/, event.endsWith('0') ? '1' : '0')], 3, /there is no event/],
     [['resend', event, '--url', '7'], 3, /no webhook URL 7/],
     [['recover'], 2, /--since/],

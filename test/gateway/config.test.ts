@@ -133,7 +133,7 @@ t.test('which gateway, with which token: flags, then the environment, then the d
 
 t.test('a variable that looks like a misspelt setting is reported, and no other', async (t) => {
   const environment = { LOCKGATE_MQTT_PROT: '1', LOCKGATE_SERVICE_HOST: 'x', LOCKGATE_TOKEN: 'x', LOCKGATE_DATA: 'x' };
-  const sentence = 'the environment has LOCKGATE_MQTT_PROT, which is no setting. Did you mean LOCKGATE_MQTT_PORT?';
+  const sentence = 'the environment has LOCKGATE_MQTT_PROT, which is not a setting. Did you mean LOCKGATE_MQTT_PORT?';
   t.same(misspeltVariables(environment), [sentence]);
   const data = tempFolder(t);
   const shown = await lockgate(t, ['config', '--data', data], { LOCKGATE_MQTT_PROT: '1' });

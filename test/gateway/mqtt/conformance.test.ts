@@ -524,7 +524,7 @@ const PACKETS: readonly Row[] = [
   { of: '4.8.0-1', what: 'a DISCONNECT with a body', say: bytes('e00100'), ends: true, why: /DISCONNECT/ },
   { of: '3.6.1-1', what: 'a PUBREL', say: bytes('62020001'), ends: true, why: /PUBREL is not allowed/ },
   { of: '3.13', what: 'what servers say', say: bytes('d000'), ends: true, why: /PINGRESP is not allowed/ },
-  { of: '2.2.1', what: 'a packet of type 0', say: bytes('0000'), ends: true, why: /not taken/ },
+  { of: '2.2.1', what: 'a packet of type 0', say: bytes('0000'), ends: true, why: /not allowed/ },
   {
     of: '2.2.3',
     what: 'a length of five bytes',

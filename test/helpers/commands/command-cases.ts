@@ -240,7 +240,7 @@ const WEBHOOKS: readonly CommandCase[] = [
   {
     command: 'webhook resend',
     shows: '{event}',
-    wrong: ['evt_nonsense', /no event id/],
+    wrong: ['evt_nonsense', /not an event id/],
     refused: '{event} --url 99',
   },
   {
