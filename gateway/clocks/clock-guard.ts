@@ -171,7 +171,7 @@ export class ClockGuard {
     this.#doubt = undefined;
     const [fromMs, toMs] = [this.run.now(), this.wall.now()];
     if (this.#parts.speed === 1 && toMs > fromMs) {
-      if (toMs - fromMs <= SILENT_STEP) this.run.set(toMs);
+      if (toMs - fromMs <= MAX_SILENT_STEP) this.run.set(toMs);
       else this.#parts.onStep({ fromMs, toMs, doubtedSinceMs }, () => this.run.set(toMs));
     }
     if (wasDoubted) this.#parts.onTurn(this.reading(), by);

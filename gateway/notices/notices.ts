@@ -123,7 +123,9 @@ export class Notices {
     this.#locks = locks;
     this.#reconcileLate();
     this.#reconcileBootBacks();
-    const disabled = urls.filter(({ state, disabledWhy }) => state === 'disabled' && disabledWhy !== DISABLED_BY_OPERATOR);
+    const disabled = urls.filter(
+      ({ state, disabledWhy }) => state === 'disabled' && disabledWhy !== DISABLED_BY_OPERATOR,
+    );
     const ids = new Set(disabled.map(({ id }) => String(id)));
     for (const id of this.#disabledAtStart) if (!ids.has(id)) this.#resolve('url-disabled', id);
     for (const { id, disabledWhy } of disabled)

@@ -164,8 +164,9 @@ t.test('it is said in a sentence', async (t) => {
   const reading = { machineMs: START + Days(5), confirmedMs: START, sinceMs: START, agreeing: 0, needed: 1 };
   t.equal(
     clockText({ ...reading, state: 'ahead' }),
-    'the machine’s clock shows 2026-11-25T12:00:00.000Z, 5 d ahead of the last recorded time (2026-11-20T12:00:00.000Z): ' +
-      'nothing is deleted for its age, no month is closed and nothing expires by it, until fresh pings of 1 lock ' +
+    'the machine’s clock shows 2026-11-25T12:00:00.000Z, 5 d ahead of the last recorded time ' +
+      '(2026-11-20T12:00:00.000Z): nothing is deleted for its age, no month is closed and nothing expires by it, ' +
+      'until fresh pings of 1 lock ' +
       'agree with it, or "lockgate config confirm-clock" confirms it',
   );
   t.match(

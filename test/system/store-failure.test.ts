@@ -82,8 +82,7 @@ t.test('an I/O error ends the process; the next start has everything that was ac
 });
 
 /** The hanging part is the MQTT listener, or the store if no uplink of the lock is under way when the stop starts. */
-const HANGS =
-  /^the gateway did not stop within 9 s: (the MQTT listener|the storing of received pings) hangs$/m;
+const HANGS = /^the gateway did not stop within 9 s: (the MQTT listener|the storing of received pings) hangs$/m;
 
 t.test('the process ends although the store never answers', async (t) => {
   const bell = new Bell();
