@@ -49,7 +49,7 @@ export interface Refused {
  * A lock, or the phones that act for it, exceeded the uplink budget (gateway/mqtt/budget/), or is within it again.
  * Nothing is refused: the gateway only reads the lock more slowly.
  */
-export interface BudgetTurned {
+export interface BudgetChanged {
   readonly atMs: number;
   readonly mac: Mac;
   readonly source: Source;
@@ -163,7 +163,7 @@ export interface UrlChanged {
 }
 
 /** A URL's circuit breaker opened or closed. While it is open, only probes are sent. */
-export interface CircuitTurned {
+export interface CircuitChanged {
   readonly atMs: number;
   readonly urlId: number;
   readonly state: 'opened' | 'closed';
@@ -172,7 +172,7 @@ export interface CircuitTurned {
 }
 
 /** A webhook URL is far behind, or has caught up (webhooks/backlogs.ts). */
-export interface BacklogTurned {
+export interface BacklogChanged {
   readonly atMs: number;
   readonly urlId: number;
   readonly state: 'behind' | 'caught-up';
@@ -256,7 +256,7 @@ export interface Recovered {
 }
 
 /** The machine's clock jumped and is in doubt, or is confirmed (gateway/clocks/clock-guard.ts). */
-export interface ClockTurned {
+export interface ClockStateChanged {
   readonly atMs: number;
   readonly state: 'agrees' | 'ahead' | 'behind';
   /** The machine's date, ms since the epoch. */
@@ -332,7 +332,7 @@ export interface StateRebuilt {
 }
 
 /** File descriptors are too few for the registered locks, run short, or suffice again (network/descriptor-watch.ts). */
-export interface DescriptorsTurned {
+export interface DescriptorsChanged {
   readonly atMs: number;
   readonly state: 'few' | 'short' | 'enough';
   /** Maximum number that the process may have open. */
@@ -379,7 +379,7 @@ export interface GatewayEventMap {
   connected: [LockConnected];
   disconnected: [LockDisconnected];
   refused: [Refused];
-  budget: [BudgetTurned];
+  budget: [BudgetChanged];
   judging: [JudgingTurned];
   uplink: [UplinkTaken];
   finding: [FindingMade];
@@ -389,8 +389,8 @@ export interface GatewayEventMap {
   'event-damaged': [EventDamaged];
   'url-disabled': [UrlDisabled];
   'url-changed': [UrlChanged];
-  circuit: [CircuitTurned];
-  backlog: [BacklogTurned];
+  circuit: [CircuitChanged];
+  backlog: [BacklogChanged];
   'cannot-send': [CannotSend];
   'cannot-record': [CannotRecord];
   swept: [Swept];
@@ -400,9 +400,9 @@ export interface GatewayEventMap {
   'store-broken': [StoreBroken];
   degraded: [Degraded];
   recovered: [Recovered];
-  clock: [ClockTurned];
+  clock: [ClockStateChanged];
   'statement-closed': [StatementClosed];
-  descriptors: [DescriptorsTurned];
+  descriptors: [DescriptorsChanged];
   notices: [NoticesWritten];
   'catching-up': [StoreCatchingUp];
   'files-mended': [FilesMended];
@@ -419,7 +419,7 @@ export interface GatewayEventMap {
 }
 
 /** The events that streams do not contain: they are only counted, or are emitted before a stream can exist. */
-export type FigureName =
+export type UnstreamedEventName =
   | 'stored'
   | 'commit'
   | 'acknowledged'
@@ -430,11 +430,11 @@ export type FigureName =
   | 'reflashed';
 
 /** Node warns of a leak beyond this number of listeners: some parts of the gateway, and one for each `tail`. */
-const EXPECTED_LISTENERS = 64;
+const MAX_EXPECTED_LISTENERS = 64;
 
 export class GatewayEvents extends EventEmitter<GatewayEventMap> {
   constructor() {
     super();
-    this.setMaxListeners(EXPECTED_LISTENERS);
+    this.setMaxListeners(MAX_EXPECTED_LISTENERS);
   }
 }

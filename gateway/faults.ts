@@ -2,7 +2,7 @@
 import { LockgateError } from '../proto/errors.js';
 
 /** Maximum number of faults of one request that are reported; further ones are only counted. */
-export const FAULTS_REPORTED = 100;
+export const MAX_REPORTED_FAULTS = 100;
 
 /** One fault of a request: a JSON pointer and a sentence (RFC 9457). */
 export interface Fault {
@@ -11,7 +11,7 @@ export interface Fault {
 }
 
 /** Several faults of a request. */
-export class ManyFaults extends LockgateError {
+export class RequestFaults extends LockgateError {
   readonly faults: readonly Fault[];
 
   constructor(code: string, message: string, faults: readonly Fault[]) {

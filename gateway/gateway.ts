@@ -10,7 +10,7 @@ import type { Accounts } from './accounts/accounts.js';
 import type { MerchantParts } from './accounts/merchant-parts.js';
 import { Audit } from './audit/audit.js';
 import { clockListener } from './clocks/clock-listener.js';
-import { type ClockDoubt, KeptClocks } from './clocks/kept-clocks.js';
+import { type ClockDoubt, RecordedClocks } from './clocks/recorded-clocks.js';
 import type { Commands } from './commands/commands.js';
 import type { Config } from './config.js';
 import { OWNER } from './data-folder/data-folder.js';
@@ -32,16 +32,16 @@ import { DescriptorWatch } from './network/descriptor-watch.js';
 import { Descriptors } from './network/descriptors.js';
 import { Notices } from './notices/notices.js';
 import { makeWebhooks, startDeliveries, startFigures } from './start/deliveries.js';
-import type { GatewayOptions, Ground } from './start/ground.js';
+import type { GatewayBase, GatewayOptions } from './start/gateway-base.js';
 import { startInterfaces, startMerchants, startOperator } from './start/interfaces.js';
-import { makeBudgets, startIdentity, startIngest, startRefusals } from './start/lock-side.js';
+import { makeBudgets, startIdentity, startIngest, startRefusals } from './start/lock-services.js';
 import type { Store } from './store/contract/store.js';
 import { openStore, sqliteUrl } from './store/open-store.js';
 import { Usage } from './usage/usage.js';
 import type { Dispatcher } from './webhooks/dispatcher.js';
 import type { Webhooks } from './webhooks/webhooks.js';
 
-export type { GatewayOptions } from './start/ground.js';
+export type { GatewayOptions } from './start/gateway-base.js';
 
 /** A running gateway. */
 export interface Gateway {
@@ -58,7 +58,7 @@ export interface Gateway {
   /** The run's clock. */
   readonly clock: Clock;
   /** The gateway's clocks, and how the machine's clock compares to them. */
-  readonly clocks: KeptClocks;
+  readonly clocks: RecordedClocks;
   readonly mqttPort: number;
   /** Undefined if no certificate is set. */
   readonly mqttTlsPort: number | undefined;
@@ -134,7 +134,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
   }
 }
 
-async function startParts(config: Config, options: GatewayOptions, ground: Ground): Promise<Gateway> {
+async function startParts(config: Config, options: GatewayOptions, ground: GatewayBase): Promise<Gateway> {
   const { store, canStore, events, health, descriptors, started, stop } = ground;
   const metrics = new Metrics(events, health, descriptors.descriptors);
   const keys = await openSecrets(store, config);
@@ -152,24 +152,28 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
   const figures = startFigures(options, delivering, dispatcher, isStoreFailing, started);
 
   // Commands are sent by the broker, which starts after ingest.
-  const outlet: { broker?: Broker } = {};
+  const lateBroker: { broker?: Broker } = {};
   const onStored: IngestParts['onStored'] = (ids, uplinks) => dispatcher.wake(ids, uplinks);
   const { lastRanMs, doubt } = clocks;
   const { ingest, locks, commands, rebuilt } = await startIngest(
     { store, clock, wallClock, lastRanMs, doubt, events, isStoreFailing, onStored },
-    (deviceId) => outlet.broker?.sessions.ofLock(deviceId),
+    (deviceId) => lateBroker.broker?.sessions.ofLock(deviceId),
     started,
     options.judging,
   );
   notices.reconcile({ locks: () => locks.all(), urls: await store.listWebhookUrls() });
-  const current = withCurrentStates(store, locks);
-  const told = { usage, budgets: makeBudgets(config, options, events, clock), refusals: startRefusals(ground, clock) };
-  const shared = { store: current, keys, events, clock, wallClock, ingest, locks, commands, ...told };
+  const currentStore = withCurrentStates(store, locks);
+  const lockParts = {
+    usage,
+    budgets: makeBudgets(config, options, events, clock),
+    refusals: startRefusals(ground, clock),
+  };
+  const shared = { store: currentStore, keys, events, clock, wallClock, ingest, locks, commands, ...lockParts };
   const work = { ...shared, dispatcher, canStore, descriptors };
   const { broker, accounts } = await startIdentity(config, options, work, started);
-  outlet.broker = broker;
+  lateBroker.broker = broker;
   started.push(clocks.listen(clockListener({ events, clock, locks, ingest, commands, sessions: broker.sessions })));
-  const { budgets } = told;
+  const { budgets } = lockParts;
   metrics.readFrom(metricSources({ broker, ingest, dispatcher, locks, notices, budgets, doubt, figures }));
   const { tester } = webhooks;
   const merchants = startMerchants({ store, keys, clock: wallClock, tester }, interfaces);
@@ -190,7 +194,7 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
     webhooks,
     merchants,
     notices,
-    store: current,
+    store: currentStore,
     usage,
     clock,
     clocks,
@@ -205,8 +209,8 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
 }
 
 /** Starts the recorded clocks, and returns them with the clocks that the parts use: the same ones, except in tests. */
-async function startClocks(options: GatewayOptions, { store, started, stampBy }: Ground) {
-  const clocks = await KeptClocks.start({ store, speed: options.speed ?? 1, machine: options.machine });
+async function startClocks(options: GatewayOptions, { store, started, stampBy }: GatewayBase) {
+  const clocks = await RecordedClocks.start({ store, speed: options.speed ?? 1, machine: options.machine });
   const { runClock: clock = clocks.run, wallClock = clocks.wall } = options;
   stampBy(clock);
   started.push(stopStep('the run’s clock', () => clocks.stop()));
@@ -222,14 +226,14 @@ function reloadTls(broker: Broker, audit: Audit): TlsIdentity {
 }
 
 /** Starts the audit log, before the parts that write to it: so it stops after them. */
-async function startAudit({ store, events, now, started }: Ground, clock: Clock): Promise<Audit> {
+async function startAudit({ store, events, now, started }: GatewayBase, clock: Clock): Promise<Audit> {
   const audit = await Audit.start({ store, events, clock, now });
   started.push(stopStep('the audit log', () => audit.stop()));
   return audit;
 }
 
 /** Starts the notices, before the parts that cause notices: so they stop after them. */
-async function startNotices({ store, events, health, now, started }: Ground, clock: Clock): Promise<Notices> {
+async function startNotices({ store, events, health, now, started }: GatewayBase, clock: Clock): Promise<Notices> {
   const notices = await Notices.start({ store, events, clock, now, isStoreFailing: () => health.isStoreFailing });
   started.push(stopStep('the notices', () => notices.stop()));
   return notices;

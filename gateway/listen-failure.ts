@@ -5,7 +5,7 @@
 import { LockgateError } from '../proto/errors.js';
 
 /** A sentence for each error code of the system about an unusable address or port. */
-const UNUSABLE: Readonly<Record<string, string>> = {
+const UNUSABLE_ADDRESS_REASONS: Readonly<Record<string, string>> = {
   EADDRNOTAVAIL: 'this machine does not have that address',
   ENOTFOUND: 'the name has no known address',
   EAI_AGAIN: 'the name can’t be looked up now',
@@ -23,6 +23,6 @@ export function listenFailure(what: string, { host, port }: { host: string; port
   const { code = '' } = error as NodeJS.ErrnoException;
   const sentence = `${what} can't listen on ${host}:${port}`;
   if (code === 'EADDRINUSE') return new LockgateError('port-taken', `${sentence}: another process uses the port`);
-  const why = UNUSABLE[code];
+  const why = UNUSABLE_ADDRESS_REASONS[code];
   return why === undefined ? (error as Error) : new LockgateError('input-address', `${sentence}: ${why}`);
 }

@@ -16,9 +16,9 @@ import type { Commands } from '../commands/commands.js';
 import { type Keys, makeLockSecret, makePhoneSecret } from '../data-folder/keys.js';
 import type { GatewayEvents } from '../events.js';
 import type { Ingest, Sender } from '../ingest/ingest.js';
-import { forgottenState } from '../locks/device-state.js';
+import { resetState } from '../locks/device-state.js';
+import { LivesReplay } from '../locks/lives-replay.js';
 import type { Locks } from '../locks/locks.js';
-import { LivesReplay } from '../locks/relived-state.js';
 import type { RefusalRecorder } from '../mqtt/refusals/refusal-recorder.js';
 import type { Sessions } from '../mqtt/sessions.js';
 import { noSuchDevice } from '../store/contract/errors.js';
@@ -283,7 +283,7 @@ export class DeviceAccounts {
     const done: T[] = [];
     await ingest.runExclusive(deviceId, async () => {
       const known = locks.find(deviceId)?.state;
-      const state = known === undefined ? null : forgottenState(known, mac, runClock.now());
+      const state = known === undefined ? null : resetState(known, mac, runClock.now());
       done.push(await work(state === null ? null : JSON.stringify(state)));
       locks.replace(deviceId, state);
       // Connections opened meanwhile were accepted under the old state.

@@ -5,7 +5,7 @@ import { afterThisTurn, type Clock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import { formatMac, type Mac, parseMac } from '../../proto/wire/mac.js';
 import { type Keys, makeLockSecret } from '../data-folder/keys.js';
-import { FAULTS_REPORTED, type Fault, ManyFaults } from '../faults.js';
+import { type Fault, MAX_REPORTED_FAULTS, RequestFaults } from '../faults.js';
 import type { NewDevice, Store } from '../store/contract/store.js';
 
 /** A list of this size is added in one transaction, for which pings wait some 4 s. */
@@ -89,9 +89,10 @@ function refuseFaulty<T>(
     const found = fault(item, index);
     if (found === undefined) continue;
     count += 1;
-    if (count <= FAULTS_REPORTED) faults.push({ pointer: `/devices/${index}/${found.member}`, detail: found.detail });
+    if (count <= MAX_REPORTED_FAULTS)
+      faults.push({ pointer: `/devices/${index}/${found.member}`, detail: found.detail });
   }
   if (count === 0) return;
   const more = count > 1 ? `, and ${count - 1} more of the list can’t be added either` : '';
-  throw new ManyFaults(code, `${faults[0]?.detail}${more}: nothing was added`, faults);
+  throw new RequestFaults(code, `${faults[0]?.detail}${more}: nothing was added`, faults);
 }

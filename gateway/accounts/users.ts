@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { type Clock, Hours, type Milliseconds } from '../../proto/clock.js';
 import type { Keys } from '../data-folder/keys.js';
 import type { HttpBudgets } from '../fairness/http-budgets.js';
-import { FAULTS_REPORTED, type Fault, ManyFaults } from '../faults.js';
+import { type Fault, MAX_REPORTED_FAULTS, RequestFaults } from '../faults.js';
 import { addressGroup } from '../network/address-group.js';
 import type { NewUser } from '../store/contract/merchants/people-store.js';
 import { usernameKey } from '../store/contract/merchants/username-key.js';
@@ -144,5 +144,5 @@ function refuseTwice(users: readonly TypedUser[]): void {
   }
   if (faults.length === 0) return;
   const text = 'a user name or an id is twice in the list; no user was added';
-  throw new ManyFaults('user-exists', text, faults.slice(0, FAULTS_REPORTED));
+  throw new RequestFaults('user-exists', text, faults.slice(0, MAX_REPORTED_FAULTS));
 }

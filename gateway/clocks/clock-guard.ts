@@ -19,14 +19,14 @@
  * In a sped-up run, `run` does not follow `wall`.
  */
 import { Days, type Milliseconds, Minutes } from '../../proto/clock.js';
-import { AGREES_WITHIN, ClockWitnesses, type LockCount, type Testimony } from './clock-witnesses.js';
+import { ClockWitnesses, type LockCount, MAX_AGREEING_DIFFERENCE, type ReportedTime } from './clock-witnesses.js';
 import type { MachineClock } from './machine-clock.js';
 import { SteadyClock } from './steady-clock.js';
 
 /** A machine clock that is further ahead than this needs confirmation. */
-export const LEAP_OVER: Milliseconds = Days(1);
+export const MAX_AHEAD: Milliseconds = Days(1);
 /** A machine clock that is further behind than this is reported. */
-export const BEHIND_OVER: Milliseconds = Minutes(5);
+export const MAX_BEHIND: Milliseconds = Minutes(5);
 /** Steps of the run's clock up to this length count as silence of the locks; `onStep` handles longer ones. */
 const MAX_SILENT_STEP: Milliseconds = Minutes(1);
 
@@ -64,7 +64,7 @@ export interface ClockGuardParts {
   /** The speed of `run` relative to real time; at any other speed than 1 it does not follow `wall`. */
   readonly speed: number;
   /** Called when the state changed, or the machine's clock jumped again. */
-  readonly onTurn: (reading: ClockReading, by: ClockAuthority) => void;
+  readonly onStateChange: (reading: ClockReading, by: ClockAuthority) => void;
   /** Called before a step of the run's clock of over a minute. It must call `take`, which makes the step, once. */
   readonly onStep: (step: RunStep, take: () => void) => void;
 }
@@ -93,7 +93,7 @@ export class ClockGuard {
     this.run = new SteadyClock(machine, runMs, speed);
   }
 
-  /** Whether the machine's clock is in doubt. The caller must then pass every uplink to {@link hear}. */
+  /** Whether the machine's clock is in doubt. The caller must then pass every uplink to {@link noteUplink}. */
   get isDoubted(): boolean {
     return this.#doubt !== undefined;
   }
@@ -111,7 +111,7 @@ export class ClockGuard {
   }
 
   /** Compares both clocks with the machine's. Must be called once a second. */
-  look(): void {
+  compare(): void {
     const machineMs = this.#parts.machine.wall();
     const aheadMs = machineMs - this.wall.now();
     const state = stateOf(aheadMs);
@@ -121,35 +121,35 @@ export class ClockGuard {
       return;
     }
     const before = this.#doubt;
-    if (before?.state === state && Math.abs(before.aheadMs - aheadMs) <= AGREES_WITHIN) return;
+    if (before?.state === state && Math.abs(before.aheadMs - aheadMs) <= MAX_AGREEING_DIFFERENCE) return;
     const witnesses = new ClockWitnesses();
-    if (this.#lockCount !== undefined) witnesses.expect(this.#lockCount);
+    if (this.#lockCount !== undefined) witnesses.setLockCount(this.#lockCount);
     const [sinceMs, sinceRunMs] = [before?.sinceMs ?? this.wall.now(), before?.sinceRunMs ?? this.run.now()];
     this.#doubt = { state, aheadMs, sinceMs, sinceRunMs, witnesses };
-    this.#parts.onTurn(this.reading(), null);
+    this.#parts.onStateChange(this.reading(), null);
   }
 
   /** Counts an uplink that agrees with the machine's clock. Confirms the machine's clock once enough locks agree. */
-  hear(testimony: Testimony): void {
-    this.#doubt?.witnesses.hear(testimony, this.#parts.machine.wall());
-    this.#askWitnesses();
+  noteUplink(testimony: ReportedTime): void {
+    this.#doubt?.witnesses.noteUplink(testimony, this.#parts.machine.wall());
+    this.#confirmIfEnough();
   }
 
   /** Sets the number of locks in service, which determines how many must agree. */
-  expect(count: LockCount): void {
+  setLockCount(count: LockCount): void {
     this.#lockCount = count;
-    this.#doubt?.witnesses.expect(count);
-    this.#askWitnesses();
+    this.#doubt?.witnesses.setLockCount(count);
+    this.#confirmIfEnough();
   }
 
-  #askWitnesses(): void {
-    if (this.#doubt?.witnesses.areEnough === true) this.confirm('locks');
+  #confirmIfEnough(): void {
+    if (this.#doubt?.witnesses.hasEnough === true) this.confirm('locks');
   }
 
   /** Confirms the machine's clock. */
   confirm(by: 'locks' | 'operator'): void {
     // The machine's clock may have been set since the last comparison.
-    this.look();
+    this.compare();
     if (this.#doubt === undefined) return;
     this.wall.set(this.#parts.machine.wall());
     this.#agree(by);
@@ -174,11 +174,11 @@ export class ClockGuard {
       if (toMs - fromMs <= MAX_SILENT_STEP) this.run.set(toMs);
       else this.#parts.onStep({ fromMs, toMs, doubtedSinceMs }, () => this.run.set(toMs));
     }
-    if (wasDoubted) this.#parts.onTurn(this.reading(), by);
+    if (wasDoubted) this.#parts.onStateChange(this.reading(), by);
   }
 }
 
 function stateOf(aheadMs: Milliseconds): ClockState {
-  if (aheadMs > LEAP_OVER) return 'ahead';
-  return aheadMs < -BEHIND_OVER ? 'behind' : 'agrees';
+  if (aheadMs > MAX_AHEAD) return 'ahead';
+  return aheadMs < -MAX_BEHIND ? 'behind' : 'agrees';
 }

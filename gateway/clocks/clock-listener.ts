@@ -1,10 +1,10 @@
 /** Reacts to the clocks: when the machine's clock becomes doubtful or is confirmed, and when the run's clock steps. */
 import type { Commands } from '../commands/commands.js';
 import type { GatewayEvents } from '../events.js';
-import { type ListeningParts, listenOverStep } from '../locks/listening.js';
+import { type ListeningParts, recordClockStep } from '../locks/listening.js';
 import type { Sessions } from '../mqtt/sessions.js';
-import { believedText, clockText } from './clock-words.js';
-import type { ClockListener } from './kept-clocks.js';
+import { clockText, trustedText } from './clock-words.js';
+import type { ClockListener } from './recorded-clocks.js';
 
 export interface ClockListenerParts extends Omit<ListeningParts, 'lastRanMs'> {
   readonly events: GatewayEvents;
@@ -15,9 +15,9 @@ export interface ClockListenerParts extends Omit<ListeningParts, 'lastRanMs'> {
 export function clockListener(parts: ClockListenerParts): ClockListener {
   const { events, clock, commands, sessions } = parts;
   return {
-    turned: (reading, by) => {
+    stateChanged: (reading, by) => {
       const { state, machineMs, confirmedMs } = reading;
-      const why = state === 'agrees' ? `${clockText(reading)}: ${believedText(by)}` : clockText(reading);
+      const why = state === 'agrees' ? `${clockText(reading)}: ${trustedText(by)}` : clockText(reading);
       events.emit('clock', { atMs: clock.now(), state, machineMs, confirmedMs, why });
       commands.clockTurned();
     },
@@ -25,7 +25,7 @@ export function clockListener(parts: ClockListenerParts): ClockListener {
       const connected = [...sessions.all()]
         .filter(({ phase }) => phase !== 'authenticated')
         .map(({ sender }) => sender);
-      listenOverStep(parts, connected, take);
+      recordClockStep(parts, connected, take);
       commands.clockStepped(step);
     },
   };

@@ -10,10 +10,10 @@ import type { Source } from '../../proto/wire/ping.js';
 /** How many locks are needed. */
 export const WITNESSES_NEEDED = 5;
 /** By how much a lock's time may differ from the machine's and still count as agreeing. */
-export const AGREES_WITHIN: Milliseconds = Minutes(5);
+export const MAX_AGREEING_DIFFERENCE: Milliseconds = Minutes(5);
 
 /** What an uplink shows about the time. */
-export interface Testimony {
+export interface ReportedTime {
   readonly deviceId: number;
   readonly source: Source;
   readonly simulated: boolean;
@@ -35,15 +35,15 @@ export class ClockWitnesses {
   #count: LockCount | undefined;
 
   /** Counts the lock of an uplink if the uplink is a lock's, fresh, and agrees with the machine's clock. */
-  hear({ deviceId, source, simulated, timeMs, kept }: Testimony, machineMs: number): void {
-    if (source !== 'lock' || kept !== 0 || !(Math.abs(timeMs - machineMs) <= AGREES_WITHIN)) return;
+  noteUplink({ deviceId, source, simulated, timeMs, kept }: ReportedTime, machineMs: number): void {
+    if (source !== 'lock' || kept !== 0 || !(Math.abs(timeMs - machineMs) <= MAX_AGREEING_DIFFERENCE)) return;
     const witnesses = simulated ? this.#simulated : this.#real;
     // No more locks than needed are stored.
     if (witnesses.size < WITNESSES_NEEDED) witnesses.add(deviceId);
   }
 
   /** Sets the number of locks in service. */
-  expect(count: LockCount): void {
+  setLockCount(count: LockCount): void {
     this.#count = count;
   }
 
@@ -60,7 +60,7 @@ export class ClockWitnesses {
   }
 
   /** Whether enough locks agree. */
-  get areEnough(): boolean {
+  get hasEnough(): boolean {
     return this.agreeing >= (this.needed ?? WITNESSES_NEEDED);
   }
 }

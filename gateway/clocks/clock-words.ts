@@ -20,7 +20,7 @@ export function clockText({ state, machineMs, confirmedMs, needed }: ClockReadin
 }
 
 /** Why the machine's clock is trusted again. */
-export function believedText(by: ClockAuthority): string {
+export function trustedText(by: ClockAuthority): string {
   if (by === 'locks') return 'fresh pings of locks agree with it';
   return by === 'operator' ? 'an operator confirmed it' : 'it returned to the recorded time';
 }

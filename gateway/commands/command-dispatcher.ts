@@ -21,7 +21,7 @@ import { POWER_MODEL } from '../../proto/power/model.js';
 import { encodeDownlink } from '../../proto/wire/codec.js';
 import type { Mac } from '../../proto/wire/mac.js';
 import type { RunStep } from '../clocks/clock-guard.js';
-import type { ClockDoubt } from '../clocks/kept-clocks.js';
+import type { ClockDoubt } from '../clocks/recorded-clocks.js';
 import type { GatewayEvents } from '../events.js';
 import type { Acknowledgement, DeviceEvent } from '../ingest/ingest.js';
 import type { KnownLock } from '../locks/locks.js';

@@ -144,7 +144,7 @@ export const FAIRNESS_SETTINGS = [
 
 export type FairnessKey = (typeof FAIRNESS_SETTINGS)[number]['key'];
 
-const SECONDS_OF_A_MINUTE = 60;
+const SECONDS_PER_MINUTE = 60;
 
 /** Reads the limits. @param numberOf reads one setting: a whole number, 0 or more */
 export function readFairness(numberOf: (key: FairnessKey) => number): Fairness {
@@ -157,7 +157,7 @@ export function readFairness(numberOf: (key: FairnessKey) => number): Fairness {
   return {
     requests: rate('merchantRequests', 'merchantRequestsBurst'),
     bytes: rate('merchantBytes', 'merchantBytesBurst'),
-    passwordHashes: rate('merchantHashes', 'merchantHashesBurst', SECONDS_OF_A_MINUTE),
+    passwordHashes: rate('merchantHashes', 'merchantHashesBurst', SECONDS_PER_MINUTE),
     strangers: rate('strangerRequests', 'strangerRequestsBurst'),
     quota: {
       pets: limit('merchantPets'),

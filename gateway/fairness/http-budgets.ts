@@ -9,7 +9,7 @@ import { type BudgetName, OverBudget } from './over-budget.js';
 import { TokenBuckets } from './token-bucket.js';
 
 /** How many refusals of one merchant or one address are answered at once. */
-const REFUSALS: Rate = { perSecond: 20, burst: 100 };
+const PROMPT_REFUSALS: Rate = { perSecond: 20, burst: 100 };
 /** How long a refusal beyond those is delayed. */
 const REFUSAL_DELAY: Milliseconds = Seconds(1);
 /** How many users of a list count as one request: writing them takes about as long. */
@@ -32,7 +32,7 @@ export class HttpBudgets {
     this.#hashes = new TokenBuckets(fairness.passwordHashes, clock);
     this.#strangers = new TokenBuckets(fairness.strangers, clock);
     this.#probes = new TokenBuckets(fairness.strangers, clock);
-    this.#refusals = new TokenBuckets(REFUSALS, clock);
+    this.#refusals = new TokenBuckets(PROMPT_REFUSALS, clock);
   }
 
   /**
@@ -76,13 +76,13 @@ export class HttpBudgets {
    * Resolves when a refusal may be answered: at once for the first refusals, after a second if there are too many.
    *
    * @param who a merchant's id or an address
-   * @param gone aborted when the client has disconnected
+   * @param disconnected aborted when the client has disconnected
    */
-  async refusalTurn(who: number | string, gone: AbortSignal): Promise<void> {
-    if (gone.aborted || this.#refusals.take(String(who), 1) === 0) return;
+  async waitForRefusal(who: number | string, disconnected: AbortSignal): Promise<void> {
+    if (disconnected.aborted || this.#refusals.take(String(who), 1) === 0) return;
     await new Promise<void>((resolve) => {
       const timer = this.#clock.after(REFUSAL_DELAY, resolve);
-      gone.addEventListener('abort', () => {
+      disconnected.addEventListener('abort', () => {
         timer.cancel();
         resolve();
       });

@@ -22,7 +22,7 @@ export const BUDGETS = {
 export type BudgetName = keyof typeof BUDGETS;
 
 /** The `Retry-After` of a full quota. When data is deleted or the operator raises the quota is unknown. */
-const QUOTA_RETRY: Milliseconds = Hours(1);
+const QUOTA_RETRY_AFTER: Milliseconds = Hours(1);
 
 export class OverBudget extends LockgateError {
   readonly budget: BudgetName;
@@ -43,7 +43,7 @@ export class OverBudget extends LockgateError {
 
   /** Too much stored: `quota-full`. @param message a sentence for people that names the limit */
   static quota(budget: BudgetName, message: string): OverBudget {
-    return new OverBudget('quota-full', budget, message, QUOTA_RETRY);
+    return new OverBudget('quota-full', budget, message, QUOTA_RETRY_AFTER);
   }
 
   /** The value of the header `Retry-After`: whole seconds, at least one. */

@@ -8,11 +8,11 @@ import type { Rate } from './fairness-settings.js';
 
 class TokenBucket {
   #level: number;
-  #atMs: number;
+  #filledAtMs: number;
 
   constructor({ burst }: Rate, nowMs: number) {
     this.#level = burst;
-    this.#atMs = nowMs;
+    this.#filledAtMs = nowMs;
   }
 
   /** Takes `cost` if the bucket has it. Returns 0 if taken, otherwise how long until the bucket has it, in ms. */
@@ -36,8 +36,8 @@ class TokenBucket {
   }
 
   #fill({ perSecond, burst }: Rate, nowMs: number): void {
-    const passed = Math.max(nowMs - this.#atMs, 0) / 1000;
-    this.#atMs = nowMs;
+    const passed = Math.max(nowMs - this.#filledAtMs, 0) / 1000;
+    this.#filledAtMs = nowMs;
     this.#level = Math.min(this.#level + passed * perSecond, burst);
   }
 }
@@ -90,10 +90,10 @@ export class TokenBuckets {
 
   /** Drops full buckets among the oldest; at the limit, drops all buckets that it examines. */
   #makeRoom(nowMs: number): void {
-    let looked = 0;
+    let examined = 0;
     for (const [name, bucket] of this.#buckets) {
-      if (looked === BUCKETS_EXAMINED) break;
-      looked += 1;
+      if (examined === BUCKETS_EXAMINED) break;
+      examined += 1;
       if (bucket.isFull(this.#rate, nowMs) || this.#buckets.size >= MAX_BUCKETS) this.#buckets.delete(name);
     }
   }

@@ -79,8 +79,8 @@ export class CommitDraft {
 
   /** Notes that the lock's state may have changed. */
   touch(lock: KnownLock): void {
-    if (lock.touchedBy === this.#number) return;
-    lock.touchedBy = this.#number;
+    if (lock.lastDraftNumber === this.#number) return;
+    lock.lastDraftNumber = this.#number;
     this.touched.push(lock);
   }
 

@@ -43,7 +43,7 @@ export interface QueuedWork {
   readonly deviceId: number;
   readonly run: () => Promise<void>;
   /** Whether uplinks of the lock that wait when the work ends are refused, since the lock's account has changed. */
-  readonly turnsAway: boolean;
+  readonly refusesWaiting: boolean;
   /** Called when the work has ended, with its error if it failed. */
   readonly done: (error?: Error) => void;
 }
@@ -53,7 +53,7 @@ export type Judgeable = PendingUplink | QueuedRejection | QueuedEvent;
 export type Queued = Judgeable | QueuedWork;
 
 /** How many removed items may stay at the front of the array before it is copied. */
-const MAX_SLACK = 4096;
+const MAX_REMOVED_ITEMS = 4096;
 
 /**
  * A first-in, first-out queue with constant-time operations. It has no limit: callers of `add` must limit its length.
@@ -79,7 +79,7 @@ export class IngestQueue {
   removeFirst(): void {
     this.#head += 1;
     if (this.#head === this.#items.length) this.#items.length = 0;
-    else if (this.#head < MAX_SLACK) return;
+    else if (this.#head < MAX_REMOVED_ITEMS) return;
     else this.#items = this.#items.slice(this.#head);
     this.#head = 0;
   }

@@ -21,7 +21,7 @@ import { bootBackSinceMs } from '../../proto/power/judge/boots.js';
 import type { Finding } from '../../proto/power/judge/event.js';
 import { decodeUplink } from '../../proto/wire/codec.js';
 import type { Mac } from '../../proto/wire/mac.js';
-import type { ClockDoubt } from '../clocks/kept-clocks.js';
+import type { ClockDoubt } from '../clocks/recorded-clocks.js';
 import type { GatewayEvents } from '../events.js';
 import type { KnownLock, Locks } from '../locks/locks.js';
 import type { Store } from '../store/contract/store.js';
@@ -43,24 +43,24 @@ export type { DeviceEvent } from './ingest-queue.js';
 export type { Answer, Sender } from './pending-uplink.js';
 
 /** Uplinks that may wait for a commit. Further uplinks are refused without a PUBACK, so their locks send them again. */
-const MAX_WAITING = 20_000;
+const MAX_WAITING_UPLINKS = 20_000;
 /** Maximum number of uplinks and events in one commit: limits how long the event loop is blocked. */
-const MAX_BATCH = 2_000;
+const MAX_COMMIT_ITEMS = 2_000;
 /**
  * How long connects, disconnects and ticks may wait for an uplink to share its commit, in real time: no lock waits for
  * an answer to them. When very many locks reconnect at once, a commit for every few of them would delay the rest.
  */
-const EVENTS_WAIT = Seconds(0.1);
-const PATIENT: ReadonlySet<DeviceEvent['type']> = new Set(['connect', 'disconnect', 'tick']);
+const MAX_EVENT_WAIT = Seconds(0.1);
+const DELAYABLE_EVENTS: ReadonlySet<DeviceEvent['type']> = new Set(['connect', 'disconnect', 'tick']);
 /**
  * Maximum number of unanswered uplinks of one lock. A correct lock has one. A faulty lock must not fill the queue: with
  * as many uplinks as fit into one commit, it delays other locks by at most one commit.
  */
-export const MAX_UNANSWERED_PER_LOCK = MAX_BATCH;
+export const MAX_UNANSWERED_PER_LOCK = MAX_COMMIT_ITEMS;
 /** The device id of exclusive work that is not about a single device. */
-const NO_DEVICE = 0;
+const NO_DEVICE_ID = 0;
 /** The wait before work that must not be lost is retried after a failure of the store. */
-const AFTER_STORE_FAILURE = Seconds(1);
+const STORE_RETRY_DELAY = Seconds(1);
 
 /** Notified after each commit about acknowledgements and judged locks. Implemented by the commands. */
 export interface CommandListener {
@@ -81,7 +81,7 @@ export interface IngestParts {
   readonly onStored: (merchantIds: ReadonlySet<number>, uplinks: number) => void;
   readonly commands: CommandListener;
   /** While the machine's clock is in doubt, receives the time that each lock reports. */
-  readonly doubt?: Pick<ClockDoubt, 'isDoubted' | 'hear'> | undefined;
+  readonly doubt?: Pick<ClockDoubt, 'isDoubted' | 'noteUplink'> | undefined;
 }
 
 /** The number of a lock's uplinks that were accepted but not answered yet. */
@@ -93,18 +93,18 @@ export class Ingest {
   readonly #parts: IngestParts;
   readonly #judge: DraftJudge;
   /** Items that have not been judged yet. */
-  readonly #waiting = new IngestQueue();
+  readonly #queue = new IngestQueue();
   /** The open draft: items judged for the next commit. */
   #draft = new CommitDraft();
   /** The draft that the store is writing, or has just written or failed to write. */
-  #underWay: CommitDraft | undefined;
+  #writing: CommitDraft | undefined;
   /** The number of unanswered uplinks of each lock, by device id. */
   readonly #unanswered = new Map<number, Unanswered>();
   #committing: Promise<void> | undefined;
   /** Set while the loop waits. Must be called when there is more to judge, or the running commit has ended. */
   #wake: (() => void) | undefined;
   #isWakeScheduled = false;
-  #patientTimer: Timer | undefined;
+  #eventTimer: Timer | undefined;
   #stopping = false;
   /** The repair of torn lock states (locks.ts) is queued, or waits for its next try. */
   #isRepairing = false;
@@ -112,12 +112,12 @@ export class Ingest {
 
   constructor(parts: IngestParts) {
     this.#parts = parts;
-    this.#judge = new DraftJudge(parts.locks, parts.store, () => this.#underWay);
+    this.#judge = new DraftJudge(parts.locks, parts.store, () => this.#writing);
   }
 
   /** The number of uplinks and events that wait for a commit. */
   get waiting(): number {
-    return this.#waiting.length + this.#draft.batch.length;
+    return this.#queue.length + this.#draft.batch.length;
   }
 
   /**
@@ -139,10 +139,11 @@ export class Ingest {
     const bytes = Buffer.from(payload);
     const decoded = decodeUplink(bytes);
     // The reported time may correct the run's clock, so this comes before the time of receipt is read.
-    if (this.#parts.doubt?.isDoubted === true && decoded.ok) this.#parts.doubt.hear({ ...sender, ...decoded.value });
+    if (this.#parts.doubt?.isDoubted === true && decoded.ok)
+      this.#parts.doubt.noteUplink({ ...sender, ...decoded.value });
     const receivedAtMs = this.#parts.clock.now();
-    if (decoded.ok) this.#waiting.add(new PendingUplink(sender, bytes, decoded.value, receivedAtMs, answer));
-    else this.#waiting.add({ type: 'rejection', sender, bytes, rejection: decoded.error, receivedAtMs, answer });
+    if (decoded.ok) this.#queue.add(new PendingUplink(sender, bytes, decoded.value, receivedAtMs, answer));
+    else this.#queue.add({ type: 'rejection', sender, bytes, rejection: decoded.error, receivedAtMs, answer });
     this.#startCommitting();
   }
 
@@ -161,8 +162,8 @@ export class Ingest {
   #overloadOf({ count }: Unanswered): LockgateError | undefined {
     if (count >= MAX_UNANSWERED_PER_LOCK)
       return new LockgateError('overloaded', `${MAX_UNANSWERED_PER_LOCK} uplinks of this lock wait to be stored`);
-    if (this.waiting < MAX_WAITING) return undefined;
-    return new LockgateError('overloaded', `${MAX_WAITING} uplinks wait to be stored`);
+    if (this.waiting < MAX_WAITING_UPLINKS) return undefined;
+    return new LockgateError('overloaded', `${MAX_WAITING_UPLINKS} uplinks wait to be stored`);
   }
 
   #answer(batch: readonly Judgeable[], error?: Error): void {
@@ -175,9 +176,9 @@ export class Ingest {
 
   /** Queues an event of a lock. Events are never refused: they are few, and the judge must see all of them. */
   recordEvent(deviceId: number, mac: Mac, event: DeviceEvent, announce: () => void = () => undefined): void {
-    this.#waiting.add({ type: 'event', deviceId, mac, event, announce, findings: [] });
-    if (this.#stopping || !PATIENT.has(event.type)) this.#startCommitting();
-    else this.#patientTimer ??= systemClock.after(EVENTS_WAIT, () => this.#startCommitting());
+    this.#queue.add({ type: 'event', deviceId, mac, event, announce, findings: [] });
+    if (this.#stopping || !DELAYABLE_EVENTS.has(event.type)) this.#startCommitting();
+    else this.#eventTimer ??= systemClock.after(MAX_EVENT_WAIT, () => this.#startCommitting());
   }
 
   /**
@@ -185,12 +186,12 @@ export class Ingest {
    * of the lock that wait when `run` ends are refused without a PUBACK: the lock sends them again over a new
    * connection, to which the change applies. Resolves or rejects as `run` does.
    *
-   * @param turnsAway false if the change closes no connection: waiting uplinks are then judged after the change
+   * @param refusesWaiting false if the change closes no connection: waiting uplinks are then judged after the change
    */
-  runExclusive(deviceId: number, run: () => Promise<void>, turnsAway = true): Promise<void> {
+  runExclusive(deviceId: number, run: () => Promise<void>, refusesWaiting = true): Promise<void> {
     return new Promise((resolve, reject) => {
       const done = (error?: Error): void => (error === undefined ? resolve() : reject(error));
-      this.#waiting.add({ type: 'work', deviceId, turnsAway, run, done });
+      this.#queue.add({ type: 'work', deviceId, refusesWaiting, run, done });
       this.#startCommitting();
     });
   }
@@ -210,7 +211,7 @@ export class Ingest {
 
   /** Resolves when everything taken so far has been answered. */
   async idle(): Promise<void> {
-    if (this.#waiting.length > 0) this.#startCommitting();
+    if (this.#queue.length > 0) this.#startCommitting();
     while (this.#committing !== undefined) await this.#committing;
   }
 
@@ -226,8 +227,8 @@ export class Ingest {
 
   /** Starts or wakes the loop at the end of this event loop turn, so that everything from this turn shares a commit. */
   #startCommitting(): void {
-    this.#patientTimer?.cancel();
-    this.#patientTimer = undefined;
+    this.#eventTimer?.cancel();
+    this.#eventTimer = undefined;
     if (this.#committing !== undefined) {
       if (this.#wake === undefined || this.#isWakeScheduled) return;
       this.#isWakeScheduled = true;
@@ -249,17 +250,17 @@ export class Ingest {
       for (;;) {
         await this.#judgeWaiting();
         this.#reportJudging();
-        const before = this.#underWay;
+        const before = this.#writing;
         if (before?.phase === 'writing') await this.#nextWake();
         else if (before?.error !== undefined) await this.#commitFailed([before, this.#draft], before.error);
         else {
           const error = this.#advance(before);
           if (error !== undefined) await this.#commitFailed([this.#draft], error);
         }
-        if (this.#underWay !== undefined || this.#draft.batch.length > 0) continue;
+        if (this.#writing !== undefined || this.#draft.batch.length > 0) continue;
         this.#reportJudging();
         // No await from here to the return: an item added later finds the loop ended and starts it again.
-        const next = this.#waiting.first;
+        const next = this.#queue.first;
         if (next === undefined) return;
         if (next.type === 'work') await this.#runWork(next);
       }
@@ -270,20 +271,20 @@ export class Ingest {
 
   /** Sends the next commit, then answers `before`, which is on disk. Returns why the next commit can't be sent. */
   #advance(before: CommitDraft | undefined): Error | undefined {
-    const news = before === undefined ? [] : this.#commitDone(before);
+    const presenceChanges = before === undefined ? [] : this.#commitDone(before);
     // The next commit is sent before `before` is answered, so that the store does not wait for the answers.
     const error = this.#sendDraft();
-    if (before !== undefined) this.#finish(before, news);
+    if (before !== undefined) this.#finish(before, presenceChanges);
     return error;
   }
 
   /** Judges waiting items into the open draft, until the draft is full or exclusive work is next. */
   async #judgeWaiting(): Promise<void> {
     const draft = this.#draft;
-    while (draft.phase === 'open' && draft.batch.length < MAX_BATCH) {
-      const next = this.#waiting.first;
+    while (draft.phase === 'open' && draft.batch.length < MAX_COMMIT_ITEMS) {
+      const next = this.#queue.first;
       if (next === undefined || next.type === 'work') return;
-      this.#waiting.removeFirst();
+      this.#queue.removeFirst();
       try {
         // Usually synchronous: then there is no await, so that nothing else runs in between.
         const adding = this.#judge.add(next, draft);
@@ -313,12 +314,18 @@ export class Ingest {
       this.#isRepairing = error !== undefined;
       if (error === undefined || this.#stopping) return;
       events.emit('store-failed', { atMs: clock.now(), why: error.message });
-      this.#repairTimer = systemClock.after(AFTER_STORE_FAILURE, () => {
+      this.#repairTimer = systemClock.after(STORE_RETRY_DELAY, () => {
         this.#isRepairing = false;
         this.#startCommitting();
       });
     };
-    this.#waiting.add({ type: 'work', deviceId: NO_DEVICE, run: () => locks.repairTorn(), turnsAway: false, done });
+    this.#queue.add({
+      type: 'work',
+      deviceId: NO_DEVICE_ID,
+      run: () => locks.repairTorn(),
+      refusesWaiting: false,
+      done,
+    });
   }
 
   /** Resolves when there is more to judge, or the running commit has ended. */
@@ -334,7 +341,7 @@ export class Ingest {
   /** Notes that a commit is on disk. No other is being written. Returns the changes of presence to announce. */
   #commitDone({ uplinks, written, presences }: CommitDraft): readonly PresenceChange[] {
     const { locks } = this.#parts;
-    this.#underWay = undefined;
+    this.#writing = undefined;
     locks.commitDone(uplinks, written);
     return presences.filter(({ lock, presence }) => locks.reportPresence(lock, presence));
   }
@@ -356,14 +363,14 @@ export class Ingest {
       this.#wake?.();
     };
     this.#draft = new CommitDraft();
-    this.#underWay = draft;
+    this.#writing = draft;
     store.append(commit).then(() => end(), end);
     return undefined;
   }
 
   /** Runs exclusive work, the first item of the queue. */
-  async #runWork({ deviceId, turnsAway, run, done }: QueuedWork): Promise<void> {
-    this.#waiting.removeFirst();
+  async #runWork({ deviceId, refusesWaiting, run, done }: QueuedWork): Promise<void> {
+    this.#queue.removeFirst();
     try {
       await run();
       done();
@@ -372,20 +379,21 @@ export class Ingest {
     }
     this.#reportJudging();
     this.#parts.locks.arm();
-    if (!turnsAway) return;
-    const turnedAway = this.#waiting.takeOut(
+    if (!refusesWaiting) return;
+    const refused = this.#queue.takeOut(
       (waiting: Queued): waiting is PendingUplink | QueuedRejection =>
         (waiting.type === 'uplink' || waiting.type === 'rejection') && waiting.sender.deviceId === deviceId,
     );
-    this.#answer(turnedAway, new LockgateError('account-changed', 'the lock’s account changed'));
+    this.#answer(refused, new LockgateError('account-changed', 'the lock’s account changed'));
   }
 
   /** Answers the uplinks of a commit that is on disk, and announces its contents. */
-  #finish(draft: CommitDraft, news: readonly PresenceChange[]): void {
+  #finish(draft: CommitDraft, presenceChanges: readonly PresenceChange[]): void {
     const { locks, clock, events, onStored, commands } = this.#parts;
     this.#answer(draft.batch);
     this.#announce(draft.batch);
-    for (const { lock, presence } of news) events.emit('presence', { atMs: clock.now(), mac: lock.mac, presence });
+    for (const { lock, presence } of presenceChanges)
+      events.emit('presence', { atMs: clock.now(), mac: lock.mac, presence });
     for (const lock of draft.touched) this.#guardLock(lock, () => commands.judged(lock));
     for (const { deviceId, findings } of draft.judged)
       this.#guardLock(locks.find(deviceId), () => this.#announceBoots(deviceId, findings));
@@ -445,7 +453,7 @@ export class Ingest {
    */
   async #commitFailed(drafts: readonly CommitDraft[], error: Error): Promise<void> {
     const { events, clock, locks } = this.#parts;
-    this.#underWay = undefined;
+    this.#writing = undefined;
     this.#draft = new CommitDraft();
     for (const draft of drafts) if (draft.phase === 'open') draft.end(error);
     const batch = drafts.flatMap((draft) => draft.batch);
@@ -454,8 +462,8 @@ export class Ingest {
     this.#answer(batch, error);
     // A stop does not wait for a failing store: the next start notices that this run did not end properly.
     if (!this.#stopping) {
-      await new Promise<void>((resolve) => clock.after(AFTER_STORE_FAILURE, resolve));
-      this.#waiting.putBack(batch.filter((waiting) => waiting.type === 'event'));
+      await new Promise<void>((resolve) => clock.after(STORE_RETRY_DELAY, resolve));
+      this.#queue.putBack(batch.filter((waiting) => waiting.type === 'event'));
     }
     try {
       await locks.reload(touched);

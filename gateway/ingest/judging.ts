@@ -10,17 +10,17 @@
 import { judgeInPlace } from '../../proto/power/judge/judge.js';
 import { VERSION } from '../version.js';
 
-export interface Judging {
+export interface VersionedJudge {
   readonly judge: typeof judgeInPlace;
   /** The version of lockgate. Another version may have fixed the bug. */
   readonly version: string;
 }
 
 /** The real judge. Tests may use another. */
-export const JUDGING: Judging = Object.freeze({ judge: judgeInPlace, version: VERSION });
+export const CURRENT_JUDGE: VersionedJudge = Object.freeze({ judge: judgeInPlace, version: VERSION });
 
 /** Why a lock is not judged. Stored with the lock's state. */
-export interface Unjudged {
+export interface JudgingStop {
   /** By the run's clock, ms since the epoch. */
   readonly sinceMs: number;
   /** The message of the exception. */

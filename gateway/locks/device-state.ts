@@ -21,7 +21,7 @@ import { formatMac, type Mac } from '../../proto/wire/mac.js';
 import type { Ping, PingUplink, Source, Uplink } from '../../proto/wire/ping.js';
 import { isPingUplink } from '../../proto/wire/ping.js';
 import { FIRST_LIFE } from '../../proto/wire/uplink-life.js';
-import type { Unjudged } from '../ingest/judging.js';
+import type { JudgingStop } from '../ingest/judging.js';
 import { upgradeState } from './stored-belief.js';
 
 /** The latest ping of a lock. Updated in place, since it changes with every ping. */
@@ -37,7 +37,7 @@ export interface DeviceState {
   readonly belief: Belief;
   ping: LatestPing | null;
   /** Why the lock is not judged; the belief is then the one before the failure. Absent if the lock is judged. */
-  unjudged?: Unjudged | undefined;
+  unjudged?: JudgingStop | undefined;
   /** When the lock's last uplink was received, by the run's clock; null if none was. */
   receivedAtMs: number | null;
   /**
@@ -54,7 +54,7 @@ export function newDeviceState(mac: Mac, atMs: number, listeningSinceMs: number)
 }
 
 /** The state of a lock after a move or an erasure: a new state, except for `usedTo`. */
-export function forgottenState(known: DeviceState, mac: Mac, nowMs: number): DeviceState {
+export function resetState(known: DeviceState, mac: Mac, nowMs: number): DeviceState {
   const { powerFrom } = known.belief;
   const { usedTo } = known;
   const { credential, life, boot, sequence } = powerFrom;
@@ -90,8 +90,10 @@ export function readDeviceState(json: string): Result<DeviceState> {
     return problem('bad-state', `the stored state is not JSON: ${(error as Error).message}`);
   }
   upgradeState(value);
-  const misfit = misfitOf(SHAPE, value, 'state');
-  return misfit === undefined ? ok(value as DeviceState) : problem('bad-state', `in the stored state, ${misfit}`);
+  const difference = shapeDifference(SHAPE, value, 'state');
+  return difference === undefined
+    ? ok(value as DeviceState)
+    : problem('bad-state', `in the stored state, ${difference}`);
 }
 
 const KEY = { credential: 0, life: 0, boot: 0, sequence: 0 };
@@ -108,22 +110,22 @@ const SHAPE = {
 };
 
 /** Where `value` differs from `shape`, in a few words; undefined if it matches. Extra members are allowed. */
-function misfitOf(shape: unknown, value: unknown, at: string): string | undefined {
+function shapeDifference(shape: unknown, value: unknown, at: string): string | undefined {
   if (value === undefined) return `${at} is missing`;
   if (shape === null) return undefined;
   if (Array.isArray(shape)) {
     if (!Array.isArray(value)) return `${at} is not a list`;
     for (const [index, item] of value.entries()) {
-      const misfit = misfitOf(shape[0], item, `${at}[${index}]`);
-      if (misfit !== undefined) return misfit;
+      const difference = shapeDifference(shape[0], item, `${at}[${index}]`);
+      if (difference !== undefined) return difference;
     }
     return undefined;
   }
   if (typeof value !== typeof shape || value === null) return `${at} is not of type ${typeof shape}`;
   if (typeof shape !== 'object') return undefined;
   for (const [name, part] of Object.entries(shape as object)) {
-    const misfit = misfitOf(part, (value as Record<string, unknown>)[name], `${at}.${name}`);
-    if (misfit !== undefined) return misfit;
+    const difference = shapeDifference(part, (value as Record<string, unknown>)[name], `${at}.${name}`);
+    if (difference !== undefined) return difference;
   }
   return undefined;
 }

@@ -15,7 +15,7 @@ import { monotonicMs, Seconds } from '../../proto/clock.js';
 /** The uplinks that a stored state lacks are always among this many newest uplinks of all locks together. */
 export const MAX_DIRTY_UPLINKS = 65_536;
 /** Batches are sized so that every dirty state is usually written within this many uplinks. */
-const USUAL_DIRTY = MAX_DIRTY_UPLINKS / 2;
+const USUAL_DIRTY_UPLINKS = MAX_DIRTY_UPLINKS / 2;
 /**
  * If the oldest state has been dirty for longer than this, in real time, a commit writes at least a minimum batch:
  * after a quiet hour few uplinks must be judged again. A larger batch would delay the pings that wait for the commit.
@@ -37,7 +37,7 @@ export class DirtyStates<Lock extends object> {
   /** The entry of each dirty state. */
   readonly #current = new Map<Lock, Entry<Lock>>();
   /** The entry of each state being flushed. It may be dirty again. */
-  readonly #underWay = new Map<Lock, Entry<Lock>>();
+  readonly #beingFlushed = new Map<Lock, Entry<Lock>>();
   #uplinks = 0;
 
   /** The number of dirty states. */
@@ -46,7 +46,7 @@ export class DirtyStates<Lock extends object> {
   }
 
   has(lock: Lock): boolean {
-    return this.#current.has(lock) || this.#underWay.has(lock);
+    return this.#current.has(lock) || this.#beingFlushed.has(lock);
   }
 
   /** Notes that the lock's state is dirty. */
@@ -71,25 +71,25 @@ export class DirtyStates<Lock extends object> {
       const entry = this.#current.get(lock);
       if (entry === undefined) continue;
       this.#current.delete(lock);
-      this.#underWay.set(lock, entry);
+      this.#beingFlushed.set(lock, entry);
     }
   }
 
   /** Notes that the states being flushed were not stored: they are dirty again, at their old places in the queue. */
   flushFailed(): void {
-    if (this.#underWay.size === 0) return;
-    const back = [...this.#underWay.values()].sort((a, b) => a.uplinks - b.uplinks);
-    const others = this.#queue.slice(this.#first).filter(({ lock }) => !this.#underWay.has(lock));
-    for (const entry of back) this.#current.set(entry.lock, entry);
-    this.#queue = [...back, ...others];
+    if (this.#beingFlushed.size === 0) return;
+    const restored = [...this.#beingFlushed.values()].sort((a, b) => a.uplinks - b.uplinks);
+    const others = this.#queue.slice(this.#first).filter(({ lock }) => !this.#beingFlushed.has(lock));
+    for (const entry of restored) this.#current.set(entry.lock, entry);
+    this.#queue = [...restored, ...others];
     this.#first = 0;
-    this.#underWay.clear();
+    this.#beingFlushed.clear();
   }
 
   /** The locks whose states the next commit must write. @param uplinks number of uplinks in the commit */
   nextBatch(uplinks: number): Lock[] {
     const nextBatch: Lock[] = [];
-    let wanted = Math.ceil((this.size * uplinks) / USUAL_DIRTY);
+    let wanted = Math.ceil((this.size * uplinks) / USUAL_DIRTY_UPLINKS);
     for (let at = this.#skip(); at < this.#queue.length; at++) {
       const entry = this.#queue[at] as Entry<Lock>;
       if (this.#current.get(entry.lock) !== entry) continue;
@@ -105,7 +105,7 @@ export class DirtyStates<Lock extends object> {
   /** Notes that a commit stored this many uplinks and the states being flushed. */
   flushed(uplinks: number): void {
     this.#uplinks += uplinks;
-    this.#underWay.clear();
+    this.#beingFlushed.clear();
   }
 
   /** The index of the first current entry. */

@@ -22,7 +22,7 @@ export interface ListeningParts {
 /**
  * Loads the locks and starts listening. Must be called once, before ingest gets anything. Returns the rebuilt states.
  */
-export async function beginListening({
+export async function startListening({
   locks,
   ingest,
   clock,
@@ -42,13 +42,13 @@ export async function beginListening({
  * Lets the run's clock jump, by calling `take`. Records a stop before and a start after the jump, so that the jump does
  * not count as silence. For the judge, connected locks and phones connect again after it.
  */
-export function listenOverStep(
+export function recordClockStep(
   { locks, ingest, clock }: Omit<ListeningParts, 'lastRanMs'>,
   connected: Iterable<Sender>,
-  take: () => void,
+  makeStep: () => void,
 ): void {
   recordAll(ingest, locks.all(), 'stop', clock.now());
-  take();
+  makeStep();
   const atMs = clock.now();
   recordAll(ingest, locks.all(), 'start', atMs);
   for (const { deviceId, mac, source } of connected)
@@ -56,7 +56,7 @@ export function listenOverStep(
 }
 
 /** Stops listening. Resolves when everything received is stored and answered; then there are no more ticks. */
-export async function endListening({ locks, ingest, clock }: Omit<ListeningParts, 'lastRanMs'>): Promise<void> {
+export async function stopListening({ locks, ingest, clock }: Omit<ListeningParts, 'lastRanMs'>): Promise<void> {
   recordAll(ingest, locks.all(), 'stop', clock.now());
   await ingest.stop();
   locks.stop();

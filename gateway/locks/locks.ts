@@ -19,7 +19,7 @@ import { formatMac, type Mac } from '../../proto/wire/mac.js';
 import type { Source } from '../../proto/wire/ping.js';
 import { NO_MARKS } from '../../proto/wire/uplink-life.js';
 import type { StateRebuilt } from '../events.js';
-import { JUDGING, JudgeFailure, type Judging, messageOf, type Unjudged } from '../ingest/judging.js';
+import { CURRENT_JUDGE, JudgeFailure, type JudgingStop, messageOf, type VersionedJudge } from '../ingest/judging.js';
 import type { PendingUplink } from '../ingest/pending-uplink.js';
 import type { Judged, Store } from '../store/contract/store.js';
 import { type DeviceState, isNewest, newDeviceState, noteUplink } from './device-state.js';
@@ -28,7 +28,7 @@ import { replayState } from './log-replay.js';
 import { type LoadedState, loadStates } from './rebuild-state.js';
 
 /** The maximum delay of the timer for ticks: a change of the machine's clock is noticed within this time. */
-const LONGEST_SLEEP = Seconds(60);
+const MAX_TICK_DELAY = Seconds(60);
 
 /** A lock in memory. */
 export interface KnownLock {
@@ -44,19 +44,19 @@ export interface KnownLock {
   /** Whether the store has a state of the lock, however old. */
   isStored: boolean;
   /** The number of the last commit draft that touched it (commit-draft.ts). */
-  touchedBy: number;
+  lastDraftNumber: number;
   /** The state in memory may be half written, or older than the log: it must not be stored. */
   isTorn: boolean;
   /** The stored state could not be read. The lock is judged again as soon as reading succeeds. */
   isLost: boolean;
   /** How many events of the lock were not judged since its judging stopped. */
-  missed: number;
+  unjudgedEvents: number;
 }
 
 /** The judging of a lock stopped, or resumed if `unjudged` is undefined. */
 export interface JudgingChange {
   readonly lock: KnownLock;
-  readonly unjudged: Unjudged | undefined;
+  readonly unjudged: JudgingStop | undefined;
 }
 
 /** A repaired state of a lock that must be stored, with the findings of judging the log again. */
@@ -72,7 +72,7 @@ const NO_CHANGES: readonly JudgingChange[] = Object.freeze([]);
 const NEVER_SEEN: Presence = Object.freeze({ presence: 'never-seen' });
 
 /** The verdict on an event that breaks no rule. */
-const NOTHING_FOUND: Verdict = Object.freeze({ withdrawn: [], findings: [] });
+const EMPTY_VERDICT: Verdict = Object.freeze({ withdrawn: [], findings: [] });
 
 export class Locks {
   readonly #store: Store;
@@ -84,7 +84,7 @@ export class Locks {
   /** The marks of the locks that were reflashed. */
   readonly #marks = new Map<number, readonly number[]>();
   readonly #dirty = new DirtyStates<KnownLock>();
-  readonly #judging: Judging;
+  readonly #judging: VersionedJudge;
   /** The locks that wait for {@link repairTorn}. */
   readonly #torn = new Set<KnownLock>();
   readonly #judgingChanges: JudgingChange[] = [];
@@ -93,7 +93,12 @@ export class Locks {
   #timerDueMs = Number.POSITIVE_INFINITY;
 
   /** @param clock the run's clock. @param onDue called with locks whose tick is due */
-  constructor(store: Store, clock: Clock, onDue: (locks: readonly KnownLock[]) => void, judging: Judging = JUDGING) {
+  constructor(
+    store: Store,
+    clock: Clock,
+    onDue: (locks: readonly KnownLock[]) => void,
+    judging: VersionedJudge = CURRENT_JUDGE,
+  ) {
     this.#judging = judging;
     this.#store = store;
     this.#clock = clock;
@@ -121,7 +126,7 @@ export class Locks {
   }
 
   /** The judge in use. */
-  get judging(): Judging {
+  get judging(): VersionedJudge {
     return this.#judging;
   }
 
@@ -158,14 +163,14 @@ export class Locks {
       return this.#eventMissed(lock);
     }
     if (belief.dueMs !== lock.dueMs) this.#deadlines.set(lock, belief.dueMs);
-    if (verdict.findings.length === 0 && verdict.withdrawn.length === 0) return NOTHING_FOUND;
+    if (verdict.findings.length === 0 && verdict.withdrawn.length === 0) return EMPTY_VERDICT;
     this.#verdict = newVerdict();
     return verdict;
   }
 
   #eventMissed(lock: KnownLock): Verdict {
-    lock.missed += 1;
-    return NOTHING_FOUND;
+    lock.unjudgedEvents += 1;
+    return EMPTY_VERDICT;
   }
 
   /** Notes a new uplink of the lock itself, not of a phone. */
@@ -225,7 +230,7 @@ export class Locks {
   }
 
   /** The locks that are not judged. */
-  *unjudged(): Iterable<{ readonly lock: KnownLock; readonly unjudged: Unjudged }> {
+  *unjudged(): Iterable<{ readonly lock: KnownLock; readonly unjudged: JudgingStop }> {
     for (const lock of this.#locks.values()) {
       const { unjudged } = lock.state;
       if (unjudged !== undefined) yield { lock, unjudged };
@@ -246,15 +251,17 @@ export class Locks {
       nowMs,
       torn.map(({ deviceId }) => deviceId),
     );
-    const settled: RepairedLock[] = [];
+    const repaired: RepairedLock[] = [];
     for (const lock of torn) {
       const known = loaded.get(lock.deviceId)?.state ?? newDeviceState(lock.mac, nowMs, this.#listeningSinceMs);
       const { unjudged } = lock.state;
       if (lock.isLost && known.unjudged === undefined)
-        settled.push(lock.missed === 0 ? { lock, state: known, judged: [] } : await this.#replayOr(lock, known));
-      else settled.push({ lock, state: { ...known, unjudged: unjudged ?? known.unjudged }, judged: [] });
+        repaired.push(
+          lock.unjudgedEvents === 0 ? { lock, state: known, judged: [] } : await this.#replayOr(lock, known),
+        );
+      else repaired.push({ lock, state: { ...known, unjudged: unjudged ?? known.unjudged }, judged: [] });
     }
-    await this.#storeStates(settled);
+    await this.#storeStates(repaired);
   }
 
   /** The lock's state replayed from the log; if the judge fails again, `known` with the mark of an unjudged lock. */
@@ -286,11 +293,11 @@ export class Locks {
     }
   }
 
-  async #storeStates(settled: readonly RepairedLock[]): Promise<void> {
-    if (settled.length === 0) return;
-    const states = new Map(settled.map(({ lock, state }) => [lock.deviceId, JSON.stringify(state)]));
-    await this.#store.append({ incoming: [], judged: settled.flatMap(({ judged }) => judged), states });
-    for (const { lock, state } of settled) {
+  async #storeStates(repaired: readonly RepairedLock[]): Promise<void> {
+    if (repaired.length === 0) return;
+    const states = new Map(repaired.map(({ lock, state }) => [lock.deviceId, JSON.stringify(state)]));
+    await this.#store.append({ incoming: [], judged: repaired.flatMap(({ judged }) => judged), states });
+    for (const { lock, state } of repaired) {
       // The lock was moved, erased or removed meanwhile.
       if (this.#locks.get(lock.deviceId) !== lock) continue;
       lock.isLost = false;
@@ -319,14 +326,14 @@ export class Locks {
   }
 
   /** Must be called when a commit with the current states of these locks has been sent to the store. */
-  commitSent(settled: readonly KnownLock[]): void {
-    this.#dirty.flushStarted(settled);
+  commitSent(repaired: readonly KnownLock[]): void {
+    this.#dirty.flushStarted(repaired);
   }
 
   /** Must be called when that commit is on disk, with its number of uplinks and the same locks. */
-  commitDone(uplinks: number, settled: readonly KnownLock[]): void {
+  commitDone(uplinks: number, repaired: readonly KnownLock[]): void {
     this.#dirty.flushed(uplinks);
-    for (const lock of settled) lock.isStored = true;
+    for (const lock of repaired) lock.isStored = true;
   }
 
   /**
@@ -388,7 +395,7 @@ export class Locks {
     const [before, now] = [lock.state.unjudged, state.unjudged];
     lock.state = state;
     lock.isTorn = false;
-    lock.missed = 0;
+    lock.unjudgedEvents = 0;
     this.#torn.delete(lock);
     if (before?.sinceMs !== now?.sinceMs) this.#judgingChanges.push({ lock, unjudged: now });
     this.#scheduleDue(lock);
@@ -428,7 +435,7 @@ export class Locks {
     this.#timerDueMs = dueMs;
     if (dueMs === Number.POSITIVE_INFINITY) return;
     // A deadline has passed only after its due time, not at it.
-    const delay = Math.min(Math.max(dueMs - this.#clock.now() + 1, 1), LONGEST_SLEEP);
+    const delay = Math.min(Math.max(dueMs - this.#clock.now() + 1, 1), MAX_TICK_DELAY);
     this.#timer = this.#clock.after(delay, () => this.#wake());
   }
 
@@ -458,10 +465,10 @@ export class Locks {
       presence: NEVER_SEEN,
       dueMs: Number.POSITIVE_INFINITY,
       isStored,
-      touchedBy: 0,
+      lastDraftNumber: 0,
       isTorn: false,
       isLost: false,
-      missed: 0,
+      unjudgedEvents: 0,
     };
     this.#locks.set(deviceId, lock);
     this.#scheduleDue(lock);

@@ -6,7 +6,7 @@ import { decodeUplink } from '../../proto/wire/codec.js';
 import type { Uplink } from '../../proto/wire/ping.js';
 import { FIRST_LIFE, lifeOf, NO_MARKS } from '../../proto/wire/uplink-life.js';
 import type { LockEvent, LogEntry, StoredUplink } from '../store/contract/store.js';
-import { UNNOTED_SET_POWER_LIFE } from './stored-belief.js';
+import { DEFAULT_SET_POWER_LIFETIME } from './stored-belief.js';
 
 /** When the uplink was received or the event happened, ms since the epoch. */
 export function atOf(entry: LogEntry): number {
@@ -28,7 +28,7 @@ export function judgeEventOf(entry: LogEntry, marks: readonly number[] = NO_MARK
 function lockEventOf(event: LockEvent, atMs: number): JudgeEvent {
   if (event.event === 'gateway') return { type: 'gateway', state: event.state, atMs };
   if (event.event === 'command') {
-    const { id, command, expiresMs = atMs + UNNOTED_SET_POWER_LIFE } = event;
+    const { id, command, expiresMs = atMs + DEFAULT_SET_POWER_LIFETIME } = event;
     return { type: 'command', id, command, expiresMs, atMs };
   }
   const { source = 'lock' } = event;
@@ -37,7 +37,7 @@ function lockEventOf(event: LockEvent, atMs: number): JudgeEvent {
 }
 
 /** Whether the entry is intact: false for an uplink whose stored bytes are damaged. */
-export function isLegible(entry: LogEntry): boolean {
+export function isIntact(entry: LogEntry): boolean {
   if (entry.type !== 'uplink') return true;
   return !entry.uplink.isDamaged && decodeUplink(entry.uplink.bytes).ok;
 }

@@ -6,10 +6,10 @@ import { type Finding, type JudgeEvent, newVerdict, type Verdict } from '../../p
 import { POWER_MODEL } from '../../proto/power/model.js';
 import type { Mac } from '../../proto/wire/mac.js';
 import { NO_MARKS } from '../../proto/wire/uplink-life.js';
-import { JudgeFailure, type Judging } from '../ingest/judging.js';
+import { JudgeFailure, type VersionedJudge } from '../ingest/judging.js';
 import type { Judged, Store, StoredUplink } from '../store/contract/store.js';
 import { type DeviceState, newDeviceState, noteUplink } from './device-state.js';
-import { isLegible, judgeEventOf } from './log-entry.js';
+import { isIntact, judgeEventOf } from './log-entry.js';
 
 /** How many entries of the log are read at once. */
 const ENTRIES_PER_READ = 500;
@@ -30,7 +30,7 @@ export interface ReplayedLock {
  */
 export async function replayLog(
   store: Pick<Store, 'readLog' | 'marks'>,
-  judging: Judging,
+  judging: VersionedJudge,
   { deviceId, mac }: ReplayedLock,
   onVerdict?: (event: JudgeEvent, verdict: Verdict) => void,
 ): Promise<DeviceState | undefined> {
@@ -38,7 +38,7 @@ export async function replayLog(
   let state: DeviceState | undefined;
   for await (const entries of store.readLog(deviceId, ENTRIES_PER_READ)) {
     for (const entry of entries) {
-      if (onVerdict !== undefined && !isLegible(entry)) continue;
+      if (onVerdict !== undefined && !isIntact(entry)) continue;
       const event = judgeEventOf(entry, marks);
       state ??= newDeviceState(mac, event.atMs, event.atMs);
       const verdict = judgeAgain(judging, state, event);
@@ -57,7 +57,7 @@ export async function replayLog(
  */
 export async function replayState<Lock extends ReplayedLock & { readonly state: DeviceState }>(
   store: Pick<Store, 'readLog' | 'readFindings' | 'marks'>,
-  judging: Judging,
+  judging: VersionedJudge,
   lock: Lock,
 ): Promise<{ readonly lock: Lock; readonly state: DeviceState; readonly judged: readonly Judged[] }> {
   const { deviceId } = lock;
@@ -80,7 +80,7 @@ function findingKey({ rule, about, atMs }: Finding): string {
 }
 
 /** Judges an event of the log. @throws JudgeFailure; then the state must not be used */
-export function judgeAgain({ judge }: Judging, state: DeviceState, event: JudgeEvent): Verdict {
+export function judgeAgain({ judge }: VersionedJudge, state: DeviceState, event: JudgeEvent): Verdict {
   const verdict = newVerdict();
   try {
     judge(POWER_MODEL, state.belief, event, verdict);
@@ -94,7 +94,7 @@ export function judgeAgain({ judge }: Judging, state: DeviceState, event: JudgeE
 
 /** Judges a stored uplink. @throws JudgeFailure; Error if its bytes are damaged, and then the state is unchanged */
 export function judgeStored(
-  judging: Judging,
+  judging: VersionedJudge,
   state: DeviceState,
   uplink: StoredUplink,
   marks: readonly number[] = NO_MARKS,

@@ -4,7 +4,7 @@
  * again. If the judge throws, the lock gets its previous state and a mark that it is not judged (ingest/judging.ts).
  */
 import type { StateRebuilt } from '../events.js';
-import { JudgeFailure, type Judging, messageOf, type Unjudged } from '../ingest/judging.js';
+import { JudgeFailure, type JudgingStop, messageOf, type VersionedJudge } from '../ingest/judging.js';
 import { StoreFailure } from '../store/contract/errors.js';
 import type { Store, StoredState } from '../store/contract/store.js';
 import { type DeviceState, newDeviceState, readDeviceState } from './device-state.js';
@@ -28,7 +28,7 @@ export interface LoadedState extends ReplayedLock {
 
 interface Loading {
   readonly store: Store;
-  readonly judging: Judging;
+  readonly judging: VersionedJudge;
   /** The run's clock, ms since the epoch. */
   readonly nowMs: number;
 }
@@ -116,7 +116,7 @@ function withoutMark({ unjudged: _mark, ...state }: DeviceState): DeviceState {
   return state;
 }
 
-function unjudgedNow({ judging, nowMs }: Loading, why: string): Unjudged {
+function unjudgedNow({ judging, nowMs }: Loading, why: string): JudgingStop {
   return { sinceMs: nowMs, why, version: judging.version };
 }
 
@@ -134,7 +134,7 @@ interface ReplayFailure {
  */
 async function replayUnflushed(
   store: Store,
-  judging: Judging,
+  judging: VersionedJudge,
   states: ReadonlyMap<number, LoadedState>,
   deviceIds?: readonly number[],
   until: ReadonlyMap<number, ReplayFailure> = new Map(),

@@ -9,33 +9,41 @@ import { NEVER } from '../../proto/power/judge/state.js';
 import { FIRST_LIFE, PLAUSIBLE_FROM_MS } from '../../proto/wire/uplink-life.js';
 
 /** The lifetime of a set-power command from a version that did not record when it expires (protocol.md §1). */
-export const UNNOTED_SET_POWER_LIFE = Hours(24);
+export const DEFAULT_SET_POWER_LIFETIME = Hours(24);
 
 /** Upgrades a stored state in place. Damaged members stay: the caller checks the state's shape afterwards. */
 export function upgradeState(state: unknown): void {
   if (!isObject(state) || !isObject(state.belief)) return;
   upgradeSwitches(state.belief);
-  if (Array.isArray(state.belief.runs) && !isOfLives(state.belief)) upgradeKeys(state, state.belief);
+  if (Array.isArray(state.belief.runs) && !hasLives(state.belief)) upgradeKeys(state, state.belief);
 }
 
-function isOfLives({ powerFrom }: Record<string, unknown>): boolean {
+function hasLives({ powerFrom }: Record<string, unknown>): boolean {
   return isObject(powerFrom) && 'life' in powerFrom;
 }
 
-const NAMES = ['powerFrom', 'batteryFrom', 'lockStateFrom', 'positionFrom', 'windowFrom', 'lastPeriodFrom', 'first'];
+const KEY_MEMBERS = [
+  'powerFrom',
+  'batteryFrom',
+  'lockStateFrom',
+  'positionFrom',
+  'windowFrom',
+  'lastPeriodFrom',
+  'first',
+];
 
 /** Adds lives to keys, and times to the runs of boots. The latest ping gives the times of its own boot. */
 function upgradeKeys(state: Record<string, unknown>, belief: Record<string, unknown>): void {
-  for (const name of NAMES) belief[name] = keyOfLife(belief[name]);
-  if (Array.isArray(belief.periods)) belief.periods = belief.periods.map(keyOfLife);
+  for (const name of KEY_MEMBERS) belief[name] = withLife(belief[name]);
+  if (Array.isArray(belief.periods)) belief.periods = belief.periods.map(withLife);
   belief.runs = (belief.runs as unknown[]).map((run) => {
     if (!isObject(run)) return run;
     return Object.assign(newRun(Number(run.credential), FIRST_LIFE, Number(run.boot)), run);
   });
-  if (isObject(state.usedTo)) state.usedTo = keyOfLife(state.usedTo);
+  if (isObject(state.usedTo)) state.usedTo = withLife(state.usedTo);
   if (!isObject(state.ping)) return;
   const { credential, boot, sequence, timeMs } = state.ping;
-  state.ping = keyOfLife(state.ping);
+  state.ping = withLife(state.ping);
   const run = (belief.runs as unknown[]).find(
     (each) => isObject(each) && each.credential === credential && each.boot === boot,
   );
@@ -43,7 +51,7 @@ function upgradeKeys(state: Record<string, unknown>, belief: Record<string, unkn
     Object.assign(run as Run, { earliestMs: timeMs, latestMs: timeMs, latestSequence: sequence });
 }
 
-function keyOfLife(name: unknown): unknown {
+function withLife(name: unknown): unknown {
   if (!isObject(name) || typeof name.boot !== 'number') return name;
   const { credential, boot, ...rest } = name;
   return { credential, life: boot < 0 ? 0 : boot === NEVER ? NEVER : FIRST_LIFE, boot, ...rest };
@@ -59,7 +67,7 @@ function upgradeSwitches(belief: Record<string, unknown>): void {
     const upgraded: AirplaneSwitch = {
       id: each.id,
       sentMs,
-      expiresMs: sentMs + UNNOTED_SET_POWER_LIFE,
+      expiresMs: sentMs + DEFAULT_SET_POWER_LIFETIME,
       hasReconnected: false,
       outcome: each.isAcknowledged ? 'acknowledged' : 'open',
     };

@@ -6,7 +6,7 @@
 import ipaddr from 'ipaddr.js';
 
 /** The number of 16-bit parts in the network part of an IPv6 /64. */
-const NETWORK_PARTS = 4;
+const PREFIX_PARTS = 4;
 
 /** The group of an address, as text. A text that is not an IP address is its own group. */
 export function addressGroup(address: string): string {
@@ -15,7 +15,7 @@ export function addressGroup(address: string): string {
   if (!plain.includes(':')) return plain;
   if (!ipaddr.IPv6.isValid(plain)) return address;
   const { parts } = ipaddr.IPv6.parse(plain);
-  const network = parts.slice(0, NETWORK_PARTS).map((part) => part.toString(16));
+  const network = parts.slice(0, PREFIX_PARTS).map((part) => part.toString(16));
   return `${network.join(':')}::/64`;
 }
 

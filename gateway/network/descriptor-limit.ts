@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
 /** The limit of this process; undefined if there is none or it is unknown. */
-export function mostOpenFiles(): number | undefined {
+export function readOpenFileLimit(): number | undefined {
   const limits = readText('/proc/self/limits');
   if (limits !== undefined) {
     const soft = Number(/^Max open files +(\d+) /m.exec(limits)?.[1]);
@@ -20,12 +20,12 @@ export function mostOpenFiles(): number | undefined {
  * How many files and connections this process has open; undefined if unknown. It lists all of them, so it must not be
  * called for every connection.
  */
-export function openFiles(): number | undefined {
+export function countOpenFiles(): number | undefined {
   try {
     // Listing the folder itself takes one descriptor.
     return readdirSync('/proc/self/fd').length - 1;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EMFILE' ? mostOpenFiles() : undefined;
+    return (error as NodeJS.ErrnoException).code === 'EMFILE' ? readOpenFileLimit() : undefined;
   }
 }
 

@@ -4,12 +4,12 @@
  */
 import type { Socket } from 'node:net';
 import { type Clock, type Milliseconds, Seconds, type Timer } from '../../proto/clock.js';
-import type { DescriptorsTurned, GatewayEvents } from '../events.js';
+import type { DescriptorsChanged, GatewayEvents } from '../events.js';
 import { type Caller, type DescriptorRoom, type Descriptors, descriptorsFor } from './descriptors.js';
 
-const CHECK_EVERY: Milliseconds = Seconds(1);
+const CHECK_INTERVAL: Milliseconds = Seconds(1);
 /** A shortage is over after this time without one: at the limit, each freed descriptor is taken again at once. */
-const CALM_AFTER: Milliseconds = Seconds(5);
+const SHORTAGE_END_DELAY: Milliseconds = Seconds(5);
 
 /** Descriptors for other uses than locks' connections: files of the store, threads, listeners. */
 const OTHER_DESCRIPTORS = 64;
@@ -70,7 +70,7 @@ export class DescriptorWatch {
   }
 
   #arm(): void {
-    this.#timer = this.#parts.clock.after(CHECK_EVERY, () => {
+    this.#timer = this.#parts.clock.after(CHECK_INTERVAL, () => {
       this.#check();
       this.#arm();
     });
@@ -81,7 +81,7 @@ export class DescriptorWatch {
       this.#noteShortage();
       return;
     }
-    if (this.#shortAtMs === undefined || this.#parts.clock.now() - this.#shortAtMs < CALM_AFTER) return;
+    if (this.#shortAtMs === undefined || this.#parts.clock.now() - this.#shortAtMs < SHORTAGE_END_DELAY) return;
     this.#shortAtMs = undefined;
     this.#report('enough', 'there are free descriptors again: locks can connect again');
   }
@@ -98,7 +98,7 @@ export class DescriptorWatch {
     );
   }
 
-  #report(state: DescriptorsTurned['state'], why: string): void {
+  #report(state: DescriptorsChanged['state'], why: string): void {
     const { events, now, descriptors } = this.#parts;
     events.emit('descriptors', { atMs: now(), state, limit: descriptors.limit ?? 0, why });
   }

@@ -8,7 +8,7 @@
  */
 import { closeSync, openSync } from 'node:fs';
 import type { Socket } from 'node:net';
-import { mostOpenFiles, openFiles } from './descriptor-limit.js';
+import { countOpenFiles, readOpenFileLimit } from './descriptor-limit.js';
 
 /** The reserve as a share of the limit, and its minimum and maximum. */
 const RESERVE_SHARE = 1 / 8;
@@ -37,14 +37,14 @@ export class Descriptors {
   /** How many descriptors locks must leave free. */
   readonly reserve: number;
 
-  constructor(limit: number | undefined = mostOpenFiles()) {
+  constructor(limit: number | undefined = readOpenFileLimit()) {
     this.limit = limit;
     this.reserve = reserveOf(limit ?? 0);
   }
 
   /** How many descriptors are open; undefined if unknown. */
   get open(): number | undefined {
-    return openFiles();
+    return countOpenFiles();
   }
 
   /** Maximum number of connected locks, if everything else needs no more than the reserve. */

@@ -13,7 +13,7 @@ import type { Presence } from '../../proto/power/judge/presence.js';
 import { formatMac } from '../../proto/wire/mac.js';
 import type { Source } from '../../proto/wire/ping.js';
 import { toDate } from '../../proto/wire/ping-json.js';
-import type { BudgetTurned, GatewayEvents } from '../events.js';
+import type { BudgetChanged, GatewayEvents } from '../events.js';
 import type { KnownLock } from '../locks/locks.js';
 import { NOTICE_KINDS, type Notice, type NoticeFilter, type NoticeKind } from '../store/contract/notice-store.js';
 import type { Store, WebhookUrl } from '../store/contract/store.js';
@@ -241,7 +241,7 @@ export class Notices {
   }
 
   /** A lock and its phones share a notice, which is resolved when both are within their budgets. */
-  #noteBudget({ mac, source, state, why }: BudgetTurned): void {
+  #noteBudget({ mac, source, state, why }: BudgetChanged): void {
     const subject = formatMac(mac);
     const over = this.#sourcesOverBudget.get(subject) ?? new Set();
     if (state === 'over') {

@@ -9,7 +9,7 @@ import { Dispatcher, type DispatcherParts } from '../webhooks/dispatcher.js';
 import { makeGuardedAgents } from '../webhooks/sending/guarded-agents.js';
 import { DeliveryClock } from '../webhooks/url/delivery-clock.js';
 import { Webhooks } from '../webhooks/webhooks.js';
-import type { GatewayOptions } from './ground.js';
+import type { GatewayOptions } from './gateway-base.js';
 
 /** How long running deliveries may continue when the gateway stops. */
 const DELIVERY_GRACE = Seconds(3);

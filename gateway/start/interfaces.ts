@@ -21,7 +21,7 @@ import type { DescriptorRoom } from '../network/descriptors.js';
 import { TrustedProxies } from '../network/trusted-proxies.js';
 import { VERSION } from '../version.js';
 import type { Dispatcher } from '../webhooks/dispatcher.js';
-import type { GatewayOptions, Ground } from './ground.js';
+import type { GatewayBase, GatewayOptions } from './gateway-base.js';
 
 /** The HTTP interfaces. They report the gateway's start and stop, so they start early and stop late. */
 interface Interfaces {
@@ -39,7 +39,7 @@ interface Interfaces {
 export async function startInterfaces(
   config: Config,
   options: GatewayOptions,
-  ground: Ground,
+  ground: GatewayBase,
   metrics: Metrics,
 ): Promise<Interfaces> {
   const { health, started, events, now, descriptors } = ground;
@@ -139,8 +139,8 @@ function httpAccess(
   watch: DescriptorWatch,
 ): HttpAccess {
   const proxies = new TrustedProxies(trustedProxies);
-  const total = Math.min(MAX_CONNECTIONS, Math.ceil(watch.descriptors.forLocks / 4));
-  const limits = { total, perAddress: httpPerAddress, reserve: RESERVED_CONNECTIONS };
+  const maxConnections = Math.min(MAX_CONNECTIONS, Math.ceil(watch.descriptors.forLocks / 4));
+  const limits = { most: maxConnections, perAddress: httpPerAddress, reserve: RESERVED_CONNECTIONS };
   const roomFor = (socket: Socket): DescriptorRoom => watch.roomFor(caller, socket);
   return { proxies, connections: new HttpConnections({ limits, proxies, roomFor }) };
 }

@@ -7,7 +7,7 @@ import type { JudgeEvent, UplinkEvent } from '../../proto/power/judge/event.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
 import { HistoryReplay, type JudgedHistory } from '../../proto/why/history.js';
 import { formatMac, type Mac } from '../../proto/wire/mac.js';
-import type { Judging } from '../ingest/judging.js';
+import type { VersionedJudge } from '../ingest/judging.js';
 import { judgeEventOf } from '../locks/log-entry.js';
 import type { LogEntry, Store, StoredUplink } from '../store/contract/store.js';
 
@@ -37,7 +37,7 @@ export interface ReadHistory extends JudgedHistory {
 
 export interface HistoryParts {
   readonly store: Store;
-  readonly locks: { readonly judging: Judging };
+  readonly locks: { readonly judging: VersionedJudge };
 }
 
 /** Reads and judges a lock's log up to the target. */

@@ -8,7 +8,7 @@ import { Prng } from '../../firmware-sim/prng.js';
 import { GatewayEvents } from '../../gateway/events.js';
 import { Ingest, type Sender } from '../../gateway/ingest/ingest.js';
 import type { DeviceState } from '../../gateway/locks/device-state.js';
-import { beginListening, endListening } from '../../gateway/locks/listening.js';
+import { startListening, stopListening } from '../../gateway/locks/listening.js';
 import { Locks } from '../../gateway/locks/locks.js';
 import type { Store } from '../../gateway/store/contract/store.js';
 import { ManualClock, Minutes, Seconds } from '../../proto/clock.js';
@@ -115,7 +115,7 @@ class Parts {
       for (const { deviceId, mac } of due) ingest.recordEvent(deviceId, mac, { type: 'tick', atMs: clock.now() });
     });
     const ingest = new Ingest({ commands: NO_COMMANDS, store, locks, clock, events, onStored: () => undefined });
-    await beginListening({ locks, ingest, clock, lastRanMs: null });
+    await startListening({ locks, ingest, clock, lastRanMs: null });
     this.#locks = locks;
     this.#ingest = ingest;
   }
@@ -127,7 +127,7 @@ class Parts {
 
   async end(): Promise<void> {
     if (this.#locks === undefined) return;
-    await endListening({ locks: this.#locks, ingest: this.ingest, clock: this.clock });
+    await stopListening({ locks: this.#locks, ingest: this.ingest, clock: this.clock });
   }
 
   connects(lock: number): void {

@@ -4,9 +4,9 @@
  */
 import t, { type Test } from 'tap';
 import { type ClockAuthority, ClockGuard, type ClockState } from '../../gateway/clocks/clock-guard.js';
-import { ClockWitnesses, type Testimony } from '../../gateway/clocks/clock-witnesses.js';
+import { ClockWitnesses, type ReportedTime } from '../../gateway/clocks/clock-witnesses.js';
 import { clockText } from '../../gateway/clocks/clock-words.js';
-import { KeptClocks } from '../../gateway/clocks/kept-clocks.js';
+import { RecordedClocks } from '../../gateway/clocks/recorded-clocks.js';
 import { readCommandRequest } from '../../gateway/commands/command-input.js';
 import type { Gateway } from '../../gateway/gateway.js';
 import { afterThisTurn, Days, Hours, Minutes, Seconds } from '../../proto/clock.js';
@@ -36,7 +36,7 @@ function guardBench(speed = 1): GuardBench {
     wallMs: START,
     runMs: START,
     speed,
-    onTurn: ({ state }, by) => turns.push([state, by]),
+    onStateChange: ({ state }, by) => turns.push([state, by]),
     onStep: ({ fromMs, toMs }, take) => {
       steps.push(toMs - fromMs);
       take();
@@ -49,7 +49,7 @@ t.test('what is believed by itself, and what is not', async (t) => {
   const { machine, guard, turns, steps } = guardBench();
   const look = (by: number): readonly number[] => {
     machine.step(by);
-    guard.look();
+    guard.compare();
     return [guard.wall.now() - machine.wall(), guard.run.now() - machine.wall()];
   };
   t.same(look(Seconds(30)), [0, 0], 'a step forward is followed');
@@ -67,7 +67,7 @@ t.test('what is believed by itself, and what is not', async (t) => {
   ]);
   t.same(look(Hours(25)), [-Hours(25), -Hours(25)], 'a leap of over a day is not followed');
   machine.advance(Minutes(3));
-  guard.look();
+  guard.compare();
   t.equal(guard.wall.now(), START + Seconds(30) + Hours(23) + Minutes(3), 'but time goes on');
   t.match(guard.reading(), { state: 'ahead', sinceMs: guard.wall.now() - Minutes(3) });
   look(Days(400));
@@ -99,64 +99,64 @@ t.test('an expiry is in doubt where only the machine’s clock says that it has 
   const { machine, guard } = guardBench();
   t.notOk(guard.isExpiryDoubtful(START - 1, START + Hours(24)));
   machine.step(Days(5));
-  guard.look();
+  guard.compare();
   t.ok(guard.isExpiryDoubtful(START - 1, START + Hours(24)));
   t.notOk(guard.isExpiryDoubtful(START - 1, START + Days(6)), 'by neither');
   t.notOk(guard.isExpiryDoubtful(START + 1, START + Hours(24)), 'made since, so its time was measured');
   machine.step(-Days(10));
-  guard.look();
+  guard.compare();
   t.notOk(guard.isExpiryDoubtful(START - 1, START + Hours(24)), 'back is no doubt: the later time counts');
 });
 
 function witnessesOf(real: number, simulated: number): ClockWitnesses {
   const witnesses = new ClockWitnesses();
-  witnesses.expect({ real, simulated });
+  witnesses.setLockCount({ real, simulated });
   return witnesses;
 }
 
-function testimony(deviceId: number, members: Partial<Testimony> = {}): Testimony {
+function testimony(deviceId: number, members: Partial<ReportedTime> = {}): ReportedTime {
   return { deviceId, source: 'lock', simulated: false, timeMs: START, kept: 0, ...members };
 }
 
 t.test('five locks confirm the clock, or all where there are fewer', async (t) => {
   const five = witnessesOf(100, 0);
-  for (const id of [1, 2, 3, 4, 4, 4]) five.hear(testimony(id), START);
-  t.same([five.agreeing, five.needed, five.areEnough], [4, 5, false], 'each once');
-  five.hear(testimony(5, { source: 'phone' }), START);
-  five.hear(testimony(6, { kept: 1 }), START);
-  five.hear(testimony(7, { simulated: true }), START);
-  five.hear(testimony(8, { timeMs: START - Minutes(5) - 1 }), START);
-  five.hear(testimony(9, { timeMs: Number.NaN }), START);
-  t.notOk(five.areEnough, 'not by a phone, kept uplinks, simulated locks, or who disagrees');
-  five.hear(testimony(8, { timeMs: START + Minutes(5) }), START);
-  t.ok(five.areEnough);
+  for (const id of [1, 2, 3, 4, 4, 4]) five.noteUplink(testimony(id), START);
+  t.same([five.agreeing, five.needed, five.hasEnough], [4, 5, false], 'each once');
+  five.noteUplink(testimony(5, { source: 'phone' }), START);
+  five.noteUplink(testimony(6, { kept: 1 }), START);
+  five.noteUplink(testimony(7, { simulated: true }), START);
+  five.noteUplink(testimony(8, { timeMs: START - Minutes(5) - 1 }), START);
+  five.noteUplink(testimony(9, { timeMs: Number.NaN }), START);
+  t.notOk(five.hasEnough, 'not by a phone, kept uplinks, simulated locks, or who disagrees');
+  five.noteUplink(testimony(8, { timeMs: START + Minutes(5) }), START);
+  t.ok(five.hasEnough);
 
   const all = witnessesOf(2, 50);
-  all.hear(testimony(1), START);
-  t.same([all.needed, all.areEnough], [2, false]);
-  all.hear(testimony(2), START);
-  t.ok(all.areEnough);
+  all.noteUplink(testimony(1), START);
+  t.same([all.needed, all.hasEnough], [2, false]);
+  all.noteUplink(testimony(2), START);
+  t.ok(all.hasEnough);
 
   const played = witnessesOf(0, 1);
-  played.hear(testimony(1, { simulated: true }), START);
-  t.ok(played.areEnough, 'simulated ones alone count where there is nobody else');
+  played.noteUplink(testimony(1, { simulated: true }), START);
+  t.ok(played.hasEnough, 'simulated ones alone count where there is nobody else');
   const nobody = witnessesOf(0, 0);
-  t.same([nobody.needed, nobody.areEnough], [null, false]);
+  t.same([nobody.needed, nobody.hasEnough], [null, false]);
   const uncounted = new ClockWitnesses();
-  for (const id of [1, 2, 3, 4]) uncounted.hear(testimony(id), START);
-  t.notOk(uncounted.areEnough, 'while nobody has counted them, five are needed');
+  for (const id of [1, 2, 3, 4]) uncounted.noteUplink(testimony(id), START);
+  t.notOk(uncounted.hasEnough, 'while nobody has counted them, five are needed');
 });
 
 t.test('a clock that leaps again is asked about again', async (t) => {
   const { machine, guard } = guardBench();
   machine.step(Days(400));
-  guard.look();
-  for (const id of [1, 2, 3, 4]) guard.hear(testimony(id, { timeMs: machine.wall() }));
+  guard.compare();
+  for (const id of [1, 2, 3, 4]) guard.noteUplink(testimony(id, { timeMs: machine.wall() }));
   machine.step(Days(5));
-  guard.look();
-  guard.hear(testimony(5, { timeMs: machine.wall() }));
+  guard.compare();
+  guard.noteUplink(testimony(5, { timeMs: machine.wall() }));
   t.match(guard.reading(), { state: 'ahead', agreeing: 1 });
-  for (const id of [1, 2, 3, 4]) guard.hear(testimony(id, { timeMs: machine.wall() }));
+  for (const id of [1, 2, 3, 4]) guard.noteUplink(testimony(id, { timeMs: machine.wall() }));
   t.match(guard.reading(), { state: 'agrees' });
 });
 
@@ -189,7 +189,7 @@ t.test('the store has confirmed times alone, so a leap that was wrong poisons no
   const facts = new Map<string, string>();
   const store = factStore(facts);
   const live = async (machine: ManualMachine, span: number): Promise<ClockState> => {
-    const clocks = await KeptClocks.start({ store, speed: 1, machine });
+    const clocks = await RecordedClocks.start({ store, speed: 1, machine });
     machine.advance(span);
     const { state } = clocks.reading();
     await clocks.stop();
@@ -208,7 +208,7 @@ t.test('the store has confirmed times alone, so a leap that was wrong poisons no
 t.test('a store from before dates were noted goes by its run’s clock', async (t) => {
   const of = async (ranMs: number, receivedMs: number | null) => {
     const store = factStore(new Map([['run-clock-ms', String(ranMs)]]), receivedMs);
-    const clocks = await KeptClocks.start({ store, speed: 1, machine: new ManualMachine(START) });
+    const clocks = await RecordedClocks.start({ store, speed: 1, machine: new ManualMachine(START) });
     await clocks.stop();
     return [clocks.reading().state, clocks.run.now() - START, clocks.wall.now() - START, clocks.lastRanMs];
   };
@@ -221,13 +221,13 @@ t.test('a sped-up run goes by its own clock, and nobody is asked', async (t) => 
   const facts = new Map<string, string>();
   const store = factStore(facts);
   const first = new ManualMachine(START);
-  const demo = await KeptClocks.start({ store, speed: 60, machine: first });
+  const demo = await RecordedClocks.start({ store, speed: 60, machine: first });
   first.advance(Hours(1));
   t.equal(demo.run.now(), START + Hours(60));
   await demo.stop();
   const later = new ManualMachine(START + Days(401));
-  const again = await KeptClocks.start({ store, speed: 60, machine: later });
-  again.listen({ turned: () => t.fail('nobody hears of it'), stepping: () => t.fail('it makes no step') });
+  const again = await RecordedClocks.start({ store, speed: 60, machine: later });
+  again.listen({ stateChanged: () => t.fail('nobody hears of it'), stepping: () => t.fail('it makes no step') });
   later.advance(Hours(1));
   t.equal(again.run.now(), START + Hours(120), 'it goes on from where it was');
   t.equal(again.wall.now(), later.wall(), 'and the date is the machine’s');

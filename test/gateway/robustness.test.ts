@@ -7,7 +7,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import t from 'tap';
-import { KeptClocks } from '../../gateway/clocks/kept-clocks.js';
+import { RecordedClocks } from '../../gateway/clocks/recorded-clocks.js';
 import { readOrMakeSecretFile } from '../../gateway/data-folder/secret-file.js';
 import { startGateway } from '../../gateway/gateway.js';
 import type { Store } from '../../gateway/store/contract/store.js';
@@ -64,7 +64,7 @@ t.test('the run’s clock ends when it is stopped, a note under way or not', asy
     },
   };
   const machine = new ManualMachine(0);
-  const kept = await KeptClocks.start({ store, speed: 1, machine });
+  const kept = await RecordedClocks.start({ store, speed: 1, machine });
   t.equal(notes, 1, 'it is noted at once');
   holds = true;
   machine.advance(Seconds(60));

@@ -2,7 +2,7 @@
 import { FaultNetwork } from '../../../firmware-sim/faults/fault-network.js';
 import { Fleet } from '../../../firmware-sim/fleet/fleet.js';
 import { mqttLinks } from '../../../firmware-sim/link/mqtt-link.js';
-import { mostOpenFiles } from '../../../gateway/network/descriptor-limit.js';
+import { readOpenFileLimit } from '../../../gateway/network/descriptor-limit.js';
 import { Days, type Milliseconds, RunClock, Seconds, systemClock, type Timer } from '../../../proto/clock.js';
 import { formatMac } from '../../../proto/wire/mac.js';
 import type { Interruption } from '../../terminal/interrupt.js';
@@ -72,7 +72,7 @@ function peakMemoryBytes(): number {
 
 /** Each connected lock needs an open file: warns where the limit is too low. */
 function warnOfFiles(locks: number): void {
-  const most = mostOpenFiles();
+  const most = readOpenFileLimit();
   const needed = locks + OTHER_FILES;
   if (most === undefined || most >= needed) return;
   const why = `${plural(locks, 'lock')} may need as many connections at once, and this process may open ${most} files`;

@@ -6,7 +6,7 @@
  * No library is used because of int64: common validators don't accept a bigint as an integer.
  */
 import type { TSchema } from 'typebox';
-import { FAULTS_REPORTED, type Fault } from '../../faults.js';
+import { type Fault, MAX_REPORTED_FAULTS } from '../../faults.js';
 import { INT64_MAX, INT64_MIN } from '../../store/contract/merchants/people-store.js';
 
 /** The JSON Schema keywords that can be checked. */
@@ -32,12 +32,12 @@ const INT32_MAX = 2 ** 31 - 1;
 const INT32_MIN = -(2 ** 31);
 
 /**
- * The faults of a value, at most {@link FAULTS_REPORTED}. Members that the schema does not name are ignored.
+ * The faults of a value, at most {@link MAX_REPORTED_FAULTS}. Members that the schema does not name are ignored.
  */
 export function faultsOf(schema: TSchema, value: unknown): Fault[] {
   const faults: Fault[] = [];
   check(schema as Keywords, value, '', faults);
-  return faults.slice(0, FAULTS_REPORTED);
+  return faults.slice(0, MAX_REPORTED_FAULTS);
 }
 
 /** @throws Error if a schema has a keyword that is not checked here */
@@ -55,7 +55,7 @@ export function toBigInt(value: number | bigint): bigint {
 }
 
 function check(schema: Keywords, value: unknown, pointer: string, faults: Fault[]): void {
-  if (faults.length >= FAULTS_REPORTED) return;
+  if (faults.length >= MAX_REPORTED_FAULTS) return;
   const detail = detailOf(schema, value);
   if (detail !== undefined) {
     faults.push({ pointer, detail });

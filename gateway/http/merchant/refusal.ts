@@ -1,5 +1,5 @@
 /** The error for a refused call of the merchants' interface, with the status, headers and faults of its answer. */
-import { type Fault, ManyFaults } from '../../faults.js';
+import { type Fault, RequestFaults } from '../../faults.js';
 
 export interface RefusalTerms {
   readonly status: number;
@@ -13,7 +13,7 @@ export interface RefusalTerms {
   readonly members?: Readonly<Record<string, string>> | undefined;
 }
 
-export class Refusal extends ManyFaults {
+export class Refusal extends RequestFaults {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly members: Readonly<Record<string, string>>;

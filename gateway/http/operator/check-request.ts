@@ -9,7 +9,7 @@
  * gateway fast. A failed import can't be repeated, so the compiler is preloaded where file descriptors may run short.
  */
 import type { TObject, TSchema } from 'typebox';
-import { FAULTS_REPORTED, type Fault, ManyFaults } from '../../faults.js';
+import { type Fault, MAX_REPORTED_FAULTS, RequestFaults } from '../../faults.js';
 import type { Query } from './routes.js';
 
 /** Maximum number of characters of a wrong value that are quoted. */
@@ -51,7 +51,7 @@ export function bodyCheck(schema: TSchema): (body: unknown) => Promise<void> {
     if (validator.Check(body)) return;
     const faults = faultsOf(validator.Errors(body), schema);
     const { pointer = '', detail } = faults[0] ?? { detail: 'it does not fit' };
-    throw new ManyFaults('input-body', `the body${pointer === '' ? '' : `, ${pointer}`}: ${detail}`, faults);
+    throw new RequestFaults('input-body', `the body${pointer === '' ? '' : `, ${pointer}`}: ${detail}`, faults);
   };
 }
 
@@ -79,7 +79,7 @@ export function queryCheck(schema: TObject | undefined): (query: Query) => Promi
         faults.push({ pointer, detail: `${name} is ${quoted(query[name])}: ${detail}` });
       }
     if (faults.length > 0)
-      throw new ManyFaults('input-query', faults[0]?.detail as string, faults.slice(0, FAULTS_REPORTED));
+      throw new RequestFaults('input-query', faults[0]?.detail as string, faults.slice(0, MAX_REPORTED_FAULTS));
   };
 }
 
@@ -103,7 +103,7 @@ function valuesOf(query: Query, schema: TObject | undefined): Readonly<Record<st
 function faultsOf(errors: readonly ValidatorFault[], schema: TSchema): Fault[] {
   const faults = new Map<string, string>();
   const report = (pointer: string, detail: string): void => {
-    if (!faults.has(pointer) && faults.size < FAULTS_REPORTED) faults.set(pointer, detail);
+    if (!faults.has(pointer) && faults.size < MAX_REPORTED_FAULTS) faults.set(pointer, detail);
   };
   // Alternatives get one sentence together, unless a fault deeper inside says more.
   const chosen = new Set(errors.filter(({ keyword }) => keyword === 'anyOf').map((each) => each.instancePath));

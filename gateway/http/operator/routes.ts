@@ -15,11 +15,11 @@ import { highWindowToJson, isDatable, pingToJson, powerToJson, toDate } from '..
 import type { Accounts } from '../../accounts/accounts.js';
 import type { MerchantParts } from '../../accounts/merchant-parts.js';
 import type { Audit } from '../../audit/audit.js';
-import type { KeptClocks } from '../../clocks/kept-clocks.js';
+import type { RecordedClocks } from '../../clocks/recorded-clocks.js';
 import type { Commands } from '../../commands/commands.js';
 import { readTwin } from '../../commands/twin.js';
 import type { SettingInForce } from '../../config.js';
-import type { Unjudged } from '../../ingest/judging.js';
+import type { JudgingStop } from '../../ingest/judging.js';
 import { type DeviceState, parseDeviceState } from '../../locks/device-state.js';
 import type { Locks } from '../../locks/locks.js';
 import type { Figures } from '../../metrics/figures.js';
@@ -62,7 +62,7 @@ export interface OperatorParts {
   /** The run's clock. */
   readonly clock: Clock;
   /** The system clock, and the time that the gateway trusts. */
-  readonly clocks: Pick<KeptClocks, 'reading' | 'confirm'>;
+  readonly clocks: Pick<RecordedClocks, 'reading' | 'confirm'>;
   /** The wall clock, by which credentials expire. */
   readonly wallClock: Clock;
   /** The status of the gateway itself. */
@@ -236,7 +236,7 @@ export function deviceJson(
 }
 
 /** Since when a lock is not judged, and why. */
-export function unjudgedJson({ sinceMs, why, version }: Unjudged) {
+export function unjudgedJson({ sinceMs, why, version }: JudgingStop) {
   return { since: toDate(sinceMs), why, version };
 }
 

@@ -18,7 +18,7 @@ import { type CommandAck, isPingUplink, type Source, type Uplink } from '../../.
 import { toDate } from '../../../proto/wire/ping-json.js';
 import { NO_MARKS } from '../../../proto/wire/uplink-life.js';
 import { newDeviceState } from '../../locks/device-state.js';
-import { atOf, decodeStored, isLegible, judgeEventOf } from '../../locks/log-entry.js';
+import { atOf, decodeStored, isIntact, judgeEventOf } from '../../locks/log-entry.js';
 import type { LogEntry, Store, StoredUplink } from '../../store/contract/store.js';
 
 /** How many log entries of a lock are read at once. */
@@ -99,7 +99,7 @@ class LogWalk {
     const { belief } = newDeviceState(this.mac, atOf(this.current), atOf(this.current));
     let isJudged = true;
     while (this.current !== undefined && atOf(this.current) < sinceMs) {
-      if (!isLegible(this.current)) this.leftOut += 1;
+      if (!isIntact(this.current)) this.leftOut += 1;
       else if (isJudged) isJudged = isWellJudged(judge, belief, judgeEventOf(this.current, this.#marks));
       await this.step();
     }
@@ -131,7 +131,7 @@ function leftOutLine(mac: Mac, { boot, sequence, receivedAtMs }: StoredUplink): 
 }
 
 function lineOf(mac: Mac, entry: LogEntry): string {
-  if (entry.type === 'uplink' && !isLegible(entry)) return leftOutLine(mac, entry.uplink);
+  if (entry.type === 'uplink' && !isIntact(entry)) return leftOutLine(mac, entry.uplink);
   if (entry.type === 'uplink')
     return uplinkLine({ ...entry.uplink, mac, atMs: entry.uplink.receivedAtMs, uplink: decodeStored(entry.uplink) });
   const { atMs, event } = entry;

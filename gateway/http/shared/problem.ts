@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import type { FastifyError, FastifyReply } from 'fastify';
 import { LockgateError } from '../../../proto/errors.js';
 import { OverBudget } from '../../fairness/over-budget.js';
-import { ManyFaults } from '../../faults.js';
+import { RequestFaults } from '../../faults.js';
 import { StoreFailure } from '../../store/contract/errors.js';
 import { PetTooLarge } from '../../store/contract/merchants/quota.js';
 import { Refusal } from '../merchant/refusal.js';
@@ -53,7 +53,7 @@ export function sendProblem(reply: FastifyReply, status: number, error: Error): 
   if (retryAfter !== undefined) reply.header('retry-after', retryAfter);
   if (error instanceof Refusal) reply.headers(error.headers);
   else if (status === 401) reply.header('www-authenticate', 'Bearer');
-  const faults = error instanceof ManyFaults ? error.faults : [];
+  const faults = error instanceof RequestFaults ? error.faults : [];
   const members = error instanceof Refusal ? error.members : error instanceof OverBudget ? budgetOf(error) : {};
   reply
     .status(status)

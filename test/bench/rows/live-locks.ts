@@ -5,7 +5,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { GatewayClient } from '../../../cli/client.js';
-import { mostOpenFiles } from '../../../gateway/network/descriptor-limit.js';
+import { readOpenFileLimit } from '../../../gateway/network/descriptor-limit.js';
 import { monotonicMs, systemClock } from '../../../proto/clock.js';
 import { LOCKGATE, Program } from '../../helpers/cli/program.js';
 import { ServeProgram } from '../../helpers/cli/serve-program.js';
@@ -33,7 +33,7 @@ interface Summary {
 
 /** The row `live`, with fewer locks if the machine's limit of open files is too low. */
 export function benchLiveLocks(): Promise<Row> {
-  const locks = Math.min(LOCKS, (mostOpenFiles() ?? LOCKS + OTHER_FILES) - OTHER_FILES);
+  const locks = Math.min(LOCKS, (readOpenFileLimit() ?? LOCKS + OTHER_FILES) - OTHER_FILES);
   if (locks < LOCKS) console.error(`  ${locks} locks: "ulimit -n ${LOCKS + OTHER_FILES}" would allow ${LOCKS}`);
   return withResources(async (resources) => {
     const serve = await ServeProgram.start(resources, resources.folder());

@@ -9,7 +9,7 @@ import t from 'tap';
 import { DEFAULT_FAIRNESS } from '../../../gateway/fairness/fairness-settings.js';
 import type { Gateway } from '../../../gateway/gateway.js';
 import { OPERATOR_ROUTES } from '../../../gateway/http/operator/server.js';
-import type { Judging } from '../../../gateway/ingest/judging.js';
+import type { VersionedJudge } from '../../../gateway/ingest/judging.js';
 import { judgeInPlace } from '../../../proto/power/judge/judge.js';
 import { Validator } from '../../clients/openapi-tools.js';
 import { type Answered, ask } from '../../helpers/cli/operator-call.js';
@@ -158,9 +158,9 @@ const CALLS: readonly Call[] = [
 ];
 
 /** A judge that fails once, at the first uplink. */
-function failingOnce(): Judging {
+function failingOnce(): VersionedJudge {
   let hasFailed = false;
-  const judge: Judging['judge'] = (model, belief, event, out) => {
+  const judge: VersionedJudge['judge'] = (model, belief, event, out) => {
     const fails = !hasFailed && event.type === 'uplink';
     hasFailed ||= fails;
     if (fails) throw new Error('a mistake of ours');

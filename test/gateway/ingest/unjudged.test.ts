@@ -8,7 +8,7 @@ import t, { type Test } from 'tap';
 import { GatewayEvents, type JudgingTurned } from '../../../gateway/events.js';
 import type { Gateway, GatewayOptions } from '../../../gateway/gateway.js';
 import { type DeviceEvent, Ingest, type Sender } from '../../../gateway/ingest/ingest.js';
-import { JUDGING, type Judging } from '../../../gateway/ingest/judging.js';
+import { CURRENT_JUDGE, type VersionedJudge } from '../../../gateway/ingest/judging.js';
 import { Locks } from '../../../gateway/locks/locks.js';
 import { StoreFailure } from '../../../gateway/store/contract/errors.js';
 import type { Commit, Store } from '../../../gateway/store/contract/store.js';
@@ -36,7 +36,7 @@ const PATIENCE = 20;
 t.setTimeout(Minutes(2));
 
 /** A judge that throws at some events of one lock, with its belief half written. */
-class FailingJudge implements Judging {
+class FailingJudge implements VersionedJudge {
   version = '1.0.0';
   /** Of the events of {@link BAD}, those at which it fails. */
   fails: (event: JudgeEvent) => boolean;
@@ -59,7 +59,12 @@ class FailingJudge implements Judging {
   };
 }
 
-async function gatewayWith(test: Test, judging: Judging, folder = tempFolder(test), options: GatewayOptions = {}) {
+async function gatewayWith(
+  test: Test,
+  judging: VersionedJudge,
+  folder = tempFolder(test),
+  options: GatewayOptions = {},
+) {
   const gateway = await openGateway(test, folder, { judging, ...options });
   const turned: JudgingTurned[] = [];
   const bell = new Bell();
@@ -235,7 +240,7 @@ t.test('device rejudge makes its state from the log, and stores what it finds', 
 });
 
 /** An ingest on a store, without a gateway. */
-async function ingestOn(test: Teardown, judging: Judging, wrap: (store: Store) => Store = (store) => store) {
+async function ingestOn(test: Teardown, judging: VersionedJudge, wrap: (store: Store) => Store = (store) => store) {
   const opened = await openStore(tempFolder(test));
   test.teardown(() => opened.close());
   const store = wrap(opened);
@@ -310,7 +315,7 @@ t.test('an acknowledgement of a command is stored with its command’s state, th
 
 t.test('a lock at whose log the judge fails keeps no gateway from starting', async (t) => {
   let commits = 0;
-  const { ingest, senders, clock, opened, take } = await ingestOn(t, JUDGING, (store) =>
+  const { ingest, senders, clock, opened, take } = await ingestOn(t, CURRENT_JUDGE, (store) =>
     overriding(store, {
       // The states that are stored are those of the first pings: only the log has the others.
       append: async (commit: Commit) => {
@@ -339,7 +344,7 @@ t.test('a lock at whose log the judge fails keeps no gateway from starting', asy
 t.test('a commit that fails has the states of its own locks read again, and of no others', async (t) => {
   let fails = false;
   const read: (readonly number[] | undefined)[] = [];
-  const { clock, senders, take } = await ingestOn(t, JUDGING, (store) =>
+  const { clock, senders, take } = await ingestOn(t, CURRENT_JUDGE, (store) =>
     overriding(store, {
       append: async (commit: Commit) => {
         if (fails) throw new StoreFailure('append', new Error('no room'));
@@ -365,7 +370,7 @@ t.test('a commit that fails has the states of its own locks read again, and of n
 
 t.test('where they can’t be read, those locks wait to be judged, and everything is acknowledged', async (t) => {
   let [failsToWrite, failsToRead] = [false, false];
-  const site = await ingestOn(t, JUDGING, (store) =>
+  const site = await ingestOn(t, CURRENT_JUDGE, (store) =>
     overriding(store, {
       append: async (commit: Commit) => {
         if (failsToWrite) throw new StoreFailure('append', new Error('no room'));

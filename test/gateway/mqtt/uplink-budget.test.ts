@@ -4,7 +4,7 @@
  */
 import t, { type Test } from 'tap';
 import { readConfig, resolveSettings } from '../../../gateway/config.js';
-import type { BudgetTurned } from '../../../gateway/events.js';
+import type { BudgetChanged } from '../../../gateway/events.js';
 import type { Gateway, GatewayOptions } from '../../../gateway/gateway.js';
 import { type BudgetLimits, OVER_HOLD_TIME, UplinkBudget } from '../../../gateway/mqtt/budget/uplink-budget.js';
 import { UplinkBudgets } from '../../../gateway/mqtt/budget/uplink-budgets.js';
@@ -99,7 +99,7 @@ async function place(test: Test, options: GatewayOptions = {}) {
   const gateway = await testGateway(test, { budgetClock: clock, ...options });
   const { secret } = await gateway.accounts.addDevice({ mac: MAC });
   const other = await connectedLock(test, gateway, OTHER);
-  const turned: BudgetTurned[] = [];
+  const turned: BudgetChanged[] = [];
   const bell = new Bell();
   gateway.events.on('budget', (event) => {
     turned.push(event);

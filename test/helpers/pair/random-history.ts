@@ -9,8 +9,8 @@ import { Prng } from '../../../firmware-sim/prng.js';
 import { GatewayEvents } from '../../../gateway/events.js';
 import { type DeviceEvent, Ingest } from '../../../gateway/ingest/ingest.js';
 import type { Sender } from '../../../gateway/ingest/pending-uplink.js';
-import { type DeviceState, forgottenState } from '../../../gateway/locks/device-state.js';
-import { beginListening } from '../../../gateway/locks/listening.js';
+import { type DeviceState, resetState } from '../../../gateway/locks/device-state.js';
+import { startListening } from '../../../gateway/locks/listening.js';
 import { type KnownLock, Locks } from '../../../gateway/locks/locks.js';
 import { StoreFailure } from '../../../gateway/store/contract/errors.js';
 import type { Commit, Store } from '../../../gateway/store/contract/store.js';
@@ -126,7 +126,7 @@ export class RandomHistory {
       onStored: () => undefined,
       commands: NO_COMMANDS,
     });
-    await beginListening({ locks: this.#known, ingest: this.#ingest, clock, lastRanMs: null });
+    await startListening({ locks: this.#known, ingest: this.#ingest, clock, lastRanMs: null });
     await this.#settle();
   }
 
@@ -309,7 +309,7 @@ export class RandomHistory {
     const kind = this.#random.pick(['move', 'erase', 'remove']);
     const done = this.#ingest.runExclusive(deviceId, async () => {
       const known = this.#known.find(deviceId)?.state;
-      const state = known === undefined || kind === 'remove' ? null : forgottenState(known, mac, this.#clock.now());
+      const state = known === undefined || kind === 'remove' ? null : resetState(known, mac, this.#clock.now());
       const json = state === null ? null : JSON.stringify(state);
       if (kind === 'move')
         await this.#store.changeDevice({ mac, merchant: MERCHANTS[1 - lock.ownerIndex], state: json });

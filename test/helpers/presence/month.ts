@@ -11,7 +11,7 @@ import { VirtualClock } from '../../../firmware-sim/virtual-clock.js';
 import { GatewayEvents, type PresenceChanged } from '../../../gateway/events.js';
 import { Ingest } from '../../../gateway/ingest/ingest.js';
 import { withCurrentStates } from '../../../gateway/locks/current-states.js';
-import { beginListening, endListening } from '../../../gateway/locks/listening.js';
+import { startListening, stopListening } from '../../../gateway/locks/listening.js';
 import { Locks } from '../../../gateway/locks/locks.js';
 import type { Store } from '../../../gateway/store/contract/store.js';
 import { Days, Hours, type Milliseconds, Minutes, Seconds } from '../../../proto/clock.js';
@@ -123,7 +123,7 @@ export class PresenceMonth {
       for (const { deviceId, mac } of due) ingest.recordEvent(deviceId, mac, { type: 'tick', atMs: clock.now() });
     });
     const ingest = new Ingest({ commands: NO_COMMANDS, store, locks, clock, events, onStored: () => undefined });
-    await beginListening({ locks, ingest, clock, lastRanMs: this.#lastRanMs });
+    await startListening({ locks, ingest, clock, lastRanMs: this.#lastRanMs });
     this.#listening = { ingest, locks };
     this.#store = withCurrentStates(opened, locks);
     this.#board.ingest = ingest;
@@ -138,7 +138,7 @@ export class PresenceMonth {
     for (const { link } of this.locks) link.gatewayEnds(how);
     this.#board.ingest = undefined;
     this.#listening = undefined;
-    await endListening({ ...listening, clock: this.clock });
+    await stopListening({ ...listening, clock: this.clock });
     const forgotten = how === 'crash' ? this.#random.between(0, NOTED_EVERY) : 0;
     this.#lastRanMs = Math.floor(this.clock.now() - forgotten);
     await this.#store?.close();

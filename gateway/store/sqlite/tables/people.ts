@@ -6,7 +6,7 @@
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { Kysely } from 'kysely';
-import { ManyFaults } from '../../../faults.js';
+import { RequestFaults } from '../../../faults.js';
 import type { MerchantOperation, MerchantOutcome, MerchantRefusal } from '../../contract/merchants/merchant-write.js';
 import type {
   ListedUser,
@@ -154,5 +154,5 @@ const idText = sql<string>`CAST(id AS TEXT)`.as('id_text');
 function refusalError(refusal: MerchantRefusal, quota: Quota): Error {
   if (refusal.code === 'full') return overQuotaError(refusal.quota, quota);
   if (refusal.code === 'pet-too-large') return new PetTooLarge(refusal.bytes, quota);
-  return new ManyFaults('user-exists', 'a user name or an id is taken already; no user was added', refusal.faults);
+  return new RequestFaults('user-exists', 'a user name or an id is taken already; no user was added', refusal.faults);
 }

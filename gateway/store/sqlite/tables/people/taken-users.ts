@@ -1,6 +1,6 @@
 /** Finds those of the users to be added whose id or name is taken. */
 import type { Database, Statement } from 'better-sqlite3';
-import { FAULTS_REPORTED, type Fault } from '../../../../faults.js';
+import { type Fault, MAX_REPORTED_FAULTS } from '../../../../faults.js';
 import type { NewUser } from '../../../contract/merchants/people-store.js';
 import { usernameKey } from '../../../contract/merchants/username-key.js';
 
@@ -21,8 +21,8 @@ export class TakenUsers {
         faults.push({ pointer: `/${index}/id`, detail: 'a user has this id already' });
       if (username !== null && this.#byKey.get(merchantId, usernameKey(username)) !== undefined)
         faults.push({ pointer: `/${index}/username`, detail: 'a user has this name already' });
-      if (faults.length >= FAULTS_REPORTED) break;
+      if (faults.length >= MAX_REPORTED_FAULTS) break;
     }
-    return faults.slice(0, FAULTS_REPORTED);
+    return faults.slice(0, MAX_REPORTED_FAULTS);
   }
 }

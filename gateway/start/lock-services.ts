@@ -11,8 +11,8 @@ import type { GatewayEvents, StateRebuilt } from '../events.js';
 import { type StopStep, stopStep } from '../graceful-stop.js';
 import { loadRequestChecks } from '../http/operator/check-request.js';
 import { Ingest, type IngestParts } from '../ingest/ingest.js';
-import type { Judging } from '../ingest/judging.js';
-import { beginListening, endListening, type ListeningParts } from '../locks/listening.js';
+import type { VersionedJudge } from '../ingest/judging.js';
+import { type ListeningParts, startListening, stopListening } from '../locks/listening.js';
 import { type KnownLock, Locks } from '../locks/locks.js';
 import { Broker } from '../mqtt/broker.js';
 import { budgetWatcher } from '../mqtt/budget/budget-events.js';
@@ -25,10 +25,10 @@ import { Retention } from '../retention.js';
 import type { Store } from '../store/contract/store.js';
 import type { Usage } from '../usage/usage.js';
 import type { Dispatcher } from '../webhooks/dispatcher.js';
-import type { GatewayOptions, Ground } from './ground.js';
+import type { GatewayBase, GatewayOptions } from './gateway-base.js';
 
 /** What the broker and the accounts use. */
-interface Work {
+interface LockServiceParts {
   readonly store: Store;
   readonly keys: Keys;
   readonly events: GatewayEvents;
@@ -52,7 +52,7 @@ export async function startIngest(
     Pick<CommandsParts, 'wallClock' | 'doubt'>,
   sessionOf: (deviceId: number) => Session | undefined,
   started: StopStep[],
-  judging: Judging | undefined,
+  judging: VersionedJudge | undefined,
 ): Promise<{ ingest: Ingest; locks: Locks; commands: Commands; rebuilt: readonly StateRebuilt[] }> {
   const { store, clock, wallClock, doubt, events, lastRanMs } = parts;
   const onDue = (due: readonly KnownLock[]): void => {
@@ -70,8 +70,8 @@ export async function startIngest(
     recordEvent: (deviceId, mac, event, announce) => ingest.recordEvent(deviceId, mac, event, announce),
   });
   const ingest: Ingest = new Ingest({ ...parts, locks, commands });
-  const rebuilt = await beginListening({ locks, ingest, clock, lastRanMs });
-  const end = (): Promise<void> => endListening({ locks, ingest, clock });
+  const rebuilt = await startListening({ locks, ingest, clock, lastRanMs });
+  const end = (): Promise<void> => stopListening({ locks, ingest, clock });
   started.push(stopStep('the storing of received pings', end));
   await commands.load();
   started.push(stopStep('the commands', () => commands.stop()));
@@ -82,7 +82,7 @@ export async function startIngest(
 export async function startIdentity(
   config: Config,
   options: GatewayOptions,
-  work: Work,
+  work: LockServiceParts,
   started: StopStep[],
 ): Promise<{ broker: Broker; accounts: Accounts }> {
   const { store, events, clock, wallClock, commands, dispatcher, descriptors } = work;
@@ -119,7 +119,7 @@ export async function startIdentity(
 }
 
 /** Starts the recording of refusals; it stops after the last connection has closed. */
-export function startRefusals({ store, events, health, started }: Ground, clock: Clock): RefusalRecorder {
+export function startRefusals({ store, events, health, started }: GatewayBase, clock: Clock): RefusalRecorder {
   const isStoreFailing = (): boolean => health.isStoreFailing;
   const refusals = new RefusalRecorder({
     store: store.refusals,

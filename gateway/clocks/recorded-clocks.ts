@@ -9,20 +9,20 @@ import { type Clock, type Milliseconds, Seconds, type Timer } from '../../proto/
 import { type StopStep, stopStep } from '../graceful-stop.js';
 import type { Store } from '../store/contract/store.js';
 import { type ClockAuthority, ClockGuard, type ClockReading, type RunStep } from './clock-guard.js';
-import type { Testimony } from './clock-witnesses.js';
+import type { ReportedTime } from './clock-witnesses.js';
 import { type MachineClock, systemMachine } from './machine-clock.js';
 
 /** The interval at which the clocks are recorded in the store. */
-const NOTE_EVERY: Milliseconds = Seconds(5);
+const RECORD_INTERVAL: Milliseconds = Seconds(5);
 /** The interval at which the clocks are compared with the machine's. */
-const LOOK_EVERY: Milliseconds = Seconds(1);
+const COMPARE_INTERVAL: Milliseconds = Seconds(1);
 /** The interval at which locks are counted while the machine's clock is in doubt. */
-const COUNT_EVERY: Milliseconds = Seconds(10);
+const COUNT_INTERVAL: Milliseconds = Seconds(10);
 /** Names of the store's metadata: the time of the run's clock, and the confirmed date. */
-const RUN_FACT = 'run-clock-ms';
-const WALL_FACT = 'wall-clock-ms';
+const RUN_METADATA_NAME = 'run-clock-ms';
+const WALL_METADATA_NAME = 'wall-clock-ms';
 
-export interface KeptClocksParts {
+export interface RecordedClocksParts {
   readonly store: Pick<Store, 'readMetadata' | 'readLastReceivedAtMs' | 'writeMetadata' | 'listDevices'>;
   /** The speed of the run's clock, 1 for real time. */
   readonly speed: number;
@@ -32,29 +32,29 @@ export interface KeptClocksParts {
 /** Notified of changes of the clocks. */
 export interface ClockListener {
   /** The machine's clock has become doubtful, or is confirmed. */
-  turned(reading: ClockReading, by: ClockAuthority): void;
+  stateChanged(reading: ClockReading, by: ClockAuthority): void;
   /** The run's clock is about to step. The listener must call `take`, which makes the step. */
   stepping(step: RunStep, take: () => void): void;
 }
 
 /** The doubt about the machine's clock, for parts that handle uplinks and expiry. */
 export interface ClockDoubt {
-  /** While true, the caller must pass every uplink to {@link hear}. */
+  /** While true, the caller must pass every uplink to {@link noteUplink}. */
   readonly isDoubted: boolean;
   /** By how much the machine's clock is ahead of the confirmed one; 0 if they agree. */
   readonly aheadMs: Milliseconds;
-  hear(testimony: Testimony): void;
+  noteUplink(testimony: ReportedTime): void;
   isExpiryDoubtful(madeAtMs: number, expiresAtMs: number): boolean;
 }
 
 const NO_DOUBT: ClockDoubt = Object.freeze({
   isDoubted: false,
   aheadMs: 0,
-  hear: () => undefined,
+  noteUplink: () => undefined,
   isExpiryDoubtful: () => false,
 });
 
-export class KeptClocks {
+export class RecordedClocks {
   /** The run's clock (protocol.md §3). It never goes back. */
   readonly run: Clock;
   /** The confirmed date; in a sped-up run, which has no real bills, the machine's date. */
@@ -62,17 +62,17 @@ export class KeptClocks {
   readonly doubt: ClockDoubt;
   /** The last recorded time of the run's clock before this start; null in a new store. */
   readonly lastRanMs: number | null;
-  readonly #parts: KeptClocksParts;
+  readonly #parts: RecordedClocksParts;
   readonly #machine: MachineClock;
   readonly #guard: ClockGuard;
   readonly #isSpedUp: boolean;
   #listener: ClockListener | undefined;
-  #lookTimer: Timer | undefined;
-  #noteTimer: Timer | undefined;
+  #compareTimer: Timer | undefined;
+  #recordTimer: Timer | undefined;
   #countedAt = Number.NEGATIVE_INFINITY;
   #isStopped = false;
 
-  private constructor(parts: KeptClocksParts, last: { readonly ranMs: number; readonly wallMs: number }) {
+  private constructor(parts: RecordedClocksParts, last: { readonly ranMs: number; readonly wallMs: number }) {
     const machine = parts.machine ?? systemMachine;
     this.#parts = parts;
     this.#machine = machine;
@@ -80,10 +80,17 @@ export class KeptClocks {
     this.lastRanMs = last.ranMs || null;
     const { ranMs: runMs, wallMs } = last;
     const { speed } = parts;
-    const guard = new ClockGuard({ machine, wallMs, runMs, speed, onTurn: this.#turned, onStep: this.#stepping });
+    const guard = new ClockGuard({
+      machine,
+      wallMs,
+      runMs,
+      speed,
+      onStateChange: this.#onStateChange,
+      onStep: this.#onStep,
+    });
     this.#guard = guard;
     // The first comparison sets the date to the machine's, unless the machine's is in doubt.
-    guard.look();
+    guard.compare();
     guard.run.set(Math.max(guard.run.now(), guard.wall.now()));
     this.run = guard.run;
     this.wall = this.#isSpedUp ? { now: () => machine.wall(), after: machine.after } : guard.wall;
@@ -91,20 +98,20 @@ export class KeptClocks {
   }
 
   /** Continues from the recorded times. Rejects if the store fails. */
-  static async start(parts: KeptClocksParts): Promise<KeptClocks> {
+  static async start(parts: RecordedClocksParts): Promise<RecordedClocks> {
     const { store, machine = systemMachine } = parts;
     const ranMs = Math.max(
-      Number((await store.readMetadata(RUN_FACT)) ?? 0),
+      Number((await store.readMetadata(RUN_METADATA_NAME)) ?? 0),
       (await store.readLastReceivedAtMs()) ?? 0,
     );
-    const noted = await store.readMetadata(WALL_FACT);
+    const recordedWall = await store.readMetadata(WALL_METADATA_NAME);
     // A store without a recorded date is from an older version. Its run's clock was never behind the date, but in demos
     // ahead of it.
     const before = ranMs === 0 ? machine.wall() : Math.min(ranMs, machine.wall());
-    const clocks = new KeptClocks(parts, { ranMs, wallMs: noted === null ? before : Number(noted) });
-    await clocks.#note();
-    clocks.#keepLooking();
-    clocks.#keepNoting();
+    const clocks = new RecordedClocks(parts, { ranMs, wallMs: recordedWall === null ? before : Number(recordedWall) });
+    await clocks.#record();
+    clocks.#compareRepeatedly();
+    clocks.#recordRepeatedly();
     return clocks;
   }
 
@@ -119,7 +126,7 @@ export class KeptClocks {
   listen(listener: ClockListener): StopStep {
     this.#listener = listener;
     const reading = this.reading();
-    if (reading.state !== 'agrees') listener.turned(reading, null);
+    if (reading.state !== 'agrees') listener.stateChanged(reading, null);
     return stopStep('the watch on the machine’s clock', async () => {
       this.#listener = undefined;
     });
@@ -128,32 +135,32 @@ export class KeptClocks {
   /** Confirms the machine's clock for an operator. Resolves when stored; rejects if the store fails. */
   async confirm(): Promise<void> {
     this.#guard.confirm('operator');
-    await this.#note();
+    await this.#record();
   }
 
   /** Records the clocks a last time, and stops. */
   async stop(): Promise<void> {
     this.#isStopped = true;
-    this.#lookTimer?.cancel();
-    this.#noteTimer?.cancel();
-    await this.#note().catch(() => undefined);
+    this.#compareTimer?.cancel();
+    this.#recordTimer?.cancel();
+    await this.#record().catch(() => undefined);
   }
 
-  readonly #turned = (reading: ClockReading, by: ClockAuthority): void => {
+  readonly #onStateChange = (reading: ClockReading, by: ClockAuthority): void => {
     this.#countedAt = Number.NEGATIVE_INFINITY;
-    if (!this.#isSpedUp) this.#listener?.turned(reading, by);
+    if (!this.#isSpedUp) this.#listener?.stateChanged(reading, by);
   };
 
-  readonly #stepping = (step: RunStep, take: () => void): void => {
+  readonly #onStep = (step: RunStep, take: () => void): void => {
     if (this.#listener === undefined) take();
     else this.#listener.stepping(step, take);
   };
 
-  #keepLooking(): void {
+  #compareRepeatedly(): void {
     if (this.#isStopped) return;
-    this.#guard.look();
-    if (this.doubt.isDoubted && this.#machine.monotonic() - this.#countedAt >= COUNT_EVERY) void this.#countLocks();
-    this.#lookTimer = this.#machine.after(LOOK_EVERY, () => this.#keepLooking());
+    this.#guard.compare();
+    if (this.doubt.isDoubted && this.#machine.monotonic() - this.#countedAt >= COUNT_INTERVAL) void this.#countLocks();
+    this.#compareTimer = this.#machine.after(COMPARE_INTERVAL, () => this.#compareRepeatedly());
   }
 
   async #countLocks(): Promise<void> {
@@ -161,24 +168,24 @@ export class KeptClocks {
     try {
       const devices = await this.#parts.store.listDevices();
       const simulated = devices.filter(({ device }) => device.simulated).length;
-      this.#guard.expect({ real: devices.length - simulated, simulated });
+      this.#guard.setLockCount({ real: devices.length - simulated, simulated });
     } catch {
       // health/store.ts reports a failing store. The next count is soon.
     }
   }
 
   /** Records both clocks, in one commit. */
-  async #note(): Promise<void> {
+  async #record(): Promise<void> {
     const { store } = this.#parts;
     const [run, wall] = [String(this.run.now()), String(this.#guard.wall.now())];
-    await Promise.all([store.writeMetadata(RUN_FACT, run), store.writeMetadata(WALL_FACT, wall)]);
+    await Promise.all([store.writeMetadata(RUN_METADATA_NAME, run), store.writeMetadata(WALL_METADATA_NAME, wall)]);
   }
 
-  #keepNoting(): void {
+  #recordRepeatedly(): void {
     // The clocks may have been stopped during a write.
     if (this.#isStopped) return;
-    const again = (): void => this.#keepNoting();
+    const again = (): void => this.#recordRepeatedly();
     // health/store.ts reports a failing store. The next write is tried anyway.
-    this.#noteTimer = this.#machine.after(NOTE_EVERY, () => void this.#note().then(again, again));
+    this.#recordTimer = this.#machine.after(RECORD_INTERVAL, () => void this.#record().then(again, again));
   }
 }

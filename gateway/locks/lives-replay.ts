@@ -10,7 +10,7 @@ import { silenceLapses } from '../../proto/power/judge/lapse.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
 import type { RuleName } from '../../proto/power/rules.js';
 import type { Mac } from '../../proto/wire/mac.js';
-import { JudgeFailure, type Judging, messageOf } from '../ingest/judging.js';
+import { JudgeFailure, messageOf, type VersionedJudge } from '../ingest/judging.js';
 import type { LogEntry, Store } from '../store/contract/store.js';
 import { type DeviceState, newDeviceState } from './device-state.js';
 import { judgeEventOf } from './log-entry.js';
@@ -21,12 +21,12 @@ const ENTRIES_PER_TURN = 250;
 
 export interface LivesReplayParts {
   readonly store: Pick<Store, 'readLogChunks'>;
-  readonly judging: Judging;
+  readonly judging: VersionedJudge;
 }
 
 export class LivesReplay {
   readonly #log: { next(): Promise<LogEntry[]> };
-  readonly #judging: Judging;
+  readonly #judging: VersionedJudge;
   readonly #mac: Mac;
   readonly #marks: readonly number[];
   #state: DeviceState | undefined;
@@ -76,14 +76,14 @@ export class LivesReplay {
     const state = this.#state;
     // The state of a lock that is not judged stays unchanged.
     if (state === undefined || known.unjudged !== undefined) return known;
-    keepReceipt(state.belief, known.belief);
+    copyReceiptBeliefs(state.belief, known.belief);
     const { usedTo } = known;
     return { ...state, receivedAtMs: known.receivedAtMs, ...(usedTo !== undefined && { usedTo }) };
   }
 }
 
 /** Copies the beliefs that follow from times of receipt (connection, commands, time): the log may lack some events. */
-function keepReceipt(belief: Belief, known: Belief): void {
+function copyReceiptBeliefs(belief: Belief, known: Belief): void {
   belief.nowMs = known.nowMs;
   belief.isConnected = known.isConnected;
   belief.firstConnectionMs = known.firstConnectionMs;

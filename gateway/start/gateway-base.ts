@@ -5,7 +5,7 @@ import type { ResolvedSetting } from '../config.js';
 import type { GatewayEvents } from '../events.js';
 import type { StopStep } from '../graceful-stop.js';
 import type { Health } from '../health/health.js';
-import type { Judging } from '../ingest/judging.js';
+import type { VersionedJudge } from '../ingest/judging.js';
 import type { GuardLimits } from '../mqtt/connection-guard.js';
 import type { DescriptorWatch } from '../network/descriptor-watch.js';
 import type { StoreFailure } from '../store/contract/errors.js';
@@ -36,7 +36,7 @@ export interface GatewayOptions {
   /** Refills locks' budgets; real time at the run's speed by default. */
   readonly budgetClock?: Clock;
   /** The judge and its version, for tests in which the judge fails. */
-  readonly judging?: Judging;
+  readonly judging?: VersionedJudge;
   /** Overrides limits of MQTT connections, for tests. */
   readonly guardLimits?: Partial<GuardLimits>;
   /** Refills the HTTP budgets of merchants and strangers; real time by default. */
@@ -62,7 +62,7 @@ export interface GatewayOptions {
 }
 
 /** The objects that exist before the first part starts. */
-export interface Ground {
+export interface GatewayBase {
   readonly store: Store;
   readonly canStore: () => Promise<boolean>;
   readonly events: GatewayEvents;
