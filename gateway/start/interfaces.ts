@@ -140,7 +140,7 @@ function httpAccess(
 ): HttpAccess {
   const proxies = new TrustedProxies(trustedProxies);
   const maxConnections = Math.min(MAX_CONNECTIONS, Math.ceil(watch.descriptors.forLocks / 4));
-  const limits = { most: maxConnections, perAddress: httpPerAddress, reserve: RESERVED_CONNECTIONS };
+  const limits = { total: maxConnections, perAddress: httpPerAddress, reserve: RESERVED_CONNECTIONS };
   const roomFor = (socket: Socket): DescriptorRoom => watch.roomFor(caller, socket);
   return { proxies, connections: new HttpConnections({ limits, proxies, roomFor }) };
 }

@@ -146,7 +146,7 @@ export class HttpServer {
       if (error instanceof OverBudget) {
         const gone = new AbortController();
         reply.raw.once('close', () => gone.abort());
-        await this.#options.budgets.refusalTurn(
+        await this.#options.budgets.waitForRefusal(
           this.#callers.get(request)?.merchantId ?? this.#addressGroupOf(request),
           gone.signal,
         );

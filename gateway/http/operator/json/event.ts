@@ -19,7 +19,7 @@ import type {
 export type EventJson = Readonly<Record<string, unknown>> & { readonly at: string; readonly event: string };
 
 /** The names of the streamed events; the other events are only counted in `/metrics`. */
-type StreamedName = Exclude<keyof GatewayEventMap, FigureName>;
+type StreamedName = Exclude<keyof GatewayEventMap, UnstreamedEventName>;
 
 type Converter<Name extends StreamedName> = (event: GatewayEventMap[Name][0]) => EventJson;
 
