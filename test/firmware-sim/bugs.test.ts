@@ -1,5 +1,6 @@
-// Firmware bugs to order. What each must break stands in the table beside it, and the rules are the protocol's: a run
-// with a bug breaks that rule and no other, and the same run without it breaks none.
+// Firmware bugs (firmware-sim/faults/bugs.ts): a run with a bug breaks the rule that the table names, and no other
+// rule.
+// The same run without the bug breaks no rule.
 import t from 'tap';
 import { assignBugs, BUGS, type Bug, parseBugAssignment } from '../../firmware-sim/faults/bugs.js';
 import { assignMix, parseMix } from '../../firmware-sim/fleet/mix.js';
@@ -15,10 +16,13 @@ const KINDS: readonly PowerSettings[] = [
   { ...DEFAULT_POWER, mode: 'HIGH' },
   { ...DEFAULT_POWER, recovery: true },
 ];
-/** On the first a lock falls silent, and after that nothing but the bug keeps a daily ping from coming. */
+/** On the first day the locks fall silent. On the later days only a bug can prevent a daily ping. */
 const DAYS = 3;
 
-/** All that a bug can show in: each day a ride and a theft, on the first a low battery and airplane mode too. */
+/**
+ * Every situation that a bug affects: each day a ride and a theft, on the first day also a low battery and airplane
+ * mode.
+ */
 function eventsOfDay(dayMs: number): WorldEvent[] {
   const at = (span: number, change: WorldEvent['change']): WorldEvent => ({ atMs: dayMs + span, change });
   const turns = (hour: number): WorldEvent[] => [
@@ -78,16 +82,16 @@ t.test('each rule has a bug, and each bug a name and a description', async (t) =
     t.match(name, /^[a-z0-9]+(-[a-z0-9]+)+$/);
     t.match(sentence, /^[A-Z].*\.$/);
     t.not(shows, '');
-    t.not(wrapStep === undefined, wrapVirtualLink === undefined, `${name} is wrong in one way`);
+    t.not(wrapStep === undefined, wrapVirtualLink === undefined, `${name} wraps either the step or the link`);
   }
 });
 
-t.test('a healthy fleet breaks no rule; with a bug it breaks that bug’s rule only', async (t) => {
+t.test('a healthy fleet breaks no rule; a fleet with a bug breaks the rule of that bug only', async (t) => {
   t.same(brokenByScript(), []);
   for (const bug of BUGS) t.same(brokenByScript(bug), [bug.rule], bug.name);
 });
 
-/** What shows each bug in a life that is made up: pace and mix, as its row says. */
+/** The mix of the run for bugs that need one, as their table rows say. */
 const SHOWN_BY: Readonly<Record<string, string>> = { 'talks-in-airplane': 'airplane', 'talks-on-empty': 'low-battery' };
 
 t.test('in a generated life each bug adds findings of its own rule only', async (t) => {
@@ -106,7 +110,7 @@ t.test('in a generated life each bug adds findings of its own rule only', async 
   }
 });
 
-t.test('a bug can be assigned to some of the locks, each assignment to others', async (t) => {
+t.test('a bug can be assigned to some of the locks; different bugs get different locks', async (t) => {
   const orders = ['clock-ahead:2', 'forgets-period:1', 'poses-as-phone'].map(parseBugAssignment);
   t.same(
     assignBugs(orders, 4).map((bugs) => bugs.map(({ name }) => name)),
@@ -117,7 +121,7 @@ t.test('a bug can be assigned to some of the locks, each assignment to others', 
       ['poses-as-phone'],
     ],
   );
-  t.same(assignBugs([parseBugAssignment('clock-ahead:9')], 2).flat().length, 2, 'no more than there are');
+  t.same(assignBugs([parseBugAssignment('clock-ahead:9')], 2).flat().length, 2, 'no more assignments than locks');
   const lines = traceOf({ seed: 5, locks: 6, days: 1, bugs: [parseBugAssignment('clock-ahead:2')] });
   const found = findingsIn(lines).filter(({ rule }) => rule === 'clock-ahead');
   t.equal(new Set(found.map(({ mac }) => mac)).size, 2);
@@ -133,7 +137,7 @@ t.test('a mix assigns each part its share, spread over the fleet', async (t) => 
     mix.map(({ name }) => count(name)),
     [60, 30, 10],
   );
-  t.equal(new Set(names.slice(0, 10)).size, 3, 'the first ten have all of them');
+  t.equal(new Set(names.slice(0, 10)).size, 3, 'the first ten locks have all three parts');
   t.match(mix[1]?.initial, { power: { mode: 'HIGH', rideTracking: true, airplane: false, recovery: false } });
   t.match(mix[2]?.initial, { power: { mode: 'MID', recovery: true }, batteryPercent: 7 });
   t.same(

@@ -1,5 +1,6 @@
-// From a trace to a lock: a healthy trace gives the same pings again, one of a lock that misbehaved a healthy lock in
-// the same world.
+// Locks made from a trace (firmware-sim/inference/): from a healthy trace they make the same pings again. From the
+// trace
+// of a lock that misbehaved comes a healthy lock in the same world.
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import t from 'tap';
@@ -34,15 +35,15 @@ const COMMANDS: readonly Command[] = [
   { type: 'set-power', airplane: true },
 ];
 
-interface Again {
+interface Replay {
   readonly traced: TracedLocks;
-  /** What the simulated locks made, by lock. */
+  /** The pings that the simulated locks made, by lock. */
   readonly made: ReadonlyMap<Mac, readonly PingUplink[]>;
   readonly lines: readonly string[];
 }
 
-/** Makes the locks of a trace, and runs them. */
-function again(lines: readonly string[]): Again {
+/** Makes the locks of a trace and runs them. */
+function replay(lines: readonly string[]): Replay {
   const reader = new TraceReader();
   let recorder: LockTraceReader | undefined;
   for (const line of lines) {
@@ -77,8 +78,8 @@ function again(lines: readonly string[]): Again {
 const wordOf = ({ body }: PingUplink): string => `${body.kind} ${body.reason} ${body.lockState} ${body.batteryPercent}`;
 const wordsOf = (pings: readonly PingUplink[]): string => pings.map(wordOf).join('\n');
 
-/** How far a GPS ping lies from the one of the same moment, as a share of its uncertainty. */
-function worstMiss(traced: TracedLocks, made: Again['made']): number {
+/** The largest distance between GPS pings of the same moment, divided by their uncertainty. */
+function worstMiss(traced: TracedLocks, made: Replay['made']): number {
   let worst = 0;
   for (const { mac, pings } of traced.locks) {
     for (const [index, one] of pings.entries()) {
@@ -93,35 +94,38 @@ function worstMiss(traced: TracedLocks, made: Again['made']): number {
   return worst;
 }
 
-for (const isTold of [false, true]) {
-  t.test(`a healthy trace gives the same pings again, ${isTold ? 'with' : 'without'} ground truth`, async (t) => {
-    const reasons = new Set<string>();
-    for (const [seed, pace, days, perDay] of [
-      ['s1', 'lively', 0.7, 0],
-      ['s2', 'lively', 1, 20],
-      ['s3', 'everyday', 3, 0],
-    ] as const) {
-      const orders = perDay === 0 ? {} : { orders: { perDay, commands: COMMANDS } };
-      const lines = traceOf({ seed, locks: LOCKS, days, pace, mix: parseMix(MIX), world: isTold, ...orders });
-      const { traced, made, lines: written } = again(lines);
-      for (const { mac, pings } of traced.locks)
-        t.equal(wordsOf(made.get(mac) ?? []), wordsOf(pings), `${seed} ${pace} ${mac}`);
-      t.ok(traced.locks.length === LOCKS && traced.locks.reduce((sum, { pings }) => sum + pings.length, 0) > 500);
-      t.ok(worstMiss(traced, made) <= 1, 'positions within their uncertainty');
-      t.same(traced.compare().differing, []);
-      const violations = findingsIn(written).filter(({ severity }) => severity === 'violation');
-      t.same(violations, [], 'and no rule is broken but by the network');
-      for (const { pings } of traced.locks) for (const { body } of pings) reasons.add(body.reason);
-    }
-    // Every trigger of the power model but the commands, so that no seed passes for want of something to find.
-    for (const reason of ['THEFT', 'STATE_PING', 'UNLOCKED_MOVEMENT', 'UNLOCKED_PING', 'PERIOD_TRACKING', 'RESET'])
-      t.ok(reasons.has(`REASON_${reason}`), reason);
-  });
+for (const hasGroundTruth of [false, true]) {
+  t.test(
+    `a healthy trace gives the same pings again, ${hasGroundTruth ? 'with' : 'without'} ground truth`,
+    async (t) => {
+      const reasons = new Set<string>();
+      for (const [seed, pace, days, perDay] of [
+        ['s1', 'lively', 0.7, 0],
+        ['s2', 'lively', 1, 20],
+        ['s3', 'everyday', 3, 0],
+      ] as const) {
+        const orders = perDay === 0 ? {} : { orders: { perDay, commands: COMMANDS } };
+        const lines = traceOf({ seed, locks: LOCKS, days, pace, mix: parseMix(MIX), world: hasGroundTruth, ...orders });
+        const { traced, made, lines: written } = replay(lines);
+        for (const { mac, pings } of traced.locks)
+          t.equal(wordsOf(made.get(mac) ?? []), wordsOf(pings), `${seed} ${pace} ${mac}`);
+        t.ok(traced.locks.length === LOCKS && traced.locks.reduce((sum, { pings }) => sum + pings.length, 0) > 500);
+        t.ok(worstMiss(traced, made) <= 1, 'positions within their uncertainty');
+        t.same(traced.compare().differing, []);
+        const violations = findingsIn(written).filter(({ severity }) => severity === 'violation');
+        t.same(violations, [], 'only the network breaks rules');
+        for (const { pings } of traced.locks) for (const { body } of pings) reasons.add(body.reason);
+      }
+      // The run must contain every trigger except commands, so that no seed passes because nothing happened.
+      for (const reason of ['THEFT', 'STATE_PING', 'UNLOCKED_MOVEMENT', 'UNLOCKED_PING', 'PERIOD_TRACKING', 'RESET'])
+        t.ok(reasons.has(`REASON_${reason}`), reason);
+    },
+  );
 }
 
-t.test('a lock that misbehaved is simulated as a healthy one in the same world', async (t) => {
+t.test('a lock that misbehaved is simulated as a healthy lock in the same world', async (t) => {
   const expected: readonly [string, string, number][] = [
-    // What the lock did wrong, the reason of which there is more or less, and the sign of the difference.
+    // The bug, the reason whose number of pings differs, and the sign of the difference.
     ['period-every-6h', 'REASON_PERIOD_TRACKING', -1],
     ['forgets-period', 'REASON_PERIOD_TRACKING', 1],
     ['theft-while-unlocked', 'REASON_THEFT', -1],
@@ -133,12 +137,12 @@ t.test('a lock that misbehaved is simulated as a healthy one in the same world',
     // taken for the network's doing.
     const lines = traceOf({ seed: 3, locks: 2, days: 2, mix: parseMix('mid'), bugs: [parseBugAssignment(bug)] });
     t.not(findingsIn(lines).length, 0, `${bug}: the trace breaks a rule`);
-    const { traced, lines: written } = again(lines);
+    const { traced, lines: written } = replay(lines);
     const { reasons, differing } = traced.compare();
     const count = reasons.find((one) => one.reason === reason);
     t.equal(Math.sign((count?.simulated ?? 0) - (count?.trace ?? 0)), sign, `${bug}: ${reason}`);
-    t.ok(differing.length > 0, `${bug}: and it is said where`);
-    t.same(findingsIn(written), [], `${bug}: the lock that is made of it breaks none`);
+    t.ok(differing.length > 0, `${bug}: the first difference is reported`);
+    t.same(findingsIn(written), [], `${bug}: the simulated lock breaks no rule`);
   }
 });
 
@@ -165,14 +169,14 @@ t.test('commands are sent again, and their effects are not applied twice', async
       `"reason":"REASON_CLOSE_CONNECTION","lock_state":"unlocked","battery_percent":80}}`,
     `{${at('08:03:10')},${MAC},"event":"disconnect","cause":"closed"}`,
   ];
-  const { traced, lines: written } = again(lines);
+  const { traced, lines: written } = replay(lines);
   t.same(traced.compare().differing, []);
   const count = (word: string): number => written.filter((line) => line.includes(`"event":"${word}"`)).length;
   t.same([count('command'), count('ack')], [2, 2]);
   t.same(findingsIn(written), []);
 });
 
-t.test('on the command line: plain and gzipped files, counts, and errors in a file', async (t) => {
+t.test('the command line reads plain and gzipped files, prints counts, and reports errors in a file', async (t) => {
   const run = async (...args: string[]) => {
     const program = await runProgram(t, process.execPath, [LOCKGATE, 'sim', 'run', ...args]);
     return { code: program.ended?.code, out: program.stdout.join('\n'), err: program.stderr.join('\n') };
@@ -211,10 +215,10 @@ t.test('on the command line: plain and gzipped files, counts, and errors in a fi
   );
 });
 
-t.test('live: the locks of a trace run against a gateway, with all times shifted to now', async (t) => {
+t.test('in a live run the locks of a trace send to a gateway, with all times shifted to now', async (t) => {
   const gateway = await testGateway(t, { speed: 300 });
   const lines = traceOf({ seed: 'live', locks: 2, days: 0.02, pace: 'lively', mix: parseMix('mid') });
-  const { traced } = again(lines);
+  const { traced } = replay(lines);
   const file = path.join(folder, 'live.jsonl');
   const secrets = path.join(folder, 'secrets.csv');
   writeFileSync(file, `${lines.join('\n')}\n`);

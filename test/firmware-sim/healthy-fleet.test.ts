@@ -1,6 +1,7 @@
-// A healthy fleet of every kind of lock, with commands sent to it, breaks no rule, and each warning about it is the
-// world's doing; with a firmware bug it breaks that bug's rule, and no other. The oracle is what truly happened, which
-// the judge never reads. The long form is test/long/healthy-fleet.test.ts.
+// A healthy fleet of every kind of lock, with commands, breaks no rule, and an event of the world explains each
+// warning.
+// With a firmware bug the fleet breaks the rule of that bug, and no other. The oracle is the ground truth, which the
+// judge never reads. test/long/healthy-fleet.test.ts is the long version.
 import t from 'tap';
 import { BUGS } from '../../firmware-sim/faults/bugs.js';
 import { Hours, Minutes } from '../../proto/clock.js';
@@ -11,13 +12,13 @@ import { healthyRun, rulesUnexplained } from '../helpers/sim/healthy-run.js';
 import { RUN_STARTS_MS } from '../helpers/sim/judged-run.js';
 import { WorldTruth } from '../helpers/sim/world-truth.js';
 
-/** As few as show each bug. */
+/** The smallest fleet in which every bug shows. */
 const EVERYDAY = { locks: 25, days: 3, pace: 'everyday' } as const;
 
 t.setTimeout(120_000);
 
 t.test(
-  'twenty days of thirty mixed locks, and two lively ones: no violation, no warning without a reason',
+  'thirty locks in twenty days, and twelve lively locks in two days, cause no violation and no unexplained warning',
   async (t) => {
     const everyday = healthyRun({ seed: 'a', locks: 30, days: 20, pace: 'everyday', commandsPerDay: 1 });
     const lively = healthyRun({ seed: 'lively', locks: 12, days: 2, pace: 'lively', commandsPerDay: 6 });
@@ -32,9 +33,9 @@ t.test(
   },
 );
 
-t.test('in a mixed fleet with commands each bug is found by its own rule only', async (t) => {
+t.test('in a mixed fleet with commands only the rule of a bug finds the bug', async (t) => {
   for (const bug of BUGS) {
-    // Thieves come to everyday fleets too seldom for a few days.
+    // Thefts are too rare in an everyday fleet to occur within a few days.
     const isOfThieves = bug.name === 'ride-while-locked';
     const size = isOfThieves ? ({ locks: 12, days: 1, pace: 'lively' } as const) : EVERYDAY;
     const run = healthyRun({ seed: 1, commandsPerDay: 1, ...size, bug });

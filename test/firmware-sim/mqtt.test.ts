@@ -1,5 +1,5 @@
-// One lock, and a fleet, over real MQTT to a plain broker on this machine. The lock's clock is turned by hand; what is
-// waited for is what happens on the line.
+// Simulated locks over real MQTT (protocol.md §1) to a plain broker on this machine. The locks' clock is manual; the
+// tests wait for events of the connection.
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
@@ -24,15 +24,15 @@ import { PARKED, PARKED_AT } from '../helpers/sim/parked-bicycle.js';
 const NOON_MS = MIDNIGHT_MS + Hours(12);
 const SECRET = 'correct horse';
 
-/** A broker that writes down what it gets. */
+/** A broker that records what it receives. */
 interface Site {
   readonly broker: Aedes;
   readonly server: Server;
   readonly port: number;
-  /** What was published to `up`, in hex, acknowledged or not. */
+  /** The payloads published to `up`, in hex, acknowledged or not. */
   readonly received: string[];
   readonly subscribed: string[];
-  /** Whether publishes are acknowledged; those that are not wait for ever. */
+  /** Whether the broker acknowledges publishes. */
   acknowledges: boolean;
   client: Client | undefined;
 }
@@ -64,19 +64,19 @@ async function brokerSite(t: Tap): Promise<Site> {
   return site;
 }
 
-/** What a helper needs of a test: to be tidied up with it. */
+/** The teardown of a test. */
 interface Tap {
   teardown(tidy: () => unknown): void;
 }
 
-/** A lock whose diary can be waited on. */
+/** A lock whose diary a test can wait for. */
 class Watched {
   readonly entries: DiaryEntry[] = [];
   readonly clock = new ManualClock(NOON_MS);
   readonly lock: Lock;
   #wake: (() => void) | undefined;
 
-  /** @param spoil what is done to the link before the lock has it */
+  /** @param spoil changes the link before the lock uses it */
   constructor(t: Tap, port: number, events: WorldEvent[], secret = SECRET, spoil: (link: Link) => void = () => {}) {
     this.lock = new Lock({
       mac: BENCH_MAC,
@@ -99,7 +99,7 @@ class Watched {
     this.lock.start();
   }
 
-  /** Waits until the diary has so many entries of a type. */
+  /** Waits until the diary has `count` entries of a type. */
   async until(type: DiaryEntry['type'], count = 1): Promise<DiaryEntry | undefined> {
     const found = () => this.entries.filter((entry) => entry.type === type);
     while (found().length < count) {
@@ -123,21 +123,21 @@ function uplinks(site: Site): string[] {
   });
 }
 
-t.test('the connect queue limits concurrent attempts; the others start in order, released ones left out', async (t) => {
+t.test('the connect queue limits concurrent attempts; waiting attempts start in order unless released', async (t) => {
   const queue = new ConnectQueue(2);
   const begun: string[] = [];
   const places = ['a', 'b', 'c', 'd', 'e'].map((name) => queue.acquire(() => begun.push(name)));
-  t.same(begun, ['a', 'b'], 'at once where there is room');
+  t.same(begun, ['a', 'b'], 'attempts below the limit start at once');
   places[2]?.release();
   places[1]?.release();
-  t.same(begun, ['a', 'b', 'd'], 'one who left is not called');
+  t.same(begun, ['a', 'b', 'd'], 'a released attempt does not start');
   places[1]?.release();
-  t.same(begun, ['a', 'b', 'd'], 'to leave twice makes room once');
+  t.same(begun, ['a', 'b', 'd'], 'a second release does not free another place');
   places[0]?.release();
   t.same(begun, ['a', 'b', 'd', 'e']);
 });
 
-t.test('more locks than may connect at once: the others wait until a slot is free', async (t) => {
+t.test('with more locks than may connect at once, the other locks wait until a slot is free', async (t) => {
   const site = await brokerSite(t);
   const answers: (() => void)[] = [];
   const place = { host: '127.0.0.1', port: site.port };
@@ -149,7 +149,7 @@ t.test('more locks than may connect at once: the others wait until a slot is fre
     if (pending > 0) answer();
     else if (client.id !== last) answers.push(answer);
     else {
-      // Of another queue, and after all others: whoever of them connects stands before the broker by now.
+      // This lock has another queue and connects last. So all locks that may connect have reached the broker by now.
       pending = answers.length;
       for (const each of [answer, ...answers]) each();
     }
@@ -179,7 +179,7 @@ t.test('more locks than may connect at once: the others wait until a slot is fre
   t.equal(pending, 100);
 });
 
-t.test('a sequence over MQTT: connect, subscribe, publish at QoS 1, close', async (t) => {
+t.test('over MQTT a lock connects, subscribes, publishes at QoS 1 and closes', async (t) => {
   const site = await brokerSite(t);
   const { clock, until } = watch(t, site, [unlockedAt(Seconds(1))]);
   clock.advance(Seconds(1));
@@ -221,7 +221,7 @@ t.test('an uplink whose acknowledgement was lost with the connection is sent aga
   t.equal(site.received[0], site.received[1]);
 });
 
-t.test('refused: the CONNACK’s code is reported, and the model’s retries start', async (t) => {
+t.test('a refused connection reports the CONNACK’s code, and the model’s retries start', async (t) => {
   const site = await brokerSite(t);
   const { clock, until } = watch(t, site, [unlockedAt(0)], 'wrong');
   clock.advance(0);
@@ -231,7 +231,7 @@ t.test('refused: the CONNACK’s code is reported, and the model’s retries sta
   t.same(site.received, []);
 });
 
-t.test('nobody listens: the attempt fails and is reported', async (t) => {
+t.test('an attempt to connect to a closed port fails and is reported', async (t) => {
   const site = await brokerSite(t);
   site.server.close();
   const { clock, until } = watch(t, site, [unlockedAt(0)]);
@@ -289,7 +289,7 @@ t.test('without coverage the connection is dropped silently; a stop closes it pr
   t.ok(ends.length >= 1);
 });
 
-t.test('a fleet over MQTT, accelerated: locks start one after another and are stopped properly', async (t) => {
+t.test('the locks of an accelerated fleet start one after another and are stopped properly', async (t) => {
   const site = await brokerSite(t);
   const clock = new RunClock(NOON_MS, 600);
   const macs = fleetMacs('mqtt', 5);
@@ -312,14 +312,14 @@ t.test('a fleet over MQTT, accelerated: locks start one after another and are st
   t.ok(site.received.length >= 20);
 });
 
-/** The broker's ends of the connections, in the order in which they came. */
+/** The broker's sockets, in the order of the connections. */
 function socketsOf(site: Site): Socket[] {
   const sockets: Socket[] = [];
   site.server.on('connection', (socket) => sockets.push(socket));
   return sockets;
 }
 
-t.test('cut in the middle of an uplink: nothing of it is taken, and it is sent again in full', async (t) => {
+t.test('an uplink that is cut in the middle is not received, and is sent again completely', async (t) => {
   const site = await brokerSite(t);
   const sockets = socketsOf(site);
   const bytesBeforeCut = 20;
@@ -337,13 +337,13 @@ t.test('cut in the middle of an uplink: nothing of it is taken, and it is sent a
   clock.advance(Seconds(10));
   await until('acknowledged');
   t.same(uplinks(site), ['1/1 cellular']);
-  // A header of 2 bytes, the topic's length, "up", the packet's number: then the uplink.
+  // A PUBLISH has a header of 2 bytes, the topic's length, "up", the packet id, and then the uplink.
   const whole = 8 + (site.received[0]?.length ?? 0) / 2;
   const [first, second] = sockets.map(({ bytesRead }) => bytesRead);
-  t.equal((second ?? 0) - (first ?? 0), whole - bytesBeforeCut, 'the broker got the beginning of it');
+  t.equal((second ?? 0) - (first ?? 0), whole - bytesBeforeCut, 'the broker received the first part of the uplink');
 });
 
-t.test('abandoned: the broker keeps the connection until the next one takes it over', async (t) => {
+t.test('the broker keeps an abandoned connection until the next one takes it over', async (t) => {
   const site = await brokerSite(t);
   const sockets = socketsOf(site);
   const links: Link[] = [];
@@ -354,23 +354,23 @@ t.test('abandoned: the broker keeps the connection until the next one takes it o
   const events = [recovery, coverage(Seconds(5), false), coverage(Seconds(6), true)];
   const { clock, until } = watch(t, site, events, SECRET, (link) => {
     links.push(link);
-    // The modem loses the network, and nobody tells the other side.
+    // The modem loses the network, and the broker does not notice.
     link.drop = () => link.abandon();
   });
   clock.advance(0);
   await until('acknowledged');
   const before = sockets[0]?.bytesRead;
   clock.advance(Seconds(6));
-  t.equal(site.broker.connectedClients, 1, 'it is still there');
+  t.equal(site.broker.connectedClients, 1, 'the broker still has the connection');
   const ended = once(sockets[0] as Socket, 'close');
   clock.advance(Seconds(10));
   await until('acknowledged', 2);
   await ended;
-  t.equal(site.broker.connectedClients, 1, 'the new one');
-  t.equal(sockets[0]?.bytesRead, before, 'nothing more came on the old one, no DISCONNECT either');
+  t.equal(site.broker.connectedClients, 1, 'only the new connection is left');
+  t.equal(sockets[0]?.bytesRead, before, 'nothing more came on the old connection, not even a DISCONNECT');
 });
 
-t.test('over TLS, with a certificate that is trusted and one that is not', async (t) => {
+t.test('over TLS a lock connects to a trusted certificate and refuses an untrusted one', async (t) => {
   const site = await brokerSite(t);
   const { private: key, cert } = await generate([{ name: 'commonName', value: 'localhost' }]);
   const front = createTlsServer({ key, cert }, (outside) => {

@@ -1,5 +1,5 @@
-// Rides from files: what is read, what is refused and how it is said, and that a ride goes where the points are. The
-// test reckons distances by itself, on the sphere.
+// Routes from GPX and GeoJSON files: which files are read, which are refused and with which errors, and that a ride
+// follows the points. The test computes distances on a sphere, independently of the code under test.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -39,7 +39,7 @@ t.test('the direction of a line equals that of Math.atan2', async (t) => {
   t.equal(directionOf(0, 0), 0);
 });
 
-t.test('GPX: tracks, otherwise routes, with or without times, ignoring everything else', async (t) => {
+t.test('GPX: tracks or else routes are read, with or without times; everything else is ignored', async (t) => {
   t.same(places(track(at(52.1, 4.1), at(52.2, 4.2))), [
     [52.1, 4.1],
     [52.2, 4.2],
@@ -61,7 +61,7 @@ t.test('GPX: tracks, otherwise routes, with or without times, ignoring everythin
   const prefixed =
     '<g:gpx xmlns:g="http://www.topografix.com/GPX/1/1"><g:trk><g:trkseg><g:trkpt lat="1" lon="2"><trkpt lat="9" ' +
     'lon="9"/></g:trkpt><g:trkpt lat="2" lon="2"/></g:trkseg></g:trk></g:gpx>';
-  t.equal(places(prefixed).length, 2, 'an element of an extension is none of GPX');
+  t.equal(places(prefixed).length, 2, 'an element with another prefix is ignored');
   const timed = parse(track(at(1, 1, '2026-05-01T10:00:00Z'), at(1, 2, ' 2026-05-01T12:00:30.5+02:00 ')));
   t.same(
     timed.points.map(({ atMs }) => atMs),
@@ -70,10 +70,10 @@ t.test('GPX: tracks, otherwise routes, with or without times, ignoring everythin
   t.ok(timed.isTimed);
   const extended = '<trkpt lat="1" lon="1"><extensions><x:time xmlns:x="x">never</x:time></extensions></trkpt>';
   t.notOk(parse(track(extended, at(2, 2))).isTimed, 'the time of an extension is none');
-  t.equal(places(`\ufeff${track(at(1, 1), at(2, 2))}`).length, 2, 'a mark at the beginning is no fault');
+  t.equal(places(`\ufeff${track(at(1, 1), at(2, 2))}`).length, 2, 'a byte order mark is accepted');
 });
 
-t.test('GPX that can’t be ridden: the file, the line and what was expected', async (t) => {
+t.test('an error about GPX names the file, the line and what was expected', async (t) => {
   const cases: readonly (readonly [string, RegExp])[] = [
     ['', /^ride:1: the file is empty: expected a GPX file, or GeoJSON/],
     ['  \n ', /^ride:1: the file is empty/],
@@ -113,7 +113,7 @@ t.test('GPX that can’t be ridden: the file, the line and what was expected', a
   for (const [text, message] of cases) t.throws(() => parse(text), { code: 'input-route', message }, String(message));
 });
 
-t.test('GeoJSON: lines, features and collections of them', async (t) => {
+t.test('GeoJSON: lines, features and collections are read', async (t) => {
   const line = {
     type: 'LineString',
     coordinates: [
@@ -135,7 +135,7 @@ t.test('GeoJSON: lines, features and collections of them', async (t) => {
   t.same(places(JSON.stringify(lines)), [...expected, [52.3, 4.3]]);
 });
 
-t.test('GeoJSON that can’t be ridden: the line or the place in it, and what was expected', async (t) => {
+t.test('an error about GeoJSON names the line or the JSON pointer, and what was expected', async (t) => {
   const line = (...coordinates: unknown[]): string => JSON.stringify({ type: 'LineString', coordinates });
   const cases: readonly (readonly [string, RegExp])[] = [
     ['{\n "type": "LineString",\n "coordinates": [[1, 2],\n]\n}', /^ride:4: this is not JSON: expected a value$/],
@@ -165,7 +165,7 @@ t.test('GeoJSON that can’t be ridden: the line or the place in it, and what wa
   for (const [text, message] of cases) t.throws(() => parse(text), { code: 'input-route', message }, String(message));
 });
 
-t.test('a file: errors name it, and its size and number of points are limited', async (t) => {
+t.test('errors name the file; its size and number of points are limited', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'lockgate-route-'));
   t.teardown(() => rmSync(folder, { recursive: true }));
   const file = join(folder, 'mine.gpx');
@@ -185,7 +185,7 @@ t.test('a file: errors name it, and its size and number of points are limited', 
   t.throws(() => add(MAX_WAYPOINTS), LockgateError);
 });
 
-/** Some corners near a city, 500 m or so from each other. */
+/** Some corners near a city, about 500 m apart. */
 const CORNERS = [
   [48.2, 16.3],
   [48.2045, 16.3],
@@ -193,14 +193,14 @@ const CORNERS = [
   [48.2, 16.3075],
 ] as const;
 
-t.test('a ride at one speed: the right distance along the points at each moment, there and back', async (t) => {
+t.test('a ride at one speed has the right place at each moment, there and back', async (t) => {
   const path = new WaypointPath(parse(track(...CORNERS.map(([lat, lon]) => at(lat, lon)))));
   const lengths = [0, 1, 2].map((index) => metersApart(CORNERS[index] ?? [0, 0], CORNERS[index + 1] ?? [0, 0]));
   const whole = lengths.reduce((sum, length) => sum + length, 0);
-  t.ok(Math.abs(path.meters - whole) < whole * 1e-3, 'the length is that of the sphere');
+  t.ok(Math.abs(path.meters - whole) < whole * 1e-3, 'the length is that on the sphere');
   for (const isBack of [false, true]) {
     const ride = path.ride({ startMs: 1000, speedMetersPerSecond: 5, isBack });
-    t.ok(Math.abs(ride.endMs - 1000 - (whole / 5) * 1000) < whole, 'and so is its time');
+    t.ok(Math.abs(ride.endMs - 1000 - (whole / 5) * 1000) < whole, 'the duration follows from the length');
     const corners = isBack ? [...CORNERS].reverse() : CORNERS;
     const legs = isBack ? [...lengths].reverse() : lengths;
     let ridden = 0;
@@ -219,7 +219,7 @@ t.test('a ride at one speed: the right distance along the points at each moment,
   }
 });
 
-t.test('a recorded ride: its own times, speeds and stops', async (t) => {
+t.test('a recorded ride has the recorded times, speeds and stops', async (t) => {
   const time = (second: number): string => new Date(Date.UTC(2026, 4, 1, 10) + second * 1000).toISOString();
   const [a, b, , d] = CORNERS;
   const recorded = track(
@@ -249,7 +249,7 @@ t.test('a ride across the antimeridian stays on the Earth', async (t) => {
   t.ok(longitudeDegrees < -179.9 && longitudeDegrees >= -180, String(longitudeDegrees));
 });
 
-/** Metres from a point to the nearest of a way's pieces, and how far along the way that is: on a plane around it. */
+/** The distance of a point from a polyline, and the distance along the polyline to the nearest place, in metres. */
 function nearest(way: readonly LatLon[], [lat, lon]: LatLon): { off: number; along: number } {
   const perDegree = 111_195;
   const shrunk = Math.cos((lat * Math.PI) / 180);
@@ -270,12 +270,12 @@ function nearest(way: readonly LatLon[], [lat, lon]: LatLon): { off: number; alo
 }
 
 t.test(
-  'a ride of one’s own, live: its GPS pings reach the receiver, along the way, within their uncertainty',
+  'in a live ride along a file the merchant’s receiver gets GPS pings along the path, within their uncertainty',
   async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'lockgate-route-'));
     t.teardown(() => rmSync(folder, { recursive: true }));
     const file = join(folder, 'mine.gpx');
-    // 12 minutes around the corners, a point each 10 s, as a watch records them.
+    // A recording of 12 minutes around the corners, with a point each 10 s.
     const points = Array.from({ length: 73 }, (_, index): LatLon => {
       const [from, to, share] = [
         CORNERS[Math.floor(index / 24)],
@@ -299,7 +299,7 @@ t.test(
     const operator = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
     const options = ['--route', file, '--locks', '1', '--speed', String(speed), '--seed', 'mine'];
     const run = new Program(t, process.execPath, [LOCKGATE, 'sim', 'run', ...options, ...operator, '--json']);
-    // The lock is locked at the end of the ride, which is told with a state change of its own.
+    // The lock is locked at the end of the ride and reports that with a separate state change.
     const isOver = (): boolean => rides().length > 10 && pings().at(-1)?.lock_state === 'locked';
     for (let count = 1; !isOver(); count++) await receiver.received(count);
     run.kill('SIGINT');
@@ -320,11 +320,11 @@ t.test(
     const whole = nearest(points, CORNERS[3]).along;
     t.ok((found[0]?.along ?? 0) < whole * 0.2 && (found.at(-1)?.along ?? 0) > whole * 0.8, 'from one end to the other');
     for (const [index, { along, uncertainty }] of found.entries())
-      t.ok(along > (found[index - 1]?.along ?? 0) - 2 * uncertainty, `onwards: ${along}`);
+      t.ok(along > (found[index - 1]?.along ?? 0) - 2 * uncertainty, `forward: ${along}`);
   },
 );
 
-/** What the test reads of a ping as a merchant gets it (interfaces.md §2). */
+/** The members of a ping webhook (interfaces.md §2) that the test reads. */
 interface Ping {
   readonly ping_type: string;
   readonly reason: string;

@@ -1,5 +1,5 @@
-// What can happen to a lock, as people type it, and the world that lets it happen. What a lock then sends is the power
-// model's (protocol.md §2), so the expectations here are counted out by hand from that table.
+// Device events as people type them (docs/scenarios.md), and the directed world that carries them out. The power model
+// (protocol.md §2) decides what a lock then sends; the expectations are derived from its table.
 import t from 'tap';
 import { type DeviceEvent, parseDeviceEvent, VERBS } from '../../firmware-sim/device-event/device-event.js';
 import { parseMeters, parseMoment, parseSpan } from '../../firmware-sim/device-event/quantity-text.js';
@@ -15,7 +15,7 @@ import { PARKED } from '../helpers/sim/parked-bicycle.js';
 
 const START_MS = Date.UTC(2026, 0, 5, 8);
 
-t.test('durations, distances and moments', async (t) => {
+t.test('durations, distances and moments are read from text', async (t) => {
   const spans: [string, number | undefined][] = [
     ['90 s', Seconds(90)],
     ['10min', Minutes(10)],
@@ -138,7 +138,7 @@ t.test('an error quotes what was typed and says what was expected', async (t) =>
   }
 });
 
-/** A lock in a world that does as it is told, and what it sent. */
+/** A lock in a directed world, with the uplinks that it sent. */
 function bench() {
   const clock = new ManualClock(START_MS);
   const sent: [number, Uplink][] = [];
@@ -178,10 +178,14 @@ t.test('a ride opens the lock, arrives, and closes it; the lock reports its new 
   lock.start();
   clock.advance(Minutes(30));
   const told = reasons();
-  t.same(told.slice(0, 2), ['REASON_STATE_PING', 'REASON_UNLOCKED_MOVEMENT'], 'opened, then moving');
-  t.equal(told.filter((reason) => reason === 'REASON_STATE_PING').length, 4, 'each change cellular and with a fix');
+  t.same(told.slice(0, 2), ['REASON_STATE_PING', 'REASON_UNLOCKED_MOVEMENT'], 'the lock reports opening, then moving');
+  t.equal(
+    told.filter((reason) => reason === 'REASON_STATE_PING').length,
+    4,
+    'each change has a cellular and a GPS ping',
+  );
   const moving = sent.find(([, { body }]) => body.kind === 'cellular' && body.reason === 'REASON_UNLOCKED_MOVEMENT');
-  t.equal(moving?.[0], Minutes(1) + Seconds(10), 'who opened it needs ten seconds to move off');
+  t.equal(moving?.[0], Minutes(1) + Seconds(10), 'the ride starts ten seconds after opening');
   const last = sent.map(([, { body }]) => body).findLast(({ kind }) => kind === 'gps');
   t.match(last, { kind: 'gps', reason: 'REASON_STATE_PING', lockState: 'locked', speedMetersPerSecond: 0 });
   if (last?.kind === 'gps') {
@@ -198,10 +202,10 @@ t.test('a ride on an open lock leaves it open', async (t) => {
   tell('ride 1km');
   clock.advance(Minutes(20));
   t.equal(lock.state.lockState, 'unlocked');
-  t.equal(reasons().filter((reason) => reason === 'REASON_STATE_PING').length, 2, 'of the one change by hand');
+  t.equal(reasons().filter((reason) => reason === 'REASON_STATE_PING').length, 2, 'only the manual change is reported');
 });
 
-t.test('an event during the run is applied at once: stolen, and found on the way', async (t) => {
+t.test('an event during the run is applied at once: a theft, and its end by recover', async (t) => {
   const { clock, lock, sent, reasons, tell } = bench();
   lock.start();
   clock.advance(Minutes(5));
@@ -271,5 +275,5 @@ t.test('a world refuses impossible events with a sentence', async (t) => {
     message: /"nowhere": expected one of here, harb/,
   });
   t.throws(() => tell('ride way.gpx'), { code: 'input-happening', message: /"way.gpx" has not been read/ });
-  t.equal(world.nextAtMs(), Number.POSITIVE_INFINITY, 'and nothing is left of it');
+  t.equal(world.nextAtMs(), Number.POSITIVE_INFINITY, 'no event is pending');
 });

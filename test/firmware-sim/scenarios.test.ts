@@ -1,5 +1,6 @@
-// Scenarios: the stock ones hold, virtually and over MQTT, with the same pings in the same order; a mistake in a file
-// names its line; the schema that editors use is the one that the reader holds files to.
+// Scenarios (docs/scenarios.md): the built-in ones pass without a gateway and over MQTT, with the same pings in the
+// same
+// order. An error about a file names the line. The schema for editors is the schema that the reader uses.
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -21,7 +22,7 @@ import { checkSameAsVirtual, playSynchronised } from '../helpers/sim/scenario-li
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
 const folder = tempFolder(t);
-const STOCK = [
+const BUILT_IN = [
   ...['airplane', 'commute', 'coverage-hole', 'e-bike', 'high-day', 'low-battery', 'modem-reset', 'month', 'no-fix'],
   ...['phone-unlock', 'recovery-hunt', 'theft'],
 ];
@@ -46,8 +47,8 @@ const unmet = ({ run }: Played): string[] =>
     .map(({ expectation, seen }) => `${expectation.line}: ${expectation.sentence}; ${seen}`);
 
 t.test('the built-in scenarios pass with any seed, without findings', async (t) => {
-  t.same(builtInNames(), STOCK);
-  for (const name of STOCK) {
+  t.same(builtInNames(), BUILT_IN);
+  for (const name of BUILT_IN) {
     const scenario = await readScenarioFile(builtInFile(name));
     t.equal(scenario.name, name);
     t.ok(scenario.expectations.length >= 3, `${name} expects something`);
@@ -61,12 +62,12 @@ t.test('the built-in scenarios pass with any seed, without findings', async (t) 
         [],
         'judged from the trace that was written',
       );
-      t.same(found, played.run.findings(), 'and the judge that listened found the same');
+      t.same(found, played.run.findings(), 'the judge of the run has the same findings');
     }
   }
 });
 
-t.test('the same seed gives the same bytes, whatever the step size; another seed gives others', async (t) => {
+t.test('the same seed gives the same bytes with any step size; another seed gives other bytes', async (t) => {
   for (const name of ['commute', 'e-bike', 'recovery-hunt']) {
     const scenario = await readScenarioFile(builtInFile(name));
     const { lines } = play(scenario, { world: true });
@@ -91,12 +92,12 @@ t.test('a lock with a bug fails the built-in scenarios', async (t) => {
 });
 
 t.test(
-  'the schema that editors use is the reader’s own, and a stranger to us finds the stock files fit it',
+  'the schema for editors equals the reader’s schema, and an independent validator accepts the built-in files',
   async (t) => {
     const stored = JSON.parse(readFileSync(path.join(BUILT_IN_FOLDER, 'scenario.schema.json'), 'utf8'));
     t.same(stored, scenarioJsonSchema());
     const validate = new Ajv2020({ strict: false, allErrors: true }).compile(stored);
-    for (const name of STOCK) {
+    for (const name of BUILT_IN) {
       const text = readFileSync(builtInFile(name), 'utf8');
       t.equal(text.split('\n')[0], '# yaml-language-server: $schema=scenario.schema.json', name);
       t.ok(validate(parse(text)), `${name}: ${JSON.stringify(validate.errors)}`);
@@ -105,8 +106,8 @@ t.test(
   },
 );
 
-/** A file that is fine, of which a test spoils a line. */
-const FINE = `description: A lock.
+/** A valid file, of which tests replace a line. */
+const VALID_FILE = `description: A lock.
 lasts: 1 h
 places:
   home: { east: 0, north: 0 }
@@ -133,8 +134,8 @@ async function mistakesIn(text: string): Promise<readonly string[]> {
   }
 }
 
-/** What is spoiled of the file, and what is said of it. */
-const SPOILED: readonly [from: string | RegExp, to: string, says: RegExp][] = [
+/** A replacement in the valid file, and the expected error. */
+const INVALID_LINES: readonly [from: string | RegExp, to: string, expectedError: RegExp][] = [
   ['    battery: 80', '    batery: 80', /^mine.yaml:8: there is no key "batery" here: expected one of place, power, b/],
   ['    battery: 80', '    battery: 101', /^mine.yaml:8: battery is 101: expected a whole number of percent, 0 to 100/],
   ['    battery: 80', '    battery: full', /^mine.yaml:8: battery is "full": expected a whole number/],
@@ -194,18 +195,18 @@ const SPOILED: readonly [from: string | RegExp, to: string, says: RegExp][] = [
 ];
 
 t.test('each mistake names the file, the line and what was expected', async (t) => {
-  t.same(await mistakesIn(FINE), []);
+  t.same(await mistakesIn(VALID_FILE), []);
   writeFileSync(
     path.join(folder, 'bad.gpx'),
     '<gpx>\n<trk><trkseg>\n<trkpt lat="far" lon="4"/>\n</trkseg></trk></gpx>',
   );
   const bad = path.join(folder, 'bad.gpx');
-  for (const [from, to, says] of SPOILED) {
-    const mistakes = await mistakesIn(FINE.replace(from, to.replace('BAD', bad)));
-    t.match(mistakes.join('\n'), new RegExp(says.source, 'm'), to.slice(0, 80));
+  for (const [from, to, expectedError] of INVALID_LINES) {
+    const mistakes = await mistakesIn(VALID_FILE.replace(from, to.replace('BAD', bad)));
+    t.match(mistakes.join('\n'), new RegExp(expectedError.source, 'm'), to.slice(0, 80));
   }
-  const several = FINE.replace('battery: 80', 'batery: 80').replace("'08:10'", '9').replace('1 s', '1');
-  t.ok((await mistakesIn(several)).length >= 2, 'all that are cheap to tell are told at once');
+  const several = VALID_FILE.replace('battery: 80', 'batery: 80').replace("'08:10'", '9').replace('1 s', '1');
+  t.ok((await mistakesIn(several)).length >= 2, 'several mistakes are reported together');
 });
 
 t.test('an unmet expectation says what was seen', async (t) => {
@@ -227,12 +228,12 @@ t.test('an unmet expectation says what was seen', async (t) => {
     ['silent: true', /; connected from 08:10:00 to 08:10:50/],
     ['ping: REASON_THEFT\n    at_most: 1\n  - next: REASON_STATE_PING', /; the ping before it was not found/],
   ];
-  const [before = ''] = FINE.split('  - ping:');
-  for (const [text, says] of rows) {
+  const [before = ''] = VALID_FILE.split('  - ping:');
+  for (const [text, expectedError] of rows) {
     const scenario = await parseScenario(`${before}  - ${text}\n`, 'mine.yaml');
     const found = unmet(play(scenario));
     t.equal(found.length, 1, text);
-    t.match(found[0], says, text);
+    t.match(found[0], expectedError, text);
   }
   const met = [
     'exactly: [REASON_STATE_PING x2, REASON_CLOSE_CONNECTION]',
@@ -264,7 +265,7 @@ t.test('docs/scenarios.md: each example passes, and each verb and key is documen
   const row = ({ word, forms, sentence }: Verb): string => `| \`${word}\` | ${forms} | ${sentence} |`;
   const verbs = VERBS.filter(({ word }) => word !== 'wait').map(row);
   t.same(page.split('\n| verb | typed as | what happens |\n|---|---|---|\n')[1]?.split('\n\n')[0]?.split('\n'), verbs);
-  t.ok(page.replaceAll('\n', ' ').includes(COMMAND_FORMS), 'and what reaches a lock by command');
+  t.ok(page.replaceAll('\n', ' ').includes(COMMAND_FORMS), 'the forms of commands are documented');
   const { properties } = scenarioJsonSchema() as { properties: Record<string, { items?: { properties?: object } }> };
   const parts = [properties.events, properties.expect].flatMap((list) => Object.keys(list?.items?.properties ?? {}));
   for (const key of [...Object.keys(properties), ...parts])
@@ -282,11 +283,11 @@ async function lockgate(args: readonly string[]): Promise<Ended> {
   return { code: program.ended?.code, stdout: program.stdout.join('\n'), stderr: program.stderr.join('\n') };
 }
 
-t.test('on the command line: list, print, play, and the exit codes', async (t) => {
+t.test('the command line lists, prints and plays scenarios, with the right exit codes', async (t) => {
   const list = await lockgate(['sim', 'scenarios', '--json']);
   t.same(
     JSON.parse(list.stdout).scenarios.map(({ name }: { name: string }) => name),
-    STOCK,
+    BUILT_IN,
   );
   const printed = await lockgate(['sim', 'scenarios', 'theft']);
   t.equal(printed.stdout.trimEnd(), readFileSync(builtInFile('theft'), 'utf8').trimEnd());
@@ -298,7 +299,7 @@ t.test('on the command line: list, print, play, and the exit codes', async (t) =
   const again = path.join(folder, 'again.jsonl');
   const command = (/^Repeat with: lockgate (.*)$/m.exec(run.stdout)?.[1] ?? '').split(' ');
   t.equal((await lockgate(command.map((word) => (word === out ? again : word)))).code, 0);
-  t.ok(readFileSync(again).equals(readFileSync(out)), 'the command that it prints repeats it, byte for byte');
+  t.ok(readFileSync(again).equals(readFileSync(out)), 'the printed command repeats the run byte for byte');
   t.equal((await lockgate(['trace', 'check', out, '--fail-on', 'warning'])).code, 0);
   writeFileSync(mine, printed.stdout.replace('within: 15 s', 'within: 5 s'));
   const failed = await lockgate(['sim', 'run', '--virtual', '--scenario', mine, '--json']);
@@ -309,9 +310,9 @@ t.test('on the command line: list, print, play, and the exit codes', async (t) =
   t.match(buggy, { code: 1, stdout: /the judge finds airplane-silence \(violation\)/ });
 });
 
-t.test('on the command line: mistakes are exit code 2, with file and line', async (t) => {
+t.test('on the command line a mistake in a file is exit code 2, with file and line', async (t) => {
   const mine = path.join(folder, 'wrong.yaml');
-  writeFileSync(mine, FINE.replace('battery: 80', 'batery: 80').replace('within: 1 s', 'witin: 1 s'));
+  writeFileSync(mine, VALID_FILE.replace('battery: 80', 'batery: 80').replace('within: 1 s', 'witin: 1 s'));
   const wrong = await lockgate(['sim', 'run', '--virtual', '--scenario', mine]);
   t.match(wrong, {
     code: 2,
@@ -325,17 +326,18 @@ t.test('on the command line: mistakes are exit code 2, with file and line', asyn
     [['--virtual', '--scenario', 'theft', '--around', '1,2'], /--scenario.*cannot be used with option '--around/],
     [['--scenario', 'theft', '--out', 'x'], /--out and --world are for --virtual runs only/],
   ];
-  for (const [args, says] of rows) t.match(await lockgate(['sim', 'run', ...args]), { code: 2, stderr: says });
+  for (const [args, expectedError] of rows)
+    t.match(await lockgate(['sim', 'run', ...args]), { code: 2, stderr: expectedError });
 });
 
-t.test('over MQTT against a gateway: each passes, with the same pings in the same order', async (t) => {
-  const names = STOCK.filter((name) => name !== 'month');
+t.test('over MQTT with a gateway each scenario passes, with the same pings in the same order', async (t) => {
+  const names = BUILT_IN.filter((name) => name !== 'month');
   for (const outcome of await playSynchronised(t, names)) checkSameAsVirtual(t, outcome);
 });
 
-t.test('over MQTT by the clock of the run, as on the command line', async (t) => {
+t.test('over MQTT with an accelerated clock, as on the command line, a scenario passes', async (t) => {
   const gateway = await testGateway(t, { speed: 60 });
-  const short = FINE.replace('1 h', '2 min').replace("'08:10'", '+5 s');
+  const short = VALID_FILE.replace('1 h', '2 min').replace("'08:10'", '+5 s');
   writeFileSync(path.join(folder, 'short.yaml'), `${short}  - next: REASON_STATE_PING gps\n  - never: REASON_THEFT\n`);
   const live = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
   const args = ['sim', 'run', '--scenario', path.join(folder, 'short.yaml'), '--speed', '60', ...live];

@@ -1,5 +1,6 @@
-// The simulator within the process: the generator, the world, one lock on a clock turned by hand, fleets, runs without
-// waiting. What the protocol asks of a lock is tested with `step`; here it is that the parts are joined rightly.
+// The parts of the simulator together, without MQTT: the random generator, the world, one lock on a manual clock,
+// fleets
+// and virtual runs. Tests of `step` prove that a lock follows the protocol; these tests prove that the parts fit.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -26,7 +27,7 @@ import { DEFAULT_POWER, type Uplink } from '../../proto/wire/ping.js';
 import { BENCH_MAC, MIDNIGHT_MS, macOf } from '../helpers/mqtt/lock-bench.js';
 import { readGoldenTraces, repeatRun } from '../helpers/sim/golden-traces.js';
 
-const RENEW = 'renewed on purpose by node dist/test/helpers/sim/golden-traces.js --write';
+const RENEW = 'after an intended change renew with node dist/test/helpers/sim/golden-traces.js --write';
 const NOON_MS = MIDNIGHT_MS + Hours(12);
 
 interface Site {
@@ -75,25 +76,25 @@ function site(
   return { clock, gateway, lock, entries, received };
 }
 
-t.test('the generator is repeatable, forks by name, and is uniform', async (t) => {
+t.test('the random generator is repeatable, forks by name, and is uniform', async (t) => {
   const draw = (prng: Prng) => Array.from({ length: 5 }, () => prng.uint32());
   t.same(draw(new Prng('a')), draw(new Prng('a')));
   t.notSame(draw(new Prng('a')), draw(new Prng('b')));
   const one = new Prng(7);
   const before = draw(one.fork('x'));
   one.uint32();
-  t.same(draw(one.fork('x')), before, 'a fork does not depend on what was drawn');
+  t.same(draw(one.fork('x')), before, 'a fork does not depend on the numbers drawn before');
   t.notSame(draw(one.fork('y')), before);
   const counts = new Array<number>(10).fill(0);
   for (let drawn = 0; drawn < 20_000; drawn++) {
     const tenth = one.integer(0, 9);
     counts[tenth] = (counts[tenth] ?? 0) + 1;
   }
-  t.ok(Math.min(...counts) > 1800 && Math.max(...counts) < 2200, 'each tenth about as often');
+  t.ok(Math.min(...counts) > 1800 && Math.max(...counts) < 2200, 'each tenth is drawn about equally often');
   t.throws(() => one.pick([]));
 });
 
-t.test('sine and cosine: as accurate as Math’s, and exact for quarter turns', async (t) => {
+t.test('sine and cosine are as accurate as those of Math, and exact for quarter turns', async (t) => {
   const radians = (degrees: number): number => (degrees * Math.PI) / 180;
   let worst = 0;
   for (let degrees = -720; degrees <= 720; degrees += 0.37) {
@@ -105,7 +106,7 @@ t.test('sine and cosine: as accurate as Math’s, and exact for quarter turns', 
   t.same([0, 90, 180, 270, 360, -90].map(cosineOf).map(plain), [1, 0, -1, 0, 1, 0]);
 });
 
-/** −0 is 0. */
+/** Turns −0 into 0. */
 const plain = (value: number): number => value + 0;
 
 t.test('a route follows the streets: position, speed and heading are consistent', async (t) => {
@@ -127,11 +128,14 @@ t.test('a route follows the streets: position, speed and heading are consistent'
     }
     t.equal(wrong, 0, `seed ${seed}`);
     const last = route.at(route.endMs - 1).place;
-    t.ok(Math.abs(metersAlong(last, to, 0)) < 3 && Math.abs(metersAlong(last, to, 90)) < 3, 'and it arrives');
+    t.ok(
+      Math.abs(metersAlong(last, to, 0)) < 3 && Math.abs(metersAlong(last, to, 90)) < 3,
+      'the route ends at its destination',
+    );
   }
 });
 
-t.test('a planned world: in order of time, the same for the same seed, within the city', async (t) => {
+t.test('a planned world has events in order of time within the city, the same for the same seed', async (t) => {
   const all = new Set<string>();
   for (const pace of [EVERYDAY, LIVELY]) {
     const make = () => new PlannedWorld({ prng: new Prng(3), city: AMSTERDAM, startMs: NOON_MS, pace });
@@ -150,7 +154,7 @@ t.test('a planned world: in order of time, the same for the same seed, within th
     }
     for (const kind of kinds) all.add(kind);
   }
-  t.same([...all].sort(), ALL_KINDS, 'and everything happens that a world can do');
+  t.same([...all].sort(), ALL_KINDS, 'every kind of change happens');
 });
 
 const ALL_KINDS = [
@@ -166,7 +170,7 @@ const ALL_KINDS = [
   'tether',
 ];
 
-t.test('one lock over a memory link: what is due is done at its own time', async (t) => {
+t.test('a lock over a memory link does everything at its due time', async (t) => {
   const { clock, received, entries } = site([after(Minutes(1), { type: 'lock-state', lockState: 'unlocked' })]);
   clock.advance(Hours(1));
   t.same(
@@ -212,7 +216,7 @@ t.test('an unacknowledged uplink is sent again after the connection is lost, wit
   t.same(again, first);
 });
 
-t.test('a command is received, carried out, acknowledged, and logged in the diary', async (t) => {
+t.test('a command is received, executed, acknowledged, and logged in the diary', async (t) => {
   const { clock, received, gateway, entries } = site([
     after(Minutes(1), { type: 'settings', change: { recovery: true } }),
   ]);
@@ -226,32 +230,35 @@ t.test('a command is received, carried out, acknowledged, and logged in the diar
   t.ok(entries.some(({ entry }) => entry.type === 'did' && entry.effect.type === 'unlock'));
 });
 
-t.test('stopped and started again: one boot more, and retained uplinks are sent with their own numbers', async (t) => {
-  const directory = mkdtempSync(join(tmpdir(), 'lockgate-flash-'));
-  t.teardown(() => rmSync(directory, { recursive: true }));
-  const events = [
-    after(0, { type: 'coverage', covered: false }),
-    after(Minutes(1), { type: 'lock-state', lockState: 'unlocked' }),
-  ];
-  const first = site(events, new DirectoryFlash(directory));
-  first.clock.advance(Minutes(5));
-  await first.lock.stop();
-  await first.lock.stop();
-  t.equal(first.clock.pending, 0, 'nothing is left behind');
-  const second = site([], new DirectoryFlash(directory), 'unlocked');
-  second.clock.advance(Minutes(5));
-  t.same(
-    second.received.map(({ boot, sequence, body }) => `${boot}/${sequence} ${body.kind}`),
-    ['1/1 cellular', '1/2 gps', '2/1 close_connection'],
-  );
-  await second.lock.stop();
-  const moved = site([], new DirectoryFlash(directory), 'locked');
-  t.match(moved.received[0], { boot: 3, sequence: 1, body: { reason: 'REASON_STATE_PING', lockState: 'locked' } });
-  writeFileSync(join(directory, `${BENCH_MAC}.json`), '{"boot":');
-  t.throws(() => site([], new DirectoryFlash(directory)), { code: 'bad-flash' });
-});
+t.test(
+  'a lock that is stopped and started again has the next boot number, and sends retained uplinks unchanged',
+  async (t) => {
+    const directory = mkdtempSync(join(tmpdir(), 'lockgate-flash-'));
+    t.teardown(() => rmSync(directory, { recursive: true }));
+    const events = [
+      after(0, { type: 'coverage', covered: false }),
+      after(Minutes(1), { type: 'lock-state', lockState: 'unlocked' }),
+    ];
+    const first = site(events, new DirectoryFlash(directory));
+    first.clock.advance(Minutes(5));
+    await first.lock.stop();
+    await first.lock.stop();
+    t.equal(first.clock.pending, 0, 'no timer is pending');
+    const second = site([], new DirectoryFlash(directory), 'unlocked');
+    second.clock.advance(Minutes(5));
+    t.same(
+      second.received.map(({ boot, sequence, body }) => `${boot}/${sequence} ${body.kind}`),
+      ['1/1 cellular', '1/2 gps', '2/1 close_connection'],
+    );
+    await second.lock.stop();
+    const moved = site([], new DirectoryFlash(directory), 'locked');
+    t.match(moved.received[0], { boot: 3, sequence: 1, body: { reason: 'REASON_STATE_PING', lockState: 'locked' } });
+    writeFileSync(join(directory, `${BENCH_MAC}.json`), '{"boot":');
+    t.throws(() => site([], new DirectoryFlash(directory)), { code: 'bad-flash' });
+  },
+);
 
-t.test('a virtual clock runs timers in order, however they were set', async (t) => {
+t.test('a virtual clock runs timers in order of time, in whatever order they were set', async (t) => {
   const clock = new VirtualClock(1000);
   const prng = new Prng(1);
   const ran: number[] = [];
@@ -267,7 +274,7 @@ t.test('a virtual clock runs timers in order, however they were set', async (t) 
   t.equal(clock.now(), 1200);
 });
 
-t.test('the same seed gives the same uplinks, another seed different ones', async (t) => {
+t.test('the same seed gives the same uplinks, another seed gives other uplinks', async (t) => {
   const run = (seed: number): string[] => {
     const lines: string[] = [];
     const uplink = (mac: string, atMs: number, made: Uplink) => {
@@ -282,10 +289,10 @@ t.test('the same seed gives the same uplinks, another seed different ones', asyn
   t.notSame(other, one);
 });
 
-t.test('the bytes of a seed are the same with every version of Node, and from one build to the next', async (t) => {
+t.test('a seed gives the same bytes with every version of Node and in every build', async (t) => {
   for (const golden of readGoldenTraces()) {
     const { lines, sha256 } = golden;
-    t.ok(lines > 50, 'enough happens');
+    t.ok(lines > 50, 'the trace has events');
     t.same(repeatRun(golden), { lines, sha256 }, `seed ${golden.seed}, ${golden.pace}: ${RENEW}`);
   }
 });
@@ -311,7 +318,7 @@ t.test('a lively fleet shows every trigger within half an hour', async (t) => {
   t.ok(DEMO_SCRIPTS.every(({ endsAfterMs }) => endsAfterMs <= Hours(1)));
 });
 
-t.test('the MACs of a fleet: repeatable, distinct, the first with the wanted minute', async (t) => {
+t.test('the MACs of a fleet are repeatable and distinct, and the first has the wanted period minute', async (t) => {
   const macs = fleetMacs(4, 1000);
   t.equal(new Set(macs).size, 1000);
   t.same(fleetMacs(4, 1000), macs);
@@ -320,6 +327,6 @@ t.test('the MACs of a fleet: repeatable, distinct, the first with the wanted min
     macs,
   );
   const first = fleetMacs(4, 3, 1435)[0];
-  t.ok(first && (periodMinuteOf(first) - 1435 + 1440) % 1440 <= 20, 'over midnight too');
+  t.ok(first && (periodMinuteOf(first) - 1435 + 1440) % 1440 <= 20, 'also across midnight');
   t.throws(() => fleetMacs(4, 0), { code: 'bad-count' });
 });

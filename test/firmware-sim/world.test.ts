@@ -1,5 +1,5 @@
-// The world around simulated locks, held against its definitions: how far GPS is off, what a battery loses, when people
-// ride, and that healthy locks stay within the rules whatever the world does.
+// The world around simulated locks has the properties that its documentation states: the error of GPS, the consumption
+// of batteries, the times of rides. And healthy locks break no rule in that world.
 import t from 'tap';
 import { parseMix } from '../../firmware-sim/fleet/mix.js';
 import { VirtualRun } from '../../firmware-sim/fleet/virtual-run.js';
@@ -59,14 +59,14 @@ t.test('the true place is within the stated uncertainty in 95 % of the fixes, an
     }
   }
   t.equal(fixes, 20_000);
-  t.ok(within / fixes > 0.92 && within / fixes < 0.98, `${within} of ${fixes} within`);
-  t.ok(far < 5, `${far} beyond twice the uncertainty`);
-  t.ok(turned < fixes / 100, `${turned} directions far off`);
+  t.ok(within / fixes > 0.92 && within / fixes < 0.98, `${within} of ${fixes} fixes within the uncertainty`);
+  t.ok(far < 5, `${far} fixes beyond twice the uncertainty`);
+  t.ok(turned < fixes / 100, `${turned} directions with a large error`);
   const met = [...uncertainties.keys()];
   t.ok(Math.min(...met) <= 5 && Math.max(...met) >= 20, `from ${Math.min(...met)} m to ${Math.max(...met)} m`);
   const [near = 0, apart = 0] = [10, 300].map((gap) => (lags[gap]?.[0] ?? 0) / (lags[gap]?.[1] ?? 1));
-  t.ok(near > 0.6, `10 s later an error is much the same: ${near}`);
-  t.ok(Math.abs(apart) < 0.35, `5 min later hardly: ${apart}`);
+  t.ok(near > 0.6, `10 s later the error is similar: ${near}`);
+  t.ok(Math.abs(apart) < 0.35, `5 min later the error is independent: ${apart}`);
 });
 
 t.test(
@@ -78,14 +78,14 @@ t.test(
     const standing = receiver.read(1000, { place, speedMetersPerSecond: 0, directionDegrees: 270 });
     t.match(standing, { speedMetersPerSecond: 0, directionDegrees: moving.directionDegrees });
     const world = new PlannedWorld({ prng: new Prng(2), city: AMSTERDAM, startMs: 0, pace: EVERYDAY });
-    t.same(world.trueFixAt(0), world.trueFixAt(0), 'to look twice changes nothing');
+    t.same(world.trueFixAt(0), world.trueFixAt(0), 'reading twice changes nothing');
     const [read, truth] = [world.fixAt(0), world.trueFixAt(0)];
     t.ok(metersApart(latLon(read.position), latLon(truth.position)) < 60);
     t.notSame(read.position, truth.position);
   },
 );
 
-t.test('what a battery loses: by each cause, as computed by hand from its figure', async (t) => {
+t.test('each cause drains the battery by the amount that follows from its figure', async (t) => {
   const battery = new LockBattery({ startMs: 0, percent: 50 });
   battery.apply({ type: 'connect' }, 0);
   battery.apply({ type: 'gps-on' }, 0);
@@ -112,25 +112,25 @@ t.test('what a battery loses: by each cause, as computed by hand from its figure
   for (const [cause, mah] of Object.entries(expected))
     t.ok(Math.abs((used[cause as keyof typeof used] ?? Number.NaN) - mah) < 1e-9, `${cause}: ${mah} mAh`);
   const sum = Object.values(expected).reduce((all, mah) => all + mah, 0);
-  t.ok(Math.abs(battery.chargeMah - (1475 - sum)) < 1e-9, 'and the charge is less by their sum');
+  t.ok(Math.abs(battery.chargeMah - (1475 - sum)) < 1e-9, 'the charge falls by the sum of all causes');
   for (const { sentence, source } of Object.values(POWER_DRAW)) {
     t.match(sentence, /^[A-Z].*\.$/);
     t.ok(source.length > 10);
   }
 });
 
-t.test('the gauge: whole percents at the moment they are reached, down and up', async (t) => {
+t.test('the gauge changes at the moment when a whole percent is reached, down and up', async (t) => {
   const battery = new LockBattery({ startMs: 0, percent: 10, speedup: 10 });
   battery.apply({ type: 'gps-on' }, 0);
-  // 1 % are 29.5 mAh; ten times 30 mA of GPS, 0.05 mA of idling and 2 % a month.
+  // 1 % is 29.5 mAh. The consumption is ten times the sum of 30 mA of GPS, 0.05 mA of idling and 2 % a month.
   const milliamps = 10 * (30 + 0.05 + (2950 * 0.02) / (30.4375 * 24));
   t.equal(battery.nextAtMs, Math.ceil((29.5 / milliamps) * Hours(1)));
-  t.equal(battery.percent, 10, 'not yet');
+  t.equal(battery.percent, 10, 'the gauge has not changed yet');
   t.equal(battery.take(), 9);
   battery.apply({ type: 'gps-off' }, battery.nextAtMs - 1);
   battery.set(9, Hours(1));
   battery.chargeBetween(Hours(2), Hours(3));
-  // The charger puts in 10 × 1 A in the hour: all that is missing, and no more.
+  // The charger gives 10 × 1 A for an hour, which fills the battery, and no more.
   const told: number[] = [];
   while (battery.nextAtMs < Hours(3)) told.push(battery.take());
   t.same(
@@ -139,19 +139,19 @@ t.test('the gauge: whole percents at the moment they are reached, down and up', 
   );
   t.equal(battery.percent, 100);
   const idle = 10 * (0.05 + (2950 * 0.02) / (30.4375 * 24));
-  t.equal(battery.nextAtMs, Math.ceil(Hours(3) + (29.5 / idle) * Hours(1)), 'then it goes down slowly');
+  t.equal(battery.nextAtMs, Math.ceil(Hours(3) + (29.5 / idle) * Hours(1)), 'then the battery discharges slowly');
   const empty = new LockBattery({ startMs: 0, percent: 2 });
   empty.apply({ type: 'gps-on' }, 0);
   t.equal(empty.take(), 1);
-  t.equal(empty.nextAtMs, Number.POSITIVE_INFINITY, 'its protection holds it');
+  t.equal(empty.nextAtMs, Number.POSITIVE_INFINITY, 'the charge never falls below the protection limit');
   t.ok(empty.usedMah(Days(30)).gps > 21_000 && empty.chargeMah > 29);
 });
 
-t.test('the battery of an e-bike is drained by the distance, and charged before it is empty', async (t) => {
+t.test('the battery of an e-bike is drained by distance, and charged before it is empty', async (t) => {
   const battery = new EbikeBattery(new Prng(5));
   const before = battery.volts;
   battery.drainFor(10_000);
-  // 60 to 120 Wh of 500 Wh, of the 12 V between empty and full.
+  // 60 to 120 Wh of 500 Wh are that share of the 12 V between empty and full.
   const fell = before - battery.volts;
   t.ok(fell >= 1.4 && fell <= 3, `${fell} V`);
   for (let ride = 0; ride < 100; ride++) {
@@ -160,7 +160,7 @@ t.test('the battery of an e-bike is drained by the distance, and charged before 
   }
 });
 
-t.test('a week: commuters go to work on workdays and out at weekends, by local time; some are away', async (t) => {
+t.test('commuters ride to work on workdays and go out at weekends, by local time; some are away', async (t) => {
   const counts = { work: [0, 0, 0, 0, 0, 0, 0], out: [0, 0, 0, 0, 0, 0, 0] };
   let longest = 0;
   for (const offset of [60, -300]) {
@@ -185,14 +185,14 @@ t.test('a week: commuters go to work on workdays and out at weekends, by local t
   }
   const [sunday, , , wednesday, , , saturday] = counts.work;
   t.same([sunday, saturday], [0, 0]);
-  t.ok((wednesday ?? 0) > 120 * 52 * 0.4, `${wednesday} to work on Wednesdays`);
+  t.ok((wednesday ?? 0) > 120 * 52 * 0.4, `${wednesday} rides to work on Wednesdays`);
   const [outSunday = 0, , , outWednesday = 0] = counts.out;
   t.ok(outSunday > 2 * outWednesday, `${outSunday} out on Sundays, ${outWednesday} on Wednesdays`);
-  t.ok(longest > Days(5), 'somebody was away');
+  t.ok(longest > Days(5), 'some rider was away');
   t.equal(cityAround(-33.9, 151.2).utcOffsetMinutes, 600);
 });
 
-t.test('healthy locks over two months: no violation, and no warning without an explanation in the world', async (t) => {
+t.test('in two months healthy locks cause no violation, and the world explains every warning', async (t) => {
   for (const options of [
     { seed: 1, locks: 20, days: 60 },
     { seed: 2, locks: 10, days: 4, pace: 'lively' as const },
@@ -224,7 +224,7 @@ function worldOf(lines: readonly string[]): WorldLine[] {
   return lines.filter((line) => line.includes('"event":"world"')).map((line) => JSON.parse(line) as WorldLine);
 }
 
-/** How long before a warning the network, the modem or the power must have been back at most, to be its cause. */
+/** The maximum time between the end of an outage of network, modem or power and a warning that the outage explains. */
 const EXPLAINED_WITHIN: Readonly<Record<string, number>> = {
   'not-closed': Seconds(2),
   'period-overdue': Hours(26),
@@ -248,7 +248,7 @@ function unexplained(lines: readonly string[], findings: ReturnType<typeof findi
     .map(({ message }) => message);
 }
 
-t.test('the consumption of a day, by mode and by cause', async (t) => {
+t.test('the consumption of a day follows from the mode', async (t) => {
   const perDay = (mix: string): number => {
     const run = new VirtualRun({ seed: 1, locks: 5, days: 20, startMs: RUN_STARTS_MS, mix: parseMix(mix) });
     run.advance(run.endMs);
@@ -257,7 +257,7 @@ t.test('the consumption of a day, by mode and by cause', async (t) => {
   };
   const [mid, high, recovery] = [perDay('mid'), perDay('high'), perDay('recovery')];
   t.comment(`mAh a day: MID ${mid.toFixed(1)}, HIGH ${high.toFixed(1)}, recovery ${recovery.toFixed(1)}`);
-  // 12 h and 24 h of 11 mA are 132 and 264 mAh; what else a lock does is little beside it.
+  // 12 h and 24 h of 11 mA are 132 and 264 mAh. All other consumption is small in comparison.
   t.ok(mid > 3.1 && mid < 20);
   t.ok(high > 132 && high < 165);
   t.ok(recovery > 255 && recovery < 300);
