@@ -86,7 +86,7 @@ export class RandomHistory {
     const [phone] = await this.#store.listPhones(mac);
     const ofPhone: Sender = { ...sender, credentialId: phone?.credentialId ?? 0, source: 'phone' };
     const before = this.#locks.find((lock) => lock.mac === mac);
-    if (before !== undefined) Object.assign(before, { sender, phone: ofPhone, isOwner: owner, isThere: true });
+    if (before !== undefined) Object.assign(before, { sender, phone: ofPhone, ownerIndex: owner, isRegistered: true });
     else
       this.#locks.push({
         mac,
