@@ -108,8 +108,8 @@ function rowOf(results: readonly FloodResult[]): Row {
       ratioTo('the same floods at another server', rates, peer, null, atMost(2)),
     ],
     details: [
-      `${results.length} floods of ${CONNECTIONS} connections, each at this gateway and at another server; the figure ` +
-        `is of the floods, ${requests.toLocaleString('en')} requests were answered here`,
+      `${results.length} floods of ${CONNECTIONS} connections, each at this gateway and at another server; the ` +
+        `figure is that of all floods; this gateway answered ${requests.toLocaleString('en')} requests`,
     ],
   };
 }
