@@ -1,6 +1,6 @@
 /**
- * The client of the operator's interface. It finds the gateway's address and token in flags, then in the environment,
- * then in the data folder, where `serve` writes them.
+ * The HTTP client of the gateway's operator interface. It takes the gateway's address and token from flags, else from
+ * the environment, else from the data folder, where `serve` writes them.
  */
 import { readFileSync } from 'node:fs';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
@@ -20,10 +20,10 @@ export interface ConnectionFlags {
 }
 
 const DEFAULT_GATEWAY = 'http://127.0.0.1:8081';
-/** The largest answer of a gateway, in bytes. */
-const ANSWER_BYTES = 64 * 1024 * 1024;
+/** The size of an answer of the gateway that is not a stream. */
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
-/** A refusal by the gateway, with the bad members if it names them (RFC 9457). */
+/** An error response of the gateway. `errors` lists the invalid members, if the response does (RFC 9457). */
 export class GatewayRefusal extends LockgateError {
   readonly errors: readonly { readonly pointer: string; readonly detail: string }[];
 
@@ -34,11 +34,12 @@ export class GatewayRefusal extends LockgateError {
   }
 }
 
+/** Calls the operator interface. `where` is a path with its query, such as `/devices`. */
 export class GatewayClient {
   readonly #base: string;
   readonly #token: string;
 
-  /** @throws LockgateError `gateway-address`, `gateway-token` if the folder's files can't be read */
+  /** @throws LockgateError `gateway-address` or `gateway-token` if the data folder's files can't be read */
   constructor(flags: ConnectionFlags) {
     const { LOCKGATE_GATEWAY, LOCKGATE_TOKEN, LOCKGATE_DATA } = process.env;
     const folder = flags.data ?? (LOCKGATE_DATA || './data');
@@ -73,12 +74,12 @@ export class GatewayClient {
     return new URL(this.#base).origin;
   }
 
-  /** The gateway's host name or address, as the flags name it. */
+  /** The host name or IP address of the gateway's URL. */
   get host(): string {
     return new URL(this.#base).hostname;
   }
 
-  /** The lines of a stream, until the gateway ends it or `signal` fires. */
+  /** The lines of a stream, until the gateway closes it or `signal` fires. */
   async *lines(where: string, signal: AbortSignal): AsyncGenerator<string> {
     yield* await this.listen(where, signal);
   }
@@ -105,13 +106,13 @@ export class GatewayClient {
 
   async #json<T>(method: string, where: string, body?: unknown, signal?: AbortSignal): Promise<T> {
     const progress = new ProgressLine(() => `Waiting for the gateway at ${this.#base}`);
-    const { answer, text } = await this.#whole(method, where, body, signal).finally(() => progress.end());
+    const { answer, text } = await this.#request(method, where, body, signal).finally(() => progress.end());
     const status = answer.statusCode ?? 0;
     if (status < 200 || status > 299) throw refusal(status, text);
     return readAnswer<T>(text, this.origin);
   }
 
-  async #whole(method: string, where: string, body?: unknown, signal?: AbortSignal) {
+  async #request(method: string, where: string, body?: unknown, signal?: AbortSignal) {
     const answer = await this.#send(method, where, body, signal);
     return { answer, text: await readAll(answer) };
   }
@@ -119,12 +120,12 @@ export class GatewayClient {
   async #send(method: string, where: string, body?: unknown, signal?: AbortSignal): Promise<IncomingMessage> {
     const payload = body === undefined ? undefined : JSON.stringify(body);
     const url = new URL(where.replace(/^\//, ''), `${this.#base.replace(/\/$/, '')}/`);
-    // Loaded on demand: nearly all gateways are on loopback.
+    // https is loaded on demand: nearly all gateways are on loopback.
     const send = url.protocol === 'https:' ? (await import('node:https')).request : httpRequest;
     const headers = {
       authorization: `Bearer ${this.#token}`,
-      // For the audit log.
-      'user-agent': AGENT,
+      // The gateway's audit log shows these two.
+      'user-agent': USER_AGENT,
       'x-lockgate-user': encodeURIComponent(systemUser() ?? ''),
       ...(payload !== undefined && {
         'content-type': 'application/json',
@@ -140,9 +141,9 @@ export class GatewayClient {
 }
 
 /** The program's user agent. */
-export const AGENT = `lockgate/${VERSION} (cli)`;
+export const USER_AGENT = `lockgate/${VERSION} (cli)`;
 
-/** The operating-system user who runs this; null if it has no name. */
+/** The name of the operating-system user who runs this process; null if the user has none. */
 export function systemUser(): string | null {
   try {
     return userInfo().username;
@@ -151,9 +152,9 @@ export function systemUser(): string | null {
   }
 }
 
-/** Who changes a data folder from here, for its audit log. */
-export function ownerHere(): AuditWho {
-  return { actor: 'owner', address: null, agent: AGENT, osUser: systemUser(), token: null };
+/** The actor in a data folder's audit log for changes that this process makes without a gateway. */
+export function localOwner(): AuditWho {
+  return { actor: 'owner', address: null, agent: USER_AGENT, osUser: systemUser(), token: null };
 }
 
 /** @throws LockgateError `input-gateway` */
@@ -166,7 +167,7 @@ function checkGateway(base: string): void {
   );
 }
 
-/** Warns if the token goes to another machine unencrypted. */
+/** Warns if the token would go to another machine unencrypted. */
 function warnOfClearText({ protocol, hostname, origin }: URL): void {
   if (protocol === 'https:' || /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)) return;
   note(`The operator’s token goes to ${origin} in clear text, where others can read it. Use https there.`);
@@ -193,11 +194,11 @@ function readAddress(folder: string): string | undefined {
     return readFileSync(file, 'utf8').trim();
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // No gateway was ever started there.
+    // No gateway was ever started on that folder.
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
     throw new LockgateError(
       'gateway-address',
-      `${file}, which says where the gateway is, can't be read (${code}). Run this as the user who runs the ` +
+      `${file}, which has the gateway’s address, can't be read (${code}). Run this as the user who runs the ` +
         'gateway, or give --gateway and --token',
     );
   }
@@ -221,13 +222,13 @@ async function readAll(answer: IncomingMessage): Promise<string> {
   let size = 0;
   for await (const chunk of answer) {
     size += (chunk as Buffer).length;
-    if (size > ANSWER_BYTES) throw new LockgateError('gateway-answer', 'the gateway answered more than 64 MiB');
+    if (size > MAX_ANSWER_BYTES) throw new LockgateError('gateway-answer', 'the gateway answered more than 64 MiB');
     chunks.push(chunk as Buffer);
   }
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** Parses an answer; something other than a gateway may listen there. @throws LockgateError `gateway-answer` */
+/** Parses an answer. @throws LockgateError `gateway-answer` if it is no JSON: another program may listen there */
 function readAnswer<T>(text: string, origin: string): T {
   try {
     return JSON.parse(text) as T;

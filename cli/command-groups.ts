@@ -1,6 +1,6 @@
 /**
- * The command groups: name, description, and the file with the rest. The descriptions are repeated in those files, for
- * the group's own help; a test compares them.
+ * The command groups: name, description, and the file to load. That file repeats the description for the group's own
+ * help; a test compares the two.
  */
 import type { Command } from 'commander';
 
@@ -12,7 +12,7 @@ export interface CommandGroup {
   readonly load: () => Promise<(program: Command) => void>;
 }
 
-/** In the order of `--help`. */
+/** All groups, in the order of `--help`. */
 export const COMMAND_GROUPS: readonly CommandGroup[] = [
   {
     name: 'demo',
@@ -96,12 +96,12 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
   },
   {
     name: 'usage',
-    description: 'Cellular data: usage, monthly statements, price plans.',
+    description: 'Show cellular data usage, monthly statements and price plans.',
     load: async () => (await import('./commands/usage/usage.js')).addUsageCommands,
   },
   {
     name: 'config',
-    description: 'The effective settings; the clock, the token and the key.',
+    description: 'Show the settings; manage the clock, the token and the key.',
     load: async () => (await import('./commands/config/config.js')).addConfigCommands,
   },
   {

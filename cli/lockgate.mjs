@@ -1,22 +1,22 @@
 #!/usr/bin/env node
-// The `lockgate` command. In a clone that is ready it is nothing but an import. It asks for three things only: packages
-// and dist that were finished, and a SQLite driver for this Node.js. Whether dist is current is not asked: comparing
-// the sources would cost every call what only a developer needs, and `npm run build` gives them.
+// The `lockgate` command. In a prepared clone it only imports dist/cli/main.js. It checks that packages and dist are
+// complete and that the SQLite driver fits this Node.js. It does not check that dist is up to date: comparing the
+// sources would slow every call down, and only developers need it, who have `npm run build`.
 import { existsSync, readFileSync } from 'node:fs';
 import module from 'node:module';
 import { refuseOldNode } from './prepare/node-version.mjs';
 
 refuseOldNode();
-// What was compiled is kept for the next call, where Node.js can do that (22.1 on).
+// From Node.js 22.1 on, compiled code is cached for the next call.
 module.enableCompileCache?.();
 const main = new URL('../dist/program/main.js', import.meta.url);
 if (isReady()) await import(main.href);
 else await prepareAndRun();
 
 function isReady() {
-  // Outside of a clone there is nothing to prepare: what was packed is whole.
+  // Outside a clone there is nothing to prepare: an npm package is complete.
   if (!existsSync(new URL('../tsconfig.json', import.meta.url))) return true;
-  // The build's stamp and not main.js, because a build that is still going on may have written that.
+  // The build's stamp, not main.js: an unfinished build may already have written main.js.
   if (!existsSync(new URL('../dist/.lockgate-build', import.meta.url))) return false;
   try {
     const stamp = readFileSync(new URL('../node_modules/.lockgate-install', import.meta.url), 'utf8');

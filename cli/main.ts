@@ -1,26 +1,26 @@
 /**
- * The process of the command line: its streams, its signals, and shell completion. terminal/command-line.ts runs the
- * command.
+ * The entry point of the process: handles errors of its output streams, signals and shell completion, and calls
+ * terminal/command-line.ts, which runs the command.
  */
 
 import { calledGroups, makeProgram } from './program.js';
 import { runCommandLine } from './terminal/command-line.js';
 import { EXIT } from './terminal/exit-codes.js';
-import { endAtSignals, holdHangUps } from './terminal/interrupt.js';
+import { exitAtSignals, holdHangUps } from './terminal/interrupt.js';
 
 async function run(words: readonly string[]): Promise<void> {
-  // SIGHUP must not end a service that is starting.
+  // SIGHUP must not end a gateway that is starting.
   if (words.find((word) => !word.startsWith('-')) === 'serve') holdHangUps();
-  // The reader of our output may close the pipe (`| head`).
+  // The reader of the output may close the pipe (`| head`).
   for (const stream of [process.stdout, process.stderr])
     stream.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'EPIPE') process.exit(process.exitCode ?? EXIT.done);
-      // The terminal was closed; a service goes on without it.
+      // The terminal was closed; a gateway continues without it.
       if (error.code === 'EIO') return;
       throw error;
     });
-  endAtSignals();
-  // Called by shells for Tab; it must print nothing but completions.
+  exitAtSignals();
+  // Shells call this for Tab; it must print nothing but completions.
   if (words[0] === '__complete') {
     const { printCompletions } = await import('./commands/completion/completion.js');
     return await printCompletions(words.slice(1), async (first) => await makeProgram(calledGroups(first)));

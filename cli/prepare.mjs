@@ -1,17 +1,17 @@
-// What every npm script goes through, so that one command is enough in a fresh clone: it installs, builds, and runs.
-// Plain JavaScript and no package, because it runs where there is no node_modules yet.
+// Every npm script runs this file, so that one command is enough in a fresh clone: it installs, builds, and runs the
+// job. Plain JavaScript without packages, because it runs before node_modules exists.
 import { existsSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { refuseOldNode } from './prepare/node-version.mjs';
 
 refuseOldNode();
-// Imported only now, so that an old Node.js gets the sentence above and not a complaint about our syntax.
+// Imported after the check, so that an old Node.js prints its sentence instead of a syntax error.
 const { hasTestPackages } = await import('./prepare/install.mjs');
 const { makeReady } = await import('./prepare/ready.mjs');
 const { at, endWith, Stop, say } = await import('./prepare/workplace.mjs');
 
 const forTests = { packages: 'all', clients: true, sources: 'all' };
-/** Each job: the file that it runs, the arguments put before those of the command line, and what it needs. */
+/** Each job: the file that it runs, arguments in front of those of the command line, and what must be installed. */
 const jobs = {
   start: { file: 'dist/program/main.js', args: ['demo'], needs: { last: 'Starting the demo' } },
   test: { file: 'test/run.mjs', args: [], needs: { ...forTests, last: 'Running the tests' } },
@@ -27,16 +27,16 @@ async function prepare([name = '', ...rest]) {
   if (job.file === null) return build();
   await makeReady(job.needs);
   if (!existsSync(at(job.file))) throw new Stop(`There is no ${job.file}, which ${name} runs.`);
-  // In this very process: a signal such as Ctrl-C then reaches the job itself, and there is no middleman to forward it.
+  // Runs in this process, so that a signal such as Ctrl-C reaches the job directly.
   process.argv = [process.execPath, at(job.file), ...job.args, ...rest];
   await import(pathToFileURL(at(job.file)).href);
 }
 
-/** Builds the product, and the tests too where somebody has run them before. */
+/** Builds the product; also the tests, if their packages are installed. */
 async function build() {
   const withTests = hasTestPackages();
   await makeReady(withTests ? { packages: 'all', sources: 'all' } : {});
-  say(`dist is up to date${withTests ? ', tests included' : ''}.`);
+  say(`dist is up to date${withTests ? ', including tests' : ''}.`);
 }
 
 await endWith(() => prepare(process.argv.slice(2)));

@@ -1,6 +1,6 @@
 /**
  * Builds the command tree. A group's file is loaded only if the group is called, so that `--help` and each command load
- * only what they need; of the other groups only name and description are known.
+ * only what they need; the tree has only the name and description of the remaining groups.
  */
 import { Command, type ErrorOptions } from 'commander';
 import { VERSION } from '../gateway/version.js';
@@ -11,7 +11,7 @@ import { wrapWords } from './terminal/word-wrap.js';
 import { wrongWordText } from './terminal/wrong-word.js';
 
 const ROOT_HELP = `
-Exit codes: 0 done, 1 it ran and the answer is no, 2 the command line or an input file is wrong, 3 the gateway can't be
+Exit codes: 0 done, 1 the answer is no, 2 the command line or an input file is wrong, 3 the gateway can't be
 reached or refuses, 4 an error in lockgate, 130 interrupted by Ctrl-C. --json is for programs; NO_COLOR is respected.
 
 Example:
@@ -21,7 +21,7 @@ Example:
 
 /** The groups to load for a command line. */
 export function calledGroups(words: readonly string[]): ReadonlySet<string> {
-  // Two words, since `help device` is one of help's.
+  // The first two words: `help device` needs the group `device`.
   const first = words.filter((word) => !word.startsWith('-')).slice(0, 2);
   return new Set(first.filter((word) => COMMAND_GROUPS.some(({ name }) => name === word)));
 }
@@ -36,10 +36,14 @@ export async function makeProgram(wanted: ReadonlySet<string> | 'all'): Promise<
     .configureHelp({
       sortSubcommands: false,
       showGlobalOptions: false,
-      // Only names at the root: the arguments of groups that aren't loaded are unknown.
+      // The root lists only names: the arguments of groups that aren't loaded are unknown.
       subcommandTerm(command) {
         const isOfRoot = command.parent !== null && command.parent.parent === null;
         return isOfRoot ? command.name() : Object.getPrototypeOf(this).subcommandTerm.call(this, command);
+      },
+      // A flag that can be repeated has an empty list as default, which help need not show.
+      optionDescription(option) {
+        return Object.getPrototypeOf(this).optionDescription.call(this, option).replace(' (default: [])', '');
       },
     })
     .configureOutput({ writeOut: (text) => process.stdout.write(fitHelp(text)) })
@@ -50,21 +54,21 @@ export async function makeProgram(wanted: ReadonlySet<string> | 'all'): Promise<
     if (wanted === 'all' || wanted.has(name)) (await load())(program);
     else program.command(name).description(description);
   }
-  readMacsIn(program);
+  acceptMacSpellings(program);
   return program;
 }
 
-/** Accepts MACs in any common spelling, for every argument and flag that takes one. */
-function readMacsIn(command: Command): void {
+/** Makes every argument and flag that takes a MAC accept all common spellings. */
+function acceptMacSpellings(command: Command): void {
   for (const argument of command.registeredArguments)
     if (argument.name() === 'mac' && argument.parseArg === undefined) argument.argParser(readMacText);
   for (const option of command.options)
     if (option.flags.endsWith(' <mac>') && option.parseArg === undefined) option.argParser(readMacText);
-  for (const each of command.commands) readMacsIn(each);
+  for (const each of command.commands) acceptMacSpellings(each);
 }
 
-/** Help is written for 120 columns; a line longer than this continues in the next. */
-const FULL_LINE = 90;
+/** Help is written for 120 columns. A line longer than this belongs to the same paragraph as the next line. */
+const MIN_CONTINUED_LENGTH = 90;
 
 /** Wraps help for this terminal: on a narrow one paragraphs are rewrapped, but not examples. */
 function fitHelp(text: string): string {
@@ -76,12 +80,12 @@ function fitHelp(text: string): string {
     const isExample = /^\s*\$ /.test(line);
     if (continues && /^\S/.test(line)) lines.push(`${lines.pop() ?? ''} ${line}`);
     else lines.push(line);
-    continues = !isExample && line.length > FULL_LINE;
+    continues = !isExample && line.length > MIN_CONTINUED_LENGTH;
   }
   return lines.flatMap((line) => (/^\s*\$ /.test(line) ? [line] : fitLine(line, room))).join('\n');
 }
 
-/** Wraps a line; a list entry continues below its second column. */
+/** Wraps a line; an entry of a list is continued below its second column. */
 function fitLine(line: string, room: number): string[] {
   const [, head = '', rest = ''] = /^( {2,}\S.*? {2,})(\S.*)$/.exec(line) ?? [];
   if (line.length <= room || head === '' || head.length > room / 2) return wrapWords(line, room);
@@ -101,8 +105,8 @@ class LockgateCommand extends Command {
     for (let command: Command | null = this; command !== null; command = command.parent)
       flags.push(...command.options.flatMap(({ long }) => long ?? []));
     for (const command of this.commands) words.push(command.name());
-    const told = wrongWordText(message, { words, flags: ['--help', ...flags] });
-    return super.error(`lockgate: ${told} (see ${pathOf(this)} --help)`, options);
+    const sentence = wrongWordText(message, { words, flags: ['--help', ...flags] });
+    return super.error(`lockgate: ${sentence} (see ${pathOf(this)} --help)`, options);
   }
 }
 

@@ -1,3 +1,4 @@
+/** `lockgate key create|list|revoke`: manages merchants' API keys. */
 import type { Command } from 'commander';
 import { systemClock } from '../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../client.js';
@@ -5,7 +6,7 @@ import { note, paint, print, printJson } from '../terminal/output.js';
 import { withConnection } from '../terminal/shared-flags.js';
 import { printTable } from '../terminal/table.js';
 import { agoText } from '../terminal/time-text.js';
-import { watched, withWatch } from '../terminal/watch.js';
+import { withWatch, withWatching } from '../terminal/watch.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean; readonly merchant?: string };
 
@@ -18,20 +19,20 @@ interface KeyJson {
   readonly last_used_at: string | null;
 }
 
-/** `lockgate key create|list|revoke` */
+/** Adds the group to the program. */
 export function addKeyCommands(program: Command): void {
   const key = program.command('key').description('Manage merchants’ API keys.');
-  withConnection(key.command('create').description('Create an API key; prints it, once.'))
+  withConnection(key.command('create').description('Create an API key, and print it once.'))
     .argument('<name>', 'A name of your choice: a program, a person, a place.')
-    .option('--merchant <name>', 'The merchant; optional if there is only one.')
+    .option('--merchant <name>', 'The merchant; optional if the gateway has only one.')
     .addHelpText('after', '\nExample:\n  $ lockgate key create "shop backend" --merchant "Amber Bikes"')
     .action(create);
-  withWatch(withConnection(key.command('list').description('List the API keys.')))
-    .option('--merchant <name>', 'Only this merchant’s.')
+  withWatch(withConnection(key.command('list').description('List API keys.')))
+    .option('--merchant <name>', 'Only keys of this merchant.')
     .addHelpText('after', '\nExample:\n  $ lockgate key list')
-    .action(watched(list));
+    .action(withWatching(list));
   withConnection(key.command('revoke').description('Revoke an API key and its tokens at once.'))
-    .argument('<id>', 'Its id, as "key list" shows it.')
+    .argument('<id>', 'The key’s id, from "key list".')
     .addHelpText('after', '\nExample:\n  $ lockgate key revoke 3f9a0c2b7d41')
     .action(revoke);
 }
@@ -50,7 +51,7 @@ async function list(flags: Flags): Promise<void> {
   const where = flags.merchant === undefined ? '/keys' : `/keys?merchant=${encodeURIComponent(flags.merchant)}`;
   const { keys } = await new GatewayClient(flags).get<{ keys: readonly KeyJson[] }>(where);
   if (flags.json) return printJson({ keys });
-  if (keys.length === 0) return note('There is no API key. Create one: lockgate key create NAME');
+  if (keys.length === 0) return note('There is no API key yet. Create one: lockgate key create NAME');
   const nowMs = systemClock.now();
   printTable(keys, [
     { title: 'ID', show: (row) => row.id },

@@ -1,3 +1,4 @@
+/** `lockgate merchant add|list`: manages merchants. */
 import type { Command } from 'commander';
 import { systemClock } from '../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../client.js';
@@ -5,7 +6,7 @@ import { note, paint, print, printJson } from '../terminal/output.js';
 import { withConnection } from '../terminal/shared-flags.js';
 import { printTable } from '../terminal/table.js';
 import { agoText } from '../terminal/time-text.js';
-import { watched, withWatch } from '../terminal/watch.js';
+import { withWatch, withWatching } from '../terminal/watch.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
 
@@ -15,15 +16,15 @@ interface MerchantJson {
   readonly created_at: string;
 }
 
-/** `lockgate merchant add|list` */
+/** Adds the group to the program. */
 export function addMerchantCommands(program: Command): void {
   const merchant = program.command('merchant').description('Manage merchants.');
   withConnection(merchant.command('add').description('Add a merchant.').argument('<name>', 'A name of your choice.'))
     .addHelpText('after', '\nExample:\n  $ lockgate merchant add "Amber Bikes"')
     .action(add);
-  withWatch(withConnection(merchant.command('list').description('List the merchants.')))
+  withWatch(withConnection(merchant.command('list').description('List merchants.')))
     .addHelpText('after', '\nExample:\n  $ lockgate merchant list')
-    .action(watched(list));
+    .action(withWatching(list));
 }
 
 async function add(name: string, flags: Flags): Promise<void> {

@@ -1,3 +1,4 @@
+/** `lockgate user add|list`: manages merchants' users. */
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
@@ -8,7 +9,7 @@ import { note, paint, print, printJson } from '../terminal/output.js';
 import { withConnection } from '../terminal/shared-flags.js';
 import { printTable } from '../terminal/table.js';
 import { agoText } from '../terminal/time-text.js';
-import { watched, withWatch } from '../terminal/watch.js';
+import { withWatch, withWatching } from '../terminal/watch.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean; readonly merchant?: string };
 
@@ -18,7 +19,7 @@ interface AddFlags extends Flags {
 }
 
 interface UserJson {
-  /** An int64, which a JavaScript number can't hold, so a string. */
+  /** An int64, as a string because a JavaScript number can't represent it. */
   readonly id: string;
   readonly username: string | null;
   readonly merchant: string;
@@ -30,23 +31,23 @@ interface UserJson {
 /** The length of generated passwords, in random bytes. */
 const PASSWORD_BYTES = 18;
 
-/** `lockgate user add|list` */
+/** Adds the group to the program. */
 export function addUserCommands(program: Command): void {
   const user = program.command('user').description('Manage merchants’ users, who log in over HTTP.');
-  withConnection(user.command('add').description('Add a user; a generated password is printed once.'))
+  withConnection(user.command('add').description('Add a user, and print a generated password once.'))
     .argument('<username>', 'The login name.')
-    .option('--merchant <name>', 'The merchant; optional if there is only one.')
+    .option('--merchant <name>', 'The merchant; optional if the gateway has only one.')
     .option('--email <address>', 'The user’s email address.')
     .option(
       '--password-file <file>',
-      'A file whose first line is the password; - for stdin (default: one is generated).',
+      'A file whose first line is the password; - for stdin (default: generate a password).',
     )
     .addHelpText('after', '\nExample:\n  $ lockgate user add ada --merchant "Amber Bikes"')
     .action(add);
   withWatch(withConnection(user.command('list').description('List a merchant’s users.')))
-    .option('--merchant <name>', 'The merchant; optional if there is only one.')
+    .option('--merchant <name>', 'The merchant; optional if the gateway has only one.')
     .addHelpText('after', '\nExample:\n  $ lockgate user list --merchant "Amber Bikes"')
-    .action(watched(list));
+    .action(withWatching(list));
 }
 
 async function add(username: string, flags: AddFlags): Promise<void> {
@@ -88,7 +89,7 @@ function readPassword(file: string): string {
 async function list(flags: Flags): Promise<void> {
   const client = new GatewayClient(flags);
   const users: UserJson[] = [];
-  // Page by page: an empty page is the end.
+  // The users come in pages; an empty page is the end.
   for (;;) {
     const query = new URLSearchParams();
     if (flags.merchant !== undefined) query.set('merchant', flags.merchant);
@@ -99,7 +100,7 @@ async function list(flags: Flags): Promise<void> {
     users.push(...page.users);
   }
   if (flags.json) return printJson({ users });
-  if (users.length === 0) return note('There are no users. Add one: lockgate user add NAME');
+  if (users.length === 0) return note('There is no user yet. Add one: lockgate user add NAME');
   printTable(users, [
     { title: 'ID', show: (row) => row.id },
     { title: 'NAME', show: (row) => row.username ?? '–' },

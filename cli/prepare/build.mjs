@@ -1,15 +1,15 @@
-// Compiles the sources to dist, file by file: those that changed since, and no others. Each file's output depends on
-// that file alone (tsconfig.json holds the sources to it with `isolatedModules`), so there is nothing else to track.
-// Types are erased here, not checked: `npm run check` checks them. What a start loads is bundled too (bundles.mjs).
+// Compiles changed source files to dist. Each output depends on one source file only (`isolatedModules` in
+// tsconfig.json guarantees this), so nothing else need be tracked. Types are erased, not checked: `npm run check`
+// checks them. bundles.mjs also bundles the modules that a start loads.
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundleFolders, bundleInputs, bundlePackages, bundleProgram, importBundles } from './bundles.mjs';
 import { at, filesBelow, fingerprint, readOrNull, Stop, say, sourceFiles } from './workplace.mjs';
 
-/** Written last, and taken away before anything changes, so where it is, dist is whole. */
+/** Removed before anything changes and written last, so dist is complete if this file exists. */
 const stampFile = at('dist', '.lockgate-build');
-/** What tsc leaves behind when it is run by hand: then dist holds files that the stamp knows nothing of. */
+/** A developer who runs tsc leaves this file. Then dist has files that the stamp does not list. */
 const tscTrace = at('dist', 'tsconfig.tsbuildinfo');
 
 const options = {
@@ -21,13 +21,13 @@ const options = {
   tsconfigRaw: { compilerOptions: { verbatimModuleSyntax: true, useDefineForClassFields: true } },
 };
 
-/** The compiler, how it is called, and the bundled packages: when these change, every file is compiled. */
+/** A fingerprint of the compiler's version and options. When it changes, every file is compiled. */
 function compilerStamp() {
   const { dependencies } = JSON.parse(readOrNull(at('package.json')));
   return fingerprint([dependencies.esbuild, readOrNull(fileURLToPath(import.meta.url)), ...bundleInputs()]);
 }
 
-/** What dist was compiled from: a fingerprint of each source file. Times say nothing: a fresh clone has new ones. */
+/** The fingerprints of the source files that dist was compiled from. (A fresh clone has new file times.) */
 function readStamp() {
   try {
     const { compiler, files } = JSON.parse(readOrNull(stampFile) ?? 'null');
@@ -39,7 +39,7 @@ function readStamp() {
   }
 }
 
-/** The files of `scope` (`product`, or `all` with the tests) that differ from dist, and what dist has too many of. */
+/** The source files of `scope` (`product`, or `all` with the tests) that changed, and those that no longer exist. */
 function changes(scope) {
   const stamp = readStamp();
   const files = {};
@@ -54,13 +54,13 @@ function changes(scope) {
   return { changed, removed, files: { ...stamp, ...files } };
 }
 
-/** True when dist holds exactly what the present sources of `scope` compile to. */
+/** Whether dist matches the current sources of `scope`. */
 export function isBuilt(scope) {
   const { changed, removed } = changes(scope);
   return changed.length + removed.length === 0;
 }
 
-/** What is left to do for `scope`, as `{ title, work }`, or null when dist is up to date. */
+/** The compile step for `scope`, as `{ title, work }`; null if dist is up to date. */
 export function buildStep(scope) {
   const { changed, removed } = changes(scope);
   if (changed.length + removed.length === 0) return null;
@@ -87,8 +87,9 @@ async function build(scope) {
   }
 }
 
-/** Compiles in memory, so that dist stays as it was when one file has an error. */
-async function compileAll(sources, { transform }) {
+/** Compiles in memory, so that dist does not change if a file has an error. */
+async function compileAll(sources) {
+  const { transform, stop } = await import('esbuild');
   const results = await Promise.allSettled(
     sources.map(async ({ path, text }) => ({ path, ...(await transform(text, { ...options, sourcefile: path })) })),
   );
@@ -96,9 +97,9 @@ async function compileAll(sources, { transform }) {
   for (const { reason } of failed) if (!reason.errors) throw reason;
   for (const { reason } of failed) for (const error of reason.errors) say(sentence(error));
   if (failed.length === 0) return results.map(({ value }) => value);
-  // Without its stamp dist is no longer taken for current by anybody.
+  // Without its stamp dist no longer counts as up to date.
   rmSync(stampFile, { force: true });
-  throw new Stop(`${failed.length} of the source files can't be compiled, for the reasons above.`);
+  throw new Stop(`${failed.length} source files can't be compiled; the errors are above.`);
 }
 
 function sentence({ location, text }) {
@@ -119,7 +120,7 @@ function outputOf(path) {
   return `dist/${path.replace(/\.ts$/, '.js')}`;
 }
 
-/** A test or module whose source is gone would otherwise go on running from dist. */
+/** Removes outputs without a source: node would still load them. */
 function sweep(files) {
   const ours = new Set(Object.keys(files).map(outputOf));
   const folders = new Set();

@@ -1,10 +1,10 @@
-// `npm run check`: what a machine can hold us to, beyond the tests. Every step runs, so one call shows all that's red.
+// `npm run check`: static checks beyond the tests. Every step runs even if one before it failed.
 import { makeReady } from './ready.mjs';
 import { at, endWith, run, runTool, Stop, say, sourceFiles } from './workplace.mjs';
 
 const captured = { stdio: ['ignore', 'pipe', 'pipe'] };
 
-/** Each step's name, and what gives its findings: a text, empty when all is well. */
+/** Each step's name, and the function that returns its findings as a text; empty if there are none. */
 const steps = [
   ['format and lint', () => findings(runTool('biome', ['ci', '--colors=off'], captured))],
   ['types', types],
@@ -22,13 +22,13 @@ async function findings(running) {
   return ok ? '' : `${stdout}${stderr}`.trim() || how;
 }
 
-/** What a check before has found right is remembered by the compiler, so only what changed is checked again. */
+/** tsc caches the results of the last check, so that only changes are checked. */
 function types() {
-  const remembered = at('.prepare', 'types.tsbuildinfo');
-  return findings(runTool('tsc', ['-p', 'tsconfig.json', '--noEmit', '--tsBuildInfoFile', remembered], captured));
+  const cacheFile = at('.prepare', 'types.tsbuildinfo');
+  return findings(runTool('tsc', ['-p', 'tsconfig.json', '--noEmit', '--tsBuildInfoFile', cacheFile], captured));
 }
 
-/** Some steps after it run what was compiled. */
+/** Compiles, because later steps run the output. */
 async function compile() {
   try {
     await makeReady({ packages: 'all', sources: 'all' });
@@ -39,7 +39,7 @@ async function compile() {
   }
 }
 
-/** Holds the imports to the rules, and the cruiser to its job: with a wrong TypeScript it sees nothing and is happy. */
+/** Checks imports against the rules; also that depcruise read all files, as it reads none with a wrong TypeScript. */
 async function boundaries() {
   const folders = [...new Set(sourceFiles('all').map((file) => file.split('/')[0]))];
   const args = ['--config', '.dependency-cruiser.cjs', '--output-type', 'json', ...folders];
@@ -48,14 +48,16 @@ async function boundaries() {
   const { modules, summary } = JSON.parse(stdout);
   const seen = new Set(modules.map((module) => module.source));
   const unseen = sourceFiles('all').filter((file) => !seen.has(file));
-  if (unseen.length > 0) return `${unseen.length} files were not looked at, the first of them ${unseen[0]}.`;
-  const why = Object.fromEntries(summary.ruleSetUsed.forbidden.map((rule) => [rule.name, rule.comment]));
-  const way = ({ from, to }) => (from === to ? from : `${from} -> ${to}`);
-  return summary.violations.map((found) => `${way(found)}: ${found.rule.name}, ${why[found.rule.name]}`).join('\n');
+  if (unseen.length > 0) return `depcruise did not read ${unseen.length} files, such as ${unseen[0]}.`;
+  const reasons = Object.fromEntries(summary.ruleSetUsed.forbidden.map((rule) => [rule.name, rule.comment]));
+  const importText = ({ from, to }) => (from === to ? from : `${from} -> ${to}`);
+  return summary.violations
+    .map((found) => `${importText(found)}: ${found.rule.name}, ${reasons[found.rule.name]}`)
+    .join('\n');
 }
 
 async function checkAll() {
-  const red = [];
+  const failed = [];
   for (const [name, step] of steps) {
     const from = performance.now();
     const found = await step();
@@ -63,9 +65,9 @@ async function checkAll() {
     say(`${found === '' ? 'ok  ' : 'FAIL'} ${name.padEnd(16)} ${seconds.padStart(5)} s`);
     if (found === '') continue;
     say(`${found.replace(/^/gm, '     ')}\n`);
-    red.push(name);
+    failed.push(name);
   }
-  if (red.length > 0) throw new Stop(`The check is red: ${red.join(', ')}.`);
+  if (failed.length > 0) throw new Stop(`The check failed: ${failed.join(', ')}.`);
 }
 
 await endWith(checkAll);

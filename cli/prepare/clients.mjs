@@ -1,5 +1,6 @@
-// The programs and libraries of others that tests look at us with. They are more than all the rest together and only
-// `npm test` wants them, so they have a package.json, a lock and a node_modules of their own in test/clients.
+// Installs foreign clients: programs and libraries of others that tests run against lockgate. They are larger than all
+// other packages together and only `npm test` needs them, so test/clients has a separate package.json, lock file and
+// node_modules.
 import { rmSync, writeFileSync } from 'node:fs';
 import { runNpm } from './npm.mjs';
 import { at, fingerprint, readOrNull } from './workplace.mjs';
@@ -8,21 +9,21 @@ const folder = at('test', 'clients');
 const stampFile = at('test', 'clients', 'node_modules', '.lockgate-install');
 const lockText = () => readOrNull(at('test', 'clients', 'package-lock.json')) ?? '';
 
-/** True when test/clients/node_modules holds what its lock says. */
+/** Whether test/clients/node_modules matches its lock file. */
 export function areClientsInstalled() {
   return readOrNull(stampFile) === fingerprint([lockText()]);
 }
 
-/** What is left to do, as `{ title, work }`, or null. */
+/** The install step, as `{ title, work }`; null if nothing is missing. */
 export function clientsStep() {
   if (areClientsInstalled()) return null;
   const { packages } = JSON.parse(lockText());
   const paths = Object.keys(packages).filter((path) => path !== '' && !packages[path].optional);
   return {
-    title: `Installing ${paths.length} packages of foreign clients, which tests look at us with`,
+    title: `Installing ${paths.length} packages of foreign clients for tests`,
     work: async () => {
       rmSync(stampFile, { force: true });
-      // Some have install scripts that compile or report; what we use of them works without.
+      // Some packages have install scripts that compile or report; the tests need neither.
       await runNpm(['ci', '--ignore-scripts'], { folder, packages: paths.map((path) => at('test', 'clients', path)) });
       writeFileSync(stampFile, fingerprint([lockText()]));
     },

@@ -1,8 +1,9 @@
-// Brings node_modules to what package-lock.json says, for what is wanted of it, and compiles the SQLite driver no more
-// often than it must: it takes over a minute where no prebuilt one can be had.
+// Installs the packages of package-lock.json, and compiles the SQLite driver only when necessary: that takes over a
+// minute if no prebuilt driver can be downloaded.
 //
-// Two sets of packages: `run` is what the product and its compile need (npm's `dependencies`), `all` adds what tests,
-// linters and the check of types need (`devDependencies`). An install grows from `run` to `all` and never shrinks back.
+// There are two sets of packages. `run` is what the product and its compile need (npm's `dependencies`); `all` adds
+// what tests, linters and the type check need (`devDependencies`). An install grows from `run` to `all` and never
+// shrinks.
 import { rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { runNpm } from './npm.mjs';
@@ -22,29 +23,29 @@ function readStamp() {
   }
 }
 
-/** The SQLite driver is compiled for one ABI of Node.js and one platform, so those are part of what is vouched for. */
+/** Records what is installed; with ABI and platform, because the SQLite driver is compiled for one of each. */
 function writeStamp(set) {
-  // Replaced and not written over: the folder may be a copy that shares its files with another clone by hard links.
+  // Removed first, not overwritten: the folder may share its files with another clone by hard links.
   rmSync(stampFile, { force: true });
   const stamp = { lock: fingerprint([lockText()]), set, abi: process.versions.modules, platform };
   writeFileSync(stampFile, `${JSON.stringify(stamp)}\n`);
 }
 
-/** True when node_modules holds this set (`run` or `all`) as the lock says, with a driver for this Node.js. */
+/** Whether node_modules has this set (`run` or `all`) of package-lock.json, with a driver for this Node.js. */
 export function isInstalled(set) {
   const stamp = readStamp();
   if (stamp.abi !== process.versions.modules || stamp.platform !== platform) return false;
   return (stamp.set === set || stamp.set === 'all') && stamp.lock === fingerprint([lockText()]);
 }
 
-/** True when node_modules has packages that only tests and checks want, whatever else it lacks. */
+/** Whether node_modules has packages that only tests and checks need; other packages may be missing. */
 export function hasTestPackages() {
   return Object.values(packagesThere() ?? {}).some(({ dev = false }) => dev);
 }
 
 /**
- * What is left to do for `set`, as `{ title, work }`, or null when all is there. What somebody installed by hand, with
- * `npm ci`, is taken as it is.
+ * The install step for `set`, as `{ title, work }`; null if nothing is missing. Packages that a user installed with
+ * `npm ci` are used unchanged.
  */
 export function installStep(set) {
   if (isInstalled(set)) return null;
@@ -64,31 +65,31 @@ export function installStep(set) {
   const packages = needed(wanted, larger);
   const isThere = (path) => !foreign && there?.[path]?.version === wanted[path].version;
   const missing = packages.filter((path) => !isThere(path)).length;
-  const what = larger === 'all' ? 'those of tests and linters included' : 'without those of tests and linters';
+  const what = larger === 'all' ? 'including those of tests and linters' : 'without those of tests and linters';
   return {
     title: `Installing ${missing} of ${packages.length} packages, ${what}`,
     work: () => installPackages(larger, packages, !there || foreign),
   };
 }
 
-/** For another Node.js than the one that it was built for; the other packages are JavaScript, or fit any version. */
+/** For a Node.js with a different ABI. All other packages are JavaScript, or fit any version. */
 async function rebuildDriver(setThere) {
   rmSync(stampFile, { force: true });
-  await runNpm(['rebuild', driver], { last: 'compiling it, where there is no prebuilt one' });
-  if (!driverLoads()) throw new Stop(`${driver} was rebuilt and still does not load in Node.js ${process.version}.`);
+  await runNpm(['rebuild', driver], { last: 'compiling the driver, if there is no prebuilt one' });
+  if (!driverLoads()) throw new Stop(`${driver} was rebuilt but still does not load in Node.js ${process.version}.`);
   writeStamp(setThere);
 }
 
 async function installPackages(set, packages, fromNothing) {
-  // A stamp must not outlive the packages it vouches for, even when npm is killed half-way.
+  // Without the packages there must be no stamp, even if npm is killed half-way.
   rmSync(stampFile, { force: true });
-  // Named in full, because NODE_ENV and a user's configuration of npm change what is left out.
+  // All sets are named, because NODE_ENV and the user's npm configuration change the defaults.
   const sets = [set === 'all' ? '--include=dev' : '--omit=dev', '--include=optional'];
   const folders = packages.map((path) => at(path));
-  // `npm ci` would remove everything first, and with it the compiled driver.
+  // `npm ci` would first remove everything, including the compiled driver.
   if (!fromNothing) await runNpm(['install', '--no-save', ...sets], { packages: folders });
   if (fromNothing || setNow() !== set) {
-    const last = 'all are there; compiling a driver, where needed, takes 1-2 minutes';
+    const last = 'all are there; compiling a driver, if needed, takes 1-2 minutes';
     await runNpm(['ci', ...sets], { packages: folders, last });
   }
   if (driverLoads()) writeStamp(set);
@@ -100,19 +101,19 @@ function setNow() {
   return there ? setIn(JSON.parse(lockText()).packages, there) : null;
 }
 
-/** What npm wrote down of what it installed, or null. */
+/** The installed packages by npm's own record; null if there is none. */
 function packagesThere() {
   return JSON.parse(readOrNull(at('node_modules', '.package-lock.json')) ?? 'null')?.packages ?? null;
 }
 
-/** Which set is there in full: `all`, `run`, or null. Both arguments are the `packages` of a lock file. */
+/** Which set is completely installed: `all`, `run`, or null. Both arguments are the `packages` of a lock file. */
 function setIn(wanted, there) {
   const isThere = (path) => there[path]?.version === wanted[path].version;
   if (!needed(wanted, 'run').every(isThere)) return null;
   return needed(wanted, 'all').every(isThere) ? 'all' : 'run';
 }
 
-/** The paths of the packages that a set can't be without; optional ones are for other platforms, as a rule. */
+/** The paths of the required packages of a set. Optional packages are usually for other platforms. */
 function needed(wanted, set) {
   return Object.keys(wanted).filter((path) => {
     const { dev = false, optional = false, devOptional = false } = wanted[path];

@@ -1,8 +1,10 @@
-// Two terminals in one clone must not install or build over each other: one works, the other waits and finds it done.
+// Makes sure that only one process of a clone installs or builds at a time. A second process waits, and then finds the
+// work done.
 //
-// The lock is a folder that holds one file, named after its owner's process id. It is made aside and renamed into
-// place, so it is never seen without an owner, and renaming onto a folder that holds a file fails: one wins. When the
-// owner has died, taking over is renaming its file to one's own name, which again succeeds for exactly one process.
+// The lock is a folder with one file, whose name is the owner's process id. A process creates the folder under another
+// name and renames it, so the lock always has an owner. Renaming onto a folder that has a file fails, so exactly one
+// process gets the lock. If the owner has died, a process takes over by renaming the owner's file to its own id, which
+// again succeeds for exactly one process.
 import { mkdirSync, readdirSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { at, say } from './workplace.mjs';
@@ -10,37 +12,37 @@ import { at, say } from './workplace.mjs';
 const lock = at('.prepare', 'lock');
 const pollMs = 200;
 
-/** Runs `work` while no other process of this clone is in here, waiting for its turn first. */
+/** Waits for the lock, runs `work`, and releases the lock. */
 export async function oneAtATime(work) {
-  await take();
+  await acquire();
   try {
     return await work();
   } finally {
-    leave();
+    release();
   }
 }
 
-async function take() {
-  for (let waited = false; !tryToTake(); waited = true) {
+async function acquire() {
+  for (let waited = false; !tryToAcquire(); waited = true) {
     if (!waited) say(`Waiting for process ${owner()}, which is preparing this clone (it holds ${lock}).`);
     await pause(pollMs);
   }
 }
 
-function tryToTake() {
+function tryToAcquire() {
   const mine = at('.prepare', `lock-${process.pid}`);
   mkdirSync(mine, { recursive: true });
   writeFileSync(`${mine}/${process.pid}`, '');
   if (succeeds(() => renameSync(mine, lock))) return true;
   rmSync(mine, { recursive: true });
-  const before = owner();
-  if (before === null || isAlive(before)) return false;
-  return succeeds(() => renameSync(`${lock}/${before}`, `${lock}/${process.pid}`));
+  const previousOwner = owner();
+  if (previousOwner === null || isAlive(previousOwner)) return false;
+  return succeeds(() => renameSync(`${lock}/${previousOwner}`, `${lock}/${process.pid}`));
 }
 
-function leave() {
+function release() {
   succeeds(() => rmSync(`${lock}/${process.pid}`));
-  // Fails when somebody's lock is already in place of the emptied one, and then it is not ours to remove.
+  // Fails if another process has already replaced the empty folder by its own lock, which must stay.
   succeeds(() => rmdirSync(lock));
 }
 
@@ -53,7 +55,7 @@ function owner() {
 }
 
 function isAlive(pid) {
-  // Our own id on the lock was left by a dead namesake, which happens in containers that share a clone.
+  // A dead process had the same id, which happens in containers that share a clone.
   if (pid === process.pid) return false;
   try {
     process.kill(pid, 0);

@@ -1,4 +1,4 @@
-// Makes a clone ready for a job: packages, foreign clients, dist. Costs some 50 ms when all is there already.
+// Makes a clone ready for a job: packages, foreign clients, dist. Takes some 50 ms if nothing is missing.
 import { buildStep, isBuilt } from './build.mjs';
 import { areClientsInstalled, clientsStep } from './clients.mjs';
 import { installStep, isInstalled } from './install.mjs';
@@ -6,9 +6,9 @@ import { oneAtATime } from './one-at-a-time.mjs';
 import { say } from './workplace.mjs';
 
 /**
- * Installs and compiles what is missing or stale, with a numbered line for each step, or throws a Stop with a sentence.
- * `packages` is `run` or `all`; `clients` asks for the foreign clients too; `sources` is `product`, `all`, or null
- * where nothing is to be compiled. `last` names the job that follows, as the last of the steps.
+ * Installs and compiles what is missing or stale, with a numbered line for each step. Throws a Stop with a sentence on
+ * failure. `packages` is `run` or `all`; `clients` says whether foreign clients are needed; `sources` is `product`,
+ * `all`, or null to compile nothing. `last` is the text for the job itself, as the last numbered line.
  */
 export async function makeReady({ packages = 'run', clients = false, sources = 'product', last = null } = {}) {
   if (isInstalled(packages) && (!clients || areClientsInstalled()) && (!sources || isBuilt(sources))) return;

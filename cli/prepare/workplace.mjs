@@ -1,4 +1,4 @@
-// What every step of the preparation shares: where the clone is, how to speak, how to fail, how to run a program.
+// Functions that all steps of the preparation share: paths of the clone, messages, failures, running a program.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 /** The clone's top folder, without a slash at its end. */
 export const root = fileURLToPath(new URL('../..', import.meta.url)).replace(/[\\/]$/, '');
 
-/** The folders that hold our TypeScript, by what is compiled of them; tsconfig.json includes the same five. */
+/** The folders with TypeScript, by scope. tsconfig.json includes the same five. */
 const productFolders = ['proto', 'gateway', 'firmware-sim', 'cli'];
 const sourceFolders = { product: productFolders, all: [...productFolders, 'test'] };
 
@@ -17,15 +17,15 @@ export function at(...parts) {
   return join(root, ...parts);
 }
 
-/** Progress goes to stderr, so that what a command prints on stdout can still be piped into something else. */
+/** Prints a line of progress: on stderr, so that a command's stdout can be piped. */
 export function say(line) {
   process.stderr.write(`${line}\n`);
 }
 
-/** A failure that is the reader's to act on: its message is shown alone, without a stack. */
+/** A failure that the user can fix: its message is shown without a stack trace. */
 export class Stop extends Error {}
 
-/** Runs `job` as a whole program: a Stop becomes its sentence and status 1, anything else is our bug and throws. */
+/** Runs `job`. A Stop is printed as its sentence and sets exit code 1; any other error is a bug and is thrown. */
 export async function endWith(job) {
   try {
     await job();
@@ -59,7 +59,7 @@ export function sourceFiles(scope) {
   return files.filter((path) => !path.endsWith('.d.ts')).sort();
 }
 
-/** The files below a folder (a path from the root) whose names end so; none when the folder is missing. */
+/** The files below a folder (a path from the root) whose names have this ending; none if the folder is missing. */
 export function filesBelow(folder, ending) {
   let entries;
   try {
@@ -75,8 +75,8 @@ export function filesBelow(folder, ending) {
 }
 
 /**
- * Runs a program to its end. `stdio` is node's; output that is piped comes back, and goes to `onOutput` as it comes.
- * Gives `{ ok, how, stdout, stderr }`, where `how` says how it ended in words.
+ * Runs a program to its end. `stdio` is Node's; piped output is returned and also passed to `onOutput` as it arrives.
+ * Resolves to `{ ok, how, stdout, stderr }`, where `how` describes how the program ended.
  */
 export function run(command, args, { stdio = 'inherit', onOutput = () => {} } = {}) {
   return new Promise((resolve) => {

@@ -1,5 +1,5 @@
 /**
- * Runs one command line, from its words to its exit code: builds the part of the command tree that is called, runs it,
+ * Runs one command line, from its words to its exit code: builds the needed part of the command tree, runs the command,
  * and reports errors on stderr. main.ts does this once per process; tests do it many times in one.
  */
 
@@ -7,7 +7,7 @@ import { calledGroups, makeProgram } from '../program.js';
 import { EXIT, exitCodeOf } from './exit-codes.js';
 import { note, oneLine } from './output.js';
 
-/** Runs it; sets `process.exitCode` (interfaces.md §4) if something went wrong. */
+/** Runs the command line. Sets `process.exitCode` (interfaces.md §4) after an error. */
 export async function runCommandLine(words: readonly string[]): Promise<void> {
   try {
     const program = await makeProgram(calledGroups(words));
@@ -29,7 +29,7 @@ async function report(error: unknown): Promise<number> {
   return exitCode;
 }
 
-/** For a failing store the operator needs the message, not our stack trace. */
+/** Whether the store failed: the operator then needs the message, not a stack trace. */
 async function isStoreFailure(error: unknown): Promise<boolean> {
   const { StoreFailure } = await import('../../gateway/store/contract/errors.js');
   return error instanceof StoreFailure;

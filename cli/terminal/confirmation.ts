@@ -1,34 +1,34 @@
-/** Confirmation of what can't be undone: a question on a terminal, a flag elsewhere. */
+/** Asks for confirmation before an action that can't be undone. Without a terminal a flag must confirm the action. */
 import { LockgateError } from '../../proto/errors.js';
 
-/** The question, and the messages without it. */
+/** The question and the error messages. */
 export interface Confirmation {
-  /** Ends with the expected answer. */
+  /** Its end says which answer confirms. */
   readonly question: string;
   readonly expected: string;
-  /** Without a terminal: what would happen, and which flag confirms it. */
-  readonly otherwise: string;
-  /** For any other answer: what was not done. */
-  readonly undone: string;
+  /** The error without a terminal: what would happen, and which flag confirms. */
+  readonly withoutTerminal: string;
+  /** The error for any other answer: what was not done. */
+  readonly notDone: string;
 }
 
-/** The exit code for Ctrl-C at the question. */
-const INTERRUPTED = 130;
+/** The exit code after Ctrl-C. */
+const INTERRUPTED_EXIT_CODE = 130;
 
-/** @throws LockgateError `input-unconfirmed` without a terminal, or for any other answer */
-export async function confirm({ question, expected, otherwise, undone }: Confirmation): Promise<void> {
-  if (!process.stdin.isTTY || !process.stderr.isTTY) throw new LockgateError('input-unconfirmed', otherwise);
+/** Asks the question. @throws LockgateError `input-unconfirmed` without a terminal, or for an unexpected answer */
+export async function confirm({ question, expected, withoutTerminal, notDone }: Confirmation): Promise<void> {
+  if (!process.stdin.isTTY || !process.stderr.isTTY) throw new LockgateError('input-unconfirmed', withoutTerminal);
   const { createInterface } = await import('node:readline/promises');
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   terminal.on('SIGINT', () => {
     process.stderr.write('\n');
-    process.exit(INTERRUPTED);
+    process.exit(INTERRUPTED_EXIT_CODE);
   });
-  // Ctrl-D is an empty answer.
+  // Ctrl-D counts as an empty answer.
   const closed = new Promise<string>((resolve) => terminal.on('close', () => resolve('')));
   const answer = await Promise.race([terminal.question(question), closed]);
   terminal.close();
   if (answer.trim().toLowerCase() === expected.toLowerCase()) return;
   if (answer === '') process.stderr.write('\n');
-  throw new LockgateError('input-unconfirmed', undone);
+  throw new LockgateError('input-unconfirmed', notDone);
 }

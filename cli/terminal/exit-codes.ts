@@ -6,16 +6,17 @@ import { LockgateError } from '../../proto/errors.js';
 export const EXIT = {
   /** Done. */
   done: 0,
-  /** It ran, and the answer is no: violations found, a webhook failed, traces differ. */
+  /** The command ran, and its answer is no: violations found, a webhook failed, traces differ. */
   no: 1,
   /** The command line or an input file is wrong. */
   input: 2,
   /** The gateway can't be reached, or refuses. */
   gateway: 3,
-  /** An error in lockgate. */
+  /** A bug in lockgate. */
   broken: 4,
 } as const;
 
+/** Codes of the gateway that blame the command line. */
 const INPUT_CODES = new Set(['merchant-needed', 'bad-mac']);
 
 /** The exit code for an error that a command threw. */

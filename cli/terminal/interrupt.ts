@@ -1,13 +1,13 @@
 /**
- * Signals: what SIGINT and SIGTERM do to commands that end by themselves and to those that run until they are stopped;
- * and SIGHUP, which asks a service to reread its files.
+ * Signal handlers: SIGINT and SIGTERM end a command that would end by itself, and ask a long-running command to stop.
+ * SIGHUP asks a service to reread its files.
  */
 
 /** The interruption of a command that runs until it is stopped. */
 export interface Interruption {
-  /** Fires at the first signal. A second one ends the process at once. */
+  /** Fires at the first SIGINT or SIGTERM. A second one ends the process at once. */
   readonly signal: AbortSignal;
-  /** 128 plus the signal's number, as in shells. */
+  /** 128 plus the signal's number, as shells report it. */
   readonly exitCode: number;
   /** Resolves at the first signal. */
   readonly happened: Promise<void>;
@@ -15,23 +15,23 @@ export interface Interruption {
 
 const SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const;
 
-const endNow = (name: NodeJS.Signals): void => process.exit(SIGNALS[name as keyof typeof SIGNALS]);
+const exitAtOnce = (name: NodeJS.Signals): void => process.exit(SIGNALS[name as keyof typeof SIGNALS]);
 
 /**
- * From now on a signal ends the process with 128 plus its number; `exit` listeners clean up the terminal. This holds
- * until {@link untilInterrupted} is called.
+ * From now on SIGINT and SIGTERM end the process with 128 plus the signal's number; `exit` listeners clean up the
+ * terminal. {@link untilInterrupted} removes these handlers.
  */
-export function endAtSignals(): void {
-  for (const name of Object.keys(SIGNALS)) process.on(name, endNow);
+export function exitAtSignals(): void {
+  for (const name of Object.keys(SIGNALS)) process.on(name, exitAtOnce);
 }
 
-/** Starts to listen for SIGINT and SIGTERM. */
+/** From now on SIGINT and SIGTERM no longer end the process but fire the returned signal. */
 export function untilInterrupted(): Interruption {
   const controller = new AbortController();
   let exitCode: number = SIGNALS.SIGINT;
   const happened = new Promise<void>((resolve) => {
     for (const [name, code] of Object.entries(SIGNALS)) {
-      process.off(name, endNow);
+      process.off(name, exitAtOnce);
       process.on(name, () => {
         if (controller.signal.aborted) process.exit(code);
         exitCode = code;
@@ -52,19 +52,19 @@ export function untilInterrupted(): Interruption {
 /** SIGHUPs that arrived before {@link onHangUp}. */
 let earlyHangUps = 0;
 
-const noteHangUp = (): void => {
+const countHangUp = (): void => {
   earlyHangUps += 1;
 };
 
-/** From now on SIGHUP doesn't end the process; {@link onHangUp} gets those that arrive before it. */
+/** From now on SIGHUP doesn't end the process. {@link onHangUp} handles SIGHUPs that arrive before it is called. */
 export function holdHangUps(): void {
-  process.on('SIGHUP', noteHangUp);
+  process.on('SIGHUP', countHangUp);
 }
 
 /** Calls `act` at each SIGHUP from now on, and once now if one has already arrived. */
 export function onHangUp(act: () => void): void {
   process.on('SIGHUP', act);
-  process.off('SIGHUP', noteHangUp);
+  process.off('SIGHUP', countHangUp);
   if (earlyHangUps === 0) return;
   earlyHangUps = 0;
   act();

@@ -1,9 +1,9 @@
-/** Writes lines to a file or to standard output. */
+/** Writes lines to a file, gzipped if its name ends in `.gz`, or to the standard output. */
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { LockgateError } from '../../proto/errors.js';
 
-/** Collects lines and writes them in chunks. Each gzipped chunk is a member of its own, as gzip allows. */
+/** Collects lines and writes them in chunks. Each gzipped chunk is a separate gzip member. */
 export class LineSink {
   readonly #file: string | undefined;
   readonly #descriptor: number | undefined;
@@ -13,6 +13,7 @@ export class LineSink {
   readonly #chunkCharacters: number;
 
   /**
+   * @param file undefined for the standard output
    * @param chunkCharacters how many characters are written at once; 1 to write each line immediately
    * @throws LockgateError `input-file` if the file can't be created
    */
@@ -47,7 +48,7 @@ export class LineSink {
     else this.#writeAll(this.#descriptor, this.#file?.endsWith('.gz') ? gzipSync(text) : Buffer.from(text));
   }
 
-  /** Repeats partial writes. */
+  /** Writes until all bytes are written: a call of `writeSync` may write only some. */
   #writeAll(descriptor: number, bytes: Uint8Array): void {
     try {
       for (let done = 0; done < bytes.length; ) done += writeSync(descriptor, bytes, done);

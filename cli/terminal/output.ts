@@ -1,5 +1,5 @@
 /**
- * Output of commands: results go to stdout, everything else to stderr; colours only to a terminal.
+ * Output of commands: results go to stdout, everything else to stderr. Only a terminal gets colours.
  */
 import type { Writable } from 'node:stream';
 
@@ -14,57 +14,57 @@ const CODES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, blue: 34, magen
 
 export type Style = keyof typeof CODES;
 
-/** Text in a style, if stdout takes colours. */
+/** The text in a style, or plain if stdout takes no colours. */
 export function paint(style: Style, text: string): string {
   return hasColors(process.stdout) ? `\u001b[${CODES[style]}m${text}\u001b[0m` : text;
 }
 
-/** The captured output of a command. */
-export interface Said {
-  /** In order, including notes. */
+/** Captured output of a command. */
+export interface CapturedOutput {
+  /** Lines of results and notes, in order. */
   readonly lines: string[];
-  /** What `--json` printed. */
+  /** Documents that `--json` printed. */
   readonly documents: unknown[];
 }
 
-let listened: Said | null = null;
+let capture: CapturedOutput | null = null;
 
-/** Runs `speak` and returns its output instead of printing it. */
-export async function listenTo(speak: () => Promise<void>): Promise<Said> {
-  const said: Said = { lines: [], documents: [] };
-  listened = said;
+/** Runs `command` and returns its output instead of printing it. */
+export async function captureOutput(command: () => Promise<void>): Promise<CapturedOutput> {
+  const captured: CapturedOutput = { lines: [], documents: [] };
+  capture = captured;
   try {
-    await speak();
+    await command();
   } finally {
-    listened = null;
+    capture = null;
   }
-  return said;
+  return captured;
 }
 
 /** Whether output is being captured. */
-export function isListenedTo(): boolean {
-  return listened !== null;
+export function isCapturing(): boolean {
+  return capture !== null;
 }
 
-/** One line of a result. */
+/** Prints one line of a result. */
 export function print(line: string): void {
-  if (listened !== null) listened.lines.push(...line.split('\n'));
+  if (capture !== null) capture.lines.push(...line.split('\n'));
   else process.stdout.write(`${line}\n`);
 }
 
-/** One line on stderr: progress, hints, errors. */
+/** Prints one line on stderr: progress, hints, errors. */
 export function note(line: string): void {
-  if (listened !== null) listened.lines.push(...line.split('\n'));
+  if (capture !== null) capture.lines.push(...line.split('\n'));
   else process.stderr.write(`${line}\n`);
 }
 
-/** One JSON document: what `--json` prints. */
+/** Prints a JSON document, as `--json` does; indented on a terminal. */
 export function printJson(value: unknown): void {
-  if (listened !== null) listened.documents.push(value);
+  if (capture !== null) capture.documents.push(value);
   else print(JSON.stringify(value, null, process.stdout.isTTY ? 2 : 0));
 }
 
-/** One JSON line of a stream. */
+/** Prints one JSON line of a stream. */
 export function printJsonLine(value: unknown): void {
   print(JSON.stringify(value));
 }
@@ -74,8 +74,8 @@ export function terminalWidth(): number {
   return process.stdout.isTTY ? process.stdout.columns || 80 : Number.POSITIVE_INFINITY;
 }
 
-/** Replaces control characters and direction marks, so that foreign text can't manipulate the terminal. */
+/** Replaces control characters and direction marks, so that text from others can't manipulate the terminal. */
 export function oneLine(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is to be replaced
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the function replaces control characters
   return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, '\ufffd');
 }

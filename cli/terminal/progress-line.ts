@@ -1,14 +1,15 @@
 /**
- * A progress line on a terminal's stderr, shown after a second. It is removed however the process ends.
+ * A progress line on a terminal's stderr. It appears after a second, and is removed when the process exits at the
+ * latest.
  */
 import { type Milliseconds, Seconds, systemClock, type Timer } from '../../proto/clock.js';
-import { isListenedTo } from './output.js';
+import { isCapturing } from './output.js';
 import { cutToWidth } from './text-width.js';
 
-const SHOWN_AFTER = Seconds(1);
-const RENEWED_EVERY: Milliseconds = 250;
+const SHOW_AFTER_MS = Seconds(1);
+const REDRAW_INTERVAL_MS: Milliseconds = 250;
 
-/** The line that is displayed; two would overwrite each other. */
+/** Only one line is displayed at a time: two would overwrite each other. */
 let shown: ProgressLine | null = null;
 
 export class ProgressLine {
@@ -23,8 +24,8 @@ export class ProgressLine {
   /** @param text returns the current text */
   constructor(text: () => string) {
     this.#text = text;
-    if (!process.stderr.isTTY || process.env.TERM === 'dumb' || isListenedTo()) return;
-    this.#timer = systemClock.after(SHOWN_AFTER, () => this.#show());
+    if (!process.stderr.isTTY || process.env.TERM === 'dumb' || isCapturing()) return;
+    this.#timer = systemClock.after(SHOW_AFTER_MS, () => this.#show());
     process.once('exit', this.#clear);
   }
 
@@ -39,6 +40,6 @@ export class ProgressLine {
     shown ??= this;
     const room = (process.stderr.columns || 80) - 1;
     if (shown === this) process.stderr.write(`\r\u001b[K${cutToWidth(this.#text(), room)}`);
-    this.#timer = systemClock.after(RENEWED_EVERY, () => this.#show());
+    this.#timer = systemClock.after(REDRAW_INTERVAL_MS, () => this.#show());
   }
 }

@@ -1,29 +1,30 @@
-/** Advances a simulated run in slices, so that Ctrl-C and the progress line work meanwhile. */
+/** Advances a simulated run in short slices, between which the process handles Ctrl-C and redraws the progress line. */
 import { afterThisTurn, type Milliseconds, Minutes, monotonicMs } from '../../proto/clock.js';
 import { ProgressLine } from './progress-line.js';
 
-/** The duration of a slice, in real time. */
-const SLICE: Milliseconds = 100;
+/** The intended duration of a slice, in real time. */
+const SLICE_MS: Milliseconds = 100;
 
-/** A run with its own clock, ms since the epoch. */
+/** A run with a simulated clock; times are ms since the epoch. */
 export interface SlicedRun {
   readonly nowMs: number;
   readonly endMs: number;
-  /** Advances to this time, at most to the end. */
+  /** Advances to this time, but not beyond `endMs`. */
   advance(untilMs: number): void;
 }
 
-/** Advances to the end, or until `signal` fires. The length of the slices does not affect the run. */
-export async function goOn(run: SlicedRun, progressText: () => string, signal: AbortSignal): Promise<void> {
+/** Advances to the end, or until `signal` fires. The length of the slices does not affect the result of the run. */
+export async function advanceInSlices(run: SlicedRun, progressText: () => string, signal: AbortSignal): Promise<void> {
   const progress = new ProgressLine(progressText);
   try {
-    let slice = Minutes(10);
+    // In simulated time; adapted so that a slice takes about SLICE_MS.
+    let sliceMs = Minutes(10);
     while (run.nowMs < run.endMs && !signal.aborted) {
-      const sliceAt = monotonicMs();
-      run.advance(run.nowMs + slice);
-      const took = monotonicMs() - sliceAt;
-      if (took < SLICE / 2) slice *= 2;
-      else if (took > SLICE) slice = Math.max(Minutes(1), slice / 2);
+      const startedAtMs = monotonicMs();
+      run.advance(run.nowMs + sliceMs);
+      const tookMs = monotonicMs() - startedAtMs;
+      if (tookMs < SLICE_MS / 2) sliceMs *= 2;
+      else if (tookMs > SLICE_MS) sliceMs = Math.max(Minutes(1), sliceMs / 2);
       await new Promise<void>((resolve) => afterThisTurn(resolve));
     }
   } finally {

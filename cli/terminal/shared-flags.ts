@@ -1,14 +1,14 @@
-/** Flags and arguments that many commands share: which gateway to talk to, and MACs in any spelling. */
+/** Flags that many commands share (the gateway to talk to, `--json`), and parsers of MACs. */
 import type { Command } from 'commander';
 import { LockgateError } from '../../proto/errors.js';
 import { formatMac, type Mac, parseMac } from '../../proto/wire/mac.js';
 
-/** Adds the flags that say which gateway to talk to, and `--json`. */
+/** Adds the flags of {@link withGateway} and `--json`. */
 export function withConnection(command: Command): Command {
   return withGateway(command).option('--json', 'Print JSON for programs.');
 }
 
-/** As {@link withConnection}, for a command that prints JSON anyway. */
+/** Adds the flags that name the gateway and its token. */
 export function withGateway(command: Command): Command {
   return command
     .option(
@@ -19,14 +19,14 @@ export function withGateway(command: Command): Command {
     .option('--data <folder>', 'The gateway’s data folder [LOCKGATE_DATA] (default: ./data).');
 }
 
-/** A MAC in any common spelling. @throws LockgateError `input-mac` */
+/** Parses a MAC in any common spelling. @throws LockgateError `input-mac` */
 export function readMac(text: string): Mac {
   const mac = parseMac(text);
   if (!mac.ok) throw new LockgateError('input-mac', mac.error.message);
   return mac.value;
 }
 
-/** Normalised to `A4:C1:38:F0:E1:D2`. @throws LockgateError as {@link readMac} */
+/** Parses a MAC and spells it as `A4:C1:38:F0:E1:D2`. @throws LockgateError as {@link readMac} */
 export function readMacText(text: string): string {
   return formatMac(readMac(text));
 }

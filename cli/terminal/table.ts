@@ -1,7 +1,7 @@
 /**
- * Tables that fit the terminal. If a table is too wide, these steps follow in turn: optional columns are dropped (the
- * last first), titles are wrapped, prose is wrapped, long cells are cut, and finally each row becomes a block of lines.
- * The first column is never cut, and neither is a short word: half a state would be misleading.
+ * Formats tables that fit the terminal. A table that is too wide is narrowed in these steps, until it fits: drop
+ * optional columns (the last first), wrap titles, wrap prose, cut long cells, print each row as a block of lines. The
+ * first column is never cut, nor is any column below {@link MIN_CUT_WIDTH}: half a word would be misleading.
  */
 import { oneLine, paint, print, terminalWidth } from './output.js';
 import { cutToWidth, longestWord, widthOf } from './text-width.js';
@@ -14,38 +14,39 @@ export type CellStyle = 'bold' | 'dim' | 'red' | 'green' | 'yellow';
 export interface Column<Row> {
   readonly title: string;
   readonly show: (row: Row) => string;
-  /** Dropped if the terminal is too narrow; the last optional column goes first. */
+  /** Whether to drop the column if the terminal is too narrow; the last optional column goes first. */
   readonly optional?: boolean;
-  /** Sentences, which are wrapped instead of cut. */
+  /** Whether to wrap the cells instead of cutting them, for sentences. */
   readonly prose?: boolean;
-  /** Never cut, for ids and MACs; the first column never is either. */
-  readonly whole?: boolean;
-  /** The style of the cell, which adds nothing that the text does not say. */
+  /** Whether never to cut the cells, for ids and MACs. */
+  readonly neverCut?: boolean;
+  /** The style of the cell. The text must be clear without it. */
   readonly style?: (row: Row) => CellStyle | undefined;
 }
 
-/** Where a table is shown. */
-export interface TablePlace {
-  /** In columns. */
+/** The width and the text functions of the output that a table is formatted for. */
+export interface TableOutput {
+  /** The available width in columns. */
   readonly room: number;
   readonly paint: (style: CellStyle, text: string) => string;
-  /** Removes control characters from foreign text. */
+  /** Removes control characters from text of others. */
   readonly clean: (text: string) => string;
 }
 
 const GAP = 2;
 /** Cells are not cut below this width. */
-const LEAST_CUT = 12;
+const MIN_CUT_WIDTH = 12;
 /** Prose is not wrapped below this width. */
-const LEAST_PROSE = 12;
+const MIN_PROSE_WIDTH = 12;
 
-interface Shown<Row> {
+/** A column with the text and width of its cells. */
+interface SizedColumn<Row> {
   readonly column: Column<Row>;
   readonly cells: readonly string[];
   width: number;
 }
 
-/** Prints a table that fits the terminal. In a pipe nothing is cut or left out. */
+/** Prints a table that fits the terminal. In a pipe no cell is cut and no column is dropped. */
 export function printTable<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): void {
   for (const line of tableLines(rows, columns, terminalWidth())) print(line);
 }
@@ -55,9 +56,9 @@ export function tableLines<Row>(rows: readonly Row[], columns: readonly Column<R
   return linesOfTable(rows, columns, { room, paint, clean: oneLine });
 }
 
-/** As {@link tableLines}, with the caller's own way to colour and clean cells. */
-export function linesOfTable<Row>(rows: readonly Row[], columns: readonly Column<Row>[], place: TablePlace): string[] {
-  const shown = columns.map((column): Shown<Row> => {
+/** As {@link tableLines}, but the caller says how to colour and clean cells. */
+export function linesOfTable<Row>(rows: readonly Row[], columns: readonly Column<Row>[], place: TableOutput): string[] {
+  const shown = columns.map((column): SizedColumn<Row> => {
     const cells = rows.map((row) => place.clean(column.show(row)));
     return { column, cells, width: Math.max(widthOf(column.title), ...cells.map(widthOf)) };
   });
@@ -68,38 +69,43 @@ export function linesOfTable<Row>(rows: readonly Row[], columns: readonly Column
 }
 
 /** Narrows the columns until the table fits; false if it can't. */
-function fit<Row>(shown: Shown<Row>[], room: number): boolean {
+function fit<Row>(shown: SizedColumn<Row>[], room: number): boolean {
   for (let last = lastOptional(shown); total(shown) > room && last >= 0; last = lastOptional(shown))
     shown.splice(last, 1);
   if (total(shown) <= room) return true;
   for (const each of shown) each.width = Math.max(longestWord(each.column.title), ...each.cells.map(widthOf));
   const prose = shown.filter(({ column }) => column.prose);
-  const words = (each: Shown<Row>): number => Math.max(LEAST_PROSE, ...each.cells.map(longestWord));
+  const words = (each: SizedColumn<Row>): number => Math.max(MIN_PROSE_WIDTH, ...each.cells.map(longestWord));
   narrow(shown, prose, room, words);
-  const cut = shown.slice(1).filter(({ column }) => !column.whole && !column.prose);
-  narrow(shown, cut, room, ({ column }) => Math.max(LEAST_CUT, longestWord(column.title)));
+  const cut = shown.slice(1).filter(({ column }) => !column.neverCut && !column.prose);
+  narrow(shown, cut, room, ({ column }) => Math.max(MIN_CUT_WIDTH, longestWord(column.title)));
   return total(shown) <= room;
 }
 
-/** Narrows the widest of `some`, a column width at a time, down to what each needs. */
-function narrow<Row>(all: Shown<Row>[], some: Shown<Row>[], room: number, least: (each: Shown<Row>) => number): void {
-  const floors = new Map(some.map((each) => [each, least(each)]));
-  for (let over = total(all) - room; over > 0; over -= 1) {
-    const [widest] = some.filter((each) => each.width > (floors.get(each) ?? 0)).sort((a, b) => b.width - a.width);
+/** Repeatedly narrows the widest of `some` by one, until the table fits or each has its minimum width. */
+function narrow<Row>(
+  all: SizedColumn<Row>[],
+  some: SizedColumn<Row>[],
+  room: number,
+  minWidth: (each: SizedColumn<Row>) => number,
+): void {
+  const minWidths = new Map(some.map((each) => [each, minWidth(each)]));
+  for (let excess = total(all) - room; excess > 0; excess -= 1) {
+    const [widest] = some.filter((each) => each.width > (minWidths.get(each) ?? 0)).sort((a, b) => b.width - a.width);
     if (widest === undefined) return;
     widest.width -= 1;
   }
 }
 
-function lastOptional<Row>(shown: readonly Shown<Row>[]): number {
+function lastOptional<Row>(shown: readonly SizedColumn<Row>[]): number {
   return shown.findLastIndex(({ column }) => column.optional === true);
 }
 
-function total<Row>(shown: readonly Shown<Row>[]): number {
+function total<Row>(shown: readonly SizedColumn<Row>[]): number {
   return shown.reduce((sum, { width }) => sum + width, GAP * (shown.length - 1));
 }
 
-function cellLines<Row>(row: Row, index: number, shown: readonly Shown<Row>[], { paint }: TablePlace): string[] {
+function cellLines<Row>(row: Row, index: number, shown: readonly SizedColumn<Row>[], { paint }: TableOutput): string[] {
   const cells = shown.map(({ column, cells, width }) => {
     const text = cells[index] ?? '';
     return column.prose ? fold(text, width) : [cutToWidth(text, width)];
@@ -110,9 +116,9 @@ function cellLines<Row>(row: Row, index: number, shown: readonly Shown<Row>[], {
   });
 }
 
-/** Cells of one line or more, side by side. */
+/** Lays out a row whose cells have one or more lines each. `dress` adds the style. */
 function rowLines<Row>(
-  shown: readonly Shown<Row>[],
+  shown: readonly SizedColumn<Row>[],
   cells: readonly (readonly string[])[],
   dress: (text: string, at: number) => string = (text) => text,
 ): string[] {
@@ -127,12 +133,12 @@ function rowLines<Row>(
   });
 }
 
-/** For a terminal that is too narrow for a table: each row as lines of title and cell. */
-function blocks<Row>(rows: readonly Row[], shown: readonly Shown<Row>[], { room, paint }: TablePlace): string[] {
+/** For a terminal that is too narrow for a table: prints each row as lines of title and cell. */
+function blocks<Row>(rows: readonly Row[], shown: readonly SizedColumn<Row>[], { room, paint }: TableOutput): string[] {
   const titles = Math.max(...shown.map(({ column }) => widthOf(column.title)));
   return rows.flatMap((row, index) => {
     const lines = shown.flatMap(({ column, cells }) => {
-      const [first = '', ...more] = fold(cells[index] ?? '', Math.max(room - titles - GAP, LEAST_CUT));
+      const [first = '', ...more] = fold(cells[index] ?? '', Math.max(room - titles - GAP, MIN_CUT_WIDTH));
       const style = column.style?.(row);
       const dress = (text: string): string => (style === undefined ? text : paint(style, text));
       const title = paint('bold', column.title) + ' '.repeat(titles - widthOf(column.title) + GAP);

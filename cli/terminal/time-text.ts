@@ -1,10 +1,10 @@
-/** Times and spans as people type them (`30d`, `1h`, a date) and as they read them (`3 min ago`). */
+/** Parses times and spans that people type (`30d`, `1h`, a date), and formats times for people (`3 min ago`). */
 import { Days, Hours, type Milliseconds, Minutes, Seconds } from '../../proto/clock.js';
 import { parseDate } from '../../proto/date.js';
 import { LockgateError } from '../../proto/errors.js';
 import { toDate } from '../../proto/wire/ping-json.js';
 
-const TYPED_UNITS: Readonly<Record<string, (count: number) => Milliseconds>> = {
+const SPAN_UNITS: Readonly<Record<string, (count: number) => Milliseconds>> = {
   s: Seconds,
   m: Minutes,
   h: Hours,
@@ -15,7 +15,7 @@ const TYPED_UNITS: Readonly<Record<string, (count: number) => Milliseconds>> = {
 const SPAN = /^(\d{1,6})([smhdw])$/;
 const DAY = /^\d{4}-\d\d-\d\d$/;
 
-/** A span such as `90s`, `30m`, `1h`, `30d`, `2w`. @throws LockgateError `input-span`, naming the flag */
+/** Parses a span such as `90s`, `30m`, `1h`, `30d`, `2w`. @throws LockgateError `input-span`, naming the flag */
 export function readSpan(flag: string, text: string): Milliseconds {
   const span = spanOf(text);
   if (span !== undefined) return span;
@@ -23,12 +23,12 @@ export function readSpan(flag: string, text: string): Milliseconds {
 }
 
 /**
- * A future time: a span from `nowMs`, or a date; a day without a time means its start in UTC.
+ * Parses a future time: a span from `nowMs`, or a date. A day without a time means its start in UTC.
  *
  * @returns RFC 3339
  * @throws LockgateError `input-expiry`, naming the flag
  */
-export function readMoment(flag: string, text: string, nowMs: number): string {
+export function readFutureTime(flag: string, text: string, nowMs: number): string {
   const span = spanOf(text);
   const timeMs = span === undefined ? parseDate(DAY.test(text) ? `${text}T00:00:00Z` : text) : nowMs + span;
   if (!Number.isNaN(timeMs)) return toDate(timeMs);
@@ -37,12 +37,12 @@ export function readMoment(flag: string, text: string, nowMs: number): string {
 }
 
 /**
- * A past time: a span back from `nowMs`, or a date; a day without a time means its start in UTC.
+ * Parses a past time: a span back from `nowMs`, or a date. A day without a time means its start in UTC.
  *
  * @returns RFC 3339
  * @throws LockgateError `input-since`, naming the flag
  */
-export function readPast(flag: string, text: string, nowMs: number): string {
+export function readPastTime(flag: string, text: string, nowMs: number): string {
   const span = spanOf(text);
   const timeMs = span === undefined ? parseDate(DAY.test(text) ? `${text}T00:00:00Z` : text) : nowMs - span;
   if (!Number.isNaN(timeMs)) return toDate(timeMs);
@@ -52,30 +52,30 @@ export function readPast(flag: string, text: string, nowMs: number): string {
 
 function spanOf(text: string): Milliseconds | undefined {
   const [, count, unit = ''] = SPAN.exec(text) ?? [];
-  return count === undefined ? undefined : TYPED_UNITS[unit]?.(Number(count));
+  return count === undefined ? undefined : SPAN_UNITS[unit]?.(Number(count));
 }
 
-const SHOWN_UNITS: readonly (readonly [from: Milliseconds, unit: Milliseconds, name: string])[] = [
+const DISPLAY_UNITS: readonly (readonly [from: Milliseconds, unit: Milliseconds, name: string])[] = [
   [Days(2), Days(1), 'd'],
   [Hours(2), Hours(1), 'h'],
   [Minutes(2), Minutes(1), 'min'],
   [Seconds(1), Seconds(1), 's'],
 ];
 
-/** Such as `3 min ago`; `now` for less than a second, and for times ahead of this machine's clock. */
+/** `3 min ago`, for example; `now` for less than a second ago and for future times. */
 export function agoText(date: string, nowMs: number): string {
   const span = spanText(nowMs - Date.parse(date));
   return span === undefined ? 'now' : `${span} ago`;
 }
 
-/** Such as `in 3 min` for a future time, {@link agoText} for a past one. */
+/** `in 3 min`, for example, for a future time; {@link agoText} for a past time. */
 export function whenText(date: string, nowMs: number): string {
   const span = spanText(Date.parse(date) - nowMs);
   return span === undefined ? agoText(date, nowMs) : `in ${span}`;
 }
 
-/** Undefined for less than a second. */
+/** `3 min`, for example; undefined for less than a second. */
 function spanText(span: Milliseconds): string | undefined {
-  const [, unit = 1, name] = SHOWN_UNITS.find(([from]) => span >= from) ?? [];
+  const [, unit = 1, name] = DISPLAY_UNITS.find(([from]) => span >= from) ?? [];
   return name === undefined ? undefined : `${Math.floor(span / unit)} ${name}`;
 }

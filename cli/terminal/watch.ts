@@ -1,25 +1,26 @@
 /**
- * `--watch`: repeats a list. On a terminal it is redrawn in the alternate screen, which restores the previous content
- * at the end. In a pipe it requires `--json` and prints a JSON line per round, because programs can't read redrawn
- * tables.
+ * `--watch`: runs a list command repeatedly. On a terminal the list is redrawn in the alternate screen, so that the
+ * previous content of the terminal returns at the end. In a pipe `--watch` requires `--json` and prints a JSON line per
+ * refresh, because programs can't read redrawn tables.
  *
- * If the gateway goes away, the headline says so above the last result, and the list is requested again: people leave a
- * watch open while they restart things.
+ * If the gateway can't be reached, the headline says so above the last result, and the list is requested again: people
+ * leave a watch open while they restart the gateway.
  */
 import { type Command, InvalidArgumentError } from 'commander';
 import { Seconds, systemClock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import { EXIT, exitCodeOf } from './exit-codes.js';
 import { type Interruption, untilInterrupted } from './interrupt.js';
-import { listenTo, oneLine, paint, printJsonLine, type Said } from './output.js';
+import { type CapturedOutput, captureOutput, oneLine, paint, printJsonLine } from './output.js';
 import { cutToWidth } from './text-width.js';
 
 const DEFAULT_SECONDS = 2;
-const LEAST_SECONDS = 0.5;
-const MOST_SECONDS = 3600;
+const MIN_SECONDS = 0.5;
+const MAX_SECONDS = 3600;
 
-const ENTER = '\u001b[?1049h\u001b[?25l\u001b[?7l';
-const LEAVE = '\u001b[?7h\u001b[?25h\u001b[?1049l';
+/** Escape sequences: enter the alternate screen, hide the cursor, don't wrap lines; and the reverse. */
+const ENTER_SCREEN = '\u001b[?1049h\u001b[?25l\u001b[?7l';
+const LEAVE_SCREEN = '\u001b[?7h\u001b[?25h\u001b[?1049l';
 
 /** Flags of a command with `--watch`. */
 interface WatchFlags {
@@ -31,19 +32,19 @@ interface WatchFlags {
 export function withWatch(command: Command): Command {
   return command.option(
     '--watch [seconds]',
-    `Refresh every ${DEFAULT_SECONDS} s, or so many seconds, until Ctrl-C; in a pipe only with --json.`,
+    `Refresh every ${DEFAULT_SECONDS} s, or at this interval, until Ctrl-C; in a pipe only with --json.`,
     readSeconds,
   );
 }
 
 function readSeconds(text: string): number {
   const seconds = Number(text);
-  if (/^\d+(\.\d+)?$/.test(text) && seconds >= LEAST_SECONDS && seconds <= MOST_SECONDS) return seconds;
-  throw new InvalidArgumentError(`Expected seconds, ${LEAST_SECONDS} to ${MOST_SECONDS}.`);
+  if (/^\d+(\.\d+)?$/.test(text) && seconds >= MIN_SECONDS && seconds <= MAX_SECONDS) return seconds;
+  throw new InvalidArgumentError(`Expected seconds, ${MIN_SECONDS} to ${MAX_SECONDS}.`);
 }
 
-/** The action of a command, run once or, with `--watch`, repeatedly. */
-export function watched<Words extends unknown[]>(
+/** Wraps the action of a list command: it runs once or, with `--watch`, repeatedly. */
+export function withWatching<Words extends unknown[]>(
   list: (...words: Words) => Promise<void>,
 ): (...words: Words) => Promise<void> {
   return async (...words) => {
@@ -69,15 +70,16 @@ function pathOf(command: Command): string {
   return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
 }
 
+/** A watch in progress. */
 class Watch {
   readonly #list: () => Promise<void>;
   readonly #title: string;
   readonly #interrupted: Interruption;
   /** The last result. */
-  #seen: Said = { lines: [], documents: [] };
-  /** Why there is no newer result; empty if there is. */
-  #fault = '';
-  /** Ends the wait between two rounds. */
+  #lastOutput: CapturedOutput = { lines: [], documents: [] };
+  /** Why the last request failed; empty if it succeeded. */
+  #failure = '';
+  /** Ends the wait between two requests. */
   #wake: () => void = () => undefined;
 
   constructor(list: () => Promise<void>, title: string, interrupted: Interruption) {
@@ -88,29 +90,29 @@ class Watch {
   }
 
   async printLines(every: number): Promise<void> {
-    await this.#look();
+    await this.#request();
     while (!this.#interrupted.signal.aborted) {
-      if (this.#fault === '') for (const document of this.#seen.documents) printJsonLine(document);
-      else process.stderr.write(`${this.#fault}\n`);
+      if (this.#failure === '') for (const document of this.#lastOutput.documents) printJsonLine(document);
+      else process.stderr.write(`${this.#failure}\n`);
       await this.#wait(every);
-      await this.#lookAgain();
+      await this.#requestAgain();
     }
   }
 
   async draw(every: number): Promise<void> {
     // A failure of the first request is reported as without --watch.
-    await this.#look();
+    await this.#request();
     const resized = (): void => this.#wake();
-    const leave = (): void => void process.stdout.write(LEAVE);
-    process.stdout.write(ENTER);
-    // However the process ends.
+    const leave = (): void => void process.stdout.write(LEAVE_SCREEN);
+    process.stdout.write(ENTER_SCREEN);
+    // Restores the terminal however the process ends.
     process.once('exit', leave);
     process.stdout.on('resize', resized);
     try {
       while (!this.#interrupted.signal.aborted) {
         process.stdout.write(this.#frame());
         await this.#wait(every);
-        await this.#lookAgain();
+        await this.#requestAgain();
       }
     } finally {
       process.stdout.off('resize', resized);
@@ -119,23 +121,23 @@ class Watch {
     }
   }
 
-  async #look(): Promise<void> {
-    const look = listenTo(this.#list);
+  async #request(): Promise<void> {
+    const look = captureOutput(this.#list);
     // After Ctrl-C the answer is ignored.
     look.catch(() => undefined);
     const said = await Promise.race([look, this.#interrupted.happened]);
-    if (said !== undefined) this.#seen = said;
-    this.#fault = '';
+    if (said !== undefined) this.#lastOutput = said;
+    this.#failure = '';
   }
 
-  /** A failure of the gateway may be temporary; one of the command line, or of ours, is not. */
-  async #lookAgain(): Promise<void> {
+  /** Requests the list again. Only a failure of the gateway may be temporary; other errors end the watch. */
+  async #requestAgain(): Promise<void> {
     if (this.#interrupted.signal.aborted) return;
     try {
-      await this.#look();
+      await this.#request();
     } catch (error) {
       if (exitCodeOf(error) !== EXIT.gateway) throw error;
-      this.#fault = oneLine(`${(error as Error).message}. Trying again.`);
+      this.#failure = oneLine(`${(error as Error).message}. Trying again.`);
     }
   }
 
@@ -150,14 +152,14 @@ class Watch {
     });
   }
 
-  /** The whole screen: a headline, and as many lines as fit. */
+  /** The content of the screen: a headline, and as many lines as fit. */
   #frame(): string {
     const { columns = 80, rows = 24 } = process.stdout;
     const time = new Date(systemClock.now()).toISOString().slice(11, 19);
-    const head = this.#fault === '' ? `${this.#title}. Ctrl-C quits. ${time}Z` : `${time}Z ${this.#fault}`;
-    const style = this.#fault === '' ? 'dim' : 'red';
+    const head = this.#failure === '' ? `${this.#title}. Ctrl-C quits. ${time}Z` : `${time}Z ${this.#failure}`;
+    const style = this.#failure === '' ? 'dim' : 'red';
     const room = Math.max(rows - 2, 1);
-    const { lines } = this.#seen;
+    const { lines } = this.#lastOutput;
     const hidden = lines.length - room;
     const shown = hidden > 0 ? [...lines.slice(0, room - 1), paint('dim', `… and ${hidden + 1} more lines`)] : lines;
     const all = [paint(style, cutToWidth(head, columns || 80)), '', ...shown];

@@ -1,11 +1,11 @@
 /**
- * Wraps text between words. It measures by number of characters unless it is given {@link widthOf} of text-width.ts:
- * our own help texts have only narrow letters, and `--help` starts faster without the table of widths.
+ * Wraps text between words. By default the width of a text is its number of characters, which is right for lockgate's
+ * help texts. Text of others needs `widthOf` of text-width.ts, which `--help` does not import because it loads slowly.
  */
 
 /**
- * Splits a line into lines of at most `width` columns. They keep the indentation of the first. A word that is longer
- * than a line stays whole, so that it can be copied.
+ * Splits a line into lines of at most `width` columns, all with the indentation of the first. A word that is longer
+ * than a line is not split, so that it can be copied.
  */
 export function wrapWords(line: string, width: number, measure = (text: string): number => text.length): string[] {
   if (measure(line) <= width) return [line];

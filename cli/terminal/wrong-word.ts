@@ -1,10 +1,10 @@
-/** Rewrites commander's errors as our sentences, with a suggestion of what was likely meant. */
+/** Rewrites commander's error messages as sentences, with a suggestion of what was probably meant. */
 import { didYouMean } from '../../proto/did-you-mean.js';
 import { oneLine } from './output.js';
 
 const UNKNOWN_WORD = /^unknown command '(.*)'$/s;
 const UNKNOWN_FLAG = /^unknown option '(.*)'$/s;
-/** The value of a flag or an argument. */
+/** A value that a flag or an argument does not allow. */
 const WRONG_CHOICE = new RegExp(
   "^(?:option '([^' ]*).*' argument|command-argument value) '(.*)' is invalid(?: for argument '(.*)')?\\. " +
     'Allowed choices are (.*)$',
@@ -16,15 +16,15 @@ export function wrongWordText(
   message: string,
   known: { readonly words: readonly string[]; readonly flags: readonly string[] },
 ): string {
-  const told = message.replace(/^error: /, '').replace(/\.$/, '');
-  const [, flag, value = '', argument = '', choices] = WRONG_CHOICE.exec(told) ?? [];
-  if (choices === undefined) return oneLine(`${told}.${meantText(told, known)}`);
+  const text = message.replace(/^error: /, '').replace(/\.$/, '');
+  const [, flag, value = '', argument = '', choices] = WRONG_CHOICE.exec(text) ?? [];
+  if (choices === undefined) return oneLine(`${text}.${suggestionFor(text, known)}`);
   return oneLine(`${flag ?? argument} is "${value}": expected ${choices}.${didYouMean(value, choices.split(', '))}`);
 }
 
-function meantText(told: string, { words, flags }: Parameters<typeof wrongWordText>[1]): string {
-  const [, word] = UNKNOWN_WORD.exec(told) ?? [];
+function suggestionFor(text: string, { words, flags }: Parameters<typeof wrongWordText>[1]): string {
+  const [, word] = UNKNOWN_WORD.exec(text) ?? [];
   if (word !== undefined) return didYouMean(word, words);
-  const [, flag] = UNKNOWN_FLAG.exec(told) ?? [];
+  const [, flag] = UNKNOWN_FLAG.exec(text) ?? [];
   return flag === undefined ? '' : didYouMean(flag.replace(/=.*$/s, ''), flags);
 }

@@ -218,8 +218,8 @@ t.test('what a run refuses, and why', async (t) => {
     [{ virtual: true, around: '52.37' }, /--around is "52.37": expected LAT,LON/],
     [{ virtual: true, around: '1,1', route: at('good.gpx') }, /--around is 1,1: expected a point within 100 km of/],
     [{ gateway: 'ftp://a' }, /--gateway is "ftp:\/\/a": expected mqtt:\/\/host:port/],
-    [{ gateway: 'mqtt://a', ca: 'x' }, /--ca goes with --gateway mqtts/],
-    [{ ca: 'x' }, /--ca goes with --gateway mqtts/],
+    [{ gateway: 'mqtt://a', ca: 'x' }, /--ca requires --gateway mqtts/],
+    [{ ca: 'x' }, /--ca requires --gateway mqtts/],
     [{ gateway: 'mqtts://a', ca: '/nonexistent.pem' }, /nonexistent.pem can't be read/],
     [{ locks: 10_001 }, /at most 10,000 locks live/],
     [{ secrets: '/nonexistent.csv' }, /\/nonexistent.csv can’t be read/],
@@ -340,7 +340,7 @@ t.test('live: with too few open files the limit to raise is named, and the other
     ...['--locks', '80', '--mix', 'recovery', '--seed', 'files'],
   ]);
   await heard(gateway, (uplinks) => macsOf(uplinks).size >= 5);
-  t.match(await run.line(/raise the limit/, 'stderr'), /80 locks .* may open 60 files: .*"ulimit -n 144"/);
+  t.match(await run.line(/raise the limit/, 'stderr'), /80 locks .* may open only 60 files: .*"ulimit -n 144"/);
   await run.line(/connects failed/, 'stderr');
   run.kill('SIGINT');
   t.same(await run.end(), { code: 0, signal: null });
@@ -351,5 +351,5 @@ t.test('live: a gateway at another speed is reported', async (t) => {
   const gateway = await testGateway(t);
   const options = ['--locks', '1', '--days', '0.0001', '--speed', '10', '--json'];
   const run = await lockgate('sim', 'run', ...operatorOf(gateway), ...options);
-  t.match(run, { code: 0, stderr: /The gateway's clock runs at about [\d.]+ × speed and the locks run at 10 ×/ });
+  t.match(run, { code: 0, stderr: /The gateway's clock runs at about [\d.]+ × speed but the locks at 10 ×/ });
 });

@@ -274,7 +274,7 @@ t.test('a wrong flag is exit 2 with what was expected; Ctrl-C is exit 130', asyn
     [{ perMb: '0.12' }, /expected all three or none/],
     [{ perMb: '1.1234567', perSim: '1', currency: 'EUR' }, /is no price/],
     [{ perMb: '1', perSim: '1', currency: 'EUROS' }, /is no currency/],
-    [{ chain: 2000 }, /--chain goes with --tls/],
+    [{ chain: 2000 }, /--chain requires --tls/],
     [{ svg: '/nowhere/at/all.svg', json: true }, /can't be written/],
   ];
   for (const [flags, message] of wrong) {

@@ -167,7 +167,7 @@ t.test('it saves a valid trace; text without colours; a wrong line is named', as
     [`ride ${far}`, /line 1: .*far.gpx begins far away: expected within 100 km/],
     ['save /dev/full', /line 1: \/dev\/full can't be written: ENOSPC/],
     ['xyzzy', /line 1: "xyzzy" does not start with a verb: expected one of unlock, lock/],
-    ['phone unlock', /line 1: there is no phone here/],
+    ['phone unlock', /line 1: the shell has no phone/],
   ] as const) {
     const refused = await shell([line]);
     t.equal(refused.code, 2, line);

@@ -170,7 +170,7 @@ t.test('questions are asked on a terminal, and Ctrl-C is an answer', { skip: NO_
   const ask = async (): Promise<void> => {
     await terminal.clear();
     terminal.enter('lockgate device erase a4-c1-38-00-00-01; echo code $?');
-    await terminal.until(/Erase all positions and pings of A4:C1:38:00:00:01 for good\? Type yes:/);
+    await terminal.until(/Erase all positions and pings of A4:C1:38:00:00:01 permanently\? Type yes:/);
   };
   await ask();
   terminal.enter('no');

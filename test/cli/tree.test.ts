@@ -9,7 +9,7 @@ import { COMMAND_GROUPS } from '../../cli/command-groups.js';
 import { printCompletions } from '../../cli/commands/completion/completion.js';
 import { VALUE_SOURCES } from '../../cli/commands/completion/values.js';
 import { calledGroups, makeProgram } from '../../cli/program.js';
-import { listenTo, oneLine } from '../../cli/terminal/output.js';
+import { captureOutput, oneLine } from '../../cli/terminal/output.js';
 import { tableLines } from '../../cli/terminal/table.js';
 import { cutToWidth, widthOf } from '../../cli/terminal/text-width.js';
 import { wrapWords } from '../../cli/terminal/word-wrap.js';
@@ -201,7 +201,7 @@ t.test('help and a command load what they need, and nothing of the gateway', asy
 
 /** What a shell is answered. */
 async function offered(...words: string[]): Promise<string[]> {
-  const { lines } = await listenTo(
+  const { lines } = await captureOutput(
     async () => await printCompletions(words, async (first) => await makeProgram(calledGroups(first))),
   );
   return lines;

@@ -1,9 +1,9 @@
-/** `lockgate audit`: the audit log, as a table or as JSON. */
+/** `lockgate audit`: prints the audit log as a table or as JSON. */
 import { systemClock } from '../../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { note, printJson } from '../../terminal/output.js';
 import { type Column, printTable } from '../../terminal/table.js';
-import { agoText, readPast } from '../../terminal/time-text.js';
+import { agoText, readPastTime } from '../../terminal/time-text.js';
 
 /** The flags of `lockgate audit`. */
 export interface AuditFlags extends ConnectionFlags {
@@ -16,7 +16,7 @@ export interface AuditFlags extends ConnectionFlags {
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** An entry, as the operator's interface answers it. */
+/** An entry of the audit log, as the operator interface returns it. */
 interface EntryJson {
   readonly id: number;
   readonly at: string;
@@ -37,20 +37,20 @@ interface Page {
   readonly next: string | null;
 }
 
-/** The most entries in one answer of the gateway. */
-const PAGE = 500;
+/** Entries per request; the gateway allows no more. */
+const MAX_PAGE_ENTRIES = 500;
 
 /** Prints the matching entries. */
 export async function listAudit(flags: AuditFlags): Promise<void> {
-  const since = flags.since === undefined ? undefined : readPast('--since', flags.since, systemClock.now());
+  const since = flags.since === undefined ? undefined : readPastTime('--since', flags.since, systemClock.now());
   const { action, object } = flags;
   const entries = await fetchEntries(new GatewayClient(flags), { since, action, object }, flags.limit);
   if (flags.json === true) return printJson({ entries });
-  if (entries.length === 0) note('The audit log has no such entry.');
+  if (entries.length === 0) note('No entries match.');
   else printTable(entries, columns(systemClock.now()));
 }
 
-/** Follows the pages until there are `limit`. */
+/** Requests pages until there are `limit` entries or no more pages. */
 async function fetchEntries(
   client: GatewayClient,
   filter: Readonly<Record<string, string | undefined>>,
@@ -60,7 +60,7 @@ async function fetchEntries(
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(filter)) if (value !== undefined) query.set(name, value);
   for (;;) {
-    query.set('limit', String(Math.min(limit - entries.length, PAGE)));
+    query.set('limit', String(Math.min(limit - entries.length, MAX_PAGE_ENTRIES)));
     const page = await client.get<Page>(`/audit?${query}`);
     entries.push(...page.entries);
     if (page.next === null || entries.length >= limit) return entries;
@@ -89,7 +89,7 @@ function whoText({ actor, os_user: user }: EntryJson): string {
   return user === null ? actor : `${actor} ${user}`;
 }
 
-/** The differences between before and after; the request, if the state before is unknown. */
+/** The changed members as `name before → after`. If the state before is unknown, the requested values. */
 function changeText({ before, after }: EntryJson): string {
   const names = Object.keys({ ...before, ...after });
   const parts = names.map((name) => {

@@ -2,7 +2,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { ConnectionFlags } from '../../client.js';
 import { withConnection } from '../../terminal/shared-flags.js';
-import { watched, withWatch } from '../../terminal/watch.js';
+import { withWatch, withWatching } from '../../terminal/watch.js';
 import type { ListFlags } from './listing.js';
 import type { SendFlags } from './sending.js';
 
@@ -13,15 +13,17 @@ export function addCommandCommands(program: Command): void {
   const command = program.command('command').description('Send commands to locks.');
   addSend(command);
   addList(command);
-  withConnection(command.command('show').description('Show one command: its times, its state, what it is waiting for.'))
-    .argument('<id>', 'Its id.', readId)
+  withConnection(
+    command.command('show').description('Show a command: its times, its state, and what it is waiting for.'),
+  )
+    .argument('<id>', 'The command’s id.', readWholeNumber)
     .addHelpText('after', '\nExample:\n  $ lockgate command show 7')
     .action(async (id: number, flags: Flags) => {
       const { showCommand } = await import('./listing.js');
       await showCommand(id, flags);
     });
   withConnection(command.command('cancel').description('Cancel a command that has not been sent.'))
-    .argument('<id>', 'Its id.', readId)
+    .argument('<id>', 'The command’s id.', readWholeNumber)
     .addHelpText('after', '\nExample:\n  $ lockgate command cancel 7')
     .action(async (id: number, flags: Flags) => {
       const { cancelCommand } = await import('./listing.js');
@@ -36,9 +38,9 @@ Types and their parameters:
   set-power   --mode, --ride-tracking, --airplane, --recovery, --high-window with --utc-offset; at least one
 
 A lock gets its commands one at a time, in order, when it is next reachable, and executes each once. Unlock, lock and
-siren expire after 2 minutes, the others after 24 hours; --expires overrides this, counted from --at if given.
-Nothing is sent while the lock's battery is below 10 %. Airplane mode can't be switched off by a command, because
-nothing reaches the lock then, so it must be confirmed.
+siren expire after 2 minutes, all other types after 24 hours; --expires overrides this, counted from --at if given.
+Nothing is sent while the lock's battery is below 10 %. Airplane mode must be confirmed, because a lock in airplane mode
+can't be reached, so no command can switch it off.
 
 Exit codes: 0 queued (with --wait: done), 1 refused for a lock (with --wait: not done), 2 the command line is wrong,
 3 the gateway can't be reached or refuses.
@@ -53,20 +55,22 @@ function addSend(command: Command): void {
   withConnection(command.command('send').description('Send a command to locks; the type comes last.'))
     .usage('[options] <mac...> <type>')
     .argument('<words...>', 'MACs in any common spelling, then the type: unlock, lock, siren, locate-gps, …')
-    .option('--merchant <name>', 'With --all, instead of MACs: the locks of this merchant.')
-    .option('--all', 'All locks of the merchant; asks you to confirm their number.')
-    .option('--count <n>', 'The expected number of locks with --all; refused if it differs.', readId)
-    .option('--yes', 'Ask for no confirmation, neither of the number of locks nor of airplane mode.')
-    .option('--seconds <n>', 'How long the siren sounds.', readNumber)
+    .option('--merchant <name>', 'Instead of MACs, with --all: the locks of this merchant.')
+    .option('--all', 'All locks of the merchant; asks for confirmation of their number.')
+    .option('--count <n>', 'With --all: the expected number of locks; refused if it differs.', readWholeNumber)
+    .option('--yes', 'Don’t ask for confirmation of the number of locks or of airplane mode.')
+    .option('--seconds <n>', 'How many seconds the siren sounds.', readNumber)
     .addOption(new Option('--mode <mode>', 'The power mode.').choices(['MID', 'HIGH']))
-    .addOption(new Option('--ride-tracking <switch>', 'GPS pings during rides.').choices(['on', 'off']))
-    .addOption(new Option('--airplane <switch>', 'Silence the lock for good.').choices(['on']))
-    .addOption(new Option('--recovery <switch>', 'Keep the lock connected at all times.').choices(['on', 'off']))
-    .option('--high-window <from-to>', 'When HIGH stays connected, such as 07:00-19:00.')
-    .option('--utc-offset <offset>', 'The UTC offset of that window, such as +01:00 (default: +00:00).')
+    .addOption(new Option('--ride-tracking <switch>', 'Switch GPS pings during rides.').choices(['on', 'off']))
+    .addOption(new Option('--airplane <switch>', 'Silence the lock permanently.').choices(['on']))
+    .addOption(
+      new Option('--recovery <switch>', 'Switch the permanent connection of a lock to recover.').choices(['on', 'off']),
+    )
+    .option('--high-window <from-to>', 'The time of day when a lock in HIGH stays connected, such as 07:00-19:00.')
+    .option('--utc-offset <offset>', 'The UTC offset of --high-window, such as +01:00 (default: +00:00).')
     .option('--expires <span>', 'How long the command may wait for the lock, such as 90s, 10m, 6h or 2d.')
-    .option('--at <date>', 'Send it no earlier than this (RFC 3339).')
-    .option('--wait', 'Wait until it is done, rejected, failed or expired.')
+    .option('--at <date>', 'Don’t send the command before this time (RFC 3339).')
+    .option('--wait', 'Wait until the command is done, rejected, failed or expired.')
     .addHelpText('after', SEND_HELP)
     .action(async (words: string[], flags: SendFlags) => {
       const { sendCommand } = await import('./sending.js');
@@ -76,27 +80,25 @@ function addSend(command: Command): void {
 
 function addList(command: Command): void {
   withWatch(
-    withConnection(
-      command.command('list').description('List commands, the newest first, and what they are waiting for.'),
-    ),
+    withConnection(command.command('list').description('List commands and what they are waiting for, newest first.')),
   )
-    .option('--mac <mac>', 'Only of this lock.')
+    .option('--mac <mac>', 'Only commands to this lock.')
     .addOption(
-      new Option('--state <state>', 'Only in this state.').choices([
+      new Option('--state <state>', 'Only commands in this state.').choices([
         ...['queued', 'sent', 'done', 'rejected', 'failed', 'expired', 'cancelled'],
       ]),
     )
-    .option('--limit <n>', 'The most to list (default: 50).', readId)
+    .option('--limit <n>', 'Maximum number to list (default: 50).', readWholeNumber)
     .addHelpText('after', '\nExample:\n  $ lockgate command list --mac A4:C1:38:F0:E1:D2 --state queued')
     .action(
-      watched(async (flags: ListFlags) => {
+      withWatching(async (flags: ListFlags) => {
         const { listCommands } = await import('./listing.js');
         await listCommands(flags);
       }),
     );
 }
 
-function readId(text: string): number {
+function readWholeNumber(text: string): number {
   if (/^\d{1,10}$/.test(text)) return Number(text);
   throw new InvalidArgumentError('Expected a number.');
 }

@@ -1,11 +1,11 @@
-/** `lockgate command list|show|cancel`. */
+/** `lockgate command list|show|cancel`: lists, shows and cancels commands. */
 import { systemClock } from '../../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { note, oneLine, paint, print, printJson } from '../../terminal/output.js';
 import { printTable } from '../../terminal/table.js';
 import { agoText, whenText } from '../../terminal/time-text.js';
 
-/** A command, as the operator's interface answers it. */
+/** A command, as the operator interface returns it. */
 export interface CommandJson {
   readonly id: number;
   readonly mac: string;
@@ -32,7 +32,7 @@ export interface ListFlags extends Flags {
   readonly limit?: number;
 }
 
-/** `lockgate command list` */
+/** Lists commands. */
 export async function listCommands(flags: ListFlags): Promise<void> {
   const query = new URLSearchParams();
   if (flags.mac !== undefined) query.set('mac', flags.mac);
@@ -40,11 +40,11 @@ export async function listCommands(flags: ListFlags): Promise<void> {
   if (flags.limit !== undefined) query.set('limit', String(flags.limit));
   const { commands } = await new GatewayClient(flags).get<{ commands: CommandJson[] }>(`/commands?${query}`);
   if (flags.json) return printJson({ commands });
-  if (commands.length === 0) return note('There is no such command. Send one: lockgate command send MAC TYPE');
+  if (commands.length === 0) return note('No commands match. Send one: lockgate command send MAC TYPE');
   const nowMs = systemClock.now();
   printTable(commands, [
     { title: 'ID', show: (row) => String(row.id) },
-    { title: 'MAC', show: (row) => row.mac, whole: true },
+    { title: 'MAC', show: (row) => row.mac, neverCut: true },
     { title: 'COMMAND', show: commandText },
     { title: 'STATE', show: (row) => row.state },
     { title: 'WHY', show: whyText },
@@ -55,7 +55,7 @@ export async function listCommands(flags: ListFlags): Promise<void> {
   ]);
 }
 
-/** `lockgate command show` */
+/** Shows a command. */
 export async function showCommand(id: number, flags: Flags): Promise<void> {
   const command = await new GatewayClient(flags).get<CommandJson>(`/commands/${id}`);
   if (flags.json) return printJson(command);
@@ -70,14 +70,14 @@ export async function showCommand(id: number, flags: Flags): Promise<void> {
   print(command.finished_at === null ? `expires at ${command.expires_at}` : `finished at ${command.finished_at}`);
 }
 
-/** `lockgate command cancel` */
+/** Cancels a command. */
 export async function cancelCommand(id: number, flags: Flags): Promise<void> {
   const command = await new GatewayClient(flags).post<CommandJson>(`/commands/${id}/cancel`, {});
   if (flags.json) return printJson(command);
   print(`Command ${command.id} (${commandText(command)} for ${command.mac}) is cancelled.`);
 }
 
-/** The type and its parameters in a few words. */
+/** The type and its parameters, such as `siren seconds=20`. */
 export function commandText({ type, parameters }: Pick<CommandJson, 'type' | 'parameters'>): string {
   const words = Object.entries(parameters).map(([name, value]) => `${name}=${parameterText(value)}`);
   return [type, ...words].join(' ');
@@ -89,7 +89,7 @@ function parameterText(value: unknown): string {
   return `${from}-${to}${Number(offset) < 0 ? '' : '+'}${offset}min`;
 }
 
-/** The state, and the reason for it. */
+/** The state with its reason, if there is one. */
 export function stateText(command: CommandJson): string {
   const why = whyText(command);
   return why === '' ? command.state : `${command.state} (${why})`;

@@ -1,4 +1,6 @@
-/** `lockgate command send`: reads the flags, asks for confirmation if a mistake would be costly, sends, and waits. */
+/**
+ * `lockgate command send`: parses the flags, asks for confirmation if necessary, sends the command, and waits for it.
+ */
 import { Seconds, systemClock } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
@@ -31,8 +33,8 @@ type Outcome =
   | CommandJson
   | { readonly mac: string; readonly error: { readonly code: string; readonly detail: string } };
 
-/** How often --wait checks the command, in ms. */
-const LOOK_EVERY = Seconds(0.25);
+/** The interval at which --wait checks a command. */
+const POLL_INTERVAL_MS = Seconds(0.25);
 
 /** Sends a command. `words` are the MACs, then the type. */
 export async function sendCommand(words: readonly string[], flags: SendFlags): Promise<void> {
@@ -42,8 +44,8 @@ export async function sendCommand(words: readonly string[], flags: SendFlags): P
   const outcomes = flags.wait === true ? await waitForAll(client, commands, flags) : commands;
   if (flags.json) printJson({ commands: outcomes });
   else show(outcomes);
-  const isFine = (outcome: Outcome): boolean => 'id' in outcome && (flags.wait !== true || outcome.state === 'done');
-  process.exitCode = outcomes.every(isFine) ? EXIT.done : EXIT.no;
+  const isSuccess = (outcome: Outcome): boolean => 'id' in outcome && (flags.wait !== true || outcome.state === 'done');
+  process.exitCode = outcomes.every(isSuccess) ? EXIT.done : EXIT.no;
 }
 
 async function readBody(client: GatewayClient, words: readonly string[], flags: SendFlags): Promise<object> {
@@ -55,7 +57,7 @@ async function readBody(client: GatewayClient, words: readonly string[], flags: 
     ...(Object.keys(parameters).length > 0 && { parameters }),
     ...(flags.all === true || flags.merchant !== undefined
       ? await readFleet(client, type, macs, flags)
-      : { macs: someMacs(macs, type), ...(flags.count !== undefined && { expected_count: flags.count }) }),
+      : { macs: requireMacs(macs, type), ...(flags.count !== undefined && { expected_count: flags.count }) }),
     ...(flags.expires !== undefined && { expires_in: readSpan(flags.expires) }),
     ...(flags.at !== undefined && { not_before: flags.at }),
     ...(flags.yes === true && { confirm_airplane: true }),
@@ -63,13 +65,13 @@ async function readBody(client: GatewayClient, words: readonly string[], flags: 
   };
 }
 
-function someMacs(macs: readonly string[], type: string): readonly string[] {
+function requireMacs(macs: readonly string[], type: string): readonly string[] {
   if (macs.length > 0) return macs;
-  const meant = `expected MACs and then the type, or --merchant NAME --all; got only ${JSON.stringify(type)}`;
-  throw new LockgateError('input-command', `which lock? ${meant}`);
+  const expected = `expected MACs and then the type, or --merchant NAME --all`;
+  throw new LockgateError('input-command', `the lock is missing: ${expected}; got only ${JSON.stringify(type)}`);
 }
 
-/** All locks of a merchant, whose number must be given or confirmed. */
+/** Selects all locks of a merchant. Their number must be given by --count or confirmed. */
 async function readFleet(
   client: GatewayClient,
   type: string,
@@ -82,22 +84,22 @@ async function readFleet(
   const { locks } = await client.get<{ locks: number }>(`/merchants/${encodeURIComponent(merchant)}/fleet`);
   if (yes !== true) {
     const question = `Send ${type} to ${locks.toLocaleString('en-US')} locks of ${merchant}? Type ${locks}: `;
-    const otherwise = `confirm with --count ${locks} that all ${locks} locks of ${merchant} are meant`;
-    await confirm({ question, expected: String(locks), otherwise, undone: 'nothing was sent' });
+    const withoutTerminal = `confirm with --count ${locks} that all ${locks} locks of ${merchant} get it`;
+    await confirm({ question, expected: String(locks), withoutTerminal, notDone: 'nothing was sent' });
   }
   return { merchant, all, expected_count: locks };
 }
 
-/** Sends it. The gateway requires confirmation of airplane mode and explains why. */
+/** Sends the command. The gateway requires confirmation of airplane mode and explains why. */
 async function post(client: GatewayClient, body: object, flags: SendFlags): Promise<{ commands: Outcome[] }> {
   try {
     return await client.post('/commands', body);
   } catch (error) {
     if (!(error instanceof LockgateError) || error.code !== 'airplane-unconfirmed' || flags.yes === true) throw error;
-    const otherwise = `${error.message} (--yes)`;
+    const withoutTerminal = `${error.message} (--yes)`;
     if (process.stdin.isTTY) note(oneLine(error.message));
     const question = 'Switch airplane mode on? Type airplane: ';
-    await confirm({ question, expected: 'airplane', otherwise, undone: 'nothing was sent' });
+    await confirm({ question, expected: 'airplane', withoutTerminal, notDone: 'nothing was sent' });
     return await client.post('/commands', { ...body, confirm_airplane: true });
   }
 }
@@ -150,7 +152,7 @@ function readSpan(text: string): number {
 
 function show(outcomes: readonly Outcome[]): void {
   const [only, ...others] = outcomes;
-  if (only === undefined) note('There is no such lock: nothing was sent.');
+  if (only === undefined) note('No lock matches: nothing was sent.');
   else if (others.length === 0) print(oneLine(outcomeText(only)));
   else showTable(outcomes);
 }
@@ -178,7 +180,7 @@ async function waitForAll(client: GatewayClient, commands: Outcome[], flags: Sen
       const text = stateText(now);
       if (!flags.json && text !== printed) note(oneLine(`Command ${now.id}: ${text}`));
       printed = text;
-      await new Promise<void>((resolve) => systemClock.after(LOOK_EVERY, resolve));
+      await new Promise<void>((resolve) => systemClock.after(POLL_INTERVAL_MS, resolve));
       now = await client.get<CommandJson>(`/commands/${now.id}`);
     }
     outcomes.push(now);

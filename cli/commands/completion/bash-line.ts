@@ -1,19 +1,19 @@
 /**
  * Parses a bash command line for completion: its words without quotes, and how a completed word must be written at the
- * cursor. bash itself splits words at colons, which MACs and URLs contain.
+ * cursor. bash splits words at colons, which MACs and URLs contain, so its own word list is not usable.
  */
 
-/** The words up to the cursor; the last one, possibly empty, is being typed. */
+/** The words up to the cursor; the last word, possibly empty, is being typed. */
 export interface BashLine {
   readonly words: string[];
-  /** A value as it must be offered, so that bash replaces what it considers the word. */
+  /** Converts a value to the text that bash must get, because bash replaces only the part that it considers a word. */
   readonly inShell: (value: string) => string;
 }
 
-/** The characters of COMP_WORDBREAKS that occur in our values and flags. */
+/** The characters of COMP_WORDBREAKS that occur in lockgate's values and flags. */
 const BREAKS = /[:=]/g;
 
-/** Parses the line; shell expansions ($, *, ~) stay as typed. */
+/** Parses the line; shell expansions ($, *, ~) are not expanded. */
 export function readBashLine(line: string): BashLine {
   const words: string[] = [];
   let word: string | undefined;
@@ -40,7 +40,7 @@ export function readBashLine(line: string): BashLine {
   return { words: [...words, word ?? ''], inShell: (value) => writeWord(value, raw, quote) };
 }
 
-/** bash replaces what follows an open quote, or otherwise the last break. */
+/** bash replaces the text after an open quote, or else the text after the last break. */
 function writeWord(value: string, raw: string, quote: '"' | "'" | undefined): string {
   if (quote === '"') return value.replace(/["\\$`]/g, '\\$&');
   if (quote === "'") return value.replaceAll("'", "'\\''");

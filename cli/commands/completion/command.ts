@@ -1,11 +1,11 @@
-/** `lockgate completion bash|zsh|fish` */
+/** `lockgate completion bash|zsh|fish`: prints the shell's completion script. */
 import { Argument, type Command } from 'commander';
 import { printJson } from '../../terminal/output.js';
 import { COMPLETION_SCRIPTS } from './scripts.js';
 
 const HELP = `
-Tab then completes commands, flags and values. MACs, merchants and ids come from the gateway that the command would
-use, if it answers within half a second. The script asks lockgate itself, so it works with later versions too.
+With the script, Tab completes commands, flags and values. MACs, merchants and ids come from the gateway that the
+command would use, if it answers within half a second. The script calls lockgate, so it also fits later versions.
 
 bash, permanently (in ~/.bashrc):   source <(lockgate completion bash)
 zsh, permanently (in ~/.zshrc, after compinit):  source <(lockgate completion zsh)

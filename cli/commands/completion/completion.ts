@@ -1,9 +1,9 @@
 /**
- * Shell completion: words of the command tree, and values that a running gateway knows. The shells' scripts
- * (scripts.ts) ask for them at every Tab, so they are never stale.
+ * Shell completion: offers words of the command tree, and values that a running gateway knows. The shells' scripts
+ * (scripts.ts) call this at every Tab.
  *
- * The output is a line for each word, with a tab and its meaning if known; a last line that starts with a colon says
- * whether names of files or folders fit too. Nothing else is printed, whatever goes wrong.
+ * The output is a line for each word, with a tab and its meaning if known. A last line `:files` or `:folders` says that
+ * such names fit too. Nothing else may be printed, also not after an error.
  */
 import type { Argument, Command, Option } from 'commander';
 import { print } from '../../terminal/output.js';
@@ -13,7 +13,7 @@ import { valuesFor, type WordValue } from './values.js';
 /** Builds the command tree with the groups that these words call. */
 type LoadTree = (words: readonly string[]) => Promise<Command>;
 
-/** What may be typed at a position. */
+/** What may be typed at the cursor. */
 interface Offer {
   readonly values: readonly WordValue[];
   readonly paths?: 'files' | 'folders';
@@ -29,20 +29,20 @@ export async function printCompletions([shell, ...rest]: readonly string[], load
     const words = line?.words.slice(1) ?? [...rest];
     const typed = words.pop() ?? '';
     const { values, paths } = await offerFor(await load(words), words, typed);
-    for (const { value, means = '' } of values.filter((each) => begins(each.value, typed))) {
+    for (const { value, means = '' } of values.filter((each) => matchesStart(each.value, typed))) {
       if (line === null) print(means === '' ? value : `${value}\t${means}`);
       else print(line.inShell(value));
     }
     if (paths !== undefined) print(`:${paths}`);
   } catch {
-    // No completions.
+    // After an error there are no completions.
   }
 }
 
 const MAC = /^[0-9A-F]{2}(?::[0-9A-F]{2}){5}$/;
 
 /** Whether `typed` is the start of the value; a MAC can be typed in any spelling. */
-function begins(value: string, typed: string): boolean {
+function matchesStart(value: string, typed: string): boolean {
   if (value.startsWith(typed)) return true;
   const digits = typed.replace(/[:.-]/g, '').toUpperCase();
   return MAC.test(value) && digits !== '' && value.replaceAll(':', '').startsWith(digits);
@@ -62,21 +62,22 @@ async function offerFor(program: Command, before: readonly string[], typed: stri
   }
   const commands = command.commands.map((each) => ({ value: each.name(), means: each.description() }));
   const argument = argumentAt(command, positionals(command, before));
-  const own = argument === undefined ? { values: [] } : await valuesOf(command, argument, given);
+  const offer = argument === undefined ? { values: [] } : await valuesOf(command, argument, given);
   const isGroup = command.commands.length > 0;
   const help = isGroup && command.parent === null ? [{ value: 'help', means: 'Show help for a command.' }] : [];
-  return { ...own, values: [...commands, ...help, ...own.values] };
+  return { ...offer, values: [...commands, ...help, ...offer.values] };
 }
 
+/** What the words before the cursor mean. */
 interface Walk {
   readonly command: Command;
-  /** The flag whose value is being typed. */
+  /** The flag whose value is being typed, if any. */
   readonly place: Option | undefined;
   readonly flags: ReadonlyMap<string, string>;
   readonly afterDashes: boolean;
 }
 
-/** Walks along the words before the cursor. */
+/** Interprets the words before the cursor. */
 function walk(program: Command, before: readonly string[]): Walk {
   let command = program;
   let place: Option | undefined;
@@ -97,10 +98,10 @@ function walk(program: Command, before: readonly string[]): Walk {
   return { command, place, flags, afterDashes };
 }
 
-/** The number of the command's arguments before the cursor. */
+/** The number of arguments of the command before the cursor. */
 function positionals(command: Command, before: readonly string[]): number {
-  const path = depthOf(command);
-  let count = -path;
+  const depth = depthOf(command);
+  let count = -depth;
   let isValue = false;
   for (const word of before) {
     if (isValue) isValue = false;
@@ -127,7 +128,7 @@ function splitFlag(word: string): [flag: string, value?: string] {
   return at < 0 ? [word] : [word.slice(0, at), word.slice(at + 1)];
 }
 
-/** A group's flags hold for its commands too. */
+/** Finds a flag of the command or of its groups. */
 function findOption(command: Command, flag: string): Option | undefined {
   const own = command.options.find(({ long, short }) => long === flag || short === flag);
   return own ?? (command.parent === null ? undefined : findOption(command.parent, flag));
@@ -145,14 +146,14 @@ async function valuesOf(
   given: { readonly flags: ReadonlyMap<string, string>; readonly words: readonly string[] },
 ): Promise<Offer> {
   if (place.argChoices !== undefined) return { values: place.argChoices.map((value) => ({ value })) };
-  // An option's own name leaves out what its value is: <file>, <folder>.
+  // What the value is: for a flag the name in angle brackets, such as <file>.
   const what = 'flags' in place ? (/<([^>]+)>$/.exec(place.flags)?.[1] ?? '') : place.name();
   if (what === 'file' || what === 'folder') return { values: [], paths: `${what}s` };
   const name = 'flags' in place ? (place.long ?? '') : `<${place.name()}>`;
   return { values: await valuesFor(pathOf(command), name, what, given) };
 }
 
-/** Without the program's name: `device show`. */
+/** The command's words without the program's name: `device show`. */
 function pathOf(command: Command): string {
   if (command.parent === null) return '';
   return `${pathOf(command.parent)} ${command.name()}`.trim();

@@ -1,6 +1,6 @@
 /**
- * What makes a shell complete `lockgate`: a short script for each, which asks `lockgate __complete` with every Tab and
- * so stays right whatever lockgate becomes. completion.ts says what is asked and answered.
+ * The completion script of each shell. It calls `lockgate __complete` at every Tab, so that it also fits later
+ * versions. completion.ts describes the arguments and the output of that call.
  */
 
 const BASH = `# bash completion of lockgate
@@ -68,5 +68,5 @@ end
 complete -c lockgate -f -a '(__lockgate_complete)'
 `;
 
-/** The script of each shell that we know. */
+/** The script of each supported shell. */
 export const COMPLETION_SCRIPTS = { bash: BASH, zsh: ZSH, fish: FISH } as const;

@@ -1,6 +1,6 @@
 /**
- * Values for shell completion that the command tree does not contain: names from our own files, and what a running
- * gateway knows (MACs, merchants, ids), which is asked briefly and silently.
+ * Values for shell completion that the command tree does not contain: names from lockgate's files, and MACs, merchants
+ * and ids from a running gateway, if it answers quickly. Must print nothing.
  */
 import { Seconds, systemClock } from '../../../proto/clock.js';
 
@@ -10,7 +10,7 @@ export interface WordValue {
   readonly means?: string;
 }
 
-/** What is already typed. */
+/** The words before the cursor, and the flags among them. */
 interface Given {
   readonly flags: ReadonlyMap<string, string>;
   readonly words: readonly string[];
@@ -18,12 +18,12 @@ interface Given {
 
 type Source = (given: Given) => Promise<readonly WordValue[]>;
 
-/** The time limit for the gateway's answer. */
-const GATEWAY_BOUND = Seconds(0.5);
-/** The most values offered. */
+/** How long the gateway may take to answer. */
+const GATEWAY_TIMEOUT_MS = Seconds(0.5);
+
 const MAX_VALUES = 500;
 
-/** By command and flag or argument. A test checks that each exists in the tree. */
+/** Sources of values, by command and flag or argument. A test checks that each key exists in the command tree. */
 export const VALUE_SOURCES: Readonly<Record<string, Source>> = {
   'trace check --ignore': rules,
   'sim run --bug': bugs,
@@ -126,15 +126,15 @@ async function commands(given: Given): Promise<readonly WordValue[]> {
   return answer.commands.map(({ id, type, mac, state }) => ({ value: String(id), means: `${type} ${mac}, ${state}` }));
 }
 
-/** Asks the gateway that the line names, or the default one. */
+/** Asks the gateway that the typed flags name, or else the default gateway. */
 async function ask<T>(where: string, { flags }: Given): Promise<T> {
   const { GatewayClient } = await import('../../client.js');
   const [gateway, token, data] = ['--gateway', '--token', '--data'].map((flag) => flags.get(flag));
   const client = new GatewayClient({ ...(gateway && { gateway }), ...(token && { token }), ...(data && { data }) });
-  const late = new AbortController();
-  const timer = systemClock.after(GATEWAY_BOUND, () => late.abort());
+  const timeout = new AbortController();
+  const timer = systemClock.after(GATEWAY_TIMEOUT_MS, () => timeout.abort());
   try {
-    return await client.get<T>(where, late.signal);
+    return await client.get<T>(where, timeout.signal);
   } finally {
     timer.cancel();
   }

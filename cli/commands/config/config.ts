@@ -1,9 +1,10 @@
+/** `lockgate config …`: the group, and its commands rotate-key and forget-secrets. */
 import type { Command } from 'commander';
 import type { SettingKey } from '../../../gateway/config.js';
 import type { ForgottenSecrets } from '../../../gateway/store/contract/secret-store.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { formatMac } from '../../../proto/wire/mac.js';
-import { ownerHere } from '../../client.js';
+import { localOwner } from '../../client.js';
 import { note, print, printJson } from '../../terminal/output.js';
 import { withConnection } from '../../terminal/shared-flags.js';
 import { printTable } from '../../terminal/table.js';
@@ -14,50 +15,47 @@ import type { ShowFlags } from './listing.js';
 type Flags = Readonly<Partial<Record<SettingKey, string>>> & { readonly json?: boolean; readonly yes?: boolean };
 
 /**
- * `lockgate config`: shows the settings and confirms the clock; `reset-operator-token`, `rotate-key` and
- * `forget-secrets` work on the data folder.
+ * Adds the group to the program. `show` and `confirm-clock` ask a gateway; `reset-operator-token`, `rotate-key` and
+ * `forget-secrets` change the data folder.
  */
 export function addConfigCommands(program: Command): void {
-  const config = program.command('config').description('The effective settings; the clock, the token and the key.');
+  const config = program.command('config').description('Show the settings; manage the clock, the token and the key.');
   addShow(config);
   addConfirmClock(config);
   config
     .command('reset-operator-token')
-    .description('Replace the operator’s token; the old one stops working at once.')
+    .description('Replace the operator’s token. The old token stops working at once.')
     .option('--data <folder>', 'The data folder (default: ./data).')
-    .option('--json', 'One JSON document.')
+    .option('--json', 'Print JSON for programs.')
     .addHelpText('after', '\nNeeds write access to the data folder. A running gateway uses the new token at once.')
     .addHelpText('after', '\nExample:\n  $ lockgate config reset-operator-token --data ./data')
     .action(async (flags: Flags) => {
       const { resetToken } = await import('./token-reset.js');
       await resetToken(flags);
     });
-  withPlace(
-    config
-      .command('rotate-key')
-      .description('Encrypt all secrets with a new key; the secrets themselves stay the same.'),
-  )
-    .addHelpText('after', '\nNo gateway may run on the folder. Back up the new key, separately from the store.')
+  withPlace(config.command('rotate-key').description('Encrypt all secrets with a new key. The secrets do not change.'))
+    .addHelpText('after', '\nNo gateway may run on the data folder. Back up the new key separately from the store.')
     .addHelpText('after', '\nExample:\n  $ lockgate config rotate-key --data ./data')
     .action(rotate);
-  withPlace(config.command('forget-secrets').description('Continue without a lost key: every secret becomes invalid.'))
-    .option('--yes', 'Confirm: webhook URLs are disabled, API keys revoked, and locks need new secrets to connect.')
-    .addHelpText('after', '\nRefused if the key exists. Lists who needs a new secret.')
+  withPlace(config.command('forget-secrets').description('Continue after losing the key. All secrets become invalid.'))
+    .option('--yes', 'Confirm that webhook URLs are disabled, API keys are revoked, and locks need new secrets.')
+    .addHelpText('after', '\nRefused if the key exists. Lists what needs a new secret.')
     .addHelpText('after', '\nExample:\n  $ lockgate config forget-secrets --data ./data --yes')
     .action(forget);
 }
 
 const SHOW_HELP = `
-Shows the settings of the gateway that runs on the data folder, or that --gateway names. If none runs, or if a setting
-is given as a flag, shows what "lockgate serve" would use. Flags override the environment, which overrides defaults.
+Shows the settings of the gateway that runs on the data folder, or that --gateway names. If no gateway runs, or if a
+setting is given as a flag, shows what "lockgate serve" would use. Flags override the environment, which overrides
+defaults.
 
-Exit codes: 0 shown, 2 a setting is wrong, 3 the named gateway can't be reached or refuses.
+Exit codes: 0 shown, 2 a setting is wrong, 3 the given gateway can't be reached or refuses.
 
 Example:
   $ lockgate config
   $ lockgate config show --mqtt-port 1884 --json`;
 
-/** The default of `config`. */
+/** Adds `show`, which `lockgate config` without a subcommand runs. */
 function addShow(config: Command): void {
   const show = config
     .command('show', { isDefault: true })
@@ -71,20 +69,20 @@ function addShow(config: Command): void {
 }
 
 const CLOCK_HELP = `
-A clock that jumps ahead by more than a day is not trusted at first: until it is confirmed no history is deleted, no
-month is closed and nothing expires, while pings are stored and delivered as usual. Fresh pings of five locks, or of
-all if there are fewer, confirm it automatically. You can confirm it with this command, once you have checked the date.
-This can't be undone.
+If the system clock jumps ahead by more than a day, the gateway does not trust it at first. Until the clock is
+confirmed, no history is deleted, no month is closed and nothing expires; pings are stored and delivered as usual. Fresh
+pings of five locks, or of all if there are fewer, confirm the clock automatically. To confirm it yourself, check the
+date and run this command. This can't be undone.
 
-Exit codes: 0 confirmed, or there was nothing to confirm; 3 the gateway can't be reached or refuses.
+Exit codes: 0 confirmed, or nothing to confirm; 3 the gateway can't be reached or refuses.
 
 Example:
   $ lockgate config confirm-clock --dry-run
   $ lockgate config confirm-clock`;
 
 function addConfirmClock(config: Command): void {
-  withConnection(config.command('confirm-clock').description('Confirm that the system clock, which jumped, is right.'))
-    .option('--dry-run', 'Only show the clock and the last trusted time.')
+  withConnection(config.command('confirm-clock').description('Confirm that the system clock is right after a jump.'))
+    .option('--dry-run', 'Only show the system clock and the last trusted time.')
     .addHelpText('after', CLOCK_HELP)
     .action(async (flags: ConfirmFlags) => {
       const { confirmClock } = await import('./confirm-clock.js');
@@ -95,8 +93,8 @@ function addConfirmClock(config: Command): void {
 function withPlace(command: Command): Command {
   return command
     .option('--data <folder>', 'The data folder (default: ./data).')
-    .option('--key-file <file>', 'The key’s file (default: key in the data folder).')
-    .option('--json', 'One JSON document.');
+    .option('--key-file <file>', 'The file with the key (default: key in the data folder).')
+    .option('--json', 'Print JSON for programs.');
 }
 
 async function placeOf(flags: Flags) {
@@ -107,10 +105,10 @@ async function placeOf(flags: Flags) {
 
 async function rotate(flags: Flags): Promise<void> {
   const { rotateKey } = await import('../../../gateway/data-folder/key-change.js');
-  const { count, file } = await rotateKey(await placeOf(flags), { who: ownerHere(), onModesCorrected: note });
+  const { count, file } = await rotateKey(await placeOf(flags), { who: localOwner(), onModesCorrected: note });
   if (flags.json) return printJson({ rotated: true, secrets: count, key_file: file });
   print(`The new key is in ${file}; ${count} secrets and header values are encrypted with it.`);
-  note('Back it up, separately from the store. Older backups of the store need the old key.');
+  note('Back it up separately from the store. Older backups of the store need the old key.');
 }
 
 async function forget(flags: Flags): Promise<void> {
@@ -120,7 +118,7 @@ async function forget(flags: Flags): Promise<void> {
       'every webhook URL and API key becomes invalid, and locks need new secrets to connect: confirm with --yes',
     );
   const { forgetSecrets } = await import('../../../gateway/data-folder/key-change.js');
-  const forgotten = await forgetSecrets(await placeOf(flags), { who: ownerHere(), onModesCorrected: note });
+  const forgotten = await forgetSecrets(await placeOf(flags), { who: localOwner(), onModesCorrected: note });
   if (flags.json) printJson(forgottenJson(forgotten));
   else printForgotten(forgotten);
 }
@@ -154,7 +152,7 @@ function printForgotten({ urls, locks, phones, apiKeys }: ForgottenSecrets): voi
       };
     }),
   ];
-  if (rows.length === 0) print('A new key was created. Nothing depended on the old one.');
+  if (rows.length === 0) print('A new key was created. No secret depended on the old key.');
   else
     printTable(rows, [
       { title: 'NEEDS A NEW SECRET', show: ({ who }) => who },

@@ -1,11 +1,11 @@
-/** `lockgate config confirm-clock`: confirms a system clock that jumped. */
+/** `lockgate config confirm-clock`: confirms the system clock after a jump. */
 import { describeSpan } from '../../../proto/power/judge/words.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { print, printJson } from '../../terminal/output.js';
 
 export type ConfirmFlags = ConnectionFlags & { readonly json?: boolean; readonly dryRun?: boolean };
 
-/** The clock, as the operator's interface answers it. */
+/** The system clock, as the operator interface reports it. */
 interface ClockJson {
   readonly state: 'agrees' | 'ahead' | 'behind';
   readonly machine: string | null;
@@ -14,25 +14,26 @@ interface ClockJson {
   readonly locks_needed: number | null;
 }
 
+/** The result of the command. */
 interface Confirmed {
   readonly confirmed: boolean;
   readonly before: ClockJson;
   readonly clock: ClockJson;
 }
 
-/** @throws LockgateError `gateway-…` if the gateway can't be asked */
+/** Confirms the clock, or with --dry-run only shows it. @throws LockgateError as {@link GatewayClient.post} */
 export async function confirmClock(flags: ConfirmFlags): Promise<void> {
   const client = new GatewayClient(flags);
   const isDry = flags.dryRun === true;
-  const answer = isDry ? await look(client) : await client.post<Confirmed>('/clock/confirm', {});
+  const answer = isDry ? await readClock(client) : await client.post<Confirmed>('/clock/confirm', {});
   if (flags.json === true) return printJson(answer);
   printClock(answer.before);
   if (answer.before.state === 'agrees') return print('The clock is trusted: there is nothing to confirm.');
-  if (isDry) return print('Nothing was changed. To confirm it, leave out --dry-run.');
-  print('Confirmed: the clock is trusted from now on; what has expired by it is deleted or closed.');
+  if (isDry) return print('Nothing was changed. To confirm the clock, omit --dry-run.');
+  print('Confirmed: the clock is trusted from now on; expired history is deleted and ended months are closed.');
 }
 
-async function look(client: GatewayClient): Promise<Confirmed> {
+async function readClock(client: GatewayClient): Promise<Confirmed> {
   const clock = await client.get<ClockJson>('/clock');
   return { confirmed: false, before: clock, clock };
 }

@@ -1,11 +1,11 @@
-/** `lockgate config show`: the settings of a running gateway, or those that `serve` would use. */
+/** `lockgate config show`: prints the settings of a running gateway, or those that `serve` would use. */
 import type { SettingInForce, SettingKey } from '../../../gateway/config.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { note, oneLine, printJson } from '../../terminal/output.js';
 import { type Column, printTable } from '../../terminal/table.js';
 
-/** The flags of `config`: those of a connection, and those of the settings. */
+/** The flags of `config show`: those that name a gateway, and those of all settings. */
 export type ShowFlags = ConnectionFlags & Readonly<Partial<Record<SettingKey, string>>> & { readonly json?: boolean };
 
 /** A running gateway and its settings. */
@@ -23,16 +23,16 @@ const COLUMNS: readonly Column<SettingInForce>[] = [
 ];
 
 /**
- * Prints them.
+ * Prints the settings.
  *
- * @throws LockgateError `input-setting`, `input-range` for a wrong one; `input-config` for a gateway and a setting at
- * once; `gateway-…` if one was named that can't be asked
+ * @throws LockgateError `input-setting` or `input-range` for a wrong setting; `input-config` if both a gateway and a
+ * setting are given; `gateway-…` if the given gateway can't be reached or refuses
  */
 export async function showConfig(flags: ShowFlags): Promise<void> {
   const { gateway, token, json, data, ...given } = flags;
   const isGiven = Object.keys(given).length > 0;
   if (isGiven && (gateway !== undefined || token !== undefined))
-    throw new LockgateError('input-config', 'name a running gateway or give settings, not both');
+    throw new LockgateError('input-config', 'give a gateway or settings, not both');
   const running = isGiven ? undefined : await askGateway(flags);
   const settings = running?.settings ?? (await localSettings({ ...given, data }));
   if (json === true) return printJson({ running: running !== undefined, gateway: running?.origin ?? null, settings });
@@ -40,7 +40,7 @@ export async function showConfig(flags: ShowFlags): Promise<void> {
   printTable(settings, COLUMNS);
 }
 
-/** Undefined if none runs. @throws LockgateError if one was named that can't be reached */
+/** Returns undefined if no gateway runs. @throws LockgateError if a given gateway can't be reached */
 async function askGateway(flags: ConnectionFlags): Promise<Running | undefined> {
   const { LOCKGATE_GATEWAY, LOCKGATE_TOKEN } = process.env;
   const isNamed = [flags.gateway, flags.token, LOCKGATE_GATEWAY, LOCKGATE_TOKEN].some((each) => (each ?? '') !== '');
@@ -59,7 +59,7 @@ async function localSettings(flags: Readonly<Partial<Record<SettingKey, string |
     '../../../gateway/config.js'
   );
   const resolved = resolveSettings(flags, process.env);
-  // Reports a wrong setting as the start would.
+  // Throws for a wrong setting, as `serve` would.
   readConfig(resolved);
   for (const sentence of misspeltVariables(process.env)) note(oneLine(`Warning: ${sentence}`));
   return settingsInForce(resolved);

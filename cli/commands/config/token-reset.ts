@@ -2,14 +2,14 @@
 import { checkFolder, workOnFolder } from '../../../gateway/data-folder/data-folder.js';
 import { operatorTokenFile, resetOperatorToken } from '../../../gateway/http/operator/token.js';
 import { LockgateError } from '../../../proto/errors.js';
-import { GatewayClient, ownerHere } from '../../client.js';
+import { GatewayClient, localOwner } from '../../client.js';
 import { note, print, printJson } from '../../terminal/output.js';
 
-/** Whether a gateway uses the new token, does not run, or runs and could not be asked. */
-type Taken = 'taken' | 'not-running' | 'unreachable';
+/** Whether a gateway uses the new token, does not run, or runs but can't be reached. */
+type GatewayState = 'taken' | 'not-running' | 'unreachable';
 
 /**
- * Replaces the token and checks that a running gateway uses it. The token is not printed: it is in the file.
+ * Replaces the token and checks that a running gateway uses it. Prints the file that has the token, not the token.
  * @throws LockgateError `input-data` if there is no such folder, `secret-file` if it can't be written
  */
 export async function resetToken(flags: { readonly data?: string; readonly json?: boolean }): Promise<void> {
@@ -18,29 +18,29 @@ export async function resetToken(flags: { readonly data?: string; readonly json?
   const gateway = await reset(data);
   const file = operatorTokenFile(data);
   if (flags.json === true) return printJson({ reset: true, file, gateway });
-  print(`The new operator’s token is in ${file}; the old one no longer works.`);
+  print(`The operator’s new token is in ${file}; the old one no longer works.`);
   if (gateway === 'taken') print('The running gateway uses it.');
   if (gateway === 'unreachable')
     note('A gateway runs on the folder but can’t be reached from here: it will use the token within two seconds.');
   if ((process.env.LOCKGATE_TOKEN ?? '') !== '') note('LOCKGATE_TOKEN is set here, to a different token.');
 }
 
-/** Without a gateway, writes the audit entry too; a running gateway writes its own. */
-async function reset(data: string): Promise<Taken> {
+/** Replaces the token. If no gateway runs, also writes the audit entry, which otherwise the gateway writes. */
+async function reset(data: string): Promise<GatewayState> {
   try {
-    const work = { action: 'token.change', who: ownerHere(), facts: () => ({}), onModesCorrected: note };
+    const work = { action: 'token.change', who: localOwner(), facts: () => ({}), onModesCorrected: note };
     await workOnFolder(data, work, async () => resetOperatorToken(data));
     return 'not-running';
   } catch (error) {
     if (!(error instanceof LockgateError) || error.code === 'secret-file') throw error;
     const token = resetOperatorToken(data);
-    // Even if the store can't be opened, the owner of the folder gets a token.
-    if (error.code !== 'data-in-use') note(`The audit log has no entry for it: ${error.message}`);
-    return error.code === 'data-in-use' ? await seeTaken(data, token) : 'not-running';
+    // The token is replaced even if the store can't be opened.
+    if (error.code !== 'data-in-use') note(`The audit log has no entry for this change: ${error.message}`);
+    return error.code === 'data-in-use' ? await checkGatewayState(data, token) : 'not-running';
   }
 }
 
-async function seeTaken(data: string, token: string): Promise<Taken> {
+async function checkGatewayState(data: string, token: string): Promise<GatewayState> {
   try {
     await new GatewayClient({ data, token }).get('/status');
     return 'taken';

@@ -1,7 +1,7 @@
-/** `lockgate db accept`: accepts a damaged store. */
+/** `lockgate db accept`: lets the gateway start on a damaged store. */
 import { acceptDamage } from '../../../gateway/data-folder/damage-acceptance.js';
 import { LockgateError } from '../../../proto/errors.js';
-import { ownerHere } from '../../client.js';
+import { localOwner } from '../../client.js';
 import { note, print, printJson } from '../../terminal/output.js';
 import { dataFolder } from './check.js';
 
@@ -12,7 +12,7 @@ export interface AcceptFlags {
 }
 
 /**
- * Accepts the damage that a start refuses.
+ * Accepts the store's damage, so that the next start of the gateway does not refuse it.
  * @throws LockgateError `input-confirmation` without --yes, `input-data`, `store-whole` if nothing is wrong
  */
 export async function acceptStore(flags: AcceptFlags): Promise<void> {
@@ -21,10 +21,10 @@ export async function acceptStore(flags: AcceptFlags): Promise<void> {
       'input-confirmation',
       'the damage stays, and later starts don’t report it: restore a backup if you have one, or confirm with --yes',
     );
-  const { damage, kept } = await acceptDamage(dataFolder(flags), { who: ownerHere(), onModesCorrected: note });
+  const { damage, kept } = await acceptDamage(dataFolder(flags), { who: localOwner(), onModesCorrected: note });
   if (flags.json) return printJson({ accepted: true, damage, kept });
   print('Accepted, and recorded in the audit log:');
   for (const each of damage) print(`  ${each}`);
-  print(`The evidence is kept in ${kept.join(', ')}`);
+  print(`The evidence is in ${kept.join(', ')}`);
   note('Damaged pings are never sent. To see all damage: lockgate db check');
 }

@@ -1,6 +1,6 @@
 /**
- * `lockgate db backup`: from the gateway that runs on the data folder, or from the folder itself if none runs. The
- * backup is written to a temporary file, which is renamed once it is complete and on the disk.
+ * `lockgate db backup`: downloads a backup from the gateway that runs on the data folder, or copies the store if no
+ * gateway runs. The backup is written to a temporary file, which is renamed when it is complete and on the disk.
  */
 import { chmodSync, closeSync, existsSync, fsyncSync, openSync, renameSync, statSync, writeSync } from 'node:fs';
 import path from 'node:path';
@@ -39,7 +39,7 @@ export interface BackupFlags extends ConnectionFlags {
 
 const NOT_INCLUDED = ['the key', 'the operator’s token', 'TLS certificates'] as const;
 
-/** Makes the backup at `--out`. */
+/** Writes the backup to `--out`. @throws LockgateError `input-out`, `no-room`, or the gateway's error */
 export async function backUp(flags: BackupFlags): Promise<void> {
   const out = path.resolve(flags.out);
   if (!existsSync(path.dirname(out)))
@@ -50,9 +50,9 @@ export async function backUp(flags: BackupFlags): Promise<void> {
     throw new LockgateError('input-out', `${flags.out} exists already; --force overwrites it`);
   const beganAtMs = systemClock.now();
   const part = `${out}.part`;
-  const { from, sums, schema, keyId } = await place(part, out, flags).catch((error: unknown) => {
+  const { from, sums, schema, keyId } = await writeBackup(part, out, flags).catch((error: unknown) => {
     cleanUp(part);
-    throw asSentence(error, flags.out);
+    throw toUserError(error, flags.out);
   });
   const began = toDate(beganAtMs);
   if (flags.json)
@@ -71,16 +71,16 @@ export async function backUp(flags: BackupFlags): Promise<void> {
   note(`Also not included: ${NOT_INCLUDED.slice(1).join(', ')}. Next: lockgate db check ${flags.out}`);
 }
 
-/** Writes the temporary file and renames it. */
-async function place(part: string, out: string, flags: BackupFlags) {
-  const made = await makePart(part, flags);
+/** Writes the temporary file `part`, then renames it to `out`. */
+async function writeBackup(part: string, out: string, flags: BackupFlags) {
+  const written = await writePart(part, flags);
   const described = describeBackup(part);
-  writeSums(part, made.sums);
-  // First, so that an interruption leaves no sums that belong to another file.
+  writeSums(part, written.sums);
+  // Before the rename: after an interruption there must be no checksums of another file.
   dropSums(out);
   renameSync(part, out);
   moveSecretFile(sumsFileOf(part), sumsFileOf(out));
-  return { ...made, ...described };
+  return { ...written, ...described };
 }
 
 function cleanUp(part: string): void {
@@ -88,13 +88,13 @@ function cleanUp(part: string): void {
     removeBackup(part);
     dropSums(part);
   } catch {
-    // Best effort.
+    // The error of the backup matters more than a leftover file.
   }
 }
 
-/** Turns errors of the backup's disk into the user's errors. */
-function asSentence(error: unknown, out: string): unknown {
-  // Writing the sums throws a LockgateError with the cause.
+/** Converts errors of the backup's disk to errors with a sentence for the user. */
+function toUserError(error: unknown, out: string): unknown {
+  // writeSums throws a LockgateError whose cause is the disk's error.
   const { code } = ((error as Error).cause ?? error) as NodeJS.ErrnoException;
   if (code === 'ENOSPC' || code === 'EDQUOT')
     return new LockgateError('no-room', `${out} can’t be written: its disk is full`, { cause: error });
@@ -104,8 +104,8 @@ function asSentence(error: unknown, out: string): unknown {
 }
 
 const WRITE_REFUSALS: Readonly<Record<string, string>> = {
-  EACCES: 'you may not write there',
-  EPERM: 'you may not write there',
+  EACCES: 'you have no permission to write there',
+  EPERM: 'you have no permission to write there',
   EROFS: 'its disk is read-only',
   ENOENT: 'there is no such folder',
   EISDIR: 'it is a folder',
@@ -113,7 +113,7 @@ const WRITE_REFUSALS: Readonly<Record<string, string>> = {
   ENAMETOOLONG: 'its name is too long',
 };
 
-async function makePart(part: string, flags: BackupFlags): Promise<{ from: string; sums: BlockSums }> {
+async function writePart(part: string, flags: BackupFlags): Promise<{ from: string; sums: BlockSums }> {
   const store = takeFolder(flags);
   try {
     if (store === null) return { from: 'gateway', sums: await download(part, flags) };
@@ -123,7 +123,7 @@ async function makePart(part: string, flags: BackupFlags): Promise<{ from: strin
   }
 }
 
-/** Locks the data folder; null if a gateway must be asked instead. */
+/** Locks the data folder. Returns null if a gateway runs on it or is named by a flag. */
 function takeFolder(flags: BackupFlags): LockedStore | null {
   if (flags.gateway !== undefined || process.env.LOCKGATE_GATEWAY !== undefined) return null;
   const folder = dataFolder(flags);
@@ -157,12 +157,12 @@ async function download(part: string, flags: BackupFlags): Promise<BlockSums> {
     const total = Number(answer.headers['content-length']);
     const summer = new BlockSummer();
     let bytes = 0;
-    // The checksum detects a broken connection.
-    await pipeline(answer, async (pieces: AsyncIterable<Buffer>) => {
-      for await (const piece of pieces) {
-        summer.add(piece);
-        writeAll(handle, piece);
-        bytes += piece.length;
+    // A broken connection is not thrown: the checksum below detects it and gives a better message.
+    await pipeline(answer, async (chunks: AsyncIterable<Buffer>) => {
+      for await (const chunk of chunks) {
+        summer.add(chunk);
+        writeAll(handle, chunk);
+        bytes += chunk.length;
         text = `Receiving: ${percent(bytes, total)} of ${total.toLocaleString('en')} bytes`;
       }
     }).catch((error: NodeJS.ErrnoException) => {
@@ -179,8 +179,8 @@ async function download(part: string, flags: BackupFlags): Promise<BlockSums> {
   }
 }
 
-function writeAll(handle: number, piece: Buffer): void {
-  for (let at = 0; at < piece.length; ) at += writeSync(handle, piece, at);
+function writeAll(handle: number, chunk: Buffer): void {
+  for (let at = 0; at < chunk.length; ) at += writeSync(handle, chunk, at);
 }
 
 function percent(done: number, total: number): string {

@@ -1,4 +1,4 @@
-/** `lockgate db check`: prints the checks as a table, and each damage on a line. */
+/** `lockgate db check`: checks a store or a backup, and prints the checks as a table and each damage as a line. */
 import type { CheckReport } from '../../../gateway/store/contract/check-report.js';
 import { checkStoreFile, storeFileOf } from '../../../gateway/store/store-at-rest.js';
 import { EXIT } from '../../terminal/exit-codes.js';
@@ -11,12 +11,12 @@ export interface CheckFlags {
   readonly json?: boolean;
 }
 
-/** The data folder of a command. */
+/** The data folder that a command works on. */
 export function dataFolder(flags: { readonly data?: string }): string {
   return flags.data ?? (process.env.LOCKGATE_DATA || './data');
 }
 
-/** Checks a file, or the store in the data folder; sets the exit code. */
+/** Checks a file, or the store in the data folder. Sets exit code 1 if it is damaged. */
 export async function checkStore(file: string | undefined, flags: CheckFlags): Promise<void> {
   let text = 'Checking';
   const progress = new ProgressLine(() => text);
@@ -61,12 +61,12 @@ function printReport(report: CheckReport): void {
     print(`${paint('red', check)}${place === '' ? '' : `  ${place}`}: ${what}`);
   }
   const damaged = damagedOf(report);
-  const rest = damaged - damage.length;
-  if (rest > 0) print(`… and ${rest.toLocaleString('en')} more of the same.`);
-  const of = `${file} (${bytes.toLocaleString('en')} bytes, schema ${schema ?? 'unknown'})`;
-  if (damaged === 0) print(paint('green', `Intact: ${of}.`));
+  const unlisted = damaged - damage.length;
+  if (unlisted > 0) print(`… and ${unlisted.toLocaleString('en')} more.`);
+  const described = `${file} (${bytes.toLocaleString('en')} bytes, schema ${schema ?? 'unknown'})`;
+  if (damaged === 0) print(paint('green', `Intact: ${described}.`));
   else {
     const places = damaged === 1 ? 'one place' : `${damaged.toLocaleString('en')} places`;
-    print(paint('red', `Damaged in ${places}: ${of}. Restore an intact backup.`));
+    print(paint('red', `Damaged in ${places}: ${described}. Restore an intact backup.`));
   }
 }

@@ -7,12 +7,12 @@ import type { CheckFlags } from './check.js';
 import type { MigrateFlags } from './migrate.js';
 
 const CHECK_HELP = `
-Checks the store in the data folder, even while a gateway runs on it, or a backup. Changes nothing.
+Checks a backup, or the store in the data folder, even while a gateway runs on it. Changes nothing.
 
-A closed store and a backup have checksums of every byte in FILE.sums. Without them, or while the store is in use, a
-damaged row is found by its own checksum, and the rest by SQLite's integrity check.
+For a closed store and a backup, FILE.sums has checksums of every byte. Without FILE.sums, or while the store is in use,
+rows are checked by their own checksums, and everything else by SQLite's integrity check.
 
-Exit codes: 0 intact, 1 damaged, 2 there is no such store, 3 a newer version wrote it, 4 an error in lockgate.
+Exit codes: 0 intact, 1 damaged, 2 the store does not exist, 3 a newer version wrote it, 4 an error in lockgate.
 
 Example:
   $ lockgate db check
@@ -20,31 +20,32 @@ Example:
 
 const BACKUP_HELP = `
 The backup contains everything that was acknowledged before it started. The gateway that runs on the data folder, or
-that --gateway names, makes it and sends it here; if none runs, the folder is copied. FILE.sums has its checksums.
+that --gateway names, creates and sends the backup. If no gateway runs, the store is copied. FILE.sums has the backup's
+checksums.
 
-Not included: the key (key in the data folder, or the file that --key-file names), without which serve does not start
-on the backup and no secret in it can be read. Keep it separately. TLS certificates and the operator's token are not
-included either; the token is created again.
+The backup does not include the key (key in the data folder, or the file that --key-file names). Back it up separately:
+without the key the gateway does not start on the backup, and no secret in it can be read. TLS certificates and the
+operator's token are not included either; the gateway creates a new token.
 
 Example:
   $ lockgate db backup --out /backups/monday.sqlite
   $ lockgate db backup --out monday.sqlite --gateway https://ops.example.com --token "$TOKEN"`;
 
 const MIGRATE_HELP = `
-For a store without a running gateway; "serve" does the same at its start. There is no way back except the copy of the
-old file, named for its version and the time; it can be deleted once all is well.
+No gateway may run on the store; "serve" does the same at its start. The only way back is the copy of the old file,
+whose name has its version and the time. Delete the copy when the new version works.
 
 Example:
   $ lockgate db migrate --dry-run
   $ lockgate db migrate --data /var/lib/lockgate`;
 
 const ACCEPT_HELP = `
-"serve" does not start on a store whose checksums say that it is damaged, or whose write-ahead log (left by a killed
-gateway) is missing, damaged or another store's. If you can, restore a backup. Otherwise this command sets the evidence
-aside (FILE.sums.failed.TIME, FILE-wal.failed.TIME), records it in the audit log, and the next start accepts the store
-as it is. No gateway may run on the folder.
+"serve" does not start on a store whose checksums show damage, or whose write-ahead log (left by a killed gateway) is
+missing, damaged or another store's. If you can, restore a backup. Otherwise this command renames the evidence
+(FILE.sums.failed.TIME, FILE-wal.failed.TIME) and records it in the audit log; the next start accepts the damaged store.
+No gateway may run on the data folder.
 
-Exit codes: 0 accepted, 2 there is no such store, or no --yes, 3 nothing is wrong, or a gateway runs,
+Exit codes: 0 accepted, 2 the store does not exist, or no --yes, 3 the store is intact, or a gateway runs,
 4 an error in lockgate.
 
 Example:
@@ -64,9 +65,7 @@ export function addDbCommands(program: Command): void {
       const { checkStore } = await import('./check.js');
       await checkStore(file, flags);
     });
-  withConnection(
-    db.command('backup').description('Back up the store into one file, with or without a running gateway.'),
-  )
+  withConnection(db.command('backup').description('Back up the store to a file, with or without a running gateway.'))
     .requiredOption('--out <file>', 'The backup file; only you can read it (mode 600).')
     .option('--force', 'Overwrite an existing file.')
     .addHelpText('after', BACKUP_HELP)
@@ -75,9 +74,9 @@ export function addDbCommands(program: Command): void {
       await backUp(flags);
     });
   db.command('accept')
-    .description('Accept a damaged store that a start refuses.')
+    .description('Accept a damaged store on which the gateway refuses to start.')
     .option('--data <folder>', 'The data folder [LOCKGATE_DATA] (default: ./data).')
-    .option('--yes', 'Confirm: the damage stays, and later starts don’t report it.')
+    .option('--yes', 'Confirm that the damage stays and later starts don’t report it.')
     .option('--json', 'Print JSON for programs.')
     .addHelpText('after', ACCEPT_HELP)
     .action(async (flags: AcceptFlags) => {
@@ -87,7 +86,7 @@ export function addDbCommands(program: Command): void {
   db.command('migrate')
     .description('Upgrade the store to this version of lockgate.')
     .option('--data <folder>', 'The data folder [LOCKGATE_DATA] (default: ./data).')
-    .option('--dry-run', 'Only show what would be done.')
+    .option('--dry-run', 'Only show the steps.')
     .option('--json', 'Print JSON for programs.')
     .addHelpText('after', MIGRATE_HELP)
     .action(async (flags: MigrateFlags) => {

@@ -1,4 +1,4 @@
-/** `lockgate db migrate`. */
+/** `lockgate db migrate`: upgrades the store to this version of lockgate. */
 import { migrateDataFolder } from '../../../gateway/store/store-at-rest.js';
 import { note, print, printJson } from '../../terminal/output.js';
 import { dataFolder } from './check.js';
@@ -18,6 +18,6 @@ export async function migrateStore(flags: MigrateFlags): Promise<void> {
   if (steps.length === 0) return print(`Nothing to do: the store in ${folder} is at ${from ?? 'the first version'}.`);
   print(`${isDry ? 'To be done' : 'Done'}, from ${from ?? 'nothing'}:`);
   for (const step of steps) print(`  ${step}`);
-  if (isDry) note('Nothing was changed. The migration would keep a copy of the current file.');
-  if (copy !== null) print(`A copy of the old store is in ${copy}; delete it once all is well.`);
+  if (isDry) note('Nothing was changed. The migration will make a copy of the current file.');
+  if (copy !== null) print(`A copy of the old store is in ${copy}; delete it when the new version works.`);
 }

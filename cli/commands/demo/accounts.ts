@@ -1,5 +1,5 @@
 /**
- * The demo's merchant, locks and webhook URL: created at the first start and remembered for the next.
+ * The demo's merchant, locks and webhook URL: created at the first start and stored in a file for the next start.
  */
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -10,6 +10,7 @@ import type { Mac } from '../../../proto/wire/mac.js';
 
 const MERCHANT = 'Demo';
 
+/** The content of the file. */
 export interface DemoAccounts {
   readonly seed: string;
   readonly locks: readonly { readonly mac: Mac; readonly secret: string }[];
@@ -17,31 +18,31 @@ export interface DemoAccounts {
   readonly webhookSecret: string;
   /** An API key of the demo's merchant. */
   readonly apiKey: string;
-  /** Whether they were just created. */
+  /** Whether the accounts were just created. */
   readonly isNew: boolean;
 }
 
 /** The options of a first start. */
-export interface DemoWishes {
+export interface NewDemoOptions {
   readonly seed: string;
   readonly locks: number;
 }
 
 /**
- * The accounts remembered in the data folder, or new ones.
+ * Reads the accounts from the data folder, or creates them.
  * @param choosePort chooses the receiver's port at the first start; 0 for any free port
  * @throws LockgateError `bad-demo-file` if the file can't be read
  */
 export async function openDemoAccounts(
   gateway: Gateway,
   data: string,
-  wishes: DemoWishes,
+  options: NewDemoOptions,
   choosePort: () => Promise<number>,
 ): Promise<DemoAccounts> {
   const file = path.join(data, 'demo', 'accounts.json');
-  if (!existsSync(file)) return write(file, await make(gateway, wishes, await choosePort()));
+  if (!existsSync(file)) return write(file, await make(gateway, options, await choosePort()));
   const known = read(file);
-  // The key may have been revoked, or missing in a demo of an older version.
+  // The key may be revoked, or missing in the file of an older version.
   const { apiKey } = known;
   if (apiKey !== undefined && (await gateway.merchants.apiKeys.check(apiKey)) !== undefined)
     return { ...known, apiKey, isNew: false };
@@ -63,14 +64,14 @@ function read(file: string): Omit<DemoAccounts, 'apiKey'> & { readonly apiKey?: 
   try {
     return JSON.parse(readFileSync(file, 'utf8')) as DemoAccounts;
   } catch {
-    throw new LockgateError('bad-demo-file', `${file} can't be read: remove it, and the demo creates a new one`);
+    throw new LockgateError('bad-demo-file', `${file} can't be read: remove it and start again`);
   }
 }
 
-async function make(gateway: Gateway, { seed, locks }: DemoWishes, port: number): Promise<DemoAccounts> {
+async function make(gateway: Gateway, { seed, locks }: NewDemoOptions, port: number): Promise<DemoAccounts> {
   const minuteOfDay = Math.floor(gateway.clock.now() / 60_000) % 1440;
   const webhookPort = port === 0 ? await anyFreePort() : port;
-  await unless('merchant-exists', () => gateway.accounts.addMerchant(MERCHANT));
+  await ignoring('merchant-exists', () => gateway.accounts.addMerchant(MERCHANT));
   const { secret } = await gateway.accounts.addWebhookUrl({
     merchant: MERCHANT,
     url: `http://127.0.0.1:${webhookPort}/`,
@@ -84,13 +85,14 @@ async function make(gateway: Gateway, { seed, locks }: DemoWishes, port: number)
 
 /** Adds the lock, or rotates its secret if an interrupted first start left it behind. */
 async function provision(gateway: Gateway, mac: Mac): Promise<string> {
-  const added = await unless('device-exists', () => {
+  const added = await ignoring('device-exists', () => {
     return gateway.accounts.addDevice({ mac, merchant: MERCHANT, simulated: true });
   });
   return added?.secret ?? (await gateway.accounts.rotateLockSecret(mac));
 }
 
-async function unless<T>(code: string, work: () => Promise<T>): Promise<T | undefined> {
+/** Runs `work`. Returns undefined if it fails with this error code. */
+async function ignoring<T>(code: string, work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work();
   } catch (error) {

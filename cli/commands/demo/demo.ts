@@ -1,9 +1,9 @@
 /**
- * The demo: a gateway, a merchant with simulated locks that live at 60 × speed, and the merchant's webhook receiver.
- * All of it is real: SQLite, and MQTT and HTTP over loopback.
+ * The demo: a gateway, a merchant with simulated locks at 60 × speed, and the merchant's webhook receiver. Only the
+ * locks are simulated; the gateway, its store, MQTT and HTTP over loopback are real.
  *
- * What the locks and the merchant would remember (secrets, the receiver's port, each lock's flash) is in `demo/` of the
- * data folder, so that a second start continues with the same fleet.
+ * The folder `demo/` in the data folder has what the locks and the merchant would store (secrets, the receiver's port,
+ * each lock's flash), so that a second start continues with the same fleet.
  */
 import { createServer } from 'node:net';
 import path from 'node:path';
@@ -26,7 +26,7 @@ import { systemClock } from '../../../proto/clock.js';
 import { untilInterrupted } from '../../terminal/interrupt.js';
 import { note, paint, print } from '../../terminal/output.js';
 import { closeGateway, exitBroken } from '../serve/gateway-end.js';
-import { noteAddress } from '../serve/serve.js';
+import { writeAddress } from '../serve/serve.js';
 import { openLog } from '../serve/serve-log.js';
 import { eventLines } from '../tail/event-line.js';
 import { type Receiver, startReceiver } from '../webhook/receiver.js';
@@ -37,15 +37,15 @@ import type { DemoFlags } from './flags.js';
 const HOST = '127.0.0.1';
 const DEFAULT_WEBHOOK_PORT = 9000;
 
-/** Runs until Ctrl-C. @throws LockgateError for a wrong setting, data folder or port */
+/** Runs the demo until Ctrl-C. @throws LockgateError for a wrong setting, data folder or port */
 export async function runDemo(flags: DemoFlags): Promise<void> {
   const interrupted = untilInterrupted();
   const { config, settings } = await demoConfig(flags);
   const onBroken = (failure: Error): void => {
-    note(`lockgate: ${failure.message}; the state of the disk is uncertain now, so the demo stops`);
+    note(`lockgate: ${failure.message}; the store can no longer be trusted, so the demo stops`);
     exitBroken();
   };
-  // Events are printed anyway; the log is for programs.
+  // The demo prints events itself, so a log is only needed for programs, as JSON.
   const events = new GatewayEvents();
   const stopLogging =
     config.logFormat === 'json' ? logEvents(openLog(config).log, events, systemClock) : () => undefined;
@@ -57,16 +57,16 @@ export async function runDemo(flags: DemoFlags): Promise<void> {
     () => closeGateway(gateway, (why) => note(`lockgate: ${why}`)),
   ];
   try {
-    noteAddress(config, gateway);
+    writeAddress(config, gateway);
     const accounts = await openDemoAccounts(gateway, config.data, flags, () => choosePort(flags.webhookPort));
     const receiver = await startDemoReceiver(accounts);
-    // The receiver closes after the gateway, so that attempts in progress still arrive.
+    // At the front, which is closed last: deliveries in progress while the gateway closes still need the receiver.
     stops.unshift(() => receiver.close());
     printReady(config, gateway, accounts, flags);
     listenToAll(gateway.events, (event) => {
       // The receiver prints successful deliveries.
       if (event.event === 'delivery' && event.outcome === 'delivered') return;
-      // The connection itself is printed already.
+      // The line about the connection says the same.
       if (event.event === 'presence' && (event.presence === 'online' || event.presence === 'asleep')) return;
       for (const line of eventLines(event, lineWidth())) print(line);
     });
@@ -77,32 +77,32 @@ export async function runDemo(flags: DemoFlags): Promise<void> {
   } finally {
     for (const stop of stops.reverse()) await stop();
   }
-  const again = config.data === './data' ? 'npm start' : `lockgate demo --data ${config.data}`;
-  note(`Stopped. The data is in ${config.data}; ${again} continues with it.`);
+  const restart = config.data === './data' ? 'npm start' : `lockgate demo --data ${config.data}`;
+  note(`Stopped. The data is in ${config.data}; ${restart} continues with it.`);
 }
 
 function lineWidth(): number | undefined {
   return process.stdout.isTTY ? process.stdout.columns : undefined;
 }
 
-/** The range of the demo's own receiver. */
+/** The address range of the demo's webhook receiver. */
 const LOOPBACK = '127.0.0.0/8';
 
-/** The settings, with free ports unless some were chosen, and with loopback allowed for webhooks. */
+/** The settings. Occupied default ports are replaced by free ones, and webhooks may go to loopback. */
 async function demoConfig(flags: DemoFlags): Promise<{ config: Config; settings: ResolvedSetting[] }> {
   const resolved = resolveSettings(flags, process.env);
   const config = readConfig(resolved);
   const isChosen = (key: SettingKey): boolean => {
     return resolved.some(({ setting, source }) => setting.key === key && source !== 'default');
   };
-  const free = async (key: 'mqttPort' | 'httpPort' | 'operatorPort', host: string): Promise<number> => {
+  const freePort = async (key: 'mqttPort' | 'httpPort' | 'operatorPort', host: string): Promise<number> => {
     return isChosen(key) || (await isFree(config[key], host)) ? config[key] : 0;
   };
   const demo = {
     ...config,
-    mqttPort: await free('mqttPort', config.mqttHost),
-    httpPort: await free('httpPort', config.httpHost),
-    operatorPort: await free('operatorPort', config.operatorHost),
+    mqttPort: await freePort('mqttPort', config.mqttHost),
+    httpPort: await freePort('httpPort', config.httpHost),
+    operatorPort: await freePort('operatorPort', config.operatorHost),
     allowWebhookRange: [...config.allowWebhookRange, parseRange(LOOPBACK)],
   };
   const settings = resolved.map((each) => {

@@ -1,3 +1,4 @@
+/** `lockgate device …`: the group, and its commands add, list, show and rotate-secret. */
 import type { Command } from 'commander';
 import { Seconds, systemClock } from '../../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
@@ -5,15 +6,15 @@ import { note, oneLine, paint, print, printJson } from '../../terminal/output.js
 import { withConnection } from '../../terminal/shared-flags.js';
 import { printTable } from '../../terminal/table.js';
 import { agoText, readSpan } from '../../terminal/time-text.js';
-import { watched, withWatch } from '../../terminal/watch.js';
+import { withWatch, withWatching } from '../../terminal/watch.js';
 import { commandText } from '../command/listing.js';
 import { presenceText } from '../tail/event-line.js';
 import { byteText } from '../usage/text.js';
-import { addKeepingCommands } from './keeping.js';
+import { addMaintenanceCommands } from './maintenance.js';
 import { addPhoneCommands } from './phone.js';
 
-/** The most refusals that `show` prints; --json has all. */
-const SHOWN_REFUSALS = 5;
+/** Refusals that `show` prints; --json has all. */
+const MAX_PRINTED_REFUSALS = 5;
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
 
@@ -33,9 +34,9 @@ interface DeviceJson {
   readonly merchant: string;
   readonly simulated: boolean;
   readonly sim: { readonly state: 'inactive' | 'active'; readonly activated_at: string | null };
-  /** Why it is not judged; null if it is. */
+  /** Why the gateway's rules no longer judge the lock; null if they do. */
   readonly unjudged: { readonly since: string; readonly why: string } | null;
-  /** Depending on it there are also `since`, `due` or `rule`. */
+  /** Depending on the presence there is also a member `since`, `due` or `rule`. */
   readonly presence: string;
   readonly state: StateJson | null;
 }
@@ -55,7 +56,7 @@ interface ShownDevice extends DeviceJson {
     /** The members of `wanted` that the lock reports differently, or not at all. */
     readonly differs: readonly string[];
   };
-  /** Of the current month. */
+  /** The usage of the current month. */
   readonly usage: {
     readonly month: string;
     readonly messages: number;
@@ -70,7 +71,7 @@ interface ShownDevice extends DeviceJson {
     readonly severity: string;
     readonly message: string;
   }[];
-  /** The latest first. */
+  /** Newest first. */
   readonly refusals: readonly {
     readonly source: 'lock' | 'phone';
     readonly what: string;
@@ -89,32 +90,32 @@ interface ShownDevice extends DeviceJson {
   }[];
 }
 
-/** `lockgate device add|list|show|rotate-secret`; the other files have the rest. */
+/** Adds the group to the program. */
 export function addDeviceCommands(program: Command): void {
   const device = program.command('device').description('Manage locks and their credentials.');
-  withConnection(device.command('add').description('Add a lock; prints its secret, once.'))
-    .argument('<mac>', 'Its MAC, in any common spelling.')
-    .option('--merchant <name>', 'The merchant; optional if there is only one.')
-    .option('--simulated', 'A simulated lock: judged and delivered, but not billed.')
+  withConnection(device.command('add').description('Add a lock, and print its secret once.'))
+    .argument('<mac>', 'The lock’s MAC, in any common spelling.')
+    .option('--merchant <name>', 'The merchant; optional if the gateway has only one.')
+    .option('--simulated', 'Mark the lock as simulated: judged and delivered, but not billed.')
     .addHelpText('after', '\nExample:\n  $ lockgate device add A4:C1:38:F0:E1:D2 --merchant "Amber Bikes"')
     .action(add);
-  withWatch(withConnection(device.command('list').description('List the locks with their latest state.')))
+  withWatch(withConnection(device.command('list').description('List locks with their latest state.')))
     .addHelpText('after', '\nExample:\n  $ lockgate device list')
-    .action(watched(list));
-  withConnection(device.command('show').description('Show one lock: its state, latest uplinks, findings and refusals.'))
-    .argument('<mac>', 'Its MAC, in any common spelling.')
+    .action(withWatching(list));
+  withConnection(device.command('show').description('Show a lock: its state, latest uplinks, findings and refusals.'))
+    .argument('<mac>', 'The lock’s MAC, in any common spelling.')
     .addHelpText('after', '\nExample:\n  $ lockgate device show a4c1.38f0.e1d2')
     .action(show);
-  withConnection(device.command('rotate-secret').description('Give a lock a new secret; prints it, once.'))
-    .argument('<mac>', 'Its MAC, in any common spelling.')
+  withConnection(device.command('rotate-secret').description('Give a lock a new secret, and print it once.'))
+    .argument('<mac>', 'The lock’s MAC, in any common spelling.')
     .option('--keep-old-for <span>', 'How long the old secret stays valid, such as 1h (default: not at all).')
     .addHelpText(
       'after',
-      '\nCloses the lock’s connection. You must bring the new secret to the lock: it is not sent over the air.' +
+      '\nCloses the lock’s connection. You must install the new secret in the lock: it is not sent over the air.' +
         '\n\nExample:\n  $ lockgate device rotate-secret A4:C1:38:F0:E1:D2 --keep-old-for 1h',
     )
     .action(rotate);
-  addKeepingCommands(device);
+  addMaintenanceCommands(device);
   addPhoneCommands(device);
 }
 
@@ -167,7 +168,7 @@ async function show(mac: string, flags: Flags): Promise<void> {
   if (flags.json) return printJson(device);
   const { state } = device;
   print(`${paint('bold', device.mac)}  ${device.merchant}${device.simulated ? '  (simulated)' : ''}`);
-  if (state === null) print('It has never sent an uplink.');
+  if (state === null) print('The lock has never sent an uplink.');
   else {
     const place = state.latitude === null ? 'no position yet' : `${state.latitude},${state.longitude}`;
     print(`${state.lock_state}, battery ${percent(state.battery_percent)}, ${state.power_state}, ${place}`);
@@ -194,13 +195,13 @@ async function show(mac: string, flags: Flags): Promise<void> {
 
 function printRefusals({ refusals }: ShownDevice): void {
   if (refusals.length > 0) print(paint('bold', '\nRefused'));
-  for (const { source, what, why, address, count, first_at, last_at } of refusals.slice(0, SHOWN_REFUSALS)) {
+  for (const { source, what, why, address, count, first_at, last_at } of refusals.slice(0, MAX_PRINTED_REFUSALS)) {
     const who = source === 'phone' ? 'phone ' : '';
-    const times = count === 1 ? '' : `, ${counted(count, 'time')} since ${first_at}`;
+    const times = count === 1 ? '' : `, ${plural(count, 'time')} since ${first_at}`;
     print(oneLine(`${last_at}  ${who}${what}: ${why} (from ${address}${times})`));
   }
-  const more = refusals.length - SHOWN_REFUSALS;
-  if (more > 0) print(`and ${counted(more, 'more reason')}: --json has all`);
+  const more = refusals.length - MAX_PRINTED_REFUSALS;
+  if (more > 0) print(`and ${plural(more, 'more reason')}: --json has all`);
 }
 
 function printUplinks(title: string, uplinks: readonly UplinkJson[]): void {
@@ -212,12 +213,12 @@ function printUplinks(title: string, uplinks: readonly UplinkJson[]): void {
 function usageLines({ sim, usage }: ShownDevice): string[] {
   const { month, bytes, messages, connections } = usage;
   const since = sim.activated_at === null ? '' : ` since ${sim.activated_at}`;
-  const used = `${byteText(bytes)}, ${counted(messages, 'message')}, ${counted(connections, 'connection')}`;
+  const used = `${byteText(bytes)}, ${plural(messages, 'message')}, ${plural(connections, 'connection')}`;
   return [`SIM ${sim.state}${since}`, `used in ${month}: ${used}`];
 }
 
-function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`;
+function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 async function rotate(mac: string, flags: Flags & { keepOldFor?: string }): Promise<void> {
@@ -229,6 +230,6 @@ async function rotate(mac: string, flags: Flags & { keepOldFor?: string }): Prom
   );
   if (flags.json) return printJson(answer);
   print(`Lock ${paint('bold', answer.mac)} has a new secret.`);
-  if (keepOldFor !== undefined) print(`The old one stays valid for ${keepOldFor}.`);
+  if (keepOldFor !== undefined) print(`The old secret stays valid for ${keepOldFor}.`);
   printSecret(answer.mac, answer.secret);
 }

@@ -1,19 +1,19 @@
 /**
- * Reads the list of locks for `device import`: CSV with a MAC and optionally a merchant per line. It reports every bad
- * line, not only the first, so that a list can be fixed in one go.
+ * Reads the list of locks for `device import`: CSV with a MAC and optionally a merchant per line. The error names every
+ * bad line, not only the first, so that a list can be fixed at once.
  */
 import { readFileSync, statSync } from 'node:fs';
 import { CsvError, parse } from 'csv-parse/sync';
 import { LockgateError } from '../../../proto/errors.js';
 import { formatMac, type Mac, parseMac } from '../../../proto/wire/mac.js';
 
-/** The most locks that a gateway adds at once. */
-const LOCKS_MOST = 100_000;
-const LIST_BYTES = 16 * 1024 * 1024;
-/** The longest line, in characters. */
-const LINE_MOST = 10_000;
-/** The most bad lines that are reported one by one. */
-const FAULTS_REPORTED = 20;
+/** The gateway adds no more locks at once. */
+const MAX_LOCKS = 100_000;
+const MAX_LIST_BYTES = 16 * 1024 * 1024;
+
+const MAX_LINE_CHARACTERS = 10_000;
+/** The error names so many bad lines and counts the remaining ones. */
+const MAX_NAMED_FAULTS = 20;
 const COLUMNS = ['mac', 'merchant'];
 
 /** One lock of the list. */
@@ -21,11 +21,11 @@ export interface ListedLock {
   readonly mac: Mac;
   /** The merchant's name. */
   readonly merchant?: string;
-  /** Its line in the list, from 1. */
+  /** The number of its line, from 1. */
   readonly line: number;
 }
 
-/** A bad line. */
+/** A bad line and what is wrong with it. */
 export interface LineFault {
   readonly line: number;
   readonly message: string;
@@ -36,11 +36,11 @@ interface CsvRecord {
   readonly record: readonly string[];
 }
 
-/** @throws LockgateError `input-import` with the file, and each bad line with what was expected */
+/** Reads the list. @throws LockgateError `input-import` with the file, and each bad line with what was expected */
 export function readImportList(file: string): ListedLock[] {
   const name = file === '-' ? 'standard input' : file;
   const [first, ...rest] = readRecords(name, readText(file));
-  if (first === undefined) throw new LockgateError('input-import', `${name} lists no lock: expected one MAC per line`);
+  if (first === undefined) throw new LockgateError('input-import', `${name} lists no locks: expected one MAC per line`);
   const columns = readHeader(name, first);
   const records = columns === undefined ? [first, ...rest] : rest;
   const locks: ListedLock[] = [];
@@ -52,35 +52,35 @@ export function readImportList(file: string): ListedLock[] {
     else {
       const before = lineOf.get(lock.mac);
       if (before === undefined) lineOf.set(lock.mac, lock.line);
-      else faults.push({ line: lock.line, message: twice(lock.mac, before) });
+      else faults.push({ line: lock.line, message: duplicateText(lock.mac, before) });
       locks.push(lock);
     }
   }
   if (faults.length > 0) throw badLines(name, faults);
-  if (locks.length === 0) throw new LockgateError('input-import', `${name} lists no lock below its header`);
-  if (locks.length > LOCKS_MOST)
-    throw new LockgateError('input-import', `${name} lists ${locks.length} locks: at most ${LOCKS_MOST} at once`);
+  if (locks.length === 0) throw new LockgateError('input-import', `${name} lists no locks below its header`);
+  if (locks.length > MAX_LOCKS)
+    throw new LockgateError('input-import', `${name} lists ${locks.length} locks: at most ${MAX_LOCKS} at once`);
   return locks;
 }
 
 /** One error for all bad lines. */
 export function badLines(name: string, faults: readonly LineFault[]): LockgateError {
-  const reported = faults.slice(0, FAULTS_REPORTED).map(({ line, message }) => `${name}:${line}: ${message}`);
-  if (faults.length > FAULTS_REPORTED) reported.push(`and ${faults.length - FAULTS_REPORTED} more bad lines`);
+  const reported = faults.slice(0, MAX_NAMED_FAULTS).map(({ line, message }) => `${name}:${line}: ${message}`);
+  if (faults.length > MAX_NAMED_FAULTS) reported.push(`and ${faults.length - MAX_NAMED_FAULTS} more bad lines`);
   return new LockgateError('input-import', `no lock was added. ${reported.join('; ')}`);
 }
 
-function twice(mac: Mac, before: number): string {
+function duplicateText(mac: Mac, before: number): string {
   return `${formatMac(mac)} is already in line ${before}: expected each lock once`;
 }
 
-/** The columns that a header names; undefined if the first line is not a header. */
+/** The columns of the header; undefined if the first line is not a header. */
 function readHeader(name: string, { info, record }: CsvRecord): readonly string[] | undefined {
   const columns = record.map((cell) => cell.toLowerCase());
   if (!columns.includes('mac')) return undefined;
-  const strange = columns.find((column, index) => !COLUMNS.includes(column) || columns.indexOf(column) !== index);
-  if (strange === undefined) return columns;
-  const message = `column ${JSON.stringify(strange)}: expected mac and optionally merchant, once each`;
+  const unexpected = columns.find((column, index) => !COLUMNS.includes(column) || columns.indexOf(column) !== index);
+  if (unexpected === undefined) return columns;
+  const message = `column ${JSON.stringify(unexpected)}: expected mac and optionally merchant, once each`;
   throw badLines(name, [{ line: info.lines, message }]);
 }
 
@@ -102,20 +102,20 @@ function readRecords(name: string, text: string): CsvRecord[] {
       skip_empty_lines: true,
       skip_records_with_empty_values: true,
       relax_column_count: true,
-      max_record_size: LINE_MOST,
+      max_record_size: MAX_LINE_CHARACTERS,
     }) as unknown as CsvRecord[];
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
     const line = typeof error.lines === 'number' ? error.lines : 1;
-    throw badLines(name, [{ line, message: `no CSV: ${error.message}` }]);
+    throw badLines(name, [{ line, message: `not CSV: ${error.message}` }]);
   }
 }
 
 function readText(file: string): string {
   try {
-    if (file !== '-' && statSync(file).size > LIST_BYTES) throw tooLong(file);
+    if (file !== '-' && statSync(file).size > MAX_LIST_BYTES) throw tooLong(file);
     const text = readFileSync(file === '-' ? 0 : file, 'utf8');
-    if (text.length > LIST_BYTES) throw tooLong(file);
+    if (text.length > MAX_LIST_BYTES) throw tooLong(file);
     return text;
   } catch (error) {
     if (error instanceof LockgateError) throw error;
@@ -124,5 +124,5 @@ function readText(file: string): string {
 }
 
 function tooLong(file: string): LockgateError {
-  return new LockgateError('input-import', `${file} has more than ${LIST_BYTES / 1024 / 1024} MiB`);
+  return new LockgateError('input-import', `${file} has more than ${MAX_LIST_BYTES / 1024 / 1024} MiB`);
 }

@@ -1,6 +1,6 @@
 /**
  * `lockgate device import`: adds a list of locks and writes their secrets. The file for the secrets is created before
- * any lock is added, so that no secret is lost; only its owner can read it, and it never overwrites another file.
+ * any lock is added, so that no secret is lost. Only its owner can read it, and it must not replace an existing file.
  */
 import { closeSync, fsyncSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { stringify } from 'csv-stringify/sync';
@@ -24,20 +24,24 @@ interface Imported {
   readonly secret: string;
 }
 
-/** @throws LockgateError `input-import` for a bad list, `input-out` for a file that can't be made, or the gateway's */
+/**
+ * Adds the locks and writes their secrets.
+ *
+ * @throws LockgateError `input-import` for a bad list, `input-out` if the file can't be created, or the gateway's error
+ */
 export async function importLocks(file: string, flags: ImportFlags): Promise<void> {
   const locks = readImportList(file);
   const out = flags.out === undefined ? undefined : openNew(flags.out);
   try {
-    const imported = await sendOrUndo(file, locks, flags);
-    if (flags.out !== undefined && out !== undefined) keep(flags.out, out, imported);
+    const imported = await addOrRemoveFile(file, locks, flags);
+    if (flags.out !== undefined && out !== undefined) writeSecrets(flags.out, out, imported);
     report(imported, flags);
   } finally {
     if (out !== undefined) closeSync(out);
   }
 }
 
-async function sendOrUndo(
+async function addOrRemoveFile(
   file: string,
   locks: readonly ListedLock[],
   flags: ImportFlags,
@@ -46,7 +50,7 @@ async function sendOrUndo(
   try {
     return await send(file, locks, flags);
   } catch (error) {
-    // Nothing was added, so there is nothing to write down.
+    // No lock was added, so there are no secrets to write.
     if (flags.out !== undefined) rmSync(flags.out, { force: true });
     throw error;
   } finally {
@@ -73,7 +77,7 @@ async function send(file: string, locks: readonly ListedLock[], flags: ImportFla
   }
 }
 
-/** What the gateway says of members of the list, by the lines that they came from. */
+/** The gateway's errors about single locks, by their lines in the list. */
 function lineFaults({ errors }: GatewayRefusal, locks: readonly ListedLock[]): LineFault[] {
   return errors.flatMap(({ pointer, detail }) => {
     const index = /^\/devices\/(\d+)\//.exec(pointer)?.[1];
@@ -87,12 +91,12 @@ function openNew(file: string): number {
     return openSync(file, 'wx', 0o600);
   } catch (error) {
     const exists = (error as NodeJS.ErrnoException).code === 'EEXIST';
-    const why = exists ? 'is there already, and is not written over' : `can’t be made: ${(error as Error).message}`;
+    const why = exists ? 'exists already, and is not overwritten' : `can’t be created: ${(error as Error).message}`;
     throw new LockgateError('input-out', `${file} ${why}. No lock was added`);
   }
 }
 
-function keep(file: string, handle: number, imported: readonly Imported[]): void {
+function writeSecrets(file: string, handle: number, imported: readonly Imported[]): void {
   try {
     writeFileSync(handle, csvOf(imported));
     fsyncSync(handle);
@@ -100,8 +104,8 @@ function keep(file: string, handle: number, imported: readonly Imported[]): void
     process.stdout.write(csvOf(imported));
     throw new LockgateError(
       'out-unwritten',
-      `${file} can’t be written (${(error as Error).message}): the locks are added, and their secrets are on the ` +
-        'standard output, this once',
+      `${file} can’t be written (${(error as Error).message}): the locks were added; their secrets are on the ` +
+        'standard output and are shown only once',
     );
   }
 }
@@ -120,5 +124,5 @@ function report(imported: readonly Imported[], { out, json }: ImportFlags): void
   if (out === undefined) process.stdout.write(csvOf(imported));
   const what = `Added ${count} ${count === 1 ? 'lock' : 'locks'}`;
   if (out !== undefined) print(`${what}; their secrets are in ${out}, which only you can read.`);
-  else note(`${what}. The secrets are shown this once.`);
+  else note(`${what}. The secrets are shown only once.`);
 }

@@ -1,10 +1,11 @@
+/** `lockgate device phone add|list|revoke`: manages the phones that may act for a lock. */
 import type { Command } from 'commander';
 import { systemClock } from '../../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { note, paint, print, printJson } from '../../terminal/output.js';
 import { withConnection } from '../../terminal/shared-flags.js';
 import { printTable } from '../../terminal/table.js';
-import { agoText, readMoment, whenText } from '../../terminal/time-text.js';
+import { agoText, readFutureTime, whenText } from '../../terminal/time-text.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
 
@@ -16,13 +17,13 @@ interface PhoneJson {
   readonly revoked_at: string | null;
 }
 
-/** `lockgate device phone add|list|revoke` */
+/** Adds the commands to the group. */
 export function addPhoneCommands(device: Command): void {
-  const phone = device.command('phone').description('Manage the phones that act for a lock.');
-  withConnection(phone.command('add').description('Add a phone; prints its credential, once.'))
+  const phone = device.command('phone').description('Manage the phones that may act for a lock.');
+  withConnection(phone.command('add').description('Add a phone, and print its credential once.'))
     .argument('<mac>', 'The lock’s MAC, in any common spelling.')
     .argument('<name>', 'A name of your choice: a person, a ticket, a device.')
-    .option('--expires <when>', 'A span such as 30d, or a date (default: valid until revoked).')
+    .option('--expires <when>', 'When the credential expires: a span such as 30d, or a date (default: never).')
     .addHelpText('after', '\nExample:\n  $ lockgate device phone add A4:C1:38:F0:E1:D2 "Ada’s phone" --expires 30d')
     .action(add);
   withConnection(phone.command('list').description('List a lock’s phones.'))
@@ -31,7 +32,7 @@ export function addPhoneCommands(device: Command): void {
     .action(list);
   withConnection(phone.command('revoke').description('Revoke a phone’s credential and close its connections.'))
     .argument('<mac>', 'The lock’s MAC, in any common spelling.')
-    .argument('<name>', 'The phone’s name, as it was added.')
+    .argument('<name>', 'The phone’s name.')
     .addHelpText('after', '\nExample:\n  $ lockgate device phone revoke A4:C1:38:F0:E1:D2 "Ada’s phone"')
     .action(revoke);
 }
@@ -41,7 +42,8 @@ function phonesPath(mac: string): string {
 }
 
 async function add(mac: string, name: string, flags: Flags & { expires?: string }): Promise<void> {
-  const expiresAt = flags.expires === undefined ? undefined : readMoment('--expires', flags.expires, systemClock.now());
+  const expiresAt =
+    flags.expires === undefined ? undefined : readFutureTime('--expires', flags.expires, systemClock.now());
   const phone = await new GatewayClient(flags).post<PhoneJson & { mac: string; secret: string }>(phonesPath(mac), {
     name,
     ...(expiresAt !== undefined && { expires_at: expiresAt }),

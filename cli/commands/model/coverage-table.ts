@@ -1,11 +1,11 @@
-/** Prints coverage as a table: a row for each trigger and reason, a column for each state. */
+/** Prints the coverage of traces as a table: a row for each trigger and reason, a column for each state. */
 import { POWER_MODEL } from '../../../proto/power/model.js';
 import type { CoverageCell } from '../../../proto/trace/coverage.js';
 import { paint, print, terminalWidth } from '../../terminal/output.js';
 import { printTable } from '../../terminal/table.js';
 
-/** The width of the whole table in columns. */
-const WIDE = 112;
+/** The width of the table with unabbreviated ping types. */
+const FULL_WIDTH = 112;
 
 interface Row {
   readonly trigger: string;
@@ -14,7 +14,7 @@ interface Row {
   readonly cells: ReadonlyMap<string, CoverageCell>;
 }
 
-/** Prints how many pings of each kind were seen in each state, and which the model allows were not. */
+/** Prints how often each kind of ping was seen in each state, and which allowed kinds were not seen. */
 export function printCoverage(cells: readonly CoverageCell[]): void {
   const rows = rowsOf(cells);
   const shown = (row: Row, state: string): string => {
@@ -25,7 +25,7 @@ export function printCoverage(cells: readonly CoverageCell[]): void {
     return cell.isAllowed ? String(cell.pings) : `${cell.pings}!`;
   };
   print('');
-  const isNarrow = terminalWidth() < WIDE;
+  const isNarrow = terminalWidth() < FULL_WIDTH;
   printTable(rows, [
     { title: 'TRIGGER', show: (row) => row.trigger, optional: true },
     { title: 'REASON', show: (row) => row.reason },
@@ -38,7 +38,7 @@ export function printCoverage(cells: readonly CoverageCell[]): void {
   print(
     paint(
       'dim',
-      `${seen} of ${allowed.length} allowed by the model were seen; ! marks what was seen but is not allowed.`,
+      `${seen} of ${allowed.length} combinations that the model allows were seen; ! marks seen but not allowed.`,
     ),
   );
   print('');
@@ -50,10 +50,10 @@ function rowsOf(cells: readonly CoverageCell[]): Row[] {
     const key = `${cell.trigger} ${cell.reason} ${cell.pingType}`;
     let entry = rows.get(key);
     if (entry === undefined) {
-      const own = new Map<string, CoverageCell>();
+      const cellsByState = new Map<string, CoverageCell>();
       entry = {
-        cells: own,
-        row: { trigger: cell.trigger ?? '–', reason: cell.reason, pingType: cell.pingType, cells: own },
+        cells: cellsByState,
+        row: { trigger: cell.trigger ?? '–', reason: cell.reason, pingType: cell.pingType, cells: cellsByState },
       };
       rows.set(key, entry);
     }

@@ -14,7 +14,7 @@ export function addModelCommands(program: Command): void {
         .choices(['text', 'json', 'mermaid', 'dot'])
         .default('text'),
     )
-    .option('--json', 'The same as --format json.')
+    .option('--json', 'Same as --format json.')
     .addHelpText(
       'after',
       '\nExample:\n  $ lockgate model show --rules\n  $ lockgate model show --format dot | dot -Tsvg > model.svg',

@@ -14,7 +14,7 @@ export interface ModelFlags {
   readonly json?: boolean;
 }
 
-/** @throws LockgateError `input-format` for a diagram of the rules, which does not exist */
+/** Prints the model or its rules. @throws LockgateError `input-format` for a diagram of the rules: there is none */
 export function showModel(flags: ModelFlags): void {
   const format = flags.json ? 'json' : flags.format;
   if (flags.rules && (format === 'mermaid' || format === 'dot'))
@@ -33,7 +33,7 @@ function printRules(): void {
   ]);
 }
 
-/** The table, with the window as times of the day. */
+/** The model, with its high window as times of day. */
 function modelToJson(): object {
   return { ...POWER_MODEL, highWindow: highWindowToJson(POWER_MODEL.highWindow) };
 }
@@ -55,27 +55,27 @@ function printModel(): void {
   printNumbers('Bounds of the rules', POWER_MODEL.bounds);
 }
 
-/** What a lock may do in a state, as rows of the table. */
+/** What a lock may do in a state: titles and texts of the table. */
 const ABILITIES: readonly (readonly [title: string, show: (state: StateRow) => string])[] = [
   ['WHEN', (state) => describeCondition(state.when)],
-  ['THEFT', (state) => yes(state.theft)],
-  ['PERIOD', (state) => yes(state.period)],
-  ['STATE CHANGE', (state) => yes(state.stateChange)],
-  ['CELL ON IN A RIDE', (state) => yes(state.cellOnInRide)],
+  ['THEFT', (state) => yesOrDash(state.theft)],
+  ['PERIOD', (state) => yesOrDash(state.period)],
+  ['STATE CHANGE', (state) => yesOrDash(state.stateChange)],
+  ['CELL ON IN A RIDE', (state) => yesOrDash(state.cellOnInRide)],
   ['RIDE TRACKING', (state) => (state.rideTracking ? 'if on' : '–')],
-  ['COMMANDS', (state) => yes(state.commands)],
+  ['COMMANDS', (state) => yesOrDash(state.commands)],
   ['CONNECTION KEPT', (state) => (state.connectionKept === 'never' ? '–' : state.connectionKept)],
 ];
-/** The width of the table with a row for each state. */
-const WIDE = 122;
+/** The terminal width that a table with a row for each state needs. */
+const FULL_WIDTH = 122;
 
-function yes(is: boolean): string {
+function yesOrDash(is: boolean): string {
   return is ? 'yes' : '–';
 }
 
 /** Prints a row for each state, or a column on a narrow terminal. */
 function printStates(): void {
-  if (terminalWidth() >= WIDE) {
+  if (terminalWidth() >= FULL_WIDTH) {
     const columns = ABILITIES.map(([title, show]) => ({ title, show }));
     printTable(POWER_MODEL.states, [{ title: 'STATE', show: ({ state }) => state }, ...columns]);
     return;
@@ -86,14 +86,14 @@ function printStates(): void {
   printTable(ABILITIES, [{ title: 'STATE', show: ([title]) => title }, ...columns]);
 }
 
-/** The pings that a trigger sends. */
+/** The pings that a lock sends because of a trigger. */
 function sendsText({ cellularReason, gpsReason }: (typeof POWER_MODEL.triggers)[number]): string {
   if (cellularReason === gpsReason) return `cellular and gps ${gpsReason}`;
   const parts = [cellularReason && `cellular ${cellularReason}`, gpsReason && `gps ${gpsReason}`];
   return parts.filter(Boolean).join(', ');
 }
 
-/** Prints the numbers of the model by name. */
+/** Prints the numbers of the model with their names. */
 function printNumbers(title: string, numbers: object): void {
   print('');
   print(paint('bold', `${title}:`));
@@ -106,7 +106,7 @@ function describeNumber(name: string, value: number | readonly Milliseconds[]): 
   return name === 'gapPatienceUplinks' ? `${value} uplinks` : describeSpan(value);
 }
 
-/** `theftGpsEvery` becomes `theft gps every`. */
+/** Splits a camel-case name: `theftGpsEvery` becomes `theft gps every`. */
 function wordsOf(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }
@@ -116,25 +116,23 @@ function describeCondition(when: Condition): string {
   return 'mode' in when ? `mode ${when.mode}` : `battery below ${when.batteryBelowPercent} %`;
 }
 
-interface Edge {
+interface Transition {
   readonly from: StateRow;
   readonly to: StateRow;
   readonly label: string;
 }
 
-/**
- * The transitions: to a state of higher rank when its condition becomes true, and back when it no longer holds.
- */
-function edges(): Edge[] {
-  const found: Edge[] = [];
+/** All transitions: to a state of higher rank when its condition becomes true, and back when it is no longer true. */
+function transitions(): Transition[] {
+  const all: Transition[] = [];
   const { states } = POWER_MODEL;
   for (const [rank, higher] of states.entries()) {
     for (const lower of states.slice(rank + 1)) {
-      found.push({ from: lower, to: higher, label: describeCondition(higher.when) });
-      found.push({ from: higher, to: lower, label: `no longer; ${describeCondition(lower.when)}` });
+      all.push({ from: lower, to: higher, label: describeCondition(higher.when) });
+      all.push({ from: higher, to: lower, label: `no longer; ${describeCondition(lower.when)}` });
     }
   }
-  return found;
+  return all;
 }
 
 function mermaidLines(): string[] {
@@ -142,7 +140,7 @@ function mermaidLines(): string[] {
     'stateDiagram-v2',
     ...POWER_MODEL.states.map((row) => `  ${row.state}: ${row.state} (${describeCondition(row.when)})`),
     '  [*] --> MID',
-    ...edges().map(({ from, to, label }) => `  ${from.state} --> ${to.state}: ${label.replace(';', ',')}`),
+    ...transitions().map(({ from, to, label }) => `  ${from.state} --> ${to.state}: ${label.replace(';', ',')}`),
   ];
 }
 
@@ -152,7 +150,7 @@ function dotLines(): string[] {
     '  rankdir=TB;',
     '  node [shape=box, style=rounded];',
     ...POWER_MODEL.states.map((row) => `  ${row.state} [tooltip="${row.sentence}"];`),
-    ...edges().map(({ from, to, label }) => `  ${from.state} -> ${to.state} [label="${label}"];`),
+    ...transitions().map(({ from, to, label }) => `  ${from.state} -> ${to.state} [label="${label}"];`),
     '}',
   ];
 }

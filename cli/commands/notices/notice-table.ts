@@ -3,7 +3,7 @@
 import type { Column } from '../../terminal/table.js';
 import { agoText } from '../../terminal/time-text.js';
 
-/** A notice, as the operator's interface answers it. */
+/** A notice, as the operator interface returns it. */
 export interface NoticeJson {
   readonly id: number;
   readonly kind: string;
@@ -16,11 +16,11 @@ export interface NoticeJson {
   readonly resolved_at: string | null;
 }
 
-/** Its columns; `nowMs` is wall-clock time. */
+/** The columns of the table; `nowMs` is wall-clock time. */
 export function noticeColumns(nowMs: number): readonly Column<NoticeJson>[] {
   return [
     { title: '', show: (row) => (row.read_at === null ? '*' : ' ') },
-    { title: 'ID', show: (row) => String(row.id), whole: true },
+    { title: 'ID', show: (row) => String(row.id), neverCut: true },
     { title: 'LAST', show: (row) => agoText(row.last_at, nowMs) },
     { title: 'KIND', show: (row) => row.kind },
     { title: 'STATE', show: stateText },
@@ -29,7 +29,7 @@ export function noticeColumns(nowMs: number): readonly Column<NoticeJson>[] {
   ];
 }
 
-/** A closed statement is neither open nor over. */
+/** `open`, or `over` if the cause has ended; `–` for a closed statement, which has no end. */
 function stateText({ kind, resolved_at: resolvedAt }: NoticeJson): string {
   if (kind === 'statement') return '–';
   return resolvedAt === null ? 'open' : 'over';

@@ -1,3 +1,4 @@
+/** `lockgate notices`: lists notices for the operator and marks them as read. */
 import { type Command, Option } from 'commander';
 import { systemClock } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
@@ -5,8 +6,8 @@ import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { note, paint, print, printJson } from '../../terminal/output.js';
 import { withConnection } from '../../terminal/shared-flags.js';
 import { printTable } from '../../terminal/table.js';
-import { readPast } from '../../terminal/time-text.js';
-import { watched, withWatch } from '../../terminal/watch.js';
+import { readPastTime } from '../../terminal/time-text.js';
+import { withWatch, withWatching } from '../../terminal/watch.js';
 import { readCount } from '../webhook/flags.js';
 import { type NoticeJson, noticeColumns } from './notice-table.js';
 
@@ -26,7 +27,7 @@ interface Page {
   readonly unread: number;
 }
 
-/** Repeats gateway/store/contract/notice-store.ts: that file is not loaded here, and a test compares them. */
+/** A copy of the kinds in gateway/store/contract/notice-store.ts, which help must not load; a test compares them. */
 const KINDS = [
   'url-disabled',
   'circuit-open',
@@ -45,26 +46,26 @@ const KINDS = [
   'store-damaged',
 ];
 const DEFAULT_LIMIT = 50;
-/** The most notices in one answer of the gateway, and in one call. */
-const PAGE = 500;
+/** Notices per request; the gateway allows no more. */
+const MAX_PAGE_NOTICES = 500;
 
-/** `lockgate notices`, `lockgate notices read` */
+/** Adds the group to the program. */
 export function addNoticeCommands(program: Command): void {
   const notices = program.command('notices').description('Show unread notices for the operator.');
   withWatch(withConnection(notices))
-    .option('--all', 'Also read notices, after the unread ones.')
-    .addOption(new Option('--kind <kind>', 'Only of this kind.').choices([...KINDS]))
-    .option('--since <time>', 'Since then: a span such as 24h, or a date.')
-    .option('--limit <n>', 'The most to list.', readCount, DEFAULT_LIMIT)
+    .option('--all', 'Also list read notices, after unread notices.')
+    .addOption(new Option('--kind <kind>', 'Only notices of this kind.').choices([...KINDS]))
+    .option('--since <time>', 'Only notices since this time: a date, or a span such as 24h for 24 hours ago.')
+    .option('--limit <n>', 'Maximum number to list.', readCount, DEFAULT_LIMIT)
     .option('--mark-read', 'Mark the listed notices as read.')
     .addHelpText(
       'after',
       '\nExample:\n  $ lockgate notices --since 24h --mark-read\n  $ lockgate notices --all --kind url-disabled --json',
     )
-    .action(watched(list));
+    .action(withWatching(list));
   withConnection(notices.command('read').description('Mark notices as read.'))
     .argument('[id...]', 'The ids of the notices.')
-    .option('--all', 'All notices.')
+    .option('--all', 'Mark all notices.')
     .addHelpText('after', '\nExample:\n  $ lockgate notices read 12 13\n  $ lockgate notices read --all')
     .action(read);
 }
@@ -73,26 +74,27 @@ async function list(flags: ListFlags): Promise<void> {
   const { kind, limit } = flags;
   if (flags.watch !== undefined && flags.markRead)
     throw new LockgateError('input-notices', '--watch and --mark-read exclude each other');
-  const since = flags.since === undefined ? undefined : readPast('--since', flags.since, systemClock.now());
+  const since = flags.since === undefined ? undefined : readPastTime('--since', flags.since, systemClock.now());
   const client = new GatewayClient(flags);
   const fetched = await fetchNotices(client, { unread: 'true', kind, since }, limit);
   const notices = [...fetched.notices];
   if (flags.all === true) {
-    const room = limit - notices.length;
-    if (room > 0) notices.push(...(await fetchNotices(client, { unread: 'false', kind, since }, room)).notices);
+    const remaining = limit - notices.length;
+    if (remaining > 0)
+      notices.push(...(await fetchNotices(client, { unread: 'false', kind, since }, remaining)).notices);
   }
   const shown = notices.filter(({ read_at: readAt }) => readAt === null).map(({ id }) => id);
   const marked = flags.markRead === true ? await mark(client, shown) : 0;
   const unread = fetched.unread - marked;
   if (flags.json) return printJson({ notices, unread });
-  if (notices.length === 0 && flags.all === true) note('There is no such notice.');
+  if (notices.length === 0 && flags.all === true) note('No notices match.');
   else if (notices.length === 0) note('There are no unread notices. To see all: lockgate notices --all');
   else printTable(notices, noticeColumns(systemClock.now()));
   if (marked > 0) note(`${marked} marked as read.`);
-  else if (unread > shown.length) note(`${unread} are unread in total; --limit shows more.`);
+  else if (unread > shown.length) note(`${unread} are unread in total; a higher --limit shows more.`);
 }
 
-/** Follows the pages until there are `limit`. */
+/** Requests pages until there are `limit` notices or no more pages. */
 async function fetchNotices(
   client: GatewayClient,
   filter: Readonly<Record<string, string | undefined>>,
@@ -102,7 +104,7 @@ async function fetchNotices(
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(filter)) if (value !== undefined) query.set(name, value);
   for (;;) {
-    query.set('limit', String(Math.min(limit - notices.length, PAGE)));
+    query.set('limit', String(Math.min(limit - notices.length, MAX_PAGE_NOTICES)));
     const page = await client.get<Page>(`/notices?${query}`);
     notices.push(...page.notices);
     if (page.next === null || notices.length >= limit) return { notices, unread: page.unread };
@@ -110,15 +112,16 @@ async function fetchNotices(
   }
 }
 
-/** Returns how many were unread. */
+/** Marks notices as read. Returns how many of them were unread. */
 async function mark(client: GatewayClient, ids: readonly number[]): Promise<number> {
   let count = 0;
-  for (let from = 0; from < ids.length; from += PAGE)
-    count += (await client.post<{ read: number }>('/notices/read', { ids: ids.slice(from, from + PAGE) })).read;
+  for (let from = 0; from < ids.length; from += MAX_PAGE_NOTICES)
+    count += (await client.post<{ read: number }>('/notices/read', { ids: ids.slice(from, from + MAX_PAGE_NOTICES) }))
+      .read;
   return count;
 }
 
-/** `--all` is also a flag of `notices`, where commander keeps its value. */
+/** `lockgate notices read`. Reads global options, since `--all` is also a flag of `notices`, which gets its value. */
 async function read(ids: readonly string[], _flags: Flags, command: Command): Promise<void> {
   const flags = command.optsWithGlobals<Flags>();
   if (ids.length > 0 === (flags.all === true))

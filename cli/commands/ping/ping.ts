@@ -7,10 +7,12 @@ export function addPingCommands(program: Command): void {
   const ping = program.command('ping').description('Decode and encode a single uplink.');
   ping
     .command('decode')
-    .description('Show the content of an uplink’s bytes, and their size on the air.')
+    .description('Decode the bytes of an uplink, and show their size on the air.')
     .argument('[bytes]', 'Hex or base64 (default: standard input).')
-    .addOption(new Option('--from <form>', 'The encoding of the bytes, if it is ambiguous.').choices(['hex', 'base64']))
-    .option('--json', 'Print one JSON document.')
+    .addOption(
+      new Option('--from <form>', 'The encoding of the bytes, if they are ambiguous.').choices(['hex', 'base64']),
+    )
+    .option('--json', 'Print JSON for programs.')
     .addHelpText(
       'after',
       '\nExample:\n  $ lockgate ping decode 0829100e18b8b4acbc9f344a0408011051\n' +
@@ -22,10 +24,12 @@ export function addPingCommands(program: Command): void {
     });
   ping
     .command('encode')
-    .description('Print the bytes of an uplink from its JSON; their size on the air goes to stderr.')
-    .argument('[json]', 'A ping or an acknowledgement as in traces (default: standard input).')
-    .addOption(new Option('--to <form>', 'The encoding of the bytes.').choices(['hex', 'base64']).default('hex'))
-    .option('--json', 'Print one JSON document.')
+    .description('Encode the JSON of an uplink; its size on the air goes to stderr.')
+    .argument('[json]', 'A ping or an acknowledgement, as in traces (default: standard input).')
+    .addOption(
+      new Option('--to <form>', 'The encoding of the printed bytes.').choices(['hex', 'base64']).default('hex'),
+    )
+    .option('--json', 'Print JSON for programs.')
     .addHelpText(
       'after',
       '\nExample:\n  $ lockgate ping encode \'{"ping_type":"close_connection","lock_state":"locked",' +

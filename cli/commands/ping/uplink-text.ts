@@ -1,4 +1,4 @@
-/** `lockgate ping decode|encode`. */
+/** `lockgate ping decode|encode`: converts one uplink between its bytes (hex or base64) and JSON. */
 
 import { LockgateError } from '../../../proto/errors.js';
 import { isObject } from '../../../proto/json-reader.js';
@@ -18,11 +18,11 @@ export interface EncodeFlags {
   readonly json?: boolean;
 }
 
-/** The largest input; no uplink is longer in any encoding. */
-const INPUT_BYTES = 64 * 1024;
+/** No uplink is longer in any encoding. */
+const MAX_INPUT_BYTES = 64 * 1024;
 
 /**
- * Prints the content of the bytes.
+ * Prints the uplink that the bytes encode. @param given the bytes as text; undefined to read the standard input
  * @throws LockgateError `input-…` if they are neither hex nor base64, or not an uplink
  */
 export async function decodePing(given: string | undefined, flags: DecodeFlags): Promise<void> {
@@ -38,7 +38,7 @@ export async function decodePing(given: string | undefined, flags: DecodeFlags):
 }
 
 /**
- * Prints the bytes of the JSON.
+ * Prints the bytes of an uplink. @param given the uplink's JSON; undefined to read the standard input
  * @throws LockgateError `input-…` if it is not JSON, not an uplink, or can't be encoded
  */
 export async function encodePing(given: string | undefined, flags: EncodeFlags): Promise<void> {
@@ -59,7 +59,7 @@ function toJson(uplink: Uplink): { readonly ping?: object; readonly ack?: object
 const HEX = /^(?:[0-9a-f]{2})*$/i;
 const BASE64 = /^(?:[A-Za-z0-9+/_-]{4})*(?:[A-Za-z0-9+/_-]{2}(?:==)?|[A-Za-z0-9+/_-]{3}=?)?$/;
 
-/** An ambiguous text is read as hex, because that is what loggers print. */
+/** Text that is both valid hex and valid base64 counts as hex, because most logs print hex. */
 function readBytes(text: string, form: DecodeFlags['from']): Buffer {
   const compact = text.replace(/[\s:]|0x/g, '');
   if (compact === '') throw new LockgateError('input-bytes', 'there are no bytes: expected hex or base64');
@@ -69,7 +69,7 @@ function readBytes(text: string, form: DecodeFlags['from']): Buffer {
   throw new LockgateError('input-bytes', `the text is not ${form ?? 'hex or base64'}: expected the bytes of an uplink`);
 }
 
-/** Also accepts the output of `ping decode --json` and a line of a trace, with the uplink in `ping` or `ack`. */
+/** Also accepts the output of `ping decode --json` and a line of a trace, which have the uplink in `ping` or `ack`. */
 function readJson(text: string): Uplink {
   let json: unknown;
   try {
@@ -83,7 +83,7 @@ function readJson(text: string): Uplink {
   return uplink.value;
 }
 
-/** Encodes it; here a value out of range is the caller's mistake. */
+/** Encodes the uplink. @throws LockgateError `input-uplink` if a value is out of range */
 function encode(uplink: Uplink): Uint8Array {
   try {
     return encodeUplink(uplink);
@@ -98,7 +98,7 @@ interface Sizes {
   readonly publish_bytes: number;
 }
 
-/** The topic `up` with its length, and the packet identifier of QoS 1 (MQTT 3.1.1 §3.3). */
+/** Bytes of the topic `up` with its length, and of the packet identifier of QoS 1 (MQTT 3.1.1 §3.3). */
 const TOPIC_BYTES = 2 + 2;
 const PACKET_ID_BYTES = 2;
 
@@ -119,7 +119,7 @@ async function readInput(): Promise<string> {
   let size = 0;
   for await (const chunk of process.stdin) {
     size += (chunk as Buffer).length;
-    if (size > INPUT_BYTES)
+    if (size > MAX_INPUT_BYTES)
       throw new LockgateError('input-long', 'the input is longer than 64 KiB: expected one uplink');
     chunks.push(chunk as Buffer);
   }

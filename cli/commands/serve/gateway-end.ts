@@ -1,12 +1,12 @@
 /**
- * Ends a gateway that can't close by itself.
+ * Ends the process of a gateway: after closing it, or at once if it can't close.
  */
 import type { Gateway } from '../../../gateway/gateway.js';
 import { EXIT } from '../../terminal/exit-codes.js';
 
 /**
- * Closes the gateway. If a part of it hangs, `report` gets a sentence that names it, and the process exits: otherwise
- * it would never end.
+ * Closes the gateway. If a part of it hangs, calls `report` with a sentence that names the part, and exits: otherwise
+ * the process would never end.
  */
 export async function closeGateway(gateway: Gateway, report: (why: string) => void): Promise<void> {
   try {
@@ -18,8 +18,8 @@ export async function closeGateway(gateway: Gateway, report: (why: string) => vo
 }
 
 /**
- * Exits at once if the store can't be trusted any more. Nothing is closed, because closing the store would write to it;
- * `process.exit` leaves SQLite's files as they are.
+ * Exits at once, for a store that can no longer be trusted. Closing the store would write to it, so nothing is closed;
+ * `process.exit` leaves SQLite's files unchanged.
  */
 export function exitBroken(): void {
   process.exit(EXIT.broken);

@@ -1,14 +1,15 @@
 /**
- * How far the gateway's heap may grow between full garbage collections. By default V8 collects whenever the heap has
- * grown by some tenths, and its helper threads take the cores from the thread that answers pings: at half of the
- * highest rate every few seconds, for some 70 ms. Little is gained, because what a ping leaves behind dies young.
+ * Makes full garbage collections of the gateway rarer. By default V8 collects whenever the heap has grown by some
+ * tenths: at half of the highest ping rate every few seconds, for some 70 ms. V8's helper threads then take the cores
+ * from the thread that answers pings. Such collections free little memory, because a ping leaves only short-lived
+ * objects.
  */
 import { setFlagsFromString } from 'node:v8';
 
-/** The growth over the live heap, in percent: some 70 MB more for a thousand locks. */
-const HEAP_GROWS_BY = 150;
+/** How far the heap may grow beyond the live objects, in percent: some 70 MB more for a thousand locks. */
+const HEAP_GROWTH_PERCENT = 150;
 
-/** Call this before a gateway starts. V8 reads the flag after each full collection. */
+/** Sets V8's flag. Must be called before the gateway starts: V8 reads the flag only after each full collection. */
 export function collectRarely(): void {
-  setFlagsFromString(`--heap-growing-percent=${HEAP_GROWS_BY}`);
+  setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH_PERCENT}`);
 }

@@ -1,5 +1,5 @@
 /**
- * Where the gateway's log goes: to stderr, as JSON Lines for programs or as lines for people.
+ * Writes the gateway's log to stderr, as JSON Lines for programs or as text for people.
  */
 import type { Logger } from 'pino';
 import type { Config } from '../../../gateway/config.js';
@@ -8,21 +8,21 @@ import { note, oneLine, paint, type Style } from '../../terminal/output.js';
 
 export interface ServeLog {
   readonly log: Logger;
-  /** Everything on stderr is JSON then: who reads it is a program. */
+  /** Whether the log is JSON Lines. Then stderr must have nothing else, because a program reads it. */
   readonly isJson: boolean;
 }
 
-/** A log by the settings; `auto` is for people on a terminal. */
+/** Opens the log in the format of the settings; `auto` is text on a terminal and JSON elsewhere. */
 export function openLog({ logFormat, logLevel }: Pick<Config, 'logFormat' | 'logLevel'>): ServeLog {
   const isJson = logFormat === 'json' || (logFormat === 'auto' && process.stderr.isTTY !== true);
-  // Node writes to a file, a pipe or a terminal at once here, so the last line is out before the process ends.
+  // Writes to stderr are synchronous, so the last line is written before the process ends.
   const write = isJson ? (line: string) => void process.stderr.write(line) : (line: string) => note(prettyLine(line));
   return { log: makeLog(logLevel, write), isJson };
 }
 
 const STYLES: Readonly<Record<string, Style>> = { debug: 'dim', info: 'green', warn: 'yellow' };
 
-/** One line of the log for people: the time of day (UTC), how serious it is, what happened, and its members. */
+/** Formats a JSON line of the log as text: time of day (UTC), level, message, and the remaining members. */
 export function prettyLine(line: string): string {
   const { level, time, msg, event: _event, ...members } = JSON.parse(line) as Record<string, unknown>;
   const rest = Object.entries(members).map(([name, value]) => `${name}=${shown(value)}`);
@@ -30,7 +30,7 @@ export function prettyLine(line: string): string {
   return `${head} ${oneLine([msg, ...rest].join(' '))}`;
 }
 
-/** Without quotes where nothing is unclear without them. */
+/** Formats a member's value; a string has quotes only if it would be ambiguous without. */
 function shown(value: unknown): string {
   return typeof value === 'string' && /^[^\s"=\p{Cc}]+$/u.test(value) ? value : JSON.stringify(value);
 }

@@ -1,3 +1,4 @@
+/** `lockgate serve`: runs the gateway until SIGINT or SIGTERM. */
 import { writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { Logger } from 'pino';
@@ -11,60 +12,70 @@ import { onHangUp, untilInterrupted } from '../../terminal/interrupt.js';
 import { note, print } from '../../terminal/output.js';
 import { collectRarely } from './heap-growth.js';
 
-/** The settings as flags, by the keys of the settings table. */
+/** The values of setting flags, by the keys of the settings table. */
 export type SettingFlags = Readonly<Partial<Record<SettingKey, string>>>;
 
-/** For a folder whose store is lost. */
-export const NEW_FLAG = ['--new', 'Start with a new, empty store if the folder has lost its own.'] as const;
+/** The flag that allows a start on a data folder whose store is lost. */
+export const NEW_FLAG = ['--new', 'Start with a new, empty store if the data folder has lost its store.'] as const;
 
-/** What commands that run a gateway take. */
+/** The flags of commands that run a gateway. */
 export interface RunFlags extends SettingFlags {
   readonly new?: boolean;
 }
 
 /**
- * The flags of the settings. They are repeated here so that help loads no part of the gateway; a test compares them.
+ * The flags of the settings, with their help texts. A copy of the gateway's settings table, which help must not load; a
+ * test compares the names of the flags.
  */
 export const SETTING_FLAGS: readonly (readonly [flag: string, help: string])[] = [
   ['--data <folder>', 'The data folder (default: ./data).'],
-  ['--key-file <file>', 'The key that secrets are encrypted with (default: key in the data folder).'],
-  ['--mqtt-host <address>', 'Where locks connect (default: 127.0.0.1).'],
-  ['--mqtt-port <port>', 'MQTT without TLS; 0 lets the system choose (default: 1883).'],
-  ['--mqtt-tls-host <address>', 'Where locks connect over TLS (default: 0.0.0.0).'],
-  ['--mqtt-tls-port <port>', 'MQTT over TLS; 0 lets the system choose (default: 8883).'],
-  ['--mqtt-tls-cert <file>', 'The certificate with its chain, PEM; enables TLS.'],
-  ['--mqtt-tls-key <file>', 'Its private key, PEM.'],
-  ['--mqtt-per-address <count>', 'MQTT connections that one address may have; 0 for any number (default: 0).'],
-  ['--lock-uplinks-per-second <count>', 'A lock’s uplinks a second, on average; 0 for any number (default: 200).'],
-  ['--lock-uplink-burst <count>', 'The largest burst of uplinks (default: 2000).'],
-  ['--lock-uplinks-per-day <count>', 'A lock’s uplinks a day; 0 for any number (default: 200000).'],
-  ['--http-host <address>', 'Where merchants connect (default: 127.0.0.1).'],
-  ['--http-port <port>', 'The merchants’ HTTP interface; 0 lets the system choose (default: 8080).'],
-  ['--http-cors-origin <origins>', 'Origins whose pages may call it from a browser, such as https://example.com.'],
-  ['--http-per-address <count>', 'HTTP connections that one address may have; 0 for any number (default: 1000).'],
-  ['--trusted-proxies <ranges>', 'Proxies whose X-Forwarded-For counts, such as 10.0.0.0/8.'],
-  ['--merchant-requests <rate>', 'A merchant’s HTTP requests a second, on average; 0 for any number (default: 50).'],
-  ['--merchant-requests-burst <count>', 'The largest burst of requests (default: 200).'],
-  ['--merchant-bytes <rate>', 'A merchant’s bytes in bodies a second; 0 for any amount (default: 1048576).'],
-  ['--merchant-bytes-burst <bytes>', 'The largest burst of bytes (default: 8388608).'],
-  ['--merchant-hashes <rate>', 'A merchant’s passwords hashed or compared a minute; 0 for any number (default: 20).'],
-  ['--merchant-hashes-burst <count>', 'The largest burst of passwords (default: 1000).'],
-  ['--merchant-pets <count>', 'Pets that a merchant may store; 0 for any number (default: 100000).'],
-  ['--merchant-pet-bytes <bytes>', 'The largest pet in bytes (default: 16384).'],
-  ['--merchant-users <count>', 'Users that a merchant may store; 0 for any number (default: 1000000).'],
-  ['--merchant-kept-bytes <bytes>', 'Bytes that a merchant may store in all; 0 for any amount (default: 1073741824).'],
-  ['--name-length <characters>', 'The longest name; 0 for any length (default: 256).'],
-  ['--stranger-requests <rate>', 'Requests a second from one address without a key; 0 for any number (default: 100).'],
-  ['--stranger-requests-burst <count>', 'The largest burst of such requests (default: 1000).'],
-  ['--operator-host <address>', 'Where the operator’s interface listens (default: 127.0.0.1).'],
-  ['--operator-port <port>', 'The operator’s interface (default: 8081).'],
-  ['--allow-webhook-range <ranges>', 'Addresses that webhooks may go to besides public ones, such as 127.0.0.0/8.'],
-  ['--keep-days <days>', 'How long pings and findings are kept: 31 or more, or 0 for unlimited (default: 400).'],
-  ['--log-format <format>', 'auto, pretty or json; auto is pretty on a terminal (default: auto).'],
-  ['--log-level <level>', 'debug, info, warn, error or fatal (default: info).'],
+  ['--key-file <file>', 'The file with the key that encrypts secrets (default: key in the data folder).'],
+  ['--mqtt-host <address>', 'The address for MQTT without TLS (default: 127.0.0.1).'],
+  ['--mqtt-port <port>', 'The port for MQTT without TLS; 0 lets the system choose (default: 1883).'],
+  ['--mqtt-tls-host <address>', 'The address for MQTT over TLS (default: 0.0.0.0).'],
+  ['--mqtt-tls-port <port>', 'The port for MQTT over TLS; 0 lets the system choose (default: 8883).'],
+  ['--mqtt-tls-cert <file>', 'The certificate with its chain (PEM); enables TLS.'],
+  ['--mqtt-tls-key <file>', 'The certificate’s private key (PEM).'],
+  ['--mqtt-per-address <count>', 'Maximum MQTT connections from one address; 0 for no limit (default: 0).'],
+  [
+    '--lock-uplinks-per-second <count>',
+    'Maximum uplinks per second of a lock, on average; 0 for no limit (default: 200).',
+  ],
+  ['--lock-uplink-burst <count>', 'Maximum burst of uplinks of a lock (default: 2000).'],
+  ['--lock-uplinks-per-day <count>', 'Maximum uplinks per day of a lock; 0 for no limit (default: 200000).'],
+  ['--http-host <address>', 'The address of the merchants’ HTTP interface (default: 127.0.0.1).'],
+  ['--http-port <port>', 'The port of the merchants’ HTTP interface; 0 lets the system choose (default: 8080).'],
+  ['--http-cors-origin <origins>', 'Origins whose pages may call the HTTP interface, such as https://example.com.'],
+  ['--http-per-address <count>', 'Maximum HTTP connections from one address; 0 for no limit (default: 1000).'],
+  ['--trusted-proxies <ranges>', 'Proxies whose X-Forwarded-For header is trusted, such as 10.0.0.0/8.'],
+  ['--merchant-requests <rate>', 'Maximum HTTP requests per second of a merchant; 0 for no limit (default: 50).'],
+  ['--merchant-requests-burst <count>', 'Maximum burst of requests of a merchant (default: 200).'],
+  [
+    '--merchant-bytes <rate>',
+    'Maximum request body bytes per second of a merchant; 0 for no limit (default: 1048576).',
+  ],
+  ['--merchant-bytes-burst <bytes>', 'Maximum burst of body bytes of a merchant (default: 8388608).'],
+  ['--merchant-hashes <rate>', 'Maximum password hashes per minute of a merchant; 0 for no limit (default: 20).'],
+  ['--merchant-hashes-burst <count>', 'Maximum burst of password hashes of a merchant (default: 1000).'],
+  ['--merchant-pets <count>', 'Maximum pets of a merchant; 0 for no limit (default: 100000).'],
+  ['--merchant-pet-bytes <bytes>', 'Maximum size of a pet in bytes (default: 16384).'],
+  ['--merchant-users <count>', 'Maximum users of a merchant; 0 for no limit (default: 1000000).'],
+  ['--merchant-kept-bytes <bytes>', 'Maximum bytes that a merchant may store; 0 for no limit (default: 1073741824).'],
+  ['--name-length <characters>', 'Maximum length of a name; 0 for no limit (default: 256).'],
+  [
+    '--stranger-requests <rate>',
+    'Maximum requests per second without a key from one address; 0 for no limit (default: 100).',
+  ],
+  ['--stranger-requests-burst <count>', 'Maximum burst of requests without a key (default: 1000).'],
+  ['--operator-host <address>', 'The address of the operator’s interface (default: 127.0.0.1).'],
+  ['--operator-port <port>', 'The port of the operator’s interface (default: 8081).'],
+  ['--allow-webhook-range <ranges>', 'Non-public addresses that webhooks may go to, such as 127.0.0.0/8.'],
+  ['--keep-days <days>', 'Days to store pings and findings: 31 or more, or 0 for no limit (default: 400).'],
+  ['--log-format <format>', 'The log format: auto, pretty or json; auto is pretty on a terminal (default: auto).'],
+  ['--log-level <level>', 'The lowest level to log: debug, info, warn, error or fatal (default: info).'],
 ];
 
-/** `lockgate serve` */
+/** Adds the command to the program. */
 export function addServeCommand(program: Command): void {
   const serve = program.command('serve').description('Run the gateway.');
   for (const [flag, help] of SETTING_FLAGS) serve.option(flag, help);
@@ -92,12 +103,13 @@ async function runGateway(flags: RunFlags): Promise<void> {
   const stopLogging = logEvents(log, events, systemClock);
   try {
     const gateway = await startGateway(config, { events, settings, onBroken: exitBroken, makeNew: flags.new === true });
-    noteAddress(config, gateway);
+    writeAddress(config, gateway);
     printReady(config, gateway);
-    // Preloaded, so that the first call does not wait for it and has descriptors for it; that call reports a failure.
+    // Preloaded, so that the first request does not wait, and succeeds even if file descriptors run out later. The
+    // first request reports a failure.
     void loadRequestChecks().catch(() => undefined);
     onHangUp(() => rereadFiles(config, gateway, log));
-    // On a terminal the lines above are enough.
+    // The text format needs no log line: printReady has printed the same.
     if (isJson) log.info(startedMembers(settings, gateway), 'started');
     await interrupted.happened;
     if (isJson) log.info({ event: 'stopping' }, 'stopping');
@@ -111,8 +123,8 @@ async function runGateway(flags: RunFlags): Promise<void> {
 }
 
 /**
- * Handles SIGHUP. New connections get a new certificate; a wrong one changes nothing. The operator's token is reread
- * anyway, and settings change only at the next start.
+ * Handles SIGHUP: rereads the TLS certificate for new connections. An invalid certificate changes nothing. The
+ * operator's token needs no SIGHUP; settings change only at the next start.
  */
 function rereadFiles({ mqttTls }: Config, gateway: Gateway, log: Logger): void {
   if (mqttTls === null) {
@@ -131,7 +143,7 @@ function rereadFiles({ mqttTls }: Config, gateway: Gateway, log: Logger): void {
   }
 }
 
-/** The version, the effective settings, and the ports chosen for 0. None of the settings is a secret. */
+/** The members of the log line "started": version, settings and ports in use. No setting is a secret. */
 function startedMembers(settings: readonly ResolvedSetting[], gateway: Gateway): Record<string, unknown> {
   const texts = settings.map(({ setting, text }) => [setting.flag.replace(/^--/, '').replaceAll('-', '_'), text]);
   const { mqttPort, mqttTlsPort, httpPort, operatorPort } = gateway;
@@ -139,13 +151,13 @@ function startedMembers(settings: readonly ResolvedSetting[], gateway: Gateway):
   return { event: 'started', version: VERSION, settings: Object.fromEntries(texts), ports };
 }
 
-/** Records the address, so that the CLI finds this gateway without a flag. */
-export function noteAddress(config: Config, gateway: Gateway): void {
+/** Writes the gateway's address to the data folder, so that commands find this gateway without a flag. */
+export function writeAddress(config: Config, gateway: Gateway): void {
   const address = `http://${reachable(config.operatorHost)}:${gateway.operatorPort}\n`;
   writeFileSync(addressFile(config.data), address, { mode: 0o600 });
 }
 
-/** An address to connect to: loopback for a listener on all addresses. */
+/** The host to connect to: loopback if the gateway listens on all addresses. */
 function reachable(host: string): string {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
   return host.includes(':') ? `[${host}]` : host;

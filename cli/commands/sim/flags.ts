@@ -11,7 +11,7 @@ export interface SimFlags extends ConnectionFlags {
   readonly locks?: number;
   readonly days?: number;
   readonly seed: string;
-  /** Whether --seed was given; a scenario has a seed of its own. */
+  /** Whether --seed was given; otherwise a scenario uses its own seed. */
   readonly isSeedGiven?: boolean;
   /** The name of a built-in scenario, or a file. */
   readonly scenario?: string;
@@ -33,7 +33,7 @@ export interface SimFlags extends ConnectionFlags {
   readonly json?: boolean;
 }
 
-/** The flags that describe how the locks live, parsed. */
+/** The flags that describe the locks and their surroundings, parsed. */
 export interface FleetPlan extends SimPlace {
   readonly mix: readonly MixPart[] | undefined;
   readonly bugs: readonly BugAssignment[];

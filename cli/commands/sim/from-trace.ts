@@ -1,4 +1,8 @@
-/** `lockgate sim run --from-trace`: simulates the locks of a trace, without a gateway or against one. */
+/**
+
+ * `lockgate sim run --from-trace`: simulates the locks of a trace, with or without a gateway. What happened to each
+ * lock is inferred from the trace; the simulated pings are compared with the recorded ones.
+ */
 
 import { TracedRun, tracedLockOptions } from '../../../firmware-sim/inference/traced-run.js';
 import { mqttLinks } from '../../../firmware-sim/link/mqtt-link.js';
@@ -8,33 +12,33 @@ import { formatMac } from '../../../proto/wire/mac.js';
 import type { Interruption } from '../../terminal/interrupt.js';
 import { LineSink } from '../../terminal/line-sink.js';
 import { note, print, printJson } from '../../terminal/output.js';
-import { goOn } from '../../terminal/run-slices.js';
+import { advanceInSlices } from '../../terminal/run-slices.js';
 import type { SimFlags } from './flags.js';
 import { findGateway } from './gateway.js';
 import { showProgress } from './live.js';
-import { plural, quoted } from './summary.js';
+import { plural, quoteForShell } from './summary.js';
 import { SimTally } from './tally.js';
 import { comparisonToJson, printComparison, readLockTraces, TracedLocks } from './traced-locks.js';
 
 type TraceFlags = SimFlags & { readonly fromTrace: string };
 
-/** Runs the locks of a trace at full speed, and prints a comparison with the trace. */
+/** Runs the locks of a trace without a gateway, at full speed, and prints a comparison with the trace. */
 export async function runTracedVirtually(flags: TraceFlags, interrupted: Interruption): Promise<void> {
   const record = await readLockTraces(flags.fromTrace);
   const { fromMs, untilMs } = record;
   const traced = new TracedLocks(record, 'sent');
   const sink = flags.out === undefined ? undefined : new LineSink(flags.out === '-' ? undefined : flags.out);
-  const begunAt = monotonicMs();
-  const made = { locks: traced.locks, fromMs, untilMs, note: againOf(flags), world: flags.world ?? false };
+  const startedAtMs = monotonicMs();
+  const options = { locks: traced.locks, fromMs, untilMs, note: repeatCommand(flags), world: flags.world ?? false };
   const write = sink === undefined ? null : (line: string): void => sink.write(line);
-  const run = new TracedRun({ ...made, made: traced.made }, write);
+  const run = new TracedRun({ ...options, made: traced.made }, write);
   const progress = (): string => {
     const share = Math.floor((100 * (run.nowMs - fromMs)) / Math.max(1, untilMs - fromMs));
     return `${share} % of the trace, ${plural(run.uplinks, 'uplink')}`;
   };
-  await goOn(run, progress, interrupted.signal);
+  await advanceInSlices(run, progress, interrupted.signal);
   sink?.end();
-  const seconds = (monotonicMs() - begunAt) / Seconds(1);
+  const seconds = (monotonicMs() - startedAtMs) / Seconds(1);
   if (flags.out === '-') note(`${plural(run.uplinks, 'uplink')} of ${plural(traced.locks.length, 'lock')}.`);
   else report(flags, traced, { out: flags.out ?? null, connections: run.connections, uplinks: run.uplinks, seconds });
   if (!interrupted.signal.aborted) return;
@@ -43,8 +47,8 @@ export async function runTracedVirtually(flags: TraceFlags, interrupted: Interru
 }
 
 /**
- * Runs the locks of a trace against a gateway, with all times shifted to now. The effects of commands are applied by
- * hand, since only the gateway sends commands.
+ * Runs the locks of a trace against a gateway, with all times shifted to now. The effects of recorded commands are
+ * applied to the simulated world, because only the gateway may send commands.
  */
 export async function runTracedLive(flags: TraceFlags, interrupted: Interruption): Promise<void> {
   const record = await readLockTraces(flags.fromTrace);
@@ -59,12 +63,12 @@ export async function runTracedLive(flags: TraceFlags, interrupted: Interruption
   const traced = new TracedLocks(record, 'done-by-hand', gateway.startMs - fromMs);
   const span = untilMs - fromMs;
   const endMs = gateway.startMs + span;
-  const lasts = `${(span / Minutes(1) / flags.speed).toFixed(1)} min`;
+  const durationText = `${(span / Minutes(1) / flags.speed).toFixed(1)} min`;
   if (!flags.json)
-    note(`${plural(traced.locks.length, 'lock')} of ${flags.fromTrace}, for ${lasts}. Press Ctrl-C to stop.`);
+    note(`${plural(traced.locks.length, 'lock')} of ${flags.fromTrace}, for ${durationText}. Press Ctrl-C to stop.`);
   const tally = new SimTally(new Set(gateway.macs.map(formatMac)));
   const openLink = mqttLinks(gateway.address, (mac) => gateway.secrets.get(mac) ?? '');
-  // An uplink key must never be used twice: the current second never repeats.
+  // The boot is the current second, which never repeats, because an uplink key must never be used twice.
   const boot = Math.floor(systemClock.now() / Seconds(1));
   const timers: Timer[] = [];
   const locks = traced.locks.map((one) => {
@@ -75,8 +79,7 @@ export async function runTracedLive(flags: TraceFlags, interrupted: Interruption
       diary: (mac, _atMs, entry) => {
         tally.note(entry);
         if (entry.type !== 'did' || entry.effect.type !== 'made') return;
-        // The timer that ends the run fires late, the more so at a higher speed: uplinks made meanwhile are not
-        // compared.
+        // The timer that ends the run fires late, at a higher speed by more simulated time: later uplinks don't count.
         if (entry.effect.uplink.timeMs <= endMs) traced.made(mac, entry.effect.uplink);
       },
     });
@@ -87,12 +90,12 @@ export async function runTracedLive(flags: TraceFlags, interrupted: Interruption
   const listening = new AbortController();
   if (gateway.client !== null) await tally.listen(gateway.client, listening.signal);
   const progressDisplay = showProgress(tally);
-  const over = new Promise<void>((resolve) => {
+  const endReached = new Promise<void>((resolve) => {
     timers.push(clock.after(endMs - clock.now(), resolve));
   });
-  await Promise.race([interrupted.happened, over]);
+  await Promise.race([interrupted.happened, endReached]);
   for (const timer of timers) timer.cancel();
-  // Process what was due by then but whose timer is late.
+  // Makes the locks process everything that was due by now, also if its timer is late.
   for (const lock of locks) lock.checkWorld();
   progressDisplay.end();
   await Promise.all(locks.map((lock) => lock.stop()));
@@ -103,19 +106,19 @@ export async function runTracedLive(flags: TraceFlags, interrupted: Interruption
 
 function report(flags: TraceFlags, traced: TracedLocks, counts: object): void {
   const comparison = traced.compare();
-  const again = againOf(flags);
+  const repeat = repeatCommand(flags);
   if (flags.json) {
     const run = { from_trace: flags.fromTrace, virtual: flags.virtual ?? false, locks: traced.locks.length, ...counts };
-    printJson({ ...run, comparison: comparisonToJson(comparison), repeat: again });
+    printJson({ ...run, comparison: comparisonToJson(comparison), repeat });
     return;
   }
   printComparison(comparison);
-  print(`Repeat with: ${again}`);
+  print(`Repeat with: ${repeat}`);
 }
 
-function againOf({ fromTrace, virtual, speed, gateway }: TraceFlags): string {
-  const words = ['lockgate sim run', ...(virtual ? ['--virtual'] : []), `--from-trace ${quoted(fromTrace)}`];
+function repeatCommand({ fromTrace, virtual, speed, gateway }: TraceFlags): string {
+  const words = ['lockgate sim run', ...(virtual ? ['--virtual'] : []), `--from-trace ${quoteForShell(fromTrace)}`];
   if (!virtual && speed !== 1) words.push(`--speed ${speed}`);
-  if (!virtual && gateway !== undefined) words.push(`--gateway ${quoted(gateway)}`);
+  if (!virtual && gateway !== undefined) words.push(`--gateway ${quoteForShell(gateway)}`);
   return words.join(' ');
 }

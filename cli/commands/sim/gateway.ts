@@ -1,4 +1,4 @@
-/** What a live run needs of a gateway: where its locks connect, their secrets, and the gateway's time. */
+/** Finds the gateway of a live run: where locks connect, the locks' secrets, and the gateway's time. */
 import { readFileSync } from 'node:fs';
 import { fleetMacs } from '../../../firmware-sim/fleet/fleet.js';
 import type { MqttAddress } from '../../../firmware-sim/link/mqtt-link.js';
@@ -8,24 +8,24 @@ import type { Mac } from '../../../proto/wire/mac.js';
 import { GatewayClient } from '../../client.js';
 import { note } from '../../terminal/output.js';
 import { ProgressLine } from '../../terminal/progress-line.js';
-import { requireSecrets, provisionLocks, readSecrets, type Secrets } from '../trace/replay/secrets.js';
+import { provisionLocks, readSecrets, requireSecrets, type Secrets } from '../trace/replay/secrets.js';
 import type { SimFlags } from './flags.js';
 import { DEFAULT_LOCKS, plural } from './summary.js';
 
-/** The most locks that one process simulates live. */
-const MOST_LIVE_LOCKS = 10_000;
+/** Locks that one process simulates live. */
+const MAX_LIVE_LOCKS = 10_000;
 const DEFAULT_PORTS = { 'mqtt:': 1883, 'mqtts:': 8883 } as const;
 
-/** What a live run needs of a gateway. */
+/** The gateway of a live run, and the locks. */
 export interface SimGateway {
   readonly address: MqttAddress;
-  /** For people. */
+  /** The MQTT address, to display. */
   readonly url: string;
   readonly macs: readonly Mac[];
   readonly secrets: Secrets;
-  /** The time by the run's clock, ms since the epoch. */
+  /** The time by the gateway's clock, ms since the epoch. */
   readonly startMs: number;
-  /** The operator's interface; null where it is unknown, so that findings are unknown too. */
+  /** The operator interface; null if it is unknown. Then the gateway's findings are unknown too. */
   readonly client: GatewayClient | null;
 }
 
@@ -35,11 +35,11 @@ interface Status {
 }
 
 /**
- * Finds the gateway and the locks, and creates their secrets unless a file has them.
+ * Finds the gateway and the locks, and creates the locks' secrets unless a file has them.
  *
- * @param macsAt the MACs of a run that starts at that time of the run's clock
- * @param wanted the MACs, overriding flags and files; a file of secrets must then have theirs
- * @throws LockgateError `input-…` for a flag or a file, or the reason why the gateway can't be reached
+ * @param macsAt returns the MACs of a run that starts at the given time of the gateway's clock
+ * @param wanted the MACs, overriding flags and files; a file of secrets must then have their secrets
+ * @throws LockgateError `input-…` for a wrong flag or file, otherwise as {@link GatewayClient.get}
  */
 export async function findGateway(
   flags: SimFlags,
@@ -50,23 +50,23 @@ export async function findGateway(
   const mqtt = readMqttAddress(flags);
   const known = flags.secrets === undefined ? undefined : readSecrets(flags.secrets);
   if (known !== undefined && wanted !== undefined) requireSecrets(known, new Set(wanted), flags.secrets as string);
-  const listed = wanted ?? (known === undefined ? undefined : firstOf(known, flags));
+  const listed = wanted ?? (known === undefined ? undefined : firstLocksOf(known, flags));
   const client = operatorOf(flags, mqtt !== undefined, known !== undefined);
-  // Too many locks are refused before a gateway is looked for.
+  // Throws for too many locks before any request is sent.
   if (listed === undefined) lockCount(flags.locks);
   const status = await client?.get<Status>('/status');
   const runMs = status === undefined ? systemClock.now() : Date.parse(status.run_clock);
   const macs = listed ?? macsAt(runMs);
   const address = mqtt ?? addressOf(status as Status, client as GatewayClient);
-  const watch = status === undefined ? undefined : new SpeedWatch(status);
-  const secrets = known ?? (await givenSecrets(client as GatewayClient, macs, flags.merchant, signal));
-  const latest = client === null ? undefined : await watch?.compare(client, flags.speed);
+  const watch = status === undefined ? undefined : new SpeedCheck(status);
+  const secrets = known ?? (await createSecrets(client as GatewayClient, macs, flags.merchant, signal));
+  const gatewayNowMs = client === null ? undefined : await watch?.compare(client, flags.speed);
   if (status === undefined && flags.speed !== 1)
-    note(`The gateway must run at ${flags.speed} × speed too. Without its operator's interface this can't be checked.`);
-  return { address, url: urlOf(address), macs, secrets, startMs: latest ?? systemClock.now(), client };
+    note(`The gateway must also run at ${flags.speed} × speed. Without its operator interface this can't be checked.`);
+  return { address, url: urlOf(address), macs, secrets, startMs: gatewayNowMs ?? systemClock.now(), client };
 }
 
-async function givenSecrets(
+async function createSecrets(
   client: GatewayClient,
   macs: readonly Mac[],
   merchant: string | undefined,
@@ -82,23 +82,23 @@ async function givenSecrets(
 
 function lockCount(wanted: number | undefined): number {
   const count = wanted ?? DEFAULT_LOCKS;
-  if (count <= MOST_LIVE_LOCKS) return count;
-  const most = MOST_LIVE_LOCKS.toLocaleString('en-US');
-  throw new LockgateError('input-locks', `--locks is ${count}: one process simulates at most ${most} locks live`);
+  if (count <= MAX_LIVE_LOCKS) return count;
+  const limit = MAX_LIVE_LOCKS.toLocaleString('en-US');
+  throw new LockgateError('input-locks', `--locks is ${count}: one process simulates at most ${limit} locks live`);
 }
 
-function firstOf(secrets: Secrets, { locks, secrets: file }: SimFlags): Mac[] {
+function firstLocksOf(secrets: Secrets, { locks, secrets: file }: SimFlags): Mac[] {
   const count = lockCount(locks ?? Math.max(1, secrets.size));
   if (count <= secrets.size) return [...secrets.keys()].slice(0, count);
-  throw new LockgateError('input-locks', `--locks is ${count}, and ${file} has the secrets of ${secrets.size}`);
+  throw new LockgateError('input-locks', `--locks is ${count}, but ${file} has the secrets of ${secrets.size}`);
 }
 
-/** The MQTT address, if --gateway is one; undefined where it is the operator's interface, or left out. */
+/** The MQTT address of --gateway; undefined if --gateway is the operator interface's URL, or is not given. */
 function readMqttAddress({ gateway, ca }: SimFlags): MqttAddress | undefined {
   const url = gateway !== undefined && URL.canParse(gateway) ? new URL(gateway) : undefined;
   const isOperator = gateway === undefined || url?.protocol === 'http:' || url?.protocol === 'https:';
   if (isOperator) {
-    if (ca !== undefined) throw new LockgateError('input-gateway', '--ca goes with --gateway mqtts://host:port');
+    if (ca !== undefined) throw new LockgateError('input-gateway', '--ca requires --gateway mqtts://host:port');
     return undefined;
   }
   if ((url?.protocol !== 'mqtt:' && url?.protocol !== 'mqtts:') || url.hostname === '')
@@ -109,7 +109,7 @@ function readMqttAddress({ gateway, ca }: SimFlags): MqttAddress | undefined {
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const port = url.port === '' ? DEFAULT_PORTS[url.protocol] : Number(url.port);
   if (url.protocol === 'mqtt:' && ca !== undefined)
-    throw new LockgateError('input-gateway', '--ca goes with --gateway mqtts://host:port');
+    throw new LockgateError('input-gateway', '--ca requires --gateway mqtts://host:port');
   if (url.protocol === 'mqtt:') return { host, port };
   return { host, port, tls: { servername: host, ...(ca !== undefined && { ca: readCa(ca) }) } };
 }
@@ -123,8 +123,8 @@ function readCa(file: string): Buffer {
 }
 
 /**
- * With an MQTT address and secrets the operator's interface is not needed, and is not looked for: the token in this
- * folder may be that of another gateway.
+ * The client of the operator interface; null if flags give an MQTT address and secrets. Then the client is not needed,
+ * and the token in the data folder may belong to another gateway.
  */
 function operatorOf(flags: SimFlags, hasMqtt: boolean, hasSecrets: boolean): GatewayClient | null {
   if (hasMqtt && hasSecrets) return null;
@@ -133,7 +133,7 @@ function operatorOf(flags: SimFlags, hasMqtt: boolean, hasSecrets: boolean): Gat
   return new GatewayClient({ ...where, ...(token !== undefined && { token }), ...(data !== undefined && { data }) });
 }
 
-/** A gateway that listens on every address is reached at the host of its operator's interface. */
+/** The gateway's MQTT address. If it listens on every address, the operator interface's host is used. */
 function addressOf({ mqtt: { host, port } }: Status, client: GatewayClient): MqttAddress {
   const isEvery = host === '0.0.0.0' || host === '::';
   return { host: (isEvery ? client.host : host).replace(/^\[|\]$/g, ''), port };
@@ -143,13 +143,13 @@ function urlOf({ host, port, tls }: MqttAddress): string {
   return `${tls === undefined ? 'mqtt' : 'mqtts'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** How long the run's clock is observed to measure its speed. */
-const WATCHED_FOR: Milliseconds = Seconds(0.5);
-/** The factor by which two speeds may differ and count as the same. */
-const SAME_WITHIN = 1.5;
+/** How long the gateway's clock is observed to measure its speed. */
+const MEASURING_TIME_MS: Milliseconds = Seconds(0.5);
+/** Two speeds count as the same if they differ by at most this factor. */
+const MAX_SPEED_RATIO = 1.5;
 
-/** Measures whether the gateway's clock runs at the speed of the locks. */
-class SpeedWatch {
+/** Checks whether the gateway's clock runs at the speed of the locks. */
+class SpeedCheck {
   readonly #runMs: number;
   readonly #realMs = monotonicMs();
 
@@ -157,16 +157,16 @@ class SpeedWatch {
     this.#runMs = Date.parse(run_clock);
   }
 
-  /** Warns where it does not. Returns the gateway's time, ms since the epoch. */
+  /** Warns if the speeds differ. Returns the gateway's time, ms since the epoch. */
   async compare(client: GatewayClient, speed: number): Promise<number> {
-    const left = WATCHED_FOR - (monotonicMs() - this.#realMs);
+    const left = MEASURING_TIME_MS - (monotonicMs() - this.#realMs);
     if (left > 0) await new Promise<void>((resolve) => void systemClock.after(left, resolve));
     const runMs = Date.parse((await client.get<Status>('/status')).run_clock);
     const seen = (runMs - this.#runMs) / (monotonicMs() - this.#realMs);
-    const isSame = seen <= speed * SAME_WITHIN && seen * SAME_WITHIN >= speed;
+    const isSame = seen <= speed * MAX_SPEED_RATIO && seen * MAX_SPEED_RATIO >= speed;
     if (isSame) return runMs;
-    const [itsSpeed, wrong] = [Math.round(seen * 10) / 10, 'findings that depend on time will be wrong'];
-    note(`The gateway's clock runs at about ${itsSpeed} × speed and the locks run at ${speed} ×: ${wrong}.`);
+    const [gatewaySpeed, effect] = [Math.round(seen * 10) / 10, 'findings that depend on time will be wrong'];
+    note(`The gateway's clock runs at about ${gatewaySpeed} × speed but the locks at ${speed} ×: ${effect}.`);
     return runMs;
   }
 }

@@ -1,4 +1,4 @@
-/** Runs a fleet against a gateway over MQTT, with its progress, and reports the result. */
+/** Runs a fleet against a gateway over MQTT, shows progress, and reports the result. */
 import { FaultNetwork } from '../../../firmware-sim/faults/fault-network.js';
 import { Fleet } from '../../../firmware-sim/fleet/fleet.js';
 import { mqttLinks } from '../../../firmware-sim/link/mqtt-link.js';
@@ -14,22 +14,26 @@ import { describeRun, plural, repeatCommand, runToJson } from './summary.js';
 import { SimTally } from './tally.js';
 
 /**
- * The interval between the starts of two locks, so that they don't all connect at once: its maximum in the run's time,
- * its value in real time, and the real time within which the largest fleet has started.
+ * The interval between the starts of two locks, so that they don't all connect at once: its maximum in simulated time,
+ * its maximum in real time, and the real time within which all locks must start.
  */
-const START_EVERY: { readonly mostOfRun: Milliseconds; readonly real: Milliseconds; readonly all: Milliseconds } = {
-  mostOfRun: Seconds(10),
-  real: 5,
-  all: Seconds(30),
+const START_INTERVAL: {
+  readonly maxSimulated: Milliseconds;
+  readonly maxReal: Milliseconds;
+  readonly allWithin: Milliseconds;
+} = {
+  maxSimulated: Seconds(10),
+  maxReal: 5,
+  allWithin: Seconds(30),
 };
-/** Open files of the process besides one connection per lock. */
-const OTHER_FILES = 64;
-/** How often the progress is logged where standard error is not a terminal. */
-const NOTED_EVERY = Seconds(10);
-/** How long findings may take to be reported after the locks have stopped. */
-const FINDINGS_SETTLE = Seconds(0.3);
+/** Open files of the process in addition to one connection per lock. */
+const OTHER_OPEN_FILES = 64;
+/** The interval of progress lines if standard error is not a terminal. */
+const PROGRESS_INTERVAL_MS = Seconds(10);
+/** How long to wait for the gateway's last findings after the locks have stopped. */
+const FINDING_REPORT_TIMEOUT_MS = Seconds(0.3);
 
-/** Runs until the days are over, or Ctrl-C. @throws LockgateError as {@link findGateway} */
+/** Runs the fleet for --days, or until Ctrl-C. @throws LockgateError as {@link findGateway} */
 export async function runLive(flags: SimFlags, plan: FleetPlan, interrupted: Interruption): Promise<void> {
   const gateway = await findGateway(flags, interrupted.signal);
   if (interrupted.signal.aborted) {
@@ -53,29 +57,30 @@ export async function runLive(flags: SimFlags, plan: FleetPlan, interrupted: Int
   progressDisplay.end();
   network?.stopFaults();
   note(`Stopping ${plural(gateway.macs.length, 'lock')}.`);
-  const kept = tally.kept;
+  const unacknowledged = tally.unacknowledged;
   const memory = peakMemoryBytes() - memoryBefore;
   await fleet.stop();
-  if (gateway.client !== null) await new Promise<void>((resolve) => void systemClock.after(FINDINGS_SETTLE, resolve));
+  if (gateway.client !== null)
+    await new Promise<void>((resolve) => void systemClock.after(FINDING_REPORT_TIMEOUT_MS, resolve));
   listening.abort();
-  report(flags, gateway, { tally, kept, memoryPerLock: Math.round(memory / gateway.macs.length) });
+  report(flags, gateway, { tally, unacknowledged, memoryPerLock: Math.round(memory / gateway.macs.length) });
   // Ctrl-C is the normal end of a run without --days.
   if (interrupted.signal.aborted && flags.days !== undefined) process.exitCode = interrupted.exitCode;
 }
 
 /**
- * The peak memory of this process. Its current memory would have to be read from a file, which needs a free descriptor.
+ * The peak memory of this process. Reading the current memory would need a free file descriptor.
  */
 function peakMemoryBytes(): number {
   return process.resourceUsage().maxRSS * 1024;
 }
 
-/** Each connected lock needs an open file: warns where the limit is too low. */
+/** Warns if the process may not open enough files: each connected lock needs one. */
 function warnOfFiles(locks: number): void {
-  const most = readOpenFileLimit();
-  const needed = locks + OTHER_FILES;
-  if (most === undefined || most >= needed) return;
-  const why = `${plural(locks, 'lock')} may need as many connections at once, and this process may open ${most} files`;
+  const limit = readOpenFileLimit();
+  const needed = locks + OTHER_OPEN_FILES;
+  if (limit === undefined || limit >= needed) return;
+  const why = `${plural(locks, 'lock')} may need as many connections, but this process may open only ${limit} files`;
   note(`${why}: raise the limit with "ulimit -n ${needed}", or some locks can't connect.`);
 }
 
@@ -99,11 +104,11 @@ function fleetOf({ flags, plan, gateway, clock, tally, network }: FleetParts): F
     diary: (_mac, _atMs, entry) => tally.note(entry),
     bugs: plan.bugs,
     startEvery: Math.min(
-      START_EVERY.mostOfRun,
-      Math.min(START_EVERY.real, START_EVERY.all / gateway.macs.length) * flags.speed,
+      START_INTERVAL.maxSimulated,
+      Math.min(START_INTERVAL.maxReal, START_INTERVAL.allWithin / gateway.macs.length) * flags.speed,
     ),
-    // Their flash is lost with the process, and an uplink key must never be used twice: the current second never
-    // repeats.
+    // Boot counters don't survive the process. They start at the current second, which never repeats, because an uplink
+    // key must never be used twice.
     bootsBefore: Math.floor(systemClock.now() / Seconds(1)),
     ...(plan.mix && { mix: plan.mix }),
     ...(plan.city && { city: plan.city }),
@@ -111,12 +116,12 @@ function fleetOf({ flags, plan, gateway, clock, tally, network }: FleetParts): F
   });
 }
 
-/** Shows the progress: continuously on a terminal, from time to time in a log. */
+/** Shows progress: a line that changes on a terminal, otherwise a line from time to time. */
 export function showProgress(tally: SimTally): { end(): void } {
   if (process.stderr.isTTY) return new ProgressLine(() => tally.progress());
   let timer: Timer;
   const noteNext = (): void => {
-    timer = systemClock.after(NOTED_EVERY, () => {
+    timer = systemClock.after(PROGRESS_INTERVAL_MS, () => {
       note(tally.progress());
       noteNext();
     });
@@ -128,34 +133,35 @@ export function showProgress(tally: SimTally): { end(): void } {
 async function waitForEnd({ happened }: Interruption, clock: RunClock, days: number | undefined): Promise<void> {
   if (days === undefined) return await happened;
   let timer: Timer | undefined;
-  const over = new Promise<void>((resolve) => {
+  const endReached = new Promise<void>((resolve) => {
     timer = clock.after(Days(days), resolve);
   });
-  await Promise.race([happened, over]);
+  await Promise.race([happened, endReached]);
   timer?.cancel();
 }
 
 interface Outcome {
   readonly tally: SimTally;
-  readonly kept: number;
-  /** The growth of the process since before there were locks, bytes per lock, the run's garbage included. */
+  /** Unacknowledged uplinks of the locks when the run ended. */
+  readonly unacknowledged: number;
+  /** The growth of the process's memory since before the locks were created, bytes per lock, including garbage. */
   readonly memoryPerLock: number;
 }
 
-function report(flags: SimFlags, gateway: SimGateway, { tally, kept, memoryPerLock }: Outcome): void {
+function report(flags: SimFlags, gateway: SimGateway, { tally, unacknowledged, memoryPerLock }: Outcome): void {
   const locks = gateway.macs.length;
   if (flags.json) {
     printJson({
       ...runToJson(flags, locks),
       gateway: gateway.url,
       ...tally.toJson(),
-      kept,
+      kept: unacknowledged,
       memory_bytes_per_lock: memoryPerLock,
       repeat: repeatCommand(flags),
     });
     return;
   }
-  print(`${describeRun(flags, locks)}: ${tally.line(kept)}`);
+  print(`${describeRun(flags, locks)}: ${tally.line(unacknowledged)}`);
   print(`Memory: ${memoryPerLock.toLocaleString('en-US')} bytes per lock`);
   print(`Repeat with: ${repeatCommand(flags)}`);
 }

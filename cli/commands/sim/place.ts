@@ -1,27 +1,27 @@
-/** The flags --around and --route: where the locks of a run live, and the route that they ride. */
+/** Reads the flags --around and --route: where the locks of a run are, and the route along which they are ridden. */
 import { type City, cityAround } from '../../../firmware-sim/world/routes/city.js';
 import { readRouteFile } from '../../../firmware-sim/world/routes/route-file.js';
 import { WaypointPath } from '../../../firmware-sim/world/routes/waypoint-route.js';
 import { MAX_LATITUDE_DEGREES } from '../../../firmware-sim/world/routes/waypoints.js';
 import { LockgateError } from '../../../proto/errors.js';
 
-/** City and path of a fleet; the defaults of a fleet where they are left out. */
+/** City and path of a fleet; undefined for the fleet's defaults. */
 export interface SimPlace {
   readonly city?: City;
   readonly path?: WaypointPath;
 }
 
-/** The greatest distance of the city from the route: farther away its metres are too distorted. */
-const MOST_METERS_AWAY = 100_000;
+/** The distance of a route's start from the city's centre. Farther away, distances in metres are too distorted. */
+const MAX_METERS_AWAY = 100_000;
 
-/** Reads both. @throws LockgateError `input-…` for a wrong point or file */
+/** Reads both flags. @throws LockgateError `input-…` for a wrong point or file */
 export async function readPlace(route: string | undefined, around: string | undefined): Promise<SimPlace> {
   const city = around === undefined ? undefined : parseAround(around);
   if (route === undefined) return city === undefined ? {} : { city };
   const path = new WaypointPath(await readRouteFile(route), city);
-  if (city !== undefined && isFar(path)) {
-    const most = MOST_METERS_AWAY / 1000;
-    throw new LockgateError('input-around', `--around is ${around}: expected a point within ${most} km of ${route}`);
+  if (city !== undefined && isTooFar(path)) {
+    const limitKm = MAX_METERS_AWAY / 1000;
+    throw new LockgateError('input-around', `--around is ${around}: expected a point within ${limitKm} km of ${route}`);
   }
   return { city: path.city, path };
 }
@@ -35,7 +35,7 @@ function parseAround(text: string): City {
   throw new LockgateError('input-around', `--around is ${JSON.stringify(text)}: expected ${expected}`);
 }
 
-/** Only the start is checked: a route has at most 500 km. */
-function isFar({ start }: WaypointPath): boolean {
-  return Math.sqrt(start.eastMeters ** 2 + start.northMeters ** 2) > MOST_METERS_AWAY;
+/** Whether the route is too far from the city. Checks only its start, because a route has at most 500 km. */
+function isTooFar({ start }: WaypointPath): boolean {
+  return Math.sqrt(start.eastMeters ** 2 + start.northMeters ** 2) > MAX_METERS_AWAY;
 }

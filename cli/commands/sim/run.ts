@@ -1,4 +1,4 @@
-/** `lockgate sim run`: parses the flags, and runs the fleet without a gateway or against one. */
+/** `lockgate sim run`: parses the flags, and runs the fleet with or without a gateway. */
 import { parseBugAssignment } from '../../../firmware-sim/faults/bugs.js';
 import { parseFaults } from '../../../firmware-sim/faults/faults.js';
 import { parseMix } from '../../../firmware-sim/fleet/mix.js';
@@ -15,7 +15,7 @@ export async function runSim(flags: SimFlags, interrupted: Interruption): Promis
   const { fromTrace } = flags;
   if (fromTrace !== undefined) return await runTraced({ ...flags, fromTrace }, interrupted);
   if (flags.scenario !== undefined) {
-    // The schema's many modules are more than a process with few open files can load, and a fleet does not need them.
+    // Loaded on demand: a process with few file descriptors can't load the scenario schema's many modules.
     const { runScenario } = await import('./scenario/run.js');
     return await runScenario(flags, flags.scenario, interrupted);
   }
@@ -40,8 +40,7 @@ function refuseVirtualOnly(flags: SimFlags, { bugs }: FleetPlan): void {
   const refuse = (flag: string, instead: string): LockgateError => {
     return new LockgateError('input-sim', `${flag} is for --virtual runs only: ${instead}`);
   };
-  if (flags.out !== undefined)
-    throw refuse('--out', '"lockgate trace record" writes what a gateway sees of a live one');
+  if (flags.out !== undefined) throw refuse('--out', '"lockgate trace record" writes a trace of a live run');
   if (flags.start !== undefined) throw refuse('--start', 'a live run starts now, by the gateway’s clock');
   if (flags.world) throw refuse('--world', 'a live run writes no trace');
   const bug = bugs.find((assignment) => assignment.bug.wrapVirtualLink !== undefined)?.bug.name;

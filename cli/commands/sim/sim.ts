@@ -1,21 +1,21 @@
-/** `lockgate sim …`: names, flags and help. What a command does is loaded when it is called. */
+/** `lockgate sim …`: names, flags and help. The code of a command is loaded when it is called. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { untilInterrupted } from '../../terminal/interrupt.js';
 import type { PlanFlags, SimFlags } from './flags.js';
 import { addSimShell } from './shell/command.js';
 
-const MOST_LOCKS = 100_000;
-const MOST_DAYS = 3660;
-const MOST_SPEED = 3600;
+const MAX_LOCKS = 100_000;
+const MAX_DAYS = 3660;
+const MAX_SPEED = 3600;
 const DEFAULT_SEED = '1';
 
-/** Flags of live runs; they make no sense without a gateway. */
+/** Flags of live runs only. */
 const LIVE_FLAGS = ['gateway', 'token', 'data', 'speed', 'secrets', 'merchant', 'ca'];
 
-/** Flags for what a scenario file already says. */
+/** Flags for what a scenario file specifies. */
 const SCENARIO_FLAGS = ['locks', 'days', 'pace', 'mix', 'route', 'around', 'fault', 'start', 'fromTrace'];
 
-/** Flags for how a fleet is generated; with a trace it is not. */
+/** Flags for generating a fleet, which --from-trace does not do. */
 const FLEET_FLAGS = ['locks', 'days', 'seed', 'pace', 'mix', 'bug', 'fault', 'start', 'route', 'around'];
 
 /** Adds the group to the program. */
@@ -26,7 +26,7 @@ export function addSimCommands(program: Command): void {
   addSimShell(sim);
   sim
     .command('scenarios')
-    .description('List the built-in scenarios, or print one as a start for your own.')
+    .description('List the built-in scenarios, or print one as a template.')
     .argument('[name]', 'The scenario whose file is printed.')
     .option('--json', 'Print JSON for programs.')
     .addHelpText('after', SCENARIOS_HELP)
@@ -37,7 +37,7 @@ export function addSimCommands(program: Command): void {
     });
   sim
     .command('bugs')
-    .description('List the firmware bugs that locks can have, and the rule that each one breaks.')
+    .description('List the firmware bugs that locks can have, and the rule that each bug breaks.')
     .option('--json', 'Print JSON for programs.')
     .addHelpText('after', '\nExample:\n  $ lockgate sim bugs')
     .action(async ({ json }: { json?: boolean }) => (await import('./tables.js')).printBugs(json));
@@ -50,7 +50,7 @@ export function addSimCommands(program: Command): void {
 }
 
 const SCENARIOS_HELP = `
-docs/scenarios.md describes the format. "sim run --scenario" plays one and checks what it expects.
+docs/scenarios.md describes the format. "sim run --scenario" plays a scenario and checks its expectations.
 
 Example:
   $ lockgate sim scenarios
@@ -58,38 +58,39 @@ Example:
   $ lockgate sim run --virtual --scenario mine.yaml`;
 
 const RUN_HELP = `
-With --virtual it needs no gateway and does not wait: the trace of the whole run is written as fast as possible, and the
-same seed and options give the same bytes (gzipped, the same text: the compression is Node's). "trace check" judges it.
-Without --out only the counts are shown.
+With --virtual the run needs no gateway and does not wait: it writes its trace as fast as possible, and the same seed
+and options give the same bytes (with .gz the same text; the compression depends on Node.js). "trace check" judges the
+trace. Without --out only the counts are shown.
 
-Without --virtual the locks are live, over MQTT, until Ctrl-C or for --days. --gateway names either the operator's
-interface (http://…; by default that of this folder), which then says where locks connect and, without --secrets, adds
-each lock as a simulated device with a new secret; or the address where locks connect (mqtt://host:port or mqtts://…).
-With --secrets the locks are the first of that file (mac,secret). A live run takes its boot numbers from the current
-time, so that it never repeats the uplink numbers of an earlier run.
+Without --virtual the locks are live, over MQTT, until Ctrl-C or for --days. --gateway is either the URL of the
+operator's interface (http://…; default: that of the data folder) or the address where locks connect (mqtt://host:port
+or mqtts://…). The operator's interface reports where locks connect and, without --secrets, adds each lock as a
+simulated device with a new secret. With --secrets the locks are the first in that file (mac,secret). A live run takes
+its boot numbers from the current time, so that it never repeats the uplink numbers of an earlier run.
 
-With --speed other than 1 the gateway must run at the same speed, as that of "lockgate demo" does: otherwise the judge
-and presence, which use the gateway's clock, find everything late or early.
+With --speed other than 1 the gateway must run at the same speed, as the gateway of "lockgate demo" can. Otherwise its
+rules and presence, which use the gateway's clock, see everything too late or too early.
 
 --mix gives shares of the locks' first settings: words joined by + (mid, high, ride, recovery, airplane, low-battery),
-such as mid=50,mid+ride=20,high=20,recovery=5,low-battery=5. Without it most are in MID, some in HIGH. With --route the
-bicycles live where the file's route starts. They are ridden along it after a minute, and then there and back at the
-times that --pace gives: at the recorded speed if the file has times, otherwise at 3.5 to 6.5 m/s. Ride tracking is on
-unless --mix says otherwise. With --around the streets are generated around another point, in its solar time zone.
+such as mid=50,mid+ride=20,high=20,recovery=5,low-battery=5. Without it most locks are in MID, some in HIGH. With
+--route the bicycles start where the file's route starts. They are ridden along the route after a minute, then there and
+back at times that depend on --pace: at the recorded speed if the file has times, otherwise at 3.5 to 6.5 m/s. Ride
+tracking is then on unless --mix says otherwise. With --around the streets are generated around another point, in its
+solar time zone.
 
---bug and --fault may be given more than once; a bug is for all locks, or as NAME:LOCKS for that many.
+--bug and --fault can be repeated; a bug affects all locks, or with NAME:LOCKS that many.
 
---from-trace FILE simulates the locks of a recorded trace (plain or .gz), each in a world of its own: when it was
-unlocked, ridden, stolen, charged or out of reach is inferred from its pings, or taken from the trace's world events. A
-healthy lock in that world makes the same pings; at the end both are counted by reason, with the first difference. For a
-lock that misbehaved the difference is the bug. In a live run all times are shifted to now.
+--from-trace FILE simulates the locks of a recorded trace (plain or .gz). It infers from each lock's pings and the
+trace's world events when the lock was unlocked, ridden, stolen, charged or out of coverage. A healthy lock then makes
+the same pings. At the end the pings of both are counted by reason, and the first difference is shown. If the recorded
+lock had a bug, that is the difference. In a live run all times are shifted to now.
 
---scenario plays a scenario, by its name ("sim scenarios") or from a file, and checks what it expects: virtual, or live
-against a gateway, whose operator's interface then sends its commands and creates credentials for its phones. The exit
-code is 1 if an expectation is not met, or the judge finds something that the scenario does not allow.
+--scenario plays a scenario, given by name ("sim scenarios") or file, and checks its expectations: virtual, or live
+against a gateway, whose operator's interface then sends the scenario's commands and creates credentials for its phones.
+The exit code is 1 if an expectation is not met, or if a rule finds something that the scenario does not allow.
 
 Exit codes: 0 done, 1 the scenario failed, 2 a flag or file is wrong, 3 the gateway can’t be reached or refuses,
-130 ended by Ctrl-C before its days were over.
+130 interrupted by Ctrl-C before --days were over.
 
 Example:
   $ lockgate sim run --virtual --locks 100 --days 7 --seed 7 --out week.jsonl.gz
@@ -102,37 +103,42 @@ Example:
 function addRun(sim: Command): void {
   sim
     .command('run')
-    .description('Run a fleet: without a gateway, writing a trace, or live against a gateway.')
-    .addOption(new Option('--virtual', 'Without a gateway and without waiting.').conflicts(LIVE_FLAGS))
+    .description('Simulate a fleet: without a gateway, writing a trace, or live against a gateway.')
+    .addOption(new Option('--virtual', 'Run without a gateway and without waiting.').conflicts(LIVE_FLAGS))
     .addOption(
-      new Option('--scenario <name>', 'Play a scenario: its name ("sim scenarios"), or a file.').conflicts(
-        SCENARIO_FLAGS,
-      ),
+      new Option('--scenario <name>', 'Play a scenario, by name ("sim scenarios") or file.').conflicts(SCENARIO_FLAGS),
     )
-    .option('--locks <n>', 'How many locks (default: 12, or all of --secrets).', whole(MOST_LOCKS))
-    .option('--days <n>', 'How many days of the run’s time (default: 1; live: until Ctrl-C).', days)
-    .option('--seed <text>', 'The seed from which everything is generated.', DEFAULT_SEED)
-    .addOption(new Option('--pace <pace>', 'How eventful it is.').choices(['everyday', 'lively']).default('everyday'))
+    .option('--locks <n>', 'Number of locks (default: 12, or all in --secrets).', wholeNumber(MAX_LOCKS))
+    .option('--days <n>', 'Number of simulated days (default: 1; live: until Ctrl-C).', days)
+    .option('--seed <text>', 'The seed of all random choices.', DEFAULT_SEED)
+    .addOption(
+      new Option('--pace <pace>', 'How eventful the days are.').choices(['everyday', 'lively']).default('everyday'),
+    )
     .addOption(
       new Option('--from-trace <file>', 'Infer the locks and what happens to them from a recorded trace.').conflicts(
         FLEET_FLAGS,
       ),
     )
-    .option('--mix <shares>', 'Shares of their first settings, such as mid=60,high+ride=20.')
-    .option('--route <file>', 'The route that all ride, there and back: a GPX file, or GeoJSON with a line.')
-    .option('--around <lat,lon>', 'The middle of the city that they live in (default: Amsterdam).')
-    .option('--bug <name>', 'A firmware bug: NAME for all locks, NAME:LOCKS for that many ("sim bugs").', collect, [])
-    .option('--fault <name>', 'A network fault, or "all" ("sim faults").', collect, [])
-    .option('--out <file>', 'Virtual: the file of the trace, gzipped if it ends in .gz; - is the standard output.')
+    .option('--mix <shares>', 'Shares of the locks’ first settings, such as mid=60,high+ride=20.')
+    .option('--route <file>', 'The route of all rides, there and back: a GPX file, or GeoJSON with a line.')
+    .option('--around <lat,lon>', 'The centre of the city (default: Amsterdam).')
+    .option(
+      '--bug <name>',
+      'A firmware bug ("sim bugs"): NAME for all locks, NAME:LOCKS for that many; can be repeated.',
+      appendValue,
+      [],
+    )
+    .option('--fault <name>', 'A network fault ("sim faults"), or all; can be repeated.', appendValue, [])
+    .option('--out <file>', 'Virtual: the trace file to write, gzipped if it ends in .gz; - is the standard output.')
     .option('--start <date>', 'Virtual: the start of the run, RFC 3339 (default: 2026-01-05T00:00:00Z).')
-    .option('--world', 'Virtual: also write world events, the ground truth around the locks, to the trace.')
+    .option('--world', 'Virtual: also write world events to the trace: what really happened to the locks.')
     .option('--gateway <url>', 'Live: mqtt://host:port, mqtts://…, or the operator’s interface [LOCKGATE_GATEWAY].')
     .option('--token <token>', 'Live: the operator’s token [LOCKGATE_TOKEN] (default: the one in the data folder).')
     .option('--data <folder>', 'Live: the gateway’s data folder [LOCKGATE_DATA] (default: ./data).')
     .option('--speed <n>', 'Live: how many times faster than real time.', speed, 1)
-    .option('--secrets <file>', 'Live: the locks and their secrets, lines of MAC,SECRET.')
-    .option('--merchant <name>', 'Live: the merchant of locks that are added; optional if there is only one.')
-    .option('--ca <file>', 'Live: the certificates (PEM) to trust for mqtts://.')
+    .option('--secrets <file>', 'Live: a file with the locks and their secrets, lines of MAC,SECRET.')
+    .option('--merchant <name>', 'Live: the merchant of added locks; optional if the gateway has only one.')
+    .option('--ca <file>', 'Live: a file with certificates (PEM) to trust for mqtts://.')
     .option('--list-bugs', 'List the firmware bugs and exit.')
     .option('--json', 'Print JSON for programs.')
     .addHelpText('after', RUN_HELP)
@@ -144,25 +150,25 @@ function addRun(sim: Command): void {
     });
 }
 
-const MOST_PLANNED_LOCKS = 1_000_000;
-const MOST_PLANNED_DAYS = 366;
-const MOST_SAMPLED = 100_000;
-const MOST_COMMANDS = 3000;
-const MOST_CHAIN_BYTES = 100_000;
-/** Approximately the settings of a fleet without a mix, which "sim run" draws for each lock. */
+const MAX_PLANNED_LOCKS = 1_000_000;
+const MAX_PLANNED_DAYS = 366;
+const MAX_SAMPLED_LOCKS = 100_000;
+const MAX_COMMANDS = 3000;
+const MAX_CHAIN_BYTES = 100_000;
+/** Approximately the settings that "sim run" without --mix draws at random for each lock. */
 const PLAN_MIX = 'mid=55,mid+ride=23,high=14,high+ride=6,recovery=2';
 
 const PLAN_HELP = `
-It simulates the fleet without a gateway, counts its traffic as a gateway's meter would (every MQTT frame in both
-directions, including keepalives, and with --tls the overhead of TLS), and prints the traffic of a month of 30 days by
-part of the mix, and the load by hour of the day. The measurement starts after a day.
+Simulates the fleet without a gateway and counts traffic as a gateway does: every MQTT frame in both directions,
+including keepalives, and with --tls the overhead of TLS. Prints the traffic of a month of 30 days by part of the mix,
+and the load by hour of the day. The measurement starts after a day.
 
---mix is that of "sim run": the locks' first settings. A lock whose battery is low at the start is charged some day. A
-fleet of more than --sample locks is estimated from a sample of that size, each part of the mix separately, and the
-standard error is shown. The prices are those of "usage plan set". With --tls each connection has a full handshake (TLS
-1.3, one self-signed P-256 certificate); --chain adds the bytes of further certificates that your gateway sends.
+--mix means the same as for "sim run". A lock whose battery is low at the start is charged some day. A fleet of more
+than --sample locks is estimated from a sample of that size, each part of the mix separately, and the standard error is
+shown. The prices mean the same as for "usage plan set". With --tls each connection has a full handshake (TLS 1.3, one
+self-signed P-256 certificate); --chain adds the bytes of further certificates that your gateway sends.
 
-Exit codes: 0 done, 2 a flag or file is wrong, 130 ended by Ctrl-C.
+Exit codes: 0 done, 2 a flag or file is wrong, 130 interrupted by Ctrl-C.
 
 Example:
   $ lockgate sim plan --locks 20000 --mix mid=70,high=25,recovery=5 --per-mb 0.12 --per-sim 0.80 --currency EUR
@@ -171,19 +177,21 @@ Example:
 function addPlan(sim: Command): void {
   sim
     .command('plan')
-    .description('Size a fleet before it is bought: connections, pings, data and its price.')
-    .requiredOption('--locks <n>', 'How many locks.', whole(MOST_PLANNED_LOCKS))
-    .option('--mix <shares>', 'Shares of their first settings, such as mid=60,high+ride=20.', PLAN_MIX)
-    .option('--days <n>', 'How many days to measure.', whole(MOST_PLANNED_DAYS), 7)
-    .option('--seed <text>', 'The seed from which everything is generated.', DEFAULT_SEED)
-    .addOption(new Option('--pace <pace>', 'How eventful it is.').choices(['everyday', 'lively']).default('everyday'))
-    .option('--sample <n>', 'The most locks to simulate.', whole(MOST_SAMPLED), 1000)
-    .option('--commands <n>', 'Commands (locate by GPS) to each lock per month.', whole(MOST_COMMANDS), 0)
-    .option('--tls', 'Locks connect over TLS.')
-    .option('--chain <bytes>', 'With --tls: bytes of further certificates.', whole(MOST_CHAIN_BYTES))
-    .option('--per-mb <price>', 'The price of an MB (1,000,000 bytes), with at most 6 decimals.')
-    .option('--per-sim <price>', 'The price of an active SIM for a month.')
-    .option('--currency <code>', 'ISO 4217, three letters.')
+    .description('Estimate the connections, pings, data and costs of a fleet before you buy it.')
+    .requiredOption('--locks <n>', 'Number of locks.', wholeNumber(MAX_PLANNED_LOCKS))
+    .option('--mix <shares>', 'Shares of the locks’ first settings, such as mid=60,high+ride=20.', PLAN_MIX)
+    .option('--days <n>', 'Number of days to measure.', wholeNumber(MAX_PLANNED_DAYS), 7)
+    .option('--seed <text>', 'The seed of all random choices.', DEFAULT_SEED)
+    .addOption(
+      new Option('--pace <pace>', 'How eventful the days are.').choices(['everyday', 'lively']).default('everyday'),
+    )
+    .option('--sample <n>', 'Maximum number of locks to simulate.', wholeNumber(MAX_SAMPLED_LOCKS), 1000)
+    .option('--commands <n>', 'Number of commands (locate by GPS) per lock and month.', wholeNumber(MAX_COMMANDS), 0)
+    .option('--tls', 'Count connections over TLS.')
+    .option('--chain <bytes>', 'With --tls: the bytes of further certificates.', wholeNumber(MAX_CHAIN_BYTES))
+    .option('--per-mb <price>', 'The price per MB (1,000,000 bytes), with at most 6 decimals.')
+    .option('--per-sim <price>', 'The price per active SIM and month.')
+    .option('--currency <code>', 'The currency: three letters (ISO 4217).')
     .option('--svg <file>', 'Write a chart of the load by hour of the day.')
     .option('--json', 'Print JSON for programs.')
     .addHelpText('after', PLAN_HELP)
@@ -193,25 +201,25 @@ function addPlan(sim: Command): void {
     });
 }
 
-function whole(most: number): (text: string) => number {
+function wholeNumber(max: number): (text: string) => number {
   return (text) => {
-    if (/^[1-9]\d{0,6}$/.test(text) && Number(text) <= most) return Number(text);
-    throw new InvalidArgumentError(`Expected a whole number, 1 to ${most}.`);
+    if (/^[1-9]\d{0,6}$/.test(text) && Number(text) <= max) return Number(text);
+    throw new InvalidArgumentError(`Expected a whole number, 1 to ${max}.`);
   };
 }
 
 function days(text: string): number {
   const value = Number(text);
-  if (/^\d+(\.\d+)?$/.test(text) && value > 0 && value <= MOST_DAYS) return value;
-  throw new InvalidArgumentError(`Expected a number of days above 0, at most ${MOST_DAYS}.`);
+  if (/^\d+(\.\d+)?$/.test(text) && value > 0 && value <= MAX_DAYS) return value;
+  throw new InvalidArgumentError(`Expected a number of days above 0, at most ${MAX_DAYS}.`);
 }
 
 function speed(text: string): number {
   const value = Number(text);
-  if (/^\d+(\.\d+)?$/.test(text) && value > 0 && value <= MOST_SPEED) return value;
-  throw new InvalidArgumentError(`Expected a number above 0, at most ${MOST_SPEED}.`);
+  if (/^\d+(\.\d+)?$/.test(text) && value > 0 && value <= MAX_SPEED) return value;
+  throw new InvalidArgumentError(`Expected a number above 0, at most ${MAX_SPEED}.`);
 }
 
-function collect(value: string, before: string[]): string[] {
+function appendValue(value: string, before: string[]): string[] {
   return [...before, value];
 }

@@ -1,14 +1,14 @@
-/** Describes a run of the simulator: its options with the seed first, and the command that repeats it. */
+/** Describes a run of the simulator: its options with the seed first, and the command that repeats the run. */
 import type { SimFlags } from './flags.js';
 
 /** The default number of locks. */
 export const DEFAULT_LOCKS = 12;
-/** The default length of a virtual run, days. */
+/** The default length of a virtual run. */
 export const DEFAULT_DAYS = 1;
 /** The default start of virtual runs: a fixed Monday, so that runs can be repeated. */
 export const DEFAULT_START = '2026-01-05T00:00:00Z';
 
-/** Options and seed in a few words, for people. */
+/** Seed and options in a few words. */
 export function describeRun(flags: SimFlags, locks: number): string {
   const parts = [`seed ${flags.seed}`, plural(locks, 'lock')];
   if (flags.virtual) parts.push(plural(flags.days ?? DEFAULT_DAYS, 'day'), `from ${flags.start ?? DEFAULT_START}`);
@@ -22,19 +22,19 @@ export function describeRun(flags: SimFlags, locks: number): string {
   return parts.join(', ');
 }
 
-/** A number with its unit, for people. */
+/** A number and its noun, with an s unless the number is 1. */
 export function plural(count: number, noun: string): string {
-  // A run may be a fraction of a day.
+  // The number may be a fraction, such as of a day.
   return `${count.toLocaleString('en-US', { maximumFractionDigits: 10 })} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 /**
- * The command that repeats the run. @param withOut whether --out is included, which does not affect the trace's content
+ * The command that repeats the run. @param withOut whether to include --out, which does not affect the trace's content
  */
 export function repeatCommand(flags: SimFlags, withOut = true): string {
   const words = ['lockgate sim run'];
   const add = (flag: string, value: string | number | undefined): void => {
-    if (value !== undefined) words.push(`${flag} ${quoted(String(value))}`);
+    if (value !== undefined) words.push(`${flag} ${quoteForShell(String(value))}`);
   };
   if (flags.virtual) words.push('--virtual');
   add('--locks', flags.locks ?? (flags.secrets === undefined ? DEFAULT_LOCKS : undefined));
@@ -61,7 +61,7 @@ export function repeatCommand(flags: SimFlags, withOut = true): string {
 }
 
 /** Quoted for a shell where necessary. */
-export function quoted(text: string): string {
+export function quoteForShell(text: string): string {
   return /^[\w.,:=@/+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 

@@ -1,11 +1,11 @@
-/** The lists of firmware bugs and network faults. */
+/** `lockgate sim bugs` and `lockgate sim faults`: list firmware bugs and network faults. */
 import { BUGS } from '../../../firmware-sim/faults/bugs.js';
 import { FAULTS } from '../../../firmware-sim/faults/faults.js';
 import { severityOf } from '../../../proto/power/rules.js';
 import { print, printJson } from '../../terminal/output.js';
 import { printTable } from '../../terminal/table.js';
 
-/** What `lockgate sim bugs` prints. */
+/** Prints the firmware bugs. */
 export function printBugs(asJson = false): void {
   const rows = BUGS.map(({ name, rule, sentence, shows, wrapVirtualLink }) => {
     return { name, rule, severity: severityOf(rule), sentence, shows, virtual_only: wrapVirtualLink !== undefined };
@@ -20,10 +20,10 @@ export function printBugs(asJson = false): void {
     { title: 'WHAT THE LOCK DOES', show: (row) => row.sentence, prose: true },
     { title: 'SHOWN BY', show: (row) => row.shows, optional: true },
   ]);
-  print('\n* in virtual runs only: no MQTT server accepts it.');
+  print('\n* Virtual runs only: no MQTT server accepts it.');
 }
 
-/** What `lockgate sim faults` prints. */
+/** Prints the network faults. */
 export function printFaults(asJson = false): void {
   if (asJson) printJson({ faults: FAULTS });
   else

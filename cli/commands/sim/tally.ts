@@ -1,4 +1,4 @@
-/** The counters of a live run: from the locks' diaries, and the gateway's findings. */
+/** Counts what happens in a live run: the locks' events, from their diaries, and the gateway's findings. */
 import type { DiaryEntry } from '../../../firmware-sim/lock/diary.js';
 import type { Lock } from '../../../firmware-sim/lock/lock.js';
 import { monotonicMs, Seconds } from '../../../proto/clock.js';
@@ -6,8 +6,8 @@ import type { GatewayClient } from '../../client.js';
 import { plural } from './summary.js';
 
 /**
- * Whether the lock is connected, or asleep because nothing is due: not while it connects or disconnects, has uplinks
- * but no connection, or failed to connect the last time. In a silent state it sleeps whatever it retains.
+ * Whether the lock is connected, or sleeps because nothing is due. False while it connects or disconnects, if it has
+ * uplinks but no connection, and after a failed connect. In a silent state a lock may sleep with uplinks.
  */
 function isHealthy({ hasPower, state }: Lock): boolean {
   if (!hasPower || state.link !== 'down') return hasPower && state.link === 'up';
@@ -16,7 +16,7 @@ function isHealthy({ hasPower, state }: Lock): boolean {
   return state.waiting.length === 0 && state.failures === 0;
 }
 
-function count(number: number): string {
+function formatCount(number: number): string {
   return number.toLocaleString('en-US');
 }
 
@@ -26,6 +26,7 @@ function sumOf(numbers: Iterable<number>): number {
   return sum;
 }
 
+/** Those members of the gateway's events that this file reads. */
 interface EventJson {
   readonly event: string;
   readonly mac?: string;
@@ -33,6 +34,7 @@ interface EventJson {
   readonly findings?: readonly { readonly rule: string }[];
 }
 
+/** The counters. */
 export class SimTally {
   locks: readonly Lock[] = [];
   readonly #macs: ReadonlySet<string>;
@@ -42,28 +44,28 @@ export class SimTally {
   #sent = 0;
   #acknowledged = 0;
   #commands = 0;
-  #whyRefused = '';
-  /** The last computation of the rate. */
-  #rated = { atMs: monotonicMs(), rate: 0, acknowledged: 0 };
-  /** By rule; null where the gateway does not report them. */
+  #refusalReason = '';
+  /** The last computed rate, and the counter at that time. */
+  #lastRate = { atMs: monotonicMs(), rate: 0, acknowledged: 0 };
+  /** The number of findings by rule; null if the gateway's findings are unknown. */
   #findings: Map<string, number> | null = null;
 
-  /** @param macs in the form in which they are printed */
+  /** @param macs MACs of the locks, with colons */
   constructor(macs: ReadonlySet<string>) {
     this.#macs = macs;
   }
 
-  /** What the gateway found, by rule; null where it does not report it. */
+  /** The number of findings by rule; null if the gateway's findings are unknown. */
   get findings(): ReadonlyMap<string, number> | null {
     return this.#findings;
   }
 
-  /** How many unacknowledged uplinks the locks retain. */
-  get kept(): number {
+  /** The number of unacknowledged uplinks that the locks have stored. */
+  get unacknowledged(): number {
     return this.locks.reduce((sum, { state }) => sum + state.waiting.length, 0);
   }
 
-  /** Takes an entry of a lock's diary. */
+  /** Counts an entry of a lock's diary. */
   note(entry: DiaryEntry): void {
     if (entry.type === 'connected') this.#connections += 1;
     else if (entry.type === 'lost') this.#lost += 1;
@@ -72,67 +74,67 @@ export class SimTally {
     else if (entry.type === 'did' && entry.effect.type === 'publish') this.#sent += 1;
     else if (entry.type === 'refused') {
       this.#refused += 1;
-      this.#whyRefused = entry.trouble.message;
+      this.#refusalReason = entry.trouble.message;
     }
   }
 
-  /** Counts the gateway's findings about these locks, from when this resolves until `signal` fires. */
+  /** Resolves when the gateway's event stream is open. Counts its findings about these locks until `signal` fires. */
   async listen(client: GatewayClient, signal: AbortSignal): Promise<void> {
     const lines = await client.listen('/events', signal);
     const findings = new Map<string, number>();
     this.#findings = findings;
     void this.#read(lines, findings).catch(() => {
-      // Once the stream ends, the findings are unknown.
+      // After the end of the stream the findings are unknown.
       if (!signal.aborted) this.#findings = null;
     });
   }
 
   async #read(lines: AsyncGenerator<string>, findings: Map<string, number>): Promise<void> {
     for await (const line of lines) {
-      // Most lines have no finding, and need not be parsed.
+      // Skips lines without a finding, which are most, without parsing them.
       if (!line.includes('"rule"')) continue;
       const { mac = '', finding, findings: several = [] } = JSON.parse(line) as EventJson;
       if (!this.#macs.has(mac)) continue;
       for (const { rule } of finding === undefined ? several : [finding])
         findings.set(rule, (findings.get(rule) ?? 0) + 1);
     }
-    throw new Error('the gateway ended its stream of events');
+    throw new Error('the gateway closed its event stream');
   }
 
-  /** The current state in a few words, for the progress line. */
+  /** The text of the progress line. */
   progress(): string {
     const healthy = this.locks.filter(isHealthy).length;
     const parts = [
-      `${count(healthy)} of ${count(this.locks.length)} connected or asleep`,
-      `${count(Math.round(this.#rate()))} pings/s`,
+      `${formatCount(healthy)} of ${formatCount(this.locks.length)} connected or asleep`,
+      `${formatCount(Math.round(this.#rate()))} pings/s`,
       this.#findings === null ? 'findings unknown' : plural(sumOf(this.#findings.values()), 'finding'),
-      `${count(this.kept)} kept`,
+      `${formatCount(this.unacknowledged)} kept`,
     ];
-    if (this.#refused > 0) parts.push(`${count(this.#refused)} connects failed (${this.#whyRefused})`);
+    if (this.#refused > 0) parts.push(`${formatCount(this.#refused)} connects failed (${this.#refusalReason})`);
     return parts.join(', ');
   }
 
-  /** Uplinks acknowledged per second since the last call, but over at least a second. */
+  /** Acknowledged uplinks per second, over the time since the last call but at least a second. */
   #rate(): number {
     const atMs = monotonicMs();
-    const span = (atMs - this.#rated.atMs) / Seconds(1);
-    if (span < 1) return this.#rated.rate;
-    const rate = (this.#acknowledged - this.#rated.acknowledged) / span;
-    this.#rated = { atMs, rate, acknowledged: this.#acknowledged };
+    const span = (atMs - this.#lastRate.atMs) / Seconds(1);
+    if (span < 1) return this.#lastRate.rate;
+    const rate = (this.#acknowledged - this.#lastRate.acknowledged) / span;
+    this.#lastRate = { atMs, rate, acknowledged: this.#acknowledged };
     return rate;
   }
 
-  /** The result, for people. */
-  line(kept = this.kept): string {
+  /** The result as a line of text. */
+  line(unacknowledged = this.unacknowledged): string {
     const parts = [
-      `${count(this.locks.filter(({ state }) => state.link === 'up').length)} connected`,
-      `${count(this.#sent)} sent`,
-      `${count(this.#acknowledged)} acknowledged`,
-      `${count(kept)} kept`,
+      `${formatCount(this.locks.filter(({ state }) => state.link === 'up').length)} connected`,
+      `${formatCount(this.#sent)} sent`,
+      `${formatCount(this.#acknowledged)} acknowledged`,
+      `${formatCount(unacknowledged)} kept`,
     ];
-    if (this.#refused > 0) parts.push(`${count(this.#refused)} connects failed (${this.#whyRefused})`);
-    if (this.#lost > 0) parts.push(`${count(this.#lost)} connections lost`);
-    if (this.#commands > 0) parts.push(`${count(this.#commands)} commands`);
+    if (this.#refused > 0) parts.push(`${formatCount(this.#refused)} connects failed (${this.#refusalReason})`);
+    if (this.#lost > 0) parts.push(`${formatCount(this.#lost)} connections lost`);
+    if (this.#commands > 0) parts.push(`${formatCount(this.#commands)} commands`);
     parts.push(`findings ${this.#findingsText()}`);
     return parts.join(', ');
   }

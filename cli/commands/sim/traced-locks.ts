@@ -1,4 +1,4 @@
-/** `lockgate sim run --from-trace`: reads the locks of a trace file, and compares what they did with the trace. */
+/** `lockgate sim run --from-trace`: reads the locks of a trace, and compares their simulated pings with the trace. */
 
 import { locksFromTrace, type TracedLock } from '../../../firmware-sim/inference/from-trace.js';
 import { LockTraceReader, type LockTraces } from '../../../firmware-sim/inference/lock-trace.js';
@@ -17,14 +17,13 @@ import { printTable } from '../../terminal/table.js';
 import { readTraceFile } from '../trace/trace-file.js';
 import { plural } from './summary.js';
 
-/** How many locks are shown with their first difference; the others are counted. */
-const DIFFERENCES_SHOWN = 10;
+/** The first differences of so many locks are printed; the remaining locks are counted. */
+const MAX_PRINTED_DIFFERENCES = 10;
 
 /**
  * Reads the locks of a trace.
  *
- * @throws LockgateError `input-trace` with file and line for content that can't be read, `input-file` for the file
- * itself
+ * @throws LockgateError `input-trace` (with file and line), `input-file` if the file can't be read
  */
 export async function readLockTraces(file: string): Promise<LockTraces> {
   let reader: LockTraceReader | undefined;
@@ -46,7 +45,7 @@ export async function readLockTraces(file: string): Promise<LockTraces> {
   return inFile(null, () => (reader as LockTraceReader).end());
 }
 
-/** Makes the locks, and collects their pings for the comparison at the end. */
+/** The simulated locks of a trace, and the pings that they have made. */
 export class TracedLocks {
   readonly locks: readonly TracedLock[];
   readonly #made = new Map<Mac, PingUplink[]>();
@@ -56,12 +55,12 @@ export class TracedLocks {
     for (const { mac } of this.locks) this.#made.set(mac, []);
   }
 
-  /** Takes an uplink that a simulated lock has made. */
+  /** Collects an uplink that a simulated lock has made. */
   readonly made = (mac: Mac, uplink: Uplink): void => {
     if (isPingUplink(uplink)) this.#made.get(mac)?.push(uplink);
   };
 
-  /** The differences, by lock and by reason. */
+  /** Compares the collected pings with the trace, by lock and by reason. */
   compare(): TracedComparison {
     const simulated = [...this.#made.values()].flat();
     const trace = this.locks.flatMap(({ pings }) => pings);
@@ -98,15 +97,15 @@ export function printComparison({ locks, counts, reasons, differing }: TracedCom
     return;
   }
   print(paint('yellow', `${plural(differing.length, 'lock')} of ${locks} differ from the trace, first at:`));
-  for (const { mac, difference } of differing.slice(0, DIFFERENCES_SHOWN)) {
+  for (const { mac, difference } of differing.slice(0, MAX_PRINTED_DIFFERENCES)) {
     print(`  ${formatMac(mac)} ping ${difference.index + 1}`);
     print(`    trace      ${pingText(difference.trace)}`);
     print(`    simulated  ${pingText(difference.simulated)}`);
   }
-  if (differing.length > DIFFERENCES_SHOWN) print(`  and ${differing.length - DIFFERENCES_SHOWN} more`);
+  if (differing.length > MAX_PRINTED_DIFFERENCES) print(`  and ${differing.length - MAX_PRINTED_DIFFERENCES} more`);
 }
 
-/** The comparison for programs. */
+/** The comparison for `--json`. */
 export function comparisonToJson({ counts, reasons, differing }: TracedComparison): object {
   return {
     same: differing.length === 0,

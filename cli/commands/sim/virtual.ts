@@ -7,7 +7,7 @@ import { isDatable } from '../../../proto/wire/ping-json.js';
 import type { Interruption } from '../../terminal/interrupt.js';
 import { LineSink } from '../../terminal/line-sink.js';
 import { note, print } from '../../terminal/output.js';
-import { goOn } from '../../terminal/run-slices.js';
+import { advanceInSlices } from '../../terminal/run-slices.js';
 import type { FleetPlan, SimFlags } from './flags.js';
 import {
   DEFAULT_DAYS,
@@ -20,9 +20,9 @@ import {
 } from './summary.js';
 
 /**
- * Runs it, and prints a summary: to the standard error where the trace goes to the standard output.
+ * Runs the fleet and prints a summary: to stderr if the trace goes to the standard output.
  *
- * @throws LockgateError `input-…` for a date or a file
+ * @throws LockgateError `input-…` for a wrong date or file
  */
 export async function runVirtually(flags: SimFlags, plan: FleetPlan, interrupted: Interruption): Promise<void> {
   const locks = flags.locks ?? DEFAULT_LOCKS;
@@ -30,7 +30,7 @@ export async function runVirtually(flags: SimFlags, plan: FleetPlan, interrupted
   const startMs = readStart(flags.start ?? DEFAULT_START, days);
   if (!flags.json) note(describeRun(flags, locks));
   const sink = flags.out === undefined ? undefined : new LineSink(flags.out === '-' ? undefined : flags.out);
-  const begunAt = monotonicMs();
+  const startedAtMs = monotonicMs();
   const trace = new VirtualTrace(
     {
       seed: flags.seed,
@@ -51,9 +51,9 @@ export async function runVirtually(flags: SimFlags, plan: FleetPlan, interrupted
   const progress = (): string => {
     return `${daysOf(trace.nowMs - startMs)} of ${plural(days, 'day')}, ${plural(trace.uplinks, 'uplink')}`;
   };
-  await goOn(trace, progress, interrupted.signal);
+  await advanceInSlices(trace, progress, interrupted.signal);
   sink?.end();
-  report(flags, trace, locks, (monotonicMs() - begunAt) / Seconds(1));
+  report(flags, trace, locks, (monotonicMs() - startedAtMs) / Seconds(1));
   if (!interrupted.signal.aborted) return;
   note(`Interrupted after ${daysOf(trace.nowMs - startMs)} of ${plural(days, 'day')}: the trace ends there.`);
   process.exitCode = interrupted.exitCode;
@@ -71,7 +71,7 @@ function daysOf(span: Milliseconds): string {
 }
 
 function report(flags: SimFlags, trace: VirtualTrace, locks: number, seconds: number): void {
-  // The standard output is then for the trace only.
+  // With `--out -` the standard output must have nothing but the trace.
   const say = flags.out === '-' ? note : print;
   const { connections, uplinks } = trace;
   if (flags.json) {
@@ -81,6 +81,6 @@ function report(flags: SimFlags, trace: VirtualTrace, locks: number, seconds: nu
   }
   const where = flags.out === undefined || flags.out === '-' ? '' : ` in ${flags.out}`;
   const counts = `${plural(uplinks, 'uplink')} over ${plural(connections, 'connection')}${where}`;
-  say(`${describeRun(flags, locks)}: ${counts}, made in ${seconds.toFixed(1)} s`);
+  say(`${describeRun(flags, locks)}: ${counts}, simulated in ${seconds.toFixed(1)} s`);
   say(`Repeat with: ${repeatCommand(flags)}`);
 }

@@ -1,24 +1,26 @@
 /**
- * One readable line for each event of a gateway: for `tail` and the demo.
+ * Formats each event of a gateway as one line, for `tail`, the demo and the simulator's shell. Pure.
  */
 
 import { oneLine, paint, type Style } from '../../terminal/output.js';
 import { cutToWidth } from '../../terminal/text-width.js';
 import { commandText } from '../command/listing.js';
 
-/** An event, as the operator's interface streams it. */
+/** An event, as the operator interface streams it. */
 export type EventJson = Readonly<Record<string, unknown>>;
 
+/** The parts of a line: a label of up to five letters, its style, and the text. */
 interface LineParts {
   readonly kind: string;
   readonly style: Style;
   readonly text: string;
 }
 
+/** By event name. */
 const LINES: Readonly<Record<string, (event: EventJson) => LineParts>> = {
-  connect: ({ source }) => ({ kind: 'conn', style: 'green', text: `${phone(source)}connected` }),
+  connect: ({ source }) => ({ kind: 'conn', style: 'green', text: `${phonePrefix(source)}connected` }),
   disconnect: ({ source, cause }) => {
-    return { kind: 'conn', style: 'dim', text: `${phone(source)}disconnected (${cause})` };
+    return { kind: 'conn', style: 'dim', text: `${phonePrefix(source)}disconnected (${cause})` };
   },
   ping: (event) => ({ kind: 'ping', style: 'cyan', text: pingText(event.ping as EventJson, event) }),
   ack: (event) => {
@@ -75,11 +77,11 @@ const LINES: Readonly<Record<string, (event: EventJson) => LineParts>> = {
     return { kind: 'hook', style: state === 'began' ? 'red' : 'green', text: `URL ${id}: ${text}` };
   },
   swept: ({ before, uplinks, others, held }) => {
-    const kept = held === 0 ? '' : `; ${held} older events wait for their webhook`;
+    const waiting = held === 0 ? '' : `; ${held} older events wait for their webhook`;
     return {
       kind: 'keep',
       style: 'dim',
-      text: `${uplinks} uplinks and ${others} others before ${before} deleted${kept}`,
+      text: `${uplinks} uplinks and ${others} other rows before ${before} deleted${waiting}`,
     };
   },
   'store-failed': ({ why }) => ({ kind: 'store', style: 'red', text: String(why) }),
@@ -107,8 +109,8 @@ const LINES: Readonly<Record<string, (event: EventJson) => LineParts>> = {
   'state-rebuilt': (event) => ({ kind: 'store', style: 'red', text: rebuiltText(event) }),
 };
 
-/** A prefix for what a phone does. */
-function phone(source: unknown): string {
+/** A prefix for events of phones. */
+function phonePrefix(source: unknown): string {
   return source === 'phone' ? 'phone ' : '';
 }
 
@@ -123,26 +125,26 @@ function styleOf(finding: EventJson): Style {
   return finding.severity === 'violation' ? 'red' : 'yellow';
 }
 
-/** The uplink of a finding, as `lockgate why MAC 41/12` takes it; the event does not have the finding's id. */
+/** The uplink of a finding, for `lockgate why MAC 41/12`; the event does not have the finding's id. */
 function aboutText({ uplink }: EventJson): string {
   if (typeof uplink !== 'object' || uplink === null) return '';
   const { boot, sequence } = uplink as EventJson;
   return ` ${boot}/${sequence}`;
 }
 
-/** Month, day and time of an RFC 3339 date, UTC; without the day, tomorrow would look like today. */
+/** Month, day and time of an RFC 3339 date, UTC. */
 function dayAndTimeOf(date: string): string {
   return `${date.slice(5, 10)} ${date.slice(11, 16)}`;
 }
 
-/** Presence in a few words. */
+/** A lock's presence, such as `asleep, due 11-21 06:30`. */
 export function presenceText({ presence, since, due, rule }: EventJson): string {
   if (presence === 'late') return `late since ${dayAndTimeOf(String(since))} (${rule})`;
   if (presence === 'asleep') return due === null ? 'asleep' : `asleep, due ${dayAndTimeOf(String(due))}`;
   return String(presence);
 }
 
-/** That a lock's stored state was damaged, and the result. */
+/** Why a lock's stored state was unusable, and what happened to it. */
 export function rebuiltText({ why, from }: { readonly why?: unknown; readonly from?: unknown }): string {
   const now = from === 'log' ? 'it was rebuilt from the log' : 'the lock’s state is unknown now';
   return `${why}; ${now}`;
@@ -185,7 +187,7 @@ function timeOf(date: string): string {
   return date.slice(11, 19);
 }
 
-/** The lines of an event: its own, and one for each finding. `width` cuts them to fit a terminal. */
+/** The lines of an event: one for the event, and one for each of its findings; cut to `width`, if given. */
 export function eventLines(event: EventJson, width?: number, hasMac = true): string[] {
   const findings = Array.isArray(event.findings) ? (event.findings as EventJson[]) : [];
   const { at, mac } = event;
@@ -194,7 +196,7 @@ export function eventLines(event: EventJson, width?: number, hasMac = true): str
   );
 }
 
-/** The line of an event, cut to `width` for a terminal. Without `hasMac` the MAC is omitted. */
+/** The line of an event, cut to `width`, if given. `hasMac` says whether the line has the MAC. */
 export function eventLine(event: EventJson, width?: number, hasMac = true): string {
   const { kind, style, text } = LINES[String(event.event)]?.(event) ?? {
     kind: '?',

@@ -1,3 +1,4 @@
+/** `lockgate tail`: prints a gateway's events as they happen. */
 import type { Command } from 'commander';
 import { LockgateError } from '../../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
@@ -11,7 +12,7 @@ interface Flags extends ConnectionFlags {
   readonly mac?: string;
 }
 
-/** `lockgate tail` */
+/** Adds the command to the program. */
 export function addTailCommand(program: Command): void {
   withConnection(program.command('tail').description('Watch events live, one per line.'))
     .option('--mac <mac>', 'Only events of this lock, including refused CONNECTs and packets.')

@@ -1,4 +1,4 @@
-/** `lockgate usage show`: usage by lock and month, or totals by one of the two. */
+/** `lockgate usage show`: prints usage by lock and month, or totals by lock or by month. */
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { note, oneLine, printJson, terminalWidth } from '../../terminal/output.js';
 import { type CellStyle, type Column, linesOfTable, printTable } from '../../terminal/table.js';
@@ -22,7 +22,7 @@ interface Counts {
   readonly bytes_down: number;
 }
 
-/** As the operator's interface answers it. */
+/** The usage of a lock in a month, as the operator interface returns it. */
 interface UsageJson extends Counts {
   readonly month: string;
   readonly mac: string;
@@ -30,7 +30,7 @@ interface UsageJson extends Counts {
   readonly simulated: boolean;
 }
 
-/** A row of the table; in totals, `locks` or `months` is the number that it sums up. */
+/** A row of the table. A total has the number of locks or months that it sums up. */
 interface UsageRow extends Counts {
   readonly mac?: string;
   readonly month?: string;
@@ -40,25 +40,25 @@ interface UsageRow extends Counts {
   readonly simulated?: boolean;
 }
 
-/** The bar's share of the remaining width, and its limits in columns. */
-const BAR_PART = 1 / 3;
-const BAR_LEAST = 6;
-const BAR_MOST = 40;
+/** The bar's share of the width that the other columns leave, and its limits in columns. */
+const BAR_SHARE = 1 / 3;
+const MIN_BAR_WIDTH = 6;
+const MAX_BAR_WIDTH = 40;
 
-/** Prints usage: the newest month first, within it the highest use, and the total below. */
+/** Prints the rows with the total below: newest month first, within a month the highest usage first. */
 export async function showUsage(mac: string | undefined, flags: UsageFlags): Promise<void> {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries({ mac, merchant: flags.merchant, month: flags.month }))
     if (value !== undefined) query.set(name, value);
   const { usage } = await new GatewayClient(flags).get<{ usage: UsageJson[] }>(`/usage?${query}`);
-  const rows = flags.by === undefined ? usage : summedUp(usage, flags.by);
+  const rows = flags.by === undefined ? usage : totalsBy(usage, flags.by);
   const shown = [...rows].sort(byMonthAndBytes).slice(0, flags.limit);
   const total = addAll(usage);
   if (flags.json) return printJson({ usage: shown, total });
-  if (usage.length === 0) return note('There was no usage.');
+  if (usage.length === 0) return note('No usage matches.');
   printRows(shown, total);
-  const left = rows.length - shown.length;
-  if (left > 0) note(`${left} more row${left === 1 ? '' : 's'}, included in TOTAL; --limit shows more.`);
+  const hidden = rows.length - shown.length;
+  if (hidden > 0) note(`${hidden} more row${hidden === 1 ? '' : 's'}, included in TOTAL; a higher --limit shows more.`);
 }
 
 function byMonthAndBytes(one: UsageRow, other: UsageRow): number {
@@ -66,7 +66,7 @@ function byMonthAndBytes(one: UsageRow, other: UsageRow): number {
   return other.bytes - one.bytes || ((one.mac ?? '') < (other.mac ?? '') ? -1 : 1);
 }
 
-function summedUp(usage: readonly UsageJson[], by: 'lock' | 'month'): UsageRow[] {
+function totalsBy(usage: readonly UsageJson[], by: 'lock' | 'month'): UsageRow[] {
   const groups = new Map<string, UsageJson[]>();
   for (const row of usage) {
     const key = by === 'lock' ? row.mac : row.month;
@@ -100,7 +100,7 @@ function printRows(rows: readonly UsageRow[], total: Counts): void {
       show: (row: UsageRow) => (isTotal(row) && at === 0 ? 'TOTAL' : String(row[name] ?? '')),
       whole: true,
     })),
-    { title: 'BYTES', show: (row) => byteText(row.bytes), whole: true },
+    { title: 'BYTES', show: (row) => byteText(row.bytes), neverCut: true },
     { title: 'MESSAGES', show: (row) => String(row.messages) },
     ...(has('simulated') ? [{ title: 'BILLED', show: (row: UsageRow) => billedText(row, isTotal(row)) }] : []),
     { title: 'CONNECTIONS', show: (row) => String(row.connections), optional: true },
@@ -110,9 +110,10 @@ function printRows(rows: readonly UsageRow[], total: Counts): void {
   ];
   const all = rows.length > 1 ? [...rows, total] : rows;
   const width = barWidth(all, columns);
-  const most = Math.max(...rows.map(({ bytes }) => bytes));
+  const maxBytes = Math.max(...rows.map(({ bytes }) => bytes));
   const at = names.length + 1;
-  if (width > 0) columns.splice(at, 0, { title: '', show: (row) => (isTotal(row) ? '' : bar(row.bytes, most, width)) });
+  if (width > 0)
+    columns.splice(at, 0, { title: '', show: (row) => (isTotal(row) ? '' : bar(row.bytes, maxBytes, width)) });
   printTable(all, columns);
 }
 
@@ -126,9 +127,9 @@ function barWidth(rows: readonly UsageRow[], columns: readonly Column<UsageRow>[
   const room = terminalWidth();
   if (!Number.isFinite(room)) return 0;
   const needed = columns.filter(({ optional }) => optional !== true);
-  // Without colours, whose codes have no width.
+  // Without colours: their escape codes have no width.
   const place = { room: Number.POSITIVE_INFINITY, paint: (_style: CellStyle, text: string) => text, clean: oneLine };
   const widest = Math.max(...linesOfTable(rows, needed, place).map(widthOf));
-  const width = Math.min(Math.floor((room - widest) * BAR_PART), BAR_MOST);
-  return width < BAR_LEAST ? 0 : width;
+  const width = Math.min(Math.floor((room - widest) * BAR_SHARE), MAX_BAR_WIDTH);
+  return width < MIN_BAR_WIDTH ? 0 : width;
 }

@@ -1,4 +1,4 @@
-/** Prints monthly statements as tables and as CSV. The gateway made them. */
+/** Formats monthly statements, which the gateway has computed, as tables and as CSV. */
 import { stringify } from 'csv-stringify/sync';
 import type { Statement } from '../../../gateway/usage/statement.js';
 import { oneLine, paint, print, terminalWidth } from '../../terminal/output.js';
@@ -15,6 +15,7 @@ export function printStatements(statements: readonly Statement[]): void {
   }
 }
 
+/** A row of the table: a line, a correction or the total of a statement. */
 interface Row {
   readonly name: string;
   readonly of: Statement['lines'][0] | Statement['corrections'][0] | Statement['totals'];
@@ -45,8 +46,8 @@ function printStatement(statement: Statement): void {
     { title: 'CONNECTIONS', show: (row) => String(row.of.connections), optional: true },
     { title: 'UP', show: (row) => byteText(row.of.bytes_up), optional: true },
     { title: 'DOWN', show: (row) => byteText(row.of.bytes_down), optional: true },
-    { title: 'BYTES', show: (row) => String(row.of.bytes), whole: true },
-    { title: 'AMOUNT', show: (row) => row.amount ?? '–', whole: true },
+    { title: 'BYTES', show: (row) => String(row.of.bytes), neverCut: true },
+    { title: 'AMOUNT', show: (row) => row.amount ?? '–', neverCut: true },
   ]);
   if (totals.total !== null) print(paint('bold', `\nTo pay: ${totals.total} ${currency}`));
   print('');
@@ -57,7 +58,7 @@ function printStatement(statement: Statement): void {
   for (const each of statement.notes) printSentences(each, 'dim');
 }
 
-/** In a pipe the text is one line. */
+/** Prints a text wrapped to the terminal; in a pipe as one line. */
 function printSentences(text: string, style?: 'dim'): void {
   const lines = wrapWords(text, terminalWidth(), widthOf);
   for (const line of lines) print(style === undefined ? line : paint(style, line));

@@ -1,11 +1,11 @@
-/** Bytes as text, and bars that compare them. */
+/** Formats bytes as text, and values as bars. */
 
 /** The default width of the longest bar, in columns. */
-const BAR = 16;
+const DEFAULT_BAR_WIDTH = 16;
 const EIGHTHS = ' ▏▎▍▌▋▊▉';
 const UNITS = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
 
-/** Bytes in decimal units, as in prices: a MB is 1,000,000 bytes. */
+/** Formats bytes in decimal units, as in prices: a MB is 1,000,000 bytes. */
 export function byteText(bytes: number): string {
   let value = bytes;
   let unit = 0;
@@ -13,9 +13,9 @@ export function byteText(bytes: number): string {
   return `${unit === 0 ? value : value.toFixed(value < 100 ? 2 : 1)} ${UNITS[unit]}`;
 }
 
-/** A bar for the value; the bar for `most` is `width` columns long. */
-export function bar(value: number, most: number, width = BAR): string {
-  const eighths = most === 0 ? 0 : Math.round((value / most) * width * 8);
+/** The bar of a value; the bar of `max` is `width` columns long. */
+export function bar(value: number, max: number, width = DEFAULT_BAR_WIDTH): string {
+  const eighths = max === 0 ? 0 : Math.round((value / max) * width * 8);
   const rest = eighths % 8;
   return '█'.repeat(Math.floor(eighths / 8)) + (rest === 0 ? '' : EIGHTHS[rest]);
 }

@@ -1,10 +1,11 @@
+/** `lockgate usage …`: flags and help of the group, and its commands statement, close and plan. */
 import { type Command, Option } from 'commander';
 import type { Statement } from '../../../gateway/usage/statement.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { note, oneLine, paint, print, printJson } from '../../terminal/output.js';
 import { withConnection, withGateway } from '../../terminal/shared-flags.js';
 import { printTable } from '../../terminal/table.js';
-import { watched, withWatch } from '../../terminal/watch.js';
+import { withWatch, withWatching } from '../../terminal/watch.js';
 import { readCount } from '../webhook/flags.js';
 import type { UsageFlags } from './listing.js';
 
@@ -24,60 +25,62 @@ type Format = (typeof FORMATS)[number];
 const BY = ['lock', 'month'];
 
 const SHOW_HELP = `
-The newest month comes first, and within it the highest use. The bar compares each row with the largest; it adapts to
-the terminal, and in a pipe there is none. A lock that changed owners in a month has a row for each merchant.
+Newest month first, within a month highest usage first. On a terminal a bar compares each row with the largest. A lock
+that changed its merchant in a month has a row for each merchant.
 
 Example:
   $ lockgate usage show --month 2026-11 --merchant "Amber Bikes"
   $ lockgate usage show --by month
   $ lockgate usage show --by lock --limit 10`;
 
-/** `lockgate usage show|statement|close|plan` */
+/** Adds the group to the program. */
 export function addUsageCommands(program: Command): void {
-  const usage = program.command('usage').description('Cellular data: usage, monthly statements, price plans.');
+  const usage = program.command('usage').description('Show cellular data usage, monthly statements and price plans.');
   withWatch(withConnection(usage.command('show').description('Show usage by lock and month.')))
-    .argument('[mac]', 'The MAC of one lock, in any common spelling.')
-    .option('--merchant <name>', 'Of one merchant alone.')
-    .option('--month <month>', 'Only in this month (UTC), such as 2026-11.')
-    .addOption(new Option('--by <what>', 'Totals by lock (all months) or by month (all locks).').choices(BY))
-    .option('--limit <n>', 'The most rows to list; the total includes all.', readCount)
+    .argument('[mac]', 'Only this lock.')
+    .option('--merchant <name>', 'Only this merchant.')
+    .option('--month <month>', 'Only this month (UTC), such as 2026-11.')
+    .addOption(new Option('--by <what>', 'Show totals by lock (all months) or by month (all locks).').choices(BY))
+    .option('--limit <n>', 'Maximum number of rows to list; the total includes all rows.', readCount)
     .addHelpText('after', SHOW_HELP)
     .action(
-      watched(async (mac: string | undefined, flags: UsageFlags) => {
+      withWatching(async (mac: string | undefined, flags: UsageFlags) => {
         const { showUsage } = await import('./listing.js');
         await showUsage(mac, flags);
       }),
     );
   withGateway(usage.command('statement').description('Print the closed statements of a month.'))
-    .option('--month <month>', 'The month (default: the last that ended).')
-    .option('--merchant <name>', 'Of one merchant alone.')
+    .option('--month <month>', 'The month (default: the last complete month).')
+    .option('--merchant <name>', 'Only this merchant.')
     .addOption(new Option('--format <format>', 'The format (default: table).').choices([...FORMATS]))
-    .option('--json', 'The same as --format json.')
+    .option('--json', 'Same as --format json.')
     .addHelpText('after', '\nExample:\n  $ lockgate usage statement --month 2026-11 --format csv')
     .action(statement);
-  withConnection(usage.command('close').description('Close an ended month; the gateway also does this by itself.'))
-    .option('--month <month>', 'The month (default: the last that ended).')
-    .addHelpText('after', '\nA month is closed only once; closing it again changes nothing.')
+  withConnection(
+    usage.command('close').description('Close a complete month. The gateway also does this automatically.'),
+  )
+    .option('--month <month>', 'The month (default: the last complete month).')
+    .addHelpText('after', '\nClosing a month again changes nothing.')
     .addHelpText('after', '\nExample:\n  $ lockgate usage close --month 2026-11')
     .action(close);
   addPlanCommands(usage);
 }
 
 function addPlanCommands(usage: Command): void {
-  const plan = usage.command('plan').description('Price plans of merchants. Without a plan nothing is charged.');
-  withConnection(plan.command('set').description('Set a merchant’s prices, from a given month.'))
+  const plan = usage.command('plan').description('Manage price plans of merchants. Without a plan nothing is charged.');
+  withConnection(plan.command('set').description('Set a merchant’s prices, from a given month on.'))
     .argument('<merchant>', 'The merchant’s name.')
     .requiredOption('--per-mb <price>', 'The price per MB (1,000,000 bytes), with at most 6 decimals.')
-    .requiredOption('--per-sim <price>', 'The price of an active SIM per month.')
+    .requiredOption('--per-sim <price>', 'The price per active SIM and month.')
     .requiredOption('--currency <code>', 'The currency: three letters (ISO 4217).')
-    .option('--from <month>', 'The first month (default: the current one). Closed months stay as they are.')
+    .option('--from <month>', 'The first month (default: the current month). Closed months do not change.')
     .addHelpText(
       'after',
       '\nExample:\n  $ lockgate usage plan set "Amber Bikes" --per-mb 0.12 --per-sim 0.80 --currency EUR',
     )
     .action(setPlan);
   withConnection(plan.command('show').description('Show the prices, and the month from which they apply.'))
-    .argument('[merchant]', 'Of one merchant alone.')
+    .argument('[merchant]', 'Only this merchant.')
     .addHelpText('after', '\nExample:\n  $ lockgate usage plan show "Amber Bikes"')
     .action(showPlans);
 }

@@ -1,10 +1,11 @@
+/** `lockgate webhook deliveries|resend|recover`: lists deliveries to webhook URLs and sends events again. */
 import { type Command, Option } from 'commander';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { note, oneLine, paint, print, printJson, type Style, terminalWidth } from '../../terminal/output.js';
 import { withConnection } from '../../terminal/shared-flags.js';
 import { printTable } from '../../terminal/table.js';
 import { cutToWidth, widthOf } from '../../terminal/text-width.js';
-import { watched, withWatch } from '../../terminal/watch.js';
+import { withWatch, withWatching } from '../../terminal/watch.js';
 import { readCount } from './flags.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
@@ -30,34 +31,36 @@ interface DeliveryJson {
   readonly attempts: readonly AttemptJson[];
 }
 
-/** The same as in gateway/store/contract/webhook-store.ts, which is not loaded here; a test compares them. */
+/** A copy of the states in gateway/store/contract/webhook-store.ts, which help must not load; a test compares them. */
 const STATES = ['pending', 'delivered', 'dead', 'kept', 'damaged'];
 
-/** `lockgate webhook deliveries|resend|recover` */
+/** Adds the three commands to the group. */
 export function addDeliveryCommands(webhook: Command): void {
   withWatch(
-    withConnection(webhook.command('deliveries').description('List deliveries with their attempts, the newest first.')),
+    withConnection(webhook.command('deliveries').description('List deliveries with their attempts, newest first.')),
   )
-    .option('--mac <mac>', 'Only of this lock.')
-    .option('--url <id>', 'Only to this webhook URL.')
+    .option('--mac <mac>', 'Only deliveries of this lock.')
+    .option('--url <id>', 'Only deliveries to this webhook URL.')
     .addOption(
       new Option(
         '--state <state>',
-        'Only in this state; kept: the URL was disabled; damaged: the stored ping is corrupt.',
+        'Only deliveries in this state; kept: the URL was disabled; damaged: the stored ping is corrupt.',
       ).choices([...STATES]),
     )
-    .option('--since <time>', 'Only events received since this time.')
+    .option('--since <time>', 'Only events received at or after this time.')
     .option('--until <time>', 'Only events received before this time.')
-    .option('--limit <n>', 'The most to list, up to 500 (default: 50).', readCount)
+    .option('--limit <n>', 'Maximum number to list, up to 500 (default: 50).', readCount)
     .addHelpText('after', '\nExample:\n  $ lockgate webhook deliveries --state dead --since 2026-11-20T06:00:00Z')
-    .action(watched(deliveries));
-  withConnection(webhook.command('resend').description('Resend an event, delivered or not, with its original id.'))
+    .action(withWatching(deliveries));
+  withConnection(
+    webhook.command('resend').description('Resend an event with its original id, even if it was delivered.'),
+  )
     .argument('<event>', 'The event’s id, evt_….')
     .option('--url <id>', 'Only to this webhook URL (default: all of the merchant’s).', readCount)
     .addHelpText('after', '\nExample:\n  $ lockgate webhook resend evt_A4C138F0E1D2_1_41_12_9f3a2c1b00d4e5f6 --url 1')
     .action(resend);
-  withConnection(webhook.command('recover').description('Resend everything undelivered since a given time.'))
-    .requiredOption('--since <time>', 'Events received since this time.')
+  withConnection(webhook.command('recover').description('Resend all undelivered events since a given time.'))
+    .requiredOption('--since <time>', 'Only events received at or after this time.')
     .option('--until <time>', 'Only events received before this time.')
     .option('--url <id>', 'Only to this webhook URL (default: all).', readCount)
     .addHelpText('after', '\nExample:\n  $ lockgate webhook recover --since 2026-11-20T06:00:00Z --url 1')
@@ -80,7 +83,7 @@ async function deliveries(flags: DeliveryFlags): Promise<void> {
     if (flags[name] !== undefined) query.set(name, String(flags[name]));
   const answer = await new GatewayClient(flags).get<{ deliveries: DeliveryJson[] }>(`/deliveries?${query}`);
   if (flags.json) return printJson(answer);
-  if (answer.deliveries.length === 0) return note('There is no such delivery.');
+  if (answer.deliveries.length === 0) return note('No deliveries match.');
   for (const each of answer.deliveries) showDelivery(each);
 }
 
@@ -99,13 +102,13 @@ function showDelivery(each: DeliveryJson): void {
   for (const line of foldParts(parts.map(oneLine), terminalWidth()))
     print(line.replace(`  ${state}`, `  ${paint(STYLES[state] ?? 'dim', state)}`));
   for (const { number, at, status, duration_ms: ms, error, answer } of attempts) {
-    const came = `${status ?? 'no answer'} in ${ms} ms${error === null ? '' : `: ${error}`}`;
-    const line = oneLine(`  ${number}. ${at}  ${came}${answer ? `  ${JSON.stringify(answer)}` : ''}`);
+    const result = `${status ?? 'no answer'} in ${ms} ms${error === null ? '' : `: ${error}`}`;
+    const line = oneLine(`  ${number}. ${at}  ${result}${answer ? `  ${JSON.stringify(answer)}` : ''}`);
     print(cutToWidth(line, terminalWidth()));
   }
 }
 
-/** Joins the parts with two spaces; one that does not fit starts a new line, so that ids stay whole. */
+/** Joins the parts with two spaces. A part that does not fit starts a new line, so that no id is cut. */
 function foldParts(parts: readonly string[], room: number): string[] {
   const lines: string[] = [];
   for (const part of parts) {

@@ -1,7 +1,7 @@
-/** Parsers of flags of `lockgate webhook`. Each throws commander's InvalidArgumentError. */
+/** Parsers of flags, mainly of `lockgate webhook`. Each throws commander's InvalidArgumentError. */
 import { InvalidArgumentError } from 'commander';
 
-/** For a flag that can be repeated. */
+/** Collects the values of a flag that can be repeated. */
 export function collect(value: string, before: readonly string[]): readonly string[] {
   return [...before, value];
 }
@@ -13,7 +13,7 @@ export function readPort(text: string): number {
 
 export function readCount(text: string): number {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('Expected a number from 1 on.');
+  throw new InvalidArgumentError('Expected a whole number, 1 or more.');
 }
 
 export function readOnOff(text: string): boolean {
@@ -21,11 +21,11 @@ export function readOnOff(text: string): boolean {
   throw new InvalidArgumentError('Expected on or off.');
 }
 
-const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
+const SECONDS_PER_UNIT = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
 
-/** A span such as 90s, 15m, 1h or 2d, in seconds. */
+/** Parses a span such as 90s, 15m, 1h or 2d. Returns seconds. */
 export function readSpan(text: string): number {
   const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
-  if (unit !== undefined) return Number(count) * SECONDS[unit as keyof typeof SECONDS];
+  if (unit !== undefined) return Number(count) * SECONDS_PER_UNIT[unit as keyof typeof SECONDS_PER_UNIT];
   throw new InvalidArgumentError('Expected a span such as 90s, 15m, 1h or 2d.');
 }

@@ -1,3 +1,4 @@
+/** `lockgate webhook listen`: receives webhooks on this machine, verifies and prints them. */
 import type { Command } from 'commander';
 import { Seconds, systemClock, type Timer } from '../../../proto/clock.js';
 import { EXIT } from '../../terminal/exit-codes.js';
@@ -7,22 +8,22 @@ import { collect, readCount, readPort, readSpan } from './flags.js';
 import type { Answerer, ReceivedWebhook } from './receiver-answer.js';
 import { webhookLine } from './webhook-line.js';
 
-/** `lockgate webhook listen` */
+/** Adds the command to the group. */
 export function addListenCommand(webhook: Command): void {
   webhook
     .command('listen')
-    .description('Receive webhooks on this machine: verify, show and answer each.')
+    .description('Receive webhooks on this machine; verify, show and answer each.')
     .option('--port <port>', 'The port to listen on, on loopback; 0 lets the system choose.', readPort, 9000)
     .option(
       '--secret <whsec>',
-      'A signing secret to verify with; can be repeated [LOCKGATE_WEBHOOK_SECRET].',
+      'A signing secret to verify webhooks with; can be repeated [LOCKGATE_WEBHOOK_SECRET].',
       collect,
       [],
     )
-    .option('--expect <n>', 'Exit with code 0 after so many verified, accepted webhooks.', readCount)
+    .option('--expect <n>', 'Exit with code 0 after this many verified, accepted webhooks.', readCount)
     .option('--within <span>', 'Exit with code 1 if --expect is not met within this time, such as 30s.', readSpan)
-    .option('--fail <plan>', 'Misbehave, one answer per webhook, such as 500,timeout,reset*3,ok,503*.')
-    .option('--retry-after <span>', 'The Retry-After of a 429 or 503 of --fail, such as 30s.', readSpan)
+    .option('--fail <plan>', 'Answer with faults, one per webhook, such as 500,timeout,reset*3,ok,503*.')
+    .option('--retry-after <span>', 'The Retry-After of answers 429 and 503 of --fail, such as 30s.', readSpan)
     .option('--forward <url>', 'Forward each webhook unchanged, and pass on the answer’s status, Retry-After and body.')
     .option('--json', 'Print each webhook as a JSON line.')
     .addHelpText(
@@ -50,9 +51,9 @@ async function listen(flags: ListenFlags): Promise<void> {
   const interrupted = untilInterrupted();
   const fromEnvironment = process.env.LOCKGATE_WEBHOOK_SECRET;
   const secrets = flags.secret.length > 0 || !fromEnvironment ? flags.secret : [fromEnvironment];
-  let enough: () => void = () => undefined;
-  const gotEnough = new Promise<void>((resolve) => {
-    enough = resolve;
+  let reportMet: () => void = () => undefined;
+  const expectationMet = new Promise<void>((resolve) => {
+    reportMet = resolve;
   });
   const ids = new Set<string>();
   const isMet = (): boolean => flags.expect === undefined || ids.size >= flags.expect;
@@ -65,18 +66,18 @@ async function listen(flags: ListenFlags): Promise<void> {
     retryAfterSeconds: flags.retryAfter,
     onWebhook: (webhook, answered) => {
       show(webhook, answered, flags);
-      if (flags.expect === undefined || webhook.verified === false || !isTaken(answered)) return;
+      if (flags.expect === undefined || webhook.verified === false || !isAccepted(answered)) return;
       ids.add(webhook.id);
-      if (isMet()) enough();
+      if (isMet()) reportMet();
     },
   });
   note(`Listening on http://127.0.0.1:${receiver.port}/`);
   if (secrets.length === 0) note('No --secret was given: nothing is verified.');
   let deadline: Timer | undefined;
-  const late = new Promise<void>((resolve) => {
+  const deadlinePassed = new Promise<void>((resolve) => {
     if (flags.within !== undefined) deadline = systemClock.after(Seconds(flags.within), resolve);
   });
-  await Promise.race([interrupted.happened, gotEnough, late]);
+  await Promise.race([interrupted.happened, expectationMet, deadlinePassed]);
   deadline?.cancel();
   await receiver.close();
   if (!isMet()) note(`${ids.size} of ${flags.expect} webhooks arrived.`);
@@ -85,11 +86,11 @@ async function listen(flags: ListenFlags): Promise<void> {
 
 async function answerOf({ fail, forward }: ListenFlags): Promise<Answerer> {
   const { faultyAnswers, fineAnswers, forwardedAnswers, readFaults } = await import('./receiver-answer.js');
-  const then = forward === undefined ? fineAnswers : forwardedAnswers(forward);
-  return fail === undefined ? then : faultyAnswers(readFaults(fail), then);
+  const afterFaults = forward === undefined ? fineAnswers : forwardedAnswers(forward);
+  return fail === undefined ? afterFaults : faultyAnswers(readFaults(fail), afterFaults);
 }
 
-function isTaken(answer: number | 'timeout' | 'reset'): boolean {
+function isAccepted(answer: number | 'timeout' | 'reset'): boolean {
   return typeof answer === 'number' && answer >= 200 && answer <= 299;
 }
 
@@ -97,5 +98,5 @@ function show(webhook: ReceivedWebhook, answer: number | 'timeout' | 'reset', fl
   const { verified = null, headers, body } = webhook;
   const width = process.stdout.isTTY ? process.stdout.columns : undefined;
   if (flags.json) printJsonLine({ verified, headers, body, answer });
-  else print(webhookLine(webhook, width, isTaken(answer) ? '' : `(answered: ${answer})`));
+  else print(webhookLine(webhook, width, isAccepted(answer) ? '' : `(answered: ${answer})`));
 }

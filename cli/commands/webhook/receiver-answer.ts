@@ -1,5 +1,5 @@
 /**
- * The answers of the local webhook receiver: planned faults, the answer of another server, or success.
+ * Decides the answers of the local webhook receiver: planned faults, the answer of another server, or success.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import got from 'got';
@@ -8,18 +8,19 @@ import { LockgateError } from '../../../proto/errors.js';
 
 /** A received webhook. */
 export interface ReceivedWebhook {
-  /** The `webhook-id` header; empty where it is missing. */
+  /** The `webhook-id` header; empty if it is missing. */
   readonly id: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
-  /** The body as it came, which is what is signed. */
+  /** The received bytes of the body, which the signature covers. */
   readonly bytes: Buffer;
-  /** Whether a secret matches, and if not, why; both undefined without secrets. */
+  /** Whether the signature matches a secret; undefined without secrets. */
   readonly verified: boolean | undefined;
+  /** Why no secret matches; undefined if one matches or there are no secrets. */
   readonly why: string | undefined;
 }
 
-/** The answer of another server, to be passed on. */
+/** The answer of the server that webhooks are forwarded to. */
 export interface ForwardedAnswer {
   readonly status: number;
   /** Its `Retry-After` and `Content-Type`, if present. */
@@ -27,23 +28,23 @@ export interface ForwardedAnswer {
   readonly body: Buffer;
 }
 
-/** A status; `timeout` for no answer, `reset` to close the connection; or the answer of another server. */
+/** A status; `timeout` for no answer; `reset` to close the connection; or the answer of another server. */
 export type ReceiverAnswer = number | 'timeout' | 'reset' | ForwardedAnswer;
 
 /** Decides the answer to a webhook. */
 export type Answerer = (webhook: ReceivedWebhook) => Promise<ReceiverAnswer>;
 
-const FINE = 204;
-/** For the whole of a forwarded request. */
+const SUCCESS_STATUS = 204;
+/** The timeout of a forwarded request, including its answer. */
 const FORWARD_TIMEOUT: Milliseconds = Seconds(15);
-/** The answer if the other server does not answer, or answers too much. */
-const BAD_GATEWAY = 502;
-/** The longest body that is passed on. */
-const FORWARDED_BYTES = 1024 * 1024;
-/** The headers of the other server that matter to the sender. */
+/** The answer if the other server does not answer, or its body is too large. */
+const BAD_GATEWAY_STATUS = 502;
+/** The size of a body that is passed on. */
+const MAX_FORWARDED_BYTES = 1024 * 1024;
+/** The headers of the other server's answer that are passed on. */
 const FORWARDED_HEADERS = ['retry-after', 'content-type'] as const;
 
-/** One entry of `--fail`: an answer, and for how many webhooks; infinite for all that follow. */
+/** One entry of `--fail`: an answer and the number of webhooks that get it; infinite for all later webhooks. */
 export interface PlannedFault {
   readonly answer: ReceiverAnswer;
   readonly count: number;
@@ -65,25 +66,28 @@ export function readFaults(text: string): PlannedFault[] {
         `${JSON.stringify(part)} is not a fault: expected ok, timeout, reset or a status like 500, then *3 or *`,
       );
     const count = times === undefined ? 1 : times === '*' ? Number.POSITIVE_INFINITY : Number(times.slice(1));
-    return { answer: name === 'ok' ? FINE : name === 'timeout' || name === 'reset' ? name : Number(name), count };
+    return {
+      answer: name === 'ok' ? SUCCESS_STATUS : name === 'timeout' || name === 'reset' ? name : Number(name),
+      count,
+    };
   });
 }
 
-/** Answers by the plan, and after its end with `then`. */
-export function faultyAnswers(faults: readonly PlannedFault[], then: Answerer): Answerer {
-  const left = faults.map(({ answer, count }) => ({ answer, count }));
+/** Answers with the planned faults, and after the last one as `afterFaults` decides. */
+export function faultyAnswers(faults: readonly PlannedFault[], afterFaults: Answerer): Answerer {
+  const remaining = faults.map(({ answer, count }) => ({ answer, count }));
   return async (webhook) => {
-    const next = left.find(({ count }) => count > 0);
-    if (next === undefined) return await then(webhook);
+    const next = remaining.find(({ count }) => count > 0);
+    if (next === undefined) return await afterFaults(webhook);
     next.count -= 1;
     return next.answer;
   };
 }
 
 /** Answers success. */
-export const fineAnswers: Answerer = async () => FINE;
+export const fineAnswers: Answerer = async () => SUCCESS_STATUS;
 
-/** Headers that are not forwarded: they concern the connection, or are set again. */
+/** Headers that are not forwarded: they are about the connection, or the client sets them itself. */
 const NOT_FORWARDED = new Set(['host', 'connection', 'content-length', 'transfer-encoding', 'keep-alive', 'expect']);
 
 /**
@@ -95,10 +99,10 @@ export function forwardedAnswers(url: string): Answerer {
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
     throw new LockgateError('input-url', `${JSON.stringify(url)} is not an http or https URL`);
   return async ({ headers, bytes }) => {
-    const kept = Object.entries(headers).filter(([name]) => !NOT_FORWARDED.has(name));
+    const forwarded = Object.entries(headers).filter(([name]) => !NOT_FORWARDED.has(name));
     try {
-      const asking = got.post(url, {
-        headers: Object.fromEntries(kept),
+      const request = got.post(url, {
+        headers: Object.fromEntries(forwarded),
         body: bytes,
         timeout: { request: FORWARD_TIMEOUT },
         retry: { limit: 0 },
@@ -106,10 +110,10 @@ export function forwardedAnswers(url: string): Answerer {
         throwHttpErrors: false,
         responseType: 'buffer',
       });
-      void asking.on('downloadProgress', ({ transferred }) => {
-        if (transferred > FORWARDED_BYTES) asking.cancel();
+      void request.on('downloadProgress', ({ transferred }) => {
+        if (transferred > MAX_FORWARDED_BYTES) request.cancel();
       });
-      const { statusCode: status, headers: answered, body } = await asking;
+      const { statusCode: status, headers: answered, body } = await request;
       const passed: Record<string, string> = {};
       for (const name of FORWARDED_HEADERS) {
         const value = answered[name];
@@ -117,12 +121,12 @@ export function forwardedAnswers(url: string): Answerer {
       }
       return { status, headers: passed, body };
     } catch {
-      return BAD_GATEWAY;
+      return BAD_GATEWAY_STATUS;
     }
   };
 }
 
-/** The status of an answer, or what replaces it. */
+/** The status of an answer, or `timeout` or `reset`. */
 export function statusOf(answer: ReceiverAnswer): number | 'timeout' | 'reset' {
   return typeof answer === 'object' ? answer.status : answer;
 }

@@ -1,6 +1,6 @@
 /**
- * A webhook receiver on loopback, as a merchant would have one: verifies the signature, answers, and reports the
- * webhook.
+ * A webhook receiver on loopback, like a merchant's: verifies the signature of each webhook, answers, and reports it to
+ * the caller.
  */
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -9,16 +9,16 @@ import type { Clock } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { type Answerer, type ReceivedWebhook, statusOf } from './receiver-answer.js';
 
-/** The largest body. A webhook has a few hundred bytes. */
-const BODY_BYTES = 1024 * 1024;
+/** A webhook has a few hundred bytes. */
+const MAX_BODY_BYTES = 1024 * 1024;
 
 export interface ReceiverOptions {
   readonly host: string;
   readonly port: number;
-  /** The secrets to try, `whsec_…`; without any, nothing is verified. */
+  /** The secrets to try, `whsec_…`; if there are none, webhooks are not verified. */
   readonly secrets: readonly string[];
   readonly clock: Clock;
-  /** Called with each webhook and its answer: a status, or what happens instead of one. */
+  /** Called with each webhook and its answer: a status, or `timeout` or `reset`. */
   readonly onWebhook: (webhook: ReceivedWebhook, answer: number | 'timeout' | 'reset') => void;
   /** The answer to a verified webhook; by default 204. */
   readonly answer?: Answerer;
@@ -32,7 +32,7 @@ export interface Receiver {
 }
 
 /**
- * Starts it. A webhook that does not verify is answered with 401, so that its sender notices.
+ * Starts a receiver. A webhook with a wrong signature is answered with 401, so that its sender notices.
  * @throws LockgateError `input-port` if the port is taken
  */
 export async function startReceiver(options: ReceiverOptions): Promise<Receiver> {
@@ -41,7 +41,7 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
     let size = 0;
     request.on('data', (chunk: Buffer) => {
       size += chunk.length;
-      if (size <= BODY_BYTES) chunks.push(chunk);
+      if (size <= MAX_BODY_BYTES) chunks.push(chunk);
       else if (!response.headersSent) response.writeHead(413).end(() => request.destroy());
     });
     request.on('end', () => {
@@ -74,8 +74,8 @@ async function respond(webhook: ReceivedWebhook, response: ServerResponse, optio
     response.writeHead(answer.status, answer.headers).end(answer.body);
     return;
   }
-  const asksForTime = (answer === 429 || answer === 503) && retryAfterSeconds !== undefined;
-  response.writeHead(answer, asksForTime ? { 'retry-after': String(retryAfterSeconds) } : {}).end();
+  const hasRetryAfter = (answer === 429 || answer === 503) && retryAfterSeconds !== undefined;
+  response.writeHead(answer, hasRetryAfter ? { 'retry-after': String(retryAfterSeconds) } : {}).end();
 }
 
 function check(headers: IncomingHttpHeaders, bytes: Buffer, { secrets, clock }: ReceiverOptions): ReceivedWebhook {

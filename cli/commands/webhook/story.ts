@@ -1,4 +1,4 @@
-/** `lockgate webhook trigger`: sends a story's pings as test webhooks, one after the other (interfaces.md §3). */
+/** `lockgate webhook trigger`: sends the pings of a story, such as a theft, as test webhooks (interfaces.md §3). */
 import { STORIES, type Story } from '../../../firmware-sim/story/story.js';
 import { runStory, type StoryLock, type StoryPing } from '../../../firmware-sim/story/story-run.js';
 import { type Milliseconds, Seconds, systemClock } from '../../../proto/clock.js';
@@ -23,16 +23,16 @@ export interface TriggerFlags extends ConnectionFlags {
   readonly url?: number;
 }
 
-/** The boot of a story's pings: older than any real one, so that tests don't disturb the order of real pings. */
+/** The boot of a story's pings: lower than any real boot, so that tests don't disturb the order of real pings. */
 const STORY_BOOT = 0;
 /**
- * Sequences grow by a hundred a second, faster than stories have pings, so each story is newer than the one before.
- * After 497 days they start again, because the field is full.
+ * The first sequence of a story is the current time in units of 10 ms. No story has more than 100 pings per second, so
+ * each story has higher sequences than the one before. After 497 days the field is full and sequences start again.
  */
-const SEQUENCE_EVERY: Milliseconds = 10;
+const SEQUENCE_UNIT_MS: Milliseconds = 10;
 const SEQUENCE_LIMIT = 2 ** 32 - 100;
 
-/** Assumed for a lock that was never seen. */
+/** Assumed for a lock that has sent no ping yet. */
 const UNKNOWN_LOCK = {
   firmwareVersion: '2.4.1',
   batteryPercent: 80,
@@ -40,8 +40,8 @@ const UNKNOWN_LOCK = {
   tetherState: 'detached',
 } as const;
 
-/** Below it a lock is silent except for a theft (specification, Device power modes and switches). */
-const LEAST_BATTERY_PERCENT = 10;
+/** Below this battery level a lock only reports a theft (specification, Device power modes and switches). */
+const MIN_BATTERY_PERCENT = 10;
 
 interface StoryRow {
   readonly story: string;
@@ -78,7 +78,7 @@ function printStories(rows: readonly StoryRow[]): void {
 }
 
 /**
- * Sends a story, and shows each ping and every URL's answer.
+ * Sends a story's pings. Shows each ping and the answer of each URL.
  * @throws LockgateError `input-story`, `bad-mac`, or the gateway's own code
  */
 export async function triggerStory(
@@ -92,15 +92,15 @@ export async function triggerStory(
   if (!mac.ok)
     throw new LockgateError(
       'bad-mac',
-      macText === undefined ? 'the lock is missing: expected its MAC' : mac.error.message,
+      macText === undefined ? 'the lock is missing: expected a MAC' : mac.error.message,
     );
   const client = new GatewayClient(flags);
   const lock = readLock(mac.value, await client.get<DeviceJson>(`/devices/${mac.value}`));
   const nowMs = systemClock.now();
-  const firstSequence = Math.floor(nowMs / SEQUENCE_EVERY) % SEQUENCE_LIMIT;
+  const firstSequence = Math.floor(nowMs / SEQUENCE_UNIT_MS) % SEQUENCE_LIMIT;
   const pingsFrom = (startMs: number) => runStory(story, lock, { startMs, boot: STORY_BOOT, firstSequence });
   const lasts = pingsFrom(nowMs).at(-1)?.afterMs ?? 0;
-  // With --fast the story ends now, so that nothing lies in the future.
+  // With --fast the story ends now, so that no ping has a future date.
   const startMs = flags.fast ? nowMs - lasts : nowMs;
   const pings = pingsFrom(startMs);
   if (!flags.json) {
@@ -121,7 +121,7 @@ function findStory(name: string | undefined): Story {
   const story = STORIES.find((each) => each.name === name);
   if (story !== undefined) return story;
   const names = STORIES.map((each) => each.name);
-  const what = name === undefined ? 'Which story?' : `there is no story ${JSON.stringify(name)}.`;
+  const what = name === undefined ? 'the story is missing.' : `there is no story ${JSON.stringify(name)}.`;
   throw new LockgateError(
     'input-story',
     `${what} Expected one of ${names.join(', ')}.${didYouMean(name ?? '', names)}`,
@@ -138,13 +138,13 @@ interface DeviceJson {
   readonly uplinks: readonly { readonly ping?: PingJson }[];
 }
 
-/** The lock in its last known state. With a low battery it would send next to nothing, so it counts as charged then. */
+/** The lock in its last known state. A low battery counts as charged, because such a lock hardly sends pings. */
 function readLock(mac: Mac, { state, uplinks }: DeviceJson): StoryLock {
   const pings = uplinks.flatMap(({ ping }) => (ping === undefined ? [] : [ping]));
   const cellular = pings.find((ping) => ping.ping_type === 'cellular');
   const equipped = pings.find((ping) => ping.ping_type !== 'close_connection');
   const { battery_percent: battery = null, latitude = null, longitude = null } = state ?? {};
-  const isCharged = battery !== null && battery >= LEAST_BATTERY_PERCENT && battery <= 100;
+  const isCharged = battery !== null && battery >= MIN_BATTERY_PERCENT && battery <= 100;
   return {
     mac,
     firmwareVersion: cellular?.firmware_version ?? UNKNOWN_LOCK.firmwareVersion,
@@ -155,6 +155,7 @@ function readLock(mac: Mac, { state, uplinks }: DeviceJson): StoryLock {
   };
 }
 
+/** What {@link sendPings} needs besides the pings. */
 interface StorySending {
   readonly client: GatewayClient;
   readonly mac: Mac;
@@ -164,7 +165,7 @@ interface StorySending {
   readonly interrupted: Interruption;
 }
 
-/** Sends one ping after the other, each at its time and after all answers to the previous one. */
+/** Sends the pings in order, each when it is due and after all answers to the previous ping. */
 async function sendPings(
   sending: StorySending,
   pings: readonly StoryPing[],
@@ -195,13 +196,13 @@ async function sendPings(
   return { sent, failed };
 }
 
-/** Waits until a wall-clock time, or until Ctrl-C. */
+/** Waits until a wall-clock time, or until Ctrl-C. `what` is the text of the progress line. */
 async function untilTime(atMs: number, interrupted: Interruption, what: string): Promise<void> {
-  const left = (): Milliseconds => atMs - systemClock.now();
-  if (left() <= 0) return;
-  const progress = new ProgressLine(() => `${what} in ${minutesAndSeconds(left())}`);
+  const remaining = (): Milliseconds => atMs - systemClock.now();
+  if (remaining() <= 0) return;
+  const progress = new ProgressLine(() => `${what} in ${minutesAndSeconds(remaining())}`);
   await new Promise<void>((resolve) => {
-    const timer = systemClock.after(left(), resolve);
+    const timer = systemClock.after(remaining(), resolve);
     void interrupted.happened.then(() => {
       timer.cancel();
       resolve();
@@ -219,13 +220,13 @@ function show({ afterMs, uplink }: StoryPing, answer: TestJson, { json }: Trigge
   }
   print(`${minutesAndSeconds(afterMs).padStart(6)}  ${oneLine(describePing(uplink.body))}`);
   for (const { url_id, origin, status: code, duration_ms: took, error } of deliveries) {
-    const came = `${code ?? 'no answer'}${took === null ? '' : ` in ${took} ms`}`;
+    const result = `${code ?? 'no answer'}${took === null ? '' : ` in ${took} ms`}`;
     const verdict = error === null ? paint('green', 'received') : paint('red', oneLine(error));
-    print(`        URL ${url_id}  ${origin}  ${came}  ${verdict}`);
+    print(`        URL ${url_id}  ${origin}  ${result}  ${verdict}`);
   }
 }
 
-/** `3:24` */
+/** `3:24`, for example. */
 function minutesAndSeconds(span: Milliseconds): string {
   const seconds = Math.max(0, Math.round(span / Seconds(1)));
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;

@@ -1,3 +1,4 @@
+/** `lockgate webhook test`: sends a lock's latest ping as a test webhook. */
 import type { Command } from 'commander';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { EXIT } from '../../terminal/exit-codes.js';
@@ -24,11 +25,11 @@ export interface TestJson {
   }[];
 }
 
-/** `lockgate webhook test` */
+/** Adds the command to the group. */
 export function addTestCommand(webhook: Command): void {
   withConnection(webhook.command('test').description('Send a test webhook and wait for the answers.'))
     .argument('<mac>', 'The lock whose latest ping is sent to its merchant’s URLs.')
-    .option('--url <id>', 'Only to this webhook URL, even if it is disabled.', readCount)
+    .option('--url <id>', 'Send only to this webhook URL, even if it is disabled.', readCount)
     .addHelpText('after', '\nExample:\n  $ lockgate webhook test A4:C1:38:F0:E1:D2')
     .action(test);
 }

@@ -1,8 +1,9 @@
+/** Formats a received webhook as one line, for `webhook listen` and the demo. */
 import { oneLine, paint } from '../../terminal/output.js';
 import { cutToWidth } from '../../terminal/text-width.js';
 import type { ReceivedWebhook } from './receiver-answer.js';
 
-/** One readable line for a received webhook; `answer` is its answer, if worth showing. */
+/** The line, cut to `width` columns if given. `answer` is the receiver's answer, or empty to leave it out. */
 export function webhookLine(webhook: ReceivedWebhook, width?: number, answer = ''): string {
   const body = parse(webhook.body);
   const verdict = {

@@ -1,10 +1,11 @@
+/** `lockgate webhook …`: the group, and its commands add, list, set, remove and rotate-secret. */
 import type { Command } from 'commander';
 import { LockgateError } from '../../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { note, paint, print, printJson } from '../../terminal/output.js';
 import { withConnection } from '../../terminal/shared-flags.js';
 import { printTable } from '../../terminal/table.js';
-import { watched, withWatch } from '../../terminal/watch.js';
+import { withWatch, withWatching } from '../../terminal/watch.js';
 import { addDeliveryCommands } from './deliveries.js';
 import { collect, readCount, readOnOff, readSpan } from './flags.js';
 import { addListenCommand } from './listen.js';
@@ -27,28 +28,28 @@ interface WebhookJson {
   readonly old_secrets_until: readonly string[];
 }
 
-/** With its undelivered events; null if they can't be counted at the moment. */
+/** `backlog` counts the URL's undelivered events; null if they can't be counted at the moment. */
 interface ListedWebhookJson extends WebhookJson {
   readonly backlog: { readonly behind: number; readonly pending: number } | null;
 }
 
-/** `lockgate webhook …`: the commands for URLs; the other files have the rest. */
+/** Adds the group to the program. */
 export function addWebhookCommands(program: Command): void {
   const webhook = program.command('webhook').description('Manage webhook URLs and deliveries.');
-  withConnection(webhook.command('add').description('Add a webhook URL; prints its signing secret, once.'))
-    .argument('<url>', 'http or https.')
-    .option('--merchant <name>', 'The merchant; optional if there is only one.')
-    .option('--header <name: value>', 'A custom header for every request; can be repeated.', collect, [])
-    .option('--ordered', 'Make a lock’s later events wait for one that fails.')
-    .option('--since <time>', 'Also send events received since this time (default: only new events).')
+  withConnection(webhook.command('add').description('Add a webhook URL, and print its signing secret once.'))
+    .argument('<url>', 'The URL, http or https.')
+    .option('--merchant <name>', 'The merchant; optional if the gateway has only one.')
+    .option('--header <name: value>', 'Add a custom header to every request; can be repeated.', collect, [])
+    .option('--ordered', 'Make a lock’s later events wait while an earlier one fails.')
+    .option('--since <time>', 'Also send stored events received at or after this time (default: only new events).')
     .addHelpText(
       'after',
       '\nExample:\n  $ lockgate webhook add https://hooks.example.com/locks --header "X-Team: bikes"',
     )
     .action(add);
-  withWatch(withConnection(webhook.command('list').description('List the webhook URLs.')))
+  withWatch(withConnection(webhook.command('list').description('List webhook URLs.')))
     .addHelpText('after', '\nExample:\n  $ lockgate webhook list')
-    .action(watched(list));
+    .action(withWatching(list));
   addChangeCommands(webhook);
   addDeliveryCommands(webhook);
   addTestCommand(webhook);
@@ -59,13 +60,13 @@ export function addWebhookCommands(program: Command): void {
 
 function addChangeCommands(webhook: Command): void {
   withConnection(webhook.command('set').description('Change a webhook URL.'))
-    .argument('<id>', 'Its number, from "webhook list".', readCount)
-    .option('--url <url>', 'The new address, http or https.')
-    .option('--header <name: value>', 'Add a header, or replace it; can be repeated.', collect, [])
+    .argument('<id>', 'The URL’s number, from "webhook list".', readCount)
+    .option('--url <url>', 'Change the URL, http or https.')
+    .option('--header <name: value>', 'Add or replace a header; can be repeated.', collect, [])
     .option('--remove-header <name>', 'Remove a header; can be repeated.', collect, [])
-    .option('--ordered <on|off>', 'Whether a lock’s later events wait for one that fails.', readOnOff)
-    .option('--enable', 'Send new events to it again; "webhook recover" sends those kept meanwhile.')
-    .option('--disable', 'Send nothing to it; events are kept.')
+    .option('--ordered <on|off>', 'Whether a lock’s later events wait while an earlier one fails.', readOnOff)
+    .option('--enable', 'Send new events to the URL again; "webhook recover" sends those stored meanwhile.')
+    .option('--disable', 'Stop sending to the URL; its events are stored.')
     .addHelpText(
       'after',
       '\nExample:\n  $ lockgate webhook set 1 --enable --header "X-Team: bikes" && lockgate webhook recover --url 1 ' +
@@ -73,13 +74,17 @@ function addChangeCommands(webhook: Command): void {
     )
     .action(set);
   withConnection(webhook.command('remove').description('Remove a webhook URL and its deliveries.'))
-    .argument('<id>', 'Its number, from "webhook list".', readCount)
+    .argument('<id>', 'The URL’s number, from "webhook list".', readCount)
     .addHelpText('after', '\nExample:\n  $ lockgate webhook remove 1')
     .action(remove);
-  withConnection(webhook.command('rotate-secret').description('Give a URL a new signing secret; prints it, once.'))
-    .argument('<id>', 'Its number, from "webhook list".', readCount)
-    .option('--grace <span>', 'How long the old secret signs too, such as 90s, 1h or 2d (default: 24h).', readSpan)
-    .option('--now', 'Invalidate the old secret at once.')
+  withConnection(webhook.command('rotate-secret').description('Give a URL a new signing secret, and print it once.'))
+    .argument('<id>', 'The URL’s number, from "webhook list".', readCount)
+    .option(
+      '--grace <span>',
+      'How long webhooks are also signed with the old secret, such as 90s, 1h or 2d (default: 24h).',
+      readSpan,
+    )
+    .option('--now', 'Stop using the old secret at once.')
     .addHelpText('after', '\nExample:\n  $ lockgate webhook rotate-secret 1 --grace 1h')
     .action(rotate);
 }
@@ -105,7 +110,7 @@ async function add(url: string, flags: AddFlags): Promise<void> {
   if (flags.json) return printJson(webhook);
   print(`Added webhook URL ${webhook.id} of ${webhook.merchant}: ${webhook.url}`);
   print(`Signing secret: ${paint('bold', webhook.secret)}`);
-  note('The secret is shown only once. The receiver uses it to verify webhooks (Standard Webhooks).');
+  note('The secret is shown only once. The receiver needs it to verify webhooks (Standard Webhooks).');
 }
 
 /** The `--header` flags of a call. @throws LockgateError `input-header` if one is malformed or repeated */
@@ -143,7 +148,7 @@ async function list(flags: Flags): Promise<void> {
   ]);
 }
 
-/** The URL's problems. */
+/** The problem of a URL, or else how long an old secret is valid; empty if there is neither. */
 function noteOf(webhook: WebhookJson): string {
   const { disabled_why: why, circuit, failing_since: since, old_secrets_until: until } = webhook;
   if (why !== null) return why;
@@ -176,8 +181,10 @@ async function set(id: number, flags: SetFlags): Promise<void> {
   if (flags.json) return printJson(webhook);
   print(`Webhook URL ${webhook.id} is ${webhook.state}: ${webhook.url}`);
   if (webhook.headers.length > 0) print(`Headers: ${webhook.headers.join(', ')}`);
-  print(webhook.ordered ? 'A lock’s later events wait for one that fails.' : 'Events do not wait for one that fails.');
-  if (enable) note(`To send what was kept meanwhile: lockgate webhook recover --url ${webhook.id} --since TIME`);
+  print(
+    webhook.ordered ? 'A lock’s later events wait while an earlier one fails.' : 'Events do not wait for earlier ones.',
+  );
+  if (enable) note(`To send the events stored meanwhile: lockgate webhook recover --url ${webhook.id} --since TIME`);
 }
 
 async function remove(id: number, flags: Flags): Promise<void> {
@@ -197,6 +204,10 @@ async function rotate(id: number, flags: Flags & { grace?: number; now?: boolean
   if (flags.json) return printJson(answer);
   print(`New signing secret of webhook URL ${answer.id}: ${paint('bold', answer.secret)}`);
   const [until] = answer.old_secrets_until;
-  note(until === undefined ? 'The old secret is no longer used.' : `The old secret signs too until ${until}.`);
+  note(
+    until === undefined
+      ? 'The old secret is no longer used.'
+      : `Webhooks are also signed with the old secret until ${until}.`,
+  );
   note('The new secret is shown only once.');
 }

@@ -170,7 +170,7 @@ const DEVICES: readonly CommandCase[] = [
   {
     command: 'device erase',
     shows: 'A4:C1:38:F0:E1:E1 --yes',
-    wrong: ['A4:C1:38:F0:E1:E1', /erasing can’t be undone, and there is no terminal to ask on: confirm with --yes/],
+    wrong: ['A4:C1:38:F0:E1:E1', /erasing can’t be undone: confirm with --yes/],
   },
   {
     command: 'device rejudge',

@@ -134,7 +134,7 @@ async function waitUntilIdle(
 
 function isBusy({ play, actors, sent, isOver }: SynchronisedPlay, connected: ReadonlyMap<string, number>): boolean {
   if (isOver) return false;
-  if (actors.underWay > 0) return true;
+  if (actors.inProgress > 0) return true;
   const received = [...play.records.values()].reduce((sum, { commands }) => sum + commands.length, 0);
   return play.locks.some(({ mac, state }) => {
     if (state.link === 'connecting' || state.link === 'ending' || state.inFlight) return true;
@@ -146,7 +146,7 @@ function isBusy({ play, actors, sent, isOver }: SynchronisedPlay, connected: Rea
 
 function pendingWork({ play, actors, sent }: SynchronisedPlay): string {
   const links = play.locks.map(({ state }) => `${state.link}${state.inFlight ? ', a ping in flight' : ''}`);
-  return `${actors.underWay} actions in progress, links ${links.join('; ')}, ${sent} commands sent`;
+  return `${actors.inProgress} actions in progress, links ${links.join('; ')}, ${sent} commands sent`;
 }
 
 function note(found: Map<string, Map<string, number>>, mac: Mac | string, findings: readonly { rule: string }[]): void {
@@ -158,7 +158,7 @@ function note(found: Map<string, Map<string, number>>, mac: Mac | string, findin
 async function outcomeOf({ scenario, play, actors, findings }: SynchronisedPlay): Promise<ScenarioOutcome> {
   await play.stop();
   await actors.close();
-  if (actors.trouble !== undefined) throw actors.trouble;
+  if (actors.firstError !== undefined) throw actors.firstError;
   const { records, unacknowledged } = play;
   const pings = [...records.values()].reduce((sum, record) => sum + record.pings.length, 0);
   const verdicts = checkScenario(scenario, records);

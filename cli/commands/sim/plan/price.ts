@@ -1,4 +1,6 @@
-/** What a planned fleet costs per month, calculated by the same code as statements (gateway/usage/price.ts). */
+/**
+ * Calculates the monthly price of a planned fleet, with the code that calculates statements (gateway/usage/price.ts).
+ */
 import type { MonthSize } from '../../../../firmware-sim/plan/sizing.js';
 import {
   type Amount,
@@ -12,7 +14,7 @@ import {
 import { LockgateError } from '../../../../proto/errors.js';
 import type { PlanFlags } from '../flags.js';
 
-/** Reads the prices; null where none are given. @throws LockgateError `input-price`, `input-currency` */
+/** Reads the price flags; null if none is given. @throws LockgateError `input-price`, `input-currency` */
 export function readPrices({ perMb, perSim, currency }: PlanFlags): PricePlan | null {
   if (perMb === undefined && perSim === undefined && currency === undefined) return null;
   if (perMb === undefined || perSim === undefined || currency === undefined)
@@ -31,7 +33,7 @@ export interface MonthPrice {
   readonly perLock: string;
 }
 
-/** The monthly price of `locks` locks. Each lock's SIM counts as active. */
+/** The monthly price of `locks` locks with the given traffic. Each lock's SIM counts as active. */
 export function priceOf(prices: PricePlan, { bytes }: MonthSize, locks: number): MonthPrice {
   const price = (ofBytes: number, sims: number): Amount => {
     return priceOfBytes(prices, Math.round(ofBytes)) + priceOfSims(prices, sims);
@@ -43,7 +45,7 @@ export function priceOf(prices: PricePlan, { bytes }: MonthSize, locks: number):
   };
 }
 
-/** A ten-thousandth of the currency, as an Amount: those are in units of 10^-12 of the currency. */
+/** A ten-thousandth of the currency as an Amount, whose unit is 10^-12 of the currency. */
 const TEN_THOUSANDTH = 10n ** 8n;
 const DECIMALS = 4;
 

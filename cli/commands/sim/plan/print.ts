@@ -1,4 +1,4 @@
-/** A fleet's plan for people and for programs. */
+/** Prints a fleet's plan as tables, and formats it for `--json`. */
 import type { BatterySize } from '../../../../firmware-sim/plan/battery-size.js';
 import type { Estimate } from '../../../../firmware-sim/plan/sample.js';
 import {
@@ -17,28 +17,30 @@ import type { PlanFlags } from '../flags.js';
 import { plural } from '../summary.js';
 import { priceOf } from './price.js';
 
-/** What a plan shows besides the measurements. */
+/** What a plan shows in addition to the measurements. */
 export interface PlanReport {
-  /** Seed and options, in lines. */
+  /** Seed and options, as lines. */
   readonly title: readonly string[];
   readonly flags: PlanFlags;
   readonly prices: PricePlan | null;
+  /** The duration of the simulation. */
   readonly seconds: number;
+  /** The command that repeats the plan. */
   readonly repeat: string;
 }
 
 /**
- * What a stored ping adds to the gateway's store, including its indexes, in bytes: the mean over some weeks of a fleet.
- * It was measured; test/cli/sim-plan.test.ts measures it again. Deliveries to webhook URLs are not included.
+ * Bytes that a stored ping adds to the gateway's store, including indexes but not webhook deliveries: the mean over
+ * some weeks of a fleet, as measured by test/cli/sim-plan.test.ts.
  */
 export const STORED_PING_BYTES = 265;
-/** Converts a month of the plan to a day. */
+/** Converts an amount per month to an amount per day. */
 const PER_DAY = 1 / MONTH_DAYS;
 
 /** Prints the tables, which fit in 80 columns. */
 export function printPlan(sizing: Sizing, { title, prices, seconds, repeat }: PlanReport): void {
   for (const line of title) print(paint('bold', line));
-  print(paint('bold', `\nA lock per month of ${MONTH_DAYS} days, mean of its part of the mix`));
+  print(paint('bold', `\nPer lock and month of ${MONTH_DAYS} days, the mean of its part of the mix`));
   printParts(sizing, prices);
   if (prices !== null) {
     const { total } = priceOf(prices, sizing.total, sizing.locks);
@@ -57,11 +59,12 @@ export function printPlan(sizing: Sizing, { title, prices, seconds, repeat }: Pl
   print(`Made in ${seconds.toFixed(1)} s. Repeat with: ${repeat}`);
 }
 
-/** Bytes. */
+/** The growth of the gateway's store in bytes per day. */
 function storedPerDay({ total }: Sizing): number {
   return total.messagesUp.value * PER_DAY * STORED_PING_BYTES;
 }
 
+/** A row of the table: a part of the mix, or all. */
 interface PartRow {
   readonly name: string;
   readonly locks: number;
@@ -72,7 +75,7 @@ interface PartRow {
 function printParts({ parts, total, battery, locks, sampled }: Sizing, prices: PricePlan | null): void {
   const rows: PartRow[] = [...parts, { name: 'ALL', locks, month: total, battery }];
   const each = (name: keyof MonthSize): Column<PartRow>['show'] => {
-    return (row) => count(row.month[name].value / row.locks);
+    return (row) => formatCount(row.month[name].value / row.locks);
   };
   const columns: Column<PartRow>[] = [
     { title: 'PART', show: ({ name }) => name },
@@ -85,29 +88,32 @@ function printParts({ parts, total, battery, locks, sampled }: Sizing, prices: P
     { title: 'MB', show: (row) => megabytes(row.month.bytes.value / row.locks) },
   ];
   if (sampled < locks) columns.push({ title: '±', show: (row) => percent(row.month.bytes) });
-  columns.push({ title: 'BATTERY', show: ({ battery }) => (battery === null ? '–' : `${count(battery.days)} d`) });
+  columns.push({
+    title: 'BATTERY',
+    show: ({ battery }) => (battery === null ? '–' : `${formatCount(battery.days)} d`),
+  });
   if (prices !== null)
     columns.push({ title: prices.currency, show: (row) => priceOf(prices, row.month, row.locks).perLock });
   printTable(rows, columns);
 }
 
 function printHours(hours: readonly HourSize[]): void {
-  const most = Math.max(...hours.map(({ connectedPeak }) => connectedPeak));
+  const maxConnected = Math.max(...hours.map(({ connectedPeak }) => connectedPeak));
   printTable(hours, [
     { title: 'HOUR', show: ({ hour }) => String(hour).padStart(2, '0') },
-    { title: 'CONNECTED', show: ({ connected }) => count(connected.value) },
-    { title: 'PEAK', show: (row) => count(row.connectedPeak) },
-    { title: 'CONNECTS/MIN', show: (row) => count(row.connectsPerMinutePeak) },
-    { title: 'PINGS/S', show: (row) => count(row.uplinksPerSecond) },
-    { title: 'PINGS/S PEAK', show: (row) => count(row.uplinksPerSecondPeak) },
-    { title: '', show: (row) => bar(row.connectedPeak, most), optional: true },
+    { title: 'CONNECTED', show: ({ connected }) => formatCount(connected.value) },
+    { title: 'PEAK', show: (row) => formatCount(row.connectedPeak) },
+    { title: 'CONNECTS/MIN', show: (row) => formatCount(row.connectsPerMinutePeak) },
+    { title: 'PINGS/S', show: (row) => formatCount(row.uplinksPerSecond) },
+    { title: 'PINGS/S PEAK', show: (row) => formatCount(row.uplinksPerSecondPeak) },
+    { title: '', show: (row) => bar(row.connectedPeak, maxConnected), optional: true },
   ]);
 }
 
 function peakLines({ hours }: Sizing): string[] {
   const at = (name: 'connectedPeak' | 'connectsPerMinutePeak' | 'uplinksPerSecondPeak'): [string, string] => {
     const { hour, [name]: value } = peakHour(hours, name);
-    return [count(value), `${String(hour).padStart(2, '0')}:00`];
+    return [formatCount(value), `${String(hour).padStart(2, '0')}:00`];
   };
   const [connected, connectedAt] = at('connectedPeak');
   const [connects, connectsAt] = at('connectsPerMinutePeak');
@@ -124,7 +130,7 @@ function peakLines({ hours }: Sizing): string[] {
 type PeakName = 'connectedPeak' | 'connectsPerMinutePeak' | 'uplinksPerSecondPeak';
 
 function peakHour(hours: readonly HourSize[], name: PeakName): HourSize {
-  return hours.reduce((most, one) => (one[name] > most[name] ? one : most));
+  return hours.reduce((peak, hour) => (hour[name] > peak[name] ? hour : peak));
 }
 
 function windowText(): string {
@@ -134,19 +140,19 @@ function windowText(): string {
 function notes({ locks, sampled, total }: Sizing): string[] {
   const lines = [
     'Bytes are those of the TCP connection, as in statements, without TCP/IP headers.',
-    'BATTERY: days from full to 10 %, from figures in public data sheets.',
+    'BATTERY: days from full to 10 %, by figures in public data sheets.',
   ];
   if (sampled === locks) return [...lines, 'All locks were simulated: nothing is estimated.'];
   return [
     ...lines,
     `Scaled from ${plural(sampled, 'simulated lock')}; ± is the standard error; of all bytes: ${percent(total.bytes)}.`,
-    'Peaks are means plus three standard deviations of locks that act independently,',
-    'or rushes of locks that act together.',
+    'Peaks are means plus three standard deviations for locks that act independently,',
+    'or the measured peak for locks that act at the same time.',
   ];
 }
 
-/** Three significant digits, or all digits of a larger number. */
-function count(value: number): string {
+/** Formats a number from 100 on as a whole number, a smaller one with two or three significant digits. */
+function formatCount(value: number): string {
   if (value === 0) return '0';
   if (value >= 100) return Math.round(value).toLocaleString('en-US');
   return String(Number(value.toPrecision(value < 1 ? 2 : 3)));
@@ -160,12 +166,12 @@ function percent({ value, standardError }: Estimate): string {
   return value === 0 ? '–' : `${((100 * standardError) / value).toFixed(1)} %`;
 }
 
-/** The plan as `--json` has it. */
+/** The plan for `--json`. */
 export function planJson(sizing: Sizing, { flags, prices, seconds, repeat }: PlanReport): object {
   const { locks, sampled, days, parts, total, hours } = sizing;
-  const month = (size: MonthSize, of: number): object => ({
+  const month = (size: MonthSize, lockCount: number): object => ({
     ...monthJson(size),
-    ...(prices !== null && priceJson(prices, size, of)),
+    ...(prices !== null && priceJson(prices, size, lockCount)),
   });
   return {
     seed: flags.seed,

@@ -1,6 +1,6 @@
 /**
- * A plan as a chart: connections and pings a second by the hour of the day. Plain SVG, with the colours of a light or a
- * dark page, as the viewer prefers; a viewer without media queries shows the light ones.
+ * Draws a plan as an SVG chart: connections and pings per second by hour of the day. The viewer's preference selects
+ * light or dark colours; a viewer without media queries shows light colours.
  */
 import type { HourSize, Sizing } from '../../../../firmware-sim/plan/sizing.js';
 
@@ -14,10 +14,10 @@ const BOTTOM = 52;
 const HEIGHT = TOP + 2 * PANEL_HEIGHT + PANEL_GAP + BOTTOM;
 /** The width of a bar, as a share of an hour's width. */
 const BAR_SHARE = 0.72;
-/** The bar of the mean is inside that of the peak. */
+/** The mean's bar is drawn inside the peak's bar. */
 const MEAN_SHARE = 0.36;
 const TICKS = 4;
-const TITLE_LETTERS = 110;
+const MAX_TITLE_LETTERS = 110;
 
 const STYLE = `
     text { font: 12px system-ui, sans-serif; fill: #24292f }
@@ -35,6 +35,7 @@ const STYLE = `
     }
 `;
 
+/** One of the two diagrams of the chart. */
 interface Panel {
   readonly title: string;
   readonly top: number;
@@ -57,7 +58,7 @@ const PANELS: readonly Panel[] = [
   },
 ];
 
-/** The whole document. `title` describes the run, and may contain any text that a user typed. */
+/** The SVG document. `title` describes the run; it may contain any text that a user typed. */
 export function planSvg({ hours, locks }: Sizing, title: string): string {
   const size = `${WIDTH} ${HEIGHT}`;
   const heading = `Load of ${locks.toLocaleString('en-US')} locks on a gateway, by hour of the day`;
@@ -89,10 +90,10 @@ function legend(): string[] {
 
 function panelLines({ title, top, mean, peak }: Panel, hours: readonly HourSize[]): string[] {
   const step = niceStep(Math.max(...hours.map((hour) => Math.max(peak(hour), mean(hour)))) / TICKS);
-  const most = step * Math.ceil(Math.max(...hours.map(peak), ...hours.map(mean), step) / step - 1e-9);
-  const yOf = (value: number): number => top + PANEL_HEIGHT * (1 - value / most);
+  const maxValue = step * Math.ceil(Math.max(...hours.map(peak), ...hours.map(mean), step) / step - 1e-9);
+  const yOf = (value: number): number => top + PANEL_HEIGHT * (1 - value / maxValue);
   const lines = [`  <text x="${LEFT}" y="${top - 10}">${xmlText(title)}</text>`];
-  for (let tick = 0; tick * step <= most + step / 1e6; tick += 1) {
+  for (let tick = 0; tick * step <= maxValue + step / 1e6; tick += 1) {
     const y = round(yOf(tick * step));
     lines.push(`  <line class="grid" x1="${LEFT}" y1="${y}" x2="${WIDTH - RIGHT}" y2="${y}"/>`);
     lines.push(`  <text x="${LEFT - 8}" y="${y + 4}" text-anchor="end">${tickText(tick * step)}</text>`);
@@ -128,11 +129,11 @@ function hourLabels(hours: readonly HourSize[]): string[] {
   return [...labels, `  <text x="${middle}" y="${HEIGHT - 14}" text-anchor="middle">hour of the day (UTC)</text>`];
 }
 
-/** The smallest of 1, 2 or 5 times a power of ten that is at least this large. */
-function niceStep(least: number): number {
-  if (least <= 0) return 1;
-  const power = 10 ** Math.floor(Math.log10(least));
-  return ([1, 2, 5, 10].find((times) => times * power >= least * (1 - 1e-9)) ?? 10) * power;
+/** The smallest number of the form 1, 2 or 5 times a power of ten that is at least `min`. */
+function niceStep(min: number): number {
+  if (min <= 0) return 1;
+  const power = 10 ** Math.floor(Math.log10(min));
+  return ([1, 2, 5, 10].find((times) => times * power >= min * (1 - 1e-9)) ?? 10) * power;
 }
 
 function tickText(value: number): string {
@@ -145,10 +146,10 @@ function round(value: number): number {
 
 function shortened(text: string): string {
   const letters = [...text];
-  return letters.length <= TITLE_LETTERS ? text : `${letters.slice(0, TITLE_LETTERS - 1).join('')}…`;
+  return letters.length <= MAX_TITLE_LETTERS ? text : `${letters.slice(0, MAX_TITLE_LETTERS - 1).join('')}…`;
 }
 
-/** XML does not allow control characters. */
+/** Escapes a text for XML, and replaces control characters, which XML does not allow. */
 function xmlText(text: string): string {
   return text
     .replace(/\p{Cc}/gu, '\ufffd')

@@ -1,6 +1,6 @@
 /**
- * The actors of a live scenario: an operator who sends commands, and phones, each with a credential that the operator's
- * interface creates for the run.
+ * The actors of a live scenario: the operator, who sends commands through the operator interface, and phones, each with
+ * a credential that the operator interface creates for the run.
  */
 import { sendAsPhone } from '../../../../firmware-sim/link/phone-mqtt.js';
 import type { Actors } from '../../../../firmware-sim/scenario/play.js';
@@ -11,16 +11,17 @@ import type { Command, PingUplink } from '../../../../proto/wire/ping.js';
 import type { GatewayClient } from '../../../client.js';
 import type { SimGateway } from '../gateway.js';
 
-/** The part of a gateway that is needed. */
+/** Those members of a gateway that actors need. */
 type Gateway = Pick<SimGateway, 'address' | 'client' | 'macs'>;
 
+/** Carries out a scenario's commands and phone actions against a gateway. */
 export class LiveActors implements Actors {
-  /** The first error of the gateway. */
-  trouble: Error | undefined;
+  /** The first error of a request. */
+  firstError: Error | undefined;
   readonly #gateway: Gateway;
   readonly #phoneName: string;
   readonly #secrets = new Map<Mac, string>();
-  readonly #underWay = new Set<Promise<void>>();
+  readonly #inProgress = new Set<Promise<void>>();
 
   constructor(gateway: Gateway, bootsBefore: number) {
     this.#gateway = gateway;
@@ -42,12 +43,12 @@ export class LiveActors implements Actors {
 
   command(mac: Mac, command: Command): void {
     const { type, ...parameters } = commandToJson(command);
-    this.#do(
+    this.#start(
       this.#client.post('/commands', {
         type,
         ...(Object.keys(parameters).length > 0 && { parameters }),
         macs: [formatMac(mac)],
-        // The author of the scenario meant it.
+        // The scenario's author wants airplane mode, so no further confirmation is needed.
         ...(command.type === 'set-power' && command.airplane === true && { confirm_airplane: true }),
         asked_by: 'a scenario',
       }),
@@ -56,35 +57,35 @@ export class LiveActors implements Actors {
 
   phone(mac: Mac, uplink: PingUplink, acknowledged: () => void): void {
     const phone = { mac, name: this.#phoneName, secret: this.#secrets.get(mac) ?? '' };
-    this.#do(sendAsPhone(this.#gateway.address, phone, uplink).then(acknowledged));
+    this.#start(sendAsPhone(this.#gateway.address, phone, uplink).then(acknowledged));
   }
 
-  /** How many requests are still in progress. */
-  get underWay(): number {
-    return this.#underWay.size;
+  /** The number of requests in progress. */
+  get inProgress(): number {
+    return this.#inProgress.size;
   }
 
   /** Waits for requests in progress, and revokes the phones' credentials. */
   async close(): Promise<void> {
-    await Promise.all(this.#underWay);
+    await Promise.all(this.#inProgress);
     for (const mac of this.#secrets.keys()) await this.#client.delete(`${phonesOf(mac)}/${this.#phoneName}`);
   }
 
   get #client(): GatewayClient {
     const { client } = this.#gateway;
-    if (client === null) throw new Error('what needs the operator was refused before');
+    if (client === null) throw new Error('a scenario that needs the operator was refused before');
     return client;
   }
 
-  #do(act: Promise<unknown>): void {
-    const done = act.then(
+  #start(request: Promise<unknown>): void {
+    const done = request.then(
       () => undefined,
       (error: Error) => {
-        this.trouble ??= error;
+        this.firstError ??= error;
       },
     );
-    this.#underWay.add(done);
-    void done.then(() => this.#underWay.delete(done));
+    this.#inProgress.add(done);
+    void done.then(() => this.#inProgress.delete(done));
   }
 }
 

@@ -1,4 +1,4 @@
-/** `lockgate sim scenarios`: lists the built-in scenarios, or prints the file of one. */
+/** `lockgate sim scenarios`: lists the built-in scenarios, or prints the file of a scenario. */
 import { readFileSync } from 'node:fs';
 import { builtInFile, builtInNames } from '../../../../firmware-sim/scenario/built-in.js';
 import { readScenarioFile } from '../../../../firmware-sim/scenario/reader.js';
@@ -6,7 +6,7 @@ import { Days, Hours, type Milliseconds, Minutes } from '../../../../proto/clock
 import { print, printJson } from '../../../terminal/output.js';
 import { printTable } from '../../../terminal/table.js';
 
-/** Lists them: name, description, number of locks, duration. */
+/** Prints each scenario's name, number of locks, duration and description. */
 export async function listScenarios(asJson = false): Promise<void> {
   const rows = await Promise.all(
     builtInNames().map(async (name) => {
@@ -27,7 +27,7 @@ export async function listScenarios(asJson = false): Promise<void> {
   ]);
 }
 
-/** Prints the file of one, unchanged. @throws LockgateError `input-scenario` for an unknown name */
+/** Prints the file of a scenario, unchanged. @throws LockgateError `input-scenario` for an unknown name */
 export async function printScenario(name: string, asJson = false): Promise<void> {
   const file = builtInFile(name);
   const text = readFileSync(file, 'utf8');
@@ -42,10 +42,10 @@ function lastsText(span: Milliseconds): string {
     [Minutes(1), 'min'],
   ];
   const words: string[] = [];
-  let left = span;
+  let remaining = span;
   for (const [unit, name] of parts) {
-    const count = Math.floor(left / unit);
-    left -= count * unit;
+    const count = Math.floor(remaining / unit);
+    remaining -= count * unit;
     if (count > 0) words.push(`${count} ${name}`);
   }
   return words.join(' ') || `${span / 1000} s`;

@@ -1,7 +1,7 @@
 /**
- * Plays a scenario against a gateway, over MQTT. The operator's interface sends its commands, creates credentials for
- * its phones and reports the judge's findings. The expectations are checked against the locks' diaries, never against
- * the gateway's account.
+ * Plays a scenario against a gateway, over MQTT. The operator interface sends the scenario's commands, creates
+ * credentials for its phones and reports the gateway's findings. Expectations are checked against the diaries of the
+ * simulated locks, never against what the gateway reports.
  */
 import type { BugAssignment } from '../../../../firmware-sim/faults/bugs.js';
 import { mqttLinks } from '../../../../firmware-sim/link/mqtt-link.js';
@@ -22,43 +22,47 @@ import { SimTally } from '../tally.js';
 import { LiveActors } from './actors.js';
 import type { ScenarioOutcome } from './report.js';
 
-/** The time, in real time, until the gateway knows the locks and they have their secrets … */
-const PREPARED_WITHIN: Milliseconds = Seconds(4);
-/** … and for each of them. */
-const PREPARED_EACH: Milliseconds = Seconds(0.05);
-/** How long the last pings may take to arrive after the end, in real time. */
-const ARRIVED_WITHIN: Milliseconds = Seconds(5);
-const LOOK_EVERY: Milliseconds = Seconds(0.05);
-/** How long findings may take to be reported after the locks have stopped. */
-const FINDINGS_SETTLE: Milliseconds = Seconds(0.3);
+/** The real time until the scenario starts, in which the gateway adds the locks: a fixed part, and a part per lock. */
+const PREPARATION_TIME: Milliseconds = Seconds(4);
+const PREPARATION_TIME_PER_LOCK: Milliseconds = Seconds(0.05);
+/** How long to wait in real time for the last pings to be acknowledged. */
+const ARRIVAL_TIMEOUT: Milliseconds = Seconds(5);
+const POLL_INTERVAL: Milliseconds = Seconds(0.05);
+/** How long to wait for the gateway's last findings after the locks have stopped. */
+const FINDING_REPORT_TIMEOUT: Milliseconds = Seconds(0.3);
 
+/** A scenario to play, and how. */
 export interface LiveScenario {
   readonly flags: SimFlags;
   readonly scenario: Scenario;
   readonly seed: string;
   readonly bugs: readonly BugAssignment[];
-  /** The command that plays it again. */
+  /** The command that repeats the run. */
   readonly repeat: string;
   readonly interrupted: Interruption;
 }
 
 /**
- * Plays it to its end; undefined where Ctrl-C ended it early.
+ * Plays the scenario to its end. Returns undefined if Ctrl-C ended it early.
  *
- * @throws LockgateError `input-scenario` where it needs the operator's interface and there is none, or as `findGateway`
+ * @throws LockgateError `input-scenario` if the scenario needs the operator interface but there is none, otherwise as
+ * {@link findGateway}
  */
 export async function playLive(live: LiveScenario): Promise<ScenarioOutcome | undefined> {
   const { flags, scenario, seed, interrupted } = live;
   const { signal } = interrupted;
   let startMs = 0;
   const gateway = await findGateway({ ...flags, locks: scenario.locks.length }, signal, (runMs) => {
-    startMs = startFrom(scenario, runMs + (PREPARED_WITHIN + PREPARED_EACH * scenario.locks.length) * flags.speed);
+    startMs = startFrom(
+      scenario,
+      runMs + (PREPARATION_TIME + PREPARATION_TIME_PER_LOCK * scenario.locks.length) * flags.speed,
+    );
     return scenarioMacs(scenario, seed, startMs);
   });
   if (startMs === 0) startMs = startFrom(scenario, gateway.startMs);
   if (signal.aborted) return undefined;
   refuseWithoutOperator(scenario, gateway);
-  noteOtherMinutes(scenario, gateway, startMs);
+  warnOfDailyPingMinutes(scenario, gateway, startMs);
   const bootsBefore = Math.floor(systemClock.now() / Seconds(1));
   const clock = new RunClock(gateway.startMs, flags.speed);
   const tally = new SimTally(new Set(gateway.macs.map(formatMac)));
@@ -79,19 +83,19 @@ export async function playLive(live: LiveScenario): Promise<ScenarioOutcome | un
     diary: (_mac, _atMs, entry) => tally.note(entry),
   });
   tally.locks = play.locks;
-  const isOver = await playThrough({ play, scenario, clock, startMs, interrupted, flags });
-  if (isOver) await arrived(play);
+  const isFinished = await playThrough({ play, scenario, clock, startMs, interrupted, flags });
+  if (isFinished) await waitForAcknowledgements(play);
   await play.stop();
   await actors.close();
-  await after(FINDINGS_SETTLE);
+  await after(FINDING_REPORT_TIMEOUT);
   listening.abort();
-  if (actors.trouble !== undefined) throw actors.trouble;
-  return isOver ? outcomeOf(live, gateway, play, tally) : undefined;
+  if (actors.firstError !== undefined) throw actors.firstError;
+  return isFinished ? outcomeOf(live, gateway, play, tally) : undefined;
 }
 
 /**
- * When it starts: as soon as possible, shifted by whole minutes, since daily pings depend on the minute; or by whole
- * days where it depends on the hour.
+ * The start time of the live run: the scenario's start, shifted as little as possible. The shift is in whole minutes,
+ * since daily pings depend on the minute, or in whole days if the scenario depends on the hour.
  */
 function startFrom(scenario: Scenario, earliestMs: number): number {
   const unit = scenario.isBoundToHours ? Days(1) : Minutes(1);
@@ -106,8 +110,8 @@ function refuseWithoutOperator({ events, file }: Scenario, { client }: SimGatewa
   throw new LockgateError('input-scenario', `${file}:${needs.line}: ${why}: expected --gateway http://…`);
 }
 
-/** Locks of a file of secrets have their daily ping at the minute of their own MAC. */
-function noteOtherMinutes(scenario: Scenario, { macs }: SimGateway, startMs: number): void {
+/** Warns if the MACs of --secrets lead to other minutes of the daily ping than the scenario expects. */
+function warnOfDailyPingMinutes(scenario: Scenario, { macs }: SimGateway, startMs: number): void {
   const shift = (startMs - scenario.startMs) / Minutes(1);
   const others = scenario.locks.filter(({ dailyPingMinute }, index) => {
     const minute = (((dailyPingMinute + shift) % 1440) + 1440) % 1440;
@@ -115,10 +119,12 @@ function noteOtherMinutes(scenario: Scenario, { macs }: SimGateway, startMs: num
   });
   if (others.length === 0) return;
   const names = others.map(({ name }) => name).join(', ');
-  note(oneLine(`The daily ping of ${names} comes at the minute of the lock’s own MAC, not when the scenario says.`));
+  note(
+    oneLine(`The daily ping of ${names} comes at the minute that follows from the lock’s MAC, not at the scenario’s.`),
+  );
 }
 
-interface Through {
+interface PlayThrough {
   readonly play: ScenarioPlay;
   readonly scenario: Scenario;
   readonly clock: RunClock;
@@ -127,38 +133,39 @@ interface Through {
   readonly flags: SimFlags;
 }
 
-/** Whether it reached its end. */
-async function playThrough({ play, scenario, clock, startMs, interrupted, flags }: Through): Promise<boolean> {
+/** Plays the scenario, and returns whether it reached its end. */
+async function playThrough({ play, scenario, clock, startMs, interrupted, flags }: PlayThrough): Promise<boolean> {
   if (clock.now() >= startMs + Minutes(1)) {
-    const message = 'the gateway took too long to add the locks, and the start has passed: expected a lower --speed';
+    const message = 'the gateway took too long to add the locks, so the start has passed: expected a lower --speed';
     throw new LockgateError('gateway-slow', message);
   }
-  const waits = (startMs - clock.now()) / flags.speed;
-  if (waits > Seconds(10) && !flags.json)
-    note(`It begins at ${toDate(startMs)} by the gateway's clock, in ${Math.ceil(waits / Seconds(1))} s.`);
+  const waitMs = (startMs - clock.now()) / flags.speed;
+  if (waitMs > Seconds(10) && !flags.json)
+    note(`The scenario starts at ${toDate(startMs)} by the gateway's clock, in ${Math.ceil(waitMs / Seconds(1))} s.`);
   if (!(await until(startMs, clock, interrupted))) return false;
   const progress = new ProgressLine(() => `At ${momentText(scenario, scenario.startMs + clock.now() - startMs)}`);
   play.start();
-  const isOver = await until(play.endMs, clock, interrupted);
+  const isFinished = await until(play.endMs, clock, interrupted);
   progress.end();
-  return isOver;
+  return isFinished;
 }
 
+/** Waits until this time of the run's clock, or Ctrl-C. Returns false after Ctrl-C. */
 async function until(atMs: number, clock: RunClock, { signal, happened }: Interruption): Promise<boolean> {
   let cancel = (): void => undefined;
-  const come = new Promise<void>((resolve) => {
+  const reached = new Promise<void>((resolve) => {
     const timer = clock.after(atMs - clock.now(), resolve);
     cancel = () => timer.cancel();
   });
-  await Promise.race([come, happened]);
+  await Promise.race([reached, happened]);
   cancel();
   return !signal.aborted;
 }
 
-/** Waits for pings that were made at the end and are still on their way. */
-async function arrived(play: ScenarioPlay): Promise<void> {
-  for (let waited = 0; play.unacknowledged > 0 && waited < ARRIVED_WITHIN; waited += LOOK_EVERY)
-    await after(LOOK_EVERY);
+/** Waits for the acknowledgements of pings that were made at the end. */
+async function waitForAcknowledgements(play: ScenarioPlay): Promise<void> {
+  for (let waited = 0; play.unacknowledged > 0 && waited < ARRIVAL_TIMEOUT; waited += POLL_INTERVAL)
+    await after(POLL_INTERVAL);
 }
 
 async function after(span: Milliseconds): Promise<void> {

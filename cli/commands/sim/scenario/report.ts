@@ -1,4 +1,4 @@
-/** Reports a scenario's run: each expectation with its line, then the judge's findings. */
+/** Prints the result of a scenario: each expectation with its line, then the findings of the rules. */
 
 import type { ScenarioVerdict } from '../../../../firmware-sim/scenario/check.js';
 import type { LockRecord } from '../../../../firmware-sim/scenario/lock-record.js';
@@ -7,19 +7,20 @@ import { ruleRow } from '../../../../proto/power/rules.js';
 import { oneLine, paint, print, printJson } from '../../../terminal/output.js';
 import { plural } from '../summary.js';
 
+/** The result of a scenario's run. */
 export interface ScenarioOutcome {
   readonly scenario: Scenario;
   readonly verdicts: readonly ScenarioVerdict[];
-  /** The number of findings by rule; null where the gateway does not report them. */
+  /** The number of findings by rule; null if they are unknown. */
   readonly findings: ReadonlyMap<string, number> | null;
   readonly pings: number;
   /** The record of each lock, by name. */
   readonly records: ReadonlyMap<string, LockRecord>;
-  /** How many pings were not acknowledged. */
+  /** The number of unacknowledged pings. */
   readonly unacknowledged: number;
   /** The members of `--json` about the run, the seed first. */
   readonly run: Readonly<Record<string, unknown>>;
-  /** The command that repeats it. */
+  /** The command that repeats the run. */
   readonly repeat: string;
 }
 
@@ -31,9 +32,9 @@ export function isAsExpected(outcome: ScenarioOutcome): boolean {
 /** Prints the report. @param write prints a line */
 export function reportScenario(outcome: ScenarioOutcome, asJson: boolean, write = print): void {
   if (asJson) {
-    const text = toJson(outcome);
-    if (write === print) printJson(text);
-    else write(JSON.stringify(text));
+    const json = toJson(outcome);
+    if (write === print) printJson(json);
+    else write(JSON.stringify(json));
     return;
   }
   const { scenario, verdicts, pings } = outcome;
@@ -45,25 +46,25 @@ export function reportScenario(outcome: ScenarioOutcome, asJson: boolean, write 
   const complaints = complaintsOf(outcome);
   for (const complaint of complaints) write(`${paint('red', '✗')} ${oneLine(complaint)}`);
   const met = verdicts.filter(({ isMet }) => isMet).length;
-  const judged = outcome.findings === null ? 'the judge’s findings are unknown' : judgeText(outcome.findings);
+  const judged = outcome.findings === null ? 'findings are unknown' : findingsText(outcome.findings);
   const summary = `${scenario.name}: ${met} of ${plural(verdicts.length, 'expectation')} met, ${plural(pings, 'ping')}`;
   write(paint(isAsExpected(outcome) ? 'green' : 'red', `${summary}; ${judged}.`));
   write(`Repeat with: ${outcome.repeat}`);
 }
 
-function judgeText(findings: ReadonlyMap<string, number>): string {
+function findingsText(findings: ReadonlyMap<string, number>): string {
   if (findings.size === 0) return 'no findings';
   return `findings: ${[...findings].map(([rule, count]) => `${rule} ${count}`).join(', ')}`;
 }
 
-/** Problems other than unmet expectations. */
+/** Problems other than unmet expectations: findings that the scenario does not allow, and lost pings. */
 function complaintsOf({ scenario, findings, unacknowledged }: ScenarioOutcome): string[] {
   const complaints: string[] = [];
   for (const [rule, count] of findings ?? []) {
     const severity = ruleRow(rule)?.severity ?? 'violation';
     if (severity === 'warning' && scenario.warnings.has(rule)) continue;
     const allowed = severity === 'warning' ? `: expected none, or ${rule} under warnings` : ': expected none';
-    complaints.push(`${scenario.file}: the judge finds ${rule} (${severity}), ${count} times${allowed}`);
+    complaints.push(`${scenario.file}: rule ${rule} (${severity}) was broken ${count} times${allowed}`);
   }
   if (unacknowledged > 0)
     complaints.push(`${scenario.file}: ${plural(unacknowledged, 'ping')} never arrived: expected all to arrive`);

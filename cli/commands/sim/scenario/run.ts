@@ -1,4 +1,4 @@
-/** `lockgate sim run --scenario`: reads the file, plays it without a gateway or against one, and reports the result. */
+/** `lockgate sim run --scenario`: reads a scenario, plays it with or without a gateway, and reports the result. */
 import { parseBugAssignment } from '../../../../firmware-sim/faults/bugs.js';
 import { scenarioFile } from '../../../../firmware-sim/scenario/built-in.js';
 import { readScenarioFile, ScenarioMistakes } from '../../../../firmware-sim/scenario/reader.js';
@@ -11,17 +11,17 @@ import type { Interruption } from '../../../terminal/interrupt.js';
 import { LineSink } from '../../../terminal/line-sink.js';
 import { note, oneLine, print } from '../../../terminal/output.js';
 import type { SimFlags } from '../flags.js';
-import { quoted } from '../summary.js';
+import { quoteForShell } from '../summary.js';
 import { playLive } from './live.js';
 import { isAsExpected, reportScenario, type ScenarioOutcome } from './report.js';
 
-/** How much of a scenario is played between checks for Ctrl-C. */
-const SLICE = Hours(6);
+/** Simulated time between checks for Ctrl-C. */
+const SLICE_MS = Hours(6);
 
 /**
- * Plays a scenario; the exit code is 1 where it fails.
+ * Plays a scenario. Sets exit code 1 if the scenario fails.
  *
- * @throws LockgateError `input-…` for a flag or the file, or the reason why the gateway can't be reached
+ * @throws LockgateError `input-…` for a wrong flag or file, otherwise as {@link playLive}
  */
 export async function runScenario(flags: SimFlags, nameOrFile: string, interrupted: Interruption): Promise<void> {
   const scenario = await readScenario(scenarioFile(nameOrFile));
@@ -46,7 +46,7 @@ export async function runScenario(flags: SimFlags, nameOrFile: string, interrupt
     bugs,
     write: sink === undefined ? null : (line) => sink.write(line),
   });
-  await goOn(run, scenario, interrupted.signal);
+  await advanceInSlices(run, scenario, interrupted.signal);
   sink?.end();
   if (interrupted.signal.aborted) {
     process.exitCode = interrupted.exitCode;
@@ -55,9 +55,9 @@ export async function runScenario(flags: SimFlags, nameOrFile: string, interrupt
   finish(outcomeOf(run, scenario, { seed, virtual: true, out: flags.out ?? null }, repeat), flags);
 }
 
-async function goOn(run: VirtualScenario, { endMs }: Scenario, signal: AbortSignal): Promise<void> {
+async function advanceInSlices(run: VirtualScenario, { endMs }: Scenario, signal: AbortSignal): Promise<void> {
   while (run.nowMs < endMs && !signal.aborted) {
-    run.advance(run.nowMs + SLICE);
+    run.advance(run.nowMs + SLICE_MS);
     await new Promise<void>((resolve) => afterThisTurn(resolve));
   }
 }
@@ -76,12 +76,12 @@ function outcomeOf(
 }
 
 function finish(outcome: ScenarioOutcome, flags: SimFlags): void {
-  // The standard output is then for the trace only.
+  // With `--out -` the standard output must have nothing but the trace.
   reportScenario(outcome, flags.json ?? false, flags.out === '-' ? note : print);
   if (!isAsExpected(outcome)) process.exitCode = EXIT.no;
 }
 
-/** All mistakes of the file are printed; the last one ends the command. */
+/** Reads the file. Prints all its mistakes but the last, and throws the last. */
 async function readScenario(file: string): Promise<Scenario> {
   try {
     return await readScenarioFile(file);
@@ -92,16 +92,16 @@ async function readScenario(file: string): Promise<Scenario> {
   }
 }
 
-/** @param withOut whether --out is included, which does not affect the trace's content */
+/** The command that repeats the run. @param withOut whether to include --out, which does not affect the trace */
 function repeatCommand(flags: SimFlags, nameOrFile: string, seed: string, withOut = true): string {
-  const words = [`lockgate sim run${flags.virtual ? ' --virtual' : ''} --scenario ${quoted(nameOrFile)}`];
-  words.push(`--seed ${quoted(seed)}`);
-  for (const bug of flags.bug) words.push(`--bug ${quoted(bug)}`);
+  const words = [`lockgate sim run${flags.virtual ? ' --virtual' : ''} --scenario ${quoteForShell(nameOrFile)}`];
+  words.push(`--seed ${quoteForShell(seed)}`);
+  for (const bug of flags.bug) words.push(`--bug ${quoteForShell(bug)}`);
   if (flags.world) words.push('--world');
   const { gateway, data, secrets, merchant, ca, speed } = flags;
   const out = withOut ? flags.out : undefined;
   if (!flags.virtual && speed !== 1) words.push(`--speed ${speed}`);
   for (const [flag, value] of Object.entries({ gateway, data, secrets, merchant, ca, out }))
-    if (value !== undefined) words.push(`--${flag} ${quoted(value)}`);
+    if (value !== undefined) words.push(`--${flag} ${quoteForShell(value)}`);
   return words.join(' ');
 }

@@ -1,6 +1,6 @@
 /**
- * The simulated lock that a person drives by hand, with its world and its connection. Without a gateway, time stands
- * still until the shell advances it; against a gateway it runs by itself.
+ * The simulated lock that a user controls in the shell, with its simulated surroundings (its world) and its connection.
+ * Without a gateway, time is frozen until the shell advances it; with a gateway, time passes by itself.
  */
 
 import { fleetMacs } from '../../../../firmware-sim/fleet/fleet.js';
@@ -26,21 +26,22 @@ import { formatMac, type Mac } from '../../../../proto/wire/mac.js';
 import type { Command, Downlink } from '../../../../proto/wire/ping.js';
 import type { GatewayClient } from '../../../client.js';
 
-/** Called with each diary entry of the lock, in order; `atMs` is the lock's clock. */
+/** Called with each diary entry of the lock, in order; `atMs` is the time by the lock's clock. */
 export type DiaryListener = (atMs: number, entry: DiaryEntry) => void;
 
+/** The lock and everything that the shell can do with it. */
 export interface ShellDevice {
   readonly lock: Lock;
   readonly world: DirectedWorld;
   readonly mac: Mac;
-  /** For people: where the lock connects; null without a gateway. */
+  /** The address where the lock connects, to display; null without a gateway. */
   readonly url: string | null;
-  /** Reads a route file, for a ride along it. @throws LockgateError `input-…` for a file that can't be ridden */
+  /** Reads a route file for a later ride along it. @throws LockgateError `input-…` if the file has no usable route */
   readRoute(file: string): Promise<void>;
   nowMs(): number;
-  /** Lets time pass. Against a gateway it waits, until `signal` fires. */
+  /** Lets simulated time pass. With a gateway waits for it, or until `signal` fires. */
   pass(span: Milliseconds, signal: AbortSignal): Promise<void>;
-  /** Sends a command. Returns a sentence about it. @throws LockgateError where it can't be sent */
+  /** Sends a command to the lock. Returns a sentence with the result. @throws LockgateError if it can't be sent */
   send(command: Command): Promise<string>;
   stop(): Promise<void>;
 }
@@ -51,8 +52,8 @@ export interface ShellInitialState extends Pick<InitialState, 'power' | 'battery
 }
 
 const FIRMWARE_VERSION = '2.4.1';
-/** How many paths from files are retained. */
-const MOST_ROUTES = 10;
+/** The number of route files whose paths are held in memory. */
+const MAX_ROUTES = 10;
 
 interface Parts {
   readonly mac: Mac;
@@ -97,15 +98,15 @@ function lockOf(
   });
   const readRoute = async (file: string): Promise<void> => {
     const path = await readRouteInCity(file, AMSTERDAM);
-    // A ride that has started no longer needs its file.
+    // The oldest can go: a ride that has started no longer needs its file.
     const [oldest] = files.keys();
-    if (files.size >= MOST_ROUTES && oldest !== undefined) files.delete(oldest);
+    if (files.size >= MAX_ROUTES && oldest !== undefined) files.delete(oldest);
     files.set(file, path);
   };
   return { lock, world, mac, readRoute };
 }
 
-/** A lock without a gateway: its far end acknowledges everything. */
+/** A lock without a gateway: a simulated one acknowledges everything. */
 export function virtualDevice(initialState: ShellInitialState, startMs: number, onEntry: DiaryListener): ShellDevice {
   const clock = new VirtualClock(startMs);
   const waiting: Downlink[] = [];
@@ -151,23 +152,27 @@ export interface LiveConnection {
   readonly secret: string;
   readonly startMs: number;
   readonly speed: number;
-  /** Null where the operator's interface is unknown. */
+  /** The operator interface; null if it is unknown. */
   readonly client: GatewayClient | null;
 }
 
-/** A lock against a gateway, over MQTT. */
-export function liveDevice(initialState: ShellInitialState, line: LiveConnection, onEntry: DiaryListener): ShellDevice {
-  const { address, url, mac, secret, client } = line;
-  const clock = new RunClock(line.startMs, line.speed);
+/** A lock that connects to a gateway over MQTT. */
+export function liveDevice(
+  initialState: ShellInitialState,
+  connection: LiveConnection,
+  onEntry: DiaryListener,
+): ShellDevice {
+  const { address, url, mac, secret, client } = connection;
+  const clock = new RunClock(connection.startMs, connection.speed);
   const openLink = mqttLinks(address, () => secret);
-  // An uplink key must never be used twice: the current second never repeats.
+  // The boot is the current second, which never repeats, because an uplink key must never be used twice.
   const bootsBefore = Math.floor(systemClock.now() / Seconds(1));
   const parts = lockOf(initialState, { mac, clock, openLink, onEntry, bootsBefore });
   return {
     ...parts,
     url,
     nowMs: () => clock.now(),
-    pass: (span, signal) => waited(clock, span, signal),
+    pass: (span, signal) => waitFor(clock, span, signal),
     send: async (command) => {
       if (client === null)
         throw new LockgateError('input-shell', 'a command needs the operator’s interface: omit --secrets');
@@ -188,18 +193,19 @@ export function liveDevice(initialState: ShellInitialState, line: LiveConnection
   };
 }
 
+/** The operator interface's answer about a command. */
 interface SentJson {
   readonly id?: number;
   readonly state?: string;
   readonly error?: { readonly detail: string };
 }
 
-async function waited(clock: Clock, span: Milliseconds, signal: AbortSignal): Promise<void> {
+async function waitFor(clock: Clock, span: Milliseconds, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
   await new Promise<void>((resolve) => {
     const end = (): void => {
       timer.cancel();
-      // The signal lasts for the whole session, where a listener of each wait would accumulate.
+      // The signal exists for the whole session, so each wait must remove its listener.
       signal.removeEventListener('abort', end);
       resolve();
     };
@@ -208,7 +214,7 @@ async function waited(clock: Clock, span: Milliseconds, signal: AbortSignal): Pr
   });
 }
 
-/** Whether nothing is in progress but the lock's normal rest: it sleeps, or keeps its connection. */
+/** Whether the lock is at rest: it sleeps or keeps its connection, and nothing else is in progress. */
 export function isQuiet({ lock: { state }, world }: ShellDevice, nowMs: number): boolean {
   if (world.isBusy || state.moving || state.tracking !== 'none' || state.inFlight) return false;
   const searches =

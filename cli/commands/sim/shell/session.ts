@@ -1,4 +1,4 @@
-/** Carries out what is typed in the shell, one line at a time. */
+/** Carries out lines of the shell, one at a time. */
 import type { DeviceEvent } from '../../../../firmware-sim/device-event/device-event.js';
 import { Hours, type Milliseconds, Seconds } from '../../../../proto/clock.js';
 import { LockgateError } from '../../../../proto/errors.js';
@@ -10,21 +10,22 @@ import type { ShellTranscript } from './transcript.js';
 import { readShellLine, SHELL_VERBS, SHELL_WORDS, type ShellLine } from './words.js';
 
 /**
- * The most time that passes until a lock is quiet: longer than the longest search for a fix, shorter than a ride of a
- * day.
+ * The simulated time that a line waits for the lock to become quiet: longer than the longest search for a GPS fix,
+ * shorter than a ride of a day.
  */
-const QUIET_WITHIN: Milliseconds = Hours(3);
-/** How often it is checked whether it is. */
-const LOOK_EVERY: Milliseconds = Seconds(1);
+const QUIET_TIMEOUT: Milliseconds = Hours(3);
+/** The interval of checks whether the lock is quiet. */
+const QUIET_CHECK_INTERVAL: Milliseconds = Seconds(1);
 
 export interface SessionOptions {
   readonly device: ShellDevice;
   readonly transcript: ShellTranscript;
   readonly asJson: boolean;
-  /** Whether a line ends only when the lock is quiet: without a gateway always, and in a script. */
+  /** Whether a line ends only when the lock is quiet: true without a gateway, and in a script. */
   readonly waitsForQuiet: boolean;
 }
 
+/** Carries out lines on a lock. */
 export class ShellSession {
   readonly #options: SessionOptions;
 
@@ -33,9 +34,9 @@ export class ShellSession {
   }
 
   /**
-   * Carries out a line. Returns whether the shell continues after it.
+   * Carries out a line. Returns whether the shell continues.
    *
-   * @throws LockgateError `input-…` for a line that can't be read or done
+   * @throws LockgateError `input-…` for a line that can't be parsed or carried out
    */
   async run(text: string, signal: AbortSignal): Promise<boolean> {
     const line = readShellLine(text);
@@ -43,8 +44,8 @@ export class ShellSession {
     switch (line.value.type) {
       case 'nothing':
         return true;
-      case 'own':
-        return this.#own(line.value.word, line.value.rest);
+      case 'shell-word':
+        return this.#runShellWord(line.value.word, line.value.rest);
       case 'device-event':
         await this.#apply(line.value.event, line.value.span, signal);
         this.#options.transcript.showUnsent();
@@ -53,11 +54,11 @@ export class ShellSession {
   }
 
   /** Lets time pass until the lock is quiet, or the signal fires. */
-  async quiet(signal: AbortSignal): Promise<void> {
+  async waitUntilQuiet(signal: AbortSignal): Promise<void> {
     const { device } = this.#options;
-    const untilMs = device.nowMs() + QUIET_WITHIN;
+    const untilMs = device.nowMs() + QUIET_TIMEOUT;
     while (!isQuiet(device, device.nowMs()) && device.nowMs() < untilMs && !signal.aborted)
-      await device.pass(LOOK_EVERY, signal);
+      await device.pass(QUIET_CHECK_INTERVAL, signal);
   }
 
   async #apply(event: DeviceEvent, span: Milliseconds | null, signal: AbortSignal): Promise<void> {
@@ -67,24 +68,24 @@ export class ShellSession {
       return;
     }
     if (event.type === 'phone')
-      throw new LockgateError('input-shell', 'there is no phone here: expected unlock or lock, or unlock by command');
+      throw new LockgateError('input-shell', 'the shell has no phone: expected unlock or lock, or unlock by command');
     const isTrip = event.type === 'ride' || event.type === 'theft';
     if (isTrip && event.destination.type === 'file') await device.readRoute(event.destination.file);
     if (event.type === 'command') this.#say(await device.send(event.command));
     else device.world.schedule(event, device.nowMs());
-    // An event at this moment is noticed at this moment.
+    // Without a gateway, time must advance (by 0) for the lock to process the event.
     if (device.url === null) await device.pass(0, signal);
     if (span !== null) await device.pass(span, signal);
-    else if (waitsForQuiet) await this.quiet(signal);
+    else if (waitsForQuiet) await this.waitUntilQuiet(signal);
   }
 
-  #own(word: Extract<ShellLine, { type: 'own' }>['word'], rest: string): boolean {
+  #runShellWord(word: Extract<ShellLine, { type: 'shell-word' }>['word'], rest: string): boolean {
     const { device, transcript, asJson } = this.#options;
     if (word === 'quit') return false;
     if (word === 'help') this.#help(rest);
     else if (word === 'save') {
       const lines = transcript.save(rest);
-      this.#say(`${lines} lines in ${rest}; "lockgate trace check ${rest}" judges them`);
+      this.#say(`${lines} lines in ${rest}; "lockgate trace check ${rest}" checks them`);
     } else if (word === 'why') this.#say(whyText(transcript.lastPing));
     else if (asJson) printJsonLine(stateOf(device));
     else for (const line of stateLines(stateOf(device))) print(line);
@@ -109,7 +110,7 @@ export class ShellSession {
       ]);
       print('\n"help VERB" shows a verb’s syntax. Tab completes. "by command" after unlock, lock, siren 5 s, reset,');
       print(
-        'mode HIGH … sends a command. Time runs until the lock is quiet, or with "for 30 s" after a verb, this long.',
+        'mode HIGH … sends a command. Time runs until the lock is quiet; with "for 30 s" after a verb, for that time.',
       );
     }
   }

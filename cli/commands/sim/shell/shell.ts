@@ -1,4 +1,4 @@
-/** `lockgate sim shell`: makes a lock, and lets the user drive it. */
+/** `lockgate sim shell`: creates a simulated lock, and lets the user control it. */
 
 import { fleetMacs } from '../../../../firmware-sim/fleet/fleet.js';
 import { parseMix } from '../../../../firmware-sim/fleet/mix.js';
@@ -25,10 +25,10 @@ export interface ShellFlags
   readonly history: boolean;
 }
 
-/** A fixed Monday morning, in the high window, so that a session can be repeated. */
+/** A fixed Monday morning, so that a session can be repeated. */
 const DEFAULT_START = '2026-01-05T08:00:00Z';
 
-/** Runs the shell to its end. @throws LockgateError `input-…` for a flag or a line, or the gateway's error */
+/** Runs the shell to its end. @throws LockgateError `input-…` for a wrong flag or line, or the gateway's error */
 export async function runShell(flags: ShellFlags): Promise<void> {
   const interrupted = untilInterrupted();
   const isTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true;
@@ -48,7 +48,7 @@ export async function runShell(flags: ShellFlags): Promise<void> {
   transcript.isShown = true;
   try {
     device.lock.start();
-    if (device.url === null) await session.quiet(interrupted.signal);
+    if (device.url === null) await session.waitUntilQuiet(interrupted.signal);
     if (isTerminal) await runTerminal({ session, transcript, keepsHistory: flags.history, interrupted });
     else await runScript(session, interrupted);
   } finally {
@@ -57,6 +57,7 @@ export async function runShell(flags: ShellFlags): Promise<void> {
   }
 }
 
+/** Returns null after Ctrl-C. */
 async function makeDevice(
   flags: ShellFlags,
   signal: AbortSignal,
@@ -70,20 +71,20 @@ async function makeDevice(
     if (flags.speed !== 1)
       throw new LockgateError(
         'input-shell',
-        '--speed goes with --gateway: without a gateway time does not pass by itself',
+        '--speed requires --gateway: without a gateway time does not pass by itself',
       );
     const mac = fleetMacs(flags.seed, 1)[0] as Mac;
     return virtualDevice(initialState, readStart(flags.start ?? DEFAULT_START), makeTranscript(mac).note);
   }
   if (flags.start !== undefined)
     throw new LockgateError('input-shell', '--start can’t be used with --gateway: a live lock starts now');
-  const none = { pace: 'everyday', bug: [], fault: [] } as const;
-  const gateway = await findGateway({ ...flags, ...none, locks: 1 }, signal);
+  const unusedFlags = { pace: 'everyday', bug: [], fault: [] } as const;
+  const gateway = await findGateway({ ...flags, ...unusedFlags, locks: 1 }, signal);
   const mac = gateway.macs[0];
   if (signal.aborted || mac === undefined) return null;
   const { address, url, startMs, client } = gateway;
-  const line = { address, url, mac, secret: gateway.secrets.get(mac) ?? '', startMs, speed: flags.speed, client };
-  return liveDevice(initialState, line, makeTranscript(mac).note);
+  const connection = { address, url, mac, secret: gateway.secrets.get(mac) ?? '', startMs, speed: flags.speed, client };
+  return liveDevice(initialState, connection, makeTranscript(mac).note);
 }
 
 function readInitialState({ settings, battery, seed }: ShellFlags): ShellInitialState {
@@ -106,5 +107,5 @@ function readStart(text: string): number {
 function greet(device: ShellDevice): void {
   const where = device.url === null ? `it is ${toDate(device.nowMs()).slice(0, 16)}Z` : `at ${device.url}`;
   note(`A lock, ${formatMac(device.mac)}; ${where}. Press Ctrl-D to quit.`);
-  note('Try steal, unlock, ride 2km, battery 9, state. Tab completes, help lists all.');
+  note('Try steal, unlock, ride 2km, battery 9, state. Tab completes, help lists all verbs.');
 }

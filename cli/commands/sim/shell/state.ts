@@ -1,4 +1,4 @@
-/** What the shell shows of its lock: the state, what is due next, why a ping was sent. */
+/** Describes the shell's lock: its state, what is due next, and why it sent a ping. Pure. */
 
 import { POWER_MODEL, type TriggerRow } from '../../../../proto/power/model.js';
 import { effectiveRow, keepsConnection, nextWindowEdgeMs, rowOfState } from '../../../../proto/power/step/reading.js';
@@ -7,7 +7,7 @@ import type { PingUplink } from '../../../../proto/wire/ping.js';
 import { toDate } from '../../../../proto/wire/ping-json.js';
 import type { ShellDevice } from './device.js';
 
-/** The lock's state for programs; the text is made from it. */
+/** The lock's state for `--json`; the printed text is derived from this object. */
 export interface ShellState {
   readonly event: 'state';
   readonly at: string;
@@ -19,9 +19,11 @@ export interface ShellState {
   readonly moving: boolean;
   readonly coverage: boolean;
   readonly sky: boolean;
+  /** `kept`: the power state keeps the connection open. */
   readonly connection: 'none' | 'open' | 'kept';
+  /** The number of unacknowledged uplinks. */
   readonly buffered: number;
-  /** What is due by itself, soonest first, RFC 3339. */
+  /** What the lock will do without a further event, soonest first; times in RFC 3339. */
   readonly due: readonly { readonly what: string; readonly at: string }[];
 }
 
@@ -48,24 +50,24 @@ export function stateOf(device: ShellDevice): ShellState {
   };
 }
 
-/** The state for people. */
+/** The state as lines of text. */
 export function stateLines(shown: ShellState): string[] {
   const { sentence } = rowOfState(POWER_MODEL, shown.state as StepState['stateName']);
-  const without = [...(shown.coverage ? [] : ['no coverage']), ...(shown.sky ? [] : ['no GPS'])];
+  const missing = [...(shown.coverage ? [] : ['no coverage']), ...(shown.sky ? [] : ['no GPS'])];
   const place = `${shown.latitude.toFixed(5)},${shown.longitude.toFixed(5)}${shown.moving ? ', moving' : ''}`;
-  const kept = shown.buffered === 0 ? '' : `, ${shown.buffered} uplinks waiting`;
+  const waiting = shown.buffered === 0 ? '' : `, ${shown.buffered} uplinks waiting`;
   const rows: readonly (readonly [string, string])[] = [
     ['time', shown.at],
     ['state', sentence],
     ['lock', `${shown.lock_state}, battery ${shown.battery_percent} %`],
-    ['place', [place, ...without].join(', ')],
-    ['connection', `${shown.connection}${kept}`],
+    ['place', [place, ...missing].join(', ')],
+    ['connection', `${shown.connection}${waiting}`],
     ...shown.due.map(({ what, at }): [string, string] => ['next', `${what} at ${timeText(at, shown.at)}`]),
   ];
   return rows.map(([name, text]) => `${name.padEnd(11)} ${text}`);
 }
 
-/** The time, with the day where it is another one. */
+/** The time of day, with the date unless it is today. */
 function timeText(at: string, now: string): string {
   return at.slice(0, 10) === now.slice(0, 10) ? at.slice(11, 19) : `${at.slice(11, 19)} on ${at.slice(0, 10)}`;
 }
@@ -91,16 +93,16 @@ function dueOf(state: StepState, nowMs: number): { what: string; atMs: number }[
   else if (state.link === 'up' && state.tracking === 'none' && state.gps === 'off')
     add('the connection closes, if nothing keeps it,', state.trafficAtMs + timings.closeAfterIdle);
   if (state.link === 'down' && (state.waiting.length > 0 || state.resetDue))
-    add('the next try to connect', state.retryAtMs);
+    add('the next attempt to connect', state.retryAtMs);
   return due.sort((one, other) => one.atMs - other.atMs);
 }
 
-/** Why the lock sent a ping: the trigger's row, and the state in which the ping was made. */
+/** Why the lock sent a ping: the trigger's row in the power model, and the state in which the ping was made. */
 export function whyText(ping: PingUplink | undefined): string {
   if (ping === undefined) return 'The lock has sent nothing yet.';
   const { kind, reason, batteryPercent } = ping.body;
   const { state } = effectiveRow(POWER_MODEL, ping.power, batteryPercent);
-  const trigger = POWER_MODEL.triggers.find((row) => isOf(row, reason));
+  const trigger = POWER_MODEL.triggers.find((row) => hasReason(row, reason));
   if (trigger === undefined && kind === 'close_connection')
     return `${reason}: nothing keeps the connection open any more, or the lock falls silent; in ${state}.`;
   if (trigger === undefined) return `${reason} belongs to no trigger of the lock itself.`;
@@ -108,6 +110,6 @@ export function whyText(ping: PingUplink | undefined): string {
   return `${reason} belongs to the trigger ${name}: starts when ${starts}; ends: ${ends}. In ${state}.`;
 }
 
-function isOf({ cellularReason, gpsReason }: TriggerRow, reason: string): boolean {
+function hasReason({ cellularReason, gpsReason }: TriggerRow, reason: string): boolean {
   return reason === cellularReason || reason === gpsReason;
 }

@@ -1,20 +1,20 @@
-/** The shell's input: a person at a terminal, or a script, line by line. */
+/** Reads the shell's input line by line: from a person at a terminal, or from a script. */
 import { clearLine, createInterface, cursorTo, type Interface } from 'node:readline';
 import { LockgateError } from '../../../../proto/errors.js';
 import type { Interruption } from '../../../terminal/interrupt.js';
 import { note, oneLine, paint } from '../../../terminal/output.js';
-import { HISTORY_LINES, readHistory, writeHistory } from './history.js';
+import { MAX_HISTORY_LINES, readHistory, writeHistory } from './history.js';
 import type { ShellSession } from './session.js';
 import type { ShellTranscript } from './transcript.js';
 import { completionsOf } from './words.js';
 
-/** The exit code of a program that Ctrl-C ended: 128 and the signal's number. */
-const INTERRUPTED = 130;
+/** The exit code after Ctrl-C: 128 plus the signal's number. */
+const INTERRUPTED_EXIT_CODE = 130;
 
 /**
  * Reads lines from the standard input until its end, without prompts, and stops at the first error.
  *
- * @throws LockgateError `input-…`, naming the line
+ * @throws LockgateError `input-…` with the number of the line
  */
 export async function runScript(session: ShellSession, interrupted: Interruption): Promise<void> {
   const { signal } = interrupted;
@@ -35,16 +35,16 @@ export async function runScript(session: ShellSession, interrupted: Interruption
   if (signal.aborted) process.exitCode = interrupted.exitCode;
 }
 
-/** What the terminal's shell needs. */
+/** What {@link runTerminal} needs. */
 export interface TerminalOptions {
   readonly session: ShellSession;
   readonly transcript: ShellTranscript;
   readonly keepsHistory: boolean;
-  /** A signal that ends it. */
+  /** SIGTERM or a similar signal, which ends the shell. */
   readonly interrupted: Interruption;
 }
 
-/** Reads lines from a person until Ctrl-D, `quit`, or Ctrl-C twice. Errors are shown, and the prompt returns. */
+/** Reads typed lines until Ctrl-D, `quit`, or Ctrl-C twice. Errors are shown, and the prompt returns. */
 export async function runTerminal({ session, transcript, keepsHistory, interrupted }: TerminalOptions): Promise<void> {
   const terminal = createInterface({
     input: process.stdin,
@@ -52,17 +52,17 @@ export async function runTerminal({ session, transcript, keepsHistory, interrupt
     prompt: paint('bold', 'lock> '),
     completer: (line: string): [string[], string] => [completionsOf(line), line],
     history: keepsHistory ? readHistory() : [],
-    historySize: HISTORY_LINES,
+    historySize: MAX_HISTORY_LINES,
     removeHistoryDuplicates: true,
   });
   if (keepsHistory) terminal.on('history', (lines: string[]) => writeHistory(lines));
-  const prompting = new Prompting(terminal);
-  transcript.around = (show) => prompting.makeWay(show);
+  const prompting = new Prompt(terminal);
+  transcript.around = (show) => prompting.printAbove(show);
   interrupted.signal.addEventListener('abort', () => terminal.close(), { once: true });
   await new Promise<void>((resolve, reject) => {
     terminal.on('close', resolve);
     terminal.on('SIGINT', () => prompting.interrupt());
-    terminal.on('line', (line: string) => void prompting.take(line, session).catch(reject));
+    terminal.on('line', (line: string) => void prompting.submit(line, session).catch(reject));
     prompting.ask();
   });
   transcript.around = (show) => show();
@@ -70,10 +70,10 @@ export async function runTerminal({ session, transcript, keepsHistory, interrupt
   if (interrupted.signal.aborted) process.exitCode = interrupted.exitCode;
 }
 
-/** The state of the prompt and of the line being carried out. */
-class Prompting {
+/** The prompt, the line that is being carried out, and lines typed meanwhile. */
+class Prompt {
   readonly #terminal: Interface;
-  /** Lines typed while another one is carried out. */
+  /** Lines typed while another line is being carried out. */
   readonly #typedAhead: string[] = [];
   #working: AbortController | null = null;
   #isAsking = false;
@@ -88,7 +88,7 @@ class Prompting {
     this.#terminal.prompt(true);
   }
 
-  async take(line: string, session: ShellSession): Promise<void> {
+  async submit(line: string, session: ShellSession): Promise<void> {
     this.#wasInterrupted = false;
     this.#typedAhead.push(line);
     if (this.#working !== null) return;
@@ -114,8 +114,8 @@ class Prompting {
     }
   }
 
-  /** Shows something above the prompt, and keeps what has been typed. */
-  makeWay(show: () => void): void {
+  /** Prints above the prompt. Typed text stays in the prompt. */
+  printAbove(show: () => void): void {
     if (!this.#isAsking) {
       show();
       return;
@@ -126,7 +126,7 @@ class Prompting {
     this.#terminal.prompt(true);
   }
 
-  /** Ctrl-C ends a wait; otherwise it clears the input; on an empty line a second one ends the shell. */
+  /** Ctrl-C cancels the line being carried out; at the prompt it clears the input; twice on an empty line it quits. */
   interrupt(): void {
     if (this.#working !== null) {
       this.#typedAhead.length = 0;
@@ -136,7 +136,7 @@ class Prompting {
     const isEmpty = this.#terminal.line === '';
     process.stdout.write('^C\n');
     if (isEmpty && this.#wasInterrupted) {
-      process.exitCode = INTERRUPTED;
+      process.exitCode = INTERRUPTED_EXIT_CODE;
       this.#terminal.close();
       return;
     }

@@ -1,4 +1,4 @@
-/** The events of the shell's lock: displayed, and collected as the lines of a trace for `save`. */
+/** Displays the events of the shell's lock, and collects them as lines of a trace, which `save` writes to a file. */
 
 import type { DiaryEntry } from '../../../../firmware-sim/lock/diary.js';
 import { headerLockOf, TraceRecorder } from '../../../../firmware-sim/trace/trace-recorder.js';
@@ -10,9 +10,10 @@ import { LineSink } from '../../../terminal/line-sink.js';
 import { oneLine, paint, print } from '../../../terminal/output.js';
 import { type EventJson, eventLines } from '../../tail/event-line.js';
 
-/** The most lines of a session. */
-const MOST_LINES = 1_000_000;
+/** Lines of a session's trace. */
+const MAX_LINES = 1_000_000;
 
+/** The events of one session. */
 export class ShellTranscript {
   /** The last ping that was made. */
   lastPing: PingUplink | undefined;
@@ -20,31 +21,31 @@ export class ShellTranscript {
   readonly #asJson: boolean;
   readonly #lines: string[] = [];
   readonly #recorder: TraceRecorder;
-  /** Pings that were made and neither sent nor shown. */
+  /** Pings that were made but neither sent nor shown yet. */
   readonly #unsent = new Set<Uplink<Ping>>();
-  #isUp = false;
-  /** Nothing is shown before the shell's greeting. */
+  #isConnected = false;
+  /** Whether events are displayed; false until the shell has greeted the user. */
   isShown = false;
-  /** Called around each output, so that the prompt can be redrawn. */
+  /** Called with each output function, so that the terminal can redraw the prompt around the output. */
   around: (show: () => void) => void = (show) => show();
 
   constructor(mac: Mac, asJson: boolean) {
     this.#mac = mac;
     this.#asJson = asJson;
-    this.#recorder = new TraceRecorder((line) => this.#keep(line));
+    this.#recorder = new TraceRecorder((line) => this.#addLine(line));
   }
 
-  /** Writes the header of the trace. */
+  /** Adds the header to the trace. */
   start(atMs: number, state: Pick<StepState, 'power' | 'lockState'>): void {
     this.#recorder.start('lockgate sim shell', atMs, new Map([[this.#mac, headerLockOf(state)]]));
   }
 
-  /** Takes an entry of the lock's diary. */
+  /** Adds an entry of the lock's diary. */
   readonly note = (atMs: number, entry: DiaryEntry): void => {
     const mac = this.#mac;
     switch (entry.type) {
       case 'connected':
-        this.#isUp = true;
+        this.#isConnected = true;
         this.#recorder.connect(mac, atMs);
         break;
       case 'closed':
@@ -70,7 +71,7 @@ export class ShellTranscript {
     }
   };
 
-  /** Writes all lines to a file. Returns how many. @throws LockgateError `input-file` where it can't be made */
+  /** Writes all lines to a file, and returns their number. @throws LockgateError `input-file` if that fails */
   save(file: string): number {
     const sink = new LineSink(file);
     for (const line of this.#lines) sink.write(line);
@@ -89,7 +90,7 @@ export class ShellTranscript {
     this.#unsent.add(uplink);
   }
 
-  /** Shows the pings that the lock made and could not send, once each. */
+  /** Shows each ping that the lock made but could not send, once. */
   showUnsent(): void {
     const unsent = [...this.#unsent];
     this.#unsent.clear();
@@ -101,14 +102,14 @@ export class ShellTranscript {
   }
 
   #end(atMs: number, cause: 'closed' | 'dropped'): void {
-    if (!this.#isUp) return;
-    this.#isUp = false;
+    if (!this.#isConnected) return;
+    this.#isConnected = false;
     this.#recorder.disconnect(this.#mac, atMs, cause);
   }
 
-  #keep(line: string): void {
-    if (this.#lines.length >= MOST_LINES)
-      throw new LockgateError('input-shell', `the trace has ${MOST_LINES} lines: save it and start a new session`);
+  #addLine(line: string): void {
+    if (this.#lines.length >= MAX_LINES)
+      throw new LockgateError('input-shell', `the trace has ${MAX_LINES} lines: save it and start a new session`);
     this.#lines.push(line);
     if (this.#lines.length === 1) return;
     const event = JSON.parse(line) as EventJson;

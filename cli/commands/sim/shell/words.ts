@@ -1,4 +1,4 @@
-/** The shell's language: its own words besides the verbs, completion, and suggestions for typing errors. */
+/** Parses lines of the shell: verbs of the simulator and the shell's own words. Also completes and suggests words. */
 
 import {
   type DeviceEvent,
@@ -11,34 +11,34 @@ import type { Milliseconds } from '../../../../proto/clock.js';
 import { nearestNames } from '../../../../proto/did-you-mean.js';
 import { ok, problem, type Result } from '../../../../proto/errors.js';
 
-/** A word of the shell's own. */
+/** A word that only the shell has, such as `state`, with its syntax and a sentence about it. */
 export interface ShellWord {
   readonly word: 'help' | 'state' | 'why' | 'save' | 'quit';
   readonly forms: string;
   readonly sentence: string;
 }
 
-/** The shell's own words. */
+/** All words that only the shell has. */
 export const SHELL_WORDS: readonly ShellWord[] = [
   { word: 'state', forms: 'state', sentence: 'Shows the lock’s state, where it is, what it does next and when.' },
   { word: 'why', forms: 'why', sentence: 'Explains why the lock sent its last ping.' },
-  { word: 'save', forms: 'save FILE', sentence: 'Writes the trace so far (gzipped where the name ends in .gz).' },
+  { word: 'save', forms: 'save FILE', sentence: 'Writes the trace so far (gzipped if the name ends in .gz).' },
   { word: 'help', forms: 'help or help VERB', sentence: 'Shows this list, or the syntax of a verb.' },
   { word: 'quit', forms: 'quit, exit or Ctrl-D', sentence: 'Ends the shell.' },
 ];
 
-/** The verbs that the shell supports: a phone is another device, with its own credential. */
+/** The verbs that the shell supports: all but `phone`, because a phone is another device with a separate credential. */
 export const SHELL_VERBS: readonly Verb[] = VERBS.filter(({ word }) => word !== 'phone');
 
 /** A typed line. */
 export type ShellLine =
   | { readonly type: 'nothing' }
-  | { readonly type: 'own'; readonly word: ShellWord['word']; readonly rest: string }
-  /** `span`: for how long time goes on after it; null until the lock is quiet. */
+  | { readonly type: 'shell-word'; readonly word: ShellWord['word']; readonly rest: string }
+  /** `span` is how long time runs after the event; null to run until the lock is quiet. */
   | { readonly type: 'device-event'; readonly event: DeviceEvent; readonly span: Milliseconds | null };
 
 const FOR_SPAN = /^(.+?)\s+for\s+([\d.]+\s*[a-z].*)$/i;
-/** Useful commands for completion: each is typed with `by command`. */
+/** Commands that completion offers, followed by `by command`. */
 const COMMANDS = ['unlock', 'lock', 'siren 5 s', 'locate gps', 'locate cell', 'reset', 'mode HIGH', 'airplane on'];
 
 /** Parses a line. An error says what was expected, or suggests what was probably meant. */
@@ -47,8 +47,8 @@ export function readShellLine(text: string): Result<ShellLine> {
   if (line === '') return ok({ type: 'nothing' });
   const [first = '', ...rest] = line.split(/\s+/);
   const typed = first.toLowerCase() === 'exit' ? 'quit' : first.toLowerCase();
-  const own = SHELL_WORDS.find(({ word }) => word === typed);
-  if (own !== undefined) return readOwn(own, rest.join(' '));
+  const shellWord = SHELL_WORDS.find(({ word }) => word === typed);
+  if (shellWord !== undefined) return readShellWord(shellWord, rest.join(' '));
   const [, before, spanText = ''] = FOR_SPAN.exec(line) ?? [];
   const span = before === undefined ? undefined : parseSpan(spanText);
   if (before !== undefined && span === undefined)
@@ -58,18 +58,18 @@ export function readShellLine(text: string): Result<ShellLine> {
     );
   const event = parseDeviceEvent(before ?? line);
   if (event.ok) return ok({ type: 'device-event', event: event.value, span: span ?? null });
-  const meant = VERBS.some(({ word }) => word === typed) ? undefined : nearestNames(typed, WORDS)[0];
-  if (meant === undefined) return problem('shell', event.error.message);
-  return problem('shell', `there is no verb ${JSON.stringify(first)}: did you mean ${meant}? ("help" lists all)`);
+  const suggestion = VERBS.some(({ word }) => word === typed) ? undefined : nearestNames(typed, WORDS)[0];
+  if (suggestion === undefined) return problem('shell', event.error.message);
+  return problem('shell', `there is no verb ${JSON.stringify(first)}: did you mean ${suggestion}? ("help" lists all)`);
 }
 
-function readOwn({ word, forms }: ShellWord, rest: string): Result<ShellLine> {
-  const isBare = word === 'help' || (word === 'save') === (rest !== '');
-  return isBare ? ok({ type: 'own', word, rest }) : problem('shell', `expected ${forms}`);
+function readShellWord({ word, forms }: ShellWord, rest: string): Result<ShellLine> {
+  const isValid = word === 'help' || (word === 'save') === (rest !== '');
+  return isValid ? ok({ type: 'shell-word', word, rest }) : problem('shell', `expected ${forms}`);
 }
 
 const WORDS: readonly string[] = [...SHELL_VERBS.map(({ word }) => word), ...SHELL_WORDS.map(({ word }) => word)];
-/** All lines that completion knows: the examples of each verb's syntax. */
+/** All lines that completion offers: the examples in each verb's syntax. */
 const LINES: readonly string[] = [
   ...SHELL_VERBS.flatMap(({ word, forms }) => {
     const examples = forms.split(/,\s*or\s+|,\s*|\s+or\s+|;/).map((form) => form.trim());
@@ -79,10 +79,10 @@ const LINES: readonly string[] = [
   ...COMMANDS.map((command) => `${command} by command`),
 ];
 
-/** The completions of an incomplete line: of its first word, or of the whole line. */
+/** The completions of an incomplete line: words for its first word, otherwise lines. */
 export function completionsOf(line: string): string[] {
-  const begun = line.trimStart().replaceAll(/\s+/g, ' ').toLowerCase();
-  if (!begun.includes(' '))
-    return [...new Set(WORDS.filter((word) => word.startsWith(begun)))].map((word) => `${word} `);
-  return [...new Set(LINES.filter((one) => one.toLowerCase().startsWith(begun)))];
+  const typed = line.trimStart().replaceAll(/\s+/g, ' ').toLowerCase();
+  if (!typed.includes(' '))
+    return [...new Set(WORDS.filter((word) => word.startsWith(typed)))].map((word) => `${word} `);
+  return [...new Set(LINES.filter((one) => one.toLowerCase().startsWith(typed)))];
 }

@@ -1,3 +1,4 @@
+/** `lockgate device import|set|reflashed|remove|rejudge|erase`: commands that change a lock or its history. */
 import type { Command } from 'commander';
 import { LockgateError } from '../../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
@@ -8,15 +9,15 @@ import type { ImportFlags } from './import.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
 
-/** `lockgate device import|set|reflashed|remove|rejudge|erase`. */
-export function addKeepingCommands(device: Command): void {
-  withConnection(device.command('import').description('Add many locks from CSV, all or none; prints their secrets.'))
+/** Adds the commands to the group. */
+export function addMaintenanceCommands(device: Command): void {
+  withConnection(device.command('import').description('Add many locks from CSV, all or none, and print their secrets.'))
     .argument(
       '<file>',
       'CSV with a MAC and optionally a merchant per line; a header "mac,merchant" is optional; - for stdin.',
     )
-    .option('--merchant <name>', 'The merchant of lines that name none; optional if there is only one.')
-    .option('--simulated', 'Simulated locks: judged and delivered, but not billed.')
+    .option('--merchant <name>', 'The merchant of lines without one; optional if the gateway has only one.')
+    .option('--simulated', 'Mark the locks as simulated: judged and delivered, but not billed.')
     .option('--out <file>', 'Write the secrets to this new file as mac,secret (mode 600; default: standard output).')
     .addHelpText('after', '\nExample:\n  $ lockgate device import locks.csv --merchant "Amber Bikes" --out secrets.csv')
     .action(async (file: string, flags: ImportFlags) => {
@@ -24,46 +25,47 @@ export function addKeepingCommands(device: Command): void {
       await importLocks(file, flags);
     });
   withConnection(device.command('set').description('Move a lock to another merchant, or mark it as simulated or real.'))
-    .argument('<mac>', 'Its MAC, in any common spelling.')
-    .option('--merchant <name>', 'The new merchant. The lock’s history stays with the old one.')
-    .option('--simulated', 'It is a simulated lock: judged and delivered, but not billed.')
-    .option('--not-simulated', 'It is a real lock.')
+    .argument('<mac>', 'The lock’s MAC, in any common spelling.')
+    .option('--merchant <name>', 'The new merchant. The lock’s history stays with the old merchant.')
+    .option('--simulated', 'Mark the lock as simulated: judged and delivered, but not billed.')
+    .option('--not-simulated', 'Mark the lock as real.')
     .addHelpText('after', '\nExample:\n  $ lockgate device set A4:C1:38:F0:E1:D2 --merchant "Basil Bikes"')
     .action(set);
   withConnection(
-    device.command('reflashed').description('Report that a lock’s flash was wiped and its boot counter starts again.'),
+    device.command('reflashed').description('Report that a lock’s flash was wiped and its boot counter restarted.'),
   )
-    .argument('<mac>', 'Its MAC, in any common spelling.')
-    .option('--at <time>', 'When its boot counter started again, by its clock, in RFC 3339 (default: now).')
+    .argument('<mac>', 'The lock’s MAC, in any common spelling.')
+    .option('--at <time>', 'When the boot counter restarted, by the lock’s clock, RFC 3339 (default: now).')
     .addHelpText(
       'after',
-      '\nUplinks of a lock whose boot counter started again look like late data: its displayed state stops changing,' +
-        '\nand the judge reports boot-back. A notice names the time to give here. What the lock made from then on' +
-        '\nsorts after all that it made before; event ids do not change.' +
+      '\nAfter a boot counter restarts, the lock’s uplinks look like late data: its displayed state stops changing,' +
+        '\nand the gateway reports the finding boot-back. A notice names the time for --at. Uplinks made from then on' +
+        '\nare sorted after all earlier uplinks; event ids do not change.' +
         '\n\nExample:\n  $ lockgate device reflashed A4:C1:38:F0:E1:D2 --at 2026-11-20T18:00:01Z',
     )
     .action(reflashed);
   withConnection(
-    device.command('remove').description('Take a lock out of service; its history is kept until it expires.'),
+    device.command('remove').description('Take a lock out of service. Its history is stored until it expires.'),
   )
-    .argument('<mac>', 'Its MAC, in any common spelling.')
+    .argument('<mac>', 'The lock’s MAC, in any common spelling.')
     .addHelpText('after', '\nExample:\n  $ lockgate device remove A4:C1:38:F0:E1:D2')
     .action(remove);
-  withConnection(device.command('rejudge').description('Resume judging a lock for which the judge failed.'))
-    .argument('<mac>', 'Its MAC, in any common spelling.')
+  withConnection(device.command('rejudge').description('Resume judging a lock after an error.'))
+    .argument('<mac>', 'The lock’s MAC, in any common spelling.')
     .addHelpText(
       'after',
-      '\nAn error in lockgate can make the judge fail for a lock. Its pings are still stored and delivered, and a' +
-        '\nnotice reports it. This command rebuilds its state from its log; another version does so at its start.' +
+      '\nAfter an error in lockgate a lock may no longer be judged by the rules. Its pings are still stored and' +
+        '\ndelivered, and a notice reports the error. This command rebuilds the lock’s state from its log and resumes' +
+        '\njudging. A new version of lockgate does so when it starts.' +
         '\n\nExample:\n  $ lockgate device rejudge A4:C1:38:F0:E1:D2',
     )
     .action(rejudge);
-  withConnection(device.command('erase').description('Erase a lock’s history, including its positions, for good.'))
-    .argument('<mac>', 'Its MAC, in any common spelling; also of a removed lock.')
-    .option('--yes', 'Don’t ask.')
+  withConnection(device.command('erase').description('Erase a lock’s history, including its positions, permanently.'))
+    .argument('<mac>', 'The lock’s MAC, in any common spelling. The lock may have been removed.')
+    .option('--yes', 'Don’t ask for confirmation.')
     .addHelpText(
       'after',
-      '\nErases uplinks, findings, quarantine and pending deliveries from the store’s files; billing counts stay.' +
+      '\nErases uplinks, findings, quarantine and pending deliveries from the store’s files, but not billing counts.' +
         '\nThe lock stays in service. Backups are not changed.' +
         '\n\nExample:\n  $ lockgate device erase A4:C1:38:F0:E1:D2 --yes',
     )
@@ -134,10 +136,10 @@ interface ErasedJson {
 async function erase(mac: string, flags: Flags & { yes?: boolean }): Promise<void> {
   if (!flags.yes)
     await confirm({
-      question: `Erase all positions and pings of ${mac} for good? Type yes: `,
+      question: `Erase all positions and pings of ${mac} permanently? Type yes: `,
       expected: 'yes',
-      otherwise: 'erasing can’t be undone, and there is no terminal to ask on: confirm with --yes',
-      undone: 'nothing was erased',
+      withoutTerminal: 'erasing can’t be undone: confirm with --yes',
+      notDone: 'nothing was erased',
     });
   const erased = await new GatewayClient(flags).post<ErasedJson>(`/devices/${encodeURIComponent(mac)}/erase`, {});
   if (flags.json) return printJson(erased);
