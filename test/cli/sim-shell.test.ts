@@ -164,7 +164,7 @@ t.test('it saves a valid trace; text without colours; a wrong line is named', as
     ['battery 101', /line 1: "battery 101" can't be read: expected battery 9/],
     ['ride to home', /line 1: there is no place "home"/],
     ['ride none.gpx', /line 1: none.gpx can't be read/],
-    [`ride ${far}`, /line 1: .*far.gpx begins far away: expected within 100 km/],
+    [`ride ${far}`, /line 1: .*far.gpx starts far away: expected within 100 km/],
     ['save /dev/full', /line 1: \/dev\/full can't be written: ENOSPC/],
     ['xyzzy', /line 1: "xyzzy" does not start with a verb: expected one of unlock, lock/],
     ['phone unlock', /line 1: the shell has no phone/],

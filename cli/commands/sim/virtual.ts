@@ -81,6 +81,6 @@ function report(flags: SimFlags, trace: VirtualTrace, locks: number, seconds: nu
   }
   const where = flags.out === undefined || flags.out === '-' ? '' : ` in ${flags.out}`;
   const counts = `${plural(uplinks, 'uplink')} over ${plural(connections, 'connection')}${where}`;
-  say(`${describeRun(flags, locks)}: ${counts}, simulated in ${seconds.toFixed(1)} s`);
+  say(`${describeRun(flags, locks)}: ${counts}, made in ${seconds.toFixed(1)} s`);
   say(`Repeat with: ${repeatCommand(flags)}`);
 }

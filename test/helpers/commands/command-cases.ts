@@ -38,7 +38,7 @@ export interface CommandCase {
 
 const LOCK = 'A4:C1:38:F0:E1:D2';
 const NOT_A_MAC = /"A4:C1" is no MAC: expected 12 hex digits/;
-const NO_NUMBER = /Expected a number|expected a number/;
+const NO_NUMBER = /Expected a (whole )?number|expected a number/;
 const PRICE = '--per-mb 0.12 --per-sim 0.80 --currency EUR';
 
 /** How large a store is, and its version. */
