@@ -143,7 +143,10 @@ t.test('serve and demo say it in one sentence, and end with 3', async (t) => {
 t.test('a folder in the place of the store is refused in one sentence', async (t) => {
   const folder = tempFolder(t);
   mkdirSync(path.join(folder, FILE));
-  await t.rejects(started(t, folder), { code: 'store-foreign', message: /lockgate\.sqlite is no store .*not a file/ });
+  await t.rejects(started(t, folder), {
+    code: 'store-foreign',
+    message: /lockgate\.sqlite is not a lockgate store: it is not a file/,
+  });
 });
 
 t.test('a file that is no store of lockgate’s is refused, and left as it is', async (t) => {

@@ -35,7 +35,7 @@ t.test('an address or a folder that can’t be had stops the start with a senten
   const file = path.join(tempFolder(t), 'file');
   writeFileSync(file, '');
   for (const data of [file, path.join(file, 'below')])
-    await t.rejects(openGateway(t, data), { code: 'input-data', message: /file.* can't be made: E/ }, data);
+    await t.rejects(openGateway(t, data), { code: 'input-data', message: /file.* can't be created: E/ }, data);
 });
 
 t.test('what the caller got wrong is a problem with a code and a sentence', async (t) => {

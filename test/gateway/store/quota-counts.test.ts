@@ -112,7 +112,10 @@ t.test('db check finds a count that is not what is there', async (t) => {
   db.close();
   t.match(await keptCheck(folder), {
     damaged: 2,
-    damage: [{ table: 'merchant_kept', row: '1', what: 'its pets are 7: 1 are there' }, { what: /^its bytes are/ }],
+    damage: [
+      { table: 'merchant_kept', row: '1', what: 'its count of pets is 7; expected 1' },
+      { what: /^its count of bytes is/ },
+    ],
   });
 });
 

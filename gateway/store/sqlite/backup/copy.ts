@@ -1,10 +1,10 @@
 /**
- * Copies a store while it is written to, by SQLite's own backup interface: the file as of one moment. A read
- * transaction fixes that moment, so that later commits neither get into the copy nor make SQLite restart it; the WAL
- * grows meanwhile.
+ * Copies a store as of one moment, while it is written to, with SQLite's backup interface. A read transaction fixes
+ * that moment, so that later commits neither get into the copy nor make SQLite restart the copy; the WAL grows
+ * meanwhile.
  *
- * The copy is a single file: it is taken out of WAL mode, so that it can be read from a read-only place without files
- * beside it. The next start puts it into WAL mode again.
+ * The copy is a single file, not in WAL mode, so that it can be read from a read-only folder without further files. The
+ * next start switches it to WAL mode again.
  */
 import { chmodSync, closeSync, fsyncSync, openSync, rmSync, statfsSync, statSync } from 'node:fs';
 import path from 'node:path';
@@ -14,26 +14,26 @@ import { failureKind } from '../../contract/errors.js';
 import { KEY_ID_METADATA } from '../../contract/secret-store.js';
 import { type BlockSums, sumFile } from '../../file-sums.js';
 
-/** Pages that are copied at once: 1 MiB. */
-const PAGES_A_STEP = 256;
-/** Disk space that a copy leaves free, in bytes, for those who write meanwhile. */
-const ROOM_LEFT = 64 * 1024 * 1024;
+/** Pages that one step copies: 1 MiB. */
+const PAGES_PER_STEP = 256;
+/** Disk space that a copy must leave free for concurrent writes. */
+const RESERVED_BYTES = 64 * 1024 * 1024;
 
 /** Reports the progress of a copy, in pages. */
 export type ReportPages = (done: number, total: number) => void;
 
 /**
- * Copies the store in `from` to `to` (mode 600), which it replaces. It is on the disk when this resolves.
+ * Copies the store in `from` to `to` (mode 600), replacing an existing file. Resolves when the copy is on the disk.
  *
- * @throws LockgateError `no-room` where the disk has too little, or gets full
+ * @throws LockgateError `no-room` if the disk has too little space, or becomes full
  */
 export async function copyDatabase(
   from: string,
   to: string,
   report: ReportPages = () => undefined,
 ): Promise<BlockSums> {
-  requireRoom(path.dirname(to), statSync(from).size + ROOM_LEFT, 'a backup');
-  // Created here, so that no other user can read it from the first byte on.
+  requireRoom(path.dirname(to), statSync(from).size + RESERVED_BYTES, 'a backup');
+  // Created here with mode 600, so that no other user can read it at any time.
   closeSync(openSync(to, 'w', 0o600));
   chmodSync(to, 0o600);
   try {
@@ -57,11 +57,11 @@ async function copyPages(from: string, to: string, report: ReportPages): Promise
   const source = new SqliteDatabase(from, { readonly: true, fileMustExist: true });
   try {
     source.exec('BEGIN');
-    // A transaction's moment is that of its first read.
+    // The first read fixes the moment of the transaction.
     source.prepare('SELECT count(*) FROM sqlite_master').get();
     const progress = ({ totalPages, remainingPages }: { totalPages: number; remainingPages: number }): number => {
       report(totalPages - remainingPages, totalPages);
-      return PAGES_A_STEP;
+      return PAGES_PER_STEP;
     };
     await source.backup(to, { progress });
   } finally {
@@ -69,13 +69,13 @@ async function copyPages(from: string, to: string, report: ReportPages): Promise
   }
 }
 
-/** Removes a copy, with files that SQLite may have left beside it. */
+/** Deletes a copy, and files that SQLite may have left next to it. */
 export function removeCopy(file: string): void {
   for (const end of ['', '-journal', '-wal', '-shm']) rmSync(`${file}${end}`, { force: true });
 }
 
 /**
- * Checks that a disk has room for so many bytes.
+ * Checks that a disk has enough free space.
  *
  * @throws LockgateError `no-room`
  */
@@ -84,10 +84,10 @@ export function requireRoom(folder: string, bytes: number, what: string): void {
   const free = bavail * bsize;
   if (free >= bytes) return;
   const mb = (of: number): string => `${Math.ceil(of / 1e6).toLocaleString('en')} MB`;
-  throw new LockgateError('no-room', `${what} needs ${mb(bytes)} free in ${folder}, and there are ${mb(free)}`);
+  throw new LockgateError('no-room', `${what} needs ${mb(bytes)} free in ${folder}, which has ${mb(free)}`);
 }
 
-/** Describes a copy: the last step of its schema, and the id of the key that its secrets are sealed with. */
+/** Returns the last migration of a copy's schema, and the id of the key that its secrets are sealed with. */
 export function describeCopy(file: string): { schema: string | null; keyId: string | null } {
   const db = new SqliteDatabase(file, { readonly: true });
   try {

@@ -1,6 +1,6 @@
 /**
- * The copies that a running store makes of itself: one at a time, in its own folder, to be sent and removed. What a
- * kill leaves of one is removed by the next start.
+ * Copies of a running store for backups, one at a time, in the data folder. The receiver of a copy removes it after
+ * use; the next start deletes a copy that a kill left.
  */
 import path from 'node:path';
 import { LockgateError } from '../../../../proto/errors.js';
@@ -17,9 +17,9 @@ export class LiveCopies {
   readonly #to: string;
   readonly #stopped = new AbortController();
   #making: Promise<unknown> | undefined;
-  #isTaken = false;
+  #exists = false;
 
-  /** @param file the store's */
+  /** @param file the store's file */
   constructor(file: string) {
     this.#from = file;
     this.#to = path.join(path.dirname(file), COPY_NAME);
@@ -29,14 +29,15 @@ export class LiveCopies {
   /**
    * Copies the store as of now.
    *
-   * @throws LockgateError `backup-exists` while there is another, `no-room`, `stopping`
+   * @throws LockgateError `backup-exists` while there is another copy, `no-room`, `stopping`
    */
   async make(): Promise<StoreCopy> {
-    if (this.#isTaken) throw new LockgateError('backup-exists', 'a backup is being made already: one at a time');
-    this.#isTaken = true;
+    if (this.#exists)
+      throw new LockgateError('backup-exists', 'another backup is being made; only one at a time is possible');
+    this.#exists = true;
     const remove = (): void => {
       removeCopy(this.#to);
-      this.#isTaken = false;
+      this.#exists = false;
     };
     try {
       const making = copyInThread(this.#from, this.#to, undefined, this.#stopped.signal);
@@ -49,7 +50,7 @@ export class LiveCopies {
     }
   }
 
-  /** Aborts a copy that is being made. */
+  /** Aborts a running copy. */
   async stop(): Promise<void> {
     this.#stopped.abort();
     await this.#making;

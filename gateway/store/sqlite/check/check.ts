@@ -1,11 +1,10 @@
 /**
- * `db check`: whether a store is what was written and contradicts itself nowhere (quality.md §2, bit rot). It reads one
- * snapshot, of a store in use too, and changes nothing.
+ * `db check`: checks that a store is unchanged since it was written, and consistent (quality.md §2, bit rot). Reads one
+ * snapshot, also of a store in use, and changes nothing.
  *
- * How a flipped bit is found: in a file at rest with block sums, by these, wherever the bit is. Without them, by its
- * row's checksum, by SQLite's own check where it is in a tree or an index, and in freed space because that is zero
- * (unused.ts); in what a split page left behind it can't be found. The write-ahead log has SQLite's own checksums,
- * which are followed to their end (wal.ts).
+ * How a flipped bit is found: in a closed file with block checksums, by these. Without them: in a row by the row's
+ * checksum, in a tree or an index by SQLite's integrity check, and in freed space since that must be zero (unused.ts);
+ * it is not found in bytes that a page split left behind. In the write-ahead log by SQLite's checksums (wal.ts).
  */
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import type { Database } from 'better-sqlite3';
@@ -15,7 +14,7 @@ import { StoreFailure } from '../../contract/errors.js';
 import { readSums } from '../../file-sums.js';
 import { readSchemaVersion, schemaAfter } from '../schema-version.js';
 import { checkBlocks } from './blocks.js';
-import { type CheckContext, type CheckOutcome, DAMAGE_REPORTED, isDamage } from './context.js';
+import { type CheckContext, type CheckOutcome, isDamage, MAX_DAMAGE_LISTED } from './context.js';
 import { checkForeignKeys, checkPages, checkSchema } from './file.js';
 import { checkLog } from './log.js';
 import { checkOutbox } from './outbox.js';
@@ -30,10 +29,10 @@ import { checkWal } from './wal.js';
 export type ReportProgress = (check: string, done: number) => void;
 
 const MAGIC = 'SQLite format 3\0';
-/** A damaged file header still has so many right characters. */
-const MAGIC_RIGHT = 12;
+/** A file with at least this many correct characters counts as a damaged SQLite file, not as another kind of file. */
+const MIN_MAGIC_MATCHES = 12;
 
-/** The units of what is counted, by check. */
+/** The units that each check counts in. */
 const UNITS: Readonly<Record<string, string>> = {
   blocks: 'blocks',
   'unused bytes': 'pages',
@@ -51,13 +50,13 @@ const UNITS: Readonly<Record<string, string>> = {
 /**
  * Checks a store's file.
  *
- * @throws LockgateError `input-database` where there is no such file or it is no database, `store-newer` where a newer
- * version of lockgate wrote it
- * @throws StoreFailure where the machine doesn't let it be read
+ * @throws LockgateError `input-database` if the file is missing or not a database, `store-newer` if a newer version of
+ * lockgate wrote it
+ * @throws StoreFailure if the file can't be read
  */
-export async function checkDatabase(file: string, tell: ReportProgress = () => undefined): Promise<CheckReport> {
+export async function checkDatabase(file: string, report: ReportProgress = () => undefined): Promise<CheckReport> {
   const bytes = sizeOf(file);
-  const run = new CheckRun(file, tell);
+  const run = new CheckRun(file, report);
   run.check('blocks', undefined, (context) => checkBlocks(file, context));
   run.check('unused bytes', undefined, (context) => checkUnused(file, context));
   run.check('wal', undefined, (context) => checkWal(file, context));
@@ -66,7 +65,7 @@ export async function checkDatabase(file: string, tell: ReportProgress = () => u
   try {
     store = openReadable(file);
     const { db } = store;
-    // One state of it for all that follows, whoever writes meanwhile.
+    // A transaction, so that all following checks see one state while others write.
     db.exec('PRAGMA cell_size_check = ON; BEGIN');
     schema = await checkContent(run, db, file);
   } catch (error) {
@@ -83,15 +82,15 @@ async function checkContent(run: CheckRun, db: Database, file: string): Promise<
   run.check('pages', db, checkPages);
   run.check('foreign keys', db, checkForeignKeys);
   const last = done.at(-1) ?? null;
-  const isOurs = last !== null && !pending.includes(last) && pending.every((name) => name > last);
-  if (!isOurs) {
-    run.damage('schema', 'kysely_migration', null, `the steps that were done are ${done.join(', ') || 'none'}`);
+  const isKnown = last !== null && !pending.includes(last) && pending.every((name) => name > last);
+  if (!isKnown) {
+    run.damage('schema', 'kysely_migration', null, `the applied migrations are ${done.join(', ') || 'none'}`);
     return last;
   }
   const expected = await expectedSchema(last);
   run.check('schema', db, (context) => checkSchema(context, expected));
   run.check('rows', db, checkRows);
-  // Older tables don't have what these look at.
+  // The following checks need tables of the current version.
   if (pending.length > 0) return last;
   run.check('log', db, checkLog);
   run.check('outbox', db, checkOutbox);
@@ -108,43 +107,43 @@ function expectedSchema(last: string): ReturnType<typeof schemaAfter> {
   return known;
 }
 
-/** Collects what the checks find. */
+/** Collects the results and the damage of the checks. */
 class CheckRun {
   readonly checks: CheckResult[] = [];
   readonly reported: Damage[] = [];
   readonly #file: string;
-  readonly #tell: ReportProgress;
+  readonly #report: ReportProgress;
 
-  constructor(file: string, tell: ReportProgress) {
+  constructor(file: string, report: ReportProgress) {
     this.#file = file;
-    this.#tell = tell;
+    this.#report = report;
   }
 
-  check(name: string, db: Database | undefined, look: (context: CheckContext) => CheckOutcome): void {
+  check(name: string, db: Database | undefined, run: (context: CheckContext) => CheckOutcome): void {
     let damaged = 0;
     const damage: CheckContext['damage'] = (table, row, what) => {
       damaged += 1;
-      if (damaged <= DAMAGE_REPORTED) this.#note(name, table, row, what);
+      if (damaged <= MAX_DAMAGE_LISTED) this.#reportDamage(name, table, row, what);
     };
-    this.#tell(name, 0);
-    let looked: CheckOutcome = { count: 0 };
+    this.#report(name, 0);
+    let outcome: CheckOutcome = { count: 0 };
     try {
-      looked = look({ db: db as Database, damage, progress: (done) => this.#tell(name, done) });
+      outcome = run({ db: db as Database, damage, progress: (done) => this.#report(name, done) });
     } catch (error) {
       if (!isDamage(error)) throw error;
       damage(null, null, `it can't be read any further: ${(error as Error).message}`);
     }
-    const { count, note = null } = looked;
+    const { count, note = null } = outcome;
     this.checks.push({ name, count, unit: UNITS[name] ?? '', damaged, note });
   }
 
-  /** Damage that stands in the way of a check. */
+  /** Reports damage that prevents a check. */
   damage(name: string, table: string | null, row: string | null, what: string): void {
-    this.#note(name, table, row, what);
-    this.checks.push({ name, count: 0, unit: UNITS[name] ?? '', damaged: 1, note: 'it could not go on' });
+    this.#reportDamage(name, table, row, what);
+    this.checks.push({ name, count: 0, unit: UNITS[name] ?? '', damaged: 1, note: 'it could not continue' });
   }
 
-  #note(check: string, table: string | null, row: string | number | bigint | null, what: string): void {
+  #reportDamage(check: string, table: string | null, row: string | number | bigint | null, what: string): void {
     this.reported.push({
       check,
       table,
@@ -154,25 +153,25 @@ class CheckRun {
   }
 }
 
-/** @throws LockgateError `input-database` where there is no database */
+/** @throws LockgateError `input-database` if the file is not a database */
 function sizeOf(file: string): number {
-  const begin = Buffer.alloc(MAGIC.length);
+  const start = Buffer.alloc(MAGIC.length);
   try {
     const { size } = statSync(file);
     const handle = openSync(file, 'r');
-    readSync(handle, begin);
+    readSync(handle, start);
     closeSync(handle);
-    const right = [...MAGIC].filter((letter, index) => begin[index] === letter.charCodeAt(0)).length;
-    // Where it was summed up, it was a store, whatever has become of it.
-    if (right >= MAGIC_RIGHT || readSums(file) !== null) return size;
+    const matches = [...MAGIC].filter((letter, index) => start[index] === letter.charCodeAt(0)).length;
+    // A file with a .sums file was a store, however damaged it is now.
+    if (matches >= MIN_MAGIC_MATCHES || readSums(file) !== null) return size;
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     throw new LockgateError(
       'input-database',
-      `${file} can't be read: ${code === 'ENOENT' ? 'it is not there' : message}`,
+      `${file} can't be read: ${code === 'ENOENT' ? 'it does not exist' : message}`,
     );
   }
-  throw new LockgateError('input-database', `${file} is no store of lockgate's: it is not an SQLite database`);
+  throw new LockgateError('input-database', `${file} is not a lockgate store: it is not an SQLite database`);
 }
 
 function walBytesOf(file: string): number {

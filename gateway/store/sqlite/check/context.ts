@@ -1,11 +1,12 @@
-/** What the checks of `db check` share: their input, and how they report. */
+/** What the checks of `db check` share: their input, their outcome, and the kinds of SQLite errors. */
 import type { Database } from 'better-sqlite3';
 
-/** How many damaged places one check reports one by one. */
-export const DAMAGE_REPORTED = 100;
+/** Maximum number of damaged places that one check lists; further ones are only counted. */
+export const MAX_DAMAGE_LISTED = 100;
 
 /** The input of one check. */
 export interface CheckContext {
+  /** A read-only connection with an open transaction; undefined for the checks that read the file's bytes. */
   readonly db: Database;
   /** Reports a damaged place. */
   readonly damage: (table: string | null, row: string | number | bigint | null, what: string) => void;
@@ -13,17 +14,17 @@ export interface CheckContext {
   readonly progress: (done: number) => void;
 }
 
-/** How many it looked at, and a note. */
+/** How many items a check examined, and a note for the report. */
 export interface CheckOutcome {
   readonly count: number;
   readonly note?: string | null;
 }
 
-/** Errors that come from the machine, not from the file. */
-const NOT_THE_FILE = /^SQLITE_(IOERR(?!_SHORT_READ|_CORRUPTFS)|BUSY|LOCKED|NOMEM|FULL|PERM|AUTH|CANTOPEN|INTERRUPT)/;
+/** SQLite's errors that do not mean a damaged file. */
+const NO_DAMAGE_CODES = /^SQLITE_(IOERR(?!_SHORT_READ|_CORRUPTFS)|BUSY|LOCKED|NOMEM|FULL|PERM|AUTH|CANTOPEN|INTERRUPT)/;
 
 /** Whether SQLite's error means that the file is damaged. */
 export function isDamage(error: unknown): boolean {
   const { name, code } = error as { name?: unknown; code?: unknown };
-  return name === 'SqliteError' && typeof code === 'string' && !NOT_THE_FILE.test(code);
+  return name === 'SqliteError' && typeof code === 'string' && !NO_DAMAGE_CODES.test(code);
 }

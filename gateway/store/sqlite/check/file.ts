@@ -1,11 +1,11 @@
-/** SQLite's own checks of a file: trees, indexes, constraints; and that the schema is ours. */
+/** SQLite's checks of a file (pages, indexes, foreign keys), and a comparison of its schema with the expected one. */
 import type { SchemaItem } from '../schema-version.js';
 import type { CheckContext, CheckOutcome } from './context.js';
-import { DAMAGE_REPORTED } from './context.js';
+import { MAX_DAMAGE_LISTED } from './context.js';
 
-/** SQLite's own check of pages, trees and indexes. */
+/** Runs SQLite's integrity check of pages, trees and indexes. */
 export function checkPages({ db, damage }: CheckContext): CheckOutcome {
-  const lines = db.prepare(`PRAGMA integrity_check(${DAMAGE_REPORTED})`).pluck().all() as string[];
+  const lines = db.prepare(`PRAGMA integrity_check(${MAX_DAMAGE_LISTED})`).pluck().all() as string[];
   for (const line of lines) {
     if (line === 'ok') continue;
     const [, row = null, index = null] = /^row (\d+) missing from index (\S+)/.exec(line) ?? [];
@@ -19,29 +19,32 @@ function tableOf(db: CheckContext['db'], index: string): string | null {
   return typeof table === 'string' ? table : null;
 }
 
-/** Rows that refer to missing rows. */
+/** Finds rows that refer to missing rows. */
 export function checkForeignKeys({ db, damage }: CheckContext): CheckOutcome {
   const rows = db.pragma('foreign_key_check') as { table: string; rowid: number | null; parent: string }[];
-  for (const { table, rowid, parent } of rows)
-    damage(table, rowid, `it points to a row of ${parent} that is not there`);
+  for (const { table, rowid, parent } of rows) damage(table, rowid, `it refers to a missing row of ${parent}`);
   return { count: Number(db.prepare(`SELECT count(*) FROM sqlite_master WHERE type = 'table'`).pluck().get()) };
 }
 
-/** Tables, indexes and triggers are those of the file's version, and no id will be given twice. */
+/** Checks that tables, indexes and triggers are those of the file's version, and that no id can be assigned twice. */
 export function checkSchema({ db, damage }: CheckContext, expected: readonly SchemaItem[]): CheckOutcome {
   const found = db.prepare('SELECT type, name, sql FROM sqlite_master').all() as SchemaItem[];
-  const isThere = new Map(found.map(({ name, sql }) => [name, sql]));
+  const sqlByName = new Map(found.map(({ name, sql }) => [name, sql]));
   for (const { type, name, sql } of expected) {
-    if (!isThere.has(name)) damage(null, null, `the ${type} ${name} is missing`);
-    else if (isThere.get(name) !== sql) damage(null, null, `the ${type} ${name} is not what this version makes`);
+    if (!sqlByName.has(name)) damage(null, null, `the ${type} ${name} is missing`);
+    else if (sqlByName.get(name) !== sql) damage(null, null, `the ${type} ${name} differs from this version's`);
   }
   const names = new Set(expected.map(({ name }) => name));
-  for (const { type, name } of found) if (!names.has(name)) damage(null, null, `there is a ${type} ${name} too many`);
+  for (const { type, name } of found) if (!names.has(name)) damage(null, null, `there is an unknown ${type} ${name}`);
   const sequences = db.prepare('SELECT name, seq FROM sqlite_sequence').all() as { name: string; seq: number }[];
   for (const { name, seq } of sequences) {
     const last = names.has(name) ? Number(db.prepare(`SELECT max(rowid) FROM "${name}"`).pluck().get() ?? 0) : null;
     if (last === null || !(seq >= last))
-      damage('sqlite_sequence', name, `the last id that was given is ${seq}, and ${last ?? 'no table'} is there`);
+      damage(
+        'sqlite_sequence',
+        name,
+        `the last assigned id is ${seq}, but the table ${last === null ? 'does not exist' : `has ${last}`}`,
+      );
   }
   return { count: expected.length + sequences.length };
 }

@@ -1,17 +1,19 @@
 /**
- * The outbox: the log, the URLs' cursors, and the rows of deliveries that did not succeed at once. No cursor may have
- * passed an event without an outcome, and no row may refer to a missing event.
+ * Checks the outbox: the log, the URLs' cursors, and the rows of deliveries that did not succeed at once. No cursor may
+ * have passed an event without an outcome, and no row may refer to a missing event.
  */
 import type { CheckContext, CheckOutcome } from './context.js';
 
-/** A fault, as a statement that finds the rows with it: `place`, and `about` where the sentence needs it. */
+/**
+ * A kind of fault. The statement `find` returns the faulty rows: `place`, and `about` if the sentence needs a value.
+ */
 interface Fault {
   readonly table: string;
   readonly what: (about: unknown) => string;
   readonly find: string;
 }
 
-/** The highest id that the log ever gave. */
+/** The highest uplink id that was ever assigned, in SQL. */
 const LAST_ID = `(SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'uplink'), 0),
   coalesce((SELECT max(id) FROM uplink), 0)))`;
 
@@ -48,7 +50,7 @@ const FAULTS: readonly Fault[] = [
   },
   {
     table: 'delivery',
-    what: (state) => `its state is ${JSON.stringify(state)}, which doesn't go with when its next attempt is`,
+    what: (state) => `its state is ${JSON.stringify(state)}, which contradicts its next attempt`,
     find: `SELECT ${KEY('y')} AS place, y.state AS about FROM delivery y
       WHERE y.state NOT IN ('pending', 'delivered', 'dead', 'damaged')
         OR (y.state = 'pending') <> (y.next_attempt_at_ms IS NOT NULL)`,
@@ -61,7 +63,8 @@ const FAULTS: readonly Fault[] = [
   },
   {
     table: 'webhook_gap',
-    what: (until) => `it ends at ${until}: a gap ends after it begins, behind no cursor, and before the next one`,
+    what: (until) =>
+      `it ends at ${until}: a gap must end after its start, not after the cursor, and before the next gap`,
     find: `SELECT 'URL ' || g.url_id || ', after ' || g.after_id AS place, g.until_id AS about FROM webhook_gap g
       LEFT JOIN webhook_url w ON w.id = g.url_id
       WHERE w.id IS NULL OR g.until_id <= g.after_id OR g.until_id > w.cursor OR EXISTS (
@@ -70,11 +73,11 @@ const FAULTS: readonly Fault[] = [
   },
 ];
 
-/** URLs whose start in the log was recorded; that of older ones was guessed (0005). */
+/** URLs whose start in the log was recorded; for older URLs it was estimated (migration 0005). */
 const URLS = `SELECT id, merchant_id, started_after, cursor FROM webhook_url WHERE created_at_ms >= coalesce(
   (SELECT CAST(strftime('%s', timestamp) AS INTEGER) * 1000 FROM kysely_migration WHERE name = '0005-webhooks'), 0)`;
 
-/** Events that a cursor passed, and that have neither an outcome nor a gap. */
+/** Events that a cursor passed although they have neither an outcome nor a gap. */
 const PASSED = `SELECT u.id FROM uplink u WHERE u.merchant_id = @merchant_id AND u.kind > 0
   AND u.id > @started_after AND u.id <= @cursor
   AND NOT EXISTS (SELECT 1 FROM delivery y WHERE y.url_id = @id AND y.uplink_id = u.id)
@@ -95,12 +98,12 @@ export function checkOutbox({ db, damage, progress }: CheckContext): CheckOutcom
       damage(table, place, what(about));
   const passed = db.prepare(PASSED).pluck();
   const count = db.prepare('SELECT count(*) FROM uplink WHERE merchant_id = ? AND kind > 0 AND id > ? AND id <= ?');
-  let looked = 0;
+  let examined = 0;
   for (const url of db.prepare(URLS).all() as UrlRow[]) {
     for (const id of passed.iterate(url) as IterableIterator<number>)
       damage('webhook_url', url.id, `its cursor passed event ${id}, which has no outcome there`);
-    looked += count.pluck().get(url.merchant_id, url.started_after, url.cursor) as number;
-    progress(looked);
+    examined += count.pluck().get(url.merchant_id, url.started_after, url.cursor) as number;
+    progress(examined);
   }
-  return { count: looked, note: null };
+  return { count: examined, note: null };
 }

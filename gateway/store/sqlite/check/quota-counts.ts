@@ -1,5 +1,5 @@
 /**
- * What each merchant stores, counted again and compared with what the triggers counted (people/quota-counts.ts): the
+ * Counts again what each merchant stores and compares with the counts of the triggers (people/quota-counts.ts): that
  * table has no checksums, and quotas rely on it.
  */
 import { COUNTED_TABLES, countedBytes } from '../tables/people/quota-counts.js';
@@ -13,7 +13,7 @@ interface Counted {
 
 type KeptRow = Readonly<Record<string, number>> & { readonly merchant_id: number };
 
-/** Checks every merchant that stores something, or is counted as if. */
+/** Checks every merchant that stores something or has a count. */
 export function checkQuotaCounts({ db, damage }: CheckContext): CheckOutcome {
   const counted = new Map<number, Map<string, number>>();
   const add = (merchantId: number, column: string, count: number): void => {
@@ -21,10 +21,10 @@ export function checkQuotaCounts({ db, damage }: CheckContext): CheckOutcome {
     counts.set(column, (counts.get(column) ?? 0) + count);
     counted.set(merchantId, counts);
   };
-  for (const kept of COUNTED_TABLES) {
-    const { table, column, merchant } = kept;
+  for (const countedTable of COUNTED_TABLES) {
+    const { table, column, merchant } = countedTable;
     const rows = db.prepare(
-      `SELECT ${merchant(table)} AS merchant_id, count(*) AS rows, sum(${countedBytes(kept, table)}) AS bytes
+      `SELECT ${merchant(table)} AS merchant_id, count(*) AS rows, sum(${countedBytes(countedTable, table)}) AS bytes
        FROM ${table} GROUP BY 1`,
     );
     for (const { merchant_id: merchantId, rows: count, bytes } of rows.all() as Counted[]) {
@@ -41,11 +41,11 @@ export function checkQuotaCounts({ db, damage }: CheckContext): CheckOutcome {
       damage(
         'merchant_kept',
         row.merchant_id,
-        `its ${column} are ${row[column]}: ${counts?.get(column) ?? 0} are there`,
+        `its count of ${column} is ${row[column]}; expected ${counts?.get(column) ?? 0}`,
       );
     counted.delete(row.merchant_id);
   }
   for (const merchantId of counted.keys())
-    damage('merchant_kept', merchantId, 'the merchant stores something, and nothing is counted');
+    damage('merchant_kept', merchantId, 'the merchant stores something, but has no counts');
   return { count: rows.length };
 }

@@ -1,6 +1,6 @@
 /**
- * Opens a store to read where no file can be created beside it. SQLite needs two more files to read one in WAL mode; on
- * a read-only disk, or in another user's folder, a copy elsewhere is read instead.
+ * Opens a store for reading, even in a folder where no file can be created. To read a store in WAL mode SQLite needs
+ * two more files next to it; on a read-only disk, or in another user's folder, a temporary copy is read instead.
  */
 import { copyFileSync, existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,20 +8,20 @@ import path from 'node:path';
 import SqliteDatabase, { type Database } from 'better-sqlite3';
 import { requireRoom } from '../backup/copy.js';
 
-/** SQLite's errors where it may not create them. */
+/** SQLite's errors if it can't create these files. */
 const CANT_WRITE = /^SQLITE_(CANTOPEN|READONLY)/;
 
-/** A connection that only reads; to be closed by {@link ReadableStore.close}. */
+/** A read-only connection; must be closed with {@link ReadableStore.close}. */
 export interface ReadableStore {
   readonly db: Database;
   close(): void;
 }
 
 /**
- * Opens a store to read it, in place if possible.
+ * Opens a store for reading, in place if possible.
  *
- * @throws LockgateError `no-room` where a copy is needed and the system's temporary folder has none
- * @throws what SQLite throws
+ * @throws LockgateError `no-room` if a copy is needed and the system's temporary folder has too little space
+ * @throws SQLite's error
  */
 export function openReadable(file: string): ReadableStore {
   try {
@@ -33,7 +33,7 @@ export function openReadable(file: string): ReadableStore {
   return openCopy(file);
 }
 
-/** SQLite reads the file only at the first query. */
+/** Opens a file and runs a first query, since SQLite reads the file only then. */
 function openToRead(file: string): Database {
   const db = new SqliteDatabase(file, { readonly: true });
   try {
@@ -46,14 +46,14 @@ function openToRead(file: string): Database {
 }
 
 function openCopy(file: string): ReadableStore {
-  const ends = ['', '-wal'].filter((end) => existsSync(`${file}${end}`));
-  const bytes = ends.reduce((sum, end) => sum + statSync(`${file}${end}`).size, 0);
+  const suffixes = ['', '-wal'].filter((suffix) => existsSync(`${file}${suffix}`));
+  const bytes = suffixes.reduce((sum, suffix) => sum + statSync(`${file}${suffix}`).size, 0);
   requireRoom(tmpdir(), bytes, `to check ${file}, whose folder can't be written to,`);
   const folder = mkdtempSync(path.join(tmpdir(), 'lockgate-check-'));
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
   try {
     const copy = path.join(folder, path.basename(file));
-    for (const end of ends) copyFileSync(`${file}${end}`, `${copy}${end}`);
+    for (const suffix of suffixes) copyFileSync(`${file}${suffix}`, `${copy}${suffix}`);
     const db = openToRead(copy);
     return {
       db,

@@ -1,10 +1,11 @@
 /**
- * Bytes that mean nothing: between the cells of a page, in pages that are free. SQLite's own check doesn't look there.
- * Stores are written with `secure_delete`, so what was freed is zero; what a page that was split leaves behind is not,
- * and says nothing. So what is told is a stretch that is all zero but for one bit, well inside it: nobody writes that.
- * At its edges the last byte of what was left there may look so: ten pages did of a sound store of a million pings.
+ * Checks the unused bytes of a file, between the cells of a page and in free pages, which SQLite's integrity check does
+ * not cover. Stores are written with `secure_delete`, so freed bytes are zero; but a page split leaves other bytes
+ * behind. So damage is reported only for a range that is zero except for a single bit, and only if the bit is not near
+ * an edge of the range: at an edge, the last byte of old content may look the same, as in ten pages of an undamaged
+ * store with a million pings.
  *
- * In a store that is in use too: a page that is met half-written is whole a moment later.
+ * The store may be in use: a page that seems damaged is read twice, since it may have been read while it was written.
  *
  * https://www.sqlite.org/fileformat2.html#b_tree_pages
  */
@@ -16,18 +17,18 @@ import type { CheckContext, CheckOutcome } from './context.js';
 const FILE_HEADER_BYTES = 100;
 const PAGE_SIZE_AT = 16;
 const FIRST_TRUNK_AT = 32;
-/** For later versions of the format: zero. */
+/** Reserved bytes of the file header, which are zero. */
 const SPARE_FROM = 72;
 const SPARE_TO = 92;
-/** Bytes of a page's own header, by its type; other pages are none of a tree. */
+/** The size of a tree page's header, by page type; pages of other types are not tree pages. */
 const HEADER_BYTES: Readonly<Record<number, number>> = { 2: 12, 5: 12, 10: 8, 13: 8 };
-const FREEBLOCK_HEAD = 4;
+const FREEBLOCK_HEADER_BYTES = 4;
 const POINTER_BYTES = 2;
-const LARGEST_PAGE = 65_536;
-/** Bytes at both ends of a stretch that may be what is left of something. */
+const MAX_PAGE_BYTES = 65_536;
+/** Bytes at both ends of an unused range that may be remains of old content. */
 const EDGE_BYTES = 16;
 
-/** A page of the file as it lies on the disk. */
+/** The pages of the file on the disk. `read` returns a shared buffer. */
 interface Pages {
   readonly size: number;
   readonly count: number;
@@ -36,19 +37,19 @@ interface Pages {
 
 /** Checks the unused bytes of every page. */
 export function checkUnused(file: string, { damage, progress }: Omit<CheckContext, 'db'>): CheckOutcome {
-  // Sums see more, and are never wrong.
+  // Block checksums find more, without false reports.
   if (isAtRest(file) && readSums(file) !== null) return { count: 0, note: 'left out: every byte has a checksum' };
   const handle = openSync(file, 'r');
   try {
     const pages = openPages(handle);
-    if (pages === null) return { count: 0, note: 'left out: its header doesn’t say how large a page is' };
-    const free = freePages(pages);
+    if (pages === null) return { count: 0, note: 'left out: its header has no valid page size' };
+    const free = findFreePages(pages);
     for (let page = 1; page <= pages.count; page += 1) {
-      const isOdd = (): boolean => {
+      const seemsDamaged = (): boolean => {
         const bytes = pages.read(page);
-        return (free.has(page) ? [bytes] : unusedOf(bytes, page)).some(hasOneBit);
+        return (free.has(page) ? [bytes] : unusedOf(bytes, page)).some(hasSingleBit);
       };
-      if (isOdd() && isOdd()) damage(null, null, `unused bytes of page ${page} are not as they were left`);
+      if (seemsDamaged() && seemsDamaged()) damage(null, null, `unused bytes of page ${page} have changed`);
       if (page % 1000 === 0) progress(page);
     }
     return { count: pages.count };
@@ -61,7 +62,7 @@ function openPages(handle: number): Pages | null {
   const header = Buffer.alloc(FILE_HEADER_BYTES);
   readSync(handle, header, 0, FILE_HEADER_BYTES, 0);
   const stored = header.readUInt16BE(PAGE_SIZE_AT);
-  const size = stored === 1 ? LARGEST_PAGE : stored;
+  const size = stored === 1 ? MAX_PAGE_BYTES : stored;
   if (size < 512 || (size & (size - 1)) !== 0) return null;
   const bytes = Buffer.alloc(size);
   const read = (page: number): Buffer => {
@@ -71,8 +72,8 @@ function openPages(handle: number): Pages | null {
   return { size, count: Math.floor(fstatSync(handle).size / size), read };
 }
 
-/** The leaves of the list of free pages; its trunks say which they are. */
-function freePages({ size, count, read }: Pages): Set<number> {
+/** Returns the free pages, except for the trunk pages that list them. */
+function findFreePages({ size, count, read }: Pages): Set<number> {
   const free = new Set<number>();
   const trunks = new Set<number>();
   let trunk = count > 0 ? read(1).readUInt32BE(FIRST_TRUNK_AT) : 0;
@@ -86,27 +87,27 @@ function freePages({ size, count, read }: Pages): Set<number> {
   return free;
 }
 
-/** What of a tree's page holds nothing: the gap before its cells, and the blocks that were freed among them. */
+/** Returns the unused ranges of a tree page: the gap before its cells, and the freed blocks between its cells. */
 function unusedOf(bytes: Buffer, page: number): Buffer[] {
   const from = page === 1 ? FILE_HEADER_BYTES : 0;
-  const stretches = page === 1 ? [bytes.subarray(SPARE_FROM, SPARE_TO)] : [];
+  const ranges = page === 1 ? [bytes.subarray(SPARE_FROM, SPARE_TO)] : [];
   const headerBytes = HEADER_BYTES[bytes.readUInt8(from)];
-  if (headerBytes === undefined) return stretches;
+  if (headerBytes === undefined) return ranges;
   const pointersEnd = from + headerBytes + POINTER_BYTES * bytes.readUInt16BE(from + 3);
   const cells = bytes.readUInt16BE(from + 5) || bytes.length;
-  // The pointer to a cell that went last may still stand there.
-  stretches.push(bytes.subarray(pointersEnd + POINTER_BYTES, cells));
+  // Skips one pointer: the pointer to the last deleted cell may still be there.
+  ranges.push(bytes.subarray(pointersEnd + POINTER_BYTES, cells));
   let block = bytes.readUInt16BE(from + 1);
-  for (let last = 0; block > last && block + FREEBLOCK_HEAD <= bytes.length; ) {
-    stretches.push(bytes.subarray(block + FREEBLOCK_HEAD, block + bytes.readUInt16BE(block + 2)));
+  for (let last = 0; block > last && block + FREEBLOCK_HEADER_BYTES <= bytes.length; ) {
+    ranges.push(bytes.subarray(block + FREEBLOCK_HEADER_BYTES, block + bytes.readUInt16BE(block + 2)));
     last = block;
     block = bytes.readUInt16BE(block);
   }
-  return stretches;
+  return ranges;
 }
 
-/** A single bit, and not at an edge. */
-function hasOneBit(bytes: Buffer): boolean {
+/** Whether all bytes are zero except for a single bit that is not near an edge. */
+function hasSingleBit(bytes: Buffer): boolean {
   let bits = 0;
   for (const [at, byte] of bytes.entries()) {
     if (byte === 0) continue;

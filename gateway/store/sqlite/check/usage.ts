@@ -1,6 +1,6 @@
 /**
- * Bills: each closed statement adds up, and the billed counts are those of the statements. A statement is never
- * changed, so its row's checksum shows that it is what was written.
+ * Checks bills: each closed statement must add up, and the billed counts must equal those of the statements. That a
+ * statement was not changed is checked by its row's checksum (rows.ts).
  */
 import { type Mac, parseMac } from '../../../../proto/wire/mac.js';
 import type { CountsJson } from '../../../usage/counts.js';
@@ -34,9 +34,9 @@ export function checkUsage(context: CheckContext): CheckOutcome {
       damage('statement', place, 'it can’t be read as a statement');
     }
   }
-  const over = COUNTS.map((count) => `billed_${count} > ${count}`).join(' OR ');
-  const overbilled = db.prepare(`SELECT month, mac, merchant_id FROM usage WHERE ${over}`).all() as BilledRow[];
-  for (const row of overbilled) damage('usage', keyOf(row), 'more was billed than was counted');
+  const isOverbilled = COUNTS.map((count) => `billed_${count} > ${count}`).join(' OR ');
+  const overbilled = db.prepare(`SELECT month, mac, merchant_id FROM usage WHERE ${isOverbilled}`).all() as BilledRow[];
+  for (const row of overbilled) damage('usage', keyOf(row), 'its billed counts exceed its counts');
   const sums = COUNTS.map((count) => `sum(billed_${count}) AS ${count}`).join(', ');
   const billed = db
     .prepare(`SELECT month, mac, merchant_id, ${sums} FROM usage WHERE simulated = 0 GROUP BY month, mac, merchant_id`)
@@ -44,11 +44,11 @@ export function checkUsage(context: CheckContext): CheckOutcome {
   for (const row of billed) {
     const of = stated.get(keyOf(row));
     const wrong = COUNTS.filter((count) => row[count] !== (of?.[count] ?? 0));
-    if (wrong.length > 0) damage('usage', keyOf(row), `its billed ${wrong.join(', ')} are not what statements have`);
+    if (wrong.length > 0) damage('usage', keyOf(row), `its billed ${wrong.join(', ')} differ from the statements`);
     stated.delete(keyOf(row));
   }
   for (const [key, counts] of stated)
-    if (COUNTS.some((count) => counts[count] !== 0)) damage('statement', key, 'what it has was never counted');
+    if (COUNTS.some((count) => counts[count] !== 0)) damage('statement', key, 'it bills usage that was never counted');
   return { count: rows.length + billed.length };
 }
 
@@ -56,15 +56,15 @@ function keyOf({ merchant_id, month, mac }: { merchant_id: number; month: string
   return `merchant ${merchant_id}, ${month}, ${mac}`;
 }
 
-/** Adds what a statement bills to `stated`, and says where it doesn't add up. */
+/** Adds the counts of a statement to `stated`, and reports totals that don't add up. */
 function addStatement({ damage }: CheckContext, row: StatementRow, place: string, stated: Map<string, Counts>): void {
   const { month, lines, corrections, totals } = JSON.parse(row.body) as Statement;
-  if (month !== row.month) damage('statement', place, `it says that it is of ${month}`);
+  if (month !== row.month) damage('statement', place, `its content is for ${month}`);
   const parts = [...lines.map((line) => ({ ...line, month: row.month })), ...corrections];
   for (const count of COUNTS) {
     const sum = parts.reduce((before, part) => before + part[count], 0);
     if (sum !== totals[count])
-      damage('statement', place, `its ${count} add up to ${sum}, and it says ${totals[count]}`);
+      damage('statement', place, `its ${count} add up to ${sum}, but its total is ${totals[count]}`);
   }
   for (const part of parts) {
     const mac = parseMac(part.mac);

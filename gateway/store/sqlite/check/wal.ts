@@ -1,12 +1,12 @@
 /**
- * A store's write-ahead log: what was committed and is not in the file yet. SQLite reads it as far as its chain of
- * checksums goes and ignores the rest without a word: one flipped bit loses every commit after it. So the chain is
- * followed here as SQLite does, and beyond.
+ * Checks a store's write-ahead log (WAL), which has the commits that are not in the file yet. SQLite reads the WAL up
+ * to the first frame whose chained checksum is wrong and silently ignores all later frames: one flipped bit loses its
+ * commit and every commit after it. So this check reads on after a break in the chain.
  *
- * A break in the chain may be the end of the log: what a crash cut off was never acknowledged, and after it come frames
- * of an earlier round, which have another salt. But no commit starts before the one before it is on the disk. So where
- * a whole commit of this round follows the break, and a part of another one follows that, the frame at the break was on
- * the disk once, and is damaged.
+ * A break may be the normal end of the WAL: a commit that a crash interrupted was never acknowledged, and older frames
+ * of an earlier round, with another salt, follow. But no commit starts before the previous commit is on the disk. So if
+ * a complete commit of the same round and a part of another commit follow the break, the frame at the break was once on
+ * the disk, and is damaged.
  *
  * https://www.sqlite.org/fileformat2.html#the_write_ahead_log
  */
@@ -19,26 +19,29 @@ const FRAME_HEADER_BYTES = 24;
 const PAGE_SIZE_AT = 8;
 const SALT_AT = 16;
 const SALT_BYTES = 8;
-/** Of both headers, the sum is over what comes before it; of a frame's, over its first two words and its page. */
+/**
+ * Offsets of checksums. The file header's covers the bytes before it; a frame's covers the frame's first two words and
+ * its page.
+ */
 const HEADER_SUM_AT = 24;
 const FRAME_SUM_AT = 16;
-const FRAME_SUMMED = 8;
-/** Of a frame that ends a commit, how many pages the file has after it; 0 of any other. */
+const FRAME_SUMMED_BYTES = 8;
+/** The offset of a number that is not 0 only in the last frame of a commit (the file's size in pages). */
 const COMMIT_AT = 4;
-/** The first word: sums are over words of this byte order. */
+/** The first word of the file tells the byte order of the words that checksums are computed over. */
 const LITTLE_ENDIAN = 0x377f0682;
 const BIG_ENDIAN = 0x377f0683;
-/** A frame may be read while it is written; only damage that two looks find at the same place is real. */
-const LOOKS = 3;
+/** Maximum number of readings. A frame may be read while it is written, so damage counts only if two readings agree. */
+const MAX_READINGS = 3;
 
 /** The two words of a chained checksum. */
 type Chain = readonly [number, number];
 
-/** The result of reading it once. */
+/** The result of reading the WAL once. */
 interface WalReading {
-  /** The round: the header, the same before and after. */
+  /** Identifies the round: the WAL's header, in hex. */
   readonly round: string;
-  /** Frames that SQLite uses, and all frames of this round. */
+  /** The number of frames that SQLite uses, and of all frames of this round. */
   readonly taken: number;
   readonly frames: number;
   readonly damage: string | null;
@@ -48,7 +51,7 @@ interface WalReading {
 export function checkWal(file: string, { damage, progress }: Omit<CheckContext, 'db'>): CheckOutcome {
   const wal = `${file}-wal`;
   if (isWalLost(file)) {
-    damage(null, null, 'it is missing, and it had what was stored before the gateway was killed');
+    damage(null, null, 'it is missing; it had the latest commits before the gateway was killed');
     return { count: 0 };
   }
   if (!existsSync(wal)) return { count: 0, note: 'there is none: it was closed' };
@@ -56,7 +59,7 @@ export function checkWal(file: string, { damage, progress }: Omit<CheckContext, 
   try {
     if (fstatSync(handle).size < HEADER_BYTES) return { count: 0, note: 'it is empty: it was closed' };
     let reading = readWal(handle, progress);
-    for (let look = 1; reading.damage !== null && look < LOOKS; look += 1) {
+    for (let count = 1; reading.damage !== null && count < MAX_READINGS; count += 1) {
       const again = readWal(handle, progress);
       const isSame = again.damage === reading.damage && again.round === reading.round;
       reading = again;
@@ -72,9 +75,9 @@ export function checkWal(file: string, { damage, progress }: Omit<CheckContext, 
 }
 
 function noteOf({ frames, taken, damage }: WalReading): string {
-  const note = 'in use, or left by a process that was killed; what is in it counts';
+  const note = 'in use, or left by a killed process; its commits are valid';
   if (damage !== null || frames === taken) return note;
-  return `${note}; the last ${frames - taken} frames are no whole commit, as a crash leaves them`;
+  return `${note}; the last ${frames - taken} frames are not a complete commit, as after a crash`;
 }
 
 function readWal(handle: number, progress: (done: number) => void): WalReading {
@@ -86,7 +89,7 @@ function readWal(handle: number, progress: (done: number) => void): WalReading {
   const isLittle = magic === LITTLE_ENDIAN;
   const sum = sumWords(header.subarray(0, HEADER_SUM_AT), [0, 0], isLittle);
   if ((!isLittle && magic !== BIG_ENDIAN) || !isSum(header, HEADER_SUM_AT, sum))
-    return { ...none, damage: 'its header is damaged: nothing of it is read, and what was committed in it is lost' };
+    return { ...none, damage: 'its header is damaged: all its commits are lost' };
   const { size } = fstatSync(handle);
   const frame = Buffer.alloc(FRAME_HEADER_BYTES + header.readUInt32BE(PAGE_SIZE_AT));
   const walk = new FrameWalk(header.subarray(SALT_AT, SALT_AT + SALT_BYTES), sum, isLittle);
@@ -96,9 +99,9 @@ function readWal(handle: number, progress: (done: number) => void): WalReading {
     progress(walk.frames);
   }
   const { taken, frames } = walk;
-  // A round that started meanwhile overwrote what was read.
-  const isOver = !readHeader(handle).equals(header);
-  return { round, taken, frames, damage: isOver ? null : walk.damage };
+  // If a new round started meanwhile, it overwrote the frames, and the reading is not valid.
+  const isOverwritten = !readHeader(handle).equals(header);
+  return { round, taken, frames, damage: isOverwritten ? null : walk.damage };
 }
 
 function readHeader(handle: number): Buffer {
@@ -107,18 +110,18 @@ function readHeader(handle: number): Buffer {
   return header;
 }
 
-/** Follows the frames of one round. */
+/** Follows the frames of one round. Frames are numbered from 1. */
 class FrameWalk {
   frames = 0;
-  /** Up to the last commit that the chain reaches. */
+  /** The number of frames up to the last commit before a break. */
   taken = 0;
   readonly #salt: Buffer;
   readonly #isLittle: boolean;
-  /** What the next frame's sum goes on from. */
+  /** The checksum that the next frame's checksum continues from. */
   #chain: Chain;
   #index = 0;
   #brokenAt: number | undefined;
-  /** The first commit that ends after the break. */
+  /** The last frame of the first commit that ends after the break. */
   #commitAt: number | undefined;
   #isProven = false;
 
@@ -131,17 +134,17 @@ class FrameWalk {
   get damage(): string | null {
     if (!this.#isProven) return null;
     const lost = this.frames - this.taken;
-    return `frame ${this.#brokenAt} is not what was written: it and what is behind it (${lost} frames) are lost`;
+    return `frame ${this.#brokenAt} is not what was written: ${lost} frames, from there to the end, are lost`;
   }
 
   take(frame: Buffer): void {
     this.#index += 1;
     const page = frame.subarray(FRAME_HEADER_BYTES);
-    const head = sumWords(frame.subarray(0, FRAME_SUMMED), this.#chain, this.#isLittle);
-    const isOfRound = frame.subarray(FRAME_SUMMED, FRAME_SUMMED + SALT_BYTES).equals(this.#salt);
+    const head = sumWords(frame.subarray(0, FRAME_SUMMED_BYTES), this.#chain, this.#isLittle);
+    const isOfRound = frame.subarray(FRAME_SUMMED_BYTES, FRAME_SUMMED_BYTES + SALT_BYTES).equals(this.#salt);
     const isChained = isOfRound && isSum(frame, FRAME_SUM_AT, sumWords(page, head, this.#isLittle));
     if (!isChained) this.#brokenAt ??= this.#index;
-    // The next frame continues from the stored sum, right or wrong.
+    // The next frame's checksum continues from the stored checksum, right or wrong.
     this.#chain = [frame.readUInt32BE(FRAME_SUM_AT), frame.readUInt32BE(FRAME_SUM_AT + 4)];
     if (!isOfRound) return;
     this.frames = this.#index;
@@ -157,7 +160,7 @@ function isSum(bytes: Buffer, at: number, [first, second]: Chain): boolean {
   return bytes.readUInt32BE(at) === first && bytes.readUInt32BE(at + 4) === second;
 }
 
-/** SQLite's checksum over whole pairs of words. */
+/** Computes SQLite's checksum over pairs of words. */
 function sumWords(bytes: Buffer, [from, to]: Chain, isLittle: boolean): Chain {
   const words = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   let [first, second] = [from, to];

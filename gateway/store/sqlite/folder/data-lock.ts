@@ -1,3 +1,4 @@
+/** Locks a data folder, so that only one process at a time writes to its store. */
 import { closeSync, openSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { LockgateError } from '../../../../proto/errors.js';
@@ -8,16 +9,17 @@ export interface DataLock {
 }
 
 /**
- * Locks the data folder for this process. Two gateways on one folder would each deliver every webhook.
+ * Locks the data folder for this process. Without the lock, two gateways on one folder would each deliver every
+ * webhook.
  *
- * The lock is an SQLite file held in an exclusive transaction, which is a file lock of the kernel: it ends with the
- * process, however that ends, and a paused process keeps it. A file with a process id, or with a time that goes stale,
- * does neither (docs/decisions.md).
+ * The lock is an exclusive transaction on an SQLite file, which holds a file lock of the kernel. The kernel releases it
+ * when the process exits for any reason, and a paused process still holds it. Neither is true of a file with a process
+ * id or a timestamp (docs/decisions.md).
  *
- * @throws LockgateError `data-in-use` when another process holds it.
+ * @throws LockgateError `data-in-use` if another process holds the lock
  */
 export function lockData(file: string): DataLock {
-  // Created here, so that no other user can read it.
+  // Created here with mode 600, so that no other user can read it.
   closeSync(openSync(file, 'a', 0o600));
   const holder = new Database(file, { timeout: 0 });
   try {

@@ -1,7 +1,7 @@
 /**
- * Checks a store before anything in it is trusted (quality.md §2): against the checksums from when it was closed, and
- * the WAL that a kill left. What fails is never overwritten: the start is refused or, where an operator accepts the
- * damage, the files of evidence are renamed.
+ * Checks a store before it is opened (quality.md §2): the file against the checksums from its last close, and the WAL
+ * that a kill left. Damaged files are never overwritten: the start is refused or, if an operator accepts the damage,
+ * the evidence files are renamed.
  */
 import { copyFileSync, existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -13,47 +13,49 @@ import { isAtRest } from '../closed-file.js';
 import { evidenceName } from './folder-access.js';
 import { isWalForeign, isWalLost, runningFileOf } from './wal-presence.js';
 
-/** Bytes that are read at once, while those before are summed: that blocks the event loop for a millisecond. */
-const PIECE_BYTES = 2 * 1024 * 1024;
-/** Damaged blocks that are listed one by one. */
-const BLOCKS_LISTED = 5;
+/** Bytes per read, while the previous chunk is summed, which blocks the event loop for a millisecond. */
+const CHUNK_BYTES = 2 * 1024 * 1024;
+/** Maximum number of damaged blocks that the sentence lists. */
+const MAX_BLOCKS_LISTED = 5;
 
-/** What is wrong with a store that is about to be opened. */
+/** The damage of a store that was to be opened. */
 export interface StoreDamage {
-  /** Sentences. */
+  /** A sentence for each finding. */
   readonly what: readonly string[];
-  /** Files that are evidence of it. */
+  /** The files that prove the damage. */
   readonly evidence: readonly EvidenceFile[];
 }
 
-/** A file of evidence. It is renamed; one that `stays` is copied, since the store still needs it. */
+/** An evidence file. It is renamed, or copied if it `stays`, since the store still needs it. */
 interface EvidenceFile {
   readonly file: string;
   readonly stays: boolean;
 }
 
-/** Looks for damage; null where there is none. It changes nothing. */
+/** Looks for damage; null if there is none. Changes nothing. */
 export async function findStoreDamage(file: string): Promise<StoreDamage | null> {
   const found = [...findWalDamage(file), ...(await findBlockDamage(file))];
   if (found.length === 0) return null;
-  return { what: found.map(({ what }) => what), evidence: distinct(found.map(({ evidence }) => evidence)) };
+  return { what: found.map(({ what }) => what), evidence: withoutDuplicates(found.map(({ evidence }) => evidence)) };
 }
 
-function distinct(evidence: readonly EvidenceFile[]): EvidenceFile[] {
+function withoutDuplicates(evidence: readonly EvidenceFile[]): EvidenceFile[] {
   return [...new Map(evidence.map((each) => [each.file, each])).values()];
 }
 
-/** @throws LockgateError `store-damaged` with what was found, and what to do */
+/** Refuses a damaged store. @throws LockgateError `store-damaged` with the damage and the remedies */
 export function refuseDamage(file: string, { what }: StoreDamage): never {
   const folder = path.dirname(file);
   throw new LockgateError(
     'store-damaged',
-    `the store is damaged and was left as it is: ${what.join('; ')}. “lockgate db check” has more; restore a backup, ` +
-      `or, to go on with what is there, “lockgate db accept --data ${folder}”`,
+    `the store is damaged and was not changed: ${what.join('; ')}. “lockgate db check” has more; restore a backup, ` +
+      `or, to continue with the damaged store, “lockgate db accept --data ${folder}”`,
   );
 }
 
-/** Renames the files of evidence. Where that is interrupted, the next start finds the damage again. */
+/**
+ * Renames the evidence files and returns their new names. After an interruption the next start finds the damage again.
+ */
 export function moveEvidence({ evidence }: StoreDamage): string[] {
   return evidence.map(({ file, stays }) => {
     const moved = evidenceName(file);
@@ -64,7 +66,7 @@ export function moveEvidence({ evidence }: StoreDamage): string[] {
   });
 }
 
-/** Undoes that, so that the next start finds the damage. No connection to the store may be open. */
+/** Undoes {@link moveEvidence}, so that the next start finds the damage. No connection to the store may be open. */
 export function restoreEvidence({ evidence }: StoreDamage, movedTo: readonly string[]): void {
   for (const [index, { file }] of evidence.entries()) {
     const moved = movedTo[index];
@@ -78,13 +80,13 @@ type Found = { readonly what: string; readonly evidence: EvidenceFile };
 function findWalDamage(file: string): Found[] {
   const wal = `${file}-wal`;
   if (isWalLost(file)) {
-    const what = `${wal} is missing, and it had what was stored before the gateway was killed`;
+    const what = `${wal} is missing; it had the latest commits before the gateway was killed`;
     return [{ what, evidence: { file: runningFileOf(file), stays: false } }];
   }
   if (isAtRest(file)) return [];
   const evidence = { file: wal, stays: false };
   if (existsSync(sumsFileOf(file)))
-    return [{ what: `${file} was closed in order, and is no more: ${wal} is new`, evidence }];
+    return [{ what: `${file} was closed cleanly, but there is a newer ${wal}`, evidence }];
   if (isWalForeign(file)) return [{ what: `${wal} is another store’s`, evidence }];
   const found: Found[] = [];
   checkWal(file, {
@@ -98,36 +100,36 @@ async function findBlockDamage(file: string): Promise<Found[]> {
   const sums = readSums(file);
   if (sums === null) return [];
   const evidence = { file: sumsFileOf(file), stays: false };
-  if (sums === 'damaged') return [{ what: `${sumsFileOf(file)} does not fit its own checksum`, evidence }];
+  if (sums === 'damaged') return [{ what: `${sumsFileOf(file)} does not match its own checksum`, evidence }];
   const { size } = statSync(file);
   if (size !== sums.bytes) return [{ what: `${file} has ${size} bytes; expected ${sums.bytes}`, evidence }];
-  const bad = differing(sums, await sumWhole(file));
+  const bad = findDiffering(sums, await sumAsync(file));
   if (bad.length === 0) return [];
   const listed = bad
-    .slice(0, BLOCKS_LISTED)
+    .slice(0, MAX_BLOCKS_LISTED)
     .map((index) => `${index * BLOCK_BYTES} to ${(index + 1) * BLOCK_BYTES - 1}`);
   const more = bad.length > listed.length ? ` and ${bad.length - listed.length} more blocks` : '';
-  return [{ what: `bytes ${listed.join(', ')}${more} of ${file} are not what they were when it was closed`, evidence }];
+  return [{ what: `bytes ${listed.join(', ')}${more} of ${file} have changed since it was closed`, evidence }];
 }
 
-function differing(expected: BlockSums, found: BlockSums): number[] {
+function findDiffering(expected: BlockSums, found: BlockSums): number[] {
   const indexes = [...expected.sums.keys()];
   return indexes.filter((index) => expected.sums[index] !== found.sums[index]);
 }
 
-/** Sums a file, without blocking the event loop. */
-async function sumWhole(file: string): Promise<BlockSums> {
+/** Computes the checksums of a file without blocking the event loop for long. */
+async function sumAsync(file: string): Promise<BlockSums> {
   const summer = new BlockSummer();
   const handle = await open(file, 'r');
   try {
-    let [piece, next] = [Buffer.allocUnsafe(PIECE_BYTES), Buffer.allocUnsafe(PIECE_BYTES)];
-    let reading = handle.read(piece, 0, PIECE_BYTES, null);
+    let [chunk, next] = [Buffer.allocUnsafe(CHUNK_BYTES), Buffer.allocUnsafe(CHUNK_BYTES)];
+    let reading = handle.read(chunk, 0, CHUNK_BYTES, null);
     for (;;) {
       const { bytesRead } = await reading;
       if (bytesRead === 0) return summer.finish();
-      reading = handle.read(next, 0, PIECE_BYTES, null);
-      summer.add(piece.subarray(0, bytesRead));
-      [piece, next] = [next, piece];
+      reading = handle.read(next, 0, CHUNK_BYTES, null);
+      summer.add(chunk.subarray(0, bytesRead));
+      [chunk, next] = [next, chunk];
     }
   } finally {
     await handle.close();

@@ -1,6 +1,6 @@
 /**
- * Takes a data folder for this process and checks it: we can write to it, others can't read it, and its store is there,
- * whole, and lockgate's. Everything that opens a store to write to it comes this way.
+ * Locks a data folder for this process and checks it: this process can write to it, other users can't read it, and its
+ * store is there, undamaged, and lockgate's. All code that opens a store for writing must call `takeFolder` first.
  */
 import { closeSync, openSync } from 'node:fs';
 import path from 'node:path';
@@ -10,12 +10,12 @@ import type { StoreOptions } from '../../contract/store-options.js';
 import { isAtRest } from '../closed-file.js';
 import { readSchemaVersion } from '../schema-version.js';
 import { type DataLock, lockData } from './data-lock.js';
-import { closeToOthers, openFolder, STORE_NAME } from './folder-access.js';
+import { correctModes, openFolder, STORE_NAME } from './folder-access.js';
 import { findStoreDamage, moveEvidence, refuseDamage, restoreEvidence } from './start-check.js';
 import { isStoreNew, requireOurStore } from './store-presence.js';
 import { isWalLost } from './wal-presence.js';
 
-/** How a folder is taken. */
+/** Options of {@link takeFolder}. */
 export type TakeOptions = Pick<StoreOptions, 'makeNew' | 'onModesCorrected' | 'onDamage'>;
 
 export interface TakenFolder {
@@ -23,21 +23,21 @@ export interface TakenFolder {
   readonly file: string;
   readonly isNew: boolean;
   readonly lock: DataLock;
-  /** To be called where the store could not be opened after all: gives the files of evidence their names back. */
+  /** Must be called if the store could not be opened: gives evidence files their old names. */
   readonly restoreEvidence: () => void;
 }
 
 /**
- * Takes the folder. A store that is refused is unchanged.
+ * Locks and checks the folder. A refused store is not changed.
  *
- * @throws LockgateError `input-data` where no such folder can be created; `data-unwritable`, `data-open` where it isn't
- * ours; `data-in-use` when another gateway holds it; `store-missing`, `store-foreign`, `store-damaged`
+ * @throws LockgateError `input-data` if the folder can't be created; `data-unwritable`, `data-open` if it belongs to
+ * another user; `data-in-use` if another gateway runs on it; `store-missing`, `store-foreign`, `store-damaged`
  */
 export async function takeFolder(folder: string, options: TakeOptions = {}): Promise<TakenFolder> {
   openFolder(folder);
-  const mended = closeToOthers(folder);
-  if (mended !== null) options.onModesCorrected?.(mended);
-  // Before any file is renamed, since the store may be in use.
+  const sentence = correctModes(folder);
+  if (sentence !== null) options.onModesCorrected?.(sentence);
+  // Locks before any file is renamed, since the store may be in use.
   const lock = lockData(path.join(folder, 'gateway.lock'));
   try {
     const file = path.join(folder, STORE_NAME);
@@ -46,14 +46,14 @@ export async function takeFolder(folder: string, options: TakeOptions = {}): Pro
       closeSync(openSync(file, 'a', 0o600));
       return { file, isNew, lock, restoreEvidence: () => undefined };
     }
-    return { file, isNew, lock, restoreEvidence: await requireWhole(file, options.onDamage) };
+    return { file, isNew, lock, restoreEvidence: await requireUndamaged(file, options.onDamage) };
   } catch (error) {
     lock.release();
     throw error;
   }
 }
 
-/** Refuses a store of a newer version as such, whether or not it is damaged. @throws LockgateError `store-newer` */
+/** Refuses a store of a newer version, whether or not it is damaged. @throws LockgateError `store-newer` */
 function refuseNewer(file: string): void {
   try {
     const db = new SqliteDatabase(file, { readonly: true });
@@ -67,11 +67,11 @@ function refuseNewer(file: string): void {
   }
 }
 
-/** Refuses a damaged or foreign store. Returns a function that gives files of evidence their names back. */
-async function requireWhole(file: string, onDamage: TakeOptions['onDamage']): Promise<() => void> {
+/** Refuses a damaged or foreign store. Returns a function that gives evidence files their old names. */
+async function requireUndamaged(file: string, onDamage: TakeOptions['onDamage']): Promise<() => void> {
   const damage = await findStoreDamage(file);
   if (damage !== null && onDamage === undefined) {
-    // Opening it would create an empty WAL where one was lost.
+    // If the WAL was lost, the store is not opened, since that would create an empty WAL.
     if (isAtRest(file) && !isWalLost(file)) refuseNewer(file);
     refuseDamage(file, damage);
   }

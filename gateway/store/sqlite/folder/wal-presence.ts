@@ -1,10 +1,11 @@
 /**
- * Whether a store's write-ahead log (WAL) is there and its own. Only the WAL has what was committed last, and SQLite
- * takes a store without its WAL, or with another store's, for whole.
+ * Checks that a store's write-ahead log (WAL) is present and belongs to the store. Only the WAL has the latest commits,
+ * and SQLite does not notice that a WAL is missing or another store's.
  *
- * While a store is open, there is a file `NAME.running` beside it. It is created once the WAL has content and removed
- * before the WAL is, so if it is there without a WAL, the WAL was lost. Each store has a random number in its header
- * (SQLite's `user_version`), and so has its WAL wherever it has page 1: that tells whose it is.
+ * While a store is open, there is a file `NAME.running` next to it. That file is created once the WAL has content and
+ * deleted before the WAL is, so if it is there without a WAL, the WAL was lost. Each store has a random number in its
+ * header (SQLite's `user_version`), and its WAL has the same number in each copy of page 1; the number shows to which
+ * store a WAL belongs.
  */
 import { randomInt } from 'node:crypto';
 import { closeSync, existsSync, openSync, readSync, statSync, writeFileSync } from 'node:fs';
@@ -23,31 +24,31 @@ const PAGE_SIZE_AT = 8;
 const SALT_AT = 16;
 const FRAME_SALT_AT = 8;
 const SALT_BYTES = 8;
-/** The offset of the store's number in page 1. */
+/** The offset of the store's random number in page 1. */
 const STORE_NUMBER_AT = 60;
-const STORE_NUMBER_MOST = 2 ** 31 - 1;
+const MAX_STORE_NUMBER = 2 ** 31 - 1;
 
-/** The file that marks a store as open. */
+/** Returns the path of the file that marks a store as open. */
 export function runningFileOf(file: string): string {
   return `${file}.running`;
 }
 
 /**
- * Marks the store as open; to be called once its WAL has content. The mark is not durable: should a power loss take it,
- * the only effect is that a lost WAL would go unnoticed.
+ * Marks the store as open. Must be called once the WAL has content. The mark is not durable: if a power loss removes
+ * it, the only effect is that a lost WAL would not be noticed.
  */
 export function markRunning(file: string): void {
   if (!isWalEmpty(file)) writeFileSync(runningFileOf(file), `${RUNNING_TEXT}\n`, { mode: 0o600 });
 }
 
-/** Removes the mark, durably; to be called before the WAL is truncated or removed. */
+/** Removes the mark, durably. Must be called before the WAL is truncated or deleted. */
 export function unmarkRunning(file: string): void {
   if (existsSync(runningFileOf(file))) deleteSecretFile(runningFileOf(file));
 }
 
 /**
- * Closes the only connection of a store that could not be opened for use. SQLite may remove the WAL with it, so the
- * mark is removed first; it is set again where a WAL is left.
+ * Closes the only connection of a store that could not be opened for use. Closing may delete the WAL, so the mark is
+ * removed first; it is set again if a WAL is left.
  */
 export function closeUnopened(writer: Database, file: string): void {
   const wasRunning = existsSync(runningFileOf(file));
@@ -56,18 +57,18 @@ export function closeUnopened(writer: Database, file: string): void {
   if (wasRunning) markRunning(file);
 }
 
-/** Gives a store its number and lockgate's application id, where it has none yet; and the WAL its page 1. */
+/** Gives a new store its random number and lockgate's application id, and puts page 1 into the WAL. */
 export function numberStore(writer: Database): void {
   if (writer.pragma('user_version', { simple: true }) === 0) {
     writer.pragma(`application_id = ${APPLICATION_ID}`);
-    writer.pragma(`user_version = ${randomInt(1, STORE_NUMBER_MOST)}`);
-    // A WAL can be compared with the number only once the file has it.
+    writer.pragma(`user_version = ${randomInt(1, MAX_STORE_NUMBER)}`);
+    // A WAL can be compared with the number only once the number is in the file.
     writer.pragma('wal_checkpoint(TRUNCATE)');
   }
   rewriteNumber(writer);
 }
 
-/** Writes the same number again: a short WAL would not have page 1 otherwise, or be empty. */
+/** Writes the same number again, so that the WAL is not empty and has page 1. */
 function rewriteNumber(writer: Database): void {
   writer.pragma(`user_version = ${writer.pragma('user_version', { simple: true })}`);
 }
@@ -81,7 +82,7 @@ export function truncateWal(writer: Database, file: string): boolean {
   return busy === 0;
 }
 
-/** Whether the WAL was lost: the store was not closed, and has none, or an empty one, which any reader creates. */
+/** Whether the WAL was lost: the store was not closed, and its WAL is missing, or empty as any reader creates it. */
 export function isWalLost(file: string): boolean {
   return existsSync(runningFileOf(file)) && isWalEmpty(file);
 }
@@ -90,14 +91,14 @@ function isWalEmpty(file: string): boolean {
   return (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) === 0;
 }
 
-/** Whether the WAL has another store's number. */
+/** Whether the WAL belongs to another store, by its number. */
 export function isWalForeign(file: string): boolean {
-  const own = numberAt(file, STORE_NUMBER_AT);
-  const other = numberInWal(`${file}-wal`);
+  const own = readNumberAt(file, STORE_NUMBER_AT);
+  const other = readNumberInWal(`${file}-wal`);
   return own !== 0 && other !== 0 && own !== other;
 }
 
-function numberAt(file: string, at: number): number {
+function readNumberAt(file: string, at: number): number {
   const handle = openSync(file, 'r');
   try {
     return readAt(handle, at, 4).readUInt32BE(0);
@@ -106,8 +107,8 @@ function numberAt(file: string, at: number): number {
   }
 }
 
-/** The store's number in the WAL's first copy of page 1; 0 where it has none. */
-function numberInWal(wal: string): number {
+/** Returns the store's number in the WAL's first copy of page 1; 0 if the WAL has no page 1. */
+function readNumberInWal(wal: string): number {
   const { size } = statSync(wal);
   const handle = openSync(wal, 'r');
   try {
@@ -116,7 +117,7 @@ function numberInWal(wal: string): number {
     const frameBytes = FRAME_HEADER_BYTES + header.readUInt32BE(PAGE_SIZE_AT);
     for (let at = WAL_HEADER_BYTES; at + frameBytes <= size; at += frameBytes) {
       const frame = readAt(handle, at, FRAME_HEADER_BYTES);
-      // A frame from before the WAL's last restart.
+      // Another salt: a frame from before the WAL's last restart.
       if (!frame.subarray(FRAME_SALT_AT, FRAME_SALT_AT + SALT_BYTES).equals(salt)) return 0;
       if (frame.readUInt32BE(0) === 1)
         return readAt(handle, at + FRAME_HEADER_BYTES + STORE_NUMBER_AT, 4).readUInt32BE(0);

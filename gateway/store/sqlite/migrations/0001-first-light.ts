@@ -1,4 +1,4 @@
-/** The tables that the gateway began with: registry, log, judgements, webhooks, facts. */
+/** Migration 0001: the first tables: registry, log, findings, webhooks, metadata. Released: must not change. */
 import type { Kysely, Migration } from 'kysely';
 import { sql } from '../kysely.js';
 
@@ -32,8 +32,8 @@ async function createRegistry(db: Schema): Promise<void> {
 }
 
 /**
- * Ids of uplinks are given for ever (autoIncrement): should every row be deleted by age, a new one must still come
- * after every cursor.
+ * Ids of uplinks are never reused (autoIncrement): even if every row is deleted by age, a new id must be higher than
+ * every cursor.
  */
 async function createLog(db: Schema): Promise<void> {
   await db.schema

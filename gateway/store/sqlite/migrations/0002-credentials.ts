@@ -1,11 +1,12 @@
 /**
- * Phone credentials, which have a name and may expire; locks that were removed; and whose each finding, quarantined
- * message and lock event is, so that what a lock did stays with the merchant that had it then.
+ * Migration 0002: phone credentials, which have a name and may expire; removed locks; and the merchant of each finding,
+ * quarantined message and lock event, so that a lock's history stays with the merchant that had it then. Released: must
+ * not change.
  */
 import type { Kysely, Migration } from 'kysely';
 import { sql } from '../kysely.js';
 
-/** What is a merchant's besides uplinks, which carried its id from the start. */
+/** The tables that get a merchant's id; `uplink` has one from the start. */
 const OWNED = ['finding', 'quarantine', 'lock_event'] as const;
 
 export const credentials: Migration = {

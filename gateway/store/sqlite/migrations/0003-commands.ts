@@ -1,8 +1,10 @@
-/** Commands to locks: what was asked, and what became of it. */
+/** Migration 0003: commands to locks, and their results. Released: must not change. */
 import type { Migration } from 'kysely';
 import { sql } from '../kysely.js';
 
-/** Ids are given for ever (autoIncrement): a lock carries out an id once, so one that came back would be lost. */
+/**
+ * Ids are never reused (autoIncrement): a lock executes an id only once, so a command with a reused id would be lost.
+ */
 export const commands: Migration = {
   up: async (db) => {
     await db.schema

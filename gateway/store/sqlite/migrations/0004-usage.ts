@@ -1,9 +1,9 @@
-/** The tables of SIM cards, counted usage, price plans and monthly statements. */
+/** Migration 0004: SIM cards, usage counts, price plans and monthly statements. Released: must not change. */
 import type { Kysely, Migration } from 'kysely';
 
 type Schema = Kysely<unknown>;
 
-/** What a closed statement has of the counts stands beside them, so that what came late is the difference. */
+/** Each count has a column `billed_…` with the part that closed statements have; the difference arrived late. */
 async function createCounts(db: Schema): Promise<void> {
   let table = db.schema
     .createTable('usage')

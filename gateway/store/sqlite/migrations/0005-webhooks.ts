@@ -1,6 +1,6 @@
 /**
- * What merchants build on: URLs that keep a lock's order, secrets that are rotated, events that a URL was not sent,
- * deliveries that are sent once more.
+ * Migration 0005: ordered webhook URLs, rotation of secrets, events that a URL did not get (gaps), resent deliveries.
+ * Released: must not change.
  */
 import type { Kysely, Migration } from 'kysely';
 import { sql } from '../kysely.js';
@@ -14,7 +14,7 @@ async function extendUrls(db: Schema): Promise<void> {
       .addColumn(column, 'integer', (type) => type.notNull().defaultTo(0))
       .execute();
   await db.schema.alterTable('webhook_url').addColumn('failing_since_ms', 'integer').execute();
-  // A URL from before follows the log from where it was added; nobody noted where that was but by time.
+  // An existing URL gets events from its creation on; only the time of that is known, not the uplink id.
   await sql`UPDATE webhook_url SET started_after = min(cursor, coalesce(
     (SELECT max(id) FROM uplink WHERE received_at_ms < webhook_url.created_at_ms), 0))`.execute(db);
   await db.schema

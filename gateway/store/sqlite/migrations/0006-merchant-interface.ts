@@ -1,6 +1,6 @@
 /**
- * What merchants have over HTTP: API keys and tokens, users with their sessions, pets. Ids of users may be any int64,
- * so their columns hold 64 bits in every engine, and are read as text (people.ts).
+ * Migration 0006: merchants' data over HTTP: API keys and tokens, users with their sessions, pets. Ids of users may be
+ * any int64, so their columns have 64 bits in every engine (people.ts). Released: must not change.
  */
 import type { Kysely, Migration } from 'kysely';
 
@@ -43,7 +43,7 @@ async function createUsers(db: Schema): Promise<void> {
     .addColumn('created_at_ms', 'bigint', (column) => column.notNull())
     .addPrimaryKeyConstraint('user_account_key', ['merchant_id', 'id'])
     .execute();
-  // Users without a name are as many as anybody likes: a null equals no other.
+  // Any number of users may have no name, since a null equals no other null.
   await db.schema
     .createIndex('user_account_by_name')
     .unique()
@@ -80,7 +80,7 @@ async function createPets(db: Schema): Promise<void> {
     .addColumn('changed_at_ms', 'bigint', (column) => column.notNull())
     .addPrimaryKeyConstraint('pet_key', ['merchant_id', 'id'])
     .execute();
-  // The last id that was given; ids that callers choose don't move it.
+  // The last id that the store assigned; ids that callers choose don't count.
   await db.schema
     .createTable('merchant_sequence')
     .addColumn('merchant_id', 'integer', (column) => column.notNull())

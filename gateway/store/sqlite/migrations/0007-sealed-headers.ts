@@ -1,6 +1,7 @@
 /**
- * The values of custom headers are sealed, as secrets are: they often hold a merchant's bearer token. A migration has
- * no key, so here is only the mark of what is sealed; the gateway seals what is not when it starts (secrets.ts).
+ * Migration 0007: the values of custom headers are sealed, as secrets are, since they often contain a merchant's bearer
+ * token. A migration has no key, so it only adds the column that says whether they are sealed; the gateway's start
+ * seals the others (data-folder/secrets.ts). Released: must not change.
  */
 import type { Migration } from 'kysely';
 

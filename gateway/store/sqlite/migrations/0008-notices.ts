@@ -1,6 +1,6 @@
 /**
- * Notices for operators. Of one kind and subject there is at most one that is still going on or still unread: a repeat
- * is counted in it. The partial index says so, and is what a repeat is found by.
+ * Migration 0008: notices for operators. For each kind and subject at most one notice is unresolved or unread; a repeat
+ * is counted in that notice. The partial index enforces this and finds the notice. Released: must not change.
  */
 import type { Kysely, Migration, SqlBool } from 'kysely';
 import { sql } from '../kysely.js';

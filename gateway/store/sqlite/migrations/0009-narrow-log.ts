@@ -1,12 +1,12 @@
 /**
- * A log that is written in the order of arrival alone: the indexes by name and by lock give way to tables that are
- * filled in sorted runs, and every row gets a sum. What is in the log already is put there when the store is opened
- * (log-catch-up.ts), in steps, since there may be millions.
+ * Migration 0009: two tables, filled in sorted runs, replace the indexes of uplinks by key and by lock, so that the log
+ * is written only in the order of arrival; and each uplink gets a checksum. Existing uplinks, maybe millions, are added
+ * in steps when the store is opened (log-catch-up.ts). Released: must not change.
  */
 import type { Kysely, Migration } from 'kysely';
 import { sql } from '../kysely.js';
 
-/** It may be run again where it was ended half-way. */
+/** May be run again after an interruption. */
 async function narrow(db: Kysely<unknown>): Promise<void> {
   const columns = await sql<{ name: string }>`SELECT name FROM pragma_table_info('uplink')`.execute(db);
   if (!columns.rows.some(({ name }) => name === 'sum'))

@@ -1,6 +1,7 @@
 /**
- * The audit log: what operators changed, and what the gateway changed by itself. Ids grow and are never given twice, so
- * that a gap tells of rows that went with age and of nothing else. One index finds what was done to an object.
+ * Migration 0011: the audit log, with the changes of operators and of the gateway itself. Ids are never reused, so a
+ * gap before the first id shows only that old rows were deleted. One index finds the changes of an object. Released:
+ * must not change.
  */
 import type { Kysely, Migration } from 'kysely';
 import { keepRowSums } from '../row-sum-triggers.js';

@@ -1,6 +1,7 @@
 /**
- * A lock's state is written now and then, and what came after it is judged again when it is loaded. So each says
- * through which uplink of the log it stands. Those that there are were written with every uplink: they lack nothing.
+ * Migration 0012: each lock's state records the last uplink that it includes, since states are now written only now and
+ * then, and later uplinks are judged again at a start. Existing states were written with every uplink, so they include
+ * all. Released: must not change.
  */
 import type { Migration } from 'kysely';
 import { sql } from '../kysely.js';

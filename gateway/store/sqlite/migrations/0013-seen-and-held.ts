@@ -1,6 +1,7 @@
 /**
- * Of a webhook URL: how long it was seen to fail, and until when its receiver asked to be left alone. How long a URL
- * that fails was seen to do so before, nobody noted: it begins with nothing, which gives it more time and never less.
+ * Migration 0013: how long a webhook URL has failed while a gateway was running, and the pause that its receiver asked
+ * for. The failing time of existing URLs is unknown; it starts at zero, so that no URL is disabled too early. Released:
+ * must not change.
  */
 import type { Migration } from 'kysely';
 import { keepRowSums } from '../row-sum-triggers.js';

@@ -1,6 +1,6 @@
 /**
- * What was refused of locks, for some days: one row for each reason, in which repeats are counted. The unique index is
- * what a repeat is found by, and what is read of a lock; the other finds what is too old.
+ * Migration 0014: refusals of locks, retained for some days: one row for each reason, with a count. The unique index
+ * finds repeats and a lock's rows; the other index finds old rows. Released: must not change.
  */
 import type { Kysely, Migration } from 'kysely';
 import { keepRowSums } from '../row-sum-triggers.js';

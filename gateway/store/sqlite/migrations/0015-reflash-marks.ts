@@ -1,6 +1,6 @@
 /**
- * When locks were reflashed: the marks that part a lock's uplinks into lives (protocol.md §1). A lock has few of them,
- * most have none.
+ * Migration 0015: reflash marks, the times that split a lock's uplinks into lives (protocol.md §1). Most locks have
+ * none. Released: must not change.
  */
 import type { Kysely, Migration } from 'kysely';
 import { keepRowSums } from '../row-sum-triggers.js';

@@ -1,6 +1,6 @@
 /**
- * What each merchant keeps is counted, and user names are compared without case. Names that only differed in that stay
- * as they are: each is entered by its exact spelling (people/username-key.ts).
+ * Migration 0016: counts of what each merchant stores, and keys for comparing user names without case. Existing names
+ * that differ only in case are unchanged: each of these users must type the exact spelling. Released: must not change.
  */
 import type { Migration } from 'kysely';
 import { sql } from '../kysely.js';
