@@ -111,19 +111,19 @@ t.test('after two days with faults and one without, every uplink has arrived, on
     run.advance(RUN_STARTS_MS + Days(2));
     const { arrived, acknowledged, made } = records;
     t.same(
-      [...acknowledged].filter((name) => !arrived.has(name)),
+      [...acknowledged].filter((key) => !arrived.has(key)),
       [],
-      'safety: what was acknowledged is there',
+      'safety: every acknowledged uplink has arrived',
     );
     run.stopFaults();
     run.advance(run.endMs);
-    const kept = new Set(run.locks.flatMap(({ mac, state }) => state.waiting.map((uplink) => keyOf(mac, uplink))));
-    const missing = [...made.keys()].filter((name) => !arrived.has(name) && !kept.has(name));
+    const waiting = new Set(run.locks.flatMap(({ mac, state }) => state.waiting.map((uplink) => keyOf(mac, uplink))));
+    const missing = [...made.keys()].filter((key) => !arrived.has(key) && !waiting.has(key));
     t.same(missing, [], 'liveness: nothing is lost');
-    t.ok(made.size > 20_000, `${made.size} were made`);
+    t.ok(made.size > 20_000, `${made.size} uplinks were made`);
     t.ok(
       [...arrived.values()].every((contents) => contents.size === 1),
-      'a name has one content',
+      'each key has one content',
     );
     t.same(
       [...arrived].filter(([name, [hex]]) => made.get(name) !== hex).map(([name]) => name),

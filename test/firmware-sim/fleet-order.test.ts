@@ -122,7 +122,7 @@ class Parts {
   }
 
   get ingest(): Ingest {
-    if (this.#ingest === undefined) throw new Error('nobody listens');
+    if (this.#ingest === undefined) throw new Error('the gateway is not running');
     return this.#ingest;
   }
 

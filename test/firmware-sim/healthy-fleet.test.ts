@@ -59,7 +59,7 @@ t.test('ground truth explains a warning only for the right lock, rule and time',
   tell(backMs, { coverage: true });
   t.ok(truth.explain(mac, 'not-closed', outMs));
   t.notOk(truth.explain(mac, 'not-closed', backMs + Minutes(1)));
-  t.notOk(truth.explain(other, 'not-closed', outMs), 'another lock’s outage is none of its own');
+  t.notOk(truth.explain(other, 'not-closed', outMs), 'the outage of another lock explains nothing');
   for (const rule of ['window-offline', 'recovery-offline'] as const) {
     t.notOk(truth.explain(mac, rule, outMs - 1), rule);
     t.ok(truth.explain(mac, rule, outMs + Minutes(10)), rule);

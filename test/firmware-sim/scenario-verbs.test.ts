@@ -139,7 +139,7 @@ t.test('an error quotes what was typed and says what was expected', async (t) =>
 });
 
 /** A lock in a directed world, with the uplinks that it sent. */
-function bench() {
+function startBench() {
   const clock = new ManualClock(START_MS);
   const sent: [number, Uplink][] = [];
   const gateway = new MemoryGateway({ uplink: (_mac, uplink) => sent.push([clock.now() - START_MS, uplink]) }, clock);
@@ -163,24 +163,28 @@ function bench() {
     jitterSeed: 1,
   });
   const reasons = (): string[] => sent.map(([, { body }]) => (body.kind === 'ack' ? 'ack' : body.reason));
-  const tell = (text: string, atMs = clock.now()): void => {
+  const schedule = (text: string, atMs = clock.now()): void => {
     const read = parseDeviceEvent(text);
     if (!read.ok) throw new Error(read.error.message);
-    if (read.value.type === 'command' || read.value.type === 'wait') throw new Error('not of the world');
+    if (read.value.type === 'command' || read.value.type === 'wait') throw new Error('the world can’t do this');
     world.schedule(read.value, atMs);
   };
-  return { clock, world, lock, sent, reasons, tell, gateway };
+  return { clock, world, lock, sent, reasons, schedule, gateway };
 }
 
 t.test('a ride opens the lock, arrives, and closes it; the lock reports its new place', async (t) => {
-  const { clock, lock, sent, reasons, tell } = bench();
-  tell('ride to harbour', START_MS + Minutes(1));
+  const { clock, lock, sent, reasons, schedule } = startBench();
+  schedule('ride to harbour', START_MS + Minutes(1));
   lock.start();
   clock.advance(Minutes(30));
-  const told = reasons();
-  t.same(told.slice(0, 2), ['REASON_STATE_PING', 'REASON_UNLOCKED_MOVEMENT'], 'the lock reports opening, then moving');
+  const sentReasons = reasons();
+  t.same(
+    sentReasons.slice(0, 2),
+    ['REASON_STATE_PING', 'REASON_UNLOCKED_MOVEMENT'],
+    'the lock reports opening, then moving',
+  );
   t.equal(
-    told.filter((reason) => reason === 'REASON_STATE_PING').length,
+    sentReasons.filter((reason) => reason === 'REASON_STATE_PING').length,
     4,
     'each change has a cellular and a GPS ping',
   );
@@ -195,25 +199,25 @@ t.test('a ride opens the lock, arrives, and closes it; the lock reports its new 
 });
 
 t.test('a ride on an open lock leaves it open', async (t) => {
-  const { clock, lock, reasons, tell } = bench();
+  const { clock, lock, reasons, schedule } = startBench();
   lock.start();
-  tell('unlock');
+  schedule('unlock');
   clock.advance(Minutes(1));
-  tell('ride 1km');
+  schedule('ride 1km');
   clock.advance(Minutes(20));
   t.equal(lock.state.lockState, 'unlocked');
   t.equal(reasons().filter((reason) => reason === 'REASON_STATE_PING').length, 2, 'only the manual change is reported');
 });
 
 t.test('an event during the run is applied at once: a theft, and its end by recover', async (t) => {
-  const { clock, lock, sent, reasons, tell } = bench();
+  const { clock, lock, sent, reasons, schedule } = startBench();
   lock.start();
   clock.advance(Minutes(5));
-  tell('steal 5 km');
+  schedule('steal 5 km');
   clock.advance(Seconds(7));
   t.equal(reasons()[0], 'REASON_THEFT', 'locked and moving for more than 6 s');
   clock.advance(Minutes(1));
-  tell('recover');
+  schedule('recover');
   clock.advance(Seconds(1));
   const before = sent.length;
   clock.advance(Minutes(1));
@@ -223,27 +227,27 @@ t.test('an event during the run is applied at once: a theft, and its end by reco
 });
 
 t.test('closing the lock ends a ride; a new outage of coverage replaces the old one', async (t) => {
-  const { clock, lock, reasons, tell } = bench();
+  const { clock, lock, reasons, schedule } = startBench();
   lock.start();
-  tell('ride 5km');
+  schedule('ride 5km');
   clock.advance(Minutes(2));
-  tell('lock');
+  schedule('lock');
   clock.advance(Minutes(3));
-  t.notOk(reasons().includes('REASON_THEFT'), 'nobody rides a locked bicycle');
-  tell('no coverage 1 min');
+  t.notOk(reasons().includes('REASON_THEFT'), 'the ride ended before the lock was closed');
+  schedule('no coverage 1 min');
   clock.advance(Seconds(30));
-  tell('no coverage 10 min');
+  schedule('no coverage 10 min');
   clock.advance(Minutes(5));
   t.equal(lock.state.covered, false);
   clock.advance(Minutes(6));
   t.equal(lock.state.covered, true);
-  tell('jostle 3 s');
+  schedule('jostle 3 s');
   clock.advance(Minutes(1));
   t.notOk(reasons().includes('REASON_THEFT'), 'three seconds are no theft');
 });
 
 t.test('each verb of the world reaches the lock', async (t) => {
-  const { clock, lock, tell } = bench();
+  const { clock, lock, schedule } = startBench();
   lock.start();
   const rows: [string, () => unknown, unknown][] = [
     ['battery 42', () => lock.state.batteryPercent, 42],
@@ -262,18 +266,18 @@ t.test('each verb of the world reaches the lock', async (t) => {
     ['reboot', () => lock.state.boot, 2],
   ];
   for (const [text, read, expected] of rows) {
-    tell(text);
+    schedule(text);
     clock.advance(Seconds(2));
     t.equal(read(), expected, text);
   }
 });
 
 t.test('a world refuses impossible events with a sentence', async (t) => {
-  const { world, tell } = bench();
-  t.throws(() => tell('ride to nowhere'), {
+  const { world, schedule } = startBench();
+  t.throws(() => schedule('ride to nowhere'), {
     code: 'input-happening',
     message: /"nowhere": expected one of here, harb/,
   });
-  t.throws(() => tell('ride way.gpx'), { code: 'input-happening', message: /"way.gpx" has not been read/ });
+  t.throws(() => schedule('ride way.gpx'), { code: 'input-happening', message: /"way.gpx" has not been read/ });
   t.equal(world.nextAtMs(), Number.POSITIVE_INFINITY, 'no event is pending');
 });

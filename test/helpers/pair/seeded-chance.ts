@@ -21,9 +21,9 @@ export class SeededChance {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   }
 
-  /** A whole number in [least, limit). */
-  between(least: number, limit: number): number {
-    return least + Math.floor(this.next() * (limit - least));
+  /** A whole number in [minimum, limit). */
+  between(minimum: number, limit: number): number {
+    return minimum + Math.floor(this.next() * (limit - minimum));
   }
 
   pick<T>(choices: readonly T[]): T {
