@@ -10,7 +10,7 @@
 const ours = '^(proto|gateway|firmware-sim|cli|test)/';
 // Where a run or a thread begins. Tests are among them, so a file that only its own test imports is not noticed here.
 const threads = 'gateway/store/sqlite/(log/(log|wal)-thread|upkeep-thread|figures/figures-thread)';
-const bench = 'test/bench/(main|beside/store-append)';
+const bench = 'test/bench/(main|peers/store-append)';
 const entries = `^(cli/main\\.ts|(${threads}|${bench})\\.ts|.*\\.mjs|test/.*\\.test\\.ts)$`;
 
 /**

@@ -166,7 +166,8 @@ export async function startReceivers(
   resources: Resources,
   receivers: number | readonly ReceiverBehaviour[],
 ): Promise<{ readonly host: ChildProgram; readonly urls: readonly string[] }> {
-  const manners = typeof receivers === 'number' ? Array.from({ length: receivers }, () => 'good' as const) : receivers;
-  const host = resources.script('load/webhook-host.js', { receivers: manners } satisfies HostRequest);
+  const behaviours =
+    typeof receivers === 'number' ? Array.from({ length: receivers }, () => 'good' as const) : receivers;
+  const host = resources.script('load/webhook-host.js', { receivers: behaviours } satisfies HostRequest);
   return { host, ...(await host.answer<{ urls: string[] }>()) };
 }

@@ -40,22 +40,22 @@ class Host {
   #awaited = Number.POSITIVE_INFINITY;
   #arrived: () => void = () => undefined;
 
-  async open(manner: ReceiverBehaviour): Promise<string> {
+  async open(behaviour: ReceiverBehaviour): Promise<string> {
     const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
-      this.#take(manner, request, response);
+      this.#take(behaviour, request, response);
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
   }
 
-  #take(manner: ReceiverBehaviour, request: IncomingMessage, response: ServerResponse): void {
+  #take(behaviour: ReceiverBehaviour, request: IncomingMessage, response: ServerResponse): void {
     const pieces: Buffer[] = [];
     request.on('data', (piece: Buffer) => pieces.push(piece));
     request.on('error', () => undefined);
     request.on('end', () => {
-      if (manner !== 'good' && this.misbehaves) return misbehave(manner, response);
+      if (behaviour !== 'good' && this.misbehaves) return misbehave(behaviour, response);
       response.writeHead(204).end();
-      if (manner === 'good') this.#recordArrival(Buffer.concat(pieces).toString('utf8'));
+      if (behaviour === 'good') this.#recordArrival(Buffer.concat(pieces).toString('utf8'));
     });
   }
 
@@ -88,12 +88,12 @@ class Host {
   }
 }
 
-function misbehave(manner: Exclude<ReceiverBehaviour, 'good'>, response: ServerResponse): void {
-  if (manner === 'hang') return;
-  if (manner === 'slow') systemClock.after(SLOW_ANSWER_AFTER, () => response.writeHead(204).end());
-  else if (manner === '500') response.writeHead(500).end('sorry');
-  else if (manner === 'redirect') response.writeHead(302, { location: '/elsewhere' }).end();
-  else if (manner === 'reset') response.socket?.resetAndDestroy();
+function misbehave(behaviour: Exclude<ReceiverBehaviour, 'good'>, response: ServerResponse): void {
+  if (behaviour === 'hang') return;
+  if (behaviour === 'slow') systemClock.after(SLOW_ANSWER_AFTER, () => response.writeHead(204).end());
+  else if (behaviour === '500') response.writeHead(500).end('sorry');
+  else if (behaviour === 'redirect') response.writeHead(302, { location: '/elsewhere' }).end();
+  else if (behaviour === 'reset') response.socket?.resetAndDestroy();
   else {
     response.writeHead(200, { 'content-length': String(GIGABYTE_BYTES) });
     const pour = (): void => {
@@ -106,7 +106,9 @@ function misbehave(manner: Exclude<ReceiverBehaviour, 'good'>, response: ServerR
 
 async function main(argument: string): Promise<void> {
   const host = new Host();
-  const urls = await Promise.all((JSON.parse(argument) as HostRequest).receivers.map((manner) => host.open(manner)));
+  const urls = await Promise.all(
+    (JSON.parse(argument) as HostRequest).receivers.map((behaviour) => host.open(behaviour)),
+  );
   console.log(JSON.stringify({ urls }));
   for await (const line of createInterface({ input: process.stdin })) {
     const [word, count] = line.split(' ');

@@ -39,14 +39,14 @@ export function runBadReceivers(size: BadReceiversSize): Promise<BadReceiversFig
 
 async function run(resources: Resources, { good, bad, pings, rounds }: BadReceiversSize): Promise<BadReceiversFigures> {
   const setup = await ServeSetup.open(resources, { locks: LOCKS, urls: 0 });
-  const misbehaving = RECEIVER_BEHAVIOURS.filter((manner) => manner !== 'good');
-  const manners = Array.from(
+  const badBehaviours = RECEIVER_BEHAVIOURS.filter((behaviour) => behaviour !== 'good');
+  const behaviours = Array.from(
     { length: bad },
-    (_, index) => misbehaving[index % misbehaving.length] as ReceiverBehaviour,
+    (_, index) => badBehaviours[index % badBehaviours.length] as ReceiverBehaviour,
   );
   // The bad receivers run in a separate process, so that they do not delay the good ones.
   const goodOnes = await startReceivers(resources, good);
-  const badOnes = await startReceivers(resources, manners);
+  const badOnes = await startReceivers(resources, behaviours);
   for (const url of [...goodOnes.urls, ...badOnes.urls]) await setup.client.post('/webhooks', { url });
   const round = async (how: 'good' | 'bad'): Promise<readonly number[]> => {
     await badOnes.host.answer(how);
