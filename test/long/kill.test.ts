@@ -5,6 +5,7 @@
 import t from 'tap';
 import { summarize } from '../helpers/durability/delivery-check.js';
 import { KillRun, type KillRunOptions } from '../helpers/durability/kill-run.js';
+import { testKilledStarts } from '../helpers/durability/killed-starts.js';
 import { chooseSeed } from '../helpers/pair/seeded-chance.js';
 
 const seed = chooseSeed();
@@ -40,3 +41,5 @@ t.test('kill -9 under load loses nothing that was acknowledged', async (t) => {
   t.same(result.complaints, [], 'the gateway logged no complaint');
   t.same(result.exitCodes, [0], 'the gateway stops normally');
 });
+
+testKilledStarts(t, 10, seed, repeat);

@@ -3,11 +3,10 @@
  * kill-sabotage.test.ts shows that the same check can fail. Long version: test/long/kill.test.ts.
  */
 import t from 'tap';
-import { oddMoment } from '../helpers/clocks/bell.js';
 import { summarize } from '../helpers/durability/delivery-check.js';
 import { KillRun, type KillRunOptions } from '../helpers/durability/kill-run.js';
-import { GatewayChild } from '../helpers/gateway/gateway-child.js';
-import { chooseSeed, SeededChance } from '../helpers/pair/seeded-chance.js';
+import { testKilledStarts } from '../helpers/durability/killed-starts.js';
+import { chooseSeed } from '../helpers/pair/seeded-chance.js';
 
 const seed = chooseSeed();
 const repeat = `LOCKGATE_SEED=${seed} npm test -- dist/test/system/kill.test.js`;
@@ -16,16 +15,13 @@ const options: KillRunOptions = {
   seed,
   locks: 50,
   inFlight: 3,
-  kills: 5,
+  kills: 3,
   linesPerLife: 150,
   backlog: 300,
   floor: 1000,
   faultShare: 0.01,
   slowestMs: 3,
 };
-
-/** About how long a start takes, from the start of the process until it listens. */
-const FIRST_START_MS = 700;
 
 t.setTimeout(170_000);
 t.comment(`seed ${seed}, options ${JSON.stringify(options)}; repeat: ${repeat}`);
@@ -41,18 +37,4 @@ t.test('kill -9 under load loses nothing that was acknowledged', async (t) => {
   t.same(result.exitCodes, [0], 'the gateway stops normally');
 });
 
-t.test('a gateway starts after its first starts were killed', async (t) => {
-  const chance = new SeededChance(seed);
-  for (let round = 0; round < 3; round += 1) {
-    const gateway = await GatewayChild.make(t);
-    for (let kill = 0; kill < 3; kill += 1) {
-      gateway.spawn();
-      await oddMoment(chance.between(0, FIRST_START_MS));
-      await gateway.kill();
-    }
-    await gateway.start();
-    t.ok(await gateway.post('/merchants', { name: 'Amber' }), `repeat: ${repeat}`);
-    t.equal(await gateway.stop(5), 0);
-    t.same(gateway.complaints, []);
-  }
-});
+testKilledStarts(t, 1, seed, repeat);

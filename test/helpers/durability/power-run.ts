@@ -39,6 +39,7 @@ export function testPowerLoss(t: Test, load: Omit<KillRunOptions, 'seed'>, sabot
       powerLoss,
       environment: SYNCHRONOUS_NORMAL,
       acceptsDamage: true,
+      checksFile: false,
     };
     const { findings, acked, bytesLost } = await KillRun.run(t, sabotaged);
     const missing = findings.filter(({ broken }) => broken === 'missing').length;

@@ -1,0 +1,29 @@
+/** The test that a gateway starts although its first starts were killed, in a quick and a long form. */
+import type { Test } from 'tap';
+import { oddMoment } from '../clocks/bell.js';
+import { GatewayChild } from '../gateway/gateway-child.js';
+import { SeededChance } from '../pair/seeded-chance.js';
+
+/** About how long a start takes, from the start of the process until it listens. */
+const FIRST_START_MS = 700;
+/** Starts that are killed on each new folder. */
+const KILLS = 3;
+
+/** Adds the test. `folders` is the number of new data folders; `repeat` is the command that repeats the test. */
+export function testKilledStarts(t: Test, folders: number, seed: number, repeat: string): void {
+  t.test('a gateway starts after its first starts were killed', async (t) => {
+    const chance = new SeededChance(seed);
+    for (let folder = 0; folder < folders; folder += 1) {
+      const gateway = await GatewayChild.make(t);
+      for (let kill = 0; kill < KILLS; kill += 1) {
+        gateway.spawn();
+        await oddMoment(chance.between(0, FIRST_START_MS));
+        await gateway.kill();
+      }
+      await gateway.start();
+      t.ok(await gateway.post('/merchants', { name: 'Amber' }), `repeat: ${repeat}`);
+      t.equal(await gateway.stop(5), 0);
+      t.same(gateway.complaints, []);
+    }
+  });
+}
