@@ -13,20 +13,20 @@ import { at, endWith, filesBelow, readOrNull, root, Stop, say } from '../cli/pre
 
 // Compiled code, so it is imported below, only after the build.
 const counter = new URL('../dist/test/helpers/house/count-tap.js', import.meta.url).href;
-const longFolder = 'dist/test/long/';
+const LONG_FOLDER = 'dist/test/long/';
 /** Tests that call the TypeScript compiler or read every file; `npm run check` runs them. */
-const checkFolder = 'dist/test/check/';
-const costsFile = at('test', 'costs.tsv');
+const CHECK_FOLDER = 'dist/test/check/';
+const COSTS_FILE = at('test', 'costs.tsv');
 /** Files that run at the same time. More than usual cores: a test spends half of its time waiting. */
-const jobs = 4;
+const MAX_JOBS = 4;
 /** For one file that hangs; generous, since a build machine may be busy. */
-const timeoutSeconds = 180;
+const TIMEOUT_SECONDS = 180;
 /** The longest of the long tests runs for an hour. */
-const longTimeoutSeconds = 7200;
+const LONG_TIMEOUT_SECONDS = 7200;
 /** After its timeout, tap ends a file and reports where it hung; a file that still runs after this time is killed. */
-const graceSeconds = 10;
+const GRACE_SECONDS = 10;
 
-/** The same path in dist for a source file, and a path from the root for an absolute one. */
+/** The path from the root of the compiled file of a test, given the path of its source or compiled file. */
 function compiled(argument) {
   const path = relative(root, argument).replaceAll('\\', '/');
   return path.startsWith('dist/') ? path : `dist/${path.replace(/\.ts$/, '.js')}`;
@@ -39,9 +39,9 @@ function chooseFiles(args) {
     if (!all.includes(file)) throw new Stop(`There is no test ${file}; a test is a file test/**/*.test.ts.`);
   }
   const long = args.includes('--long');
-  const wanted = args.includes('--check') ? checkFolder : long ? longFolder : null;
+  const wanted = args.includes('--check') ? CHECK_FOLDER : long ? LONG_FOLDER : null;
   const isWanted = (file) =>
-    wanted === null ? !file.startsWith(longFolder) && !file.startsWith(checkFolder) : file.startsWith(wanted);
+    wanted === null ? !file.startsWith(LONG_FOLDER) && !file.startsWith(CHECK_FOLDER) : file.startsWith(wanted);
   const files = named.length > 0 ? named : all.filter(isWanted);
   if (files.length === 0) throw new Stop(`There are no such tests in dist/test.`);
   return mostExpensiveFirst(files);
@@ -49,7 +49,7 @@ function chooseFiles(args) {
 
 /** The stored table: CPU seconds by source file. A file that is not in the table counts as the most expensive. */
 function readCosts() {
-  const rows = (readOrNull(costsFile) ?? '').split('\n').map((line) => line.split('\t'));
+  const rows = (readOrNull(COSTS_FILE) ?? '').split('\n').map((line) => line.split('\t'));
   return new Map(rows.filter(([seconds]) => Number(seconds) >= 0).map(([seconds, , file]) => [file, Number(seconds)]));
 }
 
@@ -68,7 +68,7 @@ function mostExpensiveFirst(files) {
  * shell starts the file, since the shell's `times` reports the CPU time of a process and of all that it started.
  */
 function runFile(file) {
-  const seconds = file.startsWith(longFolder) ? longTimeoutSeconds : timeoutSeconds;
+  const seconds = file.startsWith(LONG_FOLDER) ? LONG_TIMEOUT_SECONDS : TIMEOUT_SECONDS;
   const env = { ...process.env, TAP_TIMEOUT: String(seconds) };
   const script = '"$@"; status=$?; times >&3; exit $status';
   const from = performance.now();
@@ -80,7 +80,7 @@ function runFile(file) {
       stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     });
     const [, out, err, times] = child.stdio.map((stream) => (stream ? textOf(stream) : null));
-    const killer = setTimeout(() => process.kill(-child.pid, 'SIGKILL'), (seconds + graceSeconds) * 1000);
+    const killer = setTimeout(() => process.kill(-child.pid, 'SIGKILL'), (seconds + GRACE_SECONDS) * 1000);
     running.add(child);
     child.on('close', (code, signal) => {
       clearTimeout(killer);
@@ -160,7 +160,7 @@ async function runFiles(files, onRun) {
   const worker = async () => {
     for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) onRun(await runFile(file));
   };
-  await Promise.all(Array.from({ length: jobs }, worker));
+  await Promise.all(Array.from({ length: MAX_JOBS }, worker));
 }
 
 /** The table of costs, most expensive file first, and the sum of CPU seconds. */
@@ -191,7 +191,7 @@ await endWith(async () => {
     const { text, total } = costTable(runs);
     process.stdout.write(`${text}${total.toFixed(1)} CPU s in all\n`);
     if (!args.some((argument) => !argument.startsWith('--')) && !args.includes('--long'))
-      writeFileSync(costsFile, text);
+      writeFileSync(COSTS_FILE, text);
   }
   const count = countTap(runs.sort((a, b) => (a.file < b.file ? -1 : 1)));
   for (const test of count.skipped) say(`skipped: ${test}`);

@@ -24,7 +24,7 @@ const PING_TYPES = tokensOf<Ping['kind']>('gps', 'cellular', 'close_connection')
 const LOCK_STATE_WORDS = tokensOf<LockState>('locked', 'unlocked', 'unknown');
 const TETHER_STATE_WORDS = tokensOf<TetherState>('attached', 'detached', 'unknown');
 
-/** Reads a ping, starting at the value of `ping_type`; undefined if that value is not in the canonical spelling. */
+/** Reads a ping, starting at the value of `ping_type`; undefined if that value is not canonical. */
 export function readPingLine(line: LineCursor): Ping | undefined {
   const kind = line.word(PING_TYPES);
   if (kind === 'cellular') return readCellular(line);

@@ -23,7 +23,7 @@ export function pingContentText({ fields, typeFields }) {
       '',
       ...declareWords(fields),
       '',
-      "/** Mixes all fields of a ping into the mixer's digest. A field that may be missing first adds whether it is present. */",
+      "/** Mixes all fields of a ping into the digest. Fields that may be missing also add whether they are present. */",
       'export function mixPing(ping: Ping): void {',
       '  switch (ping.kind) {',
       ...PING_TYPES.flatMap(({ type }, index) => [

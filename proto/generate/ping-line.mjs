@@ -37,7 +37,7 @@ export function pingLineText({ fields, typeFields }) {
       "const PING_TYPES = tokensOf<Ping['kind']>('gps', 'cellular', 'close_connection');",
       ...words,
       '',
-      '/** Reads a ping, starting at the value of `ping_type`; undefined if that value is not in the canonical spelling. */',
+      '/** Reads a ping, starting at the value of `ping_type`; undefined if that value is not canonical. */',
       'export function readPingLine(line: LineCursor): Ping | undefined {',
       '  const kind = line.word(PING_TYPES);',
       ...PING_TYPES.map(({ type, name }) => `  if (kind === '${type}') return read${name}(line);`),

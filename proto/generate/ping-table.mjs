@@ -5,7 +5,7 @@ import ts from 'typescript';
 
 const file = new URL('../wire/ping-fields.ts', import.meta.url);
 
-/** The ping types with their names in generated code. `reason` is the reason of a type that does not send its reason. */
+/** The ping types with their names in generated code. `reason` is the fixed reason of a type that does not send it. */
 export const PING_TYPES = [
   { type: 'cellular', name: 'Cellular', title: 'A cellular ping' },
   { type: 'gps', name: 'Gps', title: 'A GPS ping: the lock had a fix' },

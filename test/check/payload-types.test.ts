@@ -1,6 +1,6 @@
 /**
- * The TypeScript types that merchants get are those of the code. It runs with `npm run check`, since it calls the
- * compiler.
+ * Checks that the TypeScript types published for merchants are the types in the code. Only `npm run check` runs it,
+ * because it calls the compiler.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import ts from 'typescript';
 import { root } from '../helpers/house/our-files.js';
 import { type Teardown, tempFolder } from '../helpers/store/temp-folder.js';
 
-/** What the compiler reports about each text. The build can't do this: it must pass before the types can be written. */
+/** The compiler's errors for each text. The build can't check this, because the types are written after the build. */
 function typeFaults(test: Teardown, texts: readonly string[]): string[][] {
   const folder = tempFolder(test);
   const files = texts.map((_, index) => join(folder, `${index}.ts`));
@@ -23,7 +23,7 @@ function typeFaults(test: Teardown, texts: readonly string[]): string[][] {
   });
 }
 
-t.test('merchants’ TypeScript types are those of the code, and say by ping_type what is there', async (t) => {
+t.test('the types for merchants equal the types in the code, and ping_type determines the members', async (t) => {
   const [theirs, ours] = ['docs/webhook-payload.js', 'gateway/webhooks/payload/schema.js'].map((path) => {
     return JSON.stringify(join(root, path));
   });
@@ -36,5 +36,5 @@ t.test('merchants’ TypeScript types are those of the code, and say by ping_typ
     export const speedOf = (body: Theirs): number | null => (body.ping_type === 'gps' ? body.speed : null);`;
   const [found, foundOfOther] = typeFaults(t, [same, same.replace('Flat<Ours>>', 'Flat<Ours & { more: 1 }>>')]);
   t.same(found, []);
-  t.match(foundOfOther, [/'true' is not assignable/], 'and this can fail');
+  t.match(foundOfOther, [/'true' is not assignable/], 'the test notices a difference');
 });

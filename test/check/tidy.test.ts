@@ -1,4 +1,5 @@
-// Tidy is a test: the house rules that a machine can hold. Every check is first shown to find what it is for.
+// Checks the coding rules that a program can check (docs/contributing.md). Each test first proves on a sample that its
+// check finds what it should.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -8,7 +9,7 @@ import {
   findLongFunctions,
   findSentenceMatching,
   findSkippedTests,
-  findTimeAndChance,
+  findTimeAndRandom,
   type LongFunction,
   longFunctions,
 } from '../helpers/house/tidy-code.js';
@@ -23,8 +24,8 @@ import {
   type SourceFile,
 } from '../helpers/house/tidy-text.js';
 
-/** Functions that may be longer than the limit for now. It starts empty, and what is on it must stay exactly true. */
-const ratchet: readonly LongFunction[] = [];
+/** Functions that may be longer than the limit for now. Each entry must have the function's exact length. */
+const allowedLongFunctions: readonly LongFunction[] = [];
 
 const paths = ourFiles();
 const isText = (path: string) =>
@@ -34,22 +35,22 @@ const files: SourceFile[] = paths
   .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }));
 const code = files.filter(({ path }) => /\.(ts|mjs)$/.test(path));
 
-/** A file that is not there, for showing what a check finds. */
+/** A file that does not exist, to prove what a check finds. */
 function sample(path: string, ...lines: string[]): SourceFile {
   return { path, text: lines.join('\n') };
 }
 
-t.test('there is something to look at', async (t) => {
-  t.ok(paths.includes('package.json') && paths.includes('test/check/tidy.test.ts'), 'the files were listed');
-  t.ok(code.length > 10, 'and the code was read');
+t.test('the project’s files are found', async (t) => {
+  t.ok(paths.includes('package.json') && paths.includes('test/check/tidy.test.ts'), 'known files are listed');
+  t.ok(code.length > 10, 'the code has been read');
 });
 
-t.test('the top level is a closed list', async (t) => {
+t.test('the top-level folder contains only listed entries', async (t) => {
   t.equal(findTopLevel(['gateway/a.ts', 'src/b.ts', 'notes.txt', 'README.md']).length, 2);
   t.same(findTopLevel(paths), []);
 });
 
-t.test('names are kebab-case and say what is inside', async (t) => {
+t.test('file and folder names are kebab-case and not vague', async (t) => {
   const bad = [
     'gateway/bigThing.ts',
     'proto/utils/a.ts',
@@ -70,20 +71,28 @@ t.test('folders have at most 20 source files', async (t) => {
   t.same(findFullFolders(paths), []);
 });
 
-t.test('rooms have a README', async (t) => {
+t.test('each folder of the second level has a README', async (t) => {
   t.equal(findRoomsWithoutReadme(['cli/a/b.ts', 'cli/a/c/README.md', 'proto/gen/a.ts', 'cli/a.ts']).length, 1);
   t.same(findRoomsWithoutReadme(['cli/a/b.ts', 'cli/a/README.md', 'test/a/b.ts']), []);
   t.same(findRoomsWithoutReadme(paths), []);
 });
 
-t.test('no piece of code is there twice without a reason', async (t) => {
+t.test('no code of over 12 lines occurs twice without a reason', async (t) => {
   const piece = Array.from({ length: 13 }, (_, index) => `  step(${index});`);
   const one = sample('cli/a.ts', "import { step } from './step.js';", 'function a() {', ...piece, '}');
   const other = sample('cli/b.ts', '// Something else.', 'function b() {', ...piece.slice(0, 5), '', ...piece.slice(5));
   t.match(findCopies([one, other]), [/^cli\/b\.ts:3: 13 lines are the same as from cli\/a\.ts:3;/]);
-  t.same(findCopies([one, sample('cli/b.ts', '// Repeats cli/a.ts: to show it.', ...piece)]), [], 'here is a reason');
-  t.same(findCopies([one, sample('cli/b.ts', ...piece.slice(1))]), [], '12 lines may be alike');
-  t.equal(findCopies([sample('cli/a.ts', ...piece, 'between();', ...piece)]).length, 1, 'in one file too');
+  t.same(
+    findCopies([one, sample('cli/b.ts', '// Repeats cli/a.ts: to show it.', ...piece)]),
+    [],
+    'a comment gives the reason',
+  );
+  t.same(findCopies([one, sample('cli/b.ts', ...piece.slice(1))]), [], '12 equal lines are allowed');
+  t.equal(
+    findCopies([sample('cli/a.ts', ...piece, 'between();', ...piece)]).length,
+    1,
+    'a copy in the same file is found',
+  );
   const product = code.filter(({ path }) => /^(proto|gateway|firmware-sim|cli)\//.test(path));
   t.ok(product.length > 100);
   t.same(findCopies(product), []);
@@ -97,13 +106,13 @@ t.test('lines fit in 120 columns', async (t) => {
   t.same(files.flatMap(findLongLines), []);
 });
 
-t.test('nothing is left for later in a comment', async (t) => {
+t.test('no comment marks unfinished work', async (t) => {
   const left = ['TO', 'FIX', 'HA', 'XX'].map((half, index) => `// ${half}${['DO', 'ME', 'CK', 'X'][index]}: later`);
   t.equal(findMarkers(sample('cli/a.ts', ...left)).length, 4);
   t.same(files.flatMap(findMarkers), []);
 });
 
-t.test('nothing is exported as default', async (t) => {
+t.test('there are no default exports', async (t) => {
   const bad = [
     'export default 1;',
     'export default function f() {}',
@@ -122,30 +131,38 @@ t.test('functions have at most 70 lines', async (t) => {
   );
   t.same(long, [{ path: 'cli/a.ts', name: 'work', lines: 71 }]);
   t.equal(findLongFunctions(long, []).length, 1, 'a long function is found');
-  t.equal(findLongFunctions(long, long).length, 0, 'but not when it is on the ratchet');
-  t.equal(findLongFunctions([], long).length, 1, 'whose entries must still be true');
-  t.same(findLongFunctions(code.flatMap(longFunctions), ratchet), []);
+  t.equal(findLongFunctions(long, long).length, 0, 'a listed long function is allowed');
+  t.equal(findLongFunctions([], long).length, 1, 'a list entry that is no longer correct is found');
+  t.same(findLongFunctions(code.flatMap(longFunctions), allowedLongFunctions), []);
 });
 
-t.test('real time and chance enter in two files only', async (t) => {
+t.test('only two files use real time and random numbers', async (t) => {
   const bad = [
     ...['Date.now();', 'new Date();', 'Date();', 'performance.now();', 'process.hrtime.bigint();', 'Math.random();'],
     ...['setTimeout(f, 1);', 'globalThis.setInterval(f, 1);', 'const timers = { setImmediate };', 'later(setTimeout);'],
     ...["import { setTimeout as pause } from 'node:timers/promises';", 'AbortSignal.timeout(5);'],
   ];
-  for (const line of bad) t.equal(findTimeAndChance(sample('gateway/a.ts', line)).length, 1, line);
+  for (const line of bad) t.equal(findTimeAndRandom(sample('gateway/a.ts', line)).length, 1, line);
   const good = ['// Date.now()', 'new Date(0);', 'clock.setTimeout(f, 1);', 'interface C { setTimeout(): void }'];
-  for (const line of good) t.same(findTimeAndChance(sample('gateway/a.ts', line)), [], line);
+  for (const line of good) t.same(findTimeAndRandom(sample('gateway/a.ts', line)), [], line);
   t.match(
-    findTimeAndChance(sample('gateway/a.ts', 'Date.now()'))[0],
+    findTimeAndRandom(sample('gateway/a.ts', 'Date.now()'))[0],
     /gateway\/a\.ts:1: take a Clock from proto\/clock/,
   );
-  t.same(findTimeAndChance(sample('proto/clock.ts', 'Date.now(); setTimeout(f, 1);')), [], 'the clock may');
-  t.equal(findTimeAndChance(sample('proto/clock.ts', 'Math.random();')).length, 1, 'but has no dice');
-  t.same(code.flatMap(findTimeAndChance), []);
+  t.same(
+    findTimeAndRandom(sample('proto/clock.ts', 'Date.now(); setTimeout(f, 1);')),
+    [],
+    'the clock may use real time',
+  );
+  t.equal(
+    findTimeAndRandom(sample('proto/clock.ts', 'Math.random();')).length,
+    1,
+    'the clock may not use random numbers',
+  );
+  t.same(code.flatMap(findTimeAndRandom), []);
 });
 
-t.test('no test is left out without a reason', async (t) => {
+t.test('no test is skipped without a reason', async (t) => {
   const bad = [
     "t.skip('a', f);",
     "t.only('a', f);",
@@ -157,7 +174,7 @@ t.test('no test is left out without a reason', async (t) => {
   t.same(code.flatMap(findSkippedTests), []);
 });
 
-t.test('no program reads what is written for people', async (t) => {
+t.test('no code depends on the wording of a message', async (t) => {
   const bad = [
     "if (error.message.includes('busy')) retry();",
     'const kind = /^the store /.test(refused.why);',

@@ -1,11 +1,11 @@
-/** Finds what test/clients/package.json installs: Node.js looks for packages above the importing file, so not there. */
+/** Finds packages installed in test/clients. Node.js would not find them from the compiled files in dist. */
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { root } from '../helpers/house/our-files.js';
 
 const require = createRequire(join(root, 'test/clients/package.json'));
 
-/** The absolute path of a module, such as `@stoplight/prism-cli/dist/index.js`; throws where `npm test` never ran. */
+/** The absolute path of a module, such as `@stoplight/prism-cli/dist/index.js`. @throws Error if not installed */
 export function clientPath(name: string): string {
   try {
     return require.resolve(name);
@@ -14,7 +14,7 @@ export function clientPath(name: string): string {
   }
 }
 
-/** What a CommonJS or JSON module exports. The caller says the type, so that no compile needs these packages. */
+/** The exports of a CommonJS or JSON module. The caller gives the type, so that compiling needs no such package. */
 export function loadClient<Exports>(name: string): Exports {
   return require(clientPath(name)) as Exports;
 }

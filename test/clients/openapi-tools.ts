@@ -1,4 +1,4 @@
-/** Tools of others for OpenAPI documents: a validator, a proxy that checks answers, and a client of the Petstore. */
+/** Loads third-party tools for OpenAPI documents: a validator, a proxy that checks answers, and a Petstore client. */
 import { pathToFileURL } from 'node:url';
 import { clientPath, loadClient } from './client-package.js';
 
@@ -11,12 +11,12 @@ const validatorUrl = pathToFileURL(clientPath('@seriousme/openapi-schema-validat
 /** Validates documents of OpenAPI 2 and 3. `validate` may change the document that it is given. */
 export const { Validator } = (await import(validatorUrl)) as ValidatorPackage;
 
-/** The path of Prism's program, which is a proxy before a server that holds each answer against a document. */
+/** The path of Prism, a proxy that checks each answer of a server against an OpenAPI document. */
 export function prismProgram(): string {
   return clientPath('@stoplight/prism-cli/dist/index.js');
 }
 
-/** What swagger-client makes of a document: a function for each operation, by tag and operation id. */
+/** The client that swagger-client makes from a document: a function for each operation, by tag and operation id. */
 export interface SwaggerClient {
   readonly apis: Readonly<
     Record<
@@ -26,7 +26,7 @@ export interface SwaggerClient {
   >;
 }
 
-/** A client of the public Petstore document, with the options of swagger-client; `host` is where the server is. */
+/** A client made from the public Petstore document, for a server at `host`, with options of swagger-client. */
 export function petstoreClient(host: string, options: object): Promise<SwaggerClient> {
   const makeClient = loadClient<(options: object) => Promise<SwaggerClient>>('swagger-client');
   const petstore = loadClient<Record<string, unknown>>('@readme/oas-examples/2.0/json/petstore.json');

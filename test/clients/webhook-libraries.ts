@@ -1,9 +1,9 @@
-/** The two libraries that merchants verify webhooks with: Standard Webhooks' own, and Svix's. */
+/** Loads the two libraries with which merchants verify webhooks: Standard Webhooks and Svix. */
 import { loadClient } from './client-package.js';
 
-/** The part of their `Webhook` classes that is the same in both. */
+/** The interface that the `Webhook` classes of both libraries have in common. */
 export interface Webhook {
-  /** The body as JSON; throws where the signature or the time is wrong. */
+  /** Returns the body as JSON; throws if the signature or the time is wrong. */
   verify(body: string | Buffer, headers: Readonly<Record<string, string>>): unknown;
   /** The value of the header `webhook-signature`. */
   sign(id: string, sent: Date, body: string): string;
@@ -15,7 +15,7 @@ interface WebhookLibrary {
 
 export const { Webhook } = loadClient<WebhookLibrary>('standardwebhooks');
 
-/** Svix's class. It is loaded when asked for, since its package has clients of a whole service too. */
+/** Svix's class. The package is loaded on the first call, because it is large. */
 export function svixWebhook(): WebhookLibrary['Webhook'] {
   return loadClient<WebhookLibrary>('svix').Webhook;
 }

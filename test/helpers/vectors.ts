@@ -1,24 +1,24 @@
-// The wire samples of test/vectors: one JSON object a line, made from proto/lock.proto by hand and not by our codec, so
-// that the codec is held to something else than itself. A bug report becomes a line here before it is fixed.
+// Reads the wire samples in test/vectors: one JSON object on each line. People write them from proto/lock.proto,
+// without the codec, so that they can prove the codec wrong. A reported bug is added as a sample before it is fixed.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Downlink, PowerChange, Uplink } from '../../proto/wire/ping.js';
 import { highWindowToJson, pingToJson, powerToJson } from '../../proto/wire/ping-json.js';
 import { root } from './house/our-files.js';
 
-/** One sample: the bytes, and what they say or why they can't be taken. */
+/** One sample: the bytes, and the message to which they decode or the code of their rejection. */
 export interface Vector {
   readonly name: string;
   readonly hex: string;
-  /** False where an encoder would write other bytes for the same; left out where it writes just these. */
+  /** False if the codec writes other bytes for the same message; absent if it writes exactly these. */
   readonly canonical?: boolean;
   readonly uplink?: object;
   readonly downlink?: object;
-  /** The code of the refusal. */
+  /** The code of the rejection. */
   readonly rejection?: string;
 }
 
-/** Reads a file of test/vectors. A line that is no JSON throws and says which it is. */
+/** Reads a file of test/vectors. @throws Error with the line's number if a line is no JSON */
 export function readVectors(name: 'pings' | 'downlinks'): Vector[] {
   const lines = readFileSync(join(root, 'test/vectors', `${name}.jsonl`), 'utf8')
     .trimEnd()
@@ -32,7 +32,7 @@ export function readVectors(name: 'pings' | 'downlinks'): Vector[] {
   });
 }
 
-/** The bytes that hex digits stand for. */
+/** The bytes of a text of hex digits. */
 export function bytesOf(hex: string): Uint8Array {
   return new Uint8Array(Buffer.from(hex, 'hex'));
 }
@@ -42,7 +42,7 @@ export function hexOf(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('hex');
 }
 
-/** An uplink as a vector writes it: protocol.md §4's names, with the time in ms, since not every time is a date. */
+/** An uplink as in a sample: with the names of protocol.md §4, and the time in ms, since not every time is a date. */
 export function uplinkToJson({ boot, sequence, timeMs, power, kept, dropped, body }: Uplink): object {
   const envelope = { boot, sequence, time_ms: timeMs, power: powerToJson(power), kept, dropped };
   if (body.kind !== 'ack') return { ...envelope, ping: pingToJson(body) };
@@ -53,7 +53,7 @@ export function uplinkToJson({ boot, sequence, timeMs, power, kept, dropped, bod
   };
 }
 
-/** A downlink as a vector writes it: protocol.md §4's command, with its expiry in ms. */
+/** A downlink as in a sample: the command as in protocol.md §4, with its expiry in ms. */
 export function downlinkToJson({ id, expiresMs, command }: Downlink): object {
   const head = { id, expires_ms: expiresMs, type: command.type };
   if (command.type === 'siren') return { ...head, seconds: command.seconds };

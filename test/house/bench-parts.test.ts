@@ -1,6 +1,6 @@
 /**
- * The instruments of the bench: what they got wrong would be wrong in every figure, and nobody would see it there. The
- * figures themselves are `npm run bench`'s.
+ * Checks the measuring code of the bench. An error in it would affect every figure without being noticed. `npm run
+ * bench` measures the figures themselves.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -44,7 +44,7 @@ const GENERATORS: readonly { readonly kind: GeneratorKind; readonly missing: str
   { kind: 'Node', missing: false },
 ];
 
-t.test('a median is between the middle two, and a percentile is one of the values', async (t) => {
+t.test('a median may lie between two values, a percentile is one of the values', async (t) => {
   t.same(ratesOf([5, 1, 4]), { median: 4, minimum: 1, maximum: 5 });
   t.same(ratesOf([4, 1, 2, 9]), { median: 3, minimum: 1, maximum: 9 });
   t.same(ratesOf([7]), { median: 7, minimum: 7, maximum: 7 });
@@ -55,7 +55,7 @@ t.test('a median is between the middle two, and a percentile is one of the value
   t.equal(percentile([3], 0.5), 3);
 });
 
-t.test('what is compared takes turns at being first, and the warm-up does not count', async (t) => {
+t.test('compared programs take turns in running first, and the warm-up round does not count', async (t) => {
   const order: string[] = [];
   const work = (name: string) => async (): Promise<string> => {
     order.push(name);
@@ -68,7 +68,7 @@ t.test('what is compared takes turns at being first, and the warm-up does not co
   t.equal(order.join(''), 'abbaab');
 });
 
-t.test('an open loop sends by its schedule, and times what waits from when it should have left', async (t) => {
+t.test('an open loop sends by its schedule, and measures latency from the scheduled time', async (t) => {
   t.same(
     [0, 1, 10].map((ping) => dueMs(ping, 200)),
     [0, 5, 50],
@@ -101,13 +101,13 @@ t.test('an open loop sends by its schedule, and times what waits from when it sh
   }
   const latencies: number[] = [];
   const now = (): number => clock.now();
-  // One ping each 10 ms; lock 1 needs 50 ms for each of its, which come each 20 ms.
+  // One ping every 10 ms, alternating between two locks; lock 1 needs 50 ms for each of its pings.
   const paced = pace([new SlowLock(0, 1), new SlowLock(1, 50)], 6, 100, (ms) => latencies.push(ms), clock, now);
   clock.advance(200);
   await paced;
   const times = (lock: number): number[] => sent.filter(([number]) => number === lock).map(([, atMs]) => atMs);
-  t.same(times(0), [0, 20, 40], 'whoever is slow, the others leave by the schedule');
-  t.same(times(1), [10, 60, 110], 'a lock has one in flight');
+  t.same(times(0), [0, 20, 40], 'a slow lock does not delay the pings of another');
+  t.same(times(1), [10, 60, 110], 'a lock has one ping in flight');
   t.same(
     latencies.sort((a, b) => a - b),
     [1, 1, 1, 50, 80, 110],
@@ -115,7 +115,7 @@ t.test('an open loop sends by its schedule, and times what waits from when it sh
   );
 });
 
-/** What a generator of this kind says, decoded. */
+/** The decoded uplinks that a generator of this kind sends. */
 async function uplinksOf(kind: GeneratorKind, play: (generator: Generator, broker: CountingBroker) => Promise<void>) {
   return await withResources(async (resources) => {
     const broker = await CountingBroker.start(resources);
@@ -133,63 +133,59 @@ async function uplinksOf(kind: GeneratorKind, play: (generator: Generator, broke
 }
 
 for (const { kind, missing } of GENERATORS) {
-  t.test(
-    `the load of the generator in ${kind} is made of whole pings that keep every rule`,
-    { skip: missing },
-    async (t) => {
-      const beganAt = systemClock.now();
-      const played: number[] = [];
-      const uplinks = await uplinksOf(kind, async (generator) => {
-        const flood = await generator.flood(50);
-        t.ok(flood.p50_ms <= flood.p99_ms && flood.p99_ms <= flood.max_ms && flood.max_ms <= flood.ms);
-        const run = await generator.run(5);
-        const paced = await generator.pace(20, 10_000);
-        t.ok(paced.ms >= 1.9, 'the last of 20 leaves 1.9 ms after the first');
-        played.push(flood.pings, run.pings, paced.pings);
-      });
-      t.equal(played[0], 50);
-      t.equal(played[2], 20);
-      t.equal(
-        uplinks.length,
-        played.reduce((sum, count) => sum + count),
-        'it acknowledges what it says',
-      );
+  t.test(`the generator in ${kind} sends valid pings that break no rule`, { skip: missing }, async (t) => {
+    const beganAt = systemClock.now();
+    const played: number[] = [];
+    const uplinks = await uplinksOf(kind, async (generator) => {
+      const flood = await generator.flood(50);
+      t.ok(flood.p50_ms <= flood.p99_ms && flood.p99_ms <= flood.max_ms && flood.max_ms <= flood.ms);
+      const run = await generator.run(5);
+      const paced = await generator.pace(20, 10_000);
+      t.ok(paced.ms >= 1.9, 'the last of 20 leaves 1.9 ms after the first');
+      played.push(flood.pings, run.pings, paced.pings);
+    });
+    t.equal(played[0], 50);
+    t.equal(played[2], 20);
+    t.equal(
+      uplinks.length,
+      played.reduce((sum, count) => sum + count),
+      'the generator’s counts match the pings received',
+    );
+    t.same(
+      [...new Set(uplinks.map(({ mac }) => mac))].sort(),
+      crowdLocks(3).map(({ mac }) => mac),
+    );
+    for (const { mac } of crowdLocks(3)) {
+      const own = uplinks.filter((each) => each.mac === mac).map(({ uplink }) => uplink);
+      const sequences = own.map(({ sequence }) => sequence);
       t.same(
-        [...new Set(uplinks.map(({ mac }) => mac))].sort(),
-        crowdLocks(3).map(({ mac }) => mac),
+        sequences,
+        sequences.map((_, index) => FIRST_SEQUENCE + 1 + index),
+        'each sequence once, in order',
       );
-      for (const { mac } of crowdLocks(3)) {
-        const own = uplinks.filter((each) => each.mac === mac).map(({ uplink }) => uplink);
-        const sequences = own.map(({ sequence }) => sequence);
-        t.same(
-          sequences,
-          sequences.map((_, index) => FIRST_SEQUENCE + 1 + index),
-          'each name once, in order',
-        );
-        const run = new JudgedRun(beganAt, { listeningSinceMs: beganAt });
-        run.judge({ type: 'connect', source: 'lock', atMs: beganAt });
-        for (const uplink of own) run.receive(uplink, uplink.timeMs);
-        t.same(run.findings, [], 'nothing to find fault with');
-      }
-      const times = uplinks.map(({ uplink }) => uplink.timeMs);
-      t.ok(Math.min(...times) >= beganAt - 1 && Math.max(...times) <= systemClock.now(), 'made when they were sent');
-      const ridden = uplinks.map(({ uplink }) => rideUplink(uplink.boot, uplink.sequence, uplink.timeMs));
-      t.same(
-        uplinks.map(({ uplink }) => uplink),
-        ridden,
-      );
-      const encoded = ridden.map((uplink) => Buffer.from(encodeUplink(uplink)).toString('hex'));
-      t.same(
-        uplinks.map(({ payload }) => payload.toString('hex')),
-        encoded,
-        'byte for byte as the codec writes them',
-      );
-      const lengths = uplinks.map(({ payload }) => payload.length);
-      t.ok(Math.min(...lengths) >= 45 && Math.max(...lengths) <= 55, 'about 50 bytes');
-    },
-  );
+      const run = new JudgedRun(beganAt, { listeningSinceMs: beganAt });
+      run.judge({ type: 'connect', source: 'lock', atMs: beganAt });
+      for (const uplink of own) run.receive(uplink, uplink.timeMs);
+      t.same(run.findings, [], 'the judge finds nothing');
+    }
+    const times = uplinks.map(({ uplink }) => uplink.timeMs);
+    t.ok(Math.min(...times) >= beganAt - 1 && Math.max(...times) <= systemClock.now(), 'made when they were sent');
+    const ridden = uplinks.map(({ uplink }) => rideUplink(uplink.boot, uplink.sequence, uplink.timeMs));
+    t.same(
+      uplinks.map(({ uplink }) => uplink),
+      ridden,
+    );
+    const encoded = ridden.map((uplink) => Buffer.from(encodeUplink(uplink)).toString('hex'));
+    t.same(
+      uplinks.map(({ payload }) => payload.toString('hex')),
+      encoded,
+      'the bytes are exactly as the codec writes them',
+    );
+    const lengths = uplinks.map(({ payload }) => payload.length);
+    t.ok(Math.min(...lengths) >= 45 && Math.max(...lengths) <= 55, 'about 50 bytes');
+  });
 
-  t.test(`the generator in ${kind} counts no PUBACK but that of its ping`, { skip: missing }, async (t) => {
+  t.test(`the generator in ${kind} counts only the PUBACK of its ping`, { skip: missing }, async (t) => {
     const wrong = async (generator: Generator, broker: CountingBroker): Promise<void> => {
       broker.answer = (_puback, socket) => void socket.write(Buffer.from([0x40, 2, 0, 0]));
       await generator.flood(1);
@@ -198,9 +194,9 @@ for (const { kind, missing } of GENERATORS) {
   });
 }
 
-t.test('a sequence and a time keep their length for as long as a generator counts', async (t) => {
+t.test('the encoded length does not change with the sequence or the time', async (t) => {
   const boot = nextBoot();
-  t.not(boot, nextBoot(), 'no two generators make the same names');
+  t.not(boot, nextBoot(), 'two generators use different boots');
   const now = systemClock.now();
   const lengths = [FIRST_SEQUENCE, SEQUENCE_LIMIT - 1].flatMap((sequence) =>
     [Date.UTC(2006, 0), now, Date.UTC(2100, 0)].map(
@@ -235,7 +231,7 @@ const ROW: Row = {
   details: ['word '.repeat(40).trim()],
 };
 
-t.test('a table fits in 80 columns, and says which floors hold', async (t) => {
+t.test('a table fits in 80 columns, and says which requirements are met', async (t) => {
   const lines = rowLines(ROW);
   for (const line of lines) t.ok([...line].length <= 80, line);
   const cells = lines.map((line) => line.trim().split(/ {2,}/));
@@ -246,7 +242,7 @@ t.test('a table fits in 80 columns, and says which floors hold', async (t) => {
   t.same(verdicts, ['yes', 'no', 'yes', 'yes', '–', '–']);
   t.ok(
     lines.some((line) => line.includes('somebody is not installed')),
-    'and how to get what is missing',
+    'the table says what is missing',
   );
   t.equal(closingLine([ROW], []), '3 floors hold, 1 do not (sample), 1 not measured (sample).');
   t.equal(
@@ -263,7 +259,7 @@ t.test('a table fits in 80 columns, and says which floors hold', async (t) => {
   ]);
 });
 
-t.test('programs and the documentation are told the same', async (t) => {
+t.test('the JSON and Markdown outputs agree with the table', async (t) => {
   const { against } = rowJson(ROW) as {
     against: { holds: boolean | null; reaches_aim: boolean | null; missing?: string }[];
   };
@@ -278,10 +274,10 @@ t.test('programs and the documentation are told the same', async (t) => {
   t.equal(against[4]?.missing, 'somebody is not installed');
   const markdown = markdownLines([ROW]);
   t.equal(markdown.length, 2 + ROW.against.length);
-  t.equal(new Set(markdown.map((line) => line.split('|').length)).size, 1, 'as many cells in each line');
+  t.equal(new Set(markdown.map((line) => line.split('|').length)).size, 1, 'each line has the same number of cells');
 });
 
-t.test('flags choose rows, and what is wrong with them is said', async (t) => {
+t.test('flags choose rows, and a wrong flag gives an error', async (t) => {
   const read = (...args: string[]) => readFlags(args, ['ingest', 'idle', 'start'], ['ingest']);
   const all = { names: ['ingest', 'idle', 'start'], output: 'table', quick: false, profile: null };
   t.same(read(), all);
@@ -304,7 +300,7 @@ t.test('flags choose rows, and what is wrong with them is said', async (t) => {
   t.match(stderr, /There is no row named "nothing"\.\n\nnpm run bench/);
 });
 
-t.test('a profile’s shares are of the busy time', async (t) => {
+t.test('the shares in a profile are shares of the busy time', async (t) => {
   const node = (id: number, functionName: string, url = '') => ({
     id,
     callFrame: { functionName, url, lineNumber: 9 },
@@ -316,7 +312,7 @@ t.test('a profile’s shares are of the busy time', async (t) => {
   ]);
 });
 
-t.test('every script that a row starts is there', async (t) => {
+t.test('every script that a row starts exists', async (t) => {
   const sources = ourFiles().filter((file) => /^test\/bench\/.*\.ts$/.test(file));
   const started = sources.flatMap((file) => {
     return [...readFileSync(path.join(root, file), 'utf8').matchAll(/resources\.script\('([^']*)'/g)].map(
@@ -327,11 +323,11 @@ t.test('every script that a row starts is there', async (t) => {
   for (const name of started) t.ok(existsSync(path.join(root, 'dist/test/bench', name)), name);
 });
 
-t.test('the neighbour floods every route, with a key where there is one, and counts what is answered', async (t) => {
+t.test('the noisy neighbour calls every route, with a key if it needs one, and counts the answers', async (t) => {
   const named = floods();
   const rows = HTTP_ROUTES.map(({ method, path: where }) => `${method} ${where}`);
   const without = rows.filter((row) => !named.some(({ name }) => name.startsWith(row)));
-  t.same(without, [], 'no route is left out');
+  t.same(without, [], 'all routes are called');
   const [key, token] = ['lgk_key', 'lgt_token'];
   for (const { name, hasKey, make } of named) {
     const text = JSON.stringify(make({ key, token }));
@@ -344,7 +340,7 @@ t.test('the neighbour floods every route, with a key where there is one, and cou
   const server = createServer((request, response) => {
     asked += 1;
     if (asked === 60) enough();
-    // Some answers end the connection, and some come in pieces.
+    // Some answers close the connection, and all come in two chunks.
     if (asked % 7 === 0) response.setHeader('connection', 'close');
     request.resume().on('end', () => response.writeHead(asked % 2 === 0 ? 200 : 429, { 'content-length': '4' }));
     request.on('end', () => response.write('ab')).on('end', () => response.end('cd'));
@@ -362,5 +358,5 @@ t.test('the neighbour floods every route, with a key where there is one, and cou
   const answered: Answered = end();
   t.same(Object.keys(answered).sort(), ['200', '429']);
   const count = (answered['200'] ?? 0) + (answered['429'] ?? 0);
-  t.ok(count > 50 && count <= 60, `${count} of 60 were answered when it ended`);
+  t.ok(count > 50 && count <= 60, `${count} of 60 calls were answered when it ended`);
 });

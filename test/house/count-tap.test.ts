@@ -1,20 +1,20 @@
-// The closing line of a run is what everybody believes, so what it counts is tested on pieces of tap's real output.
+// Checks the count of passed and failed tests, with which a test run ends, on parts of real output of tap.
 import t from 'tap';
 import { closingLine, countTap } from '../helpers/house/count-tap.js';
 
-/** A file's whole output; `ending` is how its process ended, null for status 0. */
+/** The output of a test file; `ending` says how its process ended, null for status 0. */
 function file(ending: string | null, ...lines: string[]) {
   return { file: 'a.test.js', tap: ['TAP version 14', ...lines, ''].join('\n'), ending };
 }
 
-/** What a run of these files comes to, as the closing line. */
+/** The closing line of a run of these files. */
 function closing(...runs: ReturnType<typeof file>[]): string {
   return closingLine(countTap(runs));
 }
 
 const FAILED = 'ended with status 1';
 
-t.test('assertions are counted, not the subtests and files around them', async (t) => {
+t.test('assertions are counted, not subtests and files', async (t) => {
   const nested = [
     '# Subtest: outer',
     '    ok 1 - first',
@@ -34,33 +34,33 @@ t.test('a failing assertion counts once, however many subtests fail with it', as
   t.equal(closing(file(FAILED, ...lines)), '1 passed, 1 failed');
 });
 
-t.test('a file that was killed is a failure, though none of its assertions failed', async (t) => {
+t.test('a killed file counts as a failure, even if none of its assertions failed', async (t) => {
   const cut = countTap([file('was ended by SIGKILL', '# Subtest: x', '    ok 1', '    1..1', 'ok 1 - x')]);
   t.equal(closingLine(cut), '1 passed, 1 failed');
   t.same(cut.notes, ['a.test.js: failed without a failing assertion: it was ended by SIGKILL.']);
-  t.equal(closing(file(FAILED, 'ok 1', '1..1')), '1 passed, 1 failed', 'a status alone fails a file too');
-  t.equal(closing(file(null, 'ok 1')), '1 passed, 1 failed', 'and so does a missing plan');
+  t.equal(closing(file(FAILED, 'ok 1', '1..1')), '1 passed, 1 failed', 'an exit status other than 0 fails the file');
+  t.equal(closing(file(null, 'ok 1')), '1 passed, 1 failed', 'a missing plan fails the file');
 });
 
-t.test('a file that ran nothing is a failure', async (t) => {
+t.test('a file without assertions is a failure', async (t) => {
   t.equal(closing(file(null, '1..0 # no tests found')), '0 passed, 1 failed');
-  t.equal(closing(file(null)), '0 passed, 1 failed', 'without any line of its own too');
+  t.equal(closing(file(null)), '0 passed, 1 failed', 'a file without any output is a failure');
 });
 
-t.test('a file that says why it runs nothing is skipped', async (t) => {
+t.test('a file that gives a reason for running nothing counts as skipped', async (t) => {
   const count = countTap([file(null, '1..0 # needs a server')]);
   t.equal(closingLine(count), '0 passed, 0 failed, 1 skipped');
   t.same(count.skipped, ['a.test.js: needs a server']);
 });
 
-t.test('skipped tests and those still to do are neither passed nor failed, and keep their reason', async (t) => {
+t.test('skipped and todo tests are neither passed nor failed, and are listed with their reason', async (t) => {
   const lines = ['ok 1 - with a server # SKIP no server here', 'not ok 2 - later # todo soon', 'ok 3', '1..3'];
   const count = countTap([file(null, ...lines)]);
   t.equal(closingLine(count), '1 passed, 0 failed, 2 skipped');
   t.same(count.skipped, ['with a server: no server here', 'later: soon']);
 });
 
-t.test('a subtest without assertions counts as one, by how it ended', async (t) => {
+t.test('a subtest without assertions counts as one assertion, passed or failed', async (t) => {
   const lines = [
     '# Subtest: quiet',
     '    1..0',
@@ -78,13 +78,13 @@ t.test('a file that threw while it was imported is a failure', async (t) => {
   t.equal(closing(file(FAILED, ...lines)), '0 passed, 1 failed');
 });
 
-t.test('a file that broke off is a failure, and the others count', async (t) => {
+t.test('a file that ended early is a failure, and the other files still count', async (t) => {
   const passes = file(null, 'ok 1 - is equal', 'ok 2 - is equal', '1..2');
   t.equal(closing(passes, { file: 'b.test.js', tap: '', ending: 'ended with status 7' }), '2 passed, 1 failed');
   t.equal(closing(passes, file(FAILED, 'Bail out! the disk is full')), '2 passed, 1 failed', 'a bail-out');
 });
 
-t.test('buffered subtests, as tap writes them for tests side by side, count the same', async (t) => {
+t.test('buffered subtests, which tap writes for parallel tests, are counted in the same way', async (t) => {
   const buffered = ['ok 1 - outer {', '    ok 1', '    ok 2', '    1..2', '}', '1..1'];
   t.equal(closing(file(null, ...buffered)), '2 passed, 0 failed');
 });

@@ -1,5 +1,6 @@
-// The codec on what a generator thinks of: nonsense never throws, and what is encoded comes back. A seed is fixed, so
-// that a run repeats; a failure prints the smallest case that breaks, to become a line of test/vectors.
+// Checks the codec (proto/wire/codec.ts) on random input: decoding never throws, and encoded messages decode to the
+// same messages (protocol.md §1). The seed is fixed, so each run is the same. A failure prints the smallest failing
+// case, which should become a line of test/vectors.
 import fc from 'fast-check';
 import t from 'tap';
 import {
@@ -22,7 +23,7 @@ const REJECTIONS = ['too-long', 'undecodable', 'no-boot', 'no-sequence', 'no-tim
 
 const uint32 = fc.integer({ min: 0, max: 0xffffffff });
 const int32 = fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 });
-/** Half a surrogate pair has no bytes; the rest of Unicode has. */
+/** Any text without half a surrogate pair, which UTF-8 can't represent. */
 const text = fc.string({ unit: 'grapheme', maxLength: 40 });
 const power = fc.record({
   mode: fc.constantFrom('MID', 'HIGH'),
@@ -39,7 +40,7 @@ const highWindow = (lastMinute: number): fc.Arbitrary<HighWindow> => {
   return fc.record({ fromMinute: minute, toMinute: minute, utcOffsetMinutes: int32 });
 };
 
-/** Any value that the wire can carry in a field, in our units, so that nothing is rounded away. */
+/** Any value that the wire can carry in a field, in our units, so that encoding does not round it. */
 function anyValue({ value }: PingField): fc.Arbitrary<unknown> {
   if (value.kind === 'reason') return reason;
   if (value.kind === 'word') return fc.constantFrom(...value.words);
@@ -48,7 +49,9 @@ function anyValue({ value }: PingField): fc.Arbitrary<unknown> {
   return (value.signed ? int32 : uint32).map((count) => count / value.perUnit);
 }
 
-/** Any ping of a type: every field of the table that it carries, each of those that may be missing there or not. */
+/**
+ * Any ping of a type, with all fields of the table that the type carries; fields that may be missing may be missing.
+ */
 function anyPing(kind: PingType): fc.Arbitrary<Ping> {
   const members: Record<string, fc.Arbitrary<unknown>> = {
     kind: fc.constant(kind),
@@ -107,15 +110,15 @@ const downlink: fc.Arbitrary<Downlink> = fc.record({
   command,
 });
 
-/** Bytes of a sample that were hurt on the way: bits flipped, cut, or with a piece of another sample in them. */
-const hurt = (samples: readonly Uint8Array[]): fc.Arbitrary<Uint8Array> => {
+/** Corrupted bytes: the start of one sample and the end of another, with up to four bytes changed. */
+const corrupted = (samples: readonly Uint8Array[]): fc.Arbitrary<Uint8Array> => {
   const sample = fc.constantFrom(...samples);
-  const place = fc.double({ min: 0, max: 1, noNaN: true });
-  const flips = fc.array(fc.tuple(place, fc.integer({ min: 1, max: 255 })), { maxLength: 4 });
-  return fc.tuple(sample, sample, flips, place, place).map(([first, second, hits, cut, join]) => {
+  const fraction = fc.double({ min: 0, max: 1, noNaN: true });
+  const changes = fc.array(fc.tuple(fraction, fc.integer({ min: 1, max: 255 })), { maxLength: 4 });
+  return fc.tuple(sample, sample, changes, fraction, fraction).map(([first, second, flips, cut, join]) => {
     const head = first.slice(0, Math.round(first.length * cut));
     const bytes = Uint8Array.from([...head, ...second.slice(Math.round(second.length * join))]);
-    for (const [at, bits] of hits) {
+    for (const [at, bits] of flips) {
       const index = Math.min(bytes.length - 1, Math.floor(bytes.length * at));
       if (index >= 0) bytes[index] = (bytes[index] ?? 0) ^ bits;
     }
@@ -125,12 +128,12 @@ const hurt = (samples: readonly Uint8Array[]): fc.Arbitrary<Uint8Array> => {
 
 const samplesOf = (name: 'pings' | 'downlinks') => readVectors(name).map(({ hex }) => bytesOf(hex));
 
-/** Runs a property so often that it takes about a second; a counterexample is thrown, with its seed and path. */
+/** Checks a property with many random values, for about a second. Throws a counterexample with its seed and path. */
 function always<T>(arbitrary: fc.Arbitrary<T>, holds: (value: T) => boolean, runs = RUNS): void {
   fc.assert(fc.property(arbitrary, holds), { seed: SEED, numRuns: runs });
 }
 
-/** A stranger's bytes are refused in words, or are a message that our encoder can say again and people can read. */
+/** Whether bytes are rejected with a message, or decode to an uplink that can be encoded again and described. */
 function isHandled(bytes: Uint8Array): boolean {
   const result = decodeUplink(bytes);
   if (!result.ok) return REJECTIONS.includes(result.error.code) && result.error.message.length > 0;
@@ -142,36 +145,38 @@ function isSame(a: object, b: object): boolean {
   return JSON.stringify(sorted(a)) === JSON.stringify(sorted(b));
 }
 
-/** Members in one order; null prototypes of the generator and our own objects are alike. */
+/**
+ * The value with its members sorted. Objects with a null prototype, as the generator makes, become ordinary objects.
+ */
 function sorted(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   const entries = Object.entries(value).map(([key, member]) => [key, sorted(member)]);
   return Object.fromEntries(entries.sort(([a], [b]) => (String(a) < String(b) ? -1 : 1)));
 }
 
-t.test('random bytes are handled', async () => {
+t.test('random bytes are rejected, or decode to an uplink that can be encoded again', async () => {
   always(fc.uint8Array({ maxLength: 80 }), isHandled);
   always(fc.uint8Array({ minLength: 1000, maxLength: 1100 }), isHandled, 200);
 });
 
-t.test('samples that were hurt on the way are handled', async (t) => {
+t.test('corrupted samples are rejected, or decode to an uplink that can be encoded again', async (t) => {
   const samples = samplesOf('pings');
-  let taken = 0;
-  always(hurt(samples), (bytes) => {
-    if (decodeUplink(bytes).ok) taken += 1;
+  let accepted = 0;
+  always(corrupted(samples), (bytes) => {
+    if (decodeUplink(bytes).ok) accepted += 1;
     return isHandled(bytes);
   });
-  t.ok(taken > RUNS / 20, 'and enough of them still decode, or nothing but the refusals was tried');
+  t.ok(accepted > RUNS / 20, 'over 5 % of them still decode, so both cases are tested');
 });
 
-t.test('hurt downlinks are refused in words or taken', async () => {
-  always(hurt(samplesOf('downlinks')), (bytes) => {
+t.test('corrupted downlinks are rejected with a code, or accepted', async () => {
+  always(corrupted(samplesOf('downlinks')), (bytes) => {
     const result = decodeDownlink(bytes);
     return result.ok || ['undecodable', 'no-command'].includes(result.error.code);
   });
 });
 
-t.test('each prefix of each sample is handled', async (t) => {
+t.test('each prefix of each sample is rejected, or decodes to an uplink that can be encoded again', async (t) => {
   for (const { name, hex } of readVectors('pings')) {
     const bytes = bytesOf(hex);
     const lengths = Array.from({ length: Math.min(bytes.length, 100) }, (_, length) => length);
@@ -182,7 +187,7 @@ t.test('each prefix of each sample is handled', async (t) => {
   }
 });
 
-t.test('what is encoded comes back', async () => {
+t.test('an encoded message decodes to the same message', async () => {
   always(uplink, (value) => {
     const result = decodeUplink(encodeUplink(value));
     return result.ok && isSame(result.value, value);
@@ -193,7 +198,7 @@ t.test('what is encoded comes back', async () => {
   });
 });
 
-t.test('the bytes depend on the values alone, and whatever we make can be taken', async () => {
+t.test('the order of an uplink’s members does not change its bytes, and it fits the maximum length', async () => {
   always(uplink, (value) => {
     const bytes = encodeUplink(value);
     const again = encodeUplink(sorted(value) as Uplink);
@@ -201,7 +206,7 @@ t.test('the bytes depend on the values alone, and whatever we make can be taken'
   });
 });
 
-t.test('a later field that this build does not know changes nothing', async () => {
+t.test('an unknown field of a later version is ignored', async () => {
   const later = fc.tuple(fc.integer({ min: 11, max: 15 }), fc.integer({ min: 0, max: 127 }));
   always(fc.tuple(uplink, later), ([value, [field, number]]) => {
     const bytes = Uint8Array.from([...encodeUplink(value), field << 3, number]);
@@ -210,7 +215,7 @@ t.test('a later field that this build does not know changes nothing', async () =
   });
 });
 
-t.test('of two uplinks run together the later envelope and body win', async () => {
+t.test('if the bytes of two uplinks are joined, the envelope and body of the second count', async () => {
   always(fc.tuple(uplink, uplink), ([first, second]) => {
     const bytes = Uint8Array.from([...encodeUplink(first), ...encodeUplink(second)]);
     if (bytes.length > UPLINK_MAX_BYTES) return true;
@@ -224,7 +229,7 @@ t.test('of two uplinks run together the later envelope and body win', async () =
   });
 });
 
-t.test('a value that does not fit is refused, never cut to fit', async () => {
+t.test('encoding a value that does not fit throws instead of truncating it', async () => {
   const outside = fc.oneof(
     fc.integer({ max: -1 }),
     fc.integer({ min: 2 ** 32, max: 2 ** 53 }),

@@ -1,5 +1,5 @@
-// The codec against samples that were made without it, and against itself on whatever a generator thinks of.
-// The oracle is lock.proto with protocol.md §1; the samples are test/vectors, one a line.
+// Checks the codec (proto/wire/codec.ts) against lock.proto and protocol.md §1, by samples in test/vectors that were
+// made without the codec.
 import t from 'tap';
 import {
   decodeDownlink,
@@ -16,9 +16,9 @@ import { bytesOf, downlinkToJson, hexOf, readVectors, uplinkToJson } from '../he
 
 const pings = readVectors('pings');
 const downlinks = readVectors('downlinks');
-const taken = pings.filter((vector) => vector.uplink !== undefined);
+const accepted = pings.filter((vector) => vector.uplink !== undefined);
 
-/** What a sample must decode to, or the test ends here with its name. */
+/** Decodes the bytes of a sample, or throws. */
 function uplinkOf(hex: string): Uplink {
   const result = decodeUplink(bytesOf(hex));
   if (!result.ok) throw new Error(`${hex}: ${result.error.message}`);
@@ -31,54 +31,54 @@ function vectorNamed(name: string): Uplink {
   return uplinkOf(vector.hex);
 }
 
-t.test('the samples are sound', async (t) => {
+t.test('the samples are consistent', async (t) => {
   for (const vectors of [pings, downlinks]) {
-    t.equal(new Set(vectors.map(({ name }) => name)).size, vectors.length, 'each has a name of its own');
+    t.equal(new Set(vectors.map(({ name }) => name)).size, vectors.length, 'all names are different');
     for (const { name, hex, uplink, downlink, rejection } of vectors) {
       t.match(hex, /^([0-9a-f]{2})*$/, `${name}: whole bytes in lower case`);
-      t.equal([uplink, downlink, rejection].filter((face) => face !== undefined).length, 1, `${name}: one outcome`);
+      t.equal([uplink, downlink, rejection].filter((each) => each !== undefined).length, 1, `${name}: one outcome`);
     }
   }
-  t.ok(pings.length >= 40, 'and there are many');
+  t.ok(pings.length >= 40, 'there are at least 40 samples of pings');
 });
 
-t.test('uplinks: each sample decodes to what it says', async (t) => {
+t.test('each uplink sample decodes to its expected JSON or rejection', async (t) => {
   for (const { name, hex, uplink, rejection } of pings) {
     const result = decodeUplink(bytesOf(hex));
-    if (uplink === undefined) t.equal(result.ok ? 'taken' : result.error.code, rejection, name);
+    if (uplink === undefined) t.equal(result.ok ? 'accepted' : result.error.code, rejection, name);
     else t.strictSame(result.ok ? uplinkToJson(result.value) : result.error, uplink, name);
   }
 });
 
-t.test('uplinks: each sample encodes to the same bytes, or to others that say the same', async (t) => {
-  for (const { name, hex, canonical } of taken) {
+t.test('each decoded uplink sample encodes to the same bytes, or to equivalent canonical bytes', async (t) => {
+  for (const { name, hex, canonical } of accepted) {
     const uplink = uplinkOf(hex);
     const again = hexOf(encodeUplink(uplink));
-    if (canonical === false) t.not(again, hex, `${name}: is rightly marked as not canonical`);
+    if (canonical === false) t.not(again, hex, `${name}: the sample is correctly marked as not canonical`);
     else t.equal(again, hex, name);
-    t.strictSame(uplinkOf(again), uplink, `${name}: says the same`);
+    t.strictSame(uplinkOf(again), uplink, `${name}: the encoded bytes decode to the same uplink`);
   }
 });
 
-t.test('downlinks: both ways', async (t) => {
+t.test('each downlink sample decodes to its expected JSON and encodes to the same or equivalent bytes', async (t) => {
   for (const { name, hex, canonical, downlink, rejection } of downlinks) {
     const result = decodeDownlink(bytesOf(hex));
     if (!result.ok || downlink === undefined) {
-      t.equal(result.ok ? 'taken' : result.error.code, rejection, name);
+      t.equal(result.ok ? 'accepted' : result.error.code, rejection, name);
       continue;
     }
     t.strictSame(downlinkToJson(result.value), downlink, name);
     const again = hexOf(encodeDownlink(result.value));
-    if (canonical === false) t.not(again, hex, `${name}: is rightly marked as not canonical`);
+    if (canonical === false) t.not(again, hex, `${name}: the sample is correctly marked as not canonical`);
     else t.equal(again, hex, `${name}: the same bytes`);
-    t.strictSame(decodeDownlink(bytesOf(again)), result, `${name}: says the same`);
+    t.strictSame(decodeDownlink(bytesOf(again)), result, `${name}: the encoded bytes decode to the same downlink`);
   }
 });
 
-t.test('a refusal is a sentence that names what is wrong', async (t) => {
+t.test('a rejected uplink gets an error message that names what is wrong', async (t) => {
   const sentence = (hex: string) => {
     const result = decodeUplink(bytesOf(hex));
-    return result.ok ? 'taken' : result.error.message;
+    return result.ok ? 'accepted' : result.error.message;
   };
   t.equal(sentence('00'.repeat(UPLINK_MAX_BYTES + 1)), 'the uplink has 1025 bytes: at most 1024 are taken');
   t.equal(sentence(''), 'the uplink has no boot');
@@ -88,20 +88,20 @@ t.test('a refusal is a sentence that names what is wrong', async (t) => {
   t.match(sentence('ff'.repeat(20)), /^the bytes are no protobuf Uplink: ./);
 });
 
-t.test('the same bytes decode the same from a Buffer, which is what a broker hands over', async (t) => {
+t.test('bytes in a Buffer, as the broker passes them, decode as in a Uint8Array', async (t) => {
   for (const { name, hex } of pings) {
     t.strictSame(decodeUplink(Buffer.from(hex, 'hex')), decodeUplink(bytesOf(hex)), name);
   }
 });
 
-t.test('a lock pays for every byte: a typical GPS ping has at most 50', async (t) => {
+t.test('a typical GPS ping has at most 50 bytes', async (t) => {
   const theft = vectorNamed('gps: a theft under way on an e-bike, the typical size');
   t.equal(theft.body.kind, 'gps');
   t.ok(encodeUplink(theft).length <= 50);
   t.ok(encodeUplink(vectorNamed('gps: the daily ping at rest')).length <= 50);
 });
 
-t.test('an uplink in one line for people', async (t) => {
+t.test('an uplink is described in one line', async (t) => {
   const line = (name: string) => describeUplink(vectorNamed(name));
   t.equal(
     line('gps: a theft under way on an e-bike, the typical size'),
@@ -119,7 +119,7 @@ t.test('an uplink in one line for people', async (t) => {
   t.ok(isPingUplink(ping) && describePing(ping.body) === 'close REASON_CLOSE_CONNECTION unlocked 9%');
 });
 
-t.test('what a stranger wrote into an acknowledgement stays on its line and commands no terminal', async (t) => {
+t.test('line breaks and control characters in an acknowledgement are replaced in its description', async (t) => {
   const detail = 'no fix\n#9/9 ok\r\u001b[2J\u0085\u2028\u202e';
   const uplink: Uplink = { ...vectorNamed('ack: ok'), body: ackWith(detail) };
   t.equal(describeUplink(uplink), 'ack of command 7: failed (no fix #9/9 ok [2J )  #41/12');
@@ -142,25 +142,25 @@ const GPS: GpsPing = {
 };
 const ENVELOPE = { boot: 1, sequence: 1, timeMs: 1, power: DEFAULT_POWER, kept: 0, dropped: 0 };
 
-t.test('values are rounded to the wire, and a direction just under north is north', async (t) => {
-  const there = (change: Partial<GpsPing>) => {
+t.test('values are rounded to the units of the wire, and a direction just below 360° becomes 0°', async (t) => {
+  const sendGps = (change: Partial<GpsPing>) => {
     const decoded = uplinkOf(hexOf(encodeUplink({ ...ENVELOPE, body: { ...GPS, ...change } })));
     return decoded.body as GpsPing;
   };
-  t.equal(there({ directionDegrees: 359.999 }).directionDegrees, 0);
-  t.equal(there({ directionDegrees: 359.994 }).directionDegrees, 359.99);
-  t.equal(there({ directionDegrees: 360 }).directionDegrees, 360, 'what is out of range is not wrapped');
-  t.equal(there({ speedMetersPerSecond: 1.236 }).speedMetersPerSecond, 1.24);
-  t.equal(there({ ebikeVolts: 36.7004 }).ebikeVolts, 36.7);
+  t.equal(sendGps({ directionDegrees: 359.999 }).directionDegrees, 0);
+  t.equal(sendGps({ directionDegrees: 359.994 }).directionDegrees, 359.99);
+  t.equal(sendGps({ directionDegrees: 360 }).directionDegrees, 360, 'a value out of range is not wrapped');
+  t.equal(sendGps({ speedMetersPerSecond: 1.236 }).speedMetersPerSecond, 1.24);
+  t.equal(sendGps({ ebikeVolts: 36.7004 }).ebikeVolts, 36.7);
   const position = { latitudeDegrees: 52.37021574, longitudeDegrees: -4.89516786, uncertaintyMeters: 7.6 };
-  t.strictSame(there({ position }).position, {
+  t.strictSame(sendGps({ position }).position, {
     latitudeDegrees: 52.3702157,
     longitudeDegrees: -4.8951679,
     uncertaintyMeters: 8,
   });
 });
 
-t.test('what can not be sent is the caller’s mistake, and the sentence says what and what was expected', async (t) => {
+t.test('encoding a value that does not fit throws an error with the value and what was expected', async (t) => {
   const gps = (change: Partial<GpsPing>) => () => encodeUplink({ ...ENVELOPE, body: { ...GPS, ...change } });
   const envelope = (change: object) => () => encodeUplink({ ...ENVELOPE, ...change, body: GPS });
   const down = (command: Downlink['command'], change = {}) => {

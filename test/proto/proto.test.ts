@@ -1,5 +1,5 @@
-// The small parts of the protocol: hardware addresses, reasons, JSON members, dates and the clock. The oracle is the
-// specification's own tables and protocol.md, written out here by hand.
+// Checks the small parts of the protocol: MACs, reasons, JSON members, dates and clocks. The expected values are
+// written out from the specification's tables and protocol.md.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -19,7 +19,7 @@ import { highWindowToJson, isDatable, pingToJson, powerToJson, toDate } from '..
 import { isKnownReason, REASONS, reasonFromNumber, reasonNumber } from '../../proto/wire/reasons.js';
 import { root } from '../helpers/house/our-files.js';
 
-t.test('a MAC is read in any common spelling and printed in one', async (t) => {
+t.test('a MAC is read in any common spelling and printed in a fixed one', async (t) => {
   const spellings = [
     ...['a4:c1:38:f0:e1:d2', 'A4:C1:38:F0:E1:D2', 'a4:C1:38:f0:E1:d2', 'A4-C1-38-F0-E1-D2', 'a4-c1-38-f0-e1-d2'],
     ...['a4c1.38f0.e1d2', 'A4C1.38F0.E1D2', 'A4C138F0E1D2', 'a4c138f0e1d2', '  A4C138F0E1D2\n'],
@@ -31,7 +31,7 @@ t.test('a MAC is read in any common spelling and printed in one', async (t) => {
   }
 });
 
-t.test('what is no MAC is refused in a sentence that quotes it', async (t) => {
+t.test('the error for a text that is no MAC quotes the text', async (t) => {
   const bad = [
     ...['', ' ', 'A4', 'A4C138F0E1D', 'A4C138F0E1D2F', 'G4C138F0E1D2', 'A4:C1:38:F0:E1', 'A4:C1:38:F0:E1:D2:00'],
     ...['A4:C1-38:F0-E1:D2', 'A4C1:38F0:E1D2', 'A4 C1 38 F0 E1 D2', 'a4.c1.38.f0.e1.d2', ':A4C138F0E1D2'],
@@ -46,11 +46,11 @@ t.test('what is no MAC is refused in a sentence that quotes it', async (t) => {
     return result.ok ? 'taken' : result.error.message;
   };
   t.equal(sentence('lock "7"'), '"lock \\"7\\"" is no MAC: expected 12 hex digits, such as A4:C1:38:F0:E1:D2');
-  t.equal(sentence('x'.repeat(5000)).length, sentence('x'.repeat(41)).length, 'however long it is');
+  t.equal(sentence('x'.repeat(5000)).length, sentence('x'.repeat(41)).length, 'a long text is cut');
   t.match(sentence('x'.repeat(41)), `"${'x'.repeat(40)}…"`);
 });
 
-t.test('the wire knows one spelling of a MAC', async (t) => {
+t.test('on the wire only one spelling of a MAC is accepted', async (t) => {
   t.equal(macFromWire('A4C138F0E1D2'), 'A4C138F0E1D2');
   for (const text of ['a4c138f0e1d2', 'A4:C1:38:F0:E1:D2', ' A4C138F0E1D2', 'A4C138F0E1D2\n', 'A4C138F0E1D', '']) {
     t.equal(macFromWire(text), undefined, JSON.stringify(text));
@@ -72,7 +72,7 @@ const SPECIFIED_REASONS = [
   ['PHONE', /phone instead of the device.*coordinates/],
 ] as const;
 
-/** The values of an enum as the schema gives them: a small reader for `NAME = 7;` between the braces. */
+/** The values of an enum in the schema: a small parser for `NAME = 7;` between the braces. */
 function schemaEnum(name: string): [string, number][] {
   const schema = readFileSync(join(root, 'proto/lock.proto'), 'utf8');
   const body = new RegExp(`^enum ${name} \\{\\n([^}]*)\\}`, 'm').exec(schema)?.[1] ?? '';
@@ -88,13 +88,13 @@ t.test('the reasons are those of the specification, in its order', async (t) => 
   t.ok(Object.isFrozen(REASONS));
 });
 
-t.test('the numbers of the reasons are those of the schema, both ways', async (t) => {
+t.test('the reasons have the same numbers as in the schema', async (t) => {
   const [unspecified, ...rows] = schemaEnum('Reason');
-  t.strictSame(unspecified, ['REASON_UNSPECIFIED', 0], 'zero says nothing and stands in no table');
-  // The schema's style asks for a prefix where the specification has none.
+  t.strictSame(unspecified, ['REASON_UNSPECIFIED', 0], 'zero is not a reason');
+  // The style rules for the schema require a prefix that the specification does not have.
   const ours = REASONS.map(({ name, number }) => [name === 'PHONE' ? 'REASON_PHONE' : name, number]);
   t.strictSame(rows, ours);
-  t.equal(schemaEnum('Nonsense').length, 0, 'the reader finds what is there alone');
+  t.equal(schemaEnum('Nonsense').length, 0, 'an unknown enum has no values');
 });
 
 t.test('a reason has one number and one name', async (t) => {
@@ -117,7 +117,7 @@ t.test('a reason has one number and one name', async (t) => {
   for (const text of none) t.equal(reasonNumber(text), undefined, JSON.stringify(text));
 });
 
-t.test('a ping in JSON carries what its type carries, in the order of the documentation', async (t) => {
+t.test('a ping in JSON has the members of its type, in the documented order', async (t) => {
   const position = { latitudeDegrees: 1.5, longitudeDegrees: -2.5, uncertaintyMeters: 7 };
   const shared = { lockState: 'locked', batteryPercent: 81, ebikeVolts: null, tetherState: 'detached' } as const;
   const cellular = { ...shared, kind: 'cellular', reason: 'PHONE', firmwareVersion: '2.4.1' } as const;
@@ -159,11 +159,11 @@ t.test('a time is a date in the years 1970–9999', async (t) => {
   t.equal(toDate(1_795_154_401_000), '2026-11-20T06:00:01.000Z');
 });
 
-t.test('spans of time', async (t) => {
+t.test('Seconds, Minutes, Hours and Days return milliseconds', async (t) => {
   t.strictSame([Seconds(30), Minutes(2), Hours(3), Days(1)], [30_000, 120_000, 10_800_000, 86_400_000]);
 });
 
-/** A manual clock that starts at 1000, and what was called on it when: `name@time`. */
+/** A manual clock that starts at 1000, and a list of the calls: `name@time`. */
 function startClock() {
   const clock = new ManualClock(1000);
   const calls: string[] = [];
@@ -183,13 +183,13 @@ t.test('a manual clock calls in the order of time, then of registration', async 
   clock.after(41, call('later'));
   t.strictSame([clock.now(), clock.pending, clock.nextDueMs], [1000, 5, 1010]);
   clock.advance(9);
-  t.strictSame(calls, [], 'nothing is early');
+  t.strictSame(calls, [], 'nothing is called early');
   clock.advance(31);
   t.strictSame(calls, ['a@1010', 'b@1020', 'c@1030', 'd@1030']);
   t.strictSame([clock.now(), clock.pending, clock.nextDueMs], [1040, 1, 1041]);
 });
 
-t.test('a manual clock runs what its callbacks start, each at its own time', async (t) => {
+t.test('a manual clock also calls callbacks that are added by callbacks, each at its own time', async (t) => {
   const { clock, calls, call } = startClock();
   clock.after(
     10,
@@ -208,7 +208,7 @@ t.test('a manual clock runs what its callbacks start, each at its own time', asy
   t.equal(clock.pending, 1);
 });
 
-t.test('a wait on a manual clock can be called off, twice too', async (t) => {
+t.test('a timer on a manual clock can be cancelled, even twice', async (t) => {
   const { clock, calls, call } = startClock();
   const first = clock.after(10, call('first'));
   const second = clock.after(
@@ -229,7 +229,7 @@ t.test('a manual clock never goes back', async (t) => {
   const { clock, call } = startClock();
   clock.after(
     10,
-    call('turns the hands further', () => clock.advance(100)),
+    call('advances the clock', () => clock.advance(100)),
   );
   clock.advance(20);
   t.equal(clock.now(), 1110);
@@ -237,7 +237,7 @@ t.test('a manual clock never goes back', async (t) => {
   t.equal(clock.now(), 1110);
 });
 
-t.test('the clocks that run never go back', async (t) => {
+t.test('the run clock and the monotonic time never go back', async (t) => {
   const clock = new RunClock(5000, 60);
   t.equal(clock.speed, 60);
   for (const read of [() => clock.now(), monotonicMs]) {
@@ -247,27 +247,30 @@ t.test('the clocks that run never go back', async (t) => {
       [...readings].sort((a, b) => a - b),
     );
   }
-  t.ok(Number.isInteger(clock.now()) && clock.now() >= 5000, 'a run’s clock starts where it was told, in whole ms');
+  t.ok(Number.isInteger(clock.now()) && clock.now() >= 5000, 'a run clock starts at the given time, in whole ms');
 });
 
-t.test('a wait on the clocks that run is called once, not at once, and not where it was called off', async (t) => {
-  for (const clock of [systemClock, new RunClock(0, 1e9)]) {
-    const calls: string[] = [];
-    const timer = clock.after(0, () => calls.push('called off'));
-    // Node calls a wait of over 2³¹ − 1 ms after 1 ms: it would come before one of 0 that was started after it.
-    const long = systemClock.after(Days(40), () => calls.push('40 days'));
-    timer.cancel();
-    timer.cancel();
-    const waited = new Promise<void>((resolve) => {
-      clock.after(0, () => {
-        calls.push('called');
-        resolve();
+t.test(
+  'a timer of the system clock and a run clock is called once, not at once, and not after cancelling',
+  async (t) => {
+    for (const clock of [systemClock, new RunClock(0, 1e9)]) {
+      const calls: string[] = [];
+      const timer = clock.after(0, () => calls.push('cancelled'));
+      // Node calls back after 1 ms if a delay is over 2³¹ − 1 ms, and so before a delay of 0 that was started later.
+      const long = systemClock.after(Days(40), () => calls.push('40 days'));
+      timer.cancel();
+      timer.cancel();
+      const waited = new Promise<void>((resolve) => {
+        clock.after(0, () => {
+          calls.push('called');
+          resolve();
+        });
       });
-    });
-    t.strictSame(calls, []);
-    await waited;
-    await new Promise<void>((resolve) => afterThisTurn(resolve));
-    t.strictSame(calls, ['called']);
-    long.cancel();
-  }
-});
+      t.strictSame(calls, []);
+      await waited;
+      await new Promise<void>((resolve) => afterThisTurn(resolve));
+      t.strictSame(calls, ['called']);
+      long.cancel();
+    }
+  },
+);

@@ -1,4 +1,4 @@
-// proto/README.md says true things: its sample is a sample, its tables are the code's, its map is the folder.
+// Checks proto/README.md against the code: its sample of bytes, its tables, and its list of files.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -10,7 +10,7 @@ import { bytesOf, readVectors } from '../helpers/vectors.js';
 
 const readme = readFileSync(join(root, 'proto/README.md'), 'utf8');
 
-/** The rows of the table below a heading row that begins with these cells, each as its cells. */
+/** The rows of the table whose heading starts with these cells; each row is a list of cells. */
 function tableOf(...heading: string[]): string[][] {
   const lines = readme.split('\n');
   const start = lines.findIndex((line) => line.startsWith(`| ${heading.join(' | ')} |`));
@@ -29,7 +29,7 @@ function tableOf(...heading: string[]): string[][] {
     );
 }
 
-t.test('the ping taken apart is one of the samples, and the README counts its bytes', async (t) => {
+t.test('the ping that the README explains byte by byte is a sample, and its length is correct', async (t) => {
   const block = /^```\n(08 29 [^`]*)```$/m.exec(readme)?.[1] ?? '';
   const hex = block.replace(/^((?:[0-9a-f]{2} )+).*$/gm, '$1').replace(/\s/g, '');
   const vector = readVectors('pings').find((candidate) => candidate.hex === hex);
@@ -42,7 +42,7 @@ t.test('the ping taken apart is one of the samples, and the README counts its by
   );
 });
 
-t.test('the reasons are those of the code, both ways', async (t) => {
+t.test('the table of reasons is the same as in the code', async (t) => {
   const rows = tableOf('number', 'reason').map(([number, reason]) => [Number(number), reason]);
   t.strictSame(
     rows,
@@ -50,7 +50,7 @@ t.test('the reasons are those of the code, both ways', async (t) => {
   );
 });
 
-t.test('the states are those of the code, both ways', async (t) => {
+t.test('the table of states is the same as in the power model', async (t) => {
   const kept = { never: '–', 'in-window': 'in the high window', always: 'always' };
   const yes = (on: boolean, word = 'yes') => (on ? word : '–');
   const expected = POWER_MODEL.states.map((row) => {
@@ -59,16 +59,16 @@ t.test('the states are those of the code, both ways', async (t) => {
     else if ('mode' in row.when) when = `mode ${row.when.mode}`;
     else when = `battery below ${row.when.batteryBelowPercent} %`;
     const allowed = [row.theft, row.period, row.stateChange, row.cellOnInRide].map((on) => yes(on));
-    const rest = [yes(row.rideTracking, 'if switched on'), yes(row.commands), kept[row.connectionKept]];
-    return [row.state, when, ...allowed, ...rest];
+    const further = [yes(row.rideTracking, 'if switched on'), yes(row.commands), kept[row.connectionKept]];
+    return [row.state, when, ...allowed, ...further];
   });
   t.strictSame(tableOf('state', 'when'), expected);
 });
 
-t.test('the map names each file and each room of the folder, and no other', async (t) => {
-  const mapped = tableOf('file', 'what it is').map(([name]) => name?.replaceAll('`', '') ?? '');
+t.test('the list of files names all files and folders of proto/, and no others', async (t) => {
+  const listed = tableOf('file', 'what it is').map(([name]) => name?.replaceAll('`', '') ?? '');
   const names = ourFiles()
     .filter((path) => path.startsWith('proto/') && path !== 'proto/README.md')
     .map((path) => path.slice('proto/'.length).replace(/^([^/]+\/).*/, '$1'));
-  t.strictSame([...mapped].sort(), [...new Set(names)].sort(), 'a new file gets a row under "The files"');
+  t.strictSame([...listed].sort(), [...new Set(names)].sort(), 'a new file gets a row under "The files"');
 });

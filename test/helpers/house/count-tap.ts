@@ -1,29 +1,29 @@
-// Counts what a run of the tests came to, from the TAP that each test file wrote.
+// Counts passed, failed and skipped assertions of a test run, from the TAP output of each test file.
 //
-// The exit status of a file is not enough: it does not say how much was checked, and a file that checked nothing ends
-// with 0. Its TAP is not enough either: a process that was killed may have written nothing but passing assertions.
+// The exit status of a file is not enough: it does not say how many assertions there were, and a file without any exits
+// with 0. The TAP output is not enough either: a killed process may have written only passing assertions.
 import { type FinalResults, Parser, type Result } from 'tap-parser';
 
-/** What was counted in one subtest, file or run. `skipped` names each skipped test with its reason. */
+/** The counts of one subtest, file or run. `skipped` lists each skipped test with its reason. */
 type Tally = { passed: number; failed: number; skipped: string[] };
 
-/** What a run came to. `notes` has a sentence for each failure that no assertion reported. */
+/** The counts of a run. `notes` has a sentence for each failure that no assertion reported. */
 export type Count = Tally & { notes: string[] };
 
-/** A test point, and what was counted in the subtest that it closes (null when it closes none). */
+/** A test point, and the counts of the subtest that it closes; null if it closes none. */
 type Point = { result: Result; inside: Tally | null };
 
-/** How one test file ran: its TAP, and how its process ended in words, or null for status 0. */
+/** The outcome of a test file: its TAP output, and a phrase on how its process ended, null for status 0. */
 export type FileRun = { readonly file: string; readonly tap: string; readonly ending: string | null };
 
-/** Counts the leaves, that is, the assertions and not the subtests around them. */
+/** Counts assertions; subtests are not counted themselves. */
 export function countTap(runs: readonly FileRun[]): Count {
   const count: Count = { passed: 0, failed: 0, skipped: [], notes: [] };
   for (const run of runs) addFile(count, run);
   return count;
 }
 
-/** The line a run ends with, for example `12 passed, 0 failed, 1 skipped`. */
+/** The last line of a run, for example `12 passed, 0 failed, 1 skipped`. */
 export function closingLine(count: Count): string {
   const skipped = count.skipped.length > 0 ? `, ${count.skipped.length} skipped` : '';
   return `${count.passed} passed, ${count.failed} failed${skipped}`;
@@ -39,7 +39,7 @@ function addFile(count: Count, { file, tap, ending }: FileRun): void {
   else if (!ok && counted.failed === 0) {
     fail(count, `${file}: failed without a failing assertion${ending === null ? '' : `: it ${ending}`}.`);
   } else if (ok && isEmpty(counted)) {
-    // A file that says why it runs nothing (`t.plan(0, reason)`) is skipped; one that just ran nothing is broken.
+    // A file that gives a reason for running nothing (`t.plan(0, reason)`) is skipped; any other is a failure.
     if (isReason(reason)) count.skipped.push(`${file}: ${reason}`);
     else fail(count, `${file}: ran no assertion.`);
   }
@@ -50,7 +50,7 @@ function fail(count: Count, note: string): void {
   count.notes.push(note);
 }
 
-/** `no tests found` is what tap writes by itself. */
+/** Whether the test file gave a reason; `no tests found` is tap's own text. */
 function isReason(reason: string): boolean {
   return reason !== '' && reason !== 'no tests found';
 }
@@ -66,7 +66,7 @@ function parse(tap: string): { points: Point[]; bailout: string | null; results:
   return { points, bailout, results: parser.results };
 }
 
-/** Fills the list it returns while the parser runs: a subtest is seen before the test point that closes it. */
+/** Returns a list that the parser fills later. The parser reports a subtest before the test point that closes it. */
 function collect(parser: Parser): Point[] {
   const points: Point[] = [];
   let open: Point[] | null = null;
@@ -86,7 +86,7 @@ function tally(points: readonly Point[]): Tally {
   return sum;
 }
 
-/** A subtest without assertions of its own counts as one: it may well have checked something by throwing. */
+/** The count of a test point. A subtest without assertions counts as one: it may check something by throwing. */
 function leaf({ ok, skip, todo, fullname }: Result): Tally {
   const reason = skip || todo;
   if (reason !== false) {

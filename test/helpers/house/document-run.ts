@@ -1,8 +1,8 @@
 /**
- * The examples of a document, run by a real bash in their order: what it makes of quotes, pipes and variables is what a
- * reader's shell would. `lockgate` (and `npx lockgate`) are functions there that hand their words to this process,
- * where a command costs some milliseconds (command-line.ts). A line of the script is a line of the document, so that
- * what fails is told with its place.
+ * Runs the examples of a document in order, in a real bash, so that quotes, pipes and variables work as in a reader's
+ * shell. In the script `lockgate` (and `npx lockgate`) is a function that passes its words to this process, where a
+ * command takes only a few milliseconds (command-line.ts). Each line of the script is the same line of the document, so
+ * a failure is reported with its line.
  */
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
@@ -13,19 +13,19 @@ import { runCommand } from '../cli/command-line.js';
 import { runProgram } from '../cli/program.js';
 import { type Teardown, tempFolder } from '../store/temp-folder.js';
 
-/** A line that is not run as it stands. */
+/** A line that is not run unchanged. */
 export interface Exception {
   readonly line: RegExp;
-  /** Parsed: the command line is read, flags and values and all, and nothing is done. */
+  /** `parsed`: the flags and values of the command line are checked, but the command is not run. */
   readonly how: 'parsed' | 'left out';
   readonly reason: string;
 }
 
-/** What stands in a document for what each reader has otherwise, and what it is here. */
+/** A placeholder in the document, and the value that replaces it here. */
 export type Fill = readonly [what: RegExp | string, here: string];
 
 export interface DocumentPlace {
-  /** Where the examples run. */
+  /** The folder in which the examples run. */
   readonly folder: string;
   readonly environment: Readonly<Record<string, string>>;
 }
@@ -38,8 +38,8 @@ export interface FailedLine {
 }
 
 /**
- * In bash. `learnt` is the last secret or id of a kind that anything has printed. What fails is written down by the
- * trap, with its line; a pipeline fails where any part of it does.
+ * The start of the script, in bash. `learnt` prints the last secret or id of a kind that any command has printed. The
+ * trap writes down each failed command with its line; a pipeline fails if any part of it fails.
  */
 const PRELUDE = `
 set -E -o pipefail
@@ -66,7 +66,7 @@ learnt() {
 }
 `;
 
-/** The lines of the document's examples, each in its place; what is no example is an empty line. */
+/** The lines of the document, with an empty line in place of each line that is not part of an example. */
 export function exampleLines(text: string): string[] {
   let fence: string | undefined;
   return text.split('\n').map((line) => {
@@ -77,12 +77,12 @@ export function exampleLines(text: string): string[] {
   });
 }
 
-/** The exceptions that no line is one of any more. */
+/** The exceptions that match no line, and so are obsolete. */
 export function staleExceptions(lines: readonly string[], exceptions: readonly Exception[]): string[] {
   return exceptions.filter(({ line }) => !lines.some((each) => line.test(each))).map(({ line }) => String(line));
 }
 
-/** Runs the lines. @returns those that failed */
+/** Runs the lines. @returns the lines that failed */
 export async function runLines(
   test: Teardown,
   lines: readonly string[],
@@ -97,7 +97,7 @@ export async function runLines(
   const here = { RUN: run, BASH_ENV: path.join(run, 'prelude') };
   const bash = await runProgram(test, 'bash', ['-c', `cd ${place.folder} && exec bash ${script} < /dev/null`], here);
   const failed = readFileSync(path.join(run, 'failed'), 'utf8').split('\n').filter(Boolean);
-  // What bash itself can't read ends it, with a sentence.
+  // A line that bash can't parse ends the script with an error.
   for (const each of bash.stderr) {
     const [, line, text = ''] = /script: line (\d+): (.*)$/.exec(each) ?? [];
     if (line !== undefined) failed.push(`${line} 2 ${text}`);
@@ -111,7 +111,7 @@ export async function runLines(
 function scriptLines(lines: readonly string[], exceptions: readonly Exception[], fills: readonly Fill[]): string[] {
   let isLeftOut = false;
   return lines.map((line) => {
-    // A command that is left out is so with the lines that it goes on in.
+    // If a command is left out, so are the lines on which it continues.
     const how = isLeftOut ? 'left out' : exceptions.find((each) => each.line.test(line))?.how;
     isLeftOut = how === 'left out' && line.endsWith('\\');
     if (how === 'left out') return '';
@@ -127,7 +127,7 @@ function globally(what: RegExp): RegExp {
   return new RegExp(what.source, [...new Set(`${what.flags}g`)].join(''));
 }
 
-/** Takes what bash hands over: a folder, the place for what is printed, run or parse, the words. */
+/** Serves the script's requests: a folder, a path for the output, `run` or `parse`, and the words of the command. */
 async function listen(test: Teardown, run: string, environment: Readonly<Record<string, string>>): Promise<void> {
   const take = async (request: IncomingMessage): Promise<number> => {
     const chunks: Buffer[] = [];
@@ -157,7 +157,7 @@ async function listen(test: Teardown, run: string, environment: Readonly<Record<
   });
 }
 
-/** Reads a command line as commander does, and does nothing. */
+/** Parses a command line with commander, without running the command. */
 async function parse(words: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> {
   const program = await makeProgram(calledGroups(words));
   let stderr = '';
@@ -172,7 +172,7 @@ async function parse(words: readonly string[]): Promise<{ code: number; stdout: 
   try {
     await program.parseAsync([...words], { from: 'user' });
   } catch (error) {
-    // Help that is asked for ends so too.
+    // commander also throws after printing help.
     const { exitCode, message } = error as { readonly exitCode?: number; readonly message: string };
     return { code: exitCode === 0 ? 0 : 2, stdout: '', stderr: `${stderr}${message}\n` };
   }

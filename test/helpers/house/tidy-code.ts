@@ -1,34 +1,34 @@
-// Tidiness that needs to understand the code: what it exports, how long its functions are, what it calls. Read with the
-// TypeScript compiler, so that a word in a comment or a string is not mistaken for a call.
+// Checks of coding rules that need the syntax of the code: its exports, the length of its functions, its calls. They
+// use the TypeScript compiler, so that a word in a comment or a string is not mistaken for a call.
 import ts from 'typescript';
 import type { SourceFile } from './tidy-text.js';
 
-/** A function that may be longer than the limit for now, and how long it is. The list can only get shorter. */
+/** A function that is longer than the limit, with its length. */
 export type LongFunction = { path: string; name: string; lines: number };
 
-/** Files that may touch real time or chance, what they may touch there, and why. */
+/** Files that may use real time or random numbers, which of these they may use, and why. */
 type Exception = { path: RegExp; allowed: RegExp; why: string };
 
-const maxFunctionLines = 70;
+const MAX_FUNCTION_LINES = 70;
 
 const exceptions: readonly Exception[] = [
   { path: /^proto\/clock\.ts$/, allowed: /^(?!Math)/, why: 'it is the clock' },
-  { path: /^firmware-sim\/prng\.ts$/, allowed: /^Math\.random$/, why: 'it is where chance enters' },
+  { path: /^firmware-sim\/prng\.ts$/, allowed: /^Math\.random$/, why: 'it is the source of random numbers' },
   { path: /\.mjs$/, allowed: /./, why: 'tooling runs before there is a build to import the clock from' },
   { path: /^test\/bench\//, allowed: /^(performance|process\.hrtime)/, why: 'a bench measures real time' },
   { path: /^test\/helpers\//, allowed: /^(?!Math)/, why: 'helpers set deadlines for real processes and sockets' },
 ];
 
 const replacement = 'take a Clock from proto/clock.ts';
-const chanceReplacement = 'take a Prng from firmware-sim/prng.ts, or node:crypto in the gateway';
+const randomReplacement = 'take a Prng from firmware-sim/prng.ts, or node:crypto in the gateway';
 const timers = ['setTimeout', 'setInterval', 'setImmediate'];
 const members = ['Date.now', 'performance.now', 'process.hrtime', 'Math.random', 'AbortSignal.timeout'];
 const timerModules = ['timers', 'node:timers', 'timers/promises', 'node:timers/promises', 'node:perf_hooks'];
 
-/** What was parsed: each check looks at every file. */
+/** The parsed files: several checks parse the same file. */
 const parsed = new WeakMap<SourceFile, ts.SourceFile>();
 
-/** Reads a file's syntax; its types are not needed here. */
+/** Parses a file's syntax, without types. */
 function parse(file: SourceFile): ts.SourceFile {
   const known = parsed.get(file);
   if (known !== undefined) return known;
@@ -46,7 +46,7 @@ function lineOf(node: ts.Node): number {
   return node.getSourceFile().getLineAndCharacterOfPosition(node.getStart()).line + 1;
 }
 
-/** A default export has another name in every file that imports it. */
+/** Finds default exports, which may have another name in every importing file. */
 export function findDefaultExports(file: SourceFile): string[] {
   const findings: string[] = [];
   everyNode(parse(file), (node) => {
@@ -54,7 +54,7 @@ export function findDefaultExports(file: SourceFile): string[] {
       (ts.isExportAssignment(node) && !node.isExportEquals) ||
       node.kind === ts.SyntaxKind.DefaultKeyword ||
       (ts.isExportSpecifier(node) && node.name.text === 'default');
-    // The keyword of `export default function`; that of a switch is not a node of its own.
+    // DefaultKeyword is the keyword of `export default function`; the one of a switch is no node.
     if (isDefault) findings.push(`${file.path}:${lineOf(node)}: export it by its name, not as default.`);
   });
   return findings;
@@ -67,7 +67,7 @@ export function longFunctions(file: SourceFile): LongFunction[] {
     if (!ts.isFunctionLike(node) || !('body' in node) || !node.body) return;
     const last = node.getSourceFile().getLineAndCharacterOfPosition(node.getEnd()).line + 1;
     const lines = last - lineOf(node) + 1;
-    if (lines > maxFunctionLines) found.push({ path: file.path, name: functionName(node), lines });
+    if (lines > MAX_FUNCTION_LINES) found.push({ path: file.path, name: functionName(node), lines });
   });
   return found;
 }
@@ -84,33 +84,33 @@ function functionName(node: ts.SignatureDeclaration): string {
   return 'a function without a name';
 }
 
-/** Every long function must be on the ratchet while it is there, and an entry that is not true any more must go. */
-export function findLongFunctions(long: readonly LongFunction[], ratchet: readonly LongFunction[]): string[] {
+/** Finds long functions that are not listed with their exact length, and list entries that are no longer correct. */
+export function findLongFunctions(long: readonly LongFunction[], allowed: readonly LongFunction[]): string[] {
   const same = (a: LongFunction, b: LongFunction) => a.path === b.path && a.name === b.name;
   const grown = long
-    .filter((one) => one.lines > (ratchet.find((entry) => same(entry, one))?.lines ?? 0))
-    .map(({ path, name, lines }) => `${path}: ${name} has ${lines} lines; at most ${maxFunctionLines}, so cut it.`);
-  const stale = ratchet
+    .filter((one) => one.lines > (allowed.find((entry) => same(entry, one))?.lines ?? 0))
+    .map(({ path, name, lines }) => `${path}: ${name} has ${lines} lines; at most ${MAX_FUNCTION_LINES}, so cut it.`);
+  const stale = allowed
     .filter((entry) => long.find((one) => same(entry, one))?.lines !== entry.lines)
-    .map(({ path, name, lines }) => `${path}: ${name} no longer has ${lines} lines; tighten the ratchet.`);
+    .map(({ path, name, lines }) => `${path}: ${name} no longer has ${lines} lines; correct the list.`);
   return [...grown, ...new Set(stale)];
 }
 
-/** Real time and chance enter in two files only; everything else is given them, so that a run can be repeated. */
-export function findTimeAndChance(file: SourceFile): string[] {
+/** Finds uses of real time and random numbers. Other code takes a Clock and a Prng, so that a run can be repeated. */
+export function findTimeAndRandom(file: SourceFile): string[] {
   const findings: string[] = [];
   everyNode(parse(file), (node) => {
-    const used = timeOrChance(node);
+    const used = timeOrRandomSource(node);
     if (used === null) return;
     if (exceptions.some(({ path, allowed }) => path.test(file.path) && allowed.test(used))) return;
-    const instead = used === 'Math.random' ? chanceReplacement : replacement;
+    const instead = used === 'Math.random' ? randomReplacement : replacement;
     findings.push(`${file.path}:${lineOf(node)}: ${instead} instead of ${used}.`);
   });
   return findings;
 }
 
-/** The name of the source of time or chance that this very node uses, if it does. */
-function timeOrChance(node: ts.Node): string | null {
+/** The name of the source of time or random numbers that this node uses; null if it uses none. */
+function timeOrRandomSource(node: ts.Node): string | null {
   if (ts.isPropertyAccessExpression(node)) {
     const name = node.getText().replace(/^globalThis\./, '');
     return [...members, ...timers].includes(name) ? name : null;
@@ -125,7 +125,7 @@ function timeOrChance(node: ts.Node): string | null {
   return ts.isIdentifier(node) && timers.includes(node.text) && isFreeName(node) ? node.text : null;
 }
 
-/** False for a member, a type or a key that merely has the name, such as a clock's own setTimeout. */
+/** Whether the identifier is the global, not a member, type or key of the same name such as a clock's setTimeout. */
 function isFreeName({ parent }: ts.Identifier): boolean {
   if (ts.isPropertyAccessExpression(parent) || ts.isTypeQueryNode(parent) || ts.isTypeReferenceNode(parent))
     return false;
@@ -138,7 +138,7 @@ function isFreeName({ parent }: ts.Identifier): boolean {
   );
 }
 
-/** A test that is left out must say why, and one that runs alone hides the others. */
+/** Finds skipped tests without a reason, and tests that are the only ones to run. */
 export function findSkippedTests(file: SourceFile): string[] {
   const findings: string[] = [];
   if (!file.path.startsWith('test/')) return findings;
@@ -156,11 +156,11 @@ export function findSkippedTests(file: SourceFile): string[] {
   return findings;
 }
 
-/** Files that may look into a sentence, since its author is another package that says no more by other means. */
+/** Files that may examine the text of a message, because another package gives no code or detail. */
 const sentenceReaders: readonly { path: string; why: string }[] = [
   { path: 'gateway/store/sqlite/migrate.ts', why: 'Kysely’s error about unknown migrations has no code' },
   { path: 'gateway/mqtt/broker.ts', why: 'aedes’ error about a closed connection has no code' },
-  { path: 'cli/terminal/wrong-word.ts', why: 'commander’s error has the wrong word in its sentence alone' },
+  { path: 'cli/terminal/wrong-word.ts', why: 'commander’s error has the wrong word only in its message' },
   { path: 'firmware-sim/scenario/yaml.ts', why: 'yaml appends the place to its sentence' },
   { path: 'firmware-sim/world/routes/gpx.ts', why: 'saxes prepends the place to its sentence' },
 ];
@@ -178,7 +178,7 @@ const textMethods = [
   'split',
 ];
 
-/** Sentences are for people and may be reworded: a program reads the code and the details of an error or refusal. */
+/** Finds code that depends on the text of a message. Messages may be reworded; code must read an error's code. */
 export function findSentenceMatching(file: SourceFile): string[] {
   const isProduct = /^(gateway|cli|firmware-sim|proto)\//.test(file.path);
   if (!isProduct || sentenceReaders.some(({ path }) => path === file.path)) return [];

@@ -1,8 +1,8 @@
-// Pieces of code that are there twice, which a change to one of them leaves apart.
+// Finds copied code: a change to one copy would not change the other.
 import type { SourceFile } from './tidy-text.js';
 
-/** How many lines may be alike. Blank lines, comments, imports and lone brackets are not counted. */
-const mostLines = 12;
+/** How many consecutive lines may be equal. Blank lines, comments, imports and single brackets are not counted. */
+const MAX_EQUAL_LINES = 12;
 
 interface Line {
   readonly text: string;
@@ -13,12 +13,12 @@ interface Line {
 interface Place {
   readonly file: SourceFile;
   readonly lines: readonly Line[];
-  /** The index in `lines` at which the piece starts. */
+  /** The index in `lines` at which the copied code starts. */
   readonly from: number;
 }
 
 /**
- * Each piece of over 12 lines that is there twice, in one file or in two, as a sentence; once for each pair of places.
+ * A sentence for each pair of places, in one file or in two, that have over 12 equal lines.
  * A comment `Repeats PATH: why` in either file allows what it shares with that other file.
  */
 export function findCopies(files: readonly SourceFile[]): string[] {
@@ -26,8 +26,8 @@ export function findCopies(files: readonly SourceFile[]): string[] {
   const first = new Map<string, Place>();
   for (const file of files) {
     const lines = codeLines(file.text);
-    for (let from = 0; from + mostLines < lines.length; from++) {
-      const key = pieceAt(lines, from);
+    for (let from = 0; from + MAX_EQUAL_LINES < lines.length; from++) {
+      const key = textAt(lines, from);
       const other = first.get(key);
       if (other === undefined) {
         first.set(key, { file, lines, from });
@@ -48,26 +48,26 @@ function codeLines(text: string): Line[] {
   return lines.filter(({ text }, index) => !isImport[index] && !/^(\/\/|\/\*|\*|$)/.test(text) && /\w/.test(text));
 }
 
-/** Which lines are part of an import or an `export … from`, which may go over several lines. */
+/** Which lines are part of an import or an `export … from`, which may have several lines. */
 function importLines(lines: readonly Line[]): boolean[] {
   let inside = false;
   return lines.map(({ text }) => {
     inside ||= /^import\b/.test(text);
-    const part = inside;
+    const isPart = inside;
     if (/from '[^']+';$/.test(text) || /^import '/.test(text)) inside = false;
-    return part;
+    return isPart;
   });
 }
 
-function pieceAt(lines: readonly Line[], from: number): string {
+function textAt(lines: readonly Line[], from: number): string {
   return lines
-    .slice(from, from + mostLines + 1)
+    .slice(from, from + MAX_EQUAL_LINES + 1)
     .map(({ text }) => text)
     .join('\n');
 }
 
 function isOverlap(one: Place, other: Place): boolean {
-  return one.file === other.file && other.from - one.from <= mostLines;
+  return one.file === other.file && other.from - one.from <= MAX_EQUAL_LINES;
 }
 
 function sharedLength(one: Place, other: Place): number {

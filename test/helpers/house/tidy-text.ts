@@ -1,32 +1,32 @@
-// Tidiness that can be seen in names and lines. Each check takes what it judges and returns its findings as sentences,
-// so that the test can prove on a sample that it finds something.
+// Checks of coding rules that need only names and lines of files. Each check takes its input as an argument and returns
+// its findings as sentences, so that the test can prove on a sample what the check finds.
 
-/** A file of ours: its path from the root, with forward slashes, and its text. */
+/** A file of the project: its path from the root, with forward slashes, and its text. */
 export type SourceFile = { path: string; text: string };
 
-/** What may stand at the top. Something new there needs a line here, which is the moment to ask whether it must. */
-const topLevel = [
+/** The allowed entries of the top-level folder. Before you add one, consider whether it belongs into a subfolder. */
+const TOP_LEVEL = [
   ...['gateway', 'firmware-sim', 'proto', 'cli', 'test', 'docs', '.ci'],
   ...['README.md', 'CHANGELOG.md', 'LICENSE', 'package.json', 'package-lock.json', 'tsconfig.json'],
   ...['.gitignore', '.gitattributes', '.editorconfig', '.nvmrc', '.npmrc'],
   ...['biome.json', 'knip.json', '.dependency-cruiser.cjs', '.github', '.gitlab-ci.yml'],
 ];
 
-/** Names that the world expects in capitals. */
+/** Names that are conventionally written with capitals. */
 const capitals = ['README.md', 'CHANGELOG.md', 'LICENSE', 'Dockerfile'];
 const vagueNames = ['utils', 'util', 'common', 'lib', 'helper', 'misc', 'index'];
-const maxColumns = 120;
-const maxFiles = 20;
+const MAX_COLUMNS = 120;
+const MAX_FILES = 20;
 
-/** The top level is a closed list. */
+/** Finds entries of the top-level folder that are not allowed. */
 export function findTopLevel(paths: readonly string[]): string[] {
   const entries = [...new Set(paths.map((path) => path.split('/')[0] ?? ''))];
   return entries
-    .filter((entry) => !topLevel.includes(entry))
+    .filter((entry) => !TOP_LEVEL.includes(entry))
     .map((entry) => `${entry}: nothing new at the top level; it has a place in one of the folders.`);
 }
 
-/** kebab-case, and named for what they hold. */
+/** Finds files and folders with names that are not kebab-case or too vague. */
 export function findNames(paths: readonly string[]): string[] {
   const findings = new Set<string>();
   for (const path of paths) {
@@ -42,32 +42,32 @@ export function findNames(paths: readonly string[]): string[] {
   return [...findings];
 }
 
-/** Lines fit in 120 columns, where they are written by people and can be wrapped. */
+/** Finds lines of over 120 columns, except in generated files and lines that can't be wrapped. */
 export function findLongLines({ path, text }: SourceFile): string[] {
   if (/\.(jsonl?|svg|tap|hex)$|(^|\/)(gen|vectors|traces)\//.test(path)) return [];
   const findings: string[] = [];
   for (const [index, line] of text.split('\n').entries()) {
-    // A row of a Markdown table and a lone address can't be wrapped.
+    // A row of a Markdown table and a line with a single word, such as an address, can't be wrapped.
     const isUnbreakable = (path.endsWith('.md') && /^\s*\|/.test(line)) || /^[\s>*\-/#]*\S+$/.test(line);
-    if ([...line].length > maxColumns && !isUnbreakable) {
-      findings.push(`${path}:${index + 1}: ${[...line].length} columns; at most ${maxColumns}.`);
+    if ([...line].length > MAX_COLUMNS && !isUnbreakable) {
+      findings.push(`${path}:${index + 1}: ${[...line].length} columns; at most ${MAX_COLUMNS}.`);
     }
   }
   return findings;
 }
 
-/** Nothing left for later: what is still to be done belongs where the work is planned. */
+/** Finds comments that mark unfinished work. */
 export function findMarkers({ path, text }: SourceFile): string[] {
   const findings: string[] = [];
   for (const [index, line] of text.split('\n').entries()) {
-    // The words are spelled in halves, since this file is checked too.
+    // The words are split into halves, because this file is checked too.
     const marker = line.match(/\b(TO(?=DO)DO|FIX(?=ME)ME|X{3}|HA(?=CK)CK)\b/)?.[1];
     if (marker) findings.push(`${path}:${index + 1}: do it or drop it, instead of "${marker}".`);
   }
   return findings;
 }
 
-/** Folders with too many source files: there is a room inside that wants a name. */
+/** Finds folders with too many source files, which should be split. */
 export function findFullFolders(paths: readonly string[]): string[] {
   const counts = new Map<string, number>();
   for (const path of paths) {
@@ -76,11 +76,11 @@ export function findFullFolders(paths: readonly string[]): string[] {
     counts.set(folder, (counts.get(folder) ?? 0) + 1);
   }
   return [...counts]
-    .filter(([, count]) => count > maxFiles)
-    .map(([folder, count]) => `${folder}: ${count} source files; at most ${maxFiles}.`);
+    .filter(([, count]) => count > MAX_FILES)
+    .map(([folder, count]) => `${folder}: ${count} source files; at most ${MAX_FILES}.`);
 }
 
-/** Rooms of the product, folders of the second level with code of ours, that have no README. */
+/** Finds folders of the product's second level with code but without a README. */
 export function findRoomsWithoutReadme(paths: readonly string[]): string[] {
   const code = paths.filter((path) => /^(proto|gateway|firmware-sim|cli)\/[^/]+\/.*\.(ts|mjs)$/.test(path));
   const rooms = new Set(code.map((path) => path.split('/').slice(0, 2).join('/')));

@@ -1,5 +1,5 @@
-// Pings with every field that their type carries, made from the table of ping fields, so that a test covers a new field
-// from its row on.
+// Makes pings with every field of their type from the table of ping fields, so that tests cover a new field as soon as
+// the table has it.
 import type { Ping } from '../../../proto/wire/ping.js';
 import { PING_FIELD_ROWS, type PingField, type PingProperty, type PingType } from '../../../proto/wire/ping-fields.js';
 
@@ -19,16 +19,16 @@ export function fullPing(type: PingType): Ping {
   return ping;
 }
 
-/** A value of the field: the first or another one. Both are plausible, and fit the wire without being rounded. */
-export function sampleValue({ value }: PingField, which: 0 | 1, least = 1): unknown {
-  const number = least + 20 * which;
+/** One of two different values for the field. Both are plausible, and the wire does not round them. */
+export function sampleValue({ value }: PingField, which: 0 | 1, offset = 1): unknown {
+  const number = offset + 20 * which;
   if (value.kind === 'reason') return which === 0 ? 'REASON_THEFT' : 'REASON_STATE_PING';
   if (value.kind === 'word') return value.words[which + 1];
   if (value.kind === 'text') return `2.4.${number}`;
   return value.kind === 'number' && value.perUnit > 1 ? number + 0.5 : number;
 }
 
-/** The ping with another value in a field; undefined takes the member away. */
+/** The ping with another value in a field; undefined removes the member. */
 export function withField(ping: Ping, property: PingProperty, value: unknown): Ping {
   const isInPosition = PING_FIELD_ROWS.some(([name, { presence }]) => name === property && presence === 'position');
   const other: Record<string, unknown> = { ...ping };

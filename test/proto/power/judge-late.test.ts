@@ -1,5 +1,5 @@
-// Late data (protocol.md §3): whatever the order in which uplinks arrive, and however often, the belief of the lock and
-// the findings that rest on content end the same. The oracle is the law itself: one run against another.
+// Checks late data (protocol.md §3): in whatever order and however often the uplinks arrive, the belief about the lock
+// and the findings about content are the same at the end. The test compares a run in order with a run in random order.
 import fc from 'fast-check';
 import t from 'tap';
 import { Days, Hours, Minutes } from '../../../proto/clock.js';
@@ -8,7 +8,7 @@ import { cellular, JudgedRun, START_MS, uplink } from '../../helpers/pair/judged
 
 const AIRPLANE_COMMAND = 7;
 
-interface Named {
+interface SentUplink {
   credential: number;
   uplink: Uplink;
 }
@@ -55,8 +55,8 @@ const bodies: fc.Arbitrary<Ping | CommandAck> = fc.oneof(
   },
 );
 
-/** A life in order: boots and numbers rise, with gaps, and the lock's clock runs as it likes. */
-const lives: fc.Arbitrary<Named[]> = fc
+/** The uplinks of a lock in order: boots and sequences increase, with gaps; the lock's clock may jump back. */
+const histories: fc.Arbitrary<SentUplink[]> = fc
   .array(
     fc.record({
       body: bodies,
@@ -80,8 +80,8 @@ const lives: fc.Arbitrary<Named[]> = fc
     });
   });
 
-/** Judges them in that order, a minute apart, over one connection. */
-function run(uplinks: readonly Named[], initialLockState: 'locked' | 'unknown'): JudgedRun {
+/** Judges the uplinks in the given order, one each minute, over one connection. */
+function run(uplinks: readonly SentUplink[], initialLockState: 'locked' | 'unknown'): JudgedRun {
   const judged = new JudgedRun(START_MS, {
     lockState: initialLockState,
     listeningSinceMs: START_MS,
@@ -91,30 +91,30 @@ function run(uplinks: readonly Named[], initialLockState: 'locked' | 'unknown'):
   const command = { type: 'set-power', airplane: true } as const;
   judged.judge({ type: 'command', id: AIRPLANE_COMMAND, command, atMs: START_MS });
   let atMs = START_MS;
-  for (const named of uplinks) {
+  for (const { uplink, credential } of uplinks) {
     atMs += Minutes(1);
-    judged.receive(named.uplink, atMs, named.credential);
+    judged.receive(uplink, atMs, credential);
   }
   return judged;
 }
 
-t.test('any permutation and duplication ends in the same belief and the same findings', async (t) => {
-  const shuffled = lives.chain((life) =>
+t.test('any order and repetition of uplinks leads to the same belief and the same findings', async (t) => {
+  const shuffled = histories.chain((history) =>
     fc.record({
-      life: fc.constant(life),
+      history: fc.constant(history),
       arrivals: fc
         .tuple(
-          fc.shuffledSubarray(life, { minLength: life.length, maxLength: life.length }),
-          fc.array(fc.nat({ max: life.length - 1 }), { maxLength: 8 }),
+          fc.shuffledSubarray(history, { minLength: history.length, maxLength: history.length }),
+          fc.array(fc.nat({ max: history.length - 1 }), { maxLength: 8 }),
         )
-        .map(([order, repeats]) => [...order, ...repeats.map((index) => life[index] as Named)]),
+        .map(([order, repeats]) => [...order, ...repeats.map((index) => history[index] as SentUplink)]),
       initial: fc.constantFrom('locked' as const, 'unknown' as const),
     }),
   );
   let withFindings = 0;
   fc.assert(
-    fc.property(shuffled, ({ life, arrivals, initial }) => {
-      const inOrder = run(life, initial);
+    fc.property(shuffled, ({ history, arrivals, initial }) => {
+      const inOrder = run(history, initial);
       const late = run(arrivals, initial);
       if (inOrder.contentFindings.length > 0) withFindings += 1;
       return (
@@ -124,5 +124,5 @@ t.test('any permutation and duplication ends in the same belief and the same fin
     }),
     { numRuns: 3000, seed: 20261120 },
   );
-  t.ok(withFindings > 1000, 'and there was something to find');
+  t.ok(withFindings > 1000, 'over 1000 of the histories have findings');
 });

@@ -1,5 +1,5 @@
-// The judge as a machine: it never throws, it is pure, its belief stays small and survives JSON, and time does what
-// protocol.md §3 says. The rules themselves are held to hand-written traces in traces.test.ts.
+// Checks general properties of the judge (protocol.md §3): it never throws, it is pure, its belief stays small and
+// survives JSON, lapses start on time, and presence follows the model. ../trace/traces.test.ts checks the rules.
 import fc from 'fast-check';
 import t from 'tap';
 import { Days, Hours, Minutes, Seconds } from '../../../proto/clock.js';
@@ -123,7 +123,7 @@ const events: fc.Arbitrary<JudgeEvent> = fc.oneof(
   fc.record({ type: fc.constant('tick' as const), atMs: times }),
 ) as fc.Arbitrary<JudgeEvent>;
 
-t.test('it never throws, and its sentences have their values', async (t) => {
+t.test('the judge never throws, and all values in its messages are defined', async (t) => {
   const found = new Set<string>();
   fc.assert(
     fc.property(fc.array(events, { maxLength: 40 }), (list) => {
@@ -135,10 +135,10 @@ t.test('it never throws, and its sentences have their values', async (t) => {
     }),
     { numRuns: 2000, seed: 7 },
   );
-  t.ok(found.size > 12, `findings of ${found.size} rules were made`);
+  t.ok(found.size > 12, `the random events broke ${found.size} rules`);
 });
 
-t.test('judge leaves the belief it is given alone, and says the same twice', async (t) => {
+t.test('judge does not change the given belief, and returns the same result for the same arguments', async (t) => {
   const freeze = <T>(value: T): T => {
     if (typeof value === 'object' && value !== null) Object.values(Object.freeze(value)).forEach(freeze);
     return value;
@@ -157,7 +157,7 @@ t.test('judge leaves the belief it is given alone, and says the same twice', asy
   );
 });
 
-t.test('a belief survives JSON: what goes on from the copy says the same', async (t) => {
+t.test('a belief that went through JSON leads to the same results', async (t) => {
   const run = new JudgedRun(START_MS, { listeningSinceMs: START_MS });
   run.judge({ type: 'connect', source: 'lock', atMs: START_MS });
   for (let sequence = 1; sequence < 40; sequence += 1 + (sequence % 3)) {
@@ -177,12 +177,12 @@ t.test('a belief survives JSON: what goes on from the copy says the same', async
   t.same(judge(POWER_MODEL, copy, next), judge(POWER_MODEL, run.belief, next));
 });
 
-t.test('a belief stays small whatever comes', async (t) => {
+t.test('a belief stays within its size limits whatever uplinks come', async (t) => {
   const run = new JudgedRun();
   let seed = 1;
-  const random = (most: number) => {
+  const random = (below: number) => {
     seed = (seed * 48271) % 2147483647;
-    return seed % most;
+    return seed % below;
   };
   for (let count = 0; count < 20_000; count++) {
     const timeMs = START_MS + random(Days(60));
@@ -192,11 +192,11 @@ t.test('a belief stays small whatever comes', async (t) => {
     run.judge({ type: 'command', id: count, command, atMs: START_MS + count });
   }
   const { runs, periods, airplaneSwitches } = run.belief;
-  t.ok(runs.length <= 16 && runs.every(({ spans }) => spans.length <= 301), 'runs and stretches');
+  t.ok(runs.length <= 16 && runs.every(({ spans }) => spans.length <= 301), 'boots and spans');
   t.ok(periods.length <= 96 && airplaneSwitches.length <= 16, 'period pings and commands');
 });
 
-t.test('the effective state is the first row that applies', async (t) => {
+t.test('the effective state is the first row whose condition holds', async (t) => {
   const state = (power: Partial<PowerSettings>, battery: number | null) =>
     stateRow(POWER_MODEL, { ...MID, ...power }, battery).state;
   t.equal(state({ airplane: true, recovery: true, mode: 'HIGH' }, 5), 'AIRPLANE');
@@ -206,23 +206,34 @@ t.test('the effective state is the first row that applies', async (t) => {
   t.equal(state({}, null), 'MID');
 });
 
-t.test('a window: its first moment and not its last, offsets, midnight, all day', async (t) => {
-  const at = (text: string) => Date.parse(`2026-11-20T${text}Z`);
-  const day = { fromMinute: 420, toMinute: 1140, utcOffsetMinutes: 0 };
-  t.match(windowPhase(day, at('06:59:59.999')), { isInside: false, changesIn: 1 });
-  t.match(windowPhase(day, at('07:00:00.000')), { isInside: true, changesIn: Hours(12) });
-  t.match(windowPhase(day, at('19:00:00.000')), { isInside: false, changesIn: Hours(12), closedFor: Hours(12) });
-  t.equal(windowPhase({ ...day, utcOffsetMinutes: 120 }, at('05:00:00.000')).isInside, true, 'east opens earlier');
-  t.equal(windowPhase({ ...day, utcOffsetMinutes: -330 }, at('12:00:00.000')).isInside, false, 'west opens later');
-  t.equal(windowPhase({ ...day, utcOffsetMinutes: -330 }, at('12:30:00.000')).isInside, true);
-  const night = { fromMinute: 1320, toMinute: 300, utcOffsetMinutes: 0 };
-  t.match(windowPhase(night, at('23:30:00.000')), { isInside: true, changesIn: Hours(5.5) });
-  t.match(windowPhase(night, at('04:59:00.000')), { isInside: true, changesIn: Minutes(1) });
-  t.equal(windowPhase(night, at('05:00:00.000')).isInside, false);
-  t.equal(windowPhase({ fromMinute: 60, toMinute: 60, utcOffsetMinutes: 0 }, at('13:00:00.000')).isInside, true);
-});
+t.test(
+  'a daily window includes its first moment but not its last, and may cross midnight or last all day',
+  async (t) => {
+    const at = (text: string) => Date.parse(`2026-11-20T${text}Z`);
+    const day = { fromMinute: 420, toMinute: 1140, utcOffsetMinutes: 0 };
+    t.match(windowPhase(day, at('06:59:59.999')), { isInside: false, changesIn: 1 });
+    t.match(windowPhase(day, at('07:00:00.000')), { isInside: true, changesIn: Hours(12) });
+    t.match(windowPhase(day, at('19:00:00.000')), { isInside: false, changesIn: Hours(12), closedFor: Hours(12) });
+    t.equal(
+      windowPhase({ ...day, utcOffsetMinutes: 120 }, at('05:00:00.000')).isInside,
+      true,
+      'a window east of UTC opens earlier',
+    );
+    t.equal(
+      windowPhase({ ...day, utcOffsetMinutes: -330 }, at('12:00:00.000')).isInside,
+      false,
+      'a window west of UTC opens later',
+    );
+    t.equal(windowPhase({ ...day, utcOffsetMinutes: -330 }, at('12:30:00.000')).isInside, true);
+    const night = { fromMinute: 1320, toMinute: 300, utcOffsetMinutes: 0 };
+    t.match(windowPhase(night, at('23:30:00.000')), { isInside: true, changesIn: Hours(5.5) });
+    t.match(windowPhase(night, at('04:59:00.000')), { isInside: true, changesIn: Minutes(1) });
+    t.equal(windowPhase(night, at('05:00:00.000')).isInside, false);
+    t.equal(windowPhase({ fromMinute: 60, toMinute: 60, utcOffsetMinutes: 0 }, at('13:00:00.000')).isInside, true);
+  },
+);
 
-/** A lock that connected and closed at the start. */
+/** A run with a lock that connects and disconnects at the start. */
 function seen(initial: InitialBelief): JudgedRun {
   const run = new JudgedRun(START_MS, { listeningSinceMs: START_MS, ...initial });
   run.judge({ type: 'connect', source: 'lock', atMs: START_MS });
@@ -230,7 +241,7 @@ function seen(initial: InitialBelief): JudgedRun {
   return run;
 }
 
-t.test('a lapse is told once, and anew after it ended', async (t) => {
+t.test('a lapse is reported once, and a new lapse is reported again', async (t) => {
   const run = seen({ power: RECOVERY });
   t.same(run.judge({ type: 'tick', atMs: START_MS + Minutes(10) }), []);
   t.same(run.judge({ type: 'tick', atMs: START_MS + Minutes(10) + 1 }), ['recovery-offline']);
@@ -249,24 +260,24 @@ t.test('lapses count only while the gateway listens', async (t) => {
   t.same(run.judge({ type: 'tick', atMs: START_MS + Days(2) + Minutes(11) }), ['recovery-offline']);
 });
 
-t.test('a gateway that listens again counts anew, and says when it must be woken', async (t) => {
+t.test('when the gateway listens again, silences are counted from then, and the next due time follows', async (t) => {
   const run = seen({ power: RECOVERY });
   t.same(run.judge({ type: 'tick', atMs: START_MS + Hours(1) }), ['recovery-offline']);
   run.judge({ type: 'gateway', state: 'stop', atMs: START_MS + Hours(2) });
-  t.equal(run.belief.dueMs, Number.MAX_SAFE_INTEGER, 'nothing can fall due while nobody listens');
+  t.equal(run.belief.dueMs, Number.MAX_SAFE_INTEGER, 'nothing is due while the gateway does not listen');
   run.judge({ type: 'gateway', state: 'start', atMs: START_MS + Hours(3) });
   t.equal(run.belief.dueMs, START_MS + Hours(3) + Minutes(10));
   t.same(run.judge({ type: 'tick', atMs: START_MS + Hours(4) }), ['recovery-offline']);
 });
 
-t.test('a gateway that begins anew without having ended has lost its connections', async (t) => {
+t.test('a gateway that starts without having stopped has lost its connections', async (t) => {
   const run = new JudgedRun(START_MS, { listeningSinceMs: START_MS });
   run.judge({ type: 'connect', source: 'lock', atMs: START_MS });
-  t.same(run.judge({ type: 'gateway', state: 'start', atMs: START_MS + 1 }), [], 'no fault of the lock');
+  t.same(run.judge({ type: 'gateway', state: 'start', atMs: START_MS + 1 }), [], 'that is not the lock’s fault');
   t.equal(run.belief.isConnected, false);
 });
 
-t.test('silence that was asked for is suspended, and does not count when it is over', async (t) => {
+t.test('silence after a command to switch airplane mode on does not count towards period-overdue', async (t) => {
   const run = seen({});
   const command = { type: 'set-power', airplane: true } as const;
   run.judge({ type: 'command', id: 7, command, atMs: START_MS + Hours(1) });
@@ -276,11 +287,11 @@ t.test('silence that was asked for is suspended, and does not count when it is o
   const body = { kind: 'ack', commandId: 7, result: 'rejected', detail: '', highWindow: null } as const;
   run.receive(uplink({ timeMs: ackMs, body }), ackMs);
   run.judge({ type: 'disconnect', source: 'lock', cause: 'closed', atMs: ackMs + Seconds(20) });
-  t.same(run.judge({ type: 'tick', atMs: ackMs + Hours(24) }), [], '1 h before, 24 h after: 25 h');
+  t.same(run.judge({ type: 'tick', atMs: ackMs + Hours(24) }), [], '1 h before and 24 h after the suspension are 25 h');
   t.same(run.judge({ type: 'tick', atMs: ackMs + Hours(24) + Minutes(1) }), ['period-overdue']);
 });
 
-t.test('a command to switch airplane mode on that nobody answers suspends lateness until it expires', async (t) => {
+t.test('an unanswered command to switch airplane mode on suspends lateness until it expires', async (t) => {
   const command = { type: 'set-power', airplane: true } as const;
   const expiresMs = START_MS + Hours(3);
   const silenced = (): JudgedRun => {
@@ -290,7 +301,7 @@ t.test('a command to switch airplane mode on that nobody answers suspends latene
     return run;
   };
   const run = silenced();
-  t.equal(run.belief.dueMs, expiresMs, 'a tick is asked for when it expires');
+  t.equal(run.belief.dueMs, expiresMs, 'the next due time is its expiry');
   t.same(run.judge({ type: 'tick', atMs: expiresMs }), []);
   t.same(run.judge({ type: 'tick', atMs: expiresMs + 1 }), ['recovery-offline']);
   t.match(run.findings[0]?.message, /possible cause: command 7 .* expired unanswered at 2026-11-20T09:00:00.000Z\.$/);
@@ -298,32 +309,32 @@ t.test('a command to switch airplane mode on that nobody answers suspends latene
   const heard = silenced();
   const backMs = START_MS + Minutes(30);
   heard.judge({ type: 'connect', source: 'lock', atMs: backMs });
-  t.not(heard.belief.suspendedSinceMs, null, 'a connection alone says nothing of the switch');
+  t.not(heard.belief.suspendedSinceMs, null, 'a connection without an uplink does not end the suspension');
   heard.receive(uplink({ timeMs: backMs, power: RECOVERY }), backMs);
-  t.equal(heard.belief.suspendedSinceMs, null, 'an uplink with airplane off does');
+  t.equal(heard.belief.suspendedSinceMs, null, 'an uplink with airplane off ends the suspension');
   heard.judge({ type: 'disconnect', source: 'lock', cause: 'gateway', atMs: backMs + Minutes(1) });
   t.same(heard.judge({ type: 'tick', atMs: backMs + Minutes(12) }), ['recovery-offline']);
-  t.notMatch(heard.findings[0]?.message, /possible cause/, 'and the command is not the cause then');
+  t.notMatch(heard.findings[0]?.message, /possible cause/, 'then the command is not the cause of the silence');
 
   const again = silenced();
   again.judge({ type: 'connect', source: 'lock', atMs: backMs });
   again.receive(uplink({ timeMs: backMs, power: RECOVERY }), backMs);
   again.judge({ type: 'command', id: 7, command, expiresMs, atMs: backMs + 1 });
   again.judge({ type: 'disconnect', source: 'lock', cause: 'gateway', atMs: backMs + Minutes(1) });
-  t.same(again.judge({ type: 'tick', atMs: expiresMs }), [], 'sent once more, it may have worked after all');
+  t.same(again.judge({ type: 'tick', atMs: expiresMs }), [], 'the command was sent again, so it may be the cause');
   t.same(again.judge({ type: 'tick', atMs: expiresMs + 1 }), ['recovery-offline']);
 });
 
-t.test('a tick that comes days late still finds the lapse between', async (t) => {
+t.test('a late tick still finds a lapse that started and ended before it', async (t) => {
   const startMs = START_MS + Hours(2);
   const run = new JudgedRun(startMs, { power: HIGH, isConnected: true, listeningSinceMs: startMs });
-  // Connected through the night: the window closed at 19:00, and opens again before anything is heard.
+  // Connected through the night: the window closes at 19:00 and opens again before the tick.
   const rules = run.judge({ type: 'tick', atMs: START_MS + Hours(25) });
   t.same(rules, ['connection-unexplained']);
   t.match(run.findings[0]?.message, /since 2026-11-20T19:00:00.000Z/);
 });
 
-t.test('presence', async (t) => {
+t.test('presence is never-seen, online, asleep, late, airplane or low-battery', async (t) => {
   const at = (run: JudgedRun, atMs: number) => presence(POWER_MODEL, run.belief, atMs);
   t.same(at(new JudgedRun(), START_MS + Days(9)), { presence: 'never-seen' });
   const online = new JudgedRun();
@@ -335,7 +346,7 @@ t.test('presence', async (t) => {
   t.same(
     at(asleep, START_MS + Hours(24) + Minutes(20)),
     { presence: 'asleep', dueMs: START_MS + Hours(24) + Minutes(20) },
-    'its moment has come and it is not late yet: it is due now, never in the past',
+    'a lock that is overdue but not late yet is due now, not in the past',
   );
   t.same(at(asleep, START_MS + Hours(26)), {
     presence: 'late',
@@ -360,7 +371,7 @@ t.test('presence', async (t) => {
   t.same(at(low, START_MS + Days(3)), { presence: 'low-battery' });
 });
 
-t.test('the table of rules is closed', async (t) => {
+t.test('there are 22 rules, and six of them are warnings', async (t) => {
   t.equal(RULES.length, 22);
   t.equal(new Set(RULES.map((row) => row.rule)).size, 22);
   t.same(

@@ -1,11 +1,11 @@
-// The power model's table against the specification's "Device power modes and switches" and protocol.md §2, §3, which
-// are written out here by hand: a number changed by accident in one place must not pass.
+// Checks the power model's table against the specification's "Device power modes and switches" and protocol.md §2 and
+// §3. The expected values are written out here, so that an accidental change of the model fails.
 import t from 'tap';
 import { Days, Hours, Minutes, Seconds } from '../../../proto/clock.js';
 import { POWER_MODEL, type StateRow, type TriggerRow } from '../../../proto/power/model.js';
 import { isKnownReason } from '../../../proto/wire/reasons.js';
 
-/** protocol.md §2, the columns theft … connection kept, with `x` for yes. */
+/** State, condition, theft, period, state change, cell on in a ride, ride tracking, commands, connection kept. */
 const EXPECTED_STATES = [
   'AIRPLANE    | airplane switch on  | - | - | - | - | - | - | never',
   'LOW_BATTERY | battery below 10    | x | - | - | - | - | - | never',
@@ -26,7 +26,7 @@ const EXPECTED_TRIGGERS = [
   'reset           | REASON_RESET             | -',
 ];
 
-/** Cells without the blanks that align them. */
+/** The row without the blanks that align its cells. */
 function cells(row: string): string {
   return row
     .split('|')
@@ -102,7 +102,7 @@ t.test('the bounds are those of the rules', async (t) => {
   });
 });
 
-t.test('the model is frozen to its last member', async (t) => {
+t.test('the model is deeply frozen', async (t) => {
   let objects = 0;
   const check = (value: unknown, path: string): void => {
     if (typeof value !== 'object' || value === null) return;
@@ -111,6 +111,6 @@ t.test('the model is frozen to its last member', async (t) => {
     for (const [key, member] of Object.entries(value)) check(member, `${path}.${key}`);
   };
   check(POWER_MODEL, 'POWER_MODEL');
-  t.ok(objects > 20, 'all of it was looked at');
+  t.ok(objects > 20, 'the test has visited nested objects');
   t.throws(() => Object.assign(POWER_MODEL.timings, { refreshEvery: 0 }), TypeError);
 });

@@ -1,7 +1,7 @@
-// The mutation check: what the pair check is worth. Each row, reason, rank and number of the power model is altered in
-// the lock's copy alone, and either the judge finds it, who has the true one, or what is seen of the lock is not what
-// protocol.md says. The bounds that only the judge reads are altered in its copy, and the hand-written traces find it.
-// No mutant may survive but those named here, which nobody could tell from the true model.
+// The mutation check: whether the tests of lock and judge find faults. Each row, reason, rank and number of the power
+// model is changed only in the lock's copy of the model. Then either the judge, which has the true model, must find it,
+// or a scenario from protocol.md must fail. The bounds are changed in the judge's copy; then a hand-written trace must
+// fail. Only the mutants listed here may survive, because they behave like the true model.
 import t from 'tap';
 import { Days } from '../../../proto/clock.js';
 import { POWER_MODEL, type PowerModel } from '../../../proto/power/model.js';
@@ -14,15 +14,15 @@ import { SCENARIOS } from '../../helpers/pair/scenarios.js';
 import { pairWalk, WALK_DAYS } from '../../helpers/pair/walk.js';
 import { expectedOf, findingsOf, traceNames } from '../../helpers/sim/hand-traces.js';
 
-const NO_RIDE = 'ride tracking adds to a ride, and in this state a ride says nothing';
+const NO_RIDE = 'ride tracking adds to a ride, and in this state a ride sends nothing';
 const NO_RANK = 'protocol.md §2 gives these two no rank';
-const NOT_MADE = 'the trigger makes no ping of that kind, so nobody asks for its reason';
+const NOT_MADE = 'the trigger makes no ping of that kind, so its reason is never used';
 
-/** Mutants that can't be told from the true model, and why. */
+/** Mutants that behave like the true model, and why. */
 const EQUIVALENT: Readonly<Record<string, string>> = {
   'AIRPLANE: rideTracking on': NO_RIDE,
   'LOW_BATTERY: rideTracking on': NO_RIDE,
-  'HIGH and MID change places': 'a lock has one mode, so that never both rows apply',
+  'HIGH and MID change places': 'a lock has one mode, so the two rows never apply at once',
   'period and kept-connection change places': NO_RANK,
   'kept-connection and locate-gps change places': NO_RANK,
   'locate-gps and locate-cell change places': NO_RANK,
@@ -33,7 +33,9 @@ const EQUIVALENT: Readonly<Record<string, string>> = {
   'reset: gpsReason REASON_GPS_PING': NOT_MADE,
 };
 
-/** What kills a mutant: in the first scenario that shows anything, the judge's rule or what was seen. */
+/**
+ * The first scenario that finds the mutant, with the judge's rule or the unexpected behaviour; undefined if none does.
+ */
 function killerOf(alteration: Alteration): string | undefined {
   for (const scenario of SCENARIOS) {
     const outcome = playScenario(scenario, alteration);
@@ -42,7 +44,7 @@ function killerOf(alteration: Alteration): string | undefined {
   return undefined;
 }
 
-t.test('the true model plays every scenario as protocol.md has it', async (t) => {
+t.test('with the true model every scenario goes as protocol.md says', async (t) => {
   for (const scenario of SCENARIOS)
     t.equal(playScenario(scenario)?.what, undefined, `${scenario.name}: ${scenario.citation}`);
 });
@@ -57,11 +59,11 @@ t.test('no mutant of the lock survives', async (t) => {
     const by = killer?.split(',')[0] ?? 'none';
     killers.set(by, (killers.get(by) ?? 0) + 1);
   }
-  t.same(survivors.sort(), Object.keys(EQUIVALENT).sort(), 'but those that nobody could tell apart');
+  t.same(survivors.sort(), Object.keys(EQUIVALENT).sort(), 'only mutants that behave like the true model survive');
   t.ok((killers.get('judge') ?? 0) > 10, `killed by: ${JSON.stringify([...killers])}`);
 });
 
-/** Faults that must show on random walks too, by the judge alone, and the rule that tells of them. */
+/** Faults that the judge must also find on random walks, with the rule that finds each. */
 const SEEN_ON_WALKS: Readonly<Record<string, string>> = {
   'AIRPLANE: theft on': 'airplane-silence',
   'LOW_BATTERY: stateChange on': 'low-battery-theft-only',
@@ -94,7 +96,7 @@ t.test('the walks of the pair check find a lock that breaks the model', async (t
 
 /**
  * Whether an uplink that comes 29 days late is still compared with its neighbours, as protocol.md §3 promises for 30:
- * it said unlocked, and so the state ping after it, which said so too, told of no change.
+ * the late uplink reports unlocked, so the state ping after it, which also reports unlocked, breaks state-unchanged.
  */
 function comparesLate(model: PowerModel): boolean {
   const rules: string[] = [];
@@ -109,9 +111,9 @@ function comparesLate(model: PowerModel): boolean {
   return rules.includes('state-unchanged');
 }
 
-/** Bounds that no trace can show, and why. */
+/** Changed bounds that no trace can show, and why. */
 const NOT_THE_JUDGES: Readonly<Record<string, string>> = {
-  'lateWithin × 2': 'protocol.md §3 promises something of uplinks up to 30 days late, and nothing of later ones',
+  'lateWithin × 2': 'protocol.md §3 makes promises for uplinks up to 30 days late, but not for later ones',
   'bufferedOver × 2': 'the gateway marks uplinks as buffered, the judge does not read it',
   'bufferedOver × 0.5': 'the gateway marks uplinks as buffered, the judge does not read it',
 };
@@ -131,5 +133,5 @@ t.test('no mutant of the judge’s bounds survives', async (t) => {
   const wrong = traceNames.filter((file) => {
     return JSON.stringify(findingsOf(file, POWER_MODEL)) !== JSON.stringify(expectedOf(file));
   });
-  t.same(wrong, [], 'and the true bounds find in each trace what is expected of it');
+  t.same(wrong, [], 'with the true bounds each trace has its expected findings');
 });

@@ -1,7 +1,7 @@
-// The pair check: whatever `step` emits, `judge` accepts. Both were written from protocol.md and share its table alone,
-// so where they disagree one of them is wrong. In each state each input, and random walks of 30 days over a network
-// that delays, cuts and forgets; a violation is always wrong, and so is a warning that the world does not explain.
-// test/long has ten thousand walks. A failure says how to repeat it.
+// The pair check: `judge` must accept whatever `step` sends. Both were written from protocol.md and share only the
+// power model, so if they disagree, one of them is wrong. The test gives each input in each state, and random walks of
+// 30 days over a network that delays and loses packets. A violation fails, and so does a warning that the network does
+// not explain. test/long has ten thousand walks. A failure prints how to repeat it.
 import t from 'tap';
 import { Hours } from '../../../proto/clock.js';
 import type { EffectiveState } from '../../../proto/power/model.js';
@@ -9,8 +9,8 @@ import { caseEvents, cases } from '../../helpers/pair/cases.js';
 import { mistakesInCase, mistakesOnWalk, PairStatistics } from '../../helpers/pair/report.js';
 
 const WALKS = 400;
-/** How long a case is watched afterwards; the long form waits for the next Period Ping. */
-const SETTLES = Hours(1);
+/** How long a case is observed after its input; the repetition of a single case waits for the next Period Ping. */
+const OBSERVED_FOR = Hours(1);
 
 const ALL_KINDS = [
   'ack failed',
@@ -39,34 +39,35 @@ if (PAIR_SEED !== undefined) {
   });
 } else if (PAIR_CASE !== undefined) {
   t.test(`the case ${PAIR_CASE}`, async (t) => {
-    const [one, happening] = PAIR_CASE.split('/').map(Number);
-    const [chosen, what] = [cases()[one ?? -1], caseEvents()[happening ?? -1]];
-    if (chosen === undefined || what === undefined) throw new Error(`there is no case ${PAIR_CASE}`);
-    t.same(mistakesInCase(PAIR_CASE, chosen, what, Hours(26), new PairStatistics()), []);
+    const [caseNumber, eventNumber] = PAIR_CASE.split('/').map(Number);
+    const [pairCase, event] = [cases()[caseNumber ?? -1], caseEvents()[eventNumber ?? -1]];
+    if (pairCase === undefined || event === undefined) throw new Error(`there is no case ${PAIR_CASE}`);
+    t.same(mistakesInCase(PAIR_CASE, pairCase, event, Hours(26), new PairStatistics()), []);
   });
 } else {
-  t.test('in every state, at every stage of a connection, for every input', async (t) => {
+  t.test('the judge accepts every input in every state at every stage of a connection', async (t) => {
     const seen = new PairStatistics();
     const states = new Map<EffectiveState, number>();
-    for (const [index, one] of cases().entries()) {
-      for (const [number, happening] of caseEvents().entries()) {
-        const wrong = mistakesInCase(`${index}/${number}`, one, happening, SETTLES, seen);
-        if (wrong === null) break;
-        states.set(one.situation.state, (states.get(one.situation.state) ?? 0) + 1);
-        if (wrong.length > 0) t.same(wrong, []);
+    for (const [caseNumber, pairCase] of cases().entries()) {
+      for (const [eventNumber, event] of caseEvents().entries()) {
+        const mistakes = mistakesInCase(`${caseNumber}/${eventNumber}`, pairCase, event, OBSERVED_FOR, seen);
+        if (mistakes === null) break;
+        const { state } = pairCase.situation;
+        states.set(state, (states.get(state) ?? 0) + 1);
+        if (mistakes.length > 0) t.same(mistakes, []);
       }
     }
     t.same([...states.keys()].sort(), ['AIRPLANE', 'HIGH', 'LOW_BATTERY', 'MID', 'RECOVERY']);
     t.ok(Math.min(...states.values()) > 1000, `${seen.runs} cases: ${JSON.stringify([...states])}`);
     const kinds = ALL_KINDS.filter((kind) => !kind.includes('PERIOD'));
-    t.same([...seen.kinds].sort(), kinds, 'every kind of uplink came by that is not the next day’s');
+    t.same([...seen.kinds].sort(), kinds, 'all kinds of uplinks occur, except period pings');
   });
 
-  t.test('on every walk', async (t) => {
+  t.test('the judge accepts every random walk', async (t) => {
     const seen = new PairStatistics();
     for (let seed = 1; seed <= WALKS; seed++) t.same(mistakesOnWalk(seed, seen), [], `seed ${seed}`);
-    t.same([...seen.kinds].sort(), ALL_KINDS, 'every kind of uplink came by');
+    t.same([...seen.kinds].sort(), ALL_KINDS, 'all kinds of uplinks occur');
     const warnings = ['not-closed', 'period-overdue', 'recovery-offline', 'sequence-gap', 'window-offline'];
-    t.same([...seen.explained.keys()].sort(), warnings, 'and every warning that a network can be the cause of');
+    t.same([...seen.explained.keys()].sort(), warnings, 'all warnings that a network can cause occur');
   });
 }

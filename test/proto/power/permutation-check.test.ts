@@ -1,5 +1,5 @@
-// The permutation check (protocol.md §3, "Late data"): in whatever order uplinks arrive, and however often, the end is
-// the same. Once for the judge alone, and once for a whole gateway, over MQTT into its SQLite file.
+// The permutation check (protocol.md §3, "Late data"): in whatever order and however often uplinks arrive, the result
+// is the same. It is checked for the judge, and for a gateway that receives over MQTT and stores into SQLite.
 import t from 'tap';
 import { Prng } from '../../../firmware-sim/prng.js';
 import type { Gateway } from '../../../gateway/gateway.js';
@@ -24,12 +24,12 @@ import { mutants } from '../../helpers/pair/mutants.js';
 import type { Alteration } from '../../helpers/pair/scenario.js';
 import type { Teardown } from '../../helpers/store/temp-folder.js';
 
-/** As many uplinks as may come in any order whatever: beyond, the judge forgets the oldest holes in the numbers. */
-const ANY_ORDER = BELIEF_LIMITS.spans;
-/** As many as a lock keeps, and so as far as one of its uplinks can come late (protocol.md §2). */
-const KEPT = 256;
+/** How many uplinks may come in any order: with more, the judge forgets the oldest holes in the sequence. */
+const MAX_SHUFFLED_UPLINKS = BELIEF_LIMITS.spans;
+/** The size of a lock's buffer: one uplink can be overtaken by this many others (protocol.md §2). */
+const BUFFERED_UPLINKS = 256;
 
-/** Judges them in that order, a minute apart, over one connection. */
+/** Judges the uplinks in the given order, one each minute, over one connection. */
 function judged({ initial, commands }: SentUplinks, arrivals: readonly Uplink[]): JudgedRun {
   const run = new JudgedRun(START_MS, initial);
   run.judge({ type: 'connect', source: 'lock', atMs: START_MS });
@@ -40,7 +40,7 @@ function judged({ initial, commands }: SentUplinks, arrivals: readonly Uplink[])
 
 const stateOf = (run: JudgedRun): string => JSON.stringify([run.device, run.contentFindings]);
 
-/** Locks that keep the model, and some that break it, so that there is something to find. */
+/** A lock that follows the model, and some that break it, so that there are findings. */
 const LOCKS: readonly (Alteration & { readonly name: string })[] = [
   { name: 'a true lock' },
   ...mutants().filter(({ name }) =>
@@ -55,14 +55,14 @@ const LOCKS: readonly (Alteration & { readonly name: string })[] = [
   ),
 ];
 
-t.test('the judge believes and finds the same of any permutation and duplication', async (t) => {
+t.test('the judge’s belief and findings do not depend on the order and repetition of uplinks', async (t) => {
   let withFindings = 0;
   for (const { name, ...alteration } of LOCKS) {
     for (let seed = 1; seed <= 12; seed++) {
       const random = new Prng(`${name} ${seed}`);
       const sent = sentOnWalk(seed, 6, alteration);
-      const first = random.integer(0, Math.max(0, sent.uplinks.length - ANY_ORDER));
-      const some = sent.uplinks.slice(first, first + ANY_ORDER - 50);
+      const first = random.integer(0, Math.max(0, sent.uplinks.length - MAX_SHUFFLED_UPLINKS));
+      const some = sent.uplinks.slice(first, first + MAX_SHUFFLED_UPLINKS - 50);
       const uplinks = seed % 2 === 0 ? some : withConflicts(random, some, 0.1);
       const inOrder = judged(sent, uplinks);
       if (inOrder.contentFindings.length > 0) withFindings++;
@@ -72,10 +72,10 @@ t.test('the judge believes and finds the same of any permutation and duplication
       }
     }
   }
-  t.ok(withFindings > 40, `and there was something to find, in ${withFindings} of them`);
+  t.ok(withFindings > 40, `there were findings in ${withFindings} runs`);
 });
 
-/** The same lock with its flash wiped in the midst of its life: the boots of the second half count from 1 again. */
+/** The uplinks of a lock whose flash was wiped at `wipedMs`: afterwards its boots count from 1 again. */
 function wiped(uplinks: readonly Uplink[], wipedMs: number): Uplink[] {
   const first = uplinks.find(({ timeMs }) => timeMs >= wipedMs)?.boot ?? 0;
   return uplinks.map((one) =>
@@ -83,15 +83,15 @@ function wiped(uplinks: readonly Uplink[], wipedMs: number): Uplink[] {
   );
 }
 
-t.test('and of a lock whose flash was wiped, marked as reflashed or not', async (t) => {
+t.test('the same for a lock whose flash was wiped, whether or not it is marked as reflashed', async (t) => {
   const seen = { marked: 0, unmarked: 0 };
   for (let seed = 1; seed <= 12; seed++) {
     const random = new Prng(`wiped ${seed}`);
     const sent = sentOnWalk(seed, 6);
-    const some = sent.uplinks.slice(0, ANY_ORDER - 50);
+    const some = sent.uplinks.slice(0, MAX_SHUFFLED_UPLINKS - 50);
     const wipedMs = Math.max(...some.slice(0, Math.floor(some.length / 2)).map(({ timeMs }) => timeMs)) + 1;
     const uplinks = withConflicts(random, wiped(some, wipedMs), seed % 2 === 0 ? 0 : 0.1);
-    // Received after all of it was made, so that each time is a plausible one.
+    // Received after all uplinks were made, so that each time is plausible.
     const late = { ...sent, commands: [] };
     for (const marks of [[], [wipedMs]]) {
       const inOrder = judgedLate(late, uplinks, marks);
@@ -104,7 +104,7 @@ t.test('and of a lock whose flash was wiped, marked as reflashed or not', async 
     }
   }
   t.ok(seen.unmarked >= 12, `boot-back was found ${seen.unmarked} times`);
-  t.equal(seen.marked, 0, 'and not where the mark explains it');
+  t.equal(seen.marked, 0, 'boot-back was not found if the lock is marked as reflashed');
 });
 
 function judgedLate({ initial }: SentUplinks, arrivals: readonly Uplink[], marks: readonly number[]): JudgedRun {
@@ -114,17 +114,17 @@ function judgedLate({ initial }: SentUplinks, arrivals: readonly Uplink[], marks
   return run;
 }
 
-t.test('and of a whole month whose uplinks come as late as a lock can keep them', async (t) => {
+t.test('the same for a month of uplinks that come as late as the lock’s buffer allows', async (t) => {
   for (let seed = 1; seed <= 8; seed++) {
     const random = new Prng(`month ${seed}`);
     const sent = sentOnWalk(seed, 30);
     const inOrder = judged(sent, sent.uplinks);
-    const arrivals = withRepeats(random, displaced(random, sent.uplinks, KEPT), 0.1);
+    const arrivals = withRepeats(random, displaced(random, sent.uplinks, BUFFERED_UPLINKS), 0.1);
     t.equal(stateOf(judged(sent, arrivals)), stateOf(inOrder), `seed ${seed}, ${sent.uplinks.length} uplinks`);
   }
 });
 
-/** What a gateway ends with that must not depend on the order of arrival. */
+/** The parts of a gateway's final state that must not depend on the order of arrival. */
 interface Ended {
   readonly stored: readonly string[];
   readonly eventIds: readonly string[];
@@ -133,18 +133,18 @@ interface Ended {
 }
 
 const MAC = testMac();
-/** How many uplinks are on their way at once. */
-const AT_ONCE = 40;
-/** More than any of these lives has. */
-const ALL = 5000;
+/** How many uplinks are sent at once. */
+const MAX_IN_FLIGHT = 40;
+/** A limit for reading that is greater than the number of stored records. */
+const READ_LIMIT = 5000;
 
-/** Sends them to a gateway of their own, in that order, and looks at what it has then. */
+/** Sends the uplinks in the given order to a new gateway, and returns its final state. */
 async function ingested(test: Teardown, arrivals: readonly Uplink[]): Promise<Ended> {
   const gateway = await testGateway(test);
   const lock = await connectedLock(test, gateway, MAC);
   const announced = eventsOf(gateway, 'uplink', arrivals.length);
-  for (let next = 0; next < arrivals.length; next += AT_ONCE) {
-    const some = arrivals.slice(next, next + AT_ONCE);
+  for (let next = 0; next < arrivals.length; next += MAX_IN_FLIGHT) {
+    const some = arrivals.slice(next, next + MAX_IN_FLIGHT);
     await Promise.all(some.map((uplink) => lock.send(Buffer.from(encodeUplink(uplink)))));
   }
   const ids = (await announced).filter(({ uplink }) => uplink.body.kind !== 'ack').map(({ eventId }) => eventId);
@@ -159,8 +159,8 @@ async function endOf(gateway: Gateway, eventIds: readonly string[]): Promise<End
   if (reading === null) throw new Error('the gateway does not know the lock');
   const { belief, ping } = JSON.parse(reading.state ?? 'null');
   const { power, batteryPercent, lockState, position, highWindow, state } = belief;
-  const events = await gateway.store.readEvents(reading.device.merchantId, 0, ALL);
-  const findings = (await gateway.store.readFindings(reading.device.id, ALL))
+  const events = await gateway.store.readEvents(reading.device.merchantId, 0, READ_LIMIT);
+  const findings = (await gateway.store.readFindings(reading.device.id, READ_LIMIT))
     .filter(({ finding }) => ruleRow(finding.rule)?.restsOn === 'content')
     .map(({ finding }) => `${finding.rule} ${finding.about?.boot}/${finding.about?.sequence}`);
   return {
@@ -171,22 +171,25 @@ async function endOf(gateway: Gateway, eventIds: readonly string[]): Promise<End
   };
 }
 
-t.test('a gateway stores, knows and tells the same of any permutation and duplication', async (t) => {
-  for (const [seed, name] of ['a true lock', 'LOW_BATTERY: stateChange on', 'a period ping every 6 h'].entries()) {
-    const lock = LOCKS.find((one) => one.name === name);
-    if (lock === undefined) throw new Error(`there is no lock ${name}`);
-    const random = new Prng(`gateway ${seed}`);
-    const { uplinks: all } = sentOnWalk(seed + 1, 6, lock);
-    // Among them two of one name that contradict each other, the very last ones too.
-    const uplinks = withConflicts(random, all.slice(-(ANY_ORDER - 50)), 0.1);
-    const last = all.findLast(isPingUplink);
-    if (last !== undefined) uplinks.push({ ...last, timeMs: last.timeMs + 1 });
-    const inOrder = await ingested(t, uplinks);
-    t.ok(inOrder.stored.length > 50 && inOrder.findings.length > 0, `${name}: ${inOrder.stored.length} pings`);
-    t.equal(inOrder.eventIds.length, inOrder.stored.length, 'an event for each ping that is stored');
-    for (let order = 1; order <= 3; order++) {
-      const arrivals = withRepeats(random, shuffled(random, uplinks), 0.3);
-      t.same(await ingested(t, arrivals), inOrder, `${formatMac(MAC)} as ${name}, order ${order}`);
+t.test(
+  'what a gateway stores, believes and emits does not depend on the order and repetition of uplinks',
+  async (t) => {
+    for (const [seed, name] of ['a true lock', 'LOW_BATTERY: stateChange on', 'a period ping every 6 h'].entries()) {
+      const lock = LOCKS.find((one) => one.name === name);
+      if (lock === undefined) throw new Error(`there is no lock ${name}`);
+      const random = new Prng(`gateway ${seed}`);
+      const { uplinks: all } = sentOnWalk(seed + 1, 6, lock);
+      // Some have the same key and contradict each other, also the very last ones.
+      const uplinks = withConflicts(random, all.slice(-(MAX_SHUFFLED_UPLINKS - 50)), 0.1);
+      const last = all.findLast(isPingUplink);
+      if (last !== undefined) uplinks.push({ ...last, timeMs: last.timeMs + 1 });
+      const inOrder = await ingested(t, uplinks);
+      t.ok(inOrder.stored.length > 50 && inOrder.findings.length > 0, `${name}: ${inOrder.stored.length} pings`);
+      t.equal(inOrder.eventIds.length, inOrder.stored.length, 'each stored ping has an event');
+      for (let order = 1; order <= 3; order++) {
+        const arrivals = withRepeats(random, shuffled(random, uplinks), 0.3);
+        t.same(await ingested(t, arrivals), inOrder, `${formatMac(MAC)} as ${name}, order ${order}`);
+      }
     }
-  }
-});
+  },
+);

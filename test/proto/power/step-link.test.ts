@@ -1,5 +1,5 @@
-// `step` against protocol.md §1 and §2 where the network fails: retries, what is kept and discarded, what overtakes,
-// what comes again after a loss, and what a boot leaves.
+// Checks `step`, the simulated lock, against protocol.md §1 and §2 when the network fails: retries, buffering and
+// discarding of uplinks, overtaking, repeats after a lost connection, and boots.
 import t from 'tap';
 import { Days, Hours, Minutes, Seconds } from '../../../proto/clock.js';
 import { flashDiffers, flashOf } from '../../../proto/power/step/state.js';
@@ -34,32 +34,32 @@ t.test('retries: after 10, 30 and 60 s, then every 5 min ± 20 %', async (t) => 
   t.same(waits.slice(0, 3), [Seconds(10), Seconds(30), Seconds(60)]);
   const later = waits.slice(3);
   t.ok(later.length > 90 && later.every((wait) => wait >= Minutes(4) && wait <= Minutes(6)), 'between 4 and 6 min');
-  t.ok(new Set(later).size > 80, 'and not all alike');
-  t.ok(Math.min(...later) < Minutes(4.2) && Math.max(...later) > Minutes(5.8), 'spread over the whole of it');
+  t.ok(new Set(later).size > 80, 'the waits differ');
+  t.ok(Math.min(...later) < Minutes(4.2) && Math.max(...later) > Minutes(5.8), 'the waits are spread over that range');
 });
 
-t.test('retries: another lock’s dice fall otherwise, the same dice fall the same', async (t) => {
-  const waits = (chance: number) => {
-    const bench = new LockBench({ power: RECOVERY, covered: false, jitterSeed: chance });
+t.test('retries: the same jitter seed gives the same waits, another seed gives others', async (t) => {
+  const retryTime = (jitterSeed: number) => {
+    const bench = new LockBench({ power: RECOVERY, covered: false, jitterSeed });
     bench.pass(Hours(1));
     return bench.state.retryAtMs;
   };
-  t.equal(waits(5), waits(5));
-  t.not(waits(5), waits(6));
+  t.equal(retryTime(5), retryTime(5));
+  t.not(retryTime(5), retryTime(6));
 });
 
-t.test('retries: without coverage the modem does not even try, and a new trigger does not wait', async (t) => {
+t.test('retries: without coverage the modem does not try to connect; a new trigger connects at once', async (t) => {
   const bench = new LockBench({ covered: false });
   toggle(bench).pass(Minutes(20));
   t.same(published(bench), []);
   t.notOk(bench.noted.some(({ effect }) => effect.type === 'connect'));
   bench.give({ type: 'coverage', covered: true });
-  t.equal(bench.state.link, 'down', 'it does not know at once that coverage is back');
+  t.equal(bench.state.link, 'down', 'coverage alone does not make the lock connect');
   toggle(bench);
   t.equal(bench.state.link, 'up');
 });
 
-t.test('a connection that is lost counts as a failure, one that was closed does not', async (t) => {
+t.test('a lost connection counts as a failure, a closed one does not', async (t) => {
   const bench = new LockBench({ power: RECOVERY });
   bench.pass(Minutes(1)).give({ type: 'disconnected' }).pass(Minutes(1));
   t.same(bench.story(NOON_MS + Seconds(60)), ['10 connect', '10 cellular NETWORK_PING']);
@@ -67,41 +67,50 @@ t.test('a connection that is lost counts as a failure, one that was closed does 
   bench.give({ type: 'disconnected' }).pass(Minutes(30));
   bench.answers = true;
   bench.pass(Minutes(10)).give({ type: 'disconnected' });
-  t.equal(bench.wakeAtMs, bench.nowMs + Seconds(10), 'after one that worked the waits begin anew');
+  t.equal(bench.wakeAtMs, bench.nowMs + Seconds(10), 'after a successful connection the first wait is 10 s again');
   bench.pass(Seconds(10)).give({ type: 'coverage', covered: false });
-  t.equal(bench.noted.at(-1)?.effect.type, 'drop', 'a lost network is a connection that dies without a word');
-});
-
-t.test('without coverage: kept, and sent in order with the time at which each was made', async (t) => {
-  const bench = new LockBench({ covered: false });
-  toggle(bench).pass(Minutes(3));
-  toggle(bench).pass(Minutes(30));
-  t.same(bench.published(), []);
-  bench.give({ type: 'coverage', covered: true }).pass(Minutes(10));
-  t.same(published(bench), ['cellular STATE_PING', 'gps STATE_PING', 'cellular STATE_PING', 'gps STATE_PING', 'close']);
-  t.same(
-    bench
-      .published()
-      .map(({ timeMs }) => (timeMs - NOON_MS) / 1000)
-      .slice(0, 4),
-    [0, 30, 180, 185],
-  );
-  t.same(
-    bench.published().map(({ kept }) => kept),
-    [0, 1, 2, 3, 0],
-    'kept: what waited when it was made',
-  );
+  t.equal(bench.noted.at(-1)?.effect.type, 'drop', 'losing coverage drops the connection');
 });
 
 t.test(
-  'one uplink is in flight at a time; a theft’s cellular ping overtakes those kept, not the one in flight',
+  'without coverage uplinks are buffered, and later sent in order with the times at which they were made',
+  async (t) => {
+    const bench = new LockBench({ covered: false });
+    toggle(bench).pass(Minutes(3));
+    toggle(bench).pass(Minutes(30));
+    t.same(bench.published(), []);
+    bench.give({ type: 'coverage', covered: true }).pass(Minutes(10));
+    t.same(published(bench), [
+      'cellular STATE_PING',
+      'gps STATE_PING',
+      'cellular STATE_PING',
+      'gps STATE_PING',
+      'close',
+    ]);
+    t.same(
+      bench
+        .published()
+        .map(({ timeMs }) => (timeMs - NOON_MS) / 1000)
+        .slice(0, 4),
+      [0, 30, 180, 185],
+    );
+    t.same(
+      bench.published().map(({ kept }) => kept),
+      [0, 1, 2, 3, 0],
+      '`kept` is the number of uplinks that waited when this one was made',
+    );
+  },
+);
+
+t.test(
+  'one uplink is in flight at a time; a cellular theft ping overtakes waiting uplinks, not the one in flight',
   async (t) => {
     const bench = new LockBench({ covered: false });
     toggle(bench).pass(Minutes(2));
     toggle(bench).pass(Minutes(20));
     bench.acknowledges = false;
     bench.give({ type: 'coverage', covered: true }).pass(Minutes(6));
-    t.same(names(bench.published()), ['1/1'], 'nothing more until it is acknowledged');
+    t.same(names(bench.published()), ['1/1'], 'no further uplink until this one is acknowledged');
     bench.give({ type: 'motion', moving: true }).pass(Seconds(15));
     bench.acknowledges = true;
     const first = bench.state.waiting[0];
@@ -117,7 +126,7 @@ t.test(
   },
 );
 
-t.test('an unacknowledged uplink comes again after the loss, with the same bytes', async (t) => {
+t.test('an unacknowledged uplink is sent again on the next connection, with the same bytes', async (t) => {
   const bench = new LockBench();
   bench.acknowledges = false;
   toggle(bench).pass(Seconds(5)).give({ type: 'coverage', covered: false }).pass(Minutes(1));
@@ -129,64 +138,67 @@ t.test('an unacknowledged uplink comes again after the loss, with the same bytes
   if (first && again) t.same(encodeUplink(again), encodeUplink(first));
   const stale = bench.state.waiting.length;
   bench.give({ type: 'acknowledged', boot: 1, sequence: 1 });
-  t.equal(bench.state.waiting.length, stale, 'an acknowledgement that is late changes nothing');
+  t.equal(bench.state.waiting.length, stale, 'a late acknowledgement changes nothing');
 });
 
-t.test('a connection on which nothing is acknowledged for the keepalive of 300 s is taken for dead', async (t) => {
+t.test('a connection without an acknowledgement for 300 s (the keepalive) counts as dead', async (t) => {
   const bench = new LockBench();
   bench.acknowledges = false;
   toggle(bench).pass(Seconds(311));
   t.same(bench.story(NOON_MS).slice(2), ['300 drop', '310 connect', '310 cellular STATE_PING']);
 });
 
-t.test('the buffer: 256 uplinks, of which the oldest that is not a theft’s goes first', async (t) => {
-  const bench = new LockBench({ covered: false, skyOpen: false });
-  bench
-    .give({ type: 'motion', moving: true })
-    .pass(Seconds(7))
-    .give({ type: 'motion', moving: false })
-    .pass(Minutes(3));
-  for (let change = 0; change < 255; change++) toggle(bench);
-  t.equal(bench.state.waiting.length, 256);
-  t.equal(bench.state.dropped, 0);
-  toggle(bench);
-  toggle(bench);
-  t.equal(bench.state.waiting.length, 256);
-  t.same(names(bench.state.waiting).slice(0, 2), ['1/1', '1/4'], 'the theft’s stays');
-  t.same(
+t.test(
+  'the buffer holds 256 uplinks; beyond that the oldest uplink that is not a theft ping is discarded',
+  async (t) => {
+    const bench = new LockBench({ covered: false, skyOpen: false });
     bench
-      .made()
-      .slice(-3)
-      .map(({ dropped, kept }) => [dropped, kept]),
-    [
-      [0, 255],
-      [1, 255],
-      [2, 255],
-    ],
-  );
-  bench.give({ type: 'coverage', covered: true }).pass(Hours(1));
-  t.equal(bench.published().length, 257, 'the rest is sent, and the close');
-  t.match(bench.published().at(-1), { kept: 0, dropped: 2, body: { kind: 'close_connection' } });
-});
+      .give({ type: 'motion', moving: true })
+      .pass(Seconds(7))
+      .give({ type: 'motion', moving: false })
+      .pass(Minutes(3));
+    for (let change = 0; change < 255; change++) toggle(bench);
+    t.equal(bench.state.waiting.length, 256);
+    t.equal(bench.state.dropped, 0);
+    toggle(bench);
+    toggle(bench);
+    t.equal(bench.state.waiting.length, 256);
+    t.same(names(bench.state.waiting).slice(0, 2), ['1/1', '1/4'], 'the theft ping stays');
+    t.same(
+      bench
+        .made()
+        .slice(-3)
+        .map(({ dropped, kept }) => [dropped, kept]),
+      [
+        [0, 255],
+        [1, 255],
+        [2, 255],
+      ],
+    );
+    bench.give({ type: 'coverage', covered: true }).pass(Hours(1));
+    t.equal(bench.published().length, 257, 'the remaining uplinks and the close are sent');
+    t.match(bench.published().at(-1), { kept: 0, dropped: 2, body: { kind: 'close_connection' } });
+  },
+);
 
-t.test('the buffer: where all are a theft’s the oldest goes; the one in flight never', async (t) => {
+t.test('the buffer: among theft pings only, the oldest is discarded, but never the uplink in flight', async (t) => {
   const bench = new LockBench();
   bench.acknowledges = false;
   bench.give({ type: 'motion', moving: true });
-  // The world says so much within the keepalive that the buffer runs over while the first uplink is in flight.
+  // There are so many changes within the keepalive that the buffer overflows while the first uplink is in flight.
   bench.pass(Seconds(7));
   for (let change = 0; change < 300; change++) toggle(bench);
   t.equal(bench.state.waiting.length, 256);
   t.equal(bench.state.waiting[0]?.sequence, 1, 'in flight');
   bench.give({ type: 'lock-state', lockState: 'locked' }).pass(Hours(3));
-  t.ok(bench.state.waiting.every(isTheft), 'hours later only those of the theft are left');
+  t.ok(bench.state.waiting.every(isTheft), 'hours later only theft pings are left');
   t.equal(bench.state.dropped, bench.state.sequence - 256);
   const sequences = bench.state.waiting.map(({ sequence }) => sequence);
   t.equal(Math.max(...sequences), bench.state.sequence, 'the newest is among them');
 });
 
 t.test(
-  'a close-connection ping that was kept: nothing follows it on a connection that had begun before it',
+  'after a buffered close-connection ping the lock disconnects, unless the ping is the first uplink of its connection',
   async (t) => {
     const bench = new LockBench({ covered: false });
     toggle(bench)
@@ -213,11 +225,15 @@ t.test(
     first.acknowledges = true;
     first.pass(Hours(1));
     const story = first.story(NOON_MS + Seconds(50));
-    t.same(story, ['0 close', '20 connect', '20 close', '20 disconnect'], 'its connection’s first uplink, and all');
+    t.same(
+      story,
+      ['0 close', '20 connect', '20 close', '20 disconnect'],
+      'the ping is the first and only uplink of its connection',
+    );
   },
 );
 
-t.test('a boot: one more, the sequence anew, and the flash keeps what it must', async (t) => {
+t.test('a boot increases the boot counter and restarts the sequence; the flash is preserved', async (t) => {
   const bench = new LockBench({ covered: false });
   toggle(bench)
     .pass(Minutes(1))
@@ -226,19 +242,19 @@ t.test('a boot: one more, the sequence anew, and the flash keeps what it must', 
   bench.give({ type: 'boot' });
   const { state } = bench;
   t.equal(state.boot, 2);
-  t.same(names(state.waiting), ['1/1', '1/2'], 'what was made is kept under its own boot');
+  t.same(names(state.waiting), ['1/1', '1/2'], 'waiting uplinks keep the boot in which they were made');
   t.same({ ...flashOf(state), boot: 1 }, flashOf(before));
   t.ok(flashDiffers(before, state) && !flashDiffers(state, { ...state }));
   bench.give({ type: 'coverage', covered: true }).pass(Minutes(10));
   t.same(names(bench.published()).slice(0, 3), ['1/1', '1/2', '2/1']);
 
   const revived = new LockBench({ flash: JSON.parse(JSON.stringify(flashOf(before))) });
-  t.equal(revived.state.boot, 2, 'a flash that was written and read boots the same lock');
+  t.equal(revived.state.boot, 2, 'a lock that boots from a saved flash continues');
   revived.pass(1);
   t.same(names(revived.published()).slice(0, 2), ['1/1', '1/2']);
 });
 
-t.test('a command that was carried out is remembered through a boot', async (t) => {
+t.test('a lock still remembers a finished command after a boot', async (t) => {
   const bench = new LockBench({ power: RECOVERY });
   bench.command(1, { type: 'unlock' }).give({ type: 'lock-state', lockState: 'locked' }).give({ type: 'boot' });
   bench.command(1, { type: 'unlock' }).pass(Days(1));

@@ -1,5 +1,5 @@
-// Random walks: whatever happens to a lock, what it makes and sends keeps the rules of protocol.md §1–§3. The rules
-// stand here as they stand there, one line each, written without a look at the code that acts.
+// Random walks: `step` gets random inputs, and what the lock makes and sends must comply with protocol.md §1–§3. The
+// rules are written here once more from the protocol's text, independently of the code that simulates and judges.
 import t from 'tap';
 import { Prng } from '../../../firmware-sim/prng.js';
 import { Days, Hours, Minutes, Seconds } from '../../../proto/clock.js';
@@ -25,7 +25,7 @@ const COMMANDS: readonly Command[] = [
   { type: 'set-power', airplane: true },
 ];
 
-function someInput(random: Prng, bench: LockBench): StepInput {
+function randomInput(random: Prng, bench: LockBench): StepInput {
   const flip = random.chance(0.5);
   const kind = random.integer(0, 30);
   if (kind < 7) return { type: 'motion', moving: flip };
@@ -59,9 +59,9 @@ function walk(seed: number): { bench: LockBench; options: BenchOptions } {
   for (let done = 0; done < STEPS; done++) {
     if (random.chance(0.1)) bench.answers = random.chance(0.7);
     if (random.chance(0.1)) bench.acknowledges = random.chance(0.7);
-    // What was sent and not answered is lost with the connection before the network is well again.
+    // Before the network works again, the connection with an unanswered uplink is lost.
     if (bench.acknowledges && bench.answers && bench.state.inFlight) bench.give({ type: 'disconnected' });
-    bench.give(someInput(random, bench)).pass(random.pick([0, 1, Seconds(3), Seconds(30), Minutes(4)]));
+    bench.give(randomInput(random, bench)).pass(random.pick([0, 1, Seconds(3), Seconds(30), Minutes(4)]));
     if (random.chance(0.05)) bench.pass(Hours(5));
   }
   return { bench, options };
@@ -75,7 +75,7 @@ function isPing(uplink: Uplink): uplink is PingUplink {
 
 const isSilent = (uplink: PingUplink) => uplink.power.airplane || uplink.body.batteryPercent < 10;
 
-/** The rules about one ping (protocol.md §3). */
+/** The rule that one ping breaks by itself (protocol.md §3). */
 function wrongWith(uplink: PingUplink): string | undefined {
   const { power, body } = uplink;
   const { reason, lockState } = body;
@@ -89,7 +89,7 @@ function wrongWith(uplink: PingUplink): string | undefined {
   return undefined;
 }
 
-/** The rules about a ping and those before it, in the order in which they were made. */
+/** Violations of the rules about a ping and earlier ones, in the order in which they were made. */
 function wrongInOrder(uplinks: readonly Uplink[], options: BenchOptions): string[] {
   const wrong: string[] = [];
   let periodMs = Number.NEGATIVE_INFINITY;
@@ -119,7 +119,7 @@ function wrongInOrder(uplinks: readonly Uplink[], options: BenchOptions): string
   return wrong;
 }
 
-/** The rules about what is sent: one at a time, only on a connection, nothing after a close. */
+/** Uplinks that are sent after the close-connection ping of their connection. */
 function wrongOnLink(noted: readonly Noted[]): string[] {
   const wrong: string[] = [];
   let sent = 0;
@@ -137,7 +137,7 @@ function wrongOnLink(noted: readonly Noted[]): string[] {
   return wrong;
 }
 
-/** Numbers without a gap from 1 in each boot, and each made once. */
+/** Uplinks that do not have the next sequence number of their boot. */
 function wrongNumbers(uplinks: readonly Uplink[]): string[] {
   const next = new Map<number, number>();
   const wrong: string[] = [];
@@ -148,20 +148,20 @@ function wrongNumbers(uplinks: readonly Uplink[]): string[] {
   return wrong;
 }
 
-t.test('the rules hold on every walk', async (t) => {
+t.test('no walk breaks a rule', async (t) => {
   const seen = new Set<string>();
   for (let seed = 1; seed <= WALKS; seed++) {
     const { bench, options } = walk(seed);
     const made = bench.made();
     for (const uplink of made) seen.add(isPing(uplink) ? `${uplink.body.kind} ${uplink.body.reason}` : 'ack');
-    t.same(wrongInOrder(made, options), [], `seed ${seed}: what was made`);
-    t.same(wrongOnLink(bench.noted), [], `seed ${seed}: what was sent`);
-    t.same(wrongNumbers(made), [], `seed ${seed}: the numbers`);
+    t.same(wrongInOrder(made, options), [], `seed ${seed}: the uplinks made`);
+    t.same(wrongOnLink(bench.noted), [], `seed ${seed}: the uplinks sent`);
+    t.same(wrongNumbers(made), [], `seed ${seed}: the sequence numbers`);
   }
-  t.equal(seen.size, 14, 'and the walks come by every kind of uplink');
+  t.equal(seen.size, 14, 'all kinds of uplinks occur on the walks');
 });
 
-t.test('nothing that was made is lost but what was discarded, and it all arrives in the end', async (t) => {
+t.test('each uplink is either discarded, or sent and acknowledged in the end', async (t) => {
   for (let seed = 1; seed <= WALKS; seed++) {
     const { bench } = walk(seed);
     bench.answers = true;
@@ -173,19 +173,19 @@ t.test('nothing that was made is lost but what was discarded, and it all arrives
     const made = new Set(bench.made().map(name));
     for (const { effect } of bench.noted) if (effect.type === 'discarded') made.delete(name(effect.uplink));
     for (const uplink of bench.published()) made.delete(name(uplink));
-    t.same([...made], [], `seed ${seed}: all was sent`);
-    t.same(bench.state.waiting, [], `seed ${seed}: and acknowledged`);
+    t.same([...made], [], `seed ${seed}: all were sent`);
+    t.same(bench.state.waiting, [], `seed ${seed}: all were acknowledged`);
   }
 });
 
-t.test('the state that was given is left as it was, and the same inputs give the same lock', async (t) => {
+t.test('step does not change the given state, and the same inputs lead to the same state', async (t) => {
   for (let seed = 1; seed <= 5; seed++) {
     const one = walk(seed).bench;
     const other = walk(seed).bench;
     t.same(one.state, other.state);
     const before = JSON.stringify(one.state);
-    const kept = one.state;
+    const given = one.state;
     one.give({ type: 'battery', percent: 3 }).give({ type: 'lock-state', lockState: 'locked' }).pass(Hours(1));
-    t.equal(JSON.stringify(kept), before);
+    t.equal(JSON.stringify(given), before);
   }
 });

@@ -1,5 +1,5 @@
-// `step` against protocol.md §2: what a lock does in each state, for each trigger. The oracle is the protocol's text:
-// a story is what the lock publishes and does, with the seconds since the test's beginning.
+// Checks `step`, the simulated lock, against protocol.md §2: what a lock does in each state and for each trigger. A
+// *story* lists what the lock publishes and does, each with the seconds since a given time.
 import t from 'tap';
 import { Days, Hours, Minutes, Seconds } from '../../../proto/clock.js';
 import type { EffectiveState } from '../../../proto/power/model.js';
@@ -9,7 +9,7 @@ import { BENCH_MAC, type BenchOptions, LockBench, MIDNIGHT_MS, macOf } from '../
 
 const NOON_MS = MIDNIGHT_MS + Hours(12);
 
-/** How to be in each state at noon, with the high window of the model (07:00–19:00 UTC). */
+/** The options that put a lock into each state at noon, with the model's high window (07:00–19:00 UTC). */
 const STATES: Record<EffectiveState, BenchOptions> = {
   AIRPLANE: { power: power({ airplane: true, recovery: true, mode: 'HIGH' }) },
   LOW_BATTERY: { batteryPercent: 9, power: power({ recovery: true, mode: 'HIGH' }) },
@@ -26,7 +26,7 @@ function reasons(bench: LockBench): Set<string> {
   return new Set(bench.published().map(({ body }) => (body.kind === 'ack' ? 'ack' : body.reason)));
 }
 
-t.test('the table: what a lock says in each state', async (t) => {
+t.test('in each state a lock sends only what the table of protocol.md §2 allows', async (t) => {
   // The columns of the table in protocol.md §2: theft, period, state change, ride, ride tracking, commands, kept.
   const table: Record<EffectiveState, string> = {
     AIRPLANE: '-------',
@@ -47,7 +47,7 @@ t.test('the table: what a lock says in each state', async (t) => {
   for (const [state, row] of Object.entries(table)) {
     const bench = new LockBench(STATES[state as EffectiveState]);
     t.equal(bench.state.stateName, state);
-    // A theft, then a ride, then two days: whatever a lock can say by itself, it says.
+    // A theft, a ride and two days: all triggers that need no command occur.
     bench.give({ type: 'motion', moving: true }).pass(Minutes(1)).command(1, { type: 'siren', seconds: 1 });
     bench.give({ type: 'lock-state', lockState: 'unlocked' }).pass(Minutes(1));
     bench.give({ type: 'motion', moving: false }).pass(Days(2));
@@ -62,7 +62,7 @@ t.test('the table: what a lock says in each state', async (t) => {
   }
 });
 
-t.test('the rank of the states: airplane, low battery, recovery, HIGH, MID', async (t) => {
+t.test('the states rank in the order airplane, low battery, recovery, HIGH, MID', async (t) => {
   const of = (batteryPercent: number, some: Partial<PowerSettings>) =>
     new LockBench({ batteryPercent, power: power(some) }).state.stateName;
   t.equal(of(5, { airplane: true, recovery: true, mode: 'HIGH' }), 'AIRPLANE');
@@ -72,56 +72,62 @@ t.test('the rank of the states: airplane, low battery, recovery, HIGH, MID', asy
   t.equal(of(10, {}), 'MID');
 });
 
-t.test('period: once daily at the lock’s own minute, cellular at once, GPS with the first fix', async (t) => {
-  const bench = new LockBench({ startMs: MIDNIGHT_MS });
-  const dueMs = MIDNIGHT_MS + Minutes(periodMinuteOf(BENCH_MAC));
-  t.equal(bench.wakeAtMs, dueMs, 'nothing else wakes a lock that sleeps');
-  bench.pass(Days(1));
-  t.same(bench.story(dueMs), [
-    '0 connect',
-    '0 cellular PERIOD_TRACKING',
-    '30 gps PERIOD_TRACKING',
-    '50 close',
-    '50 disconnect',
-  ]);
-  bench.pass(Days(9));
-  const periods = bench.made().filter(({ body }) => body.kind === 'cellular');
-  t.same(
-    periods.map(({ timeMs }) => (timeMs - dueMs) / Days(1)),
-    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
-  );
-});
+t.test(
+  'period: a lock sends once daily at its own minute, a cellular ping at once and a GPS ping with the first fix',
+  async (t) => {
+    const bench = new LockBench({ startMs: MIDNIGHT_MS });
+    const dueMs = MIDNIGHT_MS + Minutes(periodMinuteOf(BENCH_MAC));
+    t.equal(bench.wakeAtMs, dueMs, 'nothing else wakes a sleeping lock');
+    bench.pass(Days(1));
+    t.same(bench.story(dueMs), [
+      '0 connect',
+      '0 cellular PERIOD_TRACKING',
+      '30 gps PERIOD_TRACKING',
+      '50 close',
+      '50 disconnect',
+    ]);
+    bench.pass(Days(9));
+    const periods = bench.made().filter(({ body }) => body.kind === 'cellular');
+    t.same(
+      periods.map(({ timeMs }) => (timeMs - dueMs) / Days(1)),
+      [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
+    );
+  },
+);
 
-t.test('period: spread by the MAC, left out where the state forbids it, never within 23 h', async (t) => {
-  const hours = new Map<number, number>();
-  for (let lock = 0; lock < 2400; lock++) {
-    const mac = macOf(`A4C138${lock.toString(16).padStart(6, '0')}`);
-    const hour = Math.floor(periodMinuteOf(mac) / 60);
-    hours.set(hour, (hours.get(hour) ?? 0) + 1);
-  }
-  t.equal(hours.size, 24, 'every hour of the day has locks');
-  t.ok(Math.max(...hours.values()) < 200 && Math.min(...hours.values()) > 40, 'about 100 each');
+t.test(
+  'period: the minute depends on the MAC, some states skip the ping, and two pings are at least 23 h apart',
+  async (t) => {
+    const hours = new Map<number, number>();
+    for (let lock = 0; lock < 2400; lock++) {
+      const mac = macOf(`A4C138${lock.toString(16).padStart(6, '0')}`);
+      const hour = Math.floor(periodMinuteOf(mac) / 60);
+      hours.set(hour, (hours.get(hour) ?? 0) + 1);
+    }
+    t.equal(hours.size, 24, 'in every hour of the day some locks send');
+    t.ok(Math.max(...hours.values()) < 200 && Math.min(...hours.values()) > 40, 'about 100 each');
 
-  const dueMs = MIDNIGHT_MS + Minutes(periodMinuteOf(BENCH_MAC));
-  const low = new LockBench({ startMs: MIDNIGHT_MS, batteryPercent: 5 });
-  low
-    .pass(dueMs + Hours(1) - MIDNIGHT_MS)
-    .give({ type: 'battery', percent: 90 })
-    .pass(Hours(20));
-  t.same(low.made(), [], 'not caught up after charging');
-  low.pass(Hours(4));
-  t.equal(low.made()[0]?.timeMs, dueMs + Days(1), 'but made on the next day');
+    const dueMs = MIDNIGHT_MS + Minutes(periodMinuteOf(BENCH_MAC));
+    const low = new LockBench({ startMs: MIDNIGHT_MS, batteryPercent: 5 });
+    low
+      .pass(dueMs + Hours(1) - MIDNIGHT_MS)
+      .give({ type: 'battery', percent: 90 })
+      .pass(Hours(20));
+    t.same(low.made(), [], 'a skipped ping is not sent after charging');
+    low.pass(Hours(4));
+    t.equal(low.made()[0]?.timeMs, dueMs + Days(1), 'the lock sends the ping of the next day');
 
-  const rebooted = new LockBench({ startMs: MIDNIGHT_MS });
-  rebooted
-    .pass(dueMs - MIDNIGHT_MS)
-    .give({ type: 'boot' })
-    .pass(Hours(23));
-  const cellular = rebooted.made().filter(({ body }) => body.kind === 'cellular');
-  t.equal(cellular.length, 1, 'a boot in the same minute makes no second sequence');
-});
+    const rebooted = new LockBench({ startMs: MIDNIGHT_MS });
+    rebooted
+      .pass(dueMs - MIDNIGHT_MS)
+      .give({ type: 'boot' })
+      .pass(Hours(23));
+    const cellular = rebooted.made().filter(({ body }) => body.kind === 'cellular');
+    t.equal(cellular.length, 1, 'a boot in the same minute makes no second sequence');
+  },
+);
 
-t.test('theft: locked and moving for more than 6 s', async (t) => {
+t.test('theft: it starts when a locked lock has moved for more than 6 s', async (t) => {
   const bench = new LockBench();
   bench.give({ type: 'motion', moving: true }).pass(Seconds(6));
   t.same(bench.made(), [], '6 s are not more than 6 s');
@@ -141,67 +147,73 @@ t.test('theft: locked and moving for more than 6 s', async (t) => {
   );
 });
 
-t.test('theft: not before, not unlocked, refreshed every 5 min, over when unlocked', async (t) => {
-  const shaken = new LockBench();
-  for (let shake = 0; shake < 5; shake++) {
-    shaken
-      .give({ type: 'motion', moving: true })
-      .pass(Seconds(5))
-      .give({ type: 'motion', moving: false })
-      .pass(Seconds(5));
-  }
-  t.same(shaken.made(), [], 'a lock that is shaken now and then is not being stolen');
+t.test(
+  'theft: not before 6 s, not while unlocked; a cellular ping every 5 min; it ends when the lock is unlocked',
+  async (t) => {
+    const shaken = new LockBench();
+    for (let shake = 0; shake < 5; shake++) {
+      shaken
+        .give({ type: 'motion', moving: true })
+        .pass(Seconds(5))
+        .give({ type: 'motion', moving: false })
+        .pass(Seconds(5));
+    }
+    t.same(shaken.made(), [], 'short movements are not a theft');
 
-  const bench = new LockBench();
-  bench.give({ type: 'motion', moving: true }).pass(Minutes(16));
-  const cellular = bench.made().filter(({ body }) => body.kind === 'cellular');
-  t.same(
-    cellular.map(({ timeMs }) => (timeMs - NOON_MS) / 1000),
-    [6.001, 306.001, 606.001, 906.001],
-  );
-  const mark = bench.noted.length;
-  bench.give({ type: 'lock-state', lockState: 'unlocked' }).pass(Minutes(1));
-  const after = bench.made(mark).map(({ body }) => (body.kind === 'ack' ? '' : `${body.kind} ${body.reason}`));
-  t.same(after.slice(0, 2), ['cellular REASON_STATE_PING', 'cellular REASON_UNLOCKED_MOVEMENT']);
-  t.notOk(after.some((line) => line.includes('THEFT')));
+    const bench = new LockBench();
+    bench.give({ type: 'motion', moving: true }).pass(Minutes(16));
+    const cellular = bench.made().filter(({ body }) => body.kind === 'cellular');
+    t.same(
+      cellular.map(({ timeMs }) => (timeMs - NOON_MS) / 1000),
+      [6.001, 306.001, 606.001, 906.001],
+    );
+    const mark = bench.noted.length;
+    bench.give({ type: 'lock-state', lockState: 'unlocked' }).pass(Minutes(1));
+    const after = bench.made(mark).map(({ body }) => (body.kind === 'ack' ? '' : `${body.kind} ${body.reason}`));
+    t.same(after.slice(0, 2), ['cellular REASON_STATE_PING', 'cellular REASON_UNLOCKED_MOVEMENT']);
+    t.notOk(after.some((line) => line.includes('THEFT')));
 
-  const relocked = new LockBench({ lockState: 'unlocked', moving: true });
-  relocked.pass(Minutes(1)).give({ type: 'lock-state', lockState: 'locked' }).pass(Seconds(6));
-  t.notOk(reasons(relocked).has('REASON_THEFT'), 'the 6 s count from when it is both locked and moving');
-  relocked.pass(1);
-  t.ok(reasons(relocked).has('REASON_THEFT'));
-});
+    const relocked = new LockBench({ lockState: 'unlocked', moving: true });
+    relocked.pass(Minutes(1)).give({ type: 'lock-state', lockState: 'locked' }).pass(Seconds(6));
+    t.notOk(reasons(relocked).has('REASON_THEFT'), 'the 6 s start when the lock is both locked and moving');
+    relocked.pass(1);
+    t.ok(reasons(relocked).has('REASON_THEFT'));
+  },
+);
 
-t.test('state change: each its own ping with that moment’s state, one GPS ping for the latest', async (t) => {
-  const bench = new LockBench();
-  bench.give({ type: 'lock-state', lockState: 'unlocked' }).pass(Seconds(2));
-  bench.give({ type: 'lock-state', lockState: 'locked' }).pass(Seconds(2));
-  bench.give({ type: 'lock-state', lockState: 'unlocked' }).give({ type: 'lock-state', lockState: 'unlocked' });
-  bench.pass(Minutes(5));
-  t.same(bench.story(NOON_MS), [
-    '0 connect',
-    '0 cellular STATE_PING',
-    '2 cellular STATE_PING',
-    '4 cellular STATE_PING',
-    '30 gps STATE_PING',
-    '50 close',
-    '50 disconnect',
-  ]);
-  const said = bench.made().map(({ body }) => (body.kind === 'ack' ? '' : body.lockState));
-  t.same(said, ['unlocked', 'locked', 'unlocked', 'unlocked', 'unlocked']);
-});
+t.test(
+  'state change: each change makes a cellular ping with its lock state; one GPS ping follows for the latest',
+  async (t) => {
+    const bench = new LockBench();
+    bench.give({ type: 'lock-state', lockState: 'unlocked' }).pass(Seconds(2));
+    bench.give({ type: 'lock-state', lockState: 'locked' }).pass(Seconds(2));
+    bench.give({ type: 'lock-state', lockState: 'unlocked' }).give({ type: 'lock-state', lockState: 'unlocked' });
+    bench.pass(Minutes(5));
+    t.same(bench.story(NOON_MS), [
+      '0 connect',
+      '0 cellular STATE_PING',
+      '2 cellular STATE_PING',
+      '4 cellular STATE_PING',
+      '30 gps STATE_PING',
+      '50 close',
+      '50 disconnect',
+    ]);
+    const said = bench.made().map(({ body }) => (body.kind === 'ack' ? '' : body.lockState));
+    t.same(said, ['unlocked', 'locked', 'unlocked', 'unlocked', 'unlocked']);
+  },
+);
 
-t.test('state change: what changed while silent and came back is no change to tell', async (t) => {
+t.test('state change: changes in a silent state that cancel each other out are not reported', async (t) => {
   const bench = new LockBench({ power: power({ airplane: true }) });
   bench.give({ type: 'lock-state', lockState: 'unlocked' }).pass(Minutes(1));
   bench.give({ type: 'settings', change: { airplane: false } }).pass(Minutes(1));
   bench.give({ type: 'lock-state', lockState: 'locked' }).pass(Minutes(1));
-  t.same(bench.made(), [], 'locked is what the other side believes');
+  t.same(bench.made(), [], 'the last ping reported locked');
   bench.give({ type: 'lock-state', lockState: 'unlocked' });
   t.equal(bench.made().length, 1);
 });
 
-t.test('ride: cellular at once and every 5 min; GPS every 30 s only with ride tracking', async (t) => {
+t.test('ride: a cellular ping at once and every 5 min; GPS pings every 30 s, only with ride tracking', async (t) => {
   const plain = new LockBench({ lockState: 'unlocked', power: power({ rideTracking: false }) });
   plain
     .give({ type: 'motion', moving: true })
@@ -233,11 +245,11 @@ t.test('ride: cellular at once and every 5 min; GPS every 30 s only with ride tr
   ]);
 });
 
-t.test('ride: the switch may change on the way, a short stop is part of it, locking ends it', async (t) => {
+t.test('ride: ride tracking may be switched during it, a short stop is part of it, locking ends it', async (t) => {
   const bench = new LockBench({ lockState: 'unlocked', power: power({ rideTracking: false }) });
   bench.give({ type: 'motion', moving: true }).pass(Minutes(3)).command(1, { type: 'set-power', rideTracking: true });
   bench.pass(Seconds(30));
-  t.ok(reasons(bench).has('REASON_UNLOCKED_PING'), 'on: the search begins at once');
+  t.ok(reasons(bench).has('REASON_UNLOCKED_PING'), 'after switching on, the search starts at once');
   bench.command(2, { type: 'set-power', rideTracking: false });
   const mark = bench.noted.length;
   bench
@@ -278,14 +290,14 @@ t.test(
     const high = new LockBench({ power: power({ mode: 'HIGH' }), startMs: MIDNIGHT_MS });
     high.pass(Days(1));
     const window = high.made().filter(({ body }) => body.kind !== 'ack' && body.reason === 'REASON_NETWORK_PING');
-    t.equal(window.length, 12 * 4, 'four an hour from 07:00 to before 19:00');
+    t.equal(window.length, 12 * 4, 'four per hour from 07:00 until before 19:00');
     t.equal(window[0]?.timeMs, MIDNIGHT_MS + Hours(7));
     const atSeven = high.noted.filter(({ atMs }) => atMs >= MIDNIGHT_MS + Hours(19)).map(({ effect }) => effect.type);
-    t.same(atSeven.slice(0, 3), ['made', 'publish', 'disconnect'], 'at 19:00 it closes');
+    t.same(atSeven.slice(0, 3), ['made', 'publish', 'disconnect'], 'the connection closes at 19:00');
   },
 );
 
-t.test('the high window: UTC offset, over midnight, all day', async (t) => {
+t.test('the high window may have a UTC offset, cross midnight, or last all day', async (t) => {
   const at = (hour: number, minute = 0) => MIDNIGHT_MS + Hours(hour) + Minutes(minute);
   const day = { fromMinute: 420, toMinute: 1140, utcOffsetMinutes: 0 };
   t.same(
@@ -314,15 +326,15 @@ t.test('the high window: UTC offset, over midnight, all day', async (t) => {
   t.equal(nextWindowEdgeMs(always, at(0)), Number.POSITIVE_INFINITY);
   const bench = new LockBench({ power: power({ mode: 'HIGH' }), highWindow: night, startMs: MIDNIGHT_MS });
   bench.pass(Hours(3));
-  t.equal(bench.state.link, 'up', 'and the lock lives by it');
+  t.equal(bench.state.link, 'up', 'the lock follows its new window');
 });
 
-t.test('low battery: says so, then theft alone', async (t) => {
+t.test('low battery: the lock announces it, and then sends only theft pings', async (t) => {
   const bench = new LockBench();
   bench.give({ type: 'battery', percent: 10 }).pass(Minutes(1));
   t.same(bench.made(), [], 'exactly 10 % is not low');
   bench.give({ type: 'battery', percent: 9 }).pass(Minutes(1));
-  t.same(bench.story(NOON_MS), ['60 connect', '60 close', '60 disconnect'], 'it connects to say so');
+  t.same(bench.story(NOON_MS), ['60 connect', '60 close', '60 disconnect'], 'the lock connects to announce it');
   t.match(bench.made()[0]?.body, { batteryPercent: 9 });
   const mark = bench.noted.length;
   bench.give({ type: 'lock-state', lockState: 'unlocked' }).give({ type: 'motion', moving: true }).pass(Minutes(1));
@@ -331,47 +343,61 @@ t.test('low battery: says so, then theft alone', async (t) => {
   bench.give({ type: 'lock-state', lockState: 'locked' }).pass(Minutes(1)).command(9, { type: 'siren', seconds: 3 });
   bench.give({ type: 'motion', moving: false }).pass(Minutes(5));
   const said = new Set(bench.made(mark).map(({ body }) => (body.kind === 'ack' ? 'ack' : body.reason)));
-  t.same([...said], ['REASON_THEFT', 'REASON_CLOSE_CONNECTION'], 'a theft, and no answer to a command');
+  t.same([...said], ['REASON_THEFT', 'REASON_CLOSE_CONNECTION'], 'theft pings, but no answer to a command');
   bench.give({ type: 'battery', percent: 60 }).pass(1);
-  t.match(bench.published().at(-1)?.body, { reason: 'REASON_RESET' }, 'the reset is told when it may be');
+  t.match(
+    bench.published().at(-1)?.body,
+    { reason: 'REASON_RESET' },
+    'the reset is reported as soon as the state allows it',
+  );
 });
 
-t.test('low battery during a theft: the theft goes on, tells it at once, and closes when it is over', async (t) => {
-  const bench = new LockBench();
-  bench
-    .give({ type: 'motion', moving: true })
-    .pass(Seconds(40))
-    .give({ type: 'battery', percent: 9 })
-    .pass(Seconds(10));
-  bench.give({ type: 'motion', moving: false }).pass(Minutes(3));
-  t.same(bench.story(NOON_MS + Seconds(40)), ['0 cellular THEFT', '6.001 gps THEFT', '130 close', '130 disconnect']);
-});
+t.test(
+  'low battery during a theft: a theft ping reports it at once, and the close comes after the theft',
+  async (t) => {
+    const bench = new LockBench();
+    bench
+      .give({ type: 'motion', moving: true })
+      .pass(Seconds(40))
+      .give({ type: 'battery', percent: 9 })
+      .pass(Seconds(10));
+    bench.give({ type: 'motion', moving: false }).pass(Minutes(3));
+    t.same(bench.story(NOON_MS + Seconds(40)), ['0 cellular THEFT', '6.001 gps THEFT', '130 close', '130 disconnect']);
+  },
+);
 
-t.test('airplane by hand: a close-connection ping with the switch, then nothing until it is off by hand', async (t) => {
-  const bench = new LockBench({ power: power({ recovery: true }) });
-  bench.pass(Minutes(1)).give({ type: 'settings', change: { airplane: true } });
-  t.same(bench.story(NOON_MS + Seconds(60)), ['0 close', '0 disconnect']);
-  t.match(bench.made().at(-1), { power: { airplane: true }, body: { kind: 'close_connection' } });
-  t.equal(bench.wakeAtMs, Number.POSITIVE_INFINITY, 'nothing wakes it');
-  const mark = bench.noted.length;
-  bench.give({ type: 'motion', moving: true }).pass(Days(2)).give({ type: 'lock-state', lockState: 'unlocked' });
-  bench.give({ type: 'modem-reset' }).give({ type: 'battery', percent: 3 }).pass(Days(2));
-  t.same(bench.noted.slice(mark), []);
-  bench.give({ type: 'battery', percent: 50 }).give({ type: 'settings', change: { airplane: false } });
-  t.equal(bench.state.link, 'up');
+t.test(
+  'airplane mode set at the lock: a close-connection ping reports it, then nothing until it is off again',
+  async (t) => {
+    const bench = new LockBench({ power: power({ recovery: true }) });
+    bench.pass(Minutes(1)).give({ type: 'settings', change: { airplane: true } });
+    t.same(bench.story(NOON_MS + Seconds(60)), ['0 close', '0 disconnect']);
+    t.match(bench.made().at(-1), { power: { airplane: true }, body: { kind: 'close_connection' } });
+    t.equal(bench.wakeAtMs, Number.POSITIVE_INFINITY, 'no time wakes the lock');
+    const mark = bench.noted.length;
+    bench.give({ type: 'motion', moving: true }).pass(Days(2)).give({ type: 'lock-state', lockState: 'unlocked' });
+    bench.give({ type: 'modem-reset' }).give({ type: 'battery', percent: 3 }).pass(Days(2));
+    t.same(bench.noted.slice(mark), []);
+    bench.give({ type: 'battery', percent: 50 }).give({ type: 'settings', change: { airplane: false } });
+    t.equal(bench.state.link, 'up');
 
-  const asleep = new LockBench();
-  asleep.give({ type: 'settings', change: { airplane: true } });
-  t.same(asleep.story(NOON_MS), ['0 connect', '0 close', '0 disconnect'], 'where it was asleep it connects for it');
-  asleep.give({ type: 'settings', change: { airplane: false } }).pass(1);
-  asleep.give({ type: 'settings', change: { airplane: true } }).pass(Days(1));
-  t.equal(asleep.made().length, 1, 'on again without a word in between: the first ping has said it');
-  asleep.give({ type: 'settings', change: { airplane: false } }).give({ type: 'lock-state', lockState: 'unlocked' });
-  asleep.give({ type: 'settings', change: { airplane: true } }).pass(Days(1));
-  t.equal(asleep.made().at(-1)?.body.kind, 'close_connection', 'on again after a word: it is said again');
-});
+    const asleep = new LockBench();
+    asleep.give({ type: 'settings', change: { airplane: true } });
+    t.same(asleep.story(NOON_MS), ['0 connect', '0 close', '0 disconnect'], 'a sleeping lock connects to announce it');
+    asleep.give({ type: 'settings', change: { airplane: false } }).pass(1);
+    asleep.give({ type: 'settings', change: { airplane: true } }).pass(Days(1));
+    t.equal(asleep.made().length, 1, 'off and on without a ping in between: it is not reported again');
+    asleep.give({ type: 'settings', change: { airplane: false } }).give({ type: 'lock-state', lockState: 'unlocked' });
+    asleep.give({ type: 'settings', change: { airplane: true } }).pass(Days(1));
+    t.equal(
+      asleep.made().at(-1)?.body.kind,
+      'close_connection',
+      'off and on with a ping in between: it is reported again',
+    );
+  },
+);
 
-t.test('airplane by command: acknowledged, closed, silent; no command switches it off', async (t) => {
+t.test('airplane mode set by command: acknowledged, closed, silent; no command switches it off', async (t) => {
   const bench = new LockBench({ power: power({ mode: 'HIGH' }) });
   const highWindow = { fromMinute: 0, toMinute: 60, utcOffsetMinutes: 60 };
   bench.pass(Minutes(1)).command(7, { type: 'set-power', airplane: true, highWindow });
@@ -383,7 +409,7 @@ t.test('airplane by command: acknowledged, closed, silent; no command switches i
   t.ok(bench.state.power.airplane);
 });
 
-t.test('a lock that falls silent out of reach tries once to say so', async (t) => {
+t.test('a lock that falls silent without coverage tries once to announce it', async (t) => {
   for (const input of [
     { type: 'battery', percent: 4 },
     { type: 'settings', change: { airplane: true } },
@@ -391,7 +417,7 @@ t.test('a lock that falls silent out of reach tries once to say so', async (t) =
     const bench = new LockBench({ covered: false });
     bench.give(input).pass(Days(3));
     t.equal(bench.wakeAtMs, Number.POSITIVE_INFINITY, `${input.type}: it does not try again`);
-    t.equal(bench.state.waiting.length, 1, 'and keeps the ping');
+    t.equal(bench.state.waiting.length, 1, 'the ping stays in the buffer');
     bench.give({ type: 'coverage', covered: true }).give({ type: 'battery', percent: 80 });
     bench.give({ type: 'settings', change: { airplane: false } }).pass(Minutes(1));
     t.same(
@@ -402,7 +428,7 @@ t.test('a lock that falls silent out of reach tries once to say so', async (t) =
   }
 });
 
-t.test('rank: theft before state change before ride before period; one connection serves them all', async (t) => {
+t.test('triggers send in the order theft, state change, ride, period, over one connection', async (t) => {
   const dueMs = MIDNIGHT_MS + Minutes(periodMinuteOf(BENCH_MAC));
   const both = new LockBench({ startMs: dueMs - Seconds(6) - 1 });
   both.give({ type: 'motion', moving: true }).pass(Seconds(6) + 1);
@@ -424,7 +450,7 @@ t.test('rank: theft before state change before ride before period; one connectio
   t.equal(bench.noted.filter(({ effect }) => effect.type === 'connect').length, 1);
 });
 
-t.test('commands: carried out once, acknowledged each time, not after their expiry', async (t) => {
+t.test('commands: carried out once, acknowledged each time, rejected after their expiry', async (t) => {
   const bench = new LockBench({ power: power({ recovery: true }) });
   const run = (id: number, command: Command) => bench.command(id, command).command(id, command).pass(Minutes(1));
   run(1, { type: 'unlock' });
@@ -446,7 +472,7 @@ t.test('commands: carried out once, acknowledged each time, not after their expi
   ]);
 });
 
-t.test('commands: a tone of 5 s before locking, a state ping after; an unlock calls it off', async (t) => {
+t.test('commands: a tone of 5 s sounds before locking, a state ping follows; an unlock cancels it', async (t) => {
   const bench = new LockBench({ lockState: 'unlocked', power: power({ recovery: true }) });
   bench.pass(Minutes(1)).command(1, { type: 'lock' }).pass(Seconds(10));
   t.same(bench.story(NOON_MS + Seconds(60)), ['0 tone', '5 lock', '5 cellular STATE_PING', '5 ack 1 ok']);
@@ -475,7 +501,7 @@ t.test(
   },
 );
 
-t.test('commands: set-power tells the window in force, and refuses one that can’t be', async (t) => {
+t.test('commands: the answer to set-power reports the window in force; an invalid window is rejected', async (t) => {
   const bench = new LockBench({ power: power({ recovery: true }) });
   bench.command(1, { type: 'set-power', mode: 'HIGH', rideTracking: false });
   t.match(bench.made().at(-1), {
@@ -485,10 +511,10 @@ t.test('commands: set-power tells the window in force, and refuses one that can�
   const highWindow = { fromMinute: 0, toMinute: 1440, utcOffsetMinutes: 0 };
   bench.command(2, { type: 'set-power', airplane: true, highWindow });
   t.match(bench.made().at(-1)?.body, { result: 'rejected', highWindow: { toMinute: 1140 } });
-  t.notOk(bench.state.power.airplane, 'nothing of it was done');
+  t.notOk(bench.state.power.airplane, 'none of its settings was applied');
 });
 
-t.test('commands: those under way are answered before the lock falls silent', async (t) => {
+t.test('commands: unfinished ones are answered before the lock falls silent', async (t) => {
   const bench = new LockBench({ power: power({ recovery: true }), lockState: 'unlocked', skyOpen: false });
   bench.command(1, { type: 'lock' }).command(2, { type: 'locate-gps' });
   bench.command(3, { type: 'set-power', airplane: true }).pass(Hours(1));
@@ -499,27 +525,34 @@ t.test('commands: those under way are answered before the lock falls silent', as
   t.equal(bench.state.lockState, 'unlocked');
 });
 
-t.test('reset by command: acknowledged, closed, restarted; RESET is first on the next connection', async (t) => {
-  const bench = new LockBench({ power: power({ recovery: true }) });
-  bench.pass(Minutes(1)).command(1, { type: 'reset' });
-  t.same(bench.story(NOON_MS + Seconds(60)).slice(0, 6), [
-    '0 ack 1 ok',
-    '0 close',
-    '0 disconnect',
-    '0 connect',
-    '0 cellular RESET',
-    '0 cellular NETWORK_PING',
-  ]);
-  t.equal(bench.state.boot, 1, 'a reset of the modem is no boot');
-  bench.pass(Minutes(1)).give({ type: 'modem-reset' });
-  const kinds = bench.story(NOON_MS + Seconds(120)).slice(0, 3);
-  t.same(kinds, ['0 drop', '0 connect', '0 cellular RESET'], 'by itself: without a word');
-  const mid = new LockBench();
-  mid.give({ type: 'modem-reset' }).pass(Minutes(1));
-  t.same(mid.story(NOON_MS), ['0 connect', '0 cellular RESET', '20 close', '20 disconnect']);
-});
+t.test(
+  'reset by command: acknowledged, closed, restarted; REASON_RESET comes first on the next connection',
+  async (t) => {
+    const bench = new LockBench({ power: power({ recovery: true }) });
+    bench.pass(Minutes(1)).command(1, { type: 'reset' });
+    t.same(bench.story(NOON_MS + Seconds(60)).slice(0, 6), [
+      '0 ack 1 ok',
+      '0 close',
+      '0 disconnect',
+      '0 connect',
+      '0 cellular RESET',
+      '0 cellular NETWORK_PING',
+    ]);
+    t.equal(bench.state.boot, 1, 'a reset of the modem is not a boot');
+    bench.pass(Minutes(1)).give({ type: 'modem-reset' });
+    const kinds = bench.story(NOON_MS + Seconds(120)).slice(0, 3);
+    t.same(
+      kinds,
+      ['0 drop', '0 connect', '0 cellular RESET'],
+      'without a command, the connection drops without a close-connection ping',
+    );
+    const mid = new LockBench();
+    mid.give({ type: 'modem-reset' }).pass(Minutes(1));
+    t.same(mid.story(NOON_MS), ['0 connect', '0 cellular RESET', '20 close', '20 disconnect']);
+  },
+);
 
-t.test('the receiver is on while something waits for a fix, and no longer', async (t) => {
+t.test('the GPS receiver is on only while something waits for a fix', async (t) => {
   const bench = new LockBench();
   bench.give({ type: 'lock-state', lockState: 'unlocked' }).pass(Hours(1));
   const switched = bench.noted.filter(({ effect }) => effect.type === 'gps-on' || effect.type === 'gps-off');
@@ -532,7 +565,7 @@ t.test('the receiver is on while something waits for a fix, and no longer', asyn
   );
 });
 
-t.test('the search for a fix: cold 30 s, warm 5 s, over after 120 s without the GPS ping', async (t) => {
+t.test('a fix takes 30 s cold and 5 s warm; after 120 s without a fix the GPS ping is skipped', async (t) => {
   const bench = new LockBench();
   const change = (lockState: 'locked' | 'unlocked') => bench.give({ type: 'lock-state', lockState });
   const delays = () =>
@@ -540,7 +573,7 @@ t.test('the search for a fix: cold 30 s, warm 5 s, over after 120 s without the 
   change('unlocked').pass(Minutes(30));
   change('locked').pass(Hours(3));
   change('unlocked').pass(Minutes(30));
-  t.same(delays(), [30, 1805, 1800 + 3 * 3600 + 30], 'warm within 2 h of the last fix');
+  t.same(delays(), [30, 1805, 1800 + 3 * 3600 + 30], 'the receiver is warm within 2 h of the last fix');
 
   const cellar = new LockBench({ skyOpen: false });
   cellar.give({ type: 'lock-state', lockState: 'unlocked' }).pass(Hours(1));
@@ -552,26 +585,30 @@ t.test('the search for a fix: cold 30 s, warm 5 s, over after 120 s without the 
   t.equal(gate.made().find(({ body }) => body.kind === 'gps')?.timeMs, NOON_MS + Seconds(90), '30 s under open sky');
 });
 
-t.test('a theft through a tunnel: no GPS ping without a fix, and a new search with each refresh', async (t) => {
+t.test('a theft through a tunnel: no GPS ping without a fix, and a new search with each cellular ping', async (t) => {
   const bench = new LockBench();
   bench.give({ type: 'motion', moving: true }).pass(Minutes(1)).give({ type: 'sky', open: false }).pass(Minutes(3));
-  t.equal(bench.state.gps, 'off', 'given up after 120 s');
+  t.equal(bench.state.gps, 'off', 'the search is given up after 120 s');
   bench.pass(Minutes(2)).give({ type: 'sky', open: true }).pass(Seconds(5));
   const places = bench
     .made()
     .filter(({ body }) => body.kind === 'gps')
     .map(({ timeMs }) => (timeMs - NOON_MS) / 1000);
-  t.same(places, [36.001, 46.001, 56.001, 365], 'searching again since 306 s, found 5 s after the sky opened');
+  t.same(
+    places,
+    [36.001, 46.001, 56.001, 365],
+    'a new search starts at 306 s, and a fix comes 5 s after the sky opens',
+  );
 });
 
-t.test('a fix that is lost is searched for 120 s from then', async (t) => {
+t.test('after losing its fix, the receiver searches for 120 s', async (t) => {
   const bench = new LockBench();
   bench.give({ type: 'motion', moving: true }).pass(Seconds(60)).give({ type: 'sky', open: false });
   bench.pass(Seconds(90)).give({ type: 'sky', open: true }).pass(Seconds(5));
   t.equal(bench.made().at(-1)?.timeMs, NOON_MS + Seconds(155));
 });
 
-t.test('a host that reads nothing under an open sky is taken at its word', async (t) => {
+t.test('a tick without a GPS measurement under an open sky counts as a closed sky', async (t) => {
   const bench = new LockBench({ power: power({ recovery: true }) });
   bench.command(1, { type: 'locate-gps' });
   bench.nowMs += Seconds(30);

@@ -1,5 +1,5 @@
-// The trace format (protocol.md §4): what may be left out, what is refused and how that is said, and that what is
-// written reads back the same.
+// Checks the trace format (protocol.md §4): the defaults of omitted members, the errors for wrong lines, and that
+// written lines read back the same. Also checks the small classes that reading and judging a trace use.
 import fc from 'fast-check';
 import t from 'tap';
 import { parseDate } from '../../../proto/date.js';
@@ -37,7 +37,7 @@ const GPS: GpsPing = {
   directionDegrees: 0,
 };
 
-/** The events of a trace whose lines are given, its header left out where it is the usual one. */
+/** The events of the given lines. If the first line is no header, adds one. */
 function read(...lines: string[]): TraceEvent[] {
   const reader = new TraceReader();
   const events: TraceEvent[] = [];
@@ -49,8 +49,8 @@ function read(...lines: string[]): TraceEvent[] {
   return events;
 }
 
-/** What is said of the line that can't be read. */
-function refusal(...lines: string[]): string {
+/** The line number and error of the first wrong line. */
+function errorOf(...lines: string[]): string {
   const reader = new TraceReader();
   for (const line of lines) {
     const event = reader.read(line);
@@ -65,7 +65,7 @@ const uplinkOf = (event: TraceEvent | undefined): Uplink => {
   return event.uplink;
 };
 
-t.test('what a ping leaves out', async (t) => {
+t.test('members that a ping omits get their defaults', async (t) => {
   const ping = (members = '') => `{${OF_LOCK},"event":"ping","ping":{${BODY}${members}}}`;
   const uplinks = read(
     '{"trace":"lockgate","version":1,"locks":{"a4c1.38f0.e1d2":{"power":{"mode":"HIGH"}}}}',
@@ -82,15 +82,15 @@ t.test('what a ping leaves out', async (t) => {
   t.same(
     uplinks.map((one) => `${one.boot}/${one.sequence}`),
     ['1/1', '41/12', '41/13', '41/5', '41/14', '42/1', '41/15', '41/16', '41/17'],
-    'the boot before, and the number after the greatest of it',
+    'the default is the last boot, and one more than its greatest sequence',
   );
-  t.equal(uplinks[0]?.timeMs, START_MS, 'its date is `at`');
+  t.equal(uplinks[0]?.timeMs, START_MS, 'the default of `date` is `at`');
   t.same(uplinks[0]?.power, { mode: 'HIGH', rideTracking: false, airplane: false, recovery: false });
-  t.equal(uplinks[8]?.power.mode, 'HIGH', 'a ping’s own power is no default for the next');
+  t.equal(uplinks[8]?.power.mode, 'HIGH', 'the power of one ping is not the default for the next');
   t.match(uplinks[0], { kept: 0, dropped: 0, body: { firmwareVersion: '', ebikeVolts: null, tetherState: 'unknown' } });
 });
 
-t.test('the power of the last acknowledged set-power', async (t) => {
+t.test('the default power is that of the last successful set-power', async (t) => {
   const ping = `{${OF_LOCK},"event":"ping","ping":{${BODY}}}`;
   const command = (id: number, what: string) => `{${OF_LOCK},"event":"command","command":{"id":${id},${what}}}`;
   const ack = (id: number, more = '"result":"ok"') => `{${OF_LOCK},"event":"ack","ack":{"id":${id},${more}}}`;
@@ -121,7 +121,7 @@ t.test('the power of the last acknowledged set-power', async (t) => {
   });
 });
 
-t.test('a line that can’t be read says where and what was expected', async (t) => {
+t.test('the error for a wrong line has its number, the wrong member and what was expected', async (t) => {
   const ping = (members: string) => `{${OF_LOCK},"event":"ping","ping":{${members}}}`;
   const cases: [string[], RegExp][] = [
     [[], /^1: there is no header: expected a header such as/],
@@ -164,10 +164,10 @@ t.test('a line that can’t be read says where and what was expected', async (t)
     [[HEADER, `{${OF_LOCK},"event":"ack","ack":{"id":1,"result":"maybe"}}`], /^2: ack.result is "maybe"/],
     [[HEADER, `{"at":${JSON.stringify('x'.repeat(5000))},"event":"tick"}`], /^2: at is "x{59}…: expected/],
   ];
-  for (const [lines, expected] of cases) t.match(refusal(...lines), expected);
+  for (const [lines, expected] of cases) t.match(errorOf(...lines), expected);
 });
 
-t.test('nothing after a line that can’t be read is believed', async (t) => {
+t.test('after a wrong line, all further lines give the same error', async (t) => {
   const reader = new TraceReader();
   for (const line of [HEADER, 'nonsense', `{${AT},"event":"tick"}`]) reader.read(line);
   const after = reader.read(`{${AT},"event":"tick"}`);
@@ -175,7 +175,7 @@ t.test('nothing after a line that can’t be read is believed', async (t) => {
   t.match(reader.end(), { ok: false, error: { line: 2 } });
 });
 
-t.test('lines of any bytes never make it throw', async (t) => {
+t.test('the reader never throws, whatever the lines contain', async (t) => {
   const json = fc.oneof(
     fc.string(),
     fc.json(),
@@ -261,7 +261,7 @@ const uplinks: fc.Arbitrary<Uplink> = fc.record({
   body: bodies,
 });
 
-t.test('what is written reads back the same, with and without its bytes', async (t) => {
+t.test('a written line reads back to the same event, with and without raw bytes', async (t) => {
   const mac = parseMac('A4C138F0E1D2');
   if (!mac.ok) throw new Error('unreachable');
   fc.assert(
@@ -307,77 +307,98 @@ t.test('what is written reads back the same, with and without its bytes', async 
   );
 });
 
-t.test('our own spelling is read to the same, and whatever is not quite it', async (t) => {
-  const mac = parseMac('A4C138F0E1D2');
-  if (!mac.ok) throw new Error('unreachable');
-  const lineOf = (one: Uplink, atMs: number) =>
-    traceEventLine({ event: 'ping', atMs, mac: mac.value, source: 'lock', uplink: one } as TraceEvent);
-  const after = (how: 'read' | 'readBytes', line: string): string => {
-    const reader = new TraceReader();
-    reader.read(HEADER);
-    const bytes = Buffer.from(`xx${line}\n${line}`);
-    const first = how === 'read' ? reader.read(line) : reader.readBytes(bytes, 2, 2 + Buffer.byteLength(line));
-    // What is left out of the next line shows what was remembered of this one.
-    const next = `{"at":"9999-12-31T23:59:59.999Z","mac":"A4C138F0E1D2","event":"ping","ping":{${BODY}}}`;
-    return JSON.stringify([first, reader.read(next)]);
-  };
-  const isSame = (line: string) => after('readBytes', line) === after('read', line);
+t.test(
+  'the fast path for canonical lines reads the same as the slow path, also for slightly changed lines',
+  async (t) => {
+    const mac = parseMac('A4C138F0E1D2');
+    if (!mac.ok) throw new Error('unreachable');
+    const lineOf = (one: Uplink, atMs: number) =>
+      traceEventLine({ event: 'ping', atMs, mac: mac.value, source: 'lock', uplink: one } as TraceEvent);
+    const after = (how: 'read' | 'readBytes', line: string): string => {
+      const reader = new TraceReader();
+      reader.read(HEADER);
+      const bytes = Buffer.from(`xx${line}\n${line}`);
+      const first = how === 'read' ? reader.read(line) : reader.readBytes(bytes, 2, 2 + Buffer.byteLength(line));
+      // The defaults of the next line show what the reader has remembered of this one.
+      const next = `{"at":"9999-12-31T23:59:59.999Z","mac":"A4C138F0E1D2","event":"ping","ping":{${BODY}}}`;
+      return JSON.stringify([first, reader.read(next)]);
+    };
+    const isSame = (line: string) => after('readBytes', line) === after('read', line);
 
-  // Every letter of one line of each kind, changed in every way that might make a difference.
-  const puts = ['', '0', '1', '-', '.', '.0', 'e5', 'E', '"', '\\', ' ', ',', '}', '\r', 'ä', '9999999999', 'null'];
-  const samples: Uplink[] = [
-    uplink({ sequence: 120, body: cellular({ batteryPercent: 0 }) }),
-    uplink({ kept: 3, dropped: 2, body: cellular({ position: SOMEWHERE, ebikeVolts: 36.5 }) }),
-    uplink({ timeMs: START_MS - 1500, dropped: 2, body: GPS }),
-    uplink({
-      body: { kind: 'close_connection', reason: 'REASON_CLOSE_CONNECTION', lockState: 'locked', batteryPercent: 9 },
-    }),
-  ];
-  const different: string[] = [];
-  for (const line of samples.map((one) => lineOf(one, START_MS))) {
-    const bytes = Buffer.from(line);
-    t.ok(new CanonicalLine().read(bytes, 0, bytes.length), 'what we write is our own spelling');
-    for (let place = 0; place <= line.length; place++) {
-      for (const put of puts) {
-        for (const removed of [0, 1]) {
-          const changed = line.slice(0, place) + put + line.slice(place + removed);
-          if (!isSame(changed)) different.push(changed);
+    // At every position of one line of each kind, a text is inserted or replaces a character.
+    const insertions = [
+      '',
+      '0',
+      '1',
+      '-',
+      '.',
+      '.0',
+      'e5',
+      'E',
+      '"',
+      '\\',
+      ' ',
+      ',',
+      '}',
+      '\r',
+      'ä',
+      '9999999999',
+      'null',
+    ];
+    const samples: Uplink[] = [
+      uplink({ sequence: 120, body: cellular({ batteryPercent: 0 }) }),
+      uplink({ kept: 3, dropped: 2, body: cellular({ position: SOMEWHERE, ebikeVolts: 36.5 }) }),
+      uplink({ timeMs: START_MS - 1500, dropped: 2, body: GPS }),
+      uplink({
+        body: { kind: 'close_connection', reason: 'REASON_CLOSE_CONNECTION', lockState: 'locked', batteryPercent: 9 },
+      }),
+    ];
+    const different: string[] = [];
+    for (const line of samples.map((one) => lineOf(one, START_MS))) {
+      const bytes = Buffer.from(line);
+      t.ok(new CanonicalLine().read(bytes, 0, bytes.length), 'a line of the writer is canonical');
+      for (let position = 0; position <= line.length; position++) {
+        for (const inserted of insertions) {
+          for (const removed of [0, 1]) {
+            const changed = line.slice(0, position) + inserted + line.slice(position + removed);
+            if (!isSame(changed)) different.push(changed);
+          }
         }
       }
     }
-  }
-  t.same(different, []);
+    t.same(different, []);
 
-  const pings = uplinks.filter((one) => one.body.kind !== 'ack' && one.timeMs >= 0 && one.timeMs < 253402300799000);
-  fc.assert(
-    fc.property(pings, fc.nat({ max: 99 }), (one, offsetMs) => isSame(lineOf(one, one.timeMs + offsetMs))),
-    { numRuns: 1000, seed: 12 },
-  );
-});
+    const pings = uplinks.filter((one) => one.body.kind !== 'ack' && one.timeMs >= 0 && one.timeMs < 253402300799000);
+    fc.assert(
+      fc.property(pings, fc.nat({ max: 99 }), (one, offsetMs) => isSame(lineOf(one, one.timeMs + offsetMs))),
+      { numRuns: 1000, seed: 12 },
+    );
+  },
+);
 
-t.test('where bytes and JSON both stand, the bytes win and a difference is an error', async (t) => {
+t.test('an uplink may be given as raw bytes, and JSON members that differ from them are an error', async (t) => {
   const one = uplink({ sequence: 12, body: cellular({ batteryPercent: 80 }) });
   const raw = Buffer.from(encodeUplink(one)).toString('base64');
   const line = (members: string) => `{${OF_LOCK},"event":"ping","ping":{"raw":"${raw}"${members}}}`;
-  t.same(uplinkOf(read(line(''))[0]), one, 'bytes alone');
-  t.same(uplinkOf(read(`{${OF_LOCK},"event":"ping","raw":"${raw}"}`)[0]), one, 'beside the ping');
-  t.same(uplinkOf(read(line(',"battery_percent":80,"sequence":12'))[0]), one, 'a part of the JSON');
+  t.same(uplinkOf(read(line(''))[0]), one, 'only raw bytes');
+  t.same(uplinkOf(read(`{${OF_LOCK},"event":"ping","raw":"${raw}"}`)[0]), one, 'raw is a member of the event');
+  t.same(uplinkOf(read(line(',"battery_percent":80,"sequence":12'))[0]), one, 'raw and some JSON members');
   t.match(
-    refusal(HEADER, line(',"battery_percent":81')),
+    errorOf(HEADER, line(',"battery_percent":81')),
     /ping.battery_percent is 81, but raw has 80: expected the same/,
   );
-  t.match(refusal(HEADER, line(',"sequence":13')), /ping.sequence is 13, but raw has 12/);
-  t.match(refusal(HEADER, line(',"latitude":1,"longitude":2')), /ping.latitude is 1, but raw has undefined/);
-  t.match(refusal(HEADER, line(',"time_ms":4')), /ping.date is "1970-01-01T00:00:00.004Z", but raw has/);
-  t.match(refusal(HEADER, line('').replace(raw, '////')), /ping.raw can't be read/);
-  t.match(refusal(HEADER, line('').replace(raw, 'no!')), /ping.raw is "no!": expected the base64 of an uplink/);
+  t.match(errorOf(HEADER, line(',"sequence":13')), /ping.sequence is 13, but raw has 12/);
+  t.match(errorOf(HEADER, line(',"latitude":1,"longitude":2')), /ping.latitude is 1, but raw has undefined/);
+  t.match(errorOf(HEADER, line(',"time_ms":4')), /ping.date is "1970-01-01T00:00:00.004Z", but raw has/);
+  t.match(errorOf(HEADER, line('').replace(raw, '////')), /ping.raw can't be read/);
+  t.match(errorOf(HEADER, line('').replace(raw, 'no!')), /ping.raw is "no!": expected the base64 of an uplink/);
   const ack = Buffer.from(
     encodeUplink(uplink({ body: { kind: 'ack', commandId: 1, result: 'ok', detail: '', highWindow: null } })),
   ).toString('base64');
-  t.match(refusal(HEADER, line('').replace(raw, ack)), /ping.raw is an acknowledgement/);
+  t.match(errorOf(HEADER, line('').replace(raw, ack)), /ping.raw is an acknowledgement/);
 });
 
-t.test('JSON of an uplink alone', async (t) => {
+t.test('an uplink’s JSON reads back to the same uplink', async (t) => {
   fc.assert(
     fc.property(uplinks, (one) => {
       const json = one.body.kind === 'ack' ? ackUplinkToJson(one as never) : pingUplinkToJson(one as PingUplink);
@@ -393,7 +414,7 @@ t.test('JSON of an uplink alone', async (t) => {
   });
 });
 
-t.test('dates', async (t) => {
+t.test('RFC 3339 dates are parsed, and other texts are rejected', async (t) => {
   fc.assert(
     fc.property(fc.integer({ min: -62167219200000, max: 253402300799999 }), (timeMs) => {
       const text = new Date(timeMs).toISOString();
@@ -424,21 +445,21 @@ t.test('dates', async (t) => {
     t.ok(Number.isNaN(parseDate(text)), text);
 });
 
-t.test('names of uplinks: new, repeat, conflict, in whatever order', async (t) => {
-  const names = new SeenUplinks(new SeenUplinksBound());
+t.test('an uplink is new, a repeat or a conflict, by its key and content', async (t) => {
+  const seen = new SeenUplinks(new SeenUplinksBound());
   const one = uplink({ boot: 4, sequence: 4294967295 });
-  t.equal(names.note(one, 5), 'new');
-  t.equal(names.note(uplink({ boot: 4, sequence: 0 }), 6), 'new');
-  t.equal(names.note(structuredClone(one), 7), 'repeat');
-  t.equal(names.note({ ...one, dropped: 1 }, 8), 'conflict');
-  t.equal(names.note({ ...one, dropped: 1 }, 9), 'repeat', 'of the second, which was an event of its own');
-  t.equal(names.note({ ...one, dropped: 2 }, 10), 'conflict');
-  t.equal(names.note(one, 11), 'repeat');
-  for (let kept = 1; kept <= 1000; kept++) names.note({ ...one, kept }, 12);
-  t.equal(names.note({ ...one, dropped: 2 }, 13), 'conflict', 'a thousand contents later it is forgotten');
-  t.equal(names.lineOf(4, 4294967295), 5);
-  t.equal(names.lineOf(4, 1), undefined);
-  t.equal(names.lineOf(5, 0), undefined);
+  t.equal(seen.note(one, 5), 'new');
+  t.equal(seen.note(uplink({ boot: 4, sequence: 0 }), 6), 'new');
+  t.equal(seen.note(structuredClone(one), 7), 'repeat');
+  t.equal(seen.note({ ...one, dropped: 1 }, 8), 'conflict');
+  t.equal(seen.note({ ...one, dropped: 1 }, 9), 'repeat', 'a repeat of the second content');
+  t.equal(seen.note({ ...one, dropped: 2 }, 10), 'conflict');
+  t.equal(seen.note(one, 11), 'repeat');
+  for (let kept = 1; kept <= 1000; kept++) seen.note({ ...one, kept }, 12);
+  t.equal(seen.note({ ...one, dropped: 2 }, 13), 'conflict', 'after a thousand further contents it is forgotten');
+  t.equal(seen.lineOf(4, 4294967295), 5);
+  t.equal(seen.lineOf(4, 1), undefined);
+  t.equal(seen.lineOf(5, 0), undefined);
   const digests = new Set<number>();
   let count = 0;
   fc.assert(
@@ -457,7 +478,7 @@ t.test('names of uplinks: new, repeat, conflict, in whatever order', async (t) =
   t.ok(digests.size > 1500);
 });
 
-t.test('deadlines come in order, and one that was moved comes once', async (t) => {
+t.test('items are taken in the order of their due times, and each item once at its last time', async (t) => {
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.nat({ max: 9 }), fc.nat({ max: 50 })), { maxLength: 60 }), (moves) => {
       const items: (Due & { name: number })[] = Array.from({ length: 10 }, (_, name) => ({ name, dueMs: -1 }));
@@ -477,19 +498,19 @@ t.test('deadlines come in order, and one that was moved comes once', async (t) =
     }),
     { numRuns: 1000, seed: 11 },
   );
-  t.pass('1000 series of moves came in order');
+  t.pass('1000 random series of changes were in order');
 });
 
-t.test('deadlines that are moved without end stay few, and still come in order', async (t) => {
+t.test('changing due times again and again does not fill the queue with stale entries', async (t) => {
   const items = Array.from({ length: 100 }, (_, name) => ({ name, dueMs: -1 }));
   const deadlines = new Deadlines<(typeof items)[number]>();
-  let most = 0;
-  for (let move = 0; move < 50_000; move++) {
-    // To and fro, so that an item’s old time comes back as its new one.
-    deadlines.set(items[(move * 7) % 100] as (typeof items)[number], (move * 7919) % 503);
-    most = Math.max(most, deadlines.entries);
+  let maxEntries = 0;
+  for (let change = 0; change < 50_000; change++) {
+    // The times repeat, so an item’s stale time may become its time again.
+    deadlines.set(items[(change * 7) % 100] as (typeof items)[number], (change * 7919) % 503);
+    maxEntries = Math.max(maxEntries, deadlines.entries);
   }
-  t.ok(most < 2000, `${most} entries at most`);
+  t.ok(maxEntries < 2000, `at most ${maxEntries} entries`);
   const expected = items.map(({ name, dueMs }) => [dueMs, name]);
   const taken: number[][] = [];
   for (let item = deadlines.take(1000); item !== undefined; item = deadlines.take(1000)) {
@@ -497,11 +518,11 @@ t.test('deadlines that are moved without end stay few, and still come in order',
     item.dueMs = -1;
   }
   const inOrder = (all: number[][]): number[][] => [...all].sort(([a = 0, b = 0], [c = 0, d = 0]) => a - c || b - d);
-  t.same(inOrder(taken), inOrder(expected), 'each once, at its last time');
+  t.same(inOrder(taken), inOrder(expected), 'each item is taken once, at its last time');
   t.ok(taken.every(([dueMs = 0], index) => index === 0 || (taken[index - 1]?.[0] ?? 0) <= dueMs));
 });
 
-t.test('locks that no event names are ticked as well', async (t) => {
+t.test('a lock that only the header names is also judged at a tick', async (t) => {
   const lock = '{"power":{"mode":"MID","recovery":true},"connected":true}';
   const reader = new TraceReader();
   reader.read(`{"trace":"lockgate","version":1,"locks":{"A4C138F0E1D2":${lock},"A4C138F0E1D3":${lock}}}`);

@@ -1,11 +1,12 @@
-// Every rule of protocol.md §3 on hand-written traces: those that break it and nothing else, and those that come as
-// close as they can without. What each must find stands in traces/expected.jsonl, written from the specification.
+// Checks every rule of protocol.md §3 on hand-written traces. A trace `RULE.breaks-N` breaks that rule and no other; a
+// trace `RULE.holds-N` almost breaks it. The expected findings are in traces/expected.jsonl, written from the
+// specification.
 import t from 'tap';
 import { POWER_MODEL } from '../../../proto/power/model.js';
 import { RULES } from '../../../proto/power/rules.js';
 import { expectedFindings, expectedOf, findingsOf, traceNames } from '../../helpers/sim/hand-traces.js';
 
-t.test('each rule has traces that break it and traces that hold', async (t) => {
+t.test('each rule has traces that break it and traces that comply with it', async (t) => {
   for (const { rule } of RULES) {
     for (const kind of ['breaks', 'holds']) {
       const count = traceNames.filter((name) => name.startsWith(`${rule}.${kind}-`)).length;
@@ -20,12 +21,12 @@ t.test('each rule has traces that break it and traces that hold', async (t) => {
   t.same(
     expectedFindings.filter((row) => !traceNames.includes(row.file)),
     [],
-    'no expectation is without its trace',
+    'each expectation has a trace',
   );
   t.same(
     expectedFindings.filter((row) => !row.file.startsWith(`${row.rule}.breaks-`)),
     [],
-    'a trace breaks the rule of its name and nothing else',
+    'a trace breaks only the rule in its name',
   );
 });
 

@@ -1,4 +1,5 @@
-// `why`: the chain behind what a lock did, or did not. The sentences expected are written from the specification.
+// Checks `why`: the steps that explain what a lock did or did not do (interfaces.md §4). The expected sentences are
+// written from the specification.
 import t from 'tap';
 import { wrapWords } from '../../../cli/terminal/word-wrap.js';
 import {
@@ -31,7 +32,7 @@ import { testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
 import { cellular, uplink } from '../../helpers/pair/judged-uplinks.js';
 import { handTrace, judgeEventOf, storeEvents } from '../../helpers/store/stored-trace.js';
 
-/** Later than all traces: what was asked about then lies in the past. */
+/** Later than all traces, so that each moment in a trace is in the past. */
 const NOW = Date.UTC(2026, 10, 22, 12);
 
 function sentenceOf(steps: readonly { kind: string; code: string; sentence: string }[], kind: string, code?: string) {
@@ -65,7 +66,7 @@ t.test('each closed table has a sentence for each of its rows, and no other', as
   for (const [rule, row] of Object.entries(RULE_WHY)) t.ok(sections.includes(row.restsOn) && row.because, rule);
 });
 
-/** A rule, what its first hand-written trace must be told to have done, and what the rule rests on. */
+/** A rule, the sentence about the finding in its first hand-written trace, why the rule exists, and its section. */
 const BROKEN: readonly (readonly [rule: string, found: string, because: string, restsOn: string])[] = [
   [
     'airplane-silence',
@@ -207,7 +208,7 @@ const BROKEN: readonly (readonly [rule: string, found: string, because: string, 
   ],
 ];
 
-t.test('every rule: what broke it, what the rule is, and why there is it', async (t) => {
+t.test('for every rule, the steps say how it was broken, what the rule is, and why it exists', async (t) => {
   const gateway = await testGateway(t, { runClock: new ManualClock(NOW) });
   t.same(
     BROKEN.map(([rule]) => rule),
@@ -225,14 +226,14 @@ t.test('every rule: what broke it, what the rule is, and why there is it', async
     t.match(second, { kind: 'rule-broken', code: rule, rests_on: restsOn });
     const brokenWhen = RULES.find((row) => row.rule === rule)?.brokenWhen;
     t.equal(second?.sentence, `${rule} is broken when: ${brokenWhen} ${because}`);
-    t.match(steps.at(-1), { kind: 'next' }, 'and what happens next');
+    t.match(steps.at(-1), { kind: 'next' }, 'the last step says what happens next');
     t.ok(steps.some(({ kind }) => kind === 'state') && steps.every((step) => step.rests_on !== ''));
   }
   const overdue = await why(gateway, 'A4C138000013', '2026-11-21T07:01:01.000Z');
   t.match(sentenceOf(overdue.steps, 'rule-broken', 'period-overdue'), 'It broke period-overdue, a warning (finding:');
 });
 
-/** The chain of the uplink in one line of a hand-written trace, which the judge finds nothing in. */
+/** The steps for the uplink in one line of a hand-written trace without findings. */
 function chainOf(file: string, line: number): readonly WhyStep[] {
   const { events, lock } = handTrace(file);
   const nowMs = events[0]?.atMs ?? 0;
@@ -246,7 +247,7 @@ function chainOf(file: string, line: number): readonly WhyStep[] {
   return uplinkSteps(uplinkCase(POWER_MODEL, replay.endAt(target, [])), []);
 }
 
-t.test('rules that apply to an uplink in particular, and why it kept them', async (t) => {
+t.test('for a rule that applies to only some uplinks, a step says why the uplink complies with it', async (t) => {
   const rows: readonly (readonly [rule: string, file: string, line: number, holds: string])[] = [
     ['theft-while-unlocked', 'theft-while-unlocked.holds-1', 3, 'the lock state is locked.'],
     ['airplane-silence', 'airplane-silence.holds-1', 5, 'it acknowledges command 7, which switched airplane mode on.'],
@@ -276,7 +277,7 @@ t.test('rules that apply to an uplink in particular, and why it kept them', asyn
 const MAC = 'A4:C1:38:F0:E1:D2';
 const at = (time: string): number => Date.parse(`2026-11-20T${time}.000Z`);
 
-/** A history of one lock in MID, listened to from 06:00 on, that ends at an uplink with this body. */
+/** A history of a lock in MID that ends at an uplink with this body. The gateway listens from 06:00 on. */
 function madeBy(body: Ping, power: object = {}, before: readonly JudgeEvent[] = [], source: Source = 'lock') {
   const replay = new HistoryReplay(POWER_MODEL, MAC, at('06:00:00'), false);
   for (const event of [CONNECT, ...before]) replay.take(event);
@@ -301,7 +302,7 @@ const command = (id: number, type: 'unlock' | 'locate-gps' | 'locate-cell' | 're
   return { type: 'command', id, command: { type }, atMs: at('06:29:59') };
 };
 
-/** A ping, and what is told of its trigger. */
+/** A ping, and the expected sentence about its trigger. */
 const THEFT = 'sent when the lock is locked and has been moving for more than 6 s, which counts as theft';
 const DAY = 'the daily ping, sent once daily at the lock’s own minute of the day';
 const RIDE = 'sent while the lock is unlocked and moving: a ride, in which its cellular connection is on';
@@ -361,7 +362,7 @@ const TRIGGERS: readonly (readonly [body: Ping, trigger: string, power?: object]
   ],
 ];
 
-t.test('every reason: which trigger made the lock send it', async (t) => {
+t.test('for every reason, a step says which trigger made the lock send the ping', async (t) => {
   const seen = new Set<string>(['PHONE']);
   for (const [body, trigger, power] of TRIGGERS) {
     seen.add(body.reason);
@@ -374,7 +375,7 @@ t.test('every reason: which trigger made the lock send it', async (t) => {
   t.match(sentenceOf(phone, 'rules-kept'), /wrong-source, unknown-reason, out-of-range, sequence-conflict\.$/);
 });
 
-t.test('the command behind an uplink, and what message it was', async (t) => {
+t.test('steps say which command caused an uplink, and what message it is', async (t) => {
   const asked = madeBy(gps('REASON_GPS_PING'), {}, [command(7, 'locate-gps')]);
   const sent = 'was sent to it at 2026-11-20T06:29:59.000Z.';
   t.equal(sentenceOf(asked, 'command'), `Command 7 (locate-gps) ${sent}`);
@@ -410,7 +411,7 @@ t.test('the command behind an uplink, and what message it was', async (t) => {
   );
 });
 
-/** A silence at a moment, after these events of a lock that is listened to from 06:00 on. */
+/** The step about a silence after these events of a lock. The gateway listens from 06:00 on. */
 function historyAt(atMs: number, events: readonly JudgeEvent[], after: readonly JudgeEvent[] = []): JudgedHistory {
   const replay = new HistoryReplay(POWER_MODEL, MAC, at('06:00:00'), false);
   for (const event of events) replay.take(event);
@@ -421,7 +422,7 @@ function silenceAt(atMs: number, events: readonly JudgeEvent[]): WhyStep {
   return silenceStep(POWER_MODEL, historyAt(atMs, events).belief, atMs);
 }
 
-/** A connection at 06:01, in which the lock says this, and its end at 06:02. */
+/** A connection from 06:01 to 06:02 on which the lock sends a ping with this body. */
 function visit(body: Ping, power: object = {}, cause: DisconnectCause = 'closed', boot = 1): JudgeEvent[] {
   const said = (sequence: number, each: Ping): JudgeEvent => ({
     ...{ type: 'uplink', source: 'lock', credential: 0, copy: 'new', atMs: at('06:01:00') + sequence },
@@ -449,7 +450,7 @@ const OVERDUE =
 const HIGH = visit(cellular(), { mode: 'HIGH' });
 const RECOVERY = visit(cellular(), { recovery: true });
 const STOP: JudgeEvent = { type: 'gateway', state: 'stop', atMs: at('06:30:00') };
-/** A silence at a moment behind some events, and what is told of it. */
+/** A kind of silence, the moment and the events before it, and the expected sentence. */
 const SILENT: readonly (readonly [silence: Silence, atMs: number, events: readonly JudgeEvent[], sentence: string])[] =
   [
     ['online', at('06:01:30'), VISIT.slice(0, 2), 'Connected, since 2026-11-20T06:01:00.000Z: not silent at all.'],
@@ -554,8 +555,8 @@ const SILENT: readonly (readonly [silence: Silence, atMs: number, events: readon
     ],
   ];
 
-t.test('every silence: what the model expects, and why it is late or not', async (t) => {
-  t.same(SILENT.map(([silence]) => silence).sort(), [...SILENCES].sort(), 'a new silence wants a row here');
+t.test('for every kind of silence, a step says what the model expects, and why the lock is late or not', async (t) => {
+  t.same(SILENT.map(([silence]) => silence).sort(), [...SILENCES].sort(), 'a new kind of silence needs a row here');
   for (const [silence, atMs, events, sentence] of SILENT) {
     const told = silenceAt(atMs, events);
     t.equal(told.code, silence);
@@ -566,26 +567,29 @@ t.test('every silence: what the model expects, and why it is late or not', async
   t.match(anew.sentence, 'counted from the moment the gateway started to listen at 2026-11-20T10:00:00.000Z');
 });
 
-t.test('a command to switch airplane mode on excuses a silence until it expires, and is named as a cause then', (t) => {
-  const sent: JudgeEvent = { ...AIRPLANE_ON, expiresMs: at('06:30:00') } as JudgeEvent;
-  const events = [...RECOVERY.slice(0, 2), sent, ...RECOVERY.slice(2)];
-  const suspended = silenceAt(at('06:29:59'), events);
-  t.equal(suspended.code, 'suspended');
-  t.match(suspended.sentence, 'does not count as late until the command expires at 2026-11-20T06:30:00.000Z.');
-  const late = silenceAt(at('06:31:00'), events);
-  t.equal(late.code, 'late-recovery');
-  const cause =
-    'A possible cause: command 7 to switch airplane mode on was sent at 2026-11-20T06:01:30.000Z and expired ' +
-    'unanswered at 2026-11-20T06:30:00.000Z.';
-  t.ok(late.sentence.endsWith(cause), late.sentence);
-  const back = visit(cellular(), { recovery: true }).map((event) => ({ ...event, atMs: event.atMs + Hours(1) }));
-  const refuted = silenceAt(at('07:15:00'), [...events, ...back.filter(({ type }) => type !== 'uplink'), ...back]);
-  t.equal(refuted.code, 'late-recovery');
-  t.notMatch(refuted.sentence, 'possible cause', 'it was heard with airplane off since');
-  t.end();
-});
+t.test(
+  'a command to switch airplane mode on excuses a silence until it expires, then is named as a possible cause',
+  (t) => {
+    const sent: JudgeEvent = { ...AIRPLANE_ON, expiresMs: at('06:30:00') } as JudgeEvent;
+    const events = [...RECOVERY.slice(0, 2), sent, ...RECOVERY.slice(2)];
+    const suspended = silenceAt(at('06:29:59'), events);
+    t.equal(suspended.code, 'suspended');
+    t.match(suspended.sentence, 'does not count as late until the command expires at 2026-11-20T06:30:00.000Z.');
+    const late = silenceAt(at('06:31:00'), events);
+    t.equal(late.code, 'late-recovery');
+    const cause =
+      'A possible cause: command 7 to switch airplane mode on was sent at 2026-11-20T06:01:30.000Z and expired ' +
+      'unanswered at 2026-11-20T06:30:00.000Z.';
+    t.ok(late.sentence.endsWith(cause), late.sentence);
+    const back = visit(cellular(), { recovery: true }).map((event) => ({ ...event, atMs: event.atMs + Hours(1) }));
+    const refuted = silenceAt(at('07:15:00'), [...events, ...back.filter(({ type }) => type !== 'uplink'), ...back]);
+    t.equal(refuted.code, 'late-recovery');
+    t.notMatch(refuted.sentence, 'possible cause', 'an uplink with airplane off has come since');
+    t.end();
+  },
+);
 
-t.test('an uplink that came late, under a used name, or with a finding that was withdrawn', async (t) => {
+t.test('steps about an uplink that came late, has a used key, or has a withdrawn finding', async (t) => {
   const replay = new HistoryReplay(POWER_MODEL, MAC, at('06:00:00'), false);
   for (const event of visit(cellular({ reason: 'REASON_STATE_PING' }))) replay.take(event);
   const again = (sequence: number, body: Ping): UplinkEvent => ({
@@ -617,7 +621,7 @@ t.test('an uplink that came late, under a used name, or with a finding that was 
   );
 });
 
-t.test('how the last connection ended, what came behind, and whether the lock was out of reach', async (t) => {
+t.test('steps say how the last connection ended, what came next, and whether the lock was out of reach', async (t) => {
   const endOf = (cause: DisconnectCause): string =>
     lastEndStep(historyAt(at('07:00:00'), visit(DAILY, {}, cause)))[0]?.sentence ?? '';
   const ended = 'Its last connection ended at 2026-11-20T06:02:00.000Z: ';
@@ -669,7 +673,7 @@ function record(change: Partial<CommandRecord> = {}): CommandRecord {
   };
 }
 
-t.test('every command: what it asks, when it expires, where it stands, what it waits for', async (t) => {
+t.test('steps about a command say what it asks for, when it expires, its state and what it waits for', async (t) => {
   const asks: Readonly<Record<Command['type'], string>> = {
     unlock: 'to unlock.',
     lock: 'to lock, after a warning tone of 5 s.',
@@ -731,7 +735,7 @@ t.test('every command: what it asks, when it expires, where it stands, what it w
   }
 });
 
-t.test('quarantine: what was wrong with the bytes, and why they are acknowledged all the same', async (t) => {
+t.test('steps about quarantined bytes say what is wrong with them, and why they are acknowledged', async (t) => {
   const message = { id: 3, mac: testMac(1), receivedAtMs: at('06:00:00'), bytes: Buffer.from('hi') };
   const codes = ['too-long', 'undecodable', 'no-boot', 'no-sequence', 'no-time', 'no-body'];
   t.same(codes.sort(), Object.keys(REJECTION_WHY).sort());
@@ -745,7 +749,7 @@ t.test('quarantine: what was wrong with the bytes, and why they are acknowledged
   }
 });
 
-t.test('what may be asked about, as people copy it; anything else is refused with a sentence', async (t) => {
+t.test('why accepts the names that users copy, and rejects anything else with an error', async (t) => {
   const id = 'evt_A4C138F0E1D2_1_41_12_9f3a2c1b00d4e5f6';
   const mac = 'A4C138F0E1D2';
   t.match(parseSubject(id), { kind: 'event', id, name: { mac, boot: 41, sequence: 12 } });
@@ -777,7 +781,7 @@ t.test('what may be asked about, as people copy it; anything else is refused wit
     '120 min ago',
   ])
     t.equal(readMoment(text, NOW), NOW - Hours(2), text);
-  t.equal(readMoment('13:00', NOW), NOW - Hours(23), 'a time of day that is still to come was yesterday’s');
+  t.equal(readMoment('13:00', NOW), NOW - Hours(23), 'a time of day later than now means yesterday');
   t.equal(readMoment('2026-11-22', NOW), NOW - Hours(12));
   t.throws(() => readMoment('soon', NOW), { code: 'input-at', message: /expected a date such as/ });
   t.throws(() => readMoment('2026-11-23', NOW), { code: 'input-at', message: /is in the future/ });

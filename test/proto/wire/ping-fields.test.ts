@@ -1,5 +1,5 @@
-// The table of ping fields: it agrees with lock.proto, and everything that handles a ping handles every field of the
-// table. A field that something forgets is red here.
+// Checks the table of ping fields (proto/wire/ping-fields.ts): it agrees with lock.proto, and all code that handles
+// pings handles every field of the table. If some code omits a field, this test fails.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -33,14 +33,14 @@ const MESSAGES: Readonly<Record<PingType, string>> = {
   close_connection: 'CloseConnectionPing',
 };
 
-/** The fields of a message as the schema gives them: name, number, type, and whether it has presence. */
+/** The fields of a message in the schema: name, number, type, and whether the field is optional. */
 function schemaFields(message: string): string[] {
   const body = new RegExp(`^message ${message} \\{\\n([^}]*)\\}`, 'm').exec(SCHEMA)?.[1] ?? '';
   const fields = body.matchAll(/^\s*(optional )?(\w+) (\w+) = (\d+);/gm);
   return [...fields].map(([, optional = '', type, name, number]) => `${optional}${type} ${name} = ${number}`);
 }
 
-/** The same of the table. A signed number may be of either type: small ones cost less as sint32. */
+/** The same from the table. A signed number may be sint32 or sfixed32. */
 function tableFields(type: PingType): string[] {
   return fieldsOf(type).map(([, { wire, value, presence }]) => {
     const hasPresence =
@@ -56,20 +56,20 @@ function tableFields(type: PingType): string[] {
 t.test('the table and lock.proto have the same fields, with the same numbers and types', async (t) => {
   for (const type of PING_TYPES) {
     t.strictSame(tableFields(type).sort(), schemaFields(MESSAGES[type]).sort(), type);
-    t.ok(fieldsOf(type).length > 0, 'and there are some');
+    t.ok(fieldsOf(type).length > 0, 'the type has fields');
   }
 });
 
-/** What every lock sends since the first version. A lock with older firmware sends no other field. */
+/** The fields of the first version. Older locks send no others. */
 const FIRST_VERSION = [
   ...['reason', 'lock_state', 'battery_percent', 'firmware_version', 'ebike_voltage', 'tether_state'],
   ...['latitude', 'longitude', 'speed', 'direction', 'uncertainty'],
 ];
 
-t.test('a field that came after the first version is optional', async (t) => {
+t.test('a field that was added after the first version is optional', async (t) => {
   const later = PING_FIELD_ROWS.filter(([, { json }]) => !FIRST_VERSION.includes(json));
   for (const [property, { presence }] of later) t.equal(presence, 'optional', property);
-  t.equal(PING_FIELD_ROWS.length - later.length, FIRST_VERSION.length, 'and none was taken away');
+  t.equal(PING_FIELD_ROWS.length - later.length, FIRST_VERSION.length, 'all fields of the first version still exist');
 });
 
 const MAC = parseMac('A4C138F0E1D2');
@@ -79,7 +79,7 @@ function uplinkOf(body: Ping): PingUplink {
   return { boot: 4, sequence: 12, timeMs: AT_MS, power: DEFAULT_POWER, kept: 0, dropped: 0, body };
 }
 
-/** What the bytes of a ping decode to. */
+/** The ping after encoding and decoding. */
 function throughBytes(ping: Ping): unknown {
   const decoded = decodeUplink(encodeUplink(uplinkOf(ping)));
   return decoded.ok ? decoded.value.body : decoded.error;
@@ -90,7 +90,7 @@ function throughJson(ping: Ping): unknown {
   return read.ok ? read.value : read.error;
 }
 
-/** What the two readers of a trace make of the ping's line. */
+/** The ping after writing a trace line and reading it on the fast path and on the slow path. */
 function throughTrace(ping: Ping): unknown[] {
   if (!MAC.ok) throw new Error(MAC.error.message);
   const uplink = uplinkOf(ping);
@@ -99,11 +99,11 @@ function throughTrace(ping: Ping): unknown[] {
   const reader = new TraceReader();
   reader.read('{"trace":"lockgate","version":1,"locks":{}}');
   const event = reader.read(line);
-  const long = event.ok && event.value?.event === 'ping' ? event.value.uplink.body : event;
-  return [new CanonicalLine().read(bytes, 0, bytes.length)?.body, long];
+  const slow = event.ok && event.value?.event === 'ping' ? event.value.uplink.body : event;
+  return [new CanonicalLine().read(bytes, 0, bytes.length)?.body, slow];
 }
 
-/** The ping with the field's value changed, and, where it may be missing, without it. */
+/** The ping with another value of the field, and, if the field may be missing, without it. */
 function variants(ping: Ping, property: PingProperty, field: PingField): Ping[] {
   const index = PING_FIELD_ROWS.findIndex(([name]) => name === property);
   const changed = withField(ping, property, sampleValue(field, 1, index + 1));
@@ -113,7 +113,7 @@ function variants(ping: Ping, property: PingProperty, field: PingField): Ping[] 
   return [changed];
 }
 
-t.test('each field goes through bytes, JSON and both readers of traces, and is part of the fingerprint', async (t) => {
+t.test('each field survives bytes, JSON and both paths of the trace reader, and changes the fingerprint', async (t) => {
   for (const type of PING_TYPES) {
     const full = fullPing(type);
     for (const [property, field] of fieldsOf(type)) {
@@ -123,20 +123,20 @@ t.test('each field goes through bytes, JSON and both readers of traces, and is p
         t.strictSame(throughBytes(other), other, `${what} in bytes`);
         t.strictSame(throughJson(other), other, `${what} in JSON`);
         t.strictSame(throughTrace(other), [other, other], `${what} in a trace`);
-        t.notSame(pingToJson(other), pingToJson(full), `${what} makes other JSON`);
-        t.not(fingerprintOf(uplinkOf(other)), fingerprintOf(uplinkOf(full)), `${what} has another fingerprint`);
+        t.notSame(pingToJson(other), pingToJson(full), `${what} changes the JSON`);
+        t.not(fingerprintOf(uplinkOf(other)), fingerprintOf(uplinkOf(full)), `${what} changes the fingerprint`);
       }
     }
     t.strictSame([throughBytes(full), throughJson(full), ...throughTrace(full)], [full, full, full, full], type);
   }
 });
 
-t.test('JSON and the table have the members in the same order, where they are always there', async (t) => {
+t.test('the JSON of a GPS ping has its members in the order of the table', async (t) => {
   const gps = Object.keys(pingToJson(fullPing('gps')));
   t.strictSame(gps, ['ping_type', ...fieldsOf('gps').map(([, { json }]) => json)]);
 });
 
-t.test('the line that describes a ping shows each field that is to be shown', async (t) => {
+t.test('the line that describes a ping shows each field that the table says to show', async (t) => {
   for (const type of PING_TYPES) {
     const full = fullPing(type);
     for (const [property, field] of fieldsOf(type)) {
@@ -147,7 +147,7 @@ t.test('the line that describes a ping shows each field that is to be shown', as
   }
 });
 
-/** What the rule out-of-range says of a ping; undefined where it says nothing. */
+/** The message of the out-of-range finding about a ping; undefined if there is none. */
 function outOfRange(body: Ping): string | undefined {
   if (!MAC.ok) throw new Error(MAC.error.message);
   const belief = newBelief(POWER_MODEL, MAC.value, AT_MS);
@@ -163,7 +163,7 @@ function outOfRange(body: Ping): string | undefined {
   return findings.find(({ rule }) => rule === 'out-of-range')?.message;
 }
 
-t.test('a value just outside its range is reported by its name, and one at the end of it is not', async (t) => {
+t.test('out-of-range reports a value just outside its range by its name, but not the limits themselves', async (t) => {
   for (const type of PING_TYPES) {
     const full = fullPing(type);
     t.equal(outOfRange(full), undefined, type);
@@ -184,34 +184,37 @@ t.test('a value just outside its range is reported by its name, and one at the e
   }
 });
 
-t.test('each field of each type is in a sample that was made without the codec, and so is its absence', async (t) => {
-  const seen = new Set<string>();
-  for (const { hex, uplink } of readVectors('pings')) {
-    const ping = (uplink as { readonly ping?: Readonly<Record<string, unknown>> } | undefined)?.ping;
-    if (ping === undefined || bytesOf(hex).length === 0) continue;
-    for (const [, { json }] of PING_FIELD_ROWS) {
-      const isThere = ping[json] !== undefined && ping[json] !== null;
-      const isZero = [0, '', 'unknown'].includes(ping[json] as string);
-      seen.add(`${ping.ping_type} ${json} ${isThere ? (isZero ? 'zero' : 'there') : 'missing'}`);
+t.test(
+  'some sample in test/vectors has each field with a value, and some sample lacks each field that may be missing',
+  async (t) => {
+    const seen = new Set<string>();
+    for (const { hex, uplink } of readVectors('pings')) {
+      const ping = (uplink as { readonly ping?: Readonly<Record<string, unknown>> } | undefined)?.ping;
+      if (ping === undefined || bytesOf(hex).length === 0) continue;
+      for (const [, { json }] of PING_FIELD_ROWS) {
+        const isThere = ping[json] !== undefined && ping[json] !== null;
+        const isZero = [0, '', 'unknown'].includes(ping[json] as string);
+        seen.add(`${ping.ping_type} ${json} ${isThere ? (isZero ? 'zero' : 'there') : 'missing'}`);
+      }
     }
-  }
-  for (const type of PING_TYPES)
-    for (const [, { json, presence }] of fieldsOf(type)) {
-      t.ok(seen.has(`${type} ${json} there`), `${type}: ${json} with a value`);
-      if (presence !== 'nullable' && presence !== 'optional') continue;
-      t.ok(seen.has(`${type} ${json} zero`), `${type}: ${json} as zero, which is a value`);
-      t.ok(seen.has(`${type} ${json} missing`), `${type}: ${json} left out`);
-    }
-});
+    for (const type of PING_TYPES)
+      for (const [, { json, presence }] of fieldsOf(type)) {
+        t.ok(seen.has(`${type} ${json} there`), `${type}: ${json} with a value`);
+        if (presence !== 'nullable' && presence !== 'optional') continue;
+        t.ok(seen.has(`${type} ${json} zero`), `${type}: ${json} as zero`);
+        t.ok(seen.has(`${type} ${json} missing`), `${type}: ${json} omitted`);
+      }
+  },
+);
 
-/** Every path to a value in an object, such as `power.mode`. */
+/** The path of each value in an object, such as `power.mode`. */
 function paths(value: object, above: readonly string[] = []): string[][] {
   return Object.entries(value).flatMap(([name, member]) =>
     typeof member === 'object' && member !== null ? paths(member, [...above, name]) : [[...above, name]],
   );
 }
 
-/** A copy with another value at the path. */
+/** A copy of the object with another value at the path. */
 function changedAt(value: object, [name = '', ...rest]: readonly string[]): object {
   const member = (value as Record<string, unknown>)[name];
   if (rest.length > 0) return { ...value, [name]: changedAt(member as object, rest) };
@@ -221,7 +224,7 @@ function changedAt(value: object, [name = '', ...rest]: readonly string[]): obje
   return { ...value, [name]: other };
 }
 
-t.test('the fingerprint covers the envelope and acknowledgements, but for the key', async (t) => {
+t.test('the fingerprint covers the envelope and acknowledgements, but not the key', async (t) => {
   const highWindow = { fromMinute: 1, toMinute: 2, utcOffsetMinutes: 3 };
   const ack: Uplink = {
     ...uplinkOf(fullPing('gps')),
@@ -236,7 +239,7 @@ t.test('the fingerprint covers the envelope and acknowledgements, but for the ke
   t.not(fingerprintOf({ ...ack, body: { ...ack.body, highWindow: null } as Uplink['body'] }), fingerprintOf(ack));
 });
 
-t.test('the table says what each field means, in a sentence', async (t) => {
+t.test('the table explains each field in a sentence', async (t) => {
   for (const [property, { doc, json }] of PING_FIELD_ROWS) {
     t.match(doc, /^[A-Z].*\.$/, property);
     t.match(json, /^[a-z_]+$/, property);
