@@ -16,14 +16,14 @@ export type StepWrapper = (healthy: StepFunction) => StepFunction;
 
 /** Steps by a changed power model. */
 export function changeModel(change: (model: PowerModel) => PowerModel): StepWrapper {
-  const changed = new WeakMap<PowerModel, PowerModel>();
+  const changedModels = new WeakMap<PowerModel, PowerModel>();
   return (healthy) => (model, state, input, nowMs, effects) => {
-    let other = changed.get(model);
-    if (other === undefined) {
-      other = change(model);
-      changed.set(model, other);
+    let changedModel = changedModels.get(model);
+    if (changedModel === undefined) {
+      changedModel = change(model);
+      changedModels.set(model, changedModel);
     }
-    return healthy(other, state, input, nowMs, effects);
+    return healthy(changedModel, state, input, nowMs, effects);
   };
 }
 
@@ -53,20 +53,20 @@ export function changeUplinks(change: (uplink: Uplink, state: Draft) => Uplink):
     for (let index = before; index < effects.length; index++) {
       const effect = effects[index] as StepEffect;
       if (effect.type !== 'made') continue;
-      const other = change(effect.uplink, state);
-      if (other !== effect.uplink) replaceMade(state, effects, before, effect.uplink, other);
+      const changed = change(effect.uplink, state);
+      if (changed !== effect.uplink) replaceMade(state, effects, before, effect.uplink, changed);
     }
     return wakeAtMs;
   };
 }
 
 /** Replaces an uplink of this step among the waiting uplinks and in the effects that make and publish it. */
-function replaceMade(state: Draft, effects: StepEffect[], from: number, made: Uplink, other: Uplink): void {
-  state.waiting = state.waiting.map((uplink) => (uplink === made ? other : uplink));
+function replaceMade(state: Draft, effects: StepEffect[], from: number, made: Uplink, changed: Uplink): void {
+  state.waiting = state.waiting.map((uplink) => (uplink === made ? changed : uplink));
   for (let index = from; index < effects.length; index++) {
     const effect = effects[index] as StepEffect;
     if ((effect.type === 'made' || effect.type === 'publish') && effect.uplink === made)
-      effects[index] = { ...effect, uplink: other };
+      effects[index] = { ...effect, uplink: changed };
   }
 }
 

@@ -23,7 +23,11 @@ import type { Mac } from '../../../proto/wire/mac.js';
 import { MERCHANT, testGateway } from '../gateway/test-gateway.js';
 import type { Teardown } from '../store/temp-folder.js';
 
-const NEVER = { signal: new AbortController().signal, exitCode: 130, happened: new Promise<void>(() => undefined) };
+const NO_INTERRUPT = {
+  signal: new AbortController().signal,
+  exitCode: 130,
+  happened: new Promise<void>(() => undefined),
+};
 
 /** The assertions of a test that this file uses. */
 interface Checks {
@@ -41,7 +45,7 @@ export async function playLiveAgainst(gateway: Gateway, name: string, speed: num
   const scenario = await readScenarioFile(builtInFile(name));
   const { seed } = scenario;
   const flags = { ...operatorOf(gateway), speed, seed, pace: 'everyday', bug: [], fault: [], json: true } as const;
-  const outcome = await playLive({ flags, scenario, seed, bugs: [], repeat: '', interrupted: NEVER });
+  const outcome = await playLive({ flags, scenario, seed, bugs: [], repeat: '', interrupted: NO_INTERRUPT });
   if (outcome === undefined) throw new Error('the scenario was interrupted');
   return outcome;
 }
@@ -72,8 +76,8 @@ export async function playSynchronised(t: Teardown, names: readonly string[]): P
   gateway.events.on('connected', ({ mac, source }) => void (source === 'lock' && count(mac, 1)));
   gateway.events.on('disconnected', ({ mac, source }) => void (source === 'lock' && count(mac, -1)));
   const found = new Map<string, Map<string, number>>();
-  gateway.events.on('uplink', ({ mac, findings }) => note(found, mac, findings));
-  gateway.events.on('finding', ({ mac, finding }) => note(found, mac, [finding]));
+  gateway.events.on('uplink', ({ mac, findings }) => addFindings(found, mac, findings));
+  gateway.events.on('finding', ({ mac, finding }) => addFindings(found, mac, [finding]));
   const players: SynchronisedPlay[] = [];
   for (const scenario of scenarios) players.push(await preparePlay(scenario, gateway, clock));
   const endMs = Math.max(...scenarios.map((scenario) => scenario.endMs));
@@ -96,7 +100,7 @@ export async function playSynchronised(t: Teardown, names: readonly string[]): P
 async function preparePlay(scenario: Scenario, gateway: Gateway, clock: VirtualClock): Promise<SynchronisedPlay> {
   const client = new GatewayClient(operatorOf(gateway));
   const macs = scenarioMacs(scenario, scenario.seed, scenario.startMs);
-  const secrets = await provisionLocks(client, new Set(macs), MERCHANT, NEVER.signal);
+  const secrets = await provisionLocks(client, new Set(macs), MERCHANT, NO_INTERRUPT.signal);
   const address = { host: '127.0.0.1', port: gateway.mqttPort };
   const live = new LiveActors({ client, address, macs }, 0);
   await live.prepare(scenario);
@@ -149,7 +153,11 @@ function pendingWork({ play, actors, sent }: SynchronisedPlay): string {
   return `${actors.inProgress} actions in progress, links ${links.join('; ')}, ${sent} commands sent`;
 }
 
-function note(found: Map<string, Map<string, number>>, mac: Mac | string, findings: readonly { rule: string }[]): void {
+function addFindings(
+  found: Map<string, Map<string, number>>,
+  mac: Mac | string,
+  findings: readonly { rule: string }[],
+): void {
   const ofLock = found.get(mac) ?? new Map<string, number>();
   for (const { rule } of findings) ofLock.set(rule, (ofLock.get(rule) ?? 0) + 1);
   found.set(mac, ofLock);
