@@ -73,7 +73,7 @@ function difference(name, committed, fresh) {
 ${shown(now[line])}. Run npm run gen and commit the result.`;
 }
 
-/** A file's text; empty where it is not there. */
+/** A file's text; empty if there is no such file. */
 function readOrEmpty(path) {
   return existsSync(path) ? readFileSync(path, 'utf8').replaceAll('\r\n', '\n') : '';
 }

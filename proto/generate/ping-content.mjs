@@ -23,7 +23,7 @@ export function pingContentText({ fields, typeFields }) {
       '',
       ...declareWords(fields),
       '',
-      "/** Mixes all fields of a ping into the digest. Fields that may be missing also add whether they are present. */",
+      '/** Mixes all fields of a ping into the digest. A field that may be missing also adds whether it is present. */',
       'export function mixPing(ping: Ping): void {',
       '  switch (ping.kind) {',
       ...PING_TYPES.flatMap(({ type }, index) => [

@@ -45,7 +45,7 @@ export type UplinkRejection = Problem & {
   readonly code: 'too-long' | 'undecodable' | 'no-boot' | 'no-sequence' | 'no-time' | 'no-body';
 };
 
-/** The last minute of a day. The high windows that we send begin and end within a day; a lock's may be out of range. */
+/** The last minute of a day. The gateway only sends high windows within a day; a lock may report any minutes. */
 const LAST_MINUTE = 1439;
 const RESULT_NUMBERS: Readonly<Record<CommandResult, number>> = { ok: 1, rejected: 2, failed: 3 };
 
@@ -136,7 +136,7 @@ function readWindow(window: lockgate.v1.HighWindow.$Properties): HighWindow {
 /**
  * Writes an uplink. Values are rounded to the wire's integers.
  *
- * @throws LockgateError `unencodable` where a value does not fit its field, which is a mistake of the caller.
+ * @throws LockgateError `unencodable` if a value does not fit its field, which is a mistake of the caller.
  */
 export function encodeUplink(uplink: Uplink): Uint8Array {
   const { body } = uplink;
@@ -243,7 +243,7 @@ function describePosition(position: Position): string {
 /**
  * Writes a command for a lock.
  *
- * @throws LockgateError `unencodable` where a value does not fit its field.
+ * @throws LockgateError `unencodable` if a value does not fit its field.
  */
 export function encodeDownlink(downlink: Downlink): Uint8Array {
   const { command } = downlink;

@@ -102,12 +102,12 @@ function comparesLate(model: PowerModel): boolean {
   const rules: string[] = [];
   const note = ({ rule }: { readonly rule: string }) => void rules.push(rule);
   const judge = new PairJudge(START_MS, { listeningSinceMs: START_MS }, note, () => undefined, model);
-  const told = (sequence: number, lockState: 'locked' | 'unlocked'): Uplink =>
+  const statePing = (sequence: number, lockState: 'locked' | 'unlocked'): Uplink =>
     uplink({ sequence, body: cellular({ reason: 'REASON_STATE_PING', lockState }) });
   judge.judge({ type: 'connect', source: 'lock', atMs: START_MS });
-  judge.receive(told(1, 'locked'), START_MS);
-  judge.receive(told(3, 'unlocked'), START_MS);
-  judge.receive(told(2, 'unlocked'), START_MS + Days(29));
+  judge.receive(statePing(1, 'locked'), START_MS);
+  judge.receive(statePing(3, 'unlocked'), START_MS);
+  judge.receive(statePing(2, 'unlocked'), START_MS + Days(29));
   return rules.includes('state-unchanged');
 }
 

@@ -27,7 +27,7 @@ function reasons(bench: LockBench): Set<string> {
 }
 
 t.test('in each state a lock sends only what the table of protocol.md §2 allows', async (t) => {
-  // The columns of the table in protocol.md §2: theft, period, state change, ride, ride tracking, commands, kept.
+  // The columns of protocol.md §2: theft, period, state change, ride, ride tracking, commands, connection kept.
   const table: Record<EffectiveState, string> = {
     AIRPLANE: '-------',
     LOW_BATTERY: 't------',
@@ -270,7 +270,7 @@ t.test('ride: ride tracking may be switched during it, a short stop is part of i
 });
 
 t.test(
-  'kept connection: RECOVERY always, HIGH in its window; NETWORK_PING on connecting and every 15 min',
+  'RECOVERY keeps the connection always, HIGH in its window; NETWORK_PING comes on connecting and every 15 min',
   async (t) => {
     const recovery = new LockBench({ power: power({ recovery: true }), startMs: MIDNIGHT_MS });
     recovery.pass(Minutes(45));

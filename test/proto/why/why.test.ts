@@ -612,7 +612,7 @@ t.test('steps about an uplink that came late, has a used key, or has a withdrawn
   t.equal(
     sentenceOf(conflict.steps, 'connection'),
     'The events that were read don’t say which connection it came over.',
-    'nothing stands against it, so it had one',
+    'no finding contradicts it, so it had a connection',
   );
   const { steps } = told(3, cellular({ reason: 'REASON_STATE_PING' }));
   t.equal(
