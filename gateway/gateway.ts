@@ -163,17 +163,13 @@ async function startParts(config: Config, options: GatewayOptions, ground: Gatew
   );
   notices.reconcile({ locks: () => locks.all(), urls: await store.listWebhookUrls() });
   const currentStore = withCurrentStates(store, locks);
-  const lockParts = {
-    usage,
-    budgets: makeBudgets(config, options, events, clock),
-    refusals: startRefusals(ground, clock),
-  };
-  const shared = { store: currentStore, keys, events, clock, wallClock, ingest, locks, commands, ...lockParts };
+  const budgets = makeBudgets(config, options, events, clock);
+  const reported = { usage, budgets, refusals: startRefusals(ground, clock) };
+  const shared = { store: currentStore, keys, events, clock, wallClock, ingest, locks, commands, ...reported };
   const work = { ...shared, dispatcher, canStore, descriptors };
   const { broker, accounts } = await startIdentity(config, options, work, started);
   lateBroker.broker = broker;
   started.push(clocks.listen(clockListener({ events, clock, locks, ingest, commands, sessions: broker.sessions })));
-  const { budgets } = lockParts;
   metrics.readFrom(metricSources({ broker, ingest, dispatcher, locks, notices, budgets, doubt, figures }));
   const { tester } = webhooks;
   const merchants = startMerchants({ store, keys, clock: wallClock, tester }, interfaces);

@@ -1,6 +1,6 @@
 /**
- * The gateway's clocks beside a machine's that leaps (gateway/clocks/), with hands that are turned by hand: what is
- * believed, who confirms it, and what waits for that.
+ * The gateway's clocks on a machine whose clock jumps (gateway/clocks/), with manual clocks: which dates are trusted,
+ * who confirms a date, and what waits for the confirmation.
  */
 import t, { type Test } from 'tap';
 import { type ClockAuthority, ClockGuard, type ClockState } from '../../gateway/clocks/clock-guard.js';
@@ -45,7 +45,7 @@ function guardBench(speed = 1): GuardBench {
   return { machine, guard, turns, steps };
 }
 
-t.test('what is believed by itself, and what is not', async (t) => {
+t.test('small steps of the machine’s clock are followed, large ones need confirmation', async (t) => {
   const { machine, guard, turns, steps } = guardBench();
   const look = (by: number): readonly number[] => {
     machine.step(by);
@@ -53,10 +53,10 @@ t.test('what is believed by itself, and what is not', async (t) => {
     return [guard.wall.now() - machine.wall(), guard.run.now() - machine.wall()];
   };
   t.same(look(Seconds(30)), [0, 0], 'a step forward is followed');
-  t.same(steps, [], 'a short one without a word');
+  t.same(steps, [], 'a short step is followed silently');
   t.same(look(Hours(23)), [0, 0], 'up to a day');
-  t.same(steps, [Hours(23)], 'which is reported');
-  t.same(look(-Minutes(4)), [Minutes(4), Minutes(4)], 'a step back is not: time goes on');
+  t.same(steps, [Hours(23)], 'a longer step is reported');
+  t.same(look(-Minutes(4)), [Minutes(4), Minutes(4)], 'a step back is not followed: the clock continues');
   t.same(look(Minutes(4)), [0, 0]);
   t.same(turns, []);
   t.same(look(-Hours(1)), [Hours(1), Hours(1)]);
@@ -65,19 +65,19 @@ t.test('what is believed by itself, and what is not', async (t) => {
     ['behind', null],
     ['agrees', 'machine'],
   ]);
-  t.same(look(Hours(25)), [-Hours(25), -Hours(25)], 'a leap of over a day is not followed');
+  t.same(look(Hours(25)), [-Hours(25), -Hours(25)], 'a jump of over a day is not followed');
   machine.advance(Minutes(3));
   guard.compare();
-  t.equal(guard.wall.now(), START + Seconds(30) + Hours(23) + Minutes(3), 'but time goes on');
+  t.equal(guard.wall.now(), START + Seconds(30) + Hours(23) + Minutes(3), 'but the clock continues');
   t.match(guard.reading(), { state: 'ahead', sinceMs: guard.wall.now() - Minutes(3) });
   look(Days(400));
-  t.same(turns.splice(0), Array(2).fill(['ahead', null]), 'another leap is reported too');
+  t.same(turns.splice(0), Array(2).fill(['ahead', null]), 'another jump is reported too');
   look(-Days(400) - Hours(25));
   t.same(turns, [['agrees', 'machine']]);
-  t.equal(guard.run.now(), machine.wall(), 'nothing is left of it');
+  t.equal(guard.run.now(), machine.wall(), 'no doubt is left');
 });
 
-t.test('an operator confirms either way; the run’s clock never goes back', async (t) => {
+t.test('an operator can confirm a date ahead or behind; the run’s clock never goes back', async (t) => {
   const { machine, guard, turns, steps } = guardBench();
   machine.step(Days(5));
   guard.confirm('operator');
@@ -95,17 +95,20 @@ t.test('an operator confirms either way; the run’s clock never goes back', asy
   t.same(steps, [Days(5)]);
 });
 
-t.test('an expiry is in doubt where only the machine’s clock says that it has passed', async (t) => {
+t.test('an expiry is doubtful if it has passed only by the machine’s clock', async (t) => {
   const { machine, guard } = guardBench();
   t.notOk(guard.isExpiryDoubtful(START - 1, START + Hours(24)));
   machine.step(Days(5));
   guard.compare();
   t.ok(guard.isExpiryDoubtful(START - 1, START + Hours(24)));
-  t.notOk(guard.isExpiryDoubtful(START - 1, START + Days(6)), 'by neither');
-  t.notOk(guard.isExpiryDoubtful(START + 1, START + Hours(24)), 'made since, so its time was measured');
+  t.notOk(guard.isExpiryDoubtful(START - 1, START + Days(6)), 'not passed by either clock');
+  t.notOk(guard.isExpiryDoubtful(START + 1, START + Hours(24)), 'made after the jump, so its age was measured');
   machine.step(-Days(10));
   guard.compare();
-  t.notOk(guard.isExpiryDoubtful(START - 1, START + Hours(24)), 'back is no doubt: the later time counts');
+  t.notOk(
+    guard.isExpiryDoubtful(START - 1, START + Hours(24)),
+    'no doubt if the machine is behind: the later time counts',
+  );
 });
 
 function witnessesOf(real: number, simulated: number): ClockWitnesses {
@@ -118,16 +121,16 @@ function testimony(deviceId: number, members: Partial<ReportedTime> = {}): Repor
   return { deviceId, source: 'lock', simulated: false, timeMs: START, kept: 0, ...members };
 }
 
-t.test('five locks confirm the clock, or all where there are fewer', async (t) => {
+t.test('five locks confirm the clock, or all locks if there are fewer', async (t) => {
   const five = witnessesOf(100, 0);
   for (const id of [1, 2, 3, 4, 4, 4]) five.noteUplink(testimony(id), START);
-  t.same([five.agreeing, five.needed, five.hasEnough], [4, 5, false], 'each once');
+  t.same([five.agreeing, five.needed, five.hasEnough], [4, 5, false], 'each lock counts once');
   five.noteUplink(testimony(5, { source: 'phone' }), START);
   five.noteUplink(testimony(6, { kept: 1 }), START);
   five.noteUplink(testimony(7, { simulated: true }), START);
   five.noteUplink(testimony(8, { timeMs: START - Minutes(5) - 1 }), START);
   five.noteUplink(testimony(9, { timeMs: Number.NaN }), START);
-  t.notOk(five.hasEnough, 'not by a phone, kept uplinks, simulated locks, or who disagrees');
+  t.notOk(five.hasEnough, 'phones, buffered uplinks, simulated locks and disagreeing locks do not count');
   five.noteUplink(testimony(8, { timeMs: START + Minutes(5) }), START);
   t.ok(five.hasEnough);
 
@@ -139,15 +142,15 @@ t.test('five locks confirm the clock, or all where there are fewer', async (t) =
 
   const played = witnessesOf(0, 1);
   played.noteUplink(testimony(1, { simulated: true }), START);
-  t.ok(played.hasEnough, 'simulated ones alone count where there is nobody else');
+  t.ok(played.hasEnough, 'simulated locks count only if there are no others');
   const nobody = witnessesOf(0, 0);
   t.same([nobody.needed, nobody.hasEnough], [null, false]);
   const uncounted = new ClockWitnesses();
   for (const id of [1, 2, 3, 4]) uncounted.noteUplink(testimony(id), START);
-  t.notOk(uncounted.hasEnough, 'while nobody has counted them, five are needed');
+  t.notOk(uncounted.hasEnough, 'before the locks are counted, five are needed');
 });
 
-t.test('a clock that leaps again is asked about again', async (t) => {
+t.test('after another jump the clock must be confirmed again', async (t) => {
   const { machine, guard } = guardBench();
   machine.step(Days(400));
   guard.compare();
@@ -160,7 +163,7 @@ t.test('a clock that leaps again is asked about again', async (t) => {
   t.match(guard.reading(), { state: 'agrees' });
 });
 
-t.test('it is said in a sentence', async (t) => {
+t.test('clockText describes a doubtful clock in one sentence', async (t) => {
   const reading = { machineMs: START + Days(5), confirmedMs: START, sinceMs: START, agreeing: 0, needed: 1 };
   t.equal(
     clockText({ ...reading, state: 'ahead' }),
@@ -175,7 +178,7 @@ t.test('it is said in a sentence', async (t) => {
   );
 });
 
-/** A store's facts, without the rest of it. */
+/** A store that has only metadata. */
 function factStore(facts: Map<string, string>, receivedMs: number | null = null) {
   return {
     readMetadata: async (name: string) => facts.get(name) ?? null,
@@ -185,7 +188,7 @@ function factStore(facts: Map<string, string>, receivedMs: number | null = null)
   };
 }
 
-t.test('the store has confirmed times alone, so a leap that was wrong poisons no later start', async (t) => {
+t.test('the store has only confirmed times, so a wrong date does not affect a later start', async (t) => {
   const facts = new Map<string, string>();
   const store = factStore(facts);
   const live = async (machine: ManualMachine, span: number): Promise<ClockState> => {
@@ -202,10 +205,10 @@ t.test('the store has confirmed times alone, so a leap that was wrong poisons no
   t.equal(await live(new ManualMachine(START - YEARS_10), Hours(1)), 'behind');
   t.same(noted(), [Hours(3), Hours(3)]);
   t.equal(await live(new ManualMachine(START + Hours(20)), Hours(1)), 'agrees');
-  t.same(noted(), [Hours(21), Hours(21)], 'it is put right');
+  t.same(noted(), [Hours(21), Hours(21)], 'the machine’s clock is set right');
 });
 
-t.test('a store from before dates were noted goes by its run’s clock', async (t) => {
+t.test('a store without a recorded date continues from its run’s clock', async (t) => {
   const of = async (ranMs: number, receivedMs: number | null) => {
     const store = factStore(new Map([['run-clock-ms', String(ranMs)]]), receivedMs);
     const clocks = await RecordedClocks.start({ store, speed: 1, machine: new ManualMachine(START) });
@@ -214,10 +217,14 @@ t.test('a store from before dates were noted goes by its run’s clock', async (
   };
   t.same(await of(START - Hours(20), null), ['agrees', 0, 0, START - Hours(20)]);
   t.same(await of(START - Days(401), START - Days(3)), ['ahead', -Days(3), -Days(3), START - Days(3)]);
-  t.same(await of(START + Days(9), null), ['agrees', Days(9), 0, START + Days(9)], 'a demo’s is ahead of the date');
+  t.same(
+    await of(START + Days(9), null),
+    ['agrees', Days(9), 0, START + Days(9)],
+    'a demo’s run clock is ahead of the date',
+  );
 });
 
-t.test('a sped-up run goes by its own clock, and nobody is asked', async (t) => {
+t.test('a sped-up run follows only its own clock and needs no confirmation', async (t) => {
   const facts = new Map<string, string>();
   const store = factStore(facts);
   const first = new ManualMachine(START);
@@ -229,15 +236,15 @@ t.test('a sped-up run goes by its own clock, and nobody is asked', async (t) => 
   const again = await RecordedClocks.start({ store, speed: 60, machine: later });
   again.listen({ stateChanged: () => t.fail('nobody hears of it'), stepping: () => t.fail('it makes no step') });
   later.advance(Hours(1));
-  t.equal(again.run.now(), START + Hours(120), 'it goes on from where it was');
+  t.equal(again.run.now(), START + Hours(120), 'the run’s clock continues');
   t.equal(again.wall.now(), later.wall(), 'and the date is the machine’s');
   t.match(again.reading(), { state: 'agrees', sinceMs: null });
   t.notOk(again.doubt.isDoubted);
   await again.stop();
-  t.equal(Number(facts.get('wall-clock-ms')), START + Hours(2), 'which is not noted as confirmed');
+  t.equal(Number(facts.get('wall-clock-ms')), START + Hours(2), 'which is not recorded as confirmed');
 });
 
-/** Lets what the hands have started come to its end. */
+/** Resolves when work that the manual clocks started is done. */
 async function turn(): Promise<void> {
   for (let turns = 0; turns < 20; turns += 1) await new Promise<void>((resolve) => afterThisTurn(resolve));
 }
@@ -286,18 +293,22 @@ t.test('a start 401 days ahead deletes no ping and closes no month before it is 
   const closing = eventsOf(gateway, 'statement-closed', 12);
   await gateway.clocks.confirm();
   machine.advance(Hours(1));
-  t.match(await swept, [{ uplinks: 1 }], 'once it is, what is too old goes');
+  t.match(await swept, [{ uplinks: 1 }], 'after the confirmation, old pings are deleted');
   await closing;
   t.same(await kept(life), []);
-  t.match(await gateway.notices.list({ kind: 'clock-leapt', limit: 9 }), [{ resolvedAtMs: Number }], 'and it is over');
+  t.match(
+    await gateway.notices.list({ kind: 'clock-leapt', limit: 9 }),
+    [{ resolvedAtMs: Number }],
+    'and the notice is resolved',
+  );
 });
 
-/** The rules that were broken, but for the one that the tests' pings break, which tell of no change. */
+/** The broken rules, except for the rule that the tests' unchanged pings break. */
 function rulesOf(findings: readonly Finding[]): string[] {
   return findings.map(({ rule }) => rule as string).filter((rule) => rule !== 'state-unchanged');
 }
 
-t.test('after a week in a drawer the first fresh ping says that it was one, and is stamped so', async (t) => {
+t.test('after a week switched off, the first fresh ping confirms the date and is stamped with it', async (t) => {
   const { folder, secret, gateway: first } = await firstLife(t);
   await first.close();
   const { gateway, machine } = await live(t, folder, Days(7));
@@ -308,15 +319,15 @@ t.test('after a week in a drawer the first fresh ping says that it was one, and 
   const lock = await TestLock.connect(t, gateway.mqttPort, testMac(), secret);
   const taken = eventsOf(gateway, 'uplink', 2);
   await lock.send(testBytes(2, { timeMs: START + Days(3), kept: 1 }));
-  t.match(gateway.clocks.reading(), { state: 'ahead' }, 'one that was kept meanwhile says nothing');
+  t.match(gateway.clocks.reading(), { state: 'ahead' }, 'a buffered ping does not confirm the date');
   await lock.send(testBytes(3, { timeMs: machine.wall() }));
   t.match(gateway.clocks.reading(), { state: 'agrees' });
   const [, fresh] = await taken;
   t.equal(fresh?.atMs, machine.wall());
-  t.same(rulesOf(fresh?.findings ?? []), [], 'and nothing is held against its lock');
+  t.same(rulesOf(fresh?.findings ?? []), [], 'and its lock has no findings');
 });
 
-t.test('a leap that is confirmed while locks are connected is no silence of theirs', async (t) => {
+t.test('a jump that is confirmed while locks are connected does not count as their silence', async (t) => {
   const life = await firstLife(t);
   const { gateway, machine, lock } = life;
   const found: string[] = [];
@@ -339,7 +350,7 @@ t.test('a leap that is confirmed while locks are connected is no silence of thei
   t.same(await kept(life), [1, 2, 3, 4]);
 });
 
-t.test('a command from before the leap waits; one from since then leaves, and lives on', async (t) => {
+t.test('a command from before the jump waits; a later one is sent and keeps its remaining time', async (t) => {
   const { folder, gateway: first } = await firstLife(t);
   const ask = (gateway: Gateway, mac = testMac()) =>
     gateway.commands.send(readCommandRequest({ macs: [mac], type: 'unlock' }, gateway.clock.now()));
@@ -358,20 +369,20 @@ t.test('a command from before the leap waits; one from since then leaves, and li
   await ask(gateway);
   const [, later] = [await sent, await ask(gateway, testMac())];
   t.match(later, [{ record: { id: 3 } }]);
-  t.same([await stateOf(1), await stateOf(2)], ['queued', 'sent'], 'last week’s tap opens nothing');
+  t.same([await stateOf(1), await stateOf(2)], ['queued', 'sent'], 'last week’s command is not sent');
 
   machine.advance(Minutes(1));
   const expired = eventsOf(gateway, 'command', 1, ({ record }) => record.state === 'expired');
   await gateway.clocks.confirm();
-  t.match(await expired, [{ record: { id: 1 } }], 'now it is known to be over');
-  t.match(await gateway.commands.find(3), { state: 'queued' }, 'and this one is not');
+  t.match(await expired, [{ record: { id: 1 } }], 'after the confirmation it has expired');
+  t.match(await gateway.commands.find(3), { state: 'queued' }, 'and the later command has not');
   const over = eventsOf(gateway, 'command', 2, ({ record }) => record.state === 'expired');
   machine.advance(Minutes(1) + 1);
   await over;
   t.equal((await gateway.commands.find(3)).expiresAtMs, START + Days(3) + Seconds(5) + Minutes(2));
 });
 
-t.test('what has expired does not come back with a clock that goes back', async (t) => {
+t.test('an expired credential stays expired when the clock is set back', async (t) => {
   const { folder, gateway, machine } = await firstLife(t);
   const key = await apiKey(gateway, MERCHANT);
   const token = await accessToken(gateway, key);
@@ -387,24 +398,24 @@ t.test('what has expired does not come back with a clock that goes back', async 
   t.same([await isTaken(gateway), await isLetIn(gateway)], [true, true]);
   machine.step(Days(401));
   machine.advance(Seconds(1));
-  t.same([await isTaken(gateway), await isLetIn(gateway)], [true, true], 'nor does it end by one that leapt');
+  t.same([await isTaken(gateway), await isLetIn(gateway)], [true, true], 'and does not expire by a clock that jumped');
   machine.step(-Days(401));
   machine.advance(Hours(1));
   t.same([await isTaken(gateway), await isLetIn(gateway)], [false, false]);
   machine.step(-YEARS_10);
   machine.advance(Seconds(1));
   t.match(gateway.clocks.reading(), { state: 'behind' });
-  t.same([await isTaken(gateway), await isLetIn(gateway)], [false, false], 'not while it runs');
+  t.same([await isTaken(gateway), await isLetIn(gateway)], [false, false], 'not while the gateway runs');
   await gateway.close();
   const { gateway: next } = await live(t, folder, -YEARS_10);
   t.match(next.clocks.reading(), { state: 'behind' });
-  t.same([await isTaken(next), await isLetIn(next)], [false, false], 'and not after a start');
+  t.same([await isTaken(next), await isLetIn(next)], [false, false], 'and not after a restart');
   const fresh = await accessToken(next, key);
   const put = { method: 'PUT', token: fresh, body: { id: 1, name: 'a', photoUrls: [] } };
-  t.equal((await call(next, '/v2/pet', put)).status, 404, 'a new one is good');
+  t.equal((await call(next, '/v2/pet', put)).status, 404, 'a new credential is valid');
 });
 
-t.test('while the machine’s date is in doubt, webhooks are signed by the believed one', async (t) => {
+t.test('while the machine’s date is in doubt, webhooks are signed with the confirmed date', async (t) => {
   const { folder, secret, gateway: first } = await firstLife(t);
   const receiver = await testReceiver(t);
   await first.accounts.addWebhookUrl({ url: receiver.url });
@@ -415,5 +426,5 @@ t.test('while the machine’s date is in doubt, webhooks are signed by the belie
   await receiver.received(1);
   const signedMs = Number(receiver.requests[0]?.headers['webhook-timestamp']) * 1000;
   t.equal(signedMs, Math.floor(gateway.clocks.wall.now() / 1000) * 1000);
-  t.ok(machine.wall() - signedMs > Days(399), 'the machine says something else');
+  t.ok(machine.wall() - signedMs > Days(399), 'the machine’s date differs');
 });

@@ -1,6 +1,6 @@
 /**
- * Settings as people see them, the operator's token and how the command line finds a gateway (interfaces.md §4, §6):
- * real processes against a real gateway.
+ * The settings as the CLI shows them, the operator's token, and how the CLI finds a gateway (interfaces.md §4, §6):
+ * real processes with a real gateway.
  */
 import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -33,7 +33,7 @@ async function shown(t: Test, args: readonly string[], environment: NodeJS.Proce
   return JSON.parse((await lockgate(t, ['config', ...args, '--json'], environment)).stdout.join('')) as Shown;
 }
 
-t.test('without a gateway: what serve would run with, and where each setting is from', async (t) => {
+t.test('without a gateway, config shows the settings that serve would use and their sources', async (t) => {
   const environment = { LOCKGATE_HTTP_PORT: '9000', LOCKGATE_MQTT_PORT: '9001' };
   const all = await shown(t, ['--mqtt-port', '9002'], environment);
   t.match(all, { running: false, gateway: null });
@@ -53,13 +53,13 @@ t.test('without a gateway: what serve would run with, and where each setting is 
   t.match(stderr, [/"lockgate serve" would use/]);
 });
 
-/** `--mqtt-port 1` as the settings know it. */
+/** `--mqtt-port 1` as a resolved setting. */
 function flagsOf([flag, value]: readonly string[]): Partial<Record<SettingKey, string>> {
   const setting = SETTINGS.find((each) => each.flag === flag);
   return setting === undefined || value === undefined ? {} : { [setting.key]: value };
 }
 
-t.test('a wrong setting is reported with the sentence of the start', async (t) => {
+t.test('a wrong setting is reported with the same sentence as at the start', async (t) => {
   const wrong: readonly (readonly [string[], NodeJS.ProcessEnv, RegExp])[] = [
     [['--mqtt-port', 'x'], {}, /^--mqtt-port is "x": expected a port, 0 to 65535$/],
     [[], { LOCKGATE_KEEP_DAYS: '5' }, /^LOCKGATE_KEEP_DAYS is "5": expected days/],
@@ -74,7 +74,7 @@ t.test('a wrong setting is reported with the sentence of the start', async (t) =
   t.match(both, { ended: { code: 2 }, stderr: [/not both/] });
 });
 
-t.test('of a running gateway: the values in force, with the ports that were chosen', async (t) => {
+t.test('with a running gateway, config shows the values in use, with the ports that the system chose', async (t) => {
   const data = tempFolder(t);
   const flags = { mqttPort: '0', httpPort: '0', operatorPort: '0', keepDays: '31' };
   const settings = resolveSettings(flags, { LOCKGATE_LOG_LEVEL: 'warn' });
@@ -96,10 +96,10 @@ t.test('of a running gateway: the values in force, with the ports that were chos
   const away = ['config', '--gateway', 'http://127.0.0.1:9', '--token', 'x'];
   t.match(await lockgate(t, away), { ended: { code: 3 }, stderr: [/no gateway.*lockgate serve/] });
   writeFileSync(path.join(data, 'operator-address'), 'http://127.0.0.1:9\n');
-  t.match(await shown(t, ['--data', data]), { running: false }, 'an address of a gateway that is gone');
+  t.match(await shown(t, ['--data', data]), { running: false }, 'the address of a gateway that has stopped');
 });
 
-/** What a command of ours meets that was given these flags, in this environment. */
+/** The gateway and token that a CLI command uses with these flags in this environment. */
 async function meet(flags: ConnectionFlags, environment: NodeJS.ProcessEnv): Promise<number | unknown> {
   const before = { ...process.env };
   Object.assign(process.env, NOTHING, environment);
@@ -114,7 +114,7 @@ async function meet(flags: ConnectionFlags, environment: NodeJS.ProcessEnv): Pro
   }
 }
 
-t.test('which gateway, with which token: flags, then the environment, then the data folder', async (t) => {
+t.test('the CLI takes gateway and token from flags, then the environment, then the data folder', async (t) => {
   const gateway = await testGateway(t);
   const url = `http://127.0.0.1:${gateway.operatorPort}`;
   const token = gateway.operatorToken;
@@ -140,7 +140,7 @@ t.test('a variable that looks like a misspelt setting is reported, and no other'
   t.match(shown, { ended: { code: 0 }, stderr: [`Warning: ${sentence}`, /would use/] });
 });
 
-t.test('a token that would go over a network in clear is warned of', async (t) => {
+t.test('the CLI warns before it sends a token over a network unencrypted', async (t) => {
   const said = t.capture(process.stderr, 'write', () => true);
   const warns = (gateway: string): boolean => {
     new GatewayClient({ gateway, token: 'x' });
@@ -169,12 +169,12 @@ async function operator(data: string, method: 'GET' | 'POST', where: string, jso
   }).json();
 }
 
-t.test('another token under a running gateway: the old one is dead at once, and streams that it opened', async (t) => {
+t.test('replacing the token of a running gateway invalidates the old one and its streams at once', async (t) => {
   const data = tempFolder(t);
   const serve = await ServeProgram.start(t, data);
   const old = readFileSync(path.join(data, 'operator-token'), 'utf8').trim();
   const tail = serve.run('tail', '--json');
-  // Until it listens: what was before it has told it nothing.
+  // Wait until the stream is open: it does not contain earlier events.
   for (let each = 1; tail.stdout.length === 0 && tail.ended === undefined; each += 1)
     await operator(data, 'POST', '/merchants', { name: `Amber ${each}` });
   await tail.line(/"merchant.add"/);
@@ -205,7 +205,7 @@ t.test('another token under a running gateway: the old one is dead at once, and 
   await t.rejects(resetToken({ data: path.join(data, 'x') }), { code: 'input-data', message: /no data folder/ });
 });
 
-t.test('a token’s file that is gone, empty or open to others lets nobody in', async (t) => {
+t.test('a token file that is missing, empty or readable by others lets no client in', async (t) => {
   const data = tempFolder(t);
   const gateway = await openGateway(t, data);
   const file = path.join(data, 'operator-token');
@@ -218,7 +218,7 @@ t.test('a token’s file that is gone, empty or open to others lets nobody in', 
     t.same([await status(token), await status(text === '' ? 'x' : text)], [401, 401], JSON.stringify(text));
   }
   writeFileSync(file, `${token}\n`);
-  t.equal(await status(token), 200, 'it is back');
+  t.equal(await status(token), 200, 'the token is restored');
   chmodSync(file, 0o644);
   t.equal(await status(token), 401, 'others could read it');
   await gateway.close();
@@ -230,7 +230,7 @@ t.test('a token’s file that is gone, empty or open to others lets nobody in', 
   await (await openGateway(t, data)).close();
 });
 
-t.test('a key’s file that is open to others stops the start, and a change of the key', async (t) => {
+t.test('a key file that is readable by others stops the start and a change of the key', async (t) => {
   const data = tempFolder(t);
   await (await openGateway(t, data)).close();
   const file = path.join(data, 'key');

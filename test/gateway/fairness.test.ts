@@ -1,6 +1,6 @@
 /**
- * What one merchant or one stranger may do over HTTP, and how they are refused (interfaces.md §2, Fairness): budgets
- * that fill again, body limits that hold before anybody is authenticated, and what the documents say of both.
+ * The limits of one merchant or one unauthenticated address over HTTP (interfaces.md §2, Fairness): budgets that
+ * refill, body limits that apply before authentication, and their documentation.
  */
 import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
@@ -33,7 +33,7 @@ async function setting(test: Test, fairness: Partial<Fairness> = {}): Promise<Se
   return { gateway, clock, key: await apiKey(gateway, MERCHANT), otherKey: await apiKey(gateway, 'Basil') };
 }
 
-/** The same call so many times, one after the other. */
+/** Makes the same call several times, one after another. */
 async function often(count: number, once: () => Promise<MerchantAnswer>): Promise<number[]> {
   const statuses: number[] = [];
   for (let index = 0; index < count; index += 1) statuses.push((await once()).status);
@@ -44,33 +44,33 @@ const over = (budget: string, seconds: string) => {
   return { status: 429, headers: { 'retry-after': seconds }, body: { code: 'rate-limited', budget } };
 };
 
-t.test('a bucket fills at its rate up to its burst, and what is more than the burst leaves a debt', (t) => {
+t.test('a bucket refills at its rate up to its burst, and a larger cost makes it negative', (t) => {
   const clock = new ManualClock();
   const buckets = new TokenBuckets({ perSecond: 2, burst: 4 }, clock);
   t.same(
     [1, 1, 1, 1, 1].map((cost) => buckets.take('a', cost)),
     [0, 0, 0, 0, 500],
   );
-  t.equal(buckets.take('b', 1), 0, 'each has its own');
+  t.equal(buckets.take('b', 1), 0, 'each name has its own bucket');
   clock.advance(Seconds(0.5));
   t.equal(buckets.take('a', 1), 0);
-  t.equal(buckets.take('a', 9), 2000, 'a full bucket is enough for what costs more than that');
+  t.equal(buckets.take('a', 9), 2000, 'a full bucket grants a larger cost');
   clock.advance(Seconds(100));
   t.equal(buckets.take('a', 9), 0);
-  t.equal(buckets.take('a', 1), 3000, 'five are owed');
+  t.equal(buckets.take('a', 1), 3000, 'the level is minus five');
   buckets.charge('b', 13);
-  t.equal(buckets.take('b', 4), 6500, 'what was done already is owed too');
+  t.equal(buckets.take('b', 4), 6500, 'charged work makes the level negative too');
   const free = new TokenBuckets({ perSecond: Number.POSITIVE_INFINITY, burst: Number.POSITIVE_INFINITY }, clock);
   t.same([free.take('a', 10 ** 9), free.take('a', 10 ** 9)], [0, 0]);
   t.end();
 });
 
-t.test('a merchant that asks too often learns when to come back, and no other merchant notices', async (t) => {
+t.test('a merchant with too many requests gets Retry-After, and other merchants are not affected', async (t) => {
   const { gateway, clock, key, otherKey } = await setting(t, { requests: { perSecond: 0.5, burst: 3 } });
   const create = (by: string) => call(gateway, '/v1/pet', { key: by, body: { name: 'Rex' } });
   t.same(await often(3, () => create(key)), [201, 201, 201]);
   t.match(await create(key), over('requests', '2'));
-  t.match(await call(gateway, '/v2/user/logout', { key }), over('requests', '2'), 'whatever it asks');
+  t.match(await call(gateway, '/v2/user/logout', { key }), over('requests', '2'), 'for any request');
   t.match(await create(otherKey), { status: 201 });
   t.match(await call(gateway, '/healthz'), { status: 200 });
   clock.advance(Seconds(2));
@@ -78,7 +78,7 @@ t.test('a merchant that asks too often learns when to come back, and no other me
   t.match(await create(key), over('requests', '2'));
 });
 
-t.test('the defaults: 200 requests at once, then 50 a second', async (t) => {
+t.test('the default budget is 200 requests at once, then 50 a second', async (t) => {
   const { gateway, clock, key } = await setting(t);
   const statuses = await Promise.all(Array.from({ length: 203 }, () => call(gateway, '/v2/user/logout', { key })));
   const count = (status: number): number => statuses.filter((each) => each.status === status).length;
@@ -88,7 +88,7 @@ t.test('the defaults: 200 requests at once, then 50 a second', async (t) => {
   t.match(await call(gateway, '/v2/user/logout', { key }), over('requests', '1'));
 });
 
-t.test('a merchant’s bodies have a budget of bytes, whatever announces them', async (t) => {
+t.test('a merchant’s bodies have a budget of bytes, with and without a Content-Length', async (t) => {
   const { gateway, clock, key } = await setting(t, { bytes: { perSecond: 1000, burst: 4000 } });
   const body = JSON.stringify({ name: 'Rex', x: 'x'.repeat(2900) });
   t.match(await call(gateway, '/v1/pet', { key, body }), { status: 201 });
@@ -104,22 +104,22 @@ t.test('a long list of users counts as several requests', async (t) => {
   t.same(await often(2, () => call(gateway, LIST, { key, body: [{}] })), [200, 429]);
 });
 
-t.test('passwords that are hashed or compared have a budget; an operator’s do not count', async (t) => {
+t.test('hashed or compared passwords have a budget; an operator’s do not count', async (t) => {
   const { gateway, clock, key, otherKey } = await setting(t, { passwordHashes: { perSecond: 1 / 60, burst: 2 } });
   const add = (by: string, username: string) => call(gateway, LIST, { key: by, body: [{ username, password: 'x' }] });
   t.match(await add(key, 'ada'), { status: 200 });
-  t.match(await add(key, 'ada'), { status: 409 }, 'a name that is taken costs nothing');
+  t.match(await add(key, 'ada'), { status: 409 }, 'a user name that is in use costs nothing');
   const login = (): Promise<MerchantAnswer> => call(gateway, '/v2/user/login?username=ada&password=x', { key });
   t.match(await login(), { status: 200 });
   t.match(await login(), over('password-hashes', '60'));
   t.match(await add(key, 'bo'), over('password-hashes', '60'));
-  t.match(await call(gateway, LIST, { key, body: [{ username: 'bo' }] }), { status: 200 }, 'one without a password');
+  t.match(await call(gateway, LIST, { key, body: [{ username: 'bo' }] }), { status: 200 }, 'a user without a password');
   t.match(await add(otherKey, 'cy'), { status: 200 });
   clock.advance(Minutes(1));
   t.match(await login(), { status: 200 });
 });
 
-t.test('strangers share a budget of their address, and whoever has a key does not need it', async (t) => {
+t.test('strangers of an address share a budget; requests with a key do not use it', async (t) => {
   const { gateway, clock, key } = await setting(t, { strangers: { perSecond: 1, burst: 7 } });
   const token = await accessToken(gateway, key);
   const tries: readonly (readonly [string, MerchantCall])[] = [
@@ -135,18 +135,26 @@ t.test('strangers share a budget of their address, and whoever has a key does no
   for (const [where, terms] of tries) statuses.push((await call(gateway, where, terms)).status);
   t.same(statuses, [401, 401, 401, 401, 404, 405, 200]);
   for (const [where, terms] of tries) t.match(await call(gateway, where, terms), over('address', '1'), where);
-  t.match(await call(gateway, '/healthz'), { status: 200 }, 'probes have a budget of their own');
+  t.match(await call(gateway, '/healthz'), { status: 200 }, 'probes have a separate budget');
   t.match(await call(gateway, '/v1/pet', { key, body: { name: 'Rex' } }), { status: 201 });
   const change = { id: 1, name: 'Max', photoUrls: [] };
   t.match(await call(gateway, '/v2/pet', { method: 'PUT', token, body: change }), { status: 200 });
   const unknown = { access_token: token, mac_addr: 'A4:C1:38:F0:E1:D2' };
-  t.match(await call(gateway, '/test_webhook', { body: unknown }), { status: 404 }, 'and so does a token in a body');
-  t.match(await call(gateway, '/nothing', { from: '127.0.0.2' }), { status: 404 }, 'another address has its own');
+  t.match(
+    await call(gateway, '/test_webhook', { body: unknown }),
+    { status: 404 },
+    'and so do requests with a token in the body',
+  );
+  t.match(
+    await call(gateway, '/nothing', { from: '127.0.0.2' }),
+    { status: 404 },
+    'another address has a separate budget',
+  );
   clock.advance(Seconds(1));
   t.match(await call(gateway, '/nothing'), { status: 404 });
 });
 
-/** The head of a request whose body never comes, and what is answered to that. */
+/** Sends the head of a request without its body, and returns the answer. */
 function announce(gateway: Gateway, method: string, where: string, bytes: number): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     const headers = { 'content-type': 'application/json', 'content-length': String(bytes) };
@@ -160,7 +168,7 @@ function announce(gateway: Gateway, method: string, where: string, bytes: number
   });
 }
 
-t.test('a body that is too long for its route is refused before anybody is authenticated', async (t) => {
+t.test('a body that is too long for its route is refused before authentication', async (t) => {
   const { gateway, key } = await setting(t);
   const limits = {
     'POST /test_webhook': 1024,
@@ -189,7 +197,7 @@ t.test('a body that is too long for its route is refused before anybody is authe
   t.match(await call(gateway, LIST, { key, body: [user] }), { status: 400, body: { errors: [{}] } });
 });
 
-t.test('what would be kept beyond a quota is refused by its name', async (t) => {
+t.test('data beyond a quota is refused with the quota’s name', async (t) => {
   const quota = { pets: 1, petBytes: 300, users: 1, bytes: 10_000 };
   const { gateway, key } = await setting(t, { quota });
   const full = (budget: string) => {
@@ -209,7 +217,7 @@ t.test('what would be kept beyond a quota is refused by its name', async (t) => 
   t.match(await call(gateway, LIST, { key, body: [{ password: 'x' }] }), full('users'), 'before anything is hashed');
 });
 
-t.test('refusals come at once at first, and a second later for whoever goes on', async (t) => {
+t.test('the first refusals are answered at once, further ones after a second', async (t) => {
   const { gateway, clock, key } = await setting(t, { requests: { perSecond: 0.001, burst: 1 } });
   const ask = () => call(gateway, '/v2/user/logout', { key });
   await ask();
@@ -219,14 +227,14 @@ t.test('refusals come at once at first, and a second later for whoever goes on',
     isAnswered = true;
     return answer;
   });
-  // Another call is answered meanwhile, so that this one has arrived.
+  // Another call is answered meanwhile, so this call has arrived.
   while (clock.pending === 0) await call(gateway, '/healthz');
   t.notOk(isAnswered);
   clock.advance(Seconds(1));
   t.match(await last, over('requests', '1000'));
 });
 
-t.test('docs/http.md names every budget, and the document does too', async (t) => {
+t.test('docs/http.md and the OpenAPI document name every budget', async (t) => {
   const { gateway } = await setting(t);
   const [, section = ''] = readFileSync(path.join(root, 'docs/http.md'), 'utf8').split('## How much\n');
   const rows = [...section.matchAll(/^\| `([a-z-]+)` \| (.+?) \|/gm)].map(([, name, words]) => [name, words]);

@@ -43,7 +43,7 @@ function compiled(schema: TSchema): () => Promise<Validator> {
   };
 }
 
-/** Validates bodies. @returns a function whose promise rejects with ManyFaults `input-body` */
+/** Validates bodies. @returns a function whose promise rejects with RequestFaults `input-body` */
 export function bodyCheck(schema: TSchema): (body: unknown) => Promise<void> {
   const validatorOf = compiled(schema);
   return async (body) => {
@@ -57,7 +57,7 @@ export function bodyCheck(schema: TSchema): (body: unknown) => Promise<void> {
 
 /**
  * Validates query strings.
- * @returns a function whose promise rejects with ManyFaults `input-query`
+ * @returns a function whose promise rejects with RequestFaults `input-query`
  */
 export function queryCheck(schema: TObject | undefined): (query: Query) => Promise<void> {
   const known = Object.keys(schema?.properties ?? {});

@@ -1,4 +1,5 @@
-// What a ping costs on its way in, in counts, which no machine changes: states written, events made, hashes taken.
+// The cost of ingesting a ping, in counts that are equal on every machine: states written, events made, hashes
+// computed.
 import t from 'tap';
 import { GatewayEvents } from '../../../gateway/events.js';
 import { Ingest, type Sender } from '../../../gateway/ingest/ingest.js';
@@ -17,7 +18,7 @@ import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
 const LOCKS = 50;
 const ROUNDS = 100;
 
-/** An ingest on a store that keeps nothing of a commit but what it counts. */
+/** An ingest on a store that stores nothing and only counts. */
 async function countingIngest(test: Teardown) {
   const store = await openStore(tempFolder(test));
   test.teardown(() => store.close());
@@ -47,7 +48,7 @@ async function countingIngest(test: Teardown) {
   return { ingest: new Ingest(parts), senders, counts, events };
 }
 
-/** Counts what is asked of all uplinks from now on, until the test ends. */
+/** Counts the calls for all uplinks from now on until the test ends. */
 function countUses(test: Teardown): { digests: number; reported: number } {
   const uses = { digests: 0, reported: 0 };
   const { prototype } = PendingUplink;
@@ -71,12 +72,12 @@ function countUses(test: Teardown): { digests: number; reported: number } {
   return uses;
 }
 
-t.test('a new ping takes no hash, makes no event for nobody, and hardly ever writes a state', async (t) => {
+t.test('a new ping computes no hash, creates no event without listeners, and rarely writes a state', async (t) => {
   const { ingest, senders, counts, events } = await countingIngest(t);
   const atMs = 1_763_618_400_000;
   for (const { deviceId, mac } of senders) ingest.recordEvent(deviceId, mac, { type: 'connect', source: 'lock', atMs });
   await ingest.idle();
-  t.equal(counts.states, LOCKS, 'what the log alone does not lead to is written');
+  t.equal(counts.states, LOCKS, 'a state that the log does not reproduce is written');
   const uses = countUses(t);
   const power = { mode: 'MID', rideTracking: true, airplane: false, recovery: false } as const;
   const takeAll = async (sequence: number): Promise<void> => {
@@ -92,5 +93,5 @@ t.test('a new ping takes no hash, makes no event for nobody, and hardly ever wri
 
   events.on('uplink', () => undefined);
   await takeAll(ROUNDS + 1);
-  t.same(uses, { digests: LOCKS, reported: LOCKS }, 'somebody listens: once for each');
+  t.same(uses, { digests: LOCKS, reported: LOCKS }, 'with a listener, one event per ping');
 });

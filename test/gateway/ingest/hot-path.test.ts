@@ -44,7 +44,7 @@ function readWal(file: string): { readonly frames: number; readonly commits: num
   return { frames, commits, bytes: wal.length };
 }
 
-t.test('a batch is one commit, and an uplink of any lock few bytes of it', async (t) => {
+t.test('a batch is one commit, and each uplink adds few bytes to it', async (t) => {
   const file = await emptyFile(t);
   const db = openDurable(file);
   t.teardown(() => db.close());
@@ -60,10 +60,10 @@ t.test('a batch is one commit, and an uplink of any lock few bytes of it', async
   const perUplink = Math.round(bytes / batches / BATCH);
   t.comment(`${perUplink} bytes for an uplink`);
   t.ok(perUplink < 300, `${perUplink} bytes for an uplink`);
-  t.ok(writer.memtable.indexedId >= RUNS.minUplinks, 'some of it is for the tables by name and by lock');
+  t.ok(writer.memtable.indexedId >= RUNS.minUplinks, 'some bytes are for the indexes by key and by lock');
 });
 
-t.test('an uplink is one statement, and two more when its run is put into the tables', async (t) => {
+t.test('an uplink costs one statement, and two more when its run is flushed to the indexes', async (t) => {
   const file = await emptyFile(t);
   let statements = 0;
   const db = new SqliteDatabase(file, {
@@ -86,7 +86,7 @@ t.test('an uplink is one statement, and two more when its run is put into the ta
   // A look at each lock's highest name, once in a run; begin and commit.
   t.ok(first <= BATCH + LOCKS + 2, `${first} statements where nothing is flushed`);
   append();
-  t.equal(writer.memtable.flushing?.count, 2000, 'a run begins to be put into the tables');
+  t.equal(writer.memtable.flushing?.count, 2000, 'a run starts to be flushed to the indexes');
   const third = append();
   t.ok(
     third > BATCH * 3 && third <= BATCH * 3.5 + LOCKS + 3,
@@ -94,7 +94,7 @@ t.test('an uplink is one statement, and two more when its run is put into the ta
   );
 });
 
-t.test('what goes to the thread is one block of memory and no object for an uplink', (t) => {
+t.test('the store’s thread gets one block of memory and no object per uplink', (t) => {
   const { incoming } = new AppendFleet(LOCKS).batch(BATCH);
   const packed = packCommit({ incoming, judged: [], states: new Map() } satisfies Commit);
   t.match(packed, { count: BATCH, extras: [], judged: [], commands: [] });
@@ -102,7 +102,7 @@ t.test('what goes to the thread is one block of memory and no object for an upli
   t.end();
 });
 
-/** The objects that a value consists of, itself among them. */
+/** The objects that a value consists of, including itself. */
 function objectsIn(value: unknown, found = new Set<object>()): Set<object> {
   if (typeof value !== 'object' || value === null || found.has(value)) return found;
   found.add(value);
@@ -110,7 +110,7 @@ function objectsIn(value: unknown, found = new Set<object>()): Set<object> {
   return found;
 }
 
-t.test('what a ping makes one believe is written in place, so that nothing of it lives on until the next', (t) => {
+t.test('a ping changes the belief in place and leaves no objects alive until the next ping', (t) => {
   const run = new JudgedRun();
   const state: DeviceState = { belief: run.belief, ping: null, receivedAtMs: null };
   const take = (sequence: number): void => {

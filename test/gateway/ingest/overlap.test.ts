@@ -1,6 +1,6 @@
-// While one commit is on its way to the disk, what arrives is judged into the next. Nothing of it shows before: no
-// commit sets out before the one under it has arrived, nothing is reported or acknowledged of what isn't stored, and
-// where a commit fails, what was judged on top of it was never judged at all.
+// While the store writes one commit, arriving uplinks are judged into the next. Nothing is visible too early: no commit
+// is sent before the previous one is stored, nothing is reported or acknowledged before it is stored, and after a
+// failed commit, everything judged on top of it is discarded.
 import t from 'tap';
 import { GatewayEvents } from '../../../gateway/events.js';
 import { Ingest, type Sender } from '../../../gateway/ingest/ingest.js';
@@ -18,15 +18,15 @@ import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
 
 const START_MS = 1_763_618_400_000;
 
-/** A ride's ping in which there is nothing to find, so that only the log has it. */
+/** A ping without findings, so that only the log has it. */
 function rideBytes(sequence: number): Buffer {
   return testBytes(sequence, { timeMs: START_MS, power: RIDE_POWER, body: RIDE_PING });
 }
 
-/** A commit that the store was given and isn't done with. */
+/** A commit that the store is writing. */
 interface Held {
   readonly commit: Commit;
-  /** Makes it durable. */
+  /** Completes the commit. */
   pass(): void;
   fail(): void;
 }
@@ -35,7 +35,7 @@ class Site {
   readonly clock = new ManualClock(START_MS);
   readonly events = new GatewayEvents();
   readonly senders: Sender[] = [];
-  /** Commits, acknowledgements, refusals and what was reported, in order. */
+  /** Commits, acknowledgements, refusals and reports, in order. */
   readonly log: string[] = [];
   #held: Held[] = [];
   #commits = 0;
@@ -43,7 +43,7 @@ class Site {
   locks!: Locks;
   ingest!: Ingest;
   restarted!: () => Promise<string>;
-  /** The sequence of a lock's latest ping for those who ask. */
+  /** The sequence number of a lock's latest ping as readers of the store see it. */
   shown!: (lock: number) => Promise<number>;
 
   static async open(test: Teardown): Promise<Site> {
@@ -97,7 +97,7 @@ class Site {
     this.ingest.recordEvent(deviceId, mac, event, () => this.log.push(`reported ${lock} connected`));
   }
 
-  /** What is there to do is done, as far as the store lets it. */
+  /** Resolves when everything is done that the store does not block. */
   async turns(): Promise<void> {
     for (let turn = 0; turn < 10; turn++) await new Promise<void>((resolve) => afterThisTurn(resolve));
   }
@@ -116,7 +116,7 @@ class Site {
     return beliefs(this.locks);
   }
 
-  /** Lets the store work again, and waits until all is stored. */
+  /** Lets the store continue, and resolves when everything is stored. */
   async recover(): Promise<void> {
     this.isHolding = false;
     while (this.#held.length > 0) this.held().pass();
@@ -131,7 +131,7 @@ function beliefs(locks: Locks): string {
   return JSON.stringify(known.map(({ mac, state }) => [mac, state]).sort());
 }
 
-t.test('the next commit sets out when the one before has arrived, and before that one is answered', async (t) => {
+t.test('the next commit is sent when the previous one is stored, before the previous one is answered', async (t) => {
   const site = await Site.open(t);
   site.take(0, 1);
   await site.turns();
@@ -139,61 +139,64 @@ t.test('the next commit sets out when the one before has arrived, and before tha
   await site.turns();
   site.take(1, 1);
   await site.turns();
-  t.same(site.log, ['commit 1'], 'one at a time');
+  t.same(site.log, ['commit 1'], 'one commit at a time');
   t.equal(site.ingest.waiting, 2);
   site.held().pass();
   await site.turns();
-  t.same(site.log, ['commit 1', 'commit 2', 'ack 0/1'], 'what came meanwhile goes together');
+  t.same(site.log, ['commit 1', 'commit 2', 'ack 0/1'], 'uplinks that arrived meanwhile share a commit');
   const { commit, pass } = site.held();
   t.equal(commit.incoming.length, 2);
   pass();
   await site.ingest.idle();
-  t.same(site.log.slice(3), ['ack 0/2', 'ack 1/1'], 'in the order in which it came');
+  t.same(site.log.slice(3), ['ack 0/2', 'ack 1/1'], 'in the order of arrival');
   t.equal(site.believed(), await site.restarted());
 });
 
-t.test('a commit fails while the next is judged: of neither anything is acknowledged or believed', async (t) => {
-  const site = await Site.open(t);
-  site.isHolding = false;
-  for (const lock of [0, 1]) {
-    site.connect(lock);
-    site.take(lock, 1);
-  }
-  await site.ingest.idle();
-  const before = site.believed();
-  site.isHolding = true;
-  site.log.length = 0;
-  site.take(0, 2);
-  await site.turns();
-  site.take(1, 2);
-  site.take(0, 3);
-  site.connect(1);
-  await site.turns();
-  t.not(site.believed(), before, 'they were judged');
-  site.held().fail();
-  await site.turns();
-  t.match(site.log[0], /^commit/);
-  t.same(site.log.slice(1), ['refused 0/2', 'refused 1/2', 'refused 0/3'], 'in order, and at once');
-  t.equal(site.heldCount, 0, 'nothing of them is given to the store');
-  site.isHolding = false;
-  site.clock.advance(Seconds(1));
-  await site.ingest.idle();
-  t.equal(site.log.at(-1), 'reported 1 connected', 'what does not happen again is kept');
-  t.equal(site.believed(), await site.restarted());
-  t.equal(JSON.parse(site.believed())[0][1].ping.sequence, 1, 'as if they had never come');
-  t.equal(JSON.parse(site.believed())[1][1].ping.sequence, 1);
-  for (const [lock, sequence] of [
-    [0, 2],
-    [1, 2],
-    [0, 3],
-  ] as const)
-    site.take(lock, sequence);
-  await site.ingest.idle();
-  t.same(site.log.slice(-3), ['ack 0/2', 'ack 1/2', 'ack 0/3'], 'they are taken when they come again');
-  t.equal(site.believed(), await site.restarted());
-});
+t.test(
+  'when a commit fails while the next is judged, neither is acknowledged and both states are discarded',
+  async (t) => {
+    const site = await Site.open(t);
+    site.isHolding = false;
+    for (const lock of [0, 1]) {
+      site.connect(lock);
+      site.take(lock, 1);
+    }
+    await site.ingest.idle();
+    const before = site.believed();
+    site.isHolding = true;
+    site.log.length = 0;
+    site.take(0, 2);
+    await site.turns();
+    site.take(1, 2);
+    site.take(0, 3);
+    site.connect(1);
+    await site.turns();
+    t.not(site.believed(), before, 'the uplinks of the next commit were judged');
+    site.held().fail();
+    await site.turns();
+    t.match(site.log[0], /^commit/);
+    t.same(site.log.slice(1), ['refused 0/2', 'refused 1/2', 'refused 0/3'], 'all are refused at once, in order');
+    t.equal(site.heldCount, 0, 'nothing of the next commit is sent to the store');
+    site.isHolding = false;
+    site.clock.advance(Seconds(1));
+    await site.ingest.idle();
+    t.equal(site.log.at(-1), 'reported 1 connected', 'events that are not repeated stay in the queue');
+    t.equal(site.believed(), await site.restarted());
+    t.equal(JSON.parse(site.believed())[0][1].ping.sequence, 1, 'as if the uplinks had never arrived');
+    t.equal(JSON.parse(site.believed())[1][1].ping.sequence, 1);
+    for (const [lock, sequence] of [
+      [0, 2],
+      [1, 2],
+      [0, 3],
+    ] as const)
+      site.take(lock, sequence);
+    await site.ingest.idle();
+    t.same(site.log.slice(-3), ['ack 0/2', 'ack 1/2', 'ack 0/3'], 'the uplinks are accepted when sent again');
+    t.equal(site.believed(), await site.restarted());
+  },
+);
 
-t.test('the next commit fails: what the one before stored stays', async (t) => {
+t.test('when the next commit fails, the previous commit stays stored', async (t) => {
   const site = await Site.open(t);
   site.take(0, 1);
   await site.turns();
@@ -211,7 +214,7 @@ t.test('the next commit fails: what the one before stored stays', async (t) => {
   t.equal(site.believed(), await site.restarted());
 });
 
-t.test('a lock’s state that is on its way lacks what is judged meanwhile, and is known to', async (t) => {
+t.test('a lock’s state that is being written stays dirty if an uplink is judged meanwhile', async (t) => {
   const site = await Site.open(t);
   site.isHolding = false;
   site.connect(0);
@@ -222,20 +225,20 @@ t.test('a lock’s state that is on its way lacks what is judged meanwhile, and 
   await site.turns();
   site.take(0, 3, rideBytes(3));
   await site.turns();
-  t.equal(await site.shown(0), 3, 'what is believed is shown');
+  t.equal(await site.shown(0), 3, 'readers see the state in memory');
   const { commit, pass } = site.held();
   t.equal(commit.states.size, 1, 'the state is written');
   pass();
   await site.turns();
-  t.equal(JSON.parse(await site.restarted())[0][1].ping.sequence, 2, 'as of that commit');
+  t.equal(JSON.parse(await site.restarted())[0][1].ping.sequence, 2, 'as it was at that commit');
   t.equal(await site.shown(0), 3);
   site.held().pass();
   await site.ingest.idle();
-  t.equal(await site.shown(0), 3, 'and what it lacked comes after it');
+  t.equal(await site.shown(0), 3, 'and the missing uplink follows it');
   t.equal(site.believed(), await site.restarted());
 });
 
-t.test('an uplink that is in both commits is one, and one that contradicts it is two', async (t) => {
+t.test('an uplink in both commits is stored once; a conflicting one is stored too', async (t) => {
   const site = await Site.open(t);
   const reported: string[] = [];
   site.events.on('uplink', ({ uplink, repeated }) => reported.push(`${uplink.sequence} ${repeated ? 'again' : 'new'}`));
@@ -248,7 +251,7 @@ t.test('an uplink that is in both commits is one, and one that contradicts it is
   site.held().pass();
   await site.turns();
   const { commit, pass } = site.held();
-  t.equal(commit.incoming.length, 1, 'only what is new');
+  t.equal(commit.incoming.length, 1, 'only the new uplinks');
   pass();
   await site.ingest.idle();
   t.same(reported, ['1 new', '2 new', '1 again', '2 new']);
@@ -256,7 +259,7 @@ t.test('an uplink that is in both commits is one, and one that contradicts it is
   t.equal(site.believed(), await site.restarted());
 });
 
-t.test('work is done alone: with nothing under way, and nothing judged ahead', async (t) => {
+t.test('exclusive work runs while no commit is written and nothing is judged', async (t) => {
   const site = await Site.open(t);
   const { deviceId } = site.senders[0] as Sender;
   site.take(0, 1);
@@ -267,7 +270,7 @@ t.test('work is done alone: with nothing under way, and nothing judged ahead', a
     const before = site.believed();
     await site.turns();
     t.equal(site.believed(), before, 'nothing is judged meanwhile');
-    t.equal(before, await site.restarted(), 'all before it is stored');
+    t.equal(before, await site.restarted(), 'everything before the work is stored');
     site.log.push('work ends');
   });
   site.take(1, 2);
@@ -285,7 +288,7 @@ t.test('work is done alone: with nothing under way, and nothing judged ahead', a
   t.equal(site.log.at(-1), 'ack 1/2');
 });
 
-t.test('a presence is reported when what it rests on is stored, whatever was judged since', async (t) => {
+t.test('a presence is reported when its commit is stored, whatever was judged since', async (t) => {
   const site = await Site.open(t);
   const { deviceId, mac } = site.senders[0] as Sender;
   site.events.on('presence', ({ presence }) => site.log.push(presence.presence));
@@ -302,12 +305,12 @@ t.test('a presence is reported when what it rests on is stored, whatever was jud
   t.same(site.log, ['commit 1', 'commit 2', 'ack 0/1', 'reported 0 connected', 'online']);
   site.held().fail();
   await site.turns();
-  t.equal(site.log.at(-1), 'refused 0/2', 'of what failed nothing is reported');
+  t.equal(site.log.at(-1), 'refused 0/2', 'a failed commit is not reported');
   await site.recover();
   t.equal(site.believed(), await site.restarted());
 });
 
-t.test('who takes more when something is answered is not forgotten', async (t) => {
+t.test('an uplink taken inside an answer callback is processed', async (t) => {
   const site = await Site.open(t);
   site.isHolding = false;
   const answered = await new Promise<string>((resolve) => {

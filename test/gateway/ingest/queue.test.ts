@@ -1,5 +1,5 @@
-// A lock's queue (architecture.md: a lock's pings need an order of their own): it is bounded for each lock, overload
-// ends the newest and drops nothing that was acknowledged, and acknowledgements come in the order of the packets.
+// A lock's uplinks in the queue (architecture.md: a lock's pings keep their order): their number is limited, overload
+// refuses the newest and drops no acknowledged uplink, and acknowledgements come in the order of the packets.
 
 import t from 'tap';
 import { GatewayEvents } from '../../../gateway/events.js';
@@ -21,10 +21,10 @@ import { openStore } from '../../helpers/store/new-store.js';
 import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
 
 const ALL = 100_000;
-/** Seconds that a wait may take before it counts as for ever. */
+/** A wait that takes longer fails the test. */
 const PATIENCE = 20;
 
-/** A store whose commits wait until they may go on. */
+/** A store whose commits wait until the test releases them. */
 class CommitGate {
   #open: () => void = () => undefined;
   #opened = new Promise<void>((resolve) => {
@@ -68,7 +68,7 @@ async function ingestOn(test: Teardown, wrap: (store: Store) => Store) {
   return { store, ingest, flooding: senders[0] as Sender, other: senders[1] as Sender };
 }
 
-t.test('one lock that floods is turned away, and takes nothing from another', async (t) => {
+t.test('a flooding lock is refused, and another lock is not affected', async (t) => {
   const gate = new CommitGate();
   const { store, ingest, flooding, other } = await ingestOn(t, gate.wrap);
   const acked: string[] = [];
@@ -82,24 +82,24 @@ t.test('one lock that floods is turned away, and takes nothing from another', as
   };
   for (let sequence = 1; sequence <= MAX_UNANSWERED_PER_LOCK + 5; sequence++) take(flooding, sequence);
   const tooMany = [1, 2, 3, 4, 5].map((each) => `${flooding.mac} ${MAX_UNANSWERED_PER_LOCK + each}`);
-  t.same(refused, tooMany, 'the newest, at once');
+  t.same(refused, tooMany, 'the newest uplink is refused at once');
   for (let sequence = 1; sequence <= 3; sequence++) take(other, sequence);
-  t.equal(refused.length, 5, 'the other one has its place');
-  t.same(acked, [], 'and nothing is acknowledged that is not stored');
+  t.equal(refused.length, 5, 'the other lock’s uplink is accepted');
+  t.same(acked, [], 'nothing is acknowledged before it is stored');
 
   gate.open();
   await ingest.idle();
   const ofFlood = Array.from({ length: MAX_UNANSWERED_PER_LOCK }, (_, index) => `${flooding.mac} ${index + 1}`);
-  t.same(acked, [...ofFlood, ...[1, 2, 3].map((each) => `${other.mac} ${each}`)], 'in the order in which they came');
+  t.same(acked, [...ofFlood, ...[1, 2, 3].map((each) => `${other.mac} ${each}`)], 'in the order of arrival');
   const stored = (await store.readEvents(flooding.merchantId, 0, ALL)).map(({ mac, sequence }) => `${mac} ${sequence}`);
-  t.same(stored, acked, 'what was acknowledged is stored, and nothing else');
+  t.same(stored, acked, 'exactly the acknowledged uplinks are stored');
 
   take(flooding, MAX_UNANSWERED_PER_LOCK + 1);
   await ingest.idle();
-  t.equal(acked.at(-1), tooMany[0], 'what was turned away is taken when it comes again');
+  t.equal(acked.at(-1), tooMany[0], 'a refused uplink is accepted when sent again');
 });
 
-t.test('a failing store gives a lock its places back', async (t) => {
+t.test('after a failed commit a lock may send uplinks again', async (t) => {
   let fails = true;
   const { ingest, flooding } = await ingestOn(t, (store) =>
     overriding(store, {
@@ -116,7 +116,7 @@ t.test('a failing store gives a lock its places back', async (t) => {
       else failed += 1;
     });
   for (let sequence = 1; sequence <= MAX_UNANSWERED_PER_LOCK; sequence++) take(sequence);
-  // It does not wait for the store to come back.
+  // The answer does not wait for the store to recover.
   await ingest.stop();
   t.equal(failed, MAX_UNANSWERED_PER_LOCK);
   fails = false;
@@ -133,7 +133,7 @@ t.test('acknowledgements come in the order of the packets', async (t) => {
   const lock = await RawLock.connect(gateway.mqttPort, mac, secret, () => bell.ring());
   t.teardown(() => lock.socket.destroy());
   const ids = Array.from({ length: 200 }, (_, index) => ((index * 37) % 200) + 1);
-  // Every seventh can't be taken as an uplink: it is acknowledged all the same, when its turn comes.
+  // Every seventh payload is not an uplink. It is acknowledged too, in its turn.
   const packets = ids.map((id, index) => publishPacket(id, index % 7 === 0 ? Buffer.from([1]) : testBytes(index)));
   lock.socket.write(Buffer.concat(packets));
   await bell.until(
@@ -144,7 +144,7 @@ t.test('acknowledgements come in the order of the packets', async (t) => {
   t.same(lock.acked, ids);
 });
 
-t.test('a lock that floods over MQTT is cut, and another one’s ping goes through', async (t) => {
+t.test('a lock that floods over MQTT is disconnected, and another lock’s ping is stored', async (t) => {
   const gate = new CommitGate();
   let isGated = false;
   const gateway = await testGateway(t, {
@@ -161,20 +161,20 @@ t.test('a lock that floods over MQTT is cut, and another one’s ping goes throu
   await ready;
   isGated = true;
   const cut = eventsOf(gateway, 'disconnected', 1, (event) => event.mac === mac);
-  // As small as can be, so that all of them come with one read.
+  // As small as possible, so that one read returns all of them.
   const junk = Array.from({ length: MAX_UNANSWERED_PER_LOCK + 500 }, (_, id) =>
     publishPacket(id + 1, Buffer.from([1])),
   );
   flooding.socket.write(Buffer.concat(junk));
   await flooding.closed;
-  t.same(flooding.acked, [], 'without an acknowledgement of what is not stored');
+  t.same(flooding.acked, [], 'nothing is acknowledged before it is stored');
   const sent = other.send(testBytes(1));
   gate.open();
   await sent;
   t.match(await cut, [{ cause: 'gateway' }]);
 });
 
-t.test('a lock that connects anew while it is connected is online', async (t) => {
+t.test('a lock that connects again while it is connected is online', async (t) => {
   const gateway = await testGateway(t);
   const mac = testMac();
   const { secret } = await gateway.accounts.addDevice({ mac });

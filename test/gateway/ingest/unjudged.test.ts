@@ -1,7 +1,7 @@
 /**
- * An exception while one lock is judged (quality.md §2): its pings are stored, acknowledged and delivered unjudged,
- * what is believed of it stays as it was, with a notice; all others notice nothing. And a commit that fails has the
- * states of its own locks read again, and of no others.
+ * An exception while one lock is judged (quality.md §2): the lock's pings are stored, acknowledged and delivered
+ * unjudged, its state stays unchanged, and there is a notice; other locks are not affected. After a failed commit, only
+ * the states of its locks are read again.
  */
 import got from 'got';
 import t, { type Test } from 'tap';
@@ -38,9 +38,9 @@ t.setTimeout(Minutes(2));
 /** A judge that throws at some events of one lock, with its belief half written. */
 class FailingJudge implements VersionedJudge {
   version = '1.0.0';
-  /** Of the events of {@link BAD}, those at which it fails. */
+  /** The events of {@link BAD} at which the judge fails. */
   fails: (event: JudgeEvent) => boolean;
-  /** How often it was asked about {@link BAD}. */
+  /** How often the judge was called for {@link BAD}. */
   asked = 0;
 
   constructor(fails: FailingJudge['fails'] = () => true) {
@@ -94,7 +94,7 @@ async function unjudgedNotices(gateway: Gateway): Promise<string[]> {
 
 const isUplink = ({ type }: JudgeEvent): boolean => type === 'uplink';
 
-t.test('its pings are stored, acknowledged and delivered; operators hear of it, others nothing', async (t) => {
+t.test('pings of an unjudged lock are stored, acknowledged and delivered, and operators get a notice', async (t) => {
   const judging = new FailingJudge((event) => event.type === 'uplink' && event.uplink.sequence === 2);
   const { gateway, turned, heard } = await gatewayWith(t, judging);
   const receiver = await testReceiver(t);
@@ -125,13 +125,17 @@ t.test('its pings are stored, acknowledged and delivered; operators hear of it, 
   });
   t.match(await body(gateway, `/devices/${formatMac(GOOD)}`), { unjudged: null });
   const state = JSON.parse((await gateway.store.readDeviceState(badId)) ?? '');
-  t.match(state, { belief: { uplinks: 1 }, ping: { sequence: 1 }, unjudged: { why: WHY } }, 'as before it failed');
+  t.match(
+    state,
+    { belief: { uplinks: 1 }, ping: { sequence: 1 }, unjudged: { why: WHY } },
+    'the state before the failure',
+  );
   const steps = (await body(gateway, `/why?id=${mac}`)).steps as { code: string }[];
   t.ok(steps.some(({ code }) => code === 'unjudged') && steps.some(({ code }) => code === 'judge-failed'));
   t.equal((await ask(gateway, 'GET', `/why?id=${encodeURIComponent(`${mac} 1/2`)}`)).status, 200);
   await bad.send(testBytes(4));
   const again = (await gateway.store.readEvents(merchantId, 0, 100)).filter((each) => each.mac === BAD);
-  t.equal(again.length, 4, 'one that is sent again is known');
+  t.equal(again.length, 4, 'a repeat is recognised');
   const trace = await got(`http://127.0.0.1:${gateway.operatorPort}/trace?mac=${mac}&since=2100-01-01T00:00:00Z`, {
     headers: { authorization: `Bearer ${gateway.operatorToken}` },
   });
@@ -140,7 +144,7 @@ t.test('its pings are stored, acknowledged and delivered; operators hear of it, 
 
 for (const type of ['connect', 'disconnect', 'gateway'] as const)
   t.test(
-    `where the judge fails at a ${type} event, every acknowledgement goes on, and so does the next start`,
+    `when the judge fails at a ${type} event, uplinks are still acknowledged and the gateway can restart`,
     async (t) => {
       const judging = new FailingJudge((event) => event.type === type);
       const folder = tempFolder(t);
@@ -157,7 +161,7 @@ for (const type of ['connect', 'disconnect', 'gateway'] as const)
       const back = await TestLock.connect(t, gateway.mqttPort, BAD, secret);
       await back.send(testBytes(2));
       await good.send(testBytes(2));
-      // This one is heard of when the gateway stops, and when the next one starts.
+      // This event is reported when the gateway stops and when the next one starts.
       if (type !== 'gateway') await heard(1);
       t.match(await body(gateway, '/readyz'), { status: 'ready' });
       await gateway.close();
@@ -168,7 +172,7 @@ for (const type of ['connect', 'disconnect', 'gateway'] as const)
     },
   );
 
-t.test('it stays so over a restart, and another version tries again, once', async (t) => {
+t.test('a lock stays unjudged after a restart, and another version tries once to judge it', async (t) => {
   const judging = new FailingJudge(isUplink);
   const { gateway, heard, folder } = await gatewayWith(t, judging);
   await gateway.accounts.addMerchant(MERCHANT);
@@ -182,12 +186,12 @@ t.test('it stays so over a restart, and another version tries again, once', asyn
   judging.asked = 0;
   const same = await gatewayWith(t, judging, folder);
   t.match(await body(same.gateway, '/readyz'), { unjudged: [{ mac: formatMac(BAD) }] });
-  t.equal(judging.asked, 0, 'the same version does not try');
+  t.equal(judging.asked, 0, 'the same version does not try to judge');
   await same.gateway.close();
 
   judging.version = '1.0.1';
   const newer = await gatewayWith(t, judging, folder);
-  t.ok(judging.asked > 0, 'another one does');
+  t.ok(judging.asked > 0, 'another version tries');
   t.match(await body(newer.gateway, '/readyz'), { unjudged: [{ mac: formatMac(BAD), version: '1.0.1' }] });
   await newer.gateway.close();
   judging.asked = 0;
@@ -202,13 +206,13 @@ t.test('it stays so over a restart, and another version tries again, once', asyn
   t.same(await unjudgedNotices(mended.gateway), [`${formatMac(BAD)} over`]);
 });
 
-t.test('device rejudge makes its state from the log, and stores what it finds', async (t) => {
+t.test('device rejudge rebuilds a lock’s state from the log and stores the findings', async (t) => {
   const judging = new FailingJudge((event) => event.type === 'uplink' && event.uplink.sequence === 2);
   const { gateway, turned, heard } = await gatewayWith(t, judging);
   await gateway.accounts.addMerchant(MERCHANT);
   const bad = await connectedLock(t, gateway, BAD);
   const good = await connectedLock(t, gateway, GOOD);
-  // The second, third and fourth ping say the lock state of the one before, which is a violation.
+  // The second, third and fourth ping repeat the previous lock state, which is a violation.
   for (let sequence = 1; sequence <= 4; sequence++) {
     await bad.send(testBytes(sequence));
     await good.send(testBytes(sequence));
@@ -229,7 +233,11 @@ t.test('device rejudge makes its state from the log, and stores what it finds', 
   const [one, other] = [await shown(mac), await shown(formatMac(GOOD))];
   t.equal(one.unjudged, null);
   t.equal(one.presence, 'online');
-  t.same({ ...(one.state as object), received_at: 0 }, { ...(other.state as object), received_at: 0 }, 'as the other');
+  t.same(
+    { ...(one.state as object), received_at: 0 },
+    { ...(other.state as object), received_at: 0 },
+    'the same state as the judged lock’s',
+  );
   const rules = (of: Record<string, unknown>): string[] => (of.findings as { rule: string }[]).map(({ rule }) => rule);
   t.same(rules(one).sort(), rules(other).sort(), 'with the same findings, each once');
   t.ok(rules(one).length > 0);
@@ -274,7 +282,7 @@ const HAPPENINGS: readonly DeviceEvent[] = [
 ];
 
 for (const event of HAPPENINGS)
-  t.test(`where the judge fails at a ${event.type} the lock is not judged, and the others are`, async (t) => {
+  t.test(`when the judge fails at a ${event.type}, only that lock is not judged`, async (t) => {
     const judging = new FailingJudge(({ type }) => type === event.type);
     const { ingest, locks, senders, take, opened } = await ingestOn(t, judging);
     const [bad, good] = senders as [Sender, Sender];
@@ -287,12 +295,16 @@ for (const event of HAPPENINGS)
       [...locks.unjudged()].map(({ lock }) => lock.mac),
       [BAD],
     );
-    t.equal(locks.find(bad.deviceId)?.dueMs, Number.POSITIVE_INFINITY, 'no tick of it is asked for any more');
+    t.equal(locks.find(bad.deviceId)?.dueMs, Number.POSITIVE_INFINITY, 'the lock gets no more ticks');
     const state = JSON.parse((await opened.readDeviceState(bad.deviceId)) ?? '');
-    t.match(state, { unjudged: { why: WHY }, ping: { sequence: 1 }, belief: { uplinks: 1 } }, 'as before it failed');
+    t.match(
+      state,
+      { unjudged: { why: WHY }, ping: { sequence: 1 }, belief: { uplinks: 1 } },
+      'the state before the failure',
+    );
   });
 
-t.test('an acknowledgement of a command is stored with its command’s state, though the judge fails', async (t) => {
+t.test('an acknowledgement of a command is stored with the command’s state even if the judge fails', async (t) => {
   const judging = new FailingJudge((event) => event.type === 'uplink' && event.uplink.body.kind === 'ack');
   const changes: unknown[] = [];
   const { ingest, senders, take, locks } = await ingestOn(t, judging, (store) =>
@@ -313,11 +325,11 @@ t.test('an acknowledgement of a command is stored with its command’s state, th
   t.equal([...locks.unjudged()].length, 1);
 });
 
-t.test('a lock at whose log the judge fails keeps no gateway from starting', async (t) => {
+t.test('a gateway starts even if the judge fails at a lock’s log', async (t) => {
   let commits = 0;
   const { ingest, senders, clock, opened, take } = await ingestOn(t, CURRENT_JUDGE, (store) =>
     overriding(store, {
-      // The states that are stored are those of the first pings: only the log has the others.
+      // The stored states are those after the first pings; only the log has the later pings.
       append: async (commit: Commit) => {
         commits += 1;
         await store.append(commits > 2 ? { ...commit, states: new Map() } : commit);
@@ -341,7 +353,7 @@ t.test('a lock at whose log the judge fails keeps no gateway from starting', asy
   t.equal(other?.unjudged, undefined);
 });
 
-t.test('a commit that fails has the states of its own locks read again, and of no others', async (t) => {
+t.test('after a failed commit, only the states of its locks are read again', async (t) => {
   let fails = false;
   const read: (readonly number[] | undefined)[] = [];
   const { clock, senders, take } = await ingestOn(t, CURRENT_JUDGE, (store) =>
@@ -368,7 +380,7 @@ t.test('a commit that fails has the states of its own locks read again, and of n
   t.same(read, [[first.deviceId]]);
 });
 
-t.test('where they can’t be read, those locks wait to be judged, and everything is acknowledged', async (t) => {
+t.test('locks whose states can’t be read wait to be judged, and their uplinks are acknowledged', async (t) => {
   let [failsToWrite, failsToRead] = [false, false];
   const site = await ingestOn(t, CURRENT_JUDGE, (store) =>
     overriding(store, {
@@ -396,7 +408,7 @@ t.test('where they can’t be read, those locks wait to be judged, and everythin
   failsToWrite = false;
   clock.advance(Seconds(1));
   t.equal(await take(good, 2), 'acked');
-  t.equal(await take(bad, 2), 'acked', 'it is stored, and not judged by what was never stored');
+  t.equal(await take(bad, 2), 'acked', 'the uplink is stored, and is not judged with a state that was never stored');
   t.equal(await take(bad, 3), 'acked');
   t.equal(await take(good, 3), 'acked');
   t.match(turned, [/^A4C138000001 stopped its stored state could not be read: .*a bad sector/]);

@@ -1,4 +1,4 @@
-// A damaged row of a lock's state keeps no gateway from starting: the state is made anew from the log, and reported.
+// A gateway starts despite a damaged row of a lock's state: the state is rebuilt from the log, and this is reported.
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import t from 'tap';
@@ -28,12 +28,12 @@ const CLOSE: Ping = {
 async function stateOf(gateway: Gateway, mac = DAMAGED): Promise<Record<string, unknown>> {
   const reading = await gateway.store.findDevice(mac);
   const { belief, ping, receivedAtMs } = JSON.parse(reading?.state ?? 'null');
-  // Times of the gateway's own starts differ; whatever uplinks and connections say does not.
+  // The times of the gateway's starts differ; everything that uplinks and connections determine is equal.
   const { nowMs, dueMs, listeningSinceMs, ...lasting } = belief;
   return { ...lasting, ping, receivedAtMs };
 }
 
-/** Two locks with some uplinks each, and a gateway that has ended. Returns what it knew of the first. */
+/** Two locks with some uplinks each, and a stopped gateway. Returns the state of the first lock. */
 async function lived(test: Teardown, folder: string): Promise<Record<string, unknown>> {
   const gateway = await openGateway(test, folder);
   await gateway.accounts.addMerchant('Amber');
@@ -41,7 +41,7 @@ async function lived(test: Teardown, folder: string): Promise<Record<string, unk
     const lock = await connectedLock(test, gateway, mac);
     const gone = eventsOf(gateway, 'disconnected', 1);
     await lock.send(testBytes(1));
-    // One is missing, one comes late, one has other content.
+    // One uplink is missing, one arrives late, one conflicts with another.
     await lock.send(testBytes(5, { power: { ...DEFAULT_POWER, mode: 'HIGH' }, body: CLOSE }));
     await lock.send(testBytes(3));
     await lock.send(testBytes(3, { kept: 1 }));
@@ -53,7 +53,7 @@ async function lived(test: Teardown, folder: string): Promise<Record<string, unk
   return known;
 }
 
-/** Does to the stored file what a bad disk or a person might do. */
+/** Damages the stored file, as a bad disk or a person might. */
 function damage(folder: string, ...statements: readonly string[]): void {
   const db = openDurable(path.join(folder, 'lockgate.sqlite'));
   for (const statement of statements) db.exec(statement);
@@ -69,22 +69,22 @@ for (const [name, value] of [
   ['with a hole', `json_remove(state, '$.belief.powerFrom')`],
   ['with a value of another type', `json_set(state, '$.belief.runs[0].spans', 7)`],
 ] as const) {
-  t.test(`a state that is ${name} is made anew from the log`, async (t) => {
+  t.test(`a state that is ${name} is rebuilt from the log`, async (t) => {
     const folder = tempFolder(t);
     const known = await lived(t, folder);
     damage(folder, `UPDATE device_state SET state = ${value} WHERE ${ROW}`);
     const gateway = await openGateway(t, folder);
     const [reported] = await eventsOf(gateway, 'state-rebuilt', 1);
     t.match(reported, { mac: DAMAGED, from: 'log', why: /^(in )?the stored state/ });
-    t.same(await stateOf(gateway), known, 'it is as it was');
-    t.equal((await stateOf(gateway, WHOLE)).uplinks, 4, 'the other one too');
+    t.same(await stateOf(gateway), known, 'the state is the same as before');
+    t.equal((await stateOf(gateway, WHOLE)).uplinks, 4, 'the other lock’s state too');
   });
 }
 
-t.test('a state that is another than was written, and yet a state, is made anew too', async (t) => {
+t.test('a state that was changed but is still valid JSON is rebuilt too', async (t) => {
   const folder = tempFolder(t);
   const known = await lived(t, folder);
-  // As a disk would: the sum stays what it was, which takes a trigger to be passed by.
+  // Like a disk, this leaves the checksum unchanged, so the trigger that updates it is bypassed.
   damage(
     folder,
     `CREATE TEMP TABLE kept AS SELECT sum FROM device_state WHERE ${ROW}`,
@@ -97,10 +97,10 @@ t.test('a state that is another than was written, and yet a state, is made anew 
   t.same(await stateOf(gateway), known);
 });
 
-t.test('an uplink that is damaged is left out of what is judged at the start, and reported', async (t) => {
+t.test('a damaged uplink is skipped when the log is judged at the start, and is reported', async (t) => {
   const folder = tempFolder(t);
   await lived(t, folder);
-  // The state is as of the first uplink, and the log has the others.
+  // The stored state is the one after the first uplink; the log has the later ones.
   damage(
     folder,
     `UPDATE uplink SET bytes = substr(bytes, 1, length(bytes) - 1) || x'7f' WHERE ${ROW} AND sequence = 5`,
@@ -110,7 +110,7 @@ t.test('an uplink that is damaged is left out of what is judged at the start, an
   t.match(await eventsOf(gateway, 'state-rebuilt', 1), [{ mac: DAMAGED, from: 'log', why: /uplink \d+ .*checksum/ }]);
 });
 
-t.test('where the log is damaged too, the lock begins as a new one', async (t) => {
+t.test('if the log is damaged too, the lock gets a new state', async (t) => {
   const folder = tempFolder(t);
   await lived(t, folder);
   damage(
@@ -121,10 +121,10 @@ t.test('where the log is damaged too, the lock begins as a new one', async (t) =
   const gateway = await openGateway(t, folder);
   t.match(await eventsOf(gateway, 'state-rebuilt', 1), [{ mac: DAMAGED, from: 'nothing' }]);
   t.match(await stateOf(gateway), { uplinks: 0, ping: null, firstConnectionMs: null });
-  t.equal((await stateOf(gateway, WHOLE)).uplinks, 4, 'and the other one is as it was');
+  t.equal((await stateOf(gateway, WHOLE)).uplinks, 4, 'the other lock’s state is unchanged');
 });
 
-t.test('a state is read when it has all that a state has, and more', async (t) => {
+t.test('a state with all members, and additional ones, can be read', async (t) => {
   const folder = tempFolder(t);
   await lived(t, folder);
   const gateway = await openGateway(t, folder);
@@ -133,7 +133,7 @@ t.test('a state is read when it has all that a state has, and more', async (t) =
   t.ok(readDeviceState(JSON.stringify({ ...JSON.parse(state), later: 'version' })).ok);
 });
 
-t.test('a store that has merchants does not start without its key, and makes none anew', async (t) => {
+t.test('a store with merchants does not start without its key and creates no new key', async (t) => {
   const folder = tempFolder(t);
   const gateway = await openGateway(t, folder);
   await gateway.accounts.addMerchant('Amber');
@@ -147,7 +147,7 @@ t.test('a store that has merchants does not start without its key, and makes non
   await (await openGateway(t, folder)).close();
 });
 
-t.test('a state from before commands had an expiry: what waited for an answer for ever waits a day', async (t) => {
+t.test('in a state from before commands had an expiry, a command without an answer expires after a day', async (t) => {
   const known = newDeviceState(DAMAGED, START_MS, START_MS);
   const airplaneSwitches = [
     { id: 6, isAcknowledged: true },

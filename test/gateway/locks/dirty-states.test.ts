@@ -1,5 +1,5 @@
-// A lock's state is written now and then, since the log has what leads to it. Whenever the gateway is killed, the next
-// one believes of every lock what this one did.
+// A lock's state is written only occasionally, since the log reproduces it. Whenever the gateway is killed, the next
+// one has the same belief about every lock.
 import t from 'tap';
 import { DirtyStates, MAX_DIRTY_UPLINKS } from '../../../gateway/locks/dirty-states.js';
 import { RandomHistory } from '../../helpers/pair/random-history.js';
@@ -8,7 +8,7 @@ import { tempFolder } from '../../helpers/store/temp-folder.js';
 const SEEDS = 6;
 const STEPS = 40;
 
-t.test('killed after any commit, a gateway believes afterwards what it did before', async (t) => {
+t.test('a gateway that is killed after any commit has the same beliefs after the restart', async (t) => {
   let [acked, written, overlapped] = [0, 0, 0];
   for (let seed = 1; seed <= SEEDS; seed++) {
     const history = await RandomHistory.begin(seed, tempFolder(t));
@@ -20,7 +20,7 @@ t.test('killed after any commit, a gateway believes afterwards what it did befor
       if (step % 16 === 0) await history.kill();
     }
     await history.end();
-    t.same(history.mismatches, [], `seed ${seed}: so it does after a commit during which more was judged`);
+    t.same(history.mismatches, [], `seed ${seed}: the same after a commit during which more was judged`);
     overlapped += history.overlapped;
     acked += history.acked;
     written += history.statesWritten;
@@ -30,7 +30,7 @@ t.test('killed after any commit, a gateway believes afterwards what it did befor
   t.ok(overlapped > SEEDS * 4, `more was judged during ${overlapped} commits`);
 });
 
-t.test('what a state lacks is among the newest uplinks, and no commit has to carry very many states', (t) => {
+t.test('a stored state lacks only some of the newest uplinks, and no commit writes very many states', (t) => {
   const LOCKS = 1000;
   const BATCH = 500;
   const locks = Array.from({ length: LOCKS }, (_, deviceId) => ({ deviceId }));

@@ -1,4 +1,4 @@
-/** A lock that changes hands, is taken out of service, or is erased: who sees what afterwards, and what is left. */
+/** A lock that is moved to another merchant, removed or erased: who sees what afterwards, and what stays stored. */
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import t from 'tap';
@@ -22,7 +22,7 @@ const OTHER = testMac(2);
 const NOT_AUTHORIZED = 5;
 const ENDED_WITHIN_SECONDS = 5;
 
-/** Where the lock was: numbers that nothing else in a store has. */
+/** The lock's position: numbers that occur nowhere else in a store. */
 const SECRET_PLACE = { latitudeDegrees: 12.3456789, longitudeDegrees: -98.7654321, uncertaintyMeters: 7 };
 const OTHER_PLACE = { latitudeDegrees: 31.4159265, longitudeDegrees: 27.1828182, uncertaintyMeters: 9 };
 
@@ -76,13 +76,13 @@ t.test('a lock that moves leaves its history behind', async (t) => {
   t.equal(shown.merchant, 'Basil');
   t.same(listsOf(shown), NOTHING);
   t.match(shown.state, { received_at: null, latitude: null, longitude: null, reason: null, battery_percent: null });
-  t.notMatch(await traceOf(gateway), /12\.345|junk|"connect"|"ping"|"disconnect"/, 'nor does a trace tell of it');
+  t.notMatch(await traceOf(gateway), /12\.345|junk|"connect"|"ping"|"disconnect"/, 'and the trace does not have it');
 
   const again = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
   const taken = eventsOf(gateway, 'uplink', 2);
   await again.send(gpsBytes(2, { ...SECRET_PLACE, latitudeDegrees: 91 }));
   await again.send(gpsBytes(3, OTHER_PLACE));
-  t.match(await taken, [{ repeated: true }, { repeated: false }], 'a repeat is known for one across the move');
+  t.match(await taken, [{ repeated: true }, { repeated: false }], 'a repeat is recognised after the move');
   await basil.received(1);
   await amber.received(2);
   t.match(
@@ -99,7 +99,7 @@ t.test('a lock that moves leaves its history behind', async (t) => {
   t.match((await ask(gateway, 'GET', `/devices/${MAC}`)).body, { uplinks: [{ sequence: 2 }, { sequence: 1 }] });
 });
 
-t.test('what a moved lock had sent still goes to the merchant that had it', async (t) => {
+t.test('events from before a move still go to the previous merchant', async (t) => {
   const [amber, basil] = [await testReceiver(t), await testReceiver(t)];
   amber.answer = (_request, response) => void response.writeHead(500).end();
   const deliveryClock = new ManualClock(systemClock.now());
@@ -121,7 +121,7 @@ t.test('what a moved lock had sent still goes to the merchant that had it', asyn
   t.equal(basil.requests.length, 0);
 });
 
-t.test('what can be changed of a lock, and what can not', async (t) => {
+t.test('which settings of a lock can be changed', async (t) => {
   const gateway = await testGateway(t);
   const lock = await connectedLock(t, gateway, MAC);
   await lock.send(testBytes(1));
@@ -137,7 +137,7 @@ t.test('what can be changed of a lock, and what can not', async (t) => {
   t.match((await ask(gateway, 'GET', at)).body, { uplinks: [{}, {}], state: { lock_state: 'locked' } });
 });
 
-t.test('a lock that is removed is gone, its history is not, and it may come back', async (t) => {
+t.test('a removed lock is not listed, its history stays, and it can be added again', async (t) => {
   const folder = tempFolder(t);
   const gateway = await openGateway(t, folder);
   await gateway.accounts.addMerchant('Amber');
@@ -155,7 +155,7 @@ t.test('a lock that is removed is gone, its history is not, and it may come back
   t.match(await ask(gateway, 'GET', `/devices/${MAC}`), { status: 404 });
   t.match(await ask(gateway, 'DELETE', `/devices/${MAC}`), { status: 404 });
   t.same((await ask(gateway, 'GET', '/devices')).body, { devices: [] });
-  t.equal((await gateway.store.readEvents(1, 0, 9)).length, 1, 'its events are still to be delivered');
+  t.equal((await gateway.store.readEvents(1, 0, 9)).length, 1, 'its events are still delivered');
 
   await gateway.close();
   const next = await openGateway(t, folder);
@@ -167,7 +167,7 @@ t.test('a lock that is removed is gone, its history is not, and it may come back
   t.match((await ask(next, 'GET', `/devices/${MAC}`)).body, { uplinks: [{ sequence: 1 }, { sequence: 1 }] });
 });
 
-t.test('nobody comes in while a lock is being removed, and nothing is known of it afterwards', async (t) => {
+t.test('no client can connect while a lock is being removed, and its state is deleted', async (t) => {
   const came: number[] = [];
   const wrapStore = (store: Store): Store =>
     overriding(store, {
@@ -183,10 +183,10 @@ t.test('nobody comes in while a lock is being removed, and nothing is known of i
   await gateway.accounts.devices.remove(MAC);
   t.same(came, [NOT_AUTHORIZED]);
   await (await connectedLock(t, gateway, OTHER)).send(testBytes(1));
-  t.equal((await gateway.store.readDeviceStates()).length, 1, 'only of the other');
+  t.equal((await gateway.store.readDeviceStates()).length, 1, 'only of the other lock');
 });
 
-t.test('what waits for a lock when it moves or is removed never reaches it', async (t) => {
+t.test('commands that wait when a lock is moved or removed never reach the lock', async (t) => {
   const folder = tempFolder(t);
   const gateway = await openGateway(t, folder);
   for (const merchant of ['Amber', 'Basil']) await gateway.accounts.addMerchant(merchant);
@@ -201,9 +201,9 @@ t.test('what waits for a lock when it moves or is removed never reaches it', asy
   const first = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
   await first.send(testBytes(1));
   const { twin } = (await ask(gateway, 'GET', `/devices/${MAC}`)).body as { twin: { wanted: object } };
-  t.same(twin.wanted, {}, 'nor is it wanted');
+  t.same(twin.wanted, {}, 'and is not pending');
   t.match(await ask(gateway, 'POST', '/commands', locate), { status: 201 });
-  t.equal(await firstDown(first), 3, 'only what the new merchant asks for is sent');
+  t.equal(await firstDown(first), 3, 'only the new merchant’s commands are sent');
 
   await ask(gateway, 'POST', '/commands', { ...reset, not_before: new Date(systemClock.now() + 9e6).toISOString() });
   await gateway.accounts.devices.remove(MAC);
@@ -215,11 +215,11 @@ t.test('what waits for a lock when it moves or is removed never reaches it', asy
   const back = await TestLock.connect(t, next.mqttPort, MAC, secret);
   await back.send(testBytes(1));
   t.match(await ask(next, 'POST', '/commands', locate), { status: 201 });
-  t.equal(await firstDown(back), 5, 'nor does a lock that is added again get it');
+  t.equal(await firstDown(back), 5, 'a lock that is added again does not get it either');
 });
 
-t.test('a command that is asked for in the moment of a move or a removal does not wait for the lock', async (t) => {
-  // Each of them is asked for when the change is about to be committed, and stored just before or after it.
+t.test('a command requested during a move or a removal does not wait for the lock', async (t) => {
+  // Each is requested just before the change is committed, and stored just before or after it.
   const asked: Promise<unknown>[] = [];
   let looked: () => void = () => undefined;
   const askAround = async (change: () => Promise<void>): Promise<void> => {
@@ -259,17 +259,17 @@ t.test('a command that is asked for in the moment of a move or a removal does no
   const open = (await gateway.store.commands.list({ deviceId, state: 'queued', limit: 99 })).map((each) => {
     return each.merchantId;
   });
-  t.notOk(open.includes(1), 'none of the merchant that had it');
+  t.notOk(open.includes(1), 'none of the previous merchant');
   await gateway.accounts.devices.remove(MAC);
   const ends = (await Promise.all(asked)).slice(-4);
   t.same(await gateway.store.commands.list({ deviceId, state: 'queued', limit: 99 }), []);
-  t.match(ends.at(-1), { code: 'no-such-device' }, 'the last one came too late');
+  t.match(ends.at(-1), { code: 'no-such-device' }, 'the last command was requested too late');
   await gateway.accounts.addDevice({ mac: MAC, merchant: 'Basil' });
   await gateway.commands.send(reset);
   const waiting = await gateway.store.commands.readUnfinished();
-  t.equal(waiting.length, 1, 'the lock that is added again has its own command alone');
+  t.equal(waiting.length, 1, 'the lock that is added again has only its new command');
   const [only] = waiting;
-  t.equal(only && gateway.commands.waitOf(only)?.for, 'connection', 'and stands behind no other');
+  t.equal(only && gateway.commands.waitOf(only)?.for, 'connection', 'and no other command is before it');
 });
 
 /** The id of the first command that a lock gets once it listens. */
@@ -281,7 +281,7 @@ async function firstDown({ client }: TestLock): Promise<number> {
   return downlink.value.id;
 }
 
-/** Everything that a store may have on the disk. */
+/** All files of a store on disk. */
 function filesOf(folder: string): Buffer {
   const files = readdirSync(folder).filter((name) => name.startsWith('lockgate.sqlite'));
   return Buffer.concat(files.map((name) => readFileSync(path.join(folder, name))));
@@ -299,7 +299,7 @@ function traces({ latitudeDegrees, longitudeDegrees }: GpsPing['position']): Buf
 const PLENTY = 300;
 const AT_ONCE = 10;
 
-t.test('what is erased is gone from the files, and nothing else is', async (t) => {
+t.test('erased data is removed from the files, and other data stays', async (t) => {
   const folder = tempFolder(t);
   const gateway = await openGateway(t, folder);
   await gateway.accounts.addMerchant('Amber');
@@ -324,16 +324,16 @@ t.test('what is erased is gone from the files, and nothing else is', async (t) =
   await phone.send(gpsBytes(1, SECRET_PLACE));
   await failed;
   const shown = (await ask(gateway, 'GET', `/devices/${MAC}`)).body as Record<string, unknown[]>;
-  t.ok(shown.findings?.length && shown.quarantine?.length, 'there is something of each');
+  t.ok(shown.findings?.length && shown.quarantine?.length, 'each kind of data exists');
   const before = filesOf(folder);
-  for (const trace of traces(SECRET_PLACE))
-    t.ok(before.includes(trace), `${trace.toString('hex')} is there to be erased`);
+  for (const trace of traces(SECRET_PLACE)) t.ok(before.includes(trace), `${trace.toString('hex')} is in the files`);
 
   const erased = await ask(gateway, 'POST', `/devices/${MAC}/erase`);
   t.match(erased, { status: 200, body: { uplinks: PLENTY + 2, quarantined: 1, pending_deliveries: Number } });
   const after = filesOf(folder);
-  for (const trace of traces(SECRET_PLACE)) t.notOk(after.includes(trace), `${trace.toString('hex')} is gone`);
-  t.notOk(after.includes(String(latitudeDegrees + 90)), 'nor does a finding’s sentence tell of it');
+  for (const trace of traces(SECRET_PLACE))
+    t.notOk(after.includes(trace), `${trace.toString('hex')} is not in the files`);
+  t.notOk(after.includes(String(latitudeDegrees + 90)), 'and no finding mentions it');
   for (const trace of traces(OTHER_PLACE)) t.ok(after.includes(trace), 'another lock’s are still there');
 
   await within(ENDED_WITHIN_SECONDS, () => 'the end of both', Promise.all([lock.closed, phone.closed]));
@@ -341,46 +341,49 @@ t.test('what is erased is gone from the files, and nothing else is', async (t) =
   t.equal(shownAfter.presence, 'never-seen');
   t.same(listsOf(shownAfter), NOTHING);
   const events = await gateway.store.readEvents(1, 0, 9999);
-  t.same(new Set(events.map(({ mac }) => mac)), new Set([OTHER]), 'no event of it is delivered any more');
+  t.same(new Set(events.map(({ mac }) => mac)), new Set([OTHER]), 'no event of the lock is delivered any more');
   const due = await gateway.store.readDueDeliveries(1, Number.MAX_SAFE_INTEGER, 9999);
   t.notOk(due.some(({ uplink }) => uplink.mac === MAC));
   await gateway.close();
   const closed = filesOf(folder);
-  for (const trace of traces(SECRET_PLACE)) t.notOk(closed.includes(trace), 'nor is it there after the stop');
+  for (const trace of traces(SECRET_PLACE)) t.notOk(closed.includes(trace), 'nor after the stop');
 });
 
-t.test('an erased lock goes on, and a repeat of what was erased stays a repeat, after a restart too', async (t) => {
-  const folder = tempFolder(t);
-  let gateway = await openGateway(t, folder);
-  await gateway.accounts.addMerchant('Amber');
-  const { secret } = await gateway.accounts.addDevice({ mac: MAC });
-  const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
-  for (const bytes of [gpsBytes(1, SECRET_PLACE), gpsBytes(2, SECRET_PLACE), gpsBytes(2, OTHER_PLACE)])
-    await lock.send(bytes);
-  await gateway.accounts.devices.erase(MAC);
-  for (const what of ['at once', 'after a restart']) {
-    const again = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
-    const taken = eventsOf(gateway, 'uplink', 3);
+t.test(
+  'an erased lock keeps working, and a repeat of an erased uplink is recognised, also after a restart',
+  async (t) => {
+    const folder = tempFolder(t);
+    let gateway = await openGateway(t, folder);
+    await gateway.accounts.addMerchant('Amber');
+    const { secret } = await gateway.accounts.addDevice({ mac: MAC });
+    const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
     for (const bytes of [gpsBytes(1, SECRET_PLACE), gpsBytes(2, SECRET_PLACE), gpsBytes(2, OTHER_PLACE)])
-      await again.send(bytes);
-    t.match(await taken, [{ repeated: true }, { repeated: true }, { repeated: true }], what);
-    t.same(await gateway.store.readEvents(1, 0, 9), [], what);
-    await gateway.close();
-    gateway = await openGateway(t, folder);
-  }
-  const last = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
-  await last.send(gpsBytes(3, OTHER_PLACE));
-  t.match((await ask(gateway, 'GET', `/devices/${MAC}`)).body, { uplinks: [{ sequence: 3 }] });
-  await gateway.accounts.devices.remove(MAC);
-  t.match(
-    await ask(gateway, 'POST', `/devices/${MAC}/erase`),
-    { status: 200, body: { uplinks: 1 } },
-    'when removed too',
-  );
-  t.match(await ask(gateway, 'POST', `/devices/${OTHER}/erase`), { status: 404 });
-});
+      await lock.send(bytes);
+    await gateway.accounts.devices.erase(MAC);
+    for (const what of ['at once', 'after a restart']) {
+      const again = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
+      const taken = eventsOf(gateway, 'uplink', 3);
+      for (const bytes of [gpsBytes(1, SECRET_PLACE), gpsBytes(2, SECRET_PLACE), gpsBytes(2, OTHER_PLACE)])
+        await again.send(bytes);
+      t.match(await taken, [{ repeated: true }, { repeated: true }, { repeated: true }], what);
+      t.same(await gateway.store.readEvents(1, 0, 9), [], what);
+      await gateway.close();
+      gateway = await openGateway(t, folder);
+    }
+    const last = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
+    await last.send(gpsBytes(3, OTHER_PLACE));
+    t.match((await ask(gateway, 'GET', `/devices/${MAC}`)).body, { uplinks: [{ sequence: 3 }] });
+    await gateway.accounts.devices.remove(MAC);
+    t.match(
+      await ask(gateway, 'POST', `/devices/${MAC}/erase`),
+      { status: 200, body: { uplinks: 1 } },
+      'when removed too',
+    );
+    t.match(await ask(gateway, 'POST', `/devices/${OTHER}/erase`), { status: 404 });
+  },
+);
 
-t.test('what waits its turn behind an attempt is not sent once it is erased', async (t) => {
+t.test('an event that waits for another attempt is not sent after it is erased', async (t) => {
   const gateway = await testGateway(t);
   const receiver = await testReceiver(t);
   await gateway.accounts.addWebhookUrl({ url: receiver.url });
@@ -402,7 +405,7 @@ t.test('what waits its turn behind an attempt is not sent once it is erased', as
   const first = eventsOf(gateway, 'delivery', 1, ({ mac }) => mac === MAC);
   const next = eventsOf(gateway, 'delivery', 1, ({ mac }) => mac === OTHER);
   release();
-  t.match(await first, [{ outcome: 'delivered' }], 'what was under way ends');
+  t.match(await first, [{ outcome: 'delivered' }], 'the running attempt finishes');
   await other.send(gpsBytes(2, OTHER_PLACE));
   await next;
   t.same(
@@ -415,31 +418,28 @@ t.test('what waits its turn behind an attempt is not sent once it is erased', as
   );
 });
 
-t.test(
-  'what waits for its order is dropped with what it waits for, and holds up nothing that comes later',
-  async (t) => {
-    const { clock, gateway, receiver } = await webhookBench(t, { ordered: true });
-    const lock = await connectedLock(t, gateway, MAC);
-    receiver.answer = (_request, response) => void response.writeHead(500).end();
-    for (const sequence of [1, 2, 3]) await lock.send(gpsBytes(sequence, SECRET_PLACE));
-    await eventually('all wait', async () => (await deliveriesOf(gateway, ['pending'])).length === 3);
-    t.match(await gateway.accounts.devices.erase(MAC), { uplinks: 3, pendingDeliveries: 3 });
-    t.same(await deliveriesOf(gateway), [], 'nothing of them is listed');
-    receiver.answer = (_request, response) => void response.writeHead(204).end();
-    const secret = await gateway.accounts.devices.rotateSecret(MAC);
-    const again = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
-    const delivered = eventsOf(gateway, 'delivery', 1, ({ outcome }) => outcome === 'delivered');
-    await again.send(gpsBytes(4, OTHER_PLACE));
-    // Not only received: a day in the middle of an attempt would be over its time.
-    await delivered;
-    clock.advance(Days(1));
-    await again.send(gpsBytes(5, OTHER_PLACE));
-    await receiver.received(3);
-    t.same(sequencesOf(receiver), [1, 4, 5]);
-  },
-);
+t.test('an erased event and the events that wait for it are dropped, and later events are delivered', async (t) => {
+  const { clock, gateway, receiver } = await webhookBench(t, { ordered: true });
+  const lock = await connectedLock(t, gateway, MAC);
+  receiver.answer = (_request, response) => void response.writeHead(500).end();
+  for (const sequence of [1, 2, 3]) await lock.send(gpsBytes(sequence, SECRET_PLACE));
+  await eventually('all wait', async () => (await deliveriesOf(gateway, ['pending'])).length === 3);
+  t.match(await gateway.accounts.devices.erase(MAC), { uplinks: 3, pendingDeliveries: 3 });
+  t.same(await deliveriesOf(gateway), [], 'none of them is listed');
+  receiver.answer = (_request, response) => void response.writeHead(204).end();
+  const secret = await gateway.accounts.devices.rotateSecret(MAC);
+  const again = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
+  const delivered = eventsOf(gateway, 'delivery', 1, ({ outcome }) => outcome === 'delivered');
+  await again.send(gpsBytes(4, OTHER_PLACE));
+  // The attempt must have ended: a day during an attempt would exceed its time limit.
+  await delivered;
+  clock.advance(Days(1));
+  await again.send(gpsBytes(5, OTHER_PLACE));
+  await receiver.received(3);
+  t.same(sequencesOf(receiver), [1, 4, 5]);
+});
 
-t.test('erasing is asked for on a terminal, and needs --yes without one', async (t) => {
+t.test('erasing needs a confirmation on a terminal, and --yes elsewhere', async (t) => {
   const folder = tempFolder(t);
   const gateway = await openGateway(t, folder);
   await gateway.accounts.addMerchant('Amber');

@@ -1,5 +1,5 @@
-// Presence agrees with the model for a month of mixed modes, with outages, restarts of the gateway, lost
-// acknowledgements and connections whose end is noticed late. The oracle (presence/truth.ts) knows what truly
+// Presence matches the model for a simulated month of mixed modes, with outages, restarts of the gateway, lost
+// acknowledgements and connections whose end is noticed late. The oracle (presence/truth.ts) knows what really
 // happened and protocol.md §3, and shares no code with the judge.
 import t from 'tap';
 import { Prng } from '../../../firmware-sim/prng.js';
@@ -17,7 +17,7 @@ const SPAN = Days(30);
 const TOLD_WITHIN = Minutes(1);
 const ALL = 1_000_000;
 
-/** What a list shows of a lock at some moment. */
+/** What a list shows about a lock at some moment. */
 interface Shown {
   readonly atMs: number;
   readonly lock: MonthLock;
@@ -26,7 +26,7 @@ interface Shown {
 
 const nameOf = (shown: Presence): string => (shown.presence === 'late' ? shown.rule : shown.presence);
 
-/** Looks at all locks as the operator's list does: the stored state, at this moment. */
+/** Reads all locks as the operator's list does: the stored states, at this moment. */
 async function look(month: PresenceMonth, shown: Shown[]): Promise<void> {
   if (!month.isListening) return;
   const atMs = month.clock.now();
@@ -47,7 +47,7 @@ const isIn = (atMs: number, { fromMs, toMs }: { fromMs: number; toMs: number }):
   fromMs <= atMs && atMs <= toMs;
 const toText = (atMs: number): string => new Date(atMs).toISOString();
 
-/** The lates that are missing from what was told, and those that were told and are not true. */
+/** The late times that were not reported, and the reported ones that are not true. */
 function compareTold(stretches: readonly Stretch[], told: readonly { atMs: number; rule: SilenceRule }[]): string[] {
   const lates = stretches.filter((each) => LATE.includes(each.presence));
   const faults: string[] = [];
@@ -63,7 +63,7 @@ function compareTold(stretches: readonly Stretch[], told: readonly { atMs: numbe
   return faults;
 }
 
-t.test('a month', async (t) => {
+t.test('reported presence matches the truth for a month', async (t) => {
   const seed = Number(process.env.LOCKGATE_SEED ?? 1);
   t.comment(`LOCKGATE_SEED=${seed} node dist/test/gateway/locks/presence-month.test.js: another seed is another month`);
   const month = await PresenceMonth.begin(seed, tempFolder(t), LOCKS, SPAN);
@@ -96,7 +96,7 @@ t.test('a month', async (t) => {
       const told = month.told.flatMap(({ mac, atMs, presence: now }) =>
         mac === lock.mac && now.presence === 'late' ? [{ atMs, rule: now.rule }] : [],
       );
-      t.same(compareTold(truth.presence, told), [], `told of ${told.length} latenesses`);
+      t.same(compareTold(truth.presence, told), [], `${told.length} late times were reported`);
       t.same(await compareFindings(month, lock, truth.latenesses), [], 'findings');
       t.same(
         compareShown(
@@ -130,7 +130,7 @@ t.test('a month', async (t) => {
     t.ok((counts.get(what) ?? 0) >= least, `${what}: ${counts.get(what)}, so there was something to see`);
 });
 
-/** Each rule's findings against its own latenesses. */
+/** Compares each rule's findings with the times in which the rule was broken. */
 async function compareFindings(
   month: PresenceMonth,
   lock: MonthLock,
@@ -155,11 +155,11 @@ async function compareFindings(
 function compareShown(shown: readonly Shown[], truth: Truth): string[] {
   const faults: string[] = [];
   for (const { atMs, presence: now } of shown) {
-    // What ends at the very moment of the look may be over, or not.
+    // A time that ends at the moment of the reading may count as ended or not.
     const could = truth.presence.filter(({ fromMs, toMs }) => fromMs <= atMs && atMs <= toMs);
     const is = could.find((each) => each.presence === nameOf(now));
     if (is === undefined) faults.push(`${toText(atMs)}: ${nameOf(now)} and not ${could.map((each) => each.presence)}`);
-    // It may have been connected in between, and not as it should.
+    // The lock may have been connected in between.
     const isSince = ({ rule, fromMs, toMs }: Lateness): boolean =>
       now.presence === 'late' && rule === now.rule && fromMs === now.sinceMs && atMs <= toMs;
     if (now.presence === 'late' && !truth.latenesses.some(isSince))

@@ -1,5 +1,5 @@
 /**
- * MQTT 3.1.1 by its normative statements, as far as they concern a client that may CONNECT, PUBLISH to `up`, SUBSCRIBE
+ * The normative statements of MQTT 3.1.1, as far as they concern a client that may CONNECT, PUBLISH to `up`, SUBSCRIBE
  * to `down`, UNSUBSCRIBE, PINGREQ, PUBACK and DISCONNECT: bytes in, bytes out, and whether the connection ends. Each
  * row is sent whole and byte by byte, through the fast path and through the library only.
  */
@@ -12,9 +12,9 @@ import { chooseSeed } from '../../helpers/pair/seeded-chance.js';
 
 const MAC = testMac();
 const SECRET = 'lgs_hand';
-/** Mutated packets; the long form has a million. */
+/** Number of mutated packets; the long test has a million. */
 const MUTATED = 3000;
-/** CONNACK by its return code. */
+/** A CONNACK with this return code. */
 const connack = (code: number): string => `200200${code.toString(16).padStart(2, '0')}`;
 const [PINGREQ, PINGRESP, DISCONNECT] = ['c000', 'd000', 'e000'];
 
@@ -44,7 +44,7 @@ interface ConnectParts {
   readonly rest?: readonly Part[];
 }
 
-/** A CONNECT of the lock, with what is given in the place of what is right. */
+/** A valid CONNECT of the lock, with these members replaced. */
 function connect({ name = 'MQTT', level = '04', flags = 'c2', header = '10', rest }: ConnectParts = {}): Buffer {
   return made(header, text(name), level, flags, '012c', ...(rest ?? [text(MAC), text(MAC), text(SECRET)]));
 }
@@ -60,13 +60,13 @@ interface Row {
   readonly of: string;
   readonly what: string;
   readonly say: Buffer | readonly Buffer[];
-  /** What is answered, hex; nothing where it is left out. */
+  /** The expected answer, hex; none if undefined. */
   readonly hears?: string;
-  /** Whether the connection ends; it stays where this is left out. */
+  /** Whether the gateway closes the connection; false if undefined. */
   readonly ends?: true;
-  /** The payloads that are stored; none where they are left out. */
+  /** The payloads that are stored; none if undefined. */
   readonly stores?: readonly string[];
-  /** What operators see, where something is refused. */
+  /** The reason that operators see if something is refused. */
   readonly why?: RegExp;
 }
 
@@ -74,7 +74,7 @@ const ILL_FORMED = Buffer.from([0x64, 0xc0, 0x80]);
 const SURROGATE = Buffer.from([0xed, 0xa0, 0x80]);
 const NUL = 'do\0wn';
 
-/** Said as the first thing of a connection. */
+/** Rows that are sent as the first packet of a connection. */
 const CONNECTS: readonly Row[] = [
   { of: '3.1.4-4, 3.2.0-1', what: 'a good CONNECT', say: connect(), hears: connack(0) },
   { of: '3.2.2-3', what: 'clean session 0, nothing kept', say: connect({ flags: 'c0' }), hears: connack(0) },
@@ -240,7 +240,7 @@ const CONNECTS: readonly Row[] = [
   },
 ];
 
-/** Said by a lock that was let in. */
+/** Rows that an authenticated lock sends. */
 const PACKETS: readonly Row[] = [
   { of: '3.1.0-2', what: 'a second CONNECT', say: connect(), ends: true, why: /CONNECT is not allowed/ },
   {
@@ -541,7 +541,7 @@ const PACKETS: readonly Row[] = [
   },
 ];
 
-/** Says a row on a connection; what is wrong with what came of it, undefined where nothing is. */
+/** Sends a row over a connection. Returns the difference from the expected result; undefined if there is none. */
 async function faultOf(
   row: Row,
   { socket, isWhole, site }: { socket: HandSocket; isWhole: boolean; site: Awaited<ReturnType<typeof handBroker>> },
@@ -588,24 +588,27 @@ async function holdTo(t: Test, rows: readonly Row[], isLetIn: boolean): Promise<
   }
 }
 
-t.test('CONNECT', (t) => holdTo(t, CONNECTS, false));
-t.test('what a lock says', (t) => holdTo(t, PACKETS, true));
+t.test('every CONNECT of the table gets its expected answer', (t) => holdTo(t, CONNECTS, false));
+t.test('every packet of an authenticated lock gets its expected answer', (t) => holdTo(t, PACKETS, true));
 
-t.test('[MQTT-3.10.4-2] behind an UNSUBSCRIBE no command is sent, behind the next SUBSCRIBE they are', async (t) => {
-  const { connect, broker } = await handBroker(t);
-  const lock = await connect(MAC);
-  const session = broker.sessions.ofLock(Number.parseInt(MAC, 16));
-  const listening: (boolean | undefined)[] = [];
-  const subscribe = made('82', '0011', text('down'), '01');
-  for (const say of [subscribe, made('a2', '0012', text('other')), made('a2', '0013', text('down')), subscribe]) {
-    lock.send(say);
-    await turns();
-    listening.push(session?.isListening);
-  }
-  t.same(listening, [true, true, false, true]);
-});
+t.test(
+  '[MQTT-3.10.4-2] after an UNSUBSCRIBE no command is sent; after the next SUBSCRIBE commands are sent',
+  async (t) => {
+    const { connect, broker } = await handBroker(t);
+    const lock = await connect(MAC);
+    const session = broker.sessions.ofLock(Number.parseInt(MAC, 16));
+    const listening: (boolean | undefined)[] = [];
+    const subscribe = made('82', '0011', text('down'), '01');
+    for (const say of [subscribe, made('a2', '0012', text('other')), made('a2', '0013', text('down')), subscribe]) {
+      lock.send(say);
+      await turns();
+      listening.push(session?.isListening);
+    }
+    t.same(listening, [true, true, false, true]);
+  },
+);
 
-t.test('mutated packets: nothing is answered that was not said, and honest locks wait for nobody', async (t) => {
+t.test('mutated packets get no wrong answers and do not delay honest locks', async (t) => {
   const seed = chooseSeed();
   const seen = await runMutated(t, seed, MUTATED);
   const { streams, mutated, letIn, ended, uplinks, mostTurns } = seen;

@@ -1,6 +1,6 @@
 /**
- * Connections that the gateway ends though they are authenticated: of a lock that reads no more (quality.md §2), and of
- * all when it stops.
+ * Authenticated connections that the gateway closes: of a lock that stops reading (quality.md §2), and all of them when
+ * the gateway stops.
  */
 import t from 'tap';
 import type { GatewayEventMap } from '../../../gateway/events.js';
@@ -14,19 +14,19 @@ import { connectPacket, puback, publishPacket, RawLock, subscribePacket } from '
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const [FROZEN, BUSY] = [testMac(1), testMac(2)];
-/** More than the systems on both sides hold for a connection. */
+/** More bytes than the systems on both sides buffer for a connection. */
 const PIECES = 600;
 const PIECE_BYTES = 60_000;
 const PINGS = 100;
-/** Turns of the event loop after which a connection ends: more than a CONNECT takes. */
+/** Turns of the event loop after which a test closes a connection: up to more than a CONNECT takes. */
 const MOMENTS = 60;
 
-/** Lets what is under way between the two ends of a connection get there. */
+/** Resolves when bytes under way between the two ends of a connection have arrived. */
 async function turns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn++) await new Promise<void>(afterThisTurn);
 }
 
-t.test('a lock that stops reading is cut within 10 s, and keeps nobody waiting', async (t) => {
+t.test('a lock that stops reading is disconnected within 10 s and delays no other lock', async (t) => {
   const guardClock = new ManualClock(Seconds(1000));
   const site = await brokerSite(t, { guardClock });
   const refused: GatewayEventMap['refused'][0][] = [];
@@ -45,12 +45,12 @@ t.test('a lock that stops reading is cut within 10 s, and keeps nobody waiting',
   const sent: Promise<void>[] = [];
   for (let piece = 0; piece < PIECES; piece++) sent.push(session?.send(Buffer.alloc(PIECE_BYTES)) ?? Promise.reject());
   await turns(200);
-  t.ok((session?.connection.stream.writableLength ?? 0) > 0, 'it does not take all of it');
+  t.ok((session?.connection.stream.writableLength ?? 0) > 0, 'the lock does not read everything');
   frozen.write(Buffer.from('c000'.repeat(PINGS), 'hex'));
 
   guardClock.advance(Seconds(7));
   await turns(20);
-  t.same(ended, [], 'it has its time');
+  t.same(ended, [], 'it is not disconnected before its time limit');
   for (let sequence = 2; sequence < 6; sequence++) {
     busy.write(publishPacket('up', testBytes(sequence), sequence));
     await busy.hears(puback(sequence));
@@ -67,10 +67,10 @@ t.test('a lock that stops reading is cut within 10 s, and keeps nobody waiting',
   t.equal(site.broker.sessions.count, 1);
   t.equal(site.broker.refusals.connection, 1);
   await turns(20);
-  t.equal(site.broker.refusals.publish, 0, 'pings that could not be answered any more are no refused publishes');
+  t.equal(site.broker.refusals.publish, 0, 'pings that could not be answered do not count as refused publishes');
 });
 
-t.test('a gateway that stops answers what it has taken, and reads no more', async (t) => {
+t.test('a gateway that stops answers received uplinks and reads no more', async (t) => {
   const folder = tempFolder(t);
   let holds = false;
   let held: (() => void) | undefined;
@@ -105,7 +105,7 @@ t.test('a gateway that stops answers what it has taken, and reads no more', asyn
   held?.();
   await closed;
   await lock.ended();
-  t.ok(lock.heard.endsWith(puback(2)), 'what was being stored is answered');
+  t.ok(lock.heard.endsWith(puback(2)), 'the uplink that was being stored is answered');
   const again = await openGateway(t, folder);
   t.same(
     (await again.store.readEvents(1, 0, 9)).map(({ sequence }) => sequence),
@@ -114,7 +114,7 @@ t.test('a gateway that stops answers what it has taken, and reads no more', asyn
   );
 });
 
-t.test('of connections that overlap, and end at any moment of a CONNECT, none is left over', async (t) => {
+t.test('no connection is left after overlapping connections that close at any moment of a CONNECT', async (t) => {
   const site = await brokerSite(t);
   const bell = new Bell();
   let [began, ended] = [0, 0];
@@ -139,5 +139,5 @@ t.test('of connections that overlap, and end at any moment of a CONNECT, none is
   const isOver = (): boolean => site.broker.connected === 0 && began === ended;
   await bell.until(isOver, 10, () => `the end of ${site.broker.connected} connections`);
   t.equal(site.broker.connected, 0);
-  t.ok(began > 0, `${began} began and ended`);
+  t.ok(began > 0, `${began} were opened and closed`);
 });

@@ -1,5 +1,5 @@
 /**
- * MQTT over TLS: who may speak, what a certificate's reload does, and what is counted (protocol.md §1; interfaces.md
+ * MQTT over TLS: handshakes, the reload of a certificate, and the counting of bytes (protocol.md §1; interfaces.md
  * §5).
  */
 import { mkdirSync, watch, writeFileSync } from 'node:fs';
@@ -36,7 +36,7 @@ function fingerprintOf(files: { certificate: string; key: string }): string {
   return readTlsIdentity(files).fingerprint;
 }
 
-/** A gateway with a certificate, and a lock that it knows. */
+/** A gateway with a certificate and a registered lock. */
 async function place(t: Test, options: GatewayOptions = {}) {
   const folder = tempFolder(t);
   const files = writeCertificate(folder, FIRST);
@@ -53,7 +53,7 @@ async function enter(t: Test, port: number, claim: { user: string; secret: strin
   return lock;
 }
 
-t.test('a lock over TLS, its CONNECT in several records', async (t) => {
+t.test('a lock can connect over TLS with its CONNECT in several records', async (t) => {
   const { gateway, port, claim } = await place(t);
   const lock = await RawLock.openTls(t, port, FIRST.cert);
   const bytes = connectPacket(claim);
@@ -69,7 +69,7 @@ t.test('a lock over TLS, its CONNECT in several records', async (t) => {
   t.equal(stranger.heard, NOT_AUTHORIZED);
 });
 
-t.test('a handshake that is not finished, or is none, is ended and reported', async (t) => {
+t.test('a handshake that is invalid or not finished in time is closed and reported', async (t) => {
   const clock = new ManualClock(Seconds(1000));
   const { gateway, port, claim } = await place(t, { guardClock: clock });
   const silent = await RawLock.open(t, port);
@@ -80,7 +80,7 @@ t.test('a handshake that is not finished, or is none, is ended and reported', as
   const old = connectTls({ port, host: '127.0.0.1', ca: FIRST.cert, maxVersion: 'TLSv1.1', minVersion: 'TLSv1' });
   await new Promise<void>((resolve) => old.on('error', () => undefined).once('close', () => resolve()));
   clock.advance(Seconds(9.5));
-  t.notOk(silent.isClosed, 'a slow radio has its time');
+  t.notOk(silent.isClosed, 'a slow handshake is not closed before the time limit');
   clock.advance(Seconds(1));
   await silent.ended();
   t.match(await reported, [
@@ -98,7 +98,7 @@ t.test('a handshake that is not finished, or is none, is ended and reported', as
   t.match(await late, [{ why: /CONNECT was not finished within 5 s/ }]);
 });
 
-t.test('a new certificate is for new connections; a bad one changes nothing', async (t) => {
+t.test('new connections get a reloaded certificate; a bad certificate changes nothing', async (t) => {
   const { gateway, files, port, claim } = await place(t);
   const { secret } = await gateway.accounts.addDevice({ mac: testMac(2) });
   const other = { user: testMac(2), secret };
@@ -107,7 +107,7 @@ t.test('a new certificate is for new connections; a bad one changes nothing', as
 
   writeCertificate(path.dirname(files.key), SECOND);
   t.equal(gateway.reloadTls().fingerprint, fingerprintOf(files));
-  await t.rejects(enter(t, port, other, FIRST), 'the old one is shown to nobody any more');
+  await t.rejects(enter(t, port, other, FIRST), 'no new connection gets the old certificate');
   const fresh = await enter(t, port, other, SECOND);
   t.equal(fresh.fingerprint, fingerprintOf(files));
   t.not(fresh.fingerprint, old.fingerprint);
@@ -115,7 +115,7 @@ t.test('a new certificate is for new connections; a bad one changes nothing', as
   writeFileSync(files.certificate, FIRST.cert);
   t.throws(() => gateway.reloadTls(), { code: 'tls-file' }, 'a certificate that the key does not belong to');
   const again = await enter(t, port, other, SECOND);
-  t.equal(again.fingerprint, fresh.fingerprint, 'what was in force stays');
+  t.equal(again.fingerprint, fresh.fingerprint, 'the certificate in use stays');
   const { entries } = (await ask(gateway, 'GET', '/audit')).body as { entries: object[] };
   const reload = { action: 'tls.reload', actor: 'owner', after: { fingerprint: fresh.fingerprint }, outcome: 'done' };
   t.match(
@@ -156,7 +156,7 @@ t.test('a wrong file stops the start with a sentence that names it', async (t) =
   t.match(config({ mqttTlsCert: 'a.pem', mqttTlsKey: 'b.pem' }), { mqttTls: { certificate: 'a.pem', key: 'b.pem' } });
 });
 
-t.test('what is counted is what went over the wire, the handshake included', async (t) => {
+t.test('the counted bytes are those on the wire, including the handshake', async (t) => {
   const files = writeCertificate(tempFolder(t), FIRST);
   const site = await brokerSite(t, { tls: { host: '127.0.0.1', port: 0, files } });
   const wire = { up: 0, down: 0 };
@@ -190,7 +190,7 @@ t.test('what is counted is what went over the wire, the handshake included', asy
   t.same({ up: raw?.bytesRead, down: raw?.bytesWritten }, wire);
 });
 
-t.test('a simulated lock over TLS', async (t) => {
+t.test('a simulated lock can send pings over TLS', async (t) => {
   const { gateway, port, claim } = await place(t);
   const clock = new ManualClock(MIDNIGHT_MS + Seconds(12 * 3600));
   const entries: DiaryEntry[] = [];
@@ -251,7 +251,7 @@ t.test('SIGHUP reads the certificate again', async (t) => {
   t.match(await serve.end(20), { code: 0 });
 });
 
-t.test('SIGHUP without a certificate changes nothing, at whatever moment it comes', async (t) => {
+t.test('SIGHUP without a certificate changes nothing at any moment', async (t) => {
   const data = path.join(tempFolder(t), 'data');
   mkdirSync(data);
   const hasBegun = new Promise<void>((resolve) => {

@@ -1,6 +1,6 @@
 /**
- * What strangers, and locks that misbehave, can do to the gateway's connection guard (quality.md §2; protocol.md §1):
- * raw sockets, packets made by hand.
+ * The connection guard against strangers (unauthenticated clients) and faulty locks (quality.md §2; protocol.md §1):
+ * raw sockets and hand-made packets.
  */
 import t, { type Test } from 'tap';
 import type { Gateway } from '../../../gateway/gateway.js';
@@ -48,7 +48,7 @@ async function hasLooked(t: Test, gateway: Gateway): Promise<void> {
   await stranger.ended();
 }
 
-t.test('packets are counted, whatever the pieces they come in', async (t) => {
+t.test('packets are counted correctly in chunks of any size', async (t) => {
   const chance = new SeededChance(1);
   const lengths = [2, 3, 127, 128, 129, 16_383, 16_384, 65_536];
   const packets = lengths.map((length) => packet(0x30, Buffer.alloc(length, 0xff).fill(0, 0, 2)));
@@ -78,29 +78,32 @@ t.test('packets are counted, whatever the pieces they come in', async (t) => {
   t.match(firstPacket(Buffer.from([0x10, 0xff, 0xff, 0xff, 0xff]), 4096), { state: 'fault' });
 });
 
-t.test('what is no CONNECT of at most 4 KiB ends the connection at once, and is reported', async (t) => {
-  const { gateway, open } = await place(t);
-  const firsts = {
-    'a PUBLISH': publishPacket('up', testBytes(1)),
-    'a SUBSCRIBE': subscribePacket('down'),
-    'a PINGREQ': PINGREQ,
-    HTTP: Buffer.from('GET / HTTP/1.1\r\n'),
-    'a TLS ClientHello': Buffer.from([0x16, 3, 1, 2, 0, 1]),
-    '256 MB': Buffer.from([0x10, ...lengthOf(256 * KIB * KIB - 1)]),
-    '4 KiB and a byte': Buffer.from([0x10, ...lengthOf(4 * KIB + 1)]),
-    'a length without an end': Buffer.from([0x10, 0x80, 0x80, 0x80, 0x80, 0x80]),
-  };
-  for (const [what, bytes] of Object.entries(firsts)) {
-    const reported = eventsOf(gateway, 'refused', 1);
-    const stranger = await open();
-    stranger.write(bytes);
-    await stranger.ended();
-    t.equal(stranger.heard, '', `${what}: no answer`);
-    t.match(await reported, [{ what: 'connect', address: '127.0.0.1', why: /first packet|announces|length/ }], what);
-  }
-});
+t.test(
+  'a first packet that is not a CONNECT of at most 4 KiB closes the connection at once and is reported',
+  async (t) => {
+    const { gateway, open } = await place(t);
+    const firsts = {
+      'a PUBLISH': publishPacket('up', testBytes(1)),
+      'a SUBSCRIBE': subscribePacket('down'),
+      'a PINGREQ': PINGREQ,
+      HTTP: Buffer.from('GET / HTTP/1.1\r\n'),
+      'a TLS ClientHello': Buffer.from([0x16, 3, 1, 2, 0, 1]),
+      '256 MB': Buffer.from([0x10, ...lengthOf(256 * KIB * KIB - 1)]),
+      '4 KiB and a byte': Buffer.from([0x10, ...lengthOf(4 * KIB + 1)]),
+      'a length without an end': Buffer.from([0x10, 0x80, 0x80, 0x80, 0x80, 0x80]),
+    };
+    for (const [what, bytes] of Object.entries(firsts)) {
+      const reported = eventsOf(gateway, 'refused', 1);
+      const stranger = await open();
+      stranger.write(bytes);
+      await stranger.ended();
+      t.equal(stranger.heard, '', `${what}: no answer`);
+      t.match(await reported, [{ what: 'connect', address: '127.0.0.1', why: /first packet|announces|length/ }], what);
+    }
+  },
+);
 
-t.test('a CONNECT may come byte by byte', async (t) => {
+t.test('a CONNECT may arrive byte by byte', async (t) => {
   const { open, claim } = await place(t);
   const lock = await open();
   for (const byte of connectPacket(claim)) await lock.written(Buffer.from([byte]));
@@ -109,7 +112,7 @@ t.test('a CONNECT may come byte by byte', async (t) => {
   await lock.hears(puback());
 });
 
-t.test('a CONNECT that is not finished within 5 s is ended, one that is stays', async (t) => {
+t.test('a connection without a complete CONNECT is closed after 5 s; one with a CONNECT stays', async (t) => {
   const { gateway, clock, open, claim } = await place(t);
   const [half, slow, silent] = [await open(), await open(), await open()];
   const bytes = connectPacket(claim);
@@ -119,7 +122,7 @@ t.test('a CONNECT that is not finished within 5 s is ended, one that is stays', 
   clock.advance(Seconds(4.9));
   slow.write(bytes.subarray(40));
   await slow.hears(TAKEN);
-  t.notOk(half.isClosed || silent.isClosed, 'they have their 5 s');
+  t.notOk(half.isClosed || silent.isClosed, 'none is closed before 5 s');
   const reported = eventsOf(gateway, 'refused', 2);
   clock.advance(Seconds(0.6));
   await half.ended();
@@ -129,7 +132,7 @@ t.test('a CONNECT that is not finished within 5 s is ended, one that is stays', 
   await slow.hears('d000');
 });
 
-t.test('strangers together hold no more than the limit, the newest is ended', async (t) => {
+t.test('when the bytes held for strangers exceed the limit, the newest connection is closed', async (t) => {
   const { gateway, open, enter } = await place(t, { guardLimits: { heldBytes: 64 * KIB } });
   let refused = 0;
   gateway.events.on('refused', ({ why }) => {
@@ -143,7 +146,7 @@ t.test('strangers together hold no more than the limit, the newest is ended', as
     strangers.push(stranger);
   }
   await hasLooked(t, gateway);
-  t.ok(refused >= 15 && refused <= 17, `of 32 strangers with 4 KiB each, ${refused} were one too many`);
+  t.ok(refused >= 15 && refused <= 17, `of 32 strangers with 4 KiB each, ${refused} were refused`);
   const stayed = strangers.length - refused;
   await Promise.all(strangers.slice(stayed).map((stranger) => stranger.ended()));
   await enter();
@@ -153,10 +156,10 @@ t.test('strangers together hold no more than the limit, the newest is ended', as
   const again = await open();
   again.write(unfinished);
   await hasLooked(t, gateway);
-  t.notOk(again.isClosed, 'what was held is given back');
+  t.notOk(again.isClosed, 'the held bytes are released');
 });
 
-t.test('connections of one address, where they are limited', async (t) => {
+t.test('the limit of connections per address applies', async (t) => {
   const { gateway, open } = await place(t, { guardLimits: { perAddress: 3 } });
   const first = await open();
   const others = [await open(), await open()];
@@ -166,7 +169,7 @@ t.test('connections of one address, where they are limited', async (t) => {
   t.match(await reported, [{ what: 'connect', why: /has 3 connections/ }]);
   first.socket.destroy();
   const claim = { user: MAC, secret: 'x' };
-  // The gateway hears of the end when it comes to it.
+  // The gateway learns of the close when it next reads.
   for (let isIn = false; !isIn; ) {
     const next = await open();
     next.write(connectPacket(claim));
@@ -176,7 +179,7 @@ t.test('connections of one address, where they are limited', async (t) => {
   t.notOk(others.some(({ isClosed }) => isClosed));
 });
 
-t.test('of an address with too many silent connections the oldest makes room, and no lock does', async (t) => {
+t.test('at too many silent connections of an address, the oldest is closed, but no lock', async (t) => {
   const { gateway, clock, open, enter } = await place(t, { guardLimits: { silentPerAddress: 2 } });
   const lock = await enter();
   const silent = [await open(), await open(), await open()];
@@ -198,7 +201,7 @@ t.test('of an address with too many silent connections the oldest makes room, an
 });
 
 t.test(
-  'without a descriptor to spare a lock is turned away for now; a silent stranger makes room for it',
+  'without a free descriptor a lock is refused for now; a silent stranger is closed to make room for it',
   async (t) => {
     let room: DescriptorRoom = 'short';
     const clock = new ManualClock(Seconds(1000));
@@ -215,7 +218,7 @@ t.test(
     room = 'none';
     const closed = await knock();
     await closed.ended();
-    t.equal(closed.heard, '', 'there is not even one to answer with');
+    t.equal(closed.heard, '', 'no descriptor is left for an answer');
     room = 'enough';
     const silent = await RawLock.open(t, broker.port);
     const lock = await knock();
@@ -228,20 +231,20 @@ t.test(
 
     room = 'enough';
     const another = await RawLock.open(t, broker.port);
-    // Its CONNACK shows that the broker has seen the silent one too.
+    // The CONNACK shows that the broker has accepted the silent connection too.
     await (await knock()).answered();
     room = 'none';
     clock.advance(Seconds(1.5));
     const kept = await knock();
     await kept.ended();
-    t.equal(kept.heard, '', 'nobody stays on a descriptor that is kept for others');
+    t.equal(kept.heard, '', 'no connection keeps a reserved descriptor');
     await another.ended();
     room = 'enough';
-    t.equal(await (await knock()).answered(), TAKEN, 'but the next one has the room that was made');
+    t.equal(await (await knock()).answered(), TAKEN, 'the next connection gets the freed descriptor');
   },
 );
 
-t.test('right behind the CONNECT anything may come, but not before it is accepted', async (t) => {
+t.test('packets right after the CONNECT are processed only once the CONNECT is accepted', async (t) => {
   const { gateway, open, claim } = await place(t);
   const uplinks = Array.from({ length: 100 }, (_, index) => publishPacket('up', testBytes(index + 1), index + 1));
   const lock = await open();
@@ -254,10 +257,10 @@ t.test('right behind the CONNECT anything may come, but not before it is accepte
   liar.write(Buffer.concat([connectPacket({ ...claim, secret: 'wrong' }), publishPacket('up', testBytes(200))]));
   await liar.ended();
   t.equal(liar.heard, NOT_AUTHORIZED);
-  t.equal((await gateway.store.readEvents(1, 0, 999)).length, 100, 'nothing of a liar is taken');
+  t.equal((await gateway.store.readEvents(1, 0, 999)).length, 100, 'nothing from a refused client is stored');
 });
 
-t.test('a second CONNECT and what only servers send end the connection', async (t) => {
+t.test('a second CONNECT and packets that only servers send close the connection', async (t) => {
   const { gateway, enter, claim } = await place(t);
   const packets = {
     'a CONNECT': connectPacket(claim),
@@ -294,7 +297,7 @@ t.test('an uplink that is too long is quarantined and acknowledged', async (t) =
   );
 });
 
-t.test('a client that falls silent is ended after one and a half times its keepalive', async (t) => {
+t.test('a silent client is disconnected after one and a half times its keepalive', async (t) => {
   const { gateway, clock, enter } = await place(t);
   const bars = [
     { keepalive: 10, seconds: 15 },
@@ -317,7 +320,7 @@ t.test('a client that falls silent is ended after one and a half times its keepa
   }
 });
 
-t.test('who the stranger is makes no difference to the answer', async (t) => {
+t.test('unknown and wrong credentials get the same answer', async (t) => {
   const { gateway, open, claim } = await place(t);
   const claims = {
     'no such lock': { user: OTHER, secret: claim.secret },
@@ -331,11 +334,11 @@ t.test('who the stranger is makes no difference to the answer', async (t) => {
     stranger.write(connectPacket(each));
     await stranger.ended();
     t.equal(stranger.heard, NOT_AUTHORIZED, why);
-    t.match(await reported, [{ what: 'connect', why: new RegExp(why) }], 'the reason is for operators');
+    t.match(await reported, [{ what: 'connect', why: new RegExp(why) }], 'only operators see the reason');
   }
 });
 
-t.test('nobody takes a lock’s connection over with another credential', async (t) => {
+t.test('a client with a wrong credential can’t take over a lock’s connection', async (t) => {
   const { gateway, open, enter } = await place(t);
   const { secret } = await gateway.accounts.addDevice({ mac: OTHER });
   const lock = await enter();
@@ -352,7 +355,7 @@ t.test('nobody takes a lock’s connection over with another credential', async 
   await lock.hears(puback());
 });
 
-t.test('what is refused is counted, for operators', async (t) => {
+t.test('refusals are counted for operators', async (t) => {
   const { gateway, open, enter } = await place(t);
   for (const topic of ['#', '+', 'up', '$SYS/#', '$share/g/down', 'down/+']) {
     const lock = await enter();

@@ -1,6 +1,6 @@
 /**
- * Who speaks for a lock: its own secret, phones with credentials of their own, and how either ends (protocol.md §1;
- * quality.md §2: unknown and wrong are answered alike, a revoked session ends within 5 s).
+ * The credentials of a lock: its secret, phones' credentials, and how they are revoked or expire (protocol.md §1;
+ * quality.md §2: unknown and wrong credentials get the same answer, a revoked session ends within 5 s).
  */
 import t from 'tap';
 import { Keys } from '../../../gateway/data-folder/keys.js';
@@ -20,7 +20,7 @@ import { connackOf, connectedLock, TestLock } from '../../helpers/mqtt/test-lock
 const MAC = testMac();
 const OTHER = testMac(2);
 const NOT_AUTHORIZED = 5;
-/** quality.md §2. */
+/** The time limit for ending a revoked session (quality.md §2). */
 const ENDED_WITHIN_SECONDS = 5;
 
 const OF_PHONE: CellularPing = {
@@ -34,7 +34,7 @@ const OF_PHONE: CellularPing = {
   position: { latitudeDegrees: 48.85, longitudeDegrees: 2.35, uncertaintyMeters: 12 },
 };
 
-/** What a phone sends: as different from what the lock says as it can be. */
+/** A phone's ping, as different from the lock's as possible. */
 function phoneBytes(sequence: number, members: Partial<Uplink> = {}): Buffer {
   const power = { mode: 'HIGH', rideTracking: true, airplane: true, recovery: true } as const;
   return testBytes(sequence, { boot: 900, body: OF_PHONE, power, ...members });
@@ -48,46 +48,53 @@ async function stateOf(gateway: Gateway) {
   return parseDeviceState((await gateway.store.findDevice(MAC))?.state ?? 'null');
 }
 
-t.test('two phones and the lock are connected at once; what a phone says is no word of the lock', async (t) => {
-  const gateway = await testGateway(t);
-  const receiver = await testReceiver(t);
-  await gateway.accounts.addWebhookUrl({ url: receiver.url });
-  const lock = await connectedLock(t, gateway, MAC);
-  await lock.send(testBytes(1));
-  const before = await stateOf(gateway);
-  const connected = eventsOf(gateway, 'connected', 2);
-  const ada = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'ada1', await addPhone(gateway, 'Ada'));
-  const bob = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'B', await addPhone(gateway, 'Bob'));
-  t.match(await connected, [{ source: 'phone' }, { source: 'phone' }]);
-  const taken = eventsOf(gateway, 'uplink', 2);
-  await ada.send(phoneBytes(1));
-  await bob.send(phoneBytes(1));
-  t.same(
-    (await taken).map(({ source, findings }) => [source, findings]),
-    [
-      ['phone', []],
-      ['phone', []],
-    ],
-  );
-  await receiver.received(3);
-  t.match(
-    receiver.requests.map(({ json }) => json),
-    [{ reason: 'REASON_STATE_PING' }, { reason: 'PHONE', latitude: 48.85 }, { reason: 'PHONE', longitude: 2.35 }],
-  );
-  const after = await stateOf(gateway);
-  t.same({ ...after, belief: { ...after.belief, nowMs: before.belief.nowMs } }, before, 'nothing of the lock changed');
-  t.match(await ask(gateway, 'GET', '/status'), { body: { mqtt: { connected: 3 } } });
-  const shown = (await ask(gateway, 'GET', `/devices/${MAC}`)).body as { uplinks: []; phone_uplinks: [] };
-  t.same([shown.uplinks.length, shown.phone_uplinks.length], [1, 2]);
-  t.match(shown, {
-    presence: 'online',
-    state: { reason: 'REASON_STATE_PING', lock_state: 'locked', battery_percent: 81, latitude: null },
-    uplinks: [{ boot: 1, sequence: 1 }],
-    phone_uplinks: [{ boot: 900 }, { boot: 900 }],
-  });
-  await lock.send(testBytes(2));
-  t.equal((await gateway.store.readUplinks(1, 9)).length, 2, 'the lock’s session went on');
-});
+t.test(
+  'two phones and the lock can be connected at once; a phone’s ping does not change the lock’s state',
+  async (t) => {
+    const gateway = await testGateway(t);
+    const receiver = await testReceiver(t);
+    await gateway.accounts.addWebhookUrl({ url: receiver.url });
+    const lock = await connectedLock(t, gateway, MAC);
+    await lock.send(testBytes(1));
+    const before = await stateOf(gateway);
+    const connected = eventsOf(gateway, 'connected', 2);
+    const ada = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'ada1', await addPhone(gateway, 'Ada'));
+    const bob = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'B', await addPhone(gateway, 'Bob'));
+    t.match(await connected, [{ source: 'phone' }, { source: 'phone' }]);
+    const taken = eventsOf(gateway, 'uplink', 2);
+    await ada.send(phoneBytes(1));
+    await bob.send(phoneBytes(1));
+    t.same(
+      (await taken).map(({ source, findings }) => [source, findings]),
+      [
+        ['phone', []],
+        ['phone', []],
+      ],
+    );
+    await receiver.received(3);
+    t.match(
+      receiver.requests.map(({ json }) => json),
+      [{ reason: 'REASON_STATE_PING' }, { reason: 'PHONE', latitude: 48.85 }, { reason: 'PHONE', longitude: 2.35 }],
+    );
+    const after = await stateOf(gateway);
+    t.same(
+      { ...after, belief: { ...after.belief, nowMs: before.belief.nowMs } },
+      before,
+      'the lock’s state is unchanged',
+    );
+    t.match(await ask(gateway, 'GET', '/status'), { body: { mqtt: { connected: 3 } } });
+    const shown = (await ask(gateway, 'GET', `/devices/${MAC}`)).body as { uplinks: []; phone_uplinks: [] };
+    t.same([shown.uplinks.length, shown.phone_uplinks.length], [1, 2]);
+    t.match(shown, {
+      presence: 'online',
+      state: { reason: 'REASON_STATE_PING', lock_state: 'locked', battery_percent: 81, latitude: null },
+      uplinks: [{ boot: 1, sequence: 1 }],
+      phone_uplinks: [{ boot: 900 }, { boot: 900 }],
+    });
+    await lock.send(testBytes(2));
+    t.equal((await gateway.store.readUplinks(1, 9)).length, 2, 'the lock’s session stays');
+  },
+);
 
 t.test('a phone’s connection is not the lock’s', async (t) => {
   const gateway = await testGateway(t);
@@ -117,7 +124,7 @@ t.test('anything but PHONE from a phone, and PHONE from a lock, is stored with a
   t.equal((await gateway.store.readEvents(1, 0, 9)).length, 2);
 });
 
-t.test('a phone subscribes to nothing and publishes to up alone', async (t) => {
+t.test('a phone can’t subscribe and publishes only to up', async (t) => {
   const gateway = await testGateway(t);
   await gateway.accounts.addDevice({ mac: MAC });
   const secret = await addPhone(gateway);
@@ -134,7 +141,7 @@ t.test('a phone subscribes to nothing and publishes to up alone', async (t) => {
   t.same(await gateway.store.readEvents(1, 0, 9), []);
 });
 
-t.test('every refusal is the same CONNACK; the reason is for operators', async (t) => {
+t.test('every refusal is the same CONNACK; only operators see the reason', async (t) => {
   const wallClock = new ManualClock(systemClock.now());
   const gateway = await testGateway(t, { wallClock });
   const { secret } = await gateway.accounts.addDevice({ mac: MAC });
@@ -170,7 +177,7 @@ t.test('every refusal is the same CONNACK; the reason is for operators', async (
   }
 });
 
-t.test('every CONNECT costs one look-up and one hash, whatever there is to compare with', async (t) => {
+t.test('every CONNECT costs one look-up and one hash, whether the credential exists or not', async (t) => {
   const counts = { hashes: 0, lookUps: 0 };
   class CountingKeys extends Keys {
     override hashSecret(secret: Uint8Array | string): Buffer {
@@ -207,7 +214,7 @@ t.test('every CONNECT costs one look-up and one hash, whatever there is to compa
   }
 });
 
-t.test('a revoked phone’s connections end; those of others go on', async (t) => {
+t.test('a revoked phone’s connections are closed; other phones’ stay open', async (t) => {
   const gateway = await testGateway(t);
   const lock = await connectedLock(t, gateway, MAC);
   const [ada, bob] = [await addPhone(gateway, 'Ada'), await addPhone(gateway, 'Bob')];
@@ -225,7 +232,7 @@ t.test('a revoked phone’s connections end; those of others go on', async (t) =
   await lock.send(testBytes(1));
   const phone = { clientId: `phone-${MAC}-a1`, username: MAC };
   t.equal(await connackOf(gateway.mqttPort, { ...phone, password: ada }), NOT_AUTHORIZED);
-  t.equal(await connackOf(gateway.mqttPort, { ...phone, password: await addPhone(gateway, 'Ada') }), 0, 'a new one');
+  t.equal(await connackOf(gateway.mqttPort, { ...phone, password: await addPhone(gateway, 'Ada') }), 0, 'a new phone');
 });
 
 t.test('an expired phone’s connection ends within 5 s of the expiry, and not before it', async (t) => {
@@ -242,7 +249,7 @@ t.test('an expired phone’s connection ends within 5 s of the expiry, and not b
   await lasting.send(phoneBytes(1));
 });
 
-t.test('a rotated secret ends the lock’s connection; phones go on', async (t) => {
+t.test('rotating the secret closes the lock’s connection; phones stay connected', async (t) => {
   const gateway = await testGateway(t);
   const { secret } = await gateway.accounts.addDevice({ mac: MAC });
   const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
@@ -254,7 +261,7 @@ t.test('a rotated secret ends the lock’s connection; phones go on', async (t) 
   t.equal(await connackOf(gateway.mqttPort, { clientId: MAC, username: MAC, password: newer }), 0);
 });
 
-t.test('an old secret that is kept for a while holds beside the new one, and ends in time', async (t) => {
+t.test('an old secret stays valid beside the new one until its time ends', async (t) => {
   const wallClock = new ManualClock(systemClock.now());
   const gateway = await testGateway(t, { wallClock });
   const { secret } = await gateway.accounts.addDevice({ mac: MAC });
@@ -271,7 +278,7 @@ t.test('an old secret that is kept for a while holds beside the new one, and end
   t.equal(await connackOf(gateway.mqttPort, { ...at, password: newest }), 0);
 });
 
-t.test('a CONNECT that is being authenticated while its credential is revoked does not slip through', async (t) => {
+t.test('a CONNECT whose credential is revoked during its authentication is refused', async (t) => {
   let read: () => void = () => undefined;
   const wasRead = new Promise<void>((resolve) => (read = resolve));
   let release: () => void = () => undefined;
@@ -300,7 +307,7 @@ t.test('a CONNECT that is being authenticated while its credential is revoked do
   t.equal(await answer, NOT_AUTHORIZED);
 });
 
-t.test('a repeat and a conflict are known, whichever of the credentials is newer', async (t) => {
+t.test('repeats and conflicts are recognised, whichever credential is newer', async (t) => {
   const gateway = await testGateway(t);
   const lock = await connectedLock(t, gateway, MAC);
   await lock.send(testBytes(1));
@@ -326,7 +333,7 @@ t.test('a repeat and a conflict are known, whichever of the credentials is newer
   t.equal((await gateway.store.readEvents(1, 0, 99)).length, 1 + 2 * 2 + 2);
 });
 
-t.test('a trace says what a phone did', async (t) => {
+t.test('a trace contains a phone’s actions', async (t) => {
   const gateway = await testGateway(t);
   await gateway.accounts.addDevice({ mac: MAC });
   const phone = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'a', await addPhone(gateway));
@@ -349,7 +356,7 @@ t.test('a trace says what a phone did', async (t) => {
   );
 });
 
-t.test('a lock has so many phones at a time and no more; names are theirs alone while they hold', async (t) => {
+t.test('the number of a lock’s phones is limited, and the names of valid ones are unique', async (t) => {
   const wallClock = new ManualClock(systemClock.now());
   const gateway = await testGateway(t, { wallClock });
   await gateway.accounts.addDevice({ mac: MAC });

@@ -1,4 +1,4 @@
-/** What a lock meets: who may connect, what it may say, and what becomes of it. */
+/** A lock on a real gateway: who may connect, what a lock may send, and what happens to its uplinks. */
 import t from 'tap';
 import { StoreFailure } from '../../../gateway/store/contract/errors.js';
 import { encodeUplink } from '../../../proto/wire/codec.js';
@@ -17,7 +17,7 @@ import { tempFolder } from '../../helpers/store/temp-folder.js';
 const MAC = testMac();
 const NOT_AUTHORIZED = 5;
 
-t.test('the connection is the identity: MAC as client id and user name, and its secret', async (t) => {
+t.test('a lock authenticates with its MAC as client id and user name, and its secret', async (t) => {
   const gateway = await testGateway(t);
   const { secret } = await gateway.accounts.addDevice({ mac: MAC });
   const other = await gateway.accounts.addDevice({ mac: testMac(2) });
@@ -51,13 +51,13 @@ t.test('an uplink is stored before it is acknowledged, and once', async (t) => {
   t.match(await gateway.store.readEvents(1, 0, 9), [{ mac: MAC, boot: 1, sequence: 1, bytes: testBytes(1) }]);
   await lock.send(testBytes(1));
   await lock.send(testBytes(2));
-  t.match(await gateway.store.readEvents(1, 0, 9), [{ sequence: 1 }, { sequence: 2 }], 'the repeat gave no event');
+  t.match(await gateway.store.readEvents(1, 0, 9), [{ sequence: 1 }, { sequence: 2 }], 'the repeat makes no event');
   t.match(await announced, [{ repeated: false }, { repeated: true }, { repeated: false }]);
   const reading = await gateway.store.findDevice(MAC);
   t.match(JSON.parse(reading?.state ?? 'null'), { belief: { lockState: 'locked' }, ping: { sequence: 2 } });
 });
 
-t.test('a late uplink is stored and does not overwrite what is newer', async (t) => {
+t.test('a late uplink is stored and does not overwrite newer state', async (t) => {
   const gateway = await testGateway(t);
   const lock = await connectedLock(t, gateway, MAC);
   await lock.send(testBytes(5));
@@ -70,7 +70,7 @@ t.test('a late uplink is stored and does not overwrite what is newer', async (t)
   );
 });
 
-t.test('bytes that can’t be taken are acknowledged once, quarantined and visible', async (t) => {
+t.test('bytes that are not an uplink are acknowledged, quarantined and visible', async (t) => {
   const gateway = await testGateway(t);
   const lock = await connectedLock(t, gateway, MAC);
   const seen = eventsOf(gateway, 'quarantined', 3);
@@ -86,7 +86,7 @@ t.test('bytes that can’t be taken are acknowledged once, quarantined and visib
   t.same(await gateway.store.readEvents(1, 0, 9), []);
 });
 
-t.test('any topic but up ends the connection and stores nothing', async (t) => {
+t.test('a publish to any topic but up closes the connection and stores nothing', async (t) => {
   const gateway = await testGateway(t);
   const { secret } = await gateway.accounts.addDevice({ mac: MAC });
   const tries = [
@@ -106,7 +106,7 @@ t.test('any topic but up ends the connection and stores nothing', async (t) => {
   t.same(await gateway.store.readEvents(1, 0, 9), []);
 });
 
-t.test('a lock subscribes to down alone', async (t) => {
+t.test('a lock can subscribe only to down', async (t) => {
   const gateway = await testGateway(t);
   const lock = await connectedLock(t, gateway, MAC);
   for (const topic of ['#', '+', 'up', '$SYS/#', '$share/a/down', 'down/x'])
@@ -126,7 +126,7 @@ t.test('a second connection of a lock takes over from the first', async (t) => {
   await second.send(testBytes(1));
 });
 
-t.test('nothing is acknowledged that the store could not keep; the next connection goes on', async (t) => {
+t.test('an uplink that could not be stored is not acknowledged; the next connection works', async (t) => {
   let failing = true;
   const gateway = await testGateway(t, {
     wrapStore: (store) =>
@@ -153,7 +153,7 @@ t.test('nothing is acknowledged that the store could not keep; the next connecti
   t.match(await gateway.store.readEvents(1, 0, 9), [{ sequence: 1 }]);
 });
 
-t.test('a restart goes on where it was', async (t) => {
+t.test('after a restart the gateway continues with its stored state', async (t) => {
   const folder = tempFolder(t);
   const first = await openGateway(t, folder);
   await first.accounts.addMerchant(MERCHANT);
@@ -171,7 +171,7 @@ t.test('a restart goes on where it was', async (t) => {
   t.match(await seen, [{ repeated: true }, { repeated: false }]);
 });
 
-t.test('closing answers what was taken and takes nothing more', async (t) => {
+t.test('a closing gateway answers received uplinks and accepts no more', async (t) => {
   const gateway = await testGateway(t);
   const lock = await connectedLock(t, gateway, MAC);
   const acked: number[] = [];

@@ -1,4 +1,4 @@
-/** What was refused of a lock is kept for some days, so that whoever asks about it hears why it does not get in. */
+/** Refusals of a lock are stored for some days, so that operators can see why the lock can't connect. */
 
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
@@ -49,7 +49,7 @@ async function place(t: Test) {
     const { body } = await ask(gateway, 'GET', `/devices/${mac}`);
     return (body as { refusals: RefusalJson[] }).refusals;
   };
-  /** Says something as the first thing of a connection, until it is ended. */
+  /** Sends bytes as the first packet of a connection, and resolves when the connection is closed. */
   const say = async (bytes: Buffer): Promise<void> => {
     const lock = await RawLock.open(t, gateway.mqttPort);
     lock.write(bytes);
@@ -59,7 +59,7 @@ async function place(t: Test) {
   return { gateway, secret, refusals, say, enter };
 }
 
-t.test('what was refused of a lock is kept with its reason, repeats are counted together', async (t) => {
+t.test('refusals of a lock are stored with their reason, and repeats are counted in one row', async (t) => {
   const { gateway, secret, refusals, say, enter } = await place(t);
   t.same(await refusals(), []);
   for (let times = 0; times < 3; times++) await say(connectPacket({ user: MAC, secret: 'lgs_guess' }));
@@ -79,7 +79,7 @@ t.test('what was refused of a lock is kept with its reason, repeats are counted 
   ]);
   const [{ first_at: first, last_at: last } = { first_at: '', last_at: '' }] = kept.slice(3);
   t.ok(first <= last && last <= toDate(gateway.clock.now()), `${first} to ${last}`);
-  t.notMatch(JSON.stringify(kept), /lgs_/, 'no secret is in it');
+  t.notMatch(JSON.stringify(kept), /lgs_/, 'the rows contain no secret');
   const { body } = await ask(gateway, 'GET', `/why?id=${MAC}`);
   const steps = (body as { steps: { kind: string; sentence: string }[] }).steps;
   const sentences = steps.filter(({ kind }) => kind === 'refused').map(({ sentence }) => sentence);
@@ -90,12 +90,12 @@ t.test('what was refused of a lock is kept with its reason, repeats are counted 
   ]);
 });
 
-t.test('a MAC that is no lock’s leaves nothing, whoever names it', async (t) => {
+t.test('refusals of unknown MACs are not stored', async (t) => {
   const { gateway, refusals, say } = await place(t);
   const other = testMac(2);
   await say(connectPacket({ user: other, secret: 'x' }));
   await say(connectPacket({ user: other, clientId: 'ESP32', secret: 'x' }));
-  // What waits is written by then.
+  // Waiting refusals are written by then.
   await refusals();
   await gateway.accounts.addDevice({ mac: other });
   t.same(await refusals(other), []);
@@ -108,12 +108,16 @@ t.test('events of refusals name the lock, so that tail --mac shows them', async 
   t.match(await reported, [{ mac: MAC, clientId: 'ESP32' }]);
 });
 
-t.test('a lock that is erased, removed or moved: what was refused of it is treated as its history is', async (t) => {
+t.test('refusals of an erased, removed or moved lock are treated like its history', async (t) => {
   const { gateway, refusals, say } = await place(t);
   await gateway.accounts.addMerchant('Other');
   const guess = (): Promise<void> => say(connectPacket({ user: MAC, secret: 'lgs_guess' }));
   await guess();
-  t.match((await ask(gateway, 'POST', `/devices/${MAC}/erase`)).body, { refusals: 0 }, 'what waits goes unwritten');
+  t.match(
+    (await ask(gateway, 'POST', `/devices/${MAC}/erase`)).body,
+    { refusals: 0 },
+    'waiting refusals are not written',
+  );
   t.same(await refusals(), []);
   await guess();
   t.equal((await refusals()).length, 1);
@@ -122,18 +126,18 @@ t.test('a lock that is erased, removed or moved: what was refused of it is treat
 
   await guess();
   await ask(gateway, 'PATCH', `/devices/${MAC}`, { merchant: 'Other' });
-  t.same(await refusals(), [], 'it stays with the merchant that had the lock');
+  t.same(await refusals(), [], 'the refusals stay with the previous merchant');
   await guess();
   t.match(await refusals(), [{ count: 1 }]);
   await ask(gateway, 'PATCH', `/devices/${MAC}`, { merchant: 'Amber' });
-  t.match(await refusals(), [{ count: 1 }], 'and is there when the lock comes back');
+  t.match(await refusals(), [{ count: 1 }], 'and are there when the lock returns');
 
   await ask(gateway, 'DELETE', `/devices/${MAC}`);
   await gateway.accounts.addDevice({ mac: MAC, merchant: 'Amber' });
-  t.match(await refusals(), [{ reason: 'wrong-secret' }], 'a lock that was removed keeps it');
+  t.match(await refusals(), [{ reason: 'wrong-secret' }], 'a removed lock’s refusals stay');
 });
 
-t.test('device show and tail --mac say what was refused', async (t) => {
+t.test('device show and tail --mac show refusals', async (t) => {
   const { gateway, say } = await place(t);
   const environment = {
     LOCKGATE_GATEWAY: `http://127.0.0.1:${gateway.operatorPort}`,
@@ -160,7 +164,7 @@ interface Bench {
   failing: boolean;
 }
 
-/** Refusals that are kept in a list, by a clock of the test's. */
+/** A recorder with a store that is a list, and a clock of the test. */
 function bench(): Bench {
   const clock = new ManualClock(1000);
   const events = new GatewayEvents();
@@ -183,30 +187,37 @@ function refused(number: number, members: Partial<Refused> = {}): Refused {
   return { atMs: number, what: 'connect', reason: 'wrong-secret', why: 'wrong secret', ...claim, ...members };
 }
 
-/** Lets what was begun be done. */
+/** Resolves when work that was started is done. */
 const settled = (): Promise<void> => new Promise((resolve) => afterThisTurn(resolve));
 
-t.test('one write a second of so many rows at the most, whatever strangers do, and locks come first', async (t) => {
-  const { clock, events, kept, writes } = bench();
-  for (let number = 1; number <= 5000; number++) for (const _ of [1, 2, 3]) events.emit('refused', refused(number));
-  events.emit('refused', refused(7, { what: 'publish', reason: 'topic', why: 'topic "a"', isAuthenticated: true }));
-  t.equal(kept.waiting, MAX_WAITING_ROWS + 1, 'what waits is bounded, and who is known has room');
-  t.same(writes, []);
-  const seconds = Math.ceil((MAX_WAITING_ROWS + 1) / MAX_WRITTEN_ROWS);
-  for (let second = 1; second <= seconds + 3; second++) {
-    clock.advance(WRITE_INTERVAL);
-    await settled();
-  }
-  t.equal(writes.length, seconds);
-  t.ok(writes.every((changes) => changes.length <= MAX_WRITTEN_ROWS));
-  t.match(writes[0], [
-    { mac: testMac(7), what: 'publish' },
-    { mac: testMac(1), count: 3, firstAtMs: 1, lastAtMs: 1 },
-  ]);
-  await kept.stop();
-});
+t.test(
+  'at most one small write per second, however many refusals there are, with authenticated locks first',
+  async (t) => {
+    const { clock, events, kept, writes } = bench();
+    for (let number = 1; number <= 5000; number++) for (const _ of [1, 2, 3]) events.emit('refused', refused(number));
+    events.emit('refused', refused(7, { what: 'publish', reason: 'topic', why: 'topic "a"', isAuthenticated: true }));
+    t.equal(
+      kept.waiting,
+      MAX_WAITING_ROWS + 1,
+      'waiting rows are limited, and authenticated clients have their own limit',
+    );
+    t.same(writes, []);
+    const seconds = Math.ceil((MAX_WAITING_ROWS + 1) / MAX_WRITTEN_ROWS);
+    for (let second = 1; second <= seconds + 3; second++) {
+      clock.advance(WRITE_INTERVAL);
+      await settled();
+    }
+    t.equal(writes.length, seconds);
+    t.ok(writes.every((changes) => changes.length <= MAX_WRITTEN_ROWS));
+    t.match(writes[0], [
+      { mac: testMac(7), what: 'publish' },
+      { mac: testMac(1), count: 3, firstAtMs: 1, lastAtMs: 1 },
+    ]);
+    await kept.stop();
+  },
+);
 
-t.test('what could not be written waits, and is counted with what comes meanwhile', async (t) => {
+t.test('refusals that could not be written wait and are merged with later ones', async (t) => {
   const here = bench();
   const { clock, events, kept, writes } = here;
   here.failing = true;
@@ -220,7 +231,7 @@ t.test('what could not be written waits, and is counted with what comes meanwhil
   t.match(writes, [[{ count: 2, firstAtMs: 1, lastAtMs: 9, address: '10.0.0.2' }]]);
 });
 
-t.test('what is too old goes, also where nothing is refused any more', async (t) => {
+t.test('old refusals are deleted, also when nothing more is refused', async (t) => {
   const { clock, kept, writes } = bench();
   clock.advance(Hours(1));
   await settled();
@@ -228,7 +239,7 @@ t.test('what is too old goes, also where nothing is refused any more', async (t)
   await kept.stop();
 });
 
-t.test('the store keeps the latest of each lock, for so long', async (t) => {
+t.test('the store keeps the latest refusals of each lock for 14 days', async (t) => {
   const store = await openStore(tempFolder(t));
   t.teardown(() => store.close());
   await store.addMerchant('Amber', 0);
@@ -258,7 +269,7 @@ t.test('the store keeps the latest of each lock, for so long', async (t) => {
   t.equal((await store.refusals.read(1, 400)).length, MAX_REFUSALS_PER_LOCK);
 });
 
-t.test('a store of the version before has none, and keeps them from then on', async (t) => {
+t.test('a store of the previous version starts to store refusals', async (t) => {
   const folder = tempFolder(t);
   const db = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'));
   registerRowSum(db);

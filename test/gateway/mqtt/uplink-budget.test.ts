@@ -1,6 +1,6 @@
 /**
- * What one lock may send (interfaces.md §2, "Fairness"): past its budget it is read more slowly, by not reading its
- * socket. It loses nothing, and no other lock notices.
+ * The uplink budget of a lock (interfaces.md §2, "Fairness"): beyond its budget a lock is read more slowly, by not
+ * reading its socket. No uplink is lost, and other locks are not affected.
  */
 import t, { type Test } from 'tap';
 import { readConfig, resolveSettings } from '../../../gateway/config.js';
@@ -21,14 +21,14 @@ import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const [MAC, OTHER] = [testMac(1), testMac(2)];
 const DEFAULTS: BudgetLimits = { uplinksPerSecond: 200, burstUplinks: 2000, uplinksPerDay: 200_000 };
-/** Seconds that a wait may take before it counts as for ever. */
+/** A wait that takes longer fails the test. */
 const PATIENCE = 20;
-/** What a lock keeps while it has no coverage (protocol.md §2). */
+/** The number of uplinks that a lock buffers without coverage (protocol.md §2). */
 const KEPT = 256;
 
 t.setTimeout(Minutes(2));
 
-/** A budget, and what it said of itself. */
+/** A budget and its reports. */
 function budgetOf(limits: Partial<BudgetLimits> = {}) {
   const clock = new ManualClock();
   const said: string[] = [];
@@ -41,7 +41,7 @@ function budgetOf(limits: Partial<BudgetLimits> = {}) {
   return { clock, said, budget: new UplinkBudget(owner, { ...DEFAULTS, ...limits }, clock, watcher) };
 }
 
-/** How many single uplinks it lets through within `span`, from one that sends all the time. */
+/** How many single uplinks the budget allows within `span` to a lock that sends all the time. */
 function greedy(budget: UplinkBudget, clock: ManualClock, span: number, step: number): number {
   let count = 0;
   for (const end = clock.now() + span; clock.now() < end; clock.advance(step))
@@ -52,13 +52,13 @@ function greedy(budget: UplinkBudget, clock: ManualClock, span: number, step: nu
   return count;
 }
 
-t.test('a burst, then so many a second, then so many a day', (t) => {
+t.test('the budget allows a burst, then a rate per second, then a number per day', (t) => {
   const { clock, budget, said } = budgetOf();
   t.equal(greedy(budget, clock, 1, 1), 2000, 'the burst');
   const second = greedy(budget, clock, Seconds(100), 10) / 100;
   t.ok(second > 190 && second < 205, `${second} a second`);
   const first = 2000 + second * 100 + greedy(budget, clock, Days(1) - Seconds(100), Seconds(1));
-  t.ok(first >= 200_000 && first < 400_100, `${first} on the first day: what was saved up, and the day's own`);
+  t.ok(first >= 200_000 && first < 400_100, `${first} on the first day: the full bucket, and the day's refill`);
   const next = greedy(budget, clock, Days(1), Seconds(1));
   t.ok(next > 199_000 && next < 201_000, `${next} on each day after it`);
   t.same(said, ['over by rate', 'over by day']);
@@ -71,20 +71,20 @@ t.test('a burst, then so many a second, then so many a day', (t) => {
   t.end();
 });
 
-t.test('what one read brought is all taken, and paid for', (t) => {
+t.test('all uplinks of one read are accepted and counted', (t) => {
   const { clock, budget } = budgetOf();
   budget.take(6000);
   t.ok(budget.isSpent);
   clock.advance(Seconds(19.9));
-  t.ok(budget.isSpent, '4,000 too many are 20 s');
+  t.ok(budget.isSpent, '4,000 uplinks beyond the budget cost a wait of 20 s');
   clock.advance(Seconds(0.2));
   t.notOk(budget.isSpent);
   t.end();
 });
 
-t.test('a lock that behaves never feels it', (t) => {
+t.test('the budget never delays a normal lock', (t) => {
   const { clock, budget, said } = budgetOf();
-  // What it kept, and the busiest hours that the model knows: a theft, a GPS ping every 10 s; again and again.
+  // Its buffered uplinks, then the model's busiest hours, again and again: a theft with a GPS ping every 10 s.
   for (let outage = 0; outage < 24; outage++) {
     budget.take(KEPT);
     for (const end = clock.now() + Hours(1); clock.now() < end; clock.advance(Seconds(10))) budget.take(1);
@@ -93,7 +93,7 @@ t.test('a lock that behaves never feels it', (t) => {
   t.end();
 });
 
-/** A gateway whose budgets live by a clock of the test's. */
+/** A gateway whose budgets use a clock of the test. */
 async function place(test: Test, options: GatewayOptions = {}) {
   const clock = new ManualClock();
   const gateway = await testGateway(test, { budgetClock: clock, ...options });
@@ -113,7 +113,7 @@ async function place(test: Test, options: GatewayOptions = {}) {
     );
     return lock;
   };
-  /** Resolves when its budget is over, or when it has as many PUBACKs as it sent pings. */
+  /** Resolves when the lock's budget is over, or when the lock has a PUBACK for every ping. */
   const overOr = async (lock: RawLock, count: number): Promise<void> => {
     await bell.until(
       () => turned.length > 0 || lock.acked.length === count,
@@ -123,14 +123,14 @@ async function place(test: Test, options: GatewayOptions = {}) {
     await settled();
   };
   let sequence = 0;
-  /** When the other lock's ping is acknowledged, so is everything that was taken before it. */
+  /** Resolves when another lock's ping is acknowledged: then so is everything that was accepted before. */
   const settled = async (): Promise<void> => {
     for (const end = sequence + 3; sequence < end; ) {
       sequence += 1;
       await other.send(testBytes(sequence));
     }
   };
-  /** Turns the clock until the lock has so many PUBACKs. */
+  /** Advances the clock until the lock has this many PUBACKs. */
   const acked = async (lock: RawLock, count: number): Promise<number> => {
     const from = clock.now();
     while (lock.acked.length < count) {
@@ -143,7 +143,7 @@ async function place(test: Test, options: GatewayOptions = {}) {
 }
 
 const COUNT = 4500;
-/** What a read may bring beyond the burst: 64 KiB of pings. */
+/** How many uplinks one read of 64 KiB may bring beyond the burst. */
 const READ_AHEAD = Math.ceil((64 * 1024) / publishPacket(1, testBytes(1)).length) + 1;
 
 async function noticesOf(gateway: Gateway): Promise<string[]> {
@@ -153,12 +153,12 @@ async function noticesOf(gateway: Gateway): Promise<string[]> {
   );
 }
 
-t.test('a lock that floods is read at its budget’s pace, loses nothing, and is reported', async (t) => {
+t.test('a flooding lock is read at its budget’s rate, loses nothing, and is reported', async (t) => {
   const { clock, gateway, turned, flood, overOr, acked } = await place(t);
   const lock = await flood(COUNT);
   await overOr(lock, COUNT);
   const atOnce = lock.acked.length;
-  t.ok(atOnce >= 2000 && atOnce < 2000 + READ_AHEAD, `${atOnce} of ${COUNT} are taken while no time passes`);
+  t.ok(atOnce >= 2000 && atOnce < 2000 + READ_AHEAD, `${atOnce} of ${COUNT} are accepted while no time passes`);
   t.match(turned, [{ mac: MAC, source: 'lock', state: 'over', why: /200 uplinks a second \(2,000 at once\)/ }]);
   const mac = formatMac(MAC);
   t.match(await noticesOf(gateway), [/^A4:C1:38:00:00:01 open A4:C1:38:00:00:01: the lock sends more than 200 upl/]);
@@ -166,10 +166,10 @@ t.test('a lock that floods is read at its budget’s pace, loses nothing, and is
     over_budget: [{ source: 'lock', limit: 'rate', why: /200 uplinks a second/ }],
   });
   t.match((await ask(gateway, 'GET', `/why?id=${mac}`)).body, {
-    steps: [{}, {}, {}, {}, { kind: 'gateway', code: 'over-budget', sentence: /nothing is lost/ }],
+    steps: [{}, {}, {}, {}, { kind: 'gateway', code: 'over-budget', sentence: /none is lost/ }],
   });
   const took = await acked(lock, COUNT);
-  t.ok(took >= Seconds((COUNT - atOnce - READ_AHEAD) / 200), `the rest took ${took / Seconds(1)} s of its time`);
+  t.ok(took >= Seconds((COUNT - atOnce - READ_AHEAD) / 200), `the remaining ones took ${took / Seconds(1)} s`);
   t.same(
     lock.acked,
     Array.from({ length: COUNT }, (_, at) => at + 1),
@@ -181,7 +181,7 @@ t.test('a lock that floods is read at its budget’s pace, loses nothing, and is
   t.match((await ask(gateway, 'GET', `/devices/${mac}`)).body, { over_budget: [] });
 });
 
-t.test('coming back does not fill it', async (t) => {
+t.test('reconnecting does not refill the budget', async (t) => {
   const { clock, flood, overOr, settled } = await place(t);
   const first = await flood(COUNT);
   await overOr(first, COUNT);
@@ -189,14 +189,14 @@ t.test('coming back does not fill it', async (t) => {
   await settled();
   const second = await flood(100);
   await settled();
-  t.same(second.acked, [], 'not one is taken, though there are few');
+  t.same(second.acked, [], 'no uplink is accepted, though there are few');
   clock.advance(Seconds(20));
   await settled();
   await settled();
-  t.equal(second.acked.length, 100, 'they are once there is something to spend');
+  t.equal(second.acked.length, 100, 'the uplinks are accepted once the budget has refilled');
 });
 
-t.test('phones have a budget of their own, all together', async (t) => {
+t.test('all phones of a lock share a separate budget', async (t) => {
   const { clock, gateway, secret, overOr, settled, bell, turned } = await place(t);
   const phones = await Promise.all(
     ['p1', 'p2'].map(async (name) => {
@@ -221,10 +221,10 @@ t.test('phones have a budget of their own, all together', async (t) => {
   clock.advance(Minutes(2));
   await settled();
   await settled();
-  t.equal(second.acked.length, 10, 'the other phone is heard in its turn');
+  t.equal(second.acked.length, 10, 'the other phone’s ping is accepted in its turn');
 });
 
-t.test('a connection that is not read is not silent', async (t) => {
+t.test('a connection that is not read does not count as silent', async (t) => {
   const [clock, guardClock] = [new ManualClock(), new ManualClock(Seconds(1000))];
   const watcher = { now: () => 0, over: () => undefined, within: () => undefined };
   const limits = { uplinksPerSecond: 0, burstUplinks: 1, uplinksPerDay: 24 };
@@ -248,22 +248,22 @@ t.test('a connection that is not read is not silent', async (t) => {
     await turns();
     ingest.answer();
     t.equal(heard(), expected(24), 'nothing more is read');
-    t.notOk(lock.destroyed, 'and keepalive, which is 300 s, does not end it');
+    t.notOk(lock.destroyed, 'the keepalive of 300 s does not close the connection');
     clock.advance(Hours(1.1));
     await turns();
     ingest.answer();
     await turns();
-    t.equal(heard(), expected(25), 'an hour later it is');
+    t.equal(heard(), expected(25), 'an hour later it is read');
     clock.advance(Hours(2));
     guardClock.advance(Minutes(20));
     guardClock.advance(Seconds(1));
     await turns();
     const last = ingest.recordedEvents.at(-1)?.event;
-    t.match(last, { type: 'disconnect', cause: 'keepalive' }, 'from then on silence counts');
+    t.match(last, { type: 'disconnect', cause: 'keepalive' }, 'from then on silence counts again');
   }
 });
 
-t.test('what a lock says right behind its CONNECT counts too', async (t) => {
+t.test('uplinks right after the CONNECT count too', async (t) => {
   const clock = new ManualClock();
   const watcher = { now: () => 0, over: () => undefined, within: () => undefined };
   const limits = { uplinksPerSecond: 1, burstUplinks: 1, uplinksPerDay: 0 };
@@ -271,17 +271,17 @@ t.test('what a lock says right behind its CONNECT counts too', async (t) => {
   const { connect, ingest } = await handBroker(t, { budgets });
   const uplink = (id: number): Buffer => publish('up', Buffer.from(`p${id}`), id);
   await connect(MAC, Buffer.concat([uplink(1), uplink(2), uplink(3)]));
-  t.equal(ingest.taken.length, 3, 'one read is taken whole');
+  t.equal(ingest.taken.length, 3, 'all uplinks of one read are accepted');
   await connect(MAC, uplink(4));
-  t.equal(ingest.taken.length, 3, 'the next connection begins with what is owed');
+  t.equal(ingest.taken.length, 3, 'the next connection starts with the negative budget');
   clock.advance(Seconds(3.1));
   await turns();
   t.equal(ingest.taken.length, 4);
 });
 
-t.test('a gateway at 3600 × speed gives a lock 3600 times as much, as locks live', async (t) => {
+t.test('a gateway at 3600 × speed allows 3600 times as many uplinks', async (t) => {
   const sent = 2600;
-  // More in flight than a lock has, which has one (protocol.md §2): it is the speed that is looked at.
+  // More uplinks in flight than a real lock's one (protocol.md §2), to measure the rate.
   for (const [speed, inFlight, isOver] of [
     [3600, 20, false],
     [60, 20, false],
@@ -310,7 +310,7 @@ t.test('a gateway at 3600 × speed gives a lock 3600 times as much, as locks liv
   }
 });
 
-t.test('the settings', async (t) => {
+t.test('the settings of the budget are checked', async (t) => {
   const config = (flags: Record<string, string>) => readConfig(resolveSettings(flags, {}));
   t.match(config({}), { lockUplinksPerSecond: 200, lockUplinkBurst: 2000, lockUplinksPerDay: 200_000 });
   for (const [key, value, message] of [

@@ -1,7 +1,7 @@
 /**
- * Uplinks that go past the broker library (gateway/mqtt/uplink-fast-path.ts): what a lock may count on by MQTT 3.1.1,
- * whatever stands around an uplink and wherever what it says is cut; and that the library has nothing to do with a
- * plain one.
+ * The fast path of uplinks, which bypasses the broker library (gateway/mqtt/uplink-fast-path.ts): it keeps the
+ * guarantees of MQTT 3.1.1 whatever packets surround an uplink and however they are cut into chunks, and the library
+ * gets no ordinary uplink.
  */
 import t from 'tap';
 import { connectionFilterOf } from '../../../gateway/mqtt/connection-filter.js';
@@ -14,13 +14,13 @@ import { PINGREQ, puback, publishPacket, subscribePacket, TAKEN } from '../../he
 import { chooseSeed } from '../../helpers/pair/seeded-chance.js';
 
 const MAC = testMac();
-/** The long form has many more. */
+/** Number of random streams; the long test has many more. */
 const STREAMS = 1000;
 const DISCONNECT = Buffer.from([0xe0, 0]);
 const [PINGRESP, SUBACK] = ['d000', '9003000101'];
 /** An uplink at QoS 0. */
 const QOS_0 = Buffer.from([0x30, 7, 0, 2, ...Buffer.from('upq-0')]);
-/** What is answered in one go, as a commit does. */
+/** Answers all waiting uplinks at once, as a commit does. */
 const BURST = 50;
 
 t.setTimeout(Minutes(2));
@@ -38,12 +38,12 @@ function pubacks(from: number, to: number): string {
   return Array.from({ length: to - from + 1 }, (_, index) => puback(from + index)).join('');
 }
 
-/** What it heard since its CONNACK, hex. */
+/** The bytes received since the CONNACK, hex. */
 function answersTo(lock: HandSocket): string {
   return lock.received.slice(TAKEN.length);
 }
 
-t.test('a plain uplink never reaches the library, and a burst of them is answered with one write', async (t) => {
+t.test('an ordinary uplink never reaches the library, and a burst of uplinks is answered with one write', async (t) => {
   const { connect, ingest, counts, events } = await handBroker(t);
   let acknowledged = 0;
   events.on('acknowledged', ({ durationMs }) => {
@@ -53,7 +53,7 @@ t.test('a plain uplink never reaches the library, and a burst of them is answere
   const before = lock.writes;
   for (const piece of uplinks(1, BURST)) lock.send(piece);
   other.send(uplink(9));
-  t.equal(answersTo(lock), '', 'nothing is acknowledged that is not stored');
+  t.equal(answersTo(lock), '', 'nothing is acknowledged before it is stored');
   ingest.answer();
   await turns();
   t.equal(answersTo(lock), pubacks(1, BURST), 'in the order in which they were sent (4.6)');
@@ -65,19 +65,19 @@ t.test('a plain uplink never reaches the library, and a burst of them is answere
   lock.send(Buffer.concat(uplinks(BURST + 1, 2 * BURST)));
   ingest.answer();
   await turns();
-  t.equal(answersTo(lock), pubacks(1, 2 * BURST), 'nor do they where many come in one piece');
+  t.equal(answersTo(lock), pubacks(1, 2 * BURST), 'many uplinks in one chunk do not reach it either');
   t.equal(connectionFilterOf(lock)?.passedToLibrary, 0);
   lock.send(uplink(7, 'again', 0x0a));
   ingest.answer();
   await turns();
-  t.equal(answersTo(lock), pubacks(1, 2 * BURST) + puback(7), 'one that is sent again is answered again (4.4)');
+  t.equal(answersTo(lock), pubacks(1, 2 * BURST) + puback(7), 'a repeat is answered again (4.4)');
   t.equal(connectionFilterOf(lock)?.passedToLibrary, 0);
   for (const unusual of [subscribePacket('down'), QOS_0, PINGREQ]) lock.send(unusual);
   await turns();
-  t.equal(connectionFilterOf(lock)?.passedToLibrary, 3, 'what is unusual does');
+  t.equal(connectionFilterOf(lock)?.passedToLibrary, 3, 'an unusual packet reaches the library');
 });
 
-t.test('uplinks keep their order among all else that a lock says', async (t) => {
+t.test('uplinks keep their order among a lock’s other packets', async (t) => {
   const { connect, ingest } = await handBroker(t);
   const lock = await connect(MAC);
   lock.send(
@@ -100,7 +100,7 @@ t.test('uplinks keep their order among all else that a lock says', async (t) => 
   t.equal(acks, pubacks(1, 7));
 });
 
-t.test('an uplink may be cut anywhere', async (t) => {
+t.test('an uplink may be cut into chunks anywhere', async (t) => {
   const { connect, ingest } = await handBroker(t);
   const whole = Buffer.concat(uplinks(1, 3));
   for (let at = 1; at < whole.length; at++) {
@@ -120,9 +120,9 @@ t.test('an uplink may be cut anywhere', async (t) => {
   t.pass(`${whole.length - 1} cuts`);
 });
 
-t.test('what stands in a payload is no packet, wherever the packet is cut', async (t) => {
+t.test('bytes in a payload are never read as packets, wherever the packet is cut', async (t) => {
   const { connect, ingest } = await handBroker(t);
-  // As long as its length in two bytes allows, and full of what looks like uplinks.
+  // As long as a length of two bytes allows, and full of bytes that look like uplinks.
   const payload = Buffer.alloc(300, uplink(99, 'evil'));
   for (let shift = 0; shift < uplink(99, 'evil').length; shift++) {
     const whole = publishPacket('up', payload.subarray(shift), 5);
@@ -148,7 +148,7 @@ t.test('what stands in a payload is no packet, wherever the packet is cut', asyn
   }
 });
 
-t.test('what the library answers does not overtake what was answered before it in the same turn', async (t) => {
+t.test('the library’s answers do not overtake earlier PUBACKs of the same turn', async (t) => {
   const { connect, ingest } = await handBroker(t);
   const lock = await connect(MAC);
   const second = uplink(2);
@@ -156,13 +156,13 @@ t.test('what the library answers does not overtake what was answered before it i
   await turns();
   lock.send(Buffer.concat([second.subarray(5), uplink(3)]));
   await turns();
-  t.equal(connectionFilterOf(lock)?.passedToLibrary, 2, 'the one that came in two pieces is the library’s');
+  t.equal(connectionFilterOf(lock)?.passedToLibrary, 2, 'the library handles the packet that arrived in two chunks');
   ingest.answer();
   await turns();
   t.equal(answersTo(lock), pubacks(1, 3));
 });
 
-t.test('what comes right behind the CONNECT is answered after the CONNACK (3.2)', async (t) => {
+t.test('packets right after the CONNECT are answered after the CONNACK (3.2)', async (t) => {
   const { connect, ingest } = await handBroker(t);
   const lock = await connect(MAC, Buffer.concat([uplink(1), PINGREQ, uplink(2)]));
   ingest.answer();
@@ -170,7 +170,7 @@ t.test('what comes right behind the CONNECT is answered after the CONNACK (3.2)'
   t.equal(lock.received.replace(PINGRESP, ''), TAKEN + pubacks(1, 2));
 });
 
-t.test('nothing is taken behind a DISCONNECT (3.14.4), nor behind what ends the connection', async (t) => {
+t.test('nothing is accepted after a DISCONNECT (3.14.4) or after a packet that closes the connection', async (t) => {
   const { connect, ingest, events } = await handBroker(t);
   const causes: string[] = [];
   events.on('disconnected', ({ cause }) => causes.push(cause));
@@ -189,13 +189,13 @@ t.test('nothing is taken behind a DISCONNECT (3.14.4), nor behind what ends the 
     const taken = ingest.taken.splice(0).map(({ payload }) => payload);
     ingest.forget();
     t.same(taken, ['p1'], what);
-    t.ok(lock.destroyed, `${what}: it is over`);
-    t.equal(answersTo(lock), '', `${what}: and hears nothing more`);
+    t.ok(lock.destroyed, `${what}: the connection is closed`);
+    t.equal(answersTo(lock), '', `${what}: and gets no more bytes`);
   }
   t.same(causes, ['closed', 'gateway', 'gateway']);
 });
 
-t.test('an uplink that can’t be kept ends the connection, what was kept before it is acknowledged', async (t) => {
+t.test('an uplink that can’t be stored closes the connection; earlier stored ones are acknowledged', async (t) => {
   const { connect, ingest, broker, events } = await handBroker(t);
   const causes: string[] = [];
   events.on('disconnected', ({ cause }) => causes.push(cause));
@@ -212,8 +212,8 @@ t.test('an uplink that can’t be kept ends the connection, what was kept before
   const again = await connect(MAC);
   again.send(Buffer.concat(uplinks(4, 8)));
   await turns();
-  t.ok(again.destroyed, 'at once, where it is turned away at once');
-  t.equal(ingest.waiting, 2, 'and nothing behind it is taken');
+  t.ok(again.destroyed, 'closed at once if the uplink is refused at once');
+  t.equal(ingest.waiting, 2, 'nothing after it is accepted');
   ingest.answer();
   await turns();
   t.equal(answersTo(again), '');
@@ -221,34 +221,37 @@ t.test('an uplink that can’t be kept ends the connection, what was kept before
   t.equal(broker.refusals.publish, 0);
 });
 
-t.test('a connection that we end, or that another takes over from, has nothing taken or acknowledged', async (t) => {
-  const { connect, ingest, broker } = await handBroker(t);
-  const revoked = await connect(MAC);
-  revoked.send(uplink(1));
-  broker.sessions.end(Number.parseInt(MAC, 16));
-  revoked.send(uplink(2));
-  ingest.answer();
-  await turns();
-  t.same(
-    ingest.taken.map(({ payload }) => payload),
-    ['p1'],
-  );
-  t.equal(answersTo(revoked), '');
-  t.ok(revoked.destroyed);
+t.test(
+  'after the gateway closes a connection, or another takes it over, its uplinks are neither accepted nor acknowledged',
+  async (t) => {
+    const { connect, ingest, broker } = await handBroker(t);
+    const revoked = await connect(MAC);
+    revoked.send(uplink(1));
+    broker.sessions.end(Number.parseInt(MAC, 16));
+    revoked.send(uplink(2));
+    ingest.answer();
+    await turns();
+    t.same(
+      ingest.taken.map(({ payload }) => payload),
+      ['p1'],
+    );
+    t.equal(answersTo(revoked), '');
+    t.ok(revoked.destroyed);
 
-  const first = await connect(testMac(2));
-  first.send(uplink(3));
-  const second = await connect(testMac(2));
-  first.send(uplink(4));
-  second.send(uplink(3));
-  ingest.answer();
-  await turns();
-  t.equal(answersTo(first), '');
-  t.equal(answersTo(second), puback(3));
-  t.ok(first.destroyed);
-});
+    const first = await connect(testMac(2));
+    first.send(uplink(3));
+    const second = await connect(testMac(2));
+    first.send(uplink(4));
+    second.send(uplink(3));
+    ingest.answer();
+    await turns();
+    t.equal(answersTo(first), '');
+    t.equal(answersTo(second), puback(3));
+    t.ok(first.destroyed);
+  },
+);
 
-t.test('who has much unanswered, or reads nothing, is not read from', async (t) => {
+t.test('a client with many unanswered uplinks, or that does not read, is not read', async (t) => {
   const { connect, ingest } = await handBroker(t);
   const flood = await connect(MAC);
   flood.send(...uplinks(1, 1000));
@@ -259,7 +262,7 @@ t.test('who has much unanswered, or reads nothing, is not read from', async (t) 
     ingest.answer();
     await turns();
   }
-  t.equal(answersTo(flood), pubacks(1, 1000), 'the rest when they are answered');
+  t.equal(answersTo(flood), pubacks(1, 1000), 'the remaining ones once these are answered');
 
   const deaf = await connect(testMac(2));
   deaf.isRead = false;
@@ -270,7 +273,7 @@ t.test('who has much unanswered, or reads nothing, is not read from', async (t) 
     if (id % 100 === 0) await turns(2);
   }
   const taken = ingest.taken.length - before;
-  t.ok(deaf.writableLength > 0 && deaf.writableLength <= 20_000, `${deaf.writableLength} bytes wait for it`);
+  t.ok(deaf.writableLength > 0 && deaf.writableLength <= 20_000, `${deaf.writableLength} bytes wait for the client`);
   t.ok(taken < 6000, `${taken} of 20,000 are taken`);
   deaf.readAgain();
   for (let most = 0; most < 2000 && ingest.taken.length - before < 20_000; most++) {
@@ -278,11 +281,11 @@ t.test('who has much unanswered, or reads nothing, is not read from', async (t) 
     ingest.answer();
   }
   await turns();
-  t.equal(ingest.taken.length - before, 20_000, 'and the rest when it reads again');
+  t.equal(ingest.taken.length - before, 20_000, 'the remaining ones when the client reads again');
   t.equal(answersTo(deaf).length, 20_000 * 8);
 });
 
-t.test('uplinks keep a connection alive, commands go down between them', async (t) => {
+t.test('uplinks keep a connection alive, and commands are sent between them', async (t) => {
   const guardClock = new ManualClock(Seconds(1000));
   const { connect, ingest, broker, events } = await handBroker(t, { guardClock });
   const causes: string[] = [];
@@ -296,7 +299,7 @@ t.test('uplinks keep a connection alive, commands go down between them', async (
     ingest.answer();
     await turns();
   }
-  t.equal(answersTo(lock), SUBACK + pubacks(1, 4), 'its keepalive of 300 s was up four times');
+  t.equal(answersTo(lock), SUBACK + pubacks(1, 4), 'its keepalive of 300 s has passed four times');
   await broker.sessions.ofLock(Number.parseInt(MAC, 16))?.send(Buffer.from('unlock'));
   t.match(answersTo(lock), new RegExp(`${Buffer.from('unlock').toString('hex')}$`));
   lock.send(Buffer.from([0x40, 2, 0, 1]), uplink(5));
@@ -308,7 +311,7 @@ t.test('uplinks keep a connection alive, commands go down between them', async (
   t.same(causes, ['keepalive']);
 });
 
-t.test('where somebody else waits for the socket too, all is the library’s', async (t) => {
+t.test('if the socket has another listener, the library handles everything', async (t) => {
   const { connect, ingest } = await handBroker(t);
   const lock = await connect(MAC, uplink(1), (socket) => socket.on('readable', () => undefined));
   lock.send(uplink(2));
@@ -319,7 +322,7 @@ t.test('where somebody else waits for the socket too, all is the library’s', a
   t.equal(connectionFilterOf(lock)?.uplinkPath, undefined);
 });
 
-t.test('a broker that stops answers what it took, and takes no more', async (t) => {
+t.test('a broker that stops answers received uplinks and accepts no more', async (t) => {
   const { connect, ingest, broker } = await handBroker(t);
   const lock = await connect(MAC);
   lock.send(uplink(1), uplink(2));

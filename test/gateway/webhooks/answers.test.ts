@@ -15,11 +15,11 @@ import type { Teardown } from '../../helpers/store/temp-folder.js';
 interface RawReceiver {
   /** Makes one attempt. */
   readonly attempt: () => Promise<AttemptResult>;
-  /** Limits of time that are running. */
+  /** The number of running time limits. */
   readonly pending: () => number;
-  /** How many connections were made to it. */
+  /** The number of connections to the receiver. */
   readonly connections: () => number;
-  /** Requests that came whole. */
+  /** The number of complete requests. */
   readonly requests: () => number;
 }
 
@@ -78,28 +78,28 @@ const COMPLETE: readonly [string, string, number, string][] = [
   ],
 ];
 
-t.test('an answer that is complete counts, whatever comes with it', async (t) => {
+t.test('a complete answer counts, whatever bytes follow it', async (t) => {
   for (const [what, bytes, status, answer] of COMPLETE)
     await t.test(what, async (t) => {
       const receiver = await rawReceiver(t, (socket) => socket.write(bytes));
-      // The second goes over the same socket, or over a new one: it must not hear what was left over.
+      // The second request uses the same socket or a new one. It must not read bytes left from the first answer.
       for (const _ of [1, 2]) {
         const error = status < 300 && status >= 200 ? null : `the receiver answered ${status}`;
         t.match(await receiver.attempt(), { status, answer, error });
       }
       t.equal(receiver.requests(), 2, 'each was sent once');
-      t.equal(receiver.pending(), 0, 'no limit is left running');
+      t.equal(receiver.pending(), 0, 'no time limit is left running');
     });
 });
 
-t.test('a socket that was kept and is gone is no failure of the receiver’s', async (t) => {
+t.test('a closed idle socket is not a failure of the receiver', async (t) => {
   for (const leave of [(socket: Socket) => socket.end(), (socket: Socket) => socket.resetAndDestroy()]) {
     const receiver = await rawReceiver(t, (socket, number) => (number === 1 ? socket.write(OK) : leave(socket)));
     for (const connections of [1, 2, 3]) {
       t.match(await receiver.attempt(), { status: 200, error: null });
       t.equal(receiver.connections(), connections);
     }
-    // All that are kept may be gone at once, as when the receiver starts anew.
+    // All idle sockets may be closed at once, such as after a restart of the receiver.
     const many = await Promise.all(Array.from({ length: 16 }, receiver.attempt));
     const again = await Promise.all(Array.from({ length: 16 }, receiver.attempt));
     for (const result of [...many, ...again]) t.match(result, { status: 200 });
@@ -107,13 +107,13 @@ t.test('a socket that was kept and is gone is no failure of the receiver’s', a
   }
 });
 
-t.test('a new socket that is cut off is one, and is tried once', async (t) => {
+t.test('a new socket that is cut off is a failure, and is tried once', async (t) => {
   const receiver = await rawReceiver(t, (socket) => socket.resetAndDestroy());
   t.match(await receiver.attempt(), { status: null, error: 'the receiver reset the connection' });
   t.equal(receiver.requests(), 1);
 });
 
-t.test('an answer that is cut off is a failure, on a kept socket too, and is not asked for again', async (t) => {
+t.test('an answer that is cut off is a failure, also on an idle socket, and the request is not repeated', async (t) => {
   const receiver = await rawReceiver(t, (socket, number) => {
     if (number === 1) socket.write(OK);
     else socket.end('HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nok');

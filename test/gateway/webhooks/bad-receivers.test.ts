@@ -35,7 +35,7 @@ const BAD: Readonly<Record<string, Answer>> = {
   reset: (_request, response) => void response.socket?.resetAndDestroy(),
 };
 
-t.test('bad receivers take nothing from good ones, and hold no more than their share', async (t) => {
+t.test('bad receivers do not affect good ones and use no more than their share', async (t) => {
   const { gateway, receiver: good } = await webhookBench(t);
   const bad = new Map<string, TestReceiver>();
   for (const [manner, answer] of Object.entries(BAD)) {
@@ -60,9 +60,9 @@ t.test('bad receivers take nothing from good ones, and hold no more than their s
   t.equal(good.requests.length, LOCKS * PINGS, 'each once');
   await opened;
   for (const manner of ['hang', 'slow'])
-    t.equal(bad.get(manner)?.requests.length, LEAST_AT_ONCE, `${manner}: as many as may be under way`);
+    t.equal(bad.get(manner)?.requests.length, LEAST_AT_ONCE, `${manner}: as many attempts as may run at once`);
   for (const manner of ['500', 'redirect', 'reset']) {
-    // Ten failures open its circuit; what was under way by then still fails.
+    // Ten failures open the circuit; attempts that were running by then still fail.
     const { length } = bad.get(manner)?.requests ?? [];
     t.ok(length >= 10 && length < 10 + LEAST_AT_ONCE, `${manner}: ${length} attempts`);
   }

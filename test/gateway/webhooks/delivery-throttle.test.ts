@@ -1,4 +1,4 @@
-// Pings first (quality.md §1): how many webhooks may begin while very many pings are being stored.
+// Pings have priority (quality.md §1): how many webhook attempts may start while very many pings are being stored.
 import t from 'tap';
 import {
   DeliveryThrottle,
@@ -25,7 +25,7 @@ class Thread {
     this.#spent += ATTEMPT_MS;
   }
 
-  /** One more stretch of time, in ms. */
+  /** Simulates a time, in ms. */
   live(span = 10): void {
     const busy = Math.min(span, span * this.pings + this.#spent);
     this.#spent = Math.max(0, this.#spent - Math.max(0, span - span * this.pings));
@@ -37,7 +37,7 @@ class Thread {
 
 const ATTEMPT_MS = 0.25;
 
-/** A URL that always has something to send. */
+/** The worker of a URL that always has events to send. */
 class Url implements Throttled {
   readonly pace: DeliveryThrottle;
   readonly thread: Thread;
@@ -49,7 +49,7 @@ class Url implements Throttled {
   }
 
   wake(): void {
-    // A window bounds what one URL has under way, as there.
+    // The running attempts of one URL are limited, as in the gateway.
     for (let at = 0; at < 64 && this.pace.freeAttempts(this) > 0; at++) {
       this.pace.attemptStarted(this);
       this.thread.attempt();
@@ -65,7 +65,7 @@ function run(thread: Thread, pace: DeliveryThrottle, span: number, uplinks = BAT
   }
 }
 
-t.test('while pings take all of the thread, webhooks begin at the least rate, and none is left out', (t) => {
+t.test('while pings use the whole thread, attempts start at the minimum rate, and every URL gets its share', (t) => {
   const thread = new Thread();
   const pace = new DeliveryThrottle(thread);
   const urls = Array.from({ length: 20 }, () => new Url(pace, thread));
@@ -77,12 +77,12 @@ t.test('while pings take all of the thread, webhooks begin at the least rate, an
   run(thread, pace, Seconds(10));
   t.equal(thread.begun, 10 * MIN_ATTEMPTS_PER_SECOND);
   const each = urls.map(({ begun }) => begun);
-  t.ok(Math.max(...each) - Math.min(...each) <= 5, `each began ${Math.min(...each)} to ${Math.max(...each)}`);
+  t.ok(Math.max(...each) - Math.min(...each) <= 5, `each started ${Math.min(...each)} to ${Math.max(...each)}`);
   pace.stop();
   t.end();
 });
 
-t.test('at half of that, webhooks get a part of what pings leave, and the rest is left idle', (t) => {
+t.test('while pings use half of the thread, attempts use a part of the other half, and some time stays idle', (t) => {
   const thread = new Thread();
   thread.pings = 0.5;
   const pace = new DeliveryThrottle(thread);
@@ -99,12 +99,12 @@ t.test('at half of that, webhooks get a part of what pings leave, and the rest i
   run(thread, pace, Seconds(2));
   thread.begun = 0;
   run(thread, pace, Seconds(1));
-  t.equal(thread.begun, MIN_ATTEMPTS_PER_SECOND, 'and give it back when pings need it');
+  t.equal(thread.begun, MIN_ATTEMPTS_PER_SECOND, 'attempts slow down when pings need the time');
   pace.stop();
   t.end();
 });
 
-t.test('while pings are few, nobody is held back', (t) => {
+t.test('while pings are few, no attempt is delayed', (t) => {
   const thread = new Thread();
   const pace = new DeliveryThrottle(thread);
   const url = new Url(pace, thread);
@@ -113,8 +113,8 @@ t.test('while pings are few, nobody is held back', (t) => {
   pace.uplinksStored(32);
   t.not(pace.freeAttempts(url), Number.POSITIVE_INFINITY);
   thread.clock.advance(Seconds(1));
-  t.equal(pace.freeAttempts(url), Number.POSITIVE_INFINITY, 'it is over soon after the last large commit');
-  t.equal(thread.clock.pending, 0, 'and nothing is left behind');
+  t.equal(pace.freeAttempts(url), Number.POSITIVE_INFINITY, 'the throttle turns off soon after the last large commit');
+  t.equal(thread.clock.pending, 0, 'no timer is left');
   pace.uplinksStored(32);
   pace.stop();
   pace.uplinksStored(32);
@@ -123,7 +123,7 @@ t.test('while pings are few, nobody is held back', (t) => {
   t.end();
 });
 
-t.test('what begins together is little, however fast attempts may begin', (t) => {
+t.test('few attempts start together, however high the rate is', (t) => {
   const thread = new Thread();
   thread.pings = 0.1;
   const pace = new DeliveryThrottle(thread);
@@ -134,7 +134,7 @@ t.test('what begins together is little, however fast attempts may begin', (t) =>
   for (let at = 0; at < Seconds(2); at += 5) {
     const before = thread.begun;
     pace.uplinksStored(BATCH);
-    // Half of each stretch, so that one deal is seen at a time.
+    // Half of the grant interval, so that each grant is observed separately.
     thread.live(5);
     most = Math.max(most, thread.begun - before);
     all += thread.begun - before;

@@ -1,4 +1,4 @@
-/** Deliveries from the store to a receiver, on a clock that is turned by hand. */
+/** Deliveries from the store to a receiver, with a manual clock. */
 import { rmSync } from 'node:fs';
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
@@ -81,14 +81,16 @@ t.test('an endpoint that was down for three attempts gets every event once it is
     t.doesNotThrow(() => verifyAt(secret, body, headers as Record<string, string>));
 });
 
-/** The library holds the timestamp against the machine's clock, and the manual one has run ahead: sign it again. */
+/**
+ * Signs the request again at the machine's time, since the library checks the timestamp against the machine's clock.
+ */
 function verifyAt(secret: string, body: string, headers: Record<string, string>): void {
   const signed = new Date(Number(headers['webhook-timestamp']) * 1000);
   const expected = new Webhook(secret).sign(headers['webhook-id'] ?? '', signed, body);
   if (expected !== headers['webhook-signature']) throw new Error('the signature does not fit');
 }
 
-/** The worker sets its timer some turns of the loop after the attempt was announced. */
+/** Waits for the worker's timer, which is set some turns of the event loop after the attempt was announced. */
 async function pendingTimer(clock: ManualClock): Promise<void> {
   while (clock.pending === 0) await new Promise<void>((resolve) => afterThisTurn(resolve));
 }
@@ -107,7 +109,7 @@ t.test('redirects are failures and never followed; Retry-After is honoured', asy
   t.equal(receiver.requests.length, 2);
 });
 
-t.test('a 410 disables the URL, and its events are kept', async (t) => {
+t.test('a 410 disables the URL, and its events stay stored', async (t) => {
   const { gateway, receiver } = await withReceiver(t);
   const lock = await connectedLock(t, gateway, MAC);
   receiver.answer = (_request, response) => void response.writeHead(410).end();
@@ -121,7 +123,7 @@ t.test('a 410 disables the URL, and its events are kept', async (t) => {
   t.equal(receiver.requests.length, 1);
 });
 
-t.test('a lock’s events arrive in order, and a failing one does not hold the line', async (t) => {
+t.test('a lock’s events arrive in order, and a failing event does not delay later ones', async (t) => {
   const { gateway, receiver } = await withReceiver(t);
   const lock = await connectedLock(t, gateway, MAC);
   receiver.answer = ({ json }, response) => void response.writeHead(json.sequence === 3 ? 500 : 204).end();
@@ -134,7 +136,7 @@ t.test('a lock’s events arrive in order, and a failing one does not hold the l
   );
 });
 
-t.test('a lock with many events that wait does not hold up another lock', async (t) => {
+t.test('a lock with many waiting events does not delay another lock', async (t) => {
   const { gateway, receiver } = await withReceiver(t);
   const [busy, other] = [await connectedLock(t, gateway, MAC), await connectedLock(t, gateway, testMac(2))];
   const held: (() => void)[] = [];
@@ -152,7 +154,7 @@ t.test('a lock with many events that wait does not hold up another lock', async 
   held[0]?.();
 });
 
-t.test('a damaged row is set aside without an attempt, and what comes after it is delivered', async (t) => {
+t.test('an event with a damaged row is not attempted, and later events are delivered', async (t) => {
   const folder = tempFolder(t);
   const first = await openGateway(t, folder);
   await first.accounts.addMerchant(MERCHANT);
@@ -179,7 +181,7 @@ t.test('a damaged row is set aside without an attempt, and what comes after it i
   t.match(await deliveriesOf(second, ['damaged']), [{ uplink: { sequence: 1 }, attempts: [] }]);
 });
 
-t.test('addresses inside are refused where the operator did not allow them', async (t) => {
+t.test('internal addresses are refused unless the operator allows them', async (t) => {
   const folder = tempFolder(t);
   const gateway = await openGateway(t, folder, {}, { allowWebhookRange: [] });
   await gateway.accounts.addMerchant(MERCHANT);
@@ -194,7 +196,7 @@ t.test('addresses inside are refused where the operator did not allow them', asy
   t.equal(receiver.requests.length, 0);
 });
 
-t.test('what was not delivered before a restart is delivered after it', async (t) => {
+t.test('events that were not delivered before a restart are delivered after it', async (t) => {
   const folder = tempFolder(t);
   const first = await openGateway(t, folder, { deliveryClock: new ManualClock(systemClock.now()) });
   await first.accounts.addMerchant(MERCHANT);
@@ -214,7 +216,7 @@ t.test('what was not delivered before a restart is delivered after it', async (t
   t.same(new Set(ids.slice(2)), new Set(ids.slice(0, 2)));
 });
 
-t.test('what an operator gets wrong about a URL is told in one sentence', async (t) => {
+t.test('wrong settings of a URL are refused with one sentence', async (t) => {
   const gateway = await testGateway(t);
   const { accounts } = gateway;
   for (const url of ['', 'ftp://a/', 'nonsense', 'http://user:pass@a/', 'file:///etc/passwd'])

@@ -1,6 +1,6 @@
 /**
- * docs/webhooks.md says true things: its examples are what the code makes, its tables are the code's, and its code
- * verifies what we sign, in each language, wherever that is installed.
+ * docs/webhooks.md is correct: its examples are bodies that the code makes, its tables match the code, and its sample
+ * code verifies lockgate's signatures in each language that is installed.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -52,7 +52,7 @@ const GPS = { ...CELLULAR, kind: 'gps', position: POSITION, speedMetersPerSecond
 const CLOSE = { ...CELLULAR, kind: 'close_connection', reason: 'REASON_CLOSE_CONNECTION' } as const;
 const PHONE = { ...CELLULAR, reason: 'PHONE', lockState: 'unlocked', position: POSITION } as const;
 
-/** A day's ping of a lock, from its first word to its goodbye, and a phone's. */
+/** Pings of a lock's day, from connecting to disconnecting, and a phone's ping. */
 const EXAMPLES: readonly [body: Ping, sequence: number, afterMs: number][] = [
   [CELLULAR, 12, 0],
   [GPS, 13, Seconds(30)],
@@ -73,16 +73,16 @@ function example([body, sequence, afterMs]: (typeof EXAMPLES)[number]): string {
   return `${JSON.stringify(webhookBody({ ...stored, ...arrived }), null, 2)}\n`;
 }
 
-t.test('the examples are what the code makes', async (t) => {
+t.test('the examples are bodies that the code makes', async (t) => {
   const expected = EXAMPLES.map(example);
   t.same(blocks('json'), expected);
 });
 
-t.test('a body never has more than the page says', async (t) => {
+t.test('a body is never longer than the page says', async (t) => {
   t.match(page.replaceAll('\n', ' '), / A body has some 400 bytes, and never more than 8 KiB\. /);
   const [[body, sequence, afterMs] = [CLOSE, 1, 0]] = EXAMPLES;
   t.ok(Math.abs(Buffer.byteLength(JSON.stringify(JSON.parse(example([body, sequence, afterMs])))) - 400) < 50);
-  // The most that fits into an uplink, of the letters that JSON makes the most of.
+  // The longest text that fits into an uplink, of characters with the longest JSON escapes.
   const most = { ...PHONE, firmwareVersion: '\u0001'.repeat(UPLINK_MAX_BYTES - 60) };
   t.ok(Buffer.byteLength(example([most, 2 ** 32 - 1, 0])) < 8 * 1024);
 });
@@ -93,7 +93,7 @@ interface Property {
   readonly anyOf?: readonly Property[];
 }
 
-t.test('the members are those of the schema, each where it is and with its meaning', async (t) => {
+t.test('the table lists the schema’s members with ping types and meanings', async (t) => {
   const rows = new Map<string, { in: string[]; type: string; meaning: string[] }>();
   for (const { properties, required, title } of PAYLOAD_SCHEMAS as unknown as {
     properties: Record<string, Property>;
@@ -127,12 +127,12 @@ t.test('the members are those of the schema, each where it is and with its meani
   t.same(tableOf('member', 'in', 'type', 'meaning'), expected);
 });
 
-t.test('the reasons are those of the code, both ways', async (t) => {
+t.test('the page and the code have the same reasons', async (t) => {
   const expected = REASONS.map(({ name, meaning }) => [name, meaning]);
   t.same(tableOf('reason', 'meaning'), expected);
 });
 
-t.test('the waits between attempts are those of the schedule', async (t) => {
+t.test('the page has the waits of the retry schedule', async (t) => {
   const words = (span: number): string => {
     if (span < Minutes(1)) return `${span / Seconds(1)} s`;
     return span < Hours(1) ? `${span / Minutes(1)} min` : `${span / Hours(1)} h`;
@@ -141,7 +141,7 @@ t.test('the waits between attempts are those of the schedule', async (t) => {
   t.same(tableOf('attempt', 'time since the previous one'), expected);
 });
 
-/** How a language reads cases from its standard input and prints, as JSON, which of them verify. */
+/** A program that reads cases from standard input and prints, as JSON, which of them verify. */
 const LANGUAGES = {
   js: {
     command: process.execPath,
@@ -178,7 +178,7 @@ echo json_encode(array_map('verifies', json_decode(file_get_contents('php://stdi
   },
 } as const;
 
-/** Why a test with a program has to be left out; false where it is installed. */
+/** Why a test with a program is skipped; false if the program is installed. */
 function isMissing(command: string, debian: string): string | false {
   return spawnSync(command, ['--version']).error !== undefined && `${command} not installed (Debian: ${debian})`;
 }
@@ -253,7 +253,7 @@ t.test('the vector on the page is the published one', async (t) => {
 
 for (const [language, { command, file, rest }] of Object.entries(LANGUAGES)) {
   const skip = isMissing(command, `${command}${command === 'php' ? '-cli' : ''}`);
-  t.test(`its ${language} verifies what it must, and nothing else`, { skip }, async (t) => {
+  t.test(`its ${language} code verifies valid requests and refuses all others`, { skip }, async (t) => {
     const [snippet = '', ...others] = blocks(language);
     t.same(others, []);
     t.ok(snippet.split('\n').length <= 14, 'about ten lines');

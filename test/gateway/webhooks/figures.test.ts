@@ -1,6 +1,6 @@
 /**
- * What operators see of events that are not delivered (quality.md §2): figures and status agree with what the
- * receivers wrote down, and times and states are of now.
+ * The figures about undelivered events that operators see (quality.md §2): figures and status match what the receivers
+ * got, and times and states are current.
  */
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
@@ -45,7 +45,7 @@ async function metrics(gateway: Gateway): Promise<string> {
   return await got(`http://127.0.0.1:${gateway.operatorPort}/metrics`, { headers }).text();
 }
 
-/** Sends pings over some locks and waits for their PUBACKs. */
+/** Sends pings from some locks and waits for their PUBACKs. */
 async function ping(t: Parameters<typeof connectedLock>[0], gateway: Gateway, first: number): Promise<void> {
   for (let number = 0; number < LOCKS; number += 1) {
     const lock = await connectedLock(t, gateway, testMac(number));
@@ -53,12 +53,12 @@ async function ping(t: Parameters<typeof connectedLock>[0], gateway: Gateway, fi
   }
 }
 
-t.test('what a URL has not got is counted, whoever has read it', async (t) => {
+t.test('undelivered events of a URL are counted, whether its worker has read them or not', async (t) => {
   const { gateway, receiver } = await webhookBench(t, {}, WITH_THREAD);
   let taken = 0;
   let refused = 0;
   receiver.answer = (_request, response) => {
-    // It takes the first twenty, and fails from then on.
+    // The receiver accepts the first twenty and then fails.
     const isTaken = taken < 20;
     if (isTaken) taken += 1;
     else refused += 1;
@@ -78,8 +78,8 @@ t.test('what a URL has not got is counted, whoever has read it', async (t) => {
   );
   const listed = urls as unknown as Listed[];
   t.match(listed, [{ state: 'active', circuit: 'open' }]);
-  t.ok((listed[0]?.backlog.pending ?? 0) > 0, 'what failed waits for its retry');
-  t.ok((listed[0]?.backlog.behind ?? 0) > 0, 'the rest is behind the cursor');
+  t.ok((listed[0]?.backlog.pending ?? 0) > 0, 'failed events wait for their retry');
+  t.ok((listed[0]?.backlog.behind ?? 0) > 0, 'the remaining ones are after the cursor');
   t.type(listed[0]?.backlog.oldest_seconds, 'number');
   t.match(locks, { in_service: Number, presence: { online: LOCKS } });
   t.ok((disk?.store_bytes ?? 0) > 0 && (disk?.free_bytes ?? 0) > 0);
@@ -96,10 +96,10 @@ t.test('what a URL has not got is counted, whoever has read it', async (t) => {
 
   const { webhooks } = await ask<{ webhooks: Listed[] }>(gateway, '/webhooks');
   const { behind = 0, pending = 0 } = webhooks[0]?.backlog ?? {};
-  t.equal(behind + pending, made - taken, 'the list says the same');
+  t.equal(behind + pending, made - taken, 'the list has the same numbers');
 });
 
-t.test('locks that were never heard of count too', async (t) => {
+t.test('locks that never connected count too', async (t) => {
   const { gateway } = await webhookBench(t, {}, WITH_THREAD);
   const { in_service: before } = (await ask<{ locks: { in_service: number } }>(gateway, '/status')).locks;
   for (const number of [50, 51, 52]) await gateway.accounts.addDevice({ mac: testMac(number) });
@@ -110,14 +110,14 @@ t.test('locks that were never heard of count too', async (t) => {
   t.ok(presence('never-seen', await metrics(gateway)) >= 3);
 });
 
-t.test('the thread that counts is there before the gateway is, with all its descriptors', async (t) => {
+t.test('the counting thread starts before the gateway, while descriptors are free', async (t) => {
   const gateway = await testGateway(t, WITH_THREAD);
   const before = openDescriptors();
   await gateway.store.readFigures();
   t.equal(openDescriptors(), before);
 });
 
-t.test('who asks while another question is answered gets what was written in between', async (t) => {
+t.test('a second read during a first one includes rows written in between', async (t) => {
   const folder = tempFolder(t);
   await makeStore(folder);
   const file = path.join(folder, 'lockgate.sqlite');
@@ -140,7 +140,7 @@ t.test('who asks while another question is answered gets what was written in bet
   }
 });
 
-t.test('nobody waits for outcomes that a failing store can not keep', async (t) => {
+t.test('figures do not wait for outcomes that a failing store can’t store', async (t) => {
   const clock = new ManualClock(0);
   const store = {
     readFigures: async () => ({ backlogs: [], locksInService: 2 }),
@@ -152,12 +152,12 @@ t.test('nobody waits for outcomes that a failing store can not keep', async (t) 
   t.match(await within(20, () => 'no answer while the store fails', figures.read()), { store: { locksInService: 2 } });
 });
 
-t.test('a disabled URL has no circuit and no next attempt, and none lies in the past', async (t) => {
+t.test('a disabled URL has no circuit and no next attempt, and no next attempt is in the past', async (t) => {
   const { clock, gateway, receiver, urlId } = await webhookBench(t, {}, WITH_THREAD);
   receiver.answer = (_request, response) => void response.writeHead(500).end();
   await ping(t, gateway, 1);
   await eventually('its circuit is open', async () => (await listedOf(gateway)).circuit === 'open');
-  // Null for those that have had no attempt: they go out when the circuit closes.
+  // Null for events without an attempt: they are sent when the circuit closes.
   const next = async (): Promise<(string | null)[]> => {
     const { deliveries } = await ask<{ deliveries: { next_attempt_at: string | null }[] }>(
       gateway,
@@ -165,7 +165,7 @@ t.test('a disabled URL has no circuit and no next attempt, and none lies in the 
     );
     return deliveries.map((each) => each.next_attempt_at);
   };
-  // Nothing is attempted while the clock is turned past what was due.
+  // No attempt is made while the clock passes the due times.
   receiver.answer = () => undefined;
   const dueBefore = (await next()).flatMap((each) => (each === null ? [] : [Date.parse(each)]));
   t.ok(
@@ -194,7 +194,7 @@ async function listedOf(gateway: Gateway): Promise<Listed> {
   return webhooks[0] as Listed;
 }
 
-t.test('a URL that is far behind is reported, once, and once more when it has caught up', async (t) => {
+t.test('a URL that is far behind is reported once, and again when it has caught up', async (t) => {
   const clock = new ManualClock(0);
   const backlog = { urlId: 7, isDisabled: false, behind: 0, pending: 0, dead: 0, damaged: 0, oldestReceivedAtMs: null };
   let backlogs: UrlBacklog[] = [backlog];
@@ -220,7 +220,11 @@ t.test('a URL that is far behind is reported, once, and once more when it has ca
     'not within half of it yet',
   );
   t.same(await look({ behind: MAX_UNDELIVERED_EVENTS / 2, oldestReceivedAtMs: clock.now() }), ['7 caught-up']);
-  t.same(await look({ pending: 1, oldestReceivedAtMs: clock.now() - MAX_UNDELIVERED_AGE }), ['7 behind'], 'by its age');
+  t.same(
+    await look({ pending: 1, oldestReceivedAtMs: clock.now() - MAX_UNDELIVERED_AGE }),
+    ['7 behind'],
+    'behind by age',
+  );
   t.same(
     await look({ isDisabled: true, pending: 1, oldestReceivedAtMs: 0 }),
     ['7 caught-up'],

@@ -1,6 +1,6 @@
 /**
- * Webhooks that are meant to reach what is inside (quality.md §2, SSRF): a canary listens on every address of this
- * machine, and nothing may ever connect to it. 127.0.0.2 stands for what is public, allowed as a range of its own.
+ * Webhooks must not reach internal addresses (quality.md §2, SSRF): a canary server listens on every address of this
+ * machine, and no webhook may connect to it. 127.0.0.2 represents a public address; it is allowed as a separate range.
  */
 import type { LookupAddress } from 'node:dns';
 import { createServer as createHttpServer, type Server as HttpServer } from 'node:http';
@@ -21,7 +21,7 @@ const REFUSED = 'the address is not allowed';
 const OUTSIDE = '127.0.0.2';
 const INSIDE = '127.0.0.1';
 
-/** Hosts as a URL may spell them that lead to this machine or into somebody's network. */
+/** Spellings of hosts in URLs that lead to this machine or into an internal network. */
 const SPELLINGS = [
   // Loopback in IPv4, in every base and length that a URL takes.
   ...['127.0.0.1', '127.1', '127.0.1', '127.0.0.1.', '127.127.127.127', '127.255.255.254', '0x7f.1', '0x7f000001'],
@@ -54,7 +54,7 @@ interface Canary {
   connections: number;
 }
 
-/** Listens on every address, both kinds where the machine has them. */
+/** Listens on every address, IPv4 and if possible IPv6. */
 async function canary(test: Teardown): Promise<Canary> {
   const server = createServer((socket) => {
     watched.connections += 1;
@@ -76,7 +76,7 @@ async function listening(server: Server | HttpServer, test: Teardown, host?: str
   });
 }
 
-t.test('no spelling reaches what is inside, and the test webhook says nothing of what is there', async (t) => {
+t.test('no spelling reaches an internal address, and a test webhook reveals nothing about it', async (t) => {
   t.ok(SPELLINGS.length >= 48);
   const watched = await canary(t);
   const closed = await freePort();
@@ -97,7 +97,7 @@ t.test('no spelling reaches what is inside, and the test webhook says nothing of
   t.equal(deliveries.length, hostOf.size);
   const told = deliveries.map(({ status, error, durationMs }) => ({ status, error, durationMs }));
   const half = SPELLINGS.length;
-  t.same(told.slice(0, half), told.slice(half), 'open and closed answer the same');
+  t.same(told.slice(0, half), told.slice(half), 'open and closed ports give the same answer');
   t.same(new Set(told.map((each) => JSON.stringify(each))).size, 1, 'as does everything else');
   t.match(told[0], { status: null, error: REFUSED, durationMs: null });
   t.equal(watched.connections, 0, 'nothing connected to the canary');
@@ -105,7 +105,7 @@ t.test('no spelling reaches what is inside, and the test webhook says nothing of
 
 interface Site {
   readonly port: number;
-  /** Requests at the address that is allowed, and connections to the one that isn't. */
+  /** Requests at the allowed address, and connections to the forbidden one. */
   readonly outside: {
     requests: number;
     connections: number;
@@ -139,7 +139,7 @@ async function site(test: Teardown): Promise<Site> {
   return { port, outside, inside };
 }
 
-/** Agents for which names resolve as this list says, one entry for each lookup; the last one goes on. */
+/** Agents whose name look-ups return the entries of this list in turn, and then always the last one. */
 function resolving(answers: readonly (readonly string[])[]): { agents: GuardedAgents; lookups: () => number } {
   let lookups = 0;
   const lookUp: LookupAll = (_hostname, _options, callback) => {
@@ -155,7 +155,7 @@ function attemptAt(url: string, agents: GuardedAgents): Promise<AttemptResult> {
   return attemptDelivery({ url, headers: {}, body: '{}' }, agents, systemClock, new AbortController().signal);
 }
 
-t.test('a name that is bound anew between the check and the connection leads where it was checked', async (t) => {
+t.test('a name whose address changes after the check leads to the checked address', async (t) => {
   const { port, outside, inside } = await site(t);
   outside.answer = (response) => void response.writeHead(204, { connection: 'close' }).end();
   const { agents, lookups } = resolving([[OUTSIDE], [INSIDE]]);
@@ -165,7 +165,7 @@ t.test('a name that is bound anew between the check and the connection leads whe
   t.same([outside.requests, inside.connections], [1, 0]);
 });
 
-t.test('a name one of whose addresses is inside is refused altogether', async (t) => {
+t.test('a name with one internal address is refused', async (t) => {
   const { port, outside, inside } = await site(t);
   const sets = [
     [OUTSIDE, INSIDE],
@@ -184,20 +184,24 @@ t.test('a name one of whose addresses is inside is refused altogether', async (t
   t.same([outside.connections, inside.connections], [0, 0]);
 });
 
-t.test('a connection that is used again leads where it led; the next one is checked anew', async (t) => {
+t.test('a reused connection leads to its checked address; the next connection is checked again', async (t) => {
   const { port, outside, inside } = await site(t);
   const { agents, lookups } = resolving([[OUTSIDE], [INSIDE]]);
   const url = `http://merchant.test:${port}/`;
   t.match(await attemptAt(url, agents), { status: 204 });
   outside.answer = (response) => void response.writeHead(204, { connection: 'close' }).end();
-  t.match(await attemptAt(url, agents), { status: 204 }, 'the name leads inside by now, the connection does not');
+  t.match(
+    await attemptAt(url, agents),
+    { status: 204 },
+    'the name now leads to an internal address, the connection does not',
+  );
   t.equal(lookups(), 1);
   t.match(await attemptAt(url, agents), { error: REFUSED });
   t.match(await attemptAt(`http://${INSIDE}:${port}/`, agents), { error: REFUSED });
   t.same([outside.connections, outside.requests, inside.connections], [1, 2, 0]);
 });
 
-t.test('a redirect inside is an answer like any other', async (t) => {
+t.test('a redirect to an internal address is an ordinary failure', async (t) => {
   const { port, outside, inside } = await site(t);
   const { agents } = resolving([[OUTSIDE]]);
   const target = `http://${INSIDE}:${port}/`;

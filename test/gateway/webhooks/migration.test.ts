@@ -1,4 +1,4 @@
-/** A store from before webhook URLs could be ordered, rotated and recovered: what it held goes on. */
+/** A store from before webhook URLs could be ordered, rotated and recovered is upgraded without loss. */
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import t from 'tap';
@@ -10,7 +10,7 @@ import { migrationProvider } from '../../../gateway/store/sqlite/migrations.js';
 import { testBytes } from '../../helpers/gateway/test-gateway.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
-t.test('URLs and deliveries of an older store are what they were', async (t) => {
+t.test('URLs and deliveries of an older store stay unchanged', async (t) => {
   const folder = tempFolder(t);
   const db = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'));
   const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: db }) });
@@ -44,7 +44,7 @@ t.test('URLs and deliveries of an older store are what they were', async (t) => 
   );
 });
 
-t.test('a URL that failed before it was noted how long is still failing, and held by nothing', async (t) => {
+t.test('a URL that was failing before the failing time was stored is still failing and not held', async (t) => {
   const folder = tempFolder(t);
   const db = openDurable(path.join(folder, 'lockgate.sqlite'));
   const all = await migrationProvider.getMigrations();

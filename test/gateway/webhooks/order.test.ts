@@ -1,4 +1,4 @@
-/** URLs that keep a lock's order, and the circuit that opens at a URL which only fails (interfaces.md §3). */
+/** Ordered URLs, and the circuit breaker of a URL that keeps failing (interfaces.md §3). */
 import t from 'tap';
 import { Circuit, FAILURES_TO_OPEN, FIRST_PROBE_WAIT, MAX_PROBE_WAIT } from '../../../gateway/webhooks/url/circuit.js';
 import { Days, ManualClock, Minutes, Seconds, systemClock } from '../../../proto/clock.js';
@@ -20,29 +20,32 @@ const OTHER = testMac(2);
 const failing: Answer = (_request, response) => void response.writeHead(500).end();
 const fine: Answer = (_request, response) => void response.writeHead(204).end();
 
-t.test('an ordered URL holds a lock’s later events behind a failing one, and no other lock’s', async (t) => {
-  const { clock, gateway, receiver } = await webhookBench(t, { ordered: true });
-  const [lock, other] = [await connectedLock(t, gateway, MAC), await connectedLock(t, gateway, OTHER)];
-  receiver.answer = (request, response) => (request.json.sequence === 1 ? failing : fine)(request, response);
-  for (const sequence of [1, 2, 3, 4]) await lock.send(testBytes(sequence));
-  for (const sequence of [11, 12]) await other.send(testBytes(sequence));
-  await eventually('three wait', async () => (await deliveriesOf(gateway, ['pending'])).length === 4);
-  await eventually('the other’s are there', () => receiver.requests.length === 3);
-  t.same(new Set(sequencesOf(receiver)), new Set([1, 11, 12]));
-  t.equal(await toNextTimer(clock), Seconds(5), 'what waits for order asks for no timer of its own');
-  await receiver.received(4);
-  receiver.answer = fine;
-  t.equal(await toNextTimer(clock), Minutes(5));
-  await receiver.received(8);
-  t.same(sequencesOf(receiver).slice(3), [1, 1, 2, 3, 4], 'then they follow, in order');
-  await eventually('all are delivered', async () => (await deliveriesOf(gateway, ['delivered'])).length === 6);
-  await lock.send(testBytes(5));
-  await receiver.received(9);
-  const [last] = await deliveriesOf(gateway);
-  t.match(last, { uplink: { sequence: 5 } });
-});
+t.test(
+  'at an ordered URL a lock’s later events wait for its failed event, and other locks’ events do not',
+  async (t) => {
+    const { clock, gateway, receiver } = await webhookBench(t, { ordered: true });
+    const [lock, other] = [await connectedLock(t, gateway, MAC), await connectedLock(t, gateway, OTHER)];
+    receiver.answer = (request, response) => (request.json.sequence === 1 ? failing : fine)(request, response);
+    for (const sequence of [1, 2, 3, 4]) await lock.send(testBytes(sequence));
+    for (const sequence of [11, 12]) await other.send(testBytes(sequence));
+    await eventually('three wait', async () => (await deliveriesOf(gateway, ['pending'])).length === 4);
+    await eventually('the other’s are there', () => receiver.requests.length === 3);
+    t.same(new Set(sequencesOf(receiver)), new Set([1, 11, 12]));
+    t.equal(await toNextTimer(clock), Seconds(5), 'events that wait for order set no timer');
+    await receiver.received(4);
+    receiver.answer = fine;
+    t.equal(await toNextTimer(clock), Minutes(5));
+    await receiver.received(8);
+    t.same(sequencesOf(receiver).slice(3), [1, 1, 2, 3, 4], 'then the waiting events follow in order');
+    await eventually('all are delivered', async () => (await deliveriesOf(gateway, ['delivered'])).length === 6);
+    await lock.send(testBytes(5));
+    await receiver.received(9);
+    const [last] = await deliveriesOf(gateway);
+    t.match(last, { uplink: { sequence: 5 } });
+  },
+);
 
-t.test('a URL that is not ordered holds nothing', async (t) => {
+t.test('at a URL that is not ordered no event waits for another', async (t) => {
   const { gateway, receiver } = await webhookBench(t);
   const lock = await connectedLock(t, gateway, MAC);
   receiver.answer = (request, response) => (request.json.sequence === 1 ? failing : fine)(request, response);
@@ -52,7 +55,7 @@ t.test('a URL that is not ordered holds nothing', async (t) => {
 });
 
 t.test(
-  'what an ordered URL held is held after a restart, and delivered in order when the first one is dead',
+  'events that wait at an ordered URL still wait after a restart, and are delivered in order when the first is dead',
   async (t) => {
     const folder = tempFolder(t);
     const clock = new ManualClock(systemClock.now());
@@ -91,35 +94,33 @@ t.test(
   },
 );
 
-t.test(
-  'the circuit opens after repeated failures, probes at times that grow apart, and closes at a success',
-  async (t) => {
-    const circuit = new Circuit();
-    for (let failure = 1; failure < FAILURES_TO_OPEN; failure++) t.notOk(circuit.failed(1000));
-    t.notOk(circuit.isOpen);
-    t.notOk(circuit.succeeded());
-    for (let failure = 1; failure < FAILURES_TO_OPEN; failure++) t.notOk(circuit.failed(1000), 'a success begins anew');
-    t.ok(circuit.failed(1000));
-    t.equal(circuit.probeAtMs, 1000 + FIRST_PROBE_WAIT);
-    t.notOk(circuit.failed(1001), 'what was under way when it opened');
-    t.equal(circuit.probeAtMs, 1000 + FIRST_PROBE_WAIT, 'is no probe');
-    const waits: number[] = [];
-    for (let probe = 0; probe < 9; probe++) {
-      const nowMs = circuit.probeAtMs ?? 0;
-      circuit.failed(nowMs);
-      waits.push((circuit.probeAtMs ?? 0) - nowMs);
-    }
-    t.same(
-      waits.map((wait) => wait / 1000),
-      [10, 20, 40, 80, 160, 300, 300, 300, 300],
-    );
-    t.equal(waits.at(-1), MAX_PROBE_WAIT);
-    t.ok(circuit.succeeded());
-    t.notOk(circuit.isOpen);
-  },
-);
+t.test('the circuit opens after repeated failures, probes at growing intervals, and closes at a success', async (t) => {
+  const circuit = new Circuit();
+  for (let failure = 1; failure < FAILURES_TO_OPEN; failure++) t.notOk(circuit.failed(1000));
+  t.notOk(circuit.isOpen);
+  t.notOk(circuit.succeeded());
+  for (let failure = 1; failure < FAILURES_TO_OPEN; failure++)
+    t.notOk(circuit.failed(1000), 'a success resets the count');
+  t.ok(circuit.failed(1000));
+  t.equal(circuit.probeAtMs, 1000 + FIRST_PROBE_WAIT);
+  t.notOk(circuit.failed(1001), 'an attempt that ran when the circuit opened');
+  t.equal(circuit.probeAtMs, 1000 + FIRST_PROBE_WAIT, 'is no probe');
+  const waits: number[] = [];
+  for (let probe = 0; probe < 9; probe++) {
+    const nowMs = circuit.probeAtMs ?? 0;
+    circuit.failed(nowMs);
+    waits.push((circuit.probeAtMs ?? 0) - nowMs);
+  }
+  t.same(
+    waits.map((wait) => wait / 1000),
+    [10, 20, 40, 80, 160, 300, 300, 300, 300],
+  );
+  t.equal(waits.at(-1), MAX_PROBE_WAIT);
+  t.ok(circuit.succeeded());
+  t.notOk(circuit.isOpen);
+});
 
-t.test('while the circuit is open one attempt at a time probes, and what waits has no row', async (t) => {
+t.test('while the circuit is open only one probe runs at a time, and waiting events have no row', async (t) => {
   const { clock, gateway, receiver } = await webhookBench(t);
   const other = await testReceiver(t);
   await gateway.accounts.addWebhookUrl({ url: other.url });
@@ -129,7 +130,7 @@ t.test('while the circuit is open one attempt at a time probes, and what waits h
   for (let sequence = 1; sequence <= 40; sequence++) await lock.send(testBytes(sequence));
   t.match(await opened, [{ urlId: 1, state: 'opened', why: /500/ }]);
   await other.received(40);
-  t.equal(receiver.requests.length, FAILURES_TO_OPEN, 'one lock: one first attempt at a time');
+  t.equal(receiver.requests.length, FAILURES_TO_OPEN, 'one lock has one first attempt at a time');
   t.equal(await toNextTimer(clock), FIRST_PROBE_WAIT);
   await receiver.received(FAILURES_TO_OPEN + 1);
   await eventually('the probe is noted', async () => {
@@ -154,7 +155,7 @@ t.test('while the circuit is open one attempt at a time probes, and what waits h
   });
 });
 
-t.test('changing a URL closes its circuit, so that what was mended is seen at once', async (t) => {
+t.test('changing a URL closes its circuit, so that a repaired URL gets attempts at once', async (t) => {
   const { gateway, receiver, urlId } = await webhookBench(t);
   const good = await testReceiver(t);
   receiver.answer = failing;
@@ -175,7 +176,7 @@ t.test('changing a URL closes its circuit, so that what was mended is seen at on
   );
 });
 
-t.test('five days of nothing but failure disable a URL, a success among them begins anew', async (t) => {
+t.test('a URL is disabled after failing for five days; a success resets the time', async (t) => {
   const { clock, gateway, receiver, urlId } = await webhookBench(t);
   const lock = await connectedLock(t, gateway, MAC);
   let sequence = 0;
@@ -206,11 +207,11 @@ t.test('five days of nothing but failure disable a URL, a success among them beg
   t.match(await gateway.store.webhooks.find(urlId), { state: 'disabled' });
   const before = receiver.requests.length;
   await lock.send(testBytes(++sequence));
-  t.match(await deliveriesOf(gateway, ['kept']), [{ uplink: { sequence } }], 'events go on being kept');
+  t.match(await deliveriesOf(gateway, ['kept']), [{ uplink: { sequence } }], 'events are still stored');
   t.equal(receiver.requests.length, before);
 });
 
-t.test('a retry starts when it is due, though another one hangs', async (t) => {
+t.test('a retry starts when it is due although another retry hangs', async (t) => {
   const { clock, gateway, receiver } = await webhookBench(t);
   const [lock, other] = [await connectedLock(t, gateway, MAC), await connectedLock(t, gateway, OTHER)];
   receiver.answer = failing;
@@ -230,17 +231,17 @@ t.test('a retry starts when it is due, though another one hangs', async (t) => {
   await receiver.received(3);
   await toNextTimer(clock);
   await receiver.received(4);
-  t.equal(ended, 0, 'the first one still hangs');
+  t.equal(ended, 0, 'the first retry still hangs');
   t.same(sequencesOf(receiver), [1, 2, 1, 2]);
 });
 
-t.test('what was delivered past a failing or hanging one is not delivered again after a stop', async (t) => {
+t.test('events delivered after a failing or hanging one are not delivered again after a stop', async (t) => {
   const folder = tempFolder(t);
   const options = { deliveryClock: new ManualClock(systemClock.now()) };
   const first = await openGateway(t, folder, options);
   await first.accounts.addMerchant(MERCHANT);
   const receiver = await testReceiver(t);
-  // The first event's answer never comes, and the gateway's end cuts it off.
+  // The first event's answer never comes; the gateway's stop aborts the attempt.
   receiver.answer = ({ json }, response) => {
     if (json.sequence !== 1) response.writeHead(204).end();
   };

@@ -25,7 +25,7 @@ t.test('the published Standard Webhooks vector is reproduced', async (t) => {
   t.equal(headers['webhook-signature'], 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=');
 });
 
-t.test('standardwebhooks verifies what is signed, and nothing else', async (t) => {
+t.test('the standardwebhooks library verifies signed requests and refuses all others', async (t) => {
   const [secret, older] = [makeWebhookSecret(), makeWebhookSecret()];
   // The library checks against the machine's clock.
   const now = systemClock.now();
@@ -50,7 +50,7 @@ t.test('retries wait 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 10 h, each ± 10 %, the
   t.equal(retryDelay(expected.length + 1, 0.5), undefined);
 });
 
-t.test('Retry-After: the longer of it and our own wait, 24 h at most', async (t) => {
+t.test('the wait is the longer of Retry-After (at most 24 h) and the schedule’s', async (t) => {
   t.equal(retryDelay(1, 0.5, Minutes(2)), Minutes(2));
   t.equal(retryDelay(2, 0.5, Minutes(2)), Minutes(5));
   t.equal(retryDelay(1, 0.5, Hours(240)), Hours(24));
@@ -122,13 +122,13 @@ t.test('the body is one flat object with the members of its ping type', async (t
   t.strictSame(closeBody, { ...head, ...carried, ...tail });
 });
 
-t.test('a time outside the years 1970–9999 is dated by its receipt', async (t) => {
+t.test('a ping with a time outside the years 1970–9999 is dated by its receipt', async (t) => {
   for (const timeMs of [-1, 253_402_300_800_000, -(2 ** 60)])
     t.equal(webhookBody(stored({ timeMs })).date, '2025-11-20T06:01:40.000Z');
   t.equal(webhookBody(stored({ timeMs: 253_402_300_799_999 })).date, '9999-12-31T23:59:59.999Z');
 });
 
-t.test('an event id names its uplink, the same in every store', async (t) => {
+t.test('an event id identifies its uplink and is the same in every store', async (t) => {
   const name = stored({});
   const { mac, credentialId, boot, sequence, digest } = name;
   t.same(parseEventId(eventId(name)), { mac, credentialId, boot, sequence, digest });
@@ -137,13 +137,13 @@ t.test('an event id names its uplink, the same in every store', async (t) => {
     t.equal(parseEventId(text), undefined);
 });
 
-t.test('webhooks go to public addresses, or where the operator allows', async (t) => {
+t.test('webhooks may go only to public addresses and to ranges that the operator allows', async (t) => {
   const refused = [
     ...['127.0.0.1', '0.0.0.0', '10.1.2.3', '172.16.0.1', '192.168.0.1', '169.254.169.254', '100.64.0.1', '224.0.0.1'],
     ...['255.255.255.255', '::1', '::', '::127.0.0.1', '::ffff:127.0.0.1', '::ffff:7f00:1', 'fe80::1', 'fc00::1'],
     ...['ff02::1', '64:ff9b::7f00:1', '64:ff9b:1::a00:1', '2002:7f00:1::', '2002:c0a8:1::1', '2001:db8::1', 'fec0::1'],
     ...['localhost', '', '1.2.3', '::ffff:10.0.0.1', '192.0.2.1', '198.18.0.1', '240.0.0.1', '4000::1'],
-    // An IPv4 address inside, in the middle, with a public one behind it.
+    // An internal IPv4 address in the middle, followed by a public one.
     ...['64:ff9b:1:7f00:0:100:808:808', '2001:0:4136:e378:8000:63bf:80ff:fffe', '::ffff:0:127.0.0.1', 'fe80::1%lo'],
   ];
   for (const address of refused) t.equal(isAllowedAddress(address, []), false, `${address} is refused`);
@@ -157,7 +157,7 @@ t.test('webhooks go to public addresses, or where the operator allows', async (t
     t.throws(() => parseRange(wrong), { code: 'input-range' }, wrong);
 });
 
-t.test('attempts at one URL: 4 to 16, one more with each quick answer, half as many when it is too much', async (t) => {
+t.test('the limit of attempts at a URL is 4 to 16, grows with quick successes and halves at overload', async (t) => {
   const limiter = new ConcurrencyLimiter();
   const answer = (status: number | null, durationMs = 10, underWay = 16): number => {
     const isGood = status === 204;
@@ -168,17 +168,17 @@ t.test('attempts at one URL: 4 to 16, one more with each quick answer, half as m
   };
   t.equal(limiter.limit, 4);
   t.equal(limiter.retryLimit, 2);
-  t.equal(answer(204, 10, 3), 4, 'it was not full');
+  t.equal(answer(204, 10, 3), 4, 'the limit was not reached');
   t.same(
     Array.from({ length: 14 }, () => answer(204)),
     [5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 16, 16],
   );
   t.equal(limiter.retryLimit, 8);
-  t.equal(answer(204, Seconds(14)), 16, 'a slow answer takes nothing');
-  for (const status of [302, 400, 404]) t.equal(answer(status), 16, `${status} says nothing of its load`);
+  t.equal(answer(204, Seconds(14)), 16, 'a slow success does not lower the limit');
+  for (const status of [302, 400, 404]) t.equal(answer(status), 16, `${status} does not change the limit`);
   t.equal(answer(null, Seconds(15)), 8);
-  t.equal(answer(204, Seconds(14)), 8, 'nor does it give anything');
+  t.equal(answer(204, Seconds(14)), 8, 'and does not raise it');
   t.equal(answer(503), 4);
-  t.equal(answer(429), 4, 'never fewer');
+  t.equal(answer(429), 4, 'never below the minimum');
   t.equal(answer(204), 5);
 });

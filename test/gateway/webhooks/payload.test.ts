@@ -1,6 +1,6 @@
 /**
- * The payload's definition holds: every body that locks and phones can cause fits the JSON Schema that merchants get.
- * test/check/payload-types.test.ts holds their TypeScript types to ours.
+ * Every body that locks and phones can cause matches the JSON Schema that merchants get.
+ * test/check/payload-types.test.ts checks the merchants' TypeScript types.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ import { testMac } from '../../helpers/gateway/test-gateway.js';
 import { root } from '../../helpers/house/our-files.js';
 import { fieldsOf, fullPing, PING_TYPES } from '../../helpers/wire/full-pings.js';
 
-/** The schema as merchants have it, but closed: what it doesn't name would be a member that nobody wrote down. */
+/** The merchants' schema, but without additional members, so that undocumented members are found. */
 function closedValidator() {
   const document = JSON.parse(readFileSync(join(root, 'docs/webhook-payload.schema.json'), 'utf8'));
   for (const variant of document.oneOf) variant.additionalProperties = false;
@@ -58,7 +58,7 @@ function storedOf(bytes: Buffer, { boot, sequence, timeMs }: Uplink, arrival: Ar
   };
 }
 
-/** What is wrong with the body that the bytes give; undefined where nothing is. It is judged as it is sent: as text. */
+/** The schema's errors for the body of an uplink's bytes, serialised as it is sent; undefined if there are none. */
 function faultOf(bytes: Buffer, uplink: Uplink, arrival: Arrival): unknown {
   const body = JSON.parse(JSON.stringify({ ...webhookBody(storedOf(bytes, uplink, arrival)), test: false }));
   return isPayload(body) ? undefined : { body, errors: isPayload.errors };
@@ -71,7 +71,7 @@ function made(body: Ping, members: Partial<Uplink> = {}): Uplink {
 const START_MS = Date.UTC(2026, 10, 20, 6);
 const POSITION = { latitudeDegrees: 52.3702157, longitudeDegrees: 4.8951679, uncertaintyMeters: 8 };
 
-/** Each ping type with a reason, with and without what it may lack. */
+/** Each ping type with a reason, with and without its optional members. */
 function pingsWith(reason: Reason): Ping[] {
   const head = { reason, lockState: 'locked', batteryPercent: 81, tetherState: 'unknown' } as const;
   const cellular = { kind: 'cellular', ...head, firmwareVersion: '2.4.1' } as const;
@@ -92,21 +92,24 @@ function pingsWith(reason: Reason): Ping[] {
 
 const UNRECOGNIZED: Reason[] = ['REASON_UNRECOGNIZED_0', 'REASON_UNRECOGNIZED_77', 'REASON_UNRECOGNIZED_-2147483648'];
 
-t.test('every ping type with every reason fits, of lock, phone and simulated lock, in time and late', async (t) => {
-  const reasons: Reason[] = [...REASONS.map(({ name }) => name), ...UNRECOGNIZED];
-  const closing = { kind: 'close_connection', reason: 'REASON_CLOSE_CONNECTION', batteryPercent: 4 } as const;
-  const pings = reasons.flatMap(pingsWith);
-  for (const lockState of ['locked', 'unlocked', 'unknown'] as const) pings.push({ ...closing, lockState });
-  for (const body of pings) {
-    const uplink = made(body);
-    const bytes = Buffer.from(encodeUplink(uplink));
-    for (const source of ['lock', 'phone'] as const)
-      for (const late of [0, Days(30)])
-        t.equal(faultOf(bytes, uplink, { receivedAtMs: START_MS + late, source, simulated: late > 0 }), undefined);
-  }
-});
+t.test(
+  'bodies match for every ping type and reason, of lock, phone and simulated lock, in time and late',
+  async (t) => {
+    const reasons: Reason[] = [...REASONS.map(({ name }) => name), ...UNRECOGNIZED];
+    const closing = { kind: 'close_connection', reason: 'REASON_CLOSE_CONNECTION', batteryPercent: 4 } as const;
+    const pings = reasons.flatMap(pingsWith);
+    for (const lockState of ['locked', 'unlocked', 'unknown'] as const) pings.push({ ...closing, lockState });
+    for (const body of pings) {
+      const uplink = made(body);
+      const bytes = Buffer.from(encodeUplink(uplink));
+      for (const source of ['lock', 'phone'] as const)
+        for (const late of [0, Days(30)])
+          t.equal(faultOf(bytes, uplink, { receivedAtMs: START_MS + late, source, simulated: late > 0 }), undefined);
+    }
+  },
+);
 
-t.test('clocks that are off, and numbers at the ends of the wire’s, fit', async (t) => {
+t.test('bodies match for wrong clocks and for the extreme numbers of the wire format', async (t) => {
   const cellular = pingsWith('REASON_THEFT')[0] as Ping;
   const most = 2 ** 32 - 1;
   const uplinks = [-1, 0, 253_402_300_799_999, 253_402_300_800_000, -(2 ** 62), 2 ** 62].map((timeMs) =>
@@ -119,7 +122,7 @@ t.test('clocks that are off, and numbers at the ends of the wire’s, fit', asyn
     t.equal(faultOf(Buffer.from(encodeUplink(uplink)), uplink, { receivedAtMs: START_MS }), undefined);
 });
 
-t.test('a ping with every field of the table fits, and its body has each of them', async (t) => {
+t.test('the body of a ping with every field matches and has each field', async (t) => {
   for (const type of PING_TYPES) {
     const uplink = made(fullPing(type));
     const bytes = Buffer.from(encodeUplink(uplink));
@@ -129,7 +132,7 @@ t.test('a ping with every field of the table fits, and its body has each of them
   }
 });
 
-t.test('whatever locks of many boots and a virtual fleet send, fits', async (t) => {
+t.test('bodies match for the pings of locks with many boots and of a virtual fleet', async (t) => {
   let count = 0;
   const faults: unknown[] = [];
   const take = (bytes: Buffer, uplink: Uplink, receivedAtMs: number): void => {
@@ -149,7 +152,7 @@ t.test('whatever locks of many boots and a virtual fleet send, fits', async (t) 
   t.same(faults.slice(0, 3), []);
 });
 
-t.test('the check can fail: a member more, one less, one of another type', async (t) => {
+t.test('the check finds an additional member, a missing member and a wrong type', async (t) => {
   const uplink = made(pingsWith('REASON_GPS_PING')[2] as Ping);
   const bytes = Buffer.from(encodeUplink(uplink));
   const body: Record<string, unknown> = { ...webhookBody(storedOf(bytes, uplink, { receivedAtMs: START_MS })) };
@@ -165,7 +168,7 @@ t.test('the check can fail: a member more, one less, one of another type', async
   }
 });
 
-t.test('what merchants get is what the schema gives, in files and from the command line', async (t) => {
+t.test('the committed files and the CLI’s output match the schema', async (t) => {
   const file = (name: string): string => readFileSync(join(root, 'docs', name), 'utf8');
   t.equal(file('webhook-payload.schema.json'), payloadSchemaText(), 'npm run gen writes it');
   t.equal(file('webhook-payload.d.ts'), payloadTypesText(), 'npm run gen writes it');

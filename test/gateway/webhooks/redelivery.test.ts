@@ -1,4 +1,4 @@
-/** Deliveries as operators look at them and send them again (interfaces.md §3, §4). */
+/** Operators list deliveries and send events again (interfaces.md §3, §4). */
 import t from 'tap';
 import { openKeys } from '../../../gateway/data-folder/keys.js';
 import type { IncomingUplink } from '../../../gateway/store/contract/store.js';
@@ -24,7 +24,7 @@ const OTHER = testMac(2);
 const failing: Answer = (_request, response) => void response.writeHead(500).end('sorry');
 const fine: Answer = (_request, response) => void response.writeHead(204).end();
 
-t.test('each delivery is listed with its attempts, one that went well at once included', async (t) => {
+t.test('each delivery is listed with its attempts, also one whose first attempt succeeded', async (t) => {
   const { clock, gateway, receiver } = await webhookBench(t);
   receiver.answer = (request, response) => (request.json.sequence === 2 ? failing : fine)(request, response);
   const [lock, other] = [await connectedLock(t, gateway, MAC), await connectedLock(t, gateway, OTHER)];
@@ -59,7 +59,7 @@ t.test('each delivery is listed with its attempts, one that went well at once in
   );
 });
 
-t.test('an event is sent again under its id, delivered or not, to one URL or all', async (t) => {
+t.test('resend sends an event again under its id, delivered or not, to one URL or all', async (t) => {
   const { gateway, receiver } = await webhookBench(t);
   const other = await testReceiver(t);
   const { url } = await gateway.accounts.addWebhookUrl({ url: other.url });
@@ -86,7 +86,7 @@ t.test('an event is sent again under its id, delivered or not, to one URL or all
   });
 });
 
-t.test('one that is dead is listed, and sent again with the whole schedule before it', async (t) => {
+t.test('a dead delivery is listed, and resend starts its schedule again', async (t) => {
   const { clock, gateway, receiver } = await webhookBench(t);
   receiver.answer = failing;
   const lock = await connectedLock(t, gateway, MAC);
@@ -111,7 +111,7 @@ t.test('one that is dead is listed, and sent again with the whole schedule befor
   t.match(await delivered, [{ number: 10, outcome: 'delivered' }]);
 });
 
-t.test('recover sends everything that is not delivered since a time, and nothing twice', async (t) => {
+t.test('recover sends all undelivered events since a time, and none twice', async (t) => {
   const { clock, gateway, receiver, urlId } = await webhookBench(t);
   const { settings, redelivery } = gateway.webhooks;
   const lock = await connectedLock(t, gateway, MAC);
@@ -139,7 +139,7 @@ t.test('recover sends everything that is not delivered since a time, and nothing
   await eventually('it is noted', async () => (await deliveriesOf(gateway, ['delivered'])).length === 2);
   t.same(await redelivery.recover({ sinceMs: 0 }), [{ urlId, events: 3 }]);
   await receiver.received(6);
-  t.same(sequencesOf(receiver).slice(3), [2, 3, 5], 'the dead one too, in order');
+  t.same(sequencesOf(receiver).slice(3), [2, 3, 5], 'the dead event too, in order');
   await eventually('all is delivered', async () => (await deliveriesOf(gateway, ['delivered'])).length === 5);
   t.same(await redelivery.recover({ sinceMs: 0 }), [{ urlId, events: 0 }]);
   clock.advance(Hours(1));
@@ -148,7 +148,7 @@ t.test('recover sends everything that is not delivered since a time, and nothing
   t.same(sequencesOf(receiver).at(-1), 6);
 });
 
-t.test('recover reaches further than one commit, and keeps the order of an ordered URL', async (t) => {
+t.test('recover works across several commits and keeps the order of an ordered URL', async (t) => {
   const { gateway, receiver, urlId } = await webhookBench(t, { ordered: true });
   const { settings, redelivery } = gateway.webhooks;
   const lock = await connectedLock(t, gateway, MAC);
@@ -167,7 +167,7 @@ t.test('recover reaches further than one commit, and keeps the order of an order
   );
 });
 
-t.test('what waits for its first attempt is on its way, and is not sent twice', async (t) => {
+t.test('recover does not send an event twice that waits for its first attempt', async (t) => {
   const { clock, gateway, receiver } = await webhookBench(t);
   const lock = await connectedLock(t, gateway, MAC);
   let release: () => void = () => undefined;
@@ -188,38 +188,41 @@ t.test('what waits for its first attempt is on its way, and is not sent twice', 
   t.same(sequencesOf(receiver), [1, 2, 3]);
 });
 
-t.test('a URL that is added with the last day gets that day once, in order, and then what comes', async (t) => {
-  const folder = tempFolder(t);
-  const nowMs = systemClock.now();
-  const sinceMs = nowMs - Days(1);
-  const of = (mac: Mac, day: readonly number[]) => day.map((sequence) => `${formatMac(mac)} ${sequence}`);
-  const [lastDay, before] = await writeHistory(folder, nowMs, sinceMs);
-  t.ok(lastDay.length > 40 && before.length > 80);
-  const clock = new ManualClock(nowMs);
-  const first = await openGateway(t, folder, { deliveryClock: clock });
-  const receiver = await testReceiver(t);
-  await first.accounts.addWebhookUrl({ url: receiver.url, sinceMs });
-  await receiver.received(2 * lastDay.length);
-  await eventually('all are noted', async () => {
-    return (await deliveriesOf(first, ['delivered'])).length === 2 * lastDay.length;
-  });
-  t.same(await deliveriesOf(first, ['pending', 'dead', 'kept']), [], 'and nothing else is this URL’s');
-  await first.close();
-  const second = await openGateway(t, folder, { deliveryClock: clock });
-  const { secret } = await second.accounts.addDevice({ mac: testMac(3) });
-  const lock = await TestLock.connect(t, second.mqttPort, testMac(3), secret);
-  await lock.send(testBytes(1));
-  await receiver.received(2 * lastDay.length + 1);
-  const got = receiver.requests.map(({ json }) => `${json.mac_addr} ${json.sequence}`);
-  for (const mac of [MAC, OTHER])
-    t.same(
-      got.filter((each) => each.startsWith(formatMac(mac))),
-      of(mac, lastDay),
-      'each of the day once, in order',
-    );
-  t.same(got.at(-1), of(testMac(3), [1])[0], 'then what came after it was added');
-  t.equal(got.length, 2 * lastDay.length + 1);
-});
+t.test(
+  'a URL that is added with the events of the last day gets them once, in order, and then new events',
+  async (t) => {
+    const folder = tempFolder(t);
+    const nowMs = systemClock.now();
+    const sinceMs = nowMs - Days(1);
+    const of = (mac: Mac, day: readonly number[]) => day.map((sequence) => `${formatMac(mac)} ${sequence}`);
+    const [lastDay, before] = await writeHistory(folder, nowMs, sinceMs);
+    t.ok(lastDay.length > 40 && before.length > 80);
+    const clock = new ManualClock(nowMs);
+    const first = await openGateway(t, folder, { deliveryClock: clock });
+    const receiver = await testReceiver(t);
+    await first.accounts.addWebhookUrl({ url: receiver.url, sinceMs });
+    await receiver.received(2 * lastDay.length);
+    await eventually('all are noted', async () => {
+      return (await deliveriesOf(first, ['delivered'])).length === 2 * lastDay.length;
+    });
+    t.same(await deliveriesOf(first, ['pending', 'dead', 'kept']), [], 'the URL gets no other events');
+    await first.close();
+    const second = await openGateway(t, folder, { deliveryClock: clock });
+    const { secret } = await second.accounts.addDevice({ mac: testMac(3) });
+    const lock = await TestLock.connect(t, second.mqttPort, testMac(3), secret);
+    await lock.send(testBytes(1));
+    await receiver.received(2 * lastDay.length + 1);
+    const got = receiver.requests.map(({ json }) => `${json.mac_addr} ${json.sequence}`);
+    for (const mac of [MAC, OTHER])
+      t.same(
+        got.filter((each) => each.startsWith(formatMac(mac))),
+        of(mac, lastDay),
+        'each of the day once, in order',
+      );
+    t.same(got.at(-1), of(testMac(3), [1])[0], 'then the events after it was added');
+    t.equal(got.length, 2 * lastDay.length + 1);
+  },
+);
 
 /**
  * Three days of a merchant with two locks: a ping of each every half hour, and an acknowledgement between, which is
@@ -232,7 +235,7 @@ async function writeHistory(folder: string, nowMs: number, sinceMs: number): Pro
     await store.addDevice({ mac, merchant: MERCHANT, simulated: false, secretHash: Buffer.alloc(32), nowMs: 0 });
   const [since, before]: [number[], number[]] = [[], []];
   let sequence = 0;
-  // One of them falls on the very moment.
+  // One ping is received exactly at that time.
   for (let receivedAtMs = sinceMs - Days(2); receivedAtMs < nowMs; receivedAtMs += Minutes(30)) {
     sequence += 1;
     (receivedAtMs >= sinceMs ? since : before).push(sequence);
@@ -246,12 +249,12 @@ async function writeHistory(folder: string, nowMs: number, sinceMs: number): Pro
     await store.append({ incoming, judged: [], states: new Map() });
   }
   await store.close();
-  // The key is made while nothing rests on it.
+  // The key is created before the store has secrets.
   openKeys(folder, false);
   return [since, before];
 }
 
-t.test('recover after an outage of two hours fills exactly the hole', async (t) => {
+t.test('recover after an outage of two hours sends exactly the missing events', async (t) => {
   const { clock, gateway, receiver, urlId } = await webhookBench(t);
   const lock = await connectedLock(t, gateway, MAC);
   const accepted: unknown[] = [];
@@ -267,7 +270,7 @@ t.test('recover after an outage of two hours fills exactly the hole', async (t) 
     await eventually('the next millisecond', () => gateway.clock.now() > atMs);
     return atMs;
   };
-  /** Lets ten minutes pass, with every retry and probe that falls due in them. */
+  /** Lets ten minutes pass, with every retry and probe that is due in them. */
   const tenMinutes = async (): Promise<void> => {
     const endMs = clock.now() + Minutes(10);
     const isPlanned = (): boolean => clock.nextDueMs !== undefined && clock.nextDueMs !== clock.now() + Seconds(15);
@@ -292,7 +295,7 @@ t.test('recover after an outage of two hours fills exactly the hole', async (t) 
   receiver.answer = working;
   const [recovered] = await gateway.webhooks.redelivery.recover({ sinceMs: downMs, untilMs: backMs });
   t.equal(recovered?.urlId, urlId);
-  t.ok(await toNextTimer(clock), 'the circuit is open: a probe is next, and it finds that all is well');
+  t.ok(await toNextTimer(clock), 'the circuit is open: the next attempt is a probe, which succeeds');
   await eventually('the hole is filled', () => accepted.length === sequence);
   for (let each = 1; each <= 6; each++) await send();
   await eventually('everything is delivered', async () => {
@@ -304,9 +307,13 @@ t.test('recover after an outage of two hours fills exactly the hole', async (t) 
     all,
     'each was accepted once: the hole, and no more',
   );
-  t.same(await gateway.webhooks.redelivery.recover({ sinceMs: 0 }), [{ urlId, events: 0 }], 'nothing is left of it');
+  t.same(
+    await gateway.webhooks.redelivery.recover({ sinceMs: 0 }),
+    [{ urlId, events: 0 }],
+    'no undelivered event is left',
+  );
   clock.advance(Days(2));
   await send();
   await eventually('the last one', () => accepted.length === 25);
-  t.equal(accepted.at(-1), 25, 'and nothing comes again');
+  t.equal(accepted.at(-1), 25, 'and no event is sent twice');
 });

@@ -1,6 +1,6 @@
 /**
- * The retry table (interfaces.md §3) against each way in which a receiver can fail, on a clock that is turned by hand:
- * nothing here waits in real time but for what is under way on loopback.
+ * The retry schedule (interfaces.md §3) for each way in which a receiver can fail, with a manual clock: nothing here
+ * waits in real time except for the network.
  */
 import type { ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
@@ -17,7 +17,7 @@ import type { Teardown } from '../../helpers/store/temp-folder.js';
 /** interfaces.md §3: "First attempt at once; then 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 10 h later … then it is dead". */
 const WAITS = [Seconds(5), Minutes(5), Minutes(30), Hours(2), Hours(5), Hours(10), Hours(10)];
 const MAC = testMac();
-/** The same: "15 s for a whole attempt". */
+/** interfaces.md §3: "15 s for a whole attempt". */
 const LIMIT = Seconds(15);
 const GIGABYTE = 1e9;
 
@@ -27,16 +27,16 @@ interface Row {
   readonly answer: Answer;
   readonly status: number | null;
   readonly error: RegExp;
-  /** The waits, where they are not those of the table. */
+  /** The waits, if they differ from the schedule. */
   readonly waits?: readonly number[];
-  /** Called while an attempt is under way: turns the clock to where the attempt ends. */
+  /** Called during an attempt: advances the clock to the attempt's end. */
   readonly meanwhile?: (bench: WebhookBench) => void;
 }
 
-/** What is written to a response until it is cut. */
+/** The bytes that are written to a response until it is cut off. */
 const openResponses = new Set<ServerResponse>();
 
-/** Fifteen seconds and no moment less are what an attempt has. */
+/** An attempt times out after exactly fifteen seconds. */
 function passLimit({ clock }: WebhookBench): void {
   clock.advance(LIMIT - 1);
   if (clock.pending === 0) throw new Error('the attempt was cut before its time');
@@ -50,7 +50,7 @@ function dripUntilLimit({ clock }: WebhookBench): void {
   }
 }
 
-/** Writes as long as anybody reads. */
+/** Writes as long as the client reads. */
 function flood(response: ServerResponse): void {
   const piece = Buffer.alloc(64 * 1024, 'x');
   let left = GIGABYTE;
@@ -121,7 +121,7 @@ const ROWS: readonly Row[] = [
 ];
 
 for (const row of ROWS) {
-  t.test(`the retry table, where the answer is ${row.name}`, async (t) => {
+  t.test(`the retry schedule is followed if the answer is ${row.name}`, async (t) => {
     const bench = await webhookBench(t);
     const { clock, gateway, receiver } = bench;
     receiver.answer = row.answer;
@@ -140,7 +140,7 @@ for (const row of ROWS) {
       attempted = eventsOf(gateway, 'delivery', 1);
       await eventually('the retry is planned', () => clock.nextDueMs === nextAttemptAtMs);
       clock.advance(wait - 1);
-      t.equal(receiver.requests.length, number, 'not a moment earlier');
+      t.equal(receiver.requests.length, number, 'not earlier');
       clock.advance(1);
     }
     t.equal(receiver.requests.length, 8, 'and no ninth attempt');
@@ -149,7 +149,7 @@ for (const row of ROWS) {
   });
 }
 
-t.test('each wait is longer or shorter by a tenth at the most, as chance will have it', async (t) => {
+t.test('each wait varies randomly by at most a tenth', async (t) => {
   for (const [chance, share] of [
     [0, 0.9],
     [0.999999999, 1.1],
@@ -172,7 +172,7 @@ t.test('each wait is longer or shorter by a tenth at the most, as chance will ha
   }
 });
 
-t.test('a 410 is the end of the delivery, and of the URL', async (t) => {
+t.test('a 410 makes the delivery dead and disables the URL', async (t) => {
   const { clock, gateway, receiver, urlId } = await webhookBench(t);
   receiver.answer = (_request, response) => void response.writeHead(410).end();
   const lock = await connectedLock(t, gateway, MAC);
@@ -188,7 +188,7 @@ t.test('a 410 is the end of the delivery, and of the URL', async (t) => {
   t.equal(clock.pending, 0, 'nothing is planned');
 });
 
-t.test('a gigabyte that comes with a 200 is cut off, and is a success', async (t) => {
+t.test('a 200 with a gigabyte of body is cut off and counts as a success', async (t) => {
   const { gateway, receiver } = await webhookBench(t);
   const closed = new Promise<number>((resolve) => {
     receiver.answer = (_request, response) => {
@@ -201,10 +201,10 @@ t.test('a gigabyte that comes with a 200 is cut off, and is a success', async (t
   const attempted = eventsOf(gateway, 'delivery', 1);
   await (await connectedLock(t, gateway, MAC)).send(testBytes(1));
   t.match(await attempted, [{ number: 1, status: 200, outcome: 'delivered' }]);
-  t.ok((await closed) < GIGABYTE / 20, 'what lies in the buffers of two sockets, and no gigabyte');
+  t.ok((await closed) < GIGABYTE / 20, 'only the buffers of two sockets were sent, not a gigabyte');
 });
 
-t.test('the retry table, where TLS fails: a certificate that nobody vouches for, and no TLS at all', async (t) => {
+t.test('the retry schedule is followed if TLS fails: an untrusted certificate, and a server without TLS', async (t) => {
   for (const open of [selfSigned, plain]) {
     const { clock, gateway, urlId } = await webhookBench(t);
     const server = await open(t);
@@ -220,7 +220,7 @@ t.test('the retry table, where TLS fails: a certificate that nobody vouches for,
       attempted = eventsOf(gateway, 'delivery', 1);
       await toNextTimer(clock);
     }
-    t.equal(server.requests(), 0, 'no request was made over it');
+    t.equal(server.requests(), 0, 'no request was sent');
   }
 });
 

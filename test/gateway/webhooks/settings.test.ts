@@ -1,4 +1,4 @@
-/** What operators set of webhook URLs: address, headers, state, secrets, where to begin (interfaces.md §3, §4). */
+/** Operators' settings of webhook URLs: address, headers, state, secrets and first event (interfaces.md §3, §4). */
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import t from 'tap';
@@ -12,7 +12,7 @@ import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const MAC = testMac();
 
-t.test('another address and other headers count from the next event on', async (t) => {
+t.test('a new address and new headers apply from the next event on', async (t) => {
   const { gateway, receiver, urlId } = await webhookBench(t, { headers: { 'X-Team': 'bikes', 'X-Old': '1' } });
   const other = await testReceiver(t);
   const lock = await connectedLock(t, gateway, MAC);
@@ -29,7 +29,7 @@ t.test('another address and other headers count from the next event on', async (
   t.notOk(other.requests[0]?.headers['x-old']);
 });
 
-t.test('what can’t be set is told, and nothing is changed', async (t) => {
+t.test('wrong settings are refused with a sentence and change nothing', async (t) => {
   const { gateway, urlId } = await webhookBench(t, { headers: { 'X-Team': 'bikes' } });
   const { settings } = gateway.webhooks;
   const before = await gateway.store.webhooks.find(urlId);
@@ -46,7 +46,7 @@ t.test('what can’t be set is told, and nothing is changed', async (t) => {
   t.same(await gateway.store.webhooks.find(urlId), before);
 });
 
-t.test('a disabled URL gets nothing, and enabled again what comes from then on', async (t) => {
+t.test('a disabled URL gets no events, and after enabling it gets new events', async (t) => {
   const { gateway, receiver, urlId } = await webhookBench(t);
   const { settings } = gateway.webhooks;
   const lock = await connectedLock(t, gateway, MAC);
@@ -60,11 +60,11 @@ t.test('a disabled URL gets nothing, and enabled again what comes from then on',
   await settings.set(urlId, { state: 'active' });
   await lock.send(testBytes(4));
   await receiver.received(2);
-  t.same(sequencesOf(receiver), [1, 4], 'what was kept meanwhile is not sent by itself');
+  t.same(sequencesOf(receiver), [1, 4], 'events stored meanwhile are not sent automatically');
   t.match(await deliveriesOf(gateway, ['kept']), [{ uplink: { sequence: 3 } }, { uplink: { sequence: 2 } }]);
 });
 
-t.test('a URL that began with nothing is disabled and enabled as often as one likes', async (t) => {
+t.test('a URL without events can be disabled and enabled repeatedly', async (t) => {
   const { gateway, receiver, urlId } = await webhookBench(t);
   const lock = await connectedLock(t, gateway, MAC);
   for (const round of [1, 2, 3]) {
@@ -78,14 +78,14 @@ t.test('a URL that began with nothing is disabled and enabled as often as one li
   t.equal((await deliveriesOf(gateway, ['kept'])).length, 3);
 });
 
-/** Whether one of the request's signatures is by this secret, as the reference library has it. */
+/** Whether one of the request's signatures is valid for this secret, by the reference library. */
 function isSignedBy(secret: string, { headers, body }: ReceivedRequest): boolean {
   const sent = new Date(Number(headers['webhook-timestamp']) * 1000);
   const expected = new Webhook(secret).sign(String(headers['webhook-id']), sent, body);
   return String(headers['webhook-signature']).split(' ').includes(expected);
 }
 
-t.test('while a secret is rotated each attempt is signed with both, then with the new one alone', async (t) => {
+t.test('during a rotation each attempt is signed with both secrets, then only with the new one', async (t) => {
   const { clock, gateway, receiver, urlId, secret } = await webhookBench(t);
   const lock = await connectedLock(t, gateway, MAC);
   const rotated = await gateway.webhooks.settings.rotateSecret(urlId, Hours(1));
@@ -107,7 +107,7 @@ t.test('while a secret is rotated each attempt is signed with both, then with th
   t.equal(String(both.headers['webhook-signature']).split(' ').length, 2);
 });
 
-t.test('a rotation outlives a restart; with no grace it ends all that came before', async (t) => {
+t.test('a rotation survives a restart; without grace it ends all older secrets', async (t) => {
   const folder = tempFolder(t);
   const options = { deliveryClock: new ManualClock(systemClock.now()) };
   const first = await openGateway(t, folder, options);
@@ -133,7 +133,7 @@ t.test('a rotation outlives a restart; with no grace it ends all that came befor
   ]);
 });
 
-t.test('no secret is in the store as it was shown, and there is a limit to valid ones', async (t) => {
+t.test('the store has no secret in plain text, and the number of valid secrets is limited', async (t) => {
   const folder = tempFolder(t);
   const gateway = await openGateway(t, folder);
   await gateway.accounts.addMerchant(MERCHANT);
@@ -151,7 +151,7 @@ t.test('no secret is in the store as it was shown, and there is a limit to valid
   for (const each of secrets) t.notOk(stored.some((value) => value.includes(each.slice(6, 30))));
 });
 
-t.test('a removed URL gets nothing more, and its rows go; another’s stay', async (t) => {
+t.test('a removed URL gets no more events, and only its rows are deleted', async (t) => {
   const { gateway, receiver, urlId } = await webhookBench(t);
   const other = await testReceiver(t);
   await gateway.accounts.addWebhookUrl({ url: other.url });
@@ -170,7 +170,7 @@ t.test('a removed URL gets nothing more, and its rows go; another’s stay', asy
   await eventually('both are noted', async () => (await deliveriesOf(gateway, ['delivered'])).length === 2);
 });
 
-t.test('a URL that hangs is removed all the same', async (t) => {
+t.test('a URL whose receiver hangs can be removed', async (t) => {
   const { gateway, receiver, urlId } = await webhookBench(t);
   receiver.answer = () => undefined;
   const lock = await connectedLock(t, gateway, MAC);
@@ -180,7 +180,7 @@ t.test('a URL that hangs is removed all the same', async (t) => {
   t.same(await gateway.store.listWebhookUrls(), []);
 });
 
-t.test('a new URL begins where it is told to: at a time, or now', async (t) => {
+t.test('a new URL starts with events from a given time, or from now', async (t) => {
   const { gateway, receiver } = await webhookBench(t);
   const lock = await connectedLock(t, gateway, MAC);
   const times: number[] = [];
@@ -188,7 +188,7 @@ t.test('a new URL begins where it is told to: at a time, or now', async (t) => {
     const uplink = eventsOf(gateway, 'uplink', 1);
     await lock.send(testBytes(sequence));
     times.push((await uplink)[0]?.atMs ?? 0);
-    // The next one is received at a later millisecond.
+    // The next ping is received at a later millisecond.
     await eventually('the next millisecond', () => gateway.clock.now() > (times.at(-1) ?? 0));
   }
   await receiver.received(3);

@@ -1,6 +1,6 @@
 /**
- * Stories: their pings are those that the power model's table makes (protocol.md §2), they go the way of a test webhook
- * (interfaces.md §3), and `lockgate webhook trigger` tells them as they are.
+ * Stories, scripted series of pings: they match the power model's table (protocol.md §2), are sent like test webhooks
+ * (interfaces.md §3), and `lockgate webhook trigger` shows them.
  */
 
 import t from 'tap';
@@ -44,11 +44,12 @@ function script(name: string, mac = MAC): string[] {
   });
 }
 
-/** As the table of triggers has it: reasons, sequence, and each time that it names. */
-t.test('each story is the sequence of its trigger', async (t) => {
+/** The expected stories, by the table of triggers: reasons, sequence, and times. */
+t.test('each story has the pings of its trigger', async (t) => {
   const gps = (from: number, until: number, every: number, what: string): string[] =>
     Array.from({ length: Math.floor((until - from) / every) + 1 }, (_, index) => `${from + index * every} ${what}`);
-  // It moves for 90 s, 6 of which make it a theft; 30 s to the fix, 2 min without motion, 20 s that nothing keeps open.
+  // The lock moves for 90 s, a theft after 6 s; 30 s to the fix, 2 min without motion, 20 s until the connection
+  // closes.
   const theft = [
     '0 cellular THEFT locked',
     ...gps(30, 80, 10, 'gps THEFT locked'),
@@ -93,7 +94,7 @@ t.test('each story is the sequence of its trigger', async (t) => {
   t.ok(told('low-battery').every(({ uplink }) => uplink.body.batteryPercent === 9));
 });
 
-t.test('a late story is told at once when there is coverage again, oldest first, its pings marked', async (t) => {
+t.test('a late story is sent at once when coverage returns, oldest ping first, marked as buffered', async (t) => {
   const late = told('late');
   const kept = late.slice(0, -1);
   t.same([...new Set(kept.map(({ afterMs }) => afterMs))], [0]);
@@ -109,7 +110,7 @@ t.test('a late story is told at once when there is coverage again, oldest first,
   );
 });
 
-t.test('the judge finds nothing wrong with any, at whatever minute the lock’s day begins', async (t) => {
+t.test('the judge has no findings about any story, at any minute of the lock’s day', async (t) => {
   const at = (minute: number): Mac => {
     for (let number = 1; ; number++) if (periodMinuteOf(testMac(number)) === minute) return testMac(number);
   };
@@ -123,7 +124,7 @@ t.test('the judge finds nothing wrong with any, at whatever minute the lock’s 
     }
 });
 
-t.test('a story is about the lock as it was last heard of, where it was', async (t) => {
+t.test('a story starts from the lock’s last known state and position', async (t) => {
   for (const { uplink } of told('theft')) {
     const { body } = uplink;
     t.equal(body.batteryPercent, 64);
@@ -141,7 +142,11 @@ t.test('a story is about the lock as it was last heard of, where it was', async 
     const story = STORIES[0];
     if (story === undefined) throw new Error('there is no story');
     const [, gps] = runStory(story, { ...lockOf(MAC), place }, TELLING);
-    t.match(gps?.uplink.body, { position: { latitudeDegrees: /^52\.37/ } }, 'off the map it happens in Amsterdam');
+    t.match(
+      gps?.uplink.body,
+      { position: { latitudeDegrees: /^52\.37/ } },
+      'without a position it happens in Amsterdam',
+    );
   }
 });
 
@@ -162,52 +167,59 @@ async function trigger(test: Teardown, gateway: Gateway, ...args: string[]): Pro
   return { code: program.ended?.code ?? null, stdout, stderr };
 }
 
-t.test('trigger sends them signed and in order, each under its own id, and shows every answer', async (t) => {
-  const { gateway, receiver, secret } = await webhookBench(t, { headers: { 'X-Team': 'bikes' } });
-  const lock = await connectedLock(t, gateway, MAC);
-  await lock.send(testBytes(1));
-  await receiver.received(1);
-  const before = systemClock.now();
-  const said = await trigger(t, gateway, 'theft', MAC, '--fast', '--json');
-  t.match(said, { code: 0, stderr: '' });
-  const lines = said.stdout.split('\n').map((line) => JSON.parse(line));
-  const got = receiver.requests.slice(1);
-  t.same(
-    lines.map((line) => line.event_id),
-    got.map(({ headers }) => headers['webhook-id']),
-  );
-  t.equal(new Set(lines.map((line) => line.event_id)).size, 8);
-  t.ok(lines.every((line) => /^evt_test_/.test(line.event_id) && line.deliveries[0].status === 204));
-  t.same(
-    got.map(({ json }) => json.reason),
-    [...Array(7).fill('REASON_THEFT'), 'REASON_CLOSE_CONNECTION'],
-  );
-  for (const { headers, body, json } of got) {
-    t.match(json, { mac_addr: 'A4:C1:38:00:00:01', battery_percent: 81, test: true, buffered: false, boot: 0 });
-    t.equal(json.received_at, json.date);
-    t.doesNotThrow(() => new Webhook(secret).verify(body, headers as Record<string, string>));
-    t.match(headers, { 'x-team': 'bikes', 'user-agent': /^lockgate\// });
-  }
-  const at = (index: number): number => Date.parse(got[index]?.json.date as string);
-  t.same([at(1) - at(0), at(7) - at(0)], [Seconds(30), Seconds(204) - 1], 'dates keep the real distances');
-  t.ok(at(7) <= systemClock.now() && at(7) >= before, 'and nothing lies in the future');
-  const late = await trigger(t, gateway, 'late', MAC, '--fast');
-  t.match(late, {
-    code: 0,
-    stdout: /0:00 {2}cellular REASON_STATE_PING unlocked 81%\n +URL 1 .* 204 in \d+ ms +received/,
-  });
-  t.match(late.stderr, /late: 11 pings of A4:C1:38:00:00:01, without waiting\. A tracked ride/);
-  const buffered = receiver.requests.slice(9).map(({ json }) => json.buffered);
-  t.same(buffered, [...Array(10).fill(true), false]);
-  const sequences = receiver.requests.slice(1).map(({ json }) => json.sequence as number);
-  t.same(
-    sequences,
-    [...new Set(sequences)].toSorted((a, b) => a - b),
-    'each story is newer than the one before',
-  );
-});
+t.test(
+  'trigger sends a story’s pings signed and in order, each with a separate id, and shows every answer',
+  async (t) => {
+    const { gateway, receiver, secret } = await webhookBench(t, { headers: { 'X-Team': 'bikes' } });
+    const lock = await connectedLock(t, gateway, MAC);
+    await lock.send(testBytes(1));
+    await receiver.received(1);
+    const before = systemClock.now();
+    const said = await trigger(t, gateway, 'theft', MAC, '--fast', '--json');
+    t.match(said, { code: 0, stderr: '' });
+    const lines = said.stdout.split('\n').map((line) => JSON.parse(line));
+    const got = receiver.requests.slice(1);
+    t.same(
+      lines.map((line) => line.event_id),
+      got.map(({ headers }) => headers['webhook-id']),
+    );
+    t.equal(new Set(lines.map((line) => line.event_id)).size, 8);
+    t.ok(lines.every((line) => /^evt_test_/.test(line.event_id) && line.deliveries[0].status === 204));
+    t.same(
+      got.map(({ json }) => json.reason),
+      [...Array(7).fill('REASON_THEFT'), 'REASON_CLOSE_CONNECTION'],
+    );
+    for (const { headers, body, json } of got) {
+      t.match(json, { mac_addr: 'A4:C1:38:00:00:01', battery_percent: 81, test: true, buffered: false, boot: 0 });
+      t.equal(json.received_at, json.date);
+      t.doesNotThrow(() => new Webhook(secret).verify(body, headers as Record<string, string>));
+      t.match(headers, { 'x-team': 'bikes', 'user-agent': /^lockgate\// });
+    }
+    const at = (index: number): number => Date.parse(got[index]?.json.date as string);
+    t.same(
+      [at(1) - at(0), at(7) - at(0)],
+      [Seconds(30), Seconds(204) - 1],
+      'the times between dates are the real ones',
+    );
+    t.ok(at(7) <= systemClock.now() && at(7) >= before, 'and no date is in the future');
+    const late = await trigger(t, gateway, 'late', MAC, '--fast');
+    t.match(late, {
+      code: 0,
+      stdout: /0:00 {2}cellular REASON_STATE_PING unlocked 81%\n +URL 1 .* 204 in \d+ ms +received/,
+    });
+    t.match(late.stderr, /late: 11 pings of A4:C1:38:00:00:01, without waiting\. A tracked ride/);
+    const buffered = receiver.requests.slice(9).map(({ json }) => json.buffered);
+    t.same(buffered, [...Array(10).fill(true), false]);
+    const sequences = receiver.requests.slice(1).map(({ json }) => json.sequence as number);
+    t.same(
+      sequences,
+      [...new Set(sequences)].toSorted((a, b) => a - b),
+      'each story is newer than the one before',
+    );
+  },
+);
 
-t.test('trigger: exit codes, one URL alone, and the list', async (t) => {
+t.test('trigger has exit codes, can send to one URL, and lists stories', async (t) => {
   const { gateway, receiver } = await webhookBench(t);
   await gateway.accounts.addDevice({ mac: MAC });
   const other = await testReceiver(t);
@@ -216,7 +228,7 @@ t.test('trigger: exit codes, one URL alone, and the list', async (t) => {
   const failed = await trigger(t, gateway, 'state-change', MAC, '--fast');
   t.match(failed, { code: 1, stdout: /URL 2 .* 500 in \d+ ms +the receiver answered 500/ });
   t.match(failed.stderr, /1 of 3 pings were not accepted by every URL/);
-  t.equal(receiver.requests.length, 3, 'the others got them all');
+  t.equal(receiver.requests.length, 3, 'the other URLs got all pings');
   t.match(await trigger(t, gateway, 'gps', MAC, '--fast', '--url', '1'), { code: 0 });
   t.same([receiver.requests.length, other.requests.length], [4, 3]);
   const wrong: [string[], number, RegExp][] = [
@@ -253,11 +265,11 @@ t.test('trigger waits for the time of each ping, and Ctrl-C ends it with 130', a
   const unanswered = new Program(t, process.execPath, [...words, '--fast']);
   await receiver.received(2);
   unanswered.kill('SIGINT');
-  t.same(await unanswered.end(), { code: 130, signal: null }, 'while an answer is waited for, too');
+  t.same(await unanswered.end(), { code: 130, signal: null }, 'also while it waits for an answer');
   t.match(unanswered.stderr.join('\n'), /0 of 8 pings were sent/);
 });
 
-t.test('the operator’s route takes only what a lock could send, and so many a minute', async (t) => {
+t.test('the operator’s route accepts only pings that a lock could send, and a limited number per minute', async (t) => {
   const clock = new ManualClock(systemClock.now());
   const { gateway, receiver } = await webhookBench(t, {}, { deliveryClock: clock });
   await gateway.accounts.addDevice({ mac: MAC });
@@ -290,14 +302,14 @@ t.test('the operator’s route takes only what a lock could send, and so many a 
     body: { code: 'rate-limited', detail: /120 pings of stories a minute/ },
   });
   for (let count = 0; count < TESTS_PER_MINUTE; count++)
-    t.equal((await call({})).status, 200, 'tests are counted apart');
+    t.equal((await call({})).status, 200, 'test webhooks have a separate limit');
   t.equal((await call({})).status, 429);
   clock.advance(Minutes(1));
   t.equal((await call({ ping })).status, 200);
   t.match(receiver.requests.at(-1)?.json, { sequence: 7, test: true, buffered: true, simulated: false });
 });
 
-t.test('many tests at once are no leak, and one of a lock that moved tells nothing of its past', async (t) => {
+t.test('many tests at once leak nothing, and a test of a moved lock reveals nothing of its past', async (t) => {
   const warnings: string[] = [];
   const onWarning = ({ name }: Error): void => void warnings.push(name);
   process.on('warning', onWarning);
@@ -313,10 +325,10 @@ t.test('many tests at once are no leak, and one of a lock that moved tells nothi
   await gateway.accounts.addWebhookUrl({ url: other.url, merchant: 'Birch' });
   await gateway.accounts.devices.change(MAC, { merchant: 'Birch' });
   await gateway.webhooks.tester.test(MAC);
-  t.match(other.requests[0]?.json, { battery_percent: 80, firmware_version: '1.0.0' }, 'a plausible one');
+  t.match(other.requests[0]?.json, { battery_percent: 80, firmware_version: '1.0.0' }, 'a plausible ping');
 });
 
-t.test('an address that is not allowed is refused for a story too', async (t) => {
+t.test('a forbidden address is refused for a story too', async (t) => {
   const gateway = await openGateway(t, tempFolder(t), {}, { allowWebhookRange: [] });
   await gateway.accounts.addMerchant(MERCHANT);
   await gateway.accounts.addDevice({ mac: MAC });

@@ -1,4 +1,4 @@
-/** Test webhooks (interfaces.md §3): the same way and signature as every ping, and no oracle of what is inside. */
+/** Test webhooks (interfaces.md §3) are sent and signed like events, and reveal nothing about internal addresses. */
 
 import t from 'tap';
 import { TESTS_PER_MINUTE } from '../../../gateway/webhooks/webhook-test.js';
@@ -12,7 +12,7 @@ import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const MAC = testMac();
 
-t.test('the lock’s latest ping goes to every active URL, signed, marked, under an id of its own', async (t) => {
+t.test('a test sends the lock’s latest ping to every active URL, signed, marked and with a new id', async (t) => {
   const { gateway, receiver, secret } = await webhookBench(t, { headers: { 'X-Team': 'bikes' } });
   const other = await testReceiver(t);
   await gateway.accounts.addWebhookUrl({ url: other.url });
@@ -26,15 +26,15 @@ t.test('the lock’s latest ping goes to every active URL, signed, marked, under
   ]);
   const [first, second] = [receiver.requests[2], other.requests[2]];
   const { event_id: _id, test: _test, ...members } = receiver.requests[1]?.json ?? {};
-  t.same(first?.json, { ...members, event_id: eventId, test: true }, 'a ping in everything else');
+  t.same(first?.json, { ...members, event_id: eventId, test: true }, 'otherwise the same body as the ping’s');
   t.match(first?.headers, { 'webhook-id': eventId, 'x-team': 'bikes', 'user-agent': /^lockgate\// });
   t.doesNotThrow(() => new Webhook(secret).verify(first?.body ?? '', first?.headers as Record<string, string>));
   t.equal(second?.json.event_id, eventId);
   t.notOk(receiver.requests.slice(0, 2).some(({ json }) => json.event_id === eventId));
-  t.equal((await deliveriesOf(gateway)).length, 4, 'it is no event');
+  t.equal((await deliveriesOf(gateway)).length, 4, 'the test is not an event');
 });
 
-t.test('a lock that never sent anything has a plausible ping', async (t) => {
+t.test('a test of a lock that never sent anything uses a plausible ping', async (t) => {
   const { clock, gateway, receiver } = await webhookBench(t);
   await gateway.accounts.addDevice({ mac: MAC });
   await gateway.webhooks.tester.test(MAC);
@@ -47,7 +47,7 @@ t.test('a lock that never sent anything has a plausible ping', async (t) => {
   });
 });
 
-t.test('every URL’s answer is told; one that is disabled is tested where it is named', async (t) => {
+t.test('every URL’s answer is returned; a disabled URL is tested if named', async (t) => {
   const { gateway, receiver, urlId } = await webhookBench(t);
   const { tester, settings } = gateway.webhooks;
   await gateway.accounts.addDevice({ mac: MAC });
@@ -59,7 +59,7 @@ t.test('every URL’s answer is told; one that is disabled is tested where it is
     { urlId: gone.url.id, origin: 'http://127.0.0.1:9', status: null, error: /refused/ },
   ]);
   t.notMatch(JSON.stringify(deliveries), /secret-path/);
-  t.equal(receiver.requests.length, 1, 'nothing is followed');
+  t.equal(receiver.requests.length, 1, 'no redirect is followed');
   receiver.answer = (_request, response) => void response.writeHead(410).end();
   t.match(await tester.test(MAC, urlId), { deliveries: [{ status: 410 }] });
   t.equal((await gateway.store.webhooks.find(urlId))?.state, 'active', 'a test disables nothing');
@@ -71,7 +71,7 @@ t.test('every URL’s answer is told; one that is disabled is tested where it is
   await t.rejects(tester.test(testMac(9)), { code: 'no-such-device' });
 });
 
-t.test('another merchant’s URLs get nothing', async (t) => {
+t.test('another merchant’s URLs get no test', async (t) => {
   const { gateway, receiver } = await webhookBench(t);
   await gateway.accounts.addMerchant('Birch');
   const other = await testReceiver(t);
@@ -82,7 +82,7 @@ t.test('another merchant’s URLs get nothing', async (t) => {
   t.same([receiver.requests.length, other.requests.length], [1, 0]);
 });
 
-t.test('a refused address has one error and no time, whatever is there', async (t) => {
+t.test('a refused address always has the same error and no duration', async (t) => {
   const gateway = await openGateway(t, tempFolder(t), {}, { allowWebhookRange: [] });
   await gateway.accounts.addMerchant(MERCHANT);
   const canary = await testReceiver(t);
@@ -96,7 +96,7 @@ t.test('a refused address has one error and no time, whatever is there', async (
   t.equal(canary.requests.length, 0);
 });
 
-t.test('at most 30 tests a minute of one merchant, in any minute', async (t) => {
+t.test('a merchant may send at most 30 tests in any minute', async (t) => {
   const clock = new ManualClock(systemClock.now());
   const { gateway } = await webhookBench(t, {}, { deliveryClock: clock });
   await gateway.accounts.addDevice({ mac: MAC });
@@ -112,7 +112,7 @@ t.test('at most 30 tests a minute of one merchant, in any minute', async (t) => 
   await gateway.accounts.addDevice({ mac: testMac(2), merchant: 'Birch' });
   const other = await testReceiver(t);
   await gateway.accounts.addWebhookUrl({ url: other.url, merchant: 'Birch' });
-  t.match(await tester.test(testMac(2)), { deliveries: [{ status: 204 }] }, 'another merchant is not held');
+  t.match(await tester.test(testMac(2)), { deliveries: [{ status: 204 }] }, 'another merchant is not limited');
   clock.advance(Minutes(1));
   await tester.test(MAC);
 });

@@ -1,4 +1,4 @@
-/** What a URL waits for, and for how long: Retry-After, the machine's clock set forward and back (interfaces.md §3). */
+/** The waits of a URL: Retry-After, and the machine's clock set forward and back (interfaces.md §3). */
 import t from 'tap';
 import type { Gateway, GatewayOptions } from '../../../gateway/gateway.js';
 import { FAILURES_TO_OPEN, FIRST_PROBE_WAIT } from '../../../gateway/webhooks/url/circuit.js';
@@ -37,7 +37,7 @@ function settable(): { clock: ManualClock; dates: SteppedClock; options: Gateway
 
 interface Lives {
   readonly receiver: TestReceiver;
-  /** Opens the folder's gateway by this clock, with its lock connected. The one before has to be closed. */
+  /** Opens a gateway on the folder with this clock and its lock connected. The previous gateway must be closed. */
   readonly open: (clock: ManualClock) => Promise<{ gateway: Gateway; lock: TestLock }>;
 }
 
@@ -58,7 +58,7 @@ async function lives(test: Teardown): Promise<Lives> {
   return { receiver, open };
 }
 
-t.test('a clock set back by an hour holds up no probe, and no new ping at an open circuit', async (t) => {
+t.test('a clock set back by an hour delays neither a probe nor a new ping at an open circuit', async (t) => {
   const { clock, dates, options } = settable();
   const { gateway, receiver } = await webhookBench(t, {}, options);
   receiver.answer = failing;
@@ -76,7 +76,7 @@ t.test('a clock set back by an hour holds up no probe, and no new ping at an ope
   });
 });
 
-t.test('a clock set back between two starts makes no retry wait longer than its own delay', async (t) => {
+t.test('a clock set back between two starts makes no retry wait longer than its scheduled wait', async (t) => {
   const { open, receiver } = await lives(t);
   const first = await open(new ManualClock(systemClock.now() + Hours(5)));
   receiver.answer = failing;
@@ -92,7 +92,7 @@ t.test('a clock set back between two starts makes no retry wait longer than its 
   await eventually('it is delivered', async () => (await deliveriesOf(gateway, ['delivered'])).length === 1);
 });
 
-t.test('a step of 5 days between two failures disables no URL', async (t) => {
+t.test('a clock step of 5 days between two failures disables no URL', async (t) => {
   const { clock, dates, options } = settable();
   const { gateway, receiver, urlId } = await webhookBench(t, {}, { ...options, random: () => 0.5 });
   receiver.answer = failing;
@@ -107,7 +107,7 @@ t.test('a step of 5 days between two failures disables no URL', async (t) => {
   t.match(await gateway.store.webhooks.find(urlId), { state: 'active' });
 });
 
-t.test('days on which no gateway ran don’t count for the five, and those before it count on', async (t) => {
+t.test('days without a running gateway don’t count as failing time, and earlier failing time stays', async (t) => {
   const { open, receiver } = await lives(t);
   receiver.answer = failing;
   const start = systemClock.now();
@@ -135,7 +135,7 @@ t.test('days on which no gateway ran don’t count for the five, and those befor
   t.match(await disabled, [{ why: /every attempt failed for 5 days/ }]);
 });
 
-t.test('until Retry-After is over nothing goes to the URL: no retry, no new event', async (t) => {
+t.test('before Retry-After has passed neither a retry nor a new event goes to the URL', async (t) => {
   for (const form of [(_nowMs: number) => '3600', (nowMs: number) => new Date(nowMs + Hours(1)).toUTCString()]) {
     const { clock, gateway, receiver } = await webhookBench(t);
     receiver.answer = patience(form(systemClock.now() + 999));
@@ -171,9 +171,9 @@ t.test('an open circuit’s probe waits for Retry-After', async (t) => {
   await receiver.received(FAILURES_TO_OPEN + 2);
 });
 
-t.test('Retry-After outlives a restart, 24 h at most, whatever became of the clock', async (t) => {
+t.test('Retry-After survives a restart, for at most 24 h, whatever the clock shows', async (t) => {
   const start = systemClock.now();
-  // How long it is held after the restart, by what was asked and by where the clock stands then.
+  // How long the URL is held after the restart, by the requested wait and the clock at the restart.
   const rows = [
     { asked: '3600', startsAfter: Minutes(20), held: Minutes(40) },
     { asked: '3600', startsAfter: -Days(400), held: Hours(1) },
@@ -200,7 +200,7 @@ t.test('Retry-After outlives a restart, 24 h at most, whatever became of the clo
   }
 });
 
-t.test('an operator’s test goes through a Retry-After, and another address is not bound by it', async (t) => {
+t.test('an operator’s test ignores a Retry-After, and a changed address is not bound by it', async (t) => {
   const { gateway, receiver, urlId } = await webhookBench(t);
   const other = await testReceiver(t);
   receiver.answer = patience('3600');

@@ -1,6 +1,6 @@
 /**
- * Waiting for real processes and sockets without sleeping: somebody who notes something rings, and who waits looks
- * again. Every wait has a deadline, and says what it waited for.
+ * Waits for real processes and sockets without sleeping: code that changes something rings the bell, and waiting code
+ * then checks its condition again. Every wait has a deadline, and its error names what it waited for.
  */
 
 interface Waiting {
@@ -11,7 +11,7 @@ interface Waiting {
 export class Bell {
   readonly #waiting = new Set<Waiting>();
 
-  /** Something changed: those whose condition holds now go on. */
+  /** Must be called when something changed: resolves the waits whose condition is now true. */
   ring(): void {
     for (const waiting of this.#waiting) {
       if (!waiting.holds()) continue;
@@ -20,7 +20,7 @@ export class Bell {
     }
   }
 
-  /** Resolves as soon as `holds`. @throws Error with `what` when it doesn't within `seconds` */
+  /** Resolves when `holds` returns true. @throws Error with `what` if it does not within `seconds` */
   async until(holds: () => boolean, seconds: number, what: () => string): Promise<void> {
     if (holds()) return;
     let waiting: Waiting | undefined;
@@ -31,7 +31,7 @@ export class Bell {
     await within(seconds, what, happened).finally(() => waiting && this.#waiting.delete(waiting));
   }
 
-  /** Resolves when `holds`, or when `progress` has stood still for `seconds`; says which. */
+  /** Resolves with true when `holds` returns true, or with false when `progress` has not changed for `seconds`. */
   async untilOrStill(holds: () => boolean, progress: () => number, seconds: number): Promise<boolean> {
     for (;;) {
       const before = progress();
@@ -49,7 +49,7 @@ export class Bell {
   }
 }
 
-/** The promise's value. @throws Error with `what` when it isn't there within `seconds` */
+/** The promise's value. @throws Error with `what` if it is not settled within `seconds` */
 export async function within<T>(seconds: number, what: () => string, promise: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
@@ -58,7 +58,7 @@ export async function within<T>(seconds: number, what: () => string, promise: Pr
   return await Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
-/** Some milliseconds later, for faults at odd moments. Nothing may be concluded from the time that passed. */
+/** Resolves some milliseconds later, for faults at arbitrary moments. Tests must not rely on the elapsed time. */
 export function oddMoment(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }

@@ -1,6 +1,6 @@
 /**
- * `lockgate serve` on a machine whose clock the test sets, with a fleet whose locks have clocks of their own, and a
- * merchant's endpoint that believes in its own clock too.
+ * Runs `lockgate serve` on a machine whose clock the test sets, with a fleet of locks and a merchant's endpoint that
+ * have the real time.
  */
 import { GatewayClient } from '../../../cli/client.js';
 import { systemClock } from '../../../proto/clock.js';
@@ -13,7 +13,7 @@ import { type Teardown, tempFolder } from '../store/temp-folder.js';
 import { Bell, within } from './bell.js';
 import { SetClock } from './set-clock.js';
 
-/** A lock of the fleet: who it is, and how many pings it has made. */
+/** A lock of the fleet: its credentials, and how many pings it has made. */
 interface FleetLock {
   readonly mac: Mac;
   readonly secret: string;
@@ -48,7 +48,7 @@ export class ClockSite {
   serve!: ServeProgram;
   client!: GatewayClient;
   readonly #test: Teardown;
-  /** What the gateway reported since its start, as far as nobody has asked for it. */
+  /** The gateway's events since its start that no call of the reader below has returned or skipped. */
   readonly #told: Told[] = [];
   readonly #bell = new Bell();
 
@@ -59,7 +59,7 @@ export class ClockSite {
     this.receiver = receiver;
   }
 
-  /** A gateway that runs, with a merchant, a webhook URL and so many locks, each of which has sent a ping. */
+  /** Starts a gateway with a merchant, a webhook URL and `locks` locks, each of which has sent a ping. */
   static async open(test: Teardown, locks: number): Promise<ClockSite> {
     const site = new ClockSite(test, await testReceiver(test));
     await site.start();
@@ -97,7 +97,7 @@ export class ClockSite {
     }
   }
 
-  /** Resolves with the next event of this name that `fits`, of those that no call before has had. */
+  /** Resolves with the next unread event of this name for which `fits` returns true. Skips events before it. */
   async told(event: string, fits: (told: Told) => boolean = () => true, seconds = 30): Promise<Told> {
     const at = (): number => this.#told.findIndex((told) => told.event === event && fits(told));
     await this.#bell.until(
@@ -108,23 +108,23 @@ export class ClockSite {
     return this.#told.splice(0, at() + 1).at(-1) as Told;
   }
 
-  /** Resolves when the gateway next tells that the clock is so. */
+  /** Resolves when the gateway next reports that its clock is in this state. */
   async tells(state: ClockStatus['state']): Promise<void> {
     await this.told('clock', (told) => told.state === state);
   }
 
-  /** Resolves when the merchant has every ping; it may be asked again for one, so ids count. */
+  /** Resolves when the merchant has every ping. Counts ids, since a ping may be sent twice. */
   async delivered(): Promise<void> {
     const wanted = this.locks.reduce((sum, { made }) => sum + made, 0);
     const ids = (): number => new Set(this.receiver.requests.map(({ headers }) => headers['webhook-id'])).size;
-    await within(60, () => `${wanted} pings; ${ids()} came`, this.#receivedAll(wanted, ids));
+    await within(60, () => `${wanted} pings; ${ids()} arrived`, this.#receivedAll(wanted, ids));
   }
 
   async #receivedAll(wanted: number, ids: () => number): Promise<void> {
     while (ids() < wanted) await this.receiver.received(this.receiver.requests.length + 1);
   }
 
-  /** Stops it as an operator would. */
+  /** Stops the gateway as an operator does. */
   async stop(): Promise<void> {
     for (const lock of this.locks) {
       await lock.connection?.client.endAsync();
@@ -134,7 +134,7 @@ export class ClockSite {
     await this.serve.program.end();
   }
 
-  /** Sends a fresh ping, by a clock of the lock's own that is off by `offMs`; resolves at its PUBACK. */
+  /** Sends a fresh ping by a lock's clock that is wrong by `offMs`; resolves at its PUBACK. */
   async ping(lock: FleetLock, offMs = 0): Promise<void> {
     lock.connection ??= await TestLock.connect(this.#test, this.serve.mqttPort, lock.mac, lock.secret);
     lock.made += 1;
@@ -145,7 +145,7 @@ export class ClockSite {
     return (await this.client.get<{ clock: ClockStatus }>('/status')).clock;
   }
 
-  /** What is noted of a clock that is ahead, or behind; undefined where nothing is. */
+  /** The notice about a clock that is ahead or behind; undefined if there is none. */
   async clockNotice(subject: 'ahead' | 'behind'): Promise<NoticeRow | undefined> {
     const { notices } = await this.client.get<{ notices: NoticeRow[] }>('/notices?kind=clock-leapt');
     return notices.find((notice) => notice.subject === subject);

@@ -1,4 +1,4 @@
-/** A machine whose clocks are turned by hand: time passes on both, and the date can be set by itself. */
+/** A machine with manual clocks: `advance` moves both, `step` changes only the date. */
 import type { MachineClock } from '../../../gateway/clocks/machine-clock.js';
 import { ManualClock, type Milliseconds, type Timer } from '../../../proto/clock.js';
 
@@ -6,7 +6,7 @@ export class ManualMachine implements MachineClock {
   readonly #time = new ManualClock();
   #offMs: number;
 
-  /** Its date is `startMs`, ms since the epoch. */
+  /** @param startMs the date at the start, ms since the epoch */
   constructor(startMs: number) {
     this.#offMs = startMs;
   }
@@ -28,12 +28,12 @@ export class ManualMachine implements MachineClock {
     return this.#time.pending;
   }
 
-  /** Time passes. */
+  /** Advances both clocks. */
   advance(span: Milliseconds): void {
     this.#time.advance(span);
   }
 
-  /** Somebody sets the date, forward or back. */
+  /** Sets the date forward, or back if negative. */
   step(by: Milliseconds): void {
     this.#offMs += by;
   }

@@ -1,6 +1,6 @@
 /**
- * A machine's clock that a test sets while programs run: libfaketime shows them the date that stands in a file. The
- * monotonic clock, and with it every timer, stays the real one, as it does when somebody sets a real machine's clock.
+ * A machine's clock that a test sets while programs run: libfaketime gives the programs the date from a file. The
+ * monotonic clock, and so every timer, stays real, as when a real machine's clock is set.
  */
 import { existsSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -8,7 +8,7 @@ import { type Teardown, tempFolder } from '../store/temp-folder.js';
 
 const LIBRARY = 'libfaketimeMT.so.1';
 
-/** Where Debian's package `faketime` puts its library; undefined where it is not installed. */
+/** The path of the library of Debian's package `faketime`; undefined if it is not installed. */
 export function faketimeLibrary(): string | undefined {
   const folders = ['/usr/lib/faketime', '/usr/local/lib/faketime'];
   if (existsSync('/usr/lib'))
@@ -16,7 +16,7 @@ export function faketimeLibrary(): string | undefined {
   return folders.map((folder) => path.join(folder, LIBRARY)).find((file) => existsSync(file));
 }
 
-/** Why a test that sets the clock can't run here; undefined where it can. */
+/** Why a test that sets the clock can't run here; undefined if it can. */
 export function whyNoSetClock(): string | undefined {
   return faketimeLibrary() === undefined ? 'libfaketime is not installed (Debian package faketime)' : undefined;
 }
@@ -24,13 +24,13 @@ export function whyNoSetClock(): string | undefined {
 export class SetClock {
   readonly #file: string;
 
-  /** Set right, until {@link set} says otherwise. */
+  /** The clock shows the real time until {@link set} is called. */
   constructor(test: Teardown) {
     this.#file = path.join(tempFolder(test), 'clock');
     this.set('+0');
   }
 
-  /** What a program needs in its environment to have this clock. */
+  /** The environment variables that give a program this clock. */
   get environment(): NodeJS.ProcessEnv {
     return {
       LD_PRELOAD: faketimeLibrary(),
@@ -41,7 +41,7 @@ export class SetClock {
     };
   }
 
-  /** Off from the right time by this much, such as `+401d`, `-1h`, `-10y`; seen within a second or two. */
+  /** Sets the clock's offset from the real time, such as `+401d`, `-1h`, `-10y`. Programs see it within two seconds. */
   set(offset: string): void {
     writeFileSync(`${this.#file}.next`, `${offset}\n`);
     renameSync(`${this.#file}.next`, this.#file);

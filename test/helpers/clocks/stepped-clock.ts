@@ -1,11 +1,11 @@
-/** A clock that somebody sets while it runs: dates leap, and waits go on as if nothing had happened. */
+/** A clock that a test sets while it runs: its dates jump, but running timers are not affected. */
 import type { Clock, ManualClock, Milliseconds, Timer } from '../../../proto/clock.js';
 
 export class SteppedClock implements Clock {
   readonly #steady: ManualClock;
   #offset: Milliseconds = 0;
 
-  /** `steady` is turned by hand, and its timers are this clock's. */
+  /** @param steady a manual clock, which runs this clock's timers */
   constructor(steady: ManualClock) {
     this.#steady = steady;
   }
@@ -18,7 +18,7 @@ export class SteppedClock implements Clock {
     return this.#steady.after(delay, callback);
   }
 
-  /** Sets the clock forward by `by`, or back where it is negative. */
+  /** Sets the clock forward by `by`, or back if negative. */
   step(by: Milliseconds): void {
     this.#offset += by;
   }

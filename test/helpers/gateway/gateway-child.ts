@@ -1,5 +1,6 @@
 /**
- * A gateway that can be killed and started again on the same data folder and ports, and its operator's interface.
+ * A gateway in a child process that can be killed and restarted on the same data folder and ports, with a client of its
+ * operator's interface.
  */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -11,15 +12,15 @@ import type { StoreFault } from '../store/store-faults.js';
 import { type Teardown, tempFolder } from '../store/temp-folder.js';
 import type { GatewayReady, GatewayRequest } from './gateway-process.js';
 
-/** gateway-process.ts, bundled with the gateway. */
+/** The compiled gateway-process.ts, bundled with the gateway. */
 const SCRIPT = path.join(root, 'dist/program/gateway-process.js');
 const MERCHANT = 'Amber';
 
 export class GatewayChild {
   readonly request: GatewayRequest;
-  /** What all its lives wrote to stderr: nothing, when all is well. */
+  /** The stderr lines of all its processes: none if there was no error. */
   readonly complaints: string[] = [];
-  /** What its processes find in their environment besides. */
+  /** Additional environment variables of its processes. */
   environment: NodeJS.ProcessEnv = {};
   #test: Teardown;
   #program: Program | undefined;
@@ -30,7 +31,7 @@ export class GatewayChild {
     this.request = request;
   }
 
-  /** One on a new folder that is not started yet. */
+  /** A gateway on a new folder that is not started yet. */
   static async make(
     test: Teardown,
     sabotage?: SabotageName,
@@ -42,7 +43,7 @@ export class GatewayChild {
     return new GatewayChild(test, { ...place, sabotage, tellsUsage, runSize });
   }
 
-  /** One on a new folder, started, with a merchant. */
+  /** A started gateway on a new folder, with a merchant. */
   static async start(test: Teardown, sabotage?: SabotageName, fault?: StoreFault): Promise<GatewayChild> {
     const made = await GatewayChild.make(test, sabotage);
     const child = new GatewayChild(test, { ...made.request, fault });
@@ -51,7 +52,7 @@ export class GatewayChild {
     return child;
   }
 
-  /** One on a new folder that is not started yet and has no merchant, at a speed of its own. */
+  /** A gateway on a new folder that is not started yet and has no merchant, with this speed of the run's clock. */
   static async fast(test: Teardown, speed: number, sabotage?: SabotageName): Promise<GatewayChild> {
     const { request } = await GatewayChild.make(test, sabotage);
     return new GatewayChild(test, { ...request, speed });
@@ -61,14 +62,14 @@ export class GatewayChild {
     return this.request.mqttPort;
   }
 
-  /** Its memory, bytes: resident now, and the most that it ever was. From Linux alone. */
+  /** The process's resident memory in bytes: now, and its maximum. Only on Linux. */
   memory(): { readonly resident: number; readonly most: number } {
     const status = readFileSync(`/proc/${this.#program?.pid}/status`, 'utf8');
     const kib = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]);
     return { resident: kib('VmRSS') * 1024, most: kib('VmHWM') * 1024 };
   }
 
-  /** Its memory once garbage is collected, bytes. */
+  /** The process's memory after a garbage collection, in bytes. */
   async memoryAfterCollection(): Promise<NodeJS.MemoryUsage> {
     const { stdout } = this.program;
     const isMemory = (line: string): boolean => line.startsWith('memory ');
@@ -78,7 +79,7 @@ export class GatewayChild {
     return JSON.parse((stdout.findLast(isMemory) as string).slice('memory '.length)) as NodeJS.MemoryUsage;
   }
 
-  /** Begins a start; {@link ready} waits for its end. */
+  /** Starts the process; {@link ready} waits until the gateway is ready. */
   spawn(): void {
     this.#program = new Program(this.#test, process.execPath, [SCRIPT, JSON.stringify(this.request)], this.environment);
   }
@@ -93,20 +94,20 @@ export class GatewayChild {
     await this.ready();
   }
 
-  /** Kills it as a power switch would a process: no handler of its runs. */
+  /** Kills the process with SIGKILL: none of its handlers runs. */
   async kill(): Promise<void> {
     this.#program?.kill('SIGKILL');
     await this.#ended();
   }
 
-  /** Asks it to end; its exit code. @throws Error where it doesn't within `seconds` */
+  /** Stops the process with SIGTERM. Returns its exit code. @throws Error if it does not exit within `seconds` */
   async stop(seconds: number): Promise<number | null> {
     this.#program?.kill('SIGTERM');
     await this.#program?.end(seconds);
     return await this.#ended();
   }
 
-  /** Waits for it to end by itself; its exit code. @throws Error where it doesn't within `seconds` */
+  /** Waits for the process to exit. Returns its exit code. @throws Error if it does not exit within `seconds` */
   async ends(seconds: number): Promise<number | null> {
     await this.#program?.end(seconds);
     return await this.#ended();
@@ -119,17 +120,17 @@ export class GatewayChild {
     return code;
   }
 
-  /** Adds a lock; its secret. */
+  /** Adds a lock. Returns its secret. */
   async addLock(mac: string): Promise<string> {
     return (await this.post<{ secret: string }>('/devices', { mac })).secret;
   }
 
-  /** Adds a webhook URL; its signing secret. */
+  /** Adds a webhook URL. Returns its signing secret. */
   async addWebhook(url: string): Promise<string> {
     return (await this.post<{ secret: string }>('/webhooks', { url })).secret;
   }
 
-  /** The lines that this life has printed, and a promise of more: see {@link Program.until}. */
+  /** The running process, with the lines that it has printed. */
   get program(): Program {
     return this.#program as Program;
   }

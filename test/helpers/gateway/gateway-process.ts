@@ -1,8 +1,8 @@
 /**
- * A gateway in a process of its own, for tests that kill it. It takes one argument, a {@link GatewayRequest} as JSON,
- * prints a {@link GatewayReady} as JSON when it is ready, and ends by itself after SIGTERM when all is closed: should
- * something be left open, it hangs, and the test that waits for its end says so. After SIGUSR2 it collects its garbage
- * and prints a line `memory {…}`.
+ * The program of a gateway in a separate process, for tests that kill it. It takes one argument, a
+ * {@link GatewayRequest} as JSON, prints a {@link GatewayReady} as JSON when it is ready, and exits after SIGTERM when
+ * everything is closed. If something is left open, the process does not exit, and the test that waits for its exit
+ * fails. After SIGUSR2 it collects garbage and prints a line `memory {…}`.
  */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -20,11 +20,11 @@ export interface GatewayRequest {
   readonly mqttPort: number;
   readonly operatorPort: number;
   readonly sabotage?: SabotageName | undefined;
-  /** What the store does from {@link beginFault} on. */
+  /** The fault of the store, which starts with {@link beginFault}. */
   readonly fault?: StoreFault | undefined;
-  /** How fast the run's clock goes; as life does where it is left out. */
+  /** The speed of the run's clock; 1 if undefined. */
   readonly speed?: number | undefined;
-  /** Prints a line `usage […]` with each commit of counted usage, when it is on the disk. */
+  /** Prints a line `usage […]` for each commit of counted usage when it is on disk. */
   readonly tellsUsage?: boolean | undefined;
   /** Another size of the log's runs. */
   readonly runSize?: RunSize | undefined;
@@ -56,7 +56,7 @@ function tellingUsage(store: Store): Store {
   return overriding(store, { usage: overriding(usage, { add }) });
 }
 
-/** What is left when garbage is collected, twice, since the first collection may only find what the second frees. */
+/** The memory after two garbage collections: the second may free objects that the first only found. */
 function memoryAfterCollection(): NodeJS.MemoryUsage {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
@@ -65,7 +65,7 @@ function memoryAfterCollection(): NodeJS.MemoryUsage {
 }
 
 async function main(): Promise<void> {
-  // It must not outlive the test: whoever started it holds the other end.
+  // The process must not outlive the test, which holds the other end of stdin.
   process.stdin.on('end', () => process.exit(1)).resume();
   (process.stdin as NodeJS.ReadStream & { unref?: () => void }).unref?.();
   const request = JSON.parse(process.argv[2] ?? '') as GatewayRequest;

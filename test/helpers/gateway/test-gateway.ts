@@ -66,7 +66,7 @@ export async function openGateway(
   return once;
 }
 
-/** A MAC for a test, by a number of its own. */
+/** A MAC for a test, different for each number. */
 export function testMac(number = 1): Mac {
   const mac = parseMac((0xa4c138000000 + number).toString(16));
   if (!mac.ok) throw new Error(mac.error.message);
@@ -84,7 +84,7 @@ const CELLULAR: Ping = {
   position: null,
 };
 
-/** An uplink that is fine, with members of your own. */
+/** A valid uplink, with some members replaced. */
 export function testUplink(sequence: number, members: Partial<Uplink> = {}): Uplink {
   return {
     boot: 1,
@@ -98,12 +98,12 @@ export function testUplink(sequence: number, members: Partial<Uplink> = {}): Upl
   };
 }
 
-/** Its bytes. */
+/** The bytes of a test uplink. */
 export function testBytes(sequence: number, members: Partial<Uplink> = {}): Buffer {
   return Buffer.from(encodeUplink(testUplink(sequence, members)));
 }
 
-/** Resolves when the gateway has announced `count` events of this name that `fits` lets through. */
+/** Resolves when the gateway has emitted `count` events of this name for which `fits` returns true. */
 export function eventsOf<Name extends keyof GatewayEventMap>(
   gateway: Gateway,
   name: Name,

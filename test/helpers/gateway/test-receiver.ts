@@ -1,5 +1,5 @@
 /**
- * A merchant's endpoint for tests: answers as it is told, and writes down what came.
+ * A merchant's endpoint for tests: answers as the test sets, and records the requests.
  */
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -15,11 +15,11 @@ export type Answer = (request: ReceivedRequest, response: ServerResponse) => voi
 
 export class TestReceiver {
   readonly requests: ReceivedRequest[] = [];
-  /** What it does with a request; 204 until told otherwise. */
+  /** Answers a request; 204 unless the test replaces it. */
   answer: Answer = (_request, response) => void response.writeHead(204).end();
   url = '';
 
-  /** Resolves when `count` requests have come in all. */
+  /** Resolves when `count` requests have arrived in all. */
   async received(count: number): Promise<void> {
     while (this.requests.length < count) await this.#next();
   }
@@ -41,7 +41,7 @@ export class TestReceiver {
   }
 }
 
-/** Starts one on a free port of loopback; it is closed after the test. */
+/** Starts a receiver on a free loopback port; it is closed after the test. */
 export async function testReceiver(test: Teardown): Promise<TestReceiver> {
   const receiver = new TestReceiver();
   const server = createServer((message, response) => void receiver.take(message, response));

@@ -1,6 +1,6 @@
 /**
- * A gateway's way in with its usage, on a bench: real sockets, with and without TLS, and a clock for months that a test
- * turns by hand. The parts are those of gateway.ts; what a bill does not need is left out.
+ * The parts of a gateway that receive pings and count usage, without the rest: real sockets, with and without TLS, and
+ * a manual clock for months. The parts are connected as in gateway.ts; parts that do not affect bills are left out.
  */
 
 import { once } from 'node:events';
@@ -18,7 +18,7 @@ import { startBrokerParts } from '../mqtt/broker-parts.js';
 import { type Teardown, tempFolder } from '../store/temp-folder.js';
 import { MERCHANT } from './test-gateway.js';
 
-/** Ten seconds before a month ends; far from now, so that all that the wall's clock stamps is earlier. */
+/** Ten seconds before a month ends, in the far future, so that every wall-clock time is earlier. */
 export const BEFORE_MONTH_END_MS = Date.UTC(2099, 10, 30, 23, 59, 50);
 
 export interface UsageBench {
@@ -27,15 +27,15 @@ export interface UsageBench {
   readonly usage: Usage;
   readonly broker: Broker;
   readonly events: GatewayEvents;
-  /** Of months and bills. */
+  /** The clock of months and bills. */
   readonly clock: ManualClock;
-  /** The raw sockets that came by {@link serve}, in their order. */
+  /** The raw sockets of connections to the ports of {@link serve}, in order. */
   readonly sockets: Socket[];
-  /** Resolves when all of them are closed: what the network has delivered is counted by then. */
+  /** Resolves when all these sockets are closed: their bytes are counted by then. */
   drained(): Promise<void>;
-  /** Another way in, for the broker's connections: its port. */
+  /** Opens another port for the broker's connections. Returns the port. */
   serve(how: 'tcp' | 'tls'): Promise<number>;
-  /** Ends all of it; may be called again. */
+  /** Stops all parts; may be called again. */
   close(): Promise<void>;
 }
 
@@ -45,7 +45,7 @@ export interface UsageBenchOptions {
   readonly wrapStore?: (store: Store) => Store;
 }
 
-/** Starts one, with a merchant where the folder is new. */
+/** Starts the parts, with a merchant if the folder is new. */
 export async function usageBench(test: Teardown, options: UsageBenchOptions = {}): Promise<UsageBench> {
   const clock = options.clock ?? new ManualClock(BEFORE_MONTH_END_MS);
   const parts = await startBrokerParts({

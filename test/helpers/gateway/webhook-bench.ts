@@ -1,6 +1,6 @@
 /**
- * What tests of webhooks have in common: a gateway whose deliveries live by a clock that is turned by hand, a lock, a
- * merchant's receiver, and waiting for what an operator would see.
+ * The setup that tests of webhooks share: a gateway whose deliveries use a manual clock, a merchant's receiver, and
+ * waits for conditions.
  */
 import type { Gateway, GatewayOptions } from '../../../gateway/gateway.js';
 import type { DeliveryReading, DeliveryState } from '../../../gateway/store/contract/webhook-store.js';
@@ -32,7 +32,7 @@ export async function webhookBench(
   return { clock, gateway, receiver, urlId: added.url.id, secret: added.secret };
 }
 
-/** Lets the loop turn until it holds. @throws Error with `what` when it doesn't in 20 s */
+/** Resolves when `holds` returns true, checked each turn of the loop. @throws Error with `what` if not within 20 s */
 export async function eventually(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
   let isOver = false;
   const look = async (): Promise<void> => {
@@ -43,7 +43,7 @@ export async function eventually(what: string, holds: () => boolean | Promise<bo
   });
 }
 
-/** Turns the clock to its next timer, once there is one that isn't the limit of an attempt that has just begun. */
+/** Advances the clock to its next timer, except the time limit of an attempt that has just started. */
 export async function toNextTimer(clock: ManualClock): Promise<number> {
   const limitMs = clock.now() + ATTEMPT_TIMEOUT;
   await eventually('a timer', () => clock.nextDueMs !== undefined && clock.nextDueMs !== limitMs);
@@ -61,7 +61,7 @@ export async function deliveriesOf(
   return await store.webhooks.readDeliveries({ urlIds, states, fromId: 0, toId: 1e9, limit: 500 });
 }
 
-/** The sequence numbers of what a receiver got, in order. */
+/** The sequence numbers of the events that a receiver got, in order. */
 export function sequencesOf(receiver: TestReceiver): unknown[] {
   return receiver.requests.map(({ json }) => json.sequence);
 }

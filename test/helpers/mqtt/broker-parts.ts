@@ -1,6 +1,6 @@
 /**
- * A broker with what stands behind it on a lock's way in: store, judge, ingest, usage. The parts are those of
- * gateway.ts; webhooks, commands and HTTP are left out, for tests that need the inside of these.
+ * A broker with the parts that process its uplinks: store, judge, ingest, usage. They are connected as in gateway.ts;
+ * webhooks, commands and HTTP are left out. For tests that need access to these parts.
  */
 
 import { openKeys } from '../../../gateway/data-folder/keys.js';
@@ -17,13 +17,13 @@ import { openStore } from '../store/new-store.js';
 
 export interface BrokerPartsOptions {
   readonly data: string;
-  /** Of months and bills. */
+  /** The clock of months and bills. */
   readonly usageClock?: Clock;
   readonly wrapStore?: (store: Store) => Store;
   readonly broker?: Partial<BrokerOptions>;
 }
 
-/** Starts them on a folder that may hold data already; `stop` ends them all. */
+/** Starts the parts on a folder that may have data already; `stop` stops all of them. */
 export async function startBrokerParts({ data, usageClock, wrapStore, broker: options }: BrokerPartsOptions) {
   const opened = await openStore(data);
   const store = wrapStore?.(opened) ?? opened;

@@ -1,16 +1,16 @@
-/** A broker, the store and the judge behind it, without the rest of a gateway: for tests that need its inside. */
+/** A broker with store and judge, without the rest of a gateway, for tests that need access to these parts. */
 
 import type { BrokerOptions } from '../../../gateway/mqtt/broker-options.js';
 import type { Mac } from '../../../proto/wire/mac.js';
 import { type Teardown, tempFolder } from '../store/temp-folder.js';
 import { startBrokerParts } from './broker-parts.js';
 
-/** Starts one; it is closed after the test. */
+/** Starts the parts; they are closed after the test. */
 export async function brokerSite(test: Teardown, options: Partial<BrokerOptions> = {}) {
   const { broker, events, store, keys, stop } = await startBrokerParts({ data: tempFolder(test), broker: options });
   test.teardown(stop);
   const merchant = await store.addMerchant('Amber', 0);
-  /** Adds a lock; what it says of itself. */
+  /** Adds a lock. Returns its credentials. */
   const addLock = async (mac: Mac): Promise<{ user: Mac; secret: string }> => {
     const secret = `lgs_${mac}`;
     const secretHash = keys.hashSecret(secret);

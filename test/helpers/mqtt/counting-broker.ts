@@ -1,4 +1,4 @@
-/** A broker that takes every CONNECT and keeps every payload, so that a test sees what a load generator really says. */
+/** A broker that accepts every CONNECT and records every payload, so that a test sees what a load generator sends. */
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import type { Teardown } from '../store/temp-folder.js';
 
@@ -15,7 +15,7 @@ export interface TakenPublish {
 export class CountingBroker {
   readonly port: number;
   readonly taken: TakenPublish[] = [];
-  /** Answers a PUBLISH; a test may do it late, wrongly or not at all. */
+  /** Answers a PUBLISH. A test may replace it to answer late, wrongly or not at all. */
   answer: (puback: Buffer, socket: Socket) => void = (puback, socket) => void socket.write(puback);
 
   private constructor(port: number) {
@@ -42,7 +42,7 @@ export class CountingBroker {
     let rest = Buffer.alloc(0);
     let clientId = '';
     socket.on('data', (piece: Buffer) => {
-      // Packets of these tests are shorter than 128 bytes: their length is one byte.
+      // Packets of these tests are shorter than 128 bytes, so their length has one byte.
       for (rest = Buffer.concat([rest, piece]); rest.length >= 2 && rest.length >= 2 + (rest[1] ?? 0); ) {
         const [type, body] = [(rest[0] ?? 0) >> 4, rest.subarray(2, 2 + (rest[1] ?? 0))];
         rest = rest.subarray(2 + (rest[1] ?? 0));

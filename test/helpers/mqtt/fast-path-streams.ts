@@ -1,6 +1,6 @@
 /**
- * What a lock might say on one connection, made up by chance: uplinks for the most part, all else that it may say
- * between them, and now and then something that ends the connection; cut into pieces anywhere. And what comes of it.
+ * Random streams of a lock's packets on one connection: mostly uplinks, with other allowed packets between them and
+ * sometimes a packet that closes the connection, cut into chunks anywhere. Compares the fast path with the library.
  */
 
 import { connectionFilterOf } from '../../../gateway/mqtt/connection-filter.js';
@@ -13,56 +13,56 @@ import { type HandIngest, type HandSocket, handBroker, turns } from './hand-brok
 import { lengthOf, PINGREQ, packet, publishPacket, subscribePacket } from './raw-lock.js';
 
 const DISCONNECT = Buffer.from([0xe0, 0]);
-/** Flags of a PUBLISH: at QoS 1, and again; at QoS 2; retained. */
+/** Flags of a PUBLISH: QoS 1, QoS 1 with DUP, QoS 2, retained. */
 const [FIRST, AGAIN, QOS_2, RETAINED] = [0x02, 0x0a, 0x04, 0x03];
-/** What a payload begins with that must not be acknowledged. */
+/** The first letter of payloads that must not be acknowledged. */
 const FAILING_PREFIX = 'f';
 
-/** A PUBLISH to `up` as it is made; without an id at QoS 0. */
+/** A PUBLISH to `up`; `id` is undefined at QoS 0. */
 interface SentUplink {
   readonly payload: string;
   readonly id: number | undefined;
 }
 
-/** One connection's worth. */
+/** The packets of one connection. */
 interface RandomStream {
-  /** The uplinks in it, up to a packet that ends it. */
+  /** The uplinks up to a packet that closes the connection. */
   readonly uplinks: readonly SentUplink[];
-  /** Whether a packet ends it, or an uplink that can't be kept. */
+  /** Whether a packet, or an uplink that can't be stored, closes the connection. */
   readonly ends: boolean;
   readonly pieces: readonly Buffer[];
-  /** How many uplinks are answered after each piece: all, or some, which leaves the rest for later. */
+  /** How many uplinks are answered after each chunk; the remaining ones are answered later. */
   readonly answers: readonly number[];
 }
 
-/** What came of a stream. */
+/** The result of a stream. */
 interface StreamResult {
   /** The payloads that ingest took, in order. */
   readonly taken: readonly string[];
   /** The packet ids of the PUBACKs, in order. */
   readonly pubacks: readonly number[];
-  /** What else was heard, hex. Its order is up to the library, which answers a PINGREQ before a SUBSCRIBE. */
+  /** The other answers, hex. The library may reorder them: it answers a PINGREQ before a SUBSCRIBE. */
   readonly others: readonly string[];
-  /** The cause of the end, as it was stored. */
+  /** The recorded cause of the disconnect. */
   readonly cause: string | undefined;
-  /** Whether it was the lock that ended it. */
+  /** Whether the gateway left the connection open. */
   readonly isOpen: boolean;
 }
 
-/** Where `answers` says that all that waits is answered. */
+/** A value of `answers`: all waiting uplinks are answered. */
 const ALL = 1e6;
 
-/** What was seen on so many streams. */
+/** The totals of all streams. */
 export interface ComparisonSummary {
-  /** Those of which something is wrong, by their seeds. */
+  /** The seeds and faults of streams with wrong results. */
   readonly faults: readonly string[];
   readonly uplinks: number;
   readonly pieces: number;
-  /** Streams that something ended. */
+  /** Streams whose connection the gateway closed. */
   readonly ended: number;
-  /** Pieces of packets that went to the library although there is a fast path. */
+  /** Chunks that went to the library although there is a fast path. */
   readonly passedToLibrary: number;
-  /** Connections that are left. */
+  /** Connections that are still open at the end. */
   readonly left: number;
 }
 
@@ -95,7 +95,7 @@ export async function compareFastPath(test: Teardown, seed: number, streams: num
   };
 }
 
-/** Makes one up. One that is answered late has nothing in it that ends it: how much is read before that may differ. */
+/** Makes a random stream. One with late answers has no packet that closes it, since what is read before may differ. */
 function makeStream(chance: SeededChance): RandomStream {
   const isLate = chance.next() < 0.4;
   const packets: Buffer[] = [];
@@ -125,12 +125,12 @@ function makeStream(chance: SeededChance): RandomStream {
   return { uplinks, ends: ends || fails, pieces, answers: pieces.map(() => (isLate ? chance.between(0, 4) : ALL)) };
 }
 
-/** A PUBLISH without a packet id, as QoS 0 has it. */
+/** A PUBLISH at QoS 0, without a packet id. */
 function publishQos0(payload: Buffer): Buffer {
   return packet(0x30, Buffer.concat([Buffer.from([0, 2]), Buffer.from('up'), payload]));
 }
 
-/** The same packet with its length in one byte more than it needs. */
+/** The same packet with one more length byte than needed. */
 function longLength(whole: Buffer): Buffer {
   const headBytes = whole.length < 130 ? 2 : 3;
   const length = [...whole.subarray(1, headBytes)];
@@ -138,7 +138,7 @@ function longLength(whole: Buffer): Buffer {
   return Buffer.concat([whole.subarray(0, 1), Buffer.from([...length, 0]), whole.subarray(headBytes)]);
 }
 
-/** What a lock may say besides. */
+/** The other packets that a lock may send. */
 const OTHER_PACKETS: readonly Buffer[] = [
   PINGREQ,
   subscribePacket('down'),
@@ -147,7 +147,7 @@ const OTHER_PACKETS: readonly Buffer[] = [
   packet(0x40, Buffer.from([0, 5])),
 ];
 
-/** What ends a connection. */
+/** Packets that close a connection. */
 const ENDING_PACKETS: readonly Buffer[] = [
   DISCONNECT,
   publishPacket('up', Buffer.from('twice'), 3, QOS_2),
@@ -170,7 +170,7 @@ const ENDING_PACKETS: readonly Buffer[] = [
   Buffer.from([0x32, 0xff, 0xff, 0xff, 0xff]),
 ];
 
-/** Cuts at the ends of packets, inside of them, or nowhere. */
+/** Cuts the packets into chunks at their ends, inside them, or nowhere. */
 function cut(chance: SeededChance, packets: readonly Buffer[]): Buffer[] {
   const whole = Buffer.concat(packets);
   const pieces: Buffer[] = [];
@@ -185,14 +185,14 @@ function cut(chance: SeededChance, packets: readonly Buffer[]): Buffer[] {
   return pieces;
 }
 
-/** Sends a stream over a connection that was let in, and says what came of it. Ends the connection. */
+/** Sends a stream over an authenticated connection, closes it, and returns the result. */
 async function playStream(stream: RandomStream, socket: HandSocket, ingest: HandIngest, mac: Mac) {
   ingest.fails = (payload) =>
-    payload.startsWith(FAILING_PREFIX) ? new LockgateError('test', 'it can’t be kept') : undefined;
+    payload.startsWith(FAILING_PREFIX) ? new LockgateError('test', 'it can’t be stored') : undefined;
   const before = ingest.taken.length;
   const from = socket.received.length;
   for (const [index, piece] of stream.pieces.entries()) {
-    // A buffer of its own, as sockets have it.
+    // A separate buffer, as sockets have.
     socket.send(Buffer.from(piece));
     await turns(2);
     ingest.answer(Math.min(ingest.waiting, stream.answers[index] as number));
@@ -214,9 +214,9 @@ async function playStream(stream: RandomStream, socket: HandSocket, ingest: Hand
 }
 
 /**
- * What is wrong with a stream's result on the fast path, where it differs from that of the library only, or from what
- * the stream says; undefined where nothing is. What ends a connection may do so while the answers to what came before
- * it are on their way, so of those as many as the library had time for are enough.
+ * The fault of a stream's result on the fast path: it differs from the library's result or from the stream. Undefined
+ * if there is none. A packet that closes the connection may do so before earlier packets are answered, so then as many
+ * answers as the library gave are enough.
  */
 function faultOf(
   { uplinks, ends }: RandomStream,
@@ -227,16 +227,16 @@ function faultOf(
   const failing = uplinks.findIndex(({ payload }) => payload.startsWith(FAILING_PREFIX));
   const ids = uplinks.slice(0, failing === -1 ? uplinks.length : failing).flatMap(({ id }) => id ?? []);
   const fits = ends ? isPrefix : isSame;
-  if (byFastPath.isOpen === ends) return ends ? 'it was not ended' : 'it was ended';
-  if (byLibrary.isOpen !== byFastPath.isOpen || byLibrary.cause !== byFastPath.cause) return 'another end';
-  // What was said behind one that can't be kept is taken as far as was read before its answer came.
+  if (byFastPath.isOpen === ends) return ends ? 'it was not closed' : 'it was closed';
+  if (byLibrary.isOpen !== byFastPath.isOpen || byLibrary.cause !== byFastPath.cause) return 'another close';
+  // Uplinks after one that can't be stored are accepted if they were read before its answer.
   const hasOthers =
     failing === -1 ? !isSame(byFastPath.taken, byLibrary.taken) : !agree(byFastPath.taken, byLibrary.taken);
   if (hasOthers) return 'other uplinks';
-  if (!fits(byFastPath.taken, payloads)) return 'uplinks that were not said';
-  if (!fits(byFastPath.pubacks, ids)) return 'PUBACKs of something else';
+  if (!fits(byFastPath.taken, payloads)) return 'uplinks that were not sent';
+  if (!fits(byFastPath.pubacks, ids)) return 'wrong PUBACKs';
   if (!fits(byLibrary.pubacks, byFastPath.pubacks)) return 'other PUBACKs';
-  // The library answers concurrently: what comes of a SUBSCRIBE at its end may be on either side of it.
+  // The library answers concurrently, so the order of its other answers may vary.
   const isAnswered = ends || isSame([...byFastPath.others].sort(), [...byLibrary.others].sort());
   return isAnswered ? undefined : 'other answers';
 }
@@ -249,12 +249,12 @@ function isPrefix(one: readonly unknown[], other: readonly unknown[]): boolean {
   return one.every((each, index) => each === other[index]);
 }
 
-/** Whether they are the same as far as both go. */
+/** Whether one is a prefix of the other. */
 function agree(one: readonly unknown[], other: readonly unknown[]): boolean {
   return isPrefix(one, other) || isPrefix(other, one);
 }
 
-/** The packets that a gateway sends are short: their length has one byte. */
+/** Splits the gateway's packets. They are short, so their length has one byte. */
 function packetsOf(heard: Buffer): { pubacks: number[]; others: string[] } {
   const [pubacks, others]: [number[], string[]] = [[], []];
   for (let at = 0; at < heard.length; ) {

@@ -1,6 +1,7 @@
 /**
- * A broker in the test's hands: sockets of its own, so that each piece comes as the test cuts it, and an ingest that
- * answers when the test says so. What it does between two steps is done when {@link turns} is over.
+ * A broker that a test controls completely: with simulated sockets, so that the test cuts the chunks, and an ingest
+ * that answers when the test calls it. Everything the broker does between two steps is done when {@link turns}
+ * resolves.
  */
 import { Duplex } from 'node:stream';
 import type { Keys } from '../../../gateway/data-folder/keys.js';
@@ -16,23 +17,23 @@ import type { Teardown } from '../store/temp-folder.js';
 import { connectPacket } from './raw-lock.js';
 
 const SECRET = 'lgs_hand';
-/** More turns of the event loop than anything takes that waits for nobody: a CONNECT has the most. */
+/** More turns of the event loop than any step takes. A CONNECT takes the most. */
 const MAX_TURNS = 30;
 
-/** Lets what is under way be done. */
+/** Resolves when work that was started is done. */
 export async function turns(count = 6): Promise<void> {
   for (let turn = 0; turn < count; turn++) await new Promise<void>(afterThisTurn);
 }
 
 /** The gateway's side of a connection; the other side is the test. */
 export class HandSocket extends Duplex {
-  /** There is no system below it that could have counted. */
+  /** No system counts its bytes. */
   readonly _handle = null;
   readonly bytesRead = 0;
   bytesWritten = 0;
   /** How often something was written. */
   writes = 0;
-  /** Whether what is written is read: while it isn't, it stays. */
+  /** Whether the client reads. While false, written bytes stay in the buffer. */
   isRead = true;
   readonly #chunks: Buffer[] = [];
   #isOver = false;
@@ -42,17 +43,17 @@ export class HandSocket extends Duplex {
     super({ allowHalfOpen: false });
   }
 
-  /** All that the gateway has said, hex. */
+  /** All bytes that the gateway has written, hex. */
   get received(): string {
     return Buffer.concat(this.#chunks).toString('hex');
   }
 
-  /** Says something; nothing where the connection is over. */
+  /** Sends chunks, unless the connection is closed. */
   send(...pieces: readonly Buffer[]): void {
     for (const piece of pieces) if (!this.#isOver && !this.destroyed) this.push(piece);
   }
 
-  /** Says that it is done. */
+  /** Closes the client's side. */
   endSending(): void {
     if (!this.#isOver && !this.destroyed) this.push(null);
     this.#isOver = true;
@@ -68,7 +69,7 @@ export class HandSocket extends Duplex {
     else this.#unread = done;
   }
 
-  /** Reads what waits, and goes on. */
+  /** Reads the waiting bytes, and keeps reading. */
   readAgain(): void {
     this.isRead = true;
     this.#unread();
@@ -76,7 +77,7 @@ export class HandSocket extends Duplex {
 
   override _final(done: () => void): void {
     done();
-    // The other side is done too.
+    // The client closes its side too.
     this.endSending();
   }
 }
@@ -88,13 +89,13 @@ export interface Taken {
   readonly answer: Answer;
 }
 
-/** Takes uplinks as the real one does, and answers in their order when the test says so. */
+/** Takes uplinks like the real ingest, and answers in order when the test calls `answer`. */
 export class HandIngest {
   readonly taken: Taken[] = [];
   readonly recordedEvents: { readonly mac: Mac; readonly event: DeviceEvent }[] = [];
-  /** Why a payload must not be acknowledged; answered when it is taken, as where too many wait. */
+  /** Why a payload is refused at once, as when too many wait; undefined if it is not. */
   refuses: (payload: string) => Error | undefined = () => undefined;
-  /** What a payload is answered with. */
+  /** The error with which a payload is answered; undefined for an acknowledgement. */
   fails: (payload: string) => Error | undefined = () => undefined;
   #answered = 0;
 
@@ -110,12 +111,12 @@ export class HandIngest {
     announce();
   }
 
-  /** How many wait for an answer. */
+  /** The number of uplinks that wait for an answer. */
   get waiting(): number {
     return this.taken.length - this.#answered;
   }
 
-  /** Answers the first `count` that wait, in one go, as a commit does. */
+  /** Answers the first `count` waiting uplinks at once, as a commit does. */
   answer(count = this.waiting): void {
     for (const { payload, answer } of this.taken.slice(this.#answered, this.#answered + count)) {
       this.#answered += 1;
@@ -123,7 +124,7 @@ export class HandIngest {
     }
   }
 
-  /** Where what was taken has been looked at, and taken away. */
+  /** Must be called after the test has emptied `taken`. */
   forget(): void {
     this.#answered = this.taken.length;
   }
@@ -133,7 +134,7 @@ export class HandIngest {
   }
 }
 
-/** Starts one; it is closed after the test. It knows every lock. */
+/** Starts a broker that accepts every lock; it is closed after the test. */
 export async function handBroker(test: Teardown, options: Partial<BrokerOptions> = {}) {
   const ingest = new HandIngest();
   const events = new GatewayEvents();
@@ -160,7 +161,7 @@ export async function handBroker(test: Teardown, options: Partial<BrokerOptions>
   });
   test.teardown(() => broker.close());
 
-  /** A connection of which nothing was said. */
+  /** Opens a connection that has sent nothing yet. */
   const open = (): HandSocket => {
     const socket = new HandSocket();
     const stream = socket as unknown as Connection['stream'];
@@ -168,7 +169,7 @@ export async function handBroker(test: Teardown, options: Partial<BrokerOptions>
     return socket;
   };
 
-  /** One of a lock that was let in; what it heard by then is left out. */
+  /** Opens an authenticated connection of a lock. `behind` is sent together with the CONNECT. */
   const connect = async (
     mac: Mac,
     behind: Buffer = Buffer.alloc(0),

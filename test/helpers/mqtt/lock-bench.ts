@@ -1,6 +1,6 @@
 /**
- * One lock on the bench: `step` with a network that answers at once, or is out of order, and hands that a test turns.
- * What the lock did is written down with its time, so that a row of a test reads like the protocol's own sentences.
+ * One simulated lock, `step`, with a network that answers at once or is broken, and a time that a test advances. The
+ * lock's effects are recorded with their times, so that a test's rows read like the protocol.
  */
 import { Minutes } from '../../../proto/clock.js';
 import { POWER_MODEL, type PowerModel } from '../../../proto/power/model.js';
@@ -13,10 +13,10 @@ import type { Command, Downlink, Position, Uplink } from '../../../proto/wire/pi
 /** Midnight, UTC, of a Friday. */
 export const MIDNIGHT_MS = Date.UTC(2026, 10, 20);
 
-/** A MAC whose period ping falls far from the hours in which the tests play, unless they want it. */
+/** A MAC whose daily ping is due far from the hours that the tests use. */
 export const BENCH_MAC = macOf('A4C138F0E1D2');
 
-/** Wakes at one moment in a row: more would be a lock that wakes itself for ever. */
+/** Maximum number of wakes at one moment: more would be a lock that wakes itself for ever. */
 const MOST_WAKES_AT_ONCE = 50;
 
 export function macOf(text: string): Mac {
@@ -27,11 +27,11 @@ export function macOf(text: string): Mac {
 
 export interface BenchOptions extends Partial<NewLock> {
   readonly model?: PowerModel;
-  /** When the lock boots; noon where it is left out. */
+  /** When the lock boots; noon if undefined. */
   readonly startMs?: number;
 }
 
-/** Something that the lock did, and when. */
+/** An effect of the lock, and its time. */
 export type Noted = { readonly atMs: number; readonly effect: StepEffect };
 
 export class LockBench {
@@ -39,7 +39,7 @@ export class LockBench {
   state: StepState;
   nowMs: number;
   wakeAtMs = Number.POSITIVE_INFINITY;
-  /** Whether the gateway answers: connects are refused and uplinks stay unacknowledged where it does not. */
+  /** Whether the gateway answers. If not, connects are refused and uplinks stay unacknowledged. */
   answers = true;
   /** Whether uplinks are acknowledged. */
   acknowledges = true;
@@ -66,7 +66,7 @@ export class LockBench {
     this.give({ type: 'boot' });
   }
 
-  /** Gives the lock an input now, and answers what it asks of the network. */
+  /** Gives the lock an input now, and answers its network requests. */
   give(input: StepInput): this {
     const result = step(this.model, this.state, input, this.nowMs);
     this.steps++;
@@ -87,7 +87,7 @@ export class LockBench {
     return this.give({ type: 'acknowledged', boot: uplink.boot, sequence: uplink.sequence });
   }
 
-  /** Lets time pass, waking the lock whenever it asked for it. */
+  /** Lets time pass, and wakes the lock at the times that it requested. */
   pass(spanMs: number): this {
     const untilMs = this.nowMs + spanMs;
     for (let atOnce = 0; this.wakeAtMs <= untilMs; ) {
@@ -108,13 +108,13 @@ export class LockBench {
     });
   }
 
-  /** Sends a command that is good for two minutes. */
+  /** Sends a command that is valid for two minutes. */
   command(id: number, command: Command, expiresMs = this.nowMs + Minutes(2)): this {
     const downlink: Downlink = { id, expiresMs, command };
     return this.give({ type: 'command', downlink });
   }
 
-  /** The uplinks that the lock made, since the mark where one is given. */
+  /** The uplinks that the lock made, from the index `since` of `noted` on. */
   made(since = 0): Uplink[] {
     return this.noted.slice(since).flatMap(({ effect }) => (effect.type === 'made' ? [effect.uplink] : []));
   }
@@ -137,7 +137,7 @@ export class LockBench {
 
 const UNTOLD: ReadonlySet<string> = new Set(['made', 'finished', 'gps-on', 'gps-off']);
 
-/** A few words on an effect. */
+/** A few words that describe an effect. */
 export function tell(effect: StepEffect): string {
   if (effect.type !== 'publish') return effect.type;
   const { body } = effect.uplink;

@@ -1,9 +1,9 @@
-/** Who an uplink of a lock is from, for an ingest that is tried without a broker. */
+/** Makes the sender of a lock's uplinks, for tests of an ingest without a broker. */
 import type { Sender } from '../../../gateway/ingest/ingest.js';
 import type { Store } from '../../../gateway/store/contract/store.js';
 import type { Mac } from '../../../proto/wire/mac.js';
 
-/** The lock itself, by its newest credential. @throws Error where there is no such lock */
+/** The lock as a sender, with its newest credential. @throws Error if there is no such lock */
 export async function lockSender(store: Store, mac: Mac): Promise<Sender> {
   const account = await store.findLock(mac);
   const credential = account?.credentials[0];

@@ -1,17 +1,17 @@
 /**
- * Somebody else's MQTT client: what we say of the protocol must hold for a client that we did not write.
+ * Runs mosquitto's MQTT clients: the gateway must also work with clients from other projects.
  */
 import { spawnSync } from 'node:child_process';
 import { type Program, runProgram } from '../cli/program.js';
 import type { Teardown } from '../store/temp-folder.js';
 
-/** Why tests with it have to be left out; false where it is installed. */
+/** Why tests with mosquitto are skipped; false if it is installed. */
 export function mosquittoIsMissing(): string | false {
   const missing = ['mosquitto_pub', 'mosquitto_sub'].filter((name) => spawnSync(name, ['--help']).error !== undefined);
   return missing.length > 0 && `${missing.join(' and ')} not installed (Debian: mosquitto-clients)`;
 }
 
-/** Who connects, as MQTT has it. */
+/** The MQTT identity of a client. */
 export interface MosquittoIdentity {
   readonly port: number;
   readonly clientId: string;

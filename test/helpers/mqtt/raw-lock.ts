@@ -1,6 +1,6 @@
 /**
- * A client of bytes: says exactly what the test writes, whole, in pieces or wrong, and keeps what it hears. Packets are
- * made by hand after MQTT 3.1.1, so that they can be what no MQTT library would send.
+ * A client that sends exactly the bytes of the test, complete, in chunks or malformed, and records the received bytes.
+ * Packets are built by hand after MQTT 3.1.1, so that they can be packets that no MQTT library would send.
  */
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
@@ -14,7 +14,7 @@ export function packet(header: number, body: Buffer): Buffer {
   return Buffer.concat([Buffer.from([header, ...lengthOf(body.length)]), body]);
 }
 
-/** A length as the fixed header has it. */
+/** A length in the encoding of the fixed header. */
 export function lengthOf(count: number): number[] {
   const bytes: number[] = [];
   for (let left = count; ; left >>= 7) {
@@ -28,7 +28,7 @@ function text(value: string): Buffer {
   return Buffer.concat([Buffer.from([bytes.length >> 8, bytes.length & 255]), bytes]);
 }
 
-/** What a CONNECT says; the client id is the user name where none is given. */
+/** The fields of a CONNECT. The client id is the user name by default. */
 export interface Claim {
   readonly user: string;
   readonly secret: string;
@@ -54,7 +54,7 @@ export function subscribePacket(topic: string, qos = 1): Buffer {
   return packet(0x82, Buffer.concat([Buffer.from([0, 1]), text(topic), Buffer.from([qos])]));
 }
 
-/** CONNACK: taken. */
+/** CONNACK: accepted. */
 export const TAKEN = '20020000';
 /** CONNACK: not authorized. */
 export const NOT_AUTHORIZED = '20020005';
@@ -68,12 +68,12 @@ export function puback(id = 1): string {
 export class RawLock {
   readonly socket: Socket;
   isClosed = false;
-  /** SHA-256 of the certificate that the other side showed. */
+  /** SHA-256 of the gateway's certificate. */
   fingerprint = '';
   readonly #bell = new Bell();
   #heard = '';
 
-  /** One on a socket; it is gone after the test. */
+  /** A client on a socket, which is destroyed after the test. */
   constructor(test: Teardown, socket: Socket) {
     this.socket = socket;
     socket.setNoDelay(true);
@@ -89,7 +89,7 @@ export class RawLock {
     test.teardown(() => void socket.destroy());
   }
 
-  /** Connects, and says nothing yet. */
+  /** Connects without sending anything. */
   static async open(test: Teardown, port: number): Promise<RawLock> {
     const lock = new RawLock(test, connect(port, '127.0.0.1'));
     await new Promise<void>((resolve) => lock.socket.once('connect', () => resolve()).once('close', () => resolve()));
@@ -106,7 +106,7 @@ export class RawLock {
     return lock;
   }
 
-  /** Connects, says who it is, and waits for the CONNACK. */
+  /** Connects, sends a CONNECT and waits for the CONNACK. */
   static async connect(test: Teardown, port: number, claim: Claim): Promise<RawLock> {
     const lock = await RawLock.open(test, port);
     lock.write(connectPacket(claim));
@@ -114,7 +114,7 @@ export class RawLock {
     return lock;
   }
 
-  /** All that was heard, hex. */
+  /** All received bytes, hex. */
   get heard(): string {
     return this.#heard;
   }
@@ -123,12 +123,12 @@ export class RawLock {
     this.socket.write(bytes);
   }
 
-  /** Writes and waits until the system has it. */
+  /** Writes, and resolves when the system has the bytes. */
   async written(bytes: Buffer): Promise<void> {
     await new Promise<void>((resolve) => this.socket.write(bytes, () => resolve()));
   }
 
-  /** Resolves when what it heard ends in this, hex. @throws Error where it doesn't, or the connection ends before */
+  /** Resolves when the received bytes end with `hex`. @throws Error if they don't, or the connection closes before */
   async hears(hex: string): Promise<void> {
     const fits = (): boolean => this.#heard.endsWith(hex);
     await this.#bell.until(
@@ -139,7 +139,7 @@ export class RawLock {
     if (!fits()) throw new Error(`the connection ended before ${hex}; heard ${this.#heard.slice(-80)}`);
   }
 
-  /** The first that it hears, hex; nothing where the connection ends before that. */
+  /** The first received bytes, hex; empty if the connection closes before. */
   async answered(): Promise<string> {
     await this.#bell.until(
       () => this.#heard !== '' || this.isClosed,
@@ -149,7 +149,7 @@ export class RawLock {
     return this.#heard;
   }
 
-  /** Resolves when the other side has ended the connection. */
+  /** Resolves when the connection has closed. */
   async ended(): Promise<void> {
     await this.#bell.until(
       () => this.isClosed,

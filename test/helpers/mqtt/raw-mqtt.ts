@@ -1,4 +1,4 @@
-/** MQTT 3.1.1 by hand, for what no client library does: many packets in one write, acknowledgements as they come. */
+/** A minimal MQTT 3.1.1 client, for many packets in one write and the exact order of acknowledgements. */
 import { connect, type Socket } from 'node:net';
 
 const CONNECT = 0x10;
@@ -32,11 +32,11 @@ function packet(type: number, body: Buffer): Buffer {
   return Buffer.concat([Buffer.from([type, ...length]), body]);
 }
 
-/** A connection that notes which PUBACKs came, in order. */
+/** A connection that records the received PUBACKs in order. */
 export class RawLock {
   readonly socket: Socket;
   readonly acked: number[] = [];
-  /** Resolves when the other side has ended it. */
+  /** Resolves when the connection has closed. */
   readonly closed: Promise<void>;
   #rest = Buffer.alloc(0);
   readonly #ring: () => void;

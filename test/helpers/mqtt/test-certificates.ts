@@ -8,13 +8,13 @@ export interface TestCertificate {
   readonly key: string;
 }
 
-/** A certificate for localhost that vouches for itself. */
+/** A self-signed certificate for localhost. */
 export async function testCertificate(): Promise<TestCertificate> {
   const made = await generate([{ name: 'commonName', value: 'localhost' }], { keySize: 2048 });
   return { cert: made.cert, key: made.private };
 }
 
-/** Writes it into a folder, over what was there. */
+/** Writes the certificate into a folder and overwrites previous files. */
 export function writeCertificate(folder: string, { cert, key }: TestCertificate): { certificate: string; key: string } {
   const files = { certificate: path.join(folder, 'cert.pem'), key: path.join(folder, 'key.pem') };
   writeFileSync(files.certificate, cert);

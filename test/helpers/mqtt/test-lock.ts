@@ -1,12 +1,12 @@
 /**
- * A lock for tests: a plain MQTT client that says what the test tells it, and no more.
+ * A lock for tests: an MQTT client that sends only what the test sends.
  */
 import mqtt, { type IClientOptions, type MqttClient } from 'mqtt';
 import type { Gateway } from '../../../gateway/gateway.js';
 import type { Mac } from '../../../proto/wire/mac.js';
 import type { Teardown } from '../store/temp-folder.js';
 
-/** How an attempt to connect ended: the CONNACK's return code, 0 where it was accepted. */
+/** The CONNACK's return code of an attempt to connect; 0 if accepted. */
 export async function connackOf(port: number, options: IClientOptions): Promise<number> {
   const client = mqtt.connect({ host: '127.0.0.1', port, reconnectPeriod: 0, protocolVersion: 4, ...options });
   try {
@@ -26,7 +26,7 @@ export async function connackOf(port: number, options: IClientOptions): Promise<
 
 export class TestLock {
   readonly client: MqttClient;
-  /** Resolves when the connection is gone, whoever ended it. */
+  /** Resolves when the connection has closed, from either side. */
   readonly closed: Promise<void>;
 
   private constructor(client: MqttClient) {
@@ -58,7 +58,7 @@ export class TestLock {
       protocolVersion: 4,
       ...identity,
     });
-    // A connection that the gateway ends is what some tests are about.
+    // Some tests expect the gateway to close the connection.
     client.on('error', () => undefined);
     test.teardown(() => client.endAsync(true).then(() => undefined));
     return new TestLock(client);
