@@ -4,7 +4,7 @@ import { LockgateError } from '../proto/errors.js';
 
 const CHUNK_BYTES = 64 * 1024;
 
-/** The whole text. @throws LockgateError `input-file` for a file that can't be read or has more than `maxBytes` bytes */
+/** Reads the text. @throws LockgateError `input-file` for an unreadable file, or one with more than `maxBytes` bytes */
 export async function readTextFile(file: string, maxBytes: number): Promise<string> {
   let handle: FileHandle | undefined;
   try {

@@ -307,7 +307,7 @@ t.test('the command line lists, prints and plays scenarios, with the right exit 
   t.match(JSON.parse(failed.stdout), { scenario: 'theft', passed: false, findings: {}, seed: '1', virtual: true });
   t.match(JSON.parse(failed.stdout).expectations[1], { line: 18, met: false, seen: /08:10:06.001, 6.001 s after/ });
   const buggy = await lockgate(['sim', 'run', '--virtual', '--scenario', 'airplane', '--bug', 'talks-in-airplane']);
-  t.match(buggy, { code: 1, stdout: /the judge finds airplane-silence \(violation\)/ });
+  t.match(buggy, { code: 1, stdout: /rule airplane-silence \(violation\) was broken/ });
 });
 
 t.test('on the command line a mistake in a file is exit code 2, with file and line', async (t) => {
