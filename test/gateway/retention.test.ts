@@ -1,4 +1,4 @@
-/** Forgetting by age, on clocks that are turned by hand: what goes, what stays, and at what pace. */
+/** Deletion by age (gateway/retention.ts) on manual clocks: what is deleted, what stays, and how fast. */
 import t from 'tap';
 import { readConfig, resolveSettings } from '../../gateway/config.js';
 import { GatewayEvents, type Swept } from '../../gateway/events.js';
@@ -25,7 +25,7 @@ interface Bench {
   readonly swept: Swept[];
 }
 
-/** A store with a lock, and retention on one clock for all. */
+/** Makes a store with a lock, and a Retention; all use one clock. */
 async function bench(t: Teardown, keepDays = KEEP_DAYS): Promise<Bench> {
   const store = await openStore(tempFolder(t));
   const clock = new ManualClock(START);
@@ -60,7 +60,7 @@ function append(store: Store, ...incoming: Incoming[]): Promise<void> {
   return store.append({ incoming, judged: [], states: new Map() });
 }
 
-/** Turns the hands from timer to timer until the sweep has ended and the next one is far. */
+/** Advances the clock from timer to timer until the sweep has finished and the next sweep is far away. */
 async function sweep({ clock }: Bench): Promise<void> {
   await turn();
   clock.advance((clock.nextDueMs as number) - clock.now());
@@ -80,7 +80,7 @@ async function sequences(store: Store): Promise<number[]> {
   return (await store.readEvents(1, 0, 9999)).map(({ sequence }) => sequence);
 }
 
-t.test('what is older than the days goes, of every kind, and what is younger stays', async (t) => {
+t.test('rows of every kind that are older than the configured days are deleted; younger rows stay', async (t) => {
   const it = await bench(t);
   const { store, clock } = it;
   const [old, young] = [START, START + Days(10)];
@@ -98,7 +98,7 @@ t.test('what is older than the days goes, of every kind, and what is younger sta
     });
   clock.advance(Days(KEEP_DAYS) - Hours(1));
   await sweep(it);
-  t.same(it.swept, [], 'nothing before its time');
+  t.same(it.swept, [], 'nothing is deleted early');
   clock.advance(Hours(2));
   await sweep(it);
   t.match(it.swept, [{ uplinks: 2, others: 3, held: 0 }]);
@@ -107,10 +107,10 @@ t.test('what is older than the days goes, of every kind, and what is younger sta
   t.match(await store.readQuarantine(1, 9), [{ receivedAtMs: young }]);
   const left: unknown[] = [];
   for await (const piece of store.readLog(1, 9)) left.push(...piece.map(({ type }) => type));
-  t.same(left, ['uplink', 'uplink', 'lock-event'], 'the log of the lock goes on from there');
+  t.same(left, ['uplink', 'uplink', 'lock-event'], 'the later entries of the lock’s log stay');
 });
 
-t.test('it goes in small steps, with pauses in which the store is the pings’', async (t) => {
+t.test('deletion works in small steps, with pauses for pings', async (t) => {
   const it = await bench(t);
   const { store, clock, pieces } = it;
   const many = 1800;
@@ -122,14 +122,14 @@ t.test('it goes in small steps, with pauses in which the store is the pings’',
   const afterOne = (await sequences(store)).length;
   t.ok(afterOne < many && afterOne >= many - 500, `one step, ${many - afterOne} uplinks, and then a pause`);
   await turn();
-  t.equal((await sequences(store)).length, afterOne, 'which lasts until the clock says so');
+  t.equal((await sequences(store)).length, afterOne, 'nothing is deleted during the pause');
   await append(store, uplink(many + 1, clock.now()));
   await sweep(it);
-  t.same(await sequences(store), [many + 1], 'what came in the pause stays');
+  t.same(await sequences(store), [many + 1], 'an uplink that arrived in the pause stays');
   t.ok(pieces.length >= 4 && pieces.every(({ limit }) => limit <= 500));
 });
 
-t.test('an event that a URL has not had stays; a disabled URL holds nothing back', async (t) => {
+t.test('an undelivered event stays, but not for a disabled URL', async (t) => {
   const it = await bench(t);
   const { store, clock } = it;
   const request = { merchant: 'Amber', headersSealed: {}, secretSealed: HASH, nowMs: START };
@@ -148,16 +148,16 @@ t.test('an event that a URL has not had stays; a disabled URL holds nothing back
   clock.advance(Days(KEEP_DAYS + 1));
   await sweep(it);
   t.same(await sequences(store), [1, 3], 'one waits for its retry, the other for its first attempt');
-  t.match(it.swept, [{ uplinks: 2, held: 2 }], 'which is said');
-  t.same(await store.readDueDeliveries(gone.id, 9, 9), [], 'what waited for the disabled URL went with its event');
+  t.match(it.swept, [{ uplinks: 2, held: 2 }], 'the event reports both counts');
+  t.same(await store.readDueDeliveries(gone.id, 9, 9), [], 'a delivery for the disabled URL is deleted with its event');
   const done = { ...attempt(slow.id, one), number: 2, outcome: { state: 'delivered' } } as const;
   await store.recordProgress([{ urlId: slow.id, attempts: [done], cursor: three }]);
   await sweep(it);
-  t.same(await sequences(store), [], 'once it has them, they go');
+  t.same(await sequences(store), [], 'they are deleted once delivered');
   t.equal(await store.nextDueAtMs(slow.id), null);
 });
 
-t.test('what waits for order stays, and what a URL was not sent while it was disabled does not', async (t) => {
+t.test('an event that waits for order stays; an event in a gap is deleted', async (t) => {
   const it = await bench(t);
   const { store, clock } = it;
   const request = { merchant: 'Amber', headersSealed: {}, secretSealed: HASH, nowMs: START };
@@ -180,15 +180,15 @@ t.test('what waits for order stays, and what a URL was not sent while it was dis
   ]);
   clock.advance(Days(KEEP_DAYS + 1));
   await sweep(it);
-  t.same(await sequences(store), [2], 'it waits without an attempt');
+  t.same(await sequences(store), [2], 'the event waits without an attempt');
   t.match(it.swept, [{ uplinks: 1, held: 1 }]);
-  t.same(await states(back.id), [[2, 'kept']], 'and can be asked for as long as it is there');
+  t.same(await states(back.id), [[2, 'kept']], 'it can be requested as long as it is there');
   t.same(await states(ordered.id), [[2, 'pending']]);
   const piece = { afterId: one - 1, toId: two, limit: 9, nowMs: START };
   t.match(await store.webhooks.recover(back.id, piece), { count: 1, lastId: two });
 });
 
-t.test('0 days is for ever', async (t) => {
+t.test('with 0 days nothing is deleted', async (t) => {
   const { store, clock } = await bench(t, 0);
   await append(store, uplink(1, START));
   clock.advance(Days(4000));
@@ -197,7 +197,7 @@ t.test('0 days is for ever', async (t) => {
   t.same(await sequences(store), [1]);
 });
 
-t.test('a store that fails is tried again at the next sweep', async (t) => {
+t.test('after a failure of the store the next sweep tries again', async (t) => {
   const clock = new ManualClock(START);
   const events = new GatewayEvents();
   const failures: string[] = [];
@@ -212,10 +212,10 @@ t.test('a store that fails is tried again at the next sweep', async (t) => {
     t.same(failures, Array(times).fill('disk full'));
   }
   await retention.stop();
-  t.equal(clock.pending, 0, 'nothing is left behind');
+  t.equal(clock.pending, 0, 'no timer is left');
 });
 
-t.test('30 days late, a repeat is still a repeat under the shortest keeping', async (t) => {
+t.test('with the shortest retention a repeat that is 30 days late is still recognised', async (t) => {
   const folder = tempFolder(t);
   const first = await openGateway(t, folder);
   await first.accounts.addMerchant('Amber');
@@ -239,7 +239,7 @@ t.test('30 days late, a repeat is still a repeat under the shortest keeping', as
   t.equal((await second.store.readEvents(1, 0, 9)).length, 1);
 });
 
-t.test('fewer than 31 days are refused', async (t) => {
+t.test('a setting of fewer than 31 days is refused', async (t) => {
   const read = (keepDays: string): number => readConfig(resolveSettings({ keepDays }, {})).keepDays;
   t.equal(readConfig(resolveSettings({}, {})).keepDays, 400);
   for (const good of ['0', '31', '36500']) t.equal(read(good), Number(good));

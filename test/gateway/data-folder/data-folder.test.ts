@@ -1,6 +1,6 @@
 /**
- * What a start makes of the folder that it finds (quality.md §2): a store that is missing, emptied, damaged or another
- * program's is refused with a sentence and a way on, and nobody else can read what is in it.
+ * The checks of the data folder at a start (quality.md §2): a store that is missing, emptied, damaged or another
+ * program's is refused with a sentence and a remedy, and other users can't read the folder's files.
  */
 
 import { execFile } from 'node:child_process';
@@ -29,7 +29,7 @@ import { connectedLock } from '../../helpers/mqtt/test-lock.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const FILE = 'lockgate.sqlite';
-/** A user who owns nothing, by number: nobody on Linux. */
+/** The id of a user who owns no files: nobody on Linux. */
 const NOBODY = 65_534;
 const execute = promisify(execFile);
 t.setTimeout(170_000);
@@ -42,8 +42,8 @@ async function started(t: Test, data: string, options: GatewayOptions = {}): Pro
   return once;
 }
 
-/** A folder with a store that a gateway has run on and closed. */
-async function lived(t: Test): Promise<{ folder: string; file: string }> {
+/** Makes a folder with the store of a gateway that ran and was closed. */
+async function closedFolder(t: Test): Promise<{ folder: string; file: string }> {
   const folder = tempFolder(t);
   const gateway = await started(t, folder);
   await gateway.accounts.addMerchant(MERCHANT);
@@ -53,8 +53,8 @@ async function lived(t: Test): Promise<{ folder: string; file: string }> {
   return { folder, file: path.join(folder, FILE) };
 }
 
-/** The folder as a kill would leave it: copied while the gateway runs, with what stands in its log alone. */
-async function killed(t: Test): Promise<{ folder: string; file: string }> {
+/** Makes a folder as a kill leaves it: copied while the gateway runs, with its latest commits only in the WAL. */
+async function killedFolder(t: Test): Promise<{ folder: string; file: string }> {
   const from = tempFolder(t);
   const gateway = await started(t, from);
   await gateway.accounts.addMerchant(MERCHANT);
@@ -72,7 +72,7 @@ function lockgate(t: Test, ...args: readonly string[]): Promise<Program> {
 
 const PORTS = ['--mqtt-port', '0', '--http-port', '0', '--operator-port', '0'];
 
-t.test('a store that is missing or empty, beside what belongs to one, is not begun anew in silence', async (t) => {
+t.test('a missing or empty store is refused if other files show that there was a store', async (t) => {
   const signs: readonly (readonly [what: string, leave: (folder: string) => void])[] = [
     ['key', (folder) => clear(folder, ['key'])],
     [`${FILE}.sums`, (folder) => clear(folder, [`${FILE}.sums`])],
@@ -91,7 +91,7 @@ t.test('a store that is missing or empty, beside what belongs to one, is not beg
       },
     ],
   ];
-  const { folder: whole } = await lived(t);
+  const { folder: whole } = await closedFolder(t);
   for (const [what, leave] of signs)
     for (const isEmpty of [false, true]) {
       const folder = copyOf(t, whole);
@@ -102,13 +102,13 @@ t.test('a store that is missing or empty, beside what belongs to one, is not beg
       await t.rejects(started(t, folder), { code: 'store-missing', message });
       t.equal(existsSync(file) ? statSync(file).size : 0, 0, `${what}: no store was made`);
       const begun = await started(t, folder, { makeNew: true } as never);
-      t.same(await begun.store.listMerchants(), [], 'a new one is made where it is asked for');
+      t.same(await begun.store.listMerchants(), [], 'with makeNew a new store is created');
       await begun.close();
       await (await started(t, folder)).close();
     }
 });
 
-/** Takes away everything but these. */
+/** Deletes all files but these. */
 function clear(folder: string, but: readonly string[]): void {
   for (const name of readdirSync(folder)) if (!but.includes(name)) rmSync(path.join(folder, name), { recursive: true });
 }
@@ -119,7 +119,7 @@ function copyOf(t: Test, folder: string): string {
   return copy;
 }
 
-t.test('a folder without a store is begun without a word, though the key is there from elsewhere', async (t) => {
+t.test('a new folder gets a new store, also if the setting names an existing key', async (t) => {
   const folder = path.join(tempFolder(t), 'new', 'data');
   await (await started(t, folder)).close();
   const keyFile = path.join(folder, 'key');
@@ -128,8 +128,8 @@ t.test('a folder without a store is begun without a word, though the key is ther
   t.ok(existsSync(path.join(other, FILE)));
 });
 
-t.test('serve and demo say it in one sentence, and end with 3', async (t) => {
-  const { folder } = await lived(t);
+t.test('serve and demo refuse a missing store in one sentence with exit code 3', async (t) => {
+  const { folder } = await closedFolder(t);
   rmSync(path.join(folder, FILE));
   for (const command of ['serve', 'demo']) {
     const { ended, stdout, stderr } = await lockgate(t, command, '--data', folder, ...PORTS);
@@ -140,7 +140,7 @@ t.test('serve and demo say it in one sentence, and end with 3', async (t) => {
   }
 });
 
-t.test('a folder in the place of the store is refused in one sentence', async (t) => {
+t.test('a folder with the name of the store is refused in one sentence', async (t) => {
   const folder = tempFolder(t);
   mkdirSync(path.join(folder, FILE));
   await t.rejects(started(t, folder), {
@@ -149,7 +149,7 @@ t.test('a folder in the place of the store is refused in one sentence', async (t
   });
 });
 
-t.test('a file that is no store of lockgate’s is refused, and left as it is', async (t) => {
+t.test('a file that is not a lockgate store is refused and not changed', async (t) => {
   const folder = tempFolder(t);
   const file = path.join(folder, FILE);
   writeFileSync(file, 'Dear diary,\n'.repeat(500));
@@ -164,12 +164,12 @@ t.test('a file that is no store of lockgate’s is refused, and left as it is', 
   t.same(
     readdirSync(folder).filter((name) => name.startsWith(FILE)),
     [FILE],
-    'nothing was put beside it',
+    'no file was created next to it',
   );
 });
 
-t.test('serve does not start on what its checksums call damaged, and never writes over them', async (t) => {
-  const { folder, file } = await lived(t);
+t.test('a store that does not match its checksums is refused, and neither is overwritten', async (t) => {
+  const { folder, file } = await closedFolder(t);
   const sums = readFileSync(`${file}.sums`);
   flipBit(file, 70_000);
   const bytes = readFileSync(file);
@@ -192,8 +192,8 @@ t.test('serve does not start on what its checksums call damaged, and never write
   t.ok(readFileSync(file).equals(bytes));
 });
 
-t.test('sums that are damaged themselves, and a file that is too short, are reported as such', async (t) => {
-  const { folder, file } = await lived(t);
+t.test('damaged checksums and a truncated store are refused with the reason', async (t) => {
+  const { folder, file } = await closedFolder(t);
   const sums = readFileSync(`${file}.sums`);
   flipBit(`${file}.sums`, 40);
   await t.rejects(started(t, folder), { code: 'store-damaged', message: /\.sums .*own checksum/ });
@@ -208,13 +208,13 @@ function flipBit(file: string, at: number): void {
   writeFileSync(file, bytes);
 }
 
-t.test('whoever accepts the damage goes on, and what proves it is kept', async (t) => {
-  const { folder, file } = await lived(t);
+t.test('after db accept a damaged store starts, and the evidence is retained', async (t) => {
+  const { folder, file } = await closedFolder(t);
   const whole = await lockgate(t, 'db', 'accept', '--data', folder, '--yes');
   t.equal(whole.ended?.code, 3);
   t.match(whole.stderr[0], /has no damage/);
   const sums = readFileSync(`${file}.sums`);
-  // In what a row has of a ping: SQLite reads it all the same.
+  // A bit of a stored ping: SQLite reads the row without an error.
   flipBit(file, readFileSync(file).lastIndexOf(testBytes(7)) + 3);
   const unsure = await lockgate(t, 'db', 'accept', '--data', folder);
   t.equal(unsure.ended?.code, 2);
@@ -224,7 +224,7 @@ t.test('whoever accepts the damage goes on, and what proves it is kept', async (
   const { kept, damage } = JSON.parse(accepted.stdout.join('\n'));
   t.match(damage, [/^bytes \d+ to \d+/]);
   t.match(kept, [/lockgate\.sqlite\.sums\.failed\./]);
-  t.ok(readFileSync(kept[0]).equals(sums), 'the sums that failed are kept');
+  t.ok(readFileSync(kept[0]).equals(sums), 'the old checksums are retained');
   const gateway = await started(t, folder);
   const [entry] = await gateway.store.audit.list({ limit: 9 } as never);
   t.match(entry, { action: 'store.accept-damage', outcome: 'done' });
@@ -233,8 +233,8 @@ t.test('whoever accepts the damage goes on, and what proves it is kept', async (
   t.ok(existsSync(kept[0]));
 });
 
-t.test('damage that can not be lived with is not accepted, and what proves it stays where it was', async (t) => {
-  const { folder, file } = await lived(t);
+t.test('db accept refuses a store that can’t be opened, and the evidence keeps its name', async (t) => {
+  const { folder, file } = await closedFolder(t);
   truncateSync(file, 4096);
   const before = readdirSync(folder).sort();
   const sums = readFileSync(`${file}.sums`);
@@ -246,8 +246,8 @@ t.test('damage that can not be lived with is not accepted, and what proves it st
   await t.rejects(started(t, folder), { code: 'store-damaged' });
 });
 
-t.test('a start that fails after a kill does not make the log look lost', async (t) => {
-  const { folder, file } = await killed(t);
+t.test('a failed start after a kill does not make the WAL look lost', async (t) => {
+  const { folder, file } = await killedFolder(t);
   const db = new SqliteDatabase(file);
   db.prepare("INSERT INTO kysely_migration VALUES ('9999-of-tomorrow', '2026-11-22')").run();
   const newer = tempFolder(t);
@@ -260,8 +260,8 @@ t.test('a start that fails after a kill does not make the log look lost', async 
   }
 });
 
-t.test('--new changes nothing of a folder that a gateway runs on, though its store was removed', async (t) => {
-  const { folder } = await lived(t);
+t.test('--new changes nothing in the folder of a running gateway, even if its store was moved away', async (t) => {
+  const { folder } = await closedFolder(t);
   const gateway = await started(t, folder);
   const elsewhere = path.join(tempFolder(t), FILE);
   renameSync(path.join(folder, FILE), elsewhere);
@@ -272,11 +272,11 @@ t.test('--new changes nothing of a folder that a gateway runs on, though its sto
   await gateway.close();
 });
 
-t.test('what was committed and is not in the file yet must be there after a kill, and be this store’s', async (t) => {
-  const whole = await killed(t);
+t.test('after a kill a missing, foreign or damaged WAL is refused', async (t) => {
+  const whole = await killedFolder(t);
   const copy = (): string => copyOf(t, whole.folder);
   const stored = await started(t, copy());
-  t.equal((await stored.store.listMerchants()).length, 1, 'as a kill leaves it, it starts');
+  t.equal((await stored.store.listMerchants()).length, 1, 'with its WAL the store starts');
   await stored.close();
 
   const lost = copy();
@@ -285,10 +285,10 @@ t.test('what was committed and is not in the file yet must be there after a kill
   await t.rejects(started(t, lost), { code: 'store-damaged', message: /lockgate\.sqlite-wal is missing/ });
 
   t.match((await lockgate(t, 'db', 'check', '--data', lost)).stdout.join('\n'), /wal: it is missing/);
-  await t.rejects(started(t, lost), { code: 'store-damaged' }, 'also when somebody has looked at it');
+  await t.rejects(started(t, lost), { code: 'store-damaged' }, 'also after db check has opened it');
 
   const foreign = copy();
-  const { folder: other } = await killed(t);
+  const { folder: other } = await killedFolder(t);
   copyFileSync(path.join(other, `${FILE}-wal`), path.join(foreign, `${FILE}-wal`));
   await t.rejects(started(t, foreign), { code: 'store-damaged', message: /-wal is another store’s/ });
 
@@ -296,7 +296,7 @@ t.test('what was committed and is not in the file yet must be there after a kill
   flipBit(path.join(rotten, `${FILE}-wal`), 5000);
   await t.rejects(started(t, rotten), { code: 'store-damaged', message: /-wal.*lost/ });
 
-  const closed = await lived(t);
+  const closed = await closedFolder(t);
   copyFileSync(path.join(other, `${FILE}-wal`), `${closed.file}-wal`);
   await t.rejects(started(t, closed.folder), { code: 'store-damaged', message: /was closed.*-wal/ });
   for (const folder of [lost, foreign, rotten, closed.folder]) {
@@ -306,23 +306,23 @@ t.test('what was committed and is not in the file yet must be there after a kill
   }
 });
 
-t.test('nobody else can read a file of the data folder, whoever made the folder', async (t) => {
+t.test('other users can’t read the files of the data folder, even if its mode is 755', async (t) => {
   const before = process.umask(0o022);
   t.teardown(() => process.umask(before));
   const folder = path.join(tempFolder(t), 'data');
   mkdirSync(folder, { mode: 0o755 });
   const gateway = await started(t, folder);
   await gateway.accounts.addMerchant(MERCHANT);
-  t.same(looseIn(folder), [], 'while it runs');
+  t.same(filesOpenToOthers(folder), [], 'while it runs');
   const copy = await gateway.store.readCopy();
-  t.same(looseIn(folder), [], 'while a backup is made');
+  t.same(filesOpenToOthers(folder), [], 'while a backup is made');
   copy.remove();
   await gateway.close();
-  t.same(looseIn(folder), [], 'once it is closed');
+  t.same(filesOpenToOthers(folder), [], 'once it is closed');
 });
 
-t.test('files of an older store that others can read are mended, with a sentence', async (t) => {
-  const { folder } = await lived(t);
+t.test('file modes of an older store are corrected, with a sentence', async (t) => {
+  const { folder } = await closedFolder(t);
   writeFileSync(path.join(folder, 'operator-address'), 'http://127.0.0.1:1\n');
   const older = [FILE, `${FILE}.sums`, 'gateway.lock', 'operator-address'];
   for (const name of older) chmodSync(path.join(folder, name), 0o644);
@@ -332,18 +332,18 @@ t.test('files of an older store that others can read are mended, with a sentence
   const { ended, stderr } = await lockgate(t, 'config', 'rotate-key', '--data', folder);
   t.equal(ended?.code, 0);
   t.match(stderr.join('\n'), /4 files of .* could be read by others.*600/);
-  t.same(looseIn(folder), []);
+  t.same(filesOpenToOthers(folder), []);
 });
 
-/** The files in it that the group or others may do anything with. */
-function looseIn(folder: string): string[] {
+/** Returns the files on which the group or others have any rights. */
+function filesOpenToOthers(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && (statSync(path.join(entry.parentPath, entry.name)).mode & 0o077) !== 0)
     .map(({ name }) => name);
 }
 
-/** Runs it as a user who owns nothing here; as ourselves, with a folder that nobody may write to, where we can't. */
-async function asStranger(folder: string, ...args: readonly string[]): Promise<{ code: number; stderr: string }> {
+/** Runs the program as another user; if not root, as this user with a read-only folder. */
+async function runAsOtherUser(folder: string, ...args: readonly string[]): Promise<{ code: number; stderr: string }> {
   const isRoot = process.geteuid?.() === 0;
   if (!isRoot) chmodSync(folder, 0o555);
   const user = isRoot ? { uid: NOBODY, gid: NOBODY } : {};
@@ -359,29 +359,29 @@ async function asStranger(folder: string, ...args: readonly string[]): Promise<{
   }
 }
 
-/** Whether whoever owns nothing can run the compiled program at all. */
-async function canStrangersRun(folder: string): Promise<boolean> {
-  return process.platform !== 'win32' && (await asStranger(folder, '--version')).code === 0;
+/** Whether another user can run the compiled program at all. */
+async function canOtherUsersRun(folder: string): Promise<boolean> {
+  return process.platform !== 'win32' && (await runAsOtherUser(folder, '--version')).code === 0;
 }
 
-t.test('a folder that is another user’s, or read-only, is refused in one sentence', async (t) => {
-  const { folder, file } = await lived(t);
+t.test('a data folder that is another user’s or read-only is refused in one sentence', async (t) => {
+  const { folder, file } = await closedFolder(t);
   chmodSync(folder, 0o755);
-  if (!(await canStrangersRun(folder))) return t.comment('skipped: the program can not be run as another user here');
+  if (!(await canOtherUsersRun(folder))) return t.comment('skipped: the program can not be run as another user here');
   for (const command of ['serve', 'demo']) {
-    const { code, stderr } = await asStranger(folder, command, '--data', folder, ...PORTS);
+    const { code, stderr } = await runAsOtherUser(folder, command, '--data', folder, ...PORTS);
     t.equal(code, 3, stderr);
     t.match(stderr, /^lockgate: the data folder .* can't be used: this user may not write there\n$/);
   }
   writeFileSync(path.join(folder, 'operator-address'), 'http://127.0.0.1:1', { mode: 0o600 });
-  const asked = await asStranger(folder, 'device', 'list', '--data', folder);
+  const asked = await runAsOtherUser(folder, 'device', 'list', '--data', folder);
   t.equal(asked.code, 3, asked.stderr);
   t.match(asked.stderr, /^lockgate: [^\n]*operator-address[^\n]*can't be read[^\n]*--gateway[^\n]*\n$/);
   for (const name of [FILE, `${FILE}.sums`]) chmodSync(path.join(folder, name), 0o644);
   const before = readdirSync(folder);
-  const checked = await asStranger(folder, 'db', 'check', file);
+  const checked = await runAsOtherUser(folder, 'db', 'check', file);
   t.equal(checked.code, 0, checked.stderr);
   t.same(readdirSync(folder), before);
   flipBit(file, readFileSync(file).lastIndexOf(testBytes(7)) + 3);
-  t.equal((await asStranger(folder, 'db', 'check', '--data', folder)).code, 1);
+  t.equal((await runAsOtherUser(folder, 'db', 'check', '--data', folder)).code, 1);
 });

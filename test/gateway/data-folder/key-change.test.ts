@@ -1,6 +1,6 @@
 /**
- * The key that secrets are encrypted with: where it is, what is under it, changing it, and losing it. What is cut off
- * between two steps leaves the disk as a kill would: each step is on the disk when it ends.
+ * The key that encrypts secrets: its file, what it encrypts, changing it, and replacing a lost key (quality.md §2). An
+ * exception between two steps of a change simulates a kill there, since each step is on the disk when it ends.
  */
 import {
   cpSync,
@@ -48,10 +48,10 @@ interface Site {
   sequence: number;
 }
 
-/** Made once: hashing passwords and making accounts is most of what a site costs. */
+/** Made once and copied for each test, since hashing passwords and making accounts is slow. */
 let made: Promise<Site> | undefined;
 
-/** A data folder with a lock, its phone, a URL with a header, and who calls over HTTP; no gateway runs on it. */
+/** Makes a data folder with a lock, a phone, a URL with a header, and credentials for HTTP; no gateway runs on it. */
 async function site(test: Teardown, keyFile: string | null = null): Promise<Site> {
   made ??= newSite(t);
   const at = await made;
@@ -61,7 +61,7 @@ async function site(test: Teardown, keyFile: string | null = null): Promise<Site
   return { ...at, folder, place: { data: folder, keyFile } };
 }
 
-/** The same with secrets and a key of its own. */
+/** Makes such a data folder with new secrets and a new key. */
 async function newSite(test: Teardown): Promise<Site> {
   const folder = tempFolder(test);
   const gateway = await openGateway(test, folder);
@@ -69,7 +69,7 @@ async function newSite(test: Teardown): Promise<Site> {
   const receiver = await testReceiver(test);
   const headers = { Authorization: BEARER, 'X-Team': 'bikes' };
   const { url } = await gateway.accounts.addWebhookUrl({ url: receiver.url, headers });
-  // One secret beside the newest is sealed too.
+  // The old secret stays in the store, sealed too.
   const { secret: webhookSecret } = await gateway.webhooks.settings.rotateSecret(url.id);
   const { secret: lockSecret } = await gateway.accounts.addDevice({ mac: MAC });
   const { secret: phoneSecret } = await gateway.accounts.devices.addPhone({ mac: MAC, name: 'Ada', expiresAtMs: null });
@@ -84,8 +84,8 @@ async function newSite(test: Teardown): Promise<Site> {
   return { folder, place: { data: folder, keyFile: null }, receiver, ...secrets, sequence: 0 };
 }
 
-/** A gateway starts on it, whoever has a secret comes in with it, and webhooks verify. */
-async function works(t: Tap, at: Site): Promise<void> {
+/** Checks that a gateway starts on the folder, accepts every credential, and signs webhooks verifiably. */
+async function checkThatAllWorks(t: Tap, at: Site): Promise<void> {
   const gateway = await openGateway(t, at.folder, {}, { keyFile: at.place.keyFile });
   const before = at.receiver.requests.length;
   const lock = await TestLock.connect(t, gateway.mqttPort, MAC, at.lockSecret);
@@ -96,12 +96,12 @@ async function works(t: Tap, at: Site): Promise<void> {
   t.equal(request?.headers.authorization, BEARER);
   t.doesNotThrow(() => new Webhook(at.webhookSecret).verify(request?.body ?? '', { ...request?.headers } as never));
   t.ok(await TestLock.connectPhone(t, gateway.mqttPort, MAC, '1', at.phoneSecret));
-  t.same(await knownOverHttp(gateway, at), { apiKey: true, token: true, session: true });
+  t.same(await acceptedOverHttp(gateway, at), { apiKey: true, token: true, session: true });
   await gateway.close();
 }
 
-/** Which of those who call over HTTP are known. */
-async function knownOverHttp({ merchants }: Gateway, { apiKey, token, session }: Site): Promise<object> {
+/** Which HTTP credentials are accepted. */
+async function acceptedOverHttp({ merchants }: Gateway, { apiKey, token, session }: Site): Promise<object> {
   return {
     apiKey: (await merchants.apiKeys.check(apiKey)) !== undefined,
     token: (await merchants.accessTokens.check(token)) !== null,
@@ -130,55 +130,61 @@ function sealedSecrets(folder: string): Buffer[] {
   return found;
 }
 
-t.test('neither secrets nor the values of headers are in clear on the disk', async (t) => {
+t.test('secrets and values of headers are not on the disk unencrypted', async (t) => {
   const at = await site(t);
-  await works(t, at);
+  await checkThatAllWorks(t, at);
   const text = filesOf(at.folder);
   for (const secret of [BEARER, 'merchants-own-token', at.webhookSecret.slice(6), at.lockSecret, at.phoneSecret])
     t.notOk(text.includes(secret), secret.slice(0, 12));
   t.ok(text.includes('Authorization'), 'names are shown in lists');
 });
 
-t.test('values that an older version left in clear are sealed by the first start, out of the log too', async (t) => {
-  const at = await site(t);
-  const db = openDurable(path.join(at.folder, 'lockgate.sqlite'));
-  const headers = JSON.stringify({ Authorization: BEARER });
-  db.prepare('UPDATE webhook_url SET headers = ?, headers_sealed = 0').run(headers);
-  db.exec(`DELETE FROM fact WHERE name = 'key-id'`);
-  db.close();
-  t.ok(filesOf(at.folder).includes(BEARER));
-  const gateway = await openGateway(t, at.folder);
-  t.notOk(filesOf(at.folder).includes(BEARER), 'once it is ready');
-  await gateway.close();
-  await works(t, at);
-});
+t.test(
+  'header values that an older version left unencrypted are sealed by the first start, also in the WAL',
+  async (t) => {
+    const at = await site(t);
+    const db = openDurable(path.join(at.folder, 'lockgate.sqlite'));
+    const headers = JSON.stringify({ Authorization: BEARER });
+    db.prepare('UPDATE webhook_url SET headers = ?, headers_sealed = 0').run(headers);
+    db.exec(`DELETE FROM fact WHERE name = 'key-id'`);
+    db.close();
+    t.ok(filesOf(at.folder).includes(BEARER));
+    const gateway = await openGateway(t, at.folder);
+    t.notOk(filesOf(at.folder).includes(BEARER), 'once it is ready');
+    await gateway.close();
+    await checkThatAllWorks(t, at);
+  },
+);
 
-t.test('a key that is changed: every secret is under the new one, and everybody keeps theirs', async (t) => {
-  for (const keyFile of [null, path.join(tempFolder(t), 'elsewhere', 'lockgate.key')]) {
-    if (keyFile !== null) mkdirSync(path.dirname(keyFile));
-    const at = await site(t, keyFile);
-    const file = keyFile ?? path.join(at.folder, 'key');
-    t.equal(existsSync(path.join(at.folder, 'key')), keyFile === null, 'it is where the setting says');
-    const old = keyOf(file);
-    t.match(await rotateKey(at.place), { count: 4, file }, 'two secrets and two headers');
-    t.not(keyOf(file).id, old.id);
-    t.equal(statSync(file).mode & 0o777, 0o600);
-    for (const sealed of sealedSecrets(at.folder)) {
-      t.throws(() => old.unseal(sealed), { code: 'wrong-key' });
-      t.match(keyOf(file).unseal(sealed), /^whsec_/);
+t.test(
+  'after a change of the key every secret is sealed with the new key and all credentials stay valid',
+  async (t) => {
+    for (const keyFile of [null, path.join(tempFolder(t), 'elsewhere', 'lockgate.key')]) {
+      if (keyFile !== null) mkdirSync(path.dirname(keyFile));
+      const at = await site(t, keyFile);
+      const file = keyFile ?? path.join(at.folder, 'key');
+      t.equal(existsSync(path.join(at.folder, 'key')), keyFile === null, 'the key is where the setting says');
+      const old = keyOf(file);
+      t.match(await rotateKey(at.place), { count: 4, file }, 'two secrets and two headers');
+      t.not(keyOf(file).id, old.id);
+      t.equal(statSync(file).mode & 0o777, 0o600);
+      for (const sealed of sealedSecrets(at.folder)) {
+        t.throws(() => old.unseal(sealed), { code: 'wrong-key' });
+        t.match(keyOf(file).unseal(sealed), /^whsec_/);
+      }
+      await checkThatAllWorks(t, at);
+      await rotateKey(at.place);
+      await checkThatAllWorks(t, at);
+      t.same(
+        readdirSync(path.dirname(file)).filter((name) => name.includes('key')),
+        [path.basename(file)],
+        'one key is left',
+      );
     }
-    await works(t, at);
-    await rotateKey(at.place);
-    await works(t, at);
-    t.same(
-      readdirSync(path.dirname(file)).filter((name) => name.includes('key')),
-      [path.basename(file)],
-      'one key is left',
-    );
-  }
-});
+  },
+);
 
-t.test('a change that is cut off after any of its steps is brought to its end, or undone', async (t) => {
+t.test('an interrupted change of the key is completed or undone, after whichever step', async (t) => {
   for (const last of STEPS) {
     const at = await site(t);
     const cut = new Error('cut off');
@@ -186,7 +192,7 @@ t.test('a change that is cut off after any of its steps is brought to its end, o
       if (step === last) throw cut;
     };
     await t.rejects(rotateKey(at.place, { onStep }), cut);
-    await works(t, at);
+    await checkThatAllWorks(t, at);
     t.same(
       readdirSync(at.folder).filter((name) => name.startsWith('key')),
       ['key'],
@@ -194,11 +200,11 @@ t.test('a change that is cut off after any of its steps is brought to its end, o
     );
     await t.rejects(rotateKey(at.place, { onStep }), cut);
     await rotateKey(at.place);
-    await works(t, at);
+    await checkThatAllWorks(t, at);
   }
 });
 
-t.test('another key, or none, does not start; nor does one change what is in use', async (t) => {
+t.test('a wrong or missing key is refused, and the key of a running gateway can’t be changed', async (t) => {
   const at = await site(t);
   const other = await newSite(t);
   await t.rejects(forgetSecrets(at.place), { code: 'key-fits' });
@@ -218,15 +224,15 @@ t.test('another key, or none, does not start; nor does one change what is in use
   await t.rejects(rotateKey(at.place), { code: 'key-missing' });
   await t.rejects(rotateKey({ data: path.join(at.folder, 'none'), keyFile: null }), { code: 'input-data' });
   writeFileSync(file, right, { mode: 0o600 });
-  await works(t, at);
+  await checkThatAllWorks(t, at);
 });
 
 t.test(
-  'a key that is lost: every secret ends, who needs a new one is listed, and nothing is lost of events',
+  'replacing a lost key revokes every credential, lists what needs a new secret, and retains all events',
   async (t) => {
     for (const last of [...STEPS, undefined]) {
       const at = await site(t);
-      await works(t, at);
+      await checkThatAllWorks(t, at);
       const key = path.join(at.folder, 'key');
       renameSync(key, path.join(tempFolder(t), 'lost'));
       await t.rejects(openGateway(t, at.folder), { code: 'key-missing' });
@@ -240,14 +246,14 @@ t.test(
       if (last === undefined) t.match(await forgetSecrets(at.place), { ...lost, phones: [{ mac: MAC, name: 'Ada' }] });
       else {
         await t.rejects(forgetSecrets(at.place, { onStep }), cut);
-        // Before its commit nothing has happened; after it, all has.
+        // Before the commit nothing is changed; after it, everything is.
         if (last === 'key-made') t.match(await forgetSecrets(at.place), lost);
         else await t.rejects(forgetSecrets(at.place), { code: 'key-fits' });
       }
       const gateway = await openGateway(t, at.folder);
-      await t.rejects(TestLock.connect(t, gateway.mqttPort, MAC, at.lockSecret), 'the old secret proves nothing');
-      t.same(await knownOverHttp(gateway, at), { apiKey: false, token: false, session: false });
-      t.match(await gateway.merchants.apiKeys.list(), [{ revokedAtMs: Number }], 'none is listed as in force');
+      await t.rejects(TestLock.connect(t, gateway.mqttPort, MAC, at.lockSecret), 'the old secret is not accepted');
+      t.same(await acceptedOverHttp(gateway, at), { apiKey: false, token: false, session: false });
+      t.match(await gateway.merchants.apiKeys.list(), [{ revokedAtMs: Number }], 'the key is listed as revoked');
       t.match(await gateway.store.webhooks.find(1), { state: 'disabled', disabledWhy: /lost with the key/ });
       const lock = await TestLock.connect(t, gateway.mqttPort, MAC, await gateway.accounts.rotateLockSecret(MAC));
       await lock.send(testBytes(50));
@@ -265,7 +271,7 @@ t.test(
   },
 );
 
-t.test('the commands: for people, for programs, and how they fail', async (t) => {
+t.test('config rotate-key and forget-secrets: text output, JSON output, and failures', async (t) => {
   const at = await site(t);
   const run = async (...args: string[]) => {
     const program = new Program(t, process.execPath, [LOCKGATE, 'config', ...args, '--data', at.folder]);
@@ -288,7 +294,7 @@ t.test('the commands: for people, for programs, and how they fail', async (t) =>
   t.match(await run('rotate-key'), { code: 0, stdout: /new key is in .*1 secret/, stderr: /Back it up/ });
 });
 
-t.test('a store that nothing rests on yet takes a change of its key, and any key', async (t) => {
+t.test('a store without merchants accepts any key and any change of the key', async (t) => {
   for (const last of STEPS) {
     const folder = tempFolder(t);
     const place = { data: folder, keyFile: null };
@@ -308,27 +314,30 @@ t.test('a store that nothing rests on yet takes a change of its key, and any key
   }
 });
 
-t.test('a key that lies there instead of the lost one is kept, wherever the change is cut off', async (t) => {
-  for (const last of [...STEPS, undefined]) {
-    const at = await site(t);
-    const [file, other] = [path.join(at.folder, 'key'), path.join((await newSite(t)).folder, 'key')];
-    const text = readFileSync(other, 'utf8');
-    writeFileSync(file, text, { mode: 0o600 });
-    const onStep = (step: KeyChangeStep): void => {
-      if (step === last) throw new Error('cut off');
-    };
-    await forgetSecrets(at.place, { onStep }).catch(() => undefined);
-    if (last === 'key-made') await forgetSecrets(at.place);
-    await (await openGateway(t, at.folder)).close();
-    t.equal(readFileSync(`${file}.of-another-store`, 'utf8'), text, `after ${last}`);
-  }
-});
+t.test(
+  'another store’s key in the place of the lost key is saved, after whichever step the change is interrupted',
+  async (t) => {
+    for (const last of [...STEPS, undefined]) {
+      const at = await site(t);
+      const [file, other] = [path.join(at.folder, 'key'), path.join((await newSite(t)).folder, 'key')];
+      const text = readFileSync(other, 'utf8');
+      writeFileSync(file, text, { mode: 0o600 });
+      const onStep = (step: KeyChangeStep): void => {
+        if (step === last) throw new Error('cut off');
+      };
+      await forgetSecrets(at.place, { onStep }).catch(() => undefined);
+      if (last === 'key-made') await forgetSecrets(at.place);
+      await (await openGateway(t, at.folder)).close();
+      t.equal(readFileSync(`${file}.of-another-store`, 'utf8'), text, `after ${last}`);
+    }
+  },
+);
 
-/** A disk that is not that of the data folder, if there is one. */
+/** Another disk than the data folder's, if there is one. */
 const OTHER_DISK = '/dev/shm';
 
 t.test(
-  'a key that is a link to another disk is changed where it is, and the change ended there',
+  'a key that is a link to another disk is changed at the link’s target',
   { skip: existsSync(OTHER_DISK) ? false : 'no other disk' },
   async (t) => {
     const folder = mkdtempSync(path.join(OTHER_DISK, 'lockgate-test-'));
@@ -342,15 +351,15 @@ t.test(
       if (step === 'secrets-changed') throw new Error('cut off');
     };
     await t.rejects(rotateKey(at.place, { onStep }), { message: 'cut off' });
-    await works(t, at);
+    await checkThatAllWorks(t, at);
     await rotateKey(at.place);
-    await works(t, at);
+    await checkThatAllWorks(t, at);
     t.ok(lstatSync(link).isSymbolicLink());
     t.same(readdirSync(folder), ['the-key']);
   },
 );
 
-t.test('a key that can’t be read or written is told in a sentence, and nothing is changed', async (t) => {
+t.test('a key file that can’t be read or written is refused in a sentence, and nothing is changed', async (t) => {
   const folder = tempFolder(t);
   mkdirSync(path.join(folder, 'file'));
   const at = await site(t);
@@ -358,5 +367,5 @@ t.test('a key that can’t be read or written is told in a sentence, and nothing
     code: 'secret-file',
     message: /file can't be read or written: EISDIR/,
   });
-  await works(t, at);
+  await checkThatAllWorks(t, at);
 });

@@ -1,6 +1,7 @@
 /**
- * What the log promises whatever its runs and threads do: each uplink once, found by key and by lock at any time, with
- * a sum that fits its row. Seen from outside, there is a log; that part of it is not in its tables yet must not show.
+ * The log's promises in any state of its runs and threads: each uplink is stored once, is found by key and by lock at
+ * any time, and matches its checksum. Through the store's methods it must not be visible that some uplinks are not in
+ * the index tables yet.
  */
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
@@ -32,7 +33,7 @@ function uplink(lock: number, boot: number, sequence: number, content = 0): Inco
   return { type: 'uplink', ...name, digest: uplinkDigest(bytes), kind: 1, bytes, receivedAtMs: 5, buffered: false };
 }
 
-/** The log as a list: the simplest that keeps the promise. */
+/** A model of the log: a plain list of uplinks. */
 class Model {
   readonly kept: IncomingUplink[] = [];
 
@@ -73,7 +74,7 @@ async function logOf(store: Store, lock: number): Promise<IncomingUplink[]> {
   return entries.flatMap((entry) => (entry.type === 'uplink' ? [entry.uplink as unknown as IncomingUplink] : []));
 }
 
-/** Everything that can be asked by name or by lock, beside the model. */
+/** Compares everything that can be read by key or by lock with the model. */
 async function compare(t: Test, store: Store, model: Model, chance: SeededChance, when: string): Promise<void> {
   const lock = chance.between(1, LOCKS + 1);
   const kept = model.ofLock(lock);
@@ -104,7 +105,7 @@ async function compare(t: Test, store: Store, model: Model, chance: SeededChance
   t.equal(event && shortNameOf(event), shortNameOf(one), `${when}: the event`);
 }
 
-/** Uplinks as fleets send them and as nobody should: in order, late, again, with other content. */
+/** Makes uplinks in order, late, repeated, and with the same key but other content. */
 function nextBatch(chance: SeededChance, sent: Map<number, number>): IncomingUplink[] {
   return Array.from({ length: chance.between(0, 25) }, () => {
     const lock = chance.between(1, LOCKS + 1);
@@ -119,7 +120,7 @@ function nextBatch(chance: SeededChance, sent: Map<number, number>): IncomingUpl
   });
 }
 
-async function liveThrough(t: Test, options: StoreOptions, seed: number): Promise<void> {
+async function runAgainstModel(t: Test, options: StoreOptions, seed: number): Promise<void> {
   const folder = tempFolder(t);
   const [chance, model, sent] = [new SeededChance(seed), new Model(), new Map<number, number>()];
   let store = await openWithLocks(folder, options);
@@ -128,12 +129,12 @@ async function liveThrough(t: Test, options: StoreOptions, seed: number): Promis
     const batches = Array.from({ length: chance.between(1, 4) }, () => nextBatch(chance, sent));
     const isBroken = chance.next() < 0.1;
     const broken = { ...uplink(1, 9, round), deviceId: Number.NaN };
-    // Each before the one before is answered, as a gateway at its limit does.
+    // Each commit is sent before the previous commit is answered, as a gateway under full load does.
     const appended = batches.map((incoming) => store.append({ incoming, judged: [], states: new Map() }));
     if (isBroken) {
       const incoming = [...nextBatch(chance, new Map(sent)), broken];
       const failing = store.append({ incoming, judged: [], states: new Map() });
-      await t.rejects(failing, { name: 'StoreFailure' }, `round ${round}: nothing of a broken batch is kept`);
+      await t.rejects(failing, { name: 'StoreFailure' }, `round ${round}: nothing of a failed commit is stored`);
     }
     await Promise.all(appended);
     for (const incoming of batches) model.append(incoming);
@@ -144,7 +145,7 @@ async function liveThrough(t: Test, options: StoreOptions, seed: number): Promis
     }
   }
   await store.close();
-  t.equal(countOf(folder, 'uplink'), model.kept.length, 'each is there once');
+  t.equal(countOf(folder, 'uplink'), model.kept.length, 'each uplink is stored once');
   checkSums(t, folder);
 }
 
@@ -166,16 +167,16 @@ function checkSums(t: Test, folder: string): void {
   t.same(
     rows.filter((row) => uplinkSum(row) !== row.sum),
     [],
-    `the sums of ${rows.length} rows fit`,
+    `${rows.length} rows match their checksums`,
   );
 }
 
 for (const logThread of [false, true])
-  t.test(`with short runs, ${logThread ? 'in a thread' : 'in line'}, the log is what a list would be`, async (t) => {
-    for (const seed of [1, 2]) await liveThrough(t, { logThread, runSize: SHORT_RUNS }, seed);
+  t.test(`with short runs, ${logThread ? 'in a thread' : 'in line'}, the log equals a plain list`, async (t) => {
+    for (const seed of [1, 2]) await runAgainstModel(t, { logThread, runSize: SHORT_RUNS }, seed);
   });
 
-t.test('what a full disk turned back is put into the tables all the same', async (t) => {
+t.test('after a full disk the retried uplinks get into the index tables', async (t) => {
   const folder = tempFolder(t);
   await (await openWithLocks(folder, {})).close();
   const db = openDurable(path.join(folder, 'lockgate.sqlite'));
@@ -206,7 +207,7 @@ t.test('what a full disk turned back is put into the tables all the same', async
   t.ok(full > 10, `${full} times it was full`);
 });
 
-t.test('of what the thread has put into the tables the store keeps nothing in memory', async (t) => {
+t.test('uplinks that are in the index tables are not held in memory', async (t) => {
   const folder = tempFolder(t);
   await (await openWithLocks(folder, {})).close();
   const file = path.join(folder, 'lockgate.sqlite');
@@ -223,7 +224,7 @@ t.test('of what the thread has put into the tables the store keeps nothing in me
   await log.close();
 });
 
-t.test('a row that changed does not fit its sum', async (t) => {
+t.test('a changed row does not match its checksum', async (t) => {
   const folder = tempFolder(t);
   const store = await openWithLocks(folder, {});
   await store.append({ incoming: [uplink(1, 1, 1)], judged: [], states: new Map() });
@@ -242,7 +243,7 @@ t.test('a row that changed does not fit its sum', async (t) => {
     t.not(uplinkSum(other), row.sum);
 });
 
-t.test('what is erased or deleted is gone from every table and from the memtable', async (t) => {
+t.test('erased and deleted uplinks are gone from every table and from the memtable', async (t) => {
   for (const runSize of [undefined, { minUplinks: 1, uplinksPerCredential: 1, maxUplinks: 1 }]) {
     const folder = tempFolder(t);
     const store = await openWithLocks(folder, runSize === undefined ? {} : { runSize });
@@ -250,21 +251,21 @@ t.test('what is erased or deleted is gone from every table and from the memtable
       await store.append({ incoming: [uplink(1, 1, sequence), uplink(2, 1, sequence)], judged: [], states: new Map() });
     t.match(await store.eraseDevice(1, null), { uplinks: 3 });
     t.same([await logOf(store, 1), await store.readUplinks(1, 9)], [[], []]);
-    t.equal((await store.readDigests(1, 1, 2))[0]?.length, 0, 'a name that was used is known');
+    t.equal((await store.readDigests(1, 1, 2))[0]?.length, 0, 'the key of an erased uplink is still known');
     t.match(await store.deleteOld({ table: 'uplink', beforeMs: 6, afterId: 0, limit: 4 }), { held: 2, deleted: 2 });
     await store.recordProgress([{ urlId: 1, attempts: [], cursor: 99 }]);
     t.match(await store.deleteOld({ table: 'uplink', beforeMs: 6, afterId: 0, limit: 9 }), { held: 0, deleted: 4 });
     t.same(await store.readDigests(2, 1, 2), []);
     await store.append({ incoming: [uplink(2, 1, 2)], judged: [], states: new Map() });
-    t.equal((await logOf(store, 2)).length, 1, 'and is new again when it comes again');
+    t.equal((await logOf(store, 2)).length, 1, 'a deleted uplink that is sent again is new');
     await store.close();
-    t.ok(countOf(folder, 'uplink_name') <= 1, 'no name is left behind');
+    t.ok(countOf(folder, 'uplink_name') <= 1, 'no key is left behind');
     t.ok(countOf(folder, 'uplink_of_device') <= 1);
     checkSums(t, folder);
   }
 });
 
-t.test('a store from before is taken over in steps, and goes on where it was ended', async (t) => {
+t.test('the log of an older version is upgraded in steps, and an interrupted upgrade is resumed', async (t) => {
   const folder = tempFolder(t);
   const db = open(folder);
   const all = await migrationProvider.getMigrations();
@@ -278,7 +279,7 @@ t.test('a store from before is taken over in steps, and goes on where it was end
   const columns =
     'id, device_id, merchant_id, credential_id, boot, sequence, digest, kind, bytes, received_at_ms, buffered';
   const insert = db.prepare(`INSERT INTO uplink (${columns}) VALUES (?, 1, 1, 1, 1, ?, ?, 1, ?, 5, 0)`);
-  // Ids far apart, so that there is more than one step.
+  // Distant ids, so that there is more than one step.
   const ids = [1, 2, 150_000, 150_001, 250_000];
   for (const [sequence, id] of ids.entries()) {
     const { digest, bytes } = uplink(1, 1, sequence);
@@ -292,9 +293,9 @@ t.test('a store from before is taken over in steps, and goes on where it was end
   });
   await t.rejects(ended, { message: 'the power fails' });
   t.equal(countOf(folder, 'uplink_name'), 2, 'a step was done');
-  const told: number[] = [];
-  const store = await openSqliteStore(folder, { onCatchUp: ({ done, of }) => void told.push(done, of) });
-  t.same(told, [100_000, 250_000, 200_000, 250_000]);
+  const reported: number[] = [];
+  const store = await openSqliteStore(folder, { onCatchUp: ({ done, of }) => void reported.push(done, of) });
+  t.same(reported, [100_000, 250_000, 200_000, 250_000]);
   t.same(
     (await store.readUplinks(1, 9)).map(({ id }) => id),
     ids.toReversed(),
@@ -304,7 +305,7 @@ t.test('a store from before is taken over in steps, and goes on where it was end
     [0, 1, 2, 3, 4],
   );
   await store.append({ incoming: [uplink(1, 1, 2), uplink(1, 1, 9)], judged: [], states: new Map() });
-  t.equal((await store.readUplinks(1, 9)).length, 6, 'a repeat is known for one, and what is new is new');
+  t.equal((await store.readUplinks(1, 9)).length, 6, 'a repeat is skipped, a new uplink is stored');
   await store.close();
   t.equal(countOf(folder, 'uplink_of_device'), 5);
   checkSums(t, folder);

@@ -1,7 +1,7 @@
 /**
- * Whoever reads a lock's log while the thread writes it gets a beginning of what he will get later: a commit shows when
- * it is answered, whole, or not at all. Here the thread has written a commit and this thread does not know it yet, the
- * moment that no test meets by chance.
+ * A lock's log that is read while the log thread writes it is a prefix of the log that is read later: a commit becomes
+ * visible when it is answered, completely. These tests read exactly while the log thread has written a commit and this
+ * thread has not received the answer yet.
  */
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
@@ -20,8 +20,8 @@ import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const LOCKS = 3;
 const SHORT_RUNS = { minUplinks: 20, uplinksPerCredential: 2, maxUplinks: 40 };
-/** Rounds in which the thread may be waited for, a millisecond each. */
-const PATIENCE = 20_000;
+/** Maximum rounds of waiting for the thread, a millisecond each. */
+const MAX_WAIT_ROUNDS = 20_000;
 
 t.setTimeout(60_000);
 
@@ -46,7 +46,7 @@ async function openWithLocks(folder: string, logThread: boolean): Promise<Store>
   return store;
 }
 
-/** The log of a lock as a list of what happened. `meanwhile` is awaited after each piece. */
+/** Returns the log of a lock as a list of entries. `meanwhile` is awaited after each chunk. */
 async function logOf(store: Store, lock: number, limit: number, meanwhile?: () => Promise<void>): Promise<string[]> {
   const entries: string[] = [];
   for await (const piece of store.readLog(lock, limit)) {
@@ -57,7 +57,7 @@ async function logOf(store: Store, lock: number, limit: number, meanwhile?: () =
   return entries;
 }
 
-/** A commit of uplinks and events of connections, mixed. */
+/** Makes a commit of uplinks and connection events, mixed. */
 function nextCommit(chance: SeededChance, sent: number[], atMs: () => number): Commit {
   const incoming = Array.from({ length: chance.between(1, 12) }, (): Incoming => {
     const lock = chance.between(1, LOCKS + 1);
@@ -69,10 +69,10 @@ function nextCommit(chance: SeededChance, sent: number[], atMs: () => number): C
   return { incoming, judged: [], states: new Map() };
 }
 
-/** Waits, without a turn for anybody else in this thread, until somebody else's commit stands in the file. */
+/** Blocks this thread, without a turn of its event loop, until another thread's commit is in the file. */
 function awaitRows(count: () => number, rows: number): void {
   const clock = new Int32Array(new SharedArrayBuffer(4));
-  for (let round = 0; round < PATIENCE && count() < rows; round++) Atomics.wait(clock, 0, 0, 1);
+  for (let round = 0; round < MAX_WAIT_ROUNDS && count() < rows; round++) Atomics.wait(clock, 0, 0, 1);
 }
 
 async function readUnanswered(t: Test, seed: number): Promise<void> {
@@ -87,7 +87,7 @@ async function readUnanswered(t: Test, seed: number): Promise<void> {
     const commit = nextCommit(chance, sent, () => ++ms);
     rows += commit.incoming.length;
     const answered = store.append(commit);
-    // It is handed to the thread in a microtask; what comes back needs a turn of the event loop.
+    // The commit is sent to the thread in a microtask; its answer needs a turn of the event loop.
     for (let turn = 0; turn < 20; turn++) await undefined;
     awaitRows(() => counted.get() as number, rows);
     for (let lock = 1; lock <= LOCKS; lock++) {
@@ -95,7 +95,7 @@ async function readUnanswered(t: Test, seed: number): Promise<void> {
       all.push(await logOf(store, lock, 100));
       logs.set(lock, all);
     }
-    // And with the answer between two pieces.
+    // Reads once more, with the answer arriving between two chunks.
     const lock = chance.between(1, LOCKS + 1);
     logs.get(lock)?.push(await logOf(store, lock, 3, () => answered));
     await answered;
@@ -103,19 +103,19 @@ async function readUnanswered(t: Test, seed: number): Promise<void> {
   for (const [lock, read] of logs) {
     const whole = await logOf(store, lock, 50);
     const wrong = read.filter((entries) => entries.some((entry, at) => entry !== whole[at]));
-    t.same(wrong.slice(0, 1), [], `seed ${seed}: what was read of lock ${lock} is how its log begins`);
+    t.same(wrong.slice(0, 1), [], `seed ${seed}: each reading of lock ${lock} is a prefix of its log`);
   }
   t.equal(counted.get(), rows);
   spy.close();
   await store.close();
 }
 
-t.test('what is read beside a commit is a beginning of what is read after it', async (t) => {
+t.test('a log that is read during a commit is a prefix of the log after it', async (t) => {
   const seed = chooseSeed();
   await readUnanswered(t, seed);
 });
 
-t.test('a lock that was late and pinged just before a crash is not late after it', async (t) => {
+t.test('a lock that was late and pinged just before a crash is not late after the restart', async (t) => {
   const store = await openWithLocks(tempFolder(t), false);
   t.teardown(() => store.close());
   const startMs = Date.UTC(2026, 10, 20);
@@ -129,7 +129,7 @@ t.test('a lock that was late and pinged just before a crash is not late after it
   before.judge(lock, { type: 'tick', atMs: clock.now() });
   t.equal(presence(POWER_MODEL, lock.state.belief, clock.now()).presence, 'late');
   await store.append({ incoming: [], judged: [], states: new Map([[1, JSON.stringify(lock.state)]]) });
-  // Its ping is in the log, its state is not written with it.
+  // The ping is in the log, but the lock's state is not written with it.
   const { body } = testUplink(1);
   const daily = { ...body, reason: 'REASON_PERIOD_TRACKING' } as Ping;
   const bytes = testBytes(1, { timeMs: clock.now(), body: daily });
@@ -143,10 +143,10 @@ t.test('a lock that was late and pinged just before a crash is not late after it
   t.same(found?.presence, found && presence(POWER_MODEL, found.state.belief, clock.now()));
 });
 
-t.test('the WAL can be emptied while the thread has just copied it', async (t) => {
+t.test('scrub truncates the WAL also directly after the thread has copied it', async (t) => {
   const store = await openWithLocks(tempFolder(t), true);
   const [chance, sent] = [new SeededChance(5), [] as number[]];
-  // Large enough that the thread copies after each of them.
+  // Large enough that the thread checkpoints after each commit.
   const large = (): Commit => {
     const bytes = Buffer.alloc(9_000_000, chance.between(0, 255));
     const incoming: Incoming[] = [

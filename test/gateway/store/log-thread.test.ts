@@ -1,4 +1,4 @@
-// The thread that writes the log: what shares a commit, what does not bring others down, and how the WAL is emptied.
+// The log thread: which writes share a commit, failed writes that must not affect others, and checkpoints of the WAL.
 import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
@@ -30,7 +30,7 @@ const NOBODY: NewUser = {
   passwordHash: null,
 };
 
-/** The lock of this number; AppendFleet's have these ids. */
+/** Returns the lock with this number; AppendFleet uses these ids. */
 const newDevice = (number: number): NewDevice => {
   return { mac: testMac(number), merchant: 'Amber', simulated: false, secretHash: Buffer.alloc(32, number), nowMs: 0 };
 };
@@ -38,7 +38,7 @@ const newDevice = (number: number): NewDevice => {
 const PAGE = 4096;
 const FRAME = 24 + PAGE;
 
-/** The file of an empty store, and a connection that reads it. */
+/** Makes an empty store, and a connection that reads it. */
 async function emptyStore(test: Teardown): Promise<{ file: string; reader: SqliteDatabase.Database }> {
   const folder = tempFolder(test);
   await (await openSqliteStore(folder)).close();
@@ -48,7 +48,7 @@ async function emptyStore(test: Teardown): Promise<{ file: string; reader: Sqlit
   return { file, reader };
 }
 
-/** How many commits the WAL has, each of which was an fsync. */
+/** Counts the commits in the WAL; each was an fsync. */
 function commitsIn(file: string): number {
   const wal = readFileSync(`${file}-wal`);
   let commits = 0;
@@ -56,7 +56,7 @@ function commitsIn(file: string): number {
   return commits;
 }
 
-t.test('what is written beside uplinks shares their commits', async (t) => {
+t.test('batched writes share the commits of uplinks', async (t) => {
   const { file, reader } = await emptyStore(t);
   const log = await ThreadLog.open({ file, runSize: undefined }, reader);
   const fleet = new AppendFleet(4);
@@ -75,12 +75,12 @@ t.test('what is written beside uplinks shares their commits', async (t) => {
   t.equal(
     reader.prepare(`SELECT value FROM fact WHERE name = 'fact-0'`).pluck().get(),
     'last',
-    'also where none comes',
+    'also without a further commit of uplinks',
   );
   await log.close();
 });
 
-t.test('what merchants write at once shares commits, with uplinks where there are some', async (t) => {
+t.test('concurrent writes of merchants share commits with each other and with uplinks', async (t) => {
   const folder = tempFolder(t);
   const store = await openSqliteStore(folder, { logThread: true });
   const file = path.join(folder, 'lockgate.sqlite');
@@ -94,12 +94,12 @@ t.test('what merchants write at once shares commits, with uplinks where there ar
     store.append(fleet.batch(4)),
     Promise.all(Array.from({ length: pets }, () => store.people.addPet(merchantId, pet, 0))),
   ]);
-  t.same(new Set(added.map(({ id }) => id)).size, pets, 'each has an id of its own');
+  t.same(new Set(added.map(({ id }) => id)).size, pets, 'each pet has a different id');
   t.ok(commitsIn(file) - before <= 6, `${commitsIn(file) - before} commits for ${pets} pets and a ping`);
   await store.close();
 });
 
-t.test('a refusal among merchants’ writes takes nothing back of those that shared its commit', async (t) => {
+t.test('a refused write of a merchant does not roll back other writes in the same commit', async (t) => {
   const store = await openSqliteStore(tempFolder(t), { logThread: true });
   t.teardown(() => store.close());
   const { id: merchantId } = await store.addMerchant('Amber', 0);
@@ -121,7 +121,7 @@ t.test('a refusal among merchants’ writes takes nothing back of those that sha
   );
 });
 
-t.test('a write that can’t be made takes none of those with it that shared its commit', async (t) => {
+t.test('a failed write does not make other writes in the same commit fail', async (t) => {
   const { file, reader } = await emptyStore(t);
   const log = await ThreadLog.open({ file, runSize: undefined }, reader);
   const fleet = new AppendFleet(4);
@@ -143,11 +143,11 @@ t.test('a write that can’t be made takes none of those with it that shared its
   await log.close();
 });
 
-t.test('the WAL is copied beside a writer that never rests, and stays short', async (t) => {
+t.test('the WAL stays short under a writer without pauses', async (t) => {
   const { file } = await emptyStore(t);
   const db = openDurable(file);
   const limits = { copyFromPages: 50, longFromPages: 200, fewPages: 20, maxPages: 400 };
-  const emptier = new WalCheckpointer(db, file, limits);
+  const checkpointer = new WalCheckpointer(db, file, limits);
   db.exec('CREATE TABLE filled (bytes BLOB)');
   const fill = db.prepare('INSERT INTO filled VALUES (zeroblob(20000))');
   const before = statSync(file).size;
@@ -155,33 +155,33 @@ t.test('the WAL is copied beside a writer that never rests, and stays short', as
   let longest = 0;
   for (let commit = 0; commit < 300; commit++) {
     fill.run();
-    emptier.check();
-    emptier.checkpointIfLong();
+    checkpointer.check();
+    checkpointer.checkpointIfLong();
     longest = Math.max(longest, statSync(`${file}-wal`).size);
   }
   t.ok(longest <= (limits.maxPages + perCommit) * FRAME, `${longest / FRAME} pages`);
-  t.ok(statSync(file).size - before > 100 * 20_000, 'most of it is in the file');
-  await emptier.close();
+  t.ok(statSync(file).size - before > 100 * 20_000, 'most data is in the file');
+  await checkpointer.close();
   t.equal(db.prepare('SELECT count(*) FROM filled').pluck().get(), 300);
   t.equal(db.pragma('integrity_check', { simple: true }), 'ok');
   db.close();
 });
 
-t.test('what was deleted can be scrubbed from the WAL also while it is being copied', async (t) => {
+t.test('scrub removes deleted data from the WAL also during a checkpoint', async (t) => {
   const folder = tempFolder(t);
   const store = await openSqliteStore(folder, { logThread: true });
   const fleet = new AppendFleet(4);
   // Enough for the WAL to be copied: 1,000 pages.
   for (let batch = 0; batch < 12; batch++) await store.append(fleet.batch(2000));
   await store.scrub();
-  // Nothing of it is left but page 1, written anew: it says whose WAL this is (folder/wal-presence.ts).
+  // Only page 1 is left, rewritten: it shows to which store the WAL belongs (folder/wal-presence.ts).
   const wal = readFileSync(path.join(folder, 'lockgate.sqlite-wal'));
   t.equal(wal.length, 32 + 24 + 4096, 'a header and one frame');
   t.equal(wal.readUInt32BE(32), 1, 'which is page 1');
   await store.close();
 });
 
-t.test('counts are stored in pieces, and each once where one of them fails', async (t) => {
+t.test('counts are stored in chunks, and after a failed chunk each count is stored once', async (t) => {
   const added: UsageDelta[][] = [];
   let failing = false;
   const add = async (deltas: readonly UsageDelta[]): Promise<void> => {

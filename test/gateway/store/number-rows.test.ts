@@ -1,6 +1,6 @@
 /**
- * The memtable's lists of uplinks by key and by lock, compared with plain arrays: rows that are put in at
- * the end and in between, and taken out, past every size at which the block of memory grows.
+ * The memtable's lists of uplinks by key and by lock behave as plain arrays do: rows are inserted at the end and in
+ * between, and removed, beyond each size at which the block of memory grows.
  */
 import t from 'tap';
 import { IdList } from '../../../gateway/store/sqlite/log/memtable/id-list.js';
@@ -11,7 +11,7 @@ import { chooseSeed, SeededChance } from '../../helpers/pair/seeded-chance.js';
 const seed = chooseSeed();
 t.comment(`seed ${seed}; repeat: LOCKGATE_SEED=${seed} node dist/test/gateway/store/number-rows.test.js`);
 
-t.test('rows are what an array of rows would be', async (t) => {
+t.test('NumberRows equals an array of rows', async (t) => {
   const chance = new SeededChance(seed);
   const rows = new NumberRows(2);
   const plain: [number, number][] = [];
@@ -24,7 +24,7 @@ t.test('rows are what an array of rows would be', async (t) => {
       continue;
     }
     rows.insert(at);
-    // A new row is all zeros, whatever stood in its place before.
+    // A new row is all zeros, whatever was there earlier.
     if (rows.at(at, 0) !== 0 || rows.at(at, 1) !== 0) t.fail(`step ${step}: row ${at} is not empty`);
     rows.set(at, 0, step);
     rows.set(at, 1, 2 ** 53 - 1 - step);
@@ -36,7 +36,7 @@ t.test('rows are what an array of rows would be', async (t) => {
   );
 });
 
-t.test('names stand in their order, and are found and forgotten', async (t) => {
+t.test('KeyList is sorted by key, finds keys, and drops the newest', async (t) => {
   const chance = new SeededChance(seed + 1);
   const list = new KeyList();
   let plain: { boot: number; sequence: number; id: number }[] = [];
@@ -63,7 +63,7 @@ t.test('names stand in their order, and are found and forgotten', async (t) => {
         `${what}, ${boot}/${sequence}`,
       );
     }
-    t.same(list.find(1, 1), [], 'what is not there is not found');
+    t.same(list.find(1, 1), [], 'a missing key is not found');
   };
   check('all');
   list.dropFrom(700);
@@ -71,7 +71,7 @@ t.test('names stand in their order, and are found and forgotten', async (t) => {
   check('without the newest');
 });
 
-t.test('ids grow, and those after one are given', async (t) => {
+t.test('IdList returns the ids after a given id', async (t) => {
   const list = new IdList();
   t.equal(list.last, 0);
   for (let id = 3; id <= 300; id += 3) list.add(id);

@@ -4,7 +4,7 @@ import t from 'tap';
 import { openStore, sqliteUrl } from '../../../gateway/store/open-store.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
-t.test('sqlite: opens the store of a data folder, whatever its path has in it', async (t) => {
+t.test('sqlite: opens the store of a data folder, also with special characters in its path', async (t) => {
   const folder = path.join(tempFolder(t), 'a folder: 100 %#?');
   const store = await openStore(sqliteUrl(folder));
   t.equal(store.description, `SQLite, ${path.join(folder, 'lockgate.sqlite')}`);
@@ -14,7 +14,7 @@ t.test('sqlite: opens the store of a data folder, whatever its path has in it', 
   await again.close();
 });
 
-t.test('any other URL is refused, with what is expected and without a password', async (t) => {
+t.test('any other URL is refused; the error says what is expected and shows no password', async (t) => {
   const refusals: Readonly<Record<string, RegExp>> = {
     'mysql://joe:s3cret@db/locks': /there is no engine for "mysql:"; expected .*sqlite:DATA_FOLDER/,
     './data': /it has no scheme; expected/,

@@ -1,6 +1,6 @@
 /**
- * What merchants keep: counted in the transaction that writes it, right after restarts, deletions and a migration, and
- * refused where it would be more than the quota (interfaces.md §2, Fairness).
+ * Counts of what merchants store: updated in the writing transaction, correct after restarts, deletions and a
+ * migration; writes beyond the quota are refused (interfaces.md §2, Fairness).
  */
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
@@ -49,7 +49,7 @@ function countsIn(folder: string): Counts | undefined {
   }
 }
 
-/** The check of what is kept, of `db check`. */
+/** Runs `db check` and returns its check named `kept`. */
 async function keptCheck(folder: string) {
   const { checks, damage } = await checkDatabase(fileOf(folder));
   const found = checks.find(({ name }) => name === 'kept');
@@ -63,7 +63,7 @@ async function setting(test: Test, quota: Partial<Quota> = {}): Promise<{ folder
   return { folder, store };
 }
 
-t.test('the counts are right after every kind of write, deletions and a restart', async (t) => {
+t.test('the counts are correct after every kind of write, after deletions and a restart', async (t) => {
   const { folder, store } = await setting(t);
   const { people, access } = store;
   await people.addUsers(1, [{ ...NOBODY, username: 'ada' }, NOBODY], 0);
@@ -91,7 +91,11 @@ t.test('the counts are right after every kind of write, deletions and a restart'
   for (const mark of [3, 4]) await people.addSession({ ...session(mark), expiresAtMs: 100 });
   await people.endSession(1, Buffer.alloc(32, 3));
   const before = countsIn(folder);
-  t.match(before, { pets: 1, users: 2, tokens: 1, sessions: 1 }, 'the first token had ended when the second came');
+  t.match(
+    before,
+    { pets: 1, users: 2, tokens: 1, sessions: 1 },
+    'the first token had expired when the second was issued',
+  );
   await access.revokeKey('k', 50);
   t.match(countsIn(folder), { pets: 1, users: 2, tokens: 0, sessions: 1 });
   await store.close();
@@ -103,7 +107,7 @@ t.test('the counts are right after every kind of write, deletions and a restart'
   t.match(await keptCheck(folder), { damaged: 0 });
 });
 
-t.test('db check finds a count that is not what is there', async (t) => {
+t.test('db check finds a wrong count', async (t) => {
   const { folder, store } = await setting(t);
   await store.people.addPet(1, PET, 0);
   await store.close();
@@ -119,7 +123,7 @@ t.test('db check finds a count that is not what is there', async (t) => {
   });
 });
 
-t.test('what would be over a quota is refused by its name, and nothing of it is kept', async (t) => {
+t.test('a write beyond a quota is refused with the quota’s name, and nothing of it is stored', async (t) => {
   const quota = { pets: 2, users: 3, petBytes: 50, bytes: 2000 };
   const { folder, store } = await setting(t, quota);
   const { people } = store;
@@ -143,11 +147,11 @@ t.test('what would be over a quota is refused by its name, and nothing of it is 
   await store.close();
   const lower = await openSqliteStore(folder, { quota: { ...quota, pets: 1, petBytes: 1, bytes: 1 } });
   const shrunk = await lower.people.updatePet(1, 1n, { ...PROFILE, name: 'R' }, 0);
-  t.match(shrunk, { name: 'R' }, 'what is there already may be read, and become smaller');
+  t.match(shrunk, { name: 'R' }, 'an existing pet may be read and shrink');
   await lower.close();
 });
 
-/** A store as the version before left it, with these users of one merchant, and two pets. */
+/** Makes a store as the previous version left it, with these users of one merchant, and two pets. */
 async function storeOfBefore(test: Test, usernames: readonly string[]): Promise<string> {
   const folder = tempFolder(test);
   const db = openDurable(fileOf(folder));
@@ -168,7 +172,7 @@ async function storeOfBefore(test: Test, usernames: readonly string[]): Promise<
   return folder;
 }
 
-t.test('a store from before is counted, and names that are now alike are entered by their spelling', async (t) => {
+t.test('an older store is counted, and users with the same name key log in with the exact spelling', async (t) => {
   const folder = await storeOfBefore(t, ['Ada', 'ada', ' Bo ', '\uff23y']);
   const store = await openSqliteStore(folder);
   const { people } = store;
@@ -179,11 +183,11 @@ t.test('a store from before is counted, and names that are now alike are entered
     t.match(await people.findLogin(1, username), { passwordHash: `hash of ${username}` }, username);
   t.match(await people.findLogin(1, 'BO'), { id: 3n });
   t.match(await people.findLogin(1, 'cy'), { id: 4n });
-  t.equal(await people.findLogin(1, 'ADA'), null, 'it could be either');
+  t.equal(await people.findLogin(1, 'ADA'), null, 'the name is ambiguous');
   await t.rejects(people.addUsers(1, [{ ...NOBODY, username: 'ADA' }], 2), { code: 'user-exists' });
   const renamed = await people.updatePet(1, 2n, { ...PROFILE, name: 'x'.repeat(99_999) }, 2);
-  t.equal(renamed?.name.length, 99_999, 'a pet that was too large before may stay so');
+  t.equal(renamed?.name.length, 99_999, 'a pet that was already too large may stay so');
   await store.close();
   const { damage } = await checkDatabase(fileOf(folder));
-  t.same(damage, [], 'and the store is sound');
+  t.same(damage, [], 'the store is undamaged');
 });

@@ -9,7 +9,7 @@ import { tempFolder } from '../../helpers/store/temp-folder.js';
 import { floodContract, storeContract } from './store-contract.js';
 import { usageStoreContract } from './usage-store-contract.js';
 
-// Twice the contract, on a machine that does other things too.
+// The contract runs twice, perhaps on a busy machine.
 t.setTimeout(170_000);
 
 storeContract('SQLite', openStore);
@@ -18,7 +18,7 @@ const runSize = { minUplinks: 2, uplinksPerCredential: 1, maxUplinks: 4 };
 storeContract('SQLite with a thread', (folder) => openStore(folder, { logThread: true, runSize }));
 usageStoreContract('SQLite', openStore);
 
-t.test('a data folder has one gateway at a time', async (t) => {
+t.test('a data folder can be opened by only one gateway at a time', async (t) => {
   const folder = tempFolder(t);
   const store = await openSqliteStore(folder);
   await t.rejects(openSqliteStore(folder), { code: 'data-in-use' });
@@ -36,7 +36,7 @@ t.test('a store that a newer version wrote is refused in one sentence', async (t
   await t.rejects(openSqliteStore(folder), { code: 'store-newer' });
 });
 
-t.test('steps that can’t all be done leave an older store as it was, to be opened when they can', async (t) => {
+t.test('if one migration fails, an older store is unchanged and can be migrated later', async (t) => {
   const folder = tempFolder(t);
   const file = path.join(folder, 'lockgate.sqlite');
   const db = new SqliteDatabase(file);
@@ -44,7 +44,7 @@ t.test('steps that can’t all be done leave an older store as it was, to be ope
   const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: db }) });
   const { error } = await new Migrator({ db: tables, provider: migrationProvider }).migrateTo('0008-notices');
   t.equal(error, undefined);
-  // What the eleventh step makes is there already, so that it fails after the ninth and the tenth were done.
+  // The table of the eleventh step exists already, so that this step fails after the ninth and the tenth.
   db.exec('CREATE TABLE audit (id INTEGER)');
   const schema = (): unknown => db.prepare('SELECT name, sql FROM sqlite_master ORDER BY name').all();
   const done = (): unknown => db.prepare('SELECT name FROM kysely_migration ORDER BY name').pluck().all();

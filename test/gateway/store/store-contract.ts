@@ -1,4 +1,7 @@
-/** What every engine of the store must do. An engine's test file is three lines: it calls this with its opener. */
+/**
+ * The contract suite of the store (gateway/store/contract). Each engine's test file calls it with a function that opens
+ * the engine.
+ */
 import t from 'tap';
 import type { CommandChange, NewCommand } from '../../../gateway/store/contract/command-record.js';
 import {
@@ -16,7 +19,7 @@ import type { Finding } from '../../../proto/power/judge/event.js';
 import { testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
 import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
 
-/** Opens the engine on a folder, creating what isn't there. */
+/** Opens the engine on a folder, creating the store if it doesn't exist. */
 export type OpenStore = (folder: string) => Promise<Store>;
 
 const HASH = Buffer.alloc(32, 7);
@@ -102,7 +105,7 @@ function logContract(engine: string, open: OpenStore): void {
 }
 
 function judgedContract(engine: string, open: OpenStore): void {
-  t.test(`${engine}: what came after a lock's state was stored is known, among so many of the newest`, async (t) => {
+  t.test(`${engine}: uplinks after a lock's stored state are found among the newest uplinks`, async (t) => {
     const { store } = await withLock(t, open);
     const afterStates = async (most: number): Promise<number[]> => {
       const found: number[] = [];
@@ -125,7 +128,7 @@ function judgedContract(engine: string, open: OpenStore): void {
     t.same(await afterStates(9), [], 'so does a state that an operator’s change replaces');
   });
 
-  t.test(`${engine}: what is known of a lock, and what was found, are kept in the same commit`, async (t) => {
+  t.test(`${engine}: a lock's state and findings are stored in the same commit`, async (t) => {
     const { store } = await withLock(t, open);
     t.equal(await store.readDeviceState(1), null);
     const mac = 'A4:C1:38:00:00:01';
@@ -171,34 +174,34 @@ function eventContract(engine: string, open: OpenStore): void {
   t.test(`${engine}: events are the pings of a merchant, in the order of arrival`, async (t) => {
     const { store } = await withLock(t, open);
     await store.append(commit(uplink(3), uplink(1, { kind: 0 }), uplink(2), uplink(4, { merchantId: 2 })));
-    t.equal((await store.readEvents(2, 0, 10))[0]?.sequence, 4, 'each merchant has its own');
+    t.equal((await store.readEvents(2, 0, 10))[0]?.sequence, 4, 'each merchant gets its own events');
     const events = await store.readEvents(1, 0, 10);
     t.same(
       events.map(({ sequence }) => sequence),
       [3, 2],
-      'an acknowledgement is no event',
+      'an acknowledgement is not an event',
     );
     t.same(events[0]?.bytes, testBytes(3));
     t.equal(events[0]?.mac, MAC);
     t.equal(events[0]?.simulated, true);
-    t.same((await store.readEvents(1, events[0]?.id ?? 0, 10)).length, 1, 'those after a cursor only');
+    t.same((await store.readEvents(1, events[0]?.id ?? 0, 10)).length, 1, 'only events after the cursor');
     t.same(
       (await store.readUplinks(1, 2)).map(({ sequence }) => sequence),
       [3, 2],
-      'the newest by name first, of those that are the lock’s merchant’s',
+      'newest key first, only uplinks for the lock’s current merchant',
     );
   });
 
-  t.test(`${engine}: a batch that fails leaves nothing`, async (t) => {
+  t.test(`${engine}: a failed commit stores nothing`, async (t) => {
     const { store } = await withLock(t, open);
     const broken = { ...uplink(2), boot: Symbol('no number') as unknown as number };
     await t.rejects(store.append(commit(uplink(1), broken)), { name: 'StoreFailure' });
     t.same(await store.readEvents(1, 0, 10), []);
     await store.append(commit(uplink(1)));
-    t.equal((await store.readEvents(1, 0, 10)).length, 1, 'and the next one is taken');
+    t.equal((await store.readEvents(1, 0, 10)).length, 1, 'the next commit is stored');
   });
 
-  t.test(`${engine}: quarantine keeps the newest of each lock`, async (t) => {
+  t.test(`${engine}: quarantine retains the newest messages of each lock`, async (t) => {
     const { store } = await withLock(t, open);
     const item = (deviceId: number, at: number): Incoming => {
       const bytes = Buffer.from(`junk ${at}`);
@@ -208,19 +211,19 @@ function eventContract(engine: string, open: OpenStore): void {
     await store.append(commit(item(2, 0), ...junk));
     const kept = await store.readQuarantine(1, MAX_QUARANTINED_PER_LOCK * 2);
     t.equal(kept.length, MAX_QUARANTINED_PER_LOCK);
-    t.equal(kept.at(-1)?.receivedAtMs, 3, 'the oldest went first');
+    t.equal(kept.at(-1)?.receivedAtMs, 3, 'the oldest are deleted first');
     t.same(kept[0]?.bytes, Buffer.from(`junk ${MAX_QUARANTINED_PER_LOCK + 2}`));
   });
 }
 
 function deliveryContract(engine: string, open: OpenStore): void {
-  t.test(`${engine}: deliveries that failed wait for their time; a cursor never goes back`, async (t) => {
+  t.test(`${engine}: failed deliveries are due at their time; a cursor never goes back`, async (t) => {
     const { store } = await withLock(t, open);
     const request = { merchant: 'Amber', url: 'http://a/', headersSealed: {}, secretSealed: HASH, nowMs: 1 };
     await store.append(commit(uplink(1)));
     const url = await store.addWebhookUrl(request);
     const [first] = await store.readEvents(1, 0, 1);
-    t.equal(url.cursor, first?.id, 'a new URL follows from now on');
+    t.equal(url.cursor, first?.id, 'a new URL gets events from now on');
     await store.append(commit(uplink(2), uplink(3)));
     const [two, three] = await store.readEvents(1, url.cursor, 9);
     const [a, b] = [two?.id ?? 0, three?.id ?? 0];
@@ -274,7 +277,7 @@ function registryContract(engine: string, open: OpenStore): void {
     t.equal(await store.findDevice(testMac(2)), null);
   });
 
-  t.test(`${engine}: facts`, async (t) => {
+  t.test(`${engine}: metadata is stored by name`, async (t) => {
     const { store } = await withLock(t, open);
     t.equal(await store.readMetadata('a'), null);
     await store.writeMetadata('a', '1');
@@ -291,18 +294,18 @@ const change = (...commands: CommandChange[]): Commit => ({ incoming: [], judged
 const done = { type: 'acknowledged', deviceId: 1, state: 'done', detail: 'well', atMs: 30 } as const;
 
 function commandContract(engine: string, open: OpenStore): void {
-  t.test(`${engine}: a command's changes are part of the commit, and its first answer stands`, async (t) => {
+  t.test(`${engine}: a command's changes are part of the commit, and only its first answer counts`, async (t) => {
     const { store } = await withLock(t, open);
     const command = { type: 'set-power', mode: 'HIGH', recovery: false } as const;
     const [one, two] = await store.commands.add([asked({ command }), asked()]);
     t.match([one, two], [{ id: 1, mac: MAC, command, state: 'queued', sentCount: 0, askedBy: 'ann' }, { id: 2 }]);
     await store.append(change({ ...done, id: 2 }));
-    t.match(await store.commands.find(2), { state: 'queued' }, 'what was not sent has no answer');
+    t.match(await store.commands.find(2), { state: 'queued' }, 'an unsent command can’t be answered');
     await store.append(change({ type: 'sent', id: 1, atMs: 20 }, { type: 'sent', id: 1, atMs: 25 }));
     const sent = { sentCount: 2, firstSentAtMs: 20, lastSentAtMs: 25 };
     t.match(await store.commands.find(1), { state: 'sent', ...sent });
     await store.append(change({ ...done, id: 1, deviceId: 2 }));
-    t.match(await store.commands.find(1), { state: 'sent' }, 'nor has another lock one');
+    t.match(await store.commands.find(1), { state: 'sent' }, 'another lock can’t answer it');
     await store.append(change({ ...done, id: 1 }, { ...done, id: 1, state: 'failed', atMs: 31 }));
     await store.append(change({ type: 'sent', id: 1, atMs: 40 }));
     t.match(await store.commands.find(1), { state: 'done', detail: 'well', finishedAtMs: 30, sentCount: 3 });
@@ -311,7 +314,7 @@ function commandContract(engine: string, open: OpenStore): void {
     t.match(await store.commands.find(2), { state: 'queued' }, 'a commit that fails changes nothing');
   });
 
-  t.test(`${engine}: what is unfinished, what expires, what is taken back`, async (t) => {
+  t.test(`${engine}: commands are listed as unfinished, expire, and are cancelled`, async (t) => {
     const { store, folder } = await withLock(t, open);
     const all = Array.from({ length: 2500 }, () => asked());
     const records = await store.commands.add(all);
@@ -324,13 +327,13 @@ function commandContract(engine: string, open: OpenStore): void {
       change({ type: 'sent', id: 2, atMs: 20 }, { type: 'sent', id: 3, atMs: 20 }, { ...done, id: 3 }),
     );
     t.equal(await store.commands.cancel(1, 50), true);
-    t.equal(await store.commands.cancel(2, 50), false, 'it has left');
+    t.equal(await store.commands.cancel(2, 50), false, 'it was sent already');
     const expired = await store.commands.expire(
       all.map((_, index) => index + 1).filter((id) => id <= 2000),
       60,
     );
     t.equal(expired.length, 1998);
-    t.notOk(expired.includes(1) || expired.includes(3), 'what is over stays as it is');
+    t.notOk(expired.includes(1) || expired.includes(3), 'a finished command does not expire');
     await store.append(change({ ...done, id: 2, atMs: 70 }));
     t.match(await store.commands.find(2), { state: 'done', finishedAtMs: 70 }, 'an answer after the expiry counts');
     t.same(
@@ -345,19 +348,23 @@ function commandContract(engine: string, open: OpenStore): void {
       (await again.commands.readUnfinished()).map(({ id }) => id),
       records.map(({ id }) => id).slice(2000),
     );
-    t.match(await again.commands.add([asked()]), [{ id: 2501 }], 'no id is given twice');
+    t.match(await again.commands.add([asked()]), [{ id: 2501 }], 'no id is reused');
     t.equal(await again.commands.find(9999), null);
   });
 }
 
 function commandTargetContract(engine: string, open: OpenStore): void {
-  t.test(`${engine}: a lock that was moved or removed has no command that waits, and gets none`, async (t) => {
+  t.test(`${engine}: a moved or removed lock has no waiting command, and gets no new one`, async (t) => {
     const { store } = await withLock(t, open);
     await store.addMerchant('Basil', 1);
     await store.commands.add([asked()]);
     await store.changeDevice({ mac: MAC, merchant: 'Basil', cancelledAtMs: 40 });
     t.match(await store.commands.find(1), { state: 'cancelled', finishedAtMs: 40 });
-    await t.rejects(store.commands.add([asked()]), { code: 'no-such-device' }, 'it is another merchant’s by now');
+    await t.rejects(
+      store.commands.add([asked()]),
+      { code: 'no-such-device' },
+      'the lock belongs to another merchant now',
+    );
     await store.commands.add([asked({ merchantId: 2 })]);
     await store.removeDevice(MAC, 9, 41);
     t.match(await store.commands.readUnfinished(), []);
@@ -367,7 +374,7 @@ function commandTargetContract(engine: string, open: OpenStore): void {
 }
 
 function twinContract(engine: string, open: OpenStore): void {
-  t.test(`${engine}: what is wanted of a lock's power, the newest first`, async (t) => {
+  t.test(`${engine}: requested power settings of a lock are read newest first`, async (t) => {
     const { store } = await withLock(t, open);
     await store.addDevice({ mac: testMac(2), merchant: 'Amber', simulated: true, secretHash: HASH, nowMs: 6 });
     const power = (mode: 'MID' | 'HIGH', members: Partial<NewCommand> = {}) => {
@@ -381,12 +388,12 @@ function twinContract(engine: string, open: OpenStore): void {
     t.same(await store.commands.readPowerWishes(1, 79, 9), [{ mode: 'HIGH' }]);
     await store.addMerchant('Basil', 1);
     await store.changeDevice({ mac: MAC, merchant: 'Basil' });
-    t.same(await store.commands.readPowerWishes(1, 79, 9), [], 'what another merchant wanted stayed behind');
+    t.same(await store.commands.readPowerWishes(1, 79, 9), [], 'commands of another merchant don’t count');
   });
 }
 
 function identityContract(engine: string, open: OpenStore): void {
-  t.test(`${engine}: a lock’s own credentials and its phones’ are kept apart`, async (t) => {
+  t.test(`${engine}: credentials of a lock and of its phones are separate`, async (t) => {
     const { store } = await withLock(t, open);
     const phone = { mac: MAC, name: 'Ada', secretHash: Buffer.alloc(32, 9), expiresAtMs: 99, nowMs: 7 };
     t.match(await store.addPhone(phone), { credentialId: 2, name: 'Ada', expiresAtMs: 99, revokedAtMs: null });
@@ -435,7 +442,7 @@ function identityContract(engine: string, open: OpenStore): void {
 }
 
 function forgettingContract(engine: string, open: OpenStore): void {
-  t.test(`${engine}: a lock that was removed keeps its history, and is the same when it comes back`, async (t) => {
+  t.test(`${engine}: a removed lock keeps its history and its id when it is added again`, async (t) => {
     const { store } = await withLock(t, open);
     await store.append({ ...commit(uplink(1)), states: new Map([[1, '{}']]) });
     await store.removeDevice(MAC, 9);
@@ -454,7 +461,7 @@ function forgettingContract(engine: string, open: OpenStore): void {
     );
   });
 
-  t.test(`${engine}: of an erased uplink its name is left, and nothing that can be read`, async (t) => {
+  t.test(`${engine}: only the key of an erased uplink is left`, async (t) => {
     const { store } = await withLock(t, open);
     const other = testBytes(1, { kept: 3 });
     await store.append(commit(uplink(1), uplink(1, { bytes: other, digest: uplinkDigest(other) }), uplink(2)));
@@ -471,7 +478,7 @@ function forgettingContract(engine: string, open: OpenStore): void {
     );
   });
 
-  t.test(`${engine}: what is old is deleted in pieces`, async (t) => {
+  t.test(`${engine}: old rows are deleted in chunks`, async (t) => {
     const { store } = await withLock(t, open);
     await store.append(commit(...[1, 2, 3, 4].map((sequence) => uplink(sequence))));
     const piece = { table: 'uplink', beforeMs: 1004, limit: 2 } as const;
@@ -485,7 +492,7 @@ function forgettingContract(engine: string, open: OpenStore): void {
 }
 
 function whyContract(engine: string, open: OpenStore): void {
-  t.test(`${engine}: why: rows by what people call them, and a stretch of a log from its end`, async (t) => {
+  t.test(`${engine}: why: rows are found by their public names, and the end of a log is read`, async (t) => {
     const { store } = await withLock(t, open);
     const connect: Incoming = { type: 'lock-event', deviceId: 1, atMs: 1000, event: { event: 'connect' } };
     const disconnect: Incoming = { ...connect, atMs: 1005, event: { event: 'disconnect', cause: 'closed' } };
@@ -511,7 +518,7 @@ function whyContract(engine: string, open: OpenStore): void {
     const whole = await store.why.findLogStart(1, 5, 1006, 100);
     t.same(whole, { afterUplinkId: 0, afterEventId: 0, isCut: false });
     const cut = await store.why.findLogStart(1, 5, 1006, 2);
-    t.same(cut, { afterUplinkId: 3, afterEventId: 1, isCut: true }, 'what came before the first uplink is left out');
+    t.same(cut, { afterUplinkId: 3, afterEventId: 1, isCut: true }, 'events before the first uplink are left out');
     const read: unknown[] = [];
     for await (const piece of store.why.readLogFrom(1, cut, 2)) {
       t.ok(piece.length <= 2);
@@ -521,9 +528,9 @@ function whyContract(engine: string, open: OpenStore): void {
   });
 }
 
-/** That one lock can't fill the disk. With 105,000 entries, it runs once for each engine. */
+/** Tests that one lock can't fill the disk. With 105,000 entries it is slow, so it runs once for each engine. */
 export function floodContract(engine: string, open: OpenStore): void {
-  t.test(`${engine}: a lock that connects for ever does not fill the disk or affect another`, async (t) => {
+  t.test(`${engine}: a lock that connects in a loop neither fills the disk nor affects another lock`, async (t) => {
     const { store } = await withLock(t, open);
     await store.addDevice({ mac: testMac(2), merchant: 'Amber', simulated: true, secretHash: HASH, nowMs: 6 });
     const connect = (deviceId: number, atMs: number): Incoming => {
@@ -539,7 +546,7 @@ export function floodContract(engine: string, open: OpenStore): void {
       }
     }
     t.ok(kept >= MAX_LOCK_EVENTS_PER_LOCK && kept < MAX_LOCK_EVENTS_PER_LOCK + 4000, `${kept} are kept`);
-    t.equal(oldestMs, MAX_LOCK_EVENTS_PER_LOCK + 5000 - kept, 'the newest ones');
+    t.equal(oldestMs, MAX_LOCK_EVENTS_PER_LOCK + 5000 - kept, 'the newest events are retained');
     let others = 0;
     for await (const piece of store.readLog(2, 10)) others += piece.length;
     t.equal(others, 1);

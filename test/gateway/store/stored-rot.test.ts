@@ -1,6 +1,6 @@
 /**
- * A bit that flips in a stored ping (quality.md §2): its bytes are sent to nobody, what is around it goes on, and
- * whoever looks can see it. Once the row is as it was written, it is delivered.
+ * A flipped bit in a stored ping (quality.md §2): the damaged bytes are never sent, other deliveries continue, and
+ * operators see the damage. Once the row matches its checksum again, the ping is delivered.
  */
 import path from 'node:path';
 import t, { type Test } from 'tap';
@@ -47,7 +47,7 @@ function latitudeOf(bytes: Uint8Array): number | undefined {
   return read.ok && read.value.body.kind === 'gps' ? read.value.body.position?.latitudeDegrees : undefined;
 }
 
-/** The same bytes with one bit flipped that makes another latitude of them. */
+/** Returns the bytes with one flipped bit that changes the latitude. */
 function elsewhere(bytes: Buffer): Buffer {
   for (let bit = 0; bit < bytes.length * 8; bit++) {
     const flipped = Buffer.from(bytes);
@@ -60,7 +60,7 @@ function elsewhere(bytes: Buffer): Buffer {
 
 const gps = (sequence: number): Buffer => testBytes(sequence, { body: GPS });
 
-/** A URL that has failed once at the lock's first ping, which is then damaged where it is stored. */
+/** Makes a URL that failed once at the lock's first ping, and then damages that ping in the store. */
 async function rotten(t: Test, url: { readonly ordered?: boolean } = {}): Promise<WebhookBench & { lock: TestLock }> {
   const made = await webhookBench(t, url);
   made.receiver.answer = failing;
@@ -79,7 +79,7 @@ async function noticesOf(gateway: Gateway): Promise<{ kind: string; subject: str
 }
 
 for (const ordered of [false, true])
-  t.test(`a damaged ping is never sent, and holds up nothing else, ordered: ${ordered}`, async (t) => {
+  t.test(`a damaged ping is never sent and does not delay other pings, ordered: ${ordered}`, async (t) => {
     const { clock, gateway, receiver, lock } = await rotten(t, { ordered });
     const cameOfIt = Promise.race([eventsOf(gateway, 'event-damaged', 1), eventsOf(gateway, 'delivery', 1)]);
     await toNextTimer(clock);
@@ -88,14 +88,14 @@ for (const ordered of [false, true])
     await lock.send(gps(2));
     await lock.send(gps(3));
     t.match(await delivered, [{ outcome: 'delivered' }, { outcome: 'delivered' }]);
-    t.same(sequencesOf(receiver), [1, 2, 3], 'the first as it was, before it was damaged, and no other');
+    t.same(sequencesOf(receiver), [1, 2, 3], 'the first ping was sent only before it was damaged');
     for (const { json } of receiver.requests) t.equal(json.latitude, 52.3702157);
     const [waiting, ...more] = await deliveriesOf(gateway, ['damaged']);
     t.match(waiting, { uplink: { sequence: 1 }, attempts: { length: 1 }, nextAttemptAtMs: null });
     t.same(more, []);
   });
 
-t.test('whoever looks can see that it is damaged', async (t) => {
+t.test('the API, why, notices and resend show that a ping is damaged', async (t) => {
   const { clock, gateway } = await rotten(t);
   const damaged = eventsOf(gateway, 'event-damaged', 1);
   await toNextTimer(clock);
@@ -116,7 +116,7 @@ t.test('whoever looks can see that it is damaged', async (t) => {
   t.match(again, { status: 409, body: { detail: /damaged/ } });
 });
 
-t.test('once it is repaired it is delivered: when it is asked for, or at the next start', async (t) => {
+t.test('a repaired ping is delivered: on request, or at the next start', async (t) => {
   for (const way of ['resend', 'recover', 'start'] as const) {
     const { clock, gateway, receiver } = await rotten(t);
     const damaged = eventsOf(gateway, 'event-damaged', 1);
@@ -129,7 +129,7 @@ t.test('once it is repaired it is delivered: when it is asked for, or at the nex
     if (way !== 'start') {
       await receiver.received(2);
       t.equal(receiver.requests[1]?.json.latitude, 52.3702157);
-      await eventually('the notice is over', async () => (await noticesOf(gateway))[0]?.resolved_at !== null);
+      await eventually('the notice is resolved', async () => (await noticesOf(gateway))[0]?.resolved_at !== null);
       continue;
     }
     const folder = path.dirname(storeFileOf(gateway));
@@ -148,7 +148,7 @@ t.test('once it is repaired it is delivered: when it is asked for, or at the nex
   }
 });
 
-t.test('a damaged ping at its first attempt is set aside too', async (t) => {
+t.test('a ping that is damaged before its first attempt is not sent either', async (t) => {
   const { gateway, receiver, urlId } = await webhookBench(t);
   const { settings } = gateway.webhooks;
   await settings.set(urlId, { state: 'disabled' });
@@ -165,7 +165,7 @@ t.test('a damaged ping at its first attempt is set aside too', async (t) => {
   t.same(sequencesOf(receiver), [2]);
 });
 
-t.test('a test webhook takes the latest ping that is whole', async (t) => {
+t.test('a test webhook uses the latest undamaged ping', async (t) => {
   const { gateway, receiver } = await webhookBench(t);
   const lock = await connectedLock(t, gateway, MAC);
   await lock.send(gps(1));
@@ -176,7 +176,7 @@ t.test('a test webhook takes the latest ping that is whole', async (t) => {
   t.match(receiver.requests[2]?.json, { sequence: 1, test: true, latitude: 52.3702157 });
 });
 
-t.test('what is judged again does not rest on a damaged ping, and says so', async (t) => {
+t.test('rebuilding a lock’s state skips a damaged ping and reports it', async (t) => {
   const { gateway, receiver } = await webhookBench(t);
   const lock = await connectedLock(t, gateway, MAC);
   for (const sequence of [1, 2, 3]) await lock.send(gps(sequence));

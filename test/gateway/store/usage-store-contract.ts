@@ -1,6 +1,6 @@
 /**
- * What every engine must do with SIM cards, usage, price plans and statements. An engine's test file calls this with
- * its opener.
+ * The contract suite of the store's usage part (usage-store.ts): SIM cards, counts, price plans and statements. Each
+ * engine's test file calls it with a function that opens the engine.
  */
 import t from 'tap';
 import type { Store } from '../../../gateway/store/contract/store.js';
@@ -28,7 +28,7 @@ async function withMerchant(test: Teardown, open: OpenStore, folder = tempFolder
   return store;
 }
 
-/** Closes a month and keeps what it rested on. */
+/** Closes a month and records the counts that its statement was made from. */
 async function close(store: Store, month: Month, body = '{}'): Promise<{ isNew: boolean; basis?: StatementBasis }> {
   let basis: StatementBasis | undefined;
   const isNew = await store.usage.close(1, month, monthEndMs(month), (given) => {
@@ -59,7 +59,7 @@ export function usageStoreContract(engine: string, open: OpenStore): void {
     );
   });
 
-  t.test(`${engine}: counts add up by month, lock, merchant and mark`, async (t) => {
+  t.test(`${engine}: counts add up by month, lock, merchant and the simulated mark`, async (t) => {
     const store = await withMerchant(t, open);
     await store.addMerchant('Blue', 6);
     const large = delta({ mac: testMac(2), bytesUp: 2 ** 40 });
@@ -74,7 +74,7 @@ export function usageStoreContract(engine: string, open: OpenStore): void {
     t.match(await store.usage.read({ merchant: 'Blue' }), [{ merchantId: 2, mac: MAC }]);
   });
 
-  t.test(`${engine}: a month is closed once, and what comes after it is left for the next`, async (t) => {
+  t.test(`${engine}: a month is closed once, and later counts are left for the next statement`, async (t) => {
     const folder = tempFolder(t);
     const store = await withMerchant(t, open, folder);
     await store.usage.putPlan('Amber', PLAN, OCTOBER, 9);
@@ -88,7 +88,7 @@ export function usageStoreContract(engine: string, open: OpenStore): void {
     const make = store.usage.close(1, NOVEMBER, 13, () => {
       throw new Error('broken');
     });
-    await t.rejects(make, /broken/, 'one that can’t be made');
+    await t.rejects(make, /broken/, 'a statement that can’t be made');
     t.same(await store.usage.readClosedMonths(1), [OCTOBER], 'leaves nothing');
     const { basis } = await close(store, NOVEMBER);
     t.match(basis, { usage: [{ month: NOVEMBER, bytesUp: 4 }], late: [{ month: OCTOBER, bytesUp: 100 }] });

@@ -1,5 +1,6 @@
 /**
- * What has to be true between the diaries of locks and merchants, whatever the gateway says of itself.
+ * Compares the diaries of locks with the diary of the merchant, without asking the gateway, and returns every broken
+ * promise.
  */
 import type { PingName } from './diary-lock.js';
 import type { Arrival } from './diary-merchant.js';
@@ -22,13 +23,13 @@ export interface Finding {
 export interface LockDiary {
   readonly mac: string;
   readonly acked: readonly PingName[];
-  /** What it sent and was never told is safe: it may arrive, and need not. */
+  /** Uplinks that were sent but never acknowledged: they may arrive or not. */
   readonly unacked: readonly PingName[];
-  /** Those that the lock may have sent before what it made earlier (protocol.md §2); none where it is left out. */
+  /** Uplinks that the lock may send before older ones (protocol.md §2); none if left out. */
   readonly overtaking?: readonly PingName[];
 }
 
-/** Every promise that is broken; empty where all is well. A run that acknowledged less than `floor` proves nothing. */
+/** Returns every broken promise; empty if none is. A run with fewer acknowledgements than `floor` proves nothing. */
 export function checkDeliveries(
   locks: readonly LockDiary[],
   arrivals: readonly Arrival[],
@@ -76,7 +77,7 @@ export function checkDeliveries(
   return findings;
 }
 
-/** Whether a lock made the one after the other (protocol.md §1: by boot, then by sequence). */
+/** Whether a lock made one uplink after the other (protocol.md §1: by boot, then by sequence). */
 function isAfter(one: PingName, other: PingName): boolean {
   return one.boot === other.boot ? one.sequence > other.sequence : one.boot > other.boot;
 }
@@ -85,7 +86,7 @@ function nameOf(mac: string, { boot, sequence }: PingName): string {
   return `${mac}/${boot}/${sequence}`;
 }
 
-/** How many there are of each kind, and the first sentences: what a person reads first. */
+/** Summarises findings: the number of each kind, and the first sentences. */
 export function summarize(findings: readonly Finding[]): string {
   const counts = new Map<string, number>();
   for (const { broken } of findings) counts.set(broken, (counts.get(broken) ?? 0) + 1);

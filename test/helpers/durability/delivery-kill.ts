@@ -1,13 +1,13 @@
 /**
- * The gateway is killed in the middle of a hundred deliveries, again and again (quality.md §2): what was being
- * delivered arrives all the same, a repeat only under the same id, and each lock's first attempts in its order.
+ * Tests that kill the gateway repeatedly in the middle of a hundred deliveries (quality.md §2): every event still
+ * arrives, repeats have the same id, and each lock's first attempts are in order.
  */
 import type { Test } from 'tap';
 import { chooseSeed } from '../pair/seeded-chance.js';
 import { summarize } from './delivery-check.js';
 import { KillRun, type KillRunOptions } from './kill-run.js';
 
-/** A hundred acknowledged pings wait for a merchant who takes its time; a life ends when some of them have come. */
+/** A hundred acknowledged pings wait for a slow merchant; the gateway is killed when some of them have arrived. */
 const HUNDRED: Omit<KillRunOptions, 'seed' | 'kills' | 'floor'> = {
   locks: 12,
   inFlight: 4,
@@ -18,7 +18,7 @@ const HUNDRED: Omit<KillRunOptions, 'seed' | 'kills' | 'floor'> = {
   slowestMs: 30,
 };
 
-/** Adds the test with so many kills. */
+/** Adds the test with `kills` kills. */
 export function testDeliveryKills(t: Test, kills: number, file: string): void {
   const seed = chooseSeed();
   const repeat = `LOCKGATE_SEED=${seed} npm test -- ${file}`;
@@ -33,7 +33,7 @@ export function testDeliveryKills(t: Test, kills: number, file: string): void {
   });
 }
 
-/** Adds the test of the test: the same run with events that are skipped on purpose has to be red. */
+/** Adds a test of the test: the same run must fail if events are skipped on purpose. */
 export function testSkippedEvents(t: Test, file: string): void {
   const seed = chooseSeed();
   t.test('the same run is red where events are skipped', async (t) => {

@@ -1,6 +1,6 @@
 /**
- * A lock that writes a diary: what it made, and what the gateway told it is safe, at the moment when it was told. What
- * has not been acknowledged is sent again after a reconnect, the same bytes, as a real lock does.
+ * A test lock that records in a diary which uplinks it made, and which uplinks the gateway acknowledged. As a real lock
+ * does, it sends unacknowledged uplinks again after a reconnect, with the same bytes.
  */
 import { connect, type MqttClient } from 'mqtt';
 import { encodeUplink } from '../../../proto/wire/codec.js';
@@ -8,7 +8,7 @@ import { DEFAULT_POWER, type Ping } from '../../../proto/wire/ping.js';
 import { oddMoment } from '../clocks/bell.js';
 import type { SeededChance } from '../pair/seeded-chance.js';
 
-/** The name of an uplink within its lock. */
+/** The key of an uplink within its lock. */
 export interface PingName {
   readonly boot: number;
   readonly sequence: number;
@@ -22,17 +22,17 @@ export interface DiaryLockOptions {
   readonly mac: string;
   readonly secret: string;
   readonly port: number;
-  /** Uplinks that are sent before the first of them is acknowledged. */
+  /** Maximum number of unacknowledged uplinks. */
   readonly inFlight: number;
   readonly chance: SeededChance;
-  /** Whether new uplinks may be made just now: a fleet holds back where the merchant is far behind. */
+  /** Whether new uplinks may be made now: a fleet pauses while the merchant is far behind. */
   readonly mayMake: () => boolean;
-  /** Told of each line of the diary. */
+  /** Called with each line of the diary. */
   readonly onLine: (what: 'sent' | 'acked') => void;
 }
 
 const FIRST_TIME_MS = Date.UTC(2026, 10, 20, 6);
-/** A connection lost while the gateway should be up is tried again so much later. */
+/** The delay before the lock reconnects while the gateway should be running. */
 const RECONNECT_MS = 50;
 
 export class DiaryLock {
@@ -52,28 +52,28 @@ export class DiaryLock {
     this.mac = options.mac;
   }
 
-  /** How many uplinks it has made that it was not told are safe. */
+  /** The number of unacknowledged uplinks. */
   get waiting(): number {
     return this.#unacked.length;
   }
 
-  /** Makes no more; what was made is still sent until it is acknowledged. */
+  /** Stops making uplinks; existing uplinks are still sent until they are acknowledged. */
   finish(): void {
     this.#isMaking = false;
   }
 
-  /** From now on there is a gateway. */
+  /** Must be called when the gateway has started. */
   online(): void {
     this.#mayConnect = true;
     this.#connect();
   }
 
-  /** From now on there is none; a connection that is open stays until somebody ends it. */
+  /** Must be called when the gateway is stopped or killed. An open connection is not closed here. */
   offline(): void {
     this.#mayConnect = false;
   }
 
-  /** Ends the connection as a lock does that loses its coverage. */
+  /** Breaks the connection, as a loss of coverage does. */
   cut(): void {
     this.#mayConnect = false;
     this.#client?.end(true);
@@ -95,7 +95,7 @@ export class DiaryLock {
     });
     this.#client = client;
     client.on('connect', () => this.#greet(client));
-    // What went wrong shows in the diary, as what is missing; `close` follows.
+    // An error is ignored: lost uplinks are missing in the diary, and `close` follows.
     client.on('error', () => undefined);
     client.on('close', () => {
       client.end(true);
@@ -112,13 +112,13 @@ export class DiaryLock {
     this.make();
   }
 
-  /** What it kept it still has: flash outlives a boot. */
+  /** Simulates a boot; unacknowledged uplinks are still in flash. */
   #reboot(): void {
     this.#boot += 1;
     this.#sequence = 0;
   }
 
-  /** Makes uplinks as fast as they are acknowledged; called again when the fleet may go on. */
+  /** Makes uplinks as fast as they are acknowledged; called again when the fleet may continue. */
   make(): void {
     const client = this.#client;
     if (client?.connected !== true) return;
@@ -145,7 +145,7 @@ export class DiaryLock {
 
   #send(client: MqttClient, made: Made): void {
     client.publish('up', made.bytes, { qos: 1 }, (error) => {
-      // Without an error it is the PUBACK, and nothing else.
+      // Called without an error only for the PUBACK.
       if (error || !this.#unacked.includes(made)) return;
       this.#unacked = this.#unacked.filter((each) => each !== made);
       this.acked.push({ boot: made.boot, sequence: made.sequence });

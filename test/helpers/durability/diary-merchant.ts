@@ -1,7 +1,7 @@
 /**
- * A merchant who writes down every webhook that came and verifies, with the reference library of Standard Webhooks and
- * not with ours. It is slow now and then, answers 500, or hangs up before its answer: whatever a receiver does, it must
- * get each ping.
+ * A test merchant that records every webhook that it receives and verifies, with the reference library of Standard
+ * Webhooks instead of lockgate's code. It is sometimes slow, answers 500, or closes the connection before its answer;
+ * it must get each ping all the same.
  */
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -13,13 +13,13 @@ import type { SeededChance } from '../pair/seeded-chance.js';
 /** One line of the merchant's diary. */
 export interface Arrival {
   readonly webhookId: string;
-  /** As locks spell it on the wire: 12 hex digits. */
+  /** 12 hex digits, as on the wire. */
   readonly mac: string;
   readonly boot: number;
   readonly sequence: number;
-  /** A hash of the body as it came. */
+  /** A hash of the received body. */
   readonly bodyHash: string;
-  /** It was answered with 2xx; the others the gateway has to send again. */
+  /** Whether it was answered with 2xx; if not, the gateway must send it again. */
   readonly accepted: boolean;
 }
 
@@ -27,9 +27,9 @@ export interface DiaryMerchantOptions {
   readonly chance: SeededChance;
   /** Called after each line of the diary. */
   readonly onLine: () => void;
-  /** Out of all webhooks that come for the first time, the share that fails. */
+  /** The share of webhooks that fail at their first arrival. */
   readonly faultShare: number;
-  /** How long an answer may take, in ms. */
+  /** The longest time of an answer, in ms. */
   readonly slowestMs: number;
 }
 
@@ -83,12 +83,12 @@ export class DiaryMerchant {
       if (fault === 'hang-up') response.destroy();
       else response.writeHead(fault === undefined ? 204 : 500).end();
     } catch {
-      // The gateway was killed while it sent: nothing came.
+      // The gateway was killed while it sent: nothing arrived.
     }
     this.#options.onLine();
   }
 
-  /** What fails does so once: a second failure would wait five minutes for its retry. */
+  /** Each webhook fails at most once: after a second failure the retry would come five minutes later. */
   #fault(id: string): 'hang-up' | 'error' | undefined {
     const { chance, faultShare } = this.#options;
     const isFirst = !this.#seen.has(id);

@@ -1,4 +1,4 @@
-/** What has to be true between what locks were told is safe and the file of the store, read with SQLite alone. */
+/** Compares the locks' acknowledged pings with the file of the store, which is read directly with SQLite. */
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import { FIRST_SEQUENCE } from '../../bench/load/ping-template.js';
@@ -12,25 +12,25 @@ interface LockRow {
   readonly last: number;
 }
 
-/** Whether a row `t` of a table is that of the uplink `u`. */
-const FITS = {
+/** SQL: whether a row `t` of an index table belongs to the uplink `u`. */
+const BELONGS_TO = {
   uplink_name: '(t.credential_id, t.boot, t.sequence) = (u.credential_id, u.boot, u.sequence)',
   uplink_of_device: 't.device_id = u.device_id',
 } as const;
 
-/** Of each table that is filled later, the rows of the log that it lacks though it is said to have them. */
-const LACKING = Object.entries(FITS).map(
+/** SQL for each index table: uplinks that are missing although the table should be complete up to them. */
+const MISSING = Object.entries(BELONGS_TO).map(
   ([table, fits]) => `SELECT count(*) FROM uplink u, uplink_settled s WHERE u.id <= s.settled_id
     AND NOT EXISTS (SELECT 1 FROM ${table} t WHERE t.uplink_id = u.id AND ${fits})`,
 );
-/** Rows of theirs that the log has not. */
-const STRAY = Object.keys(FITS).map(
+/** SQL for each index table: rows without an uplink in the log. */
+const STRAY = Object.keys(BELONGS_TO).map(
   (table) => `SELECT count(*) FROM ${table} WHERE uplink_id NOT IN (SELECT id FROM uplink)`,
 );
 
 /**
- * Every promise that the file breaks; empty where all is well. Each lock sends one ping after the other, so up to the
- * last that it was told is safe all are there, each once, and after it at most the one that it had under way.
+ * Returns every broken promise; empty if none is. Each lock sends one ping at a time, so the file must have every ping
+ * up to the last acknowledged one exactly once, and after it at most one more.
  */
 export function floodFaults(data: string, locks: readonly FloodLock[]): string[] {
   const db = new SqliteDatabase(path.join(data, 'lockgate.sqlite'), { readonly: true });
@@ -55,7 +55,7 @@ export function floodFaults(data: string, locks: readonly FloodLock[]): string[]
     if (row.first !== FIRST_SEQUENCE + 1 || row.names !== span) faults.push(`${mac} has ${row.names} of ${span} names`);
     if (row.events !== row.names) faults.push(`${mac} has ${row.events} events under ${row.names} names`);
   }
-  for (const sql of [...LACKING, ...STRAY]) {
+  for (const sql of [...MISSING, ...STRAY]) {
     const count = db.prepare(sql).pluck().get() as number;
     if (count > 0) faults.push(`${count} rows: ${sql}`);
   }

@@ -1,7 +1,7 @@
 /**
- * Very many locks that send as fast as they are answered, from a process that takes as little of the machine as can be,
- * and what each of them was told is safe. Their gateway is killed under them; the next life goes on a few pings before
- * the last that was acknowledged, with the same bytes, as locks do that were not told how it ended.
+ * Very many locks that send as fast as they are answered, from one separate process that uses little CPU, and the last
+ * acknowledged ping of each lock. After a kill of the gateway each lock continues a few pings before its last
+ * acknowledged ping, with the same bytes, as a lock does that lost the answers.
  */
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -15,17 +15,17 @@ import { FIRST_SEQUENCE, pingTemplate } from '../../bench/load/ping-template.js'
 import type { SeededChance } from '../pair/seeded-chance.js';
 import { type Teardown, tempFolder } from '../store/temp-folder.js';
 
-/** The merchant that hears of its locks by webhook, and the one that does not: no receiver could keep up with all. */
+/** The merchant with a webhook URL, and the merchant without one: no receiver could keep up with all locks. */
 export const [HEARD, UNHEARD] = ['Amber', 'Blue'] as const;
-/** All pings of a run are of one boot, so that a name says which ping it is. */
+/** The boot number of all pings of a run, so that a sequence number identifies a ping. */
 export const FLOOD_BOOT = 7;
 
-/** Pings that a lock sends again at the most when it goes on. */
-const AGAIN_MOST = 40;
-/** Before today, so that no ping is from the future: a lock sends some hundred thousand, a millisecond each. */
+/** Maximum number of pings that a lock repeats when it continues. */
+const MAX_REPEATED = 40;
+/** In the past, so that no ping is from the future: a lock sends some hundred thousand pings, a millisecond apart. */
 const FIRST_PING_MS = Date.UTC(2026, 10, 20, 6);
 
-/** A lock, and the last of its pings that it was told is safe. */
+/** A lock, and its last acknowledged ping. */
 export interface FloodLock extends LockLogin {
   readonly isHeard: boolean;
   last: number;
@@ -47,8 +47,8 @@ export class FloodCrowd {
   }
 
   /**
-   * Makes a data folder that knows so many locks, `heard` of them the merchant's that hears. Undefined where there is
-   * no compiler to make the process with.
+   * Makes a data folder with these locks, `heard` of them of the merchant with a webhook URL. Undefined if there is no
+   * compiler to build the process with.
    */
   static async make(
     test: Teardown,
@@ -72,12 +72,12 @@ export class FloodCrowd {
     return new FloodCrowd(test, generator, locks, chance);
   }
 
-  /** How many pings were acknowledged, each counted once. */
+  /** The number of acknowledged pings, each counted once. */
   get acked(): number {
     return this.locks.reduce((sum, { last }) => sum + last - FIRST_SEQUENCE, 0);
   }
 
-  /** Connects all; they go on from their last, or send everything once more from the first. */
+  /** Connects all locks. They continue after their last ping, or send every ping again from the first. */
   async connect(port: number, from: 'last' | 'first'): Promise<void> {
     const plan = path.join(tempFolder(this.#test), 'plan');
     writeFileSync(plan, this.#planOf(port, from));
@@ -87,16 +87,16 @@ export class FloodCrowd {
     await program.answer();
   }
 
-  /** All send, for so many ms at the most. Resolves when as many pings are acknowledged as there are locks. */
+  /** Lets all locks send, for a limited time in ms. Resolves when as many pings are acknowledged as there are locks. */
   async flood(milliseconds: number): Promise<void> {
     const program = this.#program as ChildProgram;
     await program.answer(`life ${milliseconds}`);
     this.#life = program.answer();
-    // Looked at when it is over.
+    // The result is read when the flood has ended.
     this.#life.catch(() => undefined);
   }
 
-  /** Waits for the end of the flood, and notes what each was told. */
+  /** Waits for the end of the flood, and records each lock's last acknowledged ping. */
   async over(): Promise<void> {
     const { last } = (await this.#life) as { readonly last: readonly number[] };
     for (const [index, lock] of this.locks.entries()) lock.last = Math.max(lock.last, last[index] ?? 0);
@@ -107,7 +107,7 @@ export class FloodCrowd {
     const { bytes, sequenceAt, timeAt } = pingTemplate(FLOOD_BOOT);
     const lines = [`port ${port}`, `template ${bytes.toString('hex')}`, `time ${timeAt}`, `begin ${FIRST_PING_MS}`];
     for (const { mac, secret, last } of this.locks) {
-      const begin = Math.max(FIRST_SEQUENCE, last - this.#chance.between(0, AGAIN_MOST));
+      const begin = Math.max(FIRST_SEQUENCE, last - this.#chance.between(0, MAX_REPEATED));
       lines.push(`sequence ${sequenceAt} ${from === 'last' ? begin : FIRST_SEQUENCE}`, `lock ${mac} ${secret} up`);
     }
     return `${lines.join('\n')}\n`;

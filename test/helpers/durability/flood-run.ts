@@ -1,7 +1,7 @@
 /**
- * Durability at the highest rate that a gateway has: a crowd of locks floods it while it is killed again and again,
- * with or without a loss of power. Then what the crowd was told is compared with the file of the store, and for some
- * of the locks with the diary of their merchant. Nobody asks the gateway.
+ * The durability run at the highest rate: a crowd of locks floods a gateway that is killed repeatedly, with or without
+ * a loss of power. Then the acknowledged pings are compared with the file of the store, and for some locks with the
+ * diary of their merchant, without asking the gateway.
  */
 import type { RunSize } from '../../../gateway/store/contract/store-options.js';
 import { FIRST_SEQUENCE } from '../../bench/load/ping-template.js';
@@ -22,33 +22,33 @@ type Test = Teardown & { comment(line: string): void };
 export interface FloodRunOptions {
   readonly seed: number;
   readonly locks: number;
-  /** So many of them have a merchant who writes a diary. */
+  /** The number of locks whose merchant writes a diary. */
   readonly heard: number;
   readonly kills: number;
-  /** A kill comes up to so many ms after the flood began, and no less than a quarter of that. */
+  /** Maximum time from the start of the flood to a kill, in ms; the minimum is a quarter of it. */
   readonly lifeMs: number;
-  /** Uplinks of one run of the log: so small that kills fall into its settling. Absent, as a gateway has it. */
+  /** A small size of the log's runs, so that kills hit a flush of the memtable; by default the gateway's. */
   readonly runSize?: RunSize;
   readonly sabotage?: SabotageName;
-  /** With each kill goes the power too, and with that what was not fsynced. */
+  /** If given, each kill is also a loss of power: writes without an fsync are undone. */
   readonly powerLoss?: PowerLoss | undefined;
   readonly environment?: NodeJS.ProcessEnv;
 }
 
 export interface FloodRunResult {
-  /** What of the file is not as the crowd was told, or of the diary. */
+  /** Differences between the acknowledged pings and the file or the diary. */
   readonly faults: readonly string[];
   readonly acked: number;
-  /** Webhooks that came. */
+  /** The number of received webhooks. */
   readonly arrivals: number;
   readonly complaints: readonly string[];
-  /** How it ended when it was asked to. */
+  /** How the gateway stopped when it was asked to. */
   readonly exitCode: number | null;
 }
 
 /** quality.md §2, graceful stop. */
 const STOP_SECONDS = 10;
-/** Nothing more is expected of the merchant when it has heard nothing for so long. */
+/** The merchant is considered to have everything after this time without a webhook. */
 const STILL_SECONDS = 4;
 
 export class FloodRun {
@@ -65,14 +65,14 @@ export class FloodRun {
     this.#chance = new SeededChance(options.seed);
   }
 
-  /** Runs it to its end. Undefined where there is no compiler to make the crowd with. */
+  /** Runs to the end. Undefined if there is no compiler to build the crowd with. */
   static async run(test: Test, options: FloodRunOptions): Promise<FloodRunResult | undefined> {
     const run = new FloodRun(options);
     if (!(await run.#setUp(test))) return undefined;
     for (let kill = 1; kill <= options.kills; kill++) {
       await run.#liveAndDie();
       test.comment(`kill ${kill}: ${run.#crowd.acked} acknowledged`);
-      // A sabotage that is found has shown what it is for.
+      // A sabotage that was detected needs no further kills.
       if (options.sabotage !== undefined && run.#faults.length > 0) return run.#result(null);
       await run.#gateway.start();
     }
@@ -97,7 +97,7 @@ export class FloodRun {
       merchant: HEARD,
     });
     this.#merchant.trust(secret);
-    // A sabotaged store shall lose pings with the power, and not the accounts. A stop empties the WAL.
+    // A sabotaged store must lose pings in the power loss, but not the accounts, so a clean stop empties the WAL first.
     if (powerLoss === undefined) return true;
     await gateway.stop(STOP_SECONDS);
     await gateway.start();
@@ -115,7 +115,7 @@ export class FloodRun {
     this.#check('after a kill');
   }
 
-  /** Everything once more from the first ping on, a stop in the middle of it, and what is left for the merchant. */
+  /** Sends every ping again, stops the gateway in the middle, and waits for the remaining webhooks. */
   async #conclude(): Promise<FloodRunResult> {
     const { lifeMs, heard } = this.#options;
     await this.#crowd.connect(this.#gateway.mqttPort, 'first');
@@ -156,7 +156,7 @@ export class FloodRun {
       this.#faults.push(`${when}: ${fault}`);
   }
 
-  /** Of what was acknowledged before the last flood everything arrived; of that one what it had time for. */
+  /** Every ping acknowledged before the last flood must have arrived; of the last flood only some need to. */
   #checkDiary(heardUpTo: readonly number[]): void {
     const named = (from: number, to: number): PingName[] =>
       Array.from({ length: to - from }, (_, index) => ({ boot: FLOOD_BOOT, sequence: from + 1 + index }));

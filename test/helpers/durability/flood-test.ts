@@ -1,4 +1,4 @@
-/** The tests of a gateway that is flooded while it is killed: their quick form and their long one. */
+/** The tests of a gateway that is killed during a flood, in a quick form and a long form. */
 import type { Test } from 'tap';
 import { chooseSeed } from '../pair/seeded-chance.js';
 import { SYNCHRONOUS_NORMAL } from '../store/synchronous-normal.js';
@@ -6,15 +6,15 @@ import { FloodRun, type FloodRunOptions } from './flood-run.js';
 import { PowerLoss } from './power-loss.js';
 import type { EventSabotageName } from './sabotage.js';
 
-/** Runs of the log that end and begin all the time, so that most kills fall into the settling of one. */
+/** A small size of the log's runs, so that most kills hit a flush of the memtable. */
 const SHORT_RUNS = { minUplinks: 400, uplinksPerCredential: 1, maxUplinks: 1200 };
 const NO_COMPILER = 'there is no g++ to build the crowd with';
 const SHOWN_FAULTS = 8;
 
 interface Form {
-  /** The file to repeat, as tap is given it. */
+  /** The test file to run for a repetition. */
   readonly repeat: string;
-  /** With all sabotages, and with the gateway's own size of runs too. */
+  /** Whether to run all sabotages, and also the gateway's normal size of runs. */
   readonly isWhole: boolean;
 }
 

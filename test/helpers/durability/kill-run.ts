@@ -1,6 +1,7 @@
 /**
- * The durability run: locks and a merchant keep diaries while the gateway between them is killed again and again. Then
- * the faults end, what is left drains, and the diaries are compared. Nobody asks the gateway.
+ * The durability run: locks and a merchant write diaries while the gateway between them is killed repeatedly. Then the
+ * faults end, the remaining uplinks and webhooks arrive, and the diaries are compared, without asking the gateway. A
+ * "life" is the time from a start of the gateway to its kill.
  */
 import path from 'node:path';
 import Database from 'better-sqlite3';
@@ -15,33 +16,33 @@ import { DiaryMerchant } from './diary-merchant.js';
 import type { PowerLoss } from './power-loss.js';
 import type { SabotageName } from './sabotage.js';
 
-/** The test that it runs in: told how it goes. */
+/** The test that gets the run's comments. */
 type Test = Teardown & { comment(line: string): void };
 
 export interface KillRunOptions {
   readonly seed: number;
   readonly locks: number;
-  /** Uplinks of each lock under way at once. */
+  /** Maximum number of unacknowledged uplinks of each lock. */
   readonly inFlight: number;
   readonly kills: number;
-  /** What ends a life, SIGKILL where it is left out; after SIGTERM it must end by itself, in time. */
+  /** The signal that ends a life, by default SIGKILL; after SIGTERM the gateway must exit in time. */
   readonly signal?: 'SIGKILL' | 'SIGTERM';
-  /** What a life's lines are: left out, each life has its own, by chance. */
+  /** Whose diary lines are counted for a life; by default chosen at random for each life. */
   readonly lines?: 'sent' | 'acked' | 'arrived';
-  /** At least so many diary lines of the chosen kind are between a start and its kill, and less than twice as many. */
+  /** Minimum diary lines of the chosen kind between a start and its kill; the maximum is twice as many. */
   readonly linesPerLife: number;
-  /** Acknowledged pings that the merchant hasn't got yet, past which locks make no new ones: bounds the drain. */
+  /** Maximum number of acknowledged pings that the merchant lacks; beyond it locks make no new pings. */
   readonly backlog: number;
-  /** A run that acknowledged less is a failure. */
+  /** A run with fewer acknowledgements fails. */
   readonly floor: number;
   /** The share of webhooks that the merchant fails the first time. */
   readonly faultShare: number;
   /** The merchant's slowest answer, in ms. */
   readonly slowestMs: number;
   readonly sabotage?: SabotageName;
-  /** With each kill goes the power too, and with that what was not fsynced. */
+  /** If given, each kill is also a loss of power: writes without an fsync are undone. */
   readonly powerLoss?: PowerLoss | undefined;
-  /** What the gateway's processes find in their environment besides. */
+  /** Further environment variables of the gateway's processes. */
   readonly environment?: NodeJS.ProcessEnv;
   /** Whether a store that a start refuses as damaged is accepted, so that the run shows what was lost. */
   readonly acceptsDamage?: boolean;
@@ -55,29 +56,29 @@ export interface KillRunResult {
   readonly arrivals: number;
   /** Webhooks that did not verify. */
   readonly refused: readonly string[];
-  /** What SQLite says of the file after the last kill and at the end: `ok`. */
+  /** The result of SQLite's integrity check after the last kill and at the end: `ok`. */
   readonly integrity: readonly string[];
   /** What the gateway wrote to stderr. */
   readonly complaints: readonly string[];
-  /** Bytes of its files that losses of power made others. */
+  /** The number of bytes that losses of power changed. */
   readonly bytesLost: number;
-  /** How it ended, each time that it was asked to. */
+  /** How the gateway stopped, each time that it was asked to. */
   readonly exitCodes: readonly (number | null)[];
 }
 
-/** Seconds without a new line in any diary after which nothing more is expected: a first retry takes 5.5 s at most. */
+/** After this time without a new diary line the run is considered drained: a first retry takes at most 5.5 s. */
 const STILL_SECONDS = 8;
-/** The same where the merchant fails nothing and so nothing is retried. */
+/** The same if the merchant fails no webhook, so that there are no retries. */
 const STILL_SECONDS_WITHOUT_FAULTS = 3;
 const PHASE_SECONDS = 60;
 /** interfaces.md §1: it stops within 5 s and loses nothing. */
 const STOP_SECONDS = 5;
-/** A kill comes up to so many ms after the line that it waited for, so that not all fall at the end of a commit. */
+/** Maximum random delay of a kill after its diary line, so that not all kills hit the end of a commit. */
 const ODD_MS = 15;
-/** Some starts are killed too, within so many ms. */
+/** Some starts are killed too, within this time. */
 const START_MS = 400;
 const START_KILL_SHARE = 0.25;
-/** The MAC of the first lock, as a number; the others follow. */
+/** The MAC of the first lock, as a number; further locks have the next numbers. */
 const FIRST_MAC = 0xa4c138000001;
 
 export class KillRun {
@@ -90,7 +91,7 @@ export class KillRun {
   #gateway!: GatewayChild;
   #merchant!: DiaryMerchant;
   #locks: DiaryLock[] = [];
-  /** The merchant is too far behind for locks to make more. */
+  /** Whether locks make no new pings since the merchant is too far behind. */
   #isHeld = false;
   /** Lines in the diaries of all locks. */
   readonly #lines = { sent: 0, acked: 0 };
@@ -100,7 +101,7 @@ export class KillRun {
     this.#chance = new SeededChance(options.seed);
   }
 
-  /** Runs it to its end. @throws Error where a gateway does not start or a phase does not end */
+  /** Runs to the end. @throws Error if a gateway does not start or a phase does not end */
   static async run(test: Test, options: KillRunOptions): Promise<KillRunResult> {
     const run = new KillRun(options);
     await run.#setUp(test);
@@ -144,7 +145,9 @@ export class KillRun {
     this.#online();
   }
 
-  /** A sabotaged store shall lose pings with the power, and not the locks' accounts. A stop empties the WAL. */
+  /**
+   * A sabotaged store must lose pings in the power loss, but not the accounts, so a clean stop empties the WAL first.
+   */
   async #settleAccounts(): Promise<void> {
     if (this.#options.powerLoss === undefined) return;
     await this.#gateway.stop(STOP_SECONDS);
@@ -224,7 +227,7 @@ export class KillRun {
     this.#bytesLost += this.#options.powerLoss?.strike(this.#chance) ?? 0;
   }
 
-  /** Some load after the last kill too, and enough in all. */
+  /** Makes load after the last kill, until enough pings are acknowledged. */
   async #fillUp(): Promise<void> {
     const { floor, linesPerLife } = this.#options;
     const target = Math.max(floor, this.#count('acked') + linesPerLife);
@@ -235,7 +238,7 @@ export class KillRun {
     );
   }
 
-  /** No faults any more: what waits in the locks is acknowledged, and all of it arrives, or nothing more does. */
+  /** Ends the faults: all waiting uplinks are acknowledged, and all arrive, or nothing more arrives. */
   async #drain(): Promise<void> {
     for (const lock of this.#locks) lock.finish();
     await this.#bell.until(
@@ -244,7 +247,7 @@ export class KillRun {
       () => 'an acknowledgement for everything that the locks made',
     );
     if (await this.#settled()) return;
-    // Should something only have been forgotten in memory, a start finds it on the disk; what is lost stays lost.
+    // A restart delivers what was only lost in memory; data that is lost on the disk stays lost.
     for (const lock of this.#locks) lock.offline();
     await this.#gateway.stop(PHASE_SECONDS);
     await this.#startAgain();
@@ -258,7 +261,7 @@ export class KillRun {
   }
 
   async #conclude(): Promise<KillRunResult> {
-    // Whatever it has on the disk now, killed once more, must be a whole file.
+    // After one more kill the file must still be intact.
     for (const lock of this.#locks) lock.cut();
     await this.#kill();
     if (this.#options.checksFile !== false) await this.#checkFile();

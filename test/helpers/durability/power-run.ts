@@ -1,7 +1,7 @@
 /**
- * The test of a loss of power, which has a quick form and a long one: the run of kill.test.ts, but with each kill all
- * that was not fsynced goes too (quality.md §2). With synchronous NORMAL, which a kill can't tell from FULL, the same
- * run must lose pings that were acknowledged; a start may find that out by itself, and refuse the store as damaged.
+ * The test of losses of power, in a quick form and a long form: the run of kill.test.ts, but each kill also undoes all
+ * writes without an fsync (quality.md §2). With synchronous NORMAL, which survives a kill as FULL does, the same run
+ * must lose acknowledged pings; a start may also refuse the store as damaged.
  */
 import type { Test } from 'tap';
 import { chooseSeed } from '../pair/seeded-chance.js';
@@ -10,7 +10,7 @@ import { summarize } from './delivery-check.js';
 import { KillRun, type KillRunOptions } from './kill-run.js';
 import { PowerLoss } from './power-loss.js';
 
-/** Adds both tests. `file` is the one to repeat, as tap is given it. */
+/** Adds both tests. `file` is the test file to run for a repetition. */
 export function testPowerLoss(t: Test, load: Omit<KillRunOptions, 'seed'>, sabotagedKills: number, file: string): void {
   const seed = chooseSeed();
   const repeat = `LOCKGATE_SEED=${seed} npm test -- ${file}`;

@@ -1,21 +1,21 @@
 /**
- * Stores that break a promise on purpose. A durability test that stays green with one of them proves nothing.
+ * Stores that break a promise on purpose, to test the durability tests: each test must fail with them.
  *
- * There is none for synchronous NORMAL: what was written survives the process, so kill -9 can't tell it from FULL; only
- * a loss of power can (quality.md §2), and that has its sabotage in synchronous-normal.ts.
+ * Synchronous NORMAL is not among them: after kill -9 it has lost nothing, as FULL; only a loss of power shows the
+ * difference (quality.md §2). Its sabotage is in store/synchronous-normal.ts.
  */
 import type { CommandStore } from '../../../gateway/store/contract/command-record.js';
 import type { Commit, DueDelivery, Store, StoredUplink } from '../../../gateway/store/contract/store.js';
 
-/** Those that break a promise about events. */
+/** Sabotages that break a promise about events. */
 export type EventSabotageName = 'ack-first' | 'skip-event' | 'early-cursor' | 'new-ids';
-/** Those that break one about commands. */
+/** Sabotages that break a promise about commands. */
 export type CommandSabotageName = 'forget-commands' | 'new-command-ids' | 'forget-answers';
 export type SabotageName = EventSabotageName | CommandSabotageName;
 
-/** How long the commit comes after the acknowledgement. */
+/** The delay of the commit after the acknowledgement. */
 const COMMIT_DELAY_MS = 150;
-/** One event of so many is left out. */
+/** One event in this many is skipped. */
 const SKIPPED_SHARE = 16;
 /** Added to ids that must not change. */
 const OTHER_IDS = 1_000_000;
@@ -29,7 +29,7 @@ export const SABOTAGES: Readonly<Record<SabotageName, (store: Store) => Store>> 
       },
     }),
 
-  /** Some pings never become a delivery. */
+  /** Never delivers some pings. */
   'skip-event': (store) =>
     overriding(store, {
       readEvents: async (merchantId: number, afterId: number, limit: number) => {
@@ -38,7 +38,10 @@ export const SABOTAGES: Readonly<Record<SabotageName, (store: Store) => Store>> 
       },
     }),
 
-  /** The cursor passes events when they are read, not when they have an outcome: at most once instead of at least. */
+  /**
+   * Moves the cursor when events are read, not when they have an outcome: delivery at most once instead of at least
+   * once.
+   */
   'early-cursor': (store) =>
     overriding(store, {
       readEvents: async (merchantId: number, afterId: number, limit: number) => {
@@ -51,7 +54,7 @@ export const SABOTAGES: Readonly<Record<SabotageName, (store: Store) => Store>> 
       },
     }),
 
-  /** An event's id is another one after each start. */
+  /** Gives an event another id after each start. */
   'new-ids': (store) => {
     const renamed = (uplink: StoredUplink): StoredUplink => {
       const digest = Buffer.from(uplink.digest);
@@ -65,10 +68,10 @@ export const SABOTAGES: Readonly<Record<SabotageName, (store: Store) => Store>> 
     });
   },
 
-  /** What was not answered is forgotten at a restart. */
+  /** Forgets unanswered commands at a restart. */
   'forget-commands': (store) => withCommands(store, { readUnfinished: async () => [] }),
 
-  /** What was sent and not answered is sent again under another id after a restart. */
+  /** Sends unanswered commands again with another id after a restart. */
   'new-command-ids': (store) =>
     withCommands(store, {
       readUnfinished: async () =>
@@ -77,7 +80,7 @@ export const SABOTAGES: Readonly<Record<SabotageName, (store: Store) => Store>> 
         }),
     }),
 
-  /** The uplink with the answer is stored, the answer is not. */
+  /** Stores the uplink with an answer, but not the answer. */
   'forget-answers': (store) =>
     overriding(store, {
       append: (commit: Commit) =>
@@ -85,12 +88,12 @@ export const SABOTAGES: Readonly<Record<SabotageName, (store: Store) => Store>> 
     }),
 };
 
-/** A store of which something about commands is different. */
+/** Returns a store with changed methods for commands. */
 function withCommands(store: Store, changed: Partial<CommandStore>): Store {
   return overriding(store, { commands: overriding(store.commands, changed) });
 }
 
-/** A store that does some things differently and the rest as before. */
+/** Returns a store with some methods replaced. */
 export function overriding<T extends object>(store: T, changed: Partial<T>): T {
   return new Proxy(store, {
     get: (target, name) => {

@@ -1,4 +1,4 @@
-/** Uplinks of many locks, whose turn comes by chance, for whoever measures the store. */
+/** Makes uplinks of many locks in random order, for tests and benchmarks of the store. */
 
 import type { Commit, IncomingUplink } from '../../../gateway/store/contract/store.js';
 import { uplinkDigest } from '../../../gateway/webhooks/event-id.js';
@@ -20,7 +20,7 @@ export class AppendFleet {
     this.#digests = this.#payloads.map(uplinkDigest);
   }
 
-  /** The next uplinks, of locks by chance. */
+  /** Returns a commit with the next uplinks, of random locks. */
   batch(size: number): Commit {
     return { incoming: Array.from({ length: size }, () => this.#uplink()), judged: [], states: new Map() };
   }

@@ -1,6 +1,6 @@
 /**
- * A backup while locks send, and what a store is that is restored from it. The locks write down what was acknowledged
- * before it began, and the merchant which events came under which id.
+ * Makes a backup while locks send, and restores it. The locks record which pings were acknowledged before the backup
+ * started, and the merchant records the ids under which events arrived.
  */
 import { copyFileSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
@@ -15,23 +15,23 @@ import { type Teardown, tempFolder } from './temp-folder.js';
 
 export interface BackupRunOptions {
   readonly locks: number;
-  /** Pings that are acknowledged before the backup begins; sending goes on until it has ended. */
+  /** Pings that are acknowledged before the backup starts; sending continues until the backup has finished. */
   readonly before: number;
 }
 
 export interface BackupRun {
-  /** What the command printed, and its exit code. */
+  /** The command's output and exit code. */
   readonly code: number | null;
   readonly printed: Record<string, unknown>;
-  /** Names of pings, `MAC sequence`, that were acknowledged before it began. */
+  /** Pings, as `MAC sequence`, that were acknowledged before the backup started. */
   readonly acked: readonly string[];
-  /** How many were acknowledged while it was made. */
+  /** The number of pings that were acknowledged during the backup. */
   readonly meanwhile: number;
-  /** What the restored store has of the locks. */
+  /** The locks' pings in the restored store. */
   readonly restored: ReadonlySet<string>;
-  /** What `db check` found in the restored store before it was started, and after it was closed. */
+  /** The findings of `db check` in the restored store before its start and after its close. */
   readonly damage: readonly unknown[];
-  /** Pings that came to the merchant under more than one id, before the backup or after the restoring. */
+  /** Pings that reached the merchant with more than one id. */
   readonly twice: readonly string[];
   /** Pings of the restored store that the merchant never got. */
   readonly undelivered: readonly string[];
@@ -88,7 +88,7 @@ export async function runBackup(test: Teardown, { locks, before }: BackupRunOpti
   };
 }
 
-/** By the steps that the documentation has: a new folder, the file, the key; `db check`, and a start. */
+/** Restores as the documentation says: a new folder, the file, the key; `db check`, and a start. */
 async function restore(test: Teardown, data: string, backup: string): Promise<Pick<BackupRun, 'restored' | 'damage'>> {
   const folder = path.join(tempFolder(test), 'restored');
   mkdirSync(folder, { mode: 0o700 });
@@ -99,7 +99,7 @@ async function restore(test: Teardown, data: string, backup: string): Promise<Pi
   const first = await checkDatabase(file);
   const gateway = await openGateway(test, folder);
   const events = await gateway.store.readEvents(1, 0, 1e6);
-  // What was on its way at the moment of the backup comes again.
+  // Deliveries that were under way at the moment of the backup are repeated.
   const last = events.at(-1)?.id ?? 0;
   await eventually('the last webhook', async () => ((await gateway.store.webhooks.find(1))?.cursor ?? 0) >= last);
   await gateway.close();

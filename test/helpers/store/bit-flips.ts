@@ -1,4 +1,4 @@
-/** Bit rot: single bits of a store's file are flipped, one at a time, and `db check` is asked what it finds. */
+/** Simulates bit rot: flips single bits of a store's file, one at a time, and checks whether `db check` finds each. */
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import SqliteDatabase from 'better-sqlite3';
@@ -9,22 +9,22 @@ import type { SeededChance } from '../pair/seeded-chance.js';
 export interface Flips {
   readonly count: number;
   readonly found: number;
-  /** The bits that were not found: byte and bit. */
+  /** The flipped bits that were not found: byte and bit. */
   readonly missed: readonly string[];
   /** The flips that change a row or make a row unreadable. Other flips hit unused bytes of a page. */
   readonly harmful: readonly string[];
 }
 
-/** A store's file and its WAL; null where there is none. */
+/** A store's file and its WAL; null if there is none. */
 interface Files {
   readonly main: Buffer;
   readonly wal: Buffer | null;
 }
 
 /**
- * Flips `count` bits of chance in the whole file; it is as it was in the end.
+ * Flips `count` random bits of the file, one at a time, and restores the file.
  *
- * @param counts which bytes say something
+ * @param counts whether a byte carries information
  */
 export async function flipBits(
   file: string,
@@ -40,7 +40,7 @@ export async function flipBits(
   });
 }
 
-/** The same of the WAL that a killed process left beside a file, up to byte `end`. */
+/** Flips random bits of the WAL that a killed process left, up to byte `end`. */
 export async function flipWalBits(file: string, count: number, chance: SeededChance, end: number): Promise<Flips> {
   const files = readFiles(file);
   const wal = files.wal ?? Buffer.alloc(0);
@@ -101,7 +101,7 @@ function flip(bytes: Buffer, at: number, bit: number): Buffer {
 }
 
 async function isFound(file: string): Promise<boolean> {
-  // One check that finds it is enough, and the sums of blocks are the quickest.
+  // One check that finds the bit is enough; block checksums are the quickest.
   let damaged = 0;
   checkBlocks(file, { damage: () => (damaged += 1), progress: () => undefined });
   return damaged > 0 || (await checkDatabase(file)).damage.length > 0;
@@ -112,7 +112,7 @@ function readFiles(file: string): Files {
   return { main: readFileSync(file), wal: existsSync(wal) ? readFileSync(wal) : null };
 }
 
-/** What SQLite left beside it is of the file before. */
+/** Deletes the files that SQLite left next to the previous file. */
 function restore(file: string, { main, wal }: Files): void {
   for (const end of ['-wal', '-shm']) rmSync(`${file}${end}`, { force: true });
   writeFileSync(file, main);

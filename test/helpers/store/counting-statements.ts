@@ -1,6 +1,7 @@
 /**
- * Imported into a process before its own code (`--import`), it counts the SQL statements that each of its threads runs:
- * the file of each thread in the folder named in COUNTED_STATEMENTS has a {@link StatementCount} as JSON.
+ * Counts the SQL statements that each thread of a process runs. Must be imported before the process's code
+ * (`--import`). Writes a {@link StatementCount} as JSON to a file for each thread, in the folder that
+ * COUNTED_STATEMENTS names.
  */
 import { openSync, writeSync } from 'node:fs';
 import path from 'node:path';
@@ -8,9 +9,9 @@ import { threadId } from 'node:worker_threads';
 import Database from 'better-sqlite3';
 
 export interface StatementCount {
-  /** Those that may write. */
+  /** Statements that may write. */
   readonly run: number;
-  /** Those that read. */
+  /** Statements that only read. */
   readonly read: number;
 }
 

@@ -1,14 +1,14 @@
 /**
- * Preloaded into a process, it lets each thread of it beside the main one die of an error as soon as the file named in
- * LOCKGATE_DYING_THREAD is there: what a fault of ours or no memory does to the thread that writes the log.
+ * Preloaded into a process, makes each of its worker threads die of an error once the file named in
+ * LOCKGATE_DYING_THREAD exists. Simulates a bug or a lack of memory in the log thread.
  */
 import { existsSync } from 'node:fs';
 import { isMainThread } from 'node:worker_threads';
 
 const SWITCH = 'LOCKGATE_DYING_THREAD';
-const LOOKED_EVERY_MS = 20;
+const CHECK_INTERVAL_MS = 20;
 
-/** With what a process is to be started whose threads die when this file is there. */
+/** Returns the environment for a process whose threads die once `file` exists. */
 export function dyingThread(file: string): NodeJS.ProcessEnv {
   return { [SWITCH]: file, NODE_OPTIONS: `--import ${import.meta.url}` };
 }
@@ -17,4 +17,4 @@ const file = process.env[SWITCH];
 if (file !== undefined && !isMainThread)
   setInterval(() => {
     if (existsSync(file)) throw new Error('the thread was told to die');
-  }, LOOKED_EVERY_MS).unref();
+  }, CHECK_INTERVAL_MS).unref();

@@ -1,7 +1,7 @@
-/** A disk without a byte left. */
+/** Fills a disk to its last byte. */
 import { closeSync, openSync, writeSync } from 'node:fs';
 
-/** Takes the last byte of the file system that the file is on. To be given a small one, made for it. */
+/** Fills the file system that `file` is on. Use only on a small file system that was made for the test. */
 export function fillDisk(file: string): void {
   const descriptor = openSync(file, 'w');
   const piece = Buffer.alloc(4096);

@@ -13,7 +13,7 @@ const FILE = 'lockgate.sqlite';
 
 let made: Promise<Buffer> | undefined;
 
-/** Puts a new store in a folder that is there and has none; leaves any other as it is. */
+/** Puts a new store into an existing folder without a store; does nothing in any other folder. */
 export async function makeStore(folder: string): Promise<void> {
   const file = path.join(folder, FILE);
   if (!existsSync(folder) || !statSync(folder).isDirectory() || existsSync(file)) return;

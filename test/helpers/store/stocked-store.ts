@@ -1,6 +1,6 @@
 /**
- * A store with something in each table, as months of work leave it: locks that take turns, deliveries that failed,
- * rows that were changed and deleted.
+ * Makes a store with rows in each table, as after months of work: uplinks of several locks, failed deliveries, changed
+ * and deleted rows.
  */
 
 import type { AttemptRecord, Incoming, Store } from '../../../gateway/store/contract/store.js';
@@ -11,13 +11,13 @@ import { uplinkDigest } from '../../../gateway/webhooks/event-id.js';
 import { testBytes, testMac } from '../gateway/test-gateway.js';
 import type { SeededChance } from '../pair/seeded-chance.js';
 
-/** When its life begins, ms since the epoch. */
+/** The time of its first row, ms since the epoch. */
 export const STOCK_START_MS = Date.UTC(2099, 9, 1);
 const OCTOBER = '2099-10' as Month;
 const HASH = Buffer.alloc(32, 7);
 const PER_COMMIT = 40;
 const FAILING_EVERY = 7;
-/** Short runs, so that the indexes have most of it. */
+/** A small size of runs, so that most uplinks are in the indexes. */
 const SHORT_RUNS = { minUplinks: 30, uplinksPerCredential: 1, maxUplinks: 60 };
 
 export interface Stock {
@@ -25,7 +25,7 @@ export interface Stock {
   readonly pings: number;
 }
 
-/** Makes one in `folder` and closes it. */
+/** Makes such a store in `folder` and closes it. */
 export async function stockStore(folder: string, stock: Stock, chance: SeededChance): Promise<void> {
   const store = await openSqliteStore(folder, { runSize: SHORT_RUNS });
   try {
@@ -70,7 +70,7 @@ async function stockPeople({ access, people }: Store): Promise<void> {
   await people.addPet(1, { name: 'Rex', ownerId: 'o1', species: 'dog', breed: null }, STOCK_START_MS);
 }
 
-/** Locks speak in an order of chance, so that the index of names grows everywhere, as it does in life. */
+/** Appends uplinks of random locks, so that the index by key grows everywhere, as in real use. */
 async function stockLog(store: Store, { locks, pings }: Stock, chance: SeededChance): Promise<void> {
   const sequences = new Map<number, number>();
   for (let made = 0; made < pings; made += PER_COMMIT) {
@@ -114,7 +114,7 @@ async function stockLog(store: Store, { locks, pings }: Stock, chance: SeededCha
   await store.append({ incoming: [{ type: 'quarantine', ...odd }], judged, states: new Map() });
 }
 
-/** Each event of the commit has been attempted at both URLs; some failed, and of those some are over. */
+/** Records attempts of each event of the commit at both URLs; some failed, and some of these are final. */
 async function stockDeliveries(store: Store, made: number): Promise<void> {
   const ids = Array.from({ length: PER_COMMIT }, (_, index) => made + index + 1);
   for (const urlId of [1, 2]) {
@@ -137,7 +137,7 @@ async function stockUsage({ usage }: Store, { locks }: Stock): Promise<void> {
   const deltas = macs.map((mac) => ({ month: OCTOBER, mac, merchantId: 1, simulated: false, ...counts }));
   await usage.add(deltas, STOCK_START_MS);
   await usage.close(1, OCTOBER, monthEndMs(OCTOBER), (basis) => JSON.stringify(makeStatement(basis)));
-  // What came late goes on the next one.
+  // Late usage is billed on the next statement.
   await usage.add(deltas.slice(0, 3), monthEndMs(OCTOBER));
   const november = '2099-11' as Month;
   await usage.close(1, november, monthEndMs(november), (basis) => JSON.stringify(makeStatement(basis)));

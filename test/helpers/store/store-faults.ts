@@ -1,6 +1,6 @@
 /**
- * Stores that fail as disks do, from the moment on at which a file lies in the data folder: so a test in another
- * process decides when.
+ * Stores that fail as disks do once a certain file is in the data folder, so that a test in another process decides
+ * when.
  */
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -10,13 +10,13 @@ import { overriding } from '../durability/sabotage.js';
 
 export type StoreFault = 'io-error' | 'never-ends';
 
-/** What an engine throws: an error with SQLite's code. */
+/** Returns an error as an engine throws it, with SQLite's code. */
 export function sqliteError(code: string, message: string): Error {
   return Object.assign(new Error(message), { code });
 }
 
 export const FAULTS: Readonly<Record<StoreFault, (store: Store, data: string) => Store>> = {
-  /** An fsync fails. What was written before it is on the disk or not: here it is not. */
+  /** An fsync fails, and nothing of the write is on the disk. */
   'io-error': (store, data) =>
     overriding(store, {
       append: async (commit) => {
@@ -25,7 +25,7 @@ export const FAULTS: Readonly<Record<StoreFault, (store: Store, data: string) =>
       },
     }),
 
-  /** A write never ends, as on a network disk whose server is gone. */
+  /** A write never finishes, as on a network disk whose server is gone. */
   'never-ends': (store, data) =>
     overriding(store, {
       append: async (commit) => {
@@ -43,12 +43,12 @@ function hasFault(data: string): boolean {
   return existsSync(faultFile(data));
 }
 
-/** From now on the store of this folder fails. */
+/** Makes the store of this folder fail from now on. */
 export function beginFault(data: string): void {
   writeFileSync(faultFile(data), '');
 }
 
-/** It is well again, for the next start. */
+/** Ends the fault, for the next start. */
 export function endFault(data: string): void {
   rmSync(faultFile(data));
 }

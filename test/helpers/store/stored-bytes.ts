@@ -1,8 +1,8 @@
-/** Stored pings changed as a disk might change them: past the gateway, and without a new checksum. */
+/** Changes stored pings as bit rot does: without the gateway, and without a new checksum. */
 import SqliteDatabase from 'better-sqlite3';
 import type { Gateway } from '../../../gateway/gateway.js';
 
-/** The store's file. */
+/** Returns the path of the store's file. */
 export function storeFileOf({ store }: Gateway): string {
   return store.description.replace(/^SQLite, /, '');
 }

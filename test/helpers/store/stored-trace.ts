@@ -1,6 +1,6 @@
 /**
- * A trace as a gateway's store would have it, had the lock lived through it there: log, events, findings and state, in
- * one commit. For tests of what is read out of a store.
+ * Stores a trace as if the gateway had received it: log, events, findings and state, in one commit. For tests that read
+ * from a store.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
