@@ -1,4 +1,4 @@
-/** The command line as people and programs use it: real processes against a real gateway. */
+/** The command line as a separate process against a real gateway: output, errors and exit codes. */
 import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -16,7 +16,7 @@ import { tempFolder } from '../helpers/store/temp-folder.js';
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const MAIN = path.join(ROOT, 'dist/program/main.js');
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not be there
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the test looks for control characters
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 
 interface Ended {
@@ -38,7 +38,7 @@ function lockgate(args: readonly string[], environment: Record<string, string> =
   return new Promise((resolve) => child.on('close', (code) => resolve({ code, stdout, stderr })));
 }
 
-t.test('merchant, device and webhook: add and list, for people and as JSON', async (t) => {
+t.test('merchant, device and webhook can be added and listed, as text and as JSON', async (t) => {
   const folder = tempFolder(t);
   const gateway = await openGateway(t, folder);
   const at = { LOCKGATE_DATA: folder, LOCKGATE_GATEWAY: `http://127.0.0.1:${gateway.operatorPort}` };
@@ -74,7 +74,7 @@ t.test('merchant, device and webhook: add and list, for people and as JSON', asy
   });
 });
 
-t.test('what a stranger wrote does not move the cursor in an error either', async (t) => {
+t.test('control characters in a stranger’s text are also removed from errors', async (t) => {
   const file = path.join(tempFolder(t), 'a\u001b[2J.jsonl');
   writeFileSync(file, '\u001b[2J\n');
   const { code, stderr } = await lockgate(['trace', 'check', file]);
@@ -85,7 +85,7 @@ t.test('what a stranger wrote does not move the cursor in an error either', asyn
   t.notMatch(two.stderr.replaceAll('\n', ''), CONTROL, 'nor in the first of two');
 });
 
-t.test('without a gateway: what is wrong, and what to do', async (t) => {
+t.test('without a gateway, commands say what is wrong and what to do', async (t) => {
   const folder = tempFolder(t);
   t.match(await lockgate(['merchant', 'list', '--data', folder]), {
     code: 3,
@@ -98,7 +98,7 @@ t.test('without a gateway: what is wrong, and what to do', async (t) => {
   });
 });
 
-t.test('a wrong command line is exit code 2 and says which', async (t) => {
+t.test('a wrong command line is exit code 2 with a sentence', async (t) => {
   t.match(await lockgate(['merchnt', 'list']), {
     code: 2,
     stderr: /^lockgate: unknown command 'merchnt'\. Did you mean merchant\? \(see lockgate --help\)\n$/,
@@ -112,7 +112,7 @@ t.test('a wrong command line is exit code 2 and says which', async (t) => {
   t.match(await lockgate(['webhook', 'listen', '--port', '99999']), { code: 2, stderr: /Expected a port/ });
 });
 
-t.test('the settings stand the same in code, in help and in the documentation', async (t) => {
+t.test('code, help and documentation have the same settings', async (t) => {
   const flags = SETTING_FLAGS.map(([flag]) => flag.split(' ')[0]);
   t.same(
     flags,
@@ -126,7 +126,7 @@ t.test('the settings stand the same in code, in help and in the documentation', 
   t.same(rows, expected);
 });
 
-t.test('a table fits its terminal, and never cuts what names a row', async (t) => {
+t.test('a table fits its terminal, and its first column is never cut', async (t) => {
   const rows = [{ name: 'A4:C1:38:F0:E1:D2', text: 'x'.repeat(30), more: 'y'.repeat(30) }];
   const columns: Column<(typeof rows)[0]>[] = [
     { title: 'MAC', show: ({ name }) => name },
@@ -138,7 +138,7 @@ t.test('a table fits its terminal, and never cuts what names a row', async (t) =
   t.match(tableLines(rows, columns, 40)[1], /^A4:C1:38:F0:E1:D2 {2}x{20}…$/);
 });
 
-t.test('what a stranger sent can’t move the cursor of who looks at it', async (t) => {
+t.test('control characters that a lock sent are removed from output', async (t) => {
   const line = eventLine({
     at: '2026-11-20T06:00:00.000Z',
     event: 'refused',
@@ -158,7 +158,7 @@ t.test('what a stranger sent can’t move the cursor of who looks at it', async 
   t.equal([...eventLine({ at, mac, event: 'ping', ping }, 50)].length, 50, 'cut to the terminal');
 });
 
-t.test('a line of a finding has the uplink’s name, with which why can be asked', async (t) => {
+t.test('the line of a finding has the uplink’s key, which why accepts', async (t) => {
   const finding = { rule: 'period-too-soon', severity: 'violation', message: 'too soon' };
   const event = { at: '2026-11-20T06:00:00.000Z', mac: 'A4:C1:38:F0:E1:D2', event: 'finding' };
   const uplink = { credential: 1, boot: 41, sequence: 12 };
@@ -166,7 +166,7 @@ t.test('a line of a finding has the uplink’s name, with which why can be asked
   t.match(eventLine({ ...event, finding: { ...finding, uplink: null } }), /judge period-too-soon: too soon$/);
 });
 
-t.test('tail shows what happens as it happens', async (t) => {
+t.test('tail shows events as they happen', async (t) => {
   const folder = tempFolder(t);
   const gateway = await openGateway(t, folder);
   await gateway.accounts.addMerchant('Amber');

@@ -1,8 +1,7 @@
 /**
- * What every command of the command line owes (interfaces.md §4): help, a table for people, JSON for programs, and
- * failures that say what is wrong and what to do, each with its exit code. All of it is kept in test/snapshots/cli, a
- * file for each command, which a reviewer can read; `TAP_SNAPSHOT=1 node dist/test/cli/contract.test.js` writes them
- * anew.
+ * Every command has help, a table for people, JSON for programs, and failures that say what is wrong and what to do,
+ * each with its exit code (interfaces.md §4). The outputs are compared with test/snapshots/cli, which has a file for
+ * each command. `TAP_SNAPSHOT=1 node dist/test/cli/contract.test.js` regenerates these files.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -16,7 +15,7 @@ import { type CommandSite, commandSite } from '../helpers/commands/command-site.
 
 const PROGRAM = await makeProgram('all');
 const COLUMNS = 80;
-/** Nothing listens there. */
+/** An address where nothing listens. */
 const NOWHERE = { LOCKGATE_GATEWAY: 'http://127.0.0.1:9', LOCKGATE_TOKEN: 'none', LOCKGATE_DATA: 'nowhere' };
 
 function pathOf(command: Command): string {
@@ -27,7 +26,7 @@ function everyCommand(command: Command = PROGRAM): Command[] {
   return [command, ...command.commands.flatMap(everyCommand)];
 }
 
-/** Does something itself, or holds those that do. */
+/** Whether the command has an action; other commands are groups. */
 function isLeaf(command: Command): boolean {
   return command.commands.length === 0 || command.name() === 'notices';
 }
@@ -36,19 +35,19 @@ const LEAVES = everyCommand().filter(isLeaf);
 const flagsOf = (name: string): readonly (string | undefined)[] =>
   (LEAVES.find((each) => pathOf(each) === name)?.options ?? []).map(({ long }) => long);
 
-/** As a shell would take them apart: blanks, and quotes that hold words together. */
+/** Splits a command line as a shell does: at blanks outside quotes. */
 function wordsOf(typed: string): string[] {
   return [...typed.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, one, two, three]) => one ?? two ?? three ?? '');
 }
 
-/** Rows of tables that the terminal would fold; sentences it may. */
+/** Rows of tables that are too long for the terminal. Sentences may be longer. */
 function tornRows(text: string): string[] {
   const isTitles = (block: string): boolean => /^ *[A-Z][A-Z ]+( {2,}[A-Z ]+)+$/m.test(block);
   const blocks = text.split('\n\n').filter(isTitles);
   return blocks.flatMap((block) => block.split('\n').filter((line) => [...line].length > COLUMNS));
 }
 
-/** What earlier calls found, by its name in braces. */
+/** Values from the output of earlier calls, by their names; `{name}` in a command line is replaced by the value. */
 const learnt = new Map<string, string>();
 
 function filled(typed: string): string {
@@ -59,7 +58,7 @@ type Where = { [Name in Exclude<keyof CommandPlace, 'during'>]?: CommandPlace[Na
   readonly during?: CommandCase['during'];
 };
 
-/** The calls of one command: each is run, checked and written down. */
+/** Runs the calls of one command, checks them, and collects their texts for the snapshot. */
 class Calls {
   readonly #test: Test;
   readonly #site: CommandSite;
@@ -137,7 +136,7 @@ class Calls {
       ...(during !== undefined && { during: async (running) => await during(running, this.#site) }),
       ...rest,
     } as CommandPlace);
-    // Who comes next shall not be taken for who just left.
+    // The next call must not be taken for the one that has just ended.
     if (during !== undefined) await this.#site.left();
     const told = `lockgate ${typed}`.trim();
     this.#test.ok([code].flat().includes(end.code), `${told} => ${[code].flat().join(' or ')}: ${end.stderr}`);
@@ -150,22 +149,22 @@ class Calls {
   }
 }
 
-t.test('every command has a case, and every case a command', async (t) => {
+t.test('every command has a test case, and every test case has a command', async (t) => {
   t.same(COMMAND_CASES.map(({ command }) => command).sort(), LEAVES.map(pathOf).sort());
 });
 
-t.test('groups say what they hold', async (t) => {
+t.test('the help of each group equals its snapshot', async (t) => {
   for (const group of everyCommand().filter((each) => !isLeaf(each))) {
     const name = pathOf(group);
     const words = [...wordsOf(name), '--help'];
     const end = await runCommand(words, { columns: COLUMNS });
     t.equal(end.code, 0, name);
     const text = `${callText(`lockgate ${words.join(' ')}`, end, (told) => told)}\n`;
-    t.equal(text, keptSnapshot(snapshotName(name), text), `${name}: as it was`);
+    t.equal(text, keptSnapshot(snapshotName(name), text), `${name}: equals the snapshot`);
   }
 });
 
-t.test('commands: help, table, JSON, failures', async (t) => {
+t.test('each command’s help, table, JSON and failures equal its snapshot', async (t) => {
   const site = await commandSite(t);
   for (const each of COMMAND_CASES) {
     const calls = new Calls(t, site, each);
@@ -174,11 +173,11 @@ t.test('commands: help, table, JSON, failures', async (t) => {
     await calls.programs();
     await calls.failures();
     const text = `${calls.texts.join('\n\n')}\n`;
-    t.equal(text, keptSnapshot(snapshotName(each.command), text), `${each.command}: as it was`);
+    t.equal(text, keptSnapshot(snapshotName(each.command), text), `${each.command}: equals the snapshot`);
   }
 });
 
-t.test('what is no gateway is told as such, and what breaks in us is exit code 4', async (t) => {
+t.test('a server that is no gateway is reported as such, and a bug in lockgate is exit code 4', async (t) => {
   let answer = '<html>';
   const server = createServer((_request, response) => response.end(answer)).listen(0, '127.0.0.1');
   t.teardown(() => void server.close());
@@ -186,7 +185,7 @@ t.test('what is no gateway is told as such, and what breaks in us is exit code 4
   const { port } = server.address() as AddressInfo;
   const environment = { LOCKGATE_GATEWAY: `http://127.0.0.1:${port}`, LOCKGATE_TOKEN: 'none' };
   t.match(await runCommand(['merchant', 'list'], { environment }), { code: 3, stderr: /not JSON.*Name another/ });
-  // An answer that no gateway of ours gives.
+  // No gateway answers like this, so the command fails with a bug.
   answer = '{}';
   t.match(await runCommand(['merchant', 'list'], { environment }), {
     code: 4,
@@ -194,12 +193,12 @@ t.test('what is no gateway is told as such, and what breaks in us is exit code 4
   });
 });
 
-t.test('no snapshot is left of a command that there is not', async (t) => {
+t.test('every snapshot belongs to an existing command', async (t) => {
   t.same(
     keptNames(),
     everyCommand()
       .map((each) => snapshotName(pathOf(each)))
       .sort(),
   );
-  t.notOk(isWriting && process.env.CI, 'a build server compares');
+  t.notOk(isWriting && process.env.CI, 'a build server must compare snapshots, not write them');
 });

@@ -1,6 +1,6 @@
 /**
- * `lockgate db` (interfaces.md §4): what is damaged is found (quality.md §2, bit rot), a backup has everything that was
- * acknowledged before it began, and older stores are brought to this version.
+ * `lockgate db` (interfaces.md §4): damage is found (quality.md §2, bit rot), a backup has everything that was
+ * acknowledged before it started, and older stores are migrated to this version.
  */
 import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -28,8 +28,8 @@ const seed = chooseSeed();
 const STOCK = { locks: 12, pings: 120 };
 t.setTimeout(170_000);
 
-/** Of what `db check` has to find (quality.md §2). */
-const LEAST_FOUND = 0.99;
+/** The share of flipped bits that `db check` must find (quality.md §2). */
+const MIN_FOUND_SHARE = 0.99;
 
 t.comment(`seed ${seed}; repeat: LOCKGATE_SEED=${seed} node dist/test/cli/db.test.js`);
 
@@ -43,25 +43,25 @@ function db(test: Teardown, ...args: readonly string[]): Promise<Program> {
   return runProgram(test, process.execPath, [LOCKGATE, 'db', ...args]);
 }
 
-t.test('a store with something in every table is sound, and is not changed by looking', async (t) => {
+t.test('a store with rows in every table is sound, and a check does not change it', async (t) => {
   const { folder, file } = await stocked(t);
   const bytes = readFileSync(file);
   const { checks, damage, schema } = await checkDatabase(file);
   t.same(damage, []);
   t.equal(schema, STEPS.at(-1));
   for (const name of ['blocks', 'pages', 'foreign keys', 'schema', 'rows', 'log', 'outbox', 'usage', 'kept'])
-    t.ok((checks.find((check) => check.name === name)?.count ?? 0) > 0, `it looked at ${name}`);
+    t.ok((checks.find((check) => check.name === name)?.count ?? 0) > 0, `the check covers ${name}`);
   t.ok(readFileSync(file).equals(bytes));
   const rows = new SqliteDatabase(file, { readonly: true });
   t.teardown(() => rows.close());
   for (const table of tablesOf(rows)) {
     const columns = rows.prepare('SELECT name FROM pragma_table_info(?)').pluck().all(table) as string[];
-    t.ok(columns.includes('sum'), `the rows of ${table} have sums`);
+    t.ok(columns.includes('sum'), `the rows of ${table} have checksums`);
   }
   t.ok(existsSync(path.join(folder, 'lockgate.sqlite.sums')));
 });
 
-/** Tables of ours; one without a rowid is an index in all but name. */
+/** The tables of the store. Tables without a rowid are left out: they serve as indexes. */
 function tablesOf(store: SqliteDatabase.Database): string[] {
   const tables = store
     .prepare(`SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND wr = 0`)
@@ -70,13 +70,13 @@ function tablesOf(store: SqliteDatabase.Database): string[] {
   return tables.filter((name) => !/^(sqlite|kysely)_/.test(name));
 }
 
-t.test('at least 99 of 100 flipped bits of a closed store are found', async (t) => {
+t.test('a check finds at least 99 % of flipped bits in a closed store', async (t) => {
   const { file } = await stocked(t);
   const { count, found, missed } = await flipBits(file, 200, new SeededChance(seed));
-  t.ok(found >= count * LEAST_FOUND, `${found} of ${count}; missed: ${missed.join('; ')}`);
+  t.ok(found >= count * MIN_FOUND_SHARE, `${found} of ${count}; missed: ${missed.join('; ')}`);
 });
 
-t.test('and of a backup', async (t) => {
+t.test('a check finds all flipped bits in a backup', async (t) => {
   const { file } = await stocked(t);
   const backup = path.join(tempFolder(t), 'b.sqlite');
   writeSums(backup, await copyDatabase(file, backup));
@@ -84,25 +84,22 @@ t.test('and of a backup', async (t) => {
   t.equal(found, count, missed.join('; '));
 });
 
-t.test(
-  'and of what a kill left: in the file, and in the log beside it, which SQLite cuts off in silence',
-  async (t) => {
-    const killed = await killedStore(t, STOCK, 12, new SeededChance(seed));
-    const { file, commitEnds } = killed;
-    const whole = await checkDatabase(file);
-    t.same(whole.damage, []);
-    t.equal(whole.checks.find(({ name }) => name === 'wal')?.count, (statSync(`${file}-wal`).size - 32) / 4120);
-    // A damaged last commit looks like one that was cut off.
-    const inWal = await flipWalBits(file, 60, new SeededChance(seed), commitEnds.at(-2) as number);
-    t.equal(inWal.found, inWal.count, inWal.missed.join('; '));
-    const inFile = await flipBits(file, 40, new SeededChance(seed), (at) => !killed.isReplaced(at));
-    // The rest of its pages is checked too, but nothing tells what their unused bytes were.
-    t.same(inFile.harmful, [], `${inFile.found} of ${inFile.count} were found`);
-    t.ok(inFile.found >= inFile.count * 0.75, `missed: ${inFile.missed.join('; ')}`);
-  },
-);
+t.test('a check finds flipped bits in a killed store: in its file and in its write-ahead log', async (t) => {
+  const killed = await killedStore(t, STOCK, 12, new SeededChance(seed));
+  const { file, commitEnds } = killed;
+  const whole = await checkDatabase(file);
+  t.same(whole.damage, []);
+  t.equal(whole.checks.find(({ name }) => name === 'wal')?.count, (statSync(`${file}-wal`).size - 32) / 4120);
+  // A damaged last commit looks like a truncated log, so its bits are left out.
+  const inWal = await flipWalBits(file, 60, new SeededChance(seed), commitEnds.at(-2) as number);
+  t.equal(inWal.found, inWal.count, inWal.missed.join('; '));
+  const inFile = await flipBits(file, 40, new SeededChance(seed), (at) => !killed.isReplaced(at));
+  // Other pages are checked too, but nothing records what their unused bytes were.
+  t.same(inFile.harmful, [], `${inFile.found} of ${inFile.count} were found`);
+  t.ok(inFile.found >= inFile.count * 0.75, `missed: ${inFile.missed.join('; ')}`);
+});
 
-t.test('a log that was cut off anywhere, as a crash does, is no damage', async (t) => {
+t.test('a write-ahead log that a crash truncated is no damage', async (t) => {
   const { file, commitEnds } = await killedStore(t, STOCK, 4, new SeededChance(seed));
   const wal = readFileSync(`${file}-wal`);
   const [last = 0, before = 0] = [commitEnds.at(-1), commitEnds.at(-2)];
@@ -116,7 +113,7 @@ t.test('a log that was cut off anywhere, as a crash does, is no damage', async (
   }
 });
 
-t.test('a lone bit where nothing is, is damage; at the edge of it, what a page that was split left', async (t) => {
+t.test('a set bit in unused bytes is damage, except at their edge, where a page split may leave bytes', async (t) => {
   const { file } = await stocked(t);
   rmSync(`${file}.sums`);
   const bytes = readFileSync(file);
@@ -131,7 +128,7 @@ t.test('a lone bit where nothing is, is damage; at the edge of it, what a page t
   t.same(await damageWith(to - 1), [], 'seen in a sound store of a million pings');
 });
 
-/** The first stretch of 200 zeros or more between the pointers and the cells of a page: where it begins and ends. */
+/** Start and end of the first 200 or more zeros between the pointers and the cells of a page. */
 function unusedStretch(bytes: Buffer): [from: number, to: number] {
   for (let page = 4096; page < bytes.length; page += 4096) {
     const head = { 10: 8, 13: 8 }[bytes.readUInt8(page)];
@@ -139,10 +136,10 @@ function unusedStretch(bytes: Buffer): [from: number, to: number] {
     const [from, to] = [page + head + 2 * bytes.readUInt16BE(page + 3) + 2, page + bytes.readUInt16BE(page + 5)];
     if (to - from >= 200 && bytes.subarray(from, to).every((byte) => byte === 0)) return [from, to];
   }
-  throw new Error('no page has so much room');
+  throw new Error('no page has 200 unused bytes');
 }
 
-t.test('without the sums of the file, a damaged row is found by its own, and named', async (t) => {
+t.test('without the file’s checksums, a damaged row is found by its own checksum, and named', async (t) => {
   const { file } = await stocked(t);
   rmSync(`${file}.sums`);
   const bytes = readFileSync(file);
@@ -156,7 +153,7 @@ t.test('without the sums of the file, a damaged row is found by its own, and nam
     ['refusal', '203.0.113.7'],
   ] as const) {
     const flipped = Buffer.from(bytes);
-    // The last one is in the row: what SQLite copies of it into an index comes earlier or later, and counts as well.
+    // The last occurrence is in the row; SQLite may have copied earlier ones into an index.
     const at = flipped.lastIndexOf(text);
     t.ok(at > 0, `${text} is in the file`);
     flipped.writeUInt8(flipped.readUInt8(at) ^ 1, at);
@@ -170,7 +167,7 @@ t.test('without the sums of the file, a damaged row is found by its own, and nam
   }
 });
 
-t.test('what contradicts itself is found, though each row is as it was written', async (t) => {
+t.test('contradictions between rows are found, although each row has a correct checksum', async (t) => {
   const { folder, file } = await stocked(t);
   const changes = [
     ['log', 'uplink_name', 'UPDATE uplink_name SET sequence = sequence + 999 WHERE uplink_id = 1'],
@@ -196,32 +193,38 @@ t.test('what contradicts itself is found, though each row is as it was written',
     t.match(damage.find((each) => each.check === check) ?? {}, { check, table }, sql);
     t.notOk(
       damage.some((each) => each.check === 'rows'),
-      'its sum was made with it',
+      'the row’s checksum is correct',
     );
   }
 });
 
-t.test('db check: a table or JSON, 0 sound, 1 damaged, 2 no store; of a running gateway too', async (t) => {
-  const { folder, file } = await stocked(t);
-  const sound = await db(t, 'check', file);
-  t.equal(sound.ended?.code, 0);
-  t.match(sound.stdout[0], /^CHECK +CHECKED +DAMAGED/);
-  t.match(sound.stdout.at(-1), /^Intact: /);
-  const running = tempFolder(t);
-  const gateway = await openGateway(t, running);
-  t.equal((await db(t, 'check', '--data', running)).ended?.code, 0, 'while a gateway runs');
-  await gateway.close();
-  appendFileSync(file, 'x');
-  const damaged = await db(t, 'check', '--data', folder, '--json');
-  t.equal(damaged.ended?.code, 1);
-  t.match(JSON.parse(damaged.stdout.join('')), { sound: false, damage: [{ check: 'blocks', table: null, row: null }] });
-  const { ended, stderr } = await db(t, 'check', path.join(folder, 'nothing'));
-  t.equal(ended?.code, 2);
-  t.equal(stderr.length, 1, 'one sentence');
-  await t.rejects(checkDatabase(path.join(running, 'key')), { code: 'input-database' });
-});
+t.test(
+  'db check prints a table or JSON and exits with 0 sound, 1 damaged, 2 no store; also while a gateway runs',
+  async (t) => {
+    const { folder, file } = await stocked(t);
+    const sound = await db(t, 'check', file);
+    t.equal(sound.ended?.code, 0);
+    t.match(sound.stdout[0], /^CHECK +CHECKED +DAMAGED/);
+    t.match(sound.stdout.at(-1), /^Intact: /);
+    const running = tempFolder(t);
+    const gateway = await openGateway(t, running);
+    t.equal((await db(t, 'check', '--data', running)).ended?.code, 0, 'while a gateway runs');
+    await gateway.close();
+    appendFileSync(file, 'x');
+    const damaged = await db(t, 'check', '--data', folder, '--json');
+    t.equal(damaged.ended?.code, 1);
+    t.match(JSON.parse(damaged.stdout.join('')), {
+      sound: false,
+      damage: [{ check: 'blocks', table: null, row: null }],
+    });
+    const { ended, stderr } = await db(t, 'check', path.join(folder, 'nothing'));
+    t.equal(ended?.code, 2);
+    t.equal(stderr.length, 1, 'one sentence');
+    await t.rejects(checkDatabase(path.join(running, 'key')), { code: 'input-database' });
+  },
+);
 
-t.test('db backup: of a folder, mode 600, and never over a file that is there', async (t) => {
+t.test('db backup copies a folder to a file with mode 600, and does not overwrite an existing file', async (t) => {
   const { folder } = await stocked(t);
   const out = path.join(tempFolder(t), 'b.sqlite');
   const made = await db(t, 'backup', '--out', out, '--data', folder, '--json');
@@ -237,7 +240,7 @@ t.test('db backup: of a folder, mode 600, and never over a file that is there', 
   const long = path.join(path.dirname(out), 'x'.repeat(300));
   const refused = await db(t, 'backup', '--out', long, '--data', folder);
   t.match(refused, { ended: { code: 2 }, stderr: [/can’t be written: its name is too long$/] });
-  t.same(readdirSync(path.dirname(out)).sort(), ['b.sqlite', 'b.sqlite.sums'], 'nothing is left half');
+  t.same(readdirSync(path.dirname(out)).sort(), ['b.sqlite', 'b.sqlite.sums'], 'no partial file is left');
   t.equal(
     (await db(t, 'backup', '--out', `${out}2`, '--gateway', 'http://127.0.0.1:9', '--token', 'x')).ended?.code,
     3,
@@ -245,11 +248,11 @@ t.test('db backup: of a folder, mode 600, and never over a file that is there', 
   t.notOk(existsSync(`${out}2.part`));
 });
 
-t.test('a disk without room is told of before anything is written', async (t) => {
+t.test('a disk without room is reported before anything is written', async (t) => {
   t.throws(() => requireRoom(tempFolder(t), 2 ** 60, 'a backup'), { code: 'no-room', message: /^a backup needs/ });
 });
 
-t.test('one copy of a running store at a time, and none is left behind', async (t) => {
+t.test('a running store makes one copy at a time, and leaves none behind', async (t) => {
   const folder = tempFolder(t);
   const store = await openSqliteStore(folder);
   const first = store.readCopy();
@@ -263,22 +266,22 @@ t.test('one copy of a running store at a time, and none is left behind', async (
   t.notOk(readdirSync(folder).some((name) => name.startsWith('backup')));
 });
 
-t.test('a backup under load has all that was acknowledged before, and a store restored from it goes on', async (t) => {
+t.test('a backup under load has everything acknowledged before it, and a store restored from it works', async (t) => {
   const run = await runBackup(t, { locks: 3, before: 150 });
   t.equal(run.code, 0);
   t.match(run.printed, { from: 'gateway', key_id: /^[0-9a-f]{16}$/ });
-  t.ok(run.meanwhile > 0, `${run.meanwhile} were acknowledged while it was made`);
+  t.ok(run.meanwhile > 0, `${run.meanwhile} pings were acknowledged during the backup`);
   t.same(
     run.acked.filter((name) => !run.restored.has(name)),
     [],
-    'none is missing',
+    'no ping is missing',
   );
   t.same(run.damage, []);
   t.same(run.twice, [], 'no ping has two event ids');
   t.same(run.undelivered, []);
 });
 
-/** A store as the version with these steps left it, with a merchant and, where there were ever any, an uplink. */
+/** Creates a store as an older version left it: migrated up to `step`, with a merchant, a lock and an uplink. */
 async function olderStore(folder: string, step: string): Promise<void> {
   const older = openDurable(path.join(folder, 'lockgate.sqlite'));
   const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: older }) });
@@ -298,7 +301,7 @@ async function olderStore(folder: string, step: string): Promise<void> {
 }
 
 for (const [index, step] of STEPS.slice(0, -1).entries()) {
-  t.test(`a store of ${step} is migrated, and kept as it was`, async (t) => {
+  t.test(`a store of ${step} is migrated, and a copy of the old file is stored`, async (t) => {
     const folder = tempFolder(t);
     await olderStore(folder, step);
     const before = readFileSync(path.join(folder, 'lockgate.sqlite'));
@@ -308,7 +311,7 @@ for (const [index, step] of STEPS.slice(0, -1).entries()) {
     const { copy, ...done } = await migrateFolder(folder);
     t.same(done, { from: step, steps: STEPS.slice(index + 1) });
     t.match(copy, new RegExp(`/lockgate.sqlite.${step}.20..-..-..T..-..-..Z$`));
-    t.ok(readFileSync(copy ?? '').equals(before), 'it has every byte');
+    t.ok(readFileSync(copy ?? '').equals(before), 'the copy has every byte');
     t.equal(statSync(copy ?? '').mode & 0o777, 0o600);
     t.same((await checkDatabase(path.join(folder, 'lockgate.sqlite'))).damage, []);
     t.same((await checkDatabase(copy ?? '')).damage, []);
@@ -320,7 +323,7 @@ for (const [index, step] of STEPS.slice(0, -1).entries()) {
   });
 }
 
-t.test('serve keeps a copy too where it migrates, and none of a new store', async (t) => {
+t.test('serve also stores a copy when it migrates, but none of a new store', async (t) => {
   const folder = tempFolder(t);
   await olderStore(folder, STEPS[0] as string);
   await (await openSqliteStore(folder)).close();
@@ -331,7 +334,7 @@ t.test('serve keeps a copy too where it migrates, and none of a new store', asyn
   t.same(readdirSync(other).sort(), ['gateway.lock', 'lockgate.sqlite', 'lockgate.sqlite.sums']);
 });
 
-t.test('db migrate: says what it does; refuses a newer store and one that is in use', async (t) => {
+t.test('db migrate reports its steps, and refuses a newer store and a store in use', async (t) => {
   const folder = tempFolder(t);
   await olderStore(folder, STEPS[0] as string);
   const done = await db(t, 'migrate', '--data', folder, '--json');
@@ -350,7 +353,7 @@ t.test('db migrate: says what it does; refuses a newer store and one that is in 
   await t.rejects(migrateFolder(path.join(folder, 'none')), { code: 'input-data' });
 });
 
-t.test('a copy is of one moment, whoever writes meanwhile', async (t) => {
+t.test('a copy shows the store at one moment, even during writes', async (t) => {
   const { file } = await stocked(t);
   const writer = openDurable(file);
   t.teardown(() => writer.close());

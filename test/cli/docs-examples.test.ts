@@ -1,7 +1,7 @@
 /**
- * The examples of README.md and docs/ do what they say: each document's are run by bash, in their order, against a
- * gateway of their own. A wrong one fails here, with its line. docs/http.md has its own test (document.test.ts),
- * and so have the programs of docs/webhooks.md (docs.test.ts) and proto/README.md (readme.test.ts).
+ * The examples in README.md and docs/ work: bash runs each document's examples in order, against a gateway for that
+ * document. The failure names the line of the example. Other tests cover docs/http.md (document.test.ts), the programs
+ * in docs/webhooks.md (docs.test.ts) and proto/README.md (readme.test.ts).
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -33,13 +33,13 @@ interface Reader {
   readonly folder: string;
 }
 
-/** Somebody who reads a document: a folder, with a gateway on its `data` and none on `closed`, and a receiver. */
+/** Sets up a reader's folder, with a gateway on `data` and none on `closed`, and a webhook receiver. */
 async function reader(test: Test): Promise<Reader> {
   const folder = tempFolder(test);
   const data = tempFolder(test);
   symlinkSync(data, path.join(folder, 'data'));
   for (const name of ['backups', 'closed']) mkdirSync(path.join(folder, name));
-  // It has counted since November, which is over.
+  // The gateway has usage of November, which is complete.
   const before = new ManualClock(Date.UTC(2026, 10, 15));
   for (const each of [data, path.join(folder, 'closed')])
     await (await openGateway(test, each, { usageClock: before })).close();
@@ -51,7 +51,7 @@ async function reader(test: Test): Promise<Reader> {
   return { gateway, receiver, folder };
 }
 
-/** What each reader has otherwise. */
+/** Replacements of text that differs for each reader. */
 function fillsOf({ gateway, receiver }: Reader): Fill[] {
   return [
     ['127.0.0.1:8080', `127.0.0.1:${gateway.httpPort}`],
@@ -62,7 +62,7 @@ function fillsOf({ gateway, receiver }: Reader): Fill[] {
     [/\b(lgs|lgk|lgt|whsec|evt)_…/, '$(learnt $1)'],
     [/\bevt_A4C138F0E1D2_[\w]+/, '$(learnt evt)'],
     [/\b(finding|command):\d+/, '$1:1'],
-    // What takes long is made small.
+    // Slow examples run with smaller numbers.
     [/(webhook trigger \w+ [\w:]+)(?![\w:]| --fast)/, '$1 --fast'],
     ['--locks 100 --days 7', '--locks 4 --days 1'],
     ['--locks 10 --days 2', '--locks 4 --days 1'],
@@ -169,7 +169,7 @@ t.test('docs/scenarios.md', { skip }, async (t) => {
   t.same(await failuresOf(t, 'docs/scenarios.md', await reader(t), { exceptions: [], fills: [] }), []);
 });
 
-t.test('every example of every help is a command line that is taken', { skip }, async (t) => {
+t.test('every example in help texts is an accepted command line', { skip }, async (t) => {
   const here = await reader(t);
   const set = "dot() { cat; }; TOKEN=secret; printf '0829' > uplink.bin";
   const lines = [set, ...helpExamples(await makeProgram('all'))];
@@ -192,7 +192,7 @@ async function failedOf(test: Test, here: Reader, line: string) {
   return await runLines(test, [line], { exceptions, fills: [], place: { folder: here.folder, environment: {} } });
 }
 
-/** What stands behind a `$` in the helps. */
+/** The command lines after `$` in all help texts. */
 function helpExamples(command: Command): string[] {
   let help = '';
   command.configureOutput({ writeOut: (text) => (help += text) }).outputHelp();

@@ -1,4 +1,4 @@
-// `lockgate sim` as people and programs use it: virtual runs into files, live runs against a real gateway.
+// `lockgate sim` as a separate process: virtual runs that write files, and live runs against a real gateway.
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -36,7 +36,7 @@ async function lockgate(...args: string[]): Promise<Ended> {
   return { code: program.ended?.code, stdout: program.stdout.join('\n'), stderr: program.stderr.join('\n') };
 }
 
-t.test('help with an example, and the tables of bugs and faults', async (t) => {
+t.test('help has an example, and sim bugs and sim faults print tables', async (t) => {
   for (const command of ['run', 'bugs', 'faults']) {
     const help = await lockgate('sim', command, '--help');
     t.match(help, { code: 0, stdout: new RegExp(`Example:\n  \\$ lockgate sim ${command}`) });
@@ -58,7 +58,7 @@ t.test('help with an example, and the tables of bugs and faults', async (t) => {
   });
 });
 
-t.test('virtual: the same seed gives the same bytes, another seed others, and the trace holds', async (t) => {
+t.test('a virtual run with the same seed gives the same bytes, and a trace without findings', async (t) => {
   const files = new Map<string, string>();
   for (const seed of ['7', 'eight']) {
     const options = ['--locks', '6', '--days', '2', '--seed', seed, '--mix', 'mid=2,high+ride=1', '--fault', 'delay'];
@@ -90,7 +90,7 @@ t.test('virtual: the same seed gives the same bytes, another seed others, and th
   );
 });
 
-t.test('virtual: a summary for programs; a pipe gets only the trace', async (t) => {
+t.test('a virtual run prints a JSON summary; a pipe gets only the trace', async (t) => {
   const options = ['--locks', '3', '--days', '0.5', '--seed', "it's", '--pace', 'lively', '--bug', 'clock-ahead:1'];
   const run = await lockgate(...VIRTUAL, ...options, '--json');
   t.equal(run.stderr, '');
@@ -121,7 +121,7 @@ t.test('virtual: a summary for programs; a pipe gets only the trace', async (t) 
   t.equal((await lockgate('trace', 'check', at('bug.jsonl'), '--fail-on', 'warning')).code, 1);
 });
 
-t.test('virtual: along a route of one’s own, or around a point; the printed command repeats it', async (t) => {
+t.test('a virtual run follows --route and --around, and the printed command repeats it', async (t) => {
   writeFileSync(
     at('way.gpx'),
     '<gpx><rte><rtept lat="-33.9" lon="151.2"/><rtept lat="-33.91" lon="151.2"/></rte></gpx>',
@@ -146,7 +146,7 @@ t.test('virtual: along a route of one’s own, or around a point; the printed co
   t.match(vienna.stdout, /"latitude":48\.\d+,"longitude":16\.\d+/);
 });
 
-t.test('virtual: --world writes ground truth, and the findings stay the same', async (t) => {
+t.test('--world adds world events to the trace and does not change findings', async (t) => {
   const options = ['--locks', '4', '--days', '1', '--seed', '3', '--pace', 'lively', '--start', '2025-06-01T12:00:00Z'];
   await lockgate(...VIRTUAL, ...options, '--out', at('plain.jsonl'));
   await lockgate(...VIRTUAL, ...options, '--world', '--out', at('world.jsonl'));
@@ -169,7 +169,7 @@ t.test('virtual: --world writes ground truth, and the findings stay the same', a
   t.same(within, without);
 });
 
-t.test('a header with the most locks that a virtual run may have can be read by "trace check"', async (t) => {
+t.test('trace check can read the header of the largest virtual run', async (t) => {
   const macs = fleetMacs('many', 100_000);
   writeFileSync(
     at('many.jsonl'),
@@ -178,7 +178,7 @@ t.test('a header with the most locks that a virtual run may have can be read by 
   t.match(await checkFile(at('many.jsonl'), { ignore: [] }), { locks: 100_000, pings: 0 });
 });
 
-t.test('a wrong option is exit code 2, and says which', async (t) => {
+t.test('a wrong option is exit code 2 with a sentence', async (t) => {
   const wrong: [string[], RegExp][] = [
     [['--locks', '0'], /--locks <n>.*1 to 100000/],
     [['--days', '-1'], /--days <n>.*above 0/],
@@ -194,7 +194,7 @@ t.test('a wrong option is exit code 2, and says which', async (t) => {
 const NEVER = { signal: new AbortController().signal, exitCode: 130, happened: new Promise<void>(() => undefined) };
 const PLAIN: SimFlags = { seed: '1', pace: 'everyday', speed: 1, bug: [], fault: [], token: 'x' };
 
-t.test('what a run refuses, and why', async (t) => {
+t.test('a run refuses wrong combinations of flags with a reason', async (t) => {
   const good = '<gpx><rte>\n<rtept lat="48.2" lon="16.3"/><rtept lat="48.21" lon="16.3"/></rte></gpx>';
   writeFileSync(at('good.gpx'), good);
   writeFileSync(at('bad.gpx'), good.replace('48.2"', '95"'));
@@ -231,12 +231,12 @@ t.test('what a run refuses, and why', async (t) => {
   }
 });
 
-/** Flags that name a gateway's operator's interface. */
+/** Flags that name a gateway's operator interface. */
 function operatorOf(gateway: Gateway): string[] {
   return ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
 }
 
-/** Resolves when the uplinks that the gateway has taken from now on are enough. */
+/** Resolves when the gateway has received enough uplinks from now on. */
 function heard(gateway: Gateway, isEnough: (uplinks: readonly UplinkTaken[]) => boolean): Promise<void> {
   const uplinks: UplinkTaken[] = [];
   return new Promise((resolve) => {
@@ -252,7 +252,7 @@ function heard(gateway: Gateway, isEnough: (uplinks: readonly UplinkTaken[]) => 
 
 const macsOf = (uplinks: readonly UplinkTaken[]): Set<string> => new Set(uplinks.map(({ mac }) => mac));
 
-/** Runs a live fleet until the gateway has heard enough, and ends it with Ctrl-C. */
+/** Runs a live fleet until the gateway has received enough uplinks, then sends Ctrl-C. */
 async function runUntil(
   gateway: Gateway,
   args: readonly string[],
@@ -266,31 +266,28 @@ async function runUntil(
   return { code, stdout: run.stdout.join('\n'), stderr: run.stderr.join('\n') };
 }
 
-t.test(
-  'live: locks are added as simulated, connect, and are counted; a second run repeats no uplink number',
-  async (t) => {
-    const gateway = await testGateway(t);
-    const options = ['--locks', '8', '--mix', 'recovery', '--seed', 'live', '--merchant', MERCHANT];
-    for (const run of ['the first', 'the second']) {
-      const ended = await runUntil(
-        gateway,
-        [...operatorOf(gateway), ...options],
-        (uplinks) => macsOf(uplinks).size === 8,
-      );
-      t.equal(ended.code, 0, `${run} has no other end than Ctrl-C`);
-      const summary = JSON.parse(ended.stdout);
-      t.match(summary, { seed: 'live', virtual: false, locks: 8, speed: 1, connections: 8, lost: 0, refused: 0 });
-      t.ok(summary.acknowledged + summary.kept >= 8 && summary.sent >= 8, JSON.stringify(summary));
-      t.same(summary.findings, {}, 'nothing is found');
-      t.ok(Number.isInteger(summary.memory_bytes_per_lock) && summary.memory_bytes_per_lock >= 0, 'it says its size');
-    }
-    const devices = await gateway.store.listDevices();
-    t.equal(devices.length, 8);
-    t.ok(devices.every(({ device }) => device.simulated));
-  },
-);
+t.test('a live run adds locks as simulated, connects and counts; a second run repeats no uplink number', async (t) => {
+  const gateway = await testGateway(t);
+  const options = ['--locks', '8', '--mix', 'recovery', '--seed', 'live', '--merchant', MERCHANT];
+  for (const run of ['the first', 'the second']) {
+    const ended = await runUntil(
+      gateway,
+      [...operatorOf(gateway), ...options],
+      (uplinks) => macsOf(uplinks).size === 8,
+    );
+    t.equal(ended.code, 0, `${run} has no other end than Ctrl-C`);
+    const summary = JSON.parse(ended.stdout);
+    t.match(summary, { seed: 'live', virtual: false, locks: 8, speed: 1, connections: 8, lost: 0, refused: 0 });
+    t.ok(summary.acknowledged + summary.kept >= 8 && summary.sent >= 8, JSON.stringify(summary));
+    t.same(summary.findings, {}, 'nothing is found');
+    t.ok(Number.isInteger(summary.memory_bytes_per_lock) && summary.memory_bytes_per_lock >= 0, 'it says its size');
+  }
+  const devices = await gateway.store.listDevices();
+  t.equal(devices.length, 8);
+  t.ok(devices.every(({ device }) => device.simulated));
+});
 
-t.test('live: secrets and an MQTT address suffice; days and Ctrl-C end it', async (t) => {
+t.test('a live run needs only secrets and an MQTT address, and ends after --days or Ctrl-C', async (t) => {
   const gateway = await testGateway(t);
   const macs = [1, 2, 3].map(testMac);
   const rows = ['mac,secret'];
@@ -312,7 +309,7 @@ t.test('live: secrets and an MQTT address suffice; days and Ctrl-C end it', asyn
   });
 });
 
-t.test('live: faults and bugs work over MQTT, and the gateway finds the bugs', async (t) => {
+t.test('in a live run faults and bugs work over MQTT, and the gateway finds the bugs', async (t) => {
   const gateway = await testGateway(t, { speed: 600 });
   const options = ['--locks', '5', '--speed', '600', '--pace', 'lively', '--seed', '4', ...operatorOf(gateway)];
   const wrong = ['--bug', 'poses-as-phone', '--fault', 'duplicate', '--fault', 'cut', '--fault', 'delay'];
@@ -328,26 +325,29 @@ t.test('live: faults and bugs work over MQTT, and the gateway finds the bugs', a
   t.ok(findings['wrong-source'] > 0, JSON.stringify(findings));
 });
 
-t.test('live: with too few open files the limit to raise is named, and the other locks run', async (t) => {
-  const gateway = await testGateway(t);
-  // 60 files are what Node has open while it loads the program, and enough for some locks.
-  const command = [process.execPath, LOCKGATE, 'sim', 'run', ...operatorOf(gateway), '--merchant', MERCHANT];
-  const run = new Program(t, 'sh', [
-    '-c',
-    `ulimit -n 60; exec "$@"`,
-    'sh',
-    ...command,
-    ...['--locks', '80', '--mix', 'recovery', '--seed', 'files'],
-  ]);
-  await heard(gateway, (uplinks) => macsOf(uplinks).size >= 5);
-  t.match(await run.line(/raise the limit/, 'stderr'), /80 locks .* may open only 60 files: .*"ulimit -n 144"/);
-  await run.line(/connects failed/, 'stderr');
-  run.kill('SIGINT');
-  t.same(await run.end(), { code: 0, signal: null });
-  t.match(run.stdout[0], /connects failed \(this process has too many open files: raise "ulimit -n"\)/);
-});
+t.test(
+  'a live run with too few open files names the limit to raise, and runs the locks that can connect',
+  async (t) => {
+    const gateway = await testGateway(t);
+    // 60 files are enough for Node to load the program, and for some locks.
+    const command = [process.execPath, LOCKGATE, 'sim', 'run', ...operatorOf(gateway), '--merchant', MERCHANT];
+    const run = new Program(t, 'sh', [
+      '-c',
+      `ulimit -n 60; exec "$@"`,
+      'sh',
+      ...command,
+      ...['--locks', '80', '--mix', 'recovery', '--seed', 'files'],
+    ]);
+    await heard(gateway, (uplinks) => macsOf(uplinks).size >= 5);
+    t.match(await run.line(/raise the limit/, 'stderr'), /80 locks .* may open only 60 files: .*"ulimit -n 144"/);
+    await run.line(/connects failed/, 'stderr');
+    run.kill('SIGINT');
+    t.same(await run.end(), { code: 0, signal: null });
+    t.match(run.stdout[0], /connects failed \(this process has too many open files: raise "ulimit -n"\)/);
+  },
+);
 
-t.test('live: a gateway at another speed is reported', async (t) => {
+t.test('a live run reports a gateway at a different speed', async (t) => {
   const gateway = await testGateway(t);
   const options = ['--locks', '1', '--days', '0.0001', '--speed', '10', '--json'];
   const run = await lockgate('sim', 'run', ...operatorOf(gateway), ...options);

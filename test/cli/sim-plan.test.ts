@@ -1,5 +1,5 @@
-// What a fleet will ask of a network and of a gateway. The oracle for bytes is the MQTT standard, counted by hand, and
-// the gateway's own meter on a real line; for the rest the protocol's table, and runs of the whole fleet.
+// `lockgate sim plan` estimates a fleet's traffic. Expected bytes come from the MQTT standard and from the gateway's
+// meter on a real connection; all other expectations from the protocol's table and from runs of complete fleets.
 import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { SaxesParser } from 'saxes';
@@ -42,7 +42,7 @@ t.test('the gateway’s meter counts what the plan counts, to the byte', async (
   });
 });
 
-t.test('and with TLS within 1 %', async (t) => {
+t.test('with TLS the gateway’s meter agrees with the plan within 1 %', async (t) => {
   const { mac, passed, counted } = dayOf(livelyWorld(), new WireSize({ tls: TLS_13 }));
   const { row } = await playLive(t, 'tls', mac, passed);
   for (const way of ['bytesUp', 'bytesDown'] as const) {
@@ -51,7 +51,7 @@ t.test('and with TLS within 1 %', async (t) => {
   }
 });
 
-/** A run of standing locks, over a month. */
+/** Runs parked locks for a month. */
 function monthOf(power: Partial<PowerSettings>, locks = 1) {
   return measured({ locks, mix: 'mid', days: 30, worldOf: () => standing(power) });
 }
@@ -76,14 +76,14 @@ function measured({ mix, sample = 1000, worldOf, ...options }: Measured): Sizing
   return run.finish();
 }
 
-/** Bytes of the frames, by the standard: fixed header 2, and what follows it. */
+/** Bytes of MQTT frames by the standard: a fixed header of 2 bytes, and the remaining length. */
 const CONNECT = 2 + 10 + (2 + 12) + (2 + 12) + (2 + 36);
 const SUBSCRIBE = 2 + 2 + (2 + 4) + 1;
 const DISCONNECT = 2;
 const publishOf = (payload: number): number => 2 + (2 + 2) + 2 + payload;
 const [CONNACK, SUBACK, PUBACK, PING] = [4, 5, 4, 2];
 
-t.test('a lock in MID that never moves: thirty period sequences in a month, and nothing else', async (t) => {
+t.test('a lock in MID that never moves sends thirty period sequences in a month, and nothing else', async (t) => {
   const { total } = monthOf({});
   // A cellular ping, a GPS ping and a close-connection ping of 26, 31 and 17 bytes.
   const up = CONNECT + SUBSCRIBE + publishOf(26) + publishOf(31) + publishOf(17) + DISCONNECT;
@@ -99,23 +99,27 @@ t.test('a lock in MID that never moves: thirty period sequences in a month, and 
   });
 });
 
-t.test('a lock in recovery: one connection, a ping each quarter of an hour, two keepalives between', async (t) => {
-  const { total, hours } = monthOf({ recovery: true });
-  // 96 network pings a day and a period sequence without its own connection. What is said of recovery and a number over
-  // 127 take 5 bytes more than in MID; the day before made 98 uplinks, so 29 of those counted have a number below 128.
-  const uplinks = 30 * (97 * publishOf(31) + publishOf(36)) - 29;
-  t.match(total, {
-    connections: { value: 0 },
-    messagesUp: { value: 30 * 98 },
-    keepalives: { value: 30 * 96 * 2 },
-    bytesUp: { value: uplinks + 30 * 96 * 2 * PING },
-    bytesDown: { value: 30 * 98 * PUBACK + 30 * 96 * 2 * PING },
-  });
-  for (const { connected, connectedPeak, connectsPerMinutePeak } of hours)
-    t.same([connected.value, connectedPeak, connectsPerMinutePeak], [1, 1, 0], 'at all times');
-});
+t.test(
+  'a lock in recovery has one connection, a ping per quarter of an hour, and two keepalives between pings',
+  async (t) => {
+    const { total, hours } = monthOf({ recovery: true });
+    // 96 network pings a day and a period sequence without an extra connection. The recovery setting and a number above
+    // 127 take 5 bytes more than in MID. The day before made 98 uplinks, so 29 of the counted uplinks have a number
+    // below 128.
+    const uplinks = 30 * (97 * publishOf(31) + publishOf(36)) - 29;
+    t.match(total, {
+      connections: { value: 0 },
+      messagesUp: { value: 30 * 98 },
+      keepalives: { value: 30 * 96 * 2 },
+      bytesUp: { value: uplinks + 30 * 96 * 2 * PING },
+      bytesDown: { value: 30 * 98 * PUBACK + 30 * 96 * 2 * PING },
+    });
+    for (const { connected, connectedPeak, connectsPerMinutePeak } of hours)
+      t.same([connected.value, connectedPeak, connectsPerMinutePeak], [1, 1, 0], 'at all times');
+  },
+);
 
-t.test('locks in HIGH: all at once when their window opens, and gone when it closes', async (t) => {
+t.test('locks in HIGH all connect when their window opens and disconnect when it closes', async (t) => {
   const { hours, total } = monthOf({ mode: 'HIGH' }, 5);
   for (const { hour, connected, connectedPeak, connectsPerMinutePeak } of hours) {
     const isInWindow = hour >= 7 && hour < 19;
@@ -127,7 +131,7 @@ t.test('locks in HIGH: all at once when their window opens, and gone when it clo
   t.same(monthOf({ airplane: true }).total.bytes, { value: 0, standardError: 0 }, 'in airplane mode nothing passes');
 });
 
-t.test('the parts add up to the total, commands included', async (t) => {
+t.test('the parts add up to the total, including commands', async (t) => {
   const sizing = measured({ locks: 24, mix: 'mid=3,high+ride=2,recovery=1', days: 3 });
   for (const name of ['connections', 'messagesUp', 'keepalives', 'bytesUp', 'bytesDown', 'bytes'] as const) {
     const sum = sizing.parts.reduce((all, { month }) => all + month[name].value, 0);
@@ -178,7 +182,7 @@ t.test('a sample is scaled by part, with the textbook’s standard error', async
   for (const [hour, { connected, connectedPeak }] of scaled.hours.entries()) {
     const truth = whole.hours[hour] as HourSize;
     t.ok(isNear(connected, truth.connected), `hour ${hour}: ${JSON.stringify([connected, truth.connected.value])}`);
-    // When the window closes all are still there for a moment: a sample has it in the hour before.
+    // When the window closes, all locks are connected for a last moment, which a sample counts in the hour before.
     if (hour === 19) continue;
     t.ok(Math.abs(connectedPeak - truth.connectedPeak) <= 0.25 * truth.connectedPeak + 4, `peak of hour ${hour}`);
   }
@@ -186,7 +190,7 @@ t.test('a sample is scaled by part, with the textbook’s standard error', async
   t.ok(rush >= 90 && rush <= 110, `${rush} of 100 locks in HIGH connect when their window opens`);
 });
 
-/** The size of a gateway's store, closed, with these uplinks in it. */
+/** The size of a closed store that contains these uplinks. */
 async function storeBytes(t: Test, uplinks: readonly (readonly [Mac, Uint8Array])[]): Promise<number> {
   const data = tempFolder(t);
   const { store, ingest, stop } = await startBrokerParts({ data });
@@ -222,7 +226,7 @@ t.test('the size of a stored ping matches the plan within 15 %', async (t) => {
 
 const PLAN = ['sim', 'plan', '--locks', '40', '--mix', 'mid=3,high=1', '--days', '1'];
 
-t.test('the command: tables, JSON, a chart, and the command that repeats it', async (t) => {
+t.test('the command prints tables, JSON, a chart, and the command that repeats it', async (t) => {
   const svg = path.join(tempFolder(t), 'load.svg');
   const prices = ['--per-mb', '0.12', '--per-sim', '0.80', '--currency', 'EUR'];
   const run = async (...args: string[]) => {

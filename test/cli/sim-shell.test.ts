@@ -1,5 +1,5 @@
-// `lockgate sim shell`: what is typed, and what the lock then does by protocol.md §2. The sessions are scripts on the
-// standard input; a terminal's ways (completion, what was likely meant, history) are tested where they are made.
+// `lockgate sim shell`: the lock does what the typed lines say, by protocol.md §2. The sessions are scripts on the
+// standard input; completion, suggestions and history are tested by calling their functions.
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import t from 'tap';
@@ -28,8 +28,8 @@ async function shell(lines: readonly string[], ...flags: string[]): Promise<Sess
   return { code, lines: program.stdout, errors: program.stderr.join('\n') };
 }
 
-/** A way of a kilometre to the north of a point. Returns its file. */
-function writeWay(name: string, latitude: number, longitude: number): string {
+/** Writes a route of a kilometre to the north of a point. Returns the file. */
+function writeRoute(name: string, latitude: number, longitude: number): string {
   const points = [0, 0.009].map((north) => `<rtept lat="${latitude + north}" lon="${longitude}"/>`);
   const file = path.join(folder, name);
   writeFileSync(file, `<gpx><rte>${points.join('')}</rte></gpx>`);
@@ -49,14 +49,14 @@ interface EventJson {
   readonly [member: string]: unknown;
 }
 
-/** The same with `--json`. */
+/** Runs the shell with `--json`, and returns its events. */
 async function events(lines: readonly string[], ...flags: string[]): Promise<EventJson[]> {
   const { code, lines: out, errors } = await shell(lines, '--json', ...flags);
   t.equal(code, 0, errors);
   return out.map((line) => JSON.parse(line) as EventJson);
 }
 
-/** Seconds since the session's beginning, type and reason of each ping. */
+/** Seconds since the session's start, type and reason of each ping. */
 function pingsOf(all: readonly EventJson[]): (readonly [number, string, string])[] {
   return all.flatMap(({ at, ping }) => {
     const seconds = Math.round((Date.parse(at) - Date.parse('2026-01-05T08:00:00Z')) / 1000);
@@ -64,31 +64,34 @@ function pingsOf(all: readonly EventJson[]): (readonly [number, string, string])
   });
 }
 
-t.test('ride FILE: along the route of a file', async (t) => {
-  const ridden = await events(['ride-tracking on', `ride ${writeWay('mine.gpx', 52.37, 4.9)}`, 'state']);
+t.test('ride FILE rides along the route of a file', async (t) => {
+  const ridden = await events(['ride-tracking on', `ride ${writeRoute('mine.gpx', 52.37, 4.9)}`, 'state']);
   const pings = ridden.flatMap(({ ping }) => (ping?.reason === 'REASON_UNLOCKED_PING' ? [ping] : []));
-  t.ok(pings.length > 2, 'it is ridden');
+  t.ok(pings.length > 2, 'the bicycle is ridden');
   for (const { latitude = 0, longitude = 0 } of pings) {
-    t.ok(Math.abs(longitude - 4.9) < 0.001, 'on the way');
+    t.ok(Math.abs(longitude - 4.9) < 0.001, 'on the route');
     t.ok(latitude > 52.369 && latitude < 52.38);
   }
   t.match(ridden.at(-1), { event: 'state' });
 });
 
-t.test('steal: a cellular ping within seconds, then GPS every 10 s, and a close when it is over', async (t) => {
-  const theft = await events(['steal for 1 min', 'recover']);
-  t.same(pingsOf(theft), [
-    [6, 'cellular', 'REASON_THEFT'],
-    // The first fix takes 30 s.
-    [36, 'gps', 'REASON_THEFT'],
-    [46, 'gps', 'REASON_THEFT'],
-    [56, 'gps', 'REASON_THEFT'],
-    // 2 min without motion, and then 20 s have passed since the last uplink.
-    [180, 'close_connection', 'REASON_CLOSE_CONNECTION'],
-  ]);
-});
+t.test(
+  'steal sends a cellular ping within seconds, then a GPS ping every 10 s, and closes the connection after the theft',
+  async (t) => {
+    const theft = await events(['steal for 1 min', 'recover']);
+    t.same(pingsOf(theft), [
+      [6, 'cellular', 'REASON_THEFT'],
+      // The first fix takes 30 s.
+      [36, 'gps', 'REASON_THEFT'],
+      [46, 'gps', 'REASON_THEFT'],
+      [56, 'gps', 'REASON_THEFT'],
+      // 2 min without motion, and then 20 s have passed since the last uplink.
+      [180, 'close_connection', 'REASON_CLOSE_CONNECTION'],
+    ]);
+  },
+);
 
-t.test('battery 9: a close-connection ping, and silence except for a theft', async (t) => {
+t.test('battery 9 sends a close-connection ping, and then only a theft', async (t) => {
   const low = await events(['battery 9', 'unlock', 'wait 2 d', 'lock', 'steal for 8 s', 'state']);
   const [farewell, theft, ...more] = pingsOf(low);
   t.same(farewell, [0, 'close_connection', 'REASON_CLOSE_CONNECTION']);
@@ -97,36 +100,33 @@ t.test('battery 9: a close-connection ping, and silence except for a theft', asy
   t.match(low.at(-1), { event: 'state', state: 'LOW_BATTERY', battery_percent: 9, connection: 'open' });
 });
 
-t.test(
-  'a state change makes its ping at once, a ride its own; settings, coverage and the sky do what they say',
-  async (t) => {
-    const ride = pingsOf(await events(['ride-tracking on', 'unlock', 'ride 300 m', 'lock']));
-    t.same(ride.slice(0, 2), [
-      [0, 'cellular', 'REASON_STATE_PING'],
-      [30, 'gps', 'REASON_STATE_PING'],
-    ]);
-    t.ok(ride.some(([, type, reason]) => type === 'cellular' && reason === 'REASON_UNLOCKED_MOVEMENT'));
-    t.ok(ride.some(([, type, reason]) => type === 'gps' && reason === 'REASON_UNLOCKED_PING'));
-    const blind = pingsOf(await events(['gps off', 'unlock']));
-    t.same(blind, [
-      [0, 'cellular', 'REASON_STATE_PING'],
-      // The search for a fix ends after 120 s, and keeps the connection open while it lasts.
-      [120, 'close_connection', 'REASON_CLOSE_CONNECTION'],
-    ]);
-    const out = await events(['coverage off 10 min', 'unlock', 'state', 'wait 20 min'], '--settings', 'mid');
-    const state = out.find(({ event }) => event === 'state');
-    t.match(state, { coverage: false, buffered: 2, connection: 'none' });
-    const arrived = out.find(({ event }) => event === 'connect');
-    t.ok(Date.parse(arrived?.at ?? '') >= Date.parse('2026-01-05T08:10:00Z'), 'it connects when it can');
-    t.same(pingsOf(await events(['airplane on', 'unlock', 'steal'])), [
-      [0, 'close_connection', 'REASON_CLOSE_CONNECTION'],
-    ]);
-    const reset = pingsOf(await events(['reset']));
-    t.same(reset[0], [0, 'cellular', 'REASON_RESET']);
-  },
-);
+t.test('state changes and rides send their pings; settings, coverage and gps have their effects', async (t) => {
+  const ride = pingsOf(await events(['ride-tracking on', 'unlock', 'ride 300 m', 'lock']));
+  t.same(ride.slice(0, 2), [
+    [0, 'cellular', 'REASON_STATE_PING'],
+    [30, 'gps', 'REASON_STATE_PING'],
+  ]);
+  t.ok(ride.some(([, type, reason]) => type === 'cellular' && reason === 'REASON_UNLOCKED_MOVEMENT'));
+  t.ok(ride.some(([, type, reason]) => type === 'gps' && reason === 'REASON_UNLOCKED_PING'));
+  const blind = pingsOf(await events(['gps off', 'unlock']));
+  t.same(blind, [
+    [0, 'cellular', 'REASON_STATE_PING'],
+    // The search for a fix ends after 120 s, and keeps the connection open while it lasts.
+    [120, 'close_connection', 'REASON_CLOSE_CONNECTION'],
+  ]);
+  const out = await events(['coverage off 10 min', 'unlock', 'state', 'wait 20 min'], '--settings', 'mid');
+  const state = out.find(({ event }) => event === 'state');
+  t.match(state, { coverage: false, buffered: 2, connection: 'none' });
+  const arrived = out.find(({ event }) => event === 'connect');
+  t.ok(Date.parse(arrived?.at ?? '') >= Date.parse('2026-01-05T08:10:00Z'), 'the lock connects when coverage returns');
+  t.same(pingsOf(await events(['airplane on', 'unlock', 'steal'])), [
+    [0, 'close_connection', 'REASON_CLOSE_CONNECTION'],
+  ]);
+  const reset = pingsOf(await events(['reset']));
+  t.same(reset[0], [0, 'cellular', 'REASON_RESET']);
+});
 
-t.test('a command waits for the lock; a kept connection takes it at once', async (t) => {
+t.test('a command waits for a sleeping lock, and reaches a connected lock at once', async (t) => {
   const asleep = await events(['locate gps by command', 'unlock']);
   t.match(asleep[0], { event: 'said', text: /waits/ });
   t.ok(asleep.some(({ event }) => event === 'ack'));
@@ -138,12 +138,12 @@ t.test('a command waits for the lock; a kept connection takes it at once', async
   );
 });
 
-t.test('it saves a valid trace; text without colours; a wrong line is named', async (t) => {
+t.test('save writes a valid trace, a pipe gets no colours, and an error names the wrong line', async (t) => {
   const file = path.join(folder, 'session.jsonl');
   const said = await shell(['# a session', '', 'unlock', 'ride 400 m', 'lock', 'why', 'state', `save ${file}`, 'help']);
   t.equal(said.code, 0, said.errors);
   t.same(findingsIn(readFileSync(file, 'utf8').trimEnd().split('\n')), []);
-  t.ok(said.lines.includes('08:00:00 ping  cell REASON_STATE_PING unlocked 80%'), 'as tail prints it');
+  t.ok(said.lines.includes('08:00:00 ping  cell REASON_STATE_PING unlocked 80%'), 'in the format of tail');
   t.ok(said.lines.some((line) => /^state +Mode MID: /.test(line)));
   t.ok(said.lines.some((line) => line.startsWith('REASON_CLOSE_CONNECTION: nothing keeps the connection')));
   for (const { word } of SHELL_VERBS)
@@ -157,9 +157,9 @@ t.test('it saves a valid trace; text without colours; a wrong line is named', as
   t.match(wrong.errors, /^lockgate: line 3: there is no verb "stael": did you mean steal\?/);
   t.notOk(
     wrong.lines.some((line) => line.includes(' locked ')),
-    'nothing after it is done',
+    'later lines are not carried out',
   );
-  const far = writeWay('far.gpx', -33.9, 151.2);
+  const far = writeRoute('far.gpx', -33.9, 151.2);
   for (const [line, expected] of [
     ['battery 101', /line 1: "battery 101" can't be read: expected battery 9/],
     ['ride to home', /line 1: there is no place "home"/],
@@ -179,7 +179,7 @@ t.test('it saves a valid trace; text without colours; a wrong line is named', as
   t.notOk(readShellLine('save').ok);
 });
 
-t.test('the session in README.md is what it says', async (t) => {
+t.test('the session in README.md has the output that README.md shows', async (t) => {
   const readme = readFileSync(path.join(root, 'README.md'), 'utf8');
   const block = /```\n(lock> [\s\S]*?)```/.exec(readme)?.[1]?.trimEnd().split('\n') ?? [];
   const typed = block.flatMap((line) => (line.startsWith('lock> ') ? [line.slice('lock> '.length)] : []));
@@ -191,7 +191,7 @@ t.test('the session in README.md is what it says', async (t) => {
   );
 });
 
-t.test('completion: words first, then whole lines; each of them can be parsed', async (t) => {
+t.test('completion offers words first, then lines, which can all be parsed', async (t) => {
   t.same(completionsOf('ste'), ['steal ']);
   t.same(completionsOf('coverage o'), ['coverage off', 'coverage off 10 min', 'coverage on']);
   t.ok(completionsOf('').length > SHELL_VERBS.length);
@@ -212,7 +212,7 @@ t.test('completion: words first, then whole lines; each of them can be parsed', 
   }
 });
 
-t.test('the history: readable by its owner only, newest first, limited', async (t) => {
+t.test('the history is readable by its owner only, newest first, and limited', async (t) => {
   const before = process.env.XDG_STATE_HOME;
   const state = mkdtempSync(path.join(folder, 'state-'));
   process.env.XDG_STATE_HOME = state;
@@ -230,7 +230,7 @@ t.test('the history: readable by its owner only, newest first, limited', async (
   t.equal(readHistory()[0], 'wait 0 s');
 });
 
-t.test('live: what is typed reaches a gateway', async (t) => {
+t.test('with a gateway, pings and commands pass over MQTT', async (t) => {
   const gateway = await testGateway(t, { speed: 60 });
   const mac = testMac(1);
   const { secret } = await gateway.accounts.addDevice({ mac, merchant: MERCHANT });
@@ -241,7 +241,7 @@ t.test('live: what is typed reaches a gateway', async (t) => {
   const pings = live.flatMap(({ ping }) => (ping === undefined ? [] : [ping.reason]));
   t.same([pings[0], pings.at(-1)], ['REASON_STATE_PING', 'REASON_CLOSE_CONNECTION']);
   t.match(await shell(['unlock by command'], ...line), { code: 2, errors: /line 1: a command needs the operator/ });
-  // Each wait once left a listener behind, of which Node warns from the eleventh on.
+  // A wait must remove its listener: Node warns from the eleventh listener on.
   const { code, errors } = await shell(
     Array.from({ length: 15 }, () => 'wait 1 s'),
     ...line,

@@ -1,4 +1,4 @@
-/** The command line on a real terminal: what a person sees, types and ends. */
+/** The command line on a real terminal: tables, --watch, questions, progress and completion. */
 import { spawn, spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -16,7 +16,7 @@ import { testReceiver } from '../helpers/gateway/test-receiver.js';
 import { connectedLock } from '../helpers/mqtt/test-lock.js';
 import { type Teardown, tempFolder } from '../helpers/store/temp-folder.js';
 
-/** What codes of colours begin with. */
+/** The first character of colour codes. */
 const ESCAPE = '\u001b';
 
 /** A gateway that the CLI finds by its folder. */
@@ -26,7 +26,7 @@ async function gatewayOn(test: Teardown, folder: string): Promise<Gateway> {
   return gateway;
 }
 
-t.test('what a lock is, and its deliveries, fit 80 columns, and ids stay whole', { skip: NO_TERMINAL }, async (t) => {
+t.test('device show and webhook deliveries fit 80 columns without cutting ids', { skip: NO_TERMINAL }, async (t) => {
   const folder = tempFolder(t);
   const gateway = await gatewayOn(t, folder);
   await gateway.accounts.addMerchant(MERCHANT);
@@ -46,7 +46,7 @@ t.test('what a lock is, and its deliveries, fit 80 columns, and ids stay whole',
 });
 
 t.test(
-  'a watched list is redrawn, survives its gateway, and leaves the terminal as it was',
+  'a watched list is redrawn, survives a restart of the gateway, and restores the terminal',
   {
     skip: NO_TERMINAL,
   },
@@ -58,17 +58,17 @@ t.test(
     terminal.enter('echo before; lockgate device list --watch 0.5');
     await terminal.until(/There is no lock yet/);
     t.equal(terminal.value('alternate_on'), '1');
-    t.equal(terminal.value('cursor_flag'), '0', 'no cursor blinks in it');
+    t.equal(terminal.value('cursor_flag'), '0', 'the cursor is hidden');
     await gateway.accounts.addDevice({ mac: testMac(1), merchant: '東京自転車' });
     const seen = await terminal.until(/A4:C1:38:00:00:01 .*never-seen/);
     t.match(seen, /^lockgate device list, every 0.5 s\. Ctrl-C quits\./);
-    t.notMatch(seen, /no lock yet/, 'what was there before is gone');
+    t.notMatch(seen, /no lock yet/, 'the previous screen is replaced');
     terminal.resize(40, 12);
     await terminal.until(/^MAC {7}A4:C1:38:00:00:01$/m);
     terminal.resize(80, 24);
     await terminal.until(/A4:C1:38:00:00:01 .*never-seen/);
     await gateway.close();
-    t.match(await terminal.until(/no gateway at/), /A4:C1:38:00:00:01/, 'what was seen last stays');
+    t.match(await terminal.until(/no gateway at/), /A4:C1:38:00:00:01/, 'the last result stays');
     const again = await gatewayOn(t, folder);
     await again.accounts.addDevice({ mac: testMac(2), merchant: '東京自転車' });
     t.notMatch(await terminal.until(/A4:C1:38:00:00:02/), /no gateway/);
@@ -82,7 +82,7 @@ t.test(
   },
 );
 
-t.test('in a pipe --watch prints a JSON line for each round, until its reader has enough', async (t) => {
+t.test('in a pipe --watch prints a JSON line per refresh, until the reader closes the pipe', async (t) => {
   const folder = tempFolder(t);
   const gateway = await gatewayOn(t, folder);
   await gateway.accounts.addMerchant('Amber');
@@ -91,11 +91,11 @@ t.test('in a pipe --watch prints a JSON line for each round, until its reader ha
   const lines = stdout.trim().split('\n');
   t.equal(lines.length, 3);
   for (const each of lines.slice(0, 2)) t.match(JSON.parse(each), { merchants: [{ name: 'Amber' }] });
-  t.equal(lines[2], '0', 'a reader that has seen enough is no fault');
+  t.equal(lines[2], '0', 'a closed pipe is no failure');
   t.equal(stderr, '');
 });
 
-/** What a line of bash prints. */
+/** Runs a line in bash, and returns its output. */
 async function bash(line: string, environment: NodeJS.ProcessEnv): Promise<{ stdout: string; stderr: string }> {
   const child = spawn('bash', ['--norc', '-c', line], { env: { PATH: process.env.PATH, ...environment } });
   const said = { stdout: '', stderr: '' };
@@ -105,7 +105,7 @@ async function bash(line: string, environment: NodeJS.ProcessEnv): Promise<{ std
   return said;
 }
 
-t.test('the terminal takes as many columns for a text as we count', { skip: NO_TERMINAL }, async (t) => {
+t.test('widthOf agrees with the columns that a terminal uses', { skip: NO_TERMINAL }, async (t) => {
   const folder = tempFolder(t);
   const texts = [
     'abc',
@@ -131,7 +131,7 @@ t.test('the terminal takes as many columns for a text as we count', { skip: NO_T
   }
 });
 
-t.test('tables and help fit 80 and 200 columns, in colours where they are wanted', { skip: NO_TERMINAL }, async (t) => {
+t.test('tables and help fit 80 and 200 columns, and have colours only if wanted', { skip: NO_TERMINAL }, async (t) => {
   const folder = tempFolder(t);
   const gateway = await gatewayOn(t, folder);
   const merchants = ['Amber Bikes of the whole long river bank', '東京自転車', '🚲 Vélos'];
@@ -142,26 +142,26 @@ t.test('tables and help fit 80 and 200 columns, in colours where they are wanted
   const narrow = new Terminal(t, 80, 60, { LOCKGATE_DATA: folder });
   narrow.enter('lockgate device list; echo end');
   const table = await narrow.until(/^end$/m);
-  t.match(table, /\nA4:C1:38:00:00:03 .*\nend\n/, 'a row is a line');
-  t.notMatch(table, /MERCHANT/, 'what is optional gives way');
+  t.match(table, /\nA4:C1:38:00:00:03 .*\nend\n/, 'each row is one line');
+  t.notMatch(table, /MERCHANT/, 'optional columns are dropped');
   narrow.enter('clear; lockgate model show; echo end');
   t.notMatch(await narrow.until(/^end$/m), /…/, 'no word of the model is cut');
   t.match(narrow.screen(), /^kept-connection .*REASON_NETWORK_PING|REASON_NETWORK_PING/m);
   narrow.enter('clear; lockgate command send --help; echo end');
   const help = await narrow.until(/^end$/m);
   t.match(help, /^A lock gets its commands one at a time, in order, when it is next reachable, and$/m);
-  t.match(help, /^executes each once\. Unlock, lock and siren expire/m, 'prose flows on');
+  t.match(help, /^executes each once\. Unlock, lock and siren expire/m, 'paragraphs are rewrapped');
   const wide = new Terminal(t, 200, 40, { LOCKGATE_DATA: folder });
   wide.enter('lockgate device list; NO_COLOR=1 lockgate merchant list; TERM=dumb lockgate merchant list; echo end');
   const styled = await wide.until(/^end$/m, true);
   t.match(styled, new RegExp(`${ESCAPE}\\[1mMAC .* MERCHANT .* RECEIVED`));
-  t.match(styled, /^NAME +ADDED\n.*\n.*\n.*\nNAME +ADDED$/m, 'no colours where none are wanted');
+  t.match(styled, /^NAME +ADDED\n.*\n.*\n.*\nNAME +ADDED$/m, 'no colours with NO_COLOR or TERM=dumb');
   t.match(styled, /^東京自転車 {32}\d+ s ago$/m, 'wide letters are two columns');
   wide.enter('clear; lockgate merchant list | cat; FORCE_COLOR=1 lockgate merchant list | cat; echo end');
   t.match(await wide.until(/^end$/m, true), new RegExp(`^NAME +ADDED\n.*\n.*\n.*\n${ESCAPE}\\[1mNAME`, 'm'));
 });
 
-t.test('questions are asked on a terminal, and Ctrl-C is an answer', { skip: NO_TERMINAL }, async (t) => {
+t.test('a terminal is asked for confirmation, and Ctrl-C cancels', { skip: NO_TERMINAL }, async (t) => {
   const folder = tempFolder(t);
   const gateway = await gatewayOn(t, folder);
   await gateway.accounts.addMerchant('Amber');
@@ -186,7 +186,7 @@ t.test('questions are asked on a terminal, and Ctrl-C is an answer', { skip: NO_
   await terminal.until(/Erased the history of A4:C1:38:00:00:01:\n.*\ncode 0/);
 });
 
-t.test('what lasts says so, and Ctrl-C takes it away', { skip: NO_TERMINAL }, async (t) => {
+t.test('a slow command shows progress, and Ctrl-C removes the progress line', { skip: NO_TERMINAL }, async (t) => {
   const server = createServer(() => undefined).listen(0, '127.0.0.1');
   t.teardown(() => server.closeAllConnections());
   t.teardown(() => void server.close());
@@ -202,7 +202,7 @@ t.test('what lasts says so, and Ctrl-C takes it away', { skip: NO_TERMINAL }, as
     `${process.execPath} ${LOCKGATE} merchant list & pid=$!; kill -TERM $pid; wait $pid; echo $?`,
     where,
   );
-  t.match(late, { stdout: /^14[3]\n$/ }, 'killed before or after it listened');
+  t.match(late, { stdout: /^14[3]\n$/ }, 'killed before or after it handles signals');
 });
 
 t.test('bash completes commands, flags and live values', { skip: NO_TERMINAL }, async (t) => {
@@ -220,7 +220,7 @@ t.test('bash completes commands, flags and live values', { skip: NO_TERMINAL }, 
     terminal.keys('Tab');
     t.match(await terminal.until(becomes), becomes, typed);
     terminal.keys('C-c');
-    // What is typed while Ctrl-C is taken goes with it.
+    // The shell discards text that is typed while it handles Ctrl-C.
     await terminal.until(/\^C\n\$\s*$/);
   };
   await tab('lockgate dev', /\$ lockgate device$/m);
@@ -234,7 +234,7 @@ t.test('bash completes commands, flags and live values', { skip: NO_TERMINAL }, 
 
 for (const shell of ['zsh', 'fish'] as const) {
   const skip = spawnSync(shell, ['--version']).error === undefined ? false : `no ${shell} here`;
-  t.test(`${shell} takes its script`, { skip }, async (t) => {
+  t.test(`${shell} accepts its completion script`, { skip }, async (t) => {
     const file = path.join(tempFolder(t), 'script');
     writeFileSync(file, COMPLETION_SCRIPTS[shell]);
     t.match(spawnSync(shell, ['-n', file], { encoding: 'utf8' }), { status: 0, stderr: '' });

@@ -1,4 +1,4 @@
-// The commands on traces, pings and the model that need no gateway: what they print, and how they end.
+// Commands on traces, pings and the model that need no gateway: their output and exit codes.
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ const warned = join(traces, 'clock-ahead.breaks-1.jsonl');
 const clean = join(traces, 'airplane-silence.holds-1.jsonl');
 const HEADER = '{"trace":"lockgate","version":1,"locks":{}}';
 
-/** What a command line printed, and how it ended; 2 stands for what main makes of `input-…`. */
+/** Output and exit code of a command line. */
 interface Outcome {
   out: string;
   err: string;
@@ -59,14 +59,14 @@ async function lockgate(t: Test, ...args: string[]): Promise<Outcome> {
   return { out: textOf(out() as never), err: `${textOf(err() as never)}${message}`, code };
 }
 
-/** A file with these lines. */
+/** Writes a file with these lines. Returns the file. */
 function traceFile(name: string, ...lines: string[]): string {
   const file = join(folder, name);
   writeFileSync(file, `${lines.join('\n')}\n`);
   return file;
 }
 
-t.test('check: text by lock, and exit codes', async (t) => {
+t.test('check prints findings by lock, and sets the exit code', async (t) => {
   const found = await lockgate(t, 'trace', 'check', broken, clean);
   t.equal(found.code, 1);
   t.match(
@@ -77,7 +77,7 @@ t.test('check: text by lock, and exit codes', async (t) => {
   t.match(found.out, /1 violation and 0 warnings in 2 files\.\n$/);
   t.equal(found.err, '');
   t.equal((await lockgate(t, 'trace', 'check', clean)).code, 0);
-  t.equal((await lockgate(t, 'trace', 'check', warned)).code, 0, 'warnings alone');
+  t.equal((await lockgate(t, 'trace', 'check', warned)).code, 0, 'only warnings');
   t.equal((await lockgate(t, 'trace', 'check', warned, '--fail-on', 'warning')).code, 1);
   const ignored = await lockgate(
     t,
@@ -96,7 +96,7 @@ t.test('check: text by lock, and exit codes', async (t) => {
   t.match(ignored.out, /0 violations and 0 warnings/);
 });
 
-t.test('check: errors in the command line or a file', async (t) => {
+t.test('check reports errors in the command line or a file', async (t) => {
   const code = async (...args: string[]) => (await lockgate(t, 'trace', 'check', ...args)).code;
   t.equal(await code(), 2);
   t.equal(await code(clean, '--ignore', 'no-such-rule'), 2);
@@ -111,14 +111,14 @@ t.test('check: errors in the command line or a file', async (t) => {
     '{"at":"2026-11-20T06:00:00.000Z"',
   );
   const both = await lockgate(t, 'trace', 'check', bad, broken);
-  t.equal(both.code, 2, 'a file that can’t be read outranks what was found in another');
+  t.equal(both.code, 2, 'an unreadable file outranks findings in another file');
   t.match(both.err, /bad\.jsonl:3: the line is no JSON .*: expected an event such as/);
-  t.match(both.out, /1 violation /, 'which was checked all the same');
+  t.match(both.out, /1 violation /, 'the other file was checked');
   const two = await lockgate(t, 'trace', 'check', bad, join(folder, 'none.jsonl'));
   t.match(two.err, /lockgate: .*bad\.jsonl:3: .*\n.*there is no file .*none\.jsonl/s);
 });
 
-t.test('check: JSON as specified', async (t) => {
+t.test('check --json prints the specified JSON', async (t) => {
   const { out, code } = await lockgate(t, 'trace', 'check', broken, warned, '--json');
   t.equal(code, 1);
   t.same(JSON.parse(out), {
@@ -160,7 +160,7 @@ t.test('check: JSON as specified', async (t) => {
   });
 });
 
-t.test('check: coverage', async (t) => {
+t.test('check --coverage prints the seen combinations', async (t) => {
   const { out } = await lockgate(t, 'trace', 'check', broken, '--json', '--coverage');
   const { coverage } = JSON.parse(out).files[0];
   const cell = (state: string, reason: string, type: string) =>
@@ -181,7 +181,7 @@ t.test('check: coverage', async (t) => {
   );
 });
 
-t.test('check: JUnit', async (t) => {
+t.test('check --junit prints JUnit XML', async (t) => {
   const file = traceFile('a<b>&"c".jsonl', ...readFileSync(broken, 'utf8').trimEnd().split('\n'));
   const { out, code } = await lockgate(t, 'trace', 'check', file, warned, '--junit');
   t.equal(code, 1);
@@ -191,12 +191,12 @@ t.test('check: JUnit', async (t) => {
     out,
     /name="airplane-silence"><failure message="REASON_NETWORK_PING was sent with airplane on." type="violation">/,
   );
-  t.match(out, /name="clock-ahead"><system-out>/, 'a warning is told and fails nothing');
+  t.match(out, /name="clock-ahead"><system-out>/, 'a warning is output but is no failure');
   const strict = await lockgate(t, 'trace', 'check', warned, '--junit', '--fail-on', 'warning');
   t.match(strict.out, /name="clock-ahead"><failure /);
 });
 
-t.test('files: gzip by name, ends of lines, a mark at the start, lines too long', async (t) => {
+t.test('trace files may be gzipped and have any line ends; too long lines are refused', async (t) => {
   const lines = readFileSync(broken, 'utf8');
   const same = async (name: string, content: string | Buffer) => {
     writeFileSync(join(folder, name), content);
@@ -211,7 +211,7 @@ t.test('files: gzip by name, ends of lines, a mark at the start, lines too long'
   t.same(
     await same('wide.jsonl', lines.replace('\n', `\n{"at":"2026-11-20T05:00:00.000Z","event":"world","x":${long}}\n`)),
     ['7 airplane-silence'],
-    'a line of 800 kB that two reads bring',
+    'a line of 800 kB in two chunks',
   );
   const torn = gzipSync(lines, { level: 0 }).subarray(0, -60);
   await t.rejects(same('torn.jsonl.gz', torn), { code: 'input-file', message: /torn.jsonl.gz:8: .*truncated/ });
@@ -226,13 +226,13 @@ t.test('files: gzip by name, ends of lines, a mark at the start, lines too long'
   await t.rejects(checkFile(endless, { ignore: [] }), { message: /endless.jsonl:2: the line is longer than/ });
 });
 
-t.test('show', async (t) => {
+t.test('show lists pings, filtered by flags', async (t) => {
   const text = await lockgate(t, 'trace', 'show', clean);
   t.match(
     text.out,
     /^2026-11-20T06:00:01.000Z {2}A4:C1:38:F0:E1:D2 {2}cellular REASON_PERIOD_TRACKING locked 80% {2}#1\/1\n/,
   );
-  t.equal(text.out.trimEnd().split('\n').length, 2, 'one line a ping, none for an acknowledgement');
+  t.equal(text.out.trimEnd().split('\n').length, 2, 'one line per ping, none for an acknowledgement');
   const lines = async (...args: string[]) => {
     const { out } = await lockgate(t, 'trace', 'show', clean, '--json', ...args);
     return out
@@ -253,7 +253,7 @@ t.test('show', async (t) => {
     t.equal((await lockgate(t, 'trace', 'show', clean, ...wrong)).code, 2, wrong.join(' '));
 });
 
-t.test('anonymise: other MACs, places and days, and the same findings in the same lines', async (t) => {
+t.test('anonymise changes MACs, places and days but not the findings', async (t) => {
   const names = readdirSync(traces).filter((name) => /\.(breaks|holds)-/.test(name));
   for (const name of names) {
     const copy = join(folder, `copy-${name}.gz`);
@@ -265,15 +265,19 @@ t.test('anonymise: other MACs, places and days, and the same findings in the sam
     const found = (file: typeof before) => file.findings.map(({ line, rule }) => `${line} ${rule}`);
     t.same(found(after), found(before), name);
     const text = gunzipSync(readFileSync(copy)).toString();
-    t.notOk(/A4:C1:38|2026-11-2|52\.37|note/.test(text), 'nothing leads back');
+    t.notOk(/A4:C1:38|2026-11-2|52\.37|note/.test(text), 'no original value is left');
   }
   const once = await lockgate(t, 'trace', 'anonymise', clean, '--seed', 'x');
-  t.equal((await lockgate(t, 'trace', 'anonymise', clean, '--seed', 'x')).out, once.out, 'a seed repeats');
+  t.equal(
+    (await lockgate(t, 'trace', 'anonymise', clean, '--seed', 'x')).out,
+    once.out,
+    'the same seed gives the same copy',
+  );
   t.not((await lockgate(t, 'trace', 'anonymise', clean, '--seed', 'y')).out, once.out);
-  t.not((await lockgate(t, 'trace', 'anonymise', clean)).out, once.out, 'without one it does not');
+  t.not((await lockgate(t, 'trace', 'anonymise', clean)).out, once.out, 'without a seed copies differ');
 });
 
-t.test('anonymise: typed text, bytes and world events are removed, and distances stay', async (t) => {
+t.test('anonymise removes typed text, bytes and world events, and does not change distances', async (t) => {
   const at = (second: number) => `"at":"2026-11-20T06:00:0${second}.000Z","mac":"A4C138F0E1D2"`;
   const ping = (latitude: number, longitude: number) =>
     `{"ping_type":"gps","reason":"REASON_THEFT","lock_state":"locked","battery_percent":80,"latitude":${latitude},` +
@@ -292,22 +296,22 @@ t.test('anonymise: typed text, bytes and world events are removed, and distances
   t.notOk(/Ada|Main Street|A4:C1/.test(out));
   const lines = out.split('\n').map((line) => (line === '' ? null : JSON.parse(line)));
   t.equal(lines[1].event, 'tick');
-  t.equal(lines[3], null, 'an empty line stays one');
+  t.equal(lines[3], null, 'an empty line stays empty');
   const [first, second] = [lines[2].ping, lines[4].ping];
   t.ok(Math.abs(second.latitude - first.latitude - 0.1) < 1e-6);
-  t.ok(Math.abs(((second.longitude - first.longitude + 720) % 360) - 0.2) < 1e-6, 'over the date line too');
-  t.equal(lines[6].ping.latitude, 91, 'what is no place stays none');
+  t.ok(Math.abs(((second.longitude - first.longitude + 720) % 360) - 0.2) < 1e-6, 'also across the date line');
+  t.equal(lines[6].ping.latitude, 91, 'an invalid latitude does not change');
   t.match(lines[5].ack.detail, /^[0-9a-f]{8}$/);
   t.equal((await lockgate(t, 'trace', 'anonymise', file, '--out', join(folder, 'no/such/folder'))).code, 2);
   t.notOk(existsSync(join(folder, 'no')));
 });
 
-t.test('ping: decoded and encoded again, with its size on the wire', async (t) => {
+t.test('ping decode and encode are inverse, and print sizes', async (t) => {
   const json =
     '{"ping_type":"close_connection","lock_state":"locked","battery_percent":81,' +
     '"boot":41,"sequence":14,"date":"2026-11-20T06:00:51.000Z"}';
   const encoded = await lockgate(t, 'ping', 'encode', json);
-  // By hand from lock.proto: fields 1 = 41, 2 = 14, 3 = 1795154451000 as a varint, 9 = { 1: 1, 2: 81 }.
+  // Derived from lock.proto: fields 1 = 41, 2 = 14, 3 = 1795154451000 as a varint, 9 = { 1: 1, 2: 81 }.
   t.equal(encoded.out, '0829100e18b8b4acbc9f344a0408011051\n');
   t.match(encoded.err, '17 bytes of protobuf; 25 bytes as an MQTT PUBLISH at QoS 1');
   const hex = encoded.out.trim();
@@ -345,7 +349,7 @@ t.test('ping: decoded and encoded again, with its size on the wire', async (t) =
     t.equal((await lockgate(t, 'ping', ...wrong)).code, 2, wrong.join(' '));
 });
 
-t.test('model', async (t) => {
+t.test('model show prints the model and its rules in each format', async (t) => {
   t.match((await lockgate(t, 'model', 'show')).out, /LOW_BATTERY +battery below 10 % +yes +– /);
   const rules = await lockgate(t, 'model', 'show', '--rules');
   for (const { rule } of RULES) t.match(rules.out, rule);

@@ -1,4 +1,4 @@
-// `lockgate trace replay` against real gateways: what arrives, what is compared, and how it ends.
+// `lockgate trace replay` against real gateways: uplinks arrive, differences are found, errors and Ctrl-C are handled.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -23,9 +23,9 @@ import { tempFolder } from '../helpers/store/temp-folder.js';
 
 const folder = tempFolder(t);
 const traces = path.join(root, 'test/traces');
-/** The time of the traces that are made here. */
+/** The start of the traces that these tests write. */
 const START_MS = Date.UTC(2025, 10, 20, 6);
-const KEPT_MOST = 1000;
+const MAX_READ_ROWS = 1000;
 
 type Flags = Omit<Partial<Parameters<typeof runReplay>[1]>, 'gateway' | 'token'> & { readonly through?: number };
 
@@ -47,12 +47,12 @@ const NOTHING: ReplayReport = {
 
 const NEVER = { signal: new AbortController().signal, exitCode: 130, happened: new Promise<void>(() => undefined) };
 
-/** Replays at full speed, in this process; `through` is another port of the operator's interface. */
+/** Replays at full speed, in this process. `through` replaces the port of the operator interface. */
 async function replay(gateway: Gateway, file: string, { through, ...flags }: Flags = {}): Promise<Outcome> {
   const where = { gateway: `http://127.0.0.1:${through ?? gateway.operatorPort}`, token: gateway.operatorToken };
   try {
     const report = await runReplay(file, { ...where, speed: 'max', ...flags }, NEVER);
-    if (report === null) throw new Error('nothing interrupts it');
+    if (report === null) throw new Error('the replay was interrupted');
     return { error: '', report };
   } catch (thrown) {
     if (!(thrown instanceof LockgateError)) throw thrown;
@@ -60,7 +60,7 @@ async function replay(gateway: Gateway, file: string, { through, ...flags }: Fla
   }
 }
 
-/** A trace of these events, under the name. */
+/** Writes a trace of these events. Returns the file. */
 function traceFile(name: string, events: readonly (TraceEvent | [TraceEvent, Uint8Array])[]): string {
   const file = path.join(folder, name);
   const lines = events.map((event) => (Array.isArray(event) ? traceEventLine(...event) : traceEventLine(event)));
@@ -76,7 +76,7 @@ const close = (mac: Mac, second: number, cause: 'closed' | 'dropped' | 'takeover
   return { event: 'disconnect', atMs: START_MS + second * 1000, mac, source: 'lock', cause };
 };
 
-/** A reset ping: one that nothing is said against, however often it comes. */
+/** A reset ping, which no rule ever reports. */
 const RESET: Ping = { ...(testUplink(1).body as Ping), reason: 'REASON_RESET' } as Ping;
 
 function uplink(sequence: number, members: Partial<Uplink> = {}): Uplink {
@@ -88,24 +88,24 @@ function ping(mac: Mac, sequence: number, members: Partial<Uplink> = {}, second 
   return { event: 'ping', atMs, mac, source: 'lock', uplink: uplink(sequence, members) as Uplink<Ping> };
 }
 
-/** Connect, three pings, disconnect. */
+/** A lock that connects, sends three pings and disconnects. */
 function shortLife(mac: Mac): TraceEvent[] {
   return [connect(mac, 0), ping(mac, 1), ping(mac, 2), ping(mac, 3), close(mac, 4)];
 }
 
-/** What the store has of a lock, in the order of names. */
+/** The stored uplinks of a lock, in the order of their keys. */
 async function stored(gateway: Gateway, mac: Mac): Promise<StoredUplink[]> {
   const device = await gateway.store.findDevice(mac);
   if (device === null) return [];
-  return (await gateway.store.readUplinks(device.device.id, KEPT_MOST)).reverse();
+  return (await gateway.store.readUplinks(device.device.id, MAX_READ_ROWS)).reverse();
 }
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
-t.test('a clean trace: its own uplinks are in the store, and nothing differs', async (t) => {
+t.test('a clean trace arrives unchanged in the store, without differences', async (t) => {
   const gateway = await testGateway(t);
   const [one, two] = [testMac(1), testMac(2)];
-  // A field that this build does not know: it stays where the bytes are sent as they are.
+  // Unknown fields stay, because the original bytes are sent.
   const strange = Buffer.concat([encodeUplink(uplink(2)), Buffer.from([0xf8, 0x07, 0x05])]);
   const file = traceFile('clean.jsonl', [
     connect(one, 0),
@@ -127,7 +127,7 @@ t.test('a clean trace: its own uplinks are in the store, and nothing differs', a
   t.same(
     report.notes.map(({ kind, rule }) => rule ?? kind),
     ['left-out', 'outside-connection', 'outside-connection'],
-    'of the lock without a connection',
+    'about the lock without a connection',
   );
   t.same(
     (await stored(gateway, one)).map(({ bytes }) => hex(bytes)),
@@ -139,10 +139,10 @@ t.test('a clean trace: its own uplinks are in the store, and nothing differs', a
   );
   t.equal((await gateway.store.findDevice(two))?.device.simulated, true);
   const ofOne = seen.filter((line) => line.startsWith(one)).map((line) => line.slice(13));
-  t.same(ofOne, ['connect', 'dropped', 'connect', 'closed'], 'the trace’s order');
+  t.same(ofOne, ['connect', 'dropped', 'connect', 'closed'], 'in the trace’s order');
 });
 
-t.test('every trace of the rules: the same findings', async (t) => {
+t.test('replays of all traces of the rules give the same findings as trace check', async (t) => {
   const gateway = await testGateway(t);
   const content = new Set<string>(RULES.filter(({ restsOn }) => restsOn === 'content').map(({ rule }) => rule));
   const names = readdirSync(traces).filter((name) => content.has(name.split('.')[0] ?? ''));
@@ -152,7 +152,7 @@ t.test('every trace of the rules: the same findings', async (t) => {
     .map((line) => JSON.parse(line) as { file: string; rule: string });
   t.ok(names.length > 50);
   for (const [index, name] of names.entries()) {
-    // One lock each: what a gateway believes of a lock goes on from trace to trace.
+    // Each trace gets its own lock, since the gateway's state of a lock would carry over to the next trace.
     const mac = testMac(1000 + index);
     const file = path.join(folder, name);
     const text = readFileSync(path.join(traces, name), 'utf8');
@@ -162,17 +162,17 @@ t.test('every trace of the rules: the same findings', async (t) => {
     t.same(report.differences, [], name);
     t.equal(report.same, true, name);
     const device = await gateway.store.findDevice(mac);
-    const found = device === null ? [] : await gateway.store.readFindings(device.device.id, KEPT_MOST);
+    const found = device === null ? [] : await gateway.store.readFindings(device.device.id, MAX_READ_ROWS);
     const rules = new Set(found.map(({ finding }) => finding.rule as string));
     for (const { rule } of expected.filter((one) => one.file === name && content.has(one.rule))) {
       const isNoted = report.notes.some((one) => one.kind === 'finding-missing' && one.rule === rule);
       const isOfPhone = text.includes('"phone"');
-      t.ok(rules.has(rule) || isNoted || isOfPhone, `${name}: ${rule} was found, or is told of`);
+      t.ok(rules.has(rule) || isNoted || isOfPhone, `${name}: ${rule} was found, or is noted`);
     }
   }
 });
 
-t.test('findings that differ, both ways', async (t) => {
+t.test('findings of only the gateway or only trace check are differences', async (t) => {
   const gateway = await testGateway(t);
   const mac = testMac(1);
   const { secret } = await gateway.accounts.addDevice({ mac });
@@ -189,7 +189,7 @@ t.test('findings that differ, both ways', async (t) => {
     { line: 2, mac: formatMac(mac), kind: 'finding-unexpected', rule: 'period-too-soon' },
   ]);
 
-  const blind = await blindOperator(t, gateway, (event) => ({ ...event, findings: [] }));
+  const blind = await filteringOperator(t, gateway, (event) => ({ ...event, findings: [] }));
   const broken = traceFile('broken.jsonl', [
     ping(mac, 1, { boot: 3, body: { ...RESET, batteryPercent: 120 } as Ping }),
   ]);
@@ -200,8 +200,8 @@ t.test('findings that differ, both ways', async (t) => {
 
 type EventOfStream = Record<string, unknown> & { readonly event: string };
 
-/** The gateway's operator's interface with a stream that is changed on its way; null ends it. */
-async function blindOperator(
+/** A proxy for the operator interface that changes events of the stream; null closes the stream. Returns the port. */
+async function filteringOperator(
   t: Test,
   gateway: Gateway,
   change: (event: EventOfStream) => object | null,
@@ -214,7 +214,7 @@ async function blindOperator(
       return;
     }
     from.setEncoding('utf8').on('data', (text: string) => {
-      // On loopback a line of a test is never cut.
+      // On loopback each chunk has complete lines.
       for (const line of text.trimEnd().split('\n')) {
         const changed = change(JSON.parse(line) as EventOfStream);
         if (changed === null) to.end();
@@ -238,15 +238,15 @@ async function blindOperator(
   return (server.address() as AddressInfo).port;
 }
 
-t.test('a stream that ends: the gateway’s findings are unknown', async (t) => {
+t.test('if the event stream ends, the replay fails because findings are unknown', async (t) => {
   const gateway = await testGateway(t);
-  const through = await blindOperator(t, gateway, (event) => (event.event === 'ping' ? null : event));
+  const through = await filteringOperator(t, gateway, (event) => (event.event === 'ping' ? null : event));
   const file = traceFile('stream.jsonl', shortLife(testMac(1)));
   const { error } = await replay(gateway, file, { provision: true, through });
   t.match(error, /^gateway-down: the gateway closed its event stream/);
 });
 
-t.test('a wrong secret', async (t) => {
+t.test('a lock with a wrong secret is a difference', async (t) => {
   const gateway = await testGateway(t);
   const [right, wrong] = [testMac(1), testMac(2)];
   const { secret } = await gateway.accounts.addDevice({ mac: right });
@@ -268,10 +268,10 @@ t.test('a wrong secret', async (t) => {
   ]);
   t.equal(report.differences.length, 3);
   t.notOk(JSON.stringify(report).includes('not-it'));
-  t.equal((await stored(gateway, right)).length, 3, 'the other lock is played all the same');
+  t.equal((await stored(gateway, right)).length, 3, 'the other lock is still replayed');
 });
 
-t.test('a gateway that ends the connection', async (t) => {
+t.test('a connection that the gateway closes is a difference', async (t) => {
   const gateway = await testGateway(t, { wrapStore: failingOnce(2) });
   const mac = testMac(1);
   const file = traceFile('ended.jsonl', [
@@ -291,7 +291,7 @@ t.test('a gateway that ends the connection', async (t) => {
   t.same(
     (await stored(gateway, mac)).map(({ sequence }) => sequence),
     [1, 6],
-    'the trace’s next connection goes on',
+    'the lock continues with the trace’s next connection',
   );
 });
 
@@ -315,7 +315,7 @@ function failingOnce(sequence: number): (store: Store) => Store {
   };
 }
 
-t.test('duplicates, conflicts, takeovers, and uplinks known before', async (t) => {
+t.test('duplicates, conflicts and takeovers are no differences; uplinks known before are noted', async (t) => {
   const gateway = await testGateway(t);
   const mac = testMac(1);
   const { secret } = await gateway.accounts.addDevice({ mac });
@@ -335,7 +335,7 @@ t.test('duplicates, conflicts, takeovers, and uplinks known before', async (t) =
   const causes: string[] = [];
   gateway.events.on('disconnected', ({ cause }) => causes.push(cause));
   const once = await replay(gateway, file, { secrets });
-  t.equal(once.report.same, true, 'the conflict is found by both');
+  t.equal(once.report.same, true, 'both find the conflict');
   t.same(once.report.differences, []);
   t.same(causes, ['takeover', 'takeover', 'closed']);
   const names = (await stored(gateway, mac)).map(({ sequence }) => sequence);
@@ -349,7 +349,7 @@ t.test('duplicates, conflicts, takeovers, and uplinks known before', async (t) =
   t.equal((await stored(gateway, mac)).length, 4, 'nothing was stored twice');
 });
 
-t.test('--as-now: times from now on, and new uplink numbers', async (t) => {
+t.test('--as-now shifts times to now and gives new uplink numbers', async (t) => {
   const gateway = await testGateway(t);
   const mac = testMac(1);
   const { secret } = await gateway.accounts.addDevice({ mac });
@@ -380,21 +380,21 @@ t.test('--as-now: times from now on, and new uplink numbers', async (t) => {
   t.same(
     kept.map((one) => `${one?.boot}/${one?.sequence}`),
     ['1/1', '2/2', '2/3', '3/1', '4/2', '4/3'],
-    'the second time above the boots of the first',
+    'the second replay’s boots are above the first’s',
   );
   const [first, second, third] = kept.map((one) => one?.timeMs ?? 0);
   t.ok(first !== undefined && first >= before && first <= gateway.clock.now(), 'the first event is now');
-  t.equal((second ?? 0) - (first ?? 0), 1000, 'and distances stay');
-  t.equal(third, -5, 'a time that is no date stays');
+  t.equal((second ?? 0) - (first ?? 0), 1000, 'and intervals do not change');
+  t.equal(third, -5, 'a time outside the range of dates does not change');
   const unchanged = await replay(gateway, traceFile('later.jsonl', [ping(mac, 1, { boot: 9 })]), {
     secrets,
     asNow: true,
   });
   t.equal(unchanged.report.same, true);
-  t.equal((await stored(gateway, mac)).at(-1)?.boot, 9, 'a boot that is new already stays');
+  t.equal((await stored(gateway, mac)).at(-1)?.boot, 9, 'a boot that is already new does not change');
 });
 
-t.test('an uplink that the gateway can’t take', async (t) => {
+t.test('an uplink that the gateway quarantines is a difference', async (t) => {
   const gateway = await testGateway(t);
   const mac = testMac(1);
   const long: Uplink = { ...uplink(2), body: { ...RESET, firmwareVersion: 'x'.repeat(1100) } as Ping };
@@ -405,7 +405,7 @@ t.test('an uplink that the gateway can’t take', async (t) => {
   t.equal(report.differences.length, 1);
 });
 
-t.test('errors in files, flags and gateways', async (t) => {
+t.test('errors in files, flags and gateways are reported with their codes', async (t) => {
   const gateway = await testGateway(t);
   const mac = testMac(1);
   const file = traceFile('short.jsonl', shortLife(mac));
@@ -429,7 +429,7 @@ t.test('errors in files, flags and gateways', async (t) => {
   const bad = path.join(folder, 'not-a-trace.jsonl');
   writeFileSync(bad, '{}\n');
   t.match((await replay(gateway, bad, { provision: true })).error, /^input-trace: .*:1: /);
-  t.same(await gateway.store.listDevices(), [], 'nothing was added for them');
+  t.same(await gateway.store.listDevices(), [], 'no lock was added');
 
   const elsewhere = { provision: true, mqtt: { host: '127.0.0.1', port: 1 } };
   t.match((await replay(gateway, file, elsewhere)).error, /^gateway-down: no MQTT at 127.0.0.1:1 /);
@@ -446,20 +446,20 @@ t.test('errors in files, flags and gateways', async (t) => {
   t.equal((await replay(gateway, other, { provision: true })).report.same, true, 'a simulated lock gets a new secret');
 });
 
-t.test('another gateway’s MQTT: uplinks are not reported', async (t) => {
-  const [told, taking] = [await testGateway(t), await testGateway(t)];
+t.test('uplinks sent to another gateway’s MQTT port are reported as missing', async (t) => {
+  const [watched, taking] = [await testGateway(t), await testGateway(t)];
   const mac = testMac(1);
   const { secret } = await taking.accounts.addDevice({ mac });
   const secrets = path.join(folder, 'elsewhere.csv');
   writeFileSync(secrets, `${mac},${secret}`);
   const file = traceFile('elsewhere.jsonl', [ping(mac, 1)]);
   const mqtt = { host: '127.0.0.1', port: taking.mqttPort };
-  const { report } = await replay(told, file, { secrets, mqtt });
+  const { report } = await replay(watched, file, { secrets, mqtt });
   t.equal(report.same, false);
   t.match(report.differences, [{ kind: 'untold' }]);
 });
 
-t.test('the command itself: text, exit codes and Ctrl-C', async (t) => {
+t.test('the command prints text, sets exit codes and handles Ctrl-C', async (t) => {
   const gateway = await openGateway(t, tempFolder(t));
   await gateway.accounts.addMerchant(MERCHANT);
   const where = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
@@ -472,7 +472,7 @@ t.test('the command itself: text, exit codes and Ctrl-C', async (t) => {
   const many = macs.flatMap(shortLife).sort((a, b) => a.atMs - b.atMs);
   const broken = path.join(traces, 'low-battery-theft-only.breaks-1.jsonl');
   const json = lockgate(broken, '--provision', '--speed', 'max', '--json', ...where);
-  t.same(await json.end(), { code: 0, signal: null }, 'a finding is no difference');
+  t.same(await json.end(), { code: 0, signal: null }, 'a finding that both make is no difference');
   t.match(JSON.parse(json.stdout.join('')), { file: broken, same: true, differences: [] });
   const refused = path.join(folder, 'refused.csv');
   writeFileSync(refused, 'A4:C1:38:F0:E1:D2,wrong');

@@ -1,4 +1,4 @@
-/** Traces out of a gateway: what its store has, and what happens from now on. */
+/** Traces from a gateway: exports of stored events, and recordings of live events. */
 import { request } from 'node:http';
 import got from 'got';
 import t from 'tap';
@@ -22,7 +22,7 @@ async function exported(gateway: Gateway, query = ''): Promise<string[]> {
   return body.trimEnd().split('\n');
 }
 
-/** Reads a trace and judges it: its events after the header, and the rules that were broken. */
+/** Reads a trace and checks it. Returns its events after the header, and the broken rules. */
 function judged(lines: readonly string[]): { events: TraceEvent[]; rules: string[]; header: TraceReader['header'] } {
   const reader = new TraceReader();
   const events: TraceEvent[] = [];
@@ -49,12 +49,12 @@ const STATE_PING: CellularPing = {
   position: null,
 };
 
-/** A state ping of the lock, made now. */
+/** The bytes of a state ping that is made now. */
 function statePing(gateway: Gateway, sequence: number, lockState: LockState): Buffer {
   return testBytes(sequence, { timeMs: gateway.clock.now(), body: { ...STATE_PING, lockState } });
 }
 
-t.test('an export has what was received, with its connections, and the same findings', async (t) => {
+t.test('an export has the received uplinks and connections, and gives the same findings', async (t) => {
   const folder = tempFolder(t);
   const gateway = await openGateway(t, folder);
   await gateway.accounts.addMerchant(MERCHANT);
@@ -89,10 +89,10 @@ t.test('an export has what was received, with its connections, and the same find
     ['disconnect', 'gateway', 'gateway'],
     'stopped and started',
   );
-  t.same(after.rules.sort(), ['not-closed', 'state-unchanged'], 'the gateway’s own end is no lock’s fault');
+  t.same(after.rules.sort(), ['not-closed', 'state-unchanged'], 'the gateway’s stop causes no finding');
 });
 
-t.test('the header of a partial export has the state at its start', async (t) => {
+t.test('the header of a partial export has the locks’ states at its start', async (t) => {
   const gateway = await testGateway(t);
   const lock = await connectedLock(t, gateway, MAC);
   await lock.send(statePing(gateway, 1, 'unlocked'));
@@ -110,7 +110,7 @@ t.test('the header of a partial export has the state at its start', async (t) =>
     await t.rejects(exported(gateway, query), query);
 });
 
-t.test('the header’s last period sequence has the lock’s time, which the rule uses', async (t) => {
+t.test('the header has the time of the last period sequence by the lock’s clock, which the rule uses', async (t) => {
   const gateway = await testGateway(t);
   const lock = await connectedLock(t, gateway, MAC);
   const madeMs = gateway.clock.now() - Hours(2);
@@ -123,11 +123,11 @@ t.test('the header’s last period sequence has the lock’s time, which the rul
   const since = new Date(gateway.clock.now()).toISOString();
   await lock.send(periodPing(3, madeMs + Hours(23)));
   const { rules, header } = judged(await exported(gateway, `?since=${since}`));
-  t.equal(header?.locks.get(MAC)?.lastPeriodMs, madeMs, 'when it began, not when its last ping was received');
+  t.equal(header?.locks.get(MAC)?.lastPeriodMs, madeMs, 'the start of the sequence, not the receipt of its last ping');
   t.same(rules, ['clock-ahead'], 'exactly 23 h after is not too soon');
 });
 
-t.test('a recording starts with the known state and continues live', async (t) => {
+t.test('a recording starts with the known states and continues with live events', async (t) => {
   const gateway = await testGateway(t);
   const lock = await connectedLock(t, gateway, MAC);
   await lock.send(statePing(gateway, 1, 'unlocked'));
@@ -157,17 +157,17 @@ t.test('a recording starts with the known state and continues live', async (t) =
   t.same(
     events.map(({ event }) => event),
     ['ping', 'ping', 'disconnect'],
-    'of the lock that was asked for',
+    'only events of the requested lock',
   );
   t.same(rules, ['state-unchanged']);
 });
 
-t.test('presence follows what happens', async (t) => {
+t.test('presence events follow connections', async (t) => {
   const gateway = await testGateway(t);
   const seen = eventsOf(gateway, 'presence', 2);
   const online = eventsOf(gateway, 'presence', 1);
   const lock = await connectedLock(t, gateway, MAC);
-  // What begins and ends within one commit is told as what it led to.
+  // Changes within one commit are reported as one, so the test waits for the first.
   await online;
   await lock.client.endAsync();
   t.match(await seen, [

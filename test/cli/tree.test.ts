@@ -1,4 +1,4 @@
-/** The tree of commands as a whole: what each one has to have, what it loads, what Tab offers, and what was meant. */
+/** The command tree: every command's help and flags, the loaded modules, completion, suggestions and tables. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -21,7 +21,7 @@ import { testGateway, testMac } from '../helpers/gateway/test-gateway.js';
 import { root } from '../helpers/house/our-files.js';
 import { type Teardown, tempFolder } from '../helpers/store/temp-folder.js';
 
-/** Those that run until they are told to end, and those whose output is a trace already. */
+/** Commands without --json: they run until stopped, or their output is a trace. */
 const WITHOUT_JSON = ['serve', 'demo', 'trace anonymise', 'trace export', 'trace record'];
 
 const PROGRAM = await makeProgram('all');
@@ -34,19 +34,19 @@ function everyCommand(command: Command = PROGRAM): Command[] {
   return [command, ...command.commands.flatMap(everyCommand)];
 }
 
-/** Those that do something; groups only hold others. */
+/** The commands with an action; other commands are groups. */
 function leaves(): Command[] {
   return everyCommand().filter((each) => each.commands.length === 0 || each.name() === 'notices');
 }
 
-/** With the texts behind the flags, which commander writes as it shows it. */
+/** A command's help, including texts that commander adds only when it prints. */
 function helpOf(command: Command): string {
   let help = '';
   command.configureOutput({ writeOut: (text) => (help += text) }).outputHelp();
   return help;
 }
 
-t.test('every command has a description, an example that begins with it, and --json', async (t) => {
+t.test('every command has a description, an example that starts with it, and --json', async (t) => {
   t.ok(leaves().length > 50, 'the tree was walked');
   for (const command of leaves()) {
     const name = pathOf(command);
@@ -59,7 +59,7 @@ t.test('every command has a description, an example that begins with it, and --j
   }
 });
 
-t.test('the flags of the examples are flags of their commands', async (t) => {
+t.test('the flags in examples exist', async (t) => {
   let count = 0;
   for (const command of leaves()) {
     for (const [, line = ''] of helpOf(command).matchAll(/^ {2}\$ (.*)$/gm)) {
@@ -77,7 +77,7 @@ t.test('the flags of the examples are flags of their commands', async (t) => {
   t.ok(count > 50, 'there were flags');
 });
 
-t.test('root help says the exit codes, and each group the same as the root', async (t) => {
+t.test('root help lists exit codes, and groups have the same description there and in their own help', async (t) => {
   const help = helpOf(await makeProgram(new Set()));
   t.match(help, /Exit codes: 0 .* 1 .* 2 .* 3 .*4 .*130/s);
   for (const { name, description } of COMMAND_GROUPS) {
@@ -92,7 +92,7 @@ t.test('root help says the exit codes, and each group the same as the root', asy
   t.same([...calledGroups(['--x', 'help', 'device', 'sim'])], ['device']);
 });
 
-t.test('a MAC may be spelled in any way wherever one is taken', async (t) => {
+t.test('every MAC argument and flag accepts all spellings', async (t) => {
   const places = everyCommand().flatMap((command) => [
     ...command.registeredArguments.filter((each) => each.name() === 'mac'),
     ...command.options.filter(({ flags }) => flags.endsWith(' <mac>')),
@@ -101,7 +101,7 @@ t.test('a MAC may be spelled in any way wherever one is taken', async (t) => {
   for (const place of places) {
     for (const text of ['a4c138f0e1d2', ' A4-C1-38-F0-E1-D2\t', 'a4c1.38f0.E1D2', 'A4:C1:38:f0:e1:d2']) {
       const read: unknown = place.parseArg?.(text, []);
-      // Those that may be repeated collect what is typed, and read it together.
+      // Flags that can be repeated collect text, which the command parses.
       if (!Array.isArray(read)) t.equal(read, 'A4:C1:38:F0:E1:D2', `${place.name()} ${text}`);
     }
     if (!('variadic' in place && Array.isArray(place.defaultValue)))
@@ -109,7 +109,7 @@ t.test('a MAC may be spelled in any way wherever one is taken', async (t) => {
   }
 });
 
-t.test('choices that the command line repeats are those of the gateway', async (t) => {
+t.test('the command line’s copies of choices equal the gateway’s', async (t) => {
   const choices = (name: string, flag: string): readonly string[] | undefined => {
     const command = everyCommand().find((each) => pathOf(each) === name);
     return command?.options.find(({ long }) => long === flag)?.argChoices;
@@ -118,7 +118,7 @@ t.test('choices that the command line repeats are those of the gateway', async (
   t.same(choices('webhook deliveries', '--state'), DELIVERY_STATES);
 });
 
-t.test('what was likely meant', async (t) => {
+t.test('a typing error gets a suggestion', async (t) => {
   t.same(nearestNames('lst', ['list', 'last', 'add']), ['list', 'last'], 'a letter is missing');
   t.same(nearestNames('lsit', ['list', 'show']), ['list'], 'two are swapped');
   t.same(nearestNames('--jsn', ['--json', '--mac']), ['--json']);
@@ -130,7 +130,7 @@ t.test('what was likely meant', async (t) => {
   t.equal(didYouMean('x', ['clock-ahead']), '');
 });
 
-t.test('a wrong word is one sentence, with what was meant, and exit code 2', async (t) => {
+t.test('a wrong word is reported in one sentence with a suggestion, and exit code 2', async (t) => {
   const wrong: [string[], RegExp][] = [
     [['devise'], /unknown command 'devise'\. Did you mean device\? \(see lockgate --help/],
     [['device', 'lst'], /unknown command 'lst'\. Did you mean list\? \(see lockgate device --help/],
@@ -160,7 +160,7 @@ async function run(test: Teardown, words: readonly string[]): Promise<Program> {
   return await runProgram(test, process.execPath, [LOCKGATE, ...words], { LOCKGATE_DATA: '/nonexistent' });
 }
 
-/** The modules that a command line loads, ours from the root of the clone and others by their package. */
+/** The modules that a command line loads: files of the clone by path, other modules by package. */
 async function loadedBy(test: Teardown, words: readonly string[]): Promise<string[]> {
   const folder = tempFolder(test);
   const hooks = path.join(folder, 'hooks.mjs');
@@ -171,7 +171,7 @@ async function loadedBy(test: Teardown, words: readonly string[]): Promise<strin
   }`;
   writeFileSync(path.join(folder, 'load.mjs'), `import { appendFileSync } from 'node:fs';\n${load}`);
   writeFileSync(hooks, `import { register } from 'node:module';\nregister('./load.mjs', import.meta.url);`);
-  // Not the program's bundle, in which modules are joined.
+  // Not the program's bundle, which has all modules in one file.
   const main = path.join(root, 'dist/cli/main.js');
   const args = ['--import', pathToFileURL(hooks).href, main, ...words];
   await runProgram(test, process.execPath, args, { LOCKGATE_DATA: '/nonexistent' });
@@ -179,7 +179,7 @@ async function loadedBy(test: Teardown, words: readonly string[]): Promise<strin
   return urls.filter((url) => !url.startsWith('node:')).map((url) => url.replace(/^.*\/(dist|node_modules)\//, ''));
 }
 
-t.test('help and a command load what they need, and nothing of the gateway', async (t) => {
+t.test('help and a command load few modules, and none of the gateway', async (t) => {
   const [help, list] = await Promise.all([loadedBy(t, ['--help']), loadedBy(t, ['device', 'list'])]);
   t.match(help[0], 'cli/main.js');
   t.ok(help.length <= 18, `--help: ${help.length} modules\n${help.join('\n')}`);
@@ -199,7 +199,7 @@ t.test('help and a command load what they need, and nothing of the gateway', asy
   );
 });
 
-/** What a shell is answered. */
+/** The completions that a shell gets. */
 async function offered(...words: string[]): Promise<string[]> {
   const { lines } = await captureOutput(
     async () => await printCompletions(words, async (first) => await makeProgram(calledGroups(first))),
@@ -207,7 +207,7 @@ async function offered(...words: string[]): Promise<string[]> {
   return lines;
 }
 
-t.test('Tab offers commands, flags, choices and names, from the tree as it is', async (t) => {
+t.test('completion offers commands, flags, choices and names of the command tree', async (t) => {
   t.same(await offered('bash', 'lockgate dev'), ['device']);
   t.same(
     (await offered('bash', 'lockgate ')).sort(),
@@ -232,7 +232,7 @@ t.test('Tab offers commands, flags, choices and names, from the tree as it is', 
   t.same(await offered('bash', 'lockgate device show --data /nonexistent '), [], 'without a gateway: silence');
 });
 
-t.test('each place with values of its own is in the tree', async (t) => {
+t.test('each position with a source of values is in the command tree', async (t) => {
   for (const place of Object.keys(VALUE_SOURCES)) {
     const [, name = '', what = ''] = /^(.*) (\S+)$/.exec(place) ?? [];
     const command = everyCommand().find((each) => pathOf(each) === name);
@@ -241,7 +241,7 @@ t.test('each place with values of its own is in the tree', async (t) => {
   }
 });
 
-t.test('Tab offers what a running gateway knows, as bash needs it written', async (t) => {
+t.test('completion offers values of a running gateway, quoted for bash', async (t) => {
   const gateway = await testGateway(t);
   await gateway.accounts.addMerchant('Köln "Süd"');
   await gateway.accounts.addDevice({ mac: testMac(1), merchant: 'Amber' });
@@ -259,7 +259,7 @@ t.test('Tab offers what a running gateway knows, as bash needs it written', asyn
   t.match(await offered('fish', 'device', 'show', ...there.split(' '), ''), [/^A4:C1:38:00:00:01\tAmber$/, /\tKöln/]);
 });
 
-t.test('text is measured, cut and folded as terminals show it', async (t) => {
+t.test('text is measured, cut and wrapped by its displayed width', async (t) => {
   // East Asian Width (UAX 11): wide letters take two columns, marks none, emoji two.
   t.same(['abc', '東京', 'e\u0301', '🚲', 'ｶﾅ', '한글', '👨‍👩‍👧', '🇩🇪', ''].map(widthOf), [3, 4, 1, 2, 2, 4, 2, 2, 0]);
   t.same(['ﾊﾞ', '\u1112\u1161\u11ab', 'दि', '☰', 'a\u200b'].map(widthOf), [2, 2, 2, 2, 1], 'as Unicode has them');
@@ -270,7 +270,7 @@ t.test('text is measured, cut and folded as terminals show it', async (t) => {
   t.equal(oneLine('a\u202eb\u2028c'), 'a\ufffdb\ufffdc', 'what turns letters round is no text');
 });
 
-t.test('tables fit, and what names a row is whole', async (t) => {
+t.test('tables fit, and their first column is not cut', async (t) => {
   const columns = [
     { title: 'MAC', show: (row: Row) => row.mac },
     { title: 'STATE', show: (row: Row) => row.state },
@@ -291,7 +291,7 @@ t.test('tables fit, and what names a row is whole', async (t) => {
       const lines = tableLines(rows, columns, room);
       const text = lines.join('\n');
       const words = rows.flatMap(({ why, url }) => [...why.split(' '), url]).map(widthOf);
-      // A word that is longer than what a block leaves for it stays whole there.
+      // A word that is too long for a block is not cut.
       const bound = Math.max(room, 11 + Math.max(0, ...words));
       return (
         lines.every((line) => widthOf(line) <= bound) &&

@@ -1,4 +1,4 @@
-/** `lockgate webhook …` as people and programs use it: real processes against a real gateway. */
+/** `lockgate webhook …` as a separate process against a real gateway. */
 import got, { type Response } from 'got';
 import t from 'tap';
 import type { Gateway } from '../../gateway/gateway.js';
@@ -38,7 +38,7 @@ async function cliBench(test: Teardown): Promise<CliBench> {
   return { gateway, webhook: (...args) => run(test, [...args, ...place]) };
 }
 
-t.test('set, rotate-secret, remove: for people, for programs, and how they fail', async (t) => {
+t.test('set, rotate-secret and remove print text and JSON, and fail with a sentence', async (t) => {
   const { webhook } = await cliBench(t);
   await webhook('add', 'http://127.0.0.1:9/a', '--header', 'X-Team: bikes', '--ordered');
   const set = ['set', '1', '--url', 'http://127.0.0.1:9/b', '--ordered', 'off', '--header', 'X-Two: 2', '--disable'];
@@ -76,7 +76,7 @@ t.test('set, rotate-secret, remove: for people, for programs, and how they fail'
   for (const [args, code, stderr] of wrong) t.match(await webhook(...args), { code, stderr }, args.join(' '));
 });
 
-t.test('deliveries, resend, recover: for people, for programs, and how they fail', async (t) => {
+t.test('deliveries, resend and recover print text and JSON, and fail with a sentence', async (t) => {
   const { gateway, webhook } = await cliBench(t);
   const receiver = await testReceiver(t);
   receiver.answer = ({ json }, response) => void response.writeHead(json.sequence === 1 ? 500 : 200).end('fine\n');
@@ -121,7 +121,7 @@ t.test('deliveries, resend, recover: for people, for programs, and how they fail
   for (const [args, code, stderr] of wrong) t.match(await webhook(...args), { code, stderr }, args.join(' '));
 });
 
-t.test('test: each URL’s answer, and the exit code says whether all were well', async (t) => {
+t.test('test prints each URL’s answer, and exits with 1 unless all accept', async (t) => {
   const { gateway, webhook } = await cliBench(t);
   const receiver = await testReceiver(t);
   await gateway.accounts.addDevice({ mac: MAC });
@@ -150,7 +150,7 @@ async function listening(test: Teardown, args: readonly string[]): Promise<Liste
   return { program, url };
 }
 
-/** Posts a webhook that the reference library signs; the whole answer. @throws got's error where none came */
+/** Posts a webhook that the reference library signs. Returns the answer. @throws got's error without an answer */
 async function postSigned(url: string, secret: string, id: string): Promise<Response<string>> {
   const body = JSON.stringify({ event_id: id, mac_addr: 'A4:C1:38:00:00:01', reason: 'REASON_THEFT' });
   const sent = new Date(systemClock.now());
@@ -161,7 +161,7 @@ async function postSigned(url: string, secret: string, id: string): Promise<Resp
   return await got.post(url, request);
 }
 
-/** The same; the status alone, or null where no answer came. */
+/** Posts a webhook. Returns the status of the answer; null if there is none. */
 async function post(url: string, secret: string, id: string): Promise<number | null> {
   return await postSigned(url, secret, id).then(
     ({ statusCode }) => statusCode,
@@ -169,7 +169,7 @@ async function post(url: string, secret: string, id: string): Promise<number | n
   );
 }
 
-t.test('listen: verifies as the reference library signs, misbehaves as told, and its exit code says so', async (t) => {
+t.test('listen verifies signatures of the reference library, follows --fail, and sets the exit code', async (t) => {
   const secret = makeWebhookSecret();
   const plan = ['--fail', '500,timeout,reset*2,ok,410', '--expect', '2'];
   const { program, url } = await listening(t, ['--secret', secret, ...plan]);
@@ -195,7 +195,7 @@ t.test('listen: verifies as the reference library signs, misbehaves as told, and
   t.match(await run(t, ['listen', '--forward', 'ftp://a/']), { code: 2, stderr: /not an http or https URL/ });
 });
 
-t.test('listen: a 429 or 503 asks for the time it was told to ask for, other answers for none', async (t) => {
+t.test('listen sends Retry-After only with 429 and 503', async (t) => {
   const { url } = await listening(t, ['--fail', '429,503,500', '--retry-after', '2m']);
   const asked: unknown[] = [];
   for (let count = 0; count < 4; count++) {
@@ -210,13 +210,13 @@ t.test('listen: a 429 or 503 asks for the time it was told to ask for, other ans
   ]);
 });
 
-t.test('add: a header that is given twice is an error, however it is spelt', async (t) => {
+t.test('add refuses a header that is given twice, in any case', async (t) => {
   const { webhook } = await cliBench(t);
   const twice = await webhook('add', 'http://a/', '--header', 'X-Team: bikes', '--header', 'x-team: scooters');
   t.match(twice, { code: 2, stderr: /--header names "x-team" twice: give each header once/ });
 });
 
-t.test('listen: forwards what came, and answers what the other server says', async (t) => {
+t.test('listen forwards webhooks unchanged and passes on the answer', async (t) => {
   const secret = makeWebhookSecret();
   const receiver = await testReceiver(t);
   receiver.answer = (_request, response) => void response.writeHead(418).end();

@@ -1,5 +1,5 @@
 /**
- * Runs commands inside the test's own process, which takes milliseconds where a new process would take much longer.
+ * Runs commands inside the test's own process, which is much faster than starting a new process for each command.
  * What a command writes to stdout and stderr is captured in order; the test sets its standard input, terminal, working
  * folder and environment. The process has only one of each, so commands run one at a time.
  */
@@ -23,22 +23,22 @@ export interface CommandEnd {
 
 /** A command that is running. */
 export interface RunningCommand {
-  /** Resolves when all that it has written so far matches. */
+  /** Resolves when the output so far matches. */
   until(pattern: RegExp): Promise<void>;
-  /** Ctrl-C. */
+  /** Sends Ctrl-C. */
   interrupt(): void;
 }
 
-/** What a command runs with. */
+/** The environment of a command. */
 export interface CommandPlace {
-  /** The width of the terminal that stdout writes to; if it is left out, stdout is a pipe. */
+  /** The width of the terminal that stdout writes to; undefined if stdout is a pipe. */
   readonly columns?: number;
   readonly stdin?: string | Buffer;
-  /** Environment variables besides PATH, HOME and NO_COLOR. */
+  /** Environment variables in addition to PATH, HOME and NO_COLOR. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** The working folder; by default that of the test. */
+  /** The working folder; by default the test's. */
   readonly folder?: string;
-  /** What the test does while the command runs. */
+  /** Called when the command starts; the test interacts with the command. */
   readonly during?: (running: RunningCommand) => Promise<void>;
 }
 
@@ -49,7 +49,7 @@ type Undo = () => void;
 
 let last: Promise<unknown> = Promise.resolve();
 
-/** Runs a command to its end, after those that were called before. `args` is the command line without `lockgate`. */
+/** Runs a command to its end, after all earlier calls. `args` is the command line without `lockgate`. */
 export async function runCommand(args: readonly string[], place: CommandPlace = {}): Promise<CommandEnd> {
   const mine = last.then(() => runNow(args, place));
   last = mine.catch(() => undefined);

@@ -1,7 +1,7 @@
 /**
- * Commands while everything goes wrong: locks connect briefly and lose their connections at odd moments, and the
- * gateway is killed and started again. Then the locks' diaries are compared with what was asked for. Nobody asks the
- * gateway.
+ * Sends commands to locks under adverse conditions: locks connect briefly and lose connections at random moments, and
+ * the gateway is killed and restarted. Then compares the locks' diaries with the requested commands. The gateway's own
+ * account is never used.
  */
 import { Bell } from '../clocks/bell.js';
 import { CommandLock } from '../commands/command-lock.js';
@@ -23,7 +23,7 @@ export interface CommandRunOptions {
   readonly sabotage?: SabotageName;
 }
 
-/** What a command or a lock says that must not be. */
+/** A violation: what went wrong with which command of which lock. */
 export interface CommandFinding {
   readonly broken: 'missing' | 'unanswered' | 'twice' | 'never-asked' | 'sent-after-answer';
   readonly mac: string;
@@ -38,15 +38,15 @@ export interface CommandRunResult {
   readonly complaints: readonly string[];
 }
 
-/** What a lock wrote down. */
+/** What a lock did, by its own record. */
 export type CommandDiary = Pick<CommandLock, 'mac' | 'carriedOut' | 'answered' | 'sentAfterAnswer'>;
 
 const PHASE_SECONDS = 60;
 const FIRST_MAC = 0xa4c138000001;
-/** They go down all through the run, so none may run out of time in it. */
+/** The lifetime of commands: longer than a run, so that none expires. */
 const LIFE_SECONDS = 3600;
 
-/** Each id that was asked of a lock is carried out by it once, and answered; nothing else is. */
+/** Checks that each lock carries out each requested command exactly once and answers it, and carries out no other. */
 export function checkCommands(
   asked: ReadonlyMap<string, ReadonlySet<number>>,
   diaries: readonly CommandDiary[],
@@ -76,7 +76,7 @@ export class CommandRun {
   readonly #asked = new Map<string, Set<number>>();
   #locks: CommandLock[] = [];
   #gateway!: GatewayChild;
-  /** Lines in the diaries: carried out, and answered. */
+  /** The number of diary lines: a line for each command carried out, and a line for each answer. */
   #lines = 0;
 
   private constructor(options: CommandRunOptions) {
@@ -84,7 +84,7 @@ export class CommandRun {
     this.#chance = new SeededChance(options.seed);
   }
 
-  /** Runs it to its end. @throws Error where a gateway does not start or a phase does not end */
+  /** Runs to the end. @throws Error if a gateway does not start or a phase does not end */
   static async run(test: Test, options: CommandRunOptions): Promise<CommandRunResult> {
     const run = new CommandRun(options);
     await run.#setUp(test);
@@ -116,7 +116,7 @@ export class CommandRun {
     test.teardown(() => {
       for (const lock of this.#locks) lock.offline();
     });
-    // Half of them are asked for before any lock is there, half while the locks come and go.
+    // Half of the commands are requested before any lock connects, half while locks connect and disconnect.
     const half = Math.floor(this.#options.commandsPerLock / 2);
     for (let round = 0; round < half; round += 1) await this.#ask(macs);
     for (const lock of this.#locks) lock.online();
@@ -135,7 +135,7 @@ export class CommandRun {
     await this.#gateway.kill();
   }
 
-  /** Until there are so many lines, or no more come. */
+  /** Waits until there are so many lines, or until no more arrive. */
   #progress(lines: number): Promise<boolean> {
     return this.#bell.untilOrStill(
       () => this.#lines >= lines,

@@ -1,7 +1,6 @@
 /**
- * What a command shows, as a text that a person can review: each call with its output, stderr marked, and its exit
- * code. They are kept in test/snapshots/cli, a file for each command. TAP_SNAPSHOT=1 writes them anew; look at what git
- * then says has changed.
+ * Snapshots of commands, as text that a person can review: each call with its output (stderr marked) and exit code.
+ * test/snapshots/cli has a file for each command. TAP_SNAPSHOT=1 regenerates the files; review the changes with git.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -10,16 +9,16 @@ import { root } from '../house/our-files.js';
 import type { CommandEnd } from './command-line.js';
 
 const FOLDER = path.join(root, 'test/snapshots/cli');
-/** Of an output the first lines are kept, and of what follows its number and a hash. */
+/** Lines of an output that a snapshot has; the remaining lines are replaced by their number and a hash. */
 const SHOWN_LINES = 48;
 
-/** Whether the snapshots are written rather than compared. */
+/** Whether snapshots are written instead of compared. */
 export const isWriting = process.env.TAP_SNAPSHOT === '1';
 
-/** What stands in a snapshot for what is another one each time. */
+/** Replaces text that differs in each run, such as times. */
 export type Normaliser = (text: string) => string;
 
-/** A call and what came of it. */
+/** Formats a call with its output and exit code. */
 export function callText(title: string, end: CommandEnd, normalise: Normaliser, isJson = false): string {
   const { written, code } = end;
   const lines: string[] = [];
@@ -40,9 +39,9 @@ export function callText(title: string, end: CommandEnd, normalise: Normaliser, 
   return [`$ ${title}`, ...lines, `=> ${code}`].join('\n');
 }
 
-/** JSON or JSON Lines, with a member in each line. @throws SyntaxError where it is neither */
+/** Formats JSON or JSON Lines with one member per line. @throws SyntaxError if the text is neither */
 function prettyLines(text: string): string {
-  // One document may have lines of its own.
+  // A single document may have several lines.
   if (/^[{[]\n/.test(text)) return JSON.stringify(JSON.parse(text), null, 2);
   const lines = text.split('\n').filter((line) => line !== '');
   return lines.map((line) => JSON.stringify(JSON.parse(line), null, 2)).join('\n');
@@ -60,7 +59,7 @@ export function snapshotName(command: string): string {
   return `${command === '' ? 'lockgate' : command.replaceAll(' ', '-')}.txt`;
 }
 
-/** What is kept under this name; while they are written, what is given. */
+/** The stored snapshot with this name; empty if there is none. With TAP_SNAPSHOT=1 first stores `text`. */
 export function keptSnapshot(name: string, text: string): string {
   const file = path.join(FOLDER, name);
   if (isWriting) {
@@ -70,7 +69,7 @@ export function keptSnapshot(name: string, text: string): string {
   return existsSync(file) ? readFileSync(file, 'utf8') : '';
 }
 
-/** The names of all that are kept. */
+/** The names of all stored snapshots. */
 export function keptNames(): string[] {
   return existsSync(FOLDER) ? readdirSync(FOLDER).sort() : [];
 }

@@ -1,6 +1,6 @@
 /**
- * A day of one lock on the line: what passes in a virtual run, and the same once more between a real MQTT client and
- * the gateway, with a proxy between them that counts.
+ * The traffic of one lock in a day: recorded from a virtual run, then repeated between a real MQTT client and the
+ * gateway through a proxy that counts bytes.
  */
 import type { Test } from 'tap';
 import { runVirtual } from '../../../firmware-sim/fleet/virtual-run.js';
@@ -17,13 +17,13 @@ import { TestLock } from '../mqtt/test-lock.js';
 import { RUN_STARTS_MS } from '../sim/judged-run.js';
 import { PARKED, PARKED_AT } from '../sim/parked-bicycle.js';
 
-/** A bicycle to which nothing happens but what is listed. */
+/** The world of a parked bicycle, in which only the given events happen. */
 export function standing(power: Partial<PowerSettings> = {}, events: readonly WorldEvent[] = []): World {
   const fix = { position: PARKED_AT, speedMetersPerSecond: 0, directionDegrees: 0 };
   return new ScriptedWorld({ ...PARKED, power: { ...DEFAULT_POWER, ...power } }, events, fix);
 }
 
-/** A day with a ride and more, so that each kind of uplink passes. */
+/** A day with a ride and other events, so that the lock sends each kind of uplink. */
 export function livelyWorld(): World {
   const at = (span: number, change: WorldEvent['change']): WorldEvent => ({ atMs: RUN_STARTS_MS + span, change });
   return standing({ recovery: true, rideTracking: true }, [
@@ -42,7 +42,7 @@ type Passed =
   | { readonly type: 'uplink'; readonly uplink: Uplink }
   | { readonly type: 'command'; readonly downlink: Downlink };
 
-/** What passes on the line of one lock in a day, in order, and what it should weigh. */
+/** Runs a lock for a day. Returns its messages in order, and its traffic as the simulator counts it. */
 export function dayOf(world: World, wire: WireSize) {
   const traffic = new Traffic(wire, RUN_STARTS_MS, Number.POSITIVE_INFINITY);
   const passed: Passed[] = [];
@@ -87,7 +87,7 @@ export function dayOf(world: World, wire: WireSize) {
   return { mac, passed, counted: traffic.of(mac) };
 }
 
-/** Lets the same pass between a real lock and the gateway: what a network counts, and the gateway bills. */
+/** Repeats the messages between a real MQTT client and the gateway. Returns the traffic that the gateway bills. */
 export async function playLive(t: Test, how: 'tcp' | 'tls', mac: Mac, passed: readonly Passed[]) {
   const bench = await usageBench(t);
   const port = await bench.serve(how);
