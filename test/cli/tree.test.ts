@@ -142,7 +142,7 @@ t.test('a wrong word is reported in one sentence with a suggestion, and exit cod
     [['sim', 'run', '--virtual', '--bug', 'clock-ahed'], /there is no bug/],
     [['serve', '--log-format', 'jso'], /--log-format is "jso": expected auto, pretty or json\. Did you mean json\?/],
     [['merchant', 'list', '--watch'], /--watch redraws a terminal: in a pipe add --json/],
-    [['device', 'erase', 'A4C138F0E1D2', '--token', 'x'], /no terminal to ask on: confirm with --yes/],
+    [['device', 'erase', 'A4C138F0E1D2', '--token', 'x'], /erasing can’t be undone: confirm with --yes/],
   ];
   const ended = await Promise.all(wrong.map(async ([words]) => await run(t, words)));
   for (const [index, { ended: end, stdout, stderr }] of ended.entries()) {
