@@ -1,6 +1,6 @@
 /**
- * The audit log: whatever is changed by way of the operator's interface, at the data folder, or by the gateway itself
- * has an entry with who, when, what and what came of it; and no secret has.
+ * The audit log: every change through the operators' interface, in the data folder, or by the gateway automatically has
+ * an entry with author, time, object and outcome; and no entry contains a secret.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -32,12 +32,12 @@ interface Entry {
   readonly outcome: string;
 }
 
-/** The newest first. */
+/** The entries, newest first. */
 async function entriesOf(gateway: Gateway, query = ''): Promise<readonly Entry[]> {
   return ((await ask(gateway, 'GET', `/audit${query}`)).body as { entries: Entry[] }).entries;
 }
 
-t.test('every row that is not GET has an entry for each call', async (t) => {
+t.test('every call of a route other than GET has an entry', async (t) => {
   const gateway = await testGateway(t);
   const changing = OPERATOR_ROUTES.filter((route): route is ChangingRoute => route.method !== 'GET');
   t.ok(changing.length >= 24, `${changing.length} of them`);
@@ -49,13 +49,13 @@ t.test('every row that is not GET has an entry for each call', async (t) => {
     const outcome = status < 300 ? 'done' : 'refused';
     const expected = { action: operation, outcome, actor: 'operator', at: /^20.*Z$/ };
     t.match(entry, expected, `${method} ${where}: ${status}`);
-    t.same(others, [], 'and no other');
+    t.same(others, [], 'there is no other entry');
   }
   const names = OPERATOR_ROUTES.map(({ operation }) => operation);
-  t.equal(new Set(names).size, names.length, 'each row has a name of its own');
+  t.equal(new Set(names).size, names.length, 'each route has a different name');
 });
 
-t.test('an entry says who did what to which, how it was before, and what came of it', async (t) => {
+t.test('an entry has the author, action, object, previous state and outcome', async (t) => {
   const gateway = await testGateway(t);
   await gateway.accounts.addMerchant('Blue');
   await ask(gateway, 'POST', '/devices', { mac: 'a4c138f0e1d2', merchant: MERCHANT });
@@ -83,7 +83,7 @@ t.test('an entry says who did what to which, how it was before, and what came of
   t.match(await entriesOf(gateway, `?limit=2&cursor=${page.next}`), [added, refused]);
 });
 
-/** What is given; none of it may be reported again. Some look like secrets of ours, some don't. */
+/** Secrets that the calls send; none may appear in the log. Some have the form of lockgate's secrets, some don't. */
 const GIVEN = {
   password: 'canary-password-1',
   header: 'Bearer canary-header-2',
@@ -93,7 +93,7 @@ const GIVEN = {
   name: 'lgk_0123456789_canaryKeyPastedAsName6',
 };
 
-t.test('no secret is in the log: neither what was given nor what was answered', async (t) => {
+t.test('the log contains no secret of a request or an answer', async (t) => {
   const folder = tempFolder(t);
   const lines: string[] = [];
   const gateway = await openGateway(t, folder);
@@ -114,7 +114,7 @@ t.test('no secret is in the log: neither what was given nor what was answered', 
     ['POST', '/webhooks/1/rotate-secret', {}],
     ['POST', '/keys', { name: 'till' }],
     ['POST', '/users', { username: 'ada', password: GIVEN.password }],
-    // And those that are refused.
+    // The same in refused calls.
     ['POST', '/users', { username: 7, password: GIVEN.password }],
     ['POST', '/users', { username: 'ada', password: GIVEN.password }],
     ['POST', '/users', { username: 'eve', pasword: GIVEN.password }],
@@ -130,7 +130,7 @@ t.test('no secret is in the log: neither what was given nor what was answered', 
     const { secret, key, devices } = answer.body as { secret?: string; key?: string; devices?: { secret: string }[] };
     secrets.push(...[secret, key, devices?.[0]?.secret].filter((each) => each !== undefined));
   }
-  t.equal(secrets.length, Object.keys(GIVEN).length + 7, 'each call that makes a secret has answered one');
+  t.equal(secrets.length, Object.keys(GIVEN).length + 7, 'each call that makes a secret returned one');
   const shown = JSON.stringify(await entriesOf(gateway, '?limit=500'));
   t.match(shown, /user\.add.*"ada"/);
   const reported = [shown, lines.join('')];
@@ -140,14 +140,14 @@ t.test('no secret is in the log: neither what was given nor what was answered', 
   rows.close();
   for (const secret of [...secrets, gateway.operatorToken]) {
     for (const [index, text] of reported.entries()) t.notOk(text.includes(secret), `${secret}, ${index}`);
-    // A URL's query is the one thing that the store has to have in clear.
+    // The store must hold a URL's query in plain text.
     if (secret === GIVEN.inQuery) continue;
     for (const file of ['lockgate.sqlite', 'lockgate.sqlite-wal'].map((name) => path.join(folder, name)))
       if (existsSync(file)) t.notOk(readFileSync(file).includes(secret), `${secret} in ${file}`);
   }
 });
 
-t.test('a backup is a copy of everything, so whoever takes one has an entry', async (t) => {
+t.test('a backup, which is a copy of everything, has an entry', async (t) => {
   const gateway = await testGateway(t);
   const where = `http://127.0.0.1:${gateway.operatorPort}/backup`;
   const headers = { authorization: `Bearer ${gateway.operatorToken}` };
@@ -155,10 +155,10 @@ t.test('a backup is a copy of everything, so whoever takes one has an entry', as
   const taken = { action: 'store.backup', actor: 'operator', token: /^[0-9a-f]{8}$/, outcome: 'done' };
   t.match(await entriesOf(gateway), [{ ...taken, after: { bytes: sent.byteLength } }]);
   t.equal((await fetch(where)).status, 401);
-  t.equal((await entriesOf(gateway)).length, 1, 'who has no token took none');
+  t.equal((await entriesOf(gateway)).length, 1, 'a call without the token makes no backup');
 });
 
-t.test('what the gateway changes by itself is its own doing', async (t) => {
+t.test('automatic changes have an entry with the gateway as the author', async (t) => {
   const gateway = await testGateway(t);
   const { events } = gateway;
   events.emit('url-disabled', { atMs: 0, urlId: 7, why: 'the receiver answered 410' });
@@ -178,57 +178,63 @@ const BEGINNING: AuditStart = {
   ...{ action: 'device.erase', object: MAC, before: null },
 };
 
-t.test('what was begun when the gateway ended is unknown, and the oldest go beyond the bound', async (t) => {
-  const folder = tempFolder(t);
-  const store = await openStore(folder);
-  t.equal(await store.audit.begin(BEGINNING), 1);
-  t.match(await store.audit.list({ limit: 9 }), [{ outcome: 'begun', endedAtMs: null }]);
-  await store.close();
-  const gateway = await openGateway(t, folder);
-  t.match(await entriesOf(gateway), [{ action: 'device.erase', outcome: 'unknown', ended_at: null }]);
-  await gateway.close();
-  const file = openDurable(path.join(folder, 'lockgate.sqlite'));
-  file.prepare(`UPDATE sqlite_sequence SET seq = ? WHERE name = 'audit'`).run(MAX_AUDIT_ENTRIES - 1);
-  file.close();
-  const again = await openStore(folder);
-  t.equal(await again.audit.begin(BEGINNING), MAX_AUDIT_ENTRIES);
-  t.equal((await again.audit.list({ limit: 9 })).length, 2, 'as many as may be, were there none missing');
-  t.equal(await again.audit.begin(BEGINNING), MAX_AUDIT_ENTRIES + 1);
-  t.same(
-    (await again.audit.list({ limit: 9 })).map(({ id }) => id),
-    [MAX_AUDIT_ENTRIES + 1, MAX_AUDIT_ENTRIES],
-  );
-  await again.close();
-});
+t.test(
+  'entries left unfinished become unknown at the next start, and beyond the limit the oldest are deleted',
+  async (t) => {
+    const folder = tempFolder(t);
+    const store = await openStore(folder);
+    t.equal(await store.audit.begin(BEGINNING), 1);
+    t.match(await store.audit.list({ limit: 9 }), [{ outcome: 'begun', endedAtMs: null }]);
+    await store.close();
+    const gateway = await openGateway(t, folder);
+    t.match(await entriesOf(gateway), [{ action: 'device.erase', outcome: 'unknown', ended_at: null }]);
+    await gateway.close();
+    const file = openDurable(path.join(folder, 'lockgate.sqlite'));
+    file.prepare(`UPDATE sqlite_sequence SET seq = ? WHERE name = 'audit'`).run(MAX_AUDIT_ENTRIES - 1);
+    file.close();
+    const again = await openStore(folder);
+    t.equal(await again.audit.begin(BEGINNING), MAX_AUDIT_ENTRIES);
+    t.equal((await again.audit.list({ limit: 9 })).length, 2, 'the limit counts ids, including missing ones');
+    t.equal(await again.audit.begin(BEGINNING), MAX_AUDIT_ENTRIES + 1);
+    t.same(
+      (await again.audit.list({ limit: 9 })).map(({ id }) => id),
+      [MAX_AUDIT_ENTRIES + 1, MAX_AUDIT_ENTRIES],
+    );
+    await again.close();
+  },
+);
 
-t.test('what can’t be noted is not done; what is done is answered, whether its end can be noted or not', async (t) => {
-  let fails: 'begin' | 'end' | undefined;
-  const full = (what: string): never => {
-    throw new StoreFailure(what, Object.assign(new Error('no room'), { code: 'SQLITE_FULL' }));
-  };
-  const gateway = await testGateway(t, {
-    wrapStore: (store) =>
-      overriding(store, {
-        audit: overriding(store.audit, {
-          begin: async (beginning) => (fails === 'begin' ? full('begin') : await store.audit.begin(beginning)),
-          end: async (id, end) => (fails === 'end' ? full('end') : await store.audit.end(id, end)),
+t.test(
+  'a change without an entry is not made; a made change is answered even if its outcome can’t be written',
+  async (t) => {
+    let fails: 'begin' | 'end' | undefined;
+    const full = (what: string): never => {
+      throw new StoreFailure(what, Object.assign(new Error('no room'), { code: 'SQLITE_FULL' }));
+    };
+    const gateway = await testGateway(t, {
+      wrapStore: (store) =>
+        overriding(store, {
+          audit: overriding(store.audit, {
+            begin: async (beginning) => (fails === 'begin' ? full('begin') : await store.audit.begin(beginning)),
+            end: async (id, end) => (fails === 'end' ? full('end') : await store.audit.end(id, end)),
+          }),
         }),
-      }),
-  });
-  fails = 'begin';
-  t.match(await ask(gateway, 'POST', '/merchants', { name: 'Blue' }), { status: 503 });
-  fails = 'end';
-  t.match(await ask(gateway, 'POST', '/merchants', { name: 'Red' }), { status: 201 });
-  fails = undefined;
-  const { merchants } = (await ask(gateway, 'GET', '/merchants')).body as { merchants: { name: string }[] };
-  t.same(
-    merchants.map(({ name }) => name),
-    [MERCHANT, 'Red'],
-  );
-  t.match(await entriesOf(gateway), [{ action: 'merchant.add', object: 'Red', outcome: 'begun' }]);
-});
+    });
+    fails = 'begin';
+    t.match(await ask(gateway, 'POST', '/merchants', { name: 'Blue' }), { status: 503 });
+    fails = 'end';
+    t.match(await ask(gateway, 'POST', '/merchants', { name: 'Red' }), { status: 201 });
+    fails = undefined;
+    const { merchants } = (await ask(gateway, 'GET', '/merchants')).body as { merchants: { name: string }[] };
+    t.same(
+      merchants.map(({ name }) => name),
+      [MERCHANT, 'Red'],
+    );
+    t.match(await entriesOf(gateway), [{ action: 'merchant.add', object: 'Red', outcome: 'begun' }]);
+  },
+);
 
-t.test('work on the data folder itself has an entry too', async (t) => {
+t.test('work on a data folder without a gateway has an entry', async (t) => {
   const folder = tempFolder(t);
   const place = { data: folder, keyFile: null };
   await (await openGateway(t, folder)).close();
@@ -245,7 +251,7 @@ t.test('work on the data folder itself has an entry too', async (t) => {
   ]);
 });
 
-t.test('the audit log on the command line', async (t) => {
+t.test('“lockgate audit” lists entries', async (t) => {
   const gateway = await testGateway(t);
   const at = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
   const command = (...args: string[]): Promise<Program> => runProgram(t, process.execPath, [LOCKGATE, ...args]);
@@ -277,5 +283,5 @@ t.test('the audit log on the command line', async (t) => {
   t.match(await command('audit', ...away), { ended: { code: 3 }, stderr: [/no gateway.*lockgate serve/] });
   const event = { at: '2026-11-20T06:00:00.000Z', event: 'audited', actor: 'operator', os_user: 'ada' };
   const line = eventLine({ ...event, action: 'key.revoke', object: 'k1', outcome: 'refused', code: 'no-such-key' });
-  t.match(line, /audit key\.revoke k1 refused \(no-such-key\), by operator ada$/, 'tail has a line for it');
+  t.match(line, /audit key\.revoke k1 refused \(no-such-key\), by operator ada$/, 'tail shows it');
 });

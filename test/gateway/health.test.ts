@@ -1,6 +1,6 @@
 /**
- * Whether it is up and ready, and who sees the reasons; what becomes of a gateway whose store fails; how it stops.
- * (interfaces.md §2, quality.md §2). Real disks fail in test/system/store-failure.test.ts.
+ * The gateway's health: who sees readiness and its reasons, what a failing store does, and how the gateway stops
+ * (interfaces.md §2, quality.md §2). test/system/store-failure.test.ts tests failures of a real file system.
  */
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
@@ -40,7 +40,7 @@ async function ask(port: number, where: string, token?: string): Promise<Answere
 const forMerchants = (gateway: Gateway, where: string) => ask(gateway.httpPort, where);
 const forOperators = (gateway: Gateway, where: string) => ask(gateway.operatorPort, where, gateway.operatorToken);
 
-/** Sends these bytes to a port of ours; what comes back until the other side closes. */
+/** Sends bytes to a local port, and returns everything received until the other side closes. */
 function raw(port: number, bytes: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let answer = '';
@@ -50,7 +50,7 @@ function raw(port: number, bytes: string): Promise<string> {
   });
 }
 
-t.test('merchants see whether it is up and ready, and nothing more', async (t) => {
+t.test('merchants see whether the gateway is up and ready, without reasons', async (t) => {
   const gateway = await testGateway(t);
   const fresh = { status: 200, headers: { 'cache-control': 'no-store' } };
   const [healthy, ready] = [await forMerchants(gateway, '/healthz'), await forMerchants(gateway, '/readyz')];
@@ -65,14 +65,14 @@ t.test('merchants see whether it is up and ready, and nothing more', async (t) =
   }
 });
 
-t.test('a request that is too much is answered with a problem, and its connection closed', async (t) => {
+t.test('a too large request is answered with a problem document, and its connection is closed', async (t) => {
   const gateway = await testGateway(t);
   const long = await raw(gateway.httpPort, `GET /healthz HTTP/1.1\r\nhost: a\r\nx: ${'a'.repeat(20_000)}\r\n\r\n`);
   t.match(long, /^HTTP\/1\.1 431 .*application\/problem\+json.*"status":431/s);
   t.match(await raw(gateway.httpPort, 'no http at all\r\n\r\n'), /^HTTP\/1\.1 400 .*problem\+json/s);
 });
 
-t.test('operators see the reasons, and need their token', async (t) => {
+t.test('operators see the reasons, and need the token', async (t) => {
   const gateway = await testGateway(t);
   t.match(await forOperators(gateway, '/healthz'), { status: 200, body: { status: 'up' } });
   t.match(await forOperators(gateway, '/readyz'), { status: 200, body: { status: 'ready', reasons: [] } });
@@ -80,7 +80,7 @@ t.test('operators see the reasons, and need their token', async (t) => {
     t.match(await ask(gateway.operatorPort, where), { status: 401 }, where);
 });
 
-/** A store whose writes fail with what `failure` returns, where it returns something. */
+/** A store whose writes throw the error that `failure` returns, if any. */
 function failing(failure: () => Error | undefined): (store: Store) => Store {
   return (store) => {
     const or =
@@ -98,7 +98,7 @@ function failing(failure: () => Error | undefined): (store: Store) => Store {
   };
 }
 
-/** Sends what may never be acknowledged; the function says whether it has been. */
+/** Sends an uplink without waiting. Returns a function that tells whether it was acknowledged. */
 function sendAnyway(lock: TestLock, bytes: Buffer): () => boolean {
   let hasAck = false;
   lock.send(bytes).then(
@@ -110,40 +110,43 @@ function sendAnyway(lock: TestLock, bytes: Buffer): () => boolean {
   return () => hasAck;
 }
 
-t.test('a full disk: nothing is acknowledged, it is not ready, and goes on when there is room', async (t) => {
-  let disk: Error | undefined;
-  const gateway = await testGateway(t, { wrapStore: failing(() => disk) });
-  const { secret } = await gateway.accounts.addDevice({ mac: testMac() });
-  const lock = await TestLock.connect(t, gateway.mqttPort, testMac(), secret);
-  await lock.send(testBytes(1));
+t.test(
+  'with a full disk the gateway acknowledges nothing and is not ready, and recovers when there is room',
+  async (t) => {
+    let disk: Error | undefined;
+    const gateway = await testGateway(t, { wrapStore: failing(() => disk) });
+    const { secret } = await gateway.accounts.addDevice({ mac: testMac() });
+    const lock = await TestLock.connect(t, gateway.mqttPort, testMac(), secret);
+    await lock.send(testBytes(1));
 
-  disk = sqliteError('SQLITE_FULL', 'database or disk is full');
-  const degraded = eventsOf(gateway, 'degraded', 1);
-  const hasAck = sendAnyway(lock, testBytes(2));
-  await lock.closed;
-  t.notOk(hasAck());
-  t.match(await degraded, [{ reason: 'store', why: /disk is full/ }]);
-  const reasons = [{ code: 'store', since: /^\d{4}-.*Z$/, why: /the store could not append: .*disk is full/ }];
-  t.match(await forOperators(gateway, '/readyz'), { status: 503, body: { status: 'degraded', reasons } });
-  t.match(await forOperators(gateway, '/healthz'), { status: 200 }, 'it is up all the same');
-  t.same((await forMerchants(gateway, '/readyz')).body, { status: 'not_ready' }, 'without a reason for strangers');
-  const identity = { clientId: testMac(), username: testMac(), password: secret };
-  t.equal(await connackOf(gateway.mqttPort, identity), 3, 'nobody is let in: server unavailable, try again');
+    disk = sqliteError('SQLITE_FULL', 'database or disk is full');
+    const degraded = eventsOf(gateway, 'degraded', 1);
+    const hasAck = sendAnyway(lock, testBytes(2));
+    await lock.closed;
+    t.notOk(hasAck());
+    t.match(await degraded, [{ reason: 'store', why: /disk is full/ }]);
+    const reasons = [{ code: 'store', since: /^\d{4}-.*Z$/, why: /the store could not append: .*disk is full/ }];
+    t.match(await forOperators(gateway, '/readyz'), { status: 503, body: { status: 'degraded', reasons } });
+    t.match(await forOperators(gateway, '/healthz'), { status: 200 }, 'the gateway is up nevertheless');
+    t.same((await forMerchants(gateway, '/readyz')).body, { status: 'not_ready' }, 'without a reason for strangers');
+    const identity = { clientId: testMac(), username: testMac(), password: secret };
+    t.equal(await connackOf(gateway.mqttPort, identity), 3, 'a CONNECT is refused: server unavailable');
 
-  const recovered = eventsOf(gateway, 'recovered', 1);
-  disk = undefined;
-  t.match(await recovered, [{ reason: 'store' }], 'it finds out by itself');
-  t.match(await forMerchants(gateway, '/readyz'), { status: 200 });
-  const again = await TestLock.connect(t, gateway.mqttPort, testMac(), secret);
-  await again.send(testBytes(2));
-  t.match(
-    await gateway.store.readEvents(1, 0, 9),
-    [{ sequence: 1 }, { sequence: 2 }],
-    'with everything that was acked',
-  );
-});
+    const recovered = eventsOf(gateway, 'recovered', 1);
+    disk = undefined;
+    t.match(await recovered, [{ reason: 'store' }], 'a probe finds the recovery');
+    t.match(await forMerchants(gateway, '/readyz'), { status: 200 });
+    const again = await TestLock.connect(t, gateway.mqttPort, testMac(), secret);
+    await again.send(testBytes(2));
+    t.match(
+      await gateway.store.readEvents(1, 0, 9),
+      [{ sequence: 1 }, { sequence: 2 }],
+      'everything acknowledged is stored',
+    );
+  },
+);
 
-t.test('an I/O error is the end: whatever comes after it is neither written nor believed', async (t) => {
+t.test('after an I/O error nothing more is written, and no later success is trusted', async (t) => {
   let disk: Error | undefined;
   let wrote = 0;
   const breaking = failing(() => {
@@ -164,7 +167,7 @@ t.test('an I/O error is the end: whatever comes after it is neither written nor 
   const hasAck = sendAnyway(lock, testBytes(2));
   t.match(await reported, [{ why: /disk I\/O error; what is on the disk is uncertain now/ }]);
   t.match(broken, [{ kind: 'io' }], 'the caller is notified, once');
-  // The disk says that it is well again; after a failed fsync that means nothing.
+  // The disk reports success again, which means nothing after a failed fsync.
   disk = undefined;
   wrote = 0;
   await lock.closed;
@@ -173,11 +176,11 @@ t.test('an I/O error is the end: whatever comes after it is neither written nor 
   t.match(await forOperators(gateway, '/healthz'), { status: 503, body: { status: 'down' } });
   t.match(await forMerchants(gateway, '/healthz'), { status: 503, body: { status: 'down' } });
   await gateway.close();
-  t.equal(wrote, 0, 'not even at its close');
+  t.equal(wrote, 0, 'closing the store writes nothing either');
   t.equal(broken.length, 1);
 });
 
-t.test('what was under way when the store broke is not believed either', async (t) => {
+t.test('a write under way when the store broke fails too, although it succeeded', async (t) => {
   const events = new GatewayEvents();
   const clock = new ManualClock();
   const now = (): number => clock.now();
@@ -192,15 +195,15 @@ t.test('what was under way when the store broke is not believed either', async (
   await t.rejects(writes[0] as Promise<void>, { message: /disk I\/O error/ });
   ends[1]?.();
   await t.rejects(writes[1] as Promise<void>, { message: /disk I\/O error/ });
-  t.equal(clock.pending, 0, 'and nothing is tried any more');
+  t.equal(clock.pending, 0, 'no probe is scheduled any more');
 });
 
-t.test('a write is one by what it does, whatever its name', async (t) => {
+t.test('every writing method of the store is watched, and no reading one', async (t) => {
   const events = new GatewayEvents();
   const clock = new ManualClock();
   const now = (): number => clock.now();
   const health = new Health({ events, clock, now });
-  // Closes a month. The store itself has a method of that name, which is no write.
+  // usage.close writes a month's statement. The store's own close is not a write.
   const close = async (): Promise<never> => {
     throw sqliteError('SQLITE_IOERR_FSYNC', 'disk I/O error');
   };
@@ -212,16 +215,16 @@ t.test('a write is one by what it does, whatever its name', async (t) => {
   const commits: unknown[] = [];
   events.on('commit', (commit) => commits.push(commit));
   t.equal(await watch.store.countDevices(), 1);
-  t.same(commits, [], 'to count is no write');
+  t.same(commits, [], 'counting is not a write');
   await t.rejects(
     watch.store.usage.close(1, monthOf(0), 0, () => ''),
     { name: 'StoreFailure' },
   );
   t.match(commits, [{ what: 'other', failure: 'io' }]);
-  t.match(broken, [{ kind: 'io' }], 'nothing is written on a disk that failed');
+  t.match(broken, [{ kind: 'io' }], 'nothing is written after the disk failed');
 });
 
-t.test('the kinds of failure, by what the engine says', async (t) => {
+t.test('SQLite’s error codes map to the kinds of failure', async (t) => {
   const kinds = {
     SQLITE_FULL: 'full',
     ENOSPC: 'full',
@@ -243,7 +246,7 @@ t.test('the kinds of failure, by what the engine says', async (t) => {
   for (const odd of [undefined, null, 'full', new Error('full'), { code: 7 }]) t.equal(failureKind(odd), 'other');
 });
 
-t.test('an event loop that stands still is a reason until it has been calm for a while', async (t) => {
+t.test('a blocked event loop makes the gateway unready until there was no such delay for 5 s', async (t) => {
   const events = new GatewayEvents();
   const clock = new ManualClock();
   const health = new Health({ events, clock, now: () => clock.now() });
@@ -271,7 +274,7 @@ t.test('an event loop that stands still is a reason until it has been calm for a
   t.equal(clock.pending, 0);
 });
 
-/** A merchant who takes webhooks and never answers; resolves `came` with the first. */
+/** A webhook receiver that never answers; `came` resolves with the first webhook. */
 async function silentMerchant(t: Test): Promise<{ readonly url: string; readonly came: Promise<void> }> {
   let note: () => void = () => undefined;
   const came = new Promise<void>((resolve) => {
@@ -286,17 +289,17 @@ async function silentMerchant(t: Test): Promise<{ readonly url: string; readonly
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, came };
 }
 
-t.test('while it stops it says so, and begins nothing new', async (t) => {
+t.test('while the gateway stops, it reports so and accepts no new calls', async (t) => {
   const gateway = await testGateway(t);
   const { url, came } = await silentMerchant(t);
   await gateway.accounts.addWebhookUrl({ url });
   const lock = await connectedLock(t, gateway, testMac());
   await lock.send(testBytes(1));
-  // Something that keeps the stop from ending at once.
+  // A hanging webhook keeps the stop from finishing at once.
   await came;
   const closed = gateway.close();
   t.match(await forMerchants(gateway, '/readyz'), { status: 503, body: { status: 'not_ready' } });
-  t.match(await forMerchants(gateway, '/healthz'), { status: 200 }, 'up it is');
+  t.match(await forMerchants(gateway, '/healthz'), { status: 200 }, 'it is still up');
   const body = { status: 'stopping', reasons: [{ code: 'stopping' }] };
   t.match(await forOperators(gateway, '/readyz?x'), { status: 503, body });
   t.match(await forOperators(gateway, '/status'), { status: 503, body: { code: 'stopping' } });
@@ -304,7 +307,7 @@ t.test('while it stops it says so, and begins nothing new', async (t) => {
   await t.rejects(forMerchants(gateway, '/healthz'), { message: /ECONNREFUSED|socket hang up/ });
 });
 
-t.test('a stop goes from the last part to the first, and says what hangs', async (t) => {
+t.test('a stop closes the parts in reverse order, and reports the part that hangs', async (t) => {
   const order: string[] = [];
   const part = (what: string, fails = false): StopStep =>
     stopStep(what, async () => {
@@ -314,12 +317,12 @@ t.test('a stop goes from the last part to the first, and says what hangs', async
   await stopAll([part('a'), part('b'), part('c')], new ManualClock());
   t.same(order, ['c', 'b', 'a']);
   await t.rejects(stopAll([part('d'), part('e', true)], new ManualClock()), { message: 'e is stuck' });
-  t.same(order, ['c', 'b', 'a', 'e', 'd'], 'one that fails keeps no other from ending');
+  t.same(order, ['c', 'b', 'a', 'e', 'd'], 'a part that fails does not keep the others from closing');
 
   const clock = new ManualClock();
   const hangs = stopAll([part('f'), stopStep('the lift', () => new Promise(() => undefined)), part('g')], clock);
   const ended = t.rejects(hangs, { code: 'stop-hung', message: 'the gateway did not stop within 9 s: the lift hangs' });
-  // The step before it has to end first.
+  // The previous step must finish first.
   await Promise.resolve();
   await Promise.resolve();
   await Promise.resolve();

@@ -1,6 +1,4 @@
-/**
- * The log: what it has, how much of it, and that no secret gets into it, or anywhere else.
- */
+/** The log: its lines, its rate limits, and that no secret appears in it or in any answer of the gateway. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import got from 'got';
@@ -18,8 +16,11 @@ import { tempFolder } from '../helpers/store/temp-folder.js';
 
 type Line = Readonly<Record<string, unknown>>;
 
-/** A log that keeps its lines. */
-function keptLog(events: GatewayEvents, clock: ManualClock): { lines: Line[]; text: () => string; stop: () => void } {
+/** A log whose lines are recorded. */
+function recordingLog(
+  events: GatewayEvents,
+  clock: ManualClock,
+): { lines: Line[]; text: () => string; stop: () => void } {
   const written: string[] = [];
   const lines: Line[] = [];
   const log = makeLog('debug', (line) => {
@@ -30,14 +31,14 @@ function keptLog(events: GatewayEvents, clock: ManualClock): { lines: Line[]; te
   return { lines, text: () => written.join(''), stop };
 }
 
-const stranger = { clientId: 'x', mac: null, source: 'lock', isAuthenticated: false, address: '127.0.0.1' } as const;
-const refusal = { ...stranger, atMs: 0, what: 'connect', reason: 'unknown-lock', why: 'no such lock' } as const;
+const STRANGER = { clientId: 'x', mac: null, source: 'lock', isAuthenticated: false, address: '127.0.0.1' } as const;
+const REFUSAL = { ...STRANGER, atMs: 0, what: 'connect', reason: 'unknown-lock', why: 'no such lock' } as const;
 
-t.test('each line is JSON with its time and how serious it is', async (t) => {
+t.test('each line is JSON with its time and level', async (t) => {
   const events = new GatewayEvents();
-  const { lines, stop } = keptLog(events, new ManualClock());
+  const { lines, stop } = recordingLog(events, new ManualClock());
   events.emit('connected', { atMs: 0, mac: testMac(), source: 'lock', simulated: false });
-  events.emit('refused', refusal);
+  events.emit('refused', REFUSAL);
   events.emit('url-disabled', { atMs: 0, urlId: 7, why: 'gone' });
   events.emit('circuit', { atMs: 0, urlId: 7, state: 'opened', why: '500' });
   events.emit('circuit', { atMs: 0, urlId: 7, state: 'closed', why: 'an attempt succeeded' });
@@ -64,10 +65,10 @@ t.test('each line is JSON with its time and how serious it is', async (t) => {
   ]);
   stop();
   events.emit('store-failed', { atMs: 0, why: 'full' });
-  t.equal(lines.length, 12, 'nothing after its end');
+  t.equal(lines.length, 12, 'no line is written after the stop');
 });
 
-t.test('a secret that somebody logs by mistake is taken out', async (t) => {
+t.test('a secret that is logged by mistake is censored', async (t) => {
   const written: string[] = [];
   const log = makeLog('info', (line) => written.push(line));
   const key = 'lgs_AbCdEf0123456789';
@@ -79,25 +80,25 @@ t.test('a secret that somebody logs by mistake is taken out', async (t) => {
   t.match(JSON.parse(written[0] ?? ''), { why: '[secret] was given', msg: 'for [secret]' });
 });
 
-t.test('strangers can’t fill the disk with lines: what is left out is counted', async (t) => {
+t.test('lines that strangers can cause are limited, and the omitted ones are counted', async (t) => {
   const events = new GatewayEvents();
   const clock = new ManualClock();
-  const { lines, stop } = keptLog(events, clock);
-  for (let count = 0; count < 1000; count += 1) events.emit('refused', refusal);
+  const { lines, stop } = recordingLog(events, clock);
+  for (let count = 0; count < 1000; count += 1) events.emit('refused', REFUSAL);
   t.equal(lines.length, 10);
   clock.advance(Seconds(10));
   t.match(lines.slice(10), [{ event: 'refused', left_out: 990 }]);
-  events.emit('refused', refusal);
-  t.equal(lines.length, 12, 'and then there is room again');
-  for (let count = 0; count < 20; count += 1) events.emit('refused', refusal);
+  events.emit('refused', REFUSAL);
+  t.equal(lines.length, 12, 'the next window starts with a new limit');
+  for (let count = 0; count < 20; count += 1) events.emit('refused', REFUSAL);
   stop();
-  t.match(lines.at(-1), { left_out: 11 }, 'the end tells of what was left out too');
+  t.match(lines.at(-1), { left_out: 11 }, 'the stop reports the omitted lines too');
   t.equal(clock.pending, 0);
 });
 
 t.test('only slow commits are logged', async (t) => {
   const events = new GatewayEvents();
-  const { lines, stop } = keptLog(events, new ManualClock());
+  const { lines, stop } = recordingLog(events, new ManualClock());
   const commit = { atMs: 0, what: 'ingest', rows: 3, failure: undefined } as const;
   for (let count = 0; count < 100; count += 1) events.emit('commit', { ...commit, durationMs: 5 });
   events.emit('commit', { ...commit, durationMs: 1200 });
@@ -106,7 +107,7 @@ t.test('only slow commits are logged', async (t) => {
   stop();
 });
 
-t.test('for people: a line with the time of day, and no control characters', async (t) => {
+t.test('a line for people has the time of day and no control characters', async (t) => {
   const time = '2026-11-21T13:37:00.029Z';
   const line = prettyLine(
     JSON.stringify({
@@ -121,7 +122,7 @@ t.test('for people: a line with the time of day, and no control characters', asy
   t.equal(line, '13:37:00 warn  connect refused why="a b" client_id="\\u001b[2J"');
 });
 
-t.test('what looks like a secret is taken out of any text', async (t) => {
+t.test('scrubSecrets censors everything that looks like a secret', async (t) => {
   const secrets = [
     'lgs_AbCdEf0123456789-_',
     'lgo_AbCdEf0123456789',
@@ -135,7 +136,7 @@ t.test('what looks like a secret is taken out of any text', async (t) => {
   t.equal(scrubSecrets(harmless), harmless);
 });
 
-/** A merchant who throws what it got back at us, and fails. */
+/** A webhook receiver that answers 500 and echoes the request's headers. */
 async function echoingMerchant(t: Test): Promise<string> {
   const server = createServer((request, response) => {
     request.resume().on('end', () => response.writeHead(500).end(JSON.stringify(request.headers)));
@@ -147,8 +148,8 @@ async function echoingMerchant(t: Test): Promise<string> {
 
 const CANARY = 'canary-Zq7vX2';
 
-/** Types a secret wherever the operator's interface takes something; the answers' bodies. */
-async function typeEverywhere(gateway: Gateway): Promise<string[]> {
+/** Sends a secret in every place of the operators' interface, and returns the answers' bodies. */
+async function sendSecretEverywhere(gateway: Gateway): Promise<string[]> {
   const base = `http://127.0.0.1:${gateway.operatorPort}`;
   const good = `Bearer ${gateway.operatorToken}`;
   const post = async (where: string, body: string, authorization = good): Promise<string> => {
@@ -167,7 +168,7 @@ async function typeEverywhere(gateway: Gateway): Promise<string[]> {
   ];
 }
 
-/** What the operator's interface shows afterwards, the figures included. */
+/** All answers of the operators' interface afterwards, including the metrics. */
 async function showEverything(gateway: Gateway): Promise<string[]> {
   const headers = { authorization: `Bearer ${gateway.operatorToken}` };
   const paths = ['/status', '/merchants', '/devices', `/devices/${testMac()}`, '/webhooks', '/readyz', '/metrics'];
@@ -176,9 +177,9 @@ async function showEverything(gateway: Gateway): Promise<string[]> {
   );
 }
 
-t.test('a secret typed wherever one can be typed is nowhere to be read', async (t) => {
+t.test('a secret that is sent to every input appears in no log line, event or answer', async (t) => {
   const events = new GatewayEvents();
-  const { text, lines, stop } = keptLog(events, new ManualClock());
+  const { text, lines, stop } = recordingLog(events, new ManualClock());
   const gateway = await openGateway(t, tempFolder(t), { events });
   await gateway.accounts.addMerchant(MERCHANT);
   const streamed: string[] = [];
@@ -188,7 +189,7 @@ t.test('a secret typed wherever one can be typed is nowhere to be read', async (
   const headers = { 'X-Key': CANARY, Authorization: `Bearer ${CANARY}` };
   const { secret: signing } = await gateway.accounts.addWebhookUrl({ url, headers });
 
-  // Where a lock types: the password, and the other places, by mistake.
+  // A lock sends its secret as the password, and by mistake in other places.
   const identity = { clientId: testMac(), username: testMac() };
   t.equal(await connackOf(gateway.mqttPort, { ...identity, password: `${CANARY}-password` }), 5);
   t.equal(await connackOf(gateway.mqttPort, { clientId: lockSecret, username: lockSecret, password: lockSecret }), 5);
@@ -200,14 +201,14 @@ t.test('a secret typed wherever one can be typed is nowhere to be read', async (
   lock.client.publish(`up/${lockSecret}`, 'x', { qos: 1 }, () => undefined);
   await lock.closed;
 
-  const answers = [...(await typeEverywhere(gateway)), ...(await showEverything(gateway))];
+  const answers = [...(await sendSecretEverywhere(gateway)), ...(await showEverything(gateway))];
   await gateway.close();
   stop();
-  const places = { log: text(), stream: streamed.join('\n'), answers: answers.join('\n') };
-  for (const [place, words] of Object.entries(places)) {
-    t.ok(words.length > 200, `there is something in the ${place}`);
+  const texts = { log: text(), stream: streamed.join('\n'), answers: answers.join('\n') };
+  for (const [source, text] of Object.entries(texts)) {
+    t.ok(text.length > 200, `there is something in the ${source}`);
     for (const secret of [CANARY, lockSecret, signing, signing.slice('whsec_'.length), gateway.operatorToken])
-      t.notMatch(words, secret, `${place}: ${secret.slice(0, 6)}`);
+      t.notMatch(text, secret, `${source}: ${secret.slice(0, 6)}`);
   }
   const refusals = lines.filter(({ event }) => event === 'refused');
   t.match(refusals.at(-1), { what: 'publish', why: 'topic "up/[secret]": a lock publishes only to "up"' });

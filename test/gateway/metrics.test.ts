@@ -1,6 +1,4 @@
-/**
- * The figures: each is documented, each counts what it says, and none gives anything away.
- */
+/** The metrics: each is documented, counts what its help says, and reveals no secret in its labels. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import got from 'got';
@@ -29,13 +27,13 @@ async function scrape(gateway: Gateway): Promise<string> {
   return body;
 }
 
-/** The value of one series, as its line has it; undefined where there is none. */
+/** The value of one series; undefined where there is none. */
 function value(text: string, series: string): number | undefined {
   const line = text.split('\n').find((each) => each.startsWith(`${series} `));
   return line === undefined ? undefined : Number(line.slice(series.length + 1));
 }
 
-t.test('the table in the documentation is the table in the code, and both are what is served', async (t) => {
+t.test('the README, the code and /metrics have the same table of metrics', async (t) => {
   const readme = readFileSync(path.join(root, 'gateway/metrics/README.md'), 'utf8');
   const rows = readme.split('\n').filter((line) => /^\| `(lockgate|process)_/.test(line));
   const expected = METRICS.map(({ name, type, labels, help }) => {
@@ -55,7 +53,7 @@ t.test('the table in the documentation is the table in the code, and both are wh
   );
 });
 
-t.test('what happens is counted, and no label has a MAC, a URL or what a stranger wrote', async (t) => {
+t.test('events are counted, and no label has a MAC, a URL or a stranger’s text', async (t) => {
   const gateway = await testGateway(t);
   const receiver = await testReceiver(t);
   await gateway.accounts.addWebhookUrl({ url: receiver.url });
@@ -97,12 +95,12 @@ t.test('what happens is counted, and no label has a MAC, a URL or what a strange
     t.notMatch(text, secret);
 });
 
-t.test('a write that fails is counted by its kind', async (t) => {
+t.test('a failed write is counted by the kind of failure', async (t) => {
   let isFull = false;
   const full = (): never => {
     throw sqliteError('SQLITE_FULL', 'database or disk is full');
   };
-  // All writes fail, the probes of the watch on the store too: it stays unready, however long the scrape takes.
+  // All writes fail, including the store's probes, so that the gateway stays unready however long the scrape takes.
   const gateway = await testGateway(t, {
     wrapStore: (store) =>
       overriding(store, {
@@ -117,7 +115,7 @@ t.test('a write that fails is counted by its kind', async (t) => {
   t.equal(value(text, 'lockgate_ready'), 0);
 });
 
-t.test('each refusal of ours is of a kind that has a name', async (t) => {
+t.test('each kind of refusal has a named reason', async (t) => {
   const known = { hashSecret: () => Buffer.alloc(32, 1) };
   const parts = { store: { findLock: async () => null }, keys: known } as unknown as Parameters<typeof authenticate>[0];
   const claim = { clientId: String(MAC), username: String(MAC), password: undefined, hasWill: false };

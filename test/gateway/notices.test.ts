@@ -1,4 +1,4 @@
-/** Notices: what an operator should know is kept, once, until it is read and over; and nothing suffers for it. */
+/** Notices: they open and resolve with the gateway's events, survive restarts, and delay or fail nothing else. */
 import got from 'got';
 import t, { type Test } from 'tap';
 import { noticeColumns } from '../../cli/commands/notices/notice-table.js';
@@ -42,16 +42,16 @@ interface Bench {
   readonly events: GatewayEvents;
   readonly notices: Notices;
   readonly store: Store;
-  /** The sizes of the commits. */
+  /** The number of changes of each commit. */
   readonly writes: number[];
-  /** Of those that failed. */
+  /** The number of changes of each failed commit. */
   readonly failures: number[];
   readonly told: NoticesWritten[];
   failing: { kind: 'write' | 'known' } | undefined;
   list(): Promise<Notice[]>;
 }
 
-/** Notices on a real store, and a clock that is turned by hand. Closing the store without `stop` is a crash. */
+/** Notices on a real store, with a manual clock. Closing the store without `stop` simulates a crash. */
 async function bench(test: Test, folder = tempFolder(test), truth = NOTHING): Promise<Bench> {
   const opened = await openStore(folder);
   test.teardown(() => opened.close().catch(() => undefined));
@@ -101,7 +101,7 @@ function states(notices: readonly Notice[]): string[] {
   });
 }
 
-t.test('each kind is made, and over when its state is', async (t) => {
+t.test('a notice of each kind opens, and is resolved when its condition ends', async (t) => {
   const { events, list, clock } = await bench(t);
   events.emit('url-disabled', disabled(3));
   events.emit('circuit', circuit(4, 'opened'));
@@ -140,12 +140,12 @@ t.test('each kind is made, and over when its state is', async (t) => {
       ['lock-late', NOW + Minutes(1)],
       ['descriptors', NOW + Minutes(1)],
     ],
-    'over, and unread all the same',
+    'resolved notices are still unread',
   );
   t.equal(over.filter(({ readAtMs }) => readAtMs === null).length, 6);
 });
 
-t.test('a URL that is disabled, changed or removed has no open circuit', async (t) => {
+t.test('disabling, changing or removing a URL resolves its circuit-open notice', async (t) => {
   const { events, list } = await bench(t);
   for (const urlId of [1, 2, 3]) events.emit('circuit', circuit(urlId, 'opened'));
   events.emit('url-disabled', disabled(1));
@@ -162,7 +162,7 @@ t.test('a URL that is disabled, changed or removed has no open circuit', async (
   ]);
 });
 
-t.test('a repeat is counted in the notice that goes on or is unread, and makes it unread', async (t) => {
+t.test('a repeat counts in a notice that is open or unread, and makes it unread', async (t) => {
   const { events, list, clock, notices } = await bench(t);
   const turn = async (state: 'opened' | 'closed'): Promise<Notice[]> => {
     clock.advance(Minutes(1));
@@ -173,24 +173,24 @@ t.test('a repeat is counted in the notice that goes on or is unread, and makes i
   t.match(await turn('opened'), [{ id: 1, count: 2, firstAtMs: NOW + Minutes(1), lastAtMs: NOW + Minutes(2) }]);
   await turn('closed');
   const again = await turn('opened');
-  t.match(again, [{ id: 1, count: 3, resolvedAtMs: null }], 'over, and unread: it is the same');
+  t.match(again, [{ id: 1, count: 3, resolvedAtMs: null }], 'resolved but unread: the same notice');
   t.equal(again.length, 1);
   t.equal(await notices.markRead([1]), 1);
-  t.equal(await notices.markRead([1]), 0, 'read already');
-  t.match(await turn('opened'), [{ id: 1, count: 4, readAtMs: null }], 'read, and it goes on: unread again');
+  t.equal(await notices.markRead([1]), 0, 'it was read already');
+  t.match(await turn('opened'), [{ id: 1, count: 4, readAtMs: null }], 'read but open: the same notice, unread again');
   await notices.markRead('all');
   t.match(await turn('closed'), [{ id: 1, resolvedAtMs: clock.now(), readAtMs: clock.now() - Minutes(1) }]);
   const next = await turn('opened');
-  t.match(next, [{ count: 1 }, { id: 1, count: 4 }], 'read and over: a new one');
+  t.match(next, [{ count: 1 }, { id: 1, count: 4 }], 'read and resolved: a new notice');
   await t.rejects(notices.markRead([next[0]?.id ?? 0, 99]), { code: 'no-such-notice' });
   t.same(
     [...notices.unread()].filter(([, unread]) => unread > 0),
     [['circuit-open', 1]],
-    'none was marked',
+    'no notice was marked',
   );
 });
 
-t.test('a restart keeps what was told; what a crash took, and what lasts, is made again', async (t) => {
+t.test('notices survive a restart, and those that a crash lost are restored from the stored state', async (t) => {
   const folder = tempFolder(t);
   const [lost, back, dead] = [testMac(1), testMac(2), testMac(3)];
   const first = await bench(t, folder);
@@ -199,11 +199,11 @@ t.test('a restart keeps what was told; what a crash took, and what lasts, is mad
   first.events.emit('circuit', circuit(1, 'opened'));
   for (const urlId of [1, 2]) first.events.emit('url-disabled', disabled(urlId));
   first.events.emit('circuit', circuit(3, 'opened'));
-  t.same(first.told, [], 'not told before it is on the disk');
+  t.same(first.told, [], 'no event before the notices are durable');
   first.clock.advance(Seconds(1));
   await eventually('it is told', () => first.told.length === 1);
   t.match(first.told, [{ noted: 7, unread: 7 }]);
-  // These die with it.
+  // These are lost in the crash.
   first.events.emit('presence', late(lost));
   first.events.emit('url-disabled', disabled(4));
   await first.store.close();
@@ -229,15 +229,15 @@ t.test('a restart keeps what was told; what a crash took, and what lasts, is mad
   ]);
   t.ok(
     (await second.list()).every(({ count }) => count === 1),
-    'what went on is not noted anew',
+    'open notices are not counted again',
   );
 
-  // A stop keeps what waits. A lock that was removed is late no longer, though no event says so.
+  // A stop writes the waiting changes. A removed lock is not late any more, although no event reports it.
   second.events.emit('circuit', circuit(1, 'opened'));
   lates.shift();
   second.clock.advance(Minutes(10));
   await second.notices.stop();
-  t.equal(second.clock.pending, 0, 'nothing is left behind');
+  t.equal(second.clock.pending, 0, 'no timer is left');
   await second.store.close();
   const third = await openStore(folder);
   t.teardown(() => third.close());
@@ -249,14 +249,14 @@ t.test('a restart keeps what was told; what a crash took, and what lasts, is mad
   t.ok(states(kept).includes(`lock-late ${formatMac(lost)} over`));
 });
 
-t.test('10,000 locks late at once are a few commits, and share a notice beyond a number', async (t) => {
+t.test('10,000 locks that are late at once need few commits, and beyond 1,000 they share a notice', async (t) => {
   const { events, clock, writes, told, store, list } = await bench(t);
   const macs = Array.from({ length: 10_000 }, (_, index) => testMac(index));
   for (const mac of macs) events.emit('presence', late(mac));
-  t.same(writes, [], 'nobody waits for it');
+  t.same(writes, [], 'nothing is written at once');
   for (let written = 1; written <= 3; written++) {
     clock.advance(Seconds(1) - 1);
-    t.equal(writes.length, written - 1, 'one a second');
+    t.equal(writes.length, written - 1, 'one commit a second');
     clock.advance(1);
     await eventually('it is told', () => told.length === written && (written === 3 || clock.pending === 2));
   }
@@ -275,10 +275,10 @@ t.test('10,000 locks late at once are a few commits, and share a notice beyond a
   const open = async (): Promise<string[]> => states(await list()).filter((each) => each.endsWith('open'));
   t.same(await open(), [`lock-late ${OTHERS} open`]);
   events.emit('presence', online(macs.at(-1) as Mac));
-  t.same(await open(), [], 'over when none of them is late');
+  t.same(await open(), [], 'resolved when no lock is late');
 });
 
-t.test('what waits is bounded: new subjects of a kind are counted together', async (t) => {
+t.test('waiting changes are bounded: beyond the limit, new subjects of a kind are counted together', async (t) => {
   const pending = new PendingNotices();
   for (let id = 0; id < MAX_PENDING + 7; id++) pending.note('circuit-open', String(id), 'x', id);
   pending.note('circuit-open', '0', 'y', 9);
@@ -288,7 +288,7 @@ t.test('what waits is bounded: new subjects of a kind are counted together', asy
   t.match(taken[0], { subject: '0', count: 2, text: 'y', firstAtMs: 0, lastAtMs: 9 });
 });
 
-t.test('a store that fails keeps nobody from anything; what happened meanwhile is kept when it is well', async (t) => {
+t.test('a failing store causes no error, and the waiting notices are written when it works again', async (t) => {
   const here = await bench(t);
   const { events, clock, writes, list } = here;
   here.failing = { kind: 'write' };
@@ -301,7 +301,7 @@ t.test('a store that fails keeps nobody from anything; what happened meanwhile i
   here.failing = { kind: 'known' };
   clock.advance(Minutes(1));
   await here.notices.store();
-  t.same(here.failures, [1, 2], 'what is known to fail is not tried');
+  t.same(here.failures, [1, 2], 'nothing is written while the store is known to fail');
   here.failing = undefined;
   clock.advance(Seconds(5));
   await eventually('it is written', () => writes.length === 1);
@@ -316,28 +316,31 @@ t.test('a store that fails keeps nobody from anything; what happened meanwhile i
   await here.notices.stop();
 });
 
-t.test(`${MAX_NOTICES} are kept: the oldest that were read go first, then the oldest`, async (t) => {
-  const { store, notices } = await bench(t);
-  const add = async (from: number, count: number): Promise<void> => {
-    const changes = Array.from({ length: count }, (_, index): NoticeChange => {
-      const atMs = NOW + from + index;
-      const times = { firstAtMs: atMs, lastAtMs: atMs, resolvedAtMs: null };
-      return { kind: 'statement', subject: String(from + index), text: 'x', count: 1, ...times };
-    });
-    for (let at = 0; at < count; at += 2_000) await store.notices.write(changes.slice(at, at + 2_000));
-  };
-  await add(1, MAX_NOTICES);
-  await notices.markRead([5, 7]);
-  await add(MAX_NOTICES + 1, 3);
-  const ids = new Set((await store.notices.list(EVERYTHING)).map(({ id }) => id));
-  t.equal(ids.size, MAX_NOTICES);
-  t.same(
-    [1, 2, 5, 6, 7, MAX_NOTICES + 3].map((id) => ids.has(id)),
-    [false, true, false, true, false, true],
-  );
-});
+t.test(
+  `${MAX_NOTICES} notices are stored; beyond, the oldest read ones are deleted first, then the oldest`,
+  async (t) => {
+    const { store, notices } = await bench(t);
+    const add = async (from: number, count: number): Promise<void> => {
+      const changes = Array.from({ length: count }, (_, index): NoticeChange => {
+        const atMs = NOW + from + index;
+        const times = { firstAtMs: atMs, lastAtMs: atMs, resolvedAtMs: null };
+        return { kind: 'statement', subject: String(from + index), text: 'x', count: 1, ...times };
+      });
+      for (let at = 0; at < count; at += 2_000) await store.notices.write(changes.slice(at, at + 2_000));
+    };
+    await add(1, MAX_NOTICES);
+    await notices.markRead([5, 7]);
+    await add(MAX_NOTICES + 1, 3);
+    const ids = new Set((await store.notices.list(EVERYTHING)).map(({ id }) => id));
+    t.equal(ids.size, MAX_NOTICES);
+    t.same(
+      [1, 2, 5, 6, 7, MAX_NOTICES + 3].map((id) => ids.has(id)),
+      [false, true, false, true, false, true],
+    );
+  },
+);
 
-t.test('a gateway notes what happens to it, and tells it over HTTP, in a figure and on the command line', async (t) => {
+t.test('a gateway’s notices are shown over HTTP, in a metric and on the command line', async (t) => {
   const usageClock = new ManualClock(BEFORE_MONTH_END_MS);
   const { gateway, receiver, urlId } = await webhookBench(t, {}, { usageClock });
   receiver.answer = (_request, response) => void response.writeHead(410).end();
@@ -379,12 +382,12 @@ t.test('a gateway notes what happens to it, and tells it over HTTP, in a figure 
   t.match(figures, 'lockgate_notices_unread{kind="lock-late"} 0\n');
 });
 
-/** Pings of each lock that are delivered well before. */
+/** Pings of each lock that are delivered successfully first. */
 const GROWING = 4;
 
-t.test('attempts that were under way when a URL was changed open no circuit', async (t) => {
+t.test('attempts under way when a URL is changed open no circuit', async (t) => {
   const { gateway, receiver, urlId } = await webhookBench(t);
-  // A URL gets as many attempts at once as it would take to open its circuit only after it has answered well.
+  // A URL gets enough concurrent attempts to open its circuit only after successful answers.
   const locks: Awaited<ReturnType<typeof connectedLock>>[] = [];
   for (let number = 1; number <= FAILURES_TO_OPEN; number++)
     locks.push(await connectedLock(t, gateway, testMac(number)));
@@ -410,7 +413,7 @@ t.test('attempts that were under way when a URL was changed open no circuit', as
   t.same(await gateway.notices.list(EVERYTHING), []);
 });
 
-t.test('notices on the command line', async (t) => {
+t.test('“lockgate notices” lists notices and marks them as read', async (t) => {
   const gateway = await testGateway(t);
   const at = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
   const run = (...args: string[]): Promise<Program> => runProgram(t, process.execPath, [LOCKGATE, 'notices', ...args]);
@@ -436,12 +439,12 @@ t.test('notices on the command line', async (t) => {
   t.match(await run('--gateway', 'http://127.0.0.1:9', '--token', 'x'), { ended: { code: 3 }, stderr: [/no gateway/] });
 });
 
-t.test('tail has a line for each write', async (t) => {
+t.test('tail shows a line for each write of notices', async (t) => {
   const line = eventLine({ at: at(0), event: 'notices', noted: 3, unread: 12 });
   t.match(line, /^09:00:00 .*new: 3; 12 unread: lockgate notices$/);
 });
 
-t.test('the table fits 80 columns, and says how long ago', async (t) => {
+t.test('the table fits into 80 columns, and shows how long ago notices opened', async (t) => {
   t.same(
     [0, Seconds(59), Seconds(119), Minutes(2), Minutes(119), Minutes(180), Minutes(60 * 47), Minutes(60 * 48), -5].map(
       (span) => agoText(at(span), NOW),
@@ -455,5 +458,5 @@ t.test('the table fits 80 columns, and says how long ago', async (t) => {
   const lines = tableLines([row], noticeColumns(NOW), 80);
   t.ok(lines.every((line) => [...line].length <= 80));
   t.match(lines[1], /^\* {2}12345 {2}119 min ago {2}url-disabled {2}open {3}URL 3 is disabled: why/);
-  t.equal(lines.join(' ').match(/why/g)?.length, 40, 'the sentence goes on below, whole');
+  t.equal(lines.join(' ').match(/why/g)?.length, 40, 'the complete sentence is wrapped');
 });

@@ -1,4 +1,4 @@
-/** Many locks at once: lists that are good, lists that are not, and what is written down of the secrets. */
+/** Importing many locks (`device import` and its route): valid and invalid lists, and the file of secrets. */
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import t from 'tap';
@@ -13,24 +13,24 @@ import { type Teardown, tempFolder } from '../helpers/store/temp-folder.js';
 const LOCKS = 2000;
 
 /** Runs `device import` with these arguments and input. */
-async function runImport(test: Teardown, at: { data: string; port: number }, args: readonly string[], input = '') {
-  const place = ['--data', at.data, '--gateway', `http://127.0.0.1:${at.port}`];
+async function runImport(test: Teardown, site: { data: string; port: number }, args: readonly string[], input = '') {
+  const place = ['--data', site.data, '--gateway', `http://127.0.0.1:${site.port}`];
   const program = new Program(test, process.execPath, [LOCKGATE, 'device', 'import', ...args, ...place]);
   program.say(input);
   const { code } = await program.end();
   return { code, stdout: program.stdout, stderr: program.stderr.join('\n') };
 }
 
-t.test('2,000 locks come in, and their secrets go out into a file of their owner’s', async (t) => {
+t.test('2,000 locks are imported, and their secrets are written to a file that only its owner can read', async (t) => {
   const data = tempFolder(t);
   const gateway = await openGateway(t, data);
   await gateway.accounts.addMerchant(MERCHANT);
-  const at = { data, port: gateway.operatorPort };
+  const site = { data, port: gateway.operatorPort };
   const macs = Array.from({ length: LOCKS }, (_, index) => testMac(index + 1));
   const list = path.join(data, 'locks.csv');
   writeFileSync(list, macs.join('\n'));
   const out = path.join(data, 'secrets.csv');
-  t.match(await runImport(t, at, [list, '--out', out]), { code: 0, stdout: [/Added 2000 locks/] });
+  t.match(await runImport(t, site, [list, '--out', out]), { code: 0, stdout: [/Added 2000 locks/] });
   t.equal(statSync(out).mode & 0o777, 0o600);
   const [header, ...rows] = readCsv(out);
   t.same(header, ['mac', 'secret']);
@@ -48,27 +48,27 @@ t.test('2,000 locks come in, and their secrets go out into a file of their owner
   const more = path.join(data, 'more.csv');
   writeFileSync(more, `mac\n${testMac(LOCKS + 1)}\n`);
   const before = readFileSync(out, 'utf8');
-  const taken = await runImport(t, at, [more, '--out', out]);
+  const taken = await runImport(t, site, [more, '--out', out]);
   t.match(taken, { code: 2, stderr: /secrets\.csv is there already, and is not written over\. No lock was added/ });
   t.equal(readFileSync(out, 'utf8'), before);
   t.equal((await gateway.store.listDevices()).length, LOCKS);
 
   writeFileSync(more, `mac\n${testMac(LOCKS + 1)}\n\n${testMac(7)}\n${testMac(9)}\n`);
   const second = path.join(data, 'second.csv');
-  const again = await runImport(t, at, [more, '--out', second]);
+  const again = await runImport(t, site, [more, '--out', second]);
   t.match(again, { code: 2, stderr: /more\.csv:4: there is a device A4:C1:38:00:00:07 already; .*more\.csv:5: there/ });
-  t.equal((await gateway.store.listDevices()).length, LOCKS, 'all or nothing');
-  t.notOk(existsSync(second), 'and no empty file is left');
+  t.equal((await gateway.store.listDevices()).length, LOCKS, 'all locks are added or none');
+  t.notOk(existsSync(second), 'no empty file is left');
 });
 
-t.test('a list says whose its locks are; it may come by standard input', async (t) => {
+t.test('a list may name the merchants of its locks, and may come from standard input', async (t) => {
   const data = tempFolder(t);
   const gateway = await openGateway(t, data);
   for (const name of ['Amber', 'Basil, Inc.']) await gateway.accounts.addMerchant(name);
-  const at = { data, port: gateway.operatorPort };
+  const site = { data, port: gateway.operatorPort };
   const text = `\ufeffMerchant,MAC\r\n"Basil, Inc.",a4:c1:38:00:00:01\r\n\r\n,A4-C1-38-00-00-02\r\n`;
-  t.match(await runImport(t, at, ['-'], text), { code: 2, stderr: /which merchant\?/ });
-  const imported = await runImport(t, at, ['-', '--merchant', 'Amber', '--simulated', '--json'], text);
+  t.match(await runImport(t, site, ['-'], text), { code: 2, stderr: /which merchant\?/ });
+  const imported = await runImport(t, site, ['-', '--merchant', 'Amber', '--simulated', '--json'], text);
   t.match(JSON.parse(imported.stdout.join('')), {
     imported: 2,
     out: null,
@@ -81,13 +81,13 @@ t.test('a list says whose its locks are; it may come by standard input', async (
     { device: { merchantName: 'Basil, Inc.', simulated: true } },
     { device: { merchantName: 'Amber', simulated: true } },
   ]);
-  const third = await runImport(t, at, ['-', '--merchant', 'Amber'], `${testMac(3)},Nobody\n${testMac(4)}\n`);
+  const third = await runImport(t, site, ['-', '--merchant', 'Amber'], `${testMac(3)},Nobody\n${testMac(4)}\n`);
   t.match(third, { code: 2, stderr: /standard input:1: there is no merchant named "Nobody"/ });
-  const plain = await runImport(t, at, ['-', '--merchant', 'Amber'], `${testMac(3)}\n`);
+  const plain = await runImport(t, site, ['-', '--merchant', 'Amber'], `${testMac(3)}\n`);
   t.match(plain, { code: 0, stdout: ['mac,secret', /^A4:C1:38:00:00:03,lgs_/] });
 });
 
-t.test('every bad line is named, with what was expected', async (t) => {
+t.test('the error names every bad line and what was expected', async (t) => {
   const folder = tempFolder(t);
   const one = testMac(1);
   const cases: readonly (readonly [string, string, RegExp])[] = [
@@ -116,7 +116,7 @@ t.test('every bad line is named, with what was expected', async (t) => {
   t.throws(() => readImportList(long), { message: /:20: .*; and 10 more bad lines$/ });
 });
 
-t.test('the route says no to a whole list, and names the members', async (t) => {
+t.test('the route refuses a faulty list as a whole, and names each faulty member', async (t) => {
   const gateway = await testGateway(t);
   await gateway.accounts.addDevice({ mac: testMac(1) });
   const [one, two] = [{ mac: testMac(1) }, { mac: testMac(2) }];
@@ -125,7 +125,7 @@ t.test('the route says no to a whole list, and names the members', async (t) => 
     [{ devices: [] }, 400, {}],
     [{ devices: [{ mac: 7 }] }, 400, {}],
     [{ devices: [two, { mac: 'zz' }] }, 400, { errors: [{ pointer: '/devices/1/mac', detail: /12 hex digits/ }] }],
-    [{ devices: [two, two] }, 400, { errors: [{ pointer: '/devices/1/mac', detail: /is at index 0 already/ }] }],
+    [{ devices: [two, two] }, 400, { errors: [{ pointer: '/devices/1/mac', detail: /is site index 0 already/ }] }],
     [{ devices: [two, one] }, 409, { code: 'device-exists', errors: [{ pointer: '/devices/1/mac' }] }],
     [{ devices: [{ ...two, merchant: 'x' }] }, 404, { errors: [{ pointer: '/devices/0/merchant' }] }],
     [{ devices: [two], merchant: 'Nobody' }, 404, { code: 'no-such-merchant' }],

@@ -1,5 +1,5 @@
-// A lock whose flash was wiped counts its boots from 1 again (protocol.md §1): the gateway finds boot-back, says what
-// to do, and knows the lock again once it is marked as reflashed, whatever came in which order.
+// A lock whose flash was wiped counts its boots from 1 again (protocol.md §1): the gateway reports boot-back with the
+// remedy, and has the lock's current state again once it is marked as reflashed, in whatever order uplinks arrived.
 import path from 'node:path';
 import t from 'tap';
 import { Prng } from '../../firmware-sim/prng.js';
@@ -28,29 +28,31 @@ import { type Teardown, tempFolder } from '../helpers/store/temp-folder.js';
 
 const MAC = testMac();
 const NOW = Date.UTC(2026, 10, 22, 12);
-/** Boot 41 was in use the day before; the flash was wiped in the night. */
+/** When the flash was wiped. The day before, the lock used boot 41. */
 const WIPED_MS = NOW - Hours(12);
 
-function made(boot: number, sequence: number, timeMs: number, batteryPercent: number): Uplink {
+function uplinkAt(boot: number, sequence: number, timeMs: number, batteryPercent: number): Uplink {
   const power = { recovery: batteryPercent % 2 === 0 };
   return uplink({ boot, sequence, timeMs, power, body: cellular({ batteryPercent }) });
 }
 
-/** Before the flash was wiped, boot 1 among it, and after. Boot 1's first numbers were used before. */
+/** Uplinks from before and after the wipe. Both use the first sequences of boot 1. */
 const BEFORE = [
-  ...[1, 2, 3].map((sequence) => made(1, sequence, NOW - Days(20) + Minutes(sequence), 90)),
-  ...[1, 2, 3, 4].map((sequence) => made(41, sequence, NOW - Days(1) + Minutes(sequence), 50 + sequence)),
+  ...[1, 2, 3].map((sequence) => uplinkAt(1, sequence, NOW - Days(20) + Minutes(sequence), 90)),
+  ...[1, 2, 3, 4].map((sequence) => uplinkAt(41, sequence, NOW - Days(1) + Minutes(sequence), 50 + sequence)),
 ];
-const AFTER = [1, 2, 3, 4, 5].map((sequence) => made(1, sequence, WIPED_MS + Minutes(10 + sequence), 80 + sequence));
+const AFTER = [1, 2, 3, 4, 5].map((sequence) =>
+  uplinkAt(1, sequence, WIPED_MS + Minutes(10 + sequence), 80 + sequence),
+);
 
-interface Ended {
+interface LockOutcome {
   readonly stored: readonly string[];
   readonly eventIds: readonly string[];
   readonly state: unknown;
   readonly findings: readonly string[];
 }
 
-async function endOf(gateway: Gateway, eventIds: readonly string[]): Promise<Ended> {
+async function outcomeOf(gateway: Gateway, eventIds: readonly string[]): Promise<LockOutcome> {
   const reading = await gateway.store.findDevice(MAC);
   if (reading === null) throw new Error('the gateway does not know the lock');
   const { belief, ping } = JSON.parse(reading.state ?? 'null');
@@ -67,13 +69,13 @@ async function endOf(gateway: Gateway, eventIds: readonly string[]): Promise<End
   };
 }
 
-/** The lock's secret at each gateway: another one would be another credential, and so another order. */
-const SECRETS = new WeakMap<Gateway, string>();
+/** The lock's secret at each gateway: a second credential would change the order of uplinks. */
+const secrets = new WeakMap<Gateway, string>();
 
-/** Sends them one after the other. Returns the ids of their events. */
+/** Sends the uplinks one after another. Returns the ids of their events. */
 async function send(test: Teardown, gateway: Gateway, uplinks: readonly Uplink[]): Promise<string[]> {
-  const secret = SECRETS.get(gateway) ?? (await gateway.accounts.addDevice({ mac: MAC })).secret;
-  SECRETS.set(gateway, secret);
+  const secret = secrets.get(gateway) ?? (await gateway.accounts.addDevice({ mac: MAC })).secret;
+  secrets.set(gateway, secret);
   const lock = await TestLock.connect(test, gateway.mqttPort, MAC, secret);
   const announced = eventsOf(gateway, 'uplink', uplinks.length);
   for (const one of uplinks) await lock.send(Buffer.from(encodeUplink(one)));
@@ -84,75 +86,83 @@ async function send(test: Teardown, gateway: Gateway, uplinks: readonly Uplink[]
   return ids;
 }
 
-const gatewayAt = (test: Teardown): Promise<Gateway> => testGateway(test, { runClock: new ManualClock(NOW) });
+const openTestGateway = (test: Teardown): Promise<Gateway> => testGateway(test, { runClock: new ManualClock(NOW) });
 
-t.test('a boot counter that went back is found and noticed; marked, the lock is known again', async (t) => {
+t.test('a boot counter that went back opens a finding and a notice, and marking the lock resolves both', async (t) => {
   const clock = new ManualClock(NOW);
   const gateway = await testGateway(t, { runClock: clock });
   await send(t, gateway, [...BEFORE, ...AFTER.slice(0, 3)]);
   const late = eventsOf(gateway, 'presence', 1);
   clock.advance(Minutes(11));
-  t.match(await late, [{ presence: { presence: 'late', rule: 'recovery-offline' } }], 'by what it said before');
+  t.match(await late, [{ presence: { presence: 'late', rule: 'recovery-offline' } }], 'judged by its old uplinks');
   const path = `/devices/${MAC}`;
-  const frozen = (await ask(gateway, 'GET', path)).body as { state: { battery_percent: number } };
-  t.equal(frozen.state.battery_percent, 54, 'all that is new counts as late data');
+  const beforeMark = (await ask(gateway, 'GET', path)).body as { state: { battery_percent: number } };
+  t.equal(beforeMark.state.battery_percent, 54, 'new uplinks count as late data');
   const { findings } = (await ask(gateway, 'GET', path)).body as { findings: { rule: string; message: string }[] };
-  const found = findings.filter(({ rule }) => rule === 'boot-back');
-  t.match(found, [
-    { message: /^The boot counter went back: boot 1 made an uplink at .* after boot 41 had made one\.$/ },
+  const bootBacks = findings.filter(({ rule }) => rule === 'boot-back');
+  t.match(bootBacks, [
+    { message: /^The boot counter went back: boot 1 uplinkAt an uplink at .* after boot 41 had uplinkAt one\.$/ },
   ]);
 
   const list = async () => (await ask(gateway, 'GET', '/notices?kind=boot-back')).body as { notices: unknown[] };
   const since = new Date(AFTER[0]?.timeMs ?? 0).toISOString();
   const { notices } = await list();
   t.match(notices, [{ kind: 'boot-back', subject: formatMac(MAC), resolved_at: null }]);
-  t.match(JSON.stringify(notices), `lockgate device reflashed ${formatMac(MAC)} --at ${since}`, 'it says what to do');
+  t.match(
+    JSON.stringify(notices),
+    `lockgate device reflashed ${formatMac(MAC)} --at ${since}`,
+    'the notice names the remedy',
+  );
 
   const presence = eventsOf(gateway, 'presence', 1);
   const marked = await ask(gateway, 'POST', `${path}/reflashed`, { at: since });
   t.match(marked, { status: 200, body: { mac: formatMac(MAC), reflashed: [since] } });
   const known = (await ask(gateway, 'GET', path)).body as Record<string, unknown>;
   t.match(known, { state: { battery_percent: 83, power_state: 'MID' } });
-  t.match(await presence, [{ presence: { presence: 'asleep' } }], 'it is in MID since');
-  t.match((known.uplinks as unknown[])[0], { boot: 1, sequence: 3 }, 'the latest is of the new life');
-  t.match((await list()).notices, [{ resolved_at: /^2/ }], 'the notice is over');
+  t.match(await presence, [{ presence: { presence: 'asleep' } }], 'the lock is in MID since then');
+  t.match((known.uplinks as unknown[])[0], { boot: 1, sequence: 3 }, 'the latest uplink belongs to the new life');
+  t.match((await list()).notices, [{ resolved_at: /^2/ }], 'the notice is resolved');
   const audit = (await ask(gateway, 'GET', '/audit')).body as { entries: unknown[] };
   t.match(audit.entries, [
     { action: 'device.reflashed', object: formatMac(MAC), before: { reflashed: [] }, after: { reflashed: [since] } },
   ]);
 
   await send(t, gateway, AFTER.slice(3));
-  t.match((await ask(gateway, 'GET', path)).body, { state: { battery_percent: 85 } }, 'and it stays known');
+  t.match(
+    (await ask(gateway, 'GET', path)).body,
+    { state: { battery_percent: 85 } },
+    'later uplinks update the state too',
+  );
 });
 
-t.test('the end is the same whether the mark comes before, between or after what it parts', async (t) => {
+t.test('the final state does not depend on when the mark is set and in which order uplinks arrive', async (t) => {
   const since = new Date(WIPED_MS).toISOString();
   const random = new Prng('lives');
   const all = [...BEFORE, ...AFTER];
-  const ended = async (arrivals: readonly Uplink[], marksAt: number): Promise<Ended> => {
-    const gateway = await gatewayAt(t);
+  const runOutcome = async (arrivals: readonly Uplink[], marksAt: number): Promise<LockOutcome> => {
+    const gateway = await openTestGateway(t);
     const ids = await send(t, gateway, arrivals.slice(0, marksAt));
     const { device } = (await gateway.store.findDevice(MAC)) ?? {};
-    t.ok(device, 'the lock is there');
+    t.ok(device, 'the lock exists');
     t.match(await ask(gateway, 'POST', `/devices/${MAC}/reflashed`, { at: since }), { status: 200 });
     ids.push(...(await send(t, gateway, arrivals.slice(marksAt))));
-    const end = await endOf(gateway, ids);
+    const end = await outcomeOf(gateway, ids);
     await gateway.close();
     return end;
   };
-  const inOrder = await ended(all, 1);
-  t.same(inOrder.findings, [], 'no conflict of names, and no counter that went back');
+  const inOrder = await runOutcome(all, 1);
+  t.same(inOrder.findings, [], 'no conflict of keys, and no boot counter that went back');
   t.match(inOrder.state, { batteryPercent: 85, batteryFrom: { life: 2, boot: 1, sequence: 5 } });
-  t.equal(inOrder.eventIds.length, all.length, 'an event for each, though three names were used twice');
+  t.equal(inOrder.eventIds.length, all.length, 'an event for each uplink, although three keys were used twice');
   for (let order = 1; order <= 3; order++) {
     const arrivals = withRepeats(random, shuffled(random, all), 0.4);
-    t.same(await ended(arrivals, 1), inOrder, `order ${order}`);
-    const later = await ended(arrivals, 3 + order * 3);
+    t.same(await runOutcome(arrivals, 1), inOrder, `order ${order}`);
+    const later = await runOutcome(arrivals, 3 + order * 3);
     t.same({ ...later, findings: [] }, inOrder, `order ${order}, marked later`);
   }
 });
 
-t.test('the mark lasts over a restart and a rebuild, and stands in traces', async (t) => {
+t.test('the mark survives a restart and a rebuild of the state, and is in exported traces', async (t) => {
   const folder = tempFolder(t);
   const options = { runClock: new ManualClock(NOW) };
   const first = await openGateway(t, folder, options);
@@ -160,7 +170,7 @@ t.test('the mark lasts over a restart and a rebuild, and stands in traces', asyn
   await send(t, first, [...BEFORE, ...AFTER]);
   const since = new Date(WIPED_MS).toISOString();
   await ask(first, 'POST', `/devices/${MAC}/reflashed`, { at: since });
-  const known = await endOf(first, []);
+  const known = await outcomeOf(first, []);
   const { device } = (await first.store.findDevice(MAC)) as DeviceReading;
   const range = { devices: [device], sinceMs: 0, untilMs: NOW + 1 };
   const lines: string[] = [];
@@ -174,19 +184,23 @@ t.test('the mark lasts over a restart and a rebuild, and stands in traces', asyn
     if (!event.ok) throw new Error(event.error.message);
     if (event.value !== null) check.judge(event.value, reader.line);
   }
-  t.notMatch(JSON.stringify(check.findings()), /boot-back|sequence-conflict/, 'and is read there');
+  t.notMatch(JSON.stringify(check.findings()), /boot-back|sequence-conflict/, 'the trace check uses the mark');
   await first.close();
 
   const db = openDurable(path.join(folder, 'lockgate.sqlite'));
   db.exec(`UPDATE device_state SET state = '{'`);
   db.close();
   const second = await openGateway(t, folder, options);
-  t.match((await endOf(second, [])).state, { batteryPercent: 85, batteryFrom: { life: 2 } }, 'rebuilt from the log');
-  t.same((await endOf(second, [])).stored, known.stored);
+  t.match(
+    (await outcomeOf(second, [])).state,
+    { batteryPercent: 85, batteryFrom: { life: 2 } },
+    'rebuilt from the log',
+  );
+  t.same((await outcomeOf(second, [])).stored, known.stored);
 });
 
-t.test('what is wrong with a mark is said', async (t) => {
-  const gateway = await gatewayAt(t);
+t.test('a wrong time of a mark is refused with the reason', async (t) => {
+  const gateway = await openTestGateway(t);
   await send(t, gateway, BEFORE);
   const mark = (at: unknown, mac = MAC) => ask(gateway, 'POST', `/devices/${mac}/reflashed`, { at });
   t.match(await mark('yesterday'), { status: 400, body: { detail: /at is "yesterday": expected/ } });
@@ -199,7 +213,7 @@ t.test('what is wrong with a mark is said', async (t) => {
   });
 });
 
-t.test('a store from before has no marks, and keeps its locks', async (t) => {
+t.test('an older store is migrated to an empty table of marks, with its locks unchanged', async (t) => {
   const folder = tempFolder(t);
   const db = openDurable(path.join(folder, 'lockgate.sqlite'));
   const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: db }) });

@@ -1,6 +1,4 @@
-/**
- * What wears a gateway down or keeps it from ending, one case each.
- */
+/** Faults that could leak resources of a gateway or keep it from stopping, one test each. */
 import { getEventListeners } from 'node:events';
 import { readdirSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -22,7 +20,7 @@ import { type ReceivedRequest, testReceiver } from '../helpers/gateway/test-rece
 import { connectedLock, TestLock } from '../helpers/mqtt/test-lock.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
-t.test('a delivery leaves nothing behind, and can be cut off', async (t) => {
+t.test('a finished delivery leaves no listener, and a delivery under way can be aborted', async (t) => {
   let answers = true;
   let arrived: () => void = () => undefined;
   const server = createServer((request, response) => {
@@ -37,20 +35,20 @@ t.test('a delivery leaves nothing behind, and can be cut off', async (t) => {
   const attempt = () => attemptDelivery(request, agents, systemClock, cut.signal);
 
   for (let round = 0; round < 5; round += 1) t.equal((await attempt()).status, 204);
-  t.same(getEventListeners(cut.signal, 'abort'), [], 'no listener of a delivery that has ended');
+  t.same(getEventListeners(cut.signal, 'abort'), [], 'no listener of a finished delivery');
 
   answers = false;
   const hanging = new Promise<void>((resolve) => {
     arrived = resolve;
   });
-  const under = attempt();
+  const pending = attempt();
   await hanging;
   cut.abort();
-  t.match(await under, { status: null, error: /stopping/ }, 'one under way ends at once');
-  t.match(await attempt(), { status: null }, 'and none begins any more');
+  t.match(await pending, { status: null, error: /stopping/ }, 'the delivery under way is aborted at once');
+  t.match(await attempt(), { status: null }, 'no further delivery starts');
 });
 
-t.test('the run’s clock ends when it is stopped, a note under way or not', async (t) => {
+t.test('the run’s clock stops, whether it is writing its time or not', async (t) => {
   const waiting: (() => void)[] = [];
   let holds = false;
   let notes = 0;
@@ -64,19 +62,19 @@ t.test('the run’s clock ends when it is stopped, a note under way or not', asy
     },
   };
   const machine = new ManualMachine(0);
-  const kept = await RecordedClocks.start({ store, speed: 1, machine });
-  t.equal(notes, 1, 'it is noted at once');
+  const clocks = await RecordedClocks.start({ store, speed: 1, machine });
+  t.equal(notes, 1, 'its time is written at once');
   holds = true;
   machine.advance(Seconds(60));
-  t.equal(notes, 2, 'and later, one note after the other');
-  const stopped = kept.stop();
+  t.equal(notes, 2, 'the next write waits for the one under way');
+  const stopped = clocks.stop();
   for (const resolve of waiting) resolve();
   await stopped;
-  t.equal(notes, 3, 'and at the end');
-  t.equal(machine.pending, 0, 'nothing is left that would keep the process going');
+  t.equal(notes, 3, 'its time is written at the stop');
+  t.equal(machine.pending, 0, 'no timer is left that would keep the process running');
 });
 
-t.test('closing it twice is closing it once', async (t) => {
+t.test('a gateway that is closed twice closes its store once', async (t) => {
   let closed = 0;
   const wrapStore = (store: Store): Store =>
     overriding(store, {
@@ -88,10 +86,10 @@ t.test('closing it twice is closing it once', async (t) => {
   const gateway = await startGateway(testConfig(tempFolder(t)), { wrapStore });
   await Promise.all([gateway.close(), gateway.close()]);
   await gateway.close();
-  t.equal(closed, 1, 'the store, which the other parts need to their end, is not closed by the second call');
+  t.equal(closed, 1, 'only the first call closes the store');
 });
 
-t.test('it ends though the store fails', async (t) => {
+t.test('a gateway closes although its store fails', async (t) => {
   let fails = false;
   const gateway = await testGateway(t, {
     wrapStore: (store) =>
@@ -107,17 +105,17 @@ t.test('it ends though the store fails', async (t) => {
   const failed = eventsOf(gateway, 'store-failed', 1);
   fails = true;
   lock.send(testBytes(2)).then(
-    () => t.fail('what can not be stored was acknowledged'),
+    () => t.fail('an uplink that could not be stored was acknowledged'),
     () => undefined,
   );
   await failed;
-  // The end of that connection has to be stored too, and can't be.
+  // The end of that connection must be stored too, which fails.
   await lock.closed;
   await gateway.close();
-  t.pass('and it ended');
+  t.pass('the gateway closed');
 });
 
-t.test('a restart attempts no failed delivery before its time, nor as a first one', async (t) => {
+t.test('after a restart a failed delivery is retried at its time, with the next attempt’s number', async (t) => {
   const folder = tempFolder(t);
   const clock = new ManualClock(systemClock.now());
   const options = { deliveryClock: clock, random: () => 0.5 };
@@ -139,7 +137,7 @@ t.test('a restart attempts no failed delivery before its time, nor as a first on
   const failed = eventsOf(first, 'delivery', 1);
   await (await TestLock.connect(t, first.mqttPort, failingMac, secret)).send(testBytes(1));
   t.match(await failed, [{ mac: failingMac, number: 1, outcome: 'pending' }]);
-  // The one that hangs is cut off and has no outcome: the cursor stands before both.
+  // The hanging delivery is aborted and has no outcome, so the cursor is before both events.
   await first.close();
 
   receiver.answer = (_request, response) => void response.writeHead(204).end();
@@ -153,17 +151,17 @@ t.test('a restart attempts no failed delivery before its time, nor as a first on
       { mac: hangingMac, number: 1, outcome: 'delivered' },
       { mac: failingMac, number: 1, outcome: 'delivered' },
     ],
-    'the one that had no outcome, and the new one',
+    'the event without an outcome, and the new event',
   );
-  t.equal(receiver.requests.length, 4, 'and not the one that waits for its retry');
+  t.equal(receiver.requests.length, 4, 'the failed delivery is not attempted yet');
   delivered = eventsOf(second, 'delivery', 1);
   clock.advance(Seconds(5));
-  t.match(await delivered, [{ mac: failingMac, number: 2, outcome: 'delivered' }], 'which comes at its time');
+  t.match(await delivered, [{ mac: failingMac, number: 2, outcome: 'delivered' }], 'it is retried at its time');
 });
 
-t.test('a secret’s file is whole, for its owner alone, and never made twice', async (t) => {
+t.test('a secret’s file is complete, readable only by its owner, and never replaced', async (t) => {
   const file = path.join(tempFolder(t), 'key');
-  // What a start left behind that was killed while it wrote.
+  // A partial file, as left by a start that was killed while it wrote.
   writeFileSync(`${file}.new`, 'ha');
   t.equal(
     readOrMakeSecretFile(file, () => 'first'),
@@ -174,5 +172,5 @@ t.test('a secret’s file is whole, for its owner alone, and never made twice', 
     'first',
   );
   t.equal(statSync(file).mode & 0o777, 0o600);
-  t.same(readdirSync(path.dirname(file)), ['key'], 'nothing else is left');
+  t.same(readdirSync(path.dirname(file)), ['key'], 'no other file is left');
 });

@@ -1,4 +1,4 @@
-/** Commands from outside: over the operator's interface, from the command line, and by a simulated lock over MQTT. */
+/** Commands through the public interfaces: over HTTP, from the command line, and by a simulated lock over MQTT. */
 import { spawn } from 'node:child_process';
 import got, { type Method } from 'got';
 import t from 'tap';
@@ -35,7 +35,7 @@ async function ask(gateway: Gateway, method: Method, where: string, json?: unkno
   return { status: answer.statusCode, body: JSON.parse(answer.body) };
 }
 
-/** A lock over MQTT that answers each command with ok, as it comes. */
+/** Connects a lock over MQTT that answers each command with ok at once. */
 async function obedientLock(
   test: Teardown,
   gateway: Gateway,
@@ -66,7 +66,7 @@ async function obedientLock(
 
 const MAC = testMac();
 
-t.test('over HTTP: asked for, listed, shown, taken back', async (t) => {
+t.test('commands are requested, listed, shown and cancelled over HTTP', async (t) => {
   const gateway = await testGateway(t);
   const { taken } = await obedientLock(t, gateway, MAC);
   await gateway.accounts.addDevice({ mac: testMac(2) });
@@ -115,7 +115,7 @@ t.test('over HTTP: asked for, listed, shown, taken back', async (t) => {
   t.match(await ask(gateway, 'POST', '/commands', []), { status: 400 });
 });
 
-t.test('a lock that is connected and not subscribed to down is not shown as “not connected”', async (t) => {
+t.test('a command to a connected lock that has not subscribed to down waits for the subscription', async (t) => {
   const gateway = await testGateway(t);
   const lock = await connectedLock(t, gateway, MAC);
   await lock.send(testBytes(1));
@@ -137,50 +137,44 @@ t.test('a lock that is connected and not subscribed to down is not shown as “n
   t.match(await waitsNow(), { for: 'connection', text: /^lock not connected/ });
 });
 
-t.test(
-  'a whole fleet is commanded by whoever knows its size, airplane mode by whoever knows what it does',
-  async (t) => {
-    const gateway = await testGateway(t);
-    await gateway.accounts.addMerchant('Other');
-    for (const number of [1, 2, 3]) await gateway.accounts.addDevice({ mac: testMac(number), merchant: MERCHANT });
-    await gateway.accounts.addDevice({ mac: testMac(4), merchant: 'Other' });
-    t.match(await ask(gateway, 'GET', `/merchants/${MERCHANT}/fleet`), { body: { merchant: MERCHANT, locks: 3 } });
-    const all = { merchant: MERCHANT, all: true, type: 'unlock' };
-    const conflict = (detail: RegExp) => ({ status: 409, body: { detail } });
-    t.match(
-      await ask(gateway, 'POST', '/commands', all),
-      conflict(/Amber has 3 locks, and no expected_count was given/),
-    );
-    const wrong = await ask(gateway, 'POST', '/commands', { ...all, expected_count: 4 });
-    t.match(wrong, conflict(/Amber has 3 locks, and expected_count is 4/));
-    t.match(await ask(gateway, 'POST', '/commands', { ...all, merchant: 'No' }), { status: 404 });
-    const airplane = { macs: [MAC], type: 'set-power', parameters: { airplane: true } };
-    t.match(
-      await ask(gateway, 'POST', '/commands', airplane),
-      conflict(/nothing reaches it.*No command can switch airplane/),
-    );
-    t.same((await ask(gateway, 'GET', '/commands')).body, { commands: [] }, 'none of these was queued');
-    const sent = (await ask(gateway, 'POST', '/commands', { ...all, expected_count: 3 })).body as {
-      commands: { mac: string }[];
-    };
-    t.same(
-      sent.commands.map(({ mac }) => mac),
-      [1, 2, 3].map((number) => formatMac(testMac(number))),
-    );
-    t.match(await ask(gateway, 'POST', '/commands', { ...airplane, confirm_airplane: true }), { status: 201 });
-    const { body } = await ask(gateway, 'GET', `/devices/${MAC}`);
-    t.match(body, { twin: { wanted: { airplane: true }, reported: null, differs: ['airplane'] } });
-  },
-);
+t.test('a command to a fleet must state its size, and airplane mode must be confirmed', async (t) => {
+  const gateway = await testGateway(t);
+  await gateway.accounts.addMerchant('Other');
+  for (const number of [1, 2, 3]) await gateway.accounts.addDevice({ mac: testMac(number), merchant: MERCHANT });
+  await gateway.accounts.addDevice({ mac: testMac(4), merchant: 'Other' });
+  t.match(await ask(gateway, 'GET', `/merchants/${MERCHANT}/fleet`), { body: { merchant: MERCHANT, locks: 3 } });
+  const all = { merchant: MERCHANT, all: true, type: 'unlock' };
+  const conflict = (detail: RegExp) => ({ status: 409, body: { detail } });
+  t.match(await ask(gateway, 'POST', '/commands', all), conflict(/Amber has 3 locks, and no expected_count was given/));
+  const wrong = await ask(gateway, 'POST', '/commands', { ...all, expected_count: 4 });
+  t.match(wrong, conflict(/Amber has 3 locks, and expected_count is 4/));
+  t.match(await ask(gateway, 'POST', '/commands', { ...all, merchant: 'No' }), { status: 404 });
+  const airplane = { macs: [MAC], type: 'set-power', parameters: { airplane: true } };
+  t.match(
+    await ask(gateway, 'POST', '/commands', airplane),
+    conflict(/nothing reaches it.*No command can switch airplane/),
+  );
+  t.same((await ask(gateway, 'GET', '/commands')).body, { commands: [] }, 'no command was queued');
+  const sent = (await ask(gateway, 'POST', '/commands', { ...all, expected_count: 3 })).body as {
+    commands: { mac: string }[];
+  };
+  t.same(
+    sent.commands.map(({ mac }) => mac),
+    [1, 2, 3].map((number) => formatMac(testMac(number))),
+  );
+  t.match(await ask(gateway, 'POST', '/commands', { ...airplane, confirm_airplane: true }), { status: 201 });
+  const { body } = await ask(gateway, 'GET', `/devices/${MAC}`);
+  t.match(body, { twin: { wanted: { airplane: true }, reported: null, differs: ['airplane'] } });
+});
 
-interface Ended {
+interface ProgramResult {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** Runs `lockgate command …` against the gateway, to its end. */
-function lockgate(gateway: Gateway, ...args: string[]): Promise<Ended> {
+/** Runs `lockgate command …` against the gateway until it exits. */
+function lockgate(gateway: Gateway, ...args: string[]): Promise<ProgramResult> {
   const environment = {
     PATH: process.env.PATH,
     LOCKGATE_GATEWAY: `http://127.0.0.1:${gateway.operatorPort}`,
@@ -194,7 +188,7 @@ function lockgate(gateway: Gateway, ...args: string[]): Promise<Ended> {
   return new Promise((resolve) => child.on('close', (code) => resolve({ code, stdout, stderr })));
 }
 
-t.test('from the command line: send and wait, list, show, cancel', async (t) => {
+t.test('the command line sends commands and waits, lists, shows and cancels them', async (t) => {
   t.setTimeout(120_000);
   const gateway = await testGateway(t);
   const { taken } = await obedientLock(t, gateway, MAC);
@@ -233,7 +227,7 @@ t.test('from the command line: send and wait, list, show, cancel', async (t) => 
   });
 });
 
-t.test('a command line that is wrong says how', async (t) => {
+t.test('a wrong command line is refused with the reason', async (t) => {
   t.setTimeout(120_000);
   const gateway = await testGateway(t);
   await gateway.accounts.addDevice({ mac: MAC });
@@ -256,14 +250,14 @@ t.test('a command line that is wrong says how', async (t) => {
   }
 });
 
-t.test('a simulated lock obeys over MQTT, and the judge finds no fault', async (t) => {
+t.test('a simulated lock executes commands over MQTT, and the judge finds no violation', async (t) => {
   t.setTimeout(120_000);
   const gateway = await testGateway(t, { speed: 20 });
   const { secret, device } = await gateway.accounts.addDevice({ mac: MAC, simulated: true });
   const beginning = {
     lockState: 'locked',
     batteryPercent: 70,
-    // Connected at all times, so that nothing of this waits for the lock.
+    // The lock is always connected, so that no command waits for it.
     power: { ...DEFAULT_POWER, recovery: true },
     ebikeVolts: null,
     tetherState: 'unknown',
@@ -300,7 +294,7 @@ t.test('a simulated lock obeys over MQTT, and the judge finds no fault', async (
   t.same(
     (await over).map(({ record }) => `${record.command.type} ${record.state}`),
     orders.map(({ type }) => `${type} done`),
-    'all of it is done, in order',
+    'all commands are done, in order',
   );
   await silent;
   t.ok(
@@ -319,7 +313,7 @@ t.test('a simulated lock obeys over MQTT, and the judge finds no fault', async (
   const { commands, acks, violations } = readTrace(body.trimEnd().split('\n'));
   t.same(commands, [1, 2, 3, 4, 5, 6], 'the trace has each command, before its answer');
   t.same(acks, [1, 2, 3, 4, 5, 6]);
-  t.same(violations, [], 'and is judged the same');
+  t.same(violations, [], 'the trace has no violation');
 });
 
 function readTrace(lines: readonly string[]): { commands: number[]; acks: number[]; violations: string[] } {

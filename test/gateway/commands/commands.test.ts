@@ -1,4 +1,6 @@
-/** Commands: what becomes of each, in every state of the lock, by a clock that is turned by hand. */
+/**
+ * Commands: how they are queued, sent, repeated, answered and expired, in every state of the lock, on a manual clock.
+ */
 import t from 'tap';
 import { eventLine } from '../../../cli/commands/tail/event-line.js';
 import { type CommandRequest, readCommandRequest } from '../../../gateway/commands/command-input.js';
@@ -12,7 +14,7 @@ import { CommandBench, START_MS } from '../../helpers/commands/command-bench.js'
 import { overriding } from '../../helpers/durability/sabotage.js';
 import { MERCHANT, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
 
-/** protocol.md §1: what a lock may be asked for, and how long it lives where nobody says otherwise. */
+/** protocol.md §1: the commands, and how long each is valid by default. */
 const COMMANDS = [
   ['unlock', {}, Minutes(2)],
   ['lock', {}, Minutes(2)],
@@ -43,13 +45,13 @@ t.test('a command is queued, sent and answered, with the times of each', async (
     await bench.pass(Seconds(5));
     await bench.ack(lock, id, result, detail);
     t.match(await bench.store.commands.find(id), { state, detail, sentCount: 1, finishedAtMs: bench.clock.now() });
-    t.same(bench.takeTold(), [`${id} queued`, `${id} sent`, `${id} ${state}`]);
-    t.same(bench.takeSent(), [id], 'and it is not sent again');
+    t.same(bench.takeReported(), [`${id} queued`, `${id} sent`, `${id} ${state}`]);
+    t.same(bench.takeSent(), [id], 'it is not sent again');
     await bench.drop(lock);
   }
 });
 
-t.test('every command goes down as it was asked for, and dies in its time', async (t) => {
+t.test('every command is sent with its parameters, and expires after its default time', async (t) => {
   for (const [type, parameters, life] of COMMANDS) {
     const bench = await CommandBench.open(t);
     const lock = await bench.lock();
@@ -66,7 +68,7 @@ t.test('every command goes down as it was asked for, and dies in its time', asyn
     t.match(await bench.store.commands.find(late.id), { state: 'expired', finishedAtMs: START_MS + life }, type);
     await bench.online(lock);
     t.same(bench.takeSent(), [], `an expired ${type} is not sent`);
-    t.same(bench.takeTold(), [
+    t.same(bench.takeReported(), [
       `${id} queued`,
       `${id} sent`,
       `${late.id} queued`,
@@ -76,30 +78,30 @@ t.test('every command goes down as it was asked for, and dies in its time', asyn
   }
 });
 
-t.test('on purpose a command lives longer, or later', async (t) => {
+t.test('a request may set a later expiry or a later start', async (t) => {
   const bench = await CommandBench.open(t);
   const lock = await bench.lock();
   await bench.online(lock);
   const dawn = new Date(START_MS + Hours(18)).toISOString();
   const atDawn = await bench.command(lock, 'unlock', { not_before: dawn });
-  t.equal(atDawn.expiresAtMs, START_MS + Hours(18) + Minutes(2), 'its life begins when it may leave');
+  t.equal(atDawn.expiresAtMs, START_MS + Hours(18) + Minutes(2), 'its validity starts when it may first be sent');
   const patient = await bench.command(lock, 'unlock', { not_before: dawn, expires_in: 7200 });
   t.equal(patient.expiresAtMs, START_MS + Hours(20));
   t.equal(
     (await bench.command(lock, 'siren', { parameters: { seconds: 1 }, expires_in: 600 })).expiresAtMs - START_MS,
     Minutes(10),
   );
-  t.same(bench.takeSent(), [3], 'what is scheduled does not hold up what is not');
+  t.same(bench.takeSent(), [3], 'a scheduled command does not delay others');
   await bench.ack(lock, 3);
   await bench.pass(Hours(18) - 1);
   t.same(bench.takeSent(), [], 'not before its time');
   await bench.pass(1);
   t.same(bench.takeSent(), [atDawn.id], 'at its time');
   await bench.pass(Minutes(2));
-  t.same(bench.takeSent().at(-1), patient.id, 'what expired makes room for the next');
+  t.same(bench.takeSent().at(-1), patient.id, 'after an expiry the next command is sent');
 });
 
-t.test('one at a time, in the order in which they were asked for', async (t) => {
+t.test('a lock gets commands one at a time, in the order of their requests', async (t) => {
   const bench = await CommandBench.open(t);
   const [lock, other] = [await bench.lock(1), await bench.lock(2)];
   for (const type of ['unlock', 'lock', 'reset']) await bench.command(lock, type);
@@ -113,10 +115,10 @@ t.test('one at a time, in the order in which they were asked for', async (t) => 
   await bench.pass(Minutes(2));
   t.same(bench.takeSent().at(-1), 3, 'the next one after an expiry');
   await bench.online(other);
-  t.same(bench.takeSent(), [4], 'another lock has a queue of its own');
+  t.same(bench.takeSent(), [4], 'another lock has another queue');
 });
 
-t.test('it is sent again under the same id, on the next connection and on one that stays silent', async (t) => {
+t.test('an unanswered command is sent again under its id, on the next connection and on a silent one', async (t) => {
   const bench = await CommandBench.open(t);
   const lock = await bench.lock();
   await bench.command(lock, 'reset');
@@ -126,7 +128,11 @@ t.test('it is sent again under the same id, on the next connection and on one th
   await bench.online(lock);
   await bench.connect(lock);
   await bench.ping(lock);
-  t.same(bench.takeSent(), [1, 1, 1], 'the unfinished one first, whether the old connection’s end was seen or not');
+  t.same(
+    bench.takeSent(),
+    [1, 1, 1],
+    'the unfinished command first, whether or not the end of the old connection was reported',
+  );
   await bench.pass(Seconds(30) - 1);
   t.same(bench.takeSent(), []);
   await bench.pass(1);
@@ -139,20 +145,20 @@ t.test('it is sent again under the same id, on the next connection and on one th
   await bench.ack(lock, 1);
   t.same(bench.takeSent(), [2]);
   await bench.pass(Seconds(149));
-  t.same(bench.takeSent(), [], 'a search for a fix has its 120 s first');
+  t.same(bench.takeSent(), [], 'a search for a fix gets its 120 s first');
   await bench.pass(Seconds(1));
   t.same(bench.takeSent(), [2]);
-  const told = bench.takeTold().filter((line) => line.startsWith('1 '));
+  const told = bench.takeReported().filter((line) => line.startsWith('1 '));
   t.same(told, ['1 queued', ...Array(5).fill('1 sent'), '1 done']);
 });
 
-t.test('no command in low battery, by the lock’s first word on a connection', async (t) => {
+t.test('a lock whose first uplink on a connection shows a low battery gets no command', async (t) => {
   const bench = await CommandBench.open(t);
   const lock = await bench.lock();
   const record = await bench.command(lock, 'reset');
   t.match(bench.commands.waitOf(record), { for: 'connection', text: 'lock not connected, ever' });
   await bench.connect(lock);
-  t.same(bench.takeSent(), [], 'it waits for the first word');
+  t.same(bench.takeSent(), [], 'it waits for the first uplink');
   await bench.ping(lock, 9);
   await bench.pass(Minutes(5));
   t.same(bench.takeSent(), []);
@@ -163,12 +169,12 @@ t.test('no command in low battery, by the lock’s first word on a connection', 
   await bench.drop(lock);
   await bench.connect(lock);
   await bench.pass(Seconds(10));
-  t.same(bench.takeSent(), [], 'what was sent before waits as well');
+  t.same(bench.takeSent(), [], 'a command that was sent before waits too');
   await bench.ping(lock, 55);
   t.same(bench.takeSent(), [1]);
 });
 
-t.test('a lock that says nothing gets its command a second later', async (t) => {
+t.test('a lock that connects and sends nothing gets its command after a second', async (t) => {
   const bench = await CommandBench.open(t);
   const lock = await bench.lock();
   await bench.command(lock, 'reset');
@@ -179,7 +185,7 @@ t.test('a lock that says nothing gets its command a second later', async (t) => 
   t.same(bench.takeSent(), [1]);
   await bench.ack(lock, 1);
   await bench.command(lock, 'reset');
-  t.same(bench.takeSent(), [2], 'and the next one at once');
+  t.same(bench.takeSent(), [2], 'the next command is sent at once');
 });
 
 t.test('nothing is sent to a lock in airplane mode, nor to a phone', async (t) => {
@@ -191,30 +197,30 @@ t.test('nothing is sent to a lock in airplane mode, nor to a phone', async (t) =
   t.match(bench.commands.waitOf(record), { for: 'airplane' });
   t.same(bench.takeSent(), []);
   await bench.ping(lock);
-  t.same(bench.takeSent(), [1], 'somebody switched it off at the lock');
+  t.same(bench.takeSent(), [1], 'airplane mode was switched off at the lock');
 
   const phone = await bench.lock(2, 'phone');
   await bench.command(phone, 'unlock');
   await bench.connect(phone);
   await bench.ping(phone);
   await bench.pass(Seconds(10));
-  t.same(bench.takeSent(), [], 'a connection of a phone hears no command');
+  t.same(bench.takeSent(), [], 'a phone’s connection gets no command');
   await bench.ack(phone, 2);
-  t.equal((await bench.store.commands.find(2))?.state, 'queued', 'nor may it answer one');
+  t.equal((await bench.store.commands.find(2))?.state, 'queued', 'a phone can’t answer a command');
 });
 
-t.test('only the lock that it was sent to answers a command, and once', async (t) => {
+t.test('only the first answer of the lock that got a command counts', async (t) => {
   const bench = await CommandBench.open(t);
   const [lock, other] = [await bench.lock(1), await bench.lock(2)];
   await bench.command(lock, 'unlock');
   await bench.command(lock, 'reset');
   await bench.online(lock);
   await bench.online(other);
-  bench.takeTold();
+  bench.takeReported();
   await bench.ack(other, 1);
   await bench.ack(lock, 99);
   await bench.ack(lock, 2);
-  t.same(bench.takeTold(), [
+  t.same(bench.takeReported(), [
     '1 stray: it is for another lock',
     '99 stray: there is no such command',
     '2 stray: it was never sent',
@@ -226,11 +232,11 @@ t.test('only the lock that it was sent to answers a command, and once', async (t
   await bench.pass(Seconds(1));
   await bench.ack(lock, 1, 'failed', 'again');
   await bench.take(lock, testBytes(lock.sequence, { timeMs: 5 }));
-  t.match(await bench.store.commands.find(1), { state: 'done', detail: '', finishedAtMs }, 'the first answer stands');
-  t.same(bench.takeTold(), ['1 done', '2 sent']);
+  t.match(await bench.store.commands.find(1), { state: 'done', detail: '', finishedAtMs }, 'the first answer counts');
+  t.same(bench.takeReported(), ['1 done', '2 sent']);
 });
 
-t.test('who watches sees each change, and answers that are none', async (t) => {
+t.test('tail shows each change of a command, and stray answers', async (t) => {
   const bench = await CommandBench.open(t);
   const lock = await bench.lock();
   const lines: string[] = [];
@@ -251,7 +257,7 @@ t.test('who watches sees each change, and answers that are none', async (t) => {
   ]);
 });
 
-t.test('an answer that comes after the expiry is the truth all the same', async (t) => {
+t.test('an answer that comes after the expiry still counts', async (t) => {
   const bench = await CommandBench.open(t);
   const lock = await bench.lock();
   await bench.command(lock, 'unlock');
@@ -262,10 +268,10 @@ t.test('an answer that comes after the expiry is the truth all the same', async 
   await bench.connect(lock);
   await bench.ack(lock, 1);
   t.match(await bench.store.commands.find(1), { state: 'done', finishedAtMs: START_MS + Minutes(3) });
-  t.same(bench.takeTold(), ['1 queued', '1 sent', '1 expired', '1 done']);
+  t.same(bench.takeReported(), ['1 queued', '1 sent', '1 expired', '1 done']);
 });
 
-t.test('nothing is lost across a restart, and no id given twice', async (t) => {
+t.test('a restart loses no command, and no id is used twice', async (t) => {
   const first = await CommandBench.open(t);
   const lock = await first.lock();
   for (const type of ['reset', 'unlock', 'locate-cell']) await first.command(lock, type);
@@ -278,9 +284,9 @@ t.test('nothing is lost across a restart, and no id given twice', async (t) => {
 
   const second = await CommandBench.open(t, first);
   await second.settle();
-  t.same(second.takeTold(), ['2 expired'], 'what ran out meanwhile has expired');
+  t.same(second.takeReported(), ['2 expired'], 'a command whose time passed meanwhile expires');
   await second.online(lock);
-  t.same(second.takeSent(), [1], 'what was unanswered comes again, under its id');
+  t.same(second.takeSent(), [1], 'the unanswered command is sent again under its id');
   await second.ack(lock, 1);
   t.same(second.takeSent(), [3]);
   await second.ack(lock, 3);
@@ -288,14 +294,14 @@ t.test('nothing is lost across a restart, and no id given twice', async (t) => {
 
   const third = await CommandBench.open(t, first);
   await third.online(lock);
-  t.same(third.takeSent(), [], 'what was answered is over');
+  t.same(third.takeSent(), [], 'an answered command is not sent again');
   t.equal((await third.command(lock, 'reset')).id, 5);
   await third.ack(lock, 5);
   await third.pass(START_MS + Hours(2) - third.clock.now());
-  t.same(third.takeSent(), [5, 4], 'and a schedule holds');
+  t.same(third.takeSent(), [5, 4], 'a scheduled command is sent at its time');
 });
 
-t.test('a store that fails lets nothing out, and takes no answer', async (t) => {
+t.test('while the store fails, no command is sent and no answer is acknowledged', async (t) => {
   let fails = false;
   const wrap = (store: Store): Store =>
     overriding(store, {
@@ -325,10 +331,10 @@ t.test('a store that fails lets nothing out, and takes no answer', async (t) => 
   t.match(await bench.store.commands.find(1), { state: 'sent' });
   lock.sequence -= 1;
   await bench.ack(lock, 1);
-  t.match(await bench.store.commands.find(1), { state: 'done' }, 'the lock says it again');
+  t.match(await bench.store.commands.find(1), { state: 'done' }, 'the lock repeats its answer');
 });
 
-t.test('a queued command can be taken back, one that has left can’t', async (t) => {
+t.test('a queued command can be cancelled, a sent one can’t', async (t) => {
   const bench = await CommandBench.open(t);
   const lock = await bench.lock();
   await bench.command(lock, 'unlock');
@@ -342,7 +348,7 @@ t.test('a queued command can be taken back, one that has left can’t', async (t
   t.same(bench.takeSent(), [1]);
 });
 
-t.test('a lock has a queue of so many', async (t) => {
+t.test('a lock’s queue has a maximum length', async (t) => {
   const bench = await CommandBench.open(t);
   const [lock, other] = [await bench.lock(1), await bench.lock(2)];
   for (let number = 0; number < MAX_WAITING_PER_LOCK; number += 1) await bench.command(lock, 'reset');
@@ -354,7 +360,7 @@ t.test('a lock has a queue of so many', async (t) => {
   await bench.command(lock, 'reset');
 });
 
-t.test('what a command waits for', async (t) => {
+t.test('waitOf tells what a command waits for', async (t) => {
   const bench = await CommandBench.open(t);
   const lock = await bench.lock();
   await bench.online(lock);
@@ -374,7 +380,7 @@ t.test('what a command waits for', async (t) => {
   t.equal(bench.commands.waitOf({ ...one, state: 'done' }), null);
 });
 
-t.test('the twin: what is wanted, what is reported, and where they differ', async (t) => {
+t.test('the twin has the wanted and the reported settings, and their differences', async (t) => {
   const bench = await CommandBench.open(t);
   const lock = await bench.lock();
   const { deviceId } = lock.sender;
@@ -391,9 +397,9 @@ t.test('the twin: what is wanted, what is reported, and where they differ', asyn
   await bench.command(lock, 'set-power', { parameters: { mode: 'MID' }, not_before: later });
   const wanted = { mode: 'HIGH', recovery: false, high_window: window };
   t.same((await twin()).wanted, { ...wanted, ride_tracking: true });
-  t.same((await twin()).differs.length, 4, 'of a lock never heard of nothing is known');
+  t.same((await twin()).differs.length, 4, 'a lock that never sent an uplink has no reported settings');
   await bench.pass(Minutes(1));
-  t.same((await twin()).wanted, wanted, 'what expired is wanted no more');
+  t.same((await twin()).wanted, wanted, 'an expired command asks for nothing');
   await bench.online(lock);
   t.same((await twin()).differs.toSorted(), ['high_window', 'mode']);
   const high = { ...DEFAULT_POWER, mode: 'HIGH' } as const;
@@ -404,12 +410,12 @@ t.test('the twin: what is wanted, what is reported, and where they differ', asyn
   const reported = { mode: 'HIGH', ride_tracking: false, airplane: false, recovery: false, high_window: window };
   t.same(await twin(), { wanted, reported, differs: [] });
   await bench.pass(Hours(1));
-  t.same((await twin()).differs, ['mode'], 'and at its time what was scheduled');
+  t.same((await twin()).differs, ['mode'], 'a scheduled command counts from its time');
   await bench.ack(lock, 4, 'rejected', 'no');
-  t.same((await twin()).wanted, wanted, 'what was rejected is wanted no more');
+  t.same((await twin()).wanted, wanted, 'a rejected command asks for nothing');
 });
 
-t.test('a wrong request says what is wrong, where, and what was expected', async (t) => {
+t.test('a wrong request is refused with the member, its value and what was expected', async (t) => {
   const mac = testMac();
   const siren = (seconds: unknown) => ({ macs: [mac], type: 'siren', parameters: { seconds } });
   const power = (parameters: object) => ({ macs: [mac], type: 'set-power', parameters });

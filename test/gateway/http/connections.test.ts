@@ -74,11 +74,11 @@ async function sameDescriptors(before: number, what: string): Promise<void> {
 const LEAVING: Readonly<Record<string, (client: RawHttp) => Promise<void>>> = {
   'hangs up at once': async ({ socket }) => void socket.destroy(),
   'reads a part and hangs up': async (client) => {
-    await client.hears(/HTTP\/1\.1 /);
+    await client.receives(/HTTP\/1\.1 /);
     client.socket.destroy();
   },
   'reads a part and resets': async (client) => {
-    await client.hears(/HTTP\/1\.1 /);
+    await client.receives(/HTTP\/1\.1 /);
     client.socket.resetAndDestroy();
   },
 };
@@ -125,10 +125,10 @@ t.test('1,000 pipelined requests are answered in order, one at a time', async (t
   const wanted = Array.from({ length: PIPELINED }, (_, number) => `answer /${number};`);
   client.write(wanted.map((_, number) => getRequest(`/${number}`)).join(''));
   await client.until(
-    () => client.heard.endsWith(`answer /${PIPELINED - 1};`),
+    () => client.received.endsWith(`answer /${PIPELINED - 1};`),
     () => `${client.statuses.length} answers came`,
   );
-  t.same(client.heard.match(/answer \/\d+;/g), wanted);
+  t.same(client.received.match(/answer \/\d+;/g), wanted);
   t.equal(most, 1);
   client.write(getRequest('/more').repeat(2 * PIPELINED));
   await client.ended();
@@ -270,8 +270,8 @@ t.test('no Host, two of them, or one that is none: 400, and the end of the conne
         const client = await RawHttp.open(port);
         client.write(getRequest(where, [...hosts, header]).repeat(2));
         await client.ended();
-        t.same(client.statuses, [400], `${name}, ${where}, ${what}: ${client.heard}`);
-        t.match(client.heard, /application\/problem\+json.*"code":"input-host"/s);
+        t.same(client.statuses, [400], `${name}, ${where}, ${what}: ${client.received}`);
+        t.match(client.received, /application\/problem\+json.*"code":"input-host"/s);
       }
     for (const host of right) {
       const client = await RawHttp.open(port);
@@ -385,7 +385,7 @@ t.test('a body that nobody reads is not read without an end', async (t) => {
   for (const [what, status, port = gateway.httpPort] of cases) {
     const client = await RawHttp.open(port);
     await client.flush(`${[`${what} HTTP/1.1`, ...json].join('\r\n')}\r\n\r\n`);
-    await client.hears(new RegExp(`^HTTP/1\\.1 ${status} `));
+    await client.receives(new RegExp(`^HTTP/1\\.1 ${status} `));
     t.ok((await sendEndless(client)) < ENDLESS_BYTES, what);
     client.socket.destroy();
   }
@@ -396,9 +396,9 @@ t.test('a short body that nobody reads leaves its connection as it is', async (t
   const client = await RawHttp.open(gateway.httpPort);
   const body = 'x'.repeat(CHUNK_BYTES);
   await client.flush(`POST /nowhere HTTP/1.1\r\nhost: a\r\ncontent-length: ${body.length}\r\n\r\n`);
-  await client.hears(/^HTTP\/1\.1 404 /);
+  await client.receives(/^HTTP\/1\.1 404 /);
   await client.flush(body + getRequest('/healthz'));
-  await client.hears(/HTTP\/1\.1 200 /);
+  await client.receives(/HTTP\/1\.1 200 /);
   t.same(client.statuses, [404, 200]);
   client.socket.destroy();
 });
@@ -418,7 +418,7 @@ t.test('a port whose places are all busy answers probes and nothing else', async
   const busy = await RawHttp.open(server.port);
   // It asks for far more than the system keeps for it, and reads no more than the beginning.
   busy.write(getRequest('/docs/static/swagger-ui-bundle.js').repeat(100));
-  await busy.hears(/HTTP\/1\.1 200/);
+  await busy.receives(/HTTP\/1\.1 200/);
   busy.socket.pause();
   const asked = { httpPort: server.port };
   const [probe, ready] = [await call(asked, '/healthz'), await call(asked, '/readyz')];

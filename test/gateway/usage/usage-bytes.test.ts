@@ -1,6 +1,6 @@
 /**
- * The bytes of a lock's bill are those that a network between it and the gateway counts, to the byte and per direction:
- * over a full life, however a connection ends, with and without TLS, split at the month's end, and through a crash.
+ * The billed bytes of a lock equal those that a network between lock and gateway counts, exactly and per direction:
+ * over a complete connection, however it ends, with and without TLS, at the end of a month, and after a crash.
  */
 import { connect, Socket } from 'node:net';
 import type { IClientOptions } from 'mqtt';
@@ -15,7 +15,7 @@ import { overriding } from '../../helpers/durability/sabotage.js';
 import { GatewayChild } from '../../helpers/gateway/gateway-child.js';
 import { testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
 import { BEFORE_MONTH_END_MS, type UsageBench, usageBench } from '../../helpers/gateway/usage-bench.js';
-import { CountingProxy, type Passed } from '../../helpers/http/counting-proxy.js';
+import { CountingProxy, type ProxiedConnection } from '../../helpers/http/counting-proxy.js';
 import { connackOf, TestLock } from '../../helpers/mqtt/test-lock.js';
 
 t.setTimeout(120_000);
@@ -25,7 +25,7 @@ const NOT_AUTHORIZED = 5;
 const SERVER_UNAVAILABLE = 3;
 const COMMAND = encodeDownlink({ id: 7, expiresMs: 1_800_000_000_000, command: { type: 'locate-gps' } });
 
-const WAYS: Readonly<Record<'tcp' | 'tls', IClientOptions>> = {
+const TRANSPORTS: Readonly<Record<'tcp' | 'tls', IClientOptions>> = {
   tcp: {},
   tls: { protocol: 'mqtts', rejectUnauthorized: false },
 };
@@ -34,21 +34,21 @@ interface Site extends UsageBench {
   readonly proxy: CountingProxy;
   readonly secret: string;
   readonly deviceId: number;
-  /** Connects the lock, through the proxy. */
+  /** Connects the lock through the proxy. */
   join(): Promise<TestLock>;
 }
 
-async function site(t: Test, how: 'tcp' | 'tls'): Promise<Site> {
+async function usageSite(t: Test, how: 'tcp' | 'tls'): Promise<Site> {
   const bench = await usageBench(t);
   const port = await bench.serve(how);
   const proxy = await CountingProxy.start(t, () => port);
   const { device, secret } = await bench.accounts.addDevice({ mac: MAC });
-  const join = (): Promise<TestLock> => TestLock.connect(t, proxy.port, MAC, secret, WAYS[how]);
+  const join = (): Promise<TestLock> => TestLock.connect(t, proxy.port, MAC, secret, TRANSPORTS[how]);
   return { ...bench, proxy, secret, deviceId: device.id, join };
 }
 
-/** What the bill has of all months together. */
-async function billed({ usage }: UsageBench): Promise<{ up: number; down: number }> {
+/** The billed bytes of all months together. */
+async function billedBytes({ usage }: UsageBench): Promise<{ up: number; down: number }> {
   const rows = await usage.read({ mac: MAC });
   const sum = (of: (row: UsageRow) => number): number => rows.map(of).reduce((a, b) => a + b, 0);
   return { up: sum(({ bytesUp }) => bytesUp), down: sum(({ bytesDown }) => bytesDown) };
@@ -68,59 +68,59 @@ async function commandArrives(lock: TestLock, { broker, deviceId }: Site): Promi
   if (!(await arrived).equals(COMMAND)) throw new Error('another command arrived');
 }
 
-/** Everything that a lock's life has, up to its DISCONNECT. */
-async function fullLife(site: Site): Promise<void> {
-  const lock = await site.join();
+/** All kinds of packets of a lock's connection, up to its DISCONNECT. */
+async function fullLife(usageSite: Site): Promise<void> {
+  const lock = await usageSite.join();
   await lock.client.subscribeAsync('down', { qos: 1 });
   for (let sequence = 1; sequence <= 5; sequence += 1) await lock.send(testBytes(sequence));
   await lock.send(testBytes(5));
   await lock.send(Buffer.from('garbage'));
-  await commandArrives(lock, site);
+  await commandArrives(lock, usageSite);
   await pong(lock);
   await Promise.all(Array.from({ length: 20 }, (_, index) => lock.send(testBytes(10 + index))));
   await lock.client.endAsync();
   await lock.closed;
 }
 
-/** The ways in which a connection ends, each with what brings it about. */
-const ENDS: Readonly<Record<string, (site: Site) => Promise<void>>> = {
+/** The ways in which a connection ends, each with the actions that cause it. */
+const CONNECTION_ENDS: Readonly<Record<string, (usageSite: Site) => Promise<void>>> = {
   'the lock’s DISCONNECT, after a full life': fullLife,
-  'its DISCONNECT right behind an uplink': async (site) => {
-    const lock = await site.join();
+  'its DISCONNECT right behind an uplink': async (usageSite) => {
+    const lock = await usageSite.join();
     lock.client.publish('up', testBytes(40), { qos: 0 });
     await lock.client.endAsync();
     await lock.closed;
   },
-  'the lock’s going without a word': async (site) => {
-    const lock = await site.join();
+  'the lock’s going without a word': async (usageSite) => {
+    const lock = await usageSite.join();
     await lock.send(testBytes(41));
     lock.client.stream.end();
     await lock.closed;
   },
-  'a takeover': async (site) => {
-    const first = await site.join();
+  'a takeover': async (usageSite) => {
+    const first = await usageSite.join();
     await first.send(testBytes(42));
-    const second = await site.join();
+    const second = await usageSite.join();
     await first.closed;
     await second.send(testBytes(43));
     await second.client.endAsync();
   },
-  'the gateway’s own doing': async (site) => {
-    const lock = await site.join();
+  'the gateway’s own doing': async (usageSite) => {
+    const lock = await usageSite.join();
     await lock.send(testBytes(44));
-    site.broker.sessions.end(site.deviceId);
+    usageSite.broker.sessions.end(usageSite.deviceId);
     await lock.closed;
   },
-  'a publish that is refused, with more behind it': async (site) => {
-    const lock = await site.join();
+  'a publish that is refused, with more behind it': async (usageSite) => {
+    const lock = await usageSite.join();
     lock.client.publish('elsewhere', testBytes(45), { qos: 1 }, () => undefined);
     for (let more = 0; more < 10; more += 1) lock.client.publish('up', testBytes(46), { qos: 1 }, () => undefined);
     await lock.closed;
   },
-  'the gateway’s stop': async (site) => {
-    const lock = await site.join();
+  'the gateway’s stop': async (usageSite) => {
+    const lock = await usageSite.join();
     await lock.send(testBytes(47));
-    const closed = site.broker.close();
+    const closed = usageSite.broker.close();
     await lock.closed;
     await closed;
   },
@@ -128,45 +128,45 @@ const ENDS: Readonly<Record<string, (site: Site) => Promise<void>>> = {
 
 for (const how of ['tcp', 'tls'] as const) {
   t.test(`every byte over ${how} is counted once, however the connection ends`, async (t) => {
-    const here = await site(t, how);
+    const here = await usageSite(t, how);
     let connections = 0;
-    for (const [what, live] of Object.entries(ENDS)) {
+    for (const [what, live] of Object.entries(CONNECTION_ENDS)) {
       await live(here);
       connections = here.proxy.connections.length;
-      await here.proxy.over(connections);
+      await here.proxy.allClosed(connections);
       await here.drained();
       const { up, down } = here.proxy.bytes;
       t.ok(up > 0 && down > 0);
-      t.same(await billed(here), { up, down }, what);
+      t.same(await billedBytes(here), { up, down }, what);
     }
     const [row] = await here.usage.read({ mac: MAC });
-    t.equal(row?.connections, connections, 'and every connection');
+    t.equal(row?.connections, connections, 'every connection is counted');
   });
 }
 
-t.test('messages are counted one by one, repeats and garbage too', async (t) => {
-  const here = await site(t, 'tcp');
+t.test('every message is counted, including repeats and undecodable ones', async (t) => {
+  const here = await usageSite(t, 'tcp');
   await fullLife(here);
-  await here.proxy.over(1);
+  await here.proxy.allClosed(1);
   await here.drained();
   t.match(await here.usage.read({}), [
     { month: '2099-11', mac: MAC, simulated: false, messagesUp: 27, messagesDown: 1, connections: 1 },
   ]);
 });
 
-t.test('a connection through a month’s end is split at it', async (t) => {
-  const here = await site(t, 'tcp');
+t.test('a connection that lasts beyond the end of a month is split there', async (t) => {
+  const here = await usageSite(t, 'tcp');
   const lock = await here.join();
   await lock.send(testBytes(1));
   const { up, down } = here.proxy.bytes;
   here.clock.advance(Seconds(9));
   t.equal(here.usage.meter.month, '2099-11');
   here.clock.advance(Seconds(1));
-  t.equal(here.usage.meter.month, '2099-12', 'the first moment of a month is of that month');
+  t.equal(here.usage.meter.month, '2099-12', 'the first millisecond of a month belongs to it');
   await lock.send(testBytes(2));
   await lock.send(testBytes(3));
   await lock.client.endAsync();
-  await here.proxy.over(1);
+  await here.proxy.allClosed(1);
   await here.drained();
   const all = here.proxy.bytes;
   const [november, december, ...more] = await here.usage.read({});
@@ -176,7 +176,7 @@ t.test('a connection through a month’s end is split at it', async (t) => {
   t.same(more, []);
 });
 
-t.test('so is one whose CONNECT is not finished when the month ends', async (t) => {
+t.test('a connection whose CONNECT is incomplete at the end of a month is split there', async (t) => {
   const bench = await usageBench(t);
   const port = await bench.serve('tcp');
   const { secret } = await bench.accounts.addDevice({ mac: MAC });
@@ -202,86 +202,87 @@ function connectPacket(mac: Mac, secret: string): Buffer {
   return Buffer.concat([Buffer.from([0x10, rest.length]), rest]);
 }
 
-t.test('a refused CONNECT is on nobody’s bill', async (t) => {
-  const here = await site(t, 'tcp');
+t.test('a refused CONNECT is not billed', async (t) => {
+  const here = await usageSite(t, 'tcp');
   const wrong = { clientId: MAC, username: MAC, password: 'wrong' };
   t.equal(await connackOf(here.proxy.port, wrong), NOT_AUTHORIZED);
-  await here.proxy.over(1);
+  await here.proxy.allClosed(1);
   await here.drained();
   t.ok(here.proxy.bytes.up > 0);
   t.same(await here.usage.read({}), []);
-  t.equal(here.usage.sims.activatedAtMs(MAC), null, 'and activates no SIM');
+  t.equal(here.usage.sims.activatedAtMs(MAC), null, 'it activates no SIM');
 });
 
-t.test('what the system never took was never sent', async (t) => {
-  const here = await site(t, 'tcp');
+t.test('bytes that the system never accepted do not count as sent', async (t) => {
+  const here = await usageSite(t, 'tcp');
   await here.join();
   const raw = here.broker.sessions.ofLock(here.deviceId)?.connection.raw as Socket;
   const large = Buffer.alloc(64 * 1024 * 1024);
   raw.write(large);
   Socket.prototype.destroy.call(raw);
-  t.ok(raw.bytesWritten >= large.length, 'where Node itself counts what it was given');
-  await here.proxy.over(1);
+  t.ok(raw.bytesWritten >= large.length, 'Node’s own count includes them');
+  await here.proxy.allClosed(1);
   await here.drained();
   t.ok(here.proxy.bytes.down < large.length);
-  t.same(await billed(here), here.proxy.bytes);
+  t.same(await billedBytes(here), here.proxy.bytes);
 });
 
-t.test(
-  'counts are stored every second, in one commit of what changed, and no second is lost to a failure',
-  async (t) => {
-    const commits: (readonly UsageDelta[])[] = [];
-    const bell = new Bell();
-    let isFailing = false;
-    const here = await usageBench(t, {
-      wrapStore: (store) => {
-        const add = async (deltas: readonly UsageDelta[], nowMs: number): Promise<void> => {
-          if (isFailing) throw new StoreFailure('add usage', new Error('disk full'));
-          await store.usage.add(deltas, nowMs);
-          commits.push(deltas);
-          bell.ring();
-        };
-        return overriding(store, { usage: overriding(store.usage, { add }) });
-      },
-    });
-    const committed = (count: number): Promise<void> =>
-      bell.until(
-        () => commits.length === count,
-        20,
-        () => 'a commit',
-      );
-    const locks: TestLock[] = [];
-    for (const number of [1, 2, 3]) {
-      const { secret } = await here.accounts.addDevice({ mac: testMac(number) });
-      locks.push(await TestLock.connect(t, here.broker.port, testMac(number), secret));
-    }
-    here.clock.advance(Seconds(1));
-    await committed(1);
-    t.same(
-      commits[0]?.map(({ connections }) => connections),
-      [1, 1, 1],
-      'three locks, one commit',
+t.test('changed counts are stored every second in one commit, and a failure of the store loses none', async (t) => {
+  const commits: (readonly UsageDelta[])[] = [];
+  const bell = new Bell();
+  let isFailing = false;
+  const here = await usageBench(t, {
+    wrapStore: (store) => {
+      const add = async (deltas: readonly UsageDelta[], nowMs: number): Promise<void> => {
+        if (isFailing) throw new StoreFailure('add usage', new Error('disk full'));
+        await store.usage.add(deltas, nowMs);
+        commits.push(deltas);
+        bell.ring();
+      };
+      return overriding(store, { usage: overriding(store.usage, { add }) });
+    },
+  });
+  const committed = (count: number): Promise<void> =>
+    bell.until(
+      () => commits.length === count,
+      20,
+      () => 'a commit',
     );
-    here.clock.advance(Seconds(1));
-    await locks[0]?.send(testBytes(1));
-    here.clock.advance(Seconds(1));
-    await committed(2);
-    t.match(commits[1], [{ mac: testMac(1), messagesUp: 1, connections: 0 }], 'the one that said something, alone');
-    isFailing = true;
-    const failed = new Promise((resolve) => here.events.once('store-failed', resolve));
-    await locks[1]?.send(testBytes(1));
-    here.clock.advance(Seconds(1));
-    t.match(await failed, { why: /disk full/ }, 'a store that fails says so');
-    await locks[1]?.send(testBytes(2));
-    isFailing = false;
-    here.clock.advance(Seconds(1));
-    await committed(3);
-    t.ok(commits[2]?.every(({ mac }) => mac === testMac(2)));
-    t.match(await here.usage.read({ mac: testMac(2) }), [{ messagesUp: 2, connections: 1 }], 'and gets it later, once');
-  },
-);
+  const locks: TestLock[] = [];
+  for (const number of [1, 2, 3]) {
+    const { secret } = await here.accounts.addDevice({ mac: testMac(number) });
+    locks.push(await TestLock.connect(t, here.broker.port, testMac(number), secret));
+  }
+  here.clock.advance(Seconds(1));
+  await committed(1);
+  t.same(
+    commits[0]?.map(({ connections }) => connections),
+    [1, 1, 1],
+    'three locks, one commit',
+  );
+  here.clock.advance(Seconds(1));
+  await locks[0]?.send(testBytes(1));
+  here.clock.advance(Seconds(1));
+  await committed(2);
+  t.match(commits[1], [{ mac: testMac(1), messagesUp: 1, connections: 0 }], 'only the lock that sent something');
+  isFailing = true;
+  const failed = new Promise((resolve) => here.events.once('store-failed', resolve));
+  await locks[1]?.send(testBytes(1));
+  here.clock.advance(Seconds(1));
+  t.match(await failed, { why: /disk full/ }, 'a failing store is reported');
+  await locks[1]?.send(testBytes(2));
+  isFailing = false;
+  here.clock.advance(Seconds(1));
+  await committed(3);
+  t.ok(commits[2]?.every(({ mac }) => mac === testMac(2)));
+  t.match(
+    await here.usage.read({ mac: testMac(2) }),
+    [{ messagesUp: 2, connections: 1 }],
+    'the counts are stored later, once',
+  );
+});
 
-/** What the process has said to be on the disk. */
+/** The counts that the process reported as stored. */
 function stored(lines: readonly string[]): { up: number; down: number } {
   const deltas = lines
     .filter((line) => line.startsWith('usage '))
@@ -290,7 +291,7 @@ function stored(lines: readonly string[]): { up: number; down: number } {
   return { up: sum(({ bytesUp }) => bytesUp), down: sum(({ bytesDown }) => bytesDown) };
 }
 
-t.test('kill -9 loses what was not stored yet, and nothing else; nothing is counted twice', async (t) => {
+t.test('kill -9 loses only counts that were not stored yet, and nothing is counted twice', async (t) => {
   const gateway = await GatewayChild.make(t, undefined, true);
   await gateway.start();
   await gateway.post('/merchants', { name: 'Amber' });
@@ -298,7 +299,7 @@ t.test('kill -9 loses what was not stored yet, and nothing else; nothing is coun
   const proxy = await CountingProxy.start(t, () => gateway.mqttPort);
   const first = await TestLock.connect(t, proxy.port, MAC, secret);
   for (let sequence = 1; sequence <= 20; sequence += 1) await first.send(testBytes(sequence));
-  // The lock has its last PUBACK, so all that was on the air until now has been counted.
+  // The lock has its last PUBACK, so the proxy has counted all bytes up to now.
   const before = proxy.bytes;
   await gateway.program.until((lines) => stored(lines).up === before.up && stored(lines).down === before.down);
   t.pass('within a second of the clock it is all on the disk');
@@ -312,27 +313,27 @@ t.test('kill -9 loses what was not stored yet, and nothing else; nothing is coun
   const [row] = (await gateway.get<Answer>('/usage')).usage;
   const { bytes_up: up = 0, bytes_down: down = 0 } = row ?? {};
   t.ok(up >= before.up && down >= before.down, `${up} and ${down} of ${JSON.stringify(before)}, all that was stored`);
-  t.ok(up <= atKill.up && down <= atKill.down, 'and no byte more than there was');
+  t.ok(up <= atKill.up && down <= atKill.down, 'no more bytes than the network counted');
   const second = await TestLock.connect(t, proxy.port, MAC, secret);
   await second.send(testBytes(31));
   await second.client.endAsync();
-  await proxy.over(2);
+  await proxy.allClosed(2);
   const [after] = (await gateway.get<Answer>('/usage')).usage;
-  const more = proxy.connections[1] as Passed;
-  t.match(after, { bytes_up: up + more.up, bytes_down: down + more.down }, 'and the next life goes on from there');
+  const more = proxy.connections[1] as ProxiedConnection;
+  t.match(after, { bytes_up: up + more.up, bytes_down: down + more.down }, 'the restarted gateway continues the count');
   type Shown = { sim: unknown };
   const { sim } = await gateway.get<Shown>(`/devices/${MAC}`);
   t.match(sim, { state: 'active', activated_at: /^20/ });
   t.same(await gateway.stop(20), 0);
 });
 
-t.test('a SIM is active, on the disk, before its lock hears that it is connected; and keeps its time', async (t) => {
+t.test('a SIM’s activation is durable before the CONNACK is sent, and its time never changes', async (t) => {
   const order: string[] = [];
   const here = await usageBench(t, {
     wrapStore: (store) => {
       const activate: typeof store.usage.activate = async (sims) => {
         await store.usage.activate(sims);
-        // A CONNACK that does not wait for this arrives meanwhile.
+        // A CONNACK that does not wait for the store would arrive here.
         for (let turns = 0; turns < 500; turns += 1) await new Promise<void>((resolve) => afterThisTurn(resolve));
         order.push('stored');
       };
@@ -372,7 +373,7 @@ t.test('a lock whose activation can’t be stored is not accepted', async (t) =>
   t.equal(await connackOf(here.broker.port, identity), 0);
 });
 
-t.test('many first connections at once share their commits', async (t) => {
+t.test('first connections at the same time share their commits', async (t) => {
   const sizes: number[] = [];
   const here = await usageBench(t, {
     wrapStore: (store) => {

@@ -1,6 +1,6 @@
 /**
- * Months, prices, statements: what is billed, to whom, once, and exactly (interfaces.md §5). The expected figures are
- * worked out by hand from the prices.
+ * Months, prices and statements: usage is billed exactly, once, and to the right merchant (interfaces.md §5). The
+ * expected amounts are calculated by hand from the prices.
  */
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
@@ -48,7 +48,7 @@ function month(text: string): Month {
   return parsed.value;
 }
 
-t.test('months are those of UTC, and end where the next begins', async (t) => {
+t.test('months are in UTC, and end where the next one starts', async (t) => {
   t.equal(monthOf(Date.UTC(2026, 10, 30, 23, 59, 59, 999)), '2026-11');
   t.equal(monthOf(Date.UTC(2026, 11, 1)), '2026-12');
   t.equal(monthEndMs(month('2028-02')) - monthStartMs(month('2028-02')), 29 * 86_400_000, 'a leap year');
@@ -66,32 +66,32 @@ t.test('months are those of UTC, and end where the next begins', async (t) => {
   );
 });
 
-t.test('prices are exact, and a total is rounded once, half up', async (t) => {
+t.test('amounts are exact, and a total is rounded once, half up', async (t) => {
   t.equal(formatAmount(priceOfBytes(EUR, 1_234_567), 'EUR'), '0.14814804', '1.234567 MB at 0.12');
   t.equal(formatAmount(priceOfBytes(EUR, 1_000_000), 'EUR'), '0.12', 'an MB is 1,000,000 bytes');
   t.equal(formatAmount(priceOfSims(EUR, 3), 'EUR'), '2.40');
   t.equal(
     formatAmount(priceOfBytes({ ...EUR, perMb: '0.000001' }, 1), 'EUR'),
     '0.000000000001',
-    'nothing is too little',
+    'the smallest price of one byte',
   );
   t.equal(
     formatAmount(priceOfBytes({ ...EUR, perMb: '999999999.999999' }, Number.MAX_SAFE_INTEGER), 'EUR'),
     '9007199254740981992.800745259009',
-    'nor too much: 9007199254.740991 MB',
+    'the largest price of 9007199254.740991 MB',
   );
   const rounded = (perMb: string, bytes: number, currency = 'EUR'): string =>
     formatAmount(roundAmount(priceOfBytes({ ...EUR, perMb }, bytes), currency), currency);
-  t.equal(rounded('0.01', 500_000), '0.01', 'half a cent goes up');
-  t.equal(rounded('0.01', 499_999), '0.00', 'less does not');
-  t.equal(rounded('0.03', 500_000), '0.02', 'one and a half as well: not to the even one alone');
-  t.equal(rounded('0.05', 500_000), '0.03', 'two and a half too');
+  t.equal(rounded('0.01', 500_000), '0.01', 'half a cent is rounded up');
+  t.equal(rounded('0.01', 499_999), '0.00', 'less than half a cent is rounded down');
+  t.equal(rounded('0.03', 500_000), '0.02', 'one and a half cents are rounded up: not half to even');
+  t.equal(rounded('0.05', 500_000), '0.03', 'two and a half cents too');
   t.equal(rounded('1.005', 1_000_000), '1.01', 'where a double has 1.00499999999999989');
   t.same([rounded('0.5', 1_000_000, 'JPY'), rounded('0.49', 1_000_000, 'JPY')], ['1', '0'], 'a yen has no cents');
   t.equal(rounded('0.0005', 1_000_000, 'BHD'), '0.001', 'a dinar has 1,000 fils');
 });
 
-t.test('a plan that is none is refused with what was expected', async (t) => {
+t.test('an invalid plan is refused, with what was expected', async (t) => {
   t.same(checkPlan(EUR), EUR);
   for (const perMb of ['', '-1', '1.1234567', '1e3', '.5', '1.', '0x1', '1,2', ' 1', 'NaN', '1234567890'])
     t.throws(
@@ -104,7 +104,7 @@ t.test('a plan that is none is refused with what was expected', async (t) => {
     t.throws(() => checkPlan({ ...EUR, currency }), { code: 'input-currency', message: /ISO 4217/ }, currency);
 });
 
-function used(mac: Mac, members: Partial<UnbilledUsage> = {}): UnbilledUsage {
+function unbilled(mac: Mac, members: Partial<UnbilledUsage> = {}): UnbilledUsage {
   const counts = { messagesUp: 3, messagesDown: 1, connections: 2, bytesUp: 900_000, bytesDown: 100_000 };
   return { month: NOVEMBER, mac, simulated: false, ...counts, ...members };
 }
@@ -121,17 +121,17 @@ const BASIS: StatementBasis = {
   simsOf: [],
 };
 
-t.test('a statement by hand: lines, corrections, totals', async (t) => {
+t.test('a statement has the lines, corrections and totals that were calculated by hand', async (t) => {
   const [first, second, third, fourth] = [1, 2, 3, 4].map((number) => testMac(number)) as [Mac, Mac, Mac, Mac];
   const statement = makeStatement({
     ...BASIS,
     usage: [
-      used(second, { bytesUp: 250_000, bytesDown: 0 }),
-      used(first),
-      used(fourth, { simulated: true }),
-      used(first, { simulated: true, bytesUp: 7 }),
+      unbilled(second, { bytesUp: 250_000, bytesDown: 0 }),
+      unbilled(first),
+      unbilled(fourth, { simulated: true }),
+      unbilled(first, { simulated: true, bytesUp: 7 }),
     ],
-    late: [used(third, { month: month('2099-10'), bytesUp: 500_000, bytesDown: 0, connections: 0 })],
+    late: [unbilled(third, { month: month('2099-10'), bytesUp: 500_000, bytesDown: 0, connections: 0 })],
     activations: new Map([
       [first, Date.UTC(2099, 10, 12)],
       [second, Date.UTC(2098, 0, 1)],
@@ -152,7 +152,7 @@ t.test('a statement by hand: lines, corrections, totals', async (t) => {
       ...{ data_amount: '0.03', sim_amount: '0.80', amount: '0.83' },
     },
   ]);
-  t.equal(statement.lines.length, 2, 'a SIM that was activated after the month has no line of it');
+  t.equal(statement.lines.length, 2, 'a SIM that was activated after the month has no line');
   t.match(statement.corrections, [{ month: '2099-10', mac: formatMac(third), bytes: 500_000, amount: '0.06' }]);
   t.match(statement.totals, {
     ...{ locks: 2, active_sims: 2, bytes: 1_750_000, bytes_up: 1_650_000, bytes_down: 100_000, messages: 12 },
@@ -165,37 +165,37 @@ t.test('a statement by hand: lines, corrections, totals', async (t) => {
 });
 
 t.test('without a plan nothing is charged', async (t) => {
-  const { plan, lines, totals } = makeStatement({ ...BASIS, plan: null, usage: [used(testMac())] });
+  const { plan, lines, totals } = makeStatement({ ...BASIS, plan: null, usage: [unbilled(testMac())] });
   t.equal(plan, null);
   t.match(lines, [{ bytes: 1_000_000, amount: null }]);
   t.match(totals, { bytes: 1_000_000, amount: null, total: null });
 });
 
-/** In units of 10^-12, from its digits. */
-function exact(amount: string | null): bigint {
+/** An amount in units of 10^-12. */
+function toAmount(amount: string | null): bigint {
   const [whole = '', fraction = ''] = (amount ?? '').split('.');
   return BigInt(whole + fraction.padEnd(12, '0'));
 }
 
 const COUNTS = ['messages', 'messages_up', 'messages_down', 'connections', 'bytes', 'bytes_up', 'bytes_down'] as const;
 
-function addsUp({ lines, corrections, totals, plan }: Statement, minorDecimals: number): void {
+function checkSums({ lines, corrections, totals, plan }: Statement, minorDecimals: number): void {
   const all = [...lines, ...corrections];
   for (const count of COUNTS) {
     const sum = all.map((each) => each[count]).reduce((a, b) => a + b, 0);
     if (sum !== totals[count]) throw new Error(`${count}: ${sum}, not ${totals[count]}`);
   }
   if (plan === null) return;
-  const sum = all.map(({ amount }) => exact(amount)).reduce((a, b) => a + b, 0n);
-  if (sum !== exact(totals.amount)) throw new Error(`${sum}, not ${totals.amount}`);
+  const sum = all.map(({ amount }) => toAmount(amount)).reduce((a, b) => a + b, 0n);
+  if (sum !== toAmount(totals.amount)) throw new Error(`${sum}, not ${totals.amount}`);
   const unit = 10n ** BigInt(12 - minorDecimals);
-  const off = exact(totals.total) - sum;
-  // Half up: by at most half a unit up, and by less than that down.
-  if (2n * off > unit || 2n * off <= -unit || exact(totals.total) % unit !== 0n)
+  const off = toAmount(totals.total) - sum;
+  // Half up: rounded up by at most half a unit, or down by less than that.
+  if (2n * off > unit || 2n * off <= -unit || toAmount(totals.total) % unit !== 0n)
     throw new Error(`${totals.amount} was rounded to ${totals.total}`);
 }
 
-t.test('whatever a statement is made of, its lines and corrections add up to its totals', async (t) => {
+t.test('the lines and corrections of random statements add up to their totals', async (t) => {
   const count = fc.nat({ max: 1e9 });
   const rows = fc.array(
     fc.record({
@@ -220,7 +220,7 @@ t.test('whatever a statement is made of, its lines and corrections add up to its
       const activations = new Map(simsOf.map((mac, index) => [mac, Date.UTC(2099, 8 + index)]));
       const plan = checkPlan({ perMb, perSim, currency: code });
       const statement = makeStatement({ ...BASIS, usage, late, plan, simsOf, activations });
-      addsUp(statement, minorDecimals);
+      checkSums(statement, minorDecimals);
       const billed = usage.filter(({ simulated }) => !simulated);
       if (statement.lines.length < new Set(billed.map(({ mac }) => mac)).size) throw new Error('a lock is missing');
     }),
@@ -231,14 +231,14 @@ t.test('whatever a statement is made of, its lines and corrections add up to its
 /* ------------------------------------------------------------------------------------- statements in the store */
 
 function delta(mac: Mac, members: Partial<UsageDelta> = {}): UsageDelta {
-  return { ...used(mac), merchantId: 1, ...members };
+  return { ...unbilled(mac), merchantId: 1, ...members };
 }
 
 async function statementsOf({ usage }: Pick<UsageBench, 'usage'>, of: Month, merchant?: string): Promise<Statement[]> {
   return (await usage.statements(of, merchant)).map(({ body }) => JSON.parse(body) as Statement);
 }
 
-/** A lock of the first merchant whose SIM was activated in November. */
+/** Adds a lock whose SIM was activated in November. */
 async function activeLock({ accounts, store }: UsageBench, number: number, merchant = MERCHANT): Promise<Mac> {
   const mac = testMac(number);
   await accounts.addDevice({ mac, merchant });
@@ -251,7 +251,7 @@ interface ClosingBench extends UsageBench {
   readonly closed: Set<Month>;
 }
 
-/** Turns the clock to the end of November and waits for its statements. */
+/** Advances the clock to the end of November and waits for its statements. */
 async function endNovember(here: ClosingBench): Promise<void> {
   here.clock.advance(Seconds(10));
   await here.bell.until(
@@ -261,7 +261,7 @@ async function endNovember(here: ClosingBench): Promise<void> {
   );
 }
 
-/** A bench that tells when a month has been closed. */
+/** A bench that records which months were closed. */
 async function closingBench(t: Test, data?: string, clock?: ManualClock): Promise<ClosingBench> {
   const bell = new Bell();
   const closed = new Set<Month>();
@@ -281,7 +281,7 @@ async function closingBench(t: Test, data?: string, clock?: ManualClock): Promis
   return { ...bench, bell, closed };
 }
 
-t.test('a month is closed by itself at its end, and once', async (t) => {
+t.test('a month is closed automatically at its end, and only once', async (t) => {
   const here = await closingBench(t);
   const mac = await activeLock(here, 1);
   await here.usage.setPlan(MERCHANT, EUR);
@@ -306,11 +306,11 @@ t.test('a month is closed by itself at its end, and once', async (t) => {
   await here.store.usage.add([delta(mac)], here.clock.now());
   await here.usage.setPlan(MERCHANT, { ...EUR, perMb: '9' });
   t.same(await here.usage.close(NOVEMBER), [{ merchant: MERCHANT, month: '2099-11', isNew: false }]);
-  t.same(await here.usage.statements(NOVEMBER), [closed], 'to the byte as it was');
+  t.same(await here.usage.statements(NOVEMBER), [closed], 'the statement is unchanged');
   await t.rejects(here.usage.setPlan(MERCHANT, EUR, NOVEMBER), { code: 'usage-month-closed' });
 });
 
-t.test('what comes late is on the next statement, once', async (t) => {
+t.test('usage of a closed month is a correction on the next statement, once', async (t) => {
   const here = await closingBench(t);
   const mac = await activeLock(here, 1);
   await here.usage.setPlan(MERCHANT, EUR);
@@ -339,7 +339,7 @@ t.test('what comes late is on the next statement, once', async (t) => {
   );
 });
 
-t.test('months that ended while the gateway was down are closed when it is back', async (t) => {
+t.test('months that ended while the gateway was down are closed at the next start', async (t) => {
   const data = tempFolder(t);
   const before = await closingBench(t, data);
   const mac = await activeLock(before, 1);
@@ -351,36 +351,46 @@ t.test('months that ended while the gateway was down are closed when it is back'
     { lines: [{ bytes: 1_000_000 }], closed_at: '2100-03-05T00:00:00.000Z' },
   ]);
   t.match(await statementsOf(here, month('2100-02')), [{ lines: [{ bytes: 0, active: true }], corrections: [] }]);
-  await t.rejects(here.usage.statements(month('2099-10')), { code: 'no-such-statement' }, 'none from before it began');
+  await t.rejects(
+    here.usage.statements(month('2099-10')),
+    { code: 'no-such-statement' },
+    'no statement from before the first start',
+  );
 });
 
-t.test('a lock that changes hands in mid-month: bytes to each, the SIM to one', async (t) => {
-  const here = await closingBench(t);
-  const blue = await here.accounts.addMerchant('Blue');
-  // Two locks that are Blue's now, of which Amber had the first until mid-month; and one that nobody has any more.
-  const moved = await activeLock(here, 1, 'Blue');
-  const kept = await activeLock(here, 2, 'Blue');
-  const gone = testMac(3);
-  await here.store.usage.activate([{ mac: gone, atMs: Date.UTC(2099, 10, 2) }]);
-  const of = (merchant: Pick<Merchant, 'id'>, mac: Mac, bytesUp: number): UsageDelta =>
-    delta(mac, { merchantId: merchant.id, bytesUp, bytesDown: 0 });
-  const amber = { id: 1 };
-  await here.store.usage.add([of(amber, moved, 100), of(blue, gone, 7)], BEFORE_MONTH_END_MS - 2);
-  await here.store.usage.add([of(blue, moved, 20), of(blue, kept, 3), of(amber, gone, 8)], BEFORE_MONTH_END_MS - 1);
-  await endNovember(here);
-  await here.usage.close(NOVEMBER);
-  const [ofAmber, ofBlue] = await statementsOf(here, NOVEMBER);
-  const shown = (statement?: Statement) => statement?.lines.map(({ mac, bytes, active }) => [mac, bytes, active]);
-  t.same(shown(ofAmber), [
-    [formatMac(moved), 100, false],
-    [formatMac(gone), 8, true],
-  ]);
-  t.same(shown(ofBlue), [
-    [formatMac(moved), 20, true],
-    [formatMac(kept), 3, true],
-    [formatMac(gone), 7, false],
-  ]);
-});
+t.test(
+  'the bytes of a lock that moves within a month are billed to both merchants, its SIM only to the new one',
+  async (t) => {
+    const here = await closingBench(t);
+    const blue = await here.accounts.addMerchant('Blue');
+    // Blue has two locks, of which Amber had the first until mid-month. A third lock was removed.
+    const moved = await activeLock(here, 1, 'Blue');
+    const unmoved = await activeLock(here, 2, 'Blue');
+    const gone = testMac(3);
+    await here.store.usage.activate([{ mac: gone, atMs: Date.UTC(2099, 10, 2) }]);
+    const of = (merchant: Pick<Merchant, 'id'>, mac: Mac, bytesUp: number): UsageDelta =>
+      delta(mac, { merchantId: merchant.id, bytesUp, bytesDown: 0 });
+    const amber = { id: 1 };
+    await here.store.usage.add([of(amber, moved, 100), of(blue, gone, 7)], BEFORE_MONTH_END_MS - 2);
+    await here.store.usage.add(
+      [of(blue, moved, 20), of(blue, unmoved, 3), of(amber, gone, 8)],
+      BEFORE_MONTH_END_MS - 1,
+    );
+    await endNovember(here);
+    await here.usage.close(NOVEMBER);
+    const [ofAmber, ofBlue] = await statementsOf(here, NOVEMBER);
+    const shown = (statement?: Statement) => statement?.lines.map(({ mac, bytes, active }) => [mac, bytes, active]);
+    t.same(shown(ofAmber), [
+      [formatMac(moved), 100, false],
+      [formatMac(gone), 8, true],
+    ]);
+    t.same(shown(ofBlue), [
+      [formatMac(moved), 20, true],
+      [formatMac(unmoved), 3, true],
+      [formatMac(gone), 7, false],
+    ]);
+  },
+);
 
 t.test('simulated locks are counted as such and not billed', async (t) => {
   const here = await closingBench(t);
@@ -390,14 +400,14 @@ t.test('simulated locks are counted as such and not billed', async (t) => {
   const lock = await TestLock.connect(t, here.broker.port, mac, secret);
   await lock.send(testBytes(1));
   t.match(await here.usage.read({}), [{ mac, simulated: true, messagesUp: 1, connections: 1 }]);
-  t.not(here.usage.sims.activatedAtMs(mac), null, 'its SIM is active all the same');
+  t.not(here.usage.sims.activatedAtMs(mac), null, 'its SIM is active nevertheless');
   await endNovember(here);
   t.match(await statementsOf(here, NOVEMBER), [
     { lines: [], totals: { locks: 0, active_sims: 0, bytes: 0, total: '0.00' }, not_billed: { simulated_locks: 1 } },
   ]);
 });
 
-t.test('the plan that is in force in a month is the last that began', async (t) => {
+t.test('the plan of a month is the last one that started by then', async (t) => {
   const here = await closingBench(t);
   await activeLock(here, 1);
   await here.usage.setPlan(MERCHANT, EUR, month('2099-06'));
@@ -422,8 +432,8 @@ t.test('the plan that is in force in a month is the last that began', async (t) 
 
 /* ----------------------------------------------------------------------------------------------- the command line */
 
-t.test('a CSV has a row for each line and total, and no formula', async (t) => {
-  const statement = makeStatement({ ...BASIS, merchant: '=1+1', usage: [used(testMac())] });
+t.test('the CSV has a row for each line and total, and no cell that spreadsheets execute', async (t) => {
+  const statement = makeStatement({ ...BASIS, merchant: '=1+1', usage: [unbilled(testMac())] });
   const [head, line, total, ...notes] = statementsCsv([statement]).trimEnd().split('\n');
   t.match(head, /^kind,merchant,month,of_month,mac,messages,connections,bytes_up,bytes_down,bytes,/);
   t.match(
@@ -434,13 +444,13 @@ t.test('a CSV has a row for each line and total, and no formula', async (t) => {
   t.match(notes.join('\n'), /^note,.*TCP\/IP headers are not included/);
 });
 
-t.test('bytes and bars for people', async (t) => {
+t.test('sizes and bars are printed for people', async (t) => {
   t.same([0, 999, 1000, 123_456, 1_000_000].map(byteText), ['0 B', '999 B', '1.00 kB', '123.5 kB', '1.00 MB']);
   t.same([bar(0, 0), bar(5, 5), bar(1, 32), bar(0, 9)], ['', '█'.repeat(16), '▌', '']);
   t.same([bar(5, 5, 3), bar(1, 2, 3)], ['███', '█▌']);
 });
 
-t.test('usage on the command line', async (t) => {
+t.test('“lockgate usage” shows usage, closes months, prints statements and sets plans', async (t) => {
   const folder = tempFolder(t);
   const clock = new ManualClock(BEFORE_MONTH_END_MS);
   const gateway = await openGateway(t, folder, { usageClock: clock });
@@ -470,7 +480,7 @@ t.test('usage on the command line', async (t) => {
   });
   const piped = (await run('usage', 'show', '--month', '2099-11')).stdout.join('\n');
   t.match(piped, /^A4:C1:38:00:00:01 +2099-11 +\d+ B +1 /m);
-  t.notMatch(piped, /█/, 'a bar is for eyes');
+  t.notMatch(piped, /█/, 'bars are printed only on a terminal');
   const price = ['--per-mb', '0.12', '--per-sim', '0.80', '--currency', 'EUR'];
   t.match((await run('usage', 'plan', 'set', MERCHANT, ...price)).stdout, [/^Amber pays 0\.12 EUR .*2099-11/]);
   t.match(await json('usage', 'plan', 'show', '--json'), { plans: [{ merchant: MERCHANT, per_sim: '0.80' }] });
@@ -493,7 +503,7 @@ t.test('usage on the command line', async (t) => {
   t.match((await run(...statement, '--format', 'csv')).stdout[1], /^line,Amber,2099-11,/);
 });
 
-t.test('usage show: the newest month first, who used most first, all of it below', async (t) => {
+t.test('“usage show” lists the newest month first, the largest usage first, and the total last', async (t) => {
   const gateway = await openGateway(t, tempFolder(t), { usageClock: new ManualClock(BEFORE_MONTH_END_MS) });
   await gateway.accounts.addMerchant(MERCHANT);
   const [one, two, three] = [testMac(1), testMac(2), testMac(3)];
@@ -549,11 +559,11 @@ t.test('usage show: the newest month first, who used most first, all of it below
   const bars = async (columns: number): Promise<number[]> =>
     (await show('--month 2099-11', columns)).stdout.split('\n').map((line) => (line.match(/█/g) ?? []).length);
   const [narrow, wide] = [await bars(90), await bars(200)];
-  t.same(wide, [0, 40, 20, 10, 0, 0], 'half as much, half as long; none for the titles and the total');
-  t.ok((narrow[1] ?? 0) >= 6 && (narrow[1] ?? 0) < 40, 'as the terminal allows');
+  t.same(wide, [0, 40, 20, 10, 0, 0], 'half the usage has half the bar; titles and totals have none');
+  t.ok((narrow[1] ?? 0) >= 6 && (narrow[1] ?? 0) < 40, 'the terminal’s width limits the bar');
   t.same(
     (await bars(50)).filter((length) => length > 0),
     [],
-    'and none where it does not',
+    'a narrow terminal has no bars',
   );
 });

@@ -118,7 +118,7 @@ export async function playLive(t: Test, how: 'tcp' | 'tls', mac: Mac, passed: re
       await lock.closed;
     }
   }
-  await proxy.over(proxy.connections.length);
+  await proxy.allClosed(proxy.connections.length);
   await bench.drained();
   const [row] = await bench.usage.read({ mac });
   if (row === undefined) throw new Error('nothing was billed');

@@ -1,6 +1,6 @@
 /**
- * The part of a gateway that has to do with commands, on a real store, with a clock that is turned by hand and
- * connections that are played: what goes down is written into a list, what comes up goes through the ingest.
+ * A test bench with the parts of a gateway that handle commands, on a real store, with a manual clock and simulated
+ * connections: sent commands are recorded in a list, and uplinks pass through the ingest.
  */
 import { readCommandRequest } from '../../../gateway/commands/command-input.js';
 import { type CommandOutcome, Commands } from '../../../gateway/commands/commands.js';
@@ -19,10 +19,10 @@ import { MERCHANT, testBytes, testMac } from '../gateway/test-gateway.js';
 import { openStore } from '../store/new-store.js';
 import { type Teardown, tempFolder } from '../store/temp-folder.js';
 
-/** An hour of the day at which nothing of the model falls due soon. */
+/** A time of day at which no deadline of the power model is near. */
 export const START_MS = Date.UTC(2026, 10, 20, 12);
 
-/** A lock that the test plays. */
+/** A lock whose actions the test performs. */
 export interface PlayedLock {
   readonly mac: Mac;
   readonly sender: Sender;
@@ -34,10 +34,10 @@ export class CommandBench {
   readonly clock: ManualClock;
   readonly events = new GatewayEvents();
   readonly folder: string;
-  /** What went down, to whom. */
+  /** The commands that were sent, with the MAC of the lock. */
   readonly sent: { readonly mac: Mac; readonly downlink: Downlink }[] = [];
-  /** What was told of commands: `7 sent`. */
-  readonly told: string[] = [];
+  /** The reported changes of commands: `7 sent`. */
+  readonly reported: string[] = [];
   readonly sessions = new Sessions();
   store!: Store;
   commands!: Commands;
@@ -47,11 +47,11 @@ export class CommandBench {
   private constructor(folder: string, clock: ManualClock) {
     this.folder = folder;
     this.clock = clock;
-    this.events.on('command', ({ record }) => this.told.push(`${record.id} ${record.state}`));
-    this.events.on('stray-ack', ({ commandId, why }) => this.told.push(`${commandId} stray: ${why}`));
+    this.events.on('command', ({ record }) => this.reported.push(`${record.id} ${record.state}`));
+    this.events.on('stray-ack', ({ commandId, why }) => this.reported.push(`${commandId} stray: ${why}`));
   }
 
-  /** Opens it on a new folder, or on one that another bench has left. `wrap` stands between it and its store. */
+  /** Opens a bench on a new folder, or on the folder of a closed bench. `wrap` may replace methods of the store. */
   static async open(test: Teardown, before?: CommandBench, wrap = (store: Store) => store): Promise<CommandBench> {
     const bench = new CommandBench(before?.folder ?? tempFolder(test), before?.clock ?? new ManualClock(START_MS));
     const opened = await openStore(bench.folder);
@@ -69,7 +69,7 @@ export class CommandBench {
       wallClock: clock,
       findLock: (deviceId) => bench.locks.find(deviceId),
       sessionOf: (deviceId) => sessions.ofLock(deviceId),
-      recordEvent: (...happening) => ingest.own?.recordEvent(...happening),
+      recordEvent: (...eventArguments) => ingest.own?.recordEvent(...eventArguments),
     });
     const { commands, locks } = bench;
     bench.ingest = new Ingest({ store, locks, clock, events, commands, onStored: () => undefined });
@@ -79,14 +79,14 @@ export class CommandBench {
     return bench;
   }
 
-  /** Ends this life; {@link open} begins the next. */
+  /** Stops the bench; {@link open} can continue with its folder. */
   async close(): Promise<void> {
     await this.commands.stop();
     await this.ingest.stop();
     await this.store.close();
   }
 
-  /** A lock of the merchant. */
+  /** Adds a lock to the merchant, or finds it. */
   async lock(number = 1, source: Source = 'lock'): Promise<PlayedLock> {
     const mac = testMac(number);
     const known = await this.store.findDevice(mac);
@@ -100,7 +100,7 @@ export class CommandBench {
     return { mac, sender, sequence: 0, session: undefined };
   }
 
-  /** The lock connects and subscribes; it has said nothing yet. */
+  /** The lock connects and subscribes, but sends no uplink yet. */
   async connect(lock: PlayedLock): Promise<void> {
     this.#end(lock);
     const { mac, sender } = lock;
@@ -141,7 +141,7 @@ export class CommandBench {
     lock.session = undefined;
   }
 
-  /** The lock connects and sends a ping, as locks do. */
+  /** The lock connects and sends a ping. */
   async online(lock: PlayedLock, batteryPercent = 80): Promise<void> {
     await this.connect(lock);
     await this.ping(lock, batteryPercent);
@@ -158,7 +158,7 @@ export class CommandBench {
     await this.send(lock, { kind: 'ack', commandId, result, detail, highWindow: null });
   }
 
-  /** Sends an uplink. @throws Error where it was not to be acknowledged */
+  /** Sends an uplink. @throws Error where the ingest refuses to acknowledge it */
   async send(lock: PlayedLock, body: Ping | CommandAck, power: PowerSettings = DEFAULT_POWER): Promise<void> {
     lock.sequence += 1;
     await this.take(lock, testBytes(lock.sequence, { timeMs: this.clock.now(), body, power }));
@@ -171,7 +171,7 @@ export class CommandBench {
     await this.settle();
   }
 
-  /** Asks for a command as the operator's interface does, for one lock. */
+  /** Requests a command for one lock, as the operators' interface does. */
   async command(lock: PlayedLock, type: string, members: object = {}): Promise<CommandRecord> {
     const [outcome] = await this.request({ macs: [lock.mac], type, ...members });
     if (outcome === undefined || !('record' in outcome)) throw new Error('the command was refused');
@@ -184,7 +184,7 @@ export class CommandBench {
     return outcomes;
   }
 
-  /** Lets time pass, and what it brings be done. */
+  /** Advances the clock, and waits until everything that was due is done. */
   async pass(span: number): Promise<void> {
     this.clock.advance(span);
     await this.settle();
@@ -199,13 +199,13 @@ export class CommandBench {
     }
   }
 
-  /** Ids that went down since this was last asked. */
+  /** Removes and returns the ids of the commands sent since the last call. */
   takeSent(): number[] {
     return this.sent.splice(0).map(({ downlink }) => downlink.id);
   }
 
-  /** What was told since this was last asked. */
-  takeTold(): string[] {
-    return this.told.splice(0);
+  /** Removes and returns the changes reported since the last call. */
+  takeReported(): string[] {
+    return this.reported.splice(0);
   }
 }

@@ -1,7 +1,7 @@
 /**
- * How each command is called to see what it says: to people, as JSON, of a mistake, without a gateway, and where its
- * answer is no. In this order they are called, on one site (command-site.ts), so that a later one sees what an earlier
- * one did. A command that is not here fails the test.
+ * The calls of every command of the command line, whose output the contract test compares with snapshots: for people,
+ * as JSON, with a mistake, without a gateway, and with a negative answer. The calls run in this order on one site
+ * (command-site.ts), so that later calls see the results of earlier ones. A command without a case fails the test.
  */
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -11,74 +11,74 @@ import type { CommandSite } from './command-site.js';
 
 export interface CommandCase {
   readonly command: string;
-  /** For people, on a terminal of 80 columns, as it is typed behind the command; or why there is no such call here. */
+  /** The arguments of the call for people, on a terminal of 80 columns; or why there is no such call. */
   readonly shows: string | { readonly reason: string };
-  /** For programs; `shows` where it is left out, null for a command without --json. */
+  /** The arguments of the call with --json; by default those of `shows`; null for a command without --json. */
   readonly json?: string | null;
-  /** Something is wrong with it (exit code 2), and what must be told of that. */
-  readonly wrong: readonly [typed: string, says: RegExp];
-  /** Its answer is no: exit code 1. */
+  /** Wrong arguments (exit code 2), and the expected error. */
+  readonly wrong: readonly [args: string, error: RegExp];
+  /** Arguments with a negative answer: exit code 1. */
   readonly no?: string;
-  /** The gateway refuses it: exit code 3. */
+  /** Arguments that the gateway refuses: exit code 3. */
   readonly refused?: string;
-  /** With no gateway: `shows` where it is left out, for those with --gateway. */
+  /** The arguments of the call without a gateway; by default those of `shows`, for commands with --gateway. */
   readonly down?: string;
   readonly stdin?: string;
-  /** Before it is called for people, and again before it is called for programs. */
+  /** Runs before the call for people, and again before the call with --json. */
   readonly before?: (site: CommandSite) => Promise<void> | void;
-  /** While it runs and its answer becomes no. */
+  /** Runs during the call with the negative answer. */
   readonly duringNo?: (running: RunningCommand, site: CommandSite) => Promise<void>;
-  /** While it runs. */
+  /** Runs during the other calls. */
   readonly during?: (running: RunningCommand, site: CommandSite) => Promise<void>;
-  /** What is another one with each change of the store's tables, and what stands for it. */
-  readonly varies?: readonly (readonly [what: RegExp, stands: string])[];
-  /** Of what it printed with --json: what later calls have by this name, in braces. */
+  /** Parts of the output that vary from run to run, and their replacements in the snapshot. */
+  readonly varies?: readonly (readonly [pattern: RegExp, replacement: string])[];
+  /** A value of the JSON output that later calls use as `{name}`. */
   readonly learns?: { readonly name: string; readonly from: RegExp };
 }
 
 const LOCK = 'A4:C1:38:F0:E1:D2';
 const NOT_A_MAC = /"A4:C1" is no MAC: expected 12 hex digits/;
-const NO_NUMBER = /Expected a (whole )?number|expected a number/;
+const NOT_A_NUMBER = /Expected a (whole )?number|expected a number/;
 const PRICE = '--per-mb 0.12 --per-sim 0.80 --currency EUR';
 
-/** How large a store is, and its version. */
+/** The sizes and the version of a store. */
 const STORE_SIZE = [
   [/\b\d{4}-[a-z]+(-[a-z]+)*/g, '0012-its-version'],
   [/\b\d[\d,]* (bytes|blocks|pages|frames|tables|items|rows|events)\b */g, 'N $1  '],
   [/("(?:bytes|count)": )\d+/g, '$1"N"'],
   [/bytes \d+ to \d+|of page \d+/g, 'N'],
 ] as const;
-/** A key that is lost. */
+/** Deletes the key file of the closed data folder. */
 const loseKey = ({ folder }: CommandSite): void => rmSync(path.join(folder, 'closed/key'));
-/** Checksums that don't fit their own. */
+/** Damages the file of checksums, so that it does not match its own checksum. */
 const spoilSums = ({ folder }: CommandSite): void => {
   const sums = path.join(folder, 'closed/lockgate.sqlite.sums');
   writeFileSync(sums, readFileSync(sums, 'utf8').trimEnd().replace(/.$/, 'z'));
 };
-/** Ends once it has begun. */
-const untilIt =
-  (begun: RegExp) =>
+/** Interrupts a running command once its output matches. */
+const interruptAfter =
+  (started: RegExp) =>
   async (running: RunningCommand): Promise<void> => {
-    await running.until(begun);
+    await running.until(started);
     running.interrupt();
   };
 
-const FIRST: readonly CommandCase[] = [
+const GENERAL: readonly CommandCase[] = [
   {
     command: 'demo',
-    shows: { reason: 'It goes on until Ctrl-C; test/system runs it.' },
+    shows: { reason: 'It runs until Ctrl-C; test/system runs it.' },
     json: null,
     wrong: ['--locks many', /Expected|expected/],
   },
   {
     command: 'serve',
-    shows: { reason: 'It goes on until Ctrl-C; test/system runs it.' },
+    shows: { reason: 'It runs until Ctrl-C; test/system runs it.' },
     json: null,
     wrong: ['--mqtt-port many', /--mqtt-port is "many": expected a port/],
   },
   {
     command: 'tail',
-    // What is told of the gateway itself depends on how busy the machine is.
+    // Only one lock: events of the gateway itself depend on how busy the machine is.
     shows: `--mac ${LOCK}`,
     wrong: ['--mac A4:C1', NOT_A_MAC],
     during: async (running, site) => {
@@ -198,13 +198,13 @@ const DEVICES: readonly CommandCase[] = [
     command: 'command send',
     shows: `${LOCK} siren --seconds 20`,
     json: `${LOCK} unlock`,
-    wrong: [`${LOCK} siren --seconds loud`, NO_NUMBER],
+    wrong: [`${LOCK} siren --seconds loud`, NOT_A_NUMBER],
     no: `${LOCK} lock --wait`,
     duringNo: async (_running, { gateway, queued }) => void (await gateway.commands.cancel(await queued('lock'))),
   },
   { command: 'command list', shows: '', wrong: ['--state gone', /--state is "gone": expected queued, sent/] },
-  { command: 'command show', shows: '1', wrong: ['one', NO_NUMBER], refused: '99' },
-  { command: 'command cancel', shows: '1', json: '2', wrong: ['one', NO_NUMBER], refused: '1' },
+  { command: 'command show', shows: '1', wrong: ['one', NOT_A_NUMBER], refused: '99' },
+  { command: 'command cancel', shows: '1', json: '2', wrong: ['one', NOT_A_NUMBER], refused: '1' },
 ];
 
 const WEBHOOKS: readonly CommandCase[] = [
@@ -245,7 +245,7 @@ const WEBHOOKS: readonly CommandCase[] = [
   },
   {
     command: 'webhook recover',
-    // The event that was sent again just before may be on its way still.
+    // The event that was sent again just before may still be under way.
     varies: [
       [/^(\d +)\d+$/gm, '$1N'],
       [/("events": )\d+/g, '$1"N"'],
@@ -259,7 +259,7 @@ const WEBHOOKS: readonly CommandCase[] = [
     shows: LOCK,
     wrong: ['A4:C1', NOT_A_MAC],
     no: 'A4:C1:38:F0:E1:D3 --url 2',
-    // The column before it is as wide as its longest time.
+    // The width of the column before it depends on the measured times.
     varies: [[/ +(?=RESULT|refused\))/g, '  ']],
     refused: `${LOCK} --url 99`,
   },
@@ -270,13 +270,13 @@ const WEBHOOKS: readonly CommandCase[] = [
     wrong: [`thef ${LOCK}`, /Did you mean theft\?/],
     no: 'theft A4:C1:38:F0:E1:D3 --fast --url 2',
   },
-  { command: 'webhook remove', shows: '2', json: '3', wrong: ['two', NO_NUMBER], refused: '99' },
+  { command: 'webhook remove', shows: '2', json: '3', wrong: ['two', NOT_A_NUMBER], refused: '99' },
   {
     command: 'webhook listen',
     shows: '--port 0',
     wrong: ['--port 99999', /Expected a port/],
     no: '--port 0 --expect 1 --within 1s',
-    during: untilIt(/Listening/),
+    during: interruptAfter(/Listening/),
   },
   {
     command: 'webhook schema',
@@ -327,7 +327,7 @@ const SIMULATOR: readonly CommandCase[] = [
     shows: '--out now.jsonl',
     json: null,
     wrong: ['--mac A4:C1', NOT_A_MAC],
-    during: untilIt(/Ctrl-C/),
+    during: interruptAfter(/Ctrl-C/),
   },
   {
     command: 'trace replay',
@@ -429,5 +429,11 @@ const HOUSEKEEPING: readonly CommandCase[] = [
   { command: 'completion', shows: 'bash', wrong: ['basch', /expected bash, zsh, fish\. Did you mean bash\?/] },
 ];
 
-/** All of them, in the order of calling. */
-export const COMMAND_CASES: readonly CommandCase[] = [...FIRST, ...DEVICES, ...WEBHOOKS, ...SIMULATOR, ...HOUSEKEEPING];
+/** All cases, in the order of their calls. */
+export const COMMAND_CASES: readonly CommandCase[] = [
+  ...GENERAL,
+  ...DEVICES,
+  ...WEBHOOKS,
+  ...SIMULATOR,
+  ...HOUSEKEEPING,
+];

@@ -1,8 +1,7 @@
 /**
- * A lock for commands that writes a diary: it connects briefly, takes commands, carries each id out once, answers, and
- * loses its connection at odd moments. What it has done and what it has to say stand in its flash, which survives.
- *
- * It sends one uplink at a time, the same bytes until they are acknowledged, as real locks do.
+ * A simulated lock that executes commands and records what it did: it connects, receives commands, executes each id
+ * once, answers, and loses its connection at random moments. Executed ids and unsent uplinks are in its flash, which
+ * survives lost connections. It sends one uplink at a time, the same bytes until they are acknowledged.
  */
 import { connect, type MqttClient } from 'mqtt';
 import { decodeDownlink, encodeUplink } from '../../../proto/wire/codec.js';
@@ -15,21 +14,20 @@ export interface CommandLockOptions {
   readonly secret: string;
   readonly port: number;
   readonly chance: SeededChance;
-  /** Told of each line of the diary. */
+  /** Called whenever a record of the lock changes. */
   readonly onLine: () => void;
 }
 
-/** Where a connection may be lost: each is a moment that some loss of a command or of its answer could hide in. */
+/** The moments at which the connection may be lost, each of which could reveal a lost command or answer. */
 type Moment = 'connected' | 'received' | 'done' | 'answered' | 'acknowledged';
 
-/** The share of those moments at which it is lost. */
-const LOST_SHARE = 0.04;
-/** How long it stays away, in ms. */
-const AWAY_MS = 40;
-/** One in so many uplinks is a ping beside the answers. */
-const PING_SHARE = 0.2;
+/** The probability of a loss at such a moment. */
+const LOSS_PROBABILITY = 0.04;
+const MAX_AWAY_MS = 40;
+/** The probability that the lock sends a ping after an answer. */
+const PING_PROBABILITY = 0.2;
 
-interface Kept {
+interface FlashEntry {
   readonly bytes: Buffer;
   /** The command that it answers. */
   readonly commandId: number | undefined;
@@ -37,22 +35,22 @@ interface Kept {
 
 export class CommandLock {
   readonly mac: string;
-  /** Ids in the order in which they were carried out. An id that stood here twice would have been carried out twice. */
+  /** Ids in the order in which they were executed. An id that is here twice was executed twice. */
   readonly carriedOut: number[] = [];
   /** Ids whose answer was acknowledged. */
   readonly answered = new Set<number>();
-  /** Ids that came again on a later connection than the one that acknowledged the answer. */
+  /** Ids that were received again on a later connection than the one that acknowledged the answer. */
   readonly sentAfterAnswer: number[] = [];
-  /** How many commands came, repeats included, and how many connections were lost on purpose. */
+  /** How many commands were received, including repeats, and how many connections were lost on purpose. */
   received = 0;
   lost = 0;
   readonly #options: CommandLockOptions;
-  readonly #done = new Set<number>();
+  readonly #executed = new Set<number>();
   readonly #answeredOn = new Map<number, MqttClient>();
-  #kept: Kept[] = [];
+  #flash: FlashEntry[] = [];
   #sequence = 0;
   #client: MqttClient | undefined;
-  #inFlight: Kept | undefined;
+  #inFlight: FlashEntry | undefined;
   #mayConnect = false;
 
   constructor(options: CommandLockOptions) {
@@ -60,13 +58,13 @@ export class CommandLock {
     this.mac = options.mac;
   }
 
-  /** From now on there is a gateway. */
+  /** Lets the lock connect; call it when the gateway has started. */
   online(): void {
     this.#mayConnect = true;
     this.#connect();
   }
 
-  /** From now on it stays away. */
+  /** Disconnects the lock, which does not reconnect. */
   offline(): void {
     this.#mayConnect = false;
     this.#client?.end(true);
@@ -86,27 +84,27 @@ export class CommandLock {
       keepalive: 0,
     });
     this.#client = client;
-    client.on('connect', () => this.#greet(client));
+    client.on('connect', () => this.#onConnect(client));
     client.on('message', (_topic, payload) => this.#receive(client, payload));
-    // What went wrong shows in the diary, as what is missing; `close` follows.
+    // An error shows as missing records; `close` follows.
     client.on('error', () => undefined);
     client.on('close', () => {
       client.end(true);
       if (this.#client === client) this.#client = undefined;
-      this.#comeBack();
+      this.#reconnectLater();
     });
   }
 
-  #comeBack(): void {
+  #reconnectLater(): void {
     if (this.#client !== undefined || !this.#mayConnect) return;
-    void oddMoment(this.#options.chance.between(1, AWAY_MS)).then(() => this.#connect());
+    void oddMoment(this.#options.chance.between(1, MAX_AWAY_MS)).then(() => this.#connect());
   }
 
-  #greet(client: MqttClient): void {
+  #onConnect(client: MqttClient): void {
     this.#inFlight = undefined;
     client.subscribe('down', { qos: 1 });
-    this.#make(PING, undefined);
-    if (!this.#isLost('connected')) this.#sendNext(client);
+    this.#storeUplink(PING, undefined);
+    if (!this.#mayLose('connected')) this.#sendNext(client);
   }
 
   #receive(client: MqttClient, payload: Uint8Array): void {
@@ -117,20 +115,20 @@ export class CommandLock {
     this.received += 1;
     const answeredOn = this.#answeredOn.get(id);
     if (answeredOn !== undefined && answeredOn !== client) this.sentAfterAnswer.push(id);
-    if (this.#isLost('received')) return;
-    if (!this.#done.has(id)) {
-      this.#done.add(id);
+    if (this.#mayLose('received')) return;
+    if (!this.#executed.has(id)) {
+      this.#executed.add(id);
       this.carriedOut.push(id);
       this.#options.onLine();
     }
-    // Carried out, and gone before it could say so: the answer was not made.
-    if (this.#isLost('done')) return;
-    this.#make({ kind: 'ack', commandId: id, result: 'ok', detail: '', highWindow: null }, id);
-    if (this.#options.chance.next() < PING_SHARE) this.#make(PING, undefined);
+    // The lock has executed the command, but loses the connection before it makes the answer.
+    if (this.#mayLose('done')) return;
+    this.#storeUplink({ kind: 'ack', commandId: id, result: 'ok', detail: '', highWindow: null }, id);
+    if (this.#options.chance.next() < PING_PROBABILITY) this.#storeUplink(PING, undefined);
     this.#sendNext(client);
   }
 
-  #make(body: Ping | CommandAck, commandId: number | undefined): void {
+  #storeUplink(body: Ping | CommandAck, commandId: number | undefined): void {
     this.#sequence += 1;
     const uplink: Uplink = {
       boot: 1,
@@ -141,37 +139,37 @@ export class CommandLock {
       dropped: 0,
       body,
     };
-    this.#kept.push({ bytes: Buffer.from(encodeUplink(uplink)), commandId });
+    this.#flash.push({ bytes: Buffer.from(encodeUplink(uplink)), commandId });
   }
 
   #sendNext(client: MqttClient): void {
-    const next = this.#kept[0];
+    const next = this.#flash[0];
     if (next === undefined || this.#inFlight !== undefined || client !== this.#client) return;
     this.#inFlight = next;
     client.publish('up', next.bytes, { qos: 1 }, (error) => {
-      // Without an error it is the PUBACK, and nothing else.
+      // No error means that the PUBACK has arrived.
       if (error || client !== this.#client) return;
       this.#inFlight = undefined;
-      this.#kept.shift();
+      this.#flash.shift();
       if (next.commandId !== undefined) {
         if (!this.answered.has(next.commandId)) this.#options.onLine();
         this.answered.add(next.commandId);
         this.#answeredOn.set(next.commandId, client);
       }
-      if (!this.#isLost('acknowledged')) this.#sendNext(client);
+      if (!this.#mayLose('acknowledged')) this.#sendNext(client);
     });
-    this.#isLost('answered');
+    this.#mayLose('answered');
   }
 
-  /** Loses the connection, or not: without a word, as in a tunnel. What was on its way may or may not arrive. */
-  #isLost(_moment: Moment): boolean {
-    if (this.#options.chance.next() >= LOST_SHARE) return false;
+  /** Loses the connection at random, without a DISCONNECT. Bytes under way may or may not arrive. */
+  #mayLose(_moment: Moment): boolean {
+    if (this.#options.chance.next() >= LOSS_PROBABILITY) return false;
     const client = this.#client;
     this.#client = undefined;
     this.lost += 1;
     client?.stream.destroy();
     client?.end(true);
-    this.#comeBack();
+    this.#reconnectLater();
     return true;
   }
 }

@@ -1,7 +1,7 @@
 /**
- * A gateway with a history, for looking at what the command line makes of it: two merchants, locks that sent pings, one
- * that sent what it must not, a phone, webhook URLs, a month that is closed. Its clocks stand still, so that what is
- * shown is the same in each run; what is chance (secrets, ports) is told by {@link CommandSite.normalise}.
+ * A gateway with a history, on which the contract test runs the command line: two merchants, locks that sent pings and
+ * an undecodable uplink, a webhook URL, a closed month. Its clocks are frozen, so that the output is the same in each
+ * run; {@link CommandSite.normalise} replaces random texts (secrets, ports).
  */
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
@@ -20,9 +20,9 @@ import { root } from '../house/our-files.js';
 import { TestLock } from '../mqtt/test-lock.js';
 import { type Teardown, tempFolder } from '../store/temp-folder.js';
 
-/** When everything is looked at. */
-const LOOKED_AT_MS = Date.UTC(2026, 10, 21, 10);
-const BEGUN_AT_MS = Date.UTC(2026, 9, 15, 8);
+/** The time at which the commands run. */
+const SHOWN_AT_MS = Date.UTC(2026, 10, 21, 10);
+const STARTED_AT_MS = Date.UTC(2026, 9, 15, 8);
 
 export interface CommandSite {
   readonly gateway: Gateway;
@@ -30,21 +30,21 @@ export interface CommandSite {
   readonly data: string;
   /** Where commands run, with some files: traces, a list of locks. */
   readonly folder: string;
-  /** Takes what is posted to it. */
+  /** Receives the webhooks. */
   readonly receiver: TestReceiver;
-  /** By which commands find the gateway. */
+  /** The environment variables by which commands find the gateway. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Turns the clock that stands still. */
+  /** Sets the frozen clock. */
   setTime(ms: number): void;
-  /** Resolves when somebody listens to what the gateway tells. */
+  /** Resolves when a client listens to the gateway's events. */
   listenedTo(): Promise<void>;
-  /** Resolves when nobody does any more. */
+  /** Resolves when no client listens any more. */
   left(): Promise<void>;
-  /** The id of a command of this type, once it waits for its lock. */
+  /** The id of a queued command of this type; waits until there is one. */
   queued(type: string): Promise<number>;
-  /** The first lock connects, sends a ping that nobody has seen, and leaves. */
+  /** The first lock connects, sends a new ping, and disconnects. */
   sendPing(): Promise<void>;
-  /** The text with something fixed for what is another one each time. */
+  /** The text, with every part that varies from run to run replaced by a fixed text. */
   normalise(text: string): string;
 }
 
@@ -58,9 +58,9 @@ const LOCK = mac('A4:C1:38:F0:E1:D2');
 const SILENT_LOCK = mac('A4:C1:38:F0:E1:D0');
 const OTHER_LOCK = mac('A4:C1:38:F0:E1:D3');
 
-/** Starts it; time stands still, and the user is called ada, until the test ends. */
+/** Starts the site. Until the test ends, time is frozen and the system user is called ada. */
 export async function commandSite(test: Test): Promise<CommandSite> {
-  let nowMs = BEGUN_AT_MS;
+  let nowMs = STARTED_AT_MS;
   test.intercept(Date, 'now', { value: () => nowMs });
   callUser(test, 'ada');
   const data = tempFolder(test);
@@ -72,7 +72,7 @@ export async function commandSite(test: Test): Promise<CommandSite> {
   const listening = gateway.events.listenerCount('connected');
   let sequence = 13;
   let secret = '';
-  const stands = new Map<string, string>([
+  const replacements = new Map<string, string>([
     [data, '/data'],
     [folder, '/work'],
     [root, '/lockgate'],
@@ -113,14 +113,14 @@ export async function commandSite(test: Test): Promise<CommandSite> {
       await delivered;
       await lock.client.endAsync();
     },
-    normalise: (text) => normalise(text, stands),
+    normalise: (text) => normalise(text, replacements),
   };
-  secret = await stock(test, site);
+  secret = await fillGateway(test, site);
   await writeFiles(test, folder);
   return site;
 }
 
-/** The audit log has who ran a command; that is another user on each machine. */
+/** Sets the system user's name, which the audit log contains, until the test ends. */
 function callUser(test: Teardown, username: string): void {
   const before = os.userInfo;
   const given = { ...os.userInfo(), username };
@@ -132,8 +132,8 @@ function callUser(test: Teardown, username: string): void {
   });
 }
 
-/** The secret of the first lock. */
-async function stock(test: Teardown, site: CommandSite): Promise<string> {
+/** Adds merchants, locks, usage, a webhook URL and pings. @returns the secret of the first lock */
+async function fillGateway(test: Teardown, site: CommandSite): Promise<string> {
   const { gateway, receiver } = site;
   const { accounts, usage, store } = gateway;
   await accounts.addMerchant('Amber Bikes');
@@ -150,35 +150,35 @@ async function stock(test: Teardown, site: CommandSite): Promise<string> {
       { ...row, mac: LOCK, merchantId: 1 },
       { ...row, mac: OTHER_LOCK, merchantId: basil.id, messagesUp: 31, bytesUp: 61_000, bytesDown: 4000 },
     ],
-    BEGUN_AT_MS,
+    STARTED_AT_MS,
   );
-  await flyAway(test, gateway);
-  site.setTime(LOOKED_AT_MS - Minutes(5));
+  await addAirplaneLock(test, gateway);
+  site.setTime(SHOWN_AT_MS - Minutes(5));
   await usage.close(october.value);
   await accounts.addWebhookUrl({ url: receiver.url, merchant: 'Amber Bikes', headers: { 'X-Team': 'bikes' } });
   const lock = await TestLock.connect(test, gateway.mqttPort, LOCK, secret);
   const delivered = receiver.received(2);
-  const timeMs = LOOKED_AT_MS - Minutes(5);
-  await lock.send(testBytes(12, { boot: 41, timeMs, body: PERIOD }));
-  await lock.send(testBytes(13, { boot: 41, timeMs: timeMs + Seconds(30), body: GPS }));
+  const timeMs = SHOWN_AT_MS - Minutes(5);
+  await lock.send(testBytes(12, { boot: 41, timeMs, body: PERIOD_PING }));
+  await lock.send(testBytes(13, { boot: 41, timeMs: timeMs + Seconds(30), body: GPS_PING }));
   await lock.send(Buffer.from('0829', 'hex'));
   await lock.client.endAsync();
   await delivered;
-  site.setTime(LOOKED_AT_MS);
+  site.setTime(SHOWN_AT_MS);
   return secret;
 }
 
-/** A lock whose SIM was activated in October, and that has been in airplane mode since. */
-async function flyAway(test: Teardown, gateway: Gateway): Promise<void> {
+/** Adds a lock whose SIM was activated in October, and that has been in airplane mode since. */
+async function addAirplaneLock(test: Teardown, gateway: Gateway): Promise<void> {
   const { secret } = await gateway.accounts.addDevice({ mac: SILENT_LOCK, merchant: 'Amber Bikes' });
   const lock = await TestLock.connect(test, gateway.mqttPort, SILENT_LOCK, secret);
   const power = { ...DEFAULT_POWER, airplane: true };
-  const body = { ...PERIOD, kind: 'close_connection', reason: 'REASON_CLOSE_CONNECTION' } as const;
-  await lock.send(testBytes(1, { timeMs: BEGUN_AT_MS, power, body }));
+  const body = { ...PERIOD_PING, kind: 'close_connection', reason: 'REASON_CLOSE_CONNECTION' } as const;
+  await lock.send(testBytes(1, { timeMs: STARTED_AT_MS, power, body }));
   await lock.client.endAsync();
 }
 
-const PERIOD: Ping = {
+const PERIOD_PING: Ping = {
   kind: 'cellular',
   reason: 'REASON_PERIOD_TRACKING',
   lockState: 'locked',
@@ -189,7 +189,7 @@ const PERIOD: Ping = {
   position: null,
 };
 
-const GPS: Ping = {
+const GPS_PING: Ping = {
   kind: 'gps',
   reason: 'REASON_THEFT',
   lockState: 'locked',
@@ -201,8 +201,8 @@ const GPS: Ping = {
   directionDegrees: 87.45,
 };
 
-const HOPELESS = `name: hopeless
-description: A lock that is expected to do what it never does.
+const HOPELESS_SCENARIO = `name: hopeless
+description: A lock that is expected to do pattern it never does.
 lasts: 10 min
 locks:
   bike: {}
@@ -212,7 +212,7 @@ expect:
     within: 5 min
 `;
 
-/** Traces, lists, a folder on which no gateway runs, and a store that has rotted. */
+/** Writes traces, lists, a closed data folder, and a store with a flipped bit. */
 async function writeFiles(test: Teardown, folder: string): Promise<void> {
   const traces = path.join(root, 'test/traces');
   for (const [name, given] of [
@@ -225,7 +225,7 @@ async function writeFiles(test: Teardown, folder: string): Promise<void> {
   writeFileSync(path.join(folder, 'locks.csv'), 'mac\nA4:C1:38:F0:E1:E1\nA4:C1:38:F0:E1:E2\n');
   writeFileSync(path.join(folder, 'more.csv'), 'mac\nA4:C1:38:F0:E1:E3\n');
   writeFileSync(path.join(folder, 'password'), 'correct horse battery\n');
-  writeFileSync(path.join(folder, 'hopeless.yaml'), HOPELESS);
+  writeFileSync(path.join(folder, 'hopeless.yaml'), HOPELESS_SCENARIO);
   const closed = path.join(folder, 'closed');
   const gateway = await openGateway(test, closed, { runClock: systemClock });
   await gateway.accounts.addMerchant('Amber Bikes');
@@ -238,18 +238,18 @@ async function writeFiles(test: Teardown, folder: string): Promise<void> {
   copyFileSync(path.join(closed, 'lockgate.sqlite.sums'), path.join(folder, 'rotten.sqlite.sums'));
 }
 
-const CHANCE: readonly (readonly [what: RegExp, stands: string])[] = [
+const RANDOM_TEXTS: readonly (readonly [pattern: RegExp, replacements: string])[] = [
   [/\b(lgs|lgk|lgt|lgu|lgp|lgo|whsec)_[\w+/=-]{16,}/g, '$1_…'],
   [/\bevt_test_[\w-]+/g, 'evt_test_…'],
   [/^(Password: ).*$/m, '$1…'],
   [/("(?:password|token)": )"[^"]{20,}"/g, '$1"…"'],
-  // How long something took. A blank more or less keeps the column behind it in its place.
+  // Durations. The blanks before them vary, so that the next column stays in its place.
   [/ {2}\d ms\b/g, '  NN ms'],
   [/ {2}\d{3,} ms {2}/g, '  NN ms '],
   [/\b\d+ ms\b/g, 'NN ms'],
   [/("(?:duration_ms|seconds|memory_bytes_per_lock)": )[\d.]+/g, '$1"N"'],
   [/\b([Mm]ade in) [\d.]+ s\b/g, '$1 N s'],
-  // The public part of an API key, the beginning of the token's hash, and the key's name.
+  // The public id of an API key, the start of the token's hash, and the id of the data folder's key.
   [/(?<=API key |key revoke |"id": "|^)[0-9a-f]{12}(?=[ "\n]|$)/gm, '3f9a0c2b7d41'],
   [/("token": )"[0-9a-f]{8}"/g, '$1"49a86f3c"'],
   [/(?<="key_id": "|The key \()[0-9a-f]{16}/g, '0123456789abcdef'],
@@ -257,9 +257,9 @@ const CHANCE: readonly (readonly [what: RegExp, stands: string])[] = [
   [/(?<=Listening on http:\/\/127\.0\.0\.1:)\d+/, '9000'],
 ];
 
-function normalise(text: string, stands: ReadonlyMap<string, string>): string {
-  let told = text;
-  for (const [given, stand] of stands) told = told.replaceAll(given, stand);
-  for (const [what, stand] of CHANCE) told = told.replace(what, stand);
-  return told;
+function normalise(text: string, replacements: ReadonlyMap<string, string>): string {
+  let result = text;
+  for (const [given, replacement] of replacements) result = result.replaceAll(given, replacement);
+  for (const [pattern, replacement] of RANDOM_TEXTS) result = result.replace(pattern, replacement);
+  return result;
 }

@@ -1,29 +1,34 @@
 /**
- * The test of commands down among other traffic, which has a quick form and a long one: how many commands, to how many
- * locks, across how many kills, is theirs to say.
+ * The test that commands are executed exactly once while connections break and the gateway is killed. A short and a
+ * long test file call it with their numbers of commands, locks and kills.
  */
 import { existsSync } from 'node:fs';
 import type { Test } from 'tap';
 import { CommandRun, type CommandRunOptions } from '../cli/command-run.js';
 
-/** Folders in memory, where there is such a place: kill -9 can't tell what was fsynced, and a disk is only slower. */
+/**
+ * Temporary folders in memory, where possible: kill -9 does not lose unsynced pages, so a disk would only be slower.
+ */
 const MEMORY = '/dev/shm';
 if (existsSync(MEMORY)) process.env.TMPDIR = MEMORY;
 
-/** Commands to locks that come and go: each is carried out once. `file` is the test to repeat, as tap is given it. */
+/** Adds the test. `file` is the test file, for the command that repeats the run. */
 export function testCommandsDown(t: Test, options: CommandRunOptions, file: string): void {
   const repeat = `LOCKGATE_SEED=${options.seed} npm test -- ${file}`;
   t.setTimeout(600_000);
   const commands = options.locks * options.commandsPerLock;
   t.comment(`seed ${options.seed}, options ${JSON.stringify(options)}; repeat: ${repeat}`);
-  t.test(`${commands} commands to locks that come and go: each is carried out once, across kills`, async (t) => {
-    t.setTimeout(600_000);
-    const { findings, asked, received, lost, complaints } = await CommandRun.run(t, options);
-    t.comment(`${asked} asked for, ${received} received, ${lost} connections lost on purpose`);
-    t.equal(asked, commands);
-    t.ok(lost > commands / 10, 'connections were lost');
-    t.ok(received > asked, 'and some commands came twice');
-    t.same(findings.slice(0, 10), [], `${findings.length} findings; repeat: ${repeat}`);
-    t.same(complaints, [], 'the gateway has nothing to complain about');
-  });
+  t.test(
+    `${commands} commands to locks that reconnect: each is executed once, although the gateway is killed`,
+    async (t) => {
+      t.setTimeout(600_000);
+      const { findings, asked, received, lost, complaints } = await CommandRun.run(t, options);
+      t.comment(`${asked} asked for, ${received} received, ${lost} connections lost on purpose`);
+      t.equal(asked, commands);
+      t.ok(lost > commands / 10, 'connections were lost');
+      t.ok(received > asked, 'some commands were received twice');
+      t.same(findings.slice(0, 10), [], `${findings.length} findings; repeat: ${repeat}`);
+      t.same(complaints, [], 'the gateway reports no error');
+    },
+  );
 }

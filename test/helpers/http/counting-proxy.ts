@@ -1,31 +1,31 @@
 /**
- * A TCP proxy that counts: what a network between lock and gateway would put on its bill. It understands nothing of
- * what passes, so it counts TLS as well.
+ * A TCP proxy that counts the bytes between lock and gateway, as a mobile network would bill them. It does not parse
+ * the bytes, so TLS is counted as well.
  */
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { Bell } from '../clocks/bell.js';
 import type { Teardown } from '../store/temp-folder.js';
 
 /** One connection through the proxy. */
-export interface Passed {
-  /** Bytes from the lock, and to it. */
+export interface ProxiedConnection {
+  /** Bytes from the lock, and bytes to it. */
   up: number;
   down: number;
-  /** Both sides are closed. */
-  isOver: boolean;
+  /** Whether both sides are closed. */
+  isClosed: boolean;
 }
 
 export class CountingProxy {
-  readonly connections: Passed[] = [];
+  readonly connections: ProxiedConnection[] = [];
   readonly #server: Server;
   readonly #bell = new Bell();
   readonly #sockets = new Set<Socket>();
 
   private constructor(target: () => number) {
-    this.#server = createServer({ allowHalfOpen: true }, (lock) => this.#pass(lock, target()));
+    this.#server = createServer({ allowHalfOpen: true }, (lock) => this.#forward(lock, target()));
   }
 
-  /** Passes everything on to the port that `target` says when a connection comes. */
+  /** Forwards each connection to the port that `target` returns at that time. */
   static async start(test: Teardown, target: () => number): Promise<CountingProxy> {
     const proxy = new CountingProxy(target);
     await new Promise<void>((resolve) => proxy.#server.listen(0, '127.0.0.1', resolve));
@@ -40,28 +40,29 @@ export class CountingProxy {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** All connections together. */
+  /** The bytes of all connections together. */
   get bytes(): { up: number; down: number } {
-    const sum = (of: (passed: Passed) => number): number => this.connections.map(of).reduce((a, b) => a + b, 0);
+    const sum = (of: (connection: ProxiedConnection) => number): number =>
+      this.connections.map(of).reduce((a, b) => a + b, 0);
     return { up: sum(({ up }) => up), down: sum(({ down }) => down) };
   }
 
-  /** Resolves when so many connections were made, and all of them are over. */
-  async over(count: number): Promise<void> {
-    await this.until(() => this.connections.length >= count && this.connections.every(({ isOver }) => isOver));
+  /** Resolves when at least `count` connections were made and all of them are closed. */
+  async allClosed(count: number): Promise<void> {
+    await this.until(() => this.connections.length >= count && this.connections.every(({ isClosed }) => isClosed));
   }
 
-  /** Resolves when what has passed `fits`. */
-  async until(fits: () => boolean): Promise<void> {
-    await this.#bell.until(fits, 20, () => `the proxy, where there were ${JSON.stringify(this.connections)}`);
+  /** Resolves when the condition is true; checks it after each chunk and close. */
+  async until(condition: () => boolean): Promise<void> {
+    await this.#bell.until(condition, 20, () => `the proxy, where there were ${JSON.stringify(this.connections)}`);
   }
 
-  #pass(lock: Socket, port: number): void {
+  #forward(lock: Socket, port: number): void {
     const gateway = connect({ port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
-    const passed: Passed = { up: 0, down: 0, isOver: false };
-    this.connections.push(passed);
-    let open = 2;
-    const join = (from: Socket, to: Socket, count: (bytes: number) => void): void => {
+    const connection: ProxiedConnection = { up: 0, down: 0, isClosed: false };
+    this.connections.push(connection);
+    let openSides = 2;
+    const forwardBytes = (from: Socket, to: Socket, count: (bytes: number) => void): void => {
       this.#sockets.add(from);
       from.setNoDelay(true);
       from.on('data', (chunk: Buffer) => {
@@ -72,18 +73,18 @@ export class CountingProxy {
       from.on('end', () => to.end());
       from.on('error', () => to.destroy());
       from.on('close', () => {
-        open -= 1;
-        passed.isOver = open === 0;
+        openSides -= 1;
+        connection.isClosed = openSides === 0;
         to.destroySoon();
         this.#sockets.delete(from);
         this.#bell.ring();
       });
     };
-    join(lock, gateway, (bytes) => {
-      passed.up += bytes;
+    forwardBytes(lock, gateway, (bytes) => {
+      connection.up += bytes;
     });
-    join(gateway, lock, (bytes) => {
-      passed.down += bytes;
+    forwardBytes(gateway, lock, (bytes) => {
+      connection.down += bytes;
     });
   }
 }

@@ -1,18 +1,19 @@
+/** Finds free ports for test servers that are restarted on the same port. */
 import { createServer } from 'node:net';
 
-/** Below what Linux gives to outgoing connections: such a port is not taken by one while its server is down. */
-const LEAST = 20_000;
-/** Test files run beside each other, each in a process of its own: each gives ports of a range of its own. */
+/** Below Linux's ports for outgoing connections, so that none takes the port while its server is down. */
+const FIRST_PORT = 20_000;
+/** Test files run in parallel processes, so each process uses its own range of ports. */
 const RANGES = 300;
-const PORTS = 40;
+const PORTS_PER_RANGE = 40;
 
-let given = 0;
+let portsTried = 0;
 
-/** A port of loopback on which nothing listens, for a server that is started again on the same one. */
+/** A port of the loopback interface on which nothing listens. */
 export async function freePort(): Promise<number> {
-  const first = LEAST + (process.pid % RANGES) * PORTS;
-  for (let tries = 0; tries < PORTS; tries += 1) {
-    const port = first + (given++ % PORTS);
+  const first = FIRST_PORT + (process.pid % RANGES) * PORTS_PER_RANGE;
+  for (let tries = 0; tries < PORTS_PER_RANGE; tries += 1) {
+    const port = first + (portsTried++ % PORTS_PER_RANGE);
     if (await isFree(port)) return port;
   }
   throw new Error(`no free port from ${first} on`);

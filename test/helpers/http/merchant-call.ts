@@ -1,4 +1,4 @@
-/** A call of the merchants' interface as a client makes it, and what came back: the text as it came, and read. */
+/** Calls the merchants' interface as a client does, and returns the answer as text and as JSON. */
 import { request as httpRequest } from 'node:http';
 import type { Gateway } from '../../../gateway/gateway.js';
 
@@ -8,9 +8,9 @@ export interface MerchantCall {
   readonly key?: string | undefined;
   readonly token?: string | undefined;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sent as it is where it is a text or bytes, else as JSON. */
+  /** Texts and bytes are sent unchanged, everything else as JSON. */
   readonly body?: unknown;
-  /** Sends the body in chunks, so that nothing announces its length. */
+  /** Sends the body in chunks, without a Content-Length. */
   readonly isChunked?: boolean;
   /** The address to call from; Linux has all of 127.0.0.0/8. */
   readonly from?: string;
@@ -20,7 +20,7 @@ export interface MerchantAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly text: string;
-  /** The text as JSON; undefined where it is none. */
+  /** The parsed JSON; undefined where the text is not JSON. */
   readonly body: unknown;
 }
 
@@ -71,12 +71,12 @@ function readJson(text: string): unknown {
   }
 }
 
-/** A new API key of a merchant's. */
+/** Creates an API key for a merchant. */
 export async function apiKey(gateway: Gateway, merchant: string): Promise<string> {
   return (await gateway.merchants.apiKeys.create(merchant, 'test')).text;
 }
 
-/** A new token of a key's. */
+/** Gets a token for an API key. */
 export async function accessToken(gateway: Gateway, key: string, scope = ''): Promise<string> {
   const body = `grant_type=client_credentials${scope === '' ? '' : `&scope=${encodeURIComponent(scope)}`}`;
   const headers = { 'content-type': 'application/x-www-form-urlencoded' };

@@ -1,30 +1,32 @@
-/** HTTP by hand, for what no client library does: many requests in one write, answers that are read in part. */
+/**
+ * Writes and reads HTTP on a plain socket, for what no client library does: pipelined requests, partly read answers.
+ */
 import { readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { Bell } from '../clocks/bell.js';
 
-/** The bytes of a GET; `headers` are whole lines. */
+/** The text of a GET request; `headers` are header lines. */
 export function getRequest(where: string, headers: readonly string[] = ['host: a']): string {
   return `${[`GET ${where} HTTP/1.1`, ...headers].join('\r\n')}\r\n\r\n`;
 }
 
-/** How many files and sockets this process has open. */
+/** The number of open file descriptors of this process. */
 export function openDescriptors(): number {
-  // The listing itself is one.
+  // Reading the folder opens one more.
   return readdirSync('/proc/self/fd').length - 1;
 }
 
-/** A connection that keeps what it hears. */
+/** A connection that holds everything it receives. */
 export class RawHttp {
   readonly socket: Socket;
   isClosed = false;
-  #heard = '';
+  #received = '';
   readonly #bell = new Bell();
 
   private constructor(socket: Socket) {
     this.socket = socket;
     socket.setEncoding('latin1').on('data', (text: string) => {
-      this.#heard += text;
+      this.#received += text;
       this.#bell.ring();
     });
     socket.on('error', () => undefined);
@@ -34,37 +36,37 @@ export class RawHttp {
     });
   }
 
-  /** Connects, from an address of its own where one is given: Linux has all of 127.0.0.0/8. */
+  /** Connects, from the address `from` where given: Linux accepts all of 127.0.0.0/8. */
   static async open(port: number, from?: string): Promise<RawHttp> {
     const socket = connect({ port, host: '127.0.0.1', ...(from !== undefined && { localAddress: from }) });
     await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject));
     return new RawHttp(socket);
   }
 
-  /** Everything that has come. */
-  get heard(): string {
-    return this.#heard;
+  /** Everything received so far. */
+  get received(): string {
+    return this.#received;
   }
 
-  /** The statuses of the answers that have begun. */
+  /** The statuses of the answers that have started to arrive. */
   get statuses(): number[] {
-    return [...this.#heard.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status));
+    return [...this.#received.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status));
   }
 
   write(bytes: string | Buffer): void {
     this.socket.write(bytes);
   }
 
-  /** Resolves when the system has taken it all. */
+  /** Writes, and resolves when the system has accepted all bytes. */
   async flush(bytes: string): Promise<void> {
     await new Promise<void>((resolve) => this.socket.write(bytes, () => resolve()));
   }
 
-  /** Resolves when what was heard fits. */
-  async hears(what: RegExp): Promise<void> {
+  /** Resolves when the received text matches. */
+  async receives(what: RegExp): Promise<void> {
     await this.until(
-      () => what.test(this.#heard),
-      () => `${what}, after ${JSON.stringify(this.#heard.slice(-300))}`,
+      () => what.test(this.#received),
+      () => `${what}, after ${JSON.stringify(this.#received.slice(-300))}`,
     );
   }
 
@@ -72,7 +74,7 @@ export class RawHttp {
     await this.#bell.until(holds, 20, what);
   }
 
-  /** Resolves when the other side has ended it. */
+  /** Resolves when the other side has closed the connection. */
   async ended(): Promise<void> {
     await this.until(
       () => this.isClosed,
