@@ -125,7 +125,7 @@ t.test('the route refuses a faulty list as a whole, and names each faulty member
     [{ devices: [] }, 400, {}],
     [{ devices: [{ mac: 7 }] }, 400, {}],
     [{ devices: [two, { mac: 'zz' }] }, 400, { errors: [{ pointer: '/devices/1/mac', detail: /12 hex digits/ }] }],
-    [{ devices: [two, two] }, 400, { errors: [{ pointer: '/devices/1/mac', detail: /is site index 0 already/ }] }],
+    [{ devices: [two, two] }, 400, { errors: [{ pointer: '/devices/1/mac', detail: /is at index 0 already/ }] }],
     [{ devices: [two, one] }, 409, { code: 'device-exists', errors: [{ pointer: '/devices/1/mac' }] }],
     [{ devices: [{ ...two, merchant: 'x' }] }, 404, { errors: [{ pointer: '/devices/0/merchant' }] }],
     [{ devices: [two], merchant: 'Nobody' }, 404, { code: 'no-such-merchant' }],

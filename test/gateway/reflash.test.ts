@@ -101,7 +101,7 @@ t.test('a boot counter that went back opens a finding and a notice, and marking 
   const { findings } = (await ask(gateway, 'GET', path)).body as { findings: { rule: string; message: string }[] };
   const bootBacks = findings.filter(({ rule }) => rule === 'boot-back');
   t.match(bootBacks, [
-    { message: /^The boot counter went back: boot 1 uplinkAt an uplink at .* after boot 41 had uplinkAt one\.$/ },
+    { message: /^The boot counter went back: boot 1 made an uplink at .* after boot 41 had made one\.$/ },
   ]);
 
   const list = async () => (await ask(gateway, 'GET', '/notices?kind=boot-back')).body as { notices: unknown[] };

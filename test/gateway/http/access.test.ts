@@ -1,6 +1,6 @@
 /**
- * The merchants' interface from outside: who gets in, what is a stranger's and what another merchant's, limits, and how
- * it says no (specification, Authentication and Errors; interfaces.md §2).
+ * The merchants' interface over HTTP: authentication, separation of merchants, limits, and refusals (specification,
+ * Authentication and Errors; interfaces.md §2).
  */
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -31,9 +31,9 @@ import { tempFolder } from '../../helpers/store/temp-folder.js';
 const PROBLEM = { 'content-type': /^application\/problem\+json/ };
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
 const PET = { name: 'Rex' };
-const CHANGED = { id: 1, name: 'Max', photoUrls: [] };
+const PET_CHANGE = { id: 1, name: 'Max', photoUrls: [] };
 
-/** Every pet that is stored, as the file has it: no operation shows one. */
+/** Every stored pet, read from the database file, since no operation shows pets. */
 function storedPets(folder: string): unknown[] {
   const db = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'), { readonly: true });
   try {
@@ -43,13 +43,13 @@ function storedPets(folder: string): unknown[] {
   }
 }
 
-async function setting(t: Test, options: GatewayOptions = {}): Promise<{ gateway: Gateway; key: string }> {
+async function openSetting(t: Test, options: GatewayOptions = {}): Promise<{ gateway: Gateway; key: string }> {
   const gateway = await testGateway(t, options);
   return { gateway, key: await apiKey(gateway, MERCHANT) };
 }
 
-/** Every row that wants an API key, with a call that would go well. */
-const WITH_KEY: readonly (readonly [string, MerchantCall])[] = [
+/** Every route that requires an API key, with a call that succeeds with one. */
+const CALLS_WITH_KEY: readonly (readonly [string, MerchantCall])[] = [
   ['/v1/pet', { body: PET }],
   ['/v2/user/login?username=a&password=b', {}],
   ['/v2/user/logout', {}],
@@ -58,8 +58,8 @@ const WITH_KEY: readonly (readonly [string, MerchantCall])[] = [
   ['/oauth/token', { body: 'grant_type=client_credentials', headers: FORM }],
 ];
 
-t.test('without an API key that is in force nobody gets in', async (t) => {
-  const { gateway, key } = await setting(t);
+t.test('a call without a valid API key is refused', async (t) => {
+  const { gateway, key } = await openSetting(t);
   const token = await accessToken(gateway, key);
   const revoked = await gateway.merchants.apiKeys.create(MERCHANT, 'old');
   await gateway.merchants.apiKeys.revoke(revoked.key.publicId);
@@ -78,24 +78,28 @@ t.test('without an API key that is in force nobody gets in', async (t) => {
     `Bearer ${key}`,
     `Bearer ${token}`,
   ];
-  for (const [where, terms] of WITH_KEY)
+  for (const [where, terms] of CALLS_WITH_KEY)
     for (const authorization of wrong) {
       const headers = { ...terms.headers, ...(authorization !== undefined && { authorization }) };
       const answer = await call(gateway, where, { ...terms, headers });
       const expected = { status: 401, headers: { ...PROBLEM, 'www-authenticate': /^Basic realm="lockgate"/ } };
       t.match(answer, { ...expected, body: { status: 401, code: 'unauthorized' } }, `${where} ${authorization}`);
     }
-  t.match(await call(gateway, '/v1/pet', { body: '{' }), { status: 401 }, 'before the body is looked at');
-  t.match(await call(gateway, '/v1/pet', { key, body: PET }), { status: 201, body: { id: 1 } }, 'nothing was done');
+  t.match(await call(gateway, '/v1/pet', { body: '{' }), { status: 401 }, 'refused before the body is read');
+  t.match(
+    await call(gateway, '/v1/pet', { key, body: PET }),
+    { status: 201, body: { id: 1 } },
+    'the refused calls created nothing',
+  );
   t.match(await call(gateway, '/v1/pet', { body: PET, headers: { authorization: basic(key).replace('B', 'b') } }), {
     status: 201,
   });
 });
 
-t.test('a pet is updated with a token alone, and with one that may', async (t) => {
-  const { gateway, key } = await setting(t);
+t.test('updating a pet requires a token with the right scope', async (t) => {
+  const { gateway, key } = await openSetting(t);
   await call(gateway, '/v1/pet', { key, body: PET });
-  const put = { method: 'PUT', body: CHANGED };
+  const put = { method: 'PUT', body: PET_CHANGE };
   const tests = await accessToken(gateway, key, 'webhooks:test');
   const pets = await accessToken(gateway, key, 'pets:write');
   for (const authorization of [undefined, 'Bearer', 'Bearer x', basic(key), `Bearer ${key}`, `Bearer ${pets}x`]) {
@@ -107,9 +111,9 @@ t.test('a pet is updated with a token alone, and with one that may', async (t) =
   t.match(await call(gateway, '/v2/pet', { ...put, token: pets }), { status: 200 });
 });
 
-t.test('tokens: what OAuth’s clients send, and when they end', async (t) => {
+t.test('tokens are issued to OAuth clients, and expire or are revoked with their key', async (t) => {
   const clock = new ManualClock(Hours(1));
-  const { gateway, key } = await setting(t, { wallClock: clock });
+  const { gateway, key } = await openSetting(t, { wallClock: clock });
   const ask = (body: string, headers: Record<string, string> = FORM) =>
     call(gateway, '/oauth/token', { key, body, headers });
   const all = await ask('grant_type=client_credentials');
@@ -134,24 +138,24 @@ t.test('tokens: what OAuth’s clients send, and when they end', async (t) => {
 
   const { access_token: token } = all.body as { access_token: string };
   await call(gateway, '/v1/pet', { key, body: PET });
-  const put = () => call(gateway, '/v2/pet', { method: 'PUT', token, body: CHANGED });
+  const put = () => call(gateway, '/v2/pet', { method: 'PUT', token, body: PET_CHANGE });
   clock.advance(Hours(1) - 1);
   t.match(await put(), { status: 200 });
   clock.advance(1);
   t.match(await put(), { status: 401, headers: { 'www-authenticate': /error="invalid_token"/ } });
   const young = await accessToken(gateway, key);
   const [{ publicId } = { publicId: '' }] = await gateway.merchants.apiKeys.list(MERCHANT);
-  t.match(await call(gateway, '/v2/pet', { method: 'PUT', token: young, body: CHANGED }), { status: 200 });
+  t.match(await call(gateway, '/v2/pet', { method: 'PUT', token: young, body: PET_CHANGE }), { status: 200 });
   await gateway.merchants.apiKeys.revoke(publicId);
-  t.match(await call(gateway, '/v2/pet', { method: 'PUT', token: young, body: CHANGED }), { status: 401 });
-  t.match(await call(gateway, '/v1/pet', { key, body: PET }), { status: 401 }, 'a revoked key ends at once');
+  t.match(await call(gateway, '/v2/pet', { method: 'PUT', token: young, body: PET_CHANGE }), { status: 401 });
+  t.match(await call(gateway, '/v1/pet', { key, body: PET }), { status: 401 }, 'a revoked key is refused at once');
 });
 
-t.test('a key’s last use is noted, a minute apart; a merchant has a hundred at most', async (t) => {
+t.test('a key’s last use is stored once a minute; a merchant has at most 100 keys', async (t) => {
   const clock = new ManualClock(Hours(1));
-  const { gateway, key } = await setting(t, { wallClock: clock });
+  const { gateway, key } = await openSetting(t, { wallClock: clock });
   const lastUsed = async (): Promise<number | null | undefined> => {
-    // It is written in its turn; a write behind it is done after it.
+    // Writes are done in order, so this one resolves after the last use is written.
     await gateway.store.writeMetadata('test', '1');
     return (await gateway.merchants.apiKeys.list())[0]?.lastUsedAtMs;
   };
@@ -169,7 +173,7 @@ t.test('a key’s last use is noted, a minute apart; a merchant has a hundred at
   await t.rejects(gateway.merchants.apiKeys.create(MERCHANT, 'one more'), { code: 'too-many-keys' });
 });
 
-t.test('a pet of another merchant’s looks as if it did not exist', async (t) => {
+t.test('another merchant’s pet gets the same answer as one that does not exist', async (t) => {
   const folder = tempFolder(t);
   const gateway = await openGateway(t, folder);
   await gateway.accounts.addMerchant(MERCHANT);
@@ -177,26 +181,36 @@ t.test('a pet of another merchant’s looks as if it did not exist', async (t) =
   const basil = await apiKey(gateway, (await gateway.accounts.addMerchant('Basil')).name);
   for (let made = 0; made < 3; made += 1) await call(gateway, '/v1/pet', { key, body: PET });
   const token = await accessToken(gateway, basil);
-  const put = (id: number) => call(gateway, '/v2/pet', { method: 'PUT', token, body: { ...CHANGED, id } });
+  const put = (id: number) => call(gateway, '/v2/pet', { method: 'PUT', token, body: { ...PET_CHANGE, id } });
   const [theirs, nobodys] = [await put(2), await put(999)];
   t.match(theirs, { status: 404 });
   t.equal(theirs.text, nobodys.text);
   t.same(
     storedPets(folder),
     [1, 2, 3].map((id) => [1, id, 'Rex']),
-    'and stays as it is',
+    'the pet is unchanged',
   );
-  t.match((await call(gateway, '/v1/pet', { key: basil, body: PET })).body, { id: 1 }, 'nor do its ids tell');
+  t.match(
+    (await call(gateway, '/v1/pet', { key: basil, body: PET })).body,
+    { id: 1 },
+    'each merchant’s ids start at 1',
+  );
   t.match(await put(1), { status: 200, body: { id: 1 } });
   const mine = await accessToken(gateway, key);
-  t.match(await call(gateway, '/v2/pet', { method: 'PUT', token: mine, body: { ...CHANGED, id: 3 } }), { status: 200 });
+  t.match(await call(gateway, '/v2/pet', { method: 'PUT', token: mine, body: { ...PET_CHANGE, id: 3 } }), {
+    status: 200,
+  });
   const list = [{ id: 1, username: 'ada' }];
   for (const each of [key, basil])
-    t.match(await call(gateway, '/v2/user/createWithList', { key: each, body: list }), { status: 200 }, 'nor users');
+    t.match(
+      await call(gateway, '/v2/user/createWithList', { key: each, body: list }),
+      { status: 200 },
+      'the same for users',
+    );
 });
 
-t.test('test webhooks: each answer, and what is refused', async (t) => {
-  const { gateway, key } = await setting(t);
+t.test('POST /test_webhook answers each outcome, and refuses wrong calls', async (t) => {
+  const { gateway, key } = await openSetting(t);
   const mac = testMac();
   await gateway.accounts.addDevice({ mac, merchant: MERCHANT });
   const token = await accessToken(gateway, key, 'webhooks:test');
@@ -233,8 +247,8 @@ t.test('test webhooks: each answer, and what is refused', async (t) => {
   t.match(last, { status: 429, headers: { ...PROBLEM, 'retry-after': /^\d+$/ } }, '30 a minute');
 });
 
-t.test('bodies of a wrong type or size, and what is no JSON', async (t) => {
-  const { gateway, key } = await setting(t);
+t.test('bodies of a wrong type or size, and invalid JSON, are refused', async (t) => {
+  const { gateway, key } = await openSetting(t);
   const pet = (body: string | Buffer, headers: Record<string, string> = {}) =>
     call(gateway, '/v1/pet', { key, body, headers });
   const good = JSON.stringify(PET);
@@ -259,8 +273,12 @@ t.test('bodies of a wrong type or size, and what is no JSON', async (t) => {
   t.match(await pet(good, plain), { status: 415 });
   const list = (headers: Record<string, string>) =>
     call(gateway, '/v2/user/createWithList', { key, body: '[]', headers });
-  t.match(await list(plain), { status: 200 }, 'as clients send it whose document names no type');
-  t.match(await list({ ...plain, origin: 'https://example.com' }), { status: 415 }, 'but not a stranger’s page');
+  t.match(
+    await list(plain),
+    { status: 200 },
+    'clients generated from a document without content types send plain text',
+  );
+  t.match(await list({ ...plain, origin: 'https://example.com' }), { status: 415 }, 'a page of another origin may not');
   t.match(await call(gateway, '/v1/pet', { key, method: 'POST' }), { status: 400 }, 'an empty body');
   const broken = ['', ' ', '{', '{"name":}', "{'name':'x'}", 'name=Rex', '\u0000', `${good}x`, '{"name":"Rex",}'];
   for (const body of [...broken, `{"name":${good}`, `${good}1e999999999`])
@@ -272,12 +290,12 @@ t.test('bodies of a wrong type or size, and what is no JSON', async (t) => {
   const users = (body: string) => call(gateway, '/v2/user/createWithList', { key, body });
   const nested = (depth: number): string => `[{"x":${'['.repeat(depth)}${']'.repeat(depth)}}]`;
   t.match(await users(nested(500_000)), { status: 400, body: { detail: /64 levels deep/ } });
-  t.match(await pet(nested(500_000)), { status: 413 }, 'nobody looks how deep it is');
+  t.match(await pet(nested(500_000)), { status: 413 }, 'refused by its size, before its nesting is checked');
   const wide = JSON.stringify({
     username: 'wide',
     ...Object.fromEntries(Array.from({ length: 30_000 }, (_, n) => [`m${n}`, n])),
   });
-  t.match(await users(`[${wide}]`), { status: 200 }, '30,000 members that nobody knows');
+  t.match(await users(`[${wide}]`), { status: 200 }, '30,000 unknown members');
   const mebibyte = 1024 * 1024;
   const fill = (size: number, head: string, tail: string) => head + 'x'.repeat(size - head.length - tail.length) + tail;
   const [many, one] = [['[{"x":"', '"}]'] as const, ['{"name":"Rex","x":"', '"}'] as const];
@@ -301,10 +319,10 @@ t.test('bodies of a wrong type or size, and what is no JSON', async (t) => {
     t.match(await pet(`{"name":"a",${owner}}`), { status: 201, body: { owner_id: '1' } }, owner);
 });
 
-t.test('how much there may be in a body', async (t) => {
-  const { gateway, key } = await setting(t);
+t.test('the number of values in a body is limited', async (t) => {
+  const { gateway, key } = await openSetting(t);
   const users = (body: string) => call(gateway, '/v2/user/createWithList', { key, body });
-  // Three brackets, and a comma less than there are items.
+  // Three brackets count, and one comma less than there are items.
   const items = (count: number) => `[{"x":[${'1e9,'.repeat(count - 1)}1e9]}]`;
   t.match(await users(items(MAX_VALUES - 2)), { status: 200 });
   t.match(await users(items(MAX_VALUES - 1)), {
@@ -317,7 +335,7 @@ t.test('how much there may be in a body', async (t) => {
   t.match(await users(long(MAX_LONG_NUMBERS + 1)), { status: 413, body: { detail: /4,096 numbers/ } });
 });
 
-t.test('README.md and docs/http.md say how much there may be in a body', (t) => {
+t.test('README.md and docs/http.md document the limits of a body', (t) => {
   const [values, numbers] = [MAX_VALUES, MAX_LONG_NUMBERS].map((most) => most.toLocaleString('en'));
   const said = (file: string): string => readFileSync(path.join(root, file), 'utf8').replaceAll(/\s+/g, ' ');
   t.ok(said('README.md').includes(`1 MiB and ${values} values a body`), 'README.md');
@@ -326,7 +344,7 @@ t.test('README.md and docs/http.md say how much there may be in a body', (t) => 
   t.end();
 });
 
-t.test('a list of numbers is read exactly, and fast enough where it is long', async (t) => {
+t.test('numbers are read exactly, and a long list of them fast enough', async (t) => {
   const cases: readonly (readonly [string, unknown])[] = [
     ['[1,-1,0.5,1e2]', [1, -1, 0.5, 100]],
     ['[9007199254740991,9007199254740992]', [9007199254740991, 9007199254740992n]],
@@ -350,8 +368,8 @@ t.test('a list of numbers is read exactly, and fast enough where it is long', as
     t.throws(() => readJsonBody(Buffer.from(text)), { code: 'input-json' }, text);
 });
 
-t.test('methods and paths that there are not', async (t) => {
-  const { gateway, key } = await setting(t);
+t.test('unknown methods get 405 and unknown paths 404', async (t) => {
+  const { gateway, key } = await openSetting(t);
   const allowed = { '/v1/pet': 'POST', '/v2/pet': 'PUT', '/v2/user/login': 'GET', '/test_webhook': 'POST' };
   for (const [where, allow] of Object.entries({ ...allowed, '/oauth/token': 'POST', '/healthz': 'GET, HEAD' }))
     for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS']) {
@@ -371,8 +389,8 @@ t.test('methods and paths that there are not', async (t) => {
   t.notMatch(odd.text, /canary|zz/);
 });
 
-t.test('every answer has an id of its own, and tells nothing of the machine', async (t) => {
-  const { gateway, key } = await setting(t);
+t.test('every answer has a unique id, and reveals nothing about the machine', async (t) => {
+  const { gateway, key } = await openSetting(t);
   const answers = [
     await call(gateway, '/v1/pet', { key, body: PET }),
     await call(gateway, '/v1/pet', { body: PET }),
@@ -395,7 +413,7 @@ t.test('every answer has an id of its own, and tells nothing of the machine', as
   t.equal(new Set(answers.map(({ headers }) => headers['x-request-id'])).size, answers.length);
 });
 
-t.test('pages of the origins that are set may call, and no others', async (t) => {
+t.test('only pages of the configured origins may call', async (t) => {
   const origin = 'https://shop.example';
   const gateway = await openGateway(t, tempFolder(t), {}, { httpCorsOrigin: [origin] });
   await gateway.accounts.addMerchant(MERCHANT);
@@ -413,8 +431,8 @@ t.test('pages of the origins that are set may call, and no others', async (t) =>
   }
 });
 
-t.test('a merchant who hangs up in the middle of a list adds nobody', async (t) => {
-  const { gateway, key } = await setting(t);
+t.test('a client that hangs up while its list of users is being added adds none', async (t) => {
+  const { gateway, key } = await openSetting(t);
   const list = (letter: string, length: number) =>
     Array.from({ length }, (_, n) => ({ username: `${letter}${n}`, password: 'x' }));
   const body = JSON.stringify(list('a', 10));
@@ -426,7 +444,7 @@ t.test('a merchant who hangs up in the middle of a list adds nobody', async (t) 
   await call(gateway, '/healthz');
   socket.destroy();
   await answered;
-  // A longer list takes its turns beside what may be left of the first, and so ends after it.
+  // A longer list is hashed in turns with the rest of the first one, and so finishes after it.
   t.match(await call(gateway, '/v2/user/createWithList', { key, body: list('b', 14) }), { status: 200 });
   const users = await gateway.store.people.listUsers({ merchant: MERCHANT, afterId: null, limit: 99 });
   t.same(
@@ -435,7 +453,7 @@ t.test('a merchant who hangs up in the middle of a list adds nobody', async (t) 
   );
 });
 
-t.test('while the store can’t write, a caller is told to come back, and nothing of why', async (t) => {
+t.test('while the store can’t write, a call gets 503 with Retry-After and no reason', async (t) => {
   let disk: Error | undefined;
   const wrapStore = (store: Store): Store => {
     const addPet: Store['people']['addPet'] = async (...args) => {
@@ -444,7 +462,7 @@ t.test('while the store can’t write, a caller is told to come back, and nothin
     };
     return overriding(store, { people: overriding(store.people, { addPet }) });
   };
-  const { gateway, key } = await setting(t, { wrapStore });
+  const { gateway, key } = await openSetting(t, { wrapStore });
   const create = () => call(gateway, '/v1/pet', { key, body: PET });
   disk = sqliteError('SQLITE_FULL', 'database or disk is full');
   const full = await create();
@@ -455,7 +473,11 @@ t.test('while the store can’t write, a caller is told to come back, and nothin
   t.match(broken, { status: 500, headers: PROBLEM, body: { detail: 'an internal error occurred' } });
   t.notMatch(full.text + broken.text, /disk|canary|SQL|node:|\.ts|\.js/i);
   const requestId = broken.headers['x-request-id'];
-  t.match(await told, [{ requestId, route: '/v1/pet', why: /canary/ }], 'the log has it under the id');
+  t.match(
+    await told,
+    [{ requestId, route: '/v1/pet', why: /canary/ }],
+    'the log has the reason under the request’s id',
+  );
   disk = undefined;
   t.match(await create(), { status: 201 });
 });

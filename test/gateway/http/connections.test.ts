@@ -1,4 +1,4 @@
-/** Connections to the two HTTP ports: what a client may do to them, and what that costs (quality.md §2). */
+/** The connections of both HTTP ports: pipelining, limits, reserve, unread bodies and descriptors (quality.md §2). */
 import { get, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { gunzipSync } from 'node:zlib';
@@ -25,12 +25,12 @@ import { MERCHANT, testGateway } from '../../helpers/gateway/test-gateway.js';
 import { apiKey, basic, call } from '../../helpers/http/merchant-call.js';
 import { getRequest, openDescriptors, RawHttp } from '../../helpers/http/raw-http.js';
 
-/** Requests that one connection sends without waiting for an answer (quality.md §2). */
-const PIPELINED = 1_000;
+/** The number of requests that one connection sends without waiting for an answer (quality.md §2). */
+const PIPELINED_REQUESTS = 1_000;
 
 const PAGE_PATHS = PAGE_FILES.map((file) => `/docs/static/${file}`);
 
-/** Every other path of the merchants' port that GET takes. */
+/** Every other GET path of the merchants' port. */
 const MERCHANT_PATHS = [
   '/healthz',
   '/readyz',
@@ -43,7 +43,7 @@ const MERCHANT_PATHS = [
   '/nowhere',
 ];
 
-/** Every path of the operators' port that GET takes and that has an end; ids are of what there isn't. */
+/** Every GET path of the operators' port except streams; the ids do not exist. */
 const OPERATOR_PATHS = [
   '/healthz',
   '/readyz',
@@ -52,11 +52,11 @@ const OPERATOR_PATHS = [
   ...OPERATOR_ROUTES.filter(({ method }) => method === 'GET').map(({ path }) => path.replace(/:\w+/g, '1')),
 ];
 
-/** Resolves when `holds`, looked at once in a turn of the event loop. */
-async function eventually(what: () => string, holds: () => boolean): Promise<void> {
+/** Resolves when the condition is true; checks it once in each turn of the event loop. */
+async function eventually(what: () => string, condition: () => boolean): Promise<void> {
   let isLate = false;
   const look = async (): Promise<void> => {
-    while (!holds() && !isLate) await new Promise<void>(afterThisTurn);
+    while (!condition() && !isLate) await new Promise<void>(afterThisTurn);
   };
   await within(20, what, look()).finally(() => {
     isLate = true;
@@ -70,8 +70,8 @@ async function sameDescriptors(before: number, what: string): Promise<void> {
   );
 }
 
-/** How a client may leave its pipelined requests. */
-const LEAVING: Readonly<Record<string, (client: RawHttp) => Promise<void>>> = {
+/** The ways in which a client may abandon its pipelined requests. */
+const WAYS_TO_LEAVE: Readonly<Record<string, (client: RawHttp) => Promise<void>>> = {
   'hangs up at once': async ({ socket }) => void socket.destroy(),
   'reads a part and hangs up': async (client) => {
     await client.receives(/HTTP\/1\.1 /);
@@ -83,9 +83,9 @@ const LEAVING: Readonly<Record<string, (client: RawHttp) => Promise<void>>> = {
   },
 };
 
-/** Leaves `count` requests of each path in each of these ways. */
+/** Abandons `count` requests of each path in each of these ways. */
 async function leaveEach(port: number, paths: readonly string[], count: number, header: string): Promise<void> {
-  // What is made once, at the first request, shall not count.
+  // Resources that the first request creates once must not count.
   for (const where of paths) {
     const client = await RawHttp.open(port);
     client.write(getRequest(where, ['host: a', header, 'connection: close']));
@@ -93,7 +93,7 @@ async function leaveEach(port: number, paths: readonly string[], count: number, 
   }
   const before = openDescriptors();
   for (const where of paths)
-    for (const [how, leave] of Object.entries(LEAVING)) {
+    for (const [how, leave] of Object.entries(WAYS_TO_LEAVE)) {
       const client = await RawHttp.open(port);
       await client.flush(getRequest(where, ['host: a', header]).repeat(count));
       await leave(client);
@@ -101,13 +101,13 @@ async function leaveEach(port: number, paths: readonly string[], count: number, 
     }
 }
 
-t.test('clients that pipeline requests and leave: no file and no socket stays open', async (t) => {
+t.test('clients that pipeline requests and hang up leave no open file or socket', async (t) => {
   const gateway = await testGateway(t);
   const merchant = `authorization: ${basic(await apiKey(gateway, MERCHANT))}`;
   const operator = `authorization: Bearer ${gateway.operatorToken}`;
-  await leaveEach(gateway.httpPort, PAGE_PATHS, PIPELINED, merchant);
-  await leaveEach(gateway.httpPort, MERCHANT_PATHS, PIPELINED / 10, merchant);
-  await leaveEach(gateway.operatorPort, OPERATOR_PATHS, PIPELINED / 10, operator);
+  await leaveEach(gateway.httpPort, PAGE_PATHS, PIPELINED_REQUESTS, merchant);
+  await leaveEach(gateway.httpPort, MERCHANT_PATHS, PIPELINED_REQUESTS / 10, merchant);
+  await leaveEach(gateway.operatorPort, OPERATOR_PATHS, PIPELINED_REQUESTS / 10, operator);
   t.pass();
 });
 
@@ -122,20 +122,20 @@ t.test('1,000 pipelined requests are answered in order, one at a time', async (t
     afterThisTurn(() => response.end(`answer ${request.url};`));
   });
   const client = await RawHttp.open(port);
-  const wanted = Array.from({ length: PIPELINED }, (_, number) => `answer /${number};`);
+  const wanted = Array.from({ length: PIPELINED_REQUESTS }, (_, number) => `answer /${number};`);
   client.write(wanted.map((_, number) => getRequest(`/${number}`)).join(''));
   await client.until(
-    () => client.received.endsWith(`answer /${PIPELINED - 1};`),
+    () => client.received.endsWith(`answer /${PIPELINED_REQUESTS - 1};`),
     () => `${client.statuses.length} answers came`,
   );
   t.same(client.received.match(/answer \/\d+;/g), wanted);
   t.equal(most, 1);
-  client.write(getRequest('/more').repeat(2 * PIPELINED));
+  client.write(getRequest('/more').repeat(2 * PIPELINED_REQUESTS));
   await client.ended();
   t.pass('who sends far more than may wait is ended');
 });
 
-t.test('a request behind the last answer of its connection is not begun', async (t) => {
+t.test('a request after the last answer of its connection is not served', async (t) => {
   const begun: (string | undefined)[] = [];
   const port = await serve(t, { total: 10, perAddress: 0, reserve: 0 }, (request, response) => {
     begun.push(request.url);
@@ -162,7 +162,7 @@ t.test(
     };
     const handle: RequestHandler = (request, response) => {
       begun.push({ url: request.url, turn });
-      // Most of what a request costs comes behind a promise.
+      // Most of a request's work runs after a promise has resolved.
       void Promise.resolve().then(() => {
         nowMs += MAX_SHARE_OF_TURN / 2;
         response.end();
@@ -188,7 +188,7 @@ t.test(
   },
 );
 
-/** A server whose connections have these places; resolves to its port. `monotonic` reads ms. */
+/** Starts a server with these limits; resolves to its port. `monotonic` reads ms. */
 async function serve(
   test: Test,
   limits: PlaceLimits,
@@ -205,36 +205,39 @@ async function serve(
   return (server.address() as AddressInfo).port;
 }
 
-t.test('the page’s files: compressed for whom that serves, and not sent again to who has them', async (t) => {
-  const gateway = await testGateway(t);
-  for (const where of ['/openapi.json', '/docs/static/swagger-ui-bundle.js', '/docs/static/swagger-ui.css']) {
-    const plain = await call(gateway, where);
-    t.match(plain, {
-      status: 200,
-      headers: { etag: /^".{27}"$/, 'cache-control': 'no-cache', vary: 'Accept-Encoding' },
-    });
-    t.equal(plain.headers['content-encoding'], undefined);
-    const packed = await callForBytes(gateway, where, { 'accept-encoding': 'br, gzip;q=0.8' });
-    t.match(packed.headers, { 'content-encoding': 'gzip' }, where);
-    t.equal(gunzipSync(packed.bytes).toString(), plain.text);
-    t.not(packed.headers.etag, plain.headers.etag, 'another sequence of bytes has another tag');
-    for (const { headers } of [plain, packed]) {
-      const known = { 'if-none-match': `"other", W/${headers.etag}`, 'accept-encoding': 'gzip' };
-      const again = await call(gateway, where, {
-        headers: headers === plain.headers ? { 'if-none-match': String(headers.etag) } : known,
+t.test(
+  'the page’s files are compressed for clients that accept it, and not sent again to clients that have them',
+  async (t) => {
+    const gateway = await testGateway(t);
+    for (const where of ['/openapi.json', '/docs/static/swagger-ui-bundle.js', '/docs/static/swagger-ui.css']) {
+      const plain = await call(gateway, where);
+      t.match(plain, {
+        status: 200,
+        headers: { etag: /^".{27}"$/, 'cache-control': 'no-cache', vary: 'Accept-Encoding' },
       });
-      t.match(again, { status: 304, text: '', headers: { etag: headers.etag } }, `${where} again`);
+      t.equal(plain.headers['content-encoding'], undefined);
+      const packed = await callForBytes(gateway, where, { 'accept-encoding': 'br, gzip;q=0.8' });
+      t.match(packed.headers, { 'content-encoding': 'gzip' }, where);
+      t.equal(gunzipSync(packed.bytes).toString(), plain.text);
+      t.not(packed.headers.etag, plain.headers.etag, 'the compressed bytes have another ETag');
+      for (const { headers } of [plain, packed]) {
+        const known = { 'if-none-match': `"other", W/${headers.etag}`, 'accept-encoding': 'gzip' };
+        const again = await call(gateway, where, {
+          headers: headers === plain.headers ? { 'if-none-match': String(headers.etag) } : known,
+        });
+        t.match(again, { status: 304, text: '', headers: { etag: headers.etag } }, `${where} again`);
+      }
+      const head = await call(gateway, where, { method: 'HEAD' });
+      t.match(head, { status: 200, text: '', headers: { 'content-length': plain.headers['content-length'] } });
+      const refusing = await call(gateway, where, { headers: { 'accept-encoding': 'gzip;q=0' } });
+      t.equal(refusing.headers['content-encoding'], undefined);
     }
-    const head = await call(gateway, where, { method: 'HEAD' });
-    t.match(head, { status: 200, text: '', headers: { 'content-length': plain.headers['content-length'] } });
-    const refusing = await call(gateway, where, { headers: { 'accept-encoding': 'gzip;q=0' } });
-    t.equal(refusing.headers['content-encoding'], undefined);
-  }
-  t.match(await call(gateway, '/docs/static/csp.json'), { status: 404 });
-  t.match(await call(gateway, '/docs/static/%2e%2e/package.json'), { status: 404 });
-});
+    t.match(await call(gateway, '/docs/static/csp.json'), { status: 404 });
+    t.match(await call(gateway, '/docs/static/%2e%2e/package.json'), { status: 404 });
+  },
+);
 
-/** A GET whose answer's bytes are kept as they come. */
+/** A GET that returns the answer's bytes unchanged. */
 function callForBytes(gateway: Gateway, path: string, headers: Readonly<Record<string, string>>): Promise<Answered> {
   return new Promise((resolve, reject) => {
     const request = get({ host: '127.0.0.1', port: gateway.httpPort, path, headers, agent: false }, (answer) => {
@@ -251,7 +254,7 @@ interface Answered {
   readonly bytes: Buffer;
 }
 
-t.test('no Host, two of them, or one that is none: 400, and the end of the connection', async (t) => {
+t.test('a missing, repeated or invalid Host header gets 400 and closes the connection', async (t) => {
   const gateway = await testGateway(t);
   const wrong: Readonly<Record<string, readonly string[]>> = {
     'two that differ': ['host: a', 'host: b'],
@@ -282,19 +285,19 @@ t.test('no Host, two of them, or one that is none: 400, and the end of the conne
     const old = await RawHttp.open(port);
     old.write(`GET /healthz HTTP/1.0\r\n${header}\r\n\r\n`);
     await old.ended();
-    t.same(old.statuses, [200], 'HTTP/1.0 knows no Host');
+    t.same(old.statuses, [200], 'HTTP/1.0 does not require Host');
   }
 });
 
-/** More connections than a port has places for. */
-const CROWD = MAX_CONNECTIONS + 100;
+/** More connections than a port allows. */
+const CROWD_SIZE = MAX_CONNECTIONS + 100;
 
-t.test('a port full of idle sockets answers probes, operators and others', async (t) => {
+t.test('a port full of idle connections answers probes, operators and other clients', async (t) => {
   const gateway = await testGateway(t);
   const merchant = { key: await apiKey(gateway, MERCHANT) };
   for (const port of [gateway.httpPort, gateway.operatorPort]) {
     const idle: RawHttp[] = [];
-    for (let count = 0; count < CROWD; count += 1) idle.push(await RawHttp.open(port));
+    for (let count = 0; count < CROWD_SIZE; count += 1) idle.push(await RawHttp.open(port));
     for (const from of ['127.0.0.1', '127.0.0.9']) {
       for (const where of ['/healthz', '/readyz'])
         t.match(await call(gateway, where, { from }), { status: 200 }, `${where} from ${from}`);
@@ -307,7 +310,7 @@ t.test('a port full of idle sockets answers probes, operators and others', async
   }
 });
 
-/** Connections by their names, and which of them were ended for others. */
+/** Makes named connections, and records which of them were closed to make room. */
 function tenants() {
   const ended: string[] = [];
   const make = (name: string, address: string, isProxy = false): Tenant => {
@@ -316,7 +319,7 @@ function tenants() {
   return { ended, make };
 }
 
-t.test('places: who makes room for whom', async (t) => {
+t.test('silent and idle connections make room for new ones in the documented order', async (t) => {
   const { ended, make } = tenants();
   const places = new Places({ total: 5, perAddress: 3, reserve: 1 });
   const [idle, silent, busy] = [make('idle', '10.0.0.1'), make('silent', '10.0.0.1'), make('busy', '10.0.0.1')];
@@ -325,36 +328,39 @@ t.test('places: who makes room for whom', async (t) => {
   places.note(idle, 'idle');
   places.note(busy, 'busy');
   t.ok(places.admit(make('fourth', '10.0.0.1')));
-  t.same(ended, ['silent'], 'one address has three at most, and who never spoke goes first');
+  t.same(ended, ['silent'], 'an address has at most three, and its silent one is closed first');
   t.ok(places.admit(make('fifth', '::ffff:10.0.0.1')));
   t.same(ended.slice(1), ['fourth'], 'IPv4 in IPv6 spelling is the same address');
   const proxied = ['a', 'b', 'c'].map((name) => make(`proxied ${name}`, '10.0.0.2', true));
   for (const tenant of proxied) t.ok(places.admit(tenant));
-  t.same(ended.slice(2), ['fifth'], 'of five the address that has most that can go gives way, a trusted proxy last');
+  t.same(
+    ended.slice(2),
+    ['fifth'],
+    'at the total limit, one of the address with the most closable ones is closed, a trusted proxy’s last',
+  );
   t.equal(places.count, 5);
   for (const tenant of [...proxied, idle]) places.note(tenant, 'busy');
   const [spare, next] = [make('spare', '10.0.0.3'), make('next', '10.0.0.4')];
   t.ok(places.admit(spare));
-  t.ok(places.isReserved(spare), 'all are busy: the reserve');
+  t.ok(places.isReserved(spare), 'all are busy, so the new one gets a place in the reserve');
   t.ok(places.admit(next));
   t.same(ended.slice(3), ['spare']);
   places.note(next, 'busy');
-  t.notOk(places.admit(make('refused', '10.0.0.5')), 'and no more than that');
+  t.notOk(places.admit(make('refused', '10.0.0.5')), 'a full reserve refuses');
   places.leave(idle);
-  t.notOk(places.admit(make('short', '10.0.0.5'), 'short'), 'a place without a descriptor is none');
+  t.notOk(places.admit(make('short', '10.0.0.5'), 'short'), 'without a free descriptor it is refused');
   places.note(busy, 'idle');
-  t.notOk(
-    places.admit(make('instead', '10.0.0.5'), 'none'),
-    'nor can one stay on a descriptor that is kept for others',
-  );
-  t.same(ended.slice(4), ['busy'], 'but another makes room for the next');
+  t.notOk(places.admit(make('instead', '10.0.0.5'), 'none'), 'a connection on a reserved descriptor can’t stay');
+  t.same(ended.slice(4), ['busy'], 'another one is closed to make room for the next');
 });
 
-/** Far more than the system keeps of what a connection was sent. */
+/** Far more than the system's buffers for a connection hold. */
 const ENDLESS_BYTES = 64 * 1024 * 1024;
 const CHUNK_BYTES = 64 * 1024;
 
-/** Sends a body in chunks until the connection ends, or that is hopeless; resolves with how many bytes went. */
+/**
+ * Sends a body in chunks until the connection closes or ENDLESS_BYTES are sent; resolves to the number of bytes sent.
+ */
 async function sendEndless({ socket }: RawHttp): Promise<number> {
   const chunk = `${CHUNK_BYTES.toString(16)}\r\n${'x'.repeat(CHUNK_BYTES)}\r\n`;
   let wake: () => void = () => undefined;
@@ -370,7 +376,7 @@ async function sendEndless({ socket }: RawHttp): Promise<number> {
   return sent;
 }
 
-t.test('a body that nobody reads is not read without an end', async (t) => {
+t.test('a long body after an early answer is not read to its end', async (t) => {
   const gateway = await testGateway(t);
   const json = ['host: a', 'content-type: application/json', 'transfer-encoding: chunked'];
   const cases: readonly (readonly [what: string, status: string, port?: number])[] = [
@@ -391,7 +397,7 @@ t.test('a body that nobody reads is not read without an end', async (t) => {
   }
 });
 
-t.test('a short body that nobody reads leaves its connection as it is', async (t) => {
+t.test('a short body after an early answer leaves the connection open', async (t) => {
   const gateway = await testGateway(t);
   const client = await RawHttp.open(gateway.httpPort);
   const body = 'x'.repeat(CHUNK_BYTES);
@@ -403,7 +409,7 @@ t.test('a short body that nobody reads leaves its connection as it is', async (t
   client.socket.destroy();
 });
 
-t.test('a port whose places are all busy answers probes and nothing else', async (t) => {
+t.test('a port whose connections are all busy answers only probes', async (t) => {
   const proxies = new TrustedProxies([]);
   const connections = new HttpConnections({ limits: { total: 1, perAddress: 0, reserve: 2 }, proxies });
   const health = new Health({ events: new GatewayEvents(), clock: new ManualClock(), now: () => 0 });
@@ -416,7 +422,7 @@ t.test('a port whose places are all busy answers probes and nothing else', async
   });
   t.teardown(() => server.close());
   const busy = await RawHttp.open(server.port);
-  // It asks for far more than the system keeps for it, and reads no more than the beginning.
+  // The client requests far more than the system's buffers hold, and reads only the start.
   busy.write(getRequest('/docs/static/swagger-ui-bundle.js').repeat(100));
   await busy.receives(/HTTP\/1\.1 200/);
   busy.socket.pause();
@@ -426,7 +432,7 @@ t.test('a port whose places are all busy answers probes and nothing else', async
   t.match(await call(asked, '/openapi.json'), { status: 503, headers: { 'retry-after': '5' }, body: { code: 'busy' } });
 });
 
-t.test('descriptors: who has room, and when operators hear of it', async (t) => {
+t.test('descriptors are reserved for operators, and a shortage is reported', async (t) => {
   const descriptors = new Descriptors(200);
   t.equal(descriptors.reserve, 32);
   const rooms = (number: number) => {
@@ -447,7 +453,7 @@ t.test('descriptors: who has room, and when operators hear of it', async (t) => 
   const fake = Object.defineProperty(new Descriptors(200), 'isShort', { get: () => isShort });
   const watch = new DescriptorWatch({ descriptors: fake, events, clock, now: () => 0 });
   t.notOk(new DescriptorWatch({ descriptors: new Descriptors(20_000), events, clock, now: () => 0 }).expectLocks(400));
-  t.ok(watch.expectLocks(100), 'they may just be enough');
+  t.ok(watch.expectLocks(100), 'the descriptors are just enough');
   t.same(told, []);
   t.ok(watch.expectLocks(400));
   t.match(told, [/^few: 400 locks .* 200 descriptors .*"ulimit -n 531"/]);
@@ -456,7 +462,7 @@ t.test('descriptors: who has room, and when operators hear of it', async (t) => 
   clock.advance(Seconds(3));
   isShort = false;
   clock.advance(Seconds(4));
-  t.match(told.slice(1), [/^short: of the 200 descriptors .* only the 32 /], 'once, and not over at once');
+  t.match(told.slice(1), [/^short: of the 200 descriptors .* only the 32 /], 'reported once, and not resolved at once');
   clock.advance(Seconds(1));
   t.match(told.slice(2), [/^enough: /]);
   watch.stop();

@@ -1,7 +1,7 @@
 /**
- * What says how the merchants' interface is: its OpenAPI document, its page, docs/http.md, and clients and testers of
- * others that go by the document alone (interfaces.md §2). The statuses and shapes are looked at by Prism's proxy,
- * which knows the document and the answers and nothing of us.
+ * The documentation of the merchants' interface: its OpenAPI document, its page, docs/http.md, and third-party clients
+ * and testers that use only the document (interfaces.md §2). Prism's proxy compares each answer's status and shape with
+ * the document.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -37,8 +37,8 @@ async function documentOf(gateway: Gateway): Promise<ApiDocument> {
   return (await call(gateway, '/openapi.json')).body as ApiDocument;
 }
 
-/** A merchant with a lock, an API key, and a receiver that its one URL leads to. */
-async function setting(
+/** Starts a gateway with a merchant, a lock, an API key, and a receiver for its webhook URL. */
+async function openSetting(
   t: Test,
   options: GatewayOptions = {},
 ): Promise<{ gateway: Gateway; key: string; mac: string; receiver: TestReceiver }> {
@@ -50,7 +50,7 @@ async function setting(
   return { gateway, key: await apiKey(gateway, MERCHANT), mac: formatMac(mac), receiver };
 }
 
-t.test('the document is a valid one, and has the rows that are served, both ways', async (t) => {
+t.test('the document is valid OpenAPI, and has exactly the served routes', async (t) => {
   const gateway = await testGateway(t);
   const answer = await call(gateway, '/openapi.json');
   t.match(answer, { status: 200, headers: { 'content-type': /^application\/json/ } });
@@ -67,10 +67,10 @@ t.test('the document is a valid one, and has the rows that are served, both ways
   });
   t.strictSame(documented.sort(), served.sort());
   const named = ['NewPet', 'ChangedPet', 'Pet', 'User', 'Problem', 'Token', 'TestRequest', 'TestResult'];
-  t.strictSame(Object.keys(document.components.schemas).sort(), named.sort(), 'types for generated clients');
+  t.strictSame(Object.keys(document.components.schemas).sort(), named.sort(), 'generated clients get these types');
 });
 
-t.test('the page needs nothing but our port', async (t) => {
+t.test('the page loads everything from the gateway’s port', async (t) => {
   const gateway = await testGateway(t);
   const page = await call(gateway, '/docs');
   t.match(page, { status: 200, headers: { 'content-type': /^text\/html/, 'x-content-type-options': 'nosniff' } });
@@ -78,19 +78,19 @@ t.test('the page needs nothing but our port', async (t) => {
   t.notMatch(
     page.headers['content-security-policy'],
     /https?:|upgrade-insecure|[a-z]\.[a-z]/,
-    'nor may it ask elsewhere',
+    'its policy forbids other sources',
   );
   const wanted = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, where = '']) => where);
-  t.ok(wanted.length > 3, 'scripts and styles');
+  t.ok(wanted.length > 3, 'the page has scripts and styles');
   for (const where of wanted) {
     t.notMatch(where, /^(https?:)?\/\//, where);
     const path = new URL(where, 'http://here/docs/').pathname;
     t.match(await call(gateway, path), { status: 200 }, path);
   }
-  t.same((await call(gateway, '/docs/json')).body, await documentOf(gateway), 'and shows the document');
+  t.same((await call(gateway, '/docs/json')).body, await documentOf(gateway), 'the page’s document is /openapi.json');
 });
 
-/** The parts of docs/http.md below its headings of the second order, by heading. */
+/** The sections of docs/http.md by their second-level headings. */
 function sectionsOf(text: string): Map<string, string> {
   const [, ...sections] = text.split(/^## /m);
   return new Map(sections.map((section) => [section.slice(0, section.indexOf('\n')), section]));
@@ -98,7 +98,7 @@ function sectionsOf(text: string): Map<string, string> {
 
 const page = readFileSync(join(root, 'docs/http.md'), 'utf8');
 
-t.test('docs/http.md tables the statuses of each row, both ways', async (t) => {
+t.test('docs/http.md has a table with exactly the statuses of each route', async (t) => {
   const sections = sectionsOf(page);
   for (const { method, path, responses } of HTTP_ROUTES) {
     const section = sections.get(`${method} ${path}`) ?? '';
@@ -110,20 +110,20 @@ t.test('docs/http.md tables the statuses of each row, both ways', async (t) => {
   t.equal(documented.length, HTTP_ROUTES.length);
 });
 
-/** A script, what it prints where that is shown, and the first status of the table where one follows. */
-const EXAMPLES = /^```sh\n([^`]+)\n```\n(?:\n```json\n([^`]+)\n```\n)?(?:\n\| status[^\n]*\n[^\n]*\n\| (\d+) )?/gm;
+/** Matches a script, its output if shown, and the first status of the table if one follows. */
+const EXAMPLE_FORM = /^```sh\n([^`]+)\n```\n(?:\n```json\n([^`]+)\n```\n)?(?:\n\| status[^\n]*\n[^\n]*\n\| (\d+) )?/gm;
 
 const NO_CURL = spawnSync('curl', ['--version']).error === undefined ? false : 'curl is not installed';
 
-t.test('the examples of docs/http.md do what it says', { skip: NO_CURL }, async (t) => {
-  const { gateway, key, receiver } = await setting(t);
+t.test('the examples of docs/http.md get the documented answers', { skip: NO_CURL }, async (t) => {
+  const { gateway, key, receiver } = await openSetting(t);
   const folder = tempFolder(t);
-  // The status comes last and on a line of its own, whatever the example asks for.
+  // curl prints the status last, on a separate line, whatever the example requests.
   writeFileSync(join(folder, '.curlrc'), 'silent\nshow-error\nwrite-out = "\\n%{http_code}\\n"\n');
   let token = '';
   let session = '';
-  const examples = [...page.matchAll(EXAMPLES)];
-  t.equal(examples.length, HTTP_ROUTES.length + 1, 'one for each row, and an error');
+  const examples = [...page.matchAll(EXAMPLE_FORM)];
+  t.equal(examples.length, HTTP_ROUTES.length + 1, 'an example for each route, and one error');
   for (const [, script = '', shown = '', status = '400'] of examples) {
     const env = { BASE: `http://127.0.0.1:${gateway.httpPort}`, KEY: key, TOKEN: token, CURL_HOME: folder };
     const said = script.replace('lgu_…', session).replace(DOCUMENTED_MAC, formatMac(testMac(1)));
@@ -140,7 +140,7 @@ t.test('the examples of docs/http.md do what it says', { skip: NO_CURL }, async 
 
 const DOCUMENTED_MAC = 'A4:C1:38:F0:E1:D2';
 
-/** What an example shows, with secrets, ports and durations by their form. */
+/** An example's output as a pattern, in which secrets, ports and durations match any value of their form. */
 function asPattern(shown: unknown): unknown {
   if (Array.isArray(shown)) return shown.map(asPattern);
   if (typeof shown === 'string')
@@ -156,13 +156,13 @@ function asPattern(shown: unknown): unknown {
   );
 }
 
-/** An answer as Prism passed it on. */
-interface Proxied {
+/** An answer as Prism forwarded it. */
+interface ProxiedAnswer {
   readonly status: number;
   readonly violations: string;
 }
 
-/** Prism's proxy before the gateway, which holds every answer against the document. */
+/** Starts Prism's proxy in front of the gateway, which compares every answer with the document. */
 async function prism(t: Test, gateway: Gateway): Promise<string> {
   const file = join(tempFolder(t), 'openapi.json');
   writeFileSync(file, JSON.stringify(await documentOf(gateway)));
@@ -174,12 +174,12 @@ async function prism(t: Test, gateway: Gateway): Promise<string> {
   return `http://127.0.0.1:${port}`;
 }
 
-t.test('a contract tester finds no status and no shape that the document lacks', async (t) => {
-  // Budgets do not fill up while the test goes on.
-  const { gateway, key, mac, receiver } = await setting(t, { httpBudgetClock: new ManualClock() });
+t.test('Prism finds no status and no shape that the document lacks', async (t) => {
+  // Budgets do not refill during the test.
+  const { gateway, key, mac, receiver } = await openSetting(t, { httpBudgetClock: new ManualClock() });
   const proxy = await prism(t, gateway);
   const seen = new Set<string>();
-  const ask = async (row: string, terms: RequestInit & { query?: string } = {}): Promise<Proxied> => {
+  const ask = async (row: string, terms: RequestInit & { query?: string } = {}): Promise<ProxiedAnswer> => {
     const [method = '', path = ''] = row.split(' ');
     const answer = await fetch(`${proxy}${path}${terms.query ?? ''}`, { method, ...terms });
     await answer.arrayBuffer();
@@ -188,21 +188,21 @@ t.test('a contract tester finds no status and no shape that the document lacks',
     seen.add(`${row} ${answer.status}`);
     return { status: answer.status, violations };
   };
-  await goThrough(ask, { gateway, key, mac, receiver });
-  await goOver(ask, gateway, key);
+  await callEveryStatus(ask, { gateway, key, mac, receiver });
+  await exceedEveryBudget(ask, gateway, key);
   const unseen = HTTP_ROUTES.flatMap(({ method, path, responses }) =>
     Object.keys(responses)
       .map((status) => `${method} ${path} ${status}`)
-      // What needs a gateway that starts, stops or breaks.
+      // These need a gateway that starts, stops or fails.
       .filter((each) => !seen.has(each) && !each.endsWith(' 503')),
   );
-  t.strictSame(unseen, [], 'and it saw all but those of a gateway in need');
+  t.strictSame(unseen, [], 'every documented status was seen, except those of a starting, stopping or failing gateway');
 });
 
-type Ask = (row: string, terms?: RequestInit & { query?: string }) => Promise<Proxied>;
+type Ask = (row: string, terms?: RequestInit & { query?: string }) => Promise<ProxiedAnswer>;
 
-/** Each row to each of its statuses. */
-async function goThrough(ask: Ask, parts: Awaited<ReturnType<typeof setting>>): Promise<void> {
+/** Calls each route with each of its statuses as the answer. */
+async function callEveryStatus(ask: Ask, parts: Awaited<ReturnType<typeof openSetting>>): Promise<void> {
   const { gateway, key, mac, receiver } = parts;
   const json = { 'content-type': 'application/json' };
   const mine = { ...json, authorization: basic(key) };
@@ -248,11 +248,11 @@ async function goThrough(ask: Ask, parts: Awaited<ReturnType<typeof setting>>): 
   await ask('GET /v2/user/logout', { headers: { ...mine, 'x-session': 'x' } });
   await ask('GET /v2/user/logout');
 
-  await goThroughTests(ask, { json, token, mac, receiver, long, gateway, key });
+  await callTestWebhooks(ask, { json, token, mac, receiver, long, gateway, key });
 }
 
-/** Each row that has no limit of its own, to a caller whose budget is spent. */
-async function goOver(ask: Ask, gateway: Gateway, key: string): Promise<void> {
+/** Calls each route without a special limit as a caller whose budget is exhausted. */
+async function exceedEveryBudget(ask: Ask, gateway: Gateway, key: string): Promise<void> {
   const authorization = basic(key);
   const bearer = `Bearer ${await accessToken(gateway, key)}`;
   const { budgets } = gateway.merchants;
@@ -266,16 +266,16 @@ async function goOver(ask: Ask, gateway: Gateway, key: string): Promise<void> {
   await ask('PUT /v2/pet', { headers: { authorization: bearer } });
 }
 
-/** Takes until nothing is left. */
+/** Calls `take` until the budget is exhausted. */
 function spend(take: () => void): void {
   try {
     for (;;) take();
   } catch {
-    // It is spent.
+    // The budget is exhausted.
   }
 }
 
-async function goThroughTests(
+async function callTestWebhooks(
   ask: Ask,
   parts: {
     json: Record<string, string>;
@@ -289,7 +289,7 @@ async function goThroughTests(
 ): Promise<void> {
   const { json: headers, token, mac, receiver, long, gateway, key } = parts;
   const row = 'POST /test_webhook';
-  const send = (members: Record<string, unknown>): Promise<Proxied> =>
+  const send = (members: Record<string, unknown>): Promise<ProxiedAnswer> =>
     ask(row, { headers, body: JSON.stringify({ access_token: token, mac_addr: mac, ...members }) });
   await send({});
   receiver.answer = (_request, response) => void response.writeHead(500).end();
@@ -306,7 +306,7 @@ async function goThroughTests(
   await send({});
 }
 
-t.test('a client made of the public Petstore document gets what that document promises', async (t) => {
+t.test('a client generated from the public Petstore document gets the answers of that document', async (t) => {
   const gateway = await testGateway(t);
   const key = await apiKey(gateway, MERCHANT);
   const token = await accessToken(gateway, key, 'pets:write');
@@ -325,7 +325,7 @@ t.test('a client made of the public Petstore document gets what that document pr
       (error: { status?: number }) => error.status ?? -1,
     );
 
-  // Where nothing says what type nothing is of, it comes as a Blob.
+  // The client returns an empty body without a content type as a Blob.
   const empty = (answer: { status: number; text: unknown } | undefined): void => {
     t.same([answer?.status, (answer?.text as Blob | undefined)?.size], [200, 0]);
   };

@@ -1,6 +1,6 @@
 /**
- * The operator's OpenAPI document: a valid one, with every row that is served; and every answer is held against what
- * the document says of it, with no member that it does not name, by a validator that is not ours.
+ * The operators' OpenAPI document: it is valid and has every served route; and a third-party validator compares every
+ * answer with it, refusing undocumented members.
  */
 
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -42,7 +42,7 @@ async function documentOf(gateway: Gateway): Promise<ApiDocument> {
   return (await ask(gateway, 'GET', '/openapi.json')).body as ApiDocument;
 }
 
-t.test('it is valid, and has every row with what it takes', async (t) => {
+t.test('the document is valid, and has every route with its parameters and body', async (t) => {
   const gateway = await testGateway(t);
   const document = await documentOf(gateway);
   t.match(await new Validator().validate(structuredClone(document) as never), { valid: true });
@@ -78,7 +78,7 @@ t.test('it is valid, and has every row with what it takes', async (t) => {
   });
 });
 
-/** As the document has it, and no member beside those that it names. */
+/** The document's schema, which also refuses members that it does not name. */
 function strict(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(strict);
   if (typeof schema !== 'object' || schema === null) return schema;
@@ -91,7 +91,7 @@ type Call = readonly [method: 'GET' | 'POST' | 'PATCH' | 'DELETE', row: string, 
 
 const MAC = 'A4C138000001';
 
-/** Every row once, in an order in which each finds what it needs; then some more answers of the same rows. */
+/** A call of every route, in an order in which each finds what it needs; then further answers of the same routes. */
 const CALLS: readonly Call[] = [
   ['GET', '/status'],
   ['GET', '/config'],
@@ -169,7 +169,7 @@ function failingOnce(): VersionedJudge {
   return { judge, version: '1.0.0' };
 }
 
-t.test('every answer is as the document says', async (t) => {
+t.test('every answer matches the document', async (t) => {
   const gateway = await testGateway(t, { judging: failingOnce() });
   const receiver = await testReceiver(t);
   await gateway.accounts.addWebhookUrl({ merchant: MERCHANT, url: receiver.url });
@@ -204,7 +204,7 @@ t.test('every answer is as the document says', async (t) => {
   t.same(
     rows.filter((row) => !called.has(row)),
     [],
-    'every row was called',
+    'every route was called',
   );
   const problem = { $ref: '#/components/schemas/Problem' };
   t.match(paths['/devices/{mac}']?.get?.responses[404], {
@@ -213,7 +213,7 @@ t.test('every answer is as the document says', async (t) => {
   t.match(await ask(gateway, 'GET', '/devices/A4C138F0E1FF'), { status: 404, type: 'application/problem+json' });
 });
 
-t.test('a quota that is full is in the document of what it refuses', async (t) => {
+t.test('the refusal by a full quota matches the document', async (t) => {
   const fairness = { ...DEFAULT_FAIRNESS, quota: { ...DEFAULT_FAIRNESS.quota, users: 1 } };
   const gateway = await openGateway(t, tempFolder(t), {}, { fairness });
   await gateway.accounts.addMerchant(MERCHANT);

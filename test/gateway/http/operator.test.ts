@@ -1,4 +1,4 @@
-/** The operator's interface over HTTP: who gets in, what it answers, and how it says no. */
+/** The operators' interface over HTTP: authentication, secrets, and refusals. */
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import path from 'node:path';
@@ -15,19 +15,19 @@ import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const PROBLEM = 'application/problem+json';
 
-t.test('nobody gets in without the token, which its owner alone can read', async (t) => {
+t.test('a call without the token is refused, and only the file’s owner can read the token', async (t) => {
   const folder = tempFolder(t);
   const gateway = await openGateway(t, folder);
   t.equal(statSync(path.join(folder, 'operator-token')).mode & 0o777, 0o600);
   t.equal(statSync(path.join(folder, 'key')).mode & 0o777, 0o600);
   for (const token of ['x', `${gateway.operatorToken}x`, gateway.operatorToken.slice(1), ''])
     t.match(await ask(gateway, 'GET', '/status', undefined, token), { status: 401, type: PROBLEM });
-  t.match(await ask(gateway, 'GET', '/nothing', undefined, 'x'), { status: 401 }, 'nor learns what is there');
+  t.match(await ask(gateway, 'GET', '/nothing', undefined, 'x'), { status: 401 }, 'unknown paths are not revealed');
   t.match(await ask(gateway, 'GET', '/status'), { status: 200, body: { mqtt: { connected: 0 } } });
 });
 
-t.test('an address or a folder that can’t be had stops the start with a sentence', async (t) => {
-  // RFC 5737: no machine has it.
+t.test('an address or a folder that can’t be used stops the start with a sentence', async (t) => {
+  // RFC 5737: no machine has this address.
   for (const setting of ['mqttHost', 'httpHost', 'operatorHost']) {
     const start = openGateway(t, tempFolder(t), {}, { [setting]: '192.0.2.1' });
     await t.rejects(start, { code: 'input-address', message: /can't listen on 192\.0\.2\.1:0: / }, setting);
@@ -38,7 +38,7 @@ t.test('an address or a folder that can’t be had stops the start with a senten
     await t.rejects(openGateway(t, data), { code: 'input-data', message: /file.* can't be created: E/ }, data);
 });
 
-t.test('what the caller got wrong is a problem with a code and a sentence', async (t) => {
+t.test('a caller’s mistake is answered with a problem with a code and a sentence', async (t) => {
   const gateway = await testGateway(t);
   const cases: readonly (readonly [Method, string, unknown, number, RegExp])[] = [
     ['GET', '/nothing', undefined, 404, /nothing at this path/],
@@ -59,7 +59,7 @@ t.test('what the caller got wrong is a problem with a code and a sentence', asyn
   }
 });
 
-t.test('a secret is answered once, and never shown again', async (t) => {
+t.test('a secret is returned once, and never shown again', async (t) => {
   const gateway = await testGateway(t);
   const device = await ask(gateway, 'POST', '/devices', { mac: 'A4C138F0E1D2' });
   const headers = { Authorization: 'Bearer merchant-secret' };
@@ -74,14 +74,14 @@ t.test('a secret is answered once, and never shown again', async (t) => {
   for (const secret of [...secrets, 'merchant-secret']) t.notMatch(JSON.stringify(shown), secret);
 });
 
-interface Raw {
+interface RawAnswer {
   readonly status: number | undefined;
   readonly headers: Readonly<Record<string, unknown>>;
   readonly body: string;
 }
 
-/** A request as anybody can make it, with headers that other clients would not let through. */
-function send(gateway: Gateway, method: string, where: string, headers: Record<string, string>): Promise<Raw> {
+/** Sends a request with any headers, also those that HTTP clients refuse to send. */
+function send(gateway: Gateway, method: string, where: string, headers: Record<string, string>): Promise<RawAnswer> {
   return new Promise((resolve, reject) => {
     const place = { host: '127.0.0.1', port: gateway.operatorPort, method, path: where, agent: false };
     const sent = request({ ...place, headers }, (answer) => {
@@ -94,7 +94,7 @@ function send(gateway: Gateway, method: string, where: string, headers: Record<s
   });
 }
 
-t.test('nothing but the token in its header opens the interface, and every no is the same', async (t) => {
+t.test('only the token in the Authorization header is accepted, and all refusals are the same', async (t) => {
   const gateway = await testGateway(t);
   const token = gateway.operatorToken;
   const key = await apiKey(gateway, MERCHANT);
@@ -126,7 +126,7 @@ t.test('nothing but the token in its header opens the interface, and every no is
   ];
   const [first, ...others] = await Promise.all(
     attempts.map(async ([what, method, where, headers]) => {
-      const { date: _date, ...rest } = (await send(gateway, method, where, headers)) as Raw & { date?: unknown };
+      const { date: _date, ...rest } = (await send(gateway, method, where, headers)) as RawAnswer & { date?: unknown };
       return { what, ...rest, headers: { ...rest.headers, date: undefined } };
     }),
   );
@@ -134,27 +134,27 @@ t.test('nothing but the token in its header opens the interface, and every no is
   for (const { what, ...answer } of others) t.same({ what, ...answer }, { ...first, what }, what);
   t.notOk(
     Object.keys(first?.headers ?? {}).some((name) => name.startsWith('access-control')),
-    'no page may read it',
+    'no web page may read the answer',
   );
   const good = { authorization: `bearer   ${token}` };
   t.match(await send(gateway, 'GET', '/status', { ...good, host: 'gateway.example' }), { status: 200 });
   t.match(await send(gateway, 'GET', '/%zz', good), { status: 400, body: /the path is not valid/ });
-  t.match(await ask(gateway, 'GET', '/audit'), { body: { entries: [] } }, 'who is not let in leaves no entry');
+  t.match(await ask(gateway, 'GET', '/audit'), { body: { entries: [] } }, 'a refused caller leaves no audit entry');
   const code = readFileSync(new URL('../../../../gateway/http/operator/token.ts', import.meta.url), 'utf8');
-  t.match(code, /timingSafeEqual\(hashOf\(given\), /, 'compared in constant time, by hashes of one length');
+  t.match(code, /timingSafeEqual\(hashOf\(given\), /, 'hashes of equal length are compared in constant time');
 });
 
-t.test('null is as good as absent where a member is optional', async (t) => {
+t.test('null is the same as absent for an optional member', async (t) => {
   const gateway = await testGateway(t);
   const mac = 'A4C138F0E1D2';
   t.match(await ask(gateway, 'POST', '/devices', { mac, merchant: null, simulated: null }), { status: 201 });
   const command = { macs: [mac], merchant: null, all: null, type: 'unlock', parameters: null, not_before: null };
   t.match(await ask(gateway, 'POST', '/commands', command), { status: 201 });
   t.match(await ask(gateway, 'POST', '/users', { username: 'ada', password: null, email: null }), { status: 201 });
-  t.match(await ask(gateway, 'POST', '/users', { username: null }), { status: 400 }, 'not where it is required');
+  t.match(await ask(gateway, 'POST', '/users', { username: null }), { status: 400 }, 'but not for a required member');
 });
 
-t.test('bad input is told by member: which, where, and what was expected', async (t) => {
+t.test('the error for wrong input names each member and what was expected', async (t) => {
   const gateway = await testGateway(t);
   const users = { username: 'ada', password: 'canary-1' };
   const cases: readonly (readonly [Method, string, unknown, string, string, RegExp])[] = [
@@ -202,7 +202,7 @@ t.test('bad input is told by member: which, where, and what was expected', async
       { status: 400, type: PROBLEM, body: { code, errors } },
       `${method} ${where} ${JSON.stringify(body)}`,
     );
-    t.notMatch(JSON.stringify(answer.body), /canary/, 'what stands in a body is not quoted');
-    t.equal(exitCodeOf(new LockgateError(code, '')), 2, 'wrong input, for the command line');
+    t.notMatch(JSON.stringify(answer.body), /canary/, 'the error does not quote the body');
+    t.equal(exitCodeOf(new LockgateError(code, '')), 2, 'the command line exits with the code for wrong input');
   }
 });

@@ -1,4 +1,7 @@
-/** The merchants' interface: who gets in, pets, tokens, and how it says no (specification; interfaces.md §2). */
+/**
+ * The pet routes of the merchants' interface: creation, update, null members and int64 (specification; interfaces.md
+ * §2).
+ */
 import t from 'tap';
 import type { Gateway } from '../../../gateway/gateway.js';
 import { MERCHANT, testGateway } from '../../helpers/gateway/test-gateway.js';
@@ -10,7 +13,7 @@ interface Setting {
   readonly token: string;
 }
 
-async function setting(test: Parameters<typeof testGateway>[0]): Promise<Setting> {
+async function openSetting(test: Parameters<typeof testGateway>[0]): Promise<Setting> {
   const gateway = await testGateway(test);
   const key = await apiKey(gateway, MERCHANT);
   return { gateway, key, token: await accessToken(gateway, key) };
@@ -18,8 +21,8 @@ async function setting(test: Parameters<typeof testGateway>[0]): Promise<Setting
 
 const PROBLEM = { 'content-type': /^application\/problem\+json/ };
 
-t.test('a pet is created, and updated under the id that it got', async (t) => {
-  const { gateway, key, token } = await setting(t);
+t.test('a pet is created, and updated under its assigned id', async (t) => {
+  const { gateway, key, token } = await openSetting(t);
   const pet = { name: 'Rex', owner_id: '42', species: 'dog', breed: 'Beagle' };
   const created = await call(gateway, '/v1/pet', { key, body: pet });
   t.match(created, { status: 201, headers: { 'content-type': /^application\/json/ } });
@@ -29,8 +32,12 @@ t.test('a pet is created, and updated under the id that it got', async (t) => {
   const changed = await call(gateway, '/v2/pet', { method: 'PUT', token, body: { ...change, tags } });
   t.equal(changed.status, 200);
   t.same(changed.body, { ...pet, ...change, tags });
-  const less = await call(gateway, '/v2/pet', { method: 'PUT', token, body: { id: 1, name: 'Max', photoUrls: [] } });
-  t.same(less.body, { ...pet, id: 1, name: 'Max', photoUrls: [] }, 'what is left out of an update is gone');
+  const updated = await call(gateway, '/v2/pet', { method: 'PUT', token, body: { id: 1, name: 'Max', photoUrls: [] } });
+  t.same(
+    updated.body,
+    { ...pet, id: 1, name: 'Max', photoUrls: [] },
+    'an update removes the members that it leaves out',
+  );
   const list = <T>(item: T, length: number): T[] => Array.from({ length }, () => item);
   const put = (body: object) => call(gateway, '/v2/pet', { method: 'PUT', token, body: { ...change, ...body } });
   t.match(await put({ photoUrls: list('a', 1000), tags: list({ id: 1 }, 1000) }), { status: 200 });
@@ -39,8 +46,8 @@ t.test('a pet is created, and updated under the id that it got', async (t) => {
   t.match((await call(gateway, '/v1/pet', { key, body: { name: 'a', more: { x: 1 } } })).body, { id: 2, name: 'a' });
 });
 
-t.test('null is as good as absent where a member is optional', async (t) => {
-  const { gateway, key, token } = await setting(t);
+t.test('null is the same as absent for an optional member', async (t) => {
+  const { gateway, key, token } = await openSetting(t);
   const nothing = { owner_id: null, species: null, breed: null, owner: null };
   const created = await call(gateway, '/v1/pet', { key, body: { name: 'Rex', ...nothing } });
   t.same(created.body, { id: 1, name: 'Rex', photoUrls: [] });
@@ -52,14 +59,18 @@ t.test('null is as good as absent where a member is optional', async (t) => {
   t.same(changed.body, { id: 1, name: 'Rex', photoUrls: [] });
   const inside = await put({ category: { id: null, name: 'c' }, tags: [{ id: 7, name: null }] });
   t.match(inside, { status: 200, body: { category: { name: 'c' }, tags: [{ id: 7 }] } });
-  t.match(await call(gateway, '/v1/pet', { key, body: { name: null } }), { status: 400 }, 'not where it is required');
+  t.match(
+    await call(gateway, '/v1/pet', { key, body: { name: null } }),
+    { status: 400 },
+    'but not for a required member',
+  );
   t.match(await put({ photoUrls: null }), { status: 405, body: { errors: [{ pointer: '/photoUrls' }] } });
   t.match(await put({ tags: [null] }), { status: 405, body: { errors: [{ pointer: '/tags/0' }] } });
   t.match(await put({ id: null }), { status: 400, body: { detail: 'Invalid ID supplied' } });
 });
 
-t.test('int64 is exact from the body’s digits and back', async (t) => {
-  const { gateway, key, token } = await setting(t);
+t.test('an int64 is exact from the body to the answer', async (t) => {
+  const { gateway, key, token } = await openSetting(t);
   await call(gateway, '/v1/pet', { key, body: { name: 'Rex' } });
   const put = (id: string, category: string): Promise<MerchantAnswer> =>
     call(gateway, '/v2/pet', {

@@ -1,7 +1,7 @@
 /**
- * What each operation of the merchants' interface answers to whom, in one place: the table of docs/http.md, row by row;
- * every operation by every caller about what is theirs, another merchant's and nobody's; and int64 from the body's
- * digits to the stored row (specification, Endpoints, Authentication and Errors; interfaces.md §2).
+ * The rights of callers of the merchants' interface: the table of docs/http.md, row by row; every operation by every
+ * caller on their own objects, another merchant's objects and unknown objects; and int64 from the body to the stored
+ * row (specification, Endpoints, Authentication and Errors; interfaces.md §2).
  */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -17,11 +17,11 @@ import { accessToken, apiKey, call, type MerchantAnswer, type MerchantCall } fro
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
-/** As long as ours, and none. */
-const NO_KEY = `lgk_000000000000_${'x'.repeat(43)}`;
-const NO_TOKEN = `lgt_${'x'.repeat(43)}`;
+/** Of the right form, but unknown. */
+const UNKNOWN_KEY = `lgk_000000000000_${'x'.repeat(43)}`;
+const UNKNOWN_TOKEN = `lgt_${'x'.repeat(43)}`;
 
-/** What a caller has. */
+/** The credentials of a caller. */
 interface Caller {
   readonly key: string | undefined;
   readonly token: string | undefined;
@@ -34,15 +34,15 @@ interface Place {
   readonly gateway: Gateway;
   readonly folder: string;
   readonly callers: Readonly<Record<CallerName, Caller>>;
-  /** Of each merchant, a session of the user with their name in small letters. */
+  /** For each merchant, a session of the user named like the merchant in lower case. */
   readonly sessions: Readonly<Record<string, string>>;
 }
 
 const BASIL = 'Basil';
 const OWNERS = [MERCHANT, BASIL] as const;
 
-/** Two merchants, each with a lock, a pet, a user and a session. */
-async function setting(test: Test): Promise<Place> {
+/** Starts a gateway with two merchants, each with a lock, a pet, a user and a session. */
+async function openSetting(test: Test): Promise<Place> {
   const folder = tempFolder(test);
   const gateway = await openGateway(test, folder);
   const sessions: Record<string, string> = {};
@@ -58,7 +58,7 @@ async function setting(test: Test): Promise<Place> {
     sessions[name] = String(body).split(':')[1] ?? '';
     await call(gateway, '/v1/pet', { key, body: { name: 'Rex' } });
   }
-  // Pets are counted by merchant; so that no id is both's, Basil's is moved.
+  // Each merchant's pet ids start at 1. Basil's id is changed, so that the ids differ.
   const db = openDurable(path.join(folder, 'lockgate.sqlite'));
   db.prepare('UPDATE pet SET id = 7 WHERE merchant_id = 2').run();
   db.close();
@@ -72,7 +72,7 @@ async function setting(test: Test): Promise<Place> {
     sessions,
     callers: {
       'no key': { key: undefined, token: undefined },
-      'wrong key': { key: NO_KEY, token: NO_TOKEN },
+      'wrong key': { key: UNKNOWN_KEY, token: UNKNOWN_TOKEN },
       'revoked key': revoked,
       'another merchant’s key': theirs,
       'own key': own,
@@ -80,7 +80,7 @@ async function setting(test: Test): Promise<Place> {
   };
 }
 
-/** What a call is about: something that is the caller's in form, whoever's it is. */
+/** The object that a call names: the caller's own, another merchant's, or an unknown one. */
 interface Subject {
   readonly pet: number;
   readonly userId: number;
@@ -89,7 +89,7 @@ interface Subject {
   readonly mac: string;
 }
 
-/** A call that would go well, by row, for whoever owns the subject. */
+/** For each operation, a call that succeeds for the owner of the subject. */
 const CALLS: Readonly<Record<string, (caller: Caller, about: Subject) => [where: string, terms: MerchantCall]>> = {
   'POST /v1/pet': ({ key }, { userId }) => ['/v1/pet', { key, body: { name: 'Rex', owner_id: String(userId) } }],
   'PUT /v2/pet': ({ token }, { pet }) => [
@@ -116,7 +116,7 @@ function make({ gateway }: Place, row: string, caller: Caller, about: Subject): 
   return call(gateway, where, terms);
 }
 
-/** The table of docs/http.md: rows by operation, each a status by the heading of its column. */
+/** The table of docs/http.md: for each operation, the status in each column. */
 function documentedTable(): Map<string, Map<string, string>> {
   const [, section = ''] = readFileSync(path.join(root, 'docs/http.md'), 'utf8').split('## Who gets what\n');
   const lines =
@@ -136,18 +136,18 @@ function documentedTable(): Map<string, Map<string, string>> {
   );
 }
 
-/** What a body is besides the right one, by the column's heading. */
+/** Changes a call's body to the faulty one of a column, by the column's heading. */
 const BODIES: Readonly<Record<string, (terms: MerchantCall, row: string) => MerchantCall>> = {
   'wrong content type': (terms) => ({ ...terms, headers: { 'content-type': 'application/xml' } }),
   'empty body': (terms) => ({ ...terms, body: '' }),
   'array for object': (terms, row) => ({ ...terms, body: row.includes('createWith') ? [[]] : '[]' }),
 };
 
-t.test('the table of docs/http.md: what each operation answers to whom', async (t) => {
+t.test('each operation answers each caller as the table of docs/http.md says', async (t) => {
   const table = documentedTable();
   const rows = MERCHANT_ROUTES.map(({ method, path: where }) => `${method} ${where}`);
-  t.strictSame([...table.keys()].sort(), rows.sort(), 'it has every row');
-  const place = await setting(t);
+  t.strictSame([...table.keys()].sort(), rows.sort(), 'the table has every operation');
+  const place = await openSetting(t);
   for (const [row, statuses] of table)
     await t.test(row, async (t) => {
       const columns = [...CALLERS.slice(0, -1), ...Object.keys(BODIES)];
@@ -162,21 +162,21 @@ t.test('the table of docs/http.md: what each operation answers to whom', async (
       }
       const own = await make(place, row, place.callers['own key'], { ...about, userId: 31, username: 'new' });
       const allowed = row === 'GET /v2/user/login' ? 400 : row === 'POST /test_webhook' ? 409 : undefined;
-      if (allowed === undefined) t.ok(own.status < 300, 'and the owner gets what was asked for');
-      else t.equal(own.status, allowed, 'and the owner gets in');
+      if (allowed === undefined) t.ok(own.status < 300, 'the owner’s call succeeds');
+      else t.equal(own.status, allowed, 'the owner gets the documented status');
     });
 });
 
-/** An answer without what is its own in every case, and without what the caller said themselves. */
+/** An answer without the parts that differ in every answer, and without the values that the caller sent. */
 function comparable({ status, headers, text }: MerchantAnswer, about: Subject): unknown {
   const { 'x-request-id': _id, date: _date, ...others } = headers;
-  // The ids and tokens that it gives are new ones in each answer.
+  // Assigned ids and tokens are new in each answer.
   const given = text.replace(/"id":\d+/, '"id":…').replace(/lgt_[\w-]{43}/, 'lgt_…');
   return { status, others, text: given.replaceAll(about.mac, '…').replace(`"owner_id":"${about.userId}"`, '') };
 }
 
-/** What of Basil's there is, as the file has it. */
-function stored(folder: string): unknown {
+/** Basil's rows, read from the database file. */
+function storedOfBasil(folder: string): unknown {
   const db = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'), { readonly: true });
   try {
     const tables = ['pet', 'user_account', 'user_session'];
@@ -186,8 +186,8 @@ function stored(folder: string): unknown {
   }
 }
 
-t.test('every operation, by every caller, about what is theirs, another’s, and nobody’s', async (t) => {
-  /** What the owner and everybody else who gets in are told: about what is their own, and about the rest. */
+t.test('another merchant’s objects and unknown objects get the same answer, by every caller', async (t) => {
+  /** The statuses for an authenticated caller: on their own objects, and on all others. */
   const expected: Readonly<Record<string, readonly [own: number, rest: number]>> = {
     'POST /v1/pet': [201, 201],
     'PUT /v2/pet': [200, 404],
@@ -198,10 +198,10 @@ t.test('every operation, by every caller, about what is theirs, another’s, and
     'POST /test_webhook': [409, 404],
     'POST /oauth/token': [200, 200],
   };
-  const place = await setting(t);
+  const place = await openSetting(t);
   for (const row of Object.keys(CALLS))
     await t.test(row, async (t) => {
-      const before = stored(place.folder);
+      const before = storedOfBasil(place.folder);
       const [own = 0, rest = 0] = expected[row] ?? [];
       const abouts = {
         others: { ...BASILS, session: place.sessions.Basil ?? '' },
@@ -217,14 +217,14 @@ t.test('every operation, by every caller, about what is theirs, another’s, and
         const statuses = name === 'own key' ? [rest, rest, own] : [refused, refused, refused];
         t.strictSame([theirs.status, nobodys.status, mine.status], statuses, name);
         const [first, second] = [comparable(theirs, abouts.others), comparable(nobodys, abouts.nobodys)];
-        t.strictSame(first, second, `${name}: another’s and nobody’s can’t be told apart`);
+        t.strictSame(first, second, `${name}: another merchant’s and unknown objects get the same answer`);
         if (name !== 'own key') t.strictSame(comparable(mine, abouts.own), second, `${name}: nor one’s own`);
       }
-      t.strictSame(stored(place.folder), before, 'what is another’s stays as it is');
+      t.strictSame(storedOfBasil(place.folder), before, 'the other merchant’s rows are unchanged');
     });
 });
 
-/** Digits as a body has them, and the number that they are; undefined where they are refused. */
+/** A number as written in a body, and its value; undefined where it is refused. */
 const INT64: readonly (readonly [typed: string, value: bigint | undefined])[] = [
   ['0', 0n],
   ['1', 1n],
@@ -243,8 +243,8 @@ const INT64: readonly (readonly [typed: string, value: bigint | undefined])[] = 
   ['"1"', undefined],
 ];
 
-t.test('int64: a user’s id and a pet’s are exact to the stored row, or refused', async (t) => {
-  const { gateway, folder, callers } = await setting(t);
+t.test('the int64 ids of users and pets are stored exactly, or refused', async (t) => {
+  const { gateway, folder, callers } = await openSetting(t);
   const { key, token } = callers['own key'];
   const db = openDurable(path.join(folder, 'lockgate.sqlite'));
   t.teardown(() => db.close());
@@ -258,7 +258,7 @@ t.test('int64: a user’s id and a pet’s are exact to the stored row, or refus
     const update = () => call(gateway, '/v2/pet', { method: 'PUT', token, body });
     if (value === undefined || value < 1n) t.match(await update(), { status: 400 }, `a pet’s: ${typed}`);
     else {
-      // A neighbour, which a rounded id would hit; then itself.
+      // First a neighbouring id, which a rounded one would hit; then the id itself.
       move.run(value === 1n ? 2n : value - 1n);
       t.match(await update(), { status: 404 }, `a pet’s: ${typed}, which is none`);
       move.run(value);

@@ -1,6 +1,6 @@
 /**
- * Keys and users from the command line; and that a password, a key, a token or a session is nowhere to be read but
- * where it is shown once (interfaces.md §2, quality.md §2: a canary in every place one can be typed).
+ * Keys and users on the command line; and that a password, a key, a token or a session appears only in the one answer
+ * that returns it (interfaces.md §2, quality.md §2: a canary in every input).
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -15,22 +15,22 @@ import { MERCHANT, openGateway } from '../../helpers/gateway/test-gateway.js';
 import { accessToken, basic, call, type MerchantCall } from '../../helpers/http/merchant-call.js';
 import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
 
-interface Said {
+interface Output {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-async function run(test: Teardown, gateway: Gateway, args: readonly string[]): Promise<Said> {
+async function run(test: Teardown, gateway: Gateway, args: readonly string[]): Promise<Output> {
   const place = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
   const program = await runProgram(test, process.execPath, [LOCKGATE, ...args, ...place]);
   const [stdout, stderr] = [program.stdout.join('\n'), program.stderr.join('\n')];
   return { code: program.ended?.code ?? null, stdout, stderr };
 }
 
-t.test('keys and users from the command line: for people, for programs, and how they fail', async (t) => {
+t.test('the command line adds and lists keys and users, as text and JSON, and refuses wrong calls', async (t) => {
   const gateway = await openGateway(t, tempFolder(t));
-  const lockgate = (...args: string[]): Promise<Said> => run(t, gateway, args);
+  const lockgate = (...args: string[]): Promise<Output> => run(t, gateway, args);
   t.match(await lockgate('key', 'create', 'shop'), { code: 2, stderr: /which merchant\? there is none yet/ });
   await gateway.accounts.addMerchant(MERCHANT);
   t.match(await lockgate('key', 'list'), { code: 0, stdout: '', stderr: /no API key/ });
@@ -41,7 +41,7 @@ t.test('keys and users from the command line: for people, for programs, and how 
     stderr: /curl/,
   });
   const key = /lgk_\S+/.exec(made.stdout)?.[0] ?? '';
-  t.match(await call(gateway, '/v2/user/logout', { key }), { status: 200 }, 'it is one');
+  t.match(await call(gateway, '/v2/user/logout', { key }), { status: 200 }, 'the printed key is valid');
   const { id, key: second } = JSON.parse(
     (await lockgate('key', 'create', 'x', '--merchant', MERCHANT, '--json')).stdout,
   );
@@ -92,7 +92,7 @@ t.test('keys and users from the command line: for people, for programs, and how 
   }
 });
 
-/** Every byte of the files in a folder, but of those that hold a secret on purpose. */
+/** All bytes of the files in a folder, except files that hold a secret on purpose. */
 function bytesOf(folder: string): string {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   const others = files.filter(({ name }) => name !== 'key' && name !== 'operator-token');
@@ -103,8 +103,8 @@ const PASSWORD = 'Canary-Pa55word';
 
 type Say = (where: string, terms?: MerchantCall) => Promise<number>;
 
-/** Types the password, the key and the token where they belong, and where they don't. Answers the session. */
-async function typeEverywhere(t: Test, gateway: Gateway, say: Say, key: string, token: string): Promise<string> {
+/** Sends the password, the key and the token in right and wrong places. Returns the session. */
+async function sendSecretsEverywhere(t: Test, gateway: Gateway, say: Say, key: string, token: string): Promise<string> {
   const create = '/v2/user/createWithList';
   const ada = { username: 'ada', password: PASSWORD };
   t.equal(await say(create, { key, body: [ada] }), 200);
@@ -141,7 +141,7 @@ async function metricsOf({ operatorPort, operatorToken }: Gateway): Promise<stri
   return await (await fetch(`http://127.0.0.1:${operatorPort}/metrics`, { headers })).text();
 }
 
-t.test('a secret is nowhere but where it is shown', async (t) => {
+t.test('a secret appears only in the answer that returns it', async (t) => {
   const events = new GatewayEvents();
   const logged: string[] = [];
   t.teardown(
@@ -162,20 +162,24 @@ t.test('a secret is nowhere but where it is shown', async (t) => {
     said.push(text, JSON.stringify(headers));
     return status;
   };
-  const session = await typeEverywhere(t, gateway, say, key, token);
+  const session = await sendSecretsEverywhere(t, gateway, say, key, token);
   const where = ['/keys', '/users', '/status', '/merchants', '/readyz'];
-  const places = {
+  const texts = {
     answers: said.join('\n'),
     log: logged.join(''),
     operators: JSON.stringify(await Promise.all(where.map((each) => ask(gateway, 'GET', each)))),
     metrics: await metricsOf(gateway),
     files: bytesOf(folder),
   };
-  t.match(places.log, /"route":"\/v2\/user\/login"/, 'the log is one that says something');
-  t.match(places.metrics, 'lockgate_http_requests_total{route="/v2/user/login",status="400"} 2', 'and so do figures');
-  t.match(places.files, row.publicId, 'and the files are those');
-  t.match(places.files, '$argon2id$v=19$m=19456,t=2,p=1$', 'with the password hashed as OWASP says');
-  for (const [place, text] of Object.entries(places))
+  t.match(texts.log, /"route":"\/v2\/user\/login"/, 'the log is not empty');
+  t.match(
+    texts.metrics,
+    'lockgate_http_requests_total{route="/v2/user/login",status="400"} 2',
+    'the metrics are not empty',
+  );
+  t.match(texts.files, row.publicId, 'the files contain the key’s row');
+  t.match(texts.files, '$argon2id$v=19$m=19456,t=2,p=1$', 'the password is hashed with OWASP’s parameters');
+  for (const [place, text] of Object.entries(texts))
     for (const [what, secret] of Object.entries({ password: PASSWORD, key, token, session })) {
       const parts = [secret, secret.slice(-12), encodeURIComponent(secret), Buffer.from(secret).toString('base64')];
       t.notOk(

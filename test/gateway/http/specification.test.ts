@@ -1,6 +1,6 @@
 /**
- * The specification's Endpoints, Authentication and Errors, line by line and in its words, and the rows of
- * interfaces.md §2 beside them: each line is named by its test. What lies deeper is in the other http-*.test.ts.
+ * The specification's Endpoints, Authentication and Errors, with the additions of interfaces.md §2: one test for each
+ * line, named after it. The other tests in this folder go into detail.
  */
 import t, { type Test } from 'tap';
 import type { Gateway } from '../../../gateway/gateway.js';
@@ -17,7 +17,7 @@ interface Site {
   readonly receiver: TestReceiver;
 }
 
-async function site(t: Test): Promise<Site> {
+async function openSite(t: Test): Promise<Site> {
   const gateway = await testGateway(t);
   const receiver = await testReceiver(t);
   await gateway.accounts.addDevice({ merchant: MERCHANT, mac: testMac(1) });
@@ -32,8 +32,8 @@ const CHANGE = { id: 1, name: 'Max', photoUrls: ['https://example.com/max.jpg'] 
 const LOGIN = '/v2/user/login?username=ada&password=correct%20horse';
 const PROBLEM = { headers: { 'content-type': /^application\/problem\+json/ } };
 
-/** What a line says, and what shows it. */
-type Line = readonly [says: string, shows: (t: Test, site: Site) => Promise<void>];
+/** A statement of the specification, and its check. */
+type Line = readonly [statement: string, check: (t: Test, openSite: Site) => Promise<void>];
 
 const ENDPOINTS: readonly Line[] = [
   [
@@ -85,11 +85,11 @@ const ENDPOINTS: readonly Line[] = [
   ],
   [
     '5 POST /v2/user/createWithList: an array of user objects; successful operation, no content',
-    async (t, site) => await creates(t, site, '/v2/user/createWithList'),
+    async (t, openSite) => await creates(t, openSite, '/v2/user/createWithList'),
   ],
   [
     '6 POST /v2/user/createWithArray: the same shape as 5',
-    async (t, site) => await creates(t, site, '/v2/user/createWithArray'),
+    async (t, openSite) => await creates(t, openSite, '/v2/user/createWithArray'),
   ],
   [
     '7 POST /test_webhook: access_token and mac_addr; status "success" on success',
@@ -121,7 +121,7 @@ const ENDPOINTS: readonly Line[] = [
       const session = String((await call(gateway, LOGIN, { key })).body).split(':')[1] ?? '';
       t.ok(await gateway.merchants.users.findSession(1, session));
       await call(gateway, '/v2/user/logout', { key, headers: { 'x-session': session } });
-      t.notOk(await gateway.merchants.users.findSession(1, session), 'dead at once');
+      t.notOk(await gateway.merchants.users.findSession(1, session), 'the session ends at once');
     },
   ],
   [
@@ -236,7 +236,8 @@ const ERRORS: readonly Line[] = [
 ];
 
 for (const [part, lines] of Object.entries({ Endpoints: ENDPOINTS, Authentication: AUTHENTICATION, Errors: ERRORS }))
-  for (const [says, shows] of lines) t.test(`${part}: ${says}`, async (t) => await shows(t, await site(t)));
+  for (const [statement, check] of lines)
+    t.test(`${part}: ${statement}`, async (t) => await check(t, await openSite(t)));
 
 async function creates(t: Test, { gateway, key }: Site, where: string): Promise<void> {
   const create = (body: unknown) => call(gateway, where, { key, body });

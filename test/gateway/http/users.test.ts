@@ -1,4 +1,4 @@
-/** The user group over HTTP: lists of users, login, logout, and who is kept from guessing (interfaces.md §2). */
+/** The user routes over HTTP: lists of users, login, logout, and limits on guessing passwords (interfaces.md §2). */
 import t, { type Test } from 'tap';
 import { LoginGuard } from '../../../gateway/accounts/login-guard.js';
 import { Passwords } from '../../../gateway/accounts/passwords.js';
@@ -12,7 +12,7 @@ import { tempFolder } from '../../helpers/store/temp-folder.js';
 const LIST = '/v2/user/createWithList';
 const INVALID = { status: 400, body: { detail: 'Invalid username/password supplied' } };
 
-async function setting(test: Test, options: GatewayOptions = {}): Promise<{ gateway: Gateway; key: string }> {
+async function openSetting(test: Test, options: GatewayOptions = {}): Promise<{ gateway: Gateway; key: string }> {
   const gateway = await testGateway(test, options);
   return { gateway, key: await apiKey(gateway, MERCHANT) };
 }
@@ -39,7 +39,7 @@ const names = async ({ store }: Gateway): Promise<(string | null)[]> => {
 };
 
 t.test('users are created all or none, by either operation', async (t) => {
-  const { gateway, key } = await setting(t);
+  const { gateway, key } = await openSetting(t);
   const empty = { status: 200, text: '', headers: { 'content-length': '0' } };
   const ada =
     '{"id":9223372036854775807,"username":"ada","firstName":"A","userStatus":-2147483648,"odd":{"x":[1e999]}}';
@@ -54,7 +54,7 @@ t.test('users are created all or none, by either operation', async (t) => {
   t.same(
     listed.map(({ id }) => id),
     ids,
-    'where none is given, the next that is free, and small',
+    'an absent id becomes the next free one, and stays small',
   );
   t.match(listed.at(-1), { username: 'ada', firstName: 'A', lastName: null, userStatus: -2147483648 });
 
@@ -78,12 +78,12 @@ t.test('users are created all or none, by either operation', async (t) => {
     t.match(await call(gateway, LIST, { key, body }), { status, body: { status, errors } }, body);
   const many = await call(gateway, LIST, { key, body: Array.from({ length: 1001 }, () => ({})) });
   t.match(many, { status: 413, body: { detail: /1001 items: at most 1000/ } });
-  t.same(await names(gateway), [null, 'bo', null, null, 'ada'], 'nobody was added by any of them');
+  t.same(await names(gateway), [null, 'bo', null, null, 'ada'], 'the refused lists added no user');
   t.match(await call(gateway, LIST, { key, body: Array.from({ length: 1000 }, () => ({})) }), empty);
 });
 
-t.test('texts are kept as they are', async (t) => {
-  const { gateway, key } = await setting(t);
+t.test('texts are stored unchanged', async (t) => {
+  const { gateway, key } = await openSetting(t);
   const texts = ['a\u0000b', '😀', "'; DROP TABLE user_account; --", '__proto__', '', ' Ada  ', 'e\u0301'];
   t.match(await call(gateway, LIST, { key, body: texts.map((username) => ({ username })) }), { status: 200 });
   t.same(await names(gateway), texts);
@@ -91,16 +91,16 @@ t.test('texts are kept as they are', async (t) => {
   t.match(await call(gateway, LIST, { key, body: odd }), { status: 200 });
 });
 
-t.test('null is as good as absent in a user', async (t) => {
-  const { gateway, key } = await setting(t);
+t.test('null is the same as absent in a user', async (t) => {
+  const { gateway, key } = await openSetting(t);
   const members = ['id', 'username', 'firstName', 'lastName', 'email', 'password', 'phone', 'userStatus'];
   const nothing = Object.fromEntries(members.map((name) => [name, null]));
   t.match(await call(gateway, LIST, { key, body: [nothing, nothing] }), { status: 200 });
   t.same(await names(gateway), [null, null]);
 });
 
-t.test('user names are compared without case, spaces around them, and ways to spell a letter', async (t) => {
-  const { gateway, key } = await setting(t);
+t.test('user names are compared without case and surrounding spaces, and after NFKC normalization', async (t) => {
+  const { gateway, key } = await openSetting(t);
   const add = (...usernames: string[]) =>
     call(gateway, LIST, { key, body: usernames.map((username) => ({ username })) });
   t.match(await call(gateway, LIST, { key, body: [{ username: ' Zo\u00eb ', password: 'x' }] }), { status: 200 });
@@ -110,20 +110,20 @@ t.test('user names are compared without case, spaces around them, and ways to sp
     t.match(await add('Stra\u00dfe', capitals), { status: 409, body: { errors: [{ pointer: '/1/username' }] } });
   for (const unseen of ['zo\u00eb\u200b', 'zo\u00ad\u00eb', '\u2060zo\u00eb', '\u202ezo\u00eb'])
     t.match(await add(unseen), { status: 409, body: { errors: [{ pointer: '/0/username' }] } }, escape(unseen));
-  t.match(await add('zoe', '\u03a3\u03ac\u03c2'), { status: 200 }, 'another letter is another name');
+  t.match(await add('zoe', '\u03a3\u03ac\u03c2'), { status: 200 }, 'a different letter is a different name');
   t.match(await add('\u03c3\u03ac\u03c3'), { status: 409 });
   for (const typed of [' Zo\u00eb ', 'zo\u00eb', 'ZOE\u0308'])
     t.match(await logIn({ gateway, key }, typed, 'x'), { status: 200 }, typed);
   t.match(await logIn({ gateway, key }, 'zoe', 'x'), INVALID);
-  t.same(await names(gateway), [' Zo\u00eb ', 'zoe', '\u03a3\u03ac\u03c2'], 'each is kept as it was typed');
-  // However it is spelled, it is one account to whoever guesses.
+  t.same(await names(gateway), [' Zo\u00eb ', 'zoe', '\u03a3\u03ac\u03c2'], 'each name is stored as typed');
+  // All spellings are one account to the guard.
   const guesses = ['zo\u00eb', 'ZO\u00cb'].flatMap((name) => Array.from({ length: 5 }, () => name));
   for (const name of guesses) t.match(await logIn({ gateway, key }, name, 'y'), INVALID);
   t.match(await logIn({ gateway, key }, 'Zoe\u0308', 'x'), { status: 429 });
 });
 
 t.test('a login gives a session, and a logout ends it at once', async (t) => {
-  const { gateway, key } = await setting(t);
+  const { gateway, key } = await openSetting(t);
   const user = { id: '9007199254740993', username: 'ada & bo', password: 'pässword+ %00' };
   await call(gateway, LIST, { key, body: `[${JSON.stringify(user).replace('"9007199254740993"', user.id)}]` });
   const answer = await logIn({ gateway, key }, user.username, user.password);
@@ -140,7 +140,7 @@ t.test('a login gives a session, and a logout ends it at once', async (t) => {
   const otherKey = await apiKey(gateway, other.name);
   const out = (by: string, headers: Record<string, string>) => call(gateway, '/v2/user/logout', { key: by, headers });
   t.match(await out(otherKey, { 'x-session': token }), { status: 200, text: '' });
-  t.equal(await find(token), 9007199254740993n, 'another merchant can’t end it');
+  t.equal(await find(token), 9007199254740993n, 'another merchant can’t end the session');
   t.match(await out(key, { cookie: `a=b; ${cookie}` }), { status: 200, text: '' });
   t.equal(await find(token), null);
   const second = sessionOf(await logIn({ gateway, key }, user.username, user.password));
@@ -149,12 +149,12 @@ t.test('a login gives a session, and a logout ends it at once', async (t) => {
   const headers = { 'x-forwarded-proto': 'https' };
   t.match(await out(key, headers), { status: 200, headers: { 'set-cookie': [/Max-Age=0;.*; SameSite=Strict$/] } });
   for (const headers of [{}, { 'x-session': second }, { 'x-session': 'x' }, { cookie: 'lockgate_session=' }])
-    t.match(await out(key, headers), { status: 200, text: '' }, 'also where there was none');
+    t.match(await out(key, headers), { status: 200, text: '' }, 'also without a session');
 });
 
-t.test('a session ends in time', async (t) => {
+t.test('a session expires', async (t) => {
   const clock = new ManualClock();
-  const { gateway, key } = await setting(t, { wallClock: clock });
+  const { gateway, key } = await openSetting(t, { wallClock: clock });
   await call(gateway, LIST, { key, body: [{ username: 'ada', password: 'x' }] });
   const token = sessionOf(await logIn({ gateway, key }, 'ada', 'x'));
   clock.advance(Minutes(12 * 60) - 1);
@@ -163,8 +163,8 @@ t.test('a session ends in time', async (t) => {
   t.notOk(await gateway.merchants.users.findSession(1, token));
 });
 
-t.test('who is not there, has no password or another one is told the same', async (t) => {
-  const { gateway, key } = await setting(t);
+t.test('an unknown user, one without a password and a wrong password get the same answer', async (t) => {
+  const { gateway, key } = await openSetting(t);
   await call(gateway, LIST, {
     key,
     body: [{ username: 'ada', password: 'x' }, { username: 'bo' }, { username: 'cy', password: '' }, {}],
@@ -179,17 +179,17 @@ t.test('who is not there, has no password or another one is told the same', asyn
   ];
   for (const answer of wrong) {
     t.match(answer, INVALID);
-    t.equal(answer.text, wrong[0]?.text, 'to the byte');
+    t.equal(answer.text, wrong[0]?.text, 'the bodies are identical');
   }
   const incomplete = ['', '?username=ada', '?password=x', '?username=ada&username=bo&password=x'];
   for (const query of incomplete) t.match(await call(gateway, `/v2/user/login${query}`, { key }), INVALID, query);
   const basil = await apiKey(gateway, (await gateway.accounts.addMerchant('Basil')).name);
-  t.match(await logIn({ gateway, key: basil }, 'ada', 'x'), INVALID, 'another merchant’s user is not there');
+  t.match(await logIn({ gateway, key: basil }, 'ada', 'x'), INVALID, 'another merchant’s user is unknown');
 });
 
-t.test('ten wrong guesses in five minutes, by account and address', async (t) => {
+t.test('an address may guess wrong ten times in five minutes at an account', async (t) => {
   const clock = new ManualClock();
-  const { gateway, key } = await setting(t, { wallClock: clock });
+  const { gateway, key } = await openSetting(t, { wallClock: clock });
   await call(gateway, LIST, {
     key,
     body: [
@@ -198,51 +198,55 @@ t.test('ten wrong guesses in five minutes, by account and address', async (t) =>
     ],
   });
   const attacker = { gateway, key, from: '127.0.0.2' };
-  t.match(await logIn(attacker, 'ada', 'x'), { status: 200 }, 'whoever is right is not counted');
+  t.match(await logIn(attacker, 'ada', 'x'), { status: 200 }, 'a right password is not counted');
   clock.advance(Minutes(1));
   const guesses = await Promise.all(Array.from({ length: 14 }, (_, index) => logIn(attacker, 'ada', `guess ${index}`)));
   const statuses = guesses.map(({ status }) => status).sort();
-  t.same(statuses, [...new Array(10).fill(400), ...new Array(4).fill(429)], 'sent at once, they are counted too');
+  t.same(statuses, [...new Array(10).fill(400), ...new Array(4).fill(429)], 'concurrent attempts are counted too');
   const held = await logIn(attacker, 'ada', 'x');
   t.match(held, { status: 429, headers: { 'retry-after': '300' }, body: { code: 'rate-limited' } });
-  t.match(await logIn({ ...attacker, from: '127.0.0.3' }, 'ada', 'x'), { status: 200 }, 'the honest user gets in');
-  t.match(await logIn(attacker, 'bo', 'y'), { status: 200 }, 'and so does another one behind that address');
+  t.match(
+    await logIn({ ...attacker, from: '127.0.0.3' }, 'ada', 'x'),
+    { status: 200 },
+    'the owner can log in from another address',
+  );
+  t.match(await logIn(attacker, 'bo', 'y'), { status: 200 }, 'another user behind that address can log in');
   for (let guess = 0; guess < 10; guess += 1) await logIn(attacker, 'nobody', '');
-  t.match(await logIn(attacker, 'nobody', ''), { status: 429 }, 'who isn’t there is guarded the same');
+  t.match(await logIn(attacker, 'nobody', ''), { status: 429 }, 'guesses at unknown users are limited too');
   clock.advance(Minutes(5) - Seconds(1));
   t.match(await logIn(attacker, 'ada', 'x'), { status: 429, headers: { 'retry-after': '1' } });
   clock.advance(Seconds(1));
   t.match(await logIn(attacker, 'ada', 'x'), { status: 200 });
 });
 
-t.test('many addresses that guess at one account are held, and its owner is not', async (t) => {
+t.test('many addresses that guess at one account are refused, and its owner’s address is not', async (t) => {
   const clock = new ManualClock();
   const guard = new LoginGuard(clock);
-  const attempt = async (address: string, became: 'right' | 'wrong', username = 'ada'): Promise<boolean> => {
+  const attempt = async (address: string, outcomes: 'right' | 'wrong', username = 'ada'): Promise<boolean> => {
     const { retryAfterMs, end } = await guard.begin(1, username, address);
-    end(retryAfterMs === undefined ? became : 'undecided');
+    end(retryAfterMs === undefined ? outcomes : 'undecided');
     return retryAfterMs === undefined;
   };
   t.ok(await attempt('home', 'right'));
   const atOnce = await Promise.all(Array.from({ length: 150 }, (_, n) => guard.begin(1, 'cy', `10.0.0.${n}`)));
   const letIn = atOnce.filter(({ retryAfterMs }) => retryAfterMs === undefined);
-  t.equal(letIn.length, 100, 'sent at once, they are counted too');
+  t.equal(letIn.length, 100, 'concurrent attempts are counted too');
   for (const { end } of atOnce) end('undecided');
-  t.ok(await attempt('10.0.2.1', 'wrong', 'cy'), 'what was not decided counts no more');
+  t.ok(await attempt('10.0.2.1', 'wrong', 'cy'), 'an undecided attempt does not count');
   for (let guess = 0; guess < 100; guess += 1) t.ok(await attempt(`10.0.0.${guess}`, 'wrong'), `guess ${guess}`);
   t.notOk(await attempt('10.0.1.1', 'wrong'));
-  t.ok(await attempt('home', 'right'), 'it was right from here before');
-  t.ok(await attempt('10.0.1.1', 'wrong', 'bo'), 'and another account is another matter');
+  t.ok(await attempt('home', 'right'), 'this address logged in before');
+  t.ok(await attempt('10.0.1.1', 'wrong', 'bo'), 'another account is not affected');
   clock.advance(Minutes(5));
   t.ok(await attempt('10.0.1.1', 'wrong'));
 });
 
-t.test('one address that tries many accounts is held, but where it was before', async (t) => {
+t.test('one address that tries many accounts is refused, except where it logged in before', async (t) => {
   const clock = new ManualClock();
   const guard = new LoginGuard(clock);
-  const attempt = async (username: string, address: string, became: 'right' | 'wrong', merchantId = 1) => {
+  const attempt = async (username: string, address: string, outcomes: 'right' | 'wrong', merchantId = 1) => {
     const { retryAfterMs, end } = await guard.begin(merchantId, username, address);
-    end(retryAfterMs === undefined ? became : 'undecided');
+    end(retryAfterMs === undefined ? outcomes : 'undecided');
     return retryAfterMs;
   };
   const sprayer = '2001:db8:1:2::1';
@@ -250,11 +254,11 @@ t.test('one address that tries many accounts is held, but where it was before', 
   for (let guess = 0; guess < 100; guess += 1)
     t.equal(await attempt(`user ${guess}`, `2001:db8:1:2::${guess.toString(16)}`, 'wrong'), undefined);
   t.equal(await attempt('user 100', '2001:db8:1:2:ffff::1', 'wrong'), Minutes(5), 'a /64 is one address');
-  t.equal(await attempt('ada', sprayer, 'right'), undefined, 'it was right from here before');
-  t.equal(await attempt('user 100', '2001:db8:1:3::1', 'right'), undefined, 'from elsewhere it is let in');
-  t.equal(await attempt('user 100', sprayer, 'right', 2), undefined, 'another merchant’s users are another matter');
+  t.equal(await attempt('ada', sprayer, 'right'), undefined, 'this address logged in before');
+  t.equal(await attempt('user 100', '2001:db8:1:3::1', 'right'), undefined, 'another address is not refused');
+  t.equal(await attempt('user 100', sprayer, 'right', 2), undefined, 'another merchant’s users are not affected');
   const atOnce = await Promise.all(Array.from({ length: 150 }, (_, n) => guard.begin(3, `user ${n}`, sprayer)));
-  t.equal(atOnce.filter(({ retryAfterMs }) => retryAfterMs === undefined).length, 100, 'sent at once, they count too');
+  t.equal(atOnce.filter(({ retryAfterMs }) => retryAfterMs === undefined).length, 100, 'concurrent attempts count too');
   for (const { end } of atOnce) end('undecided');
   t.equal(await attempt('user 0', '::ffff:192.0.2.1', 'wrong', 4), undefined);
   for (let guess = 1; guess < 10; guess += 1) await attempt('user 0', '192.0.2.1', 'wrong', 4);
@@ -263,7 +267,7 @@ t.test('one address that tries many accounts is held, but where it was before', 
   t.equal(await attempt('user 100', sprayer, 'wrong'), undefined);
 });
 
-t.test('behind a trusted proxy guesses count by client, and nobody else’s forwarded headers count', async (t) => {
+t.test('behind a trusted proxy guesses count per client, and other forwarded headers are ignored', async (t) => {
   // The last two are IPv4 addresses in IPv6 spelling.
   const trustedProxies = ['127.0.0.5', '10.1.0.0/16', '::ffff:10.9.0.0/112', '::ffff:192.0.2.1'].map(parseRange);
   const gateway = await openGateway(t, tempFolder(t), {}, { trustedProxies });
@@ -275,7 +279,7 @@ t.test('behind a trusted proxy guesses count by client, and nobody else’s forw
     const answer = await call(gateway, `/v2/user/login?username=ada&password=${password}`, { key, from, headers });
     return { ...answer, isSecure: /; Secure$/.test(String(answer.headers['set-cookie'])) };
   };
-  // The client made the first entry up; the proxies wrote the others.
+  // The client invented the first entry; the proxies wrote the others.
   for (let guess = 0; guess < 10; guess += 1)
     t.match(await through('127.0.0.5', `198.51.100.${guess}, 203.0.113.9, 10.1.2.3`, 'wrong'), { status: 400 });
   t.match(await through('127.0.0.5', '198.51.100.77, 203.0.113.9:4711, 10.1.2.3', 'x'), { status: 429 });
@@ -285,24 +289,28 @@ t.test('behind a trusted proxy guesses count by client, and nobody else’s forw
   t.match(await through('127.0.0.5', '[2001:db8::1]:443', 'x'), { status: 200 });
   for (let guess = 0; guess < 10; guess += 1)
     t.match(await through('127.0.0.6', `198.51.100.${guess}`, 'wrong'), { status: 400 });
-  t.match(await through('127.0.0.6', '198.51.100.77', 'x'), { status: 429 }, 'a stranger says nothing of who it is');
+  t.match(
+    await through('127.0.0.6', '198.51.100.77', 'x'),
+    { status: 429 },
+    'the header of an untrusted address is ignored',
+  );
   t.match(await through('127.0.0.7', '198.51.100.77', 'x'), { status: 200, isSecure: false });
 });
 
-t.test('who guesses without end from one address does not keep out others', async (t) => {
+t.test('endless guesses from one address do not keep other users out', async (t) => {
   const passwords = new Passwords();
   const [stored = null] = await passwords.hashAll(['right'], new AbortController().signal);
-  const became: string[] = [];
+  const outcomes: string[] = [];
   const guess = () => passwords.check('wrong', stored, 'attacker').then(String, ({ code }) => code);
-  const guesses = Array.from({ length: 100 }, async () => became.push(await guess()));
+  const guesses = Array.from({ length: 100 }, async () => outcomes.push(await guess()));
   t.equal(await passwords.check('right', stored, 'honest'), true);
-  const compared = became.filter((each) => each === 'false').length;
+  const compared = outcomes.filter((each) => each === 'false').length;
   t.ok(compared < 20, `${compared} of those before it had a turn`);
   await Promise.all(guesses);
-  t.ok(became.filter((each) => each === 'busy').length >= 100 - 32 - 3, 'and of the others few may wait');
+  t.ok(outcomes.filter((each) => each === 'busy').length >= 100 - 32 - 3, 'only a few of one address may wait');
 });
 
-t.test('of very many attempts at once at one account from one address the last are told to come back', async (t) => {
+t.test('beyond 1,000 waiting attempts at one account from one address, further ones must retry later', async (t) => {
   const guard = new LoginGuard(new ManualClock());
   const first = await guard.begin(1, 'ada', 'home');
   const waiting = Array.from({ length: 999 }, () => guard.begin(1, 'ada', 'home'));
@@ -315,5 +323,5 @@ t.test('of very many attempts at once at one account from one address the last a
     if (retryAfterMs !== undefined) held += 1;
     end(retryAfterMs === undefined ? 'wrong' : 'undecided');
   }
-  t.equal(held, 990, 'and of those ten may guess');
+  t.equal(held, 990, 'ten of them may guess');
 });
