@@ -1,6 +1,6 @@
 /**
- * What the locks of a fleet make in some boots each, and in what order it may arrive: locks whose clocks are years off,
- * and jump with a boot; uplinks that come again, and long after their successors.
+ * Makes the uplinks of a fleet over some boots, and orders in which they may arrive: clocks are years off and jump at a
+ * boot; uplinks arrive repeatedly, and long after later uplinks.
  */
 import type { Prng } from '../../../firmware-sim/prng.js';
 import { Days, Minutes, Seconds } from '../../../proto/clock.js';
@@ -8,9 +8,9 @@ import { encodeUplink } from '../../../proto/wire/codec.js';
 import { DEFAULT_POWER, type LockState, type Ping, type PowerSettings, type Uplink } from '../../../proto/wire/ping.js';
 import type { Reason } from '../../../proto/wire/reasons.js';
 
-/** An uplink and the bytes that it is, and stays. */
+/** An uplink and its bytes, which never change. */
 export interface Made {
-  /** When it was truly made, whatever the lock's clock says. */
+  /** The true time at which it was made, not by the lock's clock. */
   readonly trueMs: number;
   readonly uplink: Uplink;
   readonly bytes: Buffer;
@@ -27,7 +27,7 @@ const REASONS: readonly Reason[] = [
   'REASON_RESET',
 ];
 
-/** A lock's uplinks over some boots, 20 to 30 of them, in the order in which it makes them. */
+/** Returns a lock's uplinks over 20 to 30 boots, in the order in which the lock makes them. */
 export function fleetUplinks(random: Prng, startMs: number): Made[] {
   const count = random.integer(20, 30);
   const isClockOff = random.chance(0.3);
@@ -91,7 +91,9 @@ function somePing(random: Prng): Ping {
   return { kind: 'cellular', reason, ...head, ...rest, firmwareVersion: '2.4.1', position: null };
 }
 
-/** What arrives of a lock: a share of it late, behind up to all of its successors, and a share of it once more. */
+/**
+ * Returns a lock's uplinks in the order of arrival: a share is late, up to after all others, and a share is repeated.
+ */
 export function mangled(random: Prng, made: readonly Made[], late: number, repeated: number): Made[] {
   const arrivals = made.map((item, index) => {
     const place = random.chance(late) ? index + random.between(1, random.pick([3, 10, made.length])) : index;
@@ -103,5 +105,5 @@ export function mangled(random: Prng, made: readonly Made[], late: number, repea
   return [...arrivals, ...again].sort((one, other) => one.place - other.place).map(({ item }) => item);
 }
 
-/** When what is sent comes, on a network that is quick. */
+/** The time that an uplink takes on a fast network. */
 export const TRAVEL = Seconds(1);

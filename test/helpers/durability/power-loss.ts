@@ -64,7 +64,7 @@ export class PowerLoss {
       const isSameFile = existsSync(file) && `${statSync(file).ino}.journal` === name;
       if (isSameFile) lost += undo(file, readNotes(readFileSync(journal)), undoesAll ? undefined : chance);
       rmSync(journal);
-      // SQLite builds its shared memory anew from the files.
+      // SQLite rebuilds its shared memory from the files.
       rmSync(`${file}-shm`, { force: true });
     }
     return lost;
@@ -99,7 +99,7 @@ function atLastSync(now: Buffer, notes: readonly Note[]): Buffer {
   return image.subarray(0, notes[0]?.size);
 }
 
-/** Each sector either as it was synced or as it is now, at random; the file's length too. */
+/** Returns each sector at random either as last synced or with its current bytes; the same for the file's length. */
 function mixed(synced: Buffer, now: Buffer, chance: SeededChance): Buffer {
   const after = Buffer.alloc(chance.pick([synced, now]).length);
   for (let at = 0; at < after.length; at += SECTOR)

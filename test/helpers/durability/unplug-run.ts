@@ -1,7 +1,7 @@
 /**
- * A run in which the gateway is unplugged: a simulated fleet lives on, at speed, while there is no gateway for minutes
- * of its time; then the gateway comes back, what was kept is told, and the diaries of the locks and of the merchant are
- * compared. The gateway's word is asked for only what it is to say: findings and presence.
+ * A run with outages of the gateway: a simulated fleet continues, at speed, while there is no gateway for minutes of
+ * simulated time. Then the gateway starts again, the locks send their stored uplinks, and the diaries of the locks and
+ * of the merchant are compared. Only findings and presence are read from the gateway.
  */
 import path from 'node:path';
 import Database from 'better-sqlite3';
@@ -23,12 +23,12 @@ import { UplinkDiary } from './uplink-diary.js';
 
 type Test = Teardown & { comment(line: string): void };
 
-/** One time without a gateway. Times are the run's. */
+/** An outage of the gateway. Times are by the run's clock. */
 export interface Outage {
-  /** From when, after the beginning of the run. */
+  /** The time from the start of the run to the outage. */
   readonly afterMs: Milliseconds;
   readonly lasts: Milliseconds;
-  /** How it ends before: asked politely, or killed. */
+  /** How the gateway is stopped: by a signal to stop, or killed. */
   readonly signal: 'SIGTERM' | 'SIGKILL';
 }
 
@@ -38,22 +38,22 @@ export interface UnplugRunOptions {
   readonly speed: number;
   /** In order. */
   readonly outages: readonly Outage[];
-  /** When nothing more happens to any lock, after the beginning, so that the run has an end. */
+  /** The time from the start of the run after which nothing more happens to any lock, so that the run ends. */
   readonly calmAfterMs: Milliseconds;
   readonly worldOf: (index: number, startMs: number, seed: number) => World;
   readonly sabotage?: SabotageName;
 }
 
 export interface UnplugRunResult {
-  /** What is broken between the diaries. */
+  /** The broken promises, from the diaries. */
   readonly findings: readonly Finding[];
   readonly diary: UplinkDiary;
   readonly arrivals: number;
-  /** Uplinks that waited in the locks when the gateway came back, for each outage. */
+  /** For each outage, the number of uplinks that waited in the locks when the gateway started again. */
   readonly keptAtReturn: readonly number[];
-  /** What the judge found, how often. */
+  /** The number of the judge's findings, by rule. */
   readonly rules: ReadonlyMap<string, { readonly count: number; readonly message: string }>;
-  /** Where the gateway's presence and the lock itself differ at the end. */
+  /** Locks whose presence in the gateway differs from the lock itself at the end. */
   readonly disagreements: readonly string[];
   readonly complaints: readonly string[];
 }
@@ -61,7 +61,7 @@ export interface UnplugRunResult {
 /** Nothing but waiting is left when it comes to this; the longest wait of a lock to try again is 6 min of its time. */
 const PHASE_SECONDS = 60;
 const STOP_SECONDS = 10;
-/** Without a new webhook for so long, none comes any more. */
+/** After this time without a webhook no further webhook is expected. */
 const STILL_SECONDS = 3;
 const ASKED_EVERY_MS = 100;
 
@@ -144,7 +144,7 @@ export class UnplugRun {
     this.#diary = new UplinkDiary(() => afterThisTurn(() => this.#bell.ring()));
   }
 
-  /** Runs it to its end. @throws Error where a gateway does not start or a phase does not end */
+  /** Runs to the end. @throws Error if a gateway does not start or a phase does not end */
   static async run(test: Test, options: UnplugRunOptions): Promise<UnplugRunResult> {
     const chance = new SeededChance(options.seed);
     const bell = new Bell();
@@ -187,13 +187,13 @@ export class UnplugRun {
     this.#fleet.start();
   }
 
-  /** Resolves at a moment of the run. */
+  /** Resolves at a time of the run. */
   #at(afterMs: Milliseconds): Promise<void> {
     const left = this.#startMs + afterMs - this.#clock.now();
     return new Promise((resolve) => void this.#clock.after(left, resolve));
   }
 
-  /** How many uplinks waited in the locks when the gateway came back. */
+  /** Counts the uplinks that wait in the locks when the gateway starts again. */
   async #unplug({ afterMs, lasts, signal }: Outage): Promise<number> {
     await this.#at(afterMs);
     if (signal === 'SIGKILL') await this.#gateway.kill();
@@ -233,7 +233,9 @@ export class UnplugRun {
     };
   }
 
-  /** Asks until all agree, since a disconnect takes its time to be known; what still differs after that is returned. */
+  /**
+   * Reads presences until all agree, since the gateway notices a disconnect late; returns the remaining differences.
+   */
   async #comparePresence(): Promise<string[]> {
     for (let times = 0; ; times += 1) {
       const { devices } = await this.#gateway.get<{ devices: { mac: string; presence: string }[] }>('/devices');
@@ -270,7 +272,7 @@ function isSettled({ state }: Lock): boolean {
 
 /**
  * The run begins at nine in the morning of the day after tomorrow, by the clock that the store keeps: inside the high
- * window, and after whatever the wall's clock says, so that it goes on from where it was at each start.
+ * window, and after the wall-clock time, so that the run's clock continues at each start.
  */
 async function beginAtNine(data: string): Promise<void> {
   const store = await openStore(sqliteUrl(data));

@@ -1,6 +1,6 @@
 /**
- * What the simulated locks of a fleet wrote down of their uplinks: what each made, what it was told is safe, and what
- * it discarded; and whether it discarded as its buffer's stated limit allows, and nothing else (protocol.md §2).
+ * A diary of the uplinks of a simulated fleet: which uplinks each lock made, which were acknowledged, and which the
+ * lock discarded; and a check that locks discard only as the limit of their buffer allows (protocol.md §2).
  */
 import type { Diary } from '../../../firmware-sim/lock/diary.js';
 import { POWER_MODEL } from '../../../proto/power/model.js';
@@ -9,20 +9,20 @@ import type { Uplink } from '../../../proto/wire/ping.js';
 import type { LockDiary } from './delivery-check.js';
 
 interface Page {
-  /** Made, and neither acknowledged nor discarded, by name. */
+  /** Uplinks that are neither acknowledged nor discarded, by key. */
   readonly kept: Map<string, Uplink>;
   readonly acked: Uplink[];
   made: number;
-  /** Discarded since the last boot: what the lock itself tells as `dropped`. */
+  /** Uplinks discarded since the last boot, which the lock reports as `dropped`. */
   discardedSinceBoot: number;
 }
 
 export class UplinkDiary {
-  /** Where a lock discarded otherwise than it may. */
+  /** Sentences about uplinks that a lock must not have discarded. */
   readonly wrongs: string[] = [];
   made = 0;
   discarded = 0;
-  /** The most that one lock kept at one time. */
+  /** The maximum number of uplinks that one lock stored at a time. */
   mostKept = 0;
   readonly #pages = new Map<Mac, Page>();
   readonly #onLine: () => void;
@@ -32,7 +32,7 @@ export class UplinkDiary {
     this.#onLine = onLine;
   }
 
-  /** To be given to a fleet. */
+  /** The observer to pass to a fleet. */
   readonly write: Diary = (mac, _atMs, entry) => {
     const page = this.#page(mac);
     if (entry.type === 'booted') page.discardedSinceBoot = 0;
@@ -42,14 +42,14 @@ export class UplinkDiary {
     this.#onLine();
   };
 
-  /** Uplinks that nobody has acknowledged, of all locks. */
+  /** The number of unacknowledged uplinks of all locks. */
   get kept(): number {
     let kept = 0;
     for (const page of this.#pages.values()) kept += page.kept.size;
     return kept;
   }
 
-  /** As the check of deliveries takes them: what was made and not discarded must have arrived, once. */
+  /** The locks' diaries for delivery-check.ts: every uplink that was not discarded must have arrived once. */
   toDeliver(): LockDiary[] {
     return [...this.#pages].map(([mac, { acked, kept }]) => ({
       mac,
@@ -83,7 +83,10 @@ export class UplinkDiary {
       this.wrongs.push(`${mac} tells ${uplink.dropped} dropped and discarded ${page.discardedSinceBoot}`);
   }
 
-  /** Only a full buffer may lose one, and a ping of a theft only where there is nothing else but what is in flight. */
+  /**
+   * Only a full buffer may discard an uplink; a theft ping only if the buffer has no other uplinks except those in
+   * flight.
+   */
   #gone(mac: Mac, page: Page, uplink: Uplink): void {
     this.discarded += 1;
     page.discardedSinceBoot += 1;
