@@ -27,7 +27,7 @@ const REASONS: readonly Reason[] = [
   'REASON_RESET',
 ];
 
-/** Returns a lock's uplinks over 20 to 30 boots, in the order in which the lock makes them. */
+/** Returns 20 to 30 uplinks of a lock, over some boots, in the order in which the lock makes them. */
 export function fleetUplinks(random: Prng, startMs: number): Made[] {
   const count = random.integer(20, 30);
   const isClockOff = random.chance(0.3);
