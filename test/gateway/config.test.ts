@@ -195,7 +195,7 @@ t.test('replacing the token of a running gateway invalidates the old one and its
   t.match(await serve.program.end(), { code: 0 });
   t.match(await lockgate(t, ['config', 'reset-operator-token', '--data', data], { LOCKGATE_TOKEN: old }), {
     ended: { code: 0 },
-    stdout: [/The new operator’s token is in .*operator-token; the old one no longer works\./],
+    stdout: [/The operator’s new token is in .*operator-token; the old one no longer works\./],
     stderr: [/LOCKGATE_TOKEN is set here/],
   });
   const gateway = await openGateway(t, data);

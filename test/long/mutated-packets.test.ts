@@ -28,9 +28,7 @@ t.comment(`seed ${seed}; LOCKGATE_SEED=${seed} LOCKGATE_MUTATED=${MUTATED} ${rep
 t.test('mutated packets in one process delay no honest ping and leave no connection', async (t) => {
   const seen = await runMutated(t, seed, IN_PROCESS_PACKETS);
   t.same(seen.faults, [], `LOCKGATE_SEED=${seed} LOCKGATE_MUTATED=${MUTATED}`);
-  t.comment(
-    `${seen.mutated} packets in ${seen.streams} streams; an honest ping waited ${seen.mostTurns} turns at most`,
-  );
+  t.comment(`${seen.mutated} packets in ${seen.streams} streams; an honest ping waited ${seen.maxTurns} turns at most`);
   t.equal(seen.left, 0, 'no connection is left');
 });
 

@@ -8,7 +8,7 @@ import t, { type Test } from 'tap';
 import { LOCKGATE, lockgateJson, Program } from '../helpers/cli/program.js';
 import { MERCHANT, openGateway, testBytes, testMac } from '../helpers/gateway/test-gateway.js';
 import { call } from '../helpers/http/merchant-call.js';
-import { connectPacket, puback, publishPacket, RawLock, TAKEN } from '../helpers/mqtt/raw-lock.js';
+import { ACCEPTED, connectPacket, puback, publishPacket, RawLock } from '../helpers/mqtt/raw-lock.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
 const MAX_DESCRIPTORS = 200;
@@ -64,16 +64,16 @@ t.test('a gateway with 200 descriptors and 400 locks serves operators and loses 
   const { serve, data, port, credentials } = await startServe(t);
   t.match(await serve.line(/descriptors/, 'stderr'), /400 locks .* 200 .*ulimit -n/s, 'the start warns');
   const attempts = await Promise.all(credentials.map((credential) => tryConnect(t, port, credential)));
-  const connected = attempts.filter(({ answer }) => answer === TAKEN).map(({ lock }) => lock);
+  const connected = attempts.filter(({ answer }) => answer === ACCEPTED).map(({ lock }) => lock);
   t.ok(
     connected.length >= MAX_DESCRIPTORS / 2 && connected.length < MAX_DESCRIPTORS,
     `${connected.length} locks are connected`,
   );
   // A single lock that connects later, not in a burst, gets an MQTT refusal.
   const late = await tryConnect(t, port, credentials[0] as Setup['credentials'][number]);
-  t.ok([UNAVAILABLE, TAKEN].includes(late.answer), `the next lock receives ${JSON.stringify(late.answer)}`);
+  t.ok([UNAVAILABLE, ACCEPTED].includes(late.answer), `the next lock receives ${JSON.stringify(late.answer)}`);
   for (const [at, lock] of connected.entries()) lock.write(publishPacket('up', testBytes(1), at + 1));
-  for (const [at, lock] of connected.entries()) await lock.hears(puback(at + 1));
+  for (const [at, lock] of connected.entries()) await lock.receives(puback(at + 1));
 
   const list = ['device', 'list', '--data', data];
   const { devices } = await lockgateJson<{ readonly devices: readonly unknown[] }>(t, list);
@@ -95,7 +95,7 @@ t.test('a gateway with 200 descriptors and 400 locks serves operators and loses 
     credentials.slice(0, MAX_DESCRIPTORS / 4).map((credential) => tryConnect(t, port, credential)),
   );
   t.ok(
-    again.every(({ answer }) => answer === TAKEN),
+    again.every(({ answer }) => answer === ACCEPTED),
     'locks can connect again',
   );
   for (const { lock } of again) lock.socket.destroy();

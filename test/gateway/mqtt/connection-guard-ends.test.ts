@@ -36,9 +36,9 @@ t.test('a lock that stops reading is disconnected within 10 s and delays no othe
   const frozen = await RawLock.connect(t, site.broker.port, await site.addLock(FROZEN));
   const busy = await RawLock.connect(t, site.broker.port, await site.addLock(BUSY));
   frozen.write(subscribePacket('down'));
-  await frozen.hears('9003000101');
+  await frozen.receives('9003000101');
   busy.write(publishPacket('up', testBytes(1)));
-  await busy.hears(puback());
+  await busy.receives(puback());
 
   frozen.socket.pause();
   const session = [...site.broker.sessions.all()].find(({ sender }) => sender.mac === FROZEN);
@@ -53,13 +53,13 @@ t.test('a lock that stops reading is disconnected within 10 s and delays no othe
   t.same(ended, [], 'it is not disconnected before its time limit');
   for (let sequence = 2; sequence < 6; sequence++) {
     busy.write(publishPacket('up', testBytes(sequence), sequence));
-    await busy.hears(puback(sequence));
+    await busy.receives(puback(sequence));
     guardClock.advance(Seconds(0.75));
     await turns(20);
   }
   // 10 s have passed since it stopped; what happens is reported with the next commit.
   busy.write(publishPacket('up', testBytes(6), 6));
-  await busy.hears(puback(6));
+  await busy.receives(puback(6));
   t.match(ended, [{ mac: FROZEN, cause: 'dropped' }]);
   t.match(refused, [{ what: 'connection', clientId: FROZEN, why: /read nothing of what it was sent for 8 s/ }]);
   await Promise.all(sent);
@@ -95,7 +95,7 @@ t.test('a gateway that stops answers received uplinks and reads no more', async 
   const { secret } = await gateway.accounts.addDevice({ mac: BUSY });
   const lock = await RawLock.connect(t, gateway.mqttPort, { user: BUSY, secret });
   lock.write(publishPacket('up', testBytes(1), 1));
-  await lock.hears(puback(1));
+  await lock.receives(puback(1));
   holds = true;
   lock.write(publishPacket('up', testBytes(2), 2));
   await waitsForStore;

@@ -24,7 +24,14 @@ import { eventsOf, openGateway, testBytes, testMac } from '../../helpers/gateway
 import { freePort } from '../../helpers/http/free-port.js';
 import { brokerSite } from '../../helpers/mqtt/broker-site.js';
 import { MIDNIGHT_MS } from '../../helpers/mqtt/lock-bench.js';
-import { connectPacket, NOT_AUTHORIZED, puback, publishPacket, RawLock, TAKEN } from '../../helpers/mqtt/raw-lock.js';
+import {
+  ACCEPTED,
+  connectPacket,
+  NOT_AUTHORIZED,
+  puback,
+  publishPacket,
+  RawLock,
+} from '../../helpers/mqtt/raw-lock.js';
 import { type TestCertificate, testCertificate, writeCertificate } from '../../helpers/mqtt/test-certificates.js';
 import { PARKED, PARKED_AT } from '../../helpers/sim/parked-bicycle.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
@@ -49,7 +56,7 @@ async function place(t: Test, options: GatewayOptions = {}) {
 async function enter(t: Test, port: number, claim: { user: string; secret: string }, trusted: TestCertificate) {
   const lock = await RawLock.openTls(t, port, trusted.cert);
   lock.write(connectPacket(claim));
-  await lock.hears(TAKEN);
+  await lock.receives(ACCEPTED);
   return lock;
 }
 
@@ -58,9 +65,9 @@ t.test('a lock can connect over TLS with its CONNECT in several records', async 
   const lock = await RawLock.openTls(t, port, FIRST.cert);
   const bytes = connectPacket(claim);
   for (let at = 0; at < bytes.length; at += 7) await lock.written(bytes.subarray(at, at + 7));
-  await lock.hears(TAKEN);
+  await lock.receives(ACCEPTED);
   lock.write(publishPacket('up', testBytes(1)));
-  await lock.hears(puback());
+  await lock.receives(puback());
   t.match(await gateway.store.readEvents(1, 0, 9), [{ mac: MAC, sequence: 1 }]);
 
   const stranger = await RawLock.openTls(t, port, FIRST.cert);
@@ -125,7 +132,7 @@ t.test('new connections get a reloaded certificate; a bad certificate changes no
   );
 
   old.write(publishPacket('up', testBytes(1)));
-  await old.hears(puback());
+  await old.receives(puback());
   t.pass('and the lock that was connected before it all still is');
 });
 
@@ -182,7 +189,7 @@ t.test('the counted bytes are those on the wire, including the handshake', async
   const lock = await enter(t, (proxy.address() as AddressInfo).port, await site.addLock(MAC), FIRST);
   for (let sequence = 1; sequence <= 20; sequence++) {
     lock.write(publishPacket('up', testBytes(sequence), sequence));
-    await lock.hears(puback(sequence));
+    await lock.receives(puback(sequence));
   }
   const [session] = [...site.broker.sessions.all()];
   const raw = session?.connection.raw;

@@ -10,6 +10,7 @@ import { ManualClock, Minutes, Seconds } from '../../../proto/clock.js';
 import { eventsOf, testBytes, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
 import { brokerSite } from '../../helpers/mqtt/broker-site.js';
 import {
+  ACCEPTED,
   connectPacket,
   lengthOf,
   NOT_AUTHORIZED,
@@ -19,7 +20,6 @@ import {
   publishPacket,
   RawLock,
   subscribePacket,
-  TAKEN,
 } from '../../helpers/mqtt/raw-lock.js';
 import { SeededChance } from '../../helpers/pair/seeded-chance.js';
 
@@ -107,9 +107,9 @@ t.test('a CONNECT may arrive byte by byte', async (t) => {
   const { open, claim } = await place(t);
   const lock = await open();
   for (const byte of connectPacket(claim)) await lock.written(Buffer.from([byte]));
-  await lock.hears(TAKEN);
+  await lock.receives(ACCEPTED);
   for (const byte of publishPacket('up', testBytes(1))) await lock.written(Buffer.from([byte]));
-  await lock.hears(puback());
+  await lock.receives(puback());
 });
 
 t.test('a connection without a complete CONNECT is closed after 5 s; one with a CONNECT stays', async (t) => {
@@ -121,7 +121,7 @@ t.test('a connection without a complete CONNECT is closed after 5 s; one with a 
   await hasLooked(t, gateway);
   clock.advance(Seconds(4.9));
   slow.write(bytes.subarray(40));
-  await slow.hears(TAKEN);
+  await slow.receives(ACCEPTED);
   t.notOk(half.isClosed || silent.isClosed, 'none is closed before 5 s');
   const reported = eventsOf(gateway, 'refused', 2);
   clock.advance(Seconds(0.6));
@@ -129,7 +129,7 @@ t.test('a connection without a complete CONNECT is closed after 5 s; one with a 
   await silent.ended();
   t.match(await reported, [{ why: /not finished within 5 s/ }, { why: /not finished within 5 s/ }]);
   slow.write(PINGREQ);
-  await slow.hears('d000');
+  await slow.receives('d000');
 });
 
 t.test('when the bytes held for strangers exceed the limit, the newest connection is closed', async (t) => {
@@ -222,11 +222,11 @@ t.test(
     room = 'enough';
     const silent = await RawLock.open(t, broker.port);
     const lock = await knock();
-    t.equal(await lock.answered(), TAKEN);
+    t.equal(await lock.answered(), ACCEPTED);
     room = 'short';
     clock.advance(Seconds(1.5));
     const instead = await knock();
-    t.equal(await instead.answered(), TAKEN);
+    t.equal(await instead.answered(), ACCEPTED);
     await silent.ended();
 
     room = 'enough';
@@ -240,7 +240,7 @@ t.test(
     t.equal(kept.heard, '', 'no connection keeps a reserved descriptor');
     await another.ended();
     room = 'enough';
-    t.equal(await (await knock()).answered(), TAKEN, 'the next connection gets the freed descriptor');
+    t.equal(await (await knock()).answered(), ACCEPTED, 'the next connection gets the freed descriptor');
   },
 );
 
@@ -249,8 +249,8 @@ t.test('packets right after the CONNECT are processed only once the CONNECT is a
   const uplinks = Array.from({ length: 100 }, (_, index) => publishPacket('up', testBytes(index + 1), index + 1));
   const lock = await open();
   lock.write(Buffer.concat([connectPacket(claim), subscribePacket('down'), ...uplinks]));
-  await lock.hears(puback(100));
-  t.ok(lock.heard.startsWith(`${TAKEN}9003000101`), 'accepted, subscribed, and all acknowledged');
+  await lock.receives(puback(100));
+  t.ok(lock.heard.startsWith(`${ACCEPTED}9003000101`), 'accepted, subscribed, and all acknowledged');
   t.equal((await gateway.store.readEvents(1, 0, 999)).length, 100);
 
   const liar = await open();
@@ -288,7 +288,7 @@ t.test('an uplink that is too long is quarantined and acknowledged', async (t) =
   const seen = eventsOf(gateway, 'quarantined', 2);
   for (const [id, length] of [1025, 64 * KIB - head].entries()) {
     lock.write(publishPacket('up', Buffer.alloc(length, 1), id + 1));
-    await lock.hears(puback(id + 1));
+    await lock.receives(puback(id + 1));
   }
   t.match(await seen, [{ code: 'too-long' }, { code: 'too-long' }]);
   t.same(
@@ -309,10 +309,10 @@ t.test('a silent client is disconnected after one and a half times its keepalive
     const lock = await enter({ keepalive });
     clock.advance(Seconds(seconds - 1));
     lock.write(PINGREQ);
-    await lock.hears('d000');
+    await lock.receives('d000');
     clock.advance(Seconds(seconds - 1));
     lock.write(PINGREQ);
-    await lock.hears('d000d000');
+    await lock.receives('d000d000');
     const ended = eventsOf(gateway, 'disconnected', 1);
     clock.advance(Seconds(seconds + 1));
     await lock.ended();
@@ -352,7 +352,7 @@ t.test('a client with a wrong credential can’t take over a lock’s connection
     t.equal(thief.heard, NOT_AUTHORIZED);
   }
   lock.write(publishPacket('up', testBytes(1)));
-  await lock.hears(puback());
+  await lock.receives(puback());
 });
 
 t.test('refusals are counted for operators', async (t) => {
@@ -361,7 +361,7 @@ t.test('refusals are counted for operators', async (t) => {
     const lock = await enter();
     const reported = eventsOf(gateway, 'refused', 1);
     lock.write(subscribePacket(topic));
-    await lock.hears('9003000180');
+    await lock.receives('9003000180');
     t.match(await reported, [{ what: 'subscribe' }], topic);
     lock.socket.destroy();
   }

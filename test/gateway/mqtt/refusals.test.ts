@@ -67,7 +67,7 @@ t.test('refusals of a lock are stored with their reason, and repeats are counted
   await say(connectPacket({ user: MAC, clientId: formatMac(MAC).toLowerCase(), secret }));
   const lock = await enter();
   lock.write(subscribePacket('other'));
-  await lock.hears('9003000180');
+  await lock.receives('9003000180');
   lock.write(publishPacket('down', testBytes(1)));
   await lock.ended();
   const kept = await refusals();

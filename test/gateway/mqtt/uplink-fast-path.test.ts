@@ -10,7 +10,7 @@ import { LockgateError } from '../../../proto/errors.js';
 import { testMac } from '../../helpers/gateway/test-gateway.js';
 import { compareFastPath } from '../../helpers/mqtt/fast-path-streams.js';
 import { type HandSocket, handBroker, turns } from '../../helpers/mqtt/hand-broker.js';
-import { PINGREQ, puback, publishPacket, subscribePacket, TAKEN } from '../../helpers/mqtt/raw-lock.js';
+import { ACCEPTED, PINGREQ, puback, publishPacket, subscribePacket } from '../../helpers/mqtt/raw-lock.js';
 import { chooseSeed } from '../../helpers/pair/seeded-chance.js';
 
 const MAC = testMac();
@@ -40,7 +40,7 @@ function pubacks(from: number, to: number): string {
 
 /** The bytes received since the CONNACK, hex. */
 function answersTo(lock: HandSocket): string {
-  return lock.received.slice(TAKEN.length);
+  return lock.received.slice(ACCEPTED.length);
 }
 
 t.test('an ordinary uplink never reaches the library, and a burst of uplinks is answered with one write', async (t) => {
@@ -167,7 +167,7 @@ t.test('packets right after the CONNECT are answered after the CONNACK (3.2)', a
   const lock = await connect(MAC, Buffer.concat([uplink(1), PINGREQ, uplink(2)]));
   ingest.answer();
   await turns();
-  t.equal(lock.received.replace(PINGRESP, ''), TAKEN + pubacks(1, 2));
+  t.equal(lock.received.replace(PINGRESP, ''), ACCEPTED + pubacks(1, 2));
 });
 
 t.test('nothing is accepted after a DISCONNECT (3.14.4) or after a packet that closes the connection', async (t) => {

@@ -14,7 +14,7 @@ import { lengthOf, PINGREQ, packet, publishPacket, subscribePacket } from './raw
 
 const DISCONNECT = Buffer.from([0xe0, 0]);
 /** Flags of a PUBLISH: QoS 1, QoS 1 with DUP, QoS 2, retained. */
-const [FIRST, AGAIN, QOS_2, RETAINED] = [0x02, 0x0a, 0x04, 0x03];
+const [FIRST, FIRST_DUP, QOS_2, RETAINED] = [0x02, 0x0a, 0x04, 0x03];
 /** The first letter of payloads that must not be acknowledged. */
 const FAILING_PREFIX = 'f';
 
@@ -50,7 +50,7 @@ interface StreamResult {
 }
 
 /** A value of `answers`: all waiting uplinks are answered. */
-const ALL = 1e6;
+const ANSWER_ALL = 1e6;
 
 /** The totals of all streams. */
 export interface ComparisonSummary {
@@ -111,7 +111,8 @@ function makeStream(chance: SeededChance): RandomStream {
   };
   for (let index = 0; index < count; index++) {
     const odds = chance.next();
-    if (odds < 0.6) packets.push(publish('a', chance.between(1, 65_536), chance.pick([FIRST, FIRST, FIRST, AGAIN])));
+    if (odds < 0.6)
+      packets.push(publish('a', chance.between(1, 65_536), chance.pick([FIRST, FIRST, FIRST, FIRST_DUP])));
     else if (odds < 0.68) packets.push(publish('b', undefined, 0));
     else if (odds < 0.71) packets.push(longLength(publish('c', chance.between(1, 128), FIRST)));
     else if (odds < 0.96 || isLate) packets.push(chance.pick(OTHER_PACKETS));
@@ -122,7 +123,12 @@ function makeStream(chance: SeededChance): RandomStream {
     }
   }
   const pieces = cut(chance, packets);
-  return { uplinks, ends: ends || fails, pieces, answers: pieces.map(() => (isLate ? chance.between(0, 4) : ALL)) };
+  return {
+    uplinks,
+    ends: ends || fails,
+    pieces,
+    answers: pieces.map(() => (isLate ? chance.between(0, 4) : ANSWER_ALL)),
+  };
 }
 
 /** A PUBLISH at QoS 0, without a packet id. */

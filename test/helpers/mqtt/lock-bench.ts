@@ -17,7 +17,7 @@ export const MIDNIGHT_MS = Date.UTC(2026, 10, 20);
 export const BENCH_MAC = macOf('A4C138F0E1D2');
 
 /** Maximum number of wakes at one moment: more would be a lock that wakes itself for ever. */
-const MOST_WAKES_AT_ONCE = 50;
+const MAX_WAKES_AT_ONCE = 50;
 
 export function macOf(text: string): Mac {
   const mac = parseMac(text);
@@ -32,7 +32,7 @@ export interface BenchOptions extends Partial<NewLock> {
 }
 
 /** An effect of the lock, and its time. */
-export type Noted = { readonly atMs: number; readonly effect: StepEffect };
+export type TimedEffect = { readonly atMs: number; readonly effect: StepEffect };
 
 export class LockBench {
   readonly model: PowerModel;
@@ -49,7 +49,7 @@ export class LockBench {
     directionDegrees: 90,
   };
   cellPosition: Position | null = { latitudeDegrees: 52.3, longitudeDegrees: 4.9, uncertaintyMeters: 900 };
-  readonly noted: Noted[] = [];
+  readonly noted: TimedEffect[] = [];
   steps = 0;
 
   constructor(options: BenchOptions = {}) {
@@ -92,7 +92,7 @@ export class LockBench {
     const untilMs = this.nowMs + spanMs;
     for (let atOnce = 0; this.wakeAtMs <= untilMs; ) {
       atOnce = this.wakeAtMs <= this.nowMs ? atOnce + 1 : 0;
-      if (atOnce > MOST_WAKES_AT_ONCE) throw new Error('the lock wakes itself for ever');
+      if (atOnce > MAX_WAKES_AT_ONCE) throw new Error('the lock wakes itself for ever');
       this.nowMs = Math.max(this.nowMs, this.wakeAtMs);
       this.tick();
     }
@@ -130,15 +130,15 @@ export class LockBench {
   story(fromMs: number): string[] {
     return this.noted
       .filter(({ atMs }) => atMs >= fromMs)
-      .filter(({ effect }) => !UNTOLD.has(effect.type))
-      .map(({ atMs, effect }) => `${(atMs - fromMs) / 1000} ${tell(effect)}`);
+      .filter(({ effect }) => !HIDDEN_EFFECTS.has(effect.type))
+      .map(({ atMs, effect }) => `${(atMs - fromMs) / 1000} ${describeEffect(effect)}`);
   }
 }
 
-const UNTOLD: ReadonlySet<string> = new Set(['made', 'finished', 'gps-on', 'gps-off']);
+const HIDDEN_EFFECTS: ReadonlySet<string> = new Set(['made', 'finished', 'gps-on', 'gps-off']);
 
 /** A few words that describe an effect. */
-export function tell(effect: StepEffect): string {
+export function describeEffect(effect: StepEffect): string {
   if (effect.type !== 'publish') return effect.type;
   const { body } = effect.uplink;
   if (body.kind === 'ack') return `ack ${body.commandId} ${body.result}`;

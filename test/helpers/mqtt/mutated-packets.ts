@@ -1,19 +1,19 @@
 /**
- * Mutated packets: what a lock may say, with bits flipped, bytes changed, put in, left out or repeated, lengths that
- * lie, and packets torn together. A stream is one connection's worth; a quarter of them begin with a mutated CONNECT,
- * the others are let in first. And a reference that reads the same bytes packet by packet, as slowly and plainly as
- * MQTT 3.1.1 has it, to say what a gateway may answer.
+ * Mutated packets: valid packets of a lock with bits flipped, bytes changed, inserted, removed or repeated, wrong
+ * lengths, and cut-off packets. A stream has the packets of one connection; a quarter of the streams start with a
+ * mutated CONNECT, the others are authenticated first. Also a reference decoder that reads the same bytes in a simple,
+ * slow way, directly after MQTT 3.1.1, and determines the answers that a gateway may give.
  */
 import { TextDecoder } from 'node:util';
 import type { SeededChance } from '../pair/seeded-chance.js';
 import { connectPacket, lengthOf, PINGREQ, packet, publishPacket, subscribePacket } from './raw-lock.js';
 
 export interface MutatedStream {
-  /** Whether the client is let in before what is mutated comes. */
-  readonly isLetIn: boolean;
+  /** Whether the client is authenticated before the mutated packets. */
+  readonly isAuthenticated: boolean;
   readonly bytes: Buffer;
   readonly packets: readonly Buffer[];
-  /** Mutated packets in it, up to the first that ends the connection: behind it nobody looks. */
+  /** Number of mutated packets up to the first that closes the connection: later ones are not read. */
   readonly mutated: number;
 }
 
@@ -22,41 +22,41 @@ export interface Identity {
   readonly secret: string;
 }
 
-const MOST_PACKETS = 24;
-/** Of the mutated packets: uplinks of which the last half alone is changed, so that the connection goes on. */
-const GENTLE = 0.75;
-const MOST_MUTATIONS = 3;
+const MAX_PACKETS = 24;
+/** Share of mutated packets that are uplinks with changes only in the payload, so that the connection stays open. */
+const PAYLOAD_ONLY_SHARE = 0.75;
+const MAX_MUTATIONS = 3;
 const ODD_BYTES = [0, 1, 2, 0x7f, 0x80, 0xff] as const;
-const LONGEST_PACKET = 65_536;
+const MAX_PACKET_BYTES = 65_536;
 
-/** Makes one up. */
+/** Makes a random stream. */
 export function makeMutated(chance: SeededChance, identity: Identity): MutatedStream {
-  const isLetIn = chance.next() < 0.75;
+  const isAuthenticated = chance.next() < 0.75;
   const connect = connectPacket({ ...identity, keepalive: chance.pick([0, 10, 300]), will: chance.next() < 0.1 });
   const mutated = new Set<number>();
   const packets: Buffer[] = [];
   const mutate = (whole: Buffer): Buffer => {
     mutated.add(packets.length);
     let bytes = whole;
-    for (let times = chance.between(1, MOST_MUTATIONS + 1); times > 0; times--) bytes = mutateOnce(chance, bytes);
+    for (let times = chance.between(1, MAX_MUTATIONS + 1); times > 0; times--) bytes = mutateOnce(chance, bytes);
     return bytes;
   };
-  packets.push(isLetIn ? connectPacket(identity) : mutate(connect));
-  for (let count = chance.between(isLetIn ? 1 : 0, isLetIn ? MOST_PACKETS : 3); count > 0; count--) {
+  packets.push(isAuthenticated ? connectPacket(identity) : mutate(connect));
+  for (let count = chance.between(isAuthenticated ? 1 : 0, isAuthenticated ? MAX_PACKETS : 3); count > 0; count--) {
     const valid = validPacket(chance);
     if (chance.next() > 0.7) packets.push(valid);
-    else if (chance.next() > GENTLE) packets.push(mutate(valid));
+    else if (chance.next() > PAYLOAD_ONLY_SHARE) packets.push(mutate(valid));
     else {
       mutated.add(packets.length);
       packets.push(mutateWithin(chance, publishPacket('up', Buffer.alloc(40, count), count)));
     }
   }
   const bytes = Buffer.concat(packets);
-  const reached = isLetIn ? 2 + expectedOf(bytes.subarray(connectEnd(bytes))).taken : 1;
-  return { isLetIn, bytes, packets, mutated: [...mutated].filter((index) => index < reached).length };
+  const reached = isAuthenticated ? 2 + expectedOf(bytes.subarray(connectEnd(bytes))).taken : 1;
+  return { isAuthenticated, bytes, packets, mutated: [...mutated].filter((index) => index < reached).length };
 }
 
-/** Cuts it into pieces: between packets, anywhere, or nowhere. */
+/** Cuts a stream into chunks: between packets, anywhere, or nowhere. */
 export function cutAnywhere(chance: SeededChance, { bytes, packets }: MutatedStream): Buffer[] {
   const most = chance.pick([0, 0, 1e6, 200, 20]);
   if (most === 0) return packets.map((each) => Buffer.from(each));
@@ -110,36 +110,36 @@ function randomBytes(chance: SeededChance): Buffer {
   return Buffer.from(Array.from({ length: chance.between(1, 9) }, () => chance.between(0, 256)));
 }
 
-/** What a gateway may make of what is said behind an accepted CONNECT. */
+/** The allowed reactions of a gateway to the bytes after an accepted CONNECT. */
 export interface Expected {
-  /** Packet ids of the uplinks at QoS 1, in order, up to what ends the connection. */
+  /** Packet ids of the uplinks at QoS 1, in order, up to the packet that closes the connection. */
   readonly pubacks: readonly number[];
-  /** How many packets there are up to there, and how many of them are uplinks. */
+  /** Number of packets up to there, and number of uplinks among them. */
   readonly taken: number;
   readonly uplinks: number;
-  /** Whether something ends it. What is not all there ends nothing. */
+  /** Whether a packet may close the connection. */
   readonly ends: boolean;
 }
 
-/** Reads what was said behind a CONNECT. */
+/** Reads the bytes after a CONNECT. */
 export function expectedOf(said: Buffer): Expected {
   const pubacks: number[] = [];
   let [taken, uplinks] = [0, 0];
   for (let rest = said; ; taken++) {
     const next = nextPacket(rest);
     if (next === 'ends') return { pubacks, taken, uplinks, ends: true };
-    // By what is there of a packet that is not whole either may be.
+    // An incomplete packet may or may not close the connection.
     if (next === undefined) return { pubacks, taken, uplinks, ends: rest.length > 0 };
     const { header, body } = next;
     const uplink = readUplink(header, body);
-    if (uplink === undefined && !isTaken(header, body)) return { pubacks, taken, uplinks, ends: true };
+    if (uplink === undefined && !isValid(header, body)) return { pubacks, taken, uplinks, ends: true };
     if (uplink !== undefined) uplinks += 1;
     if (uplink !== undefined && uplink > 0) pubacks.push(uplink);
     rest = next.rest;
   }
 }
 
-/** Where the CONNECT at the beginning ends; undefined where there is none that is whole. */
+/** The offset after the first CONNECT; undefined if it is incomplete. */
 export function connectEnd(said: Buffer): number | undefined {
   const next = nextPacket(said);
   return next === 'ends' || next === undefined ? undefined : said.length - next.rest.length;
@@ -152,7 +152,7 @@ function nextPacket(bytes: Buffer): { header: number; body: Buffer; rest: Buffer
     if (byte === undefined) return undefined;
     length += (byte & 0x7f) * 128 ** (index - 1);
     if (byte >= 0x80) continue;
-    if (length > LONGEST_PACKET) return 'ends';
+    if (length > MAX_PACKET_BYTES) return 'ends';
     const from = 1 + index;
     if (bytes.length < from + length) return undefined;
     return {
@@ -173,8 +173,8 @@ function readUplink(header: number, body: Buffer): number | undefined {
   return id === 0 ? undefined : id;
 }
 
-/** Whether a packet that is no uplink leaves the connection open. */
-function isTaken(header: number, body: Buffer): boolean {
+/** Whether a packet other than an uplink is valid and leaves the connection open. */
+function isValid(header: number, body: Buffer): boolean {
   if (header === 0xc0) return body.length === 0;
   if (header === 0x40) return body.length === 2 && body.readUInt16BE(0) > 0;
   if (header !== 0x82 && header !== 0xa2) return false;
@@ -198,7 +198,7 @@ function isFilter(bytes: Buffer): boolean {
   }
 }
 
-/** The packets that a gateway sends are short; undefined where what was heard is no row of whole packets. */
+/** Splits the gateway's packets, which are short; undefined if the received bytes are not complete packets. */
 export function packetsOf(heard: Buffer): Buffer[] | undefined {
   const packets: Buffer[] = [];
   for (let at = 0; at < heard.length; ) {

@@ -1,46 +1,46 @@
-/** Runs of mutated packets against a broker in the test's hands, where honest locks are answered in counted turns. */
+/** Sends mutated packets to a controlled broker (hand-broker.ts), and checks that honest locks are answered in time. */
 
 import { testMac } from '../gateway/test-gateway.js';
 import { SeededChance } from '../pair/seeded-chance.js';
 import type { Teardown } from '../store/temp-folder.js';
 import { type HandSocket, handBroker, turns } from './hand-broker.js';
 import { connectEnd, cutAnywhere, expectedOf, type MutatedStream, makeMutated, packetsOf } from './mutated-packets.js';
-import { puback, publishPacket, TAKEN } from './raw-lock.js';
+import { ACCEPTED, puback, publishPacket } from './raw-lock.js';
 
 const SECRET = 'lgs_hand';
 const HONEST_LOCKS = 4;
-/** Turns of the event loop within which an honest lock's ping is answered, whatever else comes. */
+/** Turns of the event loop within which an honest lock's ping must be answered. */
 const HONEST_TURNS = 3;
-/** Turns that a stream has for its CONNECT, and behind it. */
+/** Turns for a stream's CONNECT and for the packets after it. */
 const STREAM_TURNS = 14;
-const MOST_FAULTS = 10;
+const MAX_FAULTS = 10;
 
 export interface MutatedSeen {
-  /** What was wrong, with the seed of the stream. */
+  /** Faults, each with the seed of its stream. */
   readonly faults: string[];
   readonly streams: number;
   readonly mutated: number;
-  /** Streams that were let in, and those that were ended. */
+  /** Number of streams whose CONNECT was accepted, and of streams whose connection the gateway closed. */
   readonly letIn: number;
   readonly ended: number;
   readonly uplinks: number;
-  /** The most turns that an honest lock's ping waited for its PUBACK. */
-  mostTurns: number;
-  /** Connections that are left, but for those of the honest locks. */
+  /** Maximum number of turns that an honest lock's ping waited for its PUBACK. */
+  maxTurns: number;
+  /** Connections that are open at the end, except for the honest locks'. */
   readonly left: number;
 }
 
-/** Sends streams with at least `mutated` mutated packets in all, each from a seed of its own. */
+/** Sends streams with at least `mutated` mutated packets in all, each stream with a different seed. */
 export async function runMutated(test: Teardown, seed: number, mutated: number): Promise<MutatedSeen> {
   const site = await handBroker(test);
   const honest: HandSocket[] = [];
   for (let index = 1; index <= HONEST_LOCKS; index++) honest.push(await site.connect(testMac(index)));
-  const seen = { faults: [] as string[], streams: 0, mutated: 0, letIn: 0, ended: 0, uplinks: 0, mostTurns: 0 };
-  for (; seen.mutated < mutated && seen.faults.length < MOST_FAULTS; seen.streams++) {
+  const seen = { faults: [] as string[], streams: 0, mutated: 0, letIn: 0, ended: 0, uplinks: 0, maxTurns: 0 };
+  for (; seen.mutated < mutated && seen.faults.length < MAX_FAULTS; seen.streams++) {
     const chance = new SeededChance(seed + seen.streams);
     const mac = testMac(100 + seen.streams);
     const stream = makeMutated(chance, { user: mac, secret: SECRET });
-    const fault = await liveThrough(site, stream, chance, {
+    const fault = await sendStream(site, stream, chance, {
       ping: honest[seen.streams % HONEST_LOCKS] as HandSocket,
       id: 1 + (seen.streams % 65_535),
       seen,
@@ -51,18 +51,18 @@ export async function runMutated(test: Teardown, seed: number, mutated: number):
   return { ...seen, left: site.broker.connected - HONEST_LOCKS };
 }
 
-interface Company {
+interface HonestLock {
   readonly ping: HandSocket;
   readonly id: number;
-  readonly seen: { mostTurns: number; letIn: number; ended: number; uplinks: number };
+  readonly seen: { maxTurns: number; letIn: number; ended: number; uplinks: number };
 }
 
-/** Says a stream while an honest lock pings; what is wrong with what came of it, undefined where nothing is. */
-async function liveThrough(
+/** Sends a stream while an honest lock pings. Returns a fault of the answers; undefined if there is none. */
+async function sendStream(
   { open, ingest }: Awaited<ReturnType<typeof handBroker>>,
   stream: MutatedStream,
   chance: SeededChance,
-  { ping, id, seen }: Company,
+  { ping, id, seen }: HonestLock,
 ): Promise<string | undefined> {
   const socket = open();
   const heardBefore = ping.received.length;
@@ -81,7 +81,7 @@ async function liveThrough(
     ingest.answer();
   }
   const pong = ping.received.slice(heardBefore);
-  seen.mostTurns = Math.max(seen.mostTurns, waited);
+  seen.maxTurns = Math.max(seen.maxTurns, waited);
   for (let turn = 0; turn < STREAM_TURNS; turn++) {
     await turns(1);
     ingest.answer();
@@ -92,30 +92,30 @@ async function liveThrough(
   await turns(2);
   seen.ended += isOpen ? 0 : 1;
   seen.uplinks += uplinks;
-  if (socket.received.startsWith(TAKEN)) seen.letIn += 1;
+  if (socket.received.startsWith(ACCEPTED)) seen.letIn += 1;
   if (pong !== puback(id) || waited > HONEST_TURNS)
-    return `an honest lock heard ${JSON.stringify(pong)} within ${HONEST_TURNS} turns`;
+    return `an honest lock received ${JSON.stringify(pong)} within ${HONEST_TURNS} turns`;
   return faultOf(stream, Buffer.from(socket.received, 'hex'), { isOpen, uplinks });
 }
 
-/** What is wrong with what was heard; undefined where nothing is. */
+/** The fault of the received bytes; undefined if there is none. */
 export function faultOf(
-  { isLetIn, bytes }: MutatedStream,
+  { isAuthenticated, bytes }: MutatedStream,
   heard: Buffer,
   { isOpen, uplinks }: { readonly isOpen: boolean | undefined; readonly uplinks?: number },
 ): string | undefined {
   const packets = packetsOf(heard);
   const [connack, ...answers] = packets ?? [];
-  const said = `said ${bytes.toString('hex')}, heard ${heard.toString('hex')}`;
-  if (packets === undefined) return `no whole packets: ${said}`;
-  if (connack === undefined) return isLetIn ? `no CONNACK: ${said}` : undefined;
-  if (!/^200200(00|01|02|05)$/.test(connack.toString('hex'))) return `no CONNACK of ours: ${said}`;
+  const said = `sent ${bytes.toString('hex')}, received ${heard.toString('hex')}`;
+  if (packets === undefined) return `incomplete packets: ${said}`;
+  if (connack === undefined) return isAuthenticated ? `no CONNACK: ${said}` : undefined;
+  if (!/^200200(00|01|02|05)$/.test(connack.toString('hex'))) return `wrong CONNACK: ${said}`;
   if (connack[3] !== 0) return answers.length > 0 || isOpen === true ? `more than a refusal: ${said}` : undefined;
   const expected = expectedOf(bytes.subarray(connectEnd(bytes)));
   const pubacks = answers.filter(([type]) => type === 0x40).map((each) => each.readUInt16BE(2));
-  if (pubacks.some((id, index) => id !== expected.pubacks[index])) return `PUBACKs of something else: ${said}`;
-  if (uplinks !== undefined && uplinks > expected.uplinks) return `uplinks that were not said: ${said}`;
-  if (isOpen === false && !expected.ends) return `it was ended without a reason: ${said}`;
-  // What is not all there may end it or not, so nothing is asked of that.
+  if (pubacks.some((id, index) => id !== expected.pubacks[index])) return `wrong PUBACKs: ${said}`;
+  if (uplinks !== undefined && uplinks > expected.uplinks) return `uplinks that were not sent: ${said}`;
+  if (isOpen === false && !expected.ends) return `it was closed without a reason: ${said}`;
+  // An incomplete last packet may close the connection or not.
   return undefined;
 }

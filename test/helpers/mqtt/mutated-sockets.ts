@@ -1,4 +1,4 @@
-/** Mutated packets over real sockets, against a gateway in a process of its own, while honest locks ping. */
+/** Sends mutated packets over real sockets to a gateway in a separate process, while honest locks ping. */
 import { readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { monotonicMs } from '../../../proto/clock.js';
@@ -10,14 +10,14 @@ import { connectEnd, cutAnywhere, type Identity, makeMutated } from './mutated-p
 import { faultOf } from './mutated-run.js';
 import { publishPacket, RawLock } from './raw-mqtt.js';
 
-/** Streams under way at a time, each of a lock of its own. */
+/** Streams that run at a time, each with a different lock. */
 const WORKERS = 48;
 const HONEST_LOCKS = 8;
-/** Locks that a run may have: the next one has others. */
-const LOCKS = 100;
-/** Within which anything must be answered: a failure by then is one, how slow the machine may be. */
+/** Maximum number of locks in a run: each run uses different MACs. */
+const MAX_LOCKS_PER_RUN = 100;
+/** Time limit for any answer, long enough for slow machines. */
 const DEADLINE_SECONDS = 60;
-const MOST_FAULTS = 10;
+const MAX_FAULTS = 10;
 const CONNACK_BYTES = 4;
 
 export interface SocketsSeen {
@@ -29,7 +29,7 @@ export interface SocketsSeen {
   readonly waitsMs: number[];
 }
 
-/** Sends streams with at least `mutated` mutated packets in all, each from a seed of its own. `run` counts the runs. */
+/** Sends streams with at least `mutated` mutated packets in all, each with a different seed. `run` counts the runs. */
 export async function runOverSockets(
   child: GatewayChild,
   run: number,
@@ -37,10 +37,10 @@ export async function runOverSockets(
   mutated: number,
 ): Promise<SocketsSeen> {
   const seen: SocketsSeen = { faults: [], streams: 0, mutated: 0, letIn: 0, waitsMs: [] };
-  const isDone = (): boolean => seen.mutated >= mutated || seen.faults.length >= MOST_FAULTS;
+  const isDone = (): boolean => seen.mutated >= mutated || seen.faults.length >= MAX_FAULTS;
   const identities: Identity[] = [];
   for (let number = 1; number <= HONEST_LOCKS + WORKERS; number++) {
-    const user = testMac(run * LOCKS + number);
+    const user = testMac(run * MAX_LOCKS_PER_RUN + number);
     identities.push({ user, secret: await child.addLock(user) });
   }
   const honest = identities.slice(0, HONEST_LOCKS).map((identity) => pingOn(child, identity, seen, isDone));
@@ -49,7 +49,7 @@ export async function runOverSockets(
       const streamSeed = seed + seen.streams++;
       const chance = new SeededChance(streamSeed);
       const stream = makeMutated(chance, identity);
-      const heard = await say(child.mqttPort, cutAnywhere(chance, stream), stream.isLetIn);
+      const heard = await sendChunks(child.mqttPort, cutAnywhere(chance, stream), stream.isAuthenticated);
       const fault = faultOf(stream, heard, { isOpen: undefined });
       if (fault !== undefined) seen.faults.push(`LOCKGATE_SEED=${streamSeed} LOCKGATE_MUTATED=1: ${fault}`);
       if (heard[3] === 0) seen.letIn += 1;
@@ -60,7 +60,7 @@ export async function runOverSockets(
   return seen;
 }
 
-/** How many open descriptors a process has, once that has not changed for two seconds. From Linux alone. */
+/** The number of open descriptors of a process, once it has not changed for two seconds. Only on Linux. */
 export async function settledDescriptors(pid: number): Promise<number> {
   let count = 0;
   for (let same = 0; same < 20; same++) {
@@ -72,7 +72,7 @@ export async function settledDescriptors(pid: number): Promise<number> {
   return count;
 }
 
-/** A lock that pings, one uplink at a time, until all is done. @throws Error where one is not acknowledged */
+/** Pings as a lock, one uplink at a time, until the run is done. @throws Error if an uplink is not acknowledged */
 async function pingOn(
   child: GatewayChild,
   { user, secret }: Identity,
@@ -96,8 +96,8 @@ async function pingOn(
   await lock.closed;
 }
 
-/** Says the pieces over one connection, then that it is done; all that was heard. */
-async function say(port: number, pieces: readonly Buffer[], isLetIn: boolean): Promise<Buffer> {
+/** Sends chunks over one connection and closes the client's side. Returns all received bytes. */
+async function sendChunks(port: number, pieces: readonly Buffer[], isLetIn: boolean): Promise<Buffer> {
   const socket: Socket = connect(port, '127.0.0.1');
   socket.setNoDelay(true);
   socket.on('error', () => undefined);
@@ -123,7 +123,7 @@ async function say(port: number, pieces: readonly Buffer[], isLetIn: boolean): P
   for (const piece of pieces) {
     socket.write(piece);
     said += piece.length;
-    // Behind the CONNECT it is let in first: what comes in the same piece is looked at then as well.
+    // After the CONNECT, wait for the CONNACK: bytes in the same chunk are processed then too.
     if (isLetIn && said >= connectBytes) await until(() => heard.length >= CONNACK_BYTES, 'the CONNACK');
   }
   socket.end();

@@ -7,7 +7,7 @@ import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { Bell } from '../clocks/bell.js';
 import type { Teardown } from '../store/temp-folder.js';
 
-const SECONDS = 20;
+const MAX_WAIT_SECONDS = 20;
 
 /** A packet with its length before it (MQTT 3.1.1, 2.2). */
 export function packet(header: number, body: Buffer): Buffer {
@@ -55,7 +55,7 @@ export function subscribePacket(topic: string, qos = 1): Buffer {
 }
 
 /** CONNACK: accepted. */
-export const TAKEN = '20020000';
+export const ACCEPTED = '20020000';
 /** CONNACK: not authorized. */
 export const NOT_AUTHORIZED = '20020005';
 export const PINGREQ = Buffer.from([0xc0, 0]);
@@ -110,7 +110,7 @@ export class RawLock {
   static async connect(test: Teardown, port: number, claim: Claim): Promise<RawLock> {
     const lock = await RawLock.open(test, port);
     lock.write(connectPacket(claim));
-    await lock.hears(TAKEN);
+    await lock.receives(ACCEPTED);
     return lock;
   }
 
@@ -129,11 +129,11 @@ export class RawLock {
   }
 
   /** Resolves when the received bytes end with `hex`. @throws Error if they don't, or the connection closes before */
-  async hears(hex: string): Promise<void> {
+  async receives(hex: string): Promise<void> {
     const fits = (): boolean => this.#heard.endsWith(hex);
     await this.#bell.until(
       () => fits() || this.isClosed,
-      SECONDS,
+      MAX_WAIT_SECONDS,
       () => `${hex}; heard ${this.#heard.slice(-80)}`,
     );
     if (!fits()) throw new Error(`the connection ended before ${hex}; heard ${this.#heard.slice(-80)}`);
@@ -143,7 +143,7 @@ export class RawLock {
   async answered(): Promise<string> {
     await this.#bell.until(
       () => this.#heard !== '' || this.isClosed,
-      SECONDS,
+      MAX_WAIT_SECONDS,
       () => 'an answer, or the end of the connection',
     );
     return this.#heard;
@@ -153,7 +153,7 @@ export class RawLock {
   async ended(): Promise<void> {
     await this.#bell.until(
       () => this.isClosed,
-      SECONDS,
+      MAX_WAIT_SECONDS,
       () => 'the end of the connection',
     );
   }

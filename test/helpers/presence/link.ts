@@ -1,7 +1,7 @@
 /**
- * A line between a simulated lock and a gateway's ingest, in one process and on one clock: what MQTT and the broker do,
- * without sockets. It writes down what truly happened, but only what the gateway has kept: a connection or an uplink
- * that a crash took from it has not happened for anybody.
+ * A simulated connection between a simulated lock and a gateway's ingest, in one process and on one clock: it does what
+ * MQTT and the broker do, without sockets. It records the true events, but only those that the gateway has stored: a
+ * connection or an uplink that a crash lost does not count as having happened.
  */
 import type { Link, LinkEvents } from '../../../firmware-sim/link/link.js';
 import type { VirtualClock } from '../../../firmware-sim/virtual-clock.js';
@@ -12,27 +12,27 @@ import { encodeUplink } from '../../../proto/wire/codec.js';
 import type { Command, Downlink, Uplink } from '../../../proto/wire/ping.js';
 import type { Fact } from './truth.js';
 
-/** After 1.5 times the keepalive a broker gives a connection up (MQTT 3.1.1 §3.1.2.10). */
-const KEEPALIVE_ENDS = Seconds(450);
-const COMMAND_EXPIRES = Hours(24);
+/** A broker closes a silent connection after 1.5 times the keepalive (MQTT 3.1.1 §3.1.2.10). */
+const KEEPALIVE_LIMIT = Seconds(450);
+const COMMAND_LIFETIME = Hours(24);
 
-/** The gateway as the line sees it: the ingest, while there is one. */
+/** The part of the gateway that the connection uses; `ingest` is undefined while the gateway does not run. */
 export interface Switchboard {
   readonly clock: VirtualClock;
   ingest: Ingest | undefined;
-  /** A share in [0, 1), for whether an acknowledgement gets lost, and when a dead connection is noticed. */
+  /** A random number in [0, 1): decides whether an acknowledgement is lost and when a dead connection is noticed. */
   readonly share: () => number;
   readonly lostAcks: number;
 }
 
-/** What is written down, and whether the gateway has kept it. */
+/** A recorded event, and whether the gateway has stored it. */
 interface Note {
   readonly fact: Fact;
-  isKept: boolean;
+  isStored: boolean;
 }
 
 interface Session {
-  /** The lock still holds its end. */
+  /** Whether the lock's side of the connection is open. */
   isLockUp: boolean;
 }
 
@@ -41,7 +41,7 @@ export class PresenceLink implements Link {
   readonly #events: LinkEvents;
   readonly #board: Switchboard;
   readonly #notes: Note[] = [];
-  /** As the gateway has it. */
+  /** The session that the gateway has. */
   #session: Session | undefined;
   #pending: Downlink[] = [];
   lostAcks = 0;
@@ -52,10 +52,10 @@ export class PresenceLink implements Link {
     this.#board = board;
   }
 
-  /** What has happened, in order of time. */
+  /** The stored events in order of time. */
   get facts(): Fact[] {
-    const kept = this.#notes.filter(({ isKept }) => isKept).map(({ fact }) => fact);
-    // An answer is known when it is kept, which is later than it came.
+    const kept = this.#notes.filter(({ isStored }) => isStored).map(({ fact }) => fact);
+    // An answer is recorded when it is stored, which is after its arrival.
     return kept.sort((one, other) => one.atMs - other.atMs);
   }
 
@@ -79,7 +79,7 @@ export class PresenceLink implements Link {
     const note = this.#note({ atMs: this.#nowMs, what: 'received', uplink });
     ingest.take(this.#sender, encodeUplink(uplink), (error) => {
       if (error !== undefined) return;
-      note.isKept = true;
+      note.isStored = true;
       if (uplink.body.kind === 'ack') this.#answered(uplink.body.commandId, note.fact.atMs);
       if (this.#board.share() < this.#board.lostAcks) this.lostAcks += 1;
       else if (this.#session === session && session.isLockUp) this.#events.acknowledged(uplink);
@@ -92,17 +92,17 @@ export class PresenceLink implements Link {
     this.#events.disconnected(null);
   }
 
-  /** The lock hears and says nothing more; the gateway notices that later, unless the lock is back before. */
+  /** The connection dies silently. The gateway notices it later, unless the lock reconnects before. */
   drop(): void {
     const session = this.#session;
     if (session?.isLockUp !== true) return;
     session.isLockUp = false;
-    this.#board.clock.after(Math.round(this.#board.share() * KEEPALIVE_ENDS), () => {
+    this.#board.clock.after(Math.round(this.#board.share() * KEEPALIVE_LIMIT), () => {
       if (this.#session === session) this.#end('keepalive');
     });
   }
 
-  /** The same: the other side is told of neither. */
+  /** The same as {@link drop}: the gateway does not notice either at once. */
   abandon(): void {
     this.drop();
   }
@@ -111,24 +111,24 @@ export class PresenceLink implements Link {
     this.#end('closed');
   }
 
-  /** The network breaks the connection, and both ends hear of it. */
+  /** The network breaks the connection, and both sides notice it. */
   cut(): void {
     this.#lose(() => this.#end('dropped'));
   }
 
-  /** The gateway ends: `stop` tells that the connection ended, a crash tells nobody but the lock. */
+  /** The gateway ends. A stop records the disconnect; after a crash only the lock notices it. */
   gatewayEnds(how: 'stop' | 'crash'): void {
     this.#lose(() => (how === 'stop' ? this.#end('gateway') : this.#forget()));
-    this.#note({ atMs: this.#nowMs, what: 'ends' }).isKept = true;
+    this.#note({ atMs: this.#nowMs, what: 'ends' }).isStored = true;
   }
 
   gatewayListens(): void {
-    this.#note({ atMs: this.#nowMs, what: 'listens' }).isKept = true;
+    this.#note({ atMs: this.#nowMs, what: 'listens' }).isStored = true;
   }
 
   /** Sends a command as soon as there is a connection, and again on each later one until it is answered. */
   command(id: number, command: Command): void {
-    const downlink = { id, expiresMs: this.#nowMs + COMMAND_EXPIRES, command };
+    const downlink = { id, expiresMs: this.#nowMs + COMMAND_LIFETIME, command };
     this.#pending.push(downlink);
     if (this.#session !== undefined && this.#board.ingest !== undefined) this.#deliver(downlink);
   }
@@ -138,14 +138,14 @@ export class PresenceLink implements Link {
   }
 
   #note(fact: Fact): Note {
-    const note = { fact, isKept: false };
+    const note = { fact, isStored: false };
     this.#notes.push(note);
     return note;
   }
 
   #happen(event: Parameters<Ingest['recordEvent']>[2], note?: Note): void {
     this.#board.ingest?.recordEvent(this.#sender.deviceId, this.#sender.mac, event, () => {
-      if (note !== undefined) note.isKept = true;
+      if (note !== undefined) note.isStored = true;
     });
   }
 
@@ -175,12 +175,12 @@ export class PresenceLink implements Link {
     const isWish = command.type === 'set-power' && command.airplane === true;
     const note = isWish ? this.#note({ atMs: this.#nowMs, what: 'asked-for-silence', id }) : undefined;
     this.#happen({ type: 'command', id, command, atMs: this.#nowMs }, note);
-    // On a dead connection that nobody has noticed yet it was sent, and does not arrive.
+    // On a dead connection that the gateway has not noticed, the command is sent but does not arrive.
     if (this.#session?.isLockUp === true) this.#events.command(downlink);
   }
 
   #answered(id: number, atMs: number): void {
     this.#pending = this.#pending.filter((downlink) => downlink.id !== id);
-    this.#notes.push({ fact: { atMs, what: 'answered', id }, isKept: true });
+    this.#notes.push({ fact: { atMs, what: 'answered', id }, isStored: true });
   }
 }

@@ -1,4 +1,4 @@
-/** What happens to the locks of the presence month: drawn from a seed, a temper for each lock. */
+/** Generates what happens to each lock of the presence month, from a seed and the lock's profile. */
 import type { Prng } from '../../../firmware-sim/prng.js';
 import {
   type InitialState,
@@ -9,8 +9,8 @@ import {
 import { Days, Hours, type Milliseconds, Minutes, Seconds } from '../../../proto/clock.js';
 import { type Command, DEFAULT_POWER, type PowerSettings } from '../../../proto/wire/ping.js';
 
-/** What somebody tells a lock from afar, and when. */
-export interface Order {
+/** A command for a lock, and when it is sent. */
+export interface TimedCommand {
   readonly atMs: number;
   readonly command: Command;
 }
@@ -20,21 +20,21 @@ export interface Life {
   /** When the lock gets power for the first time. */
   readonly bornMs: number;
   readonly world: ScriptedWorld;
-  readonly orders: readonly Order[];
+  readonly orders: readonly TimedCommand[];
   /** When the network breaks its connection, if it has one. */
   readonly cutsMs: readonly number[];
 }
 
-interface Temper {
+interface Profile {
   readonly name: string;
   readonly power?: Partial<PowerSettings>;
   readonly orders?: readonly Command[];
   readonly hands?: 'airplane' | 'recovery';
   readonly lowBattery?: boolean;
   readonly rides?: boolean;
-  /** At noon of this day it is told to be silent on a connection that has just died, and hears of it much later. */
+  /** At noon of this day an airplane command is sent on a dead connection; the lock gets it much later. */
   readonly silencedOnDay?: number;
-  /** How often there is no coverage; every 6 days where it is left out. */
+  /** The mean time between outages of coverage; 6 days by default. */
   readonly outageEvery?: Milliseconds;
 }
 
@@ -42,8 +42,8 @@ const OVER_MIDNIGHT = { fromMinute: 22 * 60, toMinute: 2 * 60, utcOffsetMinutes:
 const SHORT = { fromMinute: 6 * 60, toMinute: 6 * 60 + 12, utcOffsetMinutes: -330 };
 const TOO_SHORT = { fromMinute: 600, toMinute: 609, utcOffsetMinutes: 0 };
 
-/** The tempers, given out in turn. Most keep no connection: those that do cost a hundred uplinks a day. */
-const TEMPERS: readonly Temper[] = [
+/** The profiles, assigned in turn. Most keep no connection open: an open one costs a hundred uplinks a day. */
+const PROFILES: readonly Profile[] = [
   { name: 'MID, rides', rides: true },
   { name: 'MID, ride tracking', rides: true, power: { rideTracking: true } },
   { name: 'HIGH by day', power: { mode: 'HIGH' } },
@@ -78,9 +78,9 @@ const TEMPERS: readonly Temper[] = [
   },
 ];
 
-/** The life of the lock of this number in the month. */
+/** Everything that happens to the lock with this number in the month. */
 export function lifeOf(index: number, random: Prng, startMs: number, span: Milliseconds): Life {
-  const temper = TEMPERS[index % TEMPERS.length] as Temper;
+  const profile = PROFILES[index % PROFILES.length] as Profile;
   const bornMs = startMs + (random.chance(0.15) ? random.between(Days(1), Days(5)) : random.between(0, Hours(1)));
   const endMs = startMs + span;
   const events: WorldEvent[] = [];
@@ -89,16 +89,16 @@ export function lifeOf(index: number, random: Prng, startMs: number, span: Milli
     for (let atMs = bornMs + random.between(0, 2 * everyMs); atMs < endMs; atMs += random.between(0.3, 1.7) * everyMs)
       happen(atMs);
   };
-  sometimes(temper.outageEvery ?? Days(6), (atMs) => outage(add, random, atMs));
-  if (temper.rides === true) sometimes(Days(2), (atMs) => ride(add, random, atMs));
-  if (temper.lowBattery === true) sometimes(Days(8), (atMs) => lowBattery(add, random, atMs));
-  if (temper.hands !== undefined) byHand(temper.hands, add, random, sometimes);
+  sometimes(profile.outageEvery ?? Days(6), (atMs) => outage(add, random, atMs));
+  if (profile.rides === true) sometimes(Days(2), (atMs) => ride(add, random, atMs));
+  if (profile.lowBattery === true) sometimes(Days(8), (atMs) => lowBattery(add, random, atMs));
+  if (profile.hands !== undefined) byHand(profile.hands, add, random, sometimes);
   sometimes(Days(12), (atMs) => add(atMs, { type: random.chance(0.5) ? 'modem-reset' : 'boot' }));
-  const orders: Order[] = [];
-  for (const [number, command] of (temper.orders ?? []).entries())
+  const orders: TimedCommand[] = [];
+  for (const [number, command] of (profile.orders ?? []).entries())
     orders.push({ atMs: bornMs + random.between(0.2, 1) * ((number + 1) * Days(7)), command });
-  if (temper.silencedOnDay !== undefined) {
-    const diesMs = startMs + Days(temper.silencedOnDay) + Hours(12);
+  if (profile.silencedOnDay !== undefined) {
+    const diesMs = startMs + Days(profile.silencedOnDay) + Hours(12);
     add(diesMs, { type: 'coverage', covered: false });
     add(diesMs + Hours(20), { type: 'coverage', covered: true });
     orders.push({ atMs: diesMs + 1, command: { type: 'set-power', airplane: true } });
@@ -106,13 +106,13 @@ export function lifeOf(index: number, random: Prng, startMs: number, span: Milli
   events.sort((one, other) => one.atMs - other.atMs);
   const cutsMs: number[] = [];
   sometimes(Days(2), (atMs) => cutsMs.push(atMs));
-  const power = { ...DEFAULT_POWER, ...temper.power };
-  return { name: temper.name, bornMs, world: new ScriptedWorld(beginning(power), events, FIX), orders, cutsMs };
+  const power = { ...DEFAULT_POWER, ...profile.power };
+  return { name: profile.name, bornMs, world: new ScriptedWorld(beginning(power), events, FIX), orders, cutsMs };
 }
 
 type Add = (atMs: number, change: WorldChange) => void;
 
-/** No coverage: for minutes, hours or days. */
+/** Adds an outage of coverage of minutes, hours or days. */
 function outage(add: Add, random: Prng, atMs: number): void {
   const span = random.pick([Minutes(4), Minutes(15), Hours(3), Hours(30), Days(2.5)]) * random.between(0.7, 1.3);
   add(atMs, { type: 'coverage', covered: false });
@@ -127,7 +127,7 @@ function ride(add: Add, random: Prng, atMs: number): void {
   add(endsMs + Seconds(10), { type: 'lock-state', lockState: 'locked' });
 }
 
-/** Low for hours or days; now and then somebody moves the lock meanwhile, which is told even so. */
+/** Adds a low battery for hours or days, sometimes with a movement, which is reported despite the low battery. */
 function lowBattery(add: Add, random: Prng, atMs: number): void {
   const span = random.between(Hours(3), Days(3));
   add(atMs, { type: 'battery', percent: 9 });

@@ -1,6 +1,6 @@
 /**
- * A month of some locks and a gateway on one clock that jumps from one thing that is due to the next: the real ingest,
- * judge and store, with all that goes wrong between a lock and its gateway.
+ * Simulates a month of some locks and a gateway on one virtual clock, with the real ingest, judge and store, and with
+ * everything that can go wrong between a lock and its gateway.
  */
 
 import { fleetMacs } from '../../../firmware-sim/fleet/fleet.js';
@@ -23,10 +23,10 @@ import { openStore } from '../store/new-store.js';
 import { PresenceLink, type Switchboard } from './link.js';
 import { type Life, lifeOf } from './lives.js';
 
-/** What happens within it goes into as few commits as may be, and is told at its end. */
+/** The clock advances in slices. The events of a slice share as few commits as possible. */
 const SLICE = Seconds(20);
-/** How often the gateway notes where its clock stands: what a crash forgets of it. */
-const NOTED_EVERY = Seconds(5);
+/** The interval at which the gateway records its clock: a crash loses up to this much. */
+const CLOCK_RECORD_INTERVAL = Seconds(5);
 
 /** One lock of the month. */
 export interface MonthLock {
@@ -36,7 +36,7 @@ export interface MonthLock {
   readonly link: PresenceLink;
 }
 
-/** The gateway is away from then, for so long. */
+/** A time in which the gateway does not run. */
 export interface Absence {
   readonly atMs: number;
   readonly span: Milliseconds;
@@ -47,7 +47,7 @@ export class PresenceMonth {
   readonly clock: VirtualClock;
   readonly startMs: number;
   readonly locks: MonthLock[] = [];
-  /** All that the gateway told of presence. */
+  /** All presence events of the gateway. */
   readonly told: PresenceChanged[] = [];
   readonly #random: Prng;
   readonly #folder: string;
@@ -66,7 +66,7 @@ export class PresenceMonth {
     this.#board = { clock: this.clock, ingest: undefined, share: () => chance.fraction(), lostAcks: 0.03 };
   }
 
-  /** A month with its locks, which have no power yet, and its gateway, which listens. */
+  /** Starts a month: the gateway listens, and the locks have no power yet. */
   static async begin(seed: number, folder: string, count: number, span: Milliseconds): Promise<PresenceMonth> {
     const month = new PresenceMonth(seed, folder, Date.UTC(2026, 0, 5));
     await month.#listen();
@@ -84,7 +84,7 @@ export class PresenceMonth {
     return this.#listening !== undefined;
   }
 
-  /** Lives until then. All that was taken by then has been stored, answered and told. */
+  /** Runs until `untilMs`. Everything received by then is stored, answered and announced. */
   async liveUntil(untilMs: number): Promise<void> {
     while (this.clock.now() < untilMs) {
       this.clock.run(Math.min(this.clock.now() + SLICE, untilMs));
@@ -92,10 +92,10 @@ export class PresenceMonth {
     }
   }
 
-  /** Lives until the gateway goes away, and on until it is back. */
+  /** Runs until the gateway's absence starts, and on until it is over. */
   async liveThrough({ atMs, span, how }: Absence): Promise<void> {
     await this.liveUntil(atMs);
-    // What a crash interrupts was taken, and is not yet kept.
+    // A crash interrupts uplinks that were received but not stored yet.
     if (how === 'crash') this.clock.run(this.clock.now() + SLICE);
     await this.#end(how);
     await this.liveUntil(this.clock.now() + span);
@@ -139,7 +139,7 @@ export class PresenceMonth {
     this.#board.ingest = undefined;
     this.#listening = undefined;
     await stopListening({ ...listening, clock: this.clock });
-    const forgotten = how === 'crash' ? this.#random.between(0, NOTED_EVERY) : 0;
+    const forgotten = how === 'crash' ? this.#random.between(0, CLOCK_RECORD_INTERVAL) : 0;
     this.#lastRanMs = Math.floor(this.clock.now() - forgotten);
     await this.#store?.close();
     this.#store = undefined;
@@ -184,7 +184,7 @@ export class PresenceMonth {
   }
 }
 
-/** When the gateway goes away in a month: for seconds to days, told or not. */
+/** Random absences of the gateway in a month, of seconds to days, by stop or crash. */
 export function absencesOf(random: Prng, startMs: number, endMs: number): Absence[] {
   const absences: Absence[] = [];
   const spans = [Seconds(5), Minutes(2), Minutes(25), Hours(2), Hours(9), Days(1.2)];

@@ -1,10 +1,10 @@
 /**
- * What is true of a lock's presence, told from what happened and from protocol.md §3 alone: no code of `judge` takes
- * part, and none of its words but the names of rules.
+ * An oracle of a lock's true presence. It derives from the true events and protocol.md §3, without code of the judge;
+ * it shares only the names of rules with the judge.
  *
- * A connection lasts until its end is noticed, and a lock is in the state that its newest uplink to arrive tells of:
- * that is all that anybody on this side can know. Everything else (who connected when, what arrived, since when
- * somebody listens) is taken from where it happened.
+ * A connection lasts until the gateway notices its end, and a lock is in the state of its newest uplink that arrived:
+ * the gateway can know no more. Everything else (when the lock connected, which uplinks arrived, since when the gateway
+ * listens) comes from the simulation.
  */
 import { Days, Hours, Minutes } from '../../../proto/clock.js';
 import type { HighWindow, Uplink } from '../../../proto/wire/ping.js';
@@ -20,7 +20,7 @@ export type SilenceRule = 'period-overdue' | 'window-offline' | 'recovery-offlin
 /** A time in which a rule was broken. */
 export interface Lateness {
   readonly rule: SilenceRule;
-  /** After this moment it is late … */
+  /** The lock is late after this time … */
   readonly fromMs: number;
   /** … and until this one. */
   readonly toMs: number;
@@ -28,7 +28,7 @@ export interface Lateness {
 
 export type TruePresence = 'never-seen' | 'online' | 'airplane' | 'low-battery' | 'asleep' | SilenceRule;
 
-/** A time in which presence was one thing. */
+/** A time in which the presence did not change. */
 export interface Stretch {
   readonly presence: TruePresence;
   readonly fromMs: number;
@@ -40,8 +40,8 @@ type State = 'AIRPLANE' | 'LOW_BATTERY' | 'RECOVERY' | 'HIGH' | 'MID';
 const BOUNDS = { period: Hours(25), window: Minutes(10), recovery: Minutes(10) };
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** What stands after some facts. */
-class Standing {
+/** The state after some events. */
+class TrueState {
   listensSinceMs = NEVER;
   isConnected = false;
   firstConnectedMs = NEVER;
@@ -51,9 +51,9 @@ class Standing {
   periodStateSinceMs = -NEVER;
   lastPeriodMs = -NEVER;
   window: HighWindow = { fromMinute: 420, toMinute: 1140, utcOffsetMinutes: 0 };
-  /** Since when somebody waits for the answer to a wish for silence, and how long that was so in all before. */
+  /** Since when an airplane command waits for its answer. */
   askedSinceMs = NEVER;
-  /** Times in which silence had been asked for. */
+  /** Earlier times in which an airplane command waited for its answer. */
   readonly suspensions: { fromMs: number; toMs: number }[] = [];
   readonly #asked = new Map<number, boolean>();
   readonly #seen = new Set<string>();
@@ -143,7 +143,7 @@ class Standing {
     this.stateSinceMs = atMs;
   }
 
-  /** After which moment each rule is broken, if nothing happens before; never where it can't be. */
+  /** After which time each rule is broken, if no event comes before. Rules that can't be broken are left out. */
   bounds(): { rule: SilenceRule; afterMs: number }[] {
     const { listensSinceMs, firstConnectedMs, askedSinceMs } = this;
     if (listensSinceMs === NEVER || firstConnectedMs === NEVER || askedSinceMs !== NEVER) return [];
@@ -181,7 +181,7 @@ function isNewer(uplink: Uplink, than: Uplink | undefined): boolean {
   return uplink.boot === than.boot ? uplink.sequence > than.sequence : uplink.boot > than.boot;
 }
 
-/** When 10 min of one opening of the window have passed since `sinceMs`. The openings are looked at one by one. */
+/** When 10 min of a single opening of the window have passed since `sinceMs`. */
 function overWindow({ fromMinute, toMinute, utcOffsetMinutes }: HighWindow, sinceMs: number): number {
   if (fromMinute === toMinute) return sinceMs + BOUNDS.window;
   const length = Minutes(toMinute > fromMinute ? toMinute - fromMinute : toMinute - fromMinute + 1440);
@@ -195,30 +195,30 @@ function overWindow({ fromMinute, toMinute, utcOffsetMinutes }: HighWindow, sinc
 }
 
 export interface Truth {
-  /** For each rule on its own, whatever presence says then. */
+  /** The times in which each rule was broken, whatever the presence was. */
   readonly latenesses: readonly Lateness[];
-  /** One after the other, without a gap. */
+  /** The presences in order, without gaps. */
   readonly presence: readonly Stretch[];
 }
 
-/** Works out what was true of one lock. `facts` in order of time. */
+/** The truth about one lock. @param facts in order of time */
 export function truthOf(facts: readonly Fact[], startMs: number, endMs: number): Truth {
-  const standing = new Standing();
+  const trueState = new TrueState();
   const latenesses: Lateness[] = [];
   const stretches: Stretch[] = [{ presence: 'never-seen', fromMs: startMs, toMs: facts[0]?.atMs ?? endMs }];
   for (const [index, fact] of facts.entries()) {
-    standing.take(fact);
+    trueState.take(fact);
     const toMs = facts[index + 1]?.atMs ?? endMs;
-    const late = standing
+    const late = trueState
       .bounds()
       .map(({ rule, afterMs }) => ({ rule, afterMs, fromMs: Math.max(afterMs, fact.atMs), toMs }))
       .filter(({ afterMs }) => afterMs < toMs)
       .sort((one, other) => one.afterMs - other.afterMs);
     for (const { rule, fromMs } of late) addLateness(latenesses, { rule, fromMs, toMs });
     const first = late[0];
-    addStretch(stretches, { presence: standing.presence(undefined), fromMs: fact.atMs, toMs: first?.fromMs ?? toMs });
+    addStretch(stretches, { presence: trueState.presence(undefined), fromMs: fact.atMs, toMs: first?.fromMs ?? toMs });
     if (first !== undefined)
-      addStretch(stretches, { presence: standing.presence(first.rule), fromMs: first.fromMs, toMs });
+      addStretch(stretches, { presence: trueState.presence(first.rule), fromMs: first.fromMs, toMs });
   }
   return { latenesses, presence: stretches };
 }

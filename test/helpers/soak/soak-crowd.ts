@@ -19,7 +19,7 @@ import {
   SEQUENCE_LIMIT,
   TIME_BYTES,
 } from '../../bench/load/ping-template.js';
-import { connectPacket, puback, publishPacket, TAKEN } from '../mqtt/raw-lock.js';
+import { ACCEPTED, connectPacket, puback, publishPacket } from '../mqtt/raw-lock.js';
 import { SeededChance } from '../pair/seeded-chance.js';
 
 export interface SoakRequest {
@@ -119,8 +119,8 @@ class SoakLock {
     if (socket !== this.#socket) return;
     this.#receivedHex += chunk.toString('hex');
     if (!this.#isOpen) {
-      if (this.#receivedHex.length < TAKEN.length) return;
-      if (this.#receivedHex !== TAKEN) throw new Error(`a CONNECT was answered with ${this.#receivedHex}`);
+      if (this.#receivedHex.length < ACCEPTED.length) return;
+      if (this.#receivedHex !== ACCEPTED) throw new Error(`a CONNECT was answered with ${this.#receivedHex}`);
       this.#receivedHex = '';
       this.#opened(socket);
       return;

@@ -6,7 +6,7 @@ import { flashDiffers, flashOf } from '../../../proto/power/step/state.js';
 import { isTheft } from '../../../proto/power/step/uplinks.js';
 import { encodeUplink } from '../../../proto/wire/codec.js';
 import { DEFAULT_POWER, type Uplink } from '../../../proto/wire/ping.js';
-import { LockBench, MIDNIGHT_MS, tell } from '../../helpers/mqtt/lock-bench.js';
+import { describeEffect, LockBench, MIDNIGHT_MS } from '../../helpers/mqtt/lock-bench.js';
 
 const NOON_MS = MIDNIGHT_MS + Hours(12);
 const RECOVERY = { ...DEFAULT_POWER, recovery: true };
@@ -21,7 +21,7 @@ function names(uplinks: readonly Uplink[]): string[] {
 }
 
 function published(bench: LockBench, since = 0): string[] {
-  return bench.noted.slice(since).flatMap(({ effect }) => (effect.type === 'publish' ? [tell(effect)] : []));
+  return bench.noted.slice(since).flatMap(({ effect }) => (effect.type === 'publish' ? [describeEffect(effect)] : []));
 }
 
 t.test('retries: after 10, 30 and 60 s, then every 5 min ± 20 %', async (t) => {

@@ -5,7 +5,7 @@ import { Prng } from '../../../firmware-sim/prng.js';
 import { Days, Hours, Minutes, Seconds } from '../../../proto/clock.js';
 import type { StepInput } from '../../../proto/power/step/io.js';
 import type { Command, Ping, Uplink } from '../../../proto/wire/ping.js';
-import { type BenchOptions, LockBench, MIDNIGHT_MS, type Noted } from '../../helpers/mqtt/lock-bench.js';
+import { type BenchOptions, LockBench, MIDNIGHT_MS, type TimedEffect } from '../../helpers/mqtt/lock-bench.js';
 
 const WALKS = 150;
 const STEPS = 400;
@@ -120,7 +120,7 @@ function wrongInOrder(uplinks: readonly Uplink[], options: BenchOptions): string
 }
 
 /** Uplinks that are sent after the close-connection ping of their connection. */
-function wrongOnLink(noted: readonly Noted[]): string[] {
+function wrongOnLink(noted: readonly TimedEffect[]): string[] {
   const wrong: string[] = [];
   let sent = 0;
   let closed = false;
