@@ -132,7 +132,7 @@ function fileError(file: string, line: number, error: NodeJS.ErrnoException): un
   if (code === 'EACCES' || code === 'EPERM') return new LockgateError('input-file', `no permission to read ${file}`);
   // zlib's code for a premature end.
   if (code === 'Z_BUF_ERROR') {
-    const message = `${file}:${line}: the gzipped file is truncated (${error.message}): expected the rest of it`;
+    const message = `${file}:${line}: the gzipped file is truncated (${error.message}): expected its remaining bytes`;
     return new LockgateError('input-file', message);
   }
   if (code?.startsWith('Z_')) {

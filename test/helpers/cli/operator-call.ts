@@ -1,4 +1,4 @@
-/** A call of the operator's interface, and what it answered. */
+/** Calls the operator interface, and returns the answer. */
 import got, { type Method } from 'got';
 import type { Gateway } from '../../../gateway/gateway.js';
 
@@ -8,7 +8,7 @@ export interface Answered {
   readonly body: unknown;
 }
 
-/** With the operator's token, unless another is given. */
+/** Sends a request, with the operator's token unless another token is given. */
 export async function ask(
   gateway: Gateway,
   method: Method,

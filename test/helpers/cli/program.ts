@@ -1,5 +1,5 @@
 /**
- * A program of ours (or another's) in a process of its own: what it said line by line, and how it ended.
+ * Runs a program as a separate process, and collects its output line by line and its exit code.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import path from 'node:path';
@@ -24,13 +24,13 @@ export class Program {
   readonly #child: ChildProcess;
   readonly #bell = new Bell();
 
-  /** Starts it. What still runs at the end of the test is killed. */
+  /** Starts the program. The end of the test kills it if it still runs. */
   constructor(test: Teardown, command: string, args: readonly string[], environment: NodeJS.ProcessEnv = {}) {
     this.name = `${path.basename(command)} ${args.join(' ')}`.slice(0, 120);
     this.#child = spawn(command, args, { stdio: 'pipe', env: { ...process.env, NO_COLOR: '1', ...environment } });
     this.#follow('stdout');
     this.#follow('stderr');
-    // One that ends without reading what it is told (a refused connection) is judged by its end.
+    // A program may end without reading its input; then the test checks how it ended.
     this.#child.stdin?.on('error', () => undefined);
     this.#child.on('error', (error) => this.stderr.push(error.message));
     this.#child.on('close', (code, signal) => {
@@ -66,7 +66,7 @@ export class Program {
     this.#child.stdin?.end(text);
   }
 
-  /** The first line of stdout or stderr that fits. @throws Error when it ends before, or none comes in time */
+  /** The first matching line of stdout or stderr. @throws Error if the program ends before, or after a timeout */
   async line(fits: RegExp, from: 'stdout' | 'stderr' = 'stdout', seconds = 60): Promise<string> {
     const find = (): string | undefined => this[from].find((line) => fits.test(line));
     const isOver = (): boolean => find() !== undefined || this.ended !== undefined;
@@ -76,20 +76,20 @@ export class Program {
     return line;
   }
 
-  /** Resolves when there are `count` lines that fit. @throws Error when they don't come in time */
+  /** Resolves when there are `count` matching lines. @throws Error after a timeout */
   async lines(fits: RegExp, count: number, from: 'stdout' | 'stderr' = 'stdout', seconds = 60): Promise<void> {
     const isOver = (): boolean => this[from].filter((line) => fits.test(line)).length >= count;
     await this.#bell.until(isOver, seconds, () => `${count} lines ${fits} from ${this.#account()}`);
   }
 
-  /** Resolves when what it has printed `fits`. @throws Error when it ends before, or does not in time */
+  /** Resolves when the output `fits`. @throws Error if the program ends before, or after a timeout */
   async until(fits: (stdout: readonly string[]) => boolean, seconds = 60): Promise<void> {
     const isOver = (): boolean => fits(this.stdout) || this.ended !== undefined;
     await this.#bell.until(isOver, seconds, () => `more from ${this.#account()}`);
     if (!fits(this.stdout)) throw new Error(`no more from ${this.#account()}`);
   }
 
-  /** How it ended. @throws Error when it does not in time */
+  /** Waits for the end of the program. @throws Error after a timeout */
   async end(seconds = 60): Promise<Ended> {
     const isOver = (): boolean => this.ended !== undefined;
     await this.#bell.until(isOver, seconds, () => `the end of ${this.#account()}`);
@@ -101,7 +101,7 @@ export class Program {
   }
 }
 
-/** Runs it to its end. */
+/** Runs a program to its end. */
 export async function runProgram(
   test: Teardown,
   command: string,
@@ -114,7 +114,7 @@ export async function runProgram(
   return program;
 }
 
-/** Runs a command of ours to its end; what it printed with `--json`. @throws Error where it failed */
+/** Runs a lockgate command to its end, and returns its JSON output. @throws Error if the command failed */
 export async function lockgateJson<T>(test: Teardown, args: readonly string[]): Promise<T> {
   const program = await runProgram(test, process.execPath, [LOCKGATE, ...args, '--json']);
   if (program.ended?.code !== 0) throw new Error(`${program.name}: ${program.stderr.join('\n')}`);

@@ -1,5 +1,5 @@
 /**
- * `lockgate serve` as a user runs it, in a process of its own on free ports, and the other commands against it.
+ * Runs `lockgate serve` as a separate process on free ports, and other commands against it.
  */
 
 import type { Teardown } from '../store/temp-folder.js';
@@ -18,7 +18,7 @@ export class ServeProgram {
     this.program = serveProgram(test, data, environment);
   }
 
-  /** Starts it and waits until it says that it's ready. */
+  /** Starts the gateway and waits until it reports that it is ready. */
   static async start(test: Teardown, data: string, environment: NodeJS.ProcessEnv = {}): Promise<ServeProgram> {
     const serve = new ServeProgram(test, data, environment);
     serve.mqttPort = Number(/:(\d+)$/.exec(await serve.program.line(/mqtt:/))?.[1]);
@@ -26,18 +26,18 @@ export class ServeProgram {
     return serve;
   }
 
-  /** Runs a command against this gateway, for its JSON. @throws Error where it fails */
+  /** Runs a command against this gateway, and returns its JSON output. @throws Error if the command fails */
   async json<T>(...args: string[]): Promise<T> {
     return await lockgateJson<T>(this.#test, [...args, '--data', this.data]);
   }
 
-  /** Starts a command against this gateway that goes on. */
+  /** Starts a long-running command against this gateway. */
   run(...args: string[]): Program {
     return new Program(this.#test, process.execPath, [LOCKGATE, ...args, '--data', this.data]);
   }
 }
 
-/** `serve` on this folder and on free ports, whatever comes of it. */
+/** Starts `serve` on this folder and on free ports, without waiting for the result. */
 export function serveProgram(test: Teardown, data: string, environment: NodeJS.ProcessEnv = {}): Program {
   const places = ['--data', data, '--mqtt-port', '0', '--http-port', '0', '--operator-port', '0'];
   const flags = [...places, '--allow-webhook-range', '127.0.0.0/8'];

@@ -1,6 +1,6 @@
 /**
- * A real terminal with bash in it, by tmux: what is typed there, and what somebody would see. Each has a tmux server of
- * its own, on a socket in a folder that goes with the test.
+ * A real terminal with bash, provided by tmux: types keys and reads the screen. Each terminal has a separate tmux server,
+ * on a socket in a folder that the end of the test removes.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, writeFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { Seconds, systemClock } from '../../../proto/clock.js';
 import { type Teardown, tempFolder } from '../store/temp-folder.js';
 import { LOCKGATE } from './program.js';
 
-/** Why there are no terminals here; false where there are. */
+/** Why terminals are not available; false if they are. */
 export const NO_TERMINAL = spawnSync('tmux', ['-V']).error === undefined ? false : 'no tmux here';
 
 const LOOKED_EVERY = Seconds(0.05);
@@ -18,7 +18,7 @@ const PATIENCE_LOOKS = 600;
 export class Terminal {
   readonly #socket: string;
 
-  /** Opens one; `lockgate` is on its PATH. */
+  /** Opens a terminal with `lockgate` on its PATH. */
   constructor(test: Teardown, columns: number, rows: number, environment: Readonly<Record<string, string>> = {}) {
     const folder = tempFolder(test);
     this.#socket = path.join(folder, 'tmux');
@@ -38,7 +38,7 @@ export class Terminal {
     return execFileSync('tmux', ['-S', this.#socket, ...args], { encoding: 'utf8' });
   }
 
-  /** Keys by tmux's names: `Tab`, `C-c`, `Enter`; anything else is typed. */
+  /** Sends keys by tmux's names (`Tab`, `C-c`, `Enter`); other text is typed. */
   keys(...keys: readonly string[]): void {
     this.#tmux('send-keys', ...keys);
   }
@@ -49,13 +49,13 @@ export class Terminal {
     this.keys('Enter');
   }
 
-  /** Makes the screen empty but for the prompt, so that nothing from before is taken for an answer. */
+  /** Clears the screen except for the prompt, so that old output does not match. */
   async clear(): Promise<void> {
     this.enter('clear');
     await this.until(/^\$\s*$/);
   }
 
-  /** What is seen; `styled` with the codes of its colours. */
+  /** The text on the screen; with colour codes if `styled`. */
   screen(styled = false): string {
     return this.#tmux('capture-pane', '-p', ...(styled ? ['-e'] : []));
   }
@@ -64,12 +64,12 @@ export class Terminal {
     this.#tmux('resize-window', '-x', String(columns), '-y', String(rows));
   }
 
-  /** One of tmux's variables, such as `cursor_flag` (1 where it is shown) or `alternate_on`. */
+  /** One of tmux's variables, such as `cursor_flag` (1 if the cursor is visible) or `alternate_on`. */
   value(name: string): string {
     return this.#tmux('display-message', '-p', `#{${name}}`).trim();
   }
 
-  /** The screen as soon as it `fits`. @throws Error with what is seen where it does not in time */
+  /** The screen as soon as it `fits`. @throws Error with the screen's text after a timeout */
   async until(fits: RegExp, styled = false): Promise<string> {
     for (let looks = 0; looks < PATIENCE_LOOKS; looks += 1) {
       const seen = this.screen(styled);

@@ -1,8 +1,8 @@
-/** What `GET /why` answers, asked of a gateway as the command line does. */
+/** Requests `GET /why` of a gateway, as `lockgate why` does. */
 import type { Gateway } from '../../../gateway/gateway.js';
 import { ask } from './operator-call.js';
 
-/** One step of the chain. */
+/** A step of the explanation. */
 export interface StepJson {
   readonly kind: string;
   readonly code: string;
@@ -12,7 +12,7 @@ export interface StepJson {
   readonly clock: string;
 }
 
-/** The whole answer; times are RFC 3339. */
+/** The answer; times are RFC 3339. */
 export interface WhyAnswer {
   readonly about: { readonly kind: string; readonly id: string; readonly mac: string | null };
   readonly now: string;
@@ -20,7 +20,7 @@ export interface WhyAnswer {
   readonly steps: readonly StepJson[];
 }
 
-/** Asks why. @throws Error where the answer is not 200 */
+/** Sends the request. @throws Error if the status is not 200 */
 export async function why(gateway: Gateway, id: string, at?: string): Promise<WhyAnswer> {
   const query = new URLSearchParams({ id, ...(at !== undefined && { at }) });
   const { status, body } = await ask(gateway, 'GET', `/why?${query}`);
