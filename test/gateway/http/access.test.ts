@@ -273,11 +273,7 @@ t.test('bodies of a wrong type or size, and invalid JSON, are refused', async (t
   t.match(await pet(good, plain), { status: 415 });
   const list = (headers: Record<string, string>) =>
     call(gateway, '/v2/user/createWithList', { key, body: '[]', headers });
-  t.match(
-    await list(plain),
-    { status: 200 },
-    'clients generated from a document without content types send plain text',
-  );
+  t.match(await list(plain), { status: 200 }, 'some generated clients send plain text');
   t.match(await list({ ...plain, origin: 'https://example.com' }), { status: 415 }, 'a page of another origin may not');
   t.match(await call(gateway, '/v1/pet', { key, method: 'POST' }), { status: 400 }, 'an empty body');
   const broken = ['', ' ', '{', '{"name":}', "{'name':'x'}", 'name=Rex', '\u0000', `${good}x`, '{"name":"Rex",}'];

@@ -202,7 +202,7 @@ const GPS_PING: Ping = {
 };
 
 const HOPELESS_SCENARIO = `name: hopeless
-description: A lock that is expected to do pattern it never does.
+description: A lock that is expected to do what it never does.
 lasts: 10 min
 locks:
   bike: {}
