@@ -1,6 +1,6 @@
 /**
- * A real terminal with bash, provided by tmux: types keys and reads the screen. Each terminal has a separate tmux server,
- * on a socket in a folder that the end of the test removes.
+ * A real terminal with bash, provided by tmux: types keys and reads the screen. Each terminal has a separate tmux
+ * server, on a socket in a folder that the end of the test removes.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, writeFileSync } from 'node:fs';
