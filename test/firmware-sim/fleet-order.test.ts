@@ -21,13 +21,14 @@ import { NO_COMMANDS } from '../helpers/commands/no-commands.js';
 import { fleetUplinks, type Made, mangled, TRAVEL } from '../helpers/durability/fleet-uplinks.js';
 import { MERCHANT, testGateway, testMac } from '../helpers/gateway/test-gateway.js';
 import { testReceiver } from '../helpers/gateway/test-receiver.js';
+import { byLength } from '../helpers/house/test-length.js';
 import { lockSender } from '../helpers/mqtt/lock-sender.js';
 import { TestLock } from '../helpers/mqtt/test-lock.js';
 import { START_MS } from '../helpers/pair/judged-uplinks.js';
 import { openStore } from '../helpers/store/new-store.js';
 import { type Teardown, tempFolder } from '../helpers/store/temp-folder.js';
 
-const LOCKS = 1000;
+const LOCKS = byLength(200, 1000);
 const SHARE_LATE = 0.2;
 const SHARE_REPEATED = 0.2;
 /** How many uplinks arrive before the clock advances; they are in one commit. */
@@ -289,7 +290,7 @@ function reasonOf(body: Made['uplink']['body']): string {
   return body.kind === 'ack' ? '' : body.reason;
 }
 
-const MQTT_LOCKS = 50;
+const MQTT_LOCKS = byLength(15, 50);
 const CONNECTIONS = 3;
 
 t.test('over MQTT each ping reaches the merchant under a single id', async (t) => {

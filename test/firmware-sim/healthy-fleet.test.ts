@@ -18,9 +18,9 @@ const EVERYDAY = { locks: 25, days: 3, pace: 'everyday' } as const;
 t.setTimeout(120_000);
 
 t.test(
-  'thirty locks in twenty days, and twelve lively locks in two days, cause no violation and no unexplained warning',
+  'thirty locks in ten days, and twelve lively locks in two days, cause no violation and no unexplained warning',
   async (t) => {
-    const everyday = healthyRun({ seed: 'a', locks: 30, days: 20, pace: 'everyday', commandsPerDay: 1 });
+    const everyday = healthyRun({ seed: 'a', locks: 30, days: 10, pace: 'everyday', commandsPerDay: 1 });
     const lively = healthyRun({ seed: 'lively', locks: 12, days: 2, pace: 'lively', commandsPerDay: 6 });
     for (const run of [everyday, lively]) {
       t.same(run.violations, []);

@@ -8,7 +8,7 @@ import type { EffectiveState } from '../../../proto/power/model.js';
 import { caseEvents, cases } from '../../helpers/pair/cases.js';
 import { mistakesInCase, mistakesOnWalk, PairStatistics } from '../../helpers/pair/report.js';
 
-const WALKS = 400;
+const WALKS = 120;
 /** How long a case is observed after its input; the repetition of a single case waits for the next Period Ping. */
 const OBSERVED_FOR = Hours(1);
 

@@ -10,6 +10,7 @@ import { encodeUplink } from '../../../proto/wire/codec.js';
 import { formatMac } from '../../../proto/wire/mac.js';
 import { isPingUplink, type Uplink } from '../../../proto/wire/ping.js';
 import { eventsOf, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
+import { byLength } from '../../helpers/house/test-length.js';
 import { connectedLock } from '../../helpers/mqtt/test-lock.js';
 import { JudgedRun, START_MS } from '../../helpers/pair/judged-uplinks.js';
 import {
@@ -40,6 +41,9 @@ function judged({ initial, commands }: SentUplinks, arrivals: readonly Uplink[])
 
 const stateOf = (run: JudgedRun): string => JSON.stringify([run.device, run.contentFindings]);
 
+/** How many walks, months and orders of arrival are tried. */
+const [WALKS, MONTHS, ORDERS] = byLength([4, 2, 1], [12, 8, 3]);
+
 /** A lock that follows the model, and some that break it, so that there are findings. */
 const LOCKS: readonly (Alteration & { readonly name: string })[] = [
   { name: 'a true lock' },
@@ -58,7 +62,7 @@ const LOCKS: readonly (Alteration & { readonly name: string })[] = [
 t.test('the judge’s belief and findings do not depend on the order and repetition of uplinks', async (t) => {
   let withFindings = 0;
   for (const { name, ...alteration } of LOCKS) {
-    for (let seed = 1; seed <= 12; seed++) {
+    for (let seed = 1; seed <= WALKS; seed++) {
       const random = new Prng(`${name} ${seed}`);
       const sent = sentOnWalk(seed, 6, alteration);
       const first = random.integer(0, Math.max(0, sent.uplinks.length - MAX_SHUFFLED_UPLINKS));
@@ -66,13 +70,13 @@ t.test('the judge’s belief and findings do not depend on the order and repetit
       const uplinks = seed % 2 === 0 ? some : withConflicts(random, some, 0.1);
       const inOrder = judged(sent, uplinks);
       if (inOrder.contentFindings.length > 0) withFindings++;
-      for (let order = 1; order <= 3; order++) {
+      for (let order = 1; order <= ORDERS; order++) {
         const arrivals = withRepeats(random, shuffled(random, uplinks), 0.3);
         t.equal(stateOf(judged(sent, arrivals)), stateOf(inOrder), `${name}, seed ${seed}, order ${order}`);
       }
     }
   }
-  t.ok(withFindings > 40, `there were findings in ${withFindings} runs`);
+  t.ok(withFindings > 3 * WALKS, `there were findings in ${withFindings} runs`);
 });
 
 /** The uplinks of a lock whose flash was wiped at `wipedMs`: afterwards its boots count from 1 again. */
@@ -85,7 +89,7 @@ function wiped(uplinks: readonly Uplink[], wipedMs: number): Uplink[] {
 
 t.test('the same for a lock whose flash was wiped, whether or not it is marked as reflashed', async (t) => {
   const seen = { marked: 0, unmarked: 0 };
-  for (let seed = 1; seed <= 12; seed++) {
+  for (let seed = 1; seed <= WALKS; seed++) {
     const random = new Prng(`wiped ${seed}`);
     const sent = sentOnWalk(seed, 6);
     const some = sent.uplinks.slice(0, MAX_SHUFFLED_UPLINKS - 50);
@@ -97,13 +101,13 @@ t.test('the same for a lock whose flash was wiped, whether or not it is marked a
       const inOrder = judgedLate(late, uplinks, marks);
       const count = inOrder.contentFindings.filter((one) => one.startsWith('boot-back')).length;
       seen[marks.length === 0 ? 'unmarked' : 'marked'] += count;
-      for (let order = 1; order <= 3; order++) {
+      for (let order = 1; order <= ORDERS; order++) {
         const arrivals = withRepeats(random, shuffled(random, uplinks), 0.3);
         t.equal(stateOf(judgedLate(late, arrivals, marks)), stateOf(inOrder), `${marks}, seed ${seed}, order ${order}`);
       }
     }
   }
-  t.ok(seen.unmarked >= 12, `boot-back was found ${seen.unmarked} times`);
+  t.ok(seen.unmarked >= WALKS, `boot-back was found ${seen.unmarked} times`);
   t.equal(seen.marked, 0, 'boot-back was not found if the lock is marked as reflashed');
 });
 
@@ -115,7 +119,7 @@ function judgedLate({ initial }: SentUplinks, arrivals: readonly Uplink[], marks
 }
 
 t.test('the same for a month of uplinks that come as late as the lock’s buffer allows', async (t) => {
-  for (let seed = 1; seed <= 8; seed++) {
+  for (let seed = 1; seed <= MONTHS; seed++) {
     const random = new Prng(`month ${seed}`);
     const sent = sentOnWalk(seed, 30);
     const inOrder = judged(sent, sent.uplinks);
@@ -186,7 +190,7 @@ t.test(
       const inOrder = await ingested(t, uplinks);
       t.ok(inOrder.stored.length > 50 && inOrder.findings.length > 0, `${name}: ${inOrder.stored.length} pings`);
       t.equal(inOrder.eventIds.length, inOrder.stored.length, 'each stored ping has an event');
-      for (let order = 1; order <= 3; order++) {
+      for (let order = 1; order <= ORDERS; order++) {
         const arrivals = withRepeats(random, shuffled(random, uplinks), 0.3);
         t.same(await ingested(t, arrivals), inOrder, `${formatMac(MAC)} as ${name}, order ${order}`);
       }

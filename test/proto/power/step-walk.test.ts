@@ -5,9 +5,10 @@ import { Prng } from '../../../firmware-sim/prng.js';
 import { Days, Hours, Minutes, Seconds } from '../../../proto/clock.js';
 import type { StepInput } from '../../../proto/power/step/io.js';
 import type { Command, Ping, Uplink } from '../../../proto/wire/ping.js';
+import { byLength } from '../../helpers/house/test-length.js';
 import { type BenchOptions, LockBench, MIDNIGHT_MS, type TimedEffect } from '../../helpers/mqtt/lock-bench.js';
 
-const WALKS = 150;
+const WALKS = byLength(40, 600);
 const STEPS = 400;
 
 const COMMANDS: readonly Command[] = [
