@@ -20,6 +20,7 @@ import { uplinkDigest } from '../../../gateway/webhooks/event-id.js';
 import { testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
 import { byLength } from '../../helpers/house/test-length.js';
 import { SeededChance } from '../../helpers/pair/seeded-chance.js';
+import { openStore } from '../../helpers/store/new-store.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const LOCKS = 4;
@@ -53,7 +54,7 @@ const shortNameOf = ({ boot, sequence, digest }: { boot: number; sequence: numbe
   `${boot}/${sequence}/${digest.toString('hex')}`;
 
 async function openWithLocks(folder: string, options: StoreOptions): Promise<Store> {
-  const store = await openSqliteStore(folder, options);
+  const store = await openStore(folder, options);
   if ((await store.listMerchants()).length > 0) return store;
   await store.addMerchant('Amber', 1);
   for (let lock = 1; lock <= LOCKS; lock++)

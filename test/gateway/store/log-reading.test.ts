@@ -8,7 +8,6 @@ import SqliteDatabase from 'better-sqlite3';
 import t, { type Test } from 'tap';
 import { Locks } from '../../../gateway/locks/locks.js';
 import type { Commit, Incoming, Store } from '../../../gateway/store/contract/store.js';
-import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
 import { uplinkDigest } from '../../../gateway/webhooks/event-id.js';
 import { Days, Hours, ManualClock } from '../../../proto/clock.js';
 import { presence } from '../../../proto/power/judge/presence.js';
@@ -16,6 +15,7 @@ import { POWER_MODEL } from '../../../proto/power/model.js';
 import type { Ping } from '../../../proto/wire/ping.js';
 import { testBytes, testMac, testUplink } from '../../helpers/gateway/test-gateway.js';
 import { chooseSeed, SeededChance } from '../../helpers/pair/seeded-chance.js';
+import { openStore } from '../../helpers/store/new-store.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const LOCKS = 3;
@@ -39,7 +39,7 @@ function uplink(lock: number, sequence: number, bytes = testBytes(sequence)): In
 }
 
 async function openWithLocks(folder: string, logThread: boolean): Promise<Store> {
-  const store = await openSqliteStore(folder, { logThread, runSize: SHORT_RUNS });
+  const store = await openStore(folder, { logThread, runSize: SHORT_RUNS });
   await store.addMerchant('Amber', 1);
   const account = { merchant: 'Amber', simulated: false, secretHash: Buffer.alloc(32), nowMs: 1 };
   for (let lock = 1; lock <= LOCKS; lock++) await store.addDevice({ ...account, mac: testMac(lock) });

@@ -13,6 +13,7 @@ import { openDurable } from '../../../gateway/store/sqlite/durable-file.js';
 import { Kysely, Migrator, SqliteDialect } from '../../../gateway/store/sqlite/kysely.js';
 import { migrationProvider } from '../../../gateway/store/sqlite/migrations.js';
 import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
+import { openStore } from '../../helpers/store/new-store.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const MERCHANT = 'Amber';
@@ -58,7 +59,7 @@ async function keptCheck(folder: string) {
 
 async function setting(test: Test, quota: Partial<Quota> = {}): Promise<{ folder: string; store: Store }> {
   const folder = tempFolder(test);
-  const store = await openSqliteStore(folder, { quota: { ...DEFAULT_QUOTA, ...quota } });
+  const store = await openStore(folder, { quota: { ...DEFAULT_QUOTA, ...quota } });
   await store.addMerchant(MERCHANT, 0);
   return { folder, store };
 }

@@ -1,15 +1,19 @@
 /**
- * New stores for tests, made once a process: the steps that make one take 70 ms of CPU, and a test file makes dozens.
- * The copied bytes are those that the migrations wrote; tests of creating a store call openSqliteStore on a folder.
+ * New stores for tests, made once for each build: the steps that make one take 70 ms of CPU, and a test file makes
+ * dozens. The copied bytes are those that the migrations wrote; tests of creating a store call openSqliteStore on a
+ * folder.
  */
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Store } from '../../../gateway/store/contract/store.js';
 import type { StoreOptions } from '../../../gateway/store/contract/store-options.js';
 import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
+import { root } from '../house/our-files.js';
 
 const FILE = 'lockgate.sqlite';
+/** The store that is copied. Each build empties this folder. */
+const MADE_FILE = path.join(root, 'dist/program/new-store.sqlite');
 
 let made: Promise<Buffer> | undefined;
 
@@ -28,10 +32,16 @@ export async function openStore(folder: string, options: StoreOptions = {}): Pro
 }
 
 async function make(): Promise<Buffer> {
+  if (existsSync(MADE_FILE)) return readFileSync(MADE_FILE);
   const folder = mkdtempSync(path.join(tmpdir(), 'lockgate-test-'));
   try {
     await (await openSqliteStore(folder)).close();
-    return readFileSync(path.join(folder, FILE));
+    const bytes = readFileSync(path.join(folder, FILE));
+    // Test files run at the same time, so the file appears complete.
+    const unfinished = `${MADE_FILE}.${process.pid}`;
+    writeFileSync(unfinished, bytes);
+    renameSync(unfinished, MADE_FILE);
+    return bytes;
   } finally {
     rmSync(folder, { recursive: true });
   }
