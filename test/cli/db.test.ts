@@ -72,7 +72,7 @@ function tablesOf(store: SqliteDatabase.Database): string[] {
 
 t.test('a check finds at least 99 % of flipped bits in a closed store', async (t) => {
   const { file } = await stocked(t);
-  const { count, found, missed } = await flipBits(file, 200, new SeededChance(seed));
+  const { count, found, missed } = await flipBits(file, 60, new SeededChance(seed));
   t.ok(found >= count * MIN_FOUND_SHARE, `${found} of ${count}; missed: ${missed.join('; ')}`);
 });
 
@@ -80,7 +80,7 @@ t.test('a check finds all flipped bits in a backup', async (t) => {
   const { file } = await stocked(t);
   const backup = path.join(tempFolder(t), 'b.sqlite');
   writeSums(backup, await copyDatabase(file, backup));
-  const { count, found, missed } = await flipBits(backup, 20, new SeededChance(seed));
+  const { count, found, missed } = await flipBits(backup, 10, new SeededChance(seed));
   t.equal(found, count, missed.join('; '));
 });
 
@@ -91,7 +91,7 @@ t.test('a check finds flipped bits in a killed store: in its file and in its wri
   t.same(whole.damage, []);
   t.equal(whole.checks.find(({ name }) => name === 'wal')?.count, (statSync(`${file}-wal`).size - 32) / 4120);
   // A damaged last commit looks like a truncated log, so its bits are left out.
-  const inWal = await flipWalBits(file, 60, new SeededChance(seed), commitEnds.at(-2) as number);
+  const inWal = await flipWalBits(file, 30, new SeededChance(seed), commitEnds.at(-2) as number);
   t.equal(inWal.found, inWal.count, inWal.missed.join('; '));
   const inFile = await flipBits(file, 40, new SeededChance(seed), (at) => !killed.isReplaced(at));
   // Other pages are checked too, but nothing records what their unused bytes were.

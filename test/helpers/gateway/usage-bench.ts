@@ -6,7 +6,6 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { createSecureContext } from 'node:tls';
-import { generate } from 'selfsigned';
 import { Accounts } from '../../../gateway/accounts/accounts.js';
 import type { GatewayEvents } from '../../../gateway/events.js';
 import type { Broker } from '../../../gateway/mqtt/broker.js';
@@ -95,6 +94,7 @@ interface Certificate {
 }
 
 async function certificate(): Promise<Certificate> {
+  const { generate } = await import('selfsigned');
   const { private: key, cert } = await generate([{ name: 'commonName', value: 'localhost' }], {
     keyType: 'ec',
     curve: 'P-256',

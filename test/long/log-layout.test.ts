@@ -1,3 +1,0 @@
-/** The long version of test/gateway/store/log-layout.test.ts: four random lives of the log, each with and without a thread. */
-process.env.LOCKGATE_LONG = '1';
-await import('../gateway/store/log-layout.test.js');
