@@ -4,9 +4,9 @@
  */
 import { copyFileSync, readFileSync } from 'node:fs';
 import path from 'node:path';
+import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
 import type { SeededChance } from '../pair/seeded-chance.js';
 import { AppendFleet } from './append-fleet.js';
-import { openStore } from './new-store.js';
 import { type Stock, stockStore } from './stocked-store.js';
 import { type Teardown, tempFolder } from './temp-folder.js';
 
@@ -35,7 +35,7 @@ export async function killedStore(
 ): Promise<KilledStore> {
   const folder = tempFolder(test);
   await stockStore(folder, stock, chance);
-  const store = await openStore(folder);
+  const store = await openSqliteStore(folder);
   const fleet = new AppendFleet(stock.locks);
   for (let done = 0; done < commits; done += 1) {
     const { incoming, ...rest } = fleet.batch(UPLINKS_PER_COMMIT);

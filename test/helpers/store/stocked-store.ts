@@ -4,12 +4,12 @@
  */
 
 import type { AttemptRecord, Incoming, Store } from '../../../gateway/store/contract/store.js';
+import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
 import { type Month, monthEndMs } from '../../../gateway/usage/month.js';
 import { makeStatement } from '../../../gateway/usage/statement.js';
 import { uplinkDigest } from '../../../gateway/webhooks/event-id.js';
 import { testBytes, testMac } from '../gateway/test-gateway.js';
 import type { SeededChance } from '../pair/seeded-chance.js';
-import { openStore } from './new-store.js';
 
 /** The time of its first row, ms since the epoch. */
 export const STOCK_START_MS = Date.UTC(2099, 9, 1);
@@ -27,7 +27,7 @@ export interface Stock {
 
 /** Makes such a store in `folder` and closes it. */
 export async function stockStore(folder: string, stock: Stock, chance: SeededChance): Promise<void> {
-  const store = await openStore(folder, { runSize: SHORT_RUNS });
+  const store = await openSqliteStore(folder, { runSize: SHORT_RUNS });
   try {
     await stockRegistry(store, stock);
     await stockPeople(store);
