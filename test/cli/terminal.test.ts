@@ -55,6 +55,8 @@ t.test(
     const gateway = await gatewayOn(t, folder);
     await gateway.accounts.addMerchant('東京自転車');
     const terminal = new Terminal(t, 80, 24, { LOCKGATE_DATA: folder });
+    // The shell shows its prompt before it gets the line.
+    await terminal.until(/^\$\s*$/);
     terminal.enter('echo before; lockgate device list --watch 0.5');
     await terminal.until(/There is no lock yet/);
     t.equal(terminal.value('alternate_on'), '1');
