@@ -141,7 +141,7 @@ const rooms = {
 
   cli: [...cli('commands', 'terminal'), ...gateway('store'), ...proto],
   'cli/commands': [
-    ...cli('terminal'),
+    ...cli('recordings', 'terminal'),
     ...sim(
       'device-event',
       'faults',
@@ -160,6 +160,7 @@ const rooms = {
     ...proto,
     'proto/trace',
   ],
+  'cli/recordings': [...sim('scenario'), ...proto, 'proto/trace'],
   'cli/terminal': [...cli(), ...gateway('store'), ...proto],
 };
 

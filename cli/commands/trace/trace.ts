@@ -5,6 +5,7 @@ import { untilInterrupted } from '../../terminal/interrupt.js';
 import { withConnection, withGateway } from '../../terminal/shared-flags.js';
 import type { AnonymiseFlags } from './anonymiser.js';
 import type { CheckFlags } from './checker.js';
+import type { ImportFlags } from './import/import.js';
 import type { ShowFlags } from './listing.js';
 import type { MqttTarget } from './replay/connection.js';
 import type { ReplaySpeed } from './replay/player.js';
@@ -22,6 +23,7 @@ export function addTraceCommands(program: Command): void {
   addExport(trace);
   addRecord(trace);
   addReplay(trace);
+  addImport(trace);
 }
 
 function addCheck(trace: Command): void {
@@ -178,4 +180,54 @@ function addRecord(trace: Command): void {
       const { recordTraces } = await import('./source.js');
       await recordTraces(flags);
     });
+}
+
+const IMPORT_HELP = `
+Formats (docs/import.md has the details):
+  pcap           captures of tcpdump or Wireshark: plain MQTT 3.1.1. TLS can’t be read.
+  mosquitto-log  what "mosquitto_sub -F '%I %t %x'" printed, and Mosquitto’s own log.
+  traccar-csv    Traccar’s CSV export of positions.
+  csv            any CSV file; --map says which columns hold what.
+  at-log         a modem’s log of AT+QMT… commands, with times.
+
+Several files become one trace, in order of time. Files may be gzipped. What is not imported is counted and reported,
+on stderr if the trace goes to stdout. Connections and uplink numbers that a recording lacks are inferred.
+
+Exit codes: 0 done, 2 a file or flag is wrong, or a recording has no event of a lock.
+
+Example:
+  $ lockgate trace import --from pcap bench.pcap --out bench.jsonl
+  $ lockgate trace import --from mosquitto-log sub.log mosquitto.log --out field.jsonl.gz
+  $ lockgate trace import --from csv positions.csv --map columns.yaml --json --out positions.jsonl`;
+
+function addImport(trace: Command): void {
+  trace
+    .command('import')
+    .description('Turn recordings of other programs into a trace.')
+    .argument('<file...>', 'Recordings of one format; - is the standard input.')
+    .addOption(
+      new Option('--from <format>', 'The format of the recordings.')
+        .choices(['pcap', 'mosquitto-log', 'traccar-csv', 'csv', 'at-log'])
+        .makeOptionMandatory(),
+    )
+    .option('--map <file>', 'Which columns of a CSV file hold what (YAML).')
+    .option('--mac <mac>', 'The lock of rows that name none.')
+    .option('--port <n>', 'The port of MQTT in captures; can be repeated (default: 1883).', appendPort, [])
+    .option('--utc-offset <offset>', 'The offset of times without one, such as +01:00 (default: UTC).')
+    .option('--out <file>', 'The file to write, gzipped if it ends in .gz (default: standard output).')
+    .option('--json', 'Print the report as JSON; needs --out.')
+    .addHelpText('after', IMPORT_HELP)
+    .action(async (files: string[], flags: ImportFlags) => {
+      const { importRecordings } = await import('./import/import.js');
+      await importRecordings(files, flags);
+    });
+}
+
+const MAX_PORT = 65_535;
+
+function appendPort(text: string, before: number[]): number[] {
+  const port = Number(text);
+  if (!/^\d+$/.test(text) || port < 1 || port > MAX_PORT)
+    throw new InvalidArgumentError(`Expected a port, 1 to ${MAX_PORT}.`);
+  return [...before, port];
 }

@@ -335,6 +335,11 @@ const SIMULATOR: readonly CommandCase[] = [
     wrong: ['fine.jsonl', /give --secrets FILE\.csv or --provision/],
   },
   {
+    command: 'trace import',
+    shows: '--from mosquitto-log sub.txt --mac A4:C1:38:F0:E1:D2 --out imported.jsonl',
+    wrong: ['--from pcap sub.txt', /sub\.txt: offset 0: the file starts with/],
+  },
+  {
     command: 'ping decode',
     shows: '0829100e18b8b4acbc9f344a0408011051',
     wrong: ['08', /the bytes are no protobuf Uplink|the uplink/],

@@ -222,6 +222,7 @@ async function writeFiles(test: Teardown, folder: string): Promise<void> {
     const text = readFileSync(path.join(traces, `${given}.jsonl`), 'utf8');
     writeFileSync(path.join(folder, `${name}.jsonl`), text.replaceAll('A4:C1:38:F0:E1:D2', 'A4:C1:38:F0:E1:F2'));
   }
+  copyFileSync(path.join(root, 'test/recordings/mosquitto-sub.txt'), path.join(folder, 'sub.txt'));
   writeFileSync(path.join(folder, 'locks.csv'), 'mac\nA4:C1:38:F0:E1:E1\nA4:C1:38:F0:E1:E2\n');
   writeFileSync(path.join(folder, 'more.csv'), 'mac\nA4:C1:38:F0:E1:E3\n');
   writeFileSync(path.join(folder, 'password'), 'correct horse battery\n');

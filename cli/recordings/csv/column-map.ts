@@ -1,0 +1,194 @@
+/**
+ * Which columns of a CSV file hold what: a YAML file of the user (`--map`), whose mistakes are reported by line. The
+ * map of Traccar's export is built in (traccar-map.ts).
+ */
+import { type Mistake, readYaml } from '../../../firmware-sim/scenario/yaml.js';
+import { isObject, type JsonObject } from '../../../proto/json-reader.js';
+import { parseMac } from '../../../proto/wire/mac.js';
+import { type Sender, senderOf } from '../sender.js';
+
+/** Where the value of a member comes from: a cell, or the same text for all rows. */
+export interface ColumnRule {
+  /** The column's name in the header; null if all rows have `fallback`. */
+  readonly column: string | null;
+  /** The words of the cell, and what each means; any other cell means `fallback`, or is the value if that is null. */
+  readonly values: ReadonlyMap<string, string> | null;
+  /** Used for an empty cell; null: the member is left out. */
+  readonly fallback: string | null;
+  /** The cell's number is multiplied by this. */
+  readonly scale: number;
+  /** Whether a file may lack the column. */
+  readonly isOptional: boolean;
+}
+
+/** Members of a ping that a column can have: those of a trace, with the power settings next to them. */
+export const PING_MEMBERS = [
+  'ping_type',
+  'reason',
+  'lock_state',
+  'battery_percent',
+  'firmware_version',
+  'ebike_voltage',
+  'tether_state',
+  'latitude',
+  'longitude',
+  'speed',
+  'direction',
+  'uncertainty',
+  'date',
+  'boot',
+  'sequence',
+  'kept',
+  'dropped',
+  'mode',
+  'ride_tracking',
+  'airplane',
+  'recovery',
+] as const;
+export type PingMember = (typeof PING_MEMBERS)[number];
+
+/** Members of a row. `event` is `connect`, `disconnect` or `ping`; `payload` is a complete uplink in hex or base64. */
+export const ROW_MEMBERS = ['time', 'mac', 'event', 'cause', 'source', 'payload', 'only'] as const;
+export type RowMember = (typeof ROW_MEMBERS)[number];
+
+/** See the head of this file. */
+export interface ColumnMap {
+  readonly delimiter: string;
+  readonly row: Readonly<Partial<Record<RowMember, ColumnRule>>>;
+  readonly ping: Readonly<Partial<Record<PingMember, ColumnRule>>>;
+  /** Locks by the names that the file has for them. */
+  readonly devices: ReadonlyMap<string, Sender>;
+  /** A column whose cells may contain delimiters without quotes; null if there is none. */
+  readonly unquotedColumn: string | null;
+  /** Whether a numeric name that `devices` lacks becomes a MAC. */
+  readonly inventsMacs: boolean;
+}
+
+const DELIMITERS: Readonly<Record<string, string>> = { ',': ',', ';': ';', '\t': '\t', tab: '\t', '|': '|' };
+const MAP_MEMBERS = ['delimiter', ...ROW_MEMBERS, 'ping', 'devices'];
+
+/**
+ * Reads a map. Never throws.
+ *
+ * @param base the map that the file changes; null if the file must be complete
+ */
+export function readColumnMap(text: string, base: ColumnMap | null): ColumnMap | readonly Mistake[] {
+  const yaml = readYaml(text);
+  if (yaml.mistakes.length > 0) return yaml.mistakes;
+  const reader = new MapReader(yaml.lineOf);
+  const map = reader.map(yaml.value, base);
+  return reader.mistakes.length > 0 ? reader.mistakes : map;
+}
+
+class MapReader {
+  readonly mistakes: Mistake[] = [];
+  readonly #lineOf: (pointer: string) => number;
+
+  constructor(lineOf: (pointer: string) => number) {
+    this.#lineOf = lineOf;
+  }
+
+  map(value: unknown, base: ColumnMap | null): ColumnMap {
+    const json = this.#object(value, '', MAP_MEMBERS);
+    const ping = this.#object(json.ping ?? {}, '/ping', PING_MEMBERS);
+    const map: ColumnMap = {
+      delimiter: this.#delimiter(json.delimiter, base?.delimiter ?? ','),
+      row: { ...base?.row, ...this.#rules(json, '', ROW_MEMBERS) },
+      ping: { ...base?.ping, ...this.#rules(ping, '/ping', PING_MEMBERS) },
+      devices: this.#devices(json.devices),
+      unquotedColumn: base?.unquotedColumn ?? null,
+      inventsMacs: base?.inventsMacs ?? false,
+    };
+    if (map.row.time === undefined) this.#mistake('', 'time is missing: expected the column with the time of receipt');
+    if (map.row.payload === undefined && map.ping.reason === undefined)
+      this.#mistake(
+        '/ping',
+        'ping.reason is missing: expected a column, a value such as {value: REASON_THEFT}, or payload',
+      );
+    return map;
+  }
+
+  #rules<Member extends string>(
+    json: JsonObject,
+    parent: string,
+    members: readonly Member[],
+  ): Partial<Record<Member, ColumnRule>> {
+    const rules: Partial<Record<Member, ColumnRule>> = {};
+    for (const member of members)
+      if (json[member] !== undefined) rules[member] = this.#rule(json[member], `${parent}/${member}`);
+    return rules;
+  }
+
+  #rule(value: unknown, pointer: string): ColumnRule {
+    const plain = { values: null, fallback: null, scale: 1, isOptional: false };
+    if (typeof value === 'string') return { ...plain, column: value };
+    const json = this.#object(value, pointer, ['column', 'value', 'values', 'default', 'scale']);
+    const { column, scale } = json;
+    if ((column === undefined) === (json.value === undefined))
+      this.#mistake(pointer, `${pointer.slice(1)}: expected either a column or a value`);
+    if (column !== undefined && typeof column !== 'string')
+      this.#mistake(`${pointer}/column`, `${pointer.slice(1)}/column: expected the name of a column`);
+    if (scale !== undefined && (typeof scale !== 'number' || !Number.isFinite(scale)))
+      this.#mistake(`${pointer}/scale`, `${pointer.slice(1)}/scale: expected a number`);
+    return {
+      column: typeof column === 'string' ? column : null,
+      values: json.values === undefined ? null : this.#words(json.values, `${pointer}/values`),
+      fallback: this.#text(json.value ?? json.default, pointer),
+      scale: typeof scale === 'number' ? scale : 1,
+      isOptional: false,
+    };
+  }
+
+  #words(value: unknown, pointer: string): Map<string, string> {
+    if (!isObject(value)) this.#mistake(pointer, `${pointer.slice(1)}: expected words and what they mean`);
+    const entries = isObject(value) ? Object.entries(value) : [];
+    return new Map(entries.map(([word, meaning]) => [word, this.#text(meaning, `${pointer}/${word}`) ?? '']));
+  }
+
+  #text(value: unknown, pointer: string): string | null {
+    if (value === undefined || value === null) return null;
+    if (typeof value === 'object') this.#mistake(pointer, `${pointer.slice(1)}: expected a word or a number`);
+    return String(value);
+  }
+
+  #devices(value: unknown): Map<string, Sender> {
+    const devices = new Map<string, Sender>();
+    if (value === undefined) return devices;
+    if (!isObject(value)) this.#mistake('/devices', 'devices: expected names of locks and their MACs');
+    for (const [name, mac] of Object.entries(isObject(value) ? value : {})) {
+      const sender = typeof mac === 'string' ? senderOf(mac) : undefined;
+      if (sender !== undefined) devices.set(name, sender);
+      else {
+        const read = parseMac(String(mac));
+        const message = read.ok ? '' : read.error.message;
+        this.#mistake(`/devices/${name}`, `devices: ${message}`);
+      }
+    }
+    return devices;
+  }
+
+  #delimiter(value: unknown, base: string): string {
+    if (value === undefined) return base;
+    const delimiter = typeof value === 'string' ? DELIMITERS[value] : undefined;
+    if (delimiter === undefined) this.#mistake('/delimiter', 'delimiter: expected one of "," ";" "|" and tab');
+    return delimiter ?? base;
+  }
+
+  #object(value: unknown, pointer: string, members: readonly string[]): JsonObject {
+    if (!isObject(value)) {
+      this.#mistake(
+        pointer,
+        `${pointer === '' ? 'the map' : pointer.slice(1)}: expected members such as ${members[0]}`,
+      );
+      return {};
+    }
+    for (const member of Object.keys(value))
+      if (!members.includes(member))
+        this.#mistake(`${pointer}/${member}`, `unknown member "${member}": expected one of ${members.join(', ')}`);
+    return value;
+  }
+
+  #mistake(pointer: string, message: string): void {
+    this.mistakes.push({ line: this.#lineOf(pointer), message });
+  }
+}

@@ -1,0 +1,189 @@
+/** Turns a row of a CSV file into an event of a trace, by a map of columns. Never throws. */
+import { LockgateError, ok, problem, type Result } from '../../../proto/errors.js';
+import type { DisconnectCause } from '../../../proto/power/judge/event.js';
+import { decodeUplink, encodeUplink } from '../../../proto/wire/codec.js';
+import { type Mac, parseMac } from '../../../proto/wire/mac.js';
+import { isPingUplink, type Source, type Uplink } from '../../../proto/wire/ping.js';
+import { uplinkFromJson } from '../../../proto/wire/ping-from-json.js';
+import { isDatable, toDate } from '../../../proto/wire/ping-json.js';
+import { bytesOfHex, uplinkEvent } from '../payload-event.js';
+import { parseRecordedTime, TIME_EXPECTED } from '../recorded-time.js';
+import type { RecordedEvent, RecordingOptions } from '../recording.js';
+import { type Sender, senderOf } from '../sender.js';
+import type { ColumnMap, ColumnRule, PingMember, RowMember } from './column-map.js';
+
+/** Why a row is not imported: one of few sentences, and what is wrong with this row. */
+export interface RowProblem {
+  readonly code: string;
+  readonly message: string;
+}
+
+const NO_TIME = 'a row without a usable time';
+const NO_LOCK = 'a row of an unknown lock (devices in the map, or --mac MAC, names it)';
+const BAD_VALUE = 'a row with a value that can’t be read';
+const LEFT_OUT = 'a row that the map leaves out';
+
+/** Numbers that only count: fractions are rounded. */
+const WHOLE = new Set<PingMember>(['battery_percent', 'uncertainty', 'boot', 'sequence', 'kept', 'dropped']);
+const NUMBERS = new Set<PingMember>([...WHOLE, 'ebike_voltage', 'latitude', 'longitude', 'speed', 'direction']);
+const CAUSES: readonly DisconnectCause[] = ['closed', 'dropped', 'keepalive', 'takeover', 'gateway'];
+const TRUE_WORDS = new Set(['true', 'yes', 'on', '1']);
+/** Locks whose numbers became MACs: locally administered addresses, which no manufacturer uses. */
+const INVENTED_PREFIX = '02';
+const MAX_INVENTED = 2 ** 40;
+
+/** Reads rows of one file. */
+export class RowReader {
+  readonly #map: ColumnMap;
+  readonly #options: RecordingOptions;
+  readonly #indexOf: ReadonlyMap<string, number>;
+  readonly #onInvented: (name: string, mac: Mac) => void;
+  #cells: readonly string[] = [];
+
+  constructor(
+    map: ColumnMap,
+    options: RecordingOptions,
+    columns: ReadonlyMap<string, number>,
+    onInvented: (name: string, mac: Mac) => void,
+  ) {
+    this.#map = map;
+    this.#options = options;
+    this.#indexOf = columns;
+    this.#onInvented = onInvented;
+  }
+
+  read(cells: readonly string[]): Result<RecordedEvent, RowProblem> {
+    this.#cells = cells;
+    if (this.#map.row.only !== undefined && !TRUE_WORDS.has((this.#row('only') ?? '').toLowerCase()))
+      return problem(LEFT_OUT, `${this.#map.row.only.column} is not as the map demands`);
+    const timeText = this.#row('time') ?? '';
+    const atMs = parseRecordedTime(timeText, this.#options.utcOffsetMs);
+    if (Number.isNaN(atMs)) return problem(NO_TIME, `${quoted(timeText)}: expected ${TIME_EXPECTED}`);
+    const sender = this.#sender();
+    if (sender === undefined) return problem(NO_LOCK, quoted(this.#row('mac') ?? ''));
+    const kind = this.#row('event') ?? 'ping';
+    if (kind === 'connect') return ok({ event: { event: 'connect', ...sender, atMs }, isNumbered: true });
+    if (kind === 'disconnect') return this.#disconnect(sender, atMs);
+    if (kind !== 'ping') return problem(BAD_VALUE, `event ${quoted(kind)}: expected connect, disconnect or ping`);
+    const payload = this.#row('payload');
+    return payload === null || payload === '' ? this.#ping(sender, atMs) : this.#uplink(sender, atMs, payload);
+  }
+
+  #disconnect(sender: Sender, atMs: number): Result<RecordedEvent, RowProblem> {
+    const named = this.#row('cause') ?? 'dropped';
+    const cause = CAUSES.find((each) => each === named);
+    if (cause === undefined) return problem(BAD_VALUE, `cause ${quoted(named)}: expected one of ${CAUSES.join(', ')}`);
+    return ok({ event: { event: 'disconnect', ...sender, atMs, cause }, isNumbered: true });
+  }
+
+  #uplink(sender: Sender, atMs: number, payload: string): Result<RecordedEvent, RowProblem> {
+    const event = uplinkEvent(sender, atMs, bytesOfHex(payload) ?? Buffer.from(payload, 'base64'));
+    return event.ok ? event : problem(BAD_VALUE, event.error.message);
+  }
+
+  #ping(sender: Sender, atMs: number): Result<RecordedEvent, RowProblem> {
+    const members = this.#pingMembers(atMs);
+    if (!members.ok) return members;
+    const { boot, sequence } = members.value;
+    const isNumbered = boot !== undefined && sequence !== undefined;
+    const uplink = uplinkFromJson({ ...members.value, boot: boot ?? 1, sequence: sequence ?? 0 }, 'ping');
+    if (!uplink.ok) return problem(BAD_VALUE, uplink.error.message);
+    const rounded = asSent(uplink.value);
+    if (!rounded.ok) return problem(BAD_VALUE, rounded.error.message);
+    if (!isPingUplink(rounded.value)) return problem(BAD_VALUE, 'an acknowledgement: expected a ping');
+    return ok({ event: { event: 'ping', ...sender, atMs, uplink: rounded.value }, isNumbered });
+  }
+
+  /** The ping's members as a trace has them. What the file does not say has a neutral value. */
+  #pingMembers(atMs: number): Result<Record<string, unknown>, RowProblem> {
+    const members: Record<string, unknown> = {
+      lock_state: 'unknown',
+      battery_percent: 100,
+      firmware_version: '',
+      ebike_voltage: null,
+      tether_state: 'unknown',
+      date: toDate(atMs),
+    };
+    for (const [member, rule] of Object.entries(this.#map.ping) as [PingMember, ColumnRule][]) {
+      const text = this.#valueOf(rule);
+      if (text === null || text === '') continue;
+      const value = this.#read(member, text, rule);
+      if (value === undefined) return problem(BAD_VALUE, `${rule.column ?? member} is ${quoted(text)}`);
+      members[member] = value;
+    }
+    const hasPosition = members.latitude !== undefined && members.longitude !== undefined;
+    members.ping_type ??= hasPosition ? 'gps' : 'cellular';
+    if (members.ping_type === 'gps') {
+      members.speed ??= 0;
+      members.direction ??= 0;
+    }
+    if (hasPosition) members.uncertainty ??= 0;
+    members.power = {
+      mode: members.mode ?? 'MID',
+      ride_tracking: members.ride_tracking ?? false,
+      airplane: members.airplane ?? false,
+      recovery: members.recovery ?? false,
+    };
+    return ok(members);
+  }
+
+  /** Undefined if the text is not of the member's type. */
+  #read(member: PingMember, text: string, { scale }: ColumnRule): unknown {
+    if (NUMBERS.has(member)) {
+      const number = Number(text) * scale;
+      if (!Number.isFinite(number)) return undefined;
+      return WHOLE.has(member) ? Math.round(number) : number;
+    }
+    if (member === 'ride_tracking' || member === 'airplane' || member === 'recovery')
+      return TRUE_WORDS.has(text.toLowerCase());
+    if (member !== 'date') return text;
+    const timeMs = parseRecordedTime(text, this.#options.utcOffsetMs);
+    return isDatable(timeMs) ? toDate(timeMs) : undefined;
+  }
+
+  #sender(): Sender | undefined {
+    const name = this.#row('mac') ?? '';
+    const named = this.#map.devices.get(name) ?? senderOf(name);
+    const source = this.#row('source') as Source | null;
+    if (named !== undefined) return source === 'phone' ? { ...named, source } : named;
+    if (this.#options.mac !== null) return { mac: this.#options.mac, source: source === 'phone' ? source : 'lock' };
+    const mac = this.#map.inventsMacs ? inventedMac(name) : undefined;
+    if (mac === undefined) return undefined;
+    this.#onInvented(name, mac);
+    return { mac, source: 'lock' };
+  }
+
+  #row(member: RowMember): string | null {
+    const rule = this.#map.row[member];
+    return rule === undefined ? null : this.#valueOf(rule);
+  }
+
+  #valueOf({ column, values, fallback }: ColumnRule): string | null {
+    const index = column === null ? undefined : this.#indexOf.get(column);
+    const cell = index === undefined ? '' : (this.#cells[index] ?? '').trim();
+    const word = values?.get(cell);
+    if (word !== undefined) return word;
+    return cell === '' || values !== null ? (fallback ?? (cell === '' ? null : cell)) : cell;
+  }
+}
+
+/** The uplink with its values rounded as on the wire (protocol.md §1). */
+function asSent(uplink: Uplink): Result<Uplink> {
+  try {
+    return decodeUplink(encodeUplink(uplink));
+  } catch (error) {
+    if (error instanceof LockgateError) return problem('unencodable', error.message);
+    throw error;
+  }
+}
+
+function inventedMac(name: string): Mac | undefined {
+  const number = /^\d{1,13}$/.test(name) ? Number(name) : Number.NaN;
+  if (!(number < MAX_INVENTED)) return undefined;
+  const mac = parseMac(`${INVENTED_PREFIX}${number.toString(16).padStart(10, '0')}`);
+  return mac.ok ? mac.value : undefined;
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text);
+}

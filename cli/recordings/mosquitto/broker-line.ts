@@ -1,0 +1,59 @@
+/** Parses the lines of Mosquitto's own log that say who connected, left or sent a message (Mosquitto 1.6–2.0). */
+import type { DisconnectCause } from '../../../proto/power/judge/event.js';
+import { parseRecordedTime } from '../recorded-time.js';
+
+/** What a line says. */
+export type BrokerEvent =
+  | { readonly kind: 'connect'; readonly clientId: string }
+  | { readonly kind: 'disconnect'; readonly clientId: string; readonly cause: DisconnectCause }
+  /** A client published (`up`), or was sent (`down`), a message of this topic and length. */
+  | { readonly kind: 'publish'; readonly clientId: string; readonly topic: string; readonly bytes: number }
+  | { readonly kind: 'stop' }
+  /** A line that is no event of a trace, such as a PINGREQ. */
+  | { readonly kind: 'other' };
+
+/** A line of the log. */
+export interface BrokerLine {
+  /** Mosquitto logs whole seconds, so the event happened up to a second later. */
+  readonly atMs: number;
+  readonly event: BrokerEvent;
+}
+
+const TIME = /^(\S+?): (.*)$/;
+const CONNECT = /^New client connected from \S+ as (\S+) \(/;
+const PUBLISH =
+  /^(?:Received PUBLISH from|Sending PUBLISH to) (\S+) \(d\d, q\d, r\d, m\d+, '(.*)', \.\.\. \((\d+) bytes\)\)$/;
+const STOP = /^mosquitto version \S+ terminating/;
+
+/** In this order: a line with a reason also matches the plain one. */
+const DISCONNECTS: readonly (readonly [pattern: RegExp, cause: DisconnectCause])[] = [
+  [/^Client (\S+) has exceeded timeout, disconnecting\.$/, 'keepalive'],
+  [/^Client (\S+) already connected, closing old connection\.$/, 'takeover'],
+  [/^Client (\S+) closed its connection\.$/, 'dropped'],
+  [/^Socket error on client (\S+), disconnecting\.$/, 'dropped'],
+  [/^Client (\S+) disconnected\.$/, 'closed'],
+  [/^Client (\S+) disconnected(?:,|:| due to) .*$/, 'gateway'],
+];
+
+/** Undefined for a line that is not of Mosquitto's log. */
+export function parseBrokerLine(text: string, utcOffsetMs: number): BrokerLine | undefined {
+  const match = TIME.exec(text);
+  if (match === null) return undefined;
+  const atMs = parseRecordedTime(match[1] as string, utcOffsetMs);
+  return Number.isNaN(atMs) ? undefined : { atMs, event: eventOf(match[2] as string) };
+}
+
+function eventOf(text: string): BrokerEvent {
+  const connected = CONNECT.exec(text)?.[1];
+  if (connected !== undefined) return { kind: 'connect', clientId: connected };
+  for (const [pattern, cause] of DISCONNECTS) {
+    const clientId = pattern.exec(text)?.[1];
+    if (clientId !== undefined) return { kind: 'disconnect', clientId, cause };
+  }
+  const publish = PUBLISH.exec(text);
+  if (publish !== null) {
+    const [, clientId, topic, bytes] = publish as unknown as readonly [string, string, string, string];
+    return { kind: 'publish', clientId, topic, bytes: Number(bytes) };
+  }
+  return { kind: STOP.test(text) ? 'stop' : 'other' };
+}

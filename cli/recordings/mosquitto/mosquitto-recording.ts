@@ -1,0 +1,119 @@
+/**
+ * Reads what `mosquitto_sub -F '%I %t %x'` printed, and Mosquitto's own log if it is given as another file or mixed in.
+ * The log adds connects and disconnects, and who sent what.
+ */
+import { Seconds } from '../../../proto/clock.js';
+import { ok, type Result } from '../../../proto/errors.js';
+import type { DisconnectCause } from '../../../proto/power/judge/event.js';
+import { commandEvent, UNKNOWN_SENDER, UNREADABLE_COMMAND, UNREADABLE_UPLINK, uplinkEvent } from '../payload-event.js';
+import type { RecordingFault, RecordingOptions, RecordingReader, RecordingSink } from '../recording.js';
+import { directionOf, type Sender, senderInTopic, senderOf } from '../sender.js';
+import { LINE_TOO_LONG, visitLines } from '../text-lines.js';
+import { type BrokerLine, parseBrokerLine } from './broker-line.js';
+import { MessageSenders, type UnsentMessage } from './message-senders.js';
+import { parseSubscriberLine } from './subscriber-line.js';
+
+const NOT_A_LINE = 'a line that is neither of mosquitto_sub -F "%I %t %x" nor of Mosquitto’s log';
+/** A second in which something happened lasts so much longer. */
+const REST_OF_SECOND_MS = Seconds(1) - 1;
+
+/** See the head of this file. */
+export class MosquittoRecording implements RecordingReader {
+  readonly unit = 'line';
+  readonly #options: RecordingOptions;
+  readonly #senders: MessageSenders;
+  /** Connected clients and the time of their last line, so that a client's events keep their order within a second. */
+  readonly #clients = new Map<string, { readonly sender: Sender; isConnected: boolean; lastMs: number }>();
+  #sink: RecordingSink | null = null;
+
+  constructor(options: RecordingOptions) {
+    this.#options = options;
+    this.#senders = new MessageSenders(
+      (message, sender) => this.#emit(message, sender),
+      ({ topic, row }) => this.#sink?.skip(UNKNOWN_SENDER, row, `topic ${topic}`),
+    );
+  }
+
+  async read(chunks: AsyncIterable<Uint8Array>, sink: RecordingSink): Promise<Result<number, RecordingFault>> {
+    this.#sink = sink;
+    const { utcOffsetMs } = this.#options;
+    const lines = await visitLines(chunks, (text, line) => {
+      if (text === null) return sink.skip(LINE_TOO_LONG, line);
+      const ofBroker = parseBrokerLine(text, utcOffsetMs);
+      if (ofBroker !== undefined) return this.#onBrokerLine(ofBroker, line, sink);
+      const message = parseSubscriberLine(text, utcOffsetMs);
+      if (message === undefined) sink.skip(NOT_A_LINE, line, text);
+      else this.#onMessage({ ...message, row: line }, sink);
+    });
+    return ok(lines);
+  }
+
+  finish(sink: RecordingSink): null {
+    this.#sink = sink;
+    this.#senders.finish();
+    return null;
+  }
+
+  #onMessage(message: UnsentMessage, sink: RecordingSink): void {
+    if (directionOf(message.topic) === null) {
+      sink.skip('a message of another topic than up and down', message.row, message.topic);
+      return;
+    }
+    const sender = senderInTopic(message.topic);
+    if (sender !== undefined) this.#emit(message, sender);
+    else if (this.#options.mac !== null) this.#emit(message, { mac: this.#options.mac, source: 'lock' });
+    else this.#senders.message(message);
+  }
+
+  #emit({ atMs, topic, payload, row }: UnsentMessage, sender: Sender): void {
+    const isUplink = directionOf(topic) === 'up';
+    const event = isUplink ? uplinkEvent(sender, atMs, payload) : commandEvent(sender.mac, atMs, payload);
+    if (event.ok) this.#sink?.event(event.value);
+    else this.#sink?.skip(isUplink ? UNREADABLE_UPLINK : UNREADABLE_COMMAND, row, event.error.message);
+  }
+
+  #onBrokerLine({ atMs, event }: BrokerLine, line: number, sink: RecordingSink): void {
+    if (event.kind === 'other') {
+      sink.skip('a line of Mosquitto’s log that is no event of a trace', line);
+      return;
+    }
+    if (event.kind === 'stop') {
+      for (const [id, { isConnected }] of this.#clients) if (isConnected) this.#disconnect(id, atMs, 'gateway', sink);
+      return;
+    }
+    const sender = senderOf(event.clientId);
+    if (sender === undefined) {
+      sink.skip('a line about a client that is no lock', line, event.clientId);
+      return;
+    }
+    if (event.kind === 'publish') {
+      if (senderInTopic(event.topic) === undefined && directionOf(event.topic) !== null && this.#options.mac === null)
+        this.#senders.publish(event.topic, event.bytes, atMs, sender);
+    } else if (event.kind === 'connect') this.#connect(event.clientId, sender, atMs, sink);
+    else {
+      if (!this.#clients.has(event.clientId)) this.#note(event.clientId, sender, atMs);
+      this.#disconnect(event.clientId, atMs, event.cause, sink);
+    }
+  }
+
+  #connect(clientId: string, sender: Sender, atMs: number, sink: RecordingSink): void {
+    const connectMs = this.#note(clientId, sender, atMs);
+    sink.event({ event: { event: 'connect', ...sender, atMs: connectMs }, isNumbered: true });
+  }
+
+  #disconnect(clientId: string, atMs: number, cause: DisconnectCause, sink: RecordingSink): void {
+    const client = this.#clients.get(clientId);
+    if (client === undefined) return;
+    // Messages of the same second came before.
+    const disconnectMs = Math.max(client.lastMs, atMs + (cause === 'takeover' ? 0 : REST_OF_SECOND_MS));
+    client.lastMs = disconnectMs;
+    client.isConnected = false;
+    sink.event({ event: { event: 'disconnect', ...client.sender, atMs: disconnectMs, cause }, isNumbered: true });
+  }
+
+  #note(clientId: string, sender: Sender, atMs: number): number {
+    const lastMs = Math.max(atMs, this.#clients.get(clientId)?.lastMs ?? Number.NEGATIVE_INFINITY);
+    this.#clients.set(clientId, { sender, isConnected: true, lastMs });
+    return lastMs;
+  }
+}

@@ -1,0 +1,115 @@
+/**
+ * Cuts one direction of an MQTT 3.1.1 connection into packets and parses them. After a gap it waits for a segment that
+ * consists of complete packets. Never throws.
+ */
+import mqttPacket, { type Packet } from 'mqtt-packet';
+
+/** What the reader of packets reports. */
+export interface PacketHandler {
+  packet(packet: Packet): void;
+  /** Bytes or a packet can't be read; `reason` is one of few sentences. */
+  unread(reason: string, detail?: string): void;
+}
+
+/** An uplink has at most 1,024 bytes; a packet of other programs may be longer. */
+const MAX_PACKET_BYTES = 256 * 1024;
+const MAX_LENGTH_BYTES = 4;
+const LAST_PACKET_TYPE = 14;
+
+const NOT_MQTT = 'a connection that is not MQTT 3.1.1';
+const LOST_BYTES = 'bytes that the capture does not have, and what can’t be read without them';
+const UNREADABLE = 'an MQTT packet that can’t be read';
+
+/** See the head of this file. */
+export class MqttPackets {
+  readonly #handler: PacketHandler;
+  #pending: Buffer = Buffer.alloc(0);
+  /** `lost`: after a gap, until a segment with complete packets. `other`: the bytes are not MQTT. */
+  #state: 'aligned' | 'lost' | 'other' = 'aligned';
+
+  constructor(handler: PacketHandler) {
+    this.#handler = handler;
+  }
+
+  push(bytes: Buffer, isAfterGap: boolean): void {
+    if (isAfterGap && this.#state === 'aligned') {
+      this.#state = 'lost';
+      this.#pending = Buffer.alloc(0);
+    }
+    if (this.#state === 'lost') {
+      if (!isCompletePackets(bytes)) {
+        this.#handler.unread(LOST_BYTES);
+        return;
+      }
+      if (isAfterGap) this.#handler.unread(LOST_BYTES);
+      this.#state = 'aligned';
+    }
+    if (this.#state === 'other') return;
+    this.#pending = this.#pending.length === 0 ? bytes : Buffer.concat([this.#pending, bytes]);
+    this.#readPackets();
+  }
+
+  #readPackets(): void {
+    let at = 0;
+    for (;;) {
+      const length = packetBytes(this.#pending, at);
+      if (length === 'invalid') {
+        this.#state = 'other';
+        this.#pending = Buffer.alloc(0);
+        this.#handler.unread(NOT_MQTT);
+        return;
+      }
+      if (length === 'incomplete' || at + length > this.#pending.length) break;
+      this.#parse(this.#pending.subarray(at, at + length));
+      at += length;
+    }
+    this.#pending = Buffer.from(this.#pending.subarray(at));
+  }
+
+  #parse(bytes: Buffer): void {
+    const parser = mqttPacket.parser({ protocolVersion: 4 });
+    let parsed: Packet | undefined;
+    let error: unknown;
+    parser.on('packet', (packet) => {
+      parsed = packet;
+    });
+    parser.on('error', (each) => {
+      error = each;
+    });
+    try {
+      parser.parse(Buffer.from(bytes));
+    } catch (thrown) {
+      // The library reads beyond the end of some short packets.
+      error = thrown;
+    }
+    if (parsed !== undefined && error === undefined) this.#handler.packet(parsed);
+    else this.#handler.unread(UNREADABLE, error instanceof Error ? error.message : undefined);
+  }
+}
+
+/** The length of the packet that starts at this offset. */
+function packetBytes(bytes: Buffer, start: number): number | 'incomplete' | 'invalid' {
+  if (start >= bytes.length) return 'incomplete';
+  const type = (bytes[start] as number) >> 4;
+  if (type === 0 || type > LAST_PACKET_TYPE) return 'invalid';
+  let remaining = 0;
+  for (let index = 0; index < MAX_LENGTH_BYTES; index++) {
+    const byte = bytes[start + 1 + index];
+    if (byte === undefined) return 'incomplete';
+    remaining += (byte & 0x7f) * 128 ** index;
+    if (byte >= 0x80) continue;
+    const length = 2 + index + remaining;
+    return length > MAX_PACKET_BYTES ? 'invalid' : length;
+  }
+  return 'invalid';
+}
+
+function isCompletePackets(bytes: Buffer): boolean {
+  let at = 0;
+  while (at < bytes.length) {
+    const length = packetBytes(bytes, at);
+    if (typeof length !== 'number') return false;
+    at += length;
+  }
+  return at === bytes.length;
+}

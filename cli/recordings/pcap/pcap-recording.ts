@@ -1,0 +1,208 @@
+/**
+ * Reads captures of tcpdump: plain MQTT over TCP becomes connects, uplinks, commands and disconnects. TLS can't be
+ * read, and is refused with what to do instead. Several files are one capture that was cut into parts (tcpdump -C).
+ */
+import { ok, type Result } from '../../../proto/errors.js';
+import type { Mac } from '../../../proto/wire/mac.js';
+import { isDatable } from '../../../proto/wire/ping-json.js';
+import type { RecordingFault, RecordingReader, RecordingSink } from '../recording.js';
+import { CaptureFile } from './capture-file.js';
+import type { CapturedPacket } from './captured-packet.js';
+import { ClientSession, type Moment, type SessionsByClient } from './client-session.js';
+import { MqttPackets } from './mqtt-packets.js';
+import { segmentOf, type TcpSegment } from './tcp-segment.js';
+import { TcpStream } from './tcp-stream.js';
+
+/** IANA's port of MQTT without TLS. */
+export const DEFAULT_MQTT_PORT = 1883;
+const TLS_PORT = 8883;
+/** TCP connections that are followed at once; the one that began first is given up for another. */
+const MAX_CONNECTIONS = 100_000;
+
+/** The types of TLS records, and the first byte of their version. No MQTT connection starts like this. */
+const TLS_RECORDS = new Set([0x14, 0x15, 0x16, 0x17]);
+const TLS_VERSION = 3;
+
+const TLS_REMEDY =
+  'the connection is TLS, whose content a capture does not show: record it with "lockgate trace record" or ' +
+  '"lockgate trace export" on the gateway, or capture locks of a test bench that connect without TLS (port 1883)';
+
+/** One TCP connection to an MQTT port. */
+interface Flow {
+  readonly client: TcpStream;
+  readonly server: TcpStream;
+  readonly session: ClientSession;
+  hasClientBytes: boolean;
+  /** Where a side's FIN comes after its last byte; null before the FIN. */
+  readonly fins: Record<Side, number | null>;
+  /** How many sides have ended. */
+  ended: number;
+}
+
+type Side = 'client' | 'server';
+
+/** See the head of this file. */
+export class PcapRecording implements RecordingReader {
+  readonly unit = 'packet';
+  readonly #ports: ReadonlySet<number>;
+  readonly #mac: Mac | null;
+  readonly #flows = new Map<string, Flow>();
+  readonly #sessions: SessionsByClient = new Map();
+  #moment: Moment = { atMs: 0, row: 0 };
+  #sink: RecordingSink | null = null;
+  #fault: RecordingFault | null = null;
+  #firstTls: RecordingFault | null = null;
+  #hasMqtt = false;
+
+  /** @param mac the lock of connections whose CONNECT was not captured */
+  constructor(ports: readonly number[], mac: Mac | null) {
+    this.#ports = new Set(ports.length > 0 ? ports : [DEFAULT_MQTT_PORT]);
+    this.#mac = mac;
+  }
+
+  async read(chunks: AsyncIterable<Uint8Array>, sink: RecordingSink): Promise<Result<number, RecordingFault>> {
+    this.#sink = sink;
+    let packets = 0;
+    const file = new CaptureFile((packet) => {
+      packets = packet.number;
+      if (this.#fault === null) this.#onPacket(packet, sink);
+    });
+    for await (const chunk of chunks) {
+      const fault = file.push(chunk) ?? this.#fault;
+      if (fault !== null) return { ok: false, error: fault };
+    }
+    const end = file.end();
+    if (!end.ok) return end;
+    if (end.value !== null) sink.skip('a packet that is not complete', packets + 1, `offset ${end.value}`);
+    return ok(packets);
+  }
+
+  finish(sink: RecordingSink): RecordingFault | null {
+    if (!this.#hasMqtt && this.#firstTls !== null) return this.#firstTls;
+    for (const flow of this.#flows.values()) this.#leave(flow, sink);
+    this.#flows.clear();
+    return null;
+  }
+
+  #leave(flow: Flow, sink: RecordingSink): void {
+    this.#sink = sink;
+    flow.client.end();
+    flow.server.end();
+    flow.session.leave(this.#moment.row);
+  }
+
+  #onPacket(packet: CapturedPacket, sink: RecordingSink): void {
+    const segment = segmentOf(packet);
+    if (typeof segment === 'string') {
+      sink.skip(segment, packet.number);
+      return;
+    }
+    const isToServer = this.#ports.has(segment.toPort);
+    if (!isToServer && !this.#ports.has(segment.fromPort)) {
+      this.#onOtherPort(segment, packet.number, sink);
+      return;
+    }
+    if (!isDatable(packet.atMs)) {
+      sink.skip('a packet without a time', packet.number);
+      return;
+    }
+    this.#moment = { atMs: packet.atMs, row: packet.number };
+    const isFromClient = isToServer && !(this.#ports.has(segment.fromPort) && segment.isSyn && segment.isAck);
+    const key = isFromClient ? `${segment.from} ${segment.to}` : `${segment.to} ${segment.from}`;
+    const flow = this.#flowOf(key, segment, isFromClient, sink);
+    if (flow !== null) this.#onSegment(key, flow, segment, isFromClient);
+  }
+
+  #onOtherPort(segment: TcpSegment, row: number, sink: RecordingSink): void {
+    sink.skip('a TCP packet of another port', row, `port ${Math.min(segment.fromPort, segment.toPort)}`);
+    if (segment.toPort === TLS_PORT && isTls(segment.payload))
+      this.#firstTls ??= { at: `packet ${row}`, message: TLS_REMEDY };
+  }
+
+  /** The connection of a segment. A SYN starts a new one; a segment without content does not. */
+  #flowOf(key: string, segment: TcpSegment, isFromClient: boolean, sink: RecordingSink): Flow | null {
+    const known = this.#flows.get(key);
+    const isStart = isFromClient && segment.isSyn;
+    // A SYN that is repeated before the first byte belongs to the connection that it started.
+    if (known !== undefined && !(isStart && (known.hasClientBytes || known.ended > 0))) return known;
+    if (!isStart && segment.payloadBytes === 0) return null;
+    if (known !== undefined) {
+      this.#flows.delete(key);
+      this.#leave(known, sink);
+    }
+    const [oldest] = this.#flows;
+    if (oldest !== undefined && this.#flows.size >= MAX_CONNECTIONS) {
+      sink.skip('a connection that is given up, because too many are open', this.#moment.row);
+      this.#flows.delete(oldest[0]);
+      this.#leave(oldest[1], sink);
+    }
+    const flow = this.#newFlow(sink);
+    this.#flows.set(key, flow);
+    return flow;
+  }
+
+  #newFlow(sink: RecordingSink): Flow {
+    const assumed = this.#mac === null ? null : ({ mac: this.#mac, source: 'lock' } as const);
+    // The sink of the file that is being read, which may be a later one.
+    const current: RecordingSink = {
+      event: (recorded) => (this.#sink ?? sink).event(recorded),
+      skip: (reason, row, detail) => (this.#sink ?? sink).skip(reason, row, detail),
+      note: (sentence) => (this.#sink ?? sink).note(sentence),
+    };
+    const session = new ClientSession(this.#sessions, current, assumed);
+    const unread = (reason: string, detail?: string): void => current.skip(reason, this.#moment.row, detail);
+    const up = new MqttPackets({ packet: (packet) => session.fromClient(packet, this.#moment), unread });
+    const down = new MqttPackets({ packet: (packet) => session.fromServer(packet, this.#moment), unread });
+    const flow: Flow = {
+      client: new TcpStream((bytes, isAfterGap) => {
+        if (!flow.hasClientBytes && isTls(bytes)) this.#fault ??= this.#tlsFault();
+        flow.hasClientBytes = true;
+        this.#hasMqtt = true;
+        up.push(bytes, isAfterGap);
+      }),
+      server: new TcpStream((bytes, isAfterGap) => down.push(bytes, isAfterGap)),
+      session,
+      hasClientBytes: false,
+      fins: { client: null, server: null },
+      ended: 0,
+    };
+    return flow;
+  }
+
+  #tlsFault(): RecordingFault {
+    return { at: `packet ${this.#moment.row}`, message: TLS_REMEDY };
+  }
+
+  #onSegment(key: string, flow: Flow, segment: TcpSegment, isFromClient: boolean): void {
+    const side: Side = isFromClient ? 'client' : 'server';
+    const [own, other] = isFromClient ? [flow.client, flow.server] : [flow.server, flow.client];
+    if (segment.isSyn) own.start(segment.sequence);
+    if (segment.isAck) other.acknowledge(segment.acknowledged);
+    own.add(segment.isSyn ? (segment.sequence + 1) >>> 0 : segment.sequence, segment.payload, segment.payloadBytes);
+    if (segment.isFin) flow.fins[side] ??= (segment.sequence + segment.payloadBytes) >>> 0;
+    if (segment.isReset) {
+      own.end();
+      flow.session.end(side, 'reset', this.#moment);
+      this.#flows.delete(key);
+    } else this.#endAtFin(key, flow);
+  }
+
+  /** A side has ended once all bytes before its FIN are there. */
+  #endAtFin(key: string, flow: Flow): void {
+    for (const side of ['client', 'server'] as const) {
+      const fin = flow.fins[side];
+      if (fin === null || fin === ENDED || !flow[side].hasAllBefore(fin)) continue;
+      flow.fins[side] = ENDED;
+      flow.ended += 1;
+      flow.session.end(side, 'fin', this.#moment);
+    }
+    if (flow.ended === 2) this.#flows.delete(key);
+  }
+}
+
+/** In place of the position of a FIN that has been handled. */
+const ENDED = -1;
+
+function isTls(bytes: Uint8Array): boolean {
+  return TLS_RECORDS.has(bytes[0] as number) && bytes[1] === TLS_VERSION;
+}

@@ -1,0 +1,145 @@
+/** Reads the blocks of a pcapng file, the format of Wireshark and of newer tcpdumps. Used by capture-file.ts only. */
+import { ok } from '../../../proto/errors.js';
+import type { CaptureFormat, PacketVisitor, Step } from './captured-packet.js';
+
+const SECTION = 0x0a0d0d0a;
+const INTERFACE = 1;
+/** A block of older programs: like an enhanced packet, with a shorter number of the interface. */
+const PACKET = 2;
+const SIMPLE_PACKET = 3;
+const ENHANCED_PACKET = 6;
+
+const BYTE_ORDER_OFFSET = 8;
+const BYTE_ORDER_LITTLE = 0x4d3c2b1a;
+const BYTE_ORDER_BIG = 0x1a2b3c4d;
+const MIN_BLOCK_BYTES = 12;
+/** Larger than any packet, and than the lists of names that Wireshark adds. */
+const MAX_BLOCK_BYTES = 16 * 1024 * 1024;
+const MAX_INTERFACES = 1024;
+
+const OPTION_END = 0;
+const OPTION_RESOLUTION = 9;
+const OPTION_TIME_OFFSET = 14;
+
+interface CaptureInterface {
+  readonly linkType: number;
+  readonly unitsPerSecond: bigint;
+  readonly offsetSeconds: bigint;
+}
+
+/** Where a block of packets has its members. */
+interface PacketLayout {
+  readonly timeOffset: number;
+  readonly lengthOffset: number;
+  readonly dataOffset: number;
+}
+
+const LAYOUT: PacketLayout = { timeOffset: 12, lengthOffset: 20, dataOffset: 28 };
+
+/** See the head of this file. */
+export class NextGeneration implements CaptureFormat {
+  #isLittle = true;
+  #interfaces: CaptureInterface[] = [];
+  #packets = 0;
+
+  step(buffer: Buffer, visit: PacketVisitor): Step {
+    if (buffer.length < MIN_BLOCK_BYTES) return ok(0);
+    // The type of a section block reads the same in either byte order.
+    if (buffer.readUInt32BE(0) === SECTION) {
+      const order = buffer.readUInt32BE(BYTE_ORDER_OFFSET);
+      if (order !== BYTE_ORDER_LITTLE && order !== BYTE_ORDER_BIG)
+        return fault(BYTE_ORDER_OFFSET, 'the byte order is unknown: expected the mark 1a2b3c4d of pcapng');
+      this.#isLittle = order === BYTE_ORDER_LITTLE;
+    }
+    const bytes = this.#u32(buffer, 4);
+    if (bytes < MIN_BLOCK_BYTES || bytes > MAX_BLOCK_BYTES || bytes % 4 !== 0)
+      return fault(4, `a block claims ${bytes} bytes: expected a multiple of 4, 12 to ${MAX_BLOCK_BYTES}`);
+    if (buffer.length < bytes) return ok(0);
+    const problem = this.#readBlock(buffer.subarray(0, bytes), visit);
+    return problem === null ? ok(bytes) : fault(0, problem);
+  }
+
+  #readBlock(block: Buffer, visit: PacketVisitor): string | null {
+    switch (this.#u32(block, 0)) {
+      case SECTION:
+        this.#interfaces = [];
+        return null;
+      case INTERFACE:
+        return this.#readInterface(block);
+      case PACKET:
+        return block.length < LAYOUT.dataOffset + 4
+          ? short('a packet')
+          : this.#readPacket(block, this.#u16(block, 8), visit);
+      case ENHANCED_PACKET:
+        return block.length < LAYOUT.dataOffset + 4
+          ? short('a packet')
+          : this.#readPacket(block, this.#u32(block, 8), visit);
+      case SIMPLE_PACKET:
+        this.#packets += 1;
+        visit({ number: this.#packets, atMs: Number.NaN, linkType: -1, bytes: Buffer.alloc(0), isCut: false });
+        return null;
+      default:
+        // Names, statistics, comments and secrets are no packets.
+        return null;
+    }
+  }
+
+  #readInterface(block: Buffer): string | null {
+    if (block.length < 20) return short('an interface');
+    if (this.#interfaces.length >= MAX_INTERFACES) return `more than ${MAX_INTERFACES} interfaces: expected fewer`;
+    let unitsPerSecond = 1_000_000n;
+    let offsetSeconds = 0n;
+    const end = block.length - 4;
+    for (let at = 16; at + 4 <= end; ) {
+      const [code, length] = [this.#u16(block, at), this.#u16(block, at + 2)];
+      const value = at + 4;
+      if (code === OPTION_END || value + length > end) break;
+      if (code === OPTION_RESOLUTION && length === 1) unitsPerSecond = resolution(block[value] as number);
+      if (code === OPTION_TIME_OFFSET && length === 8)
+        offsetSeconds = this.#isLittle ? block.readBigInt64LE(value) : block.readBigInt64BE(value);
+      at = value + Math.ceil(length / 4) * 4;
+    }
+    this.#interfaces.push({ linkType: this.#u16(block, 8), unitsPerSecond, offsetSeconds });
+    return null;
+  }
+
+  #readPacket(block: Buffer, index: number, visit: PacketVisitor): string | null {
+    const from = this.#interfaces[index];
+    if (from === undefined) return `a packet of interface ${index}, which no block describes`;
+    const length = this.#u32(block, LAYOUT.lengthOffset);
+    const end = LAYOUT.dataOffset + length;
+    if (end > block.length - 4) return `a packet of ${length} bytes in a block of ${block.length}`;
+    const units =
+      (BigInt(this.#u32(block, LAYOUT.timeOffset)) << 32n) | BigInt(this.#u32(block, LAYOUT.timeOffset + 4));
+    this.#packets += 1;
+    visit({
+      number: this.#packets,
+      atMs: Number((units * 1000n) / from.unitsPerSecond + from.offsetSeconds * 1000n),
+      linkType: from.linkType,
+      bytes: block.subarray(LAYOUT.dataOffset, end),
+      isCut: length < this.#u32(block, LAYOUT.lengthOffset + 4),
+    });
+    return null;
+  }
+
+  #u16(buffer: Buffer, offset: number): number {
+    return this.#isLittle ? buffer.readUInt16LE(offset) : buffer.readUInt16BE(offset);
+  }
+
+  #u32(buffer: Buffer, offset: number): number {
+    return this.#isLittle ? buffer.readUInt32LE(offset) : buffer.readUInt32BE(offset);
+  }
+}
+
+/** Units in a second: a power of 10, or of 2 if the upper bit is set. */
+function resolution(value: number): bigint {
+  return (value & 0x80) === 0 ? 10n ** BigInt(value) : 2n ** BigInt(value & 0x7f);
+}
+
+function short(what: string): string {
+  return `the block of ${what} is too short`;
+}
+
+function fault(offset: number, message: string): Step {
+  return { ok: false, error: { offset, message } };
+}

@@ -1,0 +1,128 @@
+/** Finds the TCP segment in a captured packet: link layer, IPv4 or IPv6, TCP. Never throws. */
+import type { CapturedPacket } from './captured-packet.js';
+
+/** One TCP segment. */
+export interface TcpSegment {
+  /** An address and a port, as text that is equal for equal ones. */
+  readonly from: string;
+  readonly to: string;
+  readonly fromPort: number;
+  readonly toPort: number;
+  readonly sequence: number;
+  readonly acknowledged: number;
+  readonly isSyn: boolean;
+  readonly isAck: boolean;
+  readonly isFin: boolean;
+  readonly isReset: boolean;
+  /** What was captured of the payload, valid until the visitor returns. */
+  readonly payload: Buffer;
+  /** How many bytes of payload the segment had. It is more than was captured if the capture cut packets. */
+  readonly payloadBytes: number;
+}
+
+/** Link types of tcpdump.org that carry IP. */
+const LINK = { null: 0, ethernet: 1, raw: [12, 14, 101, 228, 229], loop: 108, cooked: 113, cooked2: 276 } as const;
+const ETHERTYPE_IPV4 = 0x0800;
+const ETHERTYPE_IPV6 = 0x86dd;
+const ETHERTYPES_VLAN = new Set([0x8100, 0x88a8, 0x9100]);
+const ETHERNET_HEADER_BYTES = 14;
+const VLAN_BYTES = 4;
+const MAX_VLANS = 4;
+
+const PROTOCOL_TCP = 6;
+const NOT_IP = 'a packet that is not IP';
+const NOT_TCP = 'a packet that is not TCP';
+const TOO_SHORT = 'a packet whose headers are not complete';
+const FRAGMENT = 'a fragment of an IP packet';
+
+/** The segment, or why there is none: one of few sentences. */
+export function segmentOf(packet: CapturedPacket): TcpSegment | string {
+  const ip = ipOf(packet);
+  if (typeof ip === 'string') return ip;
+  if (ip.length < 20) return TOO_SHORT;
+  const version = (ip[0] as number) >> 4;
+  if (version === 4) return ofIpv4(ip);
+  return version === 6 ? ofIpv6(ip) : NOT_IP;
+}
+
+function ipOf({ linkType, bytes }: CapturedPacket): Buffer | string {
+  if ((LINK.raw as readonly number[]).includes(linkType)) return bytes;
+  if (linkType === LINK.null || linkType === LINK.loop) return bytes.subarray(4);
+  if (linkType === LINK.cooked) return bytes.length < 16 ? TOO_SHORT : ofEthertype(bytes, 14);
+  if (linkType === LINK.cooked2) {
+    if (bytes.length < 20) return TOO_SHORT;
+    return isIp(bytes.readUInt16BE(0)) ? bytes.subarray(20) : NOT_IP;
+  }
+  if (linkType !== LINK.ethernet)
+    return linkType === -1 ? 'a packet without a time' : `a packet of link type ${linkType}, which is not supported`;
+  return bytes.length < ETHERNET_HEADER_BYTES ? TOO_SHORT : ofEthertype(bytes, 12);
+}
+
+/** What follows the Ethertype at this offset, and any VLAN tags. */
+function ofEthertype(bytes: Buffer, offset: number): Buffer | string {
+  let at = offset;
+  for (let tags = 0; tags < MAX_VLANS && ETHERTYPES_VLAN.has(bytes.readUInt16BE(at)); tags++) {
+    at += VLAN_BYTES;
+    if (bytes.length < at + 2) return TOO_SHORT;
+  }
+  return isIp(bytes.readUInt16BE(at)) ? bytes.subarray(at + 2) : NOT_IP;
+}
+
+function isIp(ethertype: number): boolean {
+  return ethertype === ETHERTYPE_IPV4 || ethertype === ETHERTYPE_IPV6;
+}
+
+function ofIpv4(ip: Buffer): TcpSegment | string {
+  const headerBytes = ((ip[0] as number) & 0xf) * 4;
+  if (headerBytes < 20 || ip.length < headerBytes) return TOO_SHORT;
+  if (ip[9] !== PROTOCOL_TCP) return NOT_TCP;
+  // More fragments follow, or this is not the first one.
+  if ((ip.readUInt16BE(6) & 0x3fff) !== 0) return FRAGMENT;
+  // The length is 0 where the network card cuts a large packet into small ones.
+  const length = ip.readUInt16BE(2) || ip.length;
+  return ofTcp(ip.subarray(headerBytes), length - headerBytes, [ip.subarray(12, 16), ip.subarray(16, 20)]);
+}
+
+const IPV6_HEADER_BYTES = 40;
+const IPV6_FRAGMENT = 44;
+/** Hop-by-hop options, routing, destination options: a next header, and a length in units of 8 bytes. */
+const IPV6_EXTENSIONS = new Set([0, 43, 60]);
+const MAX_EXTENSIONS = 8;
+
+function ofIpv6(ip: Buffer): TcpSegment | string {
+  if (ip.length < IPV6_HEADER_BYTES) return TOO_SHORT;
+  const length = ip.readUInt16BE(4) || ip.length - IPV6_HEADER_BYTES;
+  let next = ip[6] as number;
+  let at = IPV6_HEADER_BYTES;
+  for (let count = 0; count < MAX_EXTENSIONS && IPV6_EXTENSIONS.has(next); count++) {
+    if (ip.length < at + 2) return TOO_SHORT;
+    next = ip[at] as number;
+    at += ((ip[at + 1] as number) + 1) * 8;
+  }
+  if (next === IPV6_FRAGMENT) return FRAGMENT;
+  if (next !== PROTOCOL_TCP) return NOT_TCP;
+  return ofTcp(ip.subarray(at), length - (at - IPV6_HEADER_BYTES), [ip.subarray(8, 24), ip.subarray(24, 40)]);
+}
+
+/** @param length of the segment with its header, as the IP header says: less than what was captured if it is padded */
+function ofTcp(tcp: Buffer, length: number, [source, target]: readonly [Buffer, Buffer]): TcpSegment | string {
+  if (tcp.length < 20) return TOO_SHORT;
+  const headerBytes = ((tcp[12] as number) >> 4) * 4;
+  if (headerBytes < 20 || tcp.length < headerBytes || length < headerBytes) return TOO_SHORT;
+  const flags = tcp[13] as number;
+  const [fromPort, toPort] = [tcp.readUInt16BE(0), tcp.readUInt16BE(2)];
+  return {
+    from: `${source.toString('hex')}:${fromPort}`,
+    to: `${target.toString('hex')}:${toPort}`,
+    fromPort,
+    toPort,
+    sequence: tcp.readUInt32BE(4),
+    acknowledged: tcp.readUInt32BE(8),
+    isFin: (flags & 1) !== 0,
+    isSyn: (flags & 2) !== 0,
+    isReset: (flags & 4) !== 0,
+    isAck: (flags & 16) !== 0,
+    payload: tcp.subarray(headerBytes, length),
+    payloadBytes: length - headerBytes,
+  };
+}

@@ -1,0 +1,120 @@
+/**
+ * Puts the bytes of one direction of a TCP connection into order: retransmissions are dropped, and segments that
+ * overtook others wait. Bytes that the capture does not have (it began later, or lost packets) leave a gap.
+ */
+
+/** Segments that overtook others wait; beyond these limits the bytes before them count as lost. */
+const MAX_WAITING_SEGMENTS = 512;
+const MAX_WAITING_BYTES = 1024 * 1024;
+
+/** @param isAfterGap whether bytes before these are missing */
+export type BytesVisitor = (bytes: Buffer, isAfterGap: boolean) => void;
+
+interface WaitingSegment {
+  readonly sequence: number;
+  readonly bytes: Buffer;
+  readonly length: number;
+}
+
+/** See the head of this file. */
+export class TcpStream {
+  readonly #visit: BytesVisitor;
+  /** The sequence number of the next byte; null before the first segment. */
+  #next: number | null = null;
+  /** Up to where the other side has acknowledged; null before its first acknowledgement. */
+  #acknowledged: number | null = null;
+  #isAfterGap = false;
+  #waiting: WaitingSegment[] = [];
+  #waitingBytes = 0;
+
+  constructor(visit: BytesVisitor) {
+    this.#visit = visit;
+  }
+
+  /** The connection starts: its first byte comes after this sequence number. */
+  start(sequence: number): void {
+    if (this.#next === null) this.#next = (sequence + 1) >>> 0;
+  }
+
+  /** The other side has received all bytes before this sequence number. */
+  acknowledge(sequence: number): void {
+    if (this.#acknowledged === null || distance(this.#acknowledged, sequence) > 0) this.#acknowledged = sequence;
+    // A segment that waits, and what is missing before it, was received: the capture does not have what is missing.
+    const [first] = this.#waiting;
+    if (first !== undefined && distance(first.sequence, sequence) > 0) this.#skipGap();
+  }
+
+  /** @param length of the segment's payload; more than its bytes if the capture cut it */
+  add(sequence: number, bytes: Buffer, length: number): void {
+    if (length === 0) return;
+    if (this.#next === null) {
+      this.#next = sequence;
+      this.#isAfterGap = true;
+    }
+    const ahead = distance(this.#next, sequence);
+    if (ahead <= 0) {
+      this.#deliver({ sequence, bytes, length });
+      this.#deliverWaiting();
+      return;
+    }
+    this.#wait({ sequence, bytes: Buffer.from(bytes), length });
+    const isAcknowledged = this.#acknowledged !== null && distance(sequence, this.#acknowledged) > 0;
+    const isFull = this.#waiting.length > MAX_WAITING_SEGMENTS || this.#waitingBytes > MAX_WAITING_BYTES;
+    if (isAcknowledged || isFull) this.#skipGap();
+  }
+
+  /** Whether no byte before this sequence number is missing. */
+  hasAllBefore(sequence: number): boolean {
+    return this.#next === null || distance(this.#next, sequence) <= 0;
+  }
+
+  /** No more segments come: delivers those that wait. */
+  end(): void {
+    while (this.#waiting.length > 0) this.#skipGap();
+  }
+
+  #wait(segment: WaitingSegment): void {
+    const index = this.#waiting.findIndex((other) => distance(segment.sequence, other.sequence) >= 0);
+    if (this.#waiting[index]?.sequence === segment.sequence && (this.#waiting[index]?.length ?? 0) >= segment.length)
+      return;
+    this.#waiting.splice(index === -1 ? this.#waiting.length : index, 0, segment);
+    this.#waitingBytes += segment.bytes.length;
+  }
+
+  #skipGap(): void {
+    const [first] = this.#waiting;
+    if (first === undefined) return;
+    this.#next = first.sequence;
+    this.#isAfterGap = true;
+    this.#deliverWaiting();
+  }
+
+  #deliverWaiting(): void {
+    for (let first = this.#waiting[0]; first !== undefined; first = this.#waiting[0]) {
+      if (distance(this.#next as number, first.sequence) > 0) return;
+      this.#waiting.shift();
+      this.#waitingBytes -= first.bytes.length;
+      this.#deliver(first);
+    }
+  }
+
+  /** Delivers what of a segment is new. */
+  #deliver({ sequence, bytes, length }: WaitingSegment): void {
+    const next = this.#next as number;
+    const known = -distance(next, sequence);
+    if (known >= length) return;
+    this.#next = (sequence + length) >>> 0;
+    const fresh = bytes.subarray(known);
+    if (fresh.length > 0) {
+      const isAfterGap = this.#isAfterGap;
+      this.#isAfterGap = false;
+      this.#visit(fresh, isAfterGap);
+    }
+    if (bytes.length < length) this.#isAfterGap = true;
+  }
+}
+
+/** How far `to` is ahead of `from`; sequence numbers wrap around at 2³². */
+function distance(from: number, to: number): number {
+  return (to - from) | 0;
+}

@@ -1,0 +1,82 @@
+// Readers of recordings take any bytes: they never throw, and each event that they read is a valid line of a trace.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import t from 'tap';
+import { storedEvent } from '../../../cli/commands/trace/import/trace-completer.js';
+import { AtRecording } from '../../../cli/recordings/at-log/at-recording.js';
+import { readColumnMap } from '../../../cli/recordings/csv/column-map.js';
+import { CsvRecording } from '../../../cli/recordings/csv/csv-recording.js';
+import { TRACCAR_MAP } from '../../../cli/recordings/csv/traccar-map.js';
+import { MosquittoRecording } from '../../../cli/recordings/mosquitto/mosquitto-recording.js';
+import { PcapRecording } from '../../../cli/recordings/pcap/pcap-recording.js';
+import type { RecordingReader } from '../../../cli/recordings/recording.js';
+import { TraceReader } from '../../../proto/trace/reader.js';
+import { root } from '../../helpers/house/our-files.js';
+import { asFormat } from '../../helpers/recordings/capture.js';
+import { readRecording } from '../../helpers/recordings/read-recording.js';
+
+const RUNS = 40;
+const HEADER = '{"trace":"lockgate","version":1,"locks":{}}';
+const mac = 'A4C138F0E1D2' as never;
+const options = { mac, utcOffsetMs: 0 };
+const sample = (name: string): Buffer => readFileSync(join(root, 'test/recordings', name));
+const POSITIONS = readColumnMap(sample('positions.yaml').toString(), null);
+if (!('row' in POSITIONS)) throw new Error('the sample’s map has mistakes');
+const positions = POSITIONS;
+
+const FORMATS: readonly (readonly [string, () => RecordingReader, Buffer])[] = [
+  ['pcap', () => new PcapRecording([], mac), sample('bench-loopback.pcap')],
+  ['pcap, cooked', () => new PcapRecording([], null), sample('bench-any.pcap')],
+  ['pcapng', () => new PcapRecording([], mac), asFormat(sample('bench-loopback.pcap'), 'pcapng')],
+  ['mosquitto_sub', () => new MosquittoRecording(options), sample('mosquitto-sub.txt')],
+  ['Mosquitto’s log', () => new MosquittoRecording({ mac: null, utcOffsetMs: 0 }), sample('mosquitto-broker.txt')],
+  ['at-log', () => new AtRecording(options), sample('modem-at.txt')],
+  ['traccar-csv', () => new CsvRecording(TRACCAR_MAP, options), sample('traccar.csv')],
+  ['csv', () => new CsvRecording(positions, options), sample('positions.csv')],
+];
+
+/** The bytes with some replaced, removed, repeated or cut off. */
+function mutationsOf(bytes: Buffer): fc.Arbitrary<Buffer> {
+  const at = fc.nat(bytes.length - 1);
+  const change = fc.record({ at, length: fc.nat(40), with: fc.uint8Array({ maxLength: 12 }) });
+  return fc
+    .tuple(fc.array(change, { minLength: 1, maxLength: 8 }), fc.option(at, { freq: 3 }))
+    .map(([changes, end]) => {
+      let result = bytes;
+      for (const { at, length, with: by } of changes)
+        result = Buffer.concat([result.subarray(0, at), by, result.subarray(at + (length > 30 ? length : by.length))]);
+      return result.subarray(0, end ?? result.length);
+    });
+}
+
+for (const [name, readerOf, bytes] of FORMATS) {
+  t.test(`${name}: any bytes give events that a trace can have, counts or an error`, async (t) => {
+    const anyBytes = fc.oneof({ weight: 4, arbitrary: mutationsOf(bytes) }, fc.uint8Array({ maxLength: 400 }));
+    let count = 0;
+    await fc.assert(
+      fc.asyncProperty(anyBytes, fc.integer({ min: 1, max: 5000 }), async (input, chunkBytes) => {
+        const { events } = await readRecording(readerOf(), [input], chunkBytes);
+        for (const recorded of events) {
+          count += 1;
+          const reader = new TraceReader();
+          reader.read(HEADER);
+          const read = reader.read(storedEvent(recorded).line);
+          if (!read.ok) throw new Error(read.error.message);
+        }
+      }),
+      { numRuns: RUNS, seed: 1 },
+    );
+    t.ok(count > RUNS, 'there were events');
+  });
+}
+
+t.test('any text is a map, or gives its mistakes', async () => {
+  const text = sample('positions.yaml');
+  fc.assert(
+    fc.property(mutationsOf(text), (input) => {
+      readColumnMap(input.toString('latin1'), null);
+    }),
+    { numRuns: RUNS, seed: 1 },
+  );
+});

@@ -1,0 +1,226 @@
+// Captures of tcpdump: the events of a live run equal those that its gateway recorded, in every file format, and TCP’s
+// retransmissions, disorder and losses change no event.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { PcapRecording } from '../../../cli/recordings/pcap/pcap-recording.js';
+import { TraceReader } from '../../../proto/trace/reader.js';
+import type { TraceEvent } from '../../../proto/trace/trace.js';
+import { traceEventLine } from '../../../proto/trace/writer.js';
+import { encodeDownlink } from '../../../proto/wire/codec.js';
+import { testBytes } from '../../helpers/gateway/test-gateway.js';
+import { root } from '../../helpers/house/our-files.js';
+import { asFormat, FIN, mqtt, pcapOf, RST, SYN, type TestSegment } from '../../helpers/recordings/capture.js';
+import { eventLines, readRecording } from '../../helpers/recordings/read-recording.js';
+
+const folder = join(root, 'test/recordings');
+const LIVE = ['bench-loopback.pcap', 'bench-any.pcap'].map((name) => readFileSync(join(folder, name)));
+/** The gateway’s own trace of the same run. */
+const GATEWAY = readFileSync(join(folder, 'bench-gateway.jsonl'), 'utf8').trim().split('\n');
+/** The capture is before the gateway’s commit, or after its command. */
+const MAX_DIFFERENCE_MS = 100;
+
+const CONNECT = mqtt({
+  cmd: 'connect',
+  protocolId: 'MQTT',
+  protocolVersion: 4,
+  clientId: 'A4C138F0E1D2',
+  username: 'A4C138F0E1D2',
+  password: Buffer.from('secret'),
+  keepalive: 60,
+  clean: true,
+});
+const CONNACK = mqtt({ cmd: 'connack', returnCode: 0, sessionPresent: false });
+const REFUSAL = mqtt({ cmd: 'connack', returnCode: 5, sessionPresent: false });
+const uplink = (sequence: number): Buffer =>
+  mqtt({
+    cmd: 'publish',
+    topic: 'up',
+    payload: Buffer.from(testBytes(sequence, { boot: 1, timeMs: 1_795_161_600_000 })),
+    qos: 1,
+    messageId: sequence,
+    dup: false,
+    retain: false,
+  });
+const COMMAND = mqtt({
+  cmd: 'publish',
+  topic: 'down',
+  payload: Buffer.from(encodeDownlink({ id: 7, expiresMs: 1_795_248_000_000, command: { type: 'unlock' } })),
+  qos: 1,
+  messageId: 1,
+  dup: false,
+  retain: false,
+});
+const DISCONNECT = mqtt({ cmd: 'disconnect' });
+
+/** A connection that is accepted, with three uplinks. */
+const UPLINKS = Buffer.concat([uplink(1), uplink(2), uplink(3)]);
+const START: readonly TestSegment[] = [
+  { from: 'client', at: 0, offset: -1, flags: SYN },
+  { from: 'server', at: 0.1, offset: -1, flags: SYN, acknowledges: 0 },
+  { from: 'client', at: 0.2, offset: 0, bytes: CONNECT, acknowledges: 0 },
+  { from: 'server', at: 0.3, offset: 0, bytes: CONNACK, acknowledges: CONNECT.length },
+];
+const AFTER = CONNECT.length;
+
+async function linesOf(segments: readonly TestSegment[], chunkBytes?: number): Promise<string[]> {
+  const read = await readRecording(new PcapRecording([], null), [pcapOf(segments)], chunkBytes);
+  t.same(read.faults, []);
+  return eventLines(read.events);
+}
+
+/** The uplinks in segments of these lengths. */
+function segmentsOf(...lengths: number[]): TestSegment[] {
+  let offset = 0;
+  return lengths.map((length, index) => {
+    const bytes = UPLINKS.subarray(offset, offset + length);
+    offset += length;
+    return { from: 'client', at: 1 + index / 10, offset: AFTER + offset - length, bytes, acknowledges: 4 };
+  });
+}
+
+t.test('a capture of a live run has the events that the gateway recorded', async (t) => {
+  const reader = new TraceReader();
+  const recorded = GATEWAY.flatMap((line) => {
+    const event = reader.read(line);
+    return event.ok && event.value !== null ? [event.value] : [];
+  });
+  const key = (event: TraceEvent): string => traceEventLine({ ...event, atMs: 0 });
+  for (const capture of LIVE) {
+    for (const file of [
+      capture,
+      ...(['big-endian', 'nanoseconds', 'pcapng'] as const).map((f) => asFormat(capture, f)),
+    ]) {
+      const { events, skipped, faults } = await readRecording(new PcapRecording([], null), [file]);
+      t.same([skipped, faults], [[], []]);
+      t.same(events.map(({ event }) => key(event)).sort(), recorded.map(key).sort());
+      for (const { event } of events) {
+        const same = recorded.find((other) => key(other) === key(event));
+        t.ok(Math.abs((same?.atMs ?? 0) - event.atMs) < MAX_DIFFERENCE_MS, `${event.event} at ${event.atMs}`);
+      }
+    }
+  }
+});
+
+t.test('a capture cut into files of tcpdump -C is read as one', async (t) => {
+  const [capture] = LIVE as [Buffer];
+  let cut = 24;
+  for (let packets = 0; packets < 25; packets++) cut += 16 + capture.readUInt32LE(cut + 8);
+  const second = Buffer.concat([capture.subarray(0, 24), capture.subarray(cut)]);
+  const one = await readRecording(new PcapRecording([], null), [capture], 7);
+  const two = await readRecording(new PcapRecording([], null), [capture.subarray(0, cut), second]);
+  t.same(two.events, one.events);
+  t.ok(one.events.length > 10, 'there are events');
+});
+
+t.test('split, repeated and overtaking segments change no event', async (t) => {
+  const whole = segmentsOf(UPLINKS.length);
+  const expected = await linesOf([...START, ...whole]);
+  t.same(expected, ['0 D2 connect', '0.7 D2 ping 1/1', '0.7 D2 ping 1/2', '0.7 D2 ping 1/3']);
+  const what = (lines: string[]): string[] => lines.map((line) => line.replace(/^\S+ /, ''));
+  const split = segmentsOf(1, 20, 3, UPLINKS.length - 24);
+  const [a, b, c, d] = split as [TestSegment, TestSegment, TestSegment, TestSegment];
+  const repeated = { ...b, at: 1.5, bytes: Buffer.concat([b.bytes as Buffer, c.bytes as Buffer]) };
+  for (const segments of [split, [a, a, b, a, c, b, d], [d, c, b, a], [c, d, c, a, b], [a, repeated, c, d, b]])
+    t.same(what(await linesOf([...START, ...segments], 13)), what(expected));
+});
+
+t.test('after bytes that the capture lost, reading goes on at the next complete packets', async (t) => {
+  const one = uplink(1).length;
+  const [first, , third] = segmentsOf(one, one, one) as [TestSegment, TestSegment, TestSegment];
+  const answered: TestSegment = { from: 'server', at: 2, offset: 4, acknowledges: AFTER + UPLINKS.length };
+  const read = await readRecording(new PcapRecording([], null), [pcapOf([...START, first, third, answered])]);
+  t.same(eventLines(read.events), ['0 D2 connect', '0.7 D2 ping 1/1', '1.7 D2 ping 1/3']);
+  t.equal(read.skipped.length, 1);
+  t.match(read.skipped[0], /bytes that the capture does not have/);
+});
+
+t.test('how a connection ends is its cause', async (t) => {
+  const last = async (...end: TestSegment[]): Promise<string | undefined> => (await linesOf([...START, ...end])).at(-1);
+  const bye: TestSegment = { from: 'client', at: 1, offset: AFTER, bytes: DISCONNECT, acknowledges: 4 };
+  const fin = (from: 'client' | 'server', at: number): TestSegment => ({
+    from,
+    at,
+    offset: from === 'client' ? AFTER : 4,
+    flags: FIN,
+    acknowledges: from === 'client' ? 4 : AFTER,
+  });
+  t.equal(await last(bye), '0.7 D2 disconnect closed');
+  t.equal(await last(fin('client', 3)), '2.7 D2 disconnect dropped');
+  t.equal(await last({ ...fin('client', 3), flags: RST }), '2.7 D2 disconnect dropped');
+  t.equal(await last({ ...fin('server', 3), flags: RST }), '2.7 D2 disconnect dropped');
+  t.equal(await last(fin('server', 3)), '2.7 D2 disconnect gateway');
+  t.equal(await last(fin('server', 90.5)), '90.2 D2 disconnect keepalive');
+  const again = START.map((segment) => ({ ...segment, at: segment.at + 5, clientPort: 50_001 }));
+  const taken = await linesOf([...START, ...again, fin('server', 6)]);
+  t.same(taken, ['0 D2 connect', '5 D2 disconnect takeover', '5 D2 connect']);
+  const late = await linesOf([...START, { ...fin('client', 1), offset: AFTER + UPLINKS.length }, ...segmentsOf(300)]);
+  t.match(late.join(), /ping 1\/3,.* disconnect dropped$/, 'bytes that come after the FIN count');
+});
+
+t.test('phones, commands, refused clients and clients that are no lock', async (t) => {
+  const connect = (clientId: string, protocolVersion: 4 | 5 = 4): Buffer =>
+    mqtt({ cmd: 'connect', protocolId: 'MQTT', protocolVersion, clientId, keepalive: 60, clean: true });
+  const opened = async (first: Buffer, answer: Buffer): Promise<[string[], readonly string[]]> => {
+    const segments: TestSegment[] = [
+      { from: 'client', at: 0, offset: -1, flags: SYN },
+      { from: 'server', at: 0.05, offset: -1, flags: SYN },
+      { from: 'client', at: 0.1, offset: 0, bytes: Buffer.concat([first, uplink(1)]) },
+      { from: 'server', at: 0.2, offset: 0, bytes: Buffer.concat([answer, COMMAND]) },
+    ];
+    const read = await readRecording(new PcapRecording([], null), [pcapOf(segments)]);
+    return [eventLines(read.events), read.skipped];
+  };
+  t.same((await opened(CONNECT, CONNACK))[0], ['0 D2 connect', '0 D2 ping 1/1', '0.1 D2 command 7 unlock']);
+  t.same((await opened(connect('phone-A4C138F0E1D2-1'), CONNACK))[0].slice(0, 2), [
+    '0 D2 phone connect',
+    '0 D2 phone ping 1/1',
+  ]);
+  const [none, refused] = await opened(CONNECT, REFUSAL);
+  t.same(none, []);
+  t.same(refused, ['a refused CONNECT 4', 'a PUBLISH of a connection that is refused 4']);
+  t.match((await opened(connect('dashboard'), CONNACK))[1], [/a client that is no lock 3/, /foreign 3/, /foreign 4/]);
+  t.match((await opened(connect('A4C138F0E1D2', 5), CONNACK))[1], [/a connection with MQTT 5 3/, /foreign/, /foreign/]);
+});
+
+t.test('a connection whose CONNECT was not captured needs --mac', async (t) => {
+  const capture = pcapOf([{ from: 'client', at: 1, offset: 500, bytes: uplink(4), acknowledges: 4 }]);
+  const unknown = await readRecording(new PcapRecording([], null), [capture]);
+  t.same(unknown.events, []);
+  t.match(unknown.skipped, [/bytes that the capture does not have/, /unknown lock/]);
+  const known = await readRecording(new PcapRecording([], 'A4C138F0E1D9' as never), [capture]);
+  t.same(eventLines(known.events), ['0 D9 ping 1/4']);
+});
+
+t.test('TLS is refused with what to do instead', async (t) => {
+  const hello = Buffer.from('160301020001000200', 'hex');
+  const tls = (serverPort: number): Buffer =>
+    pcapOf([
+      { from: 'client', at: 0, offset: -1, flags: SYN, serverPort },
+      { from: 'client', at: 1, offset: 0, bytes: hello, acknowledges: 0, serverPort },
+    ]);
+  for (const [ports, file] of [[[], tls(1883)] as const, [[8883], tls(8883)] as const, [[], tls(8883)] as const]) {
+    const { faults } = await readRecording(new PcapRecording(ports, null), [file]);
+    t.equal(faults[0]?.at, 'packet 2');
+    t.match(faults[0]?.message, /is TLS, .*lockgate trace record/);
+  }
+});
+
+t.test('damaged files give errors with the offset, and what came before is read', async (t) => {
+  const [capture] = LIVE as [Buffer];
+  const fault = async (file: Buffer): Promise<string | undefined> => {
+    const { faults } = await readRecording(new PcapRecording([], null), [file]);
+    return faults[0] === undefined ? undefined : `${faults[0].at}: ${faults[0].message}`;
+  };
+  t.match(await fault(Buffer.from('received;bike\n')), /^offset 0: the file starts with 72656365: expected a capture/);
+  t.match(await fault(Buffer.alloc(0)), /^offset 0: the file has 0 bytes/);
+  const damaged = Buffer.from(capture);
+  damaged.writeUInt32LE(0x7fffffff, 24 + 8);
+  t.match(await fault(damaged), /^offset 32: packet 1 claims 2147483647 bytes/);
+  const ng = Buffer.from(asFormat(capture, 'pcapng'));
+  ng.writeUInt32LE(13, 28 + 4);
+  t.match(await fault(ng), /^offset 32: a block claims 13 bytes/);
+  const cut = await readRecording(new PcapRecording([], null), [capture.subarray(0, -5)]);
+  t.match(cut.skipped, [/^a packet that is not complete \d+$/]);
+  t.ok(cut.events.length > 10, 'the packets before are read');
+});

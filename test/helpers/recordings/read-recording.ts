@@ -1,0 +1,53 @@
+/** Reads recordings of tests with a reader of cli/recordings, and collects what it reports. */
+import type { RecordedEvent, RecordingFault, RecordingReader } from '../../../cli/recordings/recording.js';
+
+/** What a reader read. */
+export interface ReadRecording {
+  readonly events: readonly RecordedEvent[];
+  /** Reasons with their rows, such as `a line without a time 3`. */
+  readonly skipped: readonly string[];
+  readonly notes: readonly string[];
+  readonly faults: readonly RecordingFault[];
+}
+
+/** @param chunkBytes how many bytes the reader gets at once */
+export async function readRecording(
+  reader: RecordingReader,
+  files: readonly (Uint8Array | string)[],
+  chunkBytes = 64 * 1024,
+): Promise<ReadRecording> {
+  const events: RecordedEvent[] = [];
+  const skipped: string[] = [];
+  const notes: string[] = [];
+  const faults: RecordingFault[] = [];
+  const sink = {
+    event: (event: RecordedEvent) => void events.push(event),
+    skip: (reason: string, row: number) => void skipped.push(`${reason} ${row}`),
+    note: (sentence: string) => void notes.push(sentence),
+  };
+  for (const file of files) {
+    const read = await reader.read(chunksOf(Buffer.from(file), chunkBytes), sink);
+    if (!read.ok) faults.push(read.error);
+  }
+  const fault = reader.finish(sink);
+  if (fault !== null) faults.push(fault);
+  return { events, skipped, notes, faults };
+}
+
+async function* chunksOf(bytes: Buffer, chunkBytes: number): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += chunkBytes) yield Buffer.from(bytes.subarray(at, at + chunkBytes));
+}
+
+/** One line per event: its time in seconds since the first, the lock's last digits, and what happened. */
+export function eventLines(events: readonly RecordedEvent[]): string[] {
+  const startMs = events[0]?.event.atMs ?? 0;
+  return events.map(({ event }) => {
+    const what = [event.event];
+    if (event.event === 'disconnect') what.push(event.cause as never);
+    if (event.event === 'ping' || event.event === 'ack')
+      what.push(`${event.uplink.boot}/${event.uplink.sequence}` as never);
+    if (event.event === 'command') what.push(`${event.id} ${event.command.type}` as never);
+    const source = event.event !== 'command' && event.source === 'phone' ? ' phone' : '';
+    return `${(event.atMs - startMs) / 1000} ${event.mac.slice(-2)}${source} ${what.join(' ')}`;
+  });
+}
