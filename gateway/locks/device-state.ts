@@ -16,6 +16,8 @@ import {
   setKey,
 } from '../../proto/power/judge/belief.js';
 import type { UplinkKey } from '../../proto/power/judge/event.js';
+import { newSentCommand } from '../../proto/power/judge/sent-command.js';
+import { NEVER } from '../../proto/power/judge/state.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
 import { formatMac, type Mac } from '../../proto/wire/mac.js';
 import type { Ping, PingUplink, Source, Uplink } from '../../proto/wire/ping.js';
@@ -49,7 +51,7 @@ export interface DeviceState {
 
 /** The state of a new lock. @param listeningSinceMs since when the gateway listens for the lock */
 export function newDeviceState(mac: Mac, atMs: number, listeningSinceMs: number): DeviceState {
-  const belief = newBelief(POWER_MODEL, formatMac(mac), atMs, { listeningSinceMs });
+  const belief = newBelief(POWER_MODEL, formatMac(mac), atMs, { listeningSinceMs, commands: [] });
   return { belief, ping: null, receivedAtMs: null };
 }
 
@@ -59,7 +61,10 @@ export function resetState(known: DeviceState, mac: Mac, nowMs: number): DeviceS
   const { usedTo } = known;
   const { credential, life, boot, sequence } = powerFrom;
   const isNewer = usedTo === undefined || isAfterKey(usedTo, credential, life, boot, sequence);
-  return { ...newDeviceState(mac, nowMs, nowMs), usedTo: isNewer ? { ...powerFrom } : usedTo };
+  const forgotten = newDeviceState(mac, nowMs, nowMs);
+  // What it was sent before may still be answered.
+  Object.assign(forgotten.belief, { commandsSinceMs: nowMs, commandsAboveId: NEVER });
+  return { ...forgotten, usedTo: isNewer ? { ...powerFrom } : usedTo };
 }
 
 /**
@@ -103,7 +108,13 @@ const SHAPE = {
     ...newBelief(POWER_MODEL, '', 0),
     periods: [{ ...KEY, timeMs: 0, isReported: false }],
     airplaneSwitches: [{ id: 0, sentMs: 0, expiresMs: 0, hasReconnected: false, outcome: '' }],
-    runs: [{ ...newRun(0, 0, 0), spans: [{ low: 0, high: 0 }] }],
+    commands: [newSentCommand(0, { type: 'unlock' }, 0)].map((command) => ({ ...command, change: null })),
+    runs: [
+      {
+        ...newRun(0, 0, 0),
+        spans: [{ low: 0, high: 0, stretch: { context: { fromMs: 0 }, head: [], isHeadOpen: false } }],
+      },
+    ],
   },
   ping: null,
   receivedAtMs: null,

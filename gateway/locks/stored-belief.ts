@@ -4,8 +4,10 @@
  */
 import { Hours } from '../../proto/clock.js';
 import { isObject } from '../../proto/json-reader.js';
-import { type AirplaneSwitch, newRun, type Run } from '../../proto/power/judge/belief.js';
+import { type AirplaneSwitch, newBelief, newRun, type Run } from '../../proto/power/judge/belief.js';
+import { newStretch, type Stretch } from '../../proto/power/judge/in-order/stretch.js';
 import { NEVER } from '../../proto/power/judge/state.js';
+import { POWER_MODEL } from '../../proto/power/model.js';
 import { FIRST_LIFE, PLAUSIBLE_FROM_MS } from '../../proto/wire/uplink-life.js';
 
 /** The lifetime of a set-power command from a version that did not record when it expires (protocol.md §1). */
@@ -15,6 +17,7 @@ export const DEFAULT_SET_POWER_LIFETIME = Hours(24);
 export function upgradeState(state: unknown): void {
   if (!isObject(state) || !isObject(state.belief)) return;
   upgradeSwitches(state.belief);
+  upgradeOrder(state.belief);
   if (Array.isArray(state.belief.runs) && !hasLives(state.belief)) upgradeKeys(state, state.belief);
 }
 
@@ -55,6 +58,42 @@ function withLife(name: unknown): unknown {
   if (!isObject(name) || typeof name.boot !== 'number') return name;
   const { credential, boot, ...rest } = name;
   return { credential, life: boot < 0 ? 0 : boot === NEVER ? NEVER : FIRST_LIFE, boot, ...rest };
+}
+
+/**
+ * Older beliefs know nothing of commands, of what a connection brought and of uplinks in order. Each counts from the
+ * next event on; what came before is unknown, and breaks no rule.
+ */
+function upgradeOrder(belief: Record<string, unknown>): void {
+  if (belief.networkPings !== undefined || typeof belief.nowMs !== 'number') return;
+  const { commands, commandsSinceMs, commandsAboveId, networkPings, ...connection } = newBelief(POWER_MODEL, '', 0);
+  const { connections, isConnectionWhole, hasClosePing, connectionFirst, connectionLast, windowSinceMs } = connection;
+  const { droppedAtPing, isStateDoubtful } = connection;
+  Object.assign(belief, {
+    commands,
+    commandsSinceMs: belief.nowMs,
+    commandsAboveId,
+    networkPings,
+    connections,
+    isConnectionWhole,
+    hasClosePing,
+    connectionFirst,
+    connectionLast,
+    windowSinceMs,
+    droppedAtPing,
+    isStateDoubtful,
+  });
+  if (!Array.isArray(belief.runs)) return;
+  for (const run of belief.runs) {
+    if (!isObject(run)) continue;
+    Object.assign(run, { standing: [] });
+    if (!Array.isArray(run.spans)) continue;
+    for (const span of run.spans) if (isObject(span)) Object.assign(span, { stretch: unknownStretch() });
+  }
+}
+
+function unknownStretch(): Stretch {
+  return { ...newStretch(Number.POSITIVE_INFINITY), isHeadOpen: false };
 }
 
 /** Upgrades airplane switches (commands to or from airplane mode). An older one has only `id` and `isAcknowledged`. */

@@ -129,6 +129,37 @@ export interface JudgeBounds {
   readonly bufferedOver: Milliseconds;
   /** Uplinks that are up to this late lead to the same belief, whatever their order of arrival. */
   readonly lateWithin: Milliseconds;
+  /** A time so long before that of the uplink before shows that the clock went back. */
+  readonly clockBackOver: Milliseconds;
+  /** A time so long before the connection or command that it answers shows that the clock is behind. */
+  readonly clockBehindOver: Milliseconds;
+  /** A GPS ping follows a cellular ping of its reason within this. */
+  readonly cellularBeforeGpsWithin: Milliseconds;
+  /** Closer than this, GPS pings of a theft, GPS pings of a ride, and network pings come too fast. */
+  readonly theftGpsUnder: Milliseconds;
+  readonly rideGpsUnder: Milliseconds;
+  readonly networkPingUnder: Milliseconds;
+  /** Over this, the GPS pings of a theft or ride are two runs. */
+  readonly runGapOver: Milliseconds;
+  /** A run that lasts longer without a cellular ping of its trigger lacks one. */
+  readonly refreshOver: Milliseconds;
+  /** A kept connection without a network ping for longer lacks one. */
+  readonly networkPingMissingOver: Milliseconds;
+  /** A network ping further outside the high window than this is not allowed. */
+  readonly networkPingOutsideOver: Milliseconds;
+  /** A located position answers a command sent within this, give or take the slack between the clocks. */
+  readonly locateWithin: Milliseconds;
+  readonly locateSlack: Milliseconds;
+  /** An uplink later than this after a command, on one connection, shows that the lock had time to answer. */
+  readonly ignoredAfter: Milliseconds;
+  /** A run at speed 0 at one place that lasts longer is unlikely. */
+  readonly stillOver: Milliseconds;
+  /** So many GPS pings in a row over this speed (m/s) at exactly one position are unlikely. */
+  readonly frozenPings: number;
+  readonly frozenOverSpeed: number;
+  /** Two positions made within this of each other that need more than this speed (m/s) are unlikely. */
+  readonly jumpWithin: Milliseconds;
+  readonly jumpOverSpeed: number;
 }
 
 /** The whole model: what each state allows, what makes a lock send, and all times and limits. */
@@ -300,6 +331,24 @@ const BOUNDS: JudgeBounds = {
   gapPatience: Hours(24),
   bufferedOver: Seconds(60),
   lateWithin: Days(30),
+  clockBackOver: Minutes(5),
+  clockBehindOver: Minutes(5),
+  cellularBeforeGpsWithin: Minutes(10),
+  theftGpsUnder: Seconds(8),
+  rideGpsUnder: Seconds(25),
+  networkPingUnder: Minutes(13),
+  runGapOver: Minutes(2),
+  refreshOver: Minutes(6),
+  networkPingMissingOver: Minutes(17),
+  networkPingOutsideOver: Minutes(2),
+  locateWithin: Hours(24),
+  locateSlack: Minutes(5),
+  ignoredAfter: Minutes(3),
+  stillOver: Minutes(10),
+  frozenPings: 20,
+  frozenOverSpeed: 1,
+  jumpWithin: Minutes(10),
+  jumpOverSpeed: 100,
 };
 
 function deepFreeze<T>(value: T): T {

@@ -27,7 +27,23 @@ export type RuleName =
   | 'period-overdue'
   | 'window-offline'
   | 'recovery-offline'
-  | 'boot-back';
+  | 'boot-back'
+  | 'wrong-ping-type'
+  | 'change-untold'
+  | 'gps-before-cellular'
+  | 'gps-missing'
+  | 'close-missing'
+  | 'network-ping-missing'
+  | 'network-ping-unkept'
+  | 'cadence-too-fast'
+  | 'refresh-missing'
+  | 'locate-unasked'
+  | 'ack-unasked'
+  | 'ack-untrue'
+  | 'command-ignored'
+  | 'clock-back'
+  | 'clock-behind'
+  | 'motion-unlikely';
 
 /**
  * What a finding depends on (protocol.md §3, "Late data").
@@ -217,6 +233,131 @@ const ROWS: readonly RuleRow[] = [
     brokenWhen:
       'A boot made an uplink over 5 min after a higher boot of the same life had made one; times before 2020 don’t ' +
       'count.',
+    section: SECTION,
+  },
+  {
+    rule: 'wrong-ping-type',
+    severity: 'violation',
+    restsOn: 'content',
+    brokenWhen: 'A ping type comes with a reason that it can’t have.',
+    section: SECTION,
+  },
+  {
+    rule: 'change-untold',
+    severity: 'violation',
+    restsOn: 'content',
+    brokenWhen:
+      'In order, an uplink has another lock state than the ping before it and is not a cellular ' +
+      'REASON_STATE_PING.',
+    section: SECTION,
+  },
+  {
+    rule: 'gps-before-cellular',
+    severity: 'violation',
+    restsOn: 'content',
+    brokenWhen:
+      'In order, a GPS ping of a theft, state change or period comes without a cellular ping of ' +
+      'that reason in the 10 min before.',
+    section: SECTION,
+  },
+  {
+    rule: 'gps-missing',
+    severity: 'violation',
+    restsOn: 'content',
+    brokenWhen:
+      'In order, a lock closes the connection less than 120 s after a cellular REASON_STATE_PING ' +
+      'or REASON_PERIOD_TRACKING, without a GPS ping.',
+    section: SECTION,
+  },
+  {
+    rule: 'close-missing',
+    severity: 'violation',
+    restsOn: 'receipt',
+    brokenWhen: 'A lock ends its connection without a close-connection ping.',
+    section: SECTION,
+  },
+  {
+    rule: 'network-ping-missing',
+    severity: 'violation',
+    restsOn: 'receipt',
+    brokenWhen:
+      'A lock is connected for over 17 min without a REASON_NETWORK_PING, in a state that keeps ' + 'the connection.',
+    section: SECTION,
+  },
+  {
+    rule: 'network-ping-unkept',
+    severity: 'violation',
+    restsOn: 'receipt',
+    brokenWhen: 'REASON_NETWORK_PING is made in MID, or in HIGH over 2 min outside its window.',
+    section: SECTION,
+  },
+  {
+    rule: 'cadence-too-fast',
+    severity: 'violation',
+    restsOn: 'receipt',
+    brokenWhen:
+      'GPS pings of a theft come less than 8 s apart, of a ride less than 25 s, or three network ' +
+      'pings less than 13 min.',
+    section: SECTION,
+  },
+  {
+    rule: 'refresh-missing',
+    severity: 'violation',
+    restsOn: 'content',
+    brokenWhen: 'GPS pings of a theft or ride go on for over 6 min without a cellular ping of their trigger.',
+    section: SECTION,
+  },
+  {
+    rule: 'locate-unasked',
+    severity: 'violation',
+    restsOn: 'receipt',
+    brokenWhen:
+      'REASON_GPS_PING or REASON_CELL_PING comes, and no such locate command was sent in the 24 ' + 'h before.',
+    section: SECTION,
+  },
+  {
+    rule: 'ack-unasked',
+    severity: 'violation',
+    restsOn: 'receipt',
+    brokenWhen: 'A command is acknowledged that was never sent to the lock.',
+    section: SECTION,
+  },
+  {
+    rule: 'ack-untrue',
+    severity: 'violation',
+    restsOn: 'receipt',
+    brokenWhen:
+      'A command is acknowledged as ok, and the lock’s power or its next ping shows that it was ' + 'not carried out.',
+    section: SECTION,
+  },
+  {
+    rule: 'command-ignored',
+    severity: 'warning',
+    restsOn: 'time',
+    brokenWhen:
+      'A command expires without an acknowledgement, though the lock sent an uplink on its ' +
+      'connection over 3 min later.',
+    section: SECTION,
+  },
+  {
+    rule: 'clock-back',
+    severity: 'warning',
+    restsOn: 'content',
+    brokenWhen: 'In order, an uplink’s time is over 5 min before that of the uplink before it.',
+    section: SECTION,
+  },
+  {
+    rule: 'clock-behind',
+    severity: 'warning',
+    restsOn: 'receipt',
+    brokenWhen: 'An uplink’s time is over 5 min before the connection or the command that it follows.',
+    section: SECTION,
+  },
+  {
+    rule: 'motion-unlikely',
+    severity: 'warning',
+    restsOn: 'content',
+    brokenWhen: 'GPS pings go on without moving, move without getting anywhere, or are too far from each other.',
     section: SECTION,
   },
 ];

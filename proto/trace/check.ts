@@ -13,6 +13,7 @@ import {
   type UplinkKey,
   type Verdict,
 } from '../power/judge/event.js';
+import { IN_ORDER_RULES } from '../power/judge/in-order/ordered-uplink.js';
 import { judgeInPlace } from '../power/judge/judge.js';
 import { stateRow } from '../power/judge/state.js';
 import type { PowerModel } from '../power/model.js';
@@ -223,6 +224,7 @@ const WITHDRAWABLE: ReadonlySet<RuleName> = new Set([
   'boot-back',
   'period-too-soon',
   'state-unchanged',
+  ...IN_ORDER_RULES,
 ]);
 
 function findingKey(mac: string, rule: RuleName, about: UplinkKey): string {

@@ -4,42 +4,12 @@
  */
 
 import type { Belief } from '../power/judge/belief.js';
-import type { UplinkEvent } from '../power/judge/event.js';
 import { describeSpan, describeTime } from '../power/judge/words.js';
-import type { PowerModel } from '../power/model.js';
 import type { RuleName } from '../power/rules.js';
-import type { CommandAck, Ping } from '../wire/ping.js';
-import { type JudgedHistory, ownUplinks, uplinkLabel } from './history.js';
-import { SECTIONS, type Section } from './step.js';
-
-/** An uplink, and everything that is needed to explain why it complies with a rule. */
-export interface RuleCase {
-  readonly model: PowerModel;
-  readonly event: UplinkEvent;
-  readonly body: Ping | CommandAck;
-  readonly history: JudgedHistory;
-}
-
-/**
- * What a rule applies to: `each` uplink, each of the lock's `own` uplinks, a `connection`, or `time` passing. A
- * function says whether it applies to one of the lock's own uplinks.
- */
-type RuleScope = 'each' | 'own' | 'connection' | 'time' | ((ruleCase: RuleCase) => boolean);
-
-export interface RuleWhy {
-  /** Why the rule exists. */
-  readonly because: string;
-  /** The section that `because` rests on; protocol.md §3 defines the rule itself. */
-  readonly restsOn: Section;
-  readonly appliesTo: RuleScope;
-  /** Why the uplink complies with the rule. Present if `appliesTo` is a function. */
-  readonly whyComplies?: (ruleCase: RuleCase) => string;
-}
-
-const isReason =
-  (...reasons: readonly string[]) =>
-  ({ body }: RuleCase): boolean =>
-    body.kind !== 'ack' && reasons.includes(body.reason);
+import { ownUplinks, uplinkLabel } from './history.js';
+import { MUST_RULE_WHY } from './must-rules.js';
+import { isReason, type RuleCase, type RuleWhy } from './rule-why.js';
+import { SECTIONS } from './step.js';
 
 function lockStateOf({ body }: RuleCase): string {
   return body.kind === 'ack' ? 'unknown' : body.lockState;
@@ -174,6 +144,7 @@ export const RULE_WHY: Readonly<Record<RuleName, RuleWhy>> = Object.freeze({
     restsOn: SECTIONS.wire,
     appliesTo: 'own',
   },
+  ...MUST_RULE_WHY,
 });
 
 /** Whether the rule applies only to some uplinks, and this is one of them. */

@@ -16,7 +16,8 @@ import { isKnownReason } from '../wire/reasons.js';
 import { FIRST_LIFE } from '../wire/uplink-life.js';
 import { type JudgedHistory, uplinkLabel } from './history.js';
 import { ACK_WHY, CLOSE_WHY, REASON_WHY, type ReasonWhy, UNRECOGNIZED_WHY } from './reasons.js';
-import { appliesInParticular, appliesToEvery, RULE_WHY, type RuleCase } from './rules.js';
+import type { RuleCase } from './rule-why.js';
+import { appliesInParticular, appliesToEvery, RULE_WHY } from './rules.js';
 import { windowText } from './silence.js';
 import { SECTIONS, step, type WhyStep } from './step.js';
 

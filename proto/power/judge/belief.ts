@@ -7,9 +7,12 @@
  * follows the order of receipt.
  */
 
-import { DEFAULT_POWER, type HighWindow, type LockState, type PowerSettings } from '../../wire/ping.js';
+import { type Command, DEFAULT_POWER, type HighWindow, type LockState, type PowerSettings } from '../../wire/ping.js';
 import type { EffectiveState, PowerModel } from '../model.js';
 import type { UplinkKey } from './event.js';
+import type { StandingFinding, Stretch } from './in-order/stretch.js';
+import { type NetworkPings, newNetworkPings } from './network-ping.js';
+import { newSentCommand, type SentCommand } from './sent-command.js';
 import { NEVER, stateRow } from './state.js';
 
 /**
@@ -23,6 +26,8 @@ export const BELIEF_LIMITS = Object.freeze({
   spans: 300,
   /** Period pings to compare a late ping with: a cellular and a GPS ping a day for 48 days. */
   periodPings: 96,
+  /** Commands that the judge remembers. */
+  commands: 64,
   /** Commands that switch airplane mode on. */
   airplaneSwitches: 16,
   /** Holes that the message of a sequence-gap lists. */
@@ -80,6 +85,8 @@ export interface Span {
   holeSinceMs: number;
   holeSinceUplinks: number;
   isHoleOverdue: boolean;
+  /** What the rules in order know of it. */
+  stretch: Stretch;
 }
 
 /** The sequence numbers of one boot. */
@@ -106,6 +113,8 @@ export interface Run {
   firstSequence: number;
   /** The sequence of the uplink that a boot-back finding is about; −1 if there is no such finding. */
   backSequence: number;
+  /** Findings in order that can still be withdrawn, oldest first. */
+  standing: StandingFinding[];
 }
 
 /** A run before its first uplink. */
@@ -124,6 +133,7 @@ export function newRun(credential: number, life: number, boot: number): Run {
     firstMs: -NEVER,
     firstSequence: NEVER,
     backSequence: -1,
+    standing: [],
   };
 }
 
@@ -185,8 +195,13 @@ export interface Belief {
   position: BelievedPosition | null;
   readonly windowFrom: MutableKey;
   highWindow: HighWindow;
+  /** When the window was last changed. */
+  windowSinceMs: number;
 
   state: EffectiveState;
+  /** How many uplinks the lock had dropped at its newest ping, and whether it has dropped more since. */
+  droppedAtPing: number;
+  isStateDoubtful: boolean;
   /** When the state was entered, and when the states last changed between with and without period pings. */
   stateSinceMs: number;
   periodStateSinceMs: number;
@@ -202,6 +217,17 @@ export interface Belief {
   /** Whether an uplink has come on the connection. */
   hasUplinks: boolean;
   closeSeen: CloseSeen;
+  /** How many connections the lock has begun. */
+  connections: number;
+  /** Whether all of the connection was seen, from its connect on. */
+  isConnectionWhole: boolean;
+  /** Whether any close-connection ping came over the connection, be it a repeat. */
+  hasClosePing: boolean;
+  /** The sequence of the first and of the last uplink that came over the connection; −1 without one. */
+  connectionFirst: number;
+  connectionLast: number;
+  /** The network pings of the connection. */
+  networkPings: NetworkPings;
   /** Since when the gateway listens; null while it doesn't. */
   listeningSinceMs: number | null;
 
@@ -220,6 +246,11 @@ export interface Belief {
   /** In order of time. */
   periods: PeriodPing[];
 
+  /** Commands that were sent, oldest first. */
+  commands: SentCommand[];
+  /** All commands sent since then are known, and all with a greater id: {@link NEVER} where none is. */
+  commandsSinceMs: number;
+  commandsAboveId: number;
   airplaneSwitches: AirplaneSwitch[];
   /** Since when at least one of these commands is open; null while none is. */
   suspendedSinceMs: number | null;
@@ -245,6 +276,14 @@ export interface Belief {
   runs: Run[];
 }
 
+/** A command that was sent before the first event. */
+export interface CommandBefore {
+  readonly id: number;
+  readonly command: Command;
+  readonly atMs: number;
+  readonly expiresMs?: number | undefined;
+}
+
 /** What is known of a lock before its first event: a trace's header, or what a store holds. */
 export interface InitialBelief {
   readonly power?: PowerSettings;
@@ -255,6 +294,8 @@ export interface InitialBelief {
   readonly lastPeriodMs?: number | null;
   /** Since when the gateway listens; null if it does not. */
   readonly listeningSinceMs?: number | null;
+  /** The commands that it was sent, as far as they matter; absent where they are not known. */
+  readonly commands?: readonly CommandBefore[] | null;
 }
 
 const keyBeforeAll = (): MutableKey => ({ credential: -1, life: 0, boot: -1, sequence: -1 });
@@ -286,7 +327,10 @@ export function newBelief(model: PowerModel, mac: string, atMs: number, initial:
     position: null,
     windowFrom: keyBeforeAll(),
     highWindow: initial.highWindow ?? model.highWindow,
+    windowSinceMs: -NEVER,
     state: stateRow(model, power, null).state,
+    droppedAtPing: 0,
+    isStateDoubtful: false,
     stateSinceMs: atMs,
     periodStateSinceMs: atMs,
     isConnected,
@@ -297,6 +341,12 @@ export function newBelief(model: PowerModel, mac: string, atMs: number, initial:
     activityMs: atMs,
     hasUplinks: false,
     closeSeen: 'none',
+    connections: 0,
+    isConnectionWhole: false,
+    hasClosePing: false,
+    connectionFirst: -1,
+    connectionLast: -1,
+    networkPings: newNetworkPings(),
     listeningSinceMs: initial.listeningSinceMs ?? null,
     isUnexplainedReported: false,
     isOverdueReported: false,
@@ -305,6 +355,9 @@ export function newBelief(model: PowerModel, mac: string, atMs: number, initial:
     lastPeriodMs,
     lastPeriodFrom: keyBeforeAll(),
     periods: lastPeriodMs === null ? [] : [{ ...keyBeforeAll(), timeMs: lastPeriodMs, isReported: false }],
+    commands: (initial.commands ?? []).map(sentBefore),
+    commandsSinceMs: initial.commands == null ? atMs : -NEVER,
+    commandsAboveId: initial.commands == null ? NEVER : 0,
     airplaneSwitches: [],
     suspendedSinceMs: null,
     overdueCreditMs: 0,
@@ -363,4 +416,8 @@ export function overdueCountStartMs(belief: Belief): number {
     belief.listeningSinceMs ?? -NEVER,
     belief.periodStateSinceMs,
   );
+}
+
+function sentBefore({ id, command, atMs, expiresMs }: CommandBefore): SentCommand {
+  return newSentCommand(id, command, atMs, expiresMs ?? NEVER, -1);
 }

@@ -17,6 +17,7 @@ import { rowOfState, stateRow } from './state.js';
 export function believe(model: PowerModel, belief: Belief, event: UplinkEvent): boolean {
   const { body } = event.uplink;
   const isPowerChanged = believePower(belief, event);
+  noteDrops(belief, event);
   if (body.kind === 'ack') {
     const isWindowChanged = body.highWindow !== null && believeWindow(belief, event, body.highWindow);
     return (isPowerChanged && enterState(model, belief, event.atMs)) || isWindowChanged;
@@ -44,6 +45,14 @@ function believePower(belief: Belief, event: UplinkEvent): boolean {
   const isChanged = powerRank(power) !== powerRank(belief.power);
   if (isChanged) belief.power = power;
   return isChanged;
+}
+
+/** An acknowledgement has no battery: where pings were dropped before it, the lock may be in another state by now. */
+function noteDrops(belief: Belief, event: UplinkEvent): void {
+  const { body, dropped } = event.uplink;
+  if (compareToKey(belief.powerFrom, event) !== 0) return;
+  belief.isStateDoubtful = body.kind === 'ack' && dropped > belief.droppedAtPing;
+  if (body.kind !== 'ack') belief.droppedAtPing = dropped;
 }
 
 function powerRank(power: PowerSettings): number {
@@ -110,6 +119,7 @@ function believeWindow(belief: Belief, event: UplinkEvent, window: HighWindow): 
   if (order < 0 || (order === 0 && difference <= 0)) return false;
   setKeyFromEvent(belief.windowFrom, event);
   belief.highWindow = window;
+  if (difference !== 0) belief.windowSinceMs = event.atMs;
   return difference !== 0;
 }
 

@@ -2,10 +2,13 @@
  * The lock's own connection, and the rules about it (protocol.md §3): outside-connection, after-close, not-closed. A
  * phone's connections must not be passed here. Pure: changes only the given belief and verdict.
  */
+import type { PowerModel } from '../model.js';
 import type { Belief } from './belief.js';
 import { keyOf } from './content.js';
 import { type DisconnectCause, finding, type UplinkEvent, type Verdict } from './event.js';
-import { describeTime } from './words.js';
+import { newNetworkPings } from './network-ping.js';
+import { lowBatteryLimitPercent } from './state.js';
+import { describeSpan, describeTime } from './words.js';
 
 /** The lock connected. If it was still connected, the old connection ends as takeover (protocol.md §4). */
 export function connect(belief: Belief, atMs: number, out: Verdict): void {
@@ -16,6 +19,12 @@ export function connect(belief: Belief, atMs: number, out: Verdict): void {
   belief.activityMs = atMs;
   belief.hasUplinks = false;
   belief.closeSeen = 'none';
+  belief.connections += 1;
+  belief.isConnectionWhole = true;
+  belief.hasClosePing = false;
+  belief.connectionFirst = -1;
+  belief.connectionLast = -1;
+  belief.networkPings = newNetworkPings();
   belief.isUnexplainedReported = false;
   belief.isWindowReported = false;
   belief.isRecoveryReported = false;
@@ -26,6 +35,12 @@ export function disconnect(belief: Belief, cause: DisconnectCause, atMs: number,
   if (!belief.isConnected) return;
   belief.isConnected = false;
   belief.offlineSinceMs = atMs;
+  const isWhole = belief.isConnectionWhole || belief.hasUplinks;
+  belief.isConnectionWhole = false;
+  if (cause === 'closed' && isWhole && !belief.hasClosePing) {
+    const message = `The lock ended the connection since ${describeTime(belief.connectedSinceMs)} without a close-connection ping.`;
+    out.findings.push(finding('close-missing', belief.mac, null, atMs, message));
+  }
   const isLocksDoing = cause === 'dropped' || cause === 'keepalive' || cause === 'takeover';
   if (!isLocksDoing || belief.closeSeen !== 'none') return;
   const since = describeTime(belief.connectedSinceMs);
@@ -34,7 +49,7 @@ export function disconnect(belief: Belief, cause: DisconnectCause, atMs: number,
 }
 
 /** Judges an uplink by the connection over which it was received. */
-export function judgeReceipt(belief: Belief, event: UplinkEvent, out: Verdict): void {
+export function judgeReceipt(model: PowerModel, belief: Belief, event: UplinkEvent, out: Verdict): void {
   if (!belief.isConnected) {
     const message = 'The uplink was received while the lock was not connected.';
     out.findings.push(finding('outside-connection', belief.mac, keyOf(event), event.atMs, message));
@@ -44,7 +59,24 @@ export function judgeReceipt(belief: Belief, event: UplinkEvent, out: Verdict): 
     const message = 'The uplink came after the close-connection ping of its connection.';
     out.findings.push(finding('after-close', belief.mac, keyOf(event), event.atMs, message));
   }
+  judgeClockAtClose(model, belief, event, out);
   noteReceipt(belief, event);
+}
+
+/**
+ * clock-behind at a close-connection ping: one that follows another uplink of its connection was made on it, so its
+ * time can't be before the connection began.
+ */
+function judgeClockAtClose(model: PowerModel, belief: Belief, event: UplinkEvent, out: Verdict): void {
+  const { body, kept, sequence, timeMs, power } = event.uplink;
+  if (body.kind !== 'close_connection' || kept !== 0 || belief.connectionLast !== sequence - 1) return;
+  const behind = belief.connectedSinceMs - timeMs;
+  if (behind <= model.bounds.clockBehindOver || power.airplane || body.batteryPercent < lowBatteryLimitPercent(model))
+    return;
+  const message =
+    `The lock’s time ${describeTime(timeMs)} is ${describeSpan(behind)} before its connection began, at ` +
+    `${describeTime(belief.connectedSinceMs)}.`;
+  out.findings.push(finding('clock-behind', belief.mac, keyOf(event), event.atMs, message));
 }
 
 /**
@@ -56,7 +88,10 @@ export function judgeReceipt(belief: Belief, event: UplinkEvent, out: Verdict): 
 export function noteReceipt(belief: Belief, event: UplinkEvent): void {
   if (!belief.isConnected) return;
   belief.activityMs = event.atMs;
+  if (belief.connectionFirst < 0) belief.connectionFirst = event.uplink.sequence;
+  belief.connectionLast = event.uplink.sequence;
   if (event.uplink.body.kind === 'close_connection') {
+    belief.hasClosePing = true;
     if (belief.closeSeen !== 'own') belief.closeSeen = belief.hasUplinks ? 'own' : 'first';
   } else if (belief.closeSeen === 'first') belief.closeSeen = 'none';
   belief.hasUplinks = true;

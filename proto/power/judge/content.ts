@@ -6,7 +6,7 @@ import { isPlausiblePing } from '../../gen/ping-content.js';
 import { type CommandAck, fieldValue, type Ping, type Source, type Uplink } from '../../wire/ping.js';
 import { inTypeOrder, PING_FIELD_ROWS, type PlausibleRange } from '../../wire/ping-fields.js';
 import { isDatable } from '../../wire/ping-json.js';
-import { isKnownReason } from '../../wire/reasons.js';
+import { isKnownReason, type Reason } from '../../wire/reasons.js';
 import { FIRST_LIFE } from '../../wire/uplink-life.js';
 import type { PowerModel } from '../model.js';
 import type { RuleName } from '../rules.js';
@@ -108,6 +108,7 @@ function judgeAirplane(belief: Belief, event: UplinkEvent, out: Verdict): void {
 
 function judgeReason(mac: string, event: UplinkEvent, ping: Ping, out: Verdict): void {
   const { reason, lockState } = ping;
+  judgeType(mac, event, ping, out);
   switch (reason) {
     case 'REASON_THEFT':
       if (lockState === 'unlocked')
@@ -136,6 +137,31 @@ function judgeReason(mac: string, event: UplinkEvent, ping: Ping, out: Verdict):
         addFinding(out, mac, event, 'position-missing', 'REASON_CELL_PING came without a position.');
       break;
   }
+}
+
+/** The ping types that a reason can have, where not all; REASON_GPS_PING has a rule of its own. */
+const TYPES_BY_REASON: Readonly<Partial<Record<Reason, readonly Ping['kind'][]>>> = {
+  REASON_THEFT: ['cellular', 'gps'],
+  REASON_STATE_PING: ['cellular', 'gps'],
+  REASON_PERIOD_TRACKING: ['cellular', 'gps'],
+  REASON_UNLOCKED_MOVEMENT: ['cellular'],
+  REASON_NETWORK_PING: ['cellular'],
+  REASON_RESET: ['cellular'],
+  REASON_CELL_PING: ['cellular'],
+  REASON_UNLOCKED_PING: ['gps'],
+  REASON_CLOSE_CONNECTION: ['close_connection'],
+};
+
+function judgeType(mac: string, event: UplinkEvent, { reason, kind }: Ping, out: Verdict): void {
+  const types = TYPES_BY_REASON[reason];
+  if (types === undefined || types.includes(kind)) return;
+  addFinding(
+    out,
+    mac,
+    event,
+    'wrong-ping-type',
+    `${reason} came as a ${kind} ping; it is for ${types.join(' or ')} pings.`,
+  );
 }
 
 function judgeRideLockState(mac: string, event: UplinkEvent, ping: Ping, out: Verdict): void {

@@ -12,10 +12,12 @@
 import type { PowerModel } from '../model.js';
 import type { Belief } from './belief.js';
 import { believe } from './believe.js';
+import { answerOf, judgeCommands, noteFirstUplink, noteSent } from './commands.js';
 import { connect, disconnect, judgeReceipt, noteReceipt } from './connection.js';
 import { judgeAnySource, judgeOwnContent } from './content.js';
 import { type CommandEvent, type JudgeEvent, newVerdict, type UplinkEvent, type Verdict } from './event.js';
 import { clearSilenceReports, judgeTime, scheduleNextLapse } from './lapse.js';
+import { judgeNetworkPings } from './network-ping.js';
 import { judgePeriod } from './period.js';
 import { judgeSequence } from './sequence.js';
 import { acknowledgeSwitch, noteReconnected, noteSwitchSent, refuteSwitches } from './switch.js';
@@ -56,7 +58,7 @@ export function judgeInPlace(model: PowerModel, belief: Belief, event: JudgeEven
       scheduleNextLapse(model, belief);
       break;
     case 'command':
-      judgeCommand(belief, timed);
+      judgeCommand(model, belief, timed);
       scheduleNextLapse(model, belief);
       break;
     case 'gateway':
@@ -96,20 +98,32 @@ function judgeUplink(model: PowerModel, belief: Belief, event: UplinkEvent, out:
   const wasReported = belief.isUnexplainedReported || belief.isOverdueReported;
   judgeAnySource(belief.mac, event, out);
   judgeOwnContent(model, belief, event, out);
-  judgeReceipt(belief, event, out);
+  judgeReceipt(model, belief, event, out);
+  if (belief.uplinks === 0 && isFirstOfAll(belief, event)) noteFirstUplink(belief);
   belief.isUnexplainedReported = false;
-  judgeSequence(model, belief, event, out);
+  judgeSequence(model, belief, event, answerOf(belief, event), out);
   if (body.kind !== 'ack' && body.reason === 'REASON_PERIOD_TRACKING') judgePeriod(model, belief, event, out);
   let isChanged = believe(model, belief, event);
   if (body.kind === 'ack') isChanged = acknowledgeSwitch(belief, body.commandId, event.atMs) || isChanged;
   if (belief.airplaneSwitches.length > 0 && !event.uplink.power.airplane)
     isChanged = refuteSwitches(belief, event.atMs) || isChanged;
+  judgeCommands(model, belief, event, out);
+  judgeNetworkPings(model, belief, event, out);
   if (isChanged || wasReported) scheduleNextLapse(model, belief);
 }
 
-function judgeCommand(belief: Belief, { id, command, expiresMs, atMs }: CommandEvent): void {
+/** Whether the judge saw the lock's first connection: its first uplink has the first number and came over it. */
+function isFirstOfAll(
+  { connections, isConnected, firstConnectionMs, connectedSinceMs }: Belief,
+  event: UplinkEvent,
+): boolean {
+  return isConnected && connections === 1 && firstConnectionMs === connectedSinceMs && event.uplink.sequence === 1;
+}
+
+function judgeCommand(model: PowerModel, belief: Belief, { id, command, expiresMs, atMs }: CommandEvent): void {
   if (belief.isConnected) belief.activityMs = atMs;
   belief.isUnexplainedReported = false;
+  noteSent(model, belief, id, command, atMs, expiresMs);
   if (command.type === 'set-power' && command.airplane === true) noteSwitchSent(belief, id, atMs, expiresMs);
 }
 

@@ -11,6 +11,7 @@
 import type { PowerModel } from '../model.js';
 import type { RuleName } from '../rules.js';
 import { type Belief, overdueCountStartMs } from './belief.js';
+import { judgeIgnored, nextIgnoredMs } from './commands.js';
 import { finding, type Verdict } from './event.js';
 import { judgeGaps } from './gap.js';
 import { NEVER, rowOfState, windowPhase } from './state.js';
@@ -43,13 +44,14 @@ export function judgeTime(model: PowerModel, belief: Belief, atMs: number, out: 
       reportLapse(belief, lapse, atMs, out);
     }
   }
+  judgeIgnored(belief, atMs, out);
   if (atMs > belief.gapDueMs) judgeGaps(model, belief, atMs, null, out);
   scheduleNextLapse(model, belief);
 }
 
 /** Computes `belief.dueMs`, the next moment at which a lapse can start. */
 export function scheduleNextLapse(model: PowerModel, belief: Belief): void {
-  let dueMs = Math.min(belief.gapDueMs, nextExpiryMs(belief));
+  let dueMs = Math.min(belief.gapDueMs, nextExpiryMs(belief), nextIgnoredMs(belief));
   if (!belief.isUnexplainedReported) dueMs = Math.min(dueMs, unexplainedLapse(model, belief).dueMs);
   for (const lapse of silenceLapses(model, belief)) {
     if (!isReported(belief, lapse.rule)) dueMs = Math.min(dueMs, lapse.dueMs);
@@ -110,7 +112,7 @@ function unexplainedLapse(model: PowerModel, belief: Belief): Lapse {
   const rule = 'connection-unexplained';
   const over = model.bounds.connectionUnexplainedOver;
   const kept = rowOfState(model, belief.state).connectionKept;
-  if (!belief.isConnected || kept === 'always') return noLapse(rule);
+  if (!belief.isConnected || belief.isStateDoubtful || kept === 'always') return noLapse(rule);
   const sinceMs = belief.activityMs;
   if (kept === 'never') return { rule, sinceMs, dueMs: sinceMs + over };
   // If the window was open, the count starts when it closes. If it is closed for too short a time, there is no lapse.

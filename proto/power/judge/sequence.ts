@@ -24,10 +24,18 @@ import { isBootBack, judgeBoots } from './boots.js';
 import { keyOf } from './content.js';
 import { type UplinkEvent, uplinkKey, type Verdict } from './event.js';
 import { dropLowestHoles, judgeGaps, lowerReportedCount, noticeHole, stopWaitingForHoles } from './gap.js';
+import type { Answer } from './in-order/ordered-uplink.js';
+import { appendUplink, doubt } from './in-order/stretch.js';
 import { comparableBits, joinNeighbours, reportUnchangedState, singleSpan, statePingBits } from './span.js';
 
 /** Judges an uplink of the lock, other than a repeat, by its number and its neighbours, and notes the number. */
-export function judgeSequence(model: PowerModel, belief: Belief, event: UplinkEvent, out: Verdict): void {
+export function judgeSequence(
+  model: PowerModel,
+  belief: Belief,
+  event: UplinkEvent,
+  answer: Answer,
+  out: Verdict,
+): void {
   const { uplink, credential, life = FIRST_LIFE } = event;
   belief.uplinks += 1;
   if (uplink.dropped > 0 && !belief.hasDropped) noteFirstDrop(belief, out);
@@ -46,7 +54,8 @@ export function judgeSequence(model: PowerModel, belief: Belief, event: UplinkEv
     noteDropped(last, event);
     judgeBoots(model, belief, last, event, out);
     extendTop(model, belief, top, event, out);
-  } else insertUplink(model, belief, event, out);
+    appendUplink(model, belief, last, top.stretch, uplink, answer, event.atMs, out);
+  } else insertUplink(model, belief, event, answer, out);
   if (belief.uplinks >= belief.gapDueUplinks) judgeGaps(model, belief, event.atMs, keyOf(event), out);
   if (uplink.body.kind === 'close_connection' && uplink.kept === 0)
     stopWaitingForHoles(belief, event, keyOf(event), out);
@@ -67,7 +76,7 @@ function extendTop(model: PowerModel, belief: Belief, top: Span, event: UplinkEv
   top.hasTailClose = false;
 }
 
-function insertUplink(model: PowerModel, belief: Belief, event: UplinkEvent, out: Verdict): void {
+function insertUplink(model: PowerModel, belief: Belief, event: UplinkEvent, answer: Answer, out: Verdict): void {
   const { uplink, atMs } = event;
   const run = findOrAddRun(model, belief, event);
   if (run === undefined) return;
@@ -80,8 +89,12 @@ function insertUplink(model: PowerModel, belief: Belief, event: UplinkEvent, out
   const above = spans[index];
   const below = spans[index - 1];
   // This number came before with other content (sequence-conflict). The second content has no neighbours.
-  if (above !== undefined && above.low <= uplink.sequence) return;
+  if (above !== undefined && above.low <= uplink.sequence) {
+    doubt(belief, run, uplink, out);
+    return;
+  }
   const span = singleSpan(model, uplink);
+  appendUplink(model, belief, run, span.stretch, uplink, answer, atMs, out);
   spans.splice(index, 0, span);
   if (above !== undefined && below !== undefined) {
     // The uplink splits a hole in two, both as old as the original hole.
@@ -90,8 +103,8 @@ function insertUplink(model: PowerModel, belief: Belief, event: UplinkEvent, out
     span.isHoleOverdue = above.isHoleOverdue;
   } else if (above !== undefined && span.high + 1 < above.low) noticeHole(model, belief, above, atMs);
   else if (below !== undefined && below.high + 1 < span.low) noticeHole(model, belief, span, atMs);
-  if (above !== undefined && span.high + 1 === above.low) joinNeighbours(belief, run, index, atMs, out);
-  if (below !== undefined && below.high + 1 === span.low) joinNeighbours(belief, run, index - 1, atMs, out);
+  if (above !== undefined && span.high + 1 === above.low) joinNeighbours(model, belief, run, index, atMs, out);
+  if (below !== undefined && below.high + 1 === span.low) joinNeighbours(model, belief, run, index - 1, atMs, out);
   if (run.reported > 0) lowerReportedCount(belief, run);
   judgeHeadCloses(belief, atMs, out);
 }

@@ -7,6 +7,7 @@ import type { PowerModel } from '../model.js';
 import { joinAirplane } from './airplane.js';
 import type { Belief, Run, Span } from './belief.js';
 import { finding, type UplinkKey, uplinkKey, type Verdict } from './event.js';
+import { joinOverMissing, joinStretches, newStretch } from './in-order/stretch.js';
 import { lowBatteryLimitPercent } from './state.js';
 
 const LOCKED = 1;
@@ -45,22 +46,36 @@ export function singleSpan(model: PowerModel, uplink: Uplink): Span {
     holeSinceMs: 0,
     holeSinceUplinks: 0,
     isHoleOverdue: false,
+    stretch: newStretch(uplink.sequence),
   };
 }
 
 /** Joins the span at `index` with the next one, which follows without a hole, and compares the uplinks at the joint. */
-export function joinNeighbours(belief: Belief, run: Run, index: number, atMs: number, out: Verdict): void {
+export function joinNeighbours(
+  model: PowerModel,
+  belief: Belief,
+  run: Run,
+  index: number,
+  atMs: number,
+  out: Verdict,
+): void {
   const lower = run.spans[index] as Span;
   const upper = run.spans[index + 1] as Span;
   if ((lower.highState & upper.lowStatePing) !== 0) {
     const about = uplinkKey(run.credential, run.life, run.boot, upper.low);
     reportUnchangedState(belief, lower.highState & upper.lowStatePing, about, atMs, out);
   }
-  joinOverHole(belief, run, index, atMs, out);
+  joinStretches(model, belief, run, lower.stretch, upper.stretch, atMs, out);
+  joinSpans(belief, run, index, atMs, out);
 }
 
 /** Joins the span at `index` with the next one without comparing them, and so forgets the hole between them. */
 export function joinOverHole(belief: Belief, run: Run, index: number, atMs: number, out: Verdict): void {
+  joinOverMissing((run.spans[index] as Span).stretch, (run.spans[index + 1] as Span).stretch);
+  joinSpans(belief, run, index, atMs, out);
+}
+
+function joinSpans(belief: Belief, run: Run, index: number, atMs: number, out: Verdict): void {
   const lower = run.spans[index] as Span;
   const upper = run.spans[index + 1] as Span;
   joinAirplane(belief, run, lower, upper, atMs, out);

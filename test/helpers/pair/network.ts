@@ -143,9 +143,12 @@ export class PairNetwork {
   send(downlink: Downlink): boolean {
     const connection = this.#gatewayConnection;
     if (connection?.gatewayUp !== true) return false;
-    this.#sendDown(connection, () => {
+    // QoS 1: a command waits until the lock has subscribed, and is lost only with the connection.
+    const deliver = (): void => {
       if (connection.phase === 'up') this.#endpoints.input({ type: 'command', downlink });
-    });
+      else if (connection.phase !== 'dead') this.#sendDown(connection, deliver);
+    };
+    this.#sendDown(connection, deliver);
     return true;
   }
 

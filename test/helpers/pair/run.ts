@@ -163,11 +163,16 @@ export class PairRun {
 
   /** The gateway sends a command, for the first time or again; never in LOW_BATTERY (protocol.md §1). */
   sendCommand(downlink: Downlink): void {
-    if (this.judge.belief.state === 'LOW_BATTERY' || !this.network.gatewayUp) return;
-    const { id, command } = downlink;
+    if (this.judge.belief.state !== 'LOW_BATTERY') this.forceCommand(downlink);
+  }
+
+  /** Sends a command in any state. */
+  forceCommand(downlink: Downlink): void {
+    if (!this.network.gatewayUp) return;
+    const { id, command, expiresMs } = downlink;
     this.#logEvent(downlink);
     this.#options.observe?.(this.nowMs, { type: 'command', downlink });
-    this.judge.judge({ type: 'command', id, command, atMs: this.nowMs });
+    this.judge.judge({ type: 'command', id, command, expiresMs, atMs: this.nowMs });
     this.#armJudge();
     this.network.send(downlink);
   }

@@ -101,7 +101,7 @@ export function secondsOf(story: EventLines, what: string): number[] {
 
 /** Sends a command that is valid for two minutes, even if a gateway would not send it now. */
 export function sendCommand(run: PairRun, id: number, command: Command): void {
-  run.network.send({ id, command, expiresMs: run.nowMs + Minutes(2) });
+  run.forceCommand({ id, command, expiresMs: run.nowMs + Minutes(2) });
 }
 
 /** The hour of the day at which the test's lock makes its Period Ping, derived from its MAC. */

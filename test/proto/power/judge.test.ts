@@ -371,11 +371,22 @@ t.test('presence is never-seen, online, asleep, late, airplane or low-battery', 
   t.same(at(low, START_MS + Days(3)), { presence: 'low-battery' });
 });
 
-t.test('there are 22 rules, and six of them are warnings', async (t) => {
-  t.equal(RULES.length, 22);
-  t.equal(new Set(RULES.map((row) => row.rule)).size, 22);
+t.test('there are 38 rules, and ten of them are warnings', async (t) => {
+  t.equal(RULES.length, 38);
+  t.equal(new Set(RULES.map((row) => row.rule)).size, 38);
   t.same(
     RULES.filter((row) => row.severity === 'warning').map((row) => row.rule),
-    ['sequence-gap', 'clock-ahead', 'not-closed', 'period-overdue', 'window-offline', 'recovery-offline'],
+    [
+      'sequence-gap',
+      'clock-ahead',
+      'not-closed',
+      'period-overdue',
+      'window-offline',
+      'recovery-offline',
+      'command-ignored',
+      'clock-back',
+      'clock-behind',
+      'motion-unlikely',
+    ],
   );
 });

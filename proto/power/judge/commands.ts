@@ -1,0 +1,218 @@
+/**
+ * The commands that were sent to a lock, and the rules that rest on them (protocol.md §3): locate-unasked, ack-unasked,
+ * command-ignored, ack-untrue for set-power, and clock-behind at an acknowledgement.
+ *
+ * Which commands were sent is known since some time and above some id only: from a trace's header, or from the lock's
+ * first connection on. What may have been sent before raises no finding.
+ */
+import type { Command, CommandAck, PowerChange, PowerSettings } from '../../wire/ping.js';
+import type { PowerModel } from '../model.js';
+import { BELIEF_LIMITS, type Belief } from './belief.js';
+import { keyOf } from './content.js';
+import { finding, type UplinkEvent, type Verdict } from './event.js';
+import type { Answer } from './in-order/ordered-uplink.js';
+import type { Stretch } from './in-order/stretch.js';
+import { newSentCommand, type SentCommand } from './sent-command.js';
+import { NEVER, rowOfState } from './state.js';
+import { describeSpan, describeTime } from './words.js';
+
+/** Takes a command that was sent, maybe not for the first time. */
+export function noteSent(
+  model: PowerModel,
+  belief: Belief,
+  id: number,
+  command: Command,
+  atMs: number,
+  expiresMs: number = NEVER,
+): void {
+  const connection = belief.isConnected ? belief.connections : -1;
+  const sent = newSentCommand(id, command, atMs, expiresMs, connection);
+  const index = belief.commands.findIndex((each) => each.id === id);
+  const known = belief.commands[index];
+  if (known !== undefined && isSameCommand(known, sent)) {
+    known.sentMs = atMs;
+    known.connection = connection;
+    known.isOverdue = false;
+    return;
+  }
+  if (belief.commandsAboveId === NEVER) belief.commandsAboveId = id - 1;
+  if (known !== undefined) belief.commands.splice(index, 1);
+  // One that was forgotten may have been acknowledged before.
+  if (id <= belief.commandsAboveId) sent.isAnswered = true;
+  belief.commands.push(sent);
+  forgetOld(model, belief, atMs);
+}
+
+/** An id that is used for another command is taken for a new one. */
+function isSameCommand(one: SentCommand, other: SentCommand): boolean {
+  return one.type === other.type && JSON.stringify(one.change) === JSON.stringify(other.change);
+}
+
+/** Forgets commands of which no rule needs to know any longer, and the oldest beyond the limit. */
+function forgetOld({ bounds }: PowerModel, belief: Belief, atMs: number): void {
+  const { commands } = belief;
+  while (commands.length > 1) {
+    const [oldest] = commands as [SentCommand];
+    const isOver = oldest.isAnswered || oldest.isIgnoredReported || oldest.expiresMs <= atMs;
+    const isOld = atMs - oldest.sentMs > bounds.locateWithin + 2 * bounds.locateSlack;
+    if (!(isOver && isOld) && commands.length <= BELIEF_LIMITS.commands) return;
+    commands.shift();
+    belief.commandsAboveId = Math.max(belief.commandsAboveId, oldest.id);
+    belief.commandsSinceMs = Math.max(belief.commandsSinceMs, oldest.sentMs);
+  }
+}
+
+/** From a lock's first connection on, all commands that it was ever sent are known. */
+export function noteFirstUplink(belief: Belief): void {
+  belief.commandsSinceMs = -NEVER;
+  belief.commandsAboveId = 0;
+}
+
+/** Which command an uplink answers. */
+export function answerOf(belief: Belief, { uplink: { body } }: UplinkEvent): Answer {
+  if (body.kind !== 'ack') return 'none';
+  const known = belief.commands.find(({ id }) => id === body.commandId);
+  if (known === undefined) return 'unknown';
+  if (known.type === 'reset') return 'reset';
+  // A lock acknowledges a command each time that it arrives, but carries it out only once.
+  if (known.isAnswered) return 'other';
+  return body.result === 'ok' && (known.type === 'unlock' || known.type === 'lock') ? known.type : 'other';
+}
+
+/** Judges what a new uplink of the lock says about commands. */
+export function judgeCommands(model: PowerModel, belief: Belief, event: UplinkEvent, out: Verdict): void {
+  const { body } = event.uplink;
+  if (body.kind === 'ack') judgeAck(model, belief, event, body, out);
+  else if (body.reason === 'REASON_GPS_PING') judgeLocate(model, belief, event, 'locate-gps', out);
+  else if (body.reason === 'REASON_CELL_PING') judgeLocate(model, belief, event, 'locate-cell', out);
+  if (belief.commands.length > 0) noteOverdue(model, belief, event);
+}
+
+function judgeAck(model: PowerModel, belief: Belief, event: UplinkEvent, ack: CommandAck, out: Verdict): void {
+  const known = belief.commands.find(({ id }) => id === ack.commandId);
+  if (known === undefined) {
+    if (!(ack.commandId > belief.commandsAboveId)) return;
+    const message = `Command ${ack.commandId} was acknowledged, and was never sent to this lock.`;
+    out.findings.push(finding('ack-unasked', belief.mac, keyOf(event), event.atMs, message));
+    return;
+  }
+  const behind = known.firstSentMs - event.uplink.timeMs;
+  if (belief.isConnected && known.firstConnection === belief.connections && behind > model.bounds.clockBehindOver) {
+    const message =
+      `The lock’s time ${describeTime(event.uplink.timeMs)} is ${describeSpan(behind)} before command ${known.id}, ` +
+      'which it acknowledges, was sent.';
+    out.findings.push(finding('clock-behind', belief.mac, keyOf(event), event.atMs, message));
+  }
+  if (!known.isAnswered) judgeFirstAck(belief, event, ack, known, out);
+  known.isAnswered = true;
+}
+
+/**
+ * Takes the first acknowledgement of a command. It counts only in order since the command was sent: else an earlier
+ * acknowledgement may be missing, and something that was made since may have changed the lock again.
+ */
+function judgeFirstAck(
+  belief: Belief,
+  event: UplinkEvent,
+  { result, highWindow, commandId }: CommandAck,
+  { change, firstSentMs }: SentCommand,
+  out: Verdict,
+): void {
+  const top = newestStretch(belief, event);
+  if (top === undefined) return;
+  if (!(top.context.fromMs <= firstSentMs)) {
+    top.context.promised = 'unknown';
+    return;
+  }
+  if (change === null || result !== 'ok') return;
+  const untrue = untrueMembers(change, event.uplink.power);
+  if (change.highWindow !== undefined && highWindow !== null && !isSameWindow(change.highWindow, highWindow))
+    untrue.push('high_window');
+  if (untrue.length === 0) return;
+  const message = `Command ${commandId} was acknowledged as ok, but not carried out: ${untrue.join(', ')}.`;
+  out.findings.push(finding('ack-untrue', belief.mac, keyOf(event), event.atMs, message));
+}
+
+/** The stretch that the event's uplink is the last of; undefined where it is not the newest of all. */
+function newestStretch({ runs }: Belief, { uplink, credential }: UplinkEvent): Stretch | undefined {
+  const run = runs[runs.length - 1];
+  const span = run?.spans[run.spans.length - 1];
+  const isNewest = run?.credential === credential && run.boot === uplink.boot && span?.high === uplink.sequence;
+  return isNewest ? span.stretch : undefined;
+}
+
+function untrueMembers(change: PowerChange, power: PowerSettings): string[] {
+  const untrue: string[] = [];
+  if (change.mode !== undefined && change.mode !== power.mode) untrue.push(`mode is ${power.mode}`);
+  if (change.rideTracking !== undefined && change.rideTracking !== power.rideTracking)
+    untrue.push(`ride_tracking is ${power.rideTracking ? 'on' : 'off'}`);
+  if (change.airplane !== undefined && change.airplane !== power.airplane)
+    untrue.push(`airplane is ${power.airplane ? 'on' : 'off'}`);
+  if (change.recovery !== undefined && change.recovery !== power.recovery)
+    untrue.push(`recovery is ${power.recovery ? 'on' : 'off'}`);
+  return untrue;
+}
+
+function isSameWindow(one: PowerChange['highWindow'], other: PowerChange['highWindow']): boolean {
+  return (
+    one?.fromMinute === other?.fromMinute &&
+    one?.toMinute === other?.toMinute &&
+    one?.utcOffsetMinutes === other?.utcOffsetMinutes
+  );
+}
+
+function judgeLocate(
+  { bounds }: PowerModel,
+  belief: Belief,
+  event: UplinkEvent,
+  type: 'locate-gps' | 'locate-cell',
+  out: Verdict,
+): void {
+  const { timeMs, body } = event.uplink;
+  const fromMs = timeMs - bounds.locateWithin - bounds.locateSlack;
+  const toMs = timeMs + bounds.locateSlack;
+  if (!(belief.commandsSinceMs <= fromMs) || body.kind === 'ack') return;
+  if (belief.commands.some((each) => each.type === type && each.firstSentMs <= toMs && each.sentMs >= fromMs)) return;
+  const message = `${body.reason} was sent, and no ${type} command in the ${describeSpan(bounds.locateWithin)} before.`;
+  out.findings.push(finding('locate-unasked', belief.mac, keyOf(event), event.atMs, message));
+}
+
+/**
+ * An uplink over 3 min after a command on the same connection shows that the lock had the time to answer, unless it is
+ * in a state that takes no commands.
+ */
+function noteOverdue(model: PowerModel, belief: Belief, { atMs }: UplinkEvent): void {
+  if (!belief.isConnected) return;
+  const { bounds } = model;
+  const takesCommands = rowOfState(model, belief.state).commands;
+  for (const each of belief.commands) {
+    if (each.isAnswered || each.isOverdue || each.connection !== belief.connections) continue;
+    if (!takesCommands) each.connection = -1;
+    else if (atMs - each.sentMs > bounds.ignoredAfter) {
+      each.isOverdue = true;
+      belief.dueMs = Math.min(belief.dueMs, each.expiresMs);
+    }
+  }
+}
+
+/** When the next overdue command expires; {@link NEVER} where none does. */
+export function nextIgnoredMs({ commands }: Belief): number {
+  let nextMs = NEVER;
+  for (const each of commands) {
+    if (each.isOverdue && !each.isAnswered && !each.isIgnoredReported) nextMs = Math.min(nextMs, each.expiresMs);
+  }
+  return nextMs;
+}
+
+/** Time has come to `atMs`: reports the overdue commands that have expired by then. */
+export function judgeIgnored(belief: Belief, atMs: number, out: Verdict): void {
+  if (atMs <= nextIgnoredMs(belief)) return;
+  for (const each of belief.commands) {
+    if (!each.isOverdue || each.isAnswered || each.isIgnoredReported || atMs <= each.expiresMs) continue;
+    each.isIgnoredReported = true;
+    const message =
+      `Command ${each.id} (${each.type}) was sent at ${describeTime(each.sentMs)} and expired at ` +
+      `${describeTime(each.expiresMs)} without an acknowledgement, though the lock sent uplinks on that connection.`;
+    out.findings.push(finding('command-ignored', belief.mac, null, atMs, message));
+  }
+}

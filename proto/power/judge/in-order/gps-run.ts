@@ -1,0 +1,141 @@
+/**
+ * Runs of GPS pings with REASON_THEFT or with REASON_UNLOCKED_PING, none over 2 min after the one before, and the rules
+ * about them: cadence-too-fast, refresh-missing and the first two cases of motion-unlikely (protocol.md §3).
+ */
+import type { Position } from '../../../wire/ping.js';
+import type { PowerModel } from '../../model.js';
+import { describeSpan } from '../words.js';
+import type { OrderContext } from './context.js';
+import type { Broken } from './follow.js';
+import { metersBetween } from './geodesy.js';
+import type { OrderedUplink } from './ordered-uplink.js';
+
+type RunReason = 'REASON_THEFT' | 'REASON_UNLOCKED_PING';
+
+/** A run that goes on. Times are by the lock's clock. It is written in place on the hot path. */
+export interface GpsRun {
+  reason: RunReason;
+  startSequence: number;
+  lastMs: number;
+  lastSequence: number;
+  /** Whether neither the lock state nor the state has changed since the last ping. */
+  isSteady: boolean;
+  /** When the run began or was last refreshed by a cellular ping of its trigger, and by which number. */
+  refreshedMs: number;
+  refreshedSequence: number;
+  isRefreshReported: boolean;
+  /** The first of the pings in a row that say speed 0 within their uncertainty of each other; null without one. */
+  still: { timeMs: number; sequence: number; position: Position } | null;
+  isStillReported: boolean;
+  /** How many pings in a row say that the lock moves and give exactly one position. */
+  frozenPings: number;
+  frozenSequence: number;
+  frozenMs: number;
+  position: Position | null;
+}
+
+const CELLULAR_REASON = { REASON_THEFT: 'REASON_THEFT', REASON_UNLOCKED_PING: 'REASON_UNLOCKED_MOVEMENT' } as const;
+
+/** Takes an uplink into the run: notes refreshes and changes, and judges a GPS ping of a theft or ride. */
+export function followRun(model: PowerModel, context: OrderContext, one: OrderedUplink, broken: Broken[]): void {
+  const { run } = context;
+  if (one.kind === 'gps' && (one.reason === 'REASON_THEFT' || one.reason === 'REASON_UNLOCKED_PING')) {
+    const goesOn = run !== null && run.reason === one.reason && isWithin(one.timeMs - run.lastMs, model);
+    if (goesOn) judgeNext(model, run, one, broken);
+    else context.run = startRun(model, one.reason, one);
+  } else if (run !== null) {
+    if (one.kind === 'cellular' && one.reason === CELLULAR_REASON[run.reason]) {
+      run.refreshedMs = one.timeMs;
+      run.refreshedSequence = one.sequence;
+      run.isRefreshReported = false;
+    }
+    if (!isWithin(one.timeMs - run.lastMs, model)) context.run = null;
+  }
+}
+
+function isWithin(span: number, { bounds }: PowerModel): boolean {
+  return span >= 0 && span <= bounds.runGapOver;
+}
+
+function startRun(model: PowerModel, reason: RunReason, one: OrderedUplink): GpsRun {
+  const { timeMs, sequence } = one;
+  const run: GpsRun = {
+    reason,
+    startSequence: sequence,
+    lastMs: timeMs,
+    lastSequence: sequence,
+    isSteady: true,
+    refreshedMs: timeMs,
+    refreshedSequence: sequence,
+    isRefreshReported: false,
+    still: null,
+    isStillReported: false,
+    frozenPings: 0,
+    frozenSequence: sequence,
+    frozenMs: timeMs,
+    position: null,
+  };
+  noteMotion(model, run, one);
+  return run;
+}
+
+function judgeNext(model: PowerModel, run: GpsRun, one: OrderedUplink, broken: Broken[]): void {
+  const { bounds } = model;
+  const after = one.timeMs - run.lastMs;
+  const under = run.reason === 'REASON_THEFT' ? bounds.theftGpsUnder : bounds.rideGpsUnder;
+  if (run.isSteady && after < under) {
+    const message = `Two GPS pings ${run.reason} were made ${describeSpan(after)} apart.`;
+    broken.push({ rule: 'cadence-too-fast', fromSequence: run.lastSequence, fromMs: run.lastMs, message });
+  }
+  run.isSteady = true;
+  run.lastMs = one.timeMs;
+  run.lastSequence = one.sequence;
+  const unrefreshed = one.timeMs - run.refreshedMs;
+  if (unrefreshed > bounds.refreshOver && !run.isRefreshReported) {
+    run.isRefreshReported = true;
+    const cellular = CELLULAR_REASON[run.reason];
+    const message = `GPS pings ${run.reason} went on for ${describeSpan(unrefreshed)} without a cellular ping ${cellular}.`;
+    broken.push({ rule: 'refresh-missing', fromSequence: run.refreshedSequence, fromMs: run.refreshedMs, message });
+  }
+  noteMotion(model, run, one);
+  judgeMotion(model, run, one, broken);
+}
+
+/** Counts in how many pings the lock stands still, or moves without getting anywhere. */
+function noteMotion({ bounds }: PowerModel, run: GpsRun, { timeMs, sequence, position, speed }: OrderedUplink): void {
+  if (position === null || speed !== 0) {
+    run.still = null;
+    run.isStillReported = false;
+  } else if (run.still === null || !isSamePlace(run.still.position, position)) {
+    run.still = { timeMs, sequence, position };
+    run.isStillReported = false;
+  }
+  if (position === null || speed <= bounds.frozenOverSpeed) run.frozenPings = 0;
+  else if (run.frozenPings > 0 && run.position !== null && isSamePoint(run.position, position)) run.frozenPings += 1;
+  else {
+    run.frozenPings = 1;
+    run.frozenSequence = sequence;
+    run.frozenMs = timeMs;
+  }
+  run.position = position;
+}
+
+function judgeMotion({ bounds }: PowerModel, run: GpsRun, one: OrderedUplink, broken: Broken[]): void {
+  if (run.still !== null && one.timeMs - run.still.timeMs > bounds.stillOver && !run.isStillReported) {
+    run.isStillReported = true;
+    const { sequence, timeMs } = run.still;
+    const message = `GPS pings ${run.reason} say speed 0 at one place for ${describeSpan(one.timeMs - timeMs)}.`;
+    broken.push({ rule: 'motion-unlikely', fromSequence: sequence, fromMs: timeMs, message });
+  }
+  if (run.frozenPings !== bounds.frozenPings) return;
+  const message = `${run.frozenPings} GPS pings ${run.reason} in a row say that the lock moves, and all give exactly one position.`;
+  broken.push({ rule: 'motion-unlikely', fromSequence: run.frozenSequence, fromMs: run.frozenMs, message });
+}
+
+function isSamePlace(one: Position, other: Position): boolean {
+  return metersBetween(one, other) <= one.uncertaintyMeters + other.uncertaintyMeters;
+}
+
+function isSamePoint(one: Position, other: Position): boolean {
+  return one.latitudeDegrees === other.latitudeDegrees && one.longitudeDegrees === other.longitudeDegrees;
+}

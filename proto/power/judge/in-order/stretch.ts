@@ -1,0 +1,168 @@
+/**
+ * Applies the rules in order (follow.ts) to the stretches of numbers of a boot, which arrive in any order.
+ *
+ * A stretch carries its *context*, what its uplinks say to the next one. Until the uplinks before a stretch have come,
+ * it also stores its first uplinks, its *head*: those on which the rules could judge differently if they knew what came
+ * before. When two stretches join, the head of the upper one is judged again in the context of the lower one; findings
+ * are added and withdrawn accordingly. So the findings don't depend on the order of arrival.
+ *
+ * A number that comes with two contents is no evidence: what rests on it is withdrawn.
+ */
+import { Minutes } from '../../../clock.js';
+import { DEFAULT_POWER, type Uplink } from '../../../wire/ping.js';
+import type { PowerModel } from '../../model.js';
+import type { Belief, Run, Span } from '../belief.js';
+import { finding, type UplinkKey, uplinkKey, type Verdict } from '../event.js';
+import { NEVER } from '../state.js';
+import { forgetUpTo, newContext, type OrderContext } from './context.js';
+import { type Broken, follow } from './follow.js';
+import { type Answer, type InOrderRule, newOrderedUplink, type OrderedUplink, readOrdered } from './ordered-uplink.js';
+
+/** No rule in order looks back further than this, but for a run of GPS pings that lasts longer. */
+const HEAD_SPAN = Minutes(12);
+/** Uplinks that a head stores at most: a theft's GPS pings of {@link HEAD_SPAN}, and some. */
+const MAX_HEAD_UPLINKS = 80;
+/** Findings of a run that can still be withdrawn. */
+const MAX_STANDING = 32;
+
+/** See the head of this file. */
+export interface Stretch {
+  context: OrderContext;
+  head: OrderedUplink[];
+  /** Whether the head is the whole stretch and the next uplink is stored in it too. */
+  isHeadOpen: boolean;
+}
+
+/** A finding in order that a number with two contents would take back. */
+export interface StandingFinding {
+  readonly rule: InOrderRule;
+  /** The uplink that it is about. */
+  readonly sequence: number;
+  /** The evidence (follow.ts). */
+  readonly fromSequence: number;
+  readonly fromMs: number;
+}
+
+/** The stretch of no uplink yet, whose first will be `sequence`. */
+export function newStretch(sequence: number): Stretch {
+  const isFirst = sequence <= 1;
+  return { context: newContext(isFirst ? -NEVER : NEVER), head: [], isHeadOpen: !isFirst };
+}
+
+// Both are reused for each uplink, so that the hot path makes no objects.
+const scratch = newOrderedUplink(DEFAULT_POWER);
+const broken: Broken[] = [];
+
+/** Adds the next uplink of a stretch, with the findings about it. */
+export function appendUplink(
+  model: PowerModel,
+  belief: Belief,
+  run: Run,
+  stretch: Stretch,
+  uplink: Uplink,
+  answer: Answer,
+  atMs: number,
+  out: Verdict,
+): void {
+  readOrdered(scratch, uplink, answer);
+  follow(model, stretch.context, scratch, broken);
+  const { isHeadOpen } = stretch;
+  if (isHeadOpen) storeInHead(stretch, { ...scratch, found: broken.map(({ rule }) => rule) });
+  if (broken.length > 0) {
+    for (const each of broken) report(belief, run, scratch.sequence, each, atMs, out);
+    broken.length = 0;
+  }
+}
+
+function storeInHead(stretch: Stretch, one: OrderedUplink): void {
+  const { head } = stretch;
+  head.push(one);
+  const first = head[0] as OrderedUplink;
+  const isSettled = one.timeMs - first.timeMs > HEAD_SPAN && head.some(({ kind }) => kind !== 'ack');
+  if (isSettled || head.length >= MAX_HEAD_UPLINKS) stretch.isHeadOpen = false;
+}
+
+/** Joins two neighbouring stretches into the lower one: the head of the upper one is judged again. */
+export function joinStretches(
+  model: PowerModel,
+  belief: Belief,
+  run: Run,
+  lower: Stretch,
+  upper: Stretch,
+  atMs: number,
+  out: Verdict,
+): void {
+  for (const one of upper.head) {
+    follow(model, lower.context, one, broken);
+    for (const rule of one.found) {
+      if (!broken.some((each) => each.rule === rule)) withdraw(belief, run, one.sequence, rule, out);
+    }
+    for (const each of broken) {
+      if (!one.found.includes(each.rule)) report(belief, run, one.sequence, each, atMs, out);
+    }
+    one.found = broken.map(({ rule }) => rule);
+    broken.length = 0;
+    if (lower.isHeadOpen) storeInHead(lower, one);
+  }
+  if (upper.isHeadOpen) return;
+  const { fromMs } = lower.context;
+  // Where the upper one knows all of itself, nothing is unknown between the two.
+  const isAllKnown = upper.context.fromMs === upper.head[0]?.timeMs;
+  lower.context = upper.context;
+  if (isAllKnown) lower.context.fromMs = Math.min(fromMs, lower.context.fromMs);
+  lower.isHeadOpen = false;
+}
+
+/** Joins two stretches with numbers missing between them: nothing is known of what came before the upper one. */
+export function joinOverMissing(lower: Stretch, upper: Stretch): void {
+  lower.context = upper.context;
+  lower.isHeadOpen = false;
+}
+
+/** A number of the run came again with other content, so that neither is evidence. */
+export function doubt(belief: Belief, run: Run, { sequence, timeMs }: Uplink, out: Verdict): void {
+  const resting = run.standing.filter((each) => restsOn(each, sequence, timeMs));
+  for (const { rule, sequence: about } of resting) withdraw(belief, run, about, rule, out);
+  const span = run.spans.find(({ low, high }) => low <= sequence && sequence <= high);
+  if (span === undefined) return;
+  for (const one of span.stretch.head) {
+    if (one.sequence === sequence) one.isDoubtful = true;
+    one.found = one.found.filter(
+      (rule) => !resting.some((each) => each.rule === rule && each.sequence === one.sequence),
+    );
+  }
+  forgetUpTo(span.stretch.context, sequence, timeMs);
+  if (span.high === sequence) forgetLast(span);
+}
+
+function forgetLast({ stretch: { context } }: Span): void {
+  context.lastMs = NEVER;
+  context.state = null;
+  context.isReset = false;
+}
+
+function restsOn(standing: StandingFinding, sequence: number, timeMs: number): boolean {
+  if (sequence > standing.sequence) return false;
+  return standing.fromSequence < 0 ? timeMs >= standing.fromMs : sequence >= standing.fromSequence;
+}
+
+function report(belief: Belief, run: Run, sequence: number, each: Broken, atMs: number, out: Verdict): void {
+  const { rule, fromSequence, fromMs, message } = each;
+  const isKnown = run.standing.some((one) => one.rule === rule && one.sequence === sequence);
+  // A finding is withdrawn by its rule and its uplink, so there is one of each.
+  if (isKnown) return;
+  run.standing.push({ rule, sequence, fromSequence, fromMs });
+  if (run.standing.length > MAX_STANDING) run.standing.shift();
+  out.findings.push(finding(rule, belief.mac, keyIn(run, sequence), atMs, message));
+}
+
+function withdraw(belief: Belief, run: Run, sequence: number, rule: InOrderRule, out: Verdict): void {
+  const index = run.standing.findIndex((one) => one.rule === rule && one.sequence === sequence);
+  if (index === -1) return;
+  run.standing.splice(index, 1);
+  out.withdrawn.push({ rule, mac: belief.mac, about: keyIn(run, sequence) });
+}
+
+function keyIn({ credential, life, boot }: Run, sequence: number): UplinkKey {
+  return uplinkKey(credential, life, boot, sequence);
+}
