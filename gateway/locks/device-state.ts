@@ -108,7 +108,7 @@ const SHAPE = {
     ...newBelief(POWER_MODEL, '', 0),
     periods: [{ ...KEY, timeMs: 0, isReported: false }],
     airplaneSwitches: [{ id: 0, sentMs: 0, expiresMs: 0, hasReconnected: false, outcome: '' }],
-    commands: [newSentCommand(0, { type: 'unlock' }, 0)].map((command) => ({ ...command, change: null })),
+    commands: [newSentCommand(0, { type: 'unlock' }, 0)],
     runs: [
       {
         ...newRun(0, 0, 0),

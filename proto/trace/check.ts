@@ -133,7 +133,7 @@ export class TraceCheck {
   }
 
   #newLock(mac: Mac, atMs: number): JudgedLock {
-    const { power, highWindow, lockState, connected, lastPeriodMs, reflashed } =
+    const { power, highWindow, lockState, connected, lastPeriodMs, reflashed, commands } =
       this.#header.locks.get(mac) ?? UNNAMED_LOCK;
     const reflashMarksMs = reflashed ?? NO_MARKS;
     const belief = newBelief(this.#model, formatMac(mac), atMs, {
@@ -142,6 +142,7 @@ export class TraceCheck {
       lockState,
       isConnected: connected,
       lastPeriodMs,
+      ...(commands !== undefined && { commands }),
       listeningSinceMs: this.#listeningSinceMs,
     });
     const lock: JudgedLock = {

@@ -4,6 +4,7 @@
  */
 import { ok, type Problem, type Result } from '../errors.js';
 import { isObject, type JsonObject, JsonReader } from '../json-reader.js';
+import type { CommandBefore } from '../power/judge/belief.js';
 import type { DisconnectCause } from '../power/judge/event.js';
 import { describeTime } from '../power/judge/words.js';
 import { type Mac, parseMac } from '../wire/mac.js';
@@ -132,7 +133,11 @@ export class TraceReader {
       else if (locks.has(mac.value)) reader.error ??= `in locks, ${text} stands twice: expected each lock once`;
       else locks.set(mac.value, readLock(reader, value, `locks.${text}`));
     }
-    for (const [mac, lock] of locks) this.#locks.set(mac, { mac, memory: new TraceMemory(lock.power) });
+    for (const [mac, lock] of locks) {
+      const memory = new TraceMemory(lock.power);
+      for (const { id, command } of lock.commands ?? []) memory.noteCommand(id, command);
+      this.#locks.set(mac, { mac, memory });
+    }
     return { note, locks };
   }
 
@@ -210,6 +215,9 @@ export class TraceReader {
   }
 }
 
+/** Commands that a header lists for a lock at most. */
+const MAX_COMMANDS_BEFORE = 1000;
+
 /** The length of a MAC with its colons. */
 const MAC_LENGTH = 17;
 
@@ -267,7 +275,7 @@ function readAckLine(
 /** Reads a lock of the header. Every member may be omitted. */
 function readLock(reader: JsonReader, value: unknown, name: string): TraceLock {
   const json = reader.object(value, name, '');
-  const { high_window: window, last_period: period, connected, lock_state: state, reflashed } = json;
+  const { high_window: window, last_period: period, connected, lock_state: state, reflashed, commands } = json;
   return {
     power: readHeaderPower(reader, json.power, name),
     highWindow: window === undefined ? null : readHighWindow(reader, window, name, 'high_window'),
@@ -275,6 +283,7 @@ function readLock(reader: JsonReader, value: unknown, name: string): TraceLock {
     connected: connected === undefined ? false : reader.flag(connected, name, 'connected'),
     lastPeriodMs: period === undefined || period === null ? null : reader.date(period, name, 'last_period'),
     ...(reflashed !== undefined && { reflashed: readReflashMarks(reader, reflashed, name) }),
+    ...(commands !== undefined && { commands: readCommandsBefore(reader, commands, name) }),
   };
 }
 
@@ -284,6 +293,24 @@ function readReflashMarks(reader: JsonReader, value: unknown, name: string): num
     return [];
   }
   return value.map((mark, index) => reader.date(mark, `${name}.reflashed`, String(index)));
+}
+
+function readCommandsBefore(reader: JsonReader, value: unknown, name: string): CommandBefore[] {
+  if (!Array.isArray(value) || value.length > MAX_COMMANDS_BEFORE) {
+    reader.expect(value, name, 'commands', `a list of at most ${MAX_COMMANDS_BEFORE} commands`);
+    return [];
+  }
+  return value.map((each, index) => {
+    const at = `${name}.commands.${index}`;
+    const json = reader.object(each, at, '');
+    return {
+      id: reader.count(json.id, at, 'id'),
+      command: readCommand(reader, json, at),
+      atMs: reader.date(json.at, at, 'at'),
+      ...(json.expires !== undefined &&
+        json.expires !== null && { expiresMs: reader.date(json.expires, at, 'expires') }),
+    };
+  });
 }
 
 function readHeaderPower(reader: JsonReader, value: unknown, name: string): PowerSettings {

@@ -3,6 +3,7 @@
  * and edit. The first line is a header, each further line an event. reader.ts reads lines, writer.ts writes them.
  */
 import type { JsonObject } from '../json-reader.js';
+import type { CommandBefore } from '../power/judge/belief.js';
 import type { DisconnectCause } from '../power/judge/event.js';
 import type { Mac } from '../wire/mac.js';
 import {
@@ -31,6 +32,8 @@ export interface TraceLock {
   readonly lastPeriodMs: number | null;
   /** When the lock was reflashed, ms since the epoch (uplink-life.ts); absent if it never was. */
   readonly reflashed?: readonly number[] | undefined;
+  /** The commands that it was sent before and that still matter; absent if the header does not list them. */
+  readonly commands?: readonly CommandBefore[] | undefined;
 }
 
 /** What is assumed of a lock that the header does not name. */

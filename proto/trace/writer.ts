@@ -3,6 +3,7 @@
  * events. Pure: writes no file.
  */
 
+import type { CommandBefore } from '../power/judge/belief.js';
 import { formatMac } from '../wire/mac.js';
 import type { Command, PowerChange } from '../wire/ping.js';
 import {
@@ -31,7 +32,13 @@ function lockToJson(lock: TraceLock): object {
     connected: lock.connected,
     ...(lock.lastPeriodMs !== null && isDatable(lock.lastPeriodMs) && { last_period: toDate(lock.lastPeriodMs) }),
     ...(lock.reflashed !== undefined && lock.reflashed.length > 0 && { reflashed: lock.reflashed.map(toDate) }),
+    ...(lock.commands !== undefined && { commands: lock.commands.map(commandBeforeToJson) }),
   };
+}
+
+function commandBeforeToJson({ id, command, atMs, expiresMs }: CommandBefore): object {
+  const expires = expiresMs !== undefined && isDatable(expiresMs) ? { expires: toDate(expiresMs) } : {};
+  return { id, ...commandToJson(command), at: toDate(atMs), ...expires };
 }
 
 /**

@@ -163,18 +163,18 @@ function whyPeriodComplies({ model, event, history }: RuleCase): string {
   const { timeMs } = event.uplink;
   const { periodSequenceSpan } = model.bounds;
   const times = history.beliefBefore.periods.map((ping) => ping.timeMs).filter((each) => each <= timeMs);
-  const before = times.at(-1);
+  const before = lastSequenceStart(times, periodSequenceSpan);
   if (before === undefined) return 'no daily ping before it is known';
-  if (isOneSequence(times, timeMs, periodSequenceSpan))
+  if (timeMs - before <= periodSequenceSpan)
     return `it belongs to the daily ping of ${describeTime(before)}: pings within 10 min are one sequence`;
   return `the daily ping before it was made at ${describeTime(before)}, ${describeSpan(timeMs - before)} earlier`;
 }
 
-/** Whether `timeMs` belongs to the last sequence of `times`, which are sorted and not after `timeMs`. */
-function isOneSequence(times: readonly number[], timeMs: number, spanMs: number): boolean {
+/** When the last sequence of `times`, which are sorted, started. */
+function lastSequenceStart(times: readonly number[], spanMs: number): number | undefined {
   let startMs: number | undefined;
   for (const each of times) if (startMs === undefined || each - startMs > spanMs) startMs = each;
-  return startMs !== undefined && timeMs - startMs <= spanMs;
+  return startMs;
 }
 
 function whyStateComplies(ruleCase: RuleCase): string {

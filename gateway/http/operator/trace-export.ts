@@ -6,10 +6,11 @@
  */
 
 import { Deadlines } from '../../../proto/deadlines.js';
-import type { Belief } from '../../../proto/power/judge/belief.js';
+import type { Belief, CommandBefore } from '../../../proto/power/judge/belief.js';
 import { type JudgeEvent, newVerdict } from '../../../proto/power/judge/event.js';
 import { judgeInPlace } from '../../../proto/power/judge/judge.js';
 import { lastSequenceStartMs } from '../../../proto/power/judge/period.js';
+import type { SentCommand } from '../../../proto/power/judge/sent-command.js';
 import { POWER_MODEL } from '../../../proto/power/model.js';
 import { type TraceEvent, type TraceLock, UNNAMED_LOCK } from '../../../proto/trace/trace.js';
 import { traceEventLine, traceHeaderLine } from '../../../proto/trace/writer.js';
@@ -121,7 +122,21 @@ function isWellJudged(judge: typeof judgeInPlace, belief: Belief, event: JudgeEv
 export function traceLockOf(belief: Belief, marks: readonly number[]): TraceLock {
   const { power, highWindow, lockState, isConnected: connected } = belief;
   const lastPeriodMs = lastSequenceStartMs(POWER_MODEL, belief);
-  return { power, highWindow, lockState, connected, lastPeriodMs, ...(marks.length > 0 && { reflashed: marks }) };
+  return {
+    ...{ power, highWindow, lockState, connected, lastPeriodMs },
+    ...(marks.length > 0 && { reflashed: marks }),
+    ...(areCommandsKnown(belief) && { commands: belief.commands.map(commandBefore) }),
+  };
+}
+
+/** Whether the belief has all commands that a trace's header lists: those that were sent in the last 24 h. */
+function areCommandsKnown({ commandsSinceMs, nowMs }: Belief): boolean {
+  const { locateWithin, locateSlack } = POWER_MODEL.bounds;
+  return commandsSinceMs <= nowMs - locateWithin - locateSlack;
+}
+
+function commandBefore({ id, command, sentMs, expiresMs }: SentCommand): CommandBefore {
+  return { id, command, atMs: sentMs, expiresMs };
 }
 
 /** The line that replaces a damaged uplink; for the judge, only time passes. */

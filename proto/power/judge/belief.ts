@@ -295,7 +295,7 @@ export interface InitialBelief {
   /** Since when the gateway listens; null if it does not. */
   readonly listeningSinceMs?: number | null;
   /** The commands that it was sent, as far as they matter; absent where they are not known. */
-  readonly commands?: readonly CommandBefore[] | null;
+  readonly commands?: readonly CommandBefore[] | null | undefined;
 }
 
 const keyBeforeAll = (): MutableKey => ({ credential: -1, life: 0, boot: -1, sequence: -1 });

@@ -45,7 +45,7 @@ export function noteSent(
 
 /** An id that is used for another command is taken for a new one. */
 function isSameCommand(one: SentCommand, other: SentCommand): boolean {
-  return one.type === other.type && JSON.stringify(one.change) === JSON.stringify(other.change);
+  return JSON.stringify(one.command) === JSON.stringify(other.command);
 }
 
 /** Forgets commands of which no rule needs to know any longer, and the oldest beyond the limit. */
@@ -73,10 +73,11 @@ export function answerOf(belief: Belief, { uplink: { body } }: UplinkEvent): Ans
   if (body.kind !== 'ack') return 'none';
   const known = belief.commands.find(({ id }) => id === body.commandId);
   if (known === undefined) return 'unknown';
-  if (known.type === 'reset') return 'reset';
+  const { type } = known.command;
+  if (type === 'reset') return 'reset';
   // A lock acknowledges a command each time that it arrives, but carries it out only once.
   if (known.isAnswered) return 'other';
-  return body.result === 'ok' && (known.type === 'unlock' || known.type === 'lock') ? known.type : 'other';
+  return body.result === 'ok' && (type === 'unlock' || type === 'lock') ? type : 'other';
 }
 
 /** Judges what a new uplink of the lock says about commands. */
@@ -115,7 +116,7 @@ function judgeFirstAck(
   belief: Belief,
   event: UplinkEvent,
   { result, highWindow, commandId }: CommandAck,
-  { change, firstSentMs }: SentCommand,
+  { command: change, firstSentMs }: SentCommand,
   out: Verdict,
 ): void {
   const top = newestStretch(belief, event);
@@ -124,7 +125,7 @@ function judgeFirstAck(
     top.context.promised = 'unknown';
     return;
   }
-  if (change === null || result !== 'ok') return;
+  if (change.type !== 'set-power' || result !== 'ok') return;
   const untrue = untrueMembers(change, event.uplink.power);
   if (change.highWindow !== undefined && highWindow !== null && !isSameWindow(change.highWindow, highWindow))
     untrue.push('high_window');
@@ -172,7 +173,8 @@ function judgeLocate(
   const fromMs = timeMs - bounds.locateWithin - bounds.locateSlack;
   const toMs = timeMs + bounds.locateSlack;
   if (!(belief.commandsSinceMs <= fromMs) || body.kind === 'ack') return;
-  if (belief.commands.some((each) => each.type === type && each.firstSentMs <= toMs && each.sentMs >= fromMs)) return;
+  if (belief.commands.some((each) => each.command.type === type && each.firstSentMs <= toMs && each.sentMs >= fromMs))
+    return;
   const message = `${body.reason} was sent, and no ${type} command in the ${describeSpan(bounds.locateWithin)} before.`;
   out.findings.push(finding('locate-unasked', belief.mac, keyOf(event), event.atMs, message));
 }
@@ -211,7 +213,7 @@ export function judgeIgnored(belief: Belief, atMs: number, out: Verdict): void {
     if (!each.isOverdue || each.isAnswered || each.isIgnoredReported || atMs <= each.expiresMs) continue;
     each.isIgnoredReported = true;
     const message =
-      `Command ${each.id} (${each.type}) was sent at ${describeTime(each.sentMs)} and expired at ` +
+      `Command ${each.id} (${each.command.type}) was sent at ${describeTime(each.sentMs)} and expired at ` +
       `${describeTime(each.expiresMs)} without an acknowledgement, though the lock sent uplinks on that connection.`;
     out.findings.push(finding('command-ignored', belief.mac, null, atMs, message));
   }

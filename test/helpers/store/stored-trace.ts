@@ -58,7 +58,7 @@ export function judgeEventOf(event: TraceEvent): JudgeEvent {
     case 'disconnect':
       return { type: 'disconnect', source: event.source, cause: event.cause, atMs };
     case 'command':
-      return { type: 'command', id: event.id, command: event.command, atMs };
+      return { type: 'command', id: event.id, command: event.command, expiresMs: event.expiresMs, atMs };
     case 'gateway':
       return { type: 'gateway', state: event.state, atMs };
     default:

@@ -182,7 +182,7 @@ const BROKEN: readonly (readonly [rule: string, found: string, because: string, 
   ],
   [
     'period-overdue',
-    'a warning (finding:N): No period sequence for 25 h 1 min, since 2026-11-20T06:00:01.000Z, in MID.',
+    'a warning (finding:N): No period sequence for 25 h, since 2026-11-20T06:00:11.000Z, in MID.',
     'The daily ping is sent once daily; an hour of delay is put down to the network.',
     SECTIONS.limits,
   ],
@@ -205,6 +205,110 @@ const BROKEN: readonly (readonly [rule: string, found: string, because: string, 
     'Uplinks are ordered by boot, so after a boot counter goes back (a wiped flash), everything new looks like late ' +
       'data.',
     SECTIONS.wire,
+  ],
+  [
+    'wrong-ping-type',
+    'a violation (finding:N): REASON_NETWORK_PING came as a gps ping; it is for cellular pings.',
+    'Each reason belongs to a trigger, and a trigger makes certain types of ping.',
+    SECTIONS.model,
+  ],
+  [
+    'change-untold',
+    'a violation (finding:N): REASON_CLOSE_CONNECTION says unlocked and the ping before it locked, ' +
+      'without a state ping between.',
+    'A change of the lock state is sent as a state change ping, before any other ping carries it.',
+    SECTIONS.power,
+  ],
+  [
+    'gps-before-cellular',
+    'a violation (finding:N): A GPS ping REASON_STATE_PING was made without a cellular ping of that ' +
+      'reason in the 10 min before.',
+    'A trigger starts with a cellular ping, sent without waiting for a fix; its GPS pings follow.',
+    SECTIONS.model,
+  ],
+  [
+    'gps-missing',
+    'a violation (finding:N): The lock closed the connection 20 s after its cellular ping ' +
+      'REASON_STATE_PING, without a GPS ping and before the search for a fix ends.',
+    'A state change and the daily ping include GPS; the search for a fix ends after 120 s, not before.',
+    SECTIONS.model,
+  ],
+  [
+    'close-missing',
+    'a violation (finding:N): The lock ended the connection since 2026-11-20T06:00:00.000Z without a ' +
+      'close-connection ping.',
+    'A device that disconnects from the network says so with a close connection ping.',
+    SECTIONS.ping,
+  ],
+  [
+    'network-ping-missing',
+    'a violation (finding:N): Connected for 17 min 1 s in RECOVERY, which keeps the connection, without ' +
+      'a REASON_NETWORK_PING.',
+    'A lock that keeps its connection says every 15 min that it is waiting for remote commands.',
+    SECTIONS.model,
+  ],
+  [
+    'network-ping-unkept',
+    'a violation (finding:N): REASON_NETWORK_PING was sent in MID, which keeps no connection.',
+    'REASON_NETWORK_PING says that the lock keeps its connection, which it does in HIGH and RECOVERY only.',
+    SECTIONS.power,
+  ],
+  [
+    'cadence-too-fast',
+    'a violation (finding:N): Two GPS pings REASON_THEFT were made 7 s apart.',
+    'A theft sends GPS every 10 s, a ride every 30 s, and a kept connection a network ping every 15 min.',
+    SECTIONS.model,
+  ],
+  [
+    'refresh-missing',
+    'a violation (finding:N): GPS pings REASON_THEFT went on for 6 min 10 s without a cellular ping REASON_THEFT.',
+    'While a theft or ride lasts, a cellular ping of its reason is sent at least every 5 min.',
+    SECTIONS.model,
+  ],
+  [
+    'locate-unasked',
+    'a violation (finding:N): REASON_GPS_PING was sent, and no locate-gps command in the 24 h before.',
+    'A lock sends its position with these reasons only when a command asks for it.',
+    SECTIONS.model,
+  ],
+  [
+    'ack-unasked',
+    'a violation (finding:N): Command 8 was acknowledged, and was never sent to this lock.',
+    'An acknowledgement answers a command, so one without a command shows a confused lock.',
+    SECTIONS.wire,
+  ],
+  [
+    'ack-untrue',
+    'a violation (finding:N): Command 7 was acknowledged as ok, but not carried out: recovery is off.',
+    'The answer “ok” says that a command was carried out, and merchants and operators rely on it.',
+    SECTIONS.wire,
+  ],
+  [
+    'command-ignored',
+    'a warning (finding:N): Command 7 (siren) was sent at 2026-11-20T06:00:05.000Z and expired at ' +
+      '2026-11-20T06:02:05.000Z without an acknowledgement, though the lock sent uplinks on that connection.',
+    'A lock acknowledges each command that it receives, so silence on a live connection is a fault.',
+    SECTIONS.wire,
+  ],
+  [
+    'clock-back',
+    'a warning (finding:N): The lock’s clock went back by 6 min 1 s, from 2026-11-20T06:00:01.000Z to ' +
+      '2026-11-20T05:54:00.000Z.',
+    'A lock stamps its uplinks in the order in which it makes them.',
+    SECTIONS.wire,
+  ],
+  [
+    'clock-behind',
+    'a warning (finding:N): The lock’s time 2026-11-20T05:53:00.000Z is 7 min before its connection ' +
+      'began, at 2026-11-20T06:00:00.000Z.',
+    'What a lock makes on a connection was not made before that connection.',
+    SECTIONS.wire,
+  ],
+  [
+    'motion-unlikely',
+    'a warning (finding:N): GPS pings REASON_THEFT say speed 0 at one place for 11 min 5 s.',
+    'Theft and ride pings are made in motion, so their positions change, as fast as a bike can move.',
+    SECTIONS.power,
   ],
 ];
 
@@ -257,7 +361,7 @@ t.test('for a rule that applies to only some uplinks, a step says why the uplink
     [
       'period-too-soon',
       'period-too-soon.holds-1',
-      7,
+      8,
       'the daily ping before it was made at 2026-11-20T06:00:01.000Z, 23 h earlier.',
     ],
     ['state-unchanged', 'state-unchanged.holds-1', 3, 'the uplink before it has no lock state to compare with.'],
