@@ -1,6 +1,6 @@
 /**
- * The table of firmware bugs that can be switched on. A lock with a bug breaks one rule of the judge
- * (proto/power/rules.ts) and no other rule. Bugs are independent of network faults (faults.ts): a lock with a bug
+ * The table of firmware bugs that can be switched on. A lock with a bug breaks the rules of the judge
+ * (proto/power/rules.ts) that its row names, and no others. Bugs are independent of network faults (faults.ts): a lock with a bug
  * misbehaves on a perfect network.
  *
  * A bug shows only in the situation that it affects: a bug in thefts does not show in a fleet without thefts. Bugs can
@@ -33,8 +33,10 @@ import {
 
 export interface Bug {
   readonly name: string;
-  /** The only rule that a lock with this bug breaks. */
+  /** The rule that the bug is made for. */
   readonly rule: RuleName;
+  /** Further rules that a lock with this bug breaks, in alphabetical order. */
+  readonly also?: readonly RuleName[];
   /** What the lock does wrong. */
   readonly sentence: string;
   /** Which locks show the bug, and when. */
@@ -70,6 +72,7 @@ export const BUGS: readonly Bug[] = Object.freeze([
   {
     name: 'talks-in-airplane',
     rule: 'airplane-silence',
+    also: ['close-missing'],
     sentence: 'Airplane mode is on, and the lock behaves as if it were in MID.',
     shows: 'a lock in airplane mode, when something happens to it (--mix airplane)',
     // Ranked behind low battery, so that a lock in both states obeys the limits of low battery.
@@ -87,6 +90,7 @@ export const BUGS: readonly Bug[] = Object.freeze([
   {
     name: 'theft-while-unlocked',
     rule: 'theft-while-unlocked',
+    also: ['refresh-missing'],
     sentence: 'The lock takes its owner for a thief: the pings of a ride have REASON_THEFT.',
     shows: IN_RIDES,
     wrapStep: changePings((ping) => (isRidePing(ping) ? { ...ping, reason: 'REASON_THEFT' } : ping)),
@@ -101,6 +105,7 @@ export const BUGS: readonly Bug[] = Object.freeze([
   {
     name: 'state-ping-in-rides',
     rule: 'state-unchanged',
+    also: ['gps-missing', 'refresh-missing'],
     sentence: 'Moving off counts as a change of the lock state: the pings of a ride have REASON_STATE_PING.',
     shows: IN_RIDES,
     wrapStep: changePings((ping) => (isRidePing(ping) ? { ...ping, reason: 'REASON_STATE_PING' } : ping)),
@@ -118,6 +123,7 @@ export const BUGS: readonly Bug[] = Object.freeze([
   {
     name: 'ride-while-locked',
     rule: 'ride-while-locked',
+    also: ['gps-before-cellular', 'refresh-missing'],
     sentence: 'The lock takes a thief for its owner: the cellular pings of a theft have REASON_UNLOCKED_MOVEMENT.',
     shows: 'each lock, in a theft while its battery is not low (--pace lively has thefts)',
     wrapStep: changePings((ping, state) => {
@@ -128,6 +134,7 @@ export const BUGS: readonly Bug[] = Object.freeze([
   {
     name: 'gps-ping-without-place',
     rule: 'position-missing',
+    also: ['gps-missing', 'locate-unasked'],
     sentence: 'The GPS ping of a state change comes as a cellular REASON_GPS_PING, without a position.',
     shows: AT_STATE_CHANGES,
     wrapStep: changePings((ping, { firmwareVersion }) => {
@@ -140,6 +147,7 @@ export const BUGS: readonly Bug[] = Object.freeze([
   {
     name: 'closes-too-late',
     rule: 'outside-connection',
+    also: ['close-missing'],
     sentence: 'The lock disconnects first and sends its close-connection ping afterwards, without a connection.',
     shows: 'each lock, at the end of each connection',
     wrapVirtualLink: sendClosePingTooLate,
@@ -147,6 +155,7 @@ export const BUGS: readonly Bug[] = Object.freeze([
   {
     name: 'talks-after-close',
     rule: 'after-close',
+    also: ['network-ping-unkept'],
     sentence: 'After its close-connection ping the lock sends a REASON_NETWORK_PING.',
     shows: 'each lock, at the end of each connection',
     wrapStep: sendAfterClosePing,
@@ -154,6 +163,7 @@ export const BUGS: readonly Bug[] = Object.freeze([
   {
     name: 'poses-as-phone',
     rule: 'wrong-source',
+    also: ['refresh-missing'],
     sentence: 'The pings of a ride have the reason PHONE.',
     shows: IN_RIDES,
     wrapStep: changePings((ping) => (isRidePing(ping) ? { ...ping, reason: 'PHONE' } : ping)),
@@ -161,6 +171,7 @@ export const BUGS: readonly Bug[] = Object.freeze([
   {
     name: 'unheard-of-reason',
     rule: 'unknown-reason',
+    also: ['refresh-missing'],
     sentence: 'The pings of a ride have an unknown reason, 42.',
     shows: IN_RIDES,
     wrapStep: changePings((ping) => (isRidePing(ping) ? { ...ping, reason: 'REASON_UNRECOGNIZED_42' } : ping)),
@@ -200,6 +211,7 @@ export const BUGS: readonly Bug[] = Object.freeze([
   {
     name: 'clock-ahead',
     rule: 'clock-ahead',
+    also: ['network-ping-unkept'],
     sentence: 'The clock of the lock is 10 min ahead.',
     shows: 'each lock, in every uplink that is sent without delay',
     wrapStep: changeUplinks((uplink) => ({ ...uplink, timeMs: uplink.timeMs + Minutes(10) })),
@@ -221,6 +233,7 @@ export const BUGS: readonly Bug[] = Object.freeze([
   {
     name: 'sleeps-in-window',
     rule: 'window-offline',
+    also: ['network-ping-missing'],
     sentence: 'In HIGH the lock closes its connection within the high window, as if it were in MID.',
     shows: 'a lock in HIGH, in its window (--mix high)',
     wrapStep: changeModel((model) => changeRow(model, 'HIGH', { connectionKept: 'never' })),
@@ -235,6 +248,7 @@ export const BUGS: readonly Bug[] = Object.freeze([
   {
     name: 'flash-wiped',
     rule: 'boot-back',
+    also: ['change-untold', 'gps-before-cellular', 'gps-missing'],
     sentence:
       'After 40 boots the flash page with the boot counter is erased: the GPS ping of a state change ' +
       'has boot number 1 again.',
@@ -242,6 +256,11 @@ export const BUGS: readonly Bug[] = Object.freeze([
     wrapStep: misreadBootCounter(({ body }) => body.kind !== 'ack' && isStateGps(body)),
   },
 ] satisfies Bug[]);
+
+/** The rules that a lock with the bug breaks, in alphabetical order. */
+export function rulesOf({ rule, also = [] }: Bug): RuleName[] {
+  return [rule, ...also].sort();
+}
 
 /** A bug, and how many locks of a fleet have the bug; null for all locks. */
 export interface BugAssignment {

@@ -1,10 +1,10 @@
 /**
- * An encoded GPS ping of a ride, used as a template: sequence and time, which change from ping to ping, have a fixed
+ * An encoded cellular ping of a ride, which may come at any rate, used as a template: sequence and time, which change from ping to ping, have a fixed
  * length, so that a load generator can patch them in place without knowing the protocol.
  */
 import { systemClock } from '../../../proto/clock.js';
 import { encodeUplink } from '../../../proto/wire/codec.js';
-import type { GpsPing, Uplink } from '../../../proto/wire/ping.js';
+import type { CellularPing, Uplink } from '../../../proto/wire/ping.js';
 
 /** Sequences from here to {@link SEQUENCE_LIMIT} are varints of three bytes. */
 export const FIRST_SEQUENCE = 2 ** 14;
@@ -15,16 +15,15 @@ export const TIME_BYTES = 6;
 
 const TAG_BYTES = 1;
 
-const RIDE: GpsPing = Object.freeze({
-  kind: 'gps',
-  reason: 'REASON_UNLOCKED_PING',
+const RIDE: CellularPing = Object.freeze({
+  kind: 'cellular',
+  reason: 'REASON_UNLOCKED_MOVEMENT',
   lockState: 'unlocked',
   batteryPercent: 81,
   ebikeVolts: null,
   tetherState: 'detached',
-  position: { latitudeDegrees: 52.3702157, longitudeDegrees: 4.8951679, uncertaintyMeters: 8 },
-  speedMetersPerSecond: 4.2,
-  directionDegrees: 92.5,
+  firmwareVersion: '2.4.1-lockgate-bench',
+  position: null,
 });
 
 /** An uplink's bytes, and the offsets of sequence and time in them. */

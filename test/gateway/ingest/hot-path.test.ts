@@ -114,7 +114,7 @@ t.test('a ping changes the belief in place and leaves no objects alive until the
   const run = new JudgedRun();
   const state: DeviceState = { belief: run.belief, ping: null, receivedAtMs: null };
   const take = (sequence: number): void => {
-    const position = { latitudeDegrees: 52 + sequence / 1000, longitudeDegrees: 13, uncertaintyMeters: sequence };
+    const position = { latitudeDegrees: 52 + sequence / 10000, longitudeDegrees: 13, uncertaintyMeters: sequence };
     const body = cellular({ reason: 'REASON_CELL_PING', batteryPercent: 80 - sequence, position });
     const ping = uplink({ sequence, timeMs: START_MS + sequence, body });
     run.receive(ping, START_MS + sequence);
@@ -129,7 +129,7 @@ t.test('a ping changes the belief in place and leaves no objects alive until the
     'the same objects as before',
   );
   const at = { timeMs: START_MS + 2 };
-  t.match(state.belief.position, { latitudeDegrees: 52.002, uncertaintyMeters: 2, ...at });
+  t.match(state.belief.position, { latitudeDegrees: 52.0002, uncertaintyMeters: 2, ...at });
   t.match(state.ping, { sequence: 2, kind: 'cellular', reason: 'REASON_CELL_PING', ...at });
   t.end();
 });
