@@ -1,7 +1,7 @@
 /**
  * The table of firmware bugs that can be switched on. A lock with a bug breaks the rules of the judge
- * (proto/power/rules.ts) that its row names, and no others. Bugs are independent of network faults (faults.ts): a lock with a bug
- * misbehaves on a perfect network.
+ * (proto/power/rules.ts) that its row names, and no others. Bugs are independent of network faults (faults.ts): a lock
+ * with a bug misbehaves on a perfect network.
  *
  * A bug shows only in the situation that it affects: a bug in thefts does not show in a fleet without thefts. Bugs can
  * be combined; then one bug may hide another.

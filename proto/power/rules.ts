@@ -28,6 +28,10 @@ export type RuleName =
   | 'window-offline'
   | 'recovery-offline'
   | 'boot-back'
+  | MustRuleName;
+
+/** The rules about what a lock must do: the ones that incomplete firmware breaks. */
+export type MustRuleName =
   | 'wrong-ping-type'
   | 'change-untold'
   | 'gps-before-cellular'

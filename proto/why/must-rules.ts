@@ -2,37 +2,16 @@
  * The second half of rules.ts: why the rules of protocol.md §3, "What a lock must do", exist, which uplinks they apply
  * to, and why one of them keeps its rule.
  */
-import type { RuleName } from '../power/rules.js';
+import type { MustRuleName } from '../power/rules.js';
 import { isReason, type RuleCase, type RuleWhy } from './rule-why.js';
 import { SECTIONS } from './step.js';
-
-/** The rules of which this file has the rows. */
-export type MustRule = Extract<
-  RuleName,
-  | 'wrong-ping-type'
-  | 'change-untold'
-  | 'gps-before-cellular'
-  | 'gps-missing'
-  | 'close-missing'
-  | 'network-ping-missing'
-  | 'network-ping-unkept'
-  | 'cadence-too-fast'
-  | 'refresh-missing'
-  | 'locate-unasked'
-  | 'ack-unasked'
-  | 'ack-untrue'
-  | 'command-ignored'
-  | 'clock-back'
-  | 'clock-behind'
-  | 'motion-unlikely'
->;
 
 const isClose = ({ body }: RuleCase): boolean => body.kind === 'close_connection';
 const isAck = ({ body }: RuleCase): boolean => body.kind === 'ack';
 const isRunPing = isReason('REASON_THEFT', 'REASON_UNLOCKED_PING');
 
 /** The rows, in the order of the table of rules. */
-export const MUST_RULE_WHY: Readonly<Record<MustRule, RuleWhy>> = Object.freeze({
+export const MUST_RULE_WHY: Readonly<Record<MustRuleName, RuleWhy>> = Object.freeze({
   'wrong-ping-type': {
     because: 'Each reason belongs to a trigger, and a trigger makes certain types of ping.',
     restsOn: SECTIONS.model,

@@ -38,7 +38,8 @@ export function disconnect(belief: Belief, cause: DisconnectCause, atMs: number,
   const isWhole = belief.isConnectionWhole || belief.hasUplinks;
   belief.isConnectionWhole = false;
   if (cause === 'closed' && isWhole && !belief.hasClosePing) {
-    const message = `The lock ended the connection since ${describeTime(belief.connectedSinceMs)} without a close-connection ping.`;
+    const since = describeTime(belief.connectedSinceMs);
+    const message = `The lock ended the connection since ${since} without a close-connection ping.`;
     out.findings.push(finding('close-missing', belief.mac, null, atMs, message));
   }
   const isLocksDoing = cause === 'dropped' || cause === 'keepalive' || cause === 'takeover';

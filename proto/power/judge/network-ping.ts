@@ -116,6 +116,7 @@ function judgeMissing(model: PowerModel, belief: Belief, top: Span, event: Uplin
   const span = timeMs - sinceMs;
   if (span <= model.bounds.networkPingMissingOver) return;
   pings.isMissingReported = true;
-  const message = `Connected for ${describeSpan(span)} in ${state}, which keeps the connection, without a REASON_NETWORK_PING.`;
+  const kept = `Connected for ${describeSpan(span)} in ${state}, which keeps the connection`;
+  const message = `${kept}, without a REASON_NETWORK_PING.`;
   out.findings.push(finding('network-ping-missing', belief.mac, keyOf(event), event.atMs, message));
 }

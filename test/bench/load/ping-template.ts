@@ -1,6 +1,7 @@
 /**
- * An encoded cellular ping of a ride, which may come at any rate, used as a template: sequence and time, which change from ping to ping, have a fixed
- * length, so that a load generator can patch them in place without knowing the protocol.
+ * An encoded cellular ping of a ride, which may come at any rate, used as a template: sequence and time, which change
+ * from ping to ping, have a fixed length, so that a load generator can patch them in place without knowing the
+ * protocol.
  */
 import { systemClock } from '../../../proto/clock.js';
 import { encodeUplink } from '../../../proto/wire/codec.js';

@@ -56,7 +56,8 @@ export function follow(model: PowerModel, context: OrderContext, one: OrderedUpl
 function judgeClock({ bounds }: PowerModel, { lastMs }: OrderContext, one: OrderedUplink, broken: Broken[]): void {
   const back = lastMs - one.timeMs;
   if (lastMs === NEVER || back <= bounds.clockBackOver) return;
-  const message = `The lock’s clock went back by ${describeSpan(back)}, from ${describeTime(lastMs)} to ${describeTime(one.timeMs)}.`;
+  const [from, to] = [describeTime(lastMs), describeTime(one.timeMs)];
+  const message = `The lock’s clock went back by ${describeSpan(back)}, from ${from} to ${to}.`;
   broken.push({ rule: 'clock-back', fromSequence: one.sequence - 1, fromMs: one.timeMs, message });
 }
 

@@ -94,7 +94,8 @@ function judgeNext(model: PowerModel, run: GpsRun, one: OrderedUplink, broken: B
   if (unrefreshed > bounds.refreshOver && !run.isRefreshReported) {
     run.isRefreshReported = true;
     const cellular = CELLULAR_REASON[run.reason];
-    const message = `GPS pings ${run.reason} went on for ${describeSpan(unrefreshed)} without a cellular ping ${cellular}.`;
+    const span = describeSpan(unrefreshed);
+    const message = `GPS pings ${run.reason} went on for ${span} without a cellular ping ${cellular}.`;
     broken.push({ rule: 'refresh-missing', fromSequence: run.refreshedSequence, fromMs: run.refreshedMs, message });
   }
   noteMotion(model, run, one);
@@ -128,7 +129,8 @@ function judgeMotion({ bounds }: PowerModel, run: GpsRun, one: OrderedUplink, br
     broken.push({ rule: 'motion-unlikely', fromSequence: sequence, fromMs: timeMs, message });
   }
   if (run.frozenPings !== bounds.frozenPings) return;
-  const message = `${run.frozenPings} GPS pings ${run.reason} in a row say that the lock moves, and all give exactly one position.`;
+  const pings = `${run.frozenPings} GPS pings ${run.reason} in a row`;
+  const message = `${pings} say that the lock moves, and all give exactly one position.`;
   broken.push({ rule: 'motion-unlikely', fromSequence: run.frozenSequence, fromMs: run.frozenMs, message });
 }
 
