@@ -223,7 +223,10 @@ class MqttConnection {
     this.#client.once('close', () => this.#client.end(true));
   }
 
-  /** Closes an open connection properly, or by force if the gateway does not answer in time. */
+  /**
+   * Ends the connection as a lock does that loses its power: without a DISCONNECT, which would say that the lock means to
+   * end it and has forgotten its close-connection ping. What was sent before still arrives.
+   */
   close(): Promise<void> {
     const isUp = this.#phase === 'up' || this.#phase === 'ending';
     this.#phase = 'over';
@@ -237,8 +240,10 @@ class MqttConnection {
         resolve();
       };
       // A missing PUBACK must not delay the close.
-      if (isUp) this.#client.stream.once('close', done);
-      this.#client.end(!isUp, isUp ? undefined : done);
+      if (isUp) {
+        this.#client.stream.once('close', done);
+        this.#client.stream.end();
+      } else this.#client.end(true, done);
     });
   }
 }

@@ -46,7 +46,8 @@ const MAY_DIFFER: Readonly<Record<string, readonly string[]>> = {
   'when something came': ['receivedAtMs', 'nowMs', 'stateSinceMs', 'periodStateSinceMs', 'lastPeriodMs'],
   'the connection': [
     ...['isConnected', 'firstConnectionMs', 'connectedSinceMs', 'offlineSinceMs', 'activityMs'],
-    ...['hasUplinks', 'closeSeen', 'listeningSinceMs'],
+    ...['hasUplinks', 'closeSeen', 'listeningSinceMs', 'connections', 'isConnectionWhole', 'hasClosePing'],
+    ...['connectionFirst', 'connectionLast', 'networkPings', 'commandsSinceMs', 'windowSinceMs'],
   ],
   'lapses of silence, which rest on the two above': [
     ...['dueMs', 'isUnexplainedReported', 'isOverdueReported', 'isWindowReported', 'isRecoveryReported'],

@@ -59,6 +59,7 @@ export async function runLive(flags: SimFlags, plan: FleetPlan, interrupted: Int
   note(`Stopping ${plural(gateway.macs.length, 'lock')}.`);
   const unacknowledged = tally.unacknowledged;
   const memory = peakMemoryBytes() - memoryBefore;
+  tally.end();
   await fleet.stop();
   if (gateway.client !== null)
     await new Promise<void>((resolve) => void systemClock.after(FINDING_REPORT_TIMEOUT_MS, resolve));

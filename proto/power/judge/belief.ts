@@ -113,7 +113,7 @@ export interface Run {
   firstSequence: number;
   /** The sequence of the uplink that a boot-back finding is about; −1 if there is no such finding. */
   backSequence: number;
-  /** Findings in order that can still be withdrawn, oldest first. */
+  /** Findings in order that can still be withdrawn, by number. */
   standing: StandingFinding[];
 }
 

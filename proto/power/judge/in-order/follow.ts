@@ -13,7 +13,7 @@ import { NEVER, stateRow } from '../state.js';
 import { describeSpan, describeTime } from '../words.js';
 import { type AwaitedGps, forgetContext, type OrderContext } from './context.js';
 import { metersBetween } from './geodesy.js';
-import { followRun } from './gps-run.js';
+import { endRun, followRun } from './gps-run.js';
 import type { InOrderRule, OrderedUplink } from './ordered-uplink.js';
 
 /** A rule that an uplink breaks, and the first uplink of the evidence. */
@@ -37,6 +37,9 @@ export function follow(model: PowerModel, context: OrderContext, one: OrderedUpl
   // A context that knows nothing begins here.
   if (context.fromMs === NEVER) context.fromMs = timeMs;
   judgeClock(model, context, one, broken);
+  endRun(model, context, timeMs);
+  if (isOver(model, context.awaitedState, timeMs)) context.awaitedState = null;
+  if (isOver(model, context.awaitedPeriod, timeMs)) context.awaitedPeriod = null;
   if (one.kind !== 'ack') context.batteryPercent = one.batteryPercent;
   const isBatteryKnown = context.batteryPercent >= 0;
   const row = stateRow(model, one.power, isBatteryKnown ? context.batteryPercent : null);
@@ -162,6 +165,11 @@ function judgeClose(
   if (context.isReset || !row.period) return;
   if (isCutShort(model, awaitedState, one)) reportMissing('REASON_STATE_PING', awaitedState, one, broken);
   else if (isCutShort(model, awaitedPeriod, one)) reportMissing('REASON_PERIOD_TRACKING', awaitedPeriod, one, broken);
+}
+
+/** Whether the search for a fix has ended by itself. */
+function isOver({ timings }: PowerModel, awaited: AwaitedGps | null, timeMs: number): boolean {
+  return awaited !== null && timeMs - awaited.timeMs >= timings.fixSearchEnds;
 }
 
 function isCutShort(

@@ -40,21 +40,20 @@ const CELLULAR_REASON = { REASON_THEFT: 'REASON_THEFT', REASON_UNLOCKED_PING: 'R
 export function followRun(model: PowerModel, context: OrderContext, one: OrderedUplink, broken: Broken[]): void {
   const { run } = context;
   if (one.kind === 'gps' && (one.reason === 'REASON_THEFT' || one.reason === 'REASON_UNLOCKED_PING')) {
-    const goesOn = run !== null && run.reason === one.reason && isWithin(one.timeMs - run.lastMs, model);
-    if (goesOn) judgeNext(model, run, one, broken);
+    if (run !== null && run.reason === one.reason) judgeNext(model, run, one, broken);
     else context.run = startRun(model, one.reason, one);
-  } else if (run !== null) {
-    if (one.kind === 'cellular' && one.reason === CELLULAR_REASON[run.reason]) {
-      run.refreshedMs = one.timeMs;
-      run.refreshedSequence = one.sequence;
-      run.isRefreshReported = false;
-    }
-    if (!isWithin(one.timeMs - run.lastMs, model)) context.run = null;
+  } else if (run !== null && one.kind === 'cellular' && one.reason === CELLULAR_REASON[run.reason]) {
+    run.refreshedMs = one.timeMs;
+    run.refreshedSequence = one.sequence;
+    run.isRefreshReported = false;
   }
 }
 
-function isWithin(span: number, { bounds }: PowerModel): boolean {
-  return span >= 0 && span <= bounds.runGapOver;
+/** Ends the run if its last ping is too long ago, or was made later than `timeMs`. */
+export function endRun({ bounds }: PowerModel, context: OrderContext, timeMs: number): void {
+  if (context.run === null) return;
+  const gap = timeMs - context.run.lastMs;
+  if (gap < 0 || gap > bounds.runGapOver) context.run = null;
 }
 
 function startRun(model: PowerModel, reason: RunReason, one: OrderedUplink): GpsRun {

@@ -105,11 +105,17 @@ export function joinStretches(
     if (lower.isHeadOpen) storeInHead(lower, one);
   }
   if (upper.isHeadOpen) return;
-  const { fromMs } = lower.context;
+  const { context } = upper;
   // Where the upper one knows all of itself, nothing is unknown between the two.
-  const isAllKnown = upper.context.fromMs === upper.head[0]?.timeMs;
-  lower.context = upper.context;
-  if (isAllKnown) lower.context.fromMs = Math.min(fromMs, lower.context.fromMs);
+  if (context.fromMs === upper.head[0]?.timeMs) {
+    const before = lower.context;
+    context.fromMs = Math.min(before.fromMs, context.fromMs);
+    context.theftCellMs = Math.max(before.theftCellMs, context.theftCellMs);
+    context.stateCellMs = Math.max(before.stateCellMs, context.stateCellMs);
+    context.periodCellMs = Math.max(before.periodCellMs, context.periodCellMs);
+    context.position ??= before.position;
+  }
+  lower.context = context;
   lower.isHeadOpen = false;
 }
 
@@ -152,6 +158,8 @@ function report(belief: Belief, run: Run, sequence: number, each: Broken, atMs: 
   // A finding is withdrawn by its rule and its uplink, so there is one of each.
   if (isKnown) return;
   run.standing.push({ rule, sequence, fromSequence, fromMs });
+  // In the order of numbers, so that a belief does not depend on the order of arrival.
+  run.standing.sort((a, b) => a.sequence - b.sequence || (a.rule < b.rule ? -1 : 1));
   if (run.standing.length > MAX_STANDING) run.standing.shift();
   out.findings.push(finding(rule, belief.mac, keyIn(run, sequence), atMs, message));
 }
