@@ -241,6 +241,7 @@ export const BUGS: readonly Bug[] = Object.freeze([
   {
     name: 'sleeps-in-recovery',
     rule: 'recovery-offline',
+    also: ['network-ping-missing'],
     sentence: 'In recovery mode the lock closes its connection, as if it were in MID.',
     shows: 'a lock in recovery mode (--mix recovery)',
     wrapStep: changeModel((model) => changeRow(model, 'RECOVERY', { connectionKept: 'never' })),

@@ -224,8 +224,8 @@ class MqttConnection {
   }
 
   /**
-   * Ends the connection as a lock does that loses its power: without a DISCONNECT, which would say that the lock means to
-   * end it and has forgotten its close-connection ping. What was sent before still arrives.
+   * Ends the connection as a lock does that loses its power: without a DISCONNECT, which would say that the lock means
+   * to end it and has forgotten its close-connection ping. What was sent before still arrives.
    */
   close(): Promise<void> {
     const isUp = this.#phase === 'up' || this.#phase === 'ending';

@@ -126,6 +126,8 @@ function shapeDifference(shape: unknown, value: unknown, at: string): string | u
   if (shape === null) return undefined;
   if (Array.isArray(shape)) {
     if (!Array.isArray(value)) return `${at} is not a list`;
+    // An empty sample says nothing about the items.
+    if (shape.length === 0) return undefined;
     for (const [index, item] of value.entries()) {
       const difference = shapeDifference(shape[0], item, `${at}[${index}]`);
       if (difference !== undefined) return difference;

@@ -108,7 +108,10 @@ t.test('a wrong command line is exit code 2 with a sentence', async (t) => {
     code: 2,
     stderr: /LOCKGATE_OPERATOR_PORT/,
   });
-  t.match(await lockgate(['serve', '--allow-webhook-range', '10.0.0.0/99']), { code: 2, stderr: /no address range/ });
+  t.match(await lockgate(['serve', '--allow-webhook-range', '10.0.0.0/99']), {
+    code: 2,
+    stderr: /is not an address range/,
+  });
   t.match(await lockgate(['webhook', 'listen', '--port', '99999']), { code: 2, stderr: /Expected a port/ });
 });
 

@@ -148,7 +148,7 @@ t.test('tables and help fit 80 and 200 columns, and have colours only if wanted'
   t.notMatch(table, /MERCHANT/, 'optional columns are dropped');
   narrow.enter('clear; lockgate model show; echo end');
   t.notMatch(await narrow.until(/^end$/m), /…/, 'no word of the model is cut');
-  t.match(narrow.screen(), /^kept-connection .*REASON_NETWORK_PING|REASON_NETWORK_PING/m);
+  t.match(narrow.screen(), /network ping every: 15 min/);
   narrow.enter('clear; lockgate command send --help; echo end');
   const help = await narrow.until(/^end$/m);
   t.match(help, /^A lock gets its commands one at a time, in order, when it is next reachable, and$/m);

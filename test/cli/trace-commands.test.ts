@@ -186,7 +186,7 @@ t.test('check --junit prints JUnit XML', async (t) => {
   const { out, code } = await lockgate(t, 'trace', 'check', file, warned, '--junit');
   t.equal(code, 1);
   t.match(out, `<testsuites name="lockgate trace check" tests="${2 * RULES.length}" failures="1">`);
-  t.match(out, /<testsuite name="[^"]*a&lt;b&gt;&amp;&quot;c&quot;.jsonl" tests="22" failures="1"/);
+  t.match(out, /<testsuite name="[^"]*a&lt;b&gt;&amp;&quot;c&quot;.jsonl" tests="38" failures="1"/);
   t.match(
     out,
     /name="airplane-silence"><failure message="REASON_NETWORK_PING was sent with airplane on." type="violation">/,
@@ -353,7 +353,7 @@ t.test('model show prints the model and its rules in each format', async (t) => 
   t.match((await lockgate(t, 'model', 'show')).out, /LOW_BATTERY +battery below 10 % +yes +– /);
   const rules = await lockgate(t, 'model', 'show', '--rules');
   for (const { rule } of RULES) t.match(rules.out, rule);
-  t.equal(JSON.parse((await lockgate(t, 'model', 'show', '--rules', '--json')).out).rules.length, 22);
+  t.equal(JSON.parse((await lockgate(t, 'model', 'show', '--rules', '--json')).out).rules.length, 38);
   const json = JSON.parse((await lockgate(t, 'model', 'show', '--format', 'json')).out);
   t.match(json, { highWindow: { from: '07:00', to: '19:00' }, bounds: { periodTooSoonUnder: 82800000 } });
   t.match(

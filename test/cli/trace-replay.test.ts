@@ -126,7 +126,7 @@ t.test('a clean trace arrives unchanged in the store, without differences', asyn
   t.match(report, { locks: 2, connections: 3, uplinks: { sent: 5, acknowledged: 5 }, same: true, differences: [] });
   t.same(
     report.notes.map(({ kind, rule }) => rule ?? kind),
-    ['left-out', 'outside-connection', 'outside-connection'],
+    ['left-out', 'close-missing', 'outside-connection', 'outside-connection'],
     'about the lock without a connection',
   );
   t.same(

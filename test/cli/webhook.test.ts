@@ -66,7 +66,7 @@ t.test('set, rotate-secret and remove print text and JSON, and fail with a sente
   t.match(await webhook('remove', '1'), { code: 3, stderr: /there is no webhook URL 1/ });
   const wrong: [string[], number, RegExp][] = [
     [['set', '1'], 3, /no webhook URL 1/],
-    [['set', 'x', '--enable'], 2, /Expected a number/],
+    [['set', 'x', '--enable'], 2, /is invalid for argument/],
     [['set', '1', '--enable', '--disable'], 2, /exclude each other/],
     [['set', '1', '--ordered', 'maybe'], 2, /Expected on or off/],
     [['rotate-secret', '1', '--grace', '1 hour'], 2, /such as 90s, 15m, 1h or 2d/],
@@ -97,7 +97,7 @@ t.test('deliveries, resend and recover print text and JSON, and fail with a sent
     code: 0,
     stdout: /URL 1 {2}pending, next attempt at .*evt_.*\n {2}1\. 20.* 500 in \d+ ms: .*"fine/,
   });
-  t.match(await webhook('deliveries', '--state', 'dead'), { code: 0, stdout: '', stderr: /no such delivery/ });
+  t.match(await webhook('deliveries', '--state', 'dead'), { code: 0, stdout: '', stderr: /No deliveries match/ });
   receiver.answer = (_request, response) => void response.writeHead(204).end();
   const since = '2020-01-01T00:00:00Z';
   t.match(await webhook('recover', '--since', since), { code: 0, stdout: /URL +SENT AGAIN\n1 +1/ });

@@ -2,7 +2,7 @@
 // rule.
 // The same run without the bug breaks no rule.
 import t from 'tap';
-import { assignBugs, BUGS, type Bug, parseBugAssignment } from '../../firmware-sim/faults/bugs.js';
+import { assignBugs, BUGS, type Bug, parseBugAssignment, rulesOf } from '../../firmware-sim/faults/bugs.js';
 import { assignMix, parseMix } from '../../firmware-sim/fleet/mix.js';
 import { ScriptedWorld, type World, type WorldEvent } from '../../firmware-sim/world/world.js';
 import { Days, Hours, Minutes, Seconds } from '../../proto/clock.js';
@@ -68,14 +68,27 @@ function scriptedWorld(power: PowerSettings): World {
 function brokenByScript(...bugs: Bug[]): string[] {
   const worldOf = (_mac: string, index: number): World => scriptedWorld(KINDS[index % KINDS.length] ?? DEFAULT_POWER);
   const orders = bugs.map((bug) => ({ bug, locks: null }));
-  return rulesBroken(findingsIn(traceOf({ seed: 1, locks: 2 * KINDS.length, days: DAYS, worldOf, bugs: orders })));
+  const trace = traceOf({ seed: 1, locks: 2 * KINDS.length, days: DAYS, worldOf, bugs: orders });
+  // The scripted world has one position, so its thefts and rides get nowhere.
+  return rulesBroken(findingsIn(trace)).filter((rule) => rule !== 'motion-unlikely');
+}
+
+/** A lock with the bug breaks the rule that the bug is made for, and perhaps the further ones of its row. */
+function checkBroken(test: Pick<typeof t, 'ok' | 'same'>, found: readonly string[], bug: Bug): void {
+  test.ok(found.includes(bug.rule), `${bug.name} breaks ${bug.rule}`);
+  const expected: readonly string[] = rulesOf(bug);
+  test.same(
+    found.filter((rule) => !expected.includes(rule)),
+    [],
+    bug.name,
+  );
 }
 
 t.test('each rule has a bug, and each bug a name and a description', async (t) => {
   t.same(
     BUGS.map(({ rule }) => rule),
-    RULES.map(({ rule }) => rule),
-    'one for each rule, in its order',
+    RULES.slice(0, BUGS.length).map(({ rule }) => rule),
+    'one for each rule about what a lock must not do, in its order',
   );
   t.equal(new Set(BUGS.map(({ name }) => name)).size, BUGS.length);
   for (const { name, sentence, shows, wrapStep, wrapVirtualLink } of BUGS) {
@@ -88,7 +101,7 @@ t.test('each rule has a bug, and each bug a name and a description', async (t) =
 
 t.test('a healthy fleet breaks no rule; a fleet with a bug breaks the rule of that bug only', async (t) => {
   t.same(brokenByScript(), []);
-  for (const bug of BUGS) t.same(brokenByScript(bug), [bug.rule], bug.name);
+  for (const bug of BUGS) checkBroken(t, brokenByScript(bug), bug);
 });
 
 /** The mix of the run for bugs that need one, as their table rows say. */
@@ -105,7 +118,11 @@ t.test('in a generated life each bug adds findings of its own rule only', async 
     const mix = SHOWN_BY[bug.name];
     const without = healthy.get(mix) ?? run(mix);
     healthy.set(mix, without);
-    t.same(run(mix, bug), [...new Set([...without, bug.rule])].sort(), bug.name);
+    checkBroken(
+      t,
+      run(mix, bug).filter((rule) => rule === bug.rule || !without.includes(rule)),
+      bug,
+    );
     if (bug.rule !== 'not-closed') t.notOk(without.includes(bug.rule), `${bug.rule} is the bug’s doing`);
   }
 });

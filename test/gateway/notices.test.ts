@@ -434,7 +434,7 @@ t.test('“lockgate notices” lists notices and marks them as read', async (t) 
   t.match(await run('read', '--all', '--json', ...at), { ended: { code: 0 }, stdout: ['{"read":0}'] });
   t.match(await run(...at), { ended: { code: 0 }, stdout: [], stderr: [/There are no unread notices/] });
   const none = await run('--all', '--kind', 'degraded', ...at);
-  t.match(none, { ended: { code: 0 }, stdout: [], stderr: ['There is no such notice.'] });
+  t.match(none, { ended: { code: 0 }, stdout: [], stderr: ['No notices match.'] });
   t.match(await run('--kind', 'x', ...at), { ended: { code: 2 }, stderr: [/expected url-disabled, circuit-open/] });
   t.match(await run('--gateway', 'http://127.0.0.1:9', '--token', 'x'), { ended: { code: 3 }, stderr: [/no gateway/] });
 });

@@ -11,9 +11,11 @@
  * - Text that people typed (notes, details) is removed or becomes a meaningless word. Raw bytes are dropped, because
  *   they contain everything. A world event becomes a tick, so that line numbers do not change.
  */
+
 import { createHmac, randomBytes } from 'node:crypto';
 import { Days } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
+import type { CommandBefore } from '../../../proto/power/judge/belief.js';
 import type { TraceEvent, TraceHeader } from '../../../proto/trace/trace.js';
 import { traceEventLine, traceHeaderLine } from '../../../proto/trace/writer.js';
 import type { Mac } from '../../../proto/wire/mac.js';
@@ -85,6 +87,7 @@ export class TraceAnonymiser {
           ...lock,
           lastPeriodMs: lock.lastPeriodMs === null ? null : this.time(lock.lastPeriodMs),
           ...(lock.reflashed !== undefined && { reflashed: lock.reflashed.map((markMs) => this.time(markMs)) }),
+          ...(lock.commands !== undefined && { commands: lock.commands.map((each) => this.#commandBefore(each)) }),
         },
       ]),
     );
@@ -138,6 +141,11 @@ export class TraceAnonymiser {
   time(timeMs: number): number {
     if (timeMs < PLAUSIBLE_FROM_MS) return timeMs;
     return isDatable(timeMs) && isDatable(timeMs + this.#timeShiftMs) ? timeMs + this.#timeShiftMs : timeMs;
+  }
+
+  #commandBefore({ id, command, atMs, expiresMs }: CommandBefore): CommandBefore {
+    const expires = expiresMs === undefined ? {} : { expiresMs: this.time(expiresMs) };
+    return { id, command, atMs: this.time(atMs), ...expires };
   }
 
   #ping(ping: Ping): Ping {

@@ -215,7 +215,7 @@ t.test('the command line sends commands and waits, lists, shows and cancels them
   t.match(await run('cancel', '4'), { code: 0, stdout: /Command 4 \(reset for .*\) is cancelled/ });
   t.match(await run('cancel', '4'), { code: 3, stderr: /it is cancelled/ });
   const all = ['send', 'locate-cell', '--merchant', MERCHANT, '--all'];
-  t.match(await run(...all), { code: 2, stderr: /confirm with --count 2 that all 2 locks of Amber are/ });
+  t.match(await run(...all), { code: 2, stderr: /confirm with --count 2 that all 2 locks of Amber get/ });
   t.match(await run(...all, '--count', '3'), { code: 3, stderr: /Amber has 2 locks, and expected_count is 3/ });
   t.match(await run(...all, '--count', '2'), { code: 0, stdout: /A4:C1:38:00:00:02 +6 / });
   const airplane = ['send', other, 'set-power', '--airplane', 'on'];
@@ -232,7 +232,7 @@ t.test('a wrong command line is refused with the reason', async (t) => {
   const gateway = await testGateway(t);
   await gateway.accounts.addDevice({ mac: MAC });
   const cases: readonly (readonly [string[], RegExp])[] = [
-    [['unlock'], /which lock\?/],
+    [['unlock'], /the lock is missing/],
     [[MAC, 'open'], /type is "open": expected one of unlock/],
     [[MAC, 'siren'], /parameters.seconds is missing/],
     [[MAC, 'unlock', '--expires', '5'], /--expires is "5": expected a span such as 90s/],

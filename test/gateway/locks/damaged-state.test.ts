@@ -93,7 +93,7 @@ t.test('a state that was changed but is still valid JSON is rebuilt too', async 
     `UPDATE device_state SET sum = (SELECT sum FROM kept) WHERE ${ROW}`,
   );
   const gateway = await openGateway(t, folder);
-  t.match(await eventsOf(gateway, 'state-rebuilt', 1), [{ mac: DAMAGED, from: 'log', why: /fit its checksum/ }]);
+  t.match(await eventsOf(gateway, 'state-rebuilt', 1), [{ mac: DAMAGED, from: 'log', why: /match its checksum/ }]);
   t.same(await stateOf(gateway), known);
 });
 

@@ -447,7 +447,7 @@ t.test('erasing needs a confirmation on a terminal, and --yes elsewhere', async 
   await lock.send(testBytes(1));
   const place = ['--data', folder, '--gateway', `http://127.0.0.1:${gateway.operatorPort}`];
   const asked = await runProgram(t, process.execPath, [LOCKGATE, 'device', 'erase', MAC, ...place]);
-  t.match([asked.ended, asked.stderr.join()], [{ code: 2 }, /no terminal to ask on: confirm with --yes/]);
+  t.match([asked.ended, asked.stderr.join()], [{ code: 2 }, /erasing can’t be undone: confirm with --yes/]);
   t.equal((await gateway.store.readUplinks(1, 9)).length, 1);
   const sure = await runProgram(t, process.execPath, [LOCKGATE, 'device', 'erase', MAC, '--yes', ...place]);
   t.match([sure.ended, sure.stdout.join()], [{ code: 0 }, /1 uplinks/]);

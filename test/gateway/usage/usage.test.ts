@@ -548,7 +548,9 @@ t.test('“usage show” lists the newest month first, the largest usage first, 
       ['TOTAL', '15.00 kB', '16'],
     ],
   );
-  t.match(await show('--by lock --limit 2'), { stderr: '1 more row, included in TOTAL; --limit shows more.\n' });
+  t.match(await show('--by lock --limit 2'), {
+    stderr: '1 more row, included in TOTAL; a higher --limit shows more.\n',
+  });
   t.match(JSON.parse((await show('--by month --json')).stdout), {
     usage: [
       { month: '2099-11', locks: 3, bytes: 7000, messages: 12 },

@@ -236,7 +236,7 @@ t.test('wrong settings of a URL are refused with one sentence', async (t) => {
     );
   await t.rejects(
     accounts.addWebhookUrl({ url: 'http://a/', headers: { 'X-Team': 'bikes', 'x-team': 'scooters' } }),
-    { code: 'input-header', message: /X-Team and x-team are one header/ },
+    { code: 'input-header', message: /X-Team and x-team are the same header/ },
     'names that differ in case alone',
   );
   await t.rejects(accounts.addWebhookUrl({ url: 'http://a/', merchant: 'Nobody' }), { code: 'no-such-merchant' });
