@@ -39,7 +39,13 @@ t.test('in a mixed fleet with commands only the rules of a bug find the bug', as
     const isOfThieves = bug.name === 'ride-while-locked';
     const size = isOfThieves ? ({ locks: 12, days: 1, pace: 'lively' } as const) : EVERYDAY;
     const run = healthyRun({ seed: 1, commandsPerDay: 1, ...size, bug });
-    t.same(rulesUnexplained(run), rulesOf(bug), bug.name);
+    const found = rulesUnexplained(run);
+    t.ok(found.includes(bug.rule), `${bug.name} breaks ${bug.rule}`);
+    t.same(
+      found.filter((rule) => !rulesOf(bug).includes(rule)),
+      [],
+      bug.name,
+    );
   }
 });
 

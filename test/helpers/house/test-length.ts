@@ -1,4 +1,6 @@
-/** Sizes of tests that have a quick and a long form in one file. The files in test/long/sizes switch the long form on. */
+/**
+ * Sizes of tests that have a quick and a long form in one file. The files in test/long/sizes switch the long form on.
+ */
 
 /** `quick` for `npm test`; `long` if the environment variable LOCKGATE_LONG is 1. */
 export function byLength<Size>(quick: Size, long: Size): Size {
