@@ -3,6 +3,7 @@
  * right from the first line. The lines are the events that a gateway would have seen and, on request, the ground truth.
  * The last line is a tick, so that the judge also evaluates what was due by the end.
  */
+import type { Lock } from '../lock/lock.js';
 import { headerLockOf, TraceRecorder } from '../trace/trace-recorder.js';
 import { type VirtualOptions, VirtualRun } from './virtual-run.js';
 
@@ -32,6 +33,11 @@ export class VirtualTrace {
       this.nowMs,
       new Map(this.#run.locks.map(({ mac, state }) => [mac, headerLockOf(state)])),
     );
+  }
+
+  /** The simulated locks. */
+  get locks(): readonly Lock[] {
+    return this.#run.locks;
   }
 
   get connections(): number {

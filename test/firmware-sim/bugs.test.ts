@@ -2,7 +2,8 @@
 // rule.
 // The same run without the bug breaks no rule.
 import t from 'tap';
-import { assignBugs, BUGS, type Bug, parseBugAssignment, rulesOf } from '../../firmware-sim/faults/bugs.js';
+import { type Bug, rulesOf } from '../../firmware-sim/faults/bug.js';
+import { assignBugs, BUGS, parseBugAssignment } from '../../firmware-sim/faults/bugs.js';
 import { assignMix, parseMix } from '../../firmware-sim/fleet/mix.js';
 import { ScriptedWorld, type World, type WorldEvent } from '../../firmware-sim/world/world.js';
 import { Days, Hours, Minutes, Seconds } from '../../proto/clock.js';
@@ -61,34 +62,21 @@ function scriptedWorld(power: PowerSettings): World {
     covered: true,
     skyOpen: true,
   } as const;
-  return new ScriptedWorld(beginning, events, { position, speedMetersPerSecond: 0, directionDegrees: 0 });
+  return new ScriptedWorld(beginning, events, { position, speedMetersPerSecond: 0.5, directionDegrees: 0 });
 }
 
 /** The rules that the scripted fleet breaks. */
 function brokenByScript(...bugs: Bug[]): string[] {
   const worldOf = (_mac: string, index: number): World => scriptedWorld(KINDS[index % KINDS.length] ?? DEFAULT_POWER);
   const orders = bugs.map((bug) => ({ bug, locks: null }));
-  const trace = traceOf({ seed: 1, locks: 2 * KINDS.length, days: DAYS, worldOf, bugs: orders });
-  // The scripted world has one position, so its thefts and rides get nowhere.
-  return rulesBroken(findingsIn(trace)).filter((rule) => rule !== 'motion-unlikely');
-}
-
-/** A lock with the bug breaks the rule that the bug is made for, and perhaps the further ones of its row. */
-function checkBroken(test: Pick<typeof t, 'ok' | 'same'>, found: readonly string[], bug: Bug): void {
-  test.ok(found.includes(bug.rule), `${bug.name} breaks ${bug.rule}`);
-  const expected: readonly string[] = rulesOf(bug);
-  test.same(
-    found.filter((rule) => !expected.includes(rule)),
-    [],
-    bug.name,
-  );
+  return rulesBroken(findingsIn(traceOf({ seed: 1, locks: 2 * KINDS.length, days: DAYS, worldOf, bugs: orders })));
 }
 
 t.test('each rule has a bug, and each bug a name and a description', async (t) => {
   t.same(
-    BUGS.map(({ rule }) => rule),
-    RULES.slice(0, BUGS.length).map(({ rule }) => rule),
-    'one for each rule about what a lock must not do, in its order',
+    BUGS.flatMap(({ rule }) => rule ?? []),
+    RULES.map(({ rule }) => rule),
+    'one for each rule, in its order',
   );
   t.equal(new Set(BUGS.map(({ name }) => name)).size, BUGS.length);
   for (const { name, sentence, shows, wrapStep, wrapVirtualLink } of BUGS) {
@@ -99,15 +87,26 @@ t.test('each rule has a bug, and each bug a name and a description', async (t) =
   }
 });
 
-t.test('a healthy fleet breaks no rule; a fleet with a bug breaks the rule of that bug only', async (t) => {
+/** Bugs that a run without commands, or with locks that stay at one place, does not show. */
+const UNSHOWN: readonly string[] = ['acknowledges-untruly', 'ignores-commands', 'frozen-position'];
+
+t.test('a healthy fleet breaks no rule; a fleet with a bug breaks the rules of that bug only', async (t) => {
   t.same(brokenByScript(), []);
-  for (const bug of BUGS) checkBroken(t, brokenByScript(bug), bug);
+  for (const bug of BUGS) {
+    const broken = brokenByScript(bug);
+    t.same(
+      broken.filter((rule) => !(rulesOf(bug) as string[]).includes(rule)),
+      [],
+      `${bug.name} breaks no other rule`,
+    );
+    if (bug.rule !== null && !UNSHOWN.includes(bug.name)) t.ok(broken.includes(bug.rule), `${bug.name}: ${bug.rule}`);
+  }
 });
 
 /** The mix of the run for bugs that need one, as their table rows say. */
 const SHOWN_BY: Readonly<Record<string, string>> = { 'talks-in-airplane': 'airplane', 'talks-on-empty': 'low-battery' };
 
-t.test('in a generated life each bug adds findings of its own rule only', async (t) => {
+t.test('in a generated life each bug adds findings of its own rules only', async (t) => {
   const run = (mix: string | undefined, bug?: Bug): string[] => {
     const parts = mix === undefined ? {} : { mix: parseMix(mix) };
     const bugs = bug === undefined ? [] : [{ bug, locks: null }];
@@ -118,12 +117,14 @@ t.test('in a generated life each bug adds findings of its own rule only', async 
     const mix = SHOWN_BY[bug.name];
     const without = healthy.get(mix) ?? run(mix);
     healthy.set(mix, without);
-    checkBroken(
-      t,
-      run(mix, bug).filter((rule) => rule === bug.rule || !without.includes(rule)),
-      bug,
+    const added = run(mix, bug).filter((rule) => !without.includes(rule));
+    t.same(
+      added.filter((rule) => !(rulesOf(bug) as string[]).includes(rule)),
+      [],
+      `${bug.name} breaks no other rule`,
     );
-    if (bug.rule !== 'not-closed') t.notOk(without.includes(bug.rule), `${bug.rule} is the bug’s doing`);
+    if (bug.rule === null || bug.rule === 'not-closed' || UNSHOWN.includes(bug.name)) continue;
+    t.ok(added.includes(bug.rule), `${bug.name}: ${bug.rule}`);
   }
 });
 

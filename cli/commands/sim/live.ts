@@ -8,6 +8,7 @@ import { formatMac } from '../../../proto/wire/mac.js';
 import type { Interruption } from '../../terminal/interrupt.js';
 import { note, print, printJson } from '../../terminal/output.js';
 import { ProgressLine } from '../../terminal/progress-line.js';
+import { type BugNote, bugNotes, printBugNotes } from './bug-notes.js';
 import type { FleetPlan, SimFlags } from './flags.js';
 import { findGateway, type SimGateway } from './gateway.js';
 import { describeRun, plural, repeatCommand, runToJson } from './summary.js';
@@ -50,6 +51,8 @@ export async function runLive(flags: SimFlags, plan: FleetPlan, interrupted: Int
     plan.faults.length === 0 ? undefined : new FaultNetwork({ seed: flags.seed, clock, faults: plan.faults });
   const fleet = fleetOf({ flags, plan, gateway, clock, tally, network });
   tally.locks = fleet.locks;
+  const notes = bugNotes(plan.bugs, fleet.locks, { pace: flags.pace, days: flags.days ?? null, hasGateway: true });
+  if (!flags.json) printBugNotes(notes, fleet.locks.length);
   if (gateway.client !== null) await tally.listen(gateway.client, listening.signal);
   const progressDisplay = showProgress(tally);
   fleet.start();
@@ -64,7 +67,7 @@ export async function runLive(flags: SimFlags, plan: FleetPlan, interrupted: Int
   if (gateway.client !== null)
     await new Promise<void>((resolve) => void systemClock.after(FINDING_REPORT_TIMEOUT_MS, resolve));
   listening.abort();
-  report(flags, gateway, { tally, unacknowledged, memoryPerLock: Math.round(memory / gateway.macs.length) });
+  report(flags, gateway, { tally, notes, unacknowledged, memoryPerLock: Math.round(memory / gateway.macs.length) });
   // Ctrl-C is the normal end of a run without --days.
   if (interrupted.signal.aborted && flags.days !== undefined) process.exitCode = interrupted.exitCode;
 }
@@ -143,17 +146,19 @@ async function waitForEnd({ happened }: Interruption, clock: RunClock, days: num
 
 interface Outcome {
   readonly tally: SimTally;
+  readonly notes: readonly BugNote[];
   /** Unacknowledged uplinks of the locks when the run ended. */
   readonly unacknowledged: number;
   /** The growth of the process's memory since before the locks were created, bytes per lock, including garbage. */
   readonly memoryPerLock: number;
 }
 
-function report(flags: SimFlags, gateway: SimGateway, { tally, unacknowledged, memoryPerLock }: Outcome): void {
+function report(flags: SimFlags, gateway: SimGateway, { tally, notes, unacknowledged, memoryPerLock }: Outcome): void {
   const locks = gateway.macs.length;
   if (flags.json) {
     printJson({
       ...runToJson(flags, locks),
+      bug_locks: notes,
       gateway: gateway.url,
       ...tally.toJson(),
       kept: unacknowledged,

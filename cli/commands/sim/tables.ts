@@ -7,8 +7,9 @@ import { printTable } from '../../terminal/table.js';
 
 /** Prints the firmware bugs. */
 export function printBugs(asJson = false): void {
-  const rows = BUGS.map(({ name, rule, sentence, shows, wrapVirtualLink }) => {
-    return { name, rule, severity: severityOf(rule), sentence, shows, virtual_only: wrapVirtualLink !== undefined };
+  const rows = BUGS.map(({ name, rule, also = [], sentence, shows, wrapVirtualLink }) => {
+    const severity = rule === null ? null : severityOf(rule);
+    return { name, rule, severity, also, sentence, shows, virtual_only: wrapVirtualLink !== undefined };
   });
   if (asJson) {
     printJson({ bugs: rows });
@@ -16,11 +17,12 @@ export function printBugs(asJson = false): void {
   }
   printTable(rows, [
     { title: 'BUG', show: (row) => (row.virtual_only ? `${row.name} *` : row.name) },
-    { title: 'BREAKS', show: (row) => row.rule },
+    { title: 'BREAKS', show: (row) => row.rule ?? 'no rule †' },
     { title: 'WHAT THE LOCK DOES', show: (row) => row.sentence, prose: true },
     { title: 'SHOWN BY', show: (row) => row.shows, optional: true },
   ]);
   print('\n* Virtual runs only: no MQTT server accepts it.');
+  print('† No rule sees it: compare the trace with what truly happened (sim run --world).');
 }
 
 /** Prints the network faults. */

@@ -8,6 +8,7 @@ import type { Interruption } from '../../terminal/interrupt.js';
 import { LineSink } from '../../terminal/line-sink.js';
 import { note, print } from '../../terminal/output.js';
 import { advanceInSlices } from '../../terminal/run-slices.js';
+import { type BugNote, bugNotes, printBugNotes } from './bug-notes.js';
 import type { FleetPlan, SimFlags } from './flags.js';
 import {
   DEFAULT_DAYS,
@@ -48,12 +49,14 @@ export async function runVirtually(flags: SimFlags, plan: FleetPlan, interrupted
     },
     sink === undefined ? null : (line) => sink.write(line),
   );
+  const notes = bugNotes(plan.bugs, trace.locks, { pace: flags.pace, days, hasGateway: false });
+  if (!flags.json) printBugNotes(notes, locks);
   const progress = (): string => {
     return `${daysOf(trace.nowMs - startMs)} of ${plural(days, 'day')}, ${plural(trace.uplinks, 'uplink')}`;
   };
   await advanceInSlices(trace, progress, interrupted.signal);
   sink?.end();
-  report(flags, trace, locks, (monotonicMs() - startedAtMs) / Seconds(1));
+  report(flags, trace, notes, (monotonicMs() - startedAtMs) / Seconds(1));
   if (!interrupted.signal.aborted) return;
   note(`Interrupted after ${daysOf(trace.nowMs - startMs)} of ${plural(days, 'day')}: the trace ends there.`);
   process.exitCode = interrupted.exitCode;
@@ -70,13 +73,14 @@ function daysOf(span: Milliseconds): string {
   return (span / Days(1)).toFixed(1);
 }
 
-function report(flags: SimFlags, trace: VirtualTrace, locks: number, seconds: number): void {
+function report(flags: SimFlags, trace: VirtualTrace, notes: readonly BugNote[], seconds: number): void {
   // With `--out -` the standard output must have nothing but the trace.
   const say = flags.out === '-' ? note : print;
   const { connections, uplinks } = trace;
+  const locks = trace.locks.length;
   if (flags.json) {
     const counts = { out: flags.out ?? null, connections, uplinks, seconds };
-    say(JSON.stringify({ ...runToJson(flags, locks), ...counts, repeat: repeatCommand(flags) }));
+    say(JSON.stringify({ ...runToJson(flags, locks), bug_locks: notes, ...counts, repeat: repeatCommand(flags) }));
     return;
   }
   const where = flags.out === undefined || flags.out === '-' ? '' : ` in ${flags.out}`;

@@ -2,6 +2,19 @@
  * The mutants of the mutation check: power models with one altered row, reason, number or rank, and some firmware
  * faults outside the model.
  */
+import type { StepWrapper } from '../../../firmware-sim/faults/bug-wrappers.js';
+import {
+  acknowledgeUnasked,
+  acknowledgeWithoutDoing,
+  closeWithoutPing,
+  freezePosition,
+  ignoreCommands,
+  sendNetworkPingInMid,
+  sendRideGpsAsCellular,
+  sendUnaskedLocate,
+  setClockBehind,
+  stepClockBackAtClose,
+} from '../../../firmware-sim/faults/missing-wrappers.js';
 import { Hours } from '../../../proto/clock.js';
 import { POWER_MODEL, type PowerModel, type StateRow, type TriggerRow } from '../../../proto/power/model.js';
 import { NEVER } from '../../../proto/power/step/reading.js';
@@ -222,6 +235,20 @@ const FAULTS: readonly Mutant[] = [
   },
 ];
 
+/** Firmware faults that only a wrapped step can express: of what a lock must do (protocol.md §3). */
+const WRAPPED: Readonly<Record<string, StepWrapper>> = {
+  'the GPS pings of a ride come as cellular ones': sendRideGpsAsCellular,
+  'no close-connection pings': closeWithoutPing,
+  'network pings in MID': sendNetworkPingInMid,
+  'a GPS ping that nobody asked for': sendUnaskedLocate,
+  'an acknowledgement that nobody asked for': acknowledgeUnasked,
+  'ok to commands that are not carried out': acknowledgeWithoutDoing,
+  'commands are ignored': ignoreCommands,
+  'a clock that steps back at each close': stepClockBackAtClose,
+  'a clock 2 h behind': setClockBehind(Hours(2)),
+  'a frozen position': freezePosition,
+};
+
 /** All mutants of a lock. */
 export function mutants(): Mutant[] {
   return [
@@ -232,6 +259,7 @@ export function mutants(): Mutant[] {
     ...timingMutants(),
     ...extremeMutants(),
     ...FAULTS,
+    ...Object.entries(WRAPPED).map(([name, wrapStep]) => ({ name, wrapStep })),
   ];
 }
 

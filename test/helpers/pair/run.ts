@@ -4,6 +4,7 @@
  * a mistake. A warning is a mistake unless the world cut the lock off.
  */
 
+import type { StepWrapper } from '../../../firmware-sim/faults/bug-wrappers.js';
 import { Prng } from '../../../firmware-sim/prng.js';
 import { VirtualClock } from '../../../firmware-sim/virtual-clock.js';
 import { Days, Hours, type Milliseconds, Minutes } from '../../../proto/clock.js';
@@ -37,6 +38,8 @@ export interface PairOptions {
   readonly model?: PowerModel;
   /** A firmware fault outside the power model: changes the state after each step, and returns the next wake-up time. */
   readonly tamper?: (state: Draft, wakeAtMs: number) => number;
+  /** A firmware fault that changes what the lock does at each step (firmware-sim/faults). */
+  readonly wrapStep?: StepWrapper;
   /** Called with each event between lock and gateway, as the gateway sees it. */
   readonly observe?: (atMs: number, what: ObservedEvent) => void;
 }
@@ -80,6 +83,7 @@ export class PairRun {
   steps = 0;
   readonly #options: PairOptions;
   readonly #model: PowerModel;
+  readonly #step: typeof stepInPlace;
   readonly #effects: StepEffect[] = [];
   readonly #log: Logged[] = [];
   #logged = 0;
@@ -99,6 +103,7 @@ export class PairRun {
     const { seed, startMs, lock } = options;
     this.#options = options;
     this.#model = options.model ?? POWER_MODEL;
+    this.#step = options.wrapStep?.(stepInPlace) ?? stepInPlace;
     this.clock = new VirtualClock(startMs);
     this.random = new Prng(seed);
     this.state = newLock(this.#model, { mac: BENCH_MAC, firmwareVersion: '2.4.1', jitterSeed: 1, ...lock });
@@ -146,7 +151,7 @@ export class PairRun {
     if (CUTTING_INPUTS.has(input.type)) this.recordTrouble();
     const effects = this.#effects;
     this.steps++;
-    const wakeAtMs = stepInPlace(this.#model, this.state, input, this.nowMs, effects);
+    const wakeAtMs = this.#step(this.#model, this.state, input, this.nowMs, effects);
     this.#wakeAtMs = this.#options.tamper?.(this.state, wakeAtMs) ?? wakeAtMs;
     for (const effect of effects) this.#perform(effect, input);
     effects.length = 0;

@@ -3,6 +3,8 @@
  * protocol.md §2, whose sentence each scenario cites, never from the code. The network has no latency, so that times
  * are those of the protocol.
  */
+
+import type { StepWrapper } from '../../../firmware-sim/faults/bug-wrappers.js';
 import { Hours, Minutes } from '../../../proto/clock.js';
 import type { PowerModel } from '../../../proto/power/model.js';
 import type { Draft } from '../../../proto/power/step/state.js';
@@ -25,10 +27,11 @@ export interface Scenario {
   readonly expect: EventLines | ((story: EventLines, run: PairRun) => string | undefined);
 }
 
-/** How a lock is altered: by another power model, or by a fault outside the model. */
+/** How a lock is altered: by another power model, or by faults outside the model. */
 export interface Alteration {
   readonly model?: PowerModel;
   readonly tamper?: (state: Draft, wakeAtMs: number) => number;
+  readonly wrapStep?: StepWrapper;
 }
 
 /** How a scenario revealed that the lock is altered; undefined if it did not. */

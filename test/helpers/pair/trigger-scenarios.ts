@@ -33,6 +33,16 @@ export const TRIGGERS: readonly Scenario[] = [
     ],
   },
   {
+    name: 'a theft of four minutes',
+    citation: 'a GPS ping every 10 s while moving; motion-unlikely: 20 in a row say over 1 m/s at exactly one position',
+    hour: NOON,
+    play: (run) => moveFor(run, Minutes(4)).advance(Minutes(10)),
+    expect: (story) => {
+      const pings = secondsOf(story, 'gps THEFT').length;
+      return pings === 21 ? undefined : `${pings} GPS pings`;
+    },
+  },
+  {
     name: 'a long theft under a roof',
     citation: 'While theft or ride lasts, a cellular ping of its reason is sent at least every 5 min',
     hour: NOON,

@@ -53,7 +53,7 @@ const CAREFUL: WalkStyle = { troubles: 'none', changeSettings: false, longMotion
 export function pairWalk(
   seed: number,
   days = WALK_DAYS,
-  some: Pick<PairOptions, 'model' | 'tamper' | 'observe'> = {},
+  some: Pick<PairOptions, 'model' | 'tamper' | 'wrapStep' | 'observe'> = {},
 ): PairRun {
   const random = new Prng(`walk ${seed}`);
   const style: WalkStyle = {

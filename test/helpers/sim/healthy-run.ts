@@ -2,7 +2,7 @@
  * Runs a healthy fleet of every kind of lock, with commands, and judges its trace while the run makes it. Each finding
  * is compared with what truly happened (world-truth.ts).
  */
-import type { Bug } from '../../../firmware-sim/faults/bugs.js';
+import type { Bug } from '../../../firmware-sim/faults/bug.js';
 import { parseMix } from '../../../firmware-sim/fleet/mix.js';
 import { VirtualTrace } from '../../../firmware-sim/fleet/virtual-trace.js';
 import { Minutes } from '../../../proto/clock.js';

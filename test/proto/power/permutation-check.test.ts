@@ -55,6 +55,9 @@ const LOCKS: readonly (Alteration & { readonly name: string })[] = [
       'state-change: gpsReason REASON_THEFT',
       'AIRPLANE and LOW_BATTERY change places',
       'a period ping every 6 h',
+      'MID: stateChange off',
+      'period: gpsReason none',
+      'a frozen position',
     ].includes(name),
   ),
 ];

@@ -16,6 +16,7 @@ import { toDate } from '../../../../proto/wire/ping-json.js';
 import type { Interruption } from '../../../terminal/interrupt.js';
 import { note, oneLine } from '../../../terminal/output.js';
 import { ProgressLine } from '../../../terminal/progress-line.js';
+import { bugNotes, printBugNotes } from '../bug-notes.js';
 import type { SimFlags } from '../flags.js';
 import { findGateway, type SimGateway } from '../gateway.js';
 import { SimTally } from '../tally.js';
@@ -83,6 +84,7 @@ export async function playLive(live: LiveScenario): Promise<ScenarioOutcome | un
     diary: (_mac, _atMs, entry) => tally.note(entry),
   });
   tally.locks = play.locks;
+  if (!flags.json) printBugNotes(bugNotes(live.bugs, play.locks, 'scenario'), play.locks.length);
   const isFinished = await playThrough({ play, scenario, clock, startMs, interrupted, flags });
   if (isFinished) await waitForAcknowledgements(play);
   await play.stop();

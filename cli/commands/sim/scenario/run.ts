@@ -10,6 +10,7 @@ import { EXIT } from '../../../terminal/exit-codes.js';
 import type { Interruption } from '../../../terminal/interrupt.js';
 import { LineSink } from '../../../terminal/line-sink.js';
 import { note, oneLine, print } from '../../../terminal/output.js';
+import { bugNotes, printBugNotes } from '../bug-notes.js';
 import type { SimFlags } from '../flags.js';
 import { quoteForShell } from '../summary.js';
 import { playLive } from './live.js';
@@ -46,6 +47,7 @@ export async function runScenario(flags: SimFlags, nameOrFile: string, interrupt
     bugs,
     write: sink === undefined ? null : (line) => sink.write(line),
   });
+  if (!flags.json) printBugNotes(bugNotes(bugs, run.play.locks, 'scenario'), run.play.locks.length);
   await advanceInSlices(run, scenario, interrupted.signal);
   sink?.end();
   if (interrupted.signal.aborted) {

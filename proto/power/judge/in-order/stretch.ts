@@ -12,7 +12,7 @@ import { Minutes } from '../../../clock.js';
 import { DEFAULT_POWER, type Uplink } from '../../../wire/ping.js';
 import type { PowerModel } from '../../model.js';
 import type { Belief, Run, Span } from '../belief.js';
-import { finding, type UplinkKey, uplinkKey, type Verdict } from '../event.js';
+import { compareKeys, finding, type UplinkKey, uplinkKey, type Verdict } from '../event.js';
 import { NEVER } from '../state.js';
 import { forgetUpTo, newContext, type OrderContext } from './context.js';
 import { type Broken, follow } from './follow.js';
@@ -168,7 +168,13 @@ function withdraw(belief: Belief, run: Run, sequence: number, rule: InOrderRule,
   const index = run.standing.findIndex((one) => one.rule === rule && one.sequence === sequence);
   if (index === -1) return;
   run.standing.splice(index, 1);
-  out.withdrawn.push({ rule, mac: belief.mac, about: keyIn(run, sequence) });
+  const about = keyIn(run, sequence);
+  // An uplink that joins two stretches may cause a finding at the first join and take it back at the second.
+  const made = out.findings.findIndex((one) => {
+    return one.rule === rule && one.about !== null && compareKeys(one.about, about) === 0;
+  });
+  if (made === -1) out.withdrawn.push({ rule, mac: belief.mac, about });
+  else out.findings.splice(made, 1);
 }
 
 function keyIn({ credential, life, boot }: Run, sequence: number): UplinkKey {

@@ -1,0 +1,189 @@
+/**
+ * Wrappers that give a healthy lock a bug of missing-bugs.ts: they add or leave out uplinks, ignore commands, or shift
+ * the lock's clock. Like those of bug-wrappers.ts they can be combined.
+ */
+import { Minutes } from '../../proto/clock.js';
+import type { PowerModel, TriggerName, TriggerRow } from '../../proto/power/model.js';
+import type { StepEffect, StepInput } from '../../proto/power/step/io.js';
+import type { Draft } from '../../proto/power/step/state.js';
+import type { CommandAck, Downlink, Ping, Position, Uplink } from '../../proto/wire/ping.js';
+import { changePings, changeUplinks, type StepWrapper } from './bug-wrappers.js';
+
+/** The id of a command that uninitialised flash holds: all bits set. */
+const UNINITIALISED_ID = 0xffffffff;
+/** How far the clock of `clock-steps-back` goes back. */
+const STEP_BACK_MS = Minutes(6);
+
+/** The model with other reasons for a trigger's pings; null makes none. */
+export function changeReasons(
+  model: PowerModel,
+  trigger: TriggerName,
+  change: Partial<Pick<TriggerRow, 'cellularReason' | 'gpsReason'>>,
+): PowerModel {
+  return { ...model, triggers: model.triggers.map((row) => (row.trigger === trigger ? { ...row, ...change } : row)) };
+}
+
+/** Makes one more uplink for each that the healthy step made and that `more` answers with a body. */
+function addUplinks(more: (uplink: Uplink, state: Draft) => Ping | CommandAck | null): StepWrapper {
+  return (healthy) => (model, state, input, nowMs, effects) => {
+    const before = effects.length;
+    const wakeAtMs = healthy(model, state, input, nowMs, effects);
+    const after = effects.length;
+    for (let index = before; index < after; index++) {
+      const effect = effects[index] as StepEffect;
+      const body = effect.type === 'made' ? more(effect.uplink, state) : null;
+      if (body !== null) addUplink(model, state, effects, nowMs, body);
+    }
+    return wakeAtMs;
+  };
+}
+
+/** Makes an uplink behind those that wait, and sends it where none does. A full buffer takes no more. */
+function addUplink(
+  { bufferUplinks }: PowerModel,
+  state: Draft,
+  effects: StepEffect[],
+  nowMs: number,
+  body: Ping | CommandAck,
+): void {
+  if (state.waiting.length >= bufferUplinks) return;
+  state.sequence += 1;
+  const { boot, sequence, power, dropped } = state;
+  const uplink: Uplink = { boot, sequence, timeMs: nowMs, power, kept: state.waiting.length, dropped, body };
+  state.waiting = [...state.waiting, uplink];
+  effects.push({ type: 'made', uplink });
+  if (state.link !== 'up' || state.inFlight) return;
+  state.inFlight = true;
+  state.sentOnLink += 1;
+  state.trafficAtMs = nowMs;
+  effects.push({ type: 'publish', uplink });
+}
+
+/** Sends the GPS ping of a ride as a cellular ping with the same reason. */
+export const sendRideGpsAsCellular: StepWrapper = changePings((ping, { firmwareVersion }) => {
+  if (ping.kind !== 'gps' || ping.reason !== 'REASON_UNLOCKED_PING') return ping;
+  const { reason, lockState, batteryPercent, ebikeVolts, tetherState } = ping;
+  const senses = { lockState, batteryPercent, ebikeVolts, tetherState };
+  return { kind: 'cellular', reason, ...senses, firmwareVersion, position: null };
+});
+
+/** Ends each connection with DISCONNECT and without a close-connection ping. */
+export const closeWithoutPing: StepWrapper = (healthy) => {
+  const closing = new WeakSet<Draft>();
+  return (model, state, input, nowMs, effects) => {
+    const before = effects.length;
+    const wakeAtMs = healthy(model, state, input, nowMs, effects);
+    const close = effects.slice(before).find(isMadeClose)?.uplink;
+    if (close !== undefined) {
+      removeLastUplink(state, effects, before, close);
+      state.silenceNotice = 'none';
+      closing.add(state);
+    }
+    if (!closing.has(state)) return wakeAtMs;
+    if (state.link !== 'up') closing.delete(state);
+    else if (!state.inFlight && state.waiting.length === 0) {
+      closing.delete(state);
+      state.link = 'ending';
+      effects.push({ type: 'disconnect' });
+    }
+    return wakeAtMs;
+  };
+};
+
+function isMadeClose(effect: StepEffect): effect is StepEffect & { type: 'made' } {
+  return effect.type === 'made' && effect.uplink.body.kind === 'close_connection';
+}
+
+/** Takes back the last uplink that this step made, and the connection that it was made for alone. */
+function removeLastUplink(state: Draft, effects: StepEffect[], from: number, uplink: Uplink): void {
+  state.waiting = state.waiting.filter((each) => each !== uplink);
+  state.sequence -= 1;
+  const isForItAlone = state.link === 'connecting' && state.waiting.length === 0;
+  const others = effects.slice(from).filter((effect) => {
+    if (effect.type === 'publish' && effect.uplink === uplink) state.inFlight = false;
+    return !('uplink' in effect && effect.uplink === uplink) && !(isForItAlone && effect.type === 'connect');
+  });
+  if (isForItAlone && others.length < effects.length - from - 1) state.link = 'down';
+  effects.splice(from, effects.length - from, ...others);
+}
+
+/** In MID, sends REASON_NETWORK_PING on each connection. */
+export const sendNetworkPingInMid: StepWrapper = (healthy) => (model, state, input, nowMs, effects) => {
+  const wakeAtMs = healthy(model, state, input, nowMs, effects);
+  if (input.type !== 'connected' || state.link !== 'up' || state.stateName !== 'MID') return wakeAtMs;
+  const { lockState, batteryPercent, firmwareVersion, ebikeVolts, tetherState } = state;
+  const senses = { lockState, batteryPercent, ebikeVolts, tetherState };
+  const ping: Ping = { kind: 'cellular', reason: 'REASON_NETWORK_PING', ...senses, firmwareVersion, position: null };
+  addUplink(model, state, effects, nowMs, ping);
+  return wakeAtMs;
+};
+
+/** Sends the position of a state change again, as a REASON_GPS_PING that nobody asked for. */
+export const sendUnaskedLocate: StepWrapper = addUplinks(({ body }) => {
+  return body.kind === 'gps' && body.reason === 'REASON_STATE_PING' ? { ...body, reason: 'REASON_GPS_PING' } : null;
+});
+
+/** Acknowledges, with the daily ping, a command that was never sent. */
+export const acknowledgeUnasked: StepWrapper = addUplinks(({ body }) => {
+  if (body.kind !== 'cellular' || body.reason !== 'REASON_PERIOD_TRACKING') return null;
+  return { kind: 'ack', commandId: UNINITIALISED_ID, result: 'ok', detail: '', highWindow: null };
+});
+
+/** Acknowledges set-power, unlock and lock as ok, and does nothing. */
+export const acknowledgeWithoutDoing: StepWrapper = (healthy) => (model, state, input, nowMs, effects) => {
+  const idle = input.type === 'command' ? idleCommand(input.downlink) : undefined;
+  if (idle === undefined) return healthy(model, state, input, nowMs, effects);
+  const before = effects.length;
+  const wakeAtMs = healthy(model, state, { type: 'command', downlink: idle }, nowMs, effects);
+  const others = effects.slice(before).filter(({ type }) => type !== 'siren');
+  effects.splice(before, effects.length - before, ...others);
+  return wakeAtMs;
+};
+
+/** A command with the same id that changes nothing; undefined for one that the lock carries out. */
+function idleCommand(downlink: Downlink): Downlink | undefined {
+  const { type } = downlink.command;
+  if (type === 'set-power') return { ...downlink, command: { type } };
+  // A siren of 0 s; its sound is taken out of the effects.
+  return type === 'unlock' || type === 'lock' ? { ...downlink, command: { type: 'siren', seconds: 0 } } : undefined;
+}
+
+const NOTHING: StepInput = Object.freeze({ type: 'tick', fix: null, cellPosition: null });
+
+/** Ignores every command. */
+export const ignoreCommands: StepWrapper = (healthy) => (model, state, input, nowMs, effects) => {
+  return healthy(model, state, input.type === 'command' ? NOTHING : input, nowMs, effects);
+};
+
+/** The clock steps back while a connection closes, and is right again afterwards. */
+export const stepClockBackAtClose: StepWrapper = changeUplinks((uplink) => {
+  return uplink.body.kind === 'close_connection' ? { ...uplink, timeMs: uplink.timeMs - STEP_BACK_MS } : uplink;
+});
+
+/** The lock lives by a clock that is `behindMs` behind. */
+export function setClockBehind(behindMs: number): StepWrapper {
+  return (healthy) => (model, state, input, nowMs, effects) => {
+    return healthy(model, state, input, nowMs - behindMs, effects) + behindMs;
+  };
+}
+
+/** Each GPS ping has the position of the first one since the lock was switched on. */
+export const freezePosition: StepWrapper = (healthy) => {
+  const positions = new WeakMap<Draft, Position>();
+  return changePings((ping, state) => {
+    if (ping.kind !== 'gps') return ping;
+    const first = positions.get(state);
+    if (first === undefined) positions.set(state, ping.position);
+    return first === undefined ? ping : { ...ping, position: first };
+  })(healthy);
+};
+
+/** Exchanges latitude and longitude in each position. */
+export const swapCoordinates: StepWrapper = changePings((ping) => {
+  if (ping.kind === 'gps') return { ...ping, position: swapped(ping.position) };
+  return ping.kind === 'cellular' && ping.position !== null ? { ...ping, position: swapped(ping.position) } : ping;
+});
+
+function swapped({ latitudeDegrees, longitudeDegrees, uncertaintyMeters }: Position): Position {
+  return { latitudeDegrees: longitudeDegrees, longitudeDegrees: latitudeDegrees, uncertaintyMeters };
+}
