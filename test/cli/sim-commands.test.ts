@@ -122,6 +122,52 @@ t.test('a virtual run prints a JSON summary; a pipe gets only the trace', async 
   t.equal((await lockgate('trace', 'check', at('bug.jsonl'), '--fail-on', 'warning')).code, 1);
 });
 
+t.test('--bug says which locks have it, and warns where it can hardly show', async (t) => {
+  const run = (...more: string[]) => lockgate(...VIRTUAL, '--locks', '6', ...more);
+  const some = await run('--days', '1', '--mix', 'mid', '--bug', 'no-period-gps:2', '--bug', 'no-network-pings');
+  t.match(
+    some.stderr,
+    /^Bug no-period-gps: 2 of 6 locks, A6(:[0-9A-F]{2}){5}, A6(:[0-9A-F]{2}){5}; breaks gps-missing\.$/m,
+  );
+  t.match(
+    some.stderr,
+    /^Bug no-network-pings: all 6 locks, (A6[0-9A-F:]{15}(, )?){5} and 1 more; breaks network-ping-/m,
+  );
+  t.match(
+    some.stderr,
+    /^Warning: no-network-pings can hardly show here: .* in HIGH or recovery mode \(--mix high\)\.$/m,
+  );
+  t.notMatch(some.stderr, /Warning: no-period-gps/);
+  const warnings: readonly [string, RegExp, ...string[]][] = [
+    ['no-ride-gps', /no lock with the bug starts with ride tracking/, '--mix', 'mid'],
+    ['theft-while-unlocked', /a ride sends nothing \(--mix mid\)/, '--mix', 'airplane'],
+    ['theft-while-unlocked', /over 10 h \(--days 0\.5\)/, '--mix', 'mid', '--days', '0.2'],
+    ['no-theft-gps', /about one in 80 days of a lock \(--pace lively\)/, '--mix', 'mid'],
+    ['talks-in-airplane', /--mix airplane/, '--mix', 'mid'],
+    ['talks-on-empty', /--mix low-battery/, '--mix', 'mid'],
+    ['sleeps-in-window', /in HIGH \(--mix high\)/, '--mix', 'mid'],
+    ['sleeps-in-recovery', /--mix recovery/, '--mix', 'mid'],
+    ['network-pings-in-mid', /in MID \(--mix mid\)/, '--mix', 'high'],
+    ['ignores-commands', /sends no commands \(use --scenario/, '--mix', 'high'],
+    ['forgets-period', /over 25 h \(--days 1\.1\)/, '--mix', 'mid'],
+  ];
+  for (const [bug, warning, ...more] of warnings) {
+    const { bug_locks: notes } = JSON.parse((await run(...more, '--bug', bug, '--json')).stdout);
+    t.match(notes, [{ bug, locks: { length: 6 }, warning }], bug);
+  }
+  for (const [bug, ...more] of [
+    ['no-theft-gps', '--pace', 'lively'],
+    ['no-ride-gps', '--mix', 'mid+ride'],
+    ['sleeps-in-window', '--mix', 'high'],
+    ['forgets-period', '--days', '1.1'],
+  ]) {
+    const { bug_locks: notes } = JSON.parse((await run(...more, '--bug', bug as string, '--json')).stdout);
+    t.equal(notes[0].warning, null, `${bug} ${more.join(' ')}`);
+  }
+  const scenario = await lockgate('sim', 'run', '--virtual', '--scenario', 'theft', '--bug', 'no-theft-gps');
+  t.match(scenario, { code: 1, stderr: /^Bug no-theft-gps: .*; no rule sees it\.$/m });
+});
+
 t.test('a virtual run follows --route and --around, and the printed command repeats it', async (t) => {
   writeFileSync(
     at('way.gpx'),

@@ -2,14 +2,14 @@
 // warning.
 // With a firmware bug the fleet breaks the rule of that bug, and no other. The oracle is the ground truth, which the
 // judge never reads. test/long/healthy-fleet.test.ts is the long version.
-import t from 'tap';
-import { rulesOf } from '../../firmware-sim/faults/bug.js';
+import t, { type Test } from 'tap';
+import { type Bug, rulesOf } from '../../firmware-sim/faults/bug.js';
 import { BUGS } from '../../firmware-sim/faults/bugs.js';
 import { Hours, Minutes } from '../../proto/clock.js';
 import { UNNAMED_LOCK } from '../../proto/trace/trace.js';
 import { DEFAULT_POWER } from '../../proto/wire/ping.js';
 import { testMac } from '../helpers/gateway/test-gateway.js';
-import { healthyRun, rulesUnexplained } from '../helpers/sim/healthy-run.js';
+import { type HealthyRun, healthyRun, rulesUnexplained } from '../helpers/sim/healthy-run.js';
 import { RUN_STARTS_MS } from '../helpers/sim/judged-run.js';
 import { WorldTruth } from '../helpers/sim/world-truth.js';
 
@@ -35,20 +35,6 @@ t.test(
   },
 );
 
-t.test('in a mixed fleet with commands only the rules of a bug find the bug', async (t) => {
-  for (const bug of BUGS) {
-    const isOfThieves = bug.needs?.includes('thefts') ?? false;
-    const run = healthyRun({ seed: 1, commandsPerDay: 1, ...(isOfThieves ? WITH_THEFTS : EVERYDAY), bug });
-    const broken = rulesUnexplained(run);
-    if (bug.rule !== null) t.ok(broken.includes(bug.rule), `${bug.name}: ${bug.rule}`);
-    t.same(
-      broken.filter((rule) => !rulesOf(bug).includes(rule)),
-      [],
-      `${bug.name} breaks no other rule`,
-    );
-  }
-});
-
 /** Each function of the specification, left out or wrong: the bug, and the rule that sees it without a world, or null. */
 const FUNCTIONS_LEFT_OUT: Readonly<Record<string, string | null>> = {
   'no-theft-pings': null,
@@ -65,8 +51,24 @@ const FUNCTIONS_LEFT_OUT: Readonly<Record<string, string | null>> = {
   'clock-2h-behind': 'clock-behind',
 };
 
+/** The rule of the bug is broken, where it has one, and no rule but those of its row. */
+function breaksOnlyItsRules(t: Test, bug: Bug, run: HealthyRun): void {
+  const broken = rulesUnexplained(run);
+  if (bug.rule !== null) t.ok(broken.includes(bug.rule), `${bug.name} breaks ${bug.rule}`);
+  const others = broken.filter((rule) => !rulesOf(bug).includes(rule));
+  t.same(others, [], `${bug.name} breaks no other rule`);
+}
+
+t.test('in a mixed fleet with commands only the rules of a bug find the bug', async (t) => {
+  for (const bug of BUGS.filter(({ name }) => !(name in FUNCTIONS_LEFT_OUT))) {
+    const isOfThieves = bug.needs?.includes('thefts') ?? false;
+    const run = healthyRun({ seed: 1, commandsPerDay: 1, ...(isOfThieves ? WITH_THEFTS : EVERYDAY), bug });
+    breaksOnlyItsRules(t, bug, run);
+  }
+});
+
 t.test('a fleet-week with a function left out differs from the healthy week as protocol.md §3 says', async (t) => {
-  const week = { seed: 'week', locks: 12, days: 7, pace: 'everyday', commandsPerDay: 1 } as const;
+  const week = { seed: 'week', locks: 9, days: 7, pace: 'everyday', commandsPerDay: 1 } as const;
   const healthy = healthyRun(week);
   t.same([healthy.violations, healthy.unexplained], [[], []], 'the healthy week breaks no rule');
   for (const [name, rule] of Object.entries(FUNCTIONS_LEFT_OUT)) {
@@ -74,12 +76,7 @@ t.test('a fleet-week with a function left out differs from the healthy week as p
     t.equal(bug?.rule, rule, `${name}: ${rule ?? 'only a world or a certificate shows it'}`);
     if (bug === undefined) continue;
     const run = healthyRun({ ...week, bug });
-    if (rule !== null)
-      t.ok(
-        rulesUnexplained(run).some((each) => each === rule),
-        `${name} breaks ${rule}`,
-      );
-    else t.same(rulesUnexplained(run), [], `${name}: no rule sees it`);
+    breaksOnlyItsRules(t, bug, run);
     // A week may have no theft, and two bugs change only positions.
     if (bug.needs?.includes('thefts') || name === 'swapped-coordinates' || name === 'frozen-position') continue;
     t.not(run.uplinks, healthy.uplinks, `${name}: the lock made other uplinks`);

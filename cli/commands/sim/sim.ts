@@ -78,7 +78,8 @@ back at times that depend on --pace: at the recorded speed if the file has times
 tracking is then on unless --mix says otherwise. With --around the streets are generated around another point, in its
 solar time zone.
 
---bug and --fault can be repeated; a bug affects all locks, or with NAME:LOCKS that many.
+--bug and --fault can be repeated; a bug affects all locks, or with NAME:LOCKS that many. The run says which locks have
+the bug, and warns if it can hardly show with the chosen mix, pace and length.
 
 --from-trace FILE simulates the locks of a recorded trace (plain or .gz). It infers from each lock's pings and the
 trace's world events when the lock was unlocked, ridden, stolen, charged or out of coverage. A healthy lock then makes
