@@ -51,7 +51,7 @@ const WHY_HIDDEN: Readonly<Record<BugNeed, (stage: BugStage) => string | null>> 
   thefts: ({ pace, days, locks }) => {
     if (pace === 'lively' || days === null || days * locks.length >= LIKELY_THEFTS * EVERYDAY_DAYS_PER_THEFT)
       return null;
-    return `thefts are rare at the everyday pace, about one in ${EVERYDAY_DAYS_PER_THEFT} days of a lock (--pace lively)`;
+    return `everyday thefts are rare, about one in ${EVERYDAY_DAYS_PER_THEFT} days of a lock (--pace lively)`;
   },
   mid: ({ locks }) => (has(locks, 'MID') ? null : `${NO_LOCK} in MID (--mix mid)`),
   high: ({ locks }) => (has(locks, 'HIGH') ? null : `${NO_LOCK} in HIGH (--mix high)`),

@@ -1,6 +1,6 @@
 /**
- * The firmware bugs that can be switched on, and which locks of a fleet have them. A lock with a bug breaks the rules of
- * the judge (proto/power/rules.ts) that its row names, and no others.
+ * The firmware bugs that can be switched on, and which locks of a fleet have them. A lock with a bug breaks only those
+ * rules of the judge (proto/power/rules.ts) that its row names.
  *
  * A bug shows only in the situation that it affects: a bug in thefts does not show in a fleet without thefts
  * (bug-visibility.ts). Bugs can be combined; then one bug may hide another.

@@ -1,6 +1,6 @@
 /**
- * Bugs of locks that leave out or falsify what a lock must do (protocol.md §3, "What a lock must do"): one for each of
- * those rules, and one for each function of the specification. Where a missing function breaks a rule, both are one row.
+ * Bugs of locks that leave out or falsify what a lock must do (protocol.md §3, "What a lock must do"): one for each
+ * of those rules, and one for each function of the specification. A missing function that breaks a rule has one row.
  */
 import { Hours, Seconds } from '../../proto/clock.js';
 import type { PowerModel, StateRow } from '../../proto/power/model.js';

@@ -35,7 +35,7 @@ t.test(
   },
 );
 
-/** Each function of the specification, left out or wrong: the bug, and the rule that sees it without a world, or null. */
+/** Each function of the specification, left out or wrong: the bug, and the rule that sees it, or null. */
 const FUNCTIONS_LEFT_OUT: Readonly<Record<string, string | null>> = {
   'no-theft-pings': null,
   'no-state-pings': 'change-untold',
