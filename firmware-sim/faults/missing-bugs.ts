@@ -41,6 +41,7 @@ export const MISSING_BUGS: readonly Bug[] = [
   {
     name: 'no-state-pings',
     rule: 'change-untold',
+    also: ['ack-untrue'],
     sentence: 'No pings of state changes: when it is locked or unlocked, the lock stays silent.',
     shows: 'each lock, in the first ping after it was locked or unlocked',
     needs: ['rides'],
@@ -64,7 +65,7 @@ export const MISSING_BUGS: readonly Bug[] = [
   {
     name: 'no-close-pings',
     rule: 'close-missing',
-    also: ['change-untold', 'period-overdue', 'recovery-offline', 'window-offline'],
+    also: ['change-untold', 'period-overdue', 'recovery-offline', 'state-unchanged', 'window-offline'],
     sentence: 'No close-connection pings: the lock disconnects without one.',
     shows: 'each lock, at the end of each connection',
     wrapStep: closeWithoutPing,
