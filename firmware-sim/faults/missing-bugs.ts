@@ -140,7 +140,7 @@ export const MISSING_BUGS: readonly Bug[] = [
   {
     name: 'clock-steps-back',
     rule: 'clock-back',
-    also: ['clock-behind'],
+    also: ['clock-behind', 'gps-missing'],
     sentence: 'The clock steps back by 6 min while a connection closes: the close-connection ping has that time.',
     shows: 'each lock, at the end of each connection',
     wrapStep: stepClockBackAtClose,
