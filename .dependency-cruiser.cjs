@@ -159,6 +159,7 @@ const rooms = {
     'gateway/gateway.ts',
     ...proto,
     'proto/trace',
+    'proto/why',
   ],
   'cli/recordings': [...sim('scenario'), ...proto, 'proto/trace'],
   'cli/terminal': [...cli(), ...gateway('store'), ...proto],

@@ -44,11 +44,20 @@ interface JudgedLock extends Due {
   readonly phoneUplinks: SeenUplinks;
 }
 
+/** Follows the judging of each event, for explanations. It must not change what it is passed, nor keep it. */
+export interface CheckObserver {
+  /** Called before the judge sees an event of a lock, with what it believes of the lock until then. */
+  before(belief: Belief, event: JudgeEvent, line: number): void;
+  /** Called after it, with what it believes now. The verdict has the findings that the event caused. */
+  after(belief: Belief, event: JudgeEvent, verdict: Verdict, line: number): void;
+}
+
 /** See the head of this file. */
 export class TraceCheck {
   readonly #model: PowerModel;
   readonly #header: TraceHeader;
   readonly #coverage: Coverage | null;
+  readonly #observer: CheckObserver | null;
   readonly #locks = new Map<Mac, JudgedLock>();
   readonly #deadlines = new Deadlines<JudgedLock>();
   readonly #bound = new SeenUplinksBound();
@@ -61,10 +70,11 @@ export class TraceCheck {
   #pings = 0;
 
   /** @param withCoverage whether to count pings by state, trigger and reason */
-  constructor(model: PowerModel, header: TraceHeader, withCoverage = false) {
+  constructor(model: PowerModel, header: TraceHeader, withCoverage = false, observer: CheckObserver | null = null) {
     this.#model = model;
     this.#header = header;
     this.#coverage = withCoverage ? new Coverage(model) : null;
+    this.#observer = observer;
   }
 
   /** How many pings were judged, including those of phones. */
@@ -160,7 +170,7 @@ export class TraceCheck {
   /** Judges a tick for every lock for which a lapse may have become due. */
   #tickDueLocks(atMs: number, line: number): void {
     for (let lock = this.#deadlines.take(atMs); lock !== undefined; lock = this.#deadlines.take(atMs)) {
-      judgeInPlace(this.#model, lock.belief, { type: 'tick', atMs }, this.#verdict);
+      this.#judgeOne(lock, { type: 'tick', atMs }, line);
       this.#deadlines.set(lock, lock.belief.dueMs);
       this.#collect(lock, null, line);
     }
@@ -175,7 +185,7 @@ export class TraceCheck {
     if (event.event === 'ping') this.#notePing(event);
     // A trace does not name credentials, so all count as one. Uplinks of phones are never compared with the lock's.
     const judged: UplinkEvent = { type: 'uplink', source, atMs, credential: 0, life, copy, uplink };
-    judgeInPlace(this.#model, lock.belief, judged, this.#verdict);
+    this.#judgeOne(lock, judged, line);
     this.#afterJudging(lock, judged, line);
   }
 
@@ -188,8 +198,14 @@ export class TraceCheck {
 
   #apply(mac: Mac, event: JudgeEvent, line: number): void {
     const lock = this.#locks.get(mac) ?? this.#newLock(mac, event.atMs);
-    judgeInPlace(this.#model, lock.belief, event, this.#verdict);
+    this.#judgeOne(lock, event, line);
     this.#afterJudging(lock, null, line);
+  }
+
+  #judgeOne({ belief }: JudgedLock, event: JudgeEvent, line: number): void {
+    this.#observer?.before(belief, event, line);
+    judgeInPlace(this.#model, belief, event, this.#verdict);
+    this.#observer?.after(belief, event, this.#verdict, line);
   }
 
   #afterJudging(lock: JudgedLock, judged: UplinkEvent | null, line: number): void {

@@ -11,6 +11,7 @@ import type { MqttTarget } from './replay/connection.js';
 import type { ReplaySpeed } from './replay/player.js';
 import type { ReplayFlags } from './replay/replay.js';
 import type { ExportFlags, RecordFlags } from './source.js';
+import { addTraceWhy } from './why/command.js';
 
 const FILES_ARGUMENT = ['<file...>', 'Traces; a name that ends in .gz is gzipped, - is the standard input.'] as const;
 
@@ -19,6 +20,7 @@ export function addTraceCommands(program: Command): void {
   const trace = program.command('trace').description('Judge, list, anonymise, record and replay traces of locks.');
   addCheck(trace);
   addShow(trace);
+  addTraceWhy(trace);
   addAnonymise(trace);
   addExport(trace);
   addRecord(trace);

@@ -14,7 +14,7 @@ export interface WhyJson {
 }
 
 /** A step of the explanation. */
-interface WhyStepJson {
+export interface WhyStepJson {
   /** The printed label, such as `rule-broken`. */
   readonly kind: string;
   readonly code: string;
@@ -43,25 +43,34 @@ const STYLES: Readonly<Record<string, Style>> = {
 /** Prints the answer, as wide as the terminal. */
 export function printWhy(answer: WhyJson): void {
   const { id, mac } = answer.about;
-  const width = Math.max(process.stdout.columns ?? PIPE_WIDTH, MIN_WIDTH);
-  print(paint('bold', oneLine(mac === null || mac === id ? id : `${id}  ${mac}`)));
-  for (const step of answer.steps) for (const line of stepLines(step, answer, width)) print(line);
+  printSteps(mac === null || mac === id ? id : `${id}  ${mac}`, answer.steps, answer);
 }
 
-function stepLines(step: WhyStepJson, answer: WhyJson, width: number): string[] {
+/** The current times of the run's clock and the wall clock. */
+type Now = Pick<WhyJson, 'now' | 'wall_now'>;
+
+/** Prints steps below a title. Without `now` a step's time is not compared with the current time. */
+export function printSteps(title: string, steps: readonly WhyStepJson[], now: Now | null = null): void {
+  const width = Math.max(process.stdout.columns ?? PIPE_WIDTH, MIN_WIDTH);
+  print(paint('bold', oneLine(title)));
+  for (const step of steps) for (const line of stepLines(step, now, width)) print(line);
+}
+
+function stepLines(step: WhyStepJson, current: Now | null, width: number): string[] {
   const { kind, sentence, rests_on: restsOn } = step;
   const [first = '', ...rest] = wrapWords(oneLine(sentence), width - SENTENCE_COLUMN);
   const head = paint(STYLES[kind] ?? 'bold', kind.padEnd(SENTENCE_COLUMN - 1));
-  const below = wrapWords(`${restsOn}${timeText(step, answer)}`, width - SENTENCE_COLUMN);
+  const below = wrapWords(`${restsOn}${timeText(step, current)}`, width - SENTENCE_COLUMN);
   const indented = (line: string): string => ' '.repeat(SENTENCE_COLUMN) + line;
   return [`${head} ${first}`, ...rest.map(indented), ...below.map((line) => indented(paint('dim', line)))];
 }
 
 /** The exact time, and how long ago it was by the same clock. */
-function timeText({ at, clock }: WhyStepJson, { now, wall_now: wallNow }: WhyJson): string {
+function timeText({ at, clock }: WhyStepJson, current: Now | null): string {
   if (at === null) return '';
-  const nowMs = Date.parse(clock === 'wall' ? wallNow : now);
   const whose = clock === 'lock' ? ' by the lock’s clock' : '';
+  if (current === null) return `; ${at}${whose}`;
+  const nowMs = Date.parse(clock === 'wall' ? current.wall_now : current.now);
   return `; ${at}${whose} (${relativeTime(at, nowMs)})`;
 }
 

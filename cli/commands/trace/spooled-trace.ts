@@ -1,0 +1,63 @@
+/**
+ * Lets a command read a trace twice. A file is read again from the disk; the standard input is first copied to a
+ * temporary file, which is removed at the end.
+ */
+import { createWriteStream, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { PassThrough } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { LockgateError } from '../../../proto/errors.js';
+import { readTraceFile, type TraceVisitor } from './trace-file.js';
+
+/** A trace that can be read more than once. */
+export interface SpooledTrace {
+  /** Reads the trace from its start to its end. @throws LockgateError as {@link readTraceFile} */
+  read(visitor: TraceVisitor): Promise<void>;
+}
+
+/** The first two bytes of gzipped data (RFC 1952). */
+const GZIP_MAGIC = Buffer.from([0x1f, 0x8b]);
+
+/** Calls `work` with the trace, and removes the temporary file afterwards. `-` is the standard input. */
+export async function withSpooledTrace<T>(file: string, work: (trace: SpooledTrace) => Promise<T>): Promise<T> {
+  if (file !== '-') return await work({ read: (visitor) => readTraceFile(file, visitor) });
+  const folder = mkdtempSync(path.join(tmpdir(), 'lockgate-trace-'));
+  try {
+    const copy = await copyInput(folder);
+    return await work({ read: (visitor) => readTraceFile(copy, visitor).catch((error) => rethrow(error, copy)) });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Copies the standard input, gzipped or not, and returns the copy's path. */
+async function copyInput(folder: string): Promise<string> {
+  const input = process.stdin[Symbol.asyncIterator]() as AsyncIterator<Buffer | string>;
+  let head = Buffer.alloc(0);
+  let isEnd = false;
+  while (head.length < GZIP_MAGIC.length && !isEnd) {
+    const { value, done = false } = await input.next();
+    isEnd = done;
+    if (!done) head = Buffer.concat([head, Buffer.from(value)]);
+  }
+  const isGzipped = head.subarray(0, GZIP_MAGIC.length).equals(GZIP_MAGIC);
+  const copy = path.join(folder, isGzipped ? 'input.jsonl.gz' : 'input.jsonl');
+  const chunks = new PassThrough();
+  const written = pipeline(chunks, createWriteStream(copy, { mode: 0o600 }));
+  chunks.write(head);
+  while (!isEnd) {
+    const { value, done = false } = await input.next();
+    isEnd = done;
+    if (!done && !chunks.write(value)) await new Promise((resolve) => chunks.once('drain', resolve));
+  }
+  chunks.end();
+  await written;
+  return copy;
+}
+
+/** Errors name the standard input, not the temporary file. */
+function rethrow(error: unknown, copy: string): never {
+  if (!(error instanceof LockgateError)) throw error;
+  throw new LockgateError(error.code, error.message.replaceAll(copy, 'standard input'));
+}

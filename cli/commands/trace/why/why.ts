@@ -1,0 +1,184 @@
+/** `lockgate trace why FILE:LINE`: explains a line of a trace as `lockgate why` explains an event, without a gateway. */
+import { LockgateError } from '../../../../proto/errors.js';
+import { POWER_MODEL } from '../../../../proto/power/model.js';
+import { TraceCheck, type TraceFinding } from '../../../../proto/trace/check.js';
+import type { TraceEvent, TraceHeader } from '../../../../proto/trace/trace.js';
+import type { WhyStep } from '../../../../proto/why/step.js';
+import { formatMac } from '../../../../proto/wire/mac.js';
+import { isDatable, toDate } from '../../../../proto/wire/ping-json.js';
+import { note, oneLine, printJson } from '../../../terminal/output.js';
+import { ProgressLine } from '../../../terminal/progress-line.js';
+import { printSteps, type WhyStepJson } from '../../why/print.js';
+import { type SpooledTrace, withSpooledTrace } from '../spooled-trace.js';
+import { LineRecorder } from './judged-line.js';
+import { lineSteps } from './line-steps.js';
+
+export interface TraceWhyFlags {
+  readonly json?: boolean;
+}
+
+/** A line of a trace. */
+interface Place {
+  /** `-` for the standard input. */
+  readonly file: string;
+  /** From 1, the header. */
+  readonly line: number;
+}
+
+/** What the first reading found out about the line. */
+interface FoundLine {
+  readonly event: TraceEvent;
+  readonly findings: readonly TraceFinding[];
+  /** The error of a later line that can't be read; null if there is none. */
+  readonly laterError: LockgateError | null;
+}
+
+/**
+ * Prints the explanation of a line.
+ *
+ * @param text FILE:LINE
+ * @throws LockgateError `input-line` if the line has nothing to explain, `input-trace` or `input-file` if it can't be
+ * read
+ */
+export async function explainLine(text: string, flags: TraceWhyFlags): Promise<void> {
+  const place = readPlace(text);
+  await withSpooledTrace(place.file, async (trace) => {
+    const found = await findLine(trace, place);
+    const macs = macsOf(found);
+    if (macs.length === 0) throw nothingToExplain(place, found.event);
+    const recorder = await recordLine(trace, place, macs);
+    const { atMs } = found.event;
+    const steps = macs.flatMap((mac) => {
+      const judged = recorder.of(mac);
+      const findings = found.findings.filter((each) => each.mac === mac);
+      return judged === null ? [] : lineSteps({ line: place.line, atMs, judged, findings });
+    });
+    printExplanation(place, found, macs, steps, flags);
+    if (found.laterError !== null) throw found.laterError;
+  });
+}
+
+function printExplanation(
+  place: Place,
+  { event, findings }: FoundLine,
+  macs: readonly string[],
+  steps: readonly WhyStep[],
+  { json }: TraceWhyFlags,
+): void {
+  const [mac = null] = macs;
+  const { file, line } = place;
+  const at = toDate(event.atMs);
+  const id = nameOf(place);
+  if (!json) {
+    printSteps(`${id}  ${macs.join(' ')}`, steps.map(stepJson));
+    return;
+  }
+  const about = { kind: 'line', id, file, line, event: event.event, mac };
+  const broken = findings.map(({ rule, severity, message, mac: of }) => ({ line, mac: of, rule, severity, message }));
+  printJson({ about, at, findings: broken, steps: steps.map(stepJson) });
+}
+
+function stepJson({ kind, code, sentence, restsOn, atMs, clock }: WhyStep): WhyStepJson {
+  const at = atMs !== null && isDatable(atMs) ? toDate(atMs) : null;
+  return { kind, code, sentence, rests_on: restsOn, at, clock };
+}
+
+/** @throws LockgateError `input-line` */
+function readPlace(text: string): Place {
+  const [, file = '', digits = ''] = /^(.+):(\d+)$/s.exec(text) ?? [];
+  const line = Number(digits);
+  if (file === '')
+    throw new LockgateError(
+      'input-line',
+      `${JSON.stringify(text)} names no line: expected FILE:LINE, such as ride.jsonl:12, or -:12 for the standard input`,
+    );
+  if (line < 1 || !Number.isSafeInteger(line))
+    throw new LockgateError('input-line', `${nameOf({ file, line })}: lines are numbered from 1`);
+  return { file, line };
+}
+
+function nameOf({ file, line }: Place): string {
+  return `${file === '-' ? 'standard input' : file}:${line}`;
+}
+
+/** Checks the whole trace, since later lines may break rules in this one, or explain it. */
+async function findLine(trace: SpooledTrace, place: Place): Promise<FoundLine> {
+  let check: TraceCheck | undefined;
+  let event: TraceEvent | undefined;
+  let lastLine = 1;
+  let isEmpty = false;
+  let laterError: LockgateError | null = null;
+  const progress = new ProgressLine(() => `${oneLine(place.file)}: ${lastLine.toLocaleString('en-US')} lines`);
+  try {
+    await trace.read({
+      header: (header: TraceHeader) => {
+        if (place.line === 1) throw new LockgateError('input-line', `${nameOf(place)} is the header: ${EXPECTED}`);
+        check = new TraceCheck(POWER_MODEL, header);
+      },
+      event: (each, line) => {
+        lastLine = line;
+        if (line === place.line) event = each;
+        check?.judge(each, line);
+      },
+      empty: (line) => {
+        lastLine = line;
+        if (line === place.line) isEmpty = true;
+      },
+    });
+  } catch (error) {
+    // What was found before a bad line still holds.
+    if (!(error instanceof LockgateError) || event === undefined) throw error;
+    laterError = error;
+  } finally {
+    progress.end();
+  }
+  if (isEmpty) throw new LockgateError('input-line', `${nameOf(place)} is empty: ${EXPECTED}`);
+  if (event === undefined || check === undefined)
+    throw new LockgateError(
+      'input-line',
+      `there is no line ${place.line}: ${place.file === '-' ? 'standard input' : place.file} ends at line ${lastLine}`,
+    );
+  return { event, findings: check.findings().filter(({ line }) => line === place.line), laterError };
+}
+
+const EXPECTED = 'expected the line of a ping, an ack, a connect, a disconnect, a command or a finding';
+
+/** The locks that the line is about: that of its event, and those of its findings. */
+function macsOf({ event, findings }: FoundLine): string[] {
+  const own = 'mac' in event && event.mac !== null && event.event !== 'world' ? [formatMac(event.mac)] : [];
+  return [...new Set([...own, ...findings.map(({ mac }) => mac)])];
+}
+
+const EVENTS_WITHOUT_LOCK: Readonly<Partial<Record<TraceEvent['event'], string>>> = {
+  tick: 'is a tick: time passed, nothing came, and no finding is about it',
+  gateway: 'says that the gateway started or stopped listening, and no finding is about it',
+  world: 'is a world event, which the judge never reads, and no finding is about it',
+};
+
+function nothingToExplain(place: Place, event: TraceEvent): LockgateError {
+  const what = EVENTS_WITHOUT_LOCK[event.event] ?? 'is about no lock';
+  return new LockgateError('input-line', `${nameOf(place)} ${what}: ${EXPECTED}`);
+}
+
+/** Reads the trace again and records the history of the locks around the line. */
+async function recordLine(trace: SpooledTrace, place: Place, macs: readonly string[]): Promise<LineRecorder> {
+  const recorder = new LineRecorder(place.line, macs);
+  let check: TraceCheck | undefined;
+  const isOfLocks = (event: TraceEvent): boolean =>
+    !('mac' in event) || (event.mac !== null && macs.includes(formatMac(event.mac)));
+  try {
+    await trace.read({
+      header: (header) => {
+        check = new TraceCheck(POWER_MODEL, header, false, recorder);
+      },
+      event: (event, line) => {
+        // Events of other locks only let time pass; that of the line may be one, so that its lapse is judged there.
+        if (line === place.line || isOfLocks(event)) check?.judge(event, line);
+      },
+    });
+  } catch (error) {
+    if (!(error instanceof LockgateError)) throw error;
+    note(oneLine(`lockgate: ${nameOf(place)} is explained without the lines from the first bad one on.`));
+  }
+  return recorder;
+}
