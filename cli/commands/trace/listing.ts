@@ -1,15 +1,16 @@
-/** `lockgate trace show`: prints one line for each ping. */
+/** `lockgate trace show`: prints one line for each ping; with `--all` for each event and finding. */
 
 import { DATE_EXPECTED, parseDate } from '../../../proto/date.js';
 import { didYouMean } from '../../../proto/did-you-mean.js';
 import { LockgateError } from '../../../proto/errors.js';
-import type { TracePing } from '../../../proto/trace/trace.js';
+import type { TraceEvent, TracePing } from '../../../proto/trace/trace.js';
 import { describeUplink } from '../../../proto/wire/codec.js';
 import { formatMac } from '../../../proto/wire/mac.js';
 import { pingUplinkToJson, toDate } from '../../../proto/wire/ping-json.js';
 import { REASONS, reasonNumber } from '../../../proto/wire/reasons.js';
 import { oneLine, paint, print, printJsonLine } from '../../terminal/output.js';
-import { readMac } from '../../terminal/shared-flags.js';
+import { readMac, readMacText } from '../../terminal/shared-flags.js';
+import { printTimeline } from './timeline.js';
 import { readTraceFile } from './trace-file.js';
 
 export interface ShowFlags {
@@ -17,6 +18,7 @@ export interface ShowFlags {
   readonly reason?: string;
   readonly since?: string;
   readonly until?: string;
+  readonly all?: boolean;
   readonly json?: boolean;
 }
 
@@ -27,6 +29,12 @@ export interface ShowFlags {
  */
 export async function showTraces(files: readonly string[], flags: ShowFlags): Promise<void> {
   const isShown = filterOf(flags);
+  if (flags.all) {
+    const mac = flags.mac === undefined ? undefined : readMacText(flags.mac);
+    const { json = false } = flags;
+    for (const file of files) await printTimeline(file, { json, isShown, mac, namesFile: files.length > 1 });
+    return;
+  }
   for (const file of files) {
     await readTraceFile(file, {
       header: () => undefined,
@@ -39,7 +47,8 @@ export async function showTraces(files: readonly string[], flags: ShowFlags): Pr
   }
 }
 
-function filterOf(flags: ShowFlags): (ping: TracePing) => boolean {
+/** Events without a MAC pass `--mac`; `--reason` lets only pings pass. */
+function filterOf(flags: ShowFlags): (event: TraceEvent) => boolean {
   const mac = flags.mac === undefined ? undefined : readMac(flags.mac);
   const { reason } = flags;
   const reasonNames = REASONS.map(({ name }) => name);
@@ -50,11 +59,11 @@ function filterOf(flags: ShowFlags): (ping: TracePing) => boolean {
     );
   const sinceMs = readDate('--since', flags.since) ?? Number.NEGATIVE_INFINITY;
   const untilMs = readDate('--until', flags.until) ?? Number.POSITIVE_INFINITY;
-  return (ping) =>
-    (mac === undefined || ping.mac === mac) &&
-    (reason === undefined || ping.uplink.body.reason === reason) &&
-    ping.atMs >= sinceMs &&
-    ping.atMs < untilMs;
+  return (event) =>
+    (mac === undefined || !('mac' in event) || event.mac === mac) &&
+    (reason === undefined || (event.event === 'ping' && event.uplink.body.reason === reason)) &&
+    event.atMs >= sinceMs &&
+    event.atMs < untilMs;
 }
 
 function readDate(flag: string, text: string | undefined): number | undefined {

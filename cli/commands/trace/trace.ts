@@ -57,16 +57,19 @@ function addCheck(trace: Command): void {
 function addShow(trace: Command): void {
   trace
     .command('show')
-    .description('List the pings of traces, one line each.')
+    .description('List the pings of traces, one line each, or all events and findings.')
     .argument(...FILES_ARGUMENT)
-    .option('--mac <mac>', 'Only pings of this lock.')
+    .option('--mac <mac>', 'Only this lock.')
     .option('--reason <reason>', 'Only pings with this reason, such as REASON_THEFT.')
-    .option('--since <date>', 'Only pings received at or after this time (RFC 3339).')
-    .option('--until <date>', 'Only pings received before this time (RFC 3339).')
-    .option('--json', 'Print one JSON line per ping.')
+    .option('--all', 'A timeline: also connections, commands, answers, other events, and findings.')
+    .option('--since <date>', 'Only what was received at or after this time (RFC 3339).')
+    .option('--until <date>', 'Only what was received before this time (RFC 3339).')
+    .option('--json', 'Print one JSON line per ping, or per event and finding with --all.')
     .addHelpText(
       'after',
-      '\nExample:\n  $ lockgate trace show ride.jsonl --reason REASON_THEFT --since 2026-11-20T06:00:00Z',
+      '\nA finding stands below the line that it is about, as "trace check" names it; "trace why" explains it.' +
+        '\n\nExample:\n  $ lockgate trace show ride.jsonl --reason REASON_THEFT --since 2026-11-20T06:00:00Z\n' +
+        '  $ lockgate trace show ride.jsonl.gz --all --mac A4:C1:38:F0:E1:D2',
     )
     .action(async (files: string[], flags: ShowFlags) => {
       const { showTraces } = await import('./listing.js');

@@ -320,6 +320,7 @@ const SIMULATOR: readonly CommandCase[] = [
     shows: 'fine.jsonl',
     wrong: ['fine.jsonl --reason REASON_THEF', /is not a reason: .*Did you mean REASON_THEFT\?/],
   },
+  { command: 'trace why', shows: 'broken.jsonl:6', wrong: ['fine.jsonl:1', /fine\.jsonl:1 is the header/] },
   { command: 'trace anonymise', shows: 'fine.jsonl --seed 1', json: null, wrong: ['nowhere.jsonl', /nowhere\.jsonl/] },
   { command: 'trace export', shows: '', json: null, wrong: ['--since noon', /noon/] },
   {

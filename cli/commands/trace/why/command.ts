@@ -19,11 +19,14 @@ export function addTraceWhy(trace: Command): void {
   trace
     .command('why')
     .description('Explain a line of a trace: a ping, a connection, a finding. Needs no gateway.')
-    .argument('<file:line>', 'The trace and the number of the line, from 1, as in "trace check".')
+    .argument('[file:line]', 'The trace and the number of the line, from 1, as in "trace check".')
+    // Without this option -:12 would be an unknown option.
+    .option('-: <line>', 'With the number attached, -:12, this line of a trace on the standard input.')
     .option('--json', 'Print one JSON document.')
     .addHelpText('after', HELP)
-    .action(async (place: string, flags: TraceWhyFlags) => {
+    .action(async (place: string | undefined, flags: TraceWhyFlags & { readonly ':'?: string }) => {
       const { explainLine } = await import('./why.js');
-      await explainLine(place, flags);
+      const { ':': inputLine } = flags;
+      await explainLine(inputLine === undefined ? (place ?? '') : `-:${inputLine}`, flags);
     });
 }

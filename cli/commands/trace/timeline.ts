@@ -1,0 +1,135 @@
+/**
+ * `lockgate trace show --all`: prints all events of a trace in order, and below each line the findings about it. The
+ * trace is read twice, because a later line may break a rule in an earlier one, or explain it.
+ */
+import { LockgateError } from '../../../proto/errors.js';
+import { POWER_MODEL } from '../../../proto/power/model.js';
+import { TraceCheck, type TraceFinding } from '../../../proto/trace/check.js';
+import type { TraceEvent } from '../../../proto/trace/trace.js';
+import { commandToJson, traceEventLine } from '../../../proto/trace/writer.js';
+import { describeUplink } from '../../../proto/wire/codec.js';
+import { formatMac } from '../../../proto/wire/mac.js';
+import { toDate } from '../../../proto/wire/ping-json.js';
+import { oneLine, paint, print, printJsonLine, type Style } from '../../terminal/output.js';
+import { ProgressLine } from '../../terminal/progress-line.js';
+import { commandText } from '../command/listing.js';
+import { type SpooledTrace, withSpooledTrace } from './spooled-trace.js';
+
+export interface TimelineFlags {
+  readonly json?: boolean;
+  /** Decides whether an event is shown, and its findings with it. */
+  readonly isShown: (event: TraceEvent) => boolean;
+  /** Whether each line names its file. */
+  readonly namesFile: boolean;
+  /** In the form `A4:C1:38:F0:E1:D2`; undefined for the findings of all locks. */
+  readonly mac: string | undefined;
+}
+
+const KIND_WIDTH = 'disconnect'.length;
+const LINE_WIDTH = 6;
+const MAC_WIDTH = 17;
+
+const STYLES: Readonly<Partial<Record<TraceEvent['event'], Style>>> = {
+  connect: 'green',
+  disconnect: 'dim',
+  ping: 'cyan',
+  ack: 'blue',
+  command: 'blue',
+  tick: 'dim',
+  world: 'dim',
+};
+
+/** Prints the timeline of one trace. @throws LockgateError `input-…` for a file that can't be read */
+export async function printTimeline(file: string, flags: TimelineFlags): Promise<void> {
+  await withSpooledTrace(file, async (trace) => {
+    const findings = await readFindings(trace, file);
+    let next = 0;
+    await trace.read({
+      header: () => undefined,
+      event: (event, line) => {
+        const isShown = flags.isShown(event);
+        if (isShown) printEvent(event, line, file, flags);
+        for (; next < findings.length && (findings[next] as TraceFinding).line <= line; next += 1) {
+          const finding = findings[next] as TraceFinding;
+          const isOfMac = flags.mac === undefined || finding.mac === flags.mac;
+          if (isOfMac && (isShown || isAboutOther(event, finding))) printFinding(event, finding, file, flags);
+        }
+      },
+    });
+  });
+}
+
+/** Whether a finding that time made falls on the line of another lock, which the flags may hide. */
+function isAboutOther(event: TraceEvent, { mac }: TraceFinding): boolean {
+  return 'mac' in event && event.mac !== null && formatMac(event.mac) !== mac;
+}
+
+/** The findings in the order of their lines. Those before a bad line still hold; the second reading reports it. */
+async function readFindings(trace: SpooledTrace, file: string): Promise<TraceFinding[]> {
+  let check: TraceCheck | undefined;
+  const progress = new ProgressLine(() => `${oneLine(file)}: ${(check?.pings ?? 0).toLocaleString('en-US')} pings`);
+  try {
+    await trace.read({
+      header: (header) => {
+        check = new TraceCheck(POWER_MODEL, header);
+      },
+      event: (event, line) => check?.judge(event, line),
+    });
+  } catch (error) {
+    if (!(error instanceof LockgateError)) throw error;
+  } finally {
+    progress.end();
+  }
+  return check?.findings() ?? [];
+}
+
+function printEvent(event: TraceEvent, line: number, file: string, { json, namesFile }: TimelineFlags): void {
+  if (json) {
+    const where = namesFile ? { file, line } : { line };
+    printJsonLine({ ...where, ...(JSON.parse(traceEventLine(event)) as object) });
+    return;
+  }
+  const mac = 'mac' in event && event.mac !== null ? formatMac(event.mac) : '';
+  const phone = 'source' in event && event.source === 'phone' ? '(phone) ' : '';
+  const kind = paint(STYLES[event.event] ?? 'bold', event.event.padEnd(KIND_WIDTH));
+  const head = `${paint('dim', headOf(event.atMs, line))}  ${mac.padEnd(MAC_WIDTH)}  ${kind}`;
+  print(`${head}  ${phone}${oneLine(textOf(event))}`.trimEnd());
+}
+
+function headOf(atMs: number, line: number): string {
+  return `${String(line).padStart(LINE_WIDTH)}  ${toDate(atMs)}`;
+}
+
+function printFinding(event: TraceEvent, finding: TraceFinding, file: string, flags: TimelineFlags): void {
+  const { line, mac, rule, severity, message } = finding;
+  if (flags.json) {
+    const where = flags.namesFile ? { file, line } : { line };
+    printJsonLine({ ...where, at: toDate(event.atMs), mac, event: 'finding', finding: { rule, severity, message } });
+    return;
+  }
+  const kind = paint(severity === 'violation' ? 'red' : 'yellow', severity.padEnd(KIND_WIDTH));
+  print(`${paint('dim', headOf(event.atMs, line))}  ${mac}  ${kind}  ${rule}: ${oneLine(message)}`);
+}
+
+function textOf(event: TraceEvent): string {
+  switch (event.event) {
+    case 'ping':
+    case 'ack':
+      return describeUplink(event.uplink);
+    case 'disconnect':
+      return event.cause;
+    case 'command': {
+      const { type, ...parameters } = commandToJson(event.command) as { type: string };
+      const expires = event.expiresMs === undefined ? '' : `, expires ${toDate(event.expiresMs)}`;
+      return `${event.id} ${commandText({ type, parameters })}${expires}`;
+    }
+    case 'gateway':
+      return event.state === 'start' ? 'starts to listen' : 'stops listening';
+    case 'world': {
+      const { at: _at, mac: _mac, event: _event, ...members } = event.members;
+      return JSON.stringify(members);
+    }
+    default:
+      return '';
+  }
+}
