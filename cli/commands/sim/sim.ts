@@ -2,6 +2,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { untilInterrupted } from '../../terminal/interrupt.js';
 import type { PlanFlags, SimFlags } from './flags.js';
+import { addSimShadow } from './shadow/command.js';
 import { addSimShell } from './shell/command.js';
 
 const MAX_LOCKS = 100_000;
@@ -24,6 +25,7 @@ export function addSimCommands(program: Command): void {
   addRun(sim);
   addPlan(sim);
   addSimShell(sim);
+  addSimShadow(sim);
   sim
     .command('scenarios')
     .description('List the built-in scenarios, or print one as a template.')

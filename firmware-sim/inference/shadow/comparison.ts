@@ -3,7 +3,7 @@
  * timing from the model's defaults (how long a fix takes, at which second a series starts), so uplinks are matched by
  * what they say and by about when they were made. Pure.
  */
-import { Minutes, Seconds } from '../../../proto/clock.js';
+import { type Milliseconds, Minutes, Seconds } from '../../../proto/clock.js';
 import type { CommandAck, Ping, Uplink } from '../../../proto/wire/ping.js';
 
 /** An uplink and when it was made, ms since the epoch by the clock of receipt. */
@@ -25,10 +25,22 @@ const PERIOD_MATCH_WITHIN = Minutes(60);
 /** An answer may wait for a search for a fix, which takes up to 120 s. */
 const ACK_MATCH_WITHIN = Minutes(4);
 
-/** Pings that a lock repeats while it moves, with the pings by which a run may be longer or shorter than the model's. */
-const SERIES_ALLOWANCE: Readonly<Record<string, number>> = { 'gps REASON_THEFT': 9, 'gps REASON_UNLOCKED_PING': 3 };
-/** Pings of a series further apart than this belong to two runs. */
-const RUN_GAP = Minutes(2);
+/** After a reconnect, the network pings of every 15 min may be out of phase. */
+const NETWORK_MATCH_WITHIN = Minutes(16);
+
+/** A series of pings that a lock repeats. */
+interface Series {
+  /** By how many pings a run may be longer or shorter than the model's. */
+  readonly allowance: number;
+  /** Unmatched pings further apart than this belong to two runs. */
+  readonly runGap: Milliseconds;
+}
+
+const SERIES: Readonly<Record<string, Series>> = {
+  'gps REASON_THEFT': { allowance: 9, runGap: Minutes(2) },
+  'gps REASON_UNLOCKED_PING': { allowance: 3, runGap: Minutes(2) },
+  'cellular REASON_NETWORK_PING': { allowance: 1, runGap: Minutes(60) },
+};
 
 /** What an uplink says, as far as the model determines it. */
 export function kindOf({ body }: Uplink): string {
@@ -45,6 +57,7 @@ function pingKindOf(body: Exclude<Ping, CommandAck>): string {
 /** By how much the times of two uplinks of a kind may differ. */
 export function matchWithin(kind: string): number {
   if (kind.startsWith('ack')) return ACK_MATCH_WITHIN;
+  if (kind.endsWith('REASON_NETWORK_PING')) return NETWORK_MATCH_WITHIN;
   return kind.endsWith('REASON_PERIOD_TRACKING') ? PERIOD_MATCH_WITHIN : MATCH_WITHIN;
 }
 
@@ -61,9 +74,8 @@ export function unmatchedUplinks<Real extends DatedUplink>(
     const ofReal = realByKind.get(kind) ?? [];
     const ofSimulated = simulatedByKind.get(kind) ?? [];
     const left = matchInOrder(ofReal, ofSimulated, matchWithin(kind));
-    const allowance = SERIES_ALLOWANCE[kind] ?? 0;
-    sent.push(...withoutAllowed(left.sent, ofSimulated, allowance));
-    owed.push(...withoutAllowed(left.owed, ofReal, allowance));
+    sent.push(...withoutAllowed(left.sent, ofSimulated, kind));
+    owed.push(...withoutAllowed(left.owed, ofReal, kind));
   }
   return { sent: sent.sort(byTime), owed: owed.sort(byTime) };
 }
@@ -110,20 +122,21 @@ function matchInOrder<Real extends DatedUplink>(
   return { sent, owed };
 }
 
-/** Leaves out the unmatched pings of a run that both sides have, as many as its allowance. */
+/** Leaves out the unmatched pings of a series that both sides have, as many in a run as the series allows. */
 function withoutAllowed<Item extends DatedUplink>(
   unmatched: readonly Item[],
   otherSide: readonly DatedUplink[],
-  allowance: number,
+  kind: string,
 ): Item[] {
-  if (allowance === 0) return [...unmatched];
+  const series = SERIES[kind];
+  if (series === undefined) return [...unmatched];
   let used = 0;
   let lastMs = Number.NEGATIVE_INFINITY;
   return unmatched.filter(({ madeMs }) => {
-    if (madeMs - lastMs > RUN_GAP) used = 0;
+    if (madeMs - lastMs > series.runGap) used = 0;
     lastMs = madeMs;
-    const isShared = otherSide.some((other) => Math.abs(other.madeMs - madeMs) <= MATCH_WITHIN);
-    if (!isShared || used >= allowance) return true;
+    const isShared = otherSide.some((other) => Math.abs(other.madeMs - madeMs) <= matchWithin(kind));
+    if (!isShared || used >= series.allowance) return true;
     used += 1;
     return false;
   });

@@ -8,7 +8,7 @@ import { Minutes, Seconds } from '../../../proto/clock.js';
 import type { TraceEvent, TraceHeader, TraceLock } from '../../../proto/trace/trace.js';
 import { UNNAMED_LOCK } from '../../../proto/trace/trace.js';
 import type { Mac } from '../../../proto/wire/mac.js';
-import { isPingUplink, type Uplink } from '../../../proto/wire/ping.js';
+import type { Uplink } from '../../../proto/wire/ping.js';
 import { locksFromTrace, type TracedLock } from '../from-trace.js';
 import { LockTraceReader, type TracedConnection, type TracedUplink } from '../lock-trace.js';
 import { TracedRun } from '../traced-run.js';
@@ -35,12 +35,16 @@ export interface ShadowNews {
 /** While a connection lasts, what was made this recently may still be explained by what follows. */
 const SETTLES_AFTER = Minutes(3);
 /** A lock that owes something and is not in touch may be out of coverage for so long before that is reported. */
-const OWED_AFTER = Minutes(10);
+const OWED_AFTER = Minutes(30);
 /** After a connection, what was sent on it is compared at once; what is in flight may need this long. */
 const CLOSES_WITHIN = Seconds(5);
+/** What a lock owes so soon after it closed its connection, it owed on that connection. */
+const OWED_AT_CLOSE_WITHIN = Seconds(90);
 /** More events are not kept: the shadow then starts again, at a moment when the lock is not connected. */
 const MAX_EVENTS = 4_000;
 const DAY_MINUTES = 1440;
+/** Beyond 24 h. */
+const FIRST_PERIOD_DELAY = Minutes(60);
 
 /** See the head of this file. */
 export class LockShadow {
@@ -114,14 +118,20 @@ export class LockShadow {
   }
 
   #differences(events: readonly TraceEvent[], nowMs: number): ShadowDifference[] {
-    const reader = new LockTraceReader({ note: '', locks: new Map([[this.#mac, this.#lock]]) });
+    // If no daily ping is known, the first is due in 25 h, when it would be overdue at any minute of the day.
+    const isUnknown = this.#lock.lastPeriodMs === null && !events.some(isPeriodPing);
+    const lock = isUnknown ? { ...this.#lock, lastPeriodMs: this.#fromMs + FIRST_PERIOD_DELAY } : this.#lock;
+    const reader = new LockTraceReader({ note: '', locks: new Map([[this.#mac, lock]]) });
     for (const event of onReceiptClock(events)) reader.add(event);
     reader.add({ event: 'tick', atMs: Math.max(nowMs, events.at(-1)?.atMs ?? nowMs) });
     const traces = reader.end();
     const [trace] = traces.locks;
     const [traced] = locksFromTrace(traces, { commandReplay: 'sent' });
     if (trace === undefined || traced === undefined) return [];
-    const simulated = liveAs({ ...traced, periodMinute: this.#periodMinute(traced, trace.uplinks) }, traces);
+    const { lastPeriodMs } = lock;
+    const isTraced = lastPeriodMs === null || events.some(isPeriodPing);
+    const periodMinute = isTraced ? traced.periodMinute : Math.floor(lastPeriodMs / Minutes(1)) % DAY_MINUTES;
+    const simulated = liveAs({ ...traced, periodMinute }, traces);
     const { sent, owed } = unmatchedUplinks(trace.uplinks, simulated);
     const { connections, uplinks } = trace;
     return [
@@ -136,14 +146,6 @@ export class LockShadow {
     ].sort((one, other) => one.madeMs - other.madeMs);
   }
 
-  /** The minute of the daily ping. Before the first one that of the last known, or a day from the start. */
-  #periodMinute(traced: TracedLock, uplinks: readonly TracedUplink[]): number {
-    if (uplinks.some(({ uplink }) => isPingUplink(uplink) && uplink.body.reason === 'REASON_PERIOD_TRACKING'))
-      return traced.periodMinute;
-    const knownMs = this.#lock.lastPeriodMs ?? this.#fromMs - Minutes(1);
-    return Math.floor(knownMs / Minutes(1)) % DAY_MINUTES;
-  }
-
   /** Forgets the events, unless the lock is connected or in the middle of something. */
   #restart(nowMs: number): void {
     const events = this.#events ?? [];
@@ -156,6 +158,10 @@ export class LockShadow {
     this.#standing = [];
     this.#events = isQuiet ? [{ event: 'tick', atMs: nowMs }] : null;
   }
+}
+
+function isPeriodPing(event: TraceEvent): boolean {
+  return isOwnUplink(event) && event.event === 'ping' && event.uplink.body.reason === 'REASON_PERIOD_TRACKING';
 }
 
 /** What is known of the lock after an event. */
@@ -178,7 +184,11 @@ function liveAs(traced: TracedLock, { fromMs, untilMs }: { fromMs: number; until
 }
 
 /** Whether what the lock sent can no longer be explained by what it is about to send. */
-function isSettled({ madeMs, atMs, connectedMs }: TracedUplink, connections: readonly TracedConnection[], nowMs: number) {
+function isSettled(
+  { madeMs, atMs, connectedMs }: TracedUplink,
+  connections: readonly TracedConnection[],
+  nowMs: number,
+) {
   const connection = connections.find((each) => each.connectedMs === connectedMs);
   if (connection !== undefined && connection.endedMs + CLOSES_WITHIN <= nowMs) return true;
   return nowMs - Math.max(madeMs, atMs) > SETTLES_AFTER;
@@ -195,7 +205,7 @@ function wasInTouchAfter(
   const later = uplinks.find((each) => each.madeMs > afterMs && each.uplink.kept === 0);
   if (later !== undefined && isSettled(later, connections, nowMs)) return true;
   return connections.some(({ connectedMs, endedMs, cause }) => {
-    const isOfConnection = connectedMs <= madeMs && madeMs <= endedMs + matchWithin(kindOf(uplink));
+    const isOfConnection = connectedMs <= madeMs && madeMs <= endedMs + OWED_AT_CLOSE_WITHIN;
     return isOfConnection && cause === 'closed' && nowMs >= endedMs + CLOSES_WITHIN && nowMs > madeMs;
   });
 }

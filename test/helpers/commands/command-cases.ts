@@ -306,6 +306,13 @@ const SIMULATOR: readonly CommandCase[] = [
     wrong: ['--battery full', /Expected a whole number, 0 to 100/],
     down: '--gateway http://127.0.0.1:9',
   },
+  {
+    command: 'sim shadow',
+    shows: LOCK,
+    wrong: ['A4:C1', NOT_A_MAC],
+    during: interruptAfter(/Ctrl-C|"begin"/),
+    varies: [[/"seconds": ?\d+/g, '"seconds":N']],
+  },
   { command: 'sim scenarios', shows: '', wrong: ['thef', /Did you mean theft\?/] },
   { command: 'sim bugs', shows: '', wrong: ['--jsn', /Did you mean --json\?/] },
   { command: 'sim faults', shows: '', wrong: ['--jsn', /Did you mean --json\?/] },

@@ -90,7 +90,7 @@ function readPlace(text: string): Place {
   if (file === '')
     throw new LockgateError(
       'input-line',
-      `${JSON.stringify(text)} names no line: expected FILE:LINE, such as ride.jsonl:12, or -:12 for the standard input`,
+      `${JSON.stringify(text)} names no line: expected FILE:LINE, such as ride.jsonl:12, or -:12 for standard input`,
     );
   if (line < 1 || !Number.isSafeInteger(line))
     throw new LockgateError('input-line', `${nameOf({ file, line })}: lines are numbered from 1`);

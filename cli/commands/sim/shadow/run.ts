@@ -1,0 +1,191 @@
+/**
+ * `lockgate sim shadow`: follows a lock on the operator interface's live stream and compares it with a simulated one
+ * (firmware-sim/inference/shadow).
+ */
+import { kindOf } from '../../../../firmware-sim/inference/shadow/comparison.js';
+import {
+  LockShadow,
+  type ShadowDifference,
+  type ShadowNews,
+} from '../../../../firmware-sim/inference/shadow/shadow.js';
+import { type Milliseconds, Minutes, Seconds, systemClock } from '../../../../proto/clock.js';
+import { LockgateError } from '../../../../proto/errors.js';
+import { TraceReader } from '../../../../proto/trace/reader.js';
+import { REASON_WHY } from '../../../../proto/why/reasons.js';
+import { describeUplink } from '../../../../proto/wire/codec.js';
+import { formatMac } from '../../../../proto/wire/mac.js';
+import { isDatable, toDate } from '../../../../proto/wire/ping-json.js';
+import { isKnownReason } from '../../../../proto/wire/reasons.js';
+import { GatewayClient } from '../../../client.js';
+import { EXIT } from '../../../terminal/exit-codes.js';
+import type { Interruption } from '../../../terminal/interrupt.js';
+import { note, oneLine, paint, print, printJsonLine } from '../../../terminal/output.js';
+import { readMac } from '../../../terminal/shared-flags.js';
+import { plural } from '../summary.js';
+import type { ShadowFlags } from './command.js';
+
+/**
+ * How often the gateway's time is read, in real time. A look compares up to the time that the look before has read, so
+ * that the events until then have arrived.
+ */
+const LOOK_EVERY: Milliseconds = Seconds(5);
+/** More simulated time between two looks, of a sped-up gateway, delays no difference by more than this. */
+const LOOK_AT_LEAST_EVERY: Milliseconds = Minutes(5);
+
+interface Status {
+  readonly run_clock: string;
+}
+
+/**
+ * Runs until `--for` is over, Ctrl-C, or the gateway closes the stream.
+ *
+ * @throws LockgateError `input-mac`, the gateway's errors, or `gateway-down` if it closes the stream
+ */
+export async function runShadow(macText: string, flags: ShadowFlags, interrupted: Interruption): Promise<void> {
+  const mac = readMac(macText);
+  const client = new GatewayClient(flags);
+  const ending = new AbortController();
+  const signal = AbortSignal.any([interrupted.signal, ending.signal]);
+  const timeOf = async (): Promise<number> => Date.parse((await client.get<Status>('/status', signal)).run_clock);
+  const startMs = await timeOf();
+  const endMs = flags.for === undefined ? Number.POSITIVE_INFINITY : startMs + flags.for;
+  const report = new ShadowReport(flags.json ?? false, formatMac(mac));
+  const lines = await client.listen(`/trace/live?mac=${encodeURIComponent(formatMac(mac))}`, signal);
+  const reader = new TraceReader();
+  let shadow: LockShadow | undefined;
+  let nowMs = startMs;
+  const look = (atMs: number): void => {
+    nowMs = Math.max(nowMs, Math.min(atMs, endMs));
+    if (shadow !== undefined) report.news(shadow.compare(nowMs), nowMs);
+    if (nowMs >= endMs) ending.abort();
+  };
+  let readMs = startMs;
+  const looks = repeatEvery(
+    LOOK_EVERY,
+    async () => {
+      const currentMs = await timeOf();
+      look(readMs);
+      readMs = currentMs;
+    },
+    signal,
+  );
+  try {
+    for await (const line of lines) {
+      const read = reader.read(line);
+      if (!read.ok) throw new LockgateError('gateway-answer', `the gateway’s stream: ${read.error.message}`);
+      const event = read.value;
+      if (event === null) {
+        if (reader.header === null || shadow !== undefined) continue;
+        shadow = new LockShadow(reader.header, mac, startMs);
+        report.begin(shadow, startMs);
+        continue;
+      }
+      if (event.atMs > endMs) {
+        look(endMs);
+        break;
+      }
+      // What became due before this event is looked at before it.
+      if (event.atMs - nowMs > LOOK_AT_LEAST_EVERY) look(event.atMs);
+      shadow?.add(event);
+      if (event.event === 'disconnect') look(event.atMs);
+    }
+    if (!signal.aborted && nowMs < endMs) throw new LockgateError('gateway-down', 'the gateway closed the stream');
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  } finally {
+    ending.abort();
+    await looks;
+  }
+  if (shadow === undefined) return;
+  report.news(shadow.compare(nowMs), nowMs);
+  report.end(shadow, nowMs - startMs);
+  if (shadow.differences > 0) process.exitCode = EXIT.no;
+}
+
+/** Repeats a task until the signal fires. A failure of the gateway ends the stream too, which reports it. */
+async function repeatEvery(every: Milliseconds, task: () => Promise<void>, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    await new Promise<void>((resolve) => {
+      const timer = systemClock.after(every, resolve);
+      signal.addEventListener('abort', () => {
+        timer.cancel();
+        resolve();
+      });
+    });
+    if (!signal.aborted) await task().catch(() => undefined);
+  }
+}
+
+/** Prints differences as they are found, and the summary. */
+class ShadowReport {
+  readonly #isJson: boolean;
+  readonly #mac: string;
+
+  constructor(isJson: boolean, mac: string) {
+    this.#isJson = isJson;
+    this.#mac = mac;
+  }
+
+  begin({ isAlive }: LockShadow, atMs: number): void {
+    if (this.#isJson) {
+      printJsonLine({ at: toDate(atMs), mac: this.#mac, event: 'begin', connected: !isAlive });
+      return;
+    }
+    note(`A simulated lock lives beside ${this.#mac}. Press Ctrl-C to stop.`);
+    if (!isAlive) note('The lock is connected: it is followed from its next connection, or its next network ping.');
+  }
+
+  news({ found, explained }: ShadowNews, atMs: number): void {
+    for (const each of found) this.#difference(each, atMs, false);
+    for (const each of explained) this.#difference(each, atMs, true);
+  }
+
+  end(shadow: LockShadow, span: Milliseconds): void {
+    const { uplinks, differences } = shadow;
+    if (this.#isJson) {
+      printJsonLine({ event: 'end', mac: this.#mac, seconds: Math.round(span / Seconds(1)), uplinks, differences });
+      return;
+    }
+    const text = `${plural(differences, 'difference')} in ${plural(uplinks, 'uplink')}.`;
+    print(paint(differences > 0 ? 'red' : 'green', text));
+    if (uplinks === 0) note('Nothing came from the lock, so little can be said about it.');
+  }
+
+  #difference(difference: ShadowDifference, atMs: number, isExplained: boolean): void {
+    const { what, uplink, madeMs, isCertain } = difference;
+    const made = isDatable(madeMs) ? toDate(madeMs) : null;
+    if (this.#isJson) {
+      const { body } = uplink;
+      const isAck = body.kind === 'ack';
+      printJsonLine({
+        at: toDate(atMs),
+        mac: this.#mac,
+        event: isExplained ? 'explained' : 'difference',
+        difference: what,
+        made,
+        ping_type: isAck ? null : body.kind,
+        reason: isAck ? null : body.reason,
+        ...(isAck && { command_id: body.commandId }),
+        ...(what === 'sent' && { boot: uplink.boot, sequence: uplink.sequence }),
+        certain: isCertain,
+        message: oneLine(sentenceOf(difference)),
+      });
+      return;
+    }
+    const label = isExplained ? paint('dim', 'explained') : paint(what === 'sent' ? 'yellow' : 'red', what.padEnd(9));
+    print(`${made ?? madeMs}  ${label}  ${oneLine(sentenceOf(difference))}`);
+  }
+}
+
+/** What differs, in a sentence. */
+function sentenceOf({ what, uplink, isCertain }: ShadowDifference): string {
+  const { body } = uplink;
+  if (what === 'sent') return `${describeUplink(uplink)}: the model would not send it here.`;
+  if (body.kind === 'ack')
+    return `the acknowledgement of command ${body.commandId}: the model sends it, the lock did not.`;
+  const doubt = isCertain ? '' : ' The lock has not been in touch since, so it may be out of coverage.';
+  const lacks = 'the model sends it, the lock did not';
+  if (body.kind === 'close_connection') return `a close-connection ping: ${lacks}.${doubt}`;
+  const why = isKnownReason(body.reason) ? ` (${REASON_WHY[body.reason][body.kind]})` : '';
+  return `a ${kindOf(uplink)} ping: ${lacks}${why}.${doubt}`;
+}
