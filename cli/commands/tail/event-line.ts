@@ -196,6 +196,21 @@ export function eventLines(event: EventJson, width?: number, hasMac = true): str
   );
 }
 
+/**
+ * The line with the bytes of an uplink in hex, for `ping decode`; undefined if the event has none. It is never cut,
+ * because a part of the bytes can't be decoded.
+ */
+export function hexLine(event: EventJson): string | undefined {
+  if (typeof event.raw !== 'string') return undefined;
+  const hex = Buffer.from(event.raw, 'base64').toString('hex');
+  return `${headOf(event, true)}${paint('dim', 'hex'.padEnd(5))} ${hex}`;
+}
+
+/** The time and, with `hasMac`, the lock. */
+function headOf({ at, mac }: EventJson, hasMac: boolean): string {
+  return `${timeOf(String(at))} ${hasMac ? `${(typeof mac === 'string' ? mac : '').padEnd(17)} ` : ''}`;
+}
+
 /** The line of an event, cut to `width`, if given. `hasMac` says whether the line has the MAC. */
 export function eventLine(event: EventJson, width?: number, hasMac = true): string {
   const { kind, style, text } = LINES[String(event.event)]?.(event) ?? {
@@ -203,8 +218,7 @@ export function eventLine(event: EventJson, width?: number, hasMac = true): stri
     style: 'dim' as const,
     text: JSON.stringify(event),
   };
-  const who = typeof event.mac === 'string' ? event.mac : '';
-  const head = `${timeOf(String(event.at))} ${hasMac ? `${who.padEnd(17)} ` : ''}`;
+  const head = headOf(event, hasMac);
   const room = width === undefined ? Number.POSITIVE_INFINITY : width - head.length - 6;
   return `${head}${paint(style, kind.padEnd(5))} ${cutToWidth(oneLine(text), room)}`;
 }

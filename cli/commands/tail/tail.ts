@@ -5,18 +5,27 @@ import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { untilInterrupted } from '../../terminal/interrupt.js';
 import { note, print } from '../../terminal/output.js';
 import { readMacText, withConnection } from '../../terminal/shared-flags.js';
-import { type EventJson, eventLines } from './event-line.js';
+import { type EventJson, eventLines, hexLine } from './event-line.js';
 
 interface Flags extends ConnectionFlags {
   readonly json?: boolean;
   readonly mac?: string;
+  readonly hex?: boolean;
 }
+
+const HELP = `
+With --json each ping and acknowledgement has its bytes in base64 (raw).
+
+Example:
+  $ lockgate tail --mac A4:C1:38:F0:E1:D2 --hex
+  $ lockgate tail --json | jq .event`;
 
 /** Adds the command to the program. */
 export function addTailCommand(program: Command): void {
   withConnection(program.command('tail').description('Watch events live, one per line.'))
     .option('--mac <mac>', 'Only events of this lock, including refused CONNECTs and packets.')
-    .addHelpText('after', '\nExample:\n  $ lockgate tail --mac A4:C1:38:F0:E1:D2\n  $ lockgate tail --json | jq .event')
+    .option('--hex', 'Below each ping and acknowledgement, its bytes in hex, as "ping decode" takes them.')
+    .addHelpText('after', HELP)
     .action(tail);
 }
 
@@ -29,8 +38,13 @@ async function tail(flags: Flags): Promise<void> {
     for await (const line of lines) {
       const event = JSON.parse(line) as EventJson;
       if (mac !== undefined && event.mac !== mac) continue;
-      if (flags.json) print(line);
-      else for (const each of eventLines(event, process.stdout.isTTY ? process.stdout.columns : undefined)) print(each);
+      if (flags.json) {
+        print(line);
+        continue;
+      }
+      const [first = '', ...findings] = eventLines(event, process.stdout.isTTY ? process.stdout.columns : undefined);
+      const hex = flags.hex ? hexLine(event) : undefined;
+      for (const each of [first, ...(hex === undefined ? [] : [hex]), ...findings]) print(each);
     }
     if (!interrupted.signal.aborted) throw new LockgateError('gateway-down', 'the gateway closed the stream');
   } catch (error) {

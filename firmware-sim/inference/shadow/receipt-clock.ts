@@ -1,6 +1,6 @@
 /**
- * Puts the uplinks of a lock on the gateway's clock. A lock's clock may be wrong by hours; the shadow lives by the clock
- * of receipt. Pure.
+ * Puts the uplinks of a lock on the gateway's clock. A lock's clock may be wrong by hours; the shadow lives by the
+ * clock of receipt. Pure.
  */
 import { Seconds } from '../../../proto/clock.js';
 import type { TraceAck, TraceEvent, TracePing } from '../../../proto/trace/trace.js';

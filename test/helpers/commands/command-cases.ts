@@ -79,7 +79,7 @@ const GENERAL: readonly CommandCase[] = [
   {
     command: 'tail',
     // Only one lock: events of the gateway itself depend on how busy the machine is.
-    shows: `--mac ${LOCK}`,
+    shows: `--mac ${LOCK} --hex`,
     wrong: ['--mac A4:C1', NOT_A_MAC],
     during: async (running, site) => {
       await site.listenedTo();

@@ -128,15 +128,16 @@ export function findingJson({ rule, severity, message, about, atMs }: Finding): 
 }
 
 function uplinkJson(taken: UplinkTaken): EventJson {
-  const { atMs, mac, source, eventId, uplink, buffered, repeated, simulated } = taken;
+  const { atMs, mac, source, eventId, uplink, bytes, buffered, repeated, simulated } = taken;
   const { boot, sequence, timeMs, power, kept, dropped, body } = uplink;
   const time = isDatable(timeMs) ? { date: toDate(timeMs) } : { time_ms: timeMs };
   const envelope = { boot, sequence, ...time, power: powerToJson(power), kept, dropped };
+  const raw = bytes.toString('base64');
   const findings = taken.findings.map(findingJson);
   const head = { at: toDate(atMs), mac: formatMac(mac), buffered, repeated, simulated, findings };
   if (isPingUplink(uplink)) {
     const ping = { ...pingToJson(uplink.body), ...envelope };
-    return { ...head, event: 'ping', source, event_id: eventId, ping };
+    return { ...head, event: 'ping', source, event_id: eventId, ping, raw };
   }
   if (body.kind !== 'ack') throw new Error('an uplink is a ping or an acknowledgement');
   return {
@@ -144,6 +145,7 @@ function uplinkJson(taken: UplinkTaken): EventJson {
     event: 'ack',
     source,
     ack: { id: body.commandId, result: body.result, detail: body.detail, ...envelope },
+    raw,
   };
 }
 
