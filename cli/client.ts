@@ -9,6 +9,7 @@ import path from 'node:path';
 import type { AuditWho } from '../gateway/store/contract/audit-store.js';
 import { VERSION } from '../gateway/version.js';
 import { LockgateError } from '../proto/errors.js';
+import { clientTlsFailure } from '../proto/tls-failure.js';
 import { note } from './terminal/output.js';
 import { ProgressLine } from './terminal/progress-line.js';
 
@@ -239,7 +240,10 @@ function readAnswer<T>(text: string, origin: string): T {
 }
 
 function unreachable(url: URL, error: NodeJS.ErrnoException): LockgateError {
-  const why = error.code === 'ECONNREFUSED' ? 'nothing listens there' : error.message || String(error.code);
+  const why =
+    error.code === 'ECONNREFUSED'
+      ? 'nothing listens there'
+      : (clientTlsFailure(error) ?? (error.message || String(error.code)));
   return new LockgateError(
     'gateway-down',
     `no gateway at ${url.origin} (${why}). Start one with "lockgate serve", or name another with --gateway`,

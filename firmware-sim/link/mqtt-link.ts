@@ -3,9 +3,11 @@
  * clean sessions, `up` and `down` at QoS 1. Each connection has a new MQTT client, so that the client can't resend
  * uplinks of an old connection: the lock retains unacknowledged uplinks and sends the same bytes again.
  */
+
 import { connect as connectMqtt, type IClientOptions, type MqttClient } from 'mqtt';
 import { Seconds, systemClock } from '../../proto/clock.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
+import { clientTlsFailure } from '../../proto/tls-failure.js';
 import { decodeDownlink, encodeUplink } from '../../proto/wire/codec.js';
 import type { Mac } from '../../proto/wire/mac.js';
 import type { Uplink } from '../../proto/wire/ping.js';
@@ -265,5 +267,7 @@ function limitBytes(stream: MqttClient['stream'], bytes: number, onSent: () => v
 /** mqtt.js stores the CONNACK's return code, a number, in the member that Node uses for its error codes. */
 function troubleOf(error: Error & { code?: unknown }): LinkTrouble {
   if (error.code === 'EMFILE') return { message: 'this process has too many open files: raise "ulimit -n"' };
+  const tls = clientTlsFailure(error);
+  if (tls !== undefined) return { message: tls };
   return typeof error.code === 'number' ? { message: error.message, code: error.code } : { message: error.message };
 }

@@ -202,6 +202,11 @@ export class ConnectionFilter implements Connection, TimerWheelItem {
     this.#reportHeldBytes(0);
   }
 
+  /** Whether nothing of a CONNECT has arrived. */
+  get isEmpty(): boolean {
+    return this.#bytes === undefined;
+  }
+
   /** Passes nothing on any more, and drops the held bytes. */
   end(): void {
     this.#enter('closed');

@@ -5,10 +5,12 @@
  * "Strangers" are connections that are not authenticated (yet). The guard counts bytes and packets and measures time.
  * It does not authenticate: the broker does, and then calls {@link ConnectionGuard.open}.
  */
+
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { type Clock, type Milliseconds, Minutes, Seconds } from '../../proto/clock.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
+import { CLOSED_AFTER_HANDSHAKE, serverTlsFailure } from '../../proto/tls-failure.js';
 import { addressGroup } from '../network/address-group.js';
 import type { DescriptorRoom } from '../network/descriptors.js';
 import { ConnectionFilter, type FilterWatcher } from './connection-filter.js';
@@ -308,7 +310,7 @@ export class ConnectionGuard implements FilterWatcher {
 
   socketFailed(filter: ConnectionFilter, error: Error): void {
     if (filter.phase === 'handshake')
-      this.fault(filter, { reason: 'tls', why: `the TLS handshake failed: ${error.message}` });
+      this.fault(filter, { reason: 'tls', why: `the TLS handshake failed: ${serverTlsFailure(error)}` });
   }
 
   /** Closes a connection, after sending `answer` if given. */
@@ -331,6 +333,8 @@ export class ConnectionGuard implements FilterWatcher {
   }
 
   socketClosed(filter: ConnectionFilter): void {
+    // Clients such as mqtt.js check the certificate at the end of the handshake, and send no TLS alert.
+    if (hasRefusedCertificate(filter)) this.fault(filter, { reason: 'tls', why: CLOSED_AFTER_HANDSHAKE });
     if (filter.phase !== 'closed') {
       if (filter.phase !== 'open') this.#forgetStranger(filter);
       filter.end();
@@ -353,4 +357,10 @@ export class ConnectionGuard implements FilterWatcher {
 
 function crowdCause(why: string): RefusalCause {
   return { reason: 'crowd', why };
+}
+
+/** Whether a client took part in a TLS handshake and closed the connection before it sent a CONNECT. */
+function hasRefusedCertificate({ phase, stream, raw, isEmpty }: ConnectionFilter): boolean {
+  if (!(stream instanceof TLSSocket)) return false;
+  return phase === 'connect' ? isEmpty : phase === 'handshake' && raw.bytesRead > 0;
 }

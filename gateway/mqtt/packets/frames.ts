@@ -24,6 +24,10 @@ const ALLOWED_AFTER_CONNECT = new Set([PUBLISH, PUBACK, SUBSCRIBE, UNSUBSCRIBE, 
 /** A packet's length has 1 to 4 bytes of 7 bits each (MQTT 3.1.1, 2.2.3). */
 const MAX_LENGTH_BYTES = 4;
 
+/** The first two bytes of a TLS client: a record of the handshake, of version 3.x (RFC 8446 §5.1). */
+const TLS_HANDSHAKE = 0x16;
+const TLS_MAJOR_VERSION = 3;
+
 /** What the first bytes of a connection contain. */
 export type FirstPacket =
   | { readonly state: 'incomplete' /** The packet's size in bytes, once known. */; readonly size: number | undefined }
@@ -34,6 +38,13 @@ export type FirstPacket =
 export function firstPacket(bytes: Uint8Array, maxBytes: number): FirstPacket {
   const header = bytes[0];
   if (header === undefined) return { state: 'incomplete', size: undefined };
+  if (header === TLS_HANDSHAKE && (bytes[1] === undefined || bytes[1] === TLS_MAJOR_VERSION))
+    return bytes[1] === undefined
+      ? { state: 'incomplete', size: undefined }
+      : faulty({
+          reason: 'tls',
+          why: 'the client uses TLS, this port does not: connect with mqtt://, or to the TLS port',
+        });
   if (header >> 4 !== CONNECT)
     return faulty({ reason: 'not-connect', why: `the first packet is ${nameOf(header)}, not a CONNECT` });
   if (header !== CONNECT << 4)

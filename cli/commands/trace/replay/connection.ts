@@ -4,10 +4,12 @@
  * any. The simulator's MqttLink does not fit: it subscribes before it counts as connected, encodes uplinks itself, and
  * reports neither the return code of a CONNACK nor each PUBACK as a promise.
  */
+
 import { connect as connectMqtt, type MqttClient } from 'mqtt';
 import { Seconds, systemClock, type Timer } from '../../../../proto/clock.js';
 import { ok, type Result } from '../../../../proto/errors.js';
 import { POWER_MODEL } from '../../../../proto/power/model.js';
+import { clientTlsFailure } from '../../../../proto/tls-failure.js';
 import type { Mac } from '../../../../proto/wire/mac.js';
 
 /** Where the gateway listens for MQTT. */
@@ -142,6 +144,6 @@ export class ReplayConnection {
 
 /** In mqtt.js `error.code` is the CONNACK's return code if it is a number, and a Node error code otherwise. */
 function connectErrorOf(error: Error & { code?: unknown }): ConnectError {
-  const message = error.message === '' ? String(error.code) : error.message;
+  const message = clientTlsFailure(error) ?? (error.message === '' ? String(error.code) : error.message);
   return { message, code: typeof error.code === 'number' ? error.code : null };
 }
