@@ -38,6 +38,8 @@ export const CLOSED_AFTER_HANDSHAKE =
 
 /** What a client says of a server, by the error's code. */
 const CLIENT_SENTENCES: Readonly<Record<string, string>> = {
+  // A failed write hides OpenSSL's own code.
+  EPROTO: 'the other side does not use TLS on this port, or has no version of TLS in common',
   ERR_SSL_WRONG_VERSION_NUMBER: 'the other side does not use TLS on this port: use a URL without TLS, or the TLS port',
   ERR_SSL_PACKET_LENGTH_TOO_LONG:
     'the other side does not use TLS on this port: use a URL without TLS, or the TLS port',
@@ -52,10 +54,6 @@ const CLIENT_SENTENCES: Readonly<Record<string, string>> = {
 
 /** Why a connection to a server failed, if TLS is the reason; undefined otherwise. The original message follows. */
 export function clientTlsFailure(error: SocketError): string | undefined {
-  // A failed write hides OpenSSL's code behind EPROTO.
-  const code = error.code === 'EPROTO' && /wrong version number/i.test(error.message) ? WRONG_VERSION : error.code;
-  const sentence = CLIENT_SENTENCES[String(code)];
+  const sentence = CLIENT_SENTENCES[String(error.code)];
   return sentence === undefined ? undefined : `${sentence} (${error.message.trim()})`;
 }
-
-const WRONG_VERSION = 'ERR_SSL_WRONG_VERSION_NUMBER';

@@ -98,7 +98,11 @@ t.test(
       stranger.write(bytes);
       await stranger.ended();
       t.equal(stranger.heard, '', `${what}: no answer`);
-      t.match(await reported, [{ what: 'connect', address: '127.0.0.1', why: /first packet|announces|length|uses TLS/ }], what);
+      t.match(
+        await reported,
+        [{ what: 'connect', address: '127.0.0.1', why: /first packet|announces|length|uses TLS/ }],
+        what,
+      );
     }
   },
 );

@@ -1,4 +1,4 @@
-/** `lockgate trace why FILE:LINE`: explains a line of a trace without a gateway, as `lockgate why` explains an event. */
+/** `lockgate trace why FILE:LINE`: explains a line of a trace as `lockgate why` does an event, without a gateway. */
 import { LockgateError } from '../../../../proto/errors.js';
 import { POWER_MODEL } from '../../../../proto/power/model.js';
 import { TraceCheck, type TraceFinding } from '../../../../proto/trace/check.js';
