@@ -1,8 +1,8 @@
 /**
  * A simulated lock beside a real one. From what the real lock has sent so far, its world is inferred, and a healthy
  * lock lives in that world. A difference between the two shows a fault of the real lock's firmware. The inference
- * starts again at each comparison, because later uplinks explain earlier ones. Reads no clock and does no I/O: the caller
- * passes the events of the operator interface's live stream, and the time.
+ * starts again at each comparison, because later uplinks explain earlier ones. Reads no clock and does no I/O: the
+ * caller passes the events of the operator interface's live stream, and the time.
  */
 import { Minutes, Seconds } from '../../../proto/clock.js';
 import type { TraceEvent, TraceHeader, TraceLock } from '../../../proto/trace/trace.js';

@@ -19,8 +19,8 @@ uplink explains, such as one that waited in the lock, is withdrawn. The real loc
 less for a fix, or another minute for the daily ping, are no difference.
 
 A lock that is connected at the start is followed from its next connection. What the lock does not report at all, such
-as a theft without any ping, the shadow cannot know either. A lock that owes something but has not been in touch for 30 min
-may be out of coverage; the line says so.
+as a theft without any ping, the shadow cannot know either. A lock that owes something but has not been in touch for
+30 min may be out of coverage; the line says so.
 
 --for is in the gateway’s time, which may be sped up. The operator’s token must be allowed to record traces.
 
