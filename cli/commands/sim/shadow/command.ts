@@ -2,14 +2,9 @@
 import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
 import { Days, Hours, type Milliseconds, Minutes, Seconds } from '../../../../proto/clock.js';
-import type { ConnectionFlags } from '../../../client.js';
 import { untilInterrupted } from '../../../terminal/interrupt.js';
 import { withConnection } from '../../../terminal/shared-flags.js';
-
-export interface ShadowFlags extends ConnectionFlags {
-  readonly json?: boolean;
-  readonly for?: Milliseconds;
-}
+import type { ShadowFlags } from './flags.js';
 
 const HELP = `
 From the lock’s own uplinks its world is inferred: when it was unlocked, moved, charged or out of coverage. A simulated

@@ -22,7 +22,7 @@ import type { Interruption } from '../../../terminal/interrupt.js';
 import { note, oneLine, paint, print, printJsonLine } from '../../../terminal/output.js';
 import { readMac } from '../../../terminal/shared-flags.js';
 import { plural } from '../summary.js';
-import type { ShadowFlags } from './command.js';
+import type { ShadowFlags } from './flags.js';
 
 /**
  * How often the gateway's time is read, in real time. A look compares up to the time that the look before has read, so
