@@ -12,7 +12,7 @@ Exit codes: 0 explained, 2 the line has nothing to explain, or the trace can’t
 
 Example:
   $ lockgate trace why ride.jsonl:12
-  $ gunzip -c field.jsonl.gz | lockgate trace why -:4711 --json`;
+  $ lockgate trace why field.jsonl.gz:4711 --json`;
 
 /** Adds the command to the group. */
 export function addTraceWhy(trace: Command): void {
