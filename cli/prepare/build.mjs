@@ -89,7 +89,7 @@ async function build(scope) {
 
 /** Compiles in memory, so that dist does not change if a file has an error. */
 async function compileAll(sources) {
-  const { transform, stop } = await import('esbuild');
+  const { transform } = await import('esbuild');
   const results = await Promise.allSettled(
     sources.map(async ({ path, text }) => ({ path, ...(await transform(text, { ...options, sourcefile: path })) })),
   );

@@ -5,7 +5,7 @@
 import { Hours } from '../../proto/clock.js';
 import { isObject } from '../../proto/json-reader.js';
 import { type AirplaneSwitch, newBelief, newRun, type Run } from '../../proto/power/judge/belief.js';
-import { newStretch, type Stretch } from '../../proto/power/judge/in-order/stretch.js';
+import { newStretch, type Stretch } from '../../proto/power/judge/in-order/stretch-state.js';
 import { NEVER } from '../../proto/power/judge/state.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
 import { FIRST_LIFE, PLAUSIBLE_FROM_MS } from '../../proto/wire/uplink-life.js';

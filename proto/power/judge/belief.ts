@@ -10,8 +10,7 @@
 import { type Command, DEFAULT_POWER, type HighWindow, type LockState, type PowerSettings } from '../../wire/ping.js';
 import type { EffectiveState, PowerModel } from '../model.js';
 import type { UplinkKey } from './event.js';
-import type { StandingFinding, Stretch } from './in-order/stretch.js';
-import { type NetworkPings, newNetworkPings } from './network-ping.js';
+import type { StandingFinding, Stretch } from './in-order/stretch-state.js';
 import { newSentCommand, type SentCommand } from './sent-command.js';
 import { NEVER, stateRow } from './state.js';
 
@@ -115,6 +114,24 @@ export interface Run {
   backSequence: number;
   /** Findings in order that can still be withdrawn, by number. */
   standing: StandingFinding[];
+}
+
+/** The network pings that were first received on the connection. Times are by the lock's clock. */
+export interface NetworkPings {
+  /** When the last one was made; −{@link NEVER} where none was. */
+  lastMs: number;
+  /** How many came in a row too soon after each other. */
+  tooSoon: number;
+  /** The stretch and the state in which the last one was made: another one counts anew. */
+  sequence: number;
+  state: string;
+  lockState: string;
+  isMissingReported: boolean;
+}
+
+/** Of a connection that has just begun. */
+export function newNetworkPings(): NetworkPings {
+  return { lastMs: -NEVER, tooSoon: 0, sequence: -1, state: '', lockState: '', isMissingReported: false };
 }
 
 /** A run before its first uplink. */

@@ -11,7 +11,7 @@ import { BELIEF_LIMITS, type Belief } from './belief.js';
 import { keyOf } from './content.js';
 import { finding, type UplinkEvent, type Verdict } from './event.js';
 import type { Answer } from './in-order/ordered-uplink.js';
-import type { Stretch } from './in-order/stretch.js';
+import type { Stretch } from './in-order/stretch-state.js';
 import { newSentCommand, type SentCommand } from './sent-command.js';
 import { NEVER, rowOfState } from './state.js';
 import { describeSpan, describeTime } from './words.js';

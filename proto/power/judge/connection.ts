@@ -3,10 +3,9 @@
  * phone's connections must not be passed here. Pure: changes only the given belief and verdict.
  */
 import type { PowerModel } from '../model.js';
-import type { Belief } from './belief.js';
+import { type Belief, newNetworkPings } from './belief.js';
 import { keyOf } from './content.js';
 import { type DisconnectCause, finding, type UplinkEvent, type Verdict } from './event.js';
-import { newNetworkPings } from './network-ping.js';
 import { lowBatteryLimitPercent } from './state.js';
 import { describeSpan, describeTime } from './words.js';
 

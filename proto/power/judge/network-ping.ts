@@ -10,24 +10,6 @@ import { finding, type UplinkEvent, type Verdict } from './event.js';
 import { NEVER, rowOfState, stateRow, windowPhase } from './state.js';
 import { describeSpan } from './words.js';
 
-/** The network pings that were first received on the connection. Times are by the lock's clock. */
-export interface NetworkPings {
-  /** When the last one was made; −{@link NEVER} where none was. */
-  lastMs: number;
-  /** How many came in a row too soon after each other. */
-  tooSoon: number;
-  /** The stretch and the state in which the last one was made: another one counts anew. */
-  sequence: number;
-  state: string;
-  lockState: string;
-  isMissingReported: boolean;
-}
-
-/** Of a connection that has just begun. */
-export function newNetworkPings(): NetworkPings {
-  return { lastMs: -NEVER, tooSoon: 0, sequence: -1, state: '', lockState: '', isMissingReported: false };
-}
-
 /** Judges a new uplink of the lock, after it was taken into the belief. */
 export function judgeNetworkPings(model: PowerModel, belief: Belief, event: UplinkEvent, out: Verdict): void {
   const { body } = event.uplink;

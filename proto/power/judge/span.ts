@@ -7,7 +7,8 @@ import type { PowerModel } from '../model.js';
 import { joinAirplane } from './airplane.js';
 import type { Belief, Run, Span } from './belief.js';
 import { finding, type UplinkKey, uplinkKey, type Verdict } from './event.js';
-import { joinOverMissing, joinStretches, newStretch } from './in-order/stretch.js';
+import { joinOverMissing, joinStretches } from './in-order/stretch.js';
+import { newStretch } from './in-order/stretch-state.js';
 import { lowBatteryLimitPercent } from './state.js';
 
 const LOCKED = 1;

@@ -5,10 +5,9 @@
  * A stretch that begins with sequence 1 knows everything since the boot. Of any other, what came before its first
  * uplink is unknown, and what is unknown never breaks a rule.
  */
-import type { LockState } from '../../../wire/ping.js';
+import type { LockState, Position } from '../../../wire/ping.js';
 import type { EffectiveState } from '../../model.js';
 import { NEVER } from '../state.js';
-import type { GpsRun } from './gps-run.js';
 
 /** A position that a lock reported. */
 export interface PlacedPing {
@@ -24,6 +23,31 @@ export interface AwaitedGps {
   timeMs: number;
   sequence: number;
   lockState: LockState;
+}
+
+/** The reasons of the GPS pings of a run. */
+export type RunReason = 'REASON_THEFT' | 'REASON_UNLOCKED_PING';
+
+/** A run of GPS pings with one reason (gps-run.ts) that goes on. Times are by the lock's clock. It is written in place on the hot path. */
+export interface GpsRun {
+  reason: RunReason;
+  startSequence: number;
+  lastMs: number;
+  lastSequence: number;
+  /** Whether neither the lock state nor the state has changed since the last ping. */
+  isSteady: boolean;
+  /** When the run began or was last refreshed by a cellular ping of its trigger, and by which number. */
+  refreshedMs: number;
+  refreshedSequence: number;
+  isRefreshReported: boolean;
+  /** The first of the pings in a row that say speed 0 within their uncertainty of each other; null without one. */
+  still: { timeMs: number; sequence: number; position: Position } | null;
+  isStillReported: boolean;
+  /** How many pings in a row say that the lock moves and give exactly one position. */
+  frozenPings: number;
+  frozenSequence: number;
+  frozenMs: number;
+  position: Position | null;
 }
 
 /** See the head of this file. It is written in place on the hot path. */

@@ -14,16 +14,7 @@ import { describeSpan, describeTime } from '../words.js';
 import { type AwaitedGps, forgetContext, type OrderContext } from './context.js';
 import { metersBetween } from './geodesy.js';
 import { endRun, followRun } from './gps-run.js';
-import type { InOrderRule, OrderedUplink } from './ordered-uplink.js';
-
-/** A rule that an uplink breaks, and the first uplink of the evidence. */
-export interface Broken {
-  readonly rule: InOrderRule;
-  /** Its number; −1 where the evidence is all uplinks made from `fromMs` on. */
-  readonly fromSequence: number;
-  readonly fromMs: number;
-  readonly message: string;
-}
+import type { Broken, OrderedUplink } from './ordered-uplink.js';
 
 /** Judges `one`, the next uplink of the stretch that `context` knows, and adds it to the context. */
 export function follow(model: PowerModel, context: OrderContext, one: OrderedUplink, broken: Broken[]): void {

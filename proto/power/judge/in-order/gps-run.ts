@@ -5,34 +5,9 @@
 import type { Position } from '../../../wire/ping.js';
 import type { PowerModel } from '../../model.js';
 import { describeSpan } from '../words.js';
-import type { OrderContext } from './context.js';
-import type { Broken } from './follow.js';
+import type { GpsRun, OrderContext, RunReason } from './context.js';
 import { metersBetween } from './geodesy.js';
-import type { OrderedUplink } from './ordered-uplink.js';
-
-type RunReason = 'REASON_THEFT' | 'REASON_UNLOCKED_PING';
-
-/** A run that goes on. Times are by the lock's clock. It is written in place on the hot path. */
-export interface GpsRun {
-  reason: RunReason;
-  startSequence: number;
-  lastMs: number;
-  lastSequence: number;
-  /** Whether neither the lock state nor the state has changed since the last ping. */
-  isSteady: boolean;
-  /** When the run began or was last refreshed by a cellular ping of its trigger, and by which number. */
-  refreshedMs: number;
-  refreshedSequence: number;
-  isRefreshReported: boolean;
-  /** The first of the pings in a row that say speed 0 within their uncertainty of each other; null without one. */
-  still: { timeMs: number; sequence: number; position: Position } | null;
-  isStillReported: boolean;
-  /** How many pings in a row say that the lock moves and give exactly one position. */
-  frozenPings: number;
-  frozenSequence: number;
-  frozenMs: number;
-  position: Position | null;
-}
+import type { Broken, OrderedUplink } from './ordered-uplink.js';
 
 const CELLULAR_REASON = { REASON_THEFT: 'REASON_THEFT', REASON_UNLOCKED_PING: 'REASON_UNLOCKED_MOVEMENT' } as const;
 

@@ -94,3 +94,12 @@ export function readOrdered(into: OrderedUplink, uplink: Uplink, answer: Answer)
   if (body.kind === 'gps' && body.speedMetersPerSecond >= 0 && body.speedMetersPerSecond < Number.POSITIVE_INFINITY)
     into.speed = body.speedMetersPerSecond;
 }
+
+/** A rule that an uplink breaks, and the first uplink of the evidence. */
+export interface Broken {
+  readonly rule: InOrderRule;
+  /** Its number; −1 where the evidence is all uplinks made from `fromMs` on. */
+  readonly fromSequence: number;
+  readonly fromMs: number;
+  readonly message: string;
+}

@@ -14,9 +14,17 @@ import type { PowerModel } from '../../model.js';
 import type { Belief, Run, Span } from '../belief.js';
 import { compareKeys, finding, type UplinkKey, uplinkKey, type Verdict } from '../event.js';
 import { NEVER } from '../state.js';
-import { forgetUpTo, newContext, type OrderContext } from './context.js';
-import { type Broken, follow } from './follow.js';
-import { type Answer, type InOrderRule, newOrderedUplink, type OrderedUplink, readOrdered } from './ordered-uplink.js';
+import { forgetUpTo } from './context.js';
+import { follow } from './follow.js';
+import {
+  type Answer,
+  type Broken,
+  type InOrderRule,
+  newOrderedUplink,
+  type OrderedUplink,
+  readOrdered,
+} from './ordered-uplink.js';
+import type { StandingFinding, Stretch } from './stretch-state.js';
 
 /** No rule in order looks back further than this, but for a run of GPS pings that lasts longer. */
 const HEAD_SPAN = Minutes(12);
@@ -24,30 +32,6 @@ const HEAD_SPAN = Minutes(12);
 const MAX_HEAD_UPLINKS = 80;
 /** Findings of a run that can still be withdrawn. */
 const MAX_STANDING = 32;
-
-/** See the head of this file. */
-export interface Stretch {
-  context: OrderContext;
-  head: OrderedUplink[];
-  /** Whether the head is the whole stretch and the next uplink is stored in it too. */
-  isHeadOpen: boolean;
-}
-
-/** A finding in order that a number with two contents would take back. */
-export interface StandingFinding {
-  readonly rule: InOrderRule;
-  /** The uplink that it is about. */
-  readonly sequence: number;
-  /** The evidence (follow.ts). */
-  readonly fromSequence: number;
-  readonly fromMs: number;
-}
-
-/** The stretch of no uplink yet, whose first will be `sequence`. */
-export function newStretch(sequence: number): Stretch {
-  const isFirst = sequence <= 1;
-  return { context: newContext(isFirst ? -NEVER : NEVER), head: [], isHeadOpen: !isFirst };
-}
 
 // Both are reused for each uplink, so that the hot path makes no objects.
 const scratch = newOrderedUplink(DEFAULT_POWER);
