@@ -54,7 +54,7 @@ export const MUST_RULE_WHY: Readonly<Record<MustRuleName, RuleWhy>> = Object.fre
     because: 'REASON_NETWORK_PING says that the lock keeps its connection, which it does in HIGH and RECOVERY only.',
     restsOn: SECTIONS.power,
     appliesTo: isReason('REASON_NETWORK_PING'),
-    whyComplies: () => 'it was made in a state that keeps the connection',
+    whyComplies: () => 'it was made in a state that keeps the connection, or in one with a rule of its own',
   },
   'cadence-too-fast': {
     because: 'A theft sends GPS every 10 s, a ride every 30 s, and a kept connection a network ping every 15 min.',
