@@ -29,8 +29,8 @@ export interface AwaitedGps {
 export type RunReason = 'REASON_THEFT' | 'REASON_UNLOCKED_PING';
 
 /**
- * A run of GPS pings with one reason (gps-run.ts) that goes on. Times are by the lock's clock. It is written in place on
- * the hot path.
+ * A run of GPS pings with one reason (gps-run.ts) that goes on. Times are by the lock's clock. It is written in place
+ * on the hot path.
  */
 export interface GpsRun {
   reason: RunReason;
