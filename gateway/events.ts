@@ -72,6 +72,8 @@ export interface UplinkTaken {
   readonly atMs: number;
   readonly mac: Mac;
   readonly source: Source;
+  /** The id of the credential with which it was sent. */
+  readonly credentialId: number;
   readonly eventId: string;
   readonly uplink: Uplink;
   /** The received bytes. */

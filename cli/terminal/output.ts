@@ -1,6 +1,7 @@
 /**
  * Output of commands: results go to stdout, everything else to stderr. Only a terminal gets colours.
  */
+import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 
 /** Whether colours may go to this stream (NO_COLOR, FORCE_COLOR and TERM as usual). */
@@ -50,6 +51,14 @@ export function isCapturing(): boolean {
 export function print(line: string): void {
   if (capture !== null) capture.lines.push(...line.split('\n'));
   else process.stdout.write(`${line}\n`);
+}
+
+/**
+ * Waits until the reader of stdout has taken what was printed, if it is slower than the command. Call it now and then
+ * while printing very much, so that the text does not pile up in memory.
+ */
+export async function outputTaken(): Promise<void> {
+  if (capture === null && process.stdout.writableNeedDrain) await once(process.stdout, 'drain');
 }
 
 /** Prints one line on stderr: progress, hints, errors. */

@@ -3,7 +3,8 @@
  * and collects the judge's findings. The same scenario and seed give the same events.
  */
 import { POWER_MODEL } from '../../proto/power/model.js';
-import { TraceCheck, type TraceFinding } from '../../proto/trace/check.js';
+import { TraceCheck } from '../../proto/trace/check.js';
+import type { TraceFinding } from '../../proto/trace/findings.js';
 import type { Mac } from '../../proto/wire/mac.js';
 import type { PingUplink, Uplink } from '../../proto/wire/ping.js';
 import type { BugAssignment } from '../faults/bugs.js';

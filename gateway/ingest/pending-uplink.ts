@@ -85,12 +85,13 @@ export class PendingUplink implements IncomingUplink, UplinkEvent {
 
   /** The uplink as an event for listeners. */
   report(): UplinkTaken {
-    const { atMs, source, uplink, bytes, buffered, repeated, findings } = this;
+    const { atMs, source, credentialId, uplink, bytes, buffered, repeated, findings } = this;
     const { mac, simulated } = this.sender;
     return {
       atMs,
       mac,
       source,
+      credentialId,
       eventId: eventId({ mac, ...this.#keyParts() }),
       uplink,
       bytes,

@@ -10,11 +10,15 @@
 import { readPingLine } from '../gen/ping-line.js';
 import type { Ping, PingUplink, PowerMode, PowerSettings } from '../wire/ping.js';
 import { bytePattern, LineCursor, tokensOf } from './line-cursor.js';
+import { FIRST_CREDENTIAL, MAX_CREDENTIAL } from './trace.js';
 
 /** The bytes between the values, in the order of ping-json.ts. The closing quote of a token belongs to the token. */
 const TO_AT = bytePattern('{"at":"');
 const TO_MAC = bytePattern('","mac":"');
 const TO_TYPE = bytePattern('","event":"ping","source":"lock","ping":{"ping_type":"');
+/** Where the line names a credential. */
+const TO_CREDENTIAL = bytePattern('","event":"ping","source":"lock","credential":');
+const CREDENTIAL_TO_TYPE = bytePattern(',"ping":{"ping_type":"');
 const TO_BOOT = bytePattern(',"boot":');
 const TO_SEQUENCE = bytePattern(',"sequence":');
 const TO_DATE = bytePattern(',"date":"');
@@ -34,6 +38,8 @@ export class CanonicalLine {
   /** The 48 bits of the MAC, and the position of its text. */
   macNumber = 0;
   macStart = 0;
+  /** The number of the credential; 0 if the line names none. */
+  credential = 0;
 
   readonly #cursor = new LineCursor();
   #dateStart = 0;
@@ -49,12 +55,22 @@ export class CanonicalLine {
     cursor.pass(TO_MAC);
     this.macStart = cursor.at;
     this.macNumber = cursor.mac();
-    cursor.pass(TO_TYPE);
+    this.credential = cursor.skip(TO_TYPE) ? 0 : this.#credential();
     if (!cursor.isCanonical) return undefined;
     const ping = readPingLine(cursor);
     if (ping === undefined) return undefined;
     const uplink = this.#envelope(ping);
     return cursor.isCanonical && cursor.at === end ? uplink : undefined;
+  }
+
+  #credential(): number {
+    const cursor = this.#cursor;
+    cursor.pass(TO_CREDENTIAL);
+    if (!cursor.isCanonical) return 0;
+    const credential = cursor.count();
+    if (credential < FIRST_CREDENTIAL || credential > MAX_CREDENTIAL) cursor.isCanonical = false;
+    cursor.pass(CREDENTIAL_TO_TYPE);
+    return credential;
   }
 
   #envelope(body: Ping): PingUplink {

@@ -4,45 +4,35 @@
  */
 import { Deadlines, type Due } from '../deadlines.js';
 import { type Belief, newBelief } from '../power/judge/belief.js';
-import {
-  type Finding,
-  type JudgeEvent,
-  newVerdict,
-  type UplinkCopy,
-  type UplinkEvent,
-  type UplinkKey,
-  type Verdict,
-} from '../power/judge/event.js';
-import { IN_ORDER_RULES } from '../power/judge/in-order/ordered-uplink.js';
+import { type JudgeEvent, newVerdict, type UplinkEvent, type UplinkKey, type Verdict } from '../power/judge/event.js';
 import { judgeInPlace } from '../power/judge/judge.js';
 import { stateRow } from '../power/judge/state.js';
 import type { PowerModel } from '../power/model.js';
-import type { RuleName, Severity } from '../power/rules.js';
 import { formatMac, type Mac } from '../wire/mac.js';
-import type { Uplink } from '../wire/ping.js';
-import { SeenUplinks, SeenUplinksBound } from '../wire/seen-uplinks.js';
+import { SeenUplinksBound } from '../wire/seen-uplinks.js';
 import { FIRST_LIFE, lifeOf, NO_MARKS } from '../wire/uplink-life.js';
 import { Coverage, type CoverageCell } from './coverage.js';
-import { type TraceAck, type TraceEvent, type TraceHeader, type TracePing, UNNAMED_LOCK } from './trace.js';
-
-/** A finding with the number of the line that it is about, from 1. */
-export interface TraceFinding {
-  readonly line: number;
-  /** In the form `A4:C1:38:F0:E1:D2`. */
-  readonly mac: string;
-  readonly rule: RuleName;
-  readonly severity: Severity;
-  readonly message: string;
-}
+import { FindingList, type FindingSink, type TraceFinding } from './findings.js';
+import { SeenCredentials } from './seen-credentials.js';
+import {
+  FIRST_CREDENTIAL,
+  type TraceAck,
+  type TraceEvent,
+  type TraceHeader,
+  type TracePing,
+  UNNAMED_LOCK,
+} from './trace.js';
 
 /** What the check remembers about one lock. */
 interface JudgedLock extends Due {
   readonly belief: Belief;
   readonly reflashMarksMs: readonly number[];
-  /** The uplinks received from the lock itself; one element for each of its lives (uplink-life.ts), in order. */
-  readonly ownUplinks: SeenUplinks[];
-  readonly phoneUplinks: SeenUplinks;
+  readonly seen: SeenCredentials;
+  firmwareVersion: string | null;
 }
+
+/** Uplinks of all locks that are remembered for findings about an uplink before the current line. */
+const MAX_RECENT_UPLINKS = 1024;
 
 /** Follows the judging of each event, for explanations. It must not change what it is passed, nor keep it. */
 export interface CheckObserver {
@@ -62,16 +52,28 @@ export class TraceCheck {
   readonly #deadlines = new Deadlines<JudgedLock>();
   readonly #bound = new SeenUplinksBound();
   readonly #verdict: Verdict = newVerdict();
-  readonly #findings = new Set<TraceFinding>();
-  readonly #withdrawn: TraceFinding[] = [];
-  readonly #withdrawable = new Map<string, TraceFinding>();
+  readonly #list = new FindingList();
+  readonly #sink: FindingSink;
+  /** A ring: the next one overwrites the oldest. */
+  readonly #recent: (TracePing | TraceAck)[] = [];
+  #recentIndex = 0;
   #listeningSinceMs: number | null = null;
   #hasBegun = false;
   #pings = 0;
 
-  /** @param withCoverage whether to count pings by state, trigger and reason */
-  constructor(model: PowerModel, header: TraceHeader, withCoverage = false, observer: CheckObserver | null = null) {
+  /**
+   * @param withCoverage whether to count pings by state, trigger and reason
+   * @param sink takes the findings; without it the check keeps them in memory
+   */
+  constructor(
+    model: PowerModel,
+    header: TraceHeader,
+    withCoverage = false,
+    observer: CheckObserver | null = null,
+    sink?: FindingSink,
+  ) {
     this.#model = model;
+    this.#sink = sink ?? this.#list;
     this.#header = header;
     this.#coverage = withCoverage ? new Coverage(model) : null;
     this.#observer = observer;
@@ -87,14 +89,14 @@ export class TraceCheck {
     return this.#hasBegun ? this.#locks.size : this.#header.locks.size;
   }
 
-  /** The findings that were not withdrawn, in the order of their lines. */
+  /** The findings that were not withdrawn, in the order of their lines; none if a sink took them. */
   findings(): TraceFinding[] {
-    return [...this.#findings].sort((a, b) => a.line - b.line);
+    return this.#list.sorted();
   }
 
   /** The findings that were withdrawn because a later line explains them, in the order of the withdrawals. */
   withdrawn(): readonly TraceFinding[] {
-    return this.#withdrawn;
+    return this.#list.withdrawn();
   }
 
   /** How many pings there were by state, trigger and reason; null if the constructor was not asked to count. */
@@ -158,8 +160,8 @@ export class TraceCheck {
     const lock: JudgedLock = {
       belief,
       reflashMarksMs,
-      ownUplinks: Array.from({ length: 1 + reflashMarksMs.length }, () => new SeenUplinks(this.#bound)),
-      phoneUplinks: new SeenUplinks(this.#bound),
+      seen: new SeenCredentials(this.#bound, 1 + reflashMarksMs.length),
+      firmwareVersion: null,
       dueMs: 0,
     };
     this.#locks.set(mac, lock);
@@ -177,14 +179,17 @@ export class TraceCheck {
   }
 
   #judgeUplink(event: TracePing | TraceAck, line: number): void {
-    const { mac, source, atMs, uplink } = event;
+    const { mac, source, credential = FIRST_CREDENTIAL, atMs, uplink } = event;
     const lock = this.#locks.get(mac) ?? this.#newLock(mac, atMs);
     const isOfLives = source === 'lock' && lock.reflashMarksMs.length > 0;
     const life = isOfLives ? lifeOf(lock.reflashMarksMs, uplink.timeMs, atMs) : FIRST_LIFE;
-    const copy = source === 'lock' ? copyIn(lock.ownUplinks, life, uplink, line) : lock.phoneUplinks.note(uplink, line);
+    // Uplinks of phones are never compared with the lock's.
+    const copy = lock.seen.note(source, credential, life, uplink, line);
+    if (source === 'lock' && uplink.body.kind === 'cellular') lock.firmwareVersion = uplink.body.firmwareVersion;
+    this.#recent[this.#recentIndex] = event;
+    this.#recentIndex = (this.#recentIndex + 1) % MAX_RECENT_UPLINKS;
     if (event.event === 'ping') this.#notePing(event);
-    // A trace does not name credentials, so all count as one. Uplinks of phones are never compared with the lock's.
-    const judged: UplinkEvent = { type: 'uplink', source, atMs, credential: 0, life, copy, uplink };
+    const judged: UplinkEvent = { type: 'uplink', source, atMs, credential, life, copy, uplink };
     this.#judgeOne(lock, judged, line);
     this.#afterJudging(lock, judged, line);
   }
@@ -214,53 +219,40 @@ export class TraceCheck {
   }
 
   #collect(lock: JudgedLock, judged: UplinkEvent | null, line: number): void {
-    for (const { mac, rule, about } of this.#verdict.withdrawn) {
-      const key = findingKey(mac, rule, about);
-      const standing = this.#withdrawable.get(key);
-      if (standing !== undefined) {
-        this.#findings.delete(standing);
-        this.#withdrawn.push(standing);
-      }
-      this.#withdrawable.delete(key);
+    for (const { mac, rule, about } of this.#verdict.withdrawn) this.#sink.withdraw(rule, mac, about);
+    for (const { mac, rule, severity, message, about, atMs } of this.#verdict.findings) {
+      const { firmwareVersion } = lock;
+      const sent = about === null ? null : this.#sentOf(mac, about, judged);
+      const onLine = lineOf(lock, about, judged, line);
+      this.#sink.add({ line: onLine, mac, rule, severity, message, atMs, about, sent, firmwareVersion });
     }
-    for (const found of this.#verdict.findings) this.#addFinding(found, lineOf(lock, found.about, judged, line));
     this.#verdict.withdrawn.length = 0;
     this.#verdict.findings.length = 0;
   }
 
-  #addFinding({ mac, rule, severity, message, about }: Finding, line: number): void {
-    const standing: TraceFinding = { line, mac, rule, severity, message };
-    this.#findings.add(standing);
-    if (about !== null && WITHDRAWABLE.has(rule)) this.#withdrawable.set(findingKey(mac, rule, about), standing);
+  /** The uplink that a finding is about; null if it came too long ago. */
+  #sentOf(mac: string, about: UplinkKey, judged: UplinkEvent | null): TraceFinding['sent'] {
+    if (judged !== null && isAbout(about, judged)) return { source: judged.source, uplink: judged.uplink };
+    const { credential, boot, sequence } = about;
+    for (const event of this.#recent) {
+      const { uplink, source } = event;
+      if (uplink.sequence !== sequence || uplink.boot !== boot || source !== 'lock') continue;
+      if ((event.credential ?? FIRST_CREDENTIAL) === credential && formatMac(event.mac) === mac)
+        return { source, uplink };
+    }
+    return null;
   }
-}
-
-/** The rules that depend on earlier uplinks, so that a late uplink may explain a finding. */
-const WITHDRAWABLE: ReadonlySet<RuleName> = new Set([
-  'airplane-silence',
-  'boot-back',
-  'period-too-soon',
-  'state-unchanged',
-  ...IN_ORDER_RULES,
-]);
-
-function findingKey(mac: string, rule: RuleName, about: UplinkKey): string {
-  return `${rule} ${mac} ${about.life ?? FIRST_LIFE} ${about.boot} ${about.sequence}`;
-}
-
-/** Whether an uplink came before. The same key with the same content is a repeat in any life (protocol.md §1). */
-function copyIn(lives: readonly SeenUplinks[], life: number, uplink: Uplink, line: number): UplinkCopy {
-  const ofLife = lives[life - 1] as SeenUplinks;
-  if (lives.length > 1 && lives.some((other) => other !== ofLife && other.has(uplink))) return 'repeat';
-  return ofLife.note(uplink, line);
 }
 
 /** The line of the uplink that a finding is about: the current line, or the line of an earlier uplink. */
 function lineOf(lock: JudgedLock, about: UplinkKey | null, judged: UplinkEvent | null, line: number): number {
   if (about === null || (judged !== null && isAbout(about, judged))) return line;
-  return lock.ownUplinks[(about.life ?? FIRST_LIFE) - 1]?.lineOf(about.boot, about.sequence) ?? line;
+  const { credential, life = FIRST_LIFE, boot, sequence } = about;
+  return lock.seen.lineOf(credential, life, boot, sequence) ?? line;
 }
 
-function isAbout({ life = FIRST_LIFE, boot, sequence }: UplinkKey, { life: judgedLife, uplink }: UplinkEvent): boolean {
-  return uplink.sequence === sequence && uplink.boot === boot && (judgedLife ?? FIRST_LIFE) === life;
+function isAbout({ credential, life = FIRST_LIFE, boot, sequence }: UplinkKey, judged: UplinkEvent): boolean {
+  const { uplink } = judged;
+  if (uplink.sequence !== sequence || uplink.boot !== boot || judged.credential !== credential) return false;
+  return (judged.life ?? FIRST_LIFE) === life;
 }

@@ -5,9 +5,13 @@
 
 import type { Command, CommandAck, PowerChange, PowerSettings, Source, Uplink } from '../wire/ping.js';
 import type { EnvelopeDefaults } from '../wire/ping-from-json.js';
+import { FIRST_CREDENTIAL } from './trace.js';
 
-/** Boots whose greatest sequence number is remembered, for each source. */
+/** Boots whose greatest sequence number is remembered, for each sender. */
 const MAX_BOOTS = 64;
+
+/** Senders remembered besides the first credential of the lock. */
+const MAX_SENDERS = 64;
 
 /** Commands remembered for their acknowledgements. */
 const MAX_COMMANDS = 1024;
@@ -15,7 +19,14 @@ const MAX_COMMANDS = 1024;
 /** The boot of an uplink if no line of the lock has given a boot. */
 const FIRST_BOOT = 1;
 
-/** The sequence numbers that one source of uplinks has used: the lock or its phones. */
+/** Who sent an uplink: the lock or a phone, with which of its credentials. */
+export interface Sender {
+  readonly source: Source;
+  /** From {@link FIRST_CREDENTIAL}. */
+  readonly credential: number;
+}
+
+/** The sequence numbers that one sender of uplinks has used. */
 class SequenceNumbers implements EnvelopeDefaults {
   boot = FIRST_BOOT;
   timeMs = 0;
@@ -48,27 +59,27 @@ class SequenceNumbers implements EnvelopeDefaults {
 export class TraceMemory {
   #power: PowerSettings;
   readonly #lock: SequenceNumbers;
-  readonly #phone: SequenceNumbers;
+  /** The numbers of phones, and of all but the first credential of the lock. */
+  readonly #others = new Map<string, SequenceNumbers>();
   readonly #commands = new Map<number, Command>();
 
   /** @param power the settings of the trace's header, or the default ones */
   constructor(power: PowerSettings) {
     this.#power = power;
     this.#lock = new SequenceNumbers(power);
-    this.#phone = new SequenceNumbers(power);
   }
 
-  /** The values of omitted members for an uplink of that source, received at `atMs`. Valid until the next call. */
-  defaults(source: Source, atMs: number): EnvelopeDefaults {
-    const sequenceNumbers = source === 'lock' ? this.#lock : this.#phone;
+  /** The values of omitted members for an uplink of that sender, received at `atMs`. Valid until the next call. */
+  defaults(sender: Sender, atMs: number): EnvelopeDefaults {
+    const sequenceNumbers = this.#numbersOf(sender);
     sequenceNumbers.timeMs = atMs;
     sequenceNumbers.power = this.#power;
     return sequenceNumbers;
   }
 
   /** The same for the acknowledgement of `commandId`. If that is a set-power that succeeded, its settings apply. */
-  ackDefaults(source: Source, atMs: number, commandId: unknown, result: unknown): EnvelopeDefaults {
-    const defaults = this.defaults(source, atMs) as SequenceNumbers;
+  ackDefaults(sender: Sender, atMs: number, commandId: unknown, result: unknown): EnvelopeDefaults {
+    const defaults = this.defaults(sender, atMs) as SequenceNumbers;
     const change = this.changeOf(commandId);
     if (result === 'ok' && change !== undefined) defaults.power = applyChange(this.#power, change);
     return defaults;
@@ -80,8 +91,19 @@ export class TraceMemory {
     return command?.type === 'set-power' ? command : undefined;
   }
 
-  noteUplink(source: Source, boot: number, sequence: number): void {
-    (source === 'lock' ? this.#lock : this.#phone).noteUsed(boot, sequence);
+  noteUplink(sender: Sender, boot: number, sequence: number): void {
+    this.#numbersOf(sender).noteUsed(boot, sequence);
+  }
+
+  #numbersOf({ source, credential }: Sender): SequenceNumbers {
+    if (source === 'lock' && credential === FIRST_CREDENTIAL) return this.#lock;
+    const key = `${source} ${credential}`;
+    const known = this.#others.get(key);
+    if (known !== undefined) return known;
+    const added = new SequenceNumbers(this.#power);
+    this.#others.set(key, added);
+    if (this.#others.size > MAX_SENDERS) this.#others.delete(this.#others.keys().next().value as string);
+    return added;
   }
 
   noteCommand(id: number, command: Command): void {

@@ -4,17 +4,17 @@
  */
 import { ok, type Problem, type Result } from '../errors.js';
 import { isObject, type JsonObject, JsonReader } from '../json-reader.js';
-import type { CommandBefore } from '../power/judge/belief.js';
 import type { DisconnectCause } from '../power/judge/event.js';
 import { describeTime } from '../power/judge/words.js';
 import { type Mac, parseMac } from '../wire/mac.js';
-import type { CommandAck, LockState, PingUplink, PowerSettings, Source, Uplink } from '../wire/ping.js';
-import { readAckUplink, readCommand, readHighWindow, readPingUplink } from '../wire/ping-from-json.js';
-import { MAX_REFLASH_MARKS } from '../wire/uplink-life.js';
+import type { CommandAck, PingUplink, Source, Uplink } from '../wire/ping.js';
+import { type EnvelopeDefaults, readAckUplink, readCommand, readPingUplink } from '../wire/ping-from-json.js';
 import { CanonicalLine } from './canonical-line.js';
-import { TraceMemory } from './memory.js';
+import { HEADER_EXPECTED, readHeader } from './header-reader.js';
+import { type Sender, TraceMemory } from './memory.js';
+import { noteEvent, TraceNotes } from './notes.js';
 import { readRaw } from './raw.js';
-import { TRACE_NAME, TRACE_VERSION, type TraceEvent, type TraceHeader, type TraceLock, UNNAMED_LOCK } from './trace.js';
+import { FIRST_CREDENTIAL, MAX_CREDENTIAL, type TraceEvent, type TraceHeader, UNNAMED_LOCK } from './trace.js';
 
 /** What is wrong with a line. The message also says what was expected; the caller adds the file's name. */
 export interface TraceProblem extends Problem {
@@ -29,8 +29,9 @@ const MAX_MAC_SPELLINGS = 100_000;
 const EVENTS = ['connect', 'disconnect', 'ping', 'ack', 'command', 'tick', 'gateway', 'world'] as const;
 const SOURCES = ['lock', 'phone'] as const satisfies readonly Source[];
 const CAUSES = ['closed', 'dropped', 'keepalive', 'takeover', 'gateway'] as const satisfies readonly DisconnectCause[];
-const LOCK_STATES = ['locked', 'unlocked', 'unknown'] as const satisfies readonly LockState[];
 const GATEWAY_STATES = ['start', 'stop'] as const;
+
+const FIRST_SENDER: Sender = Object.freeze({ source: 'lock', credential: FIRST_CREDENTIAL });
 
 interface KnownLock {
   readonly mac: Mac;
@@ -47,6 +48,7 @@ export class TraceReader {
   readonly #locksBySpelling = new Map<string, KnownLock>();
   readonly #locksByMacNumber = new Map<number, KnownLock>();
   readonly #canonicalLine = new CanonicalLine();
+  readonly #notes = new TraceNotes();
   #raw: Buffer | null = null;
 
   /** The number of the last line read, from 1. */
@@ -64,6 +66,11 @@ export class TraceReader {
     return this.#raw;
   }
 
+  /** The members read so far that the format does not have. */
+  get notes(): TraceNotes {
+    return this.#notes;
+  }
+
   /** Reads the next line, without its line end. Returns null for the header and for an empty line. */
   read(text: string): Result<TraceEvent | null, TraceProblem> {
     this.#line += 1;
@@ -71,6 +78,7 @@ export class TraceReader {
     if (this.#problem !== null) return { ok: false, error: this.#problem };
     const reader = new JsonReader();
     let event: TraceEvent | null = null;
+    this.#notes.line = this.#line;
     const json = parse(reader, text, this.#header === null);
     if (json === null) {
       // People may separate groups of lines by empty lines.
@@ -94,7 +102,7 @@ export class TraceReader {
   }
 
   #canonicalPing(bytes: Uint8Array, uplink: PingUplink): TraceEvent {
-    const { atMs, macNumber, macStart } = this.#canonicalLine;
+    const { atMs, macNumber, macStart, credential } = this.#canonicalLine;
     this.#line += 1;
     this.#raw = null;
     this.#lastMs = atMs;
@@ -104,8 +112,12 @@ export class TraceReader {
       if (this.#locksByMacNumber.size >= MAX_MAC_SPELLINGS) this.#locksByMacNumber.clear();
       this.#locksByMacNumber.set(macNumber, lock);
     }
-    lock.memory.noteUplink('lock', uplink.boot, uplink.sequence);
-    return { event: 'ping', atMs, mac: lock.mac, source: 'lock', uplink };
+    if (credential === 0) {
+      lock.memory.noteUplink(FIRST_SENDER, uplink.boot, uplink.sequence);
+      return { event: 'ping', atMs, mac: lock.mac, source: 'lock', uplink };
+    }
+    lock.memory.noteUplink({ source: 'lock', credential }, uplink.boot, uplink.sequence);
+    return { event: 'ping', atMs, mac: lock.mac, source: 'lock', credential, uplink };
   }
 
   /** To be called after the last line. Returns the header, or an error if a line was wrong or there is no header. */
@@ -122,23 +134,13 @@ export class TraceReader {
   }
 
   #readHeader(reader: JsonReader, json: JsonObject): TraceHeader {
-    if (json.trace !== TRACE_NAME) reader.expect(json.trace, '', 'trace', HEADER_EXPECTED);
-    if (json.version !== TRACE_VERSION) reader.expect(json.version, '', 'version', `${TRACE_VERSION}`);
-    const note = json.note === undefined ? '' : reader.text(json.note, '', 'note');
-    const locks = new Map<Mac, TraceLock>();
-    const named = json.locks === undefined ? {} : reader.object(json.locks, '', 'locks');
-    for (const [text, value] of Object.entries(named)) {
-      const mac = parseMac(text);
-      if (!mac.ok) reader.error ??= `in locks, ${mac.error.message}`;
-      else if (locks.has(mac.value)) reader.error ??= `in locks, ${text} stands twice: expected each lock once`;
-      else locks.set(mac.value, readLock(reader, value, `locks.${text}`));
-    }
-    for (const [mac, lock] of locks) {
+    const header = readHeader(reader, json, this.#notes);
+    for (const [mac, lock] of header.locks) {
       const memory = new TraceMemory(lock.power);
       for (const { id, command } of lock.commands ?? []) memory.noteCommand(id, command);
       this.#locks.set(mac, { mac, memory });
     }
-    return { note, locks };
+    return header;
   }
 
   #readEvent(reader: JsonReader, json: JsonObject): TraceEvent | null {
@@ -150,6 +152,7 @@ export class TraceReader {
     }
     this.#lastMs = atMs;
     const event = reader.word(json.event, '', 'event', EVENTS);
+    noteEvent(this.#notes, json, event);
     if (event === 'ping' || event === 'ack') return this.#readUplink(reader, json, atMs, event);
     switch (event) {
       case 'tick':
@@ -180,23 +183,27 @@ export class TraceReader {
   #readUplink(reader: JsonReader, json: JsonObject, atMs: number, event: 'ping' | 'ack'): TraceEvent {
     const { mac, memory } = this.#lockOf(reader, json.mac);
     const source = readSource(reader, json);
-    const raw = json.raw ?? (isObject(json[event]) ? json[event].raw : undefined);
+    const members = isObject(json[event]) ? json[event] : {};
+    const credential = readCredential(reader, json.credential === undefined ? members.credential : json.credential);
+    const sender = { source, credential: credential ?? FIRST_CREDENTIAL };
+    const from = credential === undefined ? { source } : { source, credential };
+    const raw = json.raw ?? members.raw;
     if (typeof raw === 'string') this.#raw = Buffer.from(raw, 'base64');
     if (event === 'ping') {
       const uplink =
         raw === undefined
-          ? readPingLine(reader, json.ping, memory, source, atMs)
+          ? readPingLine(reader, json.ping, memory.defaults(sender, atMs))
           : (readRaw(reader, raw, json.ping, event) as PingUplink);
-      memory.noteUplink(source, uplink.boot, uplink.sequence);
-      return { event, atMs, mac, source, uplink };
+      memory.noteUplink(sender, uplink.boot, uplink.sequence);
+      return { event, atMs, mac, ...from, uplink };
     }
     const uplink =
       raw === undefined
-        ? readAckLine(reader, json.ack, memory, source, atMs)
+        ? readAckLine(reader, json.ack, memory, sender, atMs)
         : (readRaw(reader, raw, json.ack, event) as Uplink<CommandAck>);
-    memory.noteUplink(source, uplink.boot, uplink.sequence);
+    memory.noteUplink(sender, uplink.boot, uplink.sequence);
     memory.noteAck(source, uplink);
-    return { event, atMs, mac, source, uplink };
+    return { event, atMs, mac, ...from, uplink };
   }
 
   #lockOf(reader: JsonReader, text: unknown): KnownLock {
@@ -215,17 +222,12 @@ export class TraceReader {
   }
 }
 
-/** Commands that a header lists for a lock at most. */
-const MAX_COMMANDS_BEFORE = 1000;
-
 /** The length of a MAC with its colons. */
 const MAC_LENGTH = 17;
 
 function textOf(bytes: Uint8Array, start: number, end: number): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('utf8');
 }
-
-const HEADER_EXPECTED = `a header such as {"trace":"${TRACE_NAME}","version":${TRACE_VERSION},"locks":{}}`;
 
 /** The line's object; null for an empty line, and for a line that is no JSON object, with an error in `reader`. */
 function parse(reader: JsonReader, text: string, isFirst: boolean): JsonObject | null {
@@ -246,14 +248,17 @@ function readSource(reader: JsonReader, json: JsonObject): Source {
   return json.source === undefined ? 'lock' : reader.word(json.source, '', 'source', SOURCES);
 }
 
-function readPingLine(
-  reader: JsonReader,
-  value: unknown,
-  memory: TraceMemory,
-  source: Source,
-  atMs: number,
-): PingUplink {
-  return readPingUplink(reader, reader.object(value, 'ping', ''), 'ping', memory.defaults(source, atMs));
+/** The number of the credential; undefined if it is left out. */
+function readCredential(reader: JsonReader, value: unknown): number | undefined {
+  if (value === undefined) return undefined;
+  if (Number.isInteger(value) && Number(value) >= FIRST_CREDENTIAL && Number(value) <= MAX_CREDENTIAL)
+    return Number(value);
+  reader.expect(value, '', 'credential', `a whole number, ${FIRST_CREDENTIAL} to ${MAX_CREDENTIAL}`);
+  return undefined;
+}
+
+function readPingLine(reader: JsonReader, value: unknown, defaults: EnvelopeDefaults): PingUplink {
+  return readPingUplink(reader, reader.object(value, 'ping', ''), 'ping', defaults);
 }
 
 /** If the acknowledgement of a set-power omits the high window, the window that the command asked for is in force. */
@@ -261,67 +266,13 @@ function readAckLine(
   reader: JsonReader,
   value: unknown,
   memory: TraceMemory,
-  source: Source,
+  sender: Sender,
   atMs: number,
 ): Uplink<CommandAck> {
   const json = reader.object(value, 'ack', '');
-  const defaults = memory.ackDefaults(source, atMs, json.id, json.result);
+  const defaults = memory.ackDefaults(sender, atMs, json.id, json.result);
   const uplink = readAckUplink(reader, json, 'ack', defaults);
   const highWindow = memory.changeOf(uplink.body.commandId)?.highWindow;
   if (highWindow === undefined || uplink.body.result !== 'ok' || uplink.body.highWindow !== null) return uplink;
   return { ...uplink, body: { ...uplink.body, highWindow } };
-}
-
-/** Reads a lock of the header. Every member may be omitted. */
-function readLock(reader: JsonReader, value: unknown, name: string): TraceLock {
-  const json = reader.object(value, name, '');
-  const { high_window: window, last_period: period, connected, lock_state: state, reflashed, commands } = json;
-  return {
-    power: readHeaderPower(reader, json.power, name),
-    highWindow: window === undefined ? null : readHighWindow(reader, window, name, 'high_window'),
-    lockState: state === undefined ? 'unknown' : reader.word(state, name, 'lock_state', LOCK_STATES),
-    connected: connected === undefined ? false : reader.flag(connected, name, 'connected'),
-    lastPeriodMs: period === undefined || period === null ? null : reader.date(period, name, 'last_period'),
-    ...(reflashed !== undefined && { reflashed: readReflashMarks(reader, reflashed, name) }),
-    ...(commands !== undefined && { commands: readCommandsBefore(reader, commands, name) }),
-  };
-}
-
-function readReflashMarks(reader: JsonReader, value: unknown, name: string): number[] {
-  if (!Array.isArray(value) || value.length > MAX_REFLASH_MARKS) {
-    reader.expect(value, name, 'reflashed', `a list of at most ${MAX_REFLASH_MARKS} dates`);
-    return [];
-  }
-  return value.map((mark, index) => reader.date(mark, `${name}.reflashed`, String(index)));
-}
-
-function readCommandsBefore(reader: JsonReader, value: unknown, name: string): CommandBefore[] {
-  if (!Array.isArray(value) || value.length > MAX_COMMANDS_BEFORE) {
-    reader.expect(value, name, 'commands', `a list of at most ${MAX_COMMANDS_BEFORE} commands`);
-    return [];
-  }
-  return value.map((each, index) => {
-    const at = `${name}.commands.${index}`;
-    const json = reader.object(each, at, '');
-    return {
-      id: reader.count(json.id, at, 'id'),
-      command: readCommand(reader, json, at),
-      atMs: reader.date(json.at, at, 'at'),
-      ...(json.expires !== undefined &&
-        json.expires !== null && { expiresMs: reader.date(json.expires, at, 'expires') }),
-    };
-  });
-}
-
-function readHeaderPower(reader: JsonReader, value: unknown, name: string): PowerSettings {
-  if (value === undefined) return UNNAMED_LOCK.power;
-  const json = reader.object(value, name, 'power');
-  const flag = (member: string): boolean =>
-    json[member] === undefined ? false : reader.flag(json[member], `${name}.power`, member);
-  return {
-    mode: json.mode === undefined ? 'MID' : reader.word(json.mode, `${name}.power`, 'mode', ['MID', 'HIGH']),
-    rideTracking: flag('ride_tracking'),
-    airplane: flag('airplane'),
-    recovery: flag('recovery'),
-  };
 }

@@ -21,6 +21,11 @@ import {
 export const TRACE_NAME = 'lockgate';
 export const TRACE_VERSION = 1;
 
+/** The number of the oldest credential that a trace has of a source, and of the only one where lines name none. */
+export const FIRST_CREDENTIAL = 1;
+/** The greatest number of a credential. */
+export const MAX_CREDENTIAL = 65_535;
+
 /** What is known of a lock before the first event. */
 export interface TraceLock {
   readonly power: PowerSettings;
@@ -71,15 +76,20 @@ export interface TraceDisconnect extends OfLock {
   readonly cause: DisconnectCause;
 }
 
-export interface TracePing extends OfLock {
-  readonly event: 'ping';
+/** An uplink of a lock, or of a phone that acts for it. */
+interface OfCredential extends OfLock {
   readonly source: Source;
+  /** Which of the source's credentials sent it, by age from {@link FIRST_CREDENTIAL}; absent if it has only one. */
+  readonly credential?: number | undefined;
+}
+
+export interface TracePing extends OfCredential {
+  readonly event: 'ping';
   readonly uplink: PingUplink;
 }
 
-export interface TraceAck extends OfLock {
+export interface TraceAck extends OfCredential {
   readonly event: 'ack';
-  readonly source: Source;
   readonly uplink: Uplink<CommandAck>;
 }
 

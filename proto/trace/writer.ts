@@ -14,7 +14,15 @@ import {
   powerToJson,
   toDate,
 } from '../wire/ping-json.js';
-import { TRACE_NAME, TRACE_VERSION, type TraceEvent, type TraceHeader, type TraceLock } from './trace.js';
+import {
+  TRACE_NAME,
+  TRACE_VERSION,
+  type TraceAck,
+  type TraceEvent,
+  type TraceHeader,
+  type TraceLock,
+  type TracePing,
+} from './trace.js';
 
 /** The first line, without a line end. */
 export function traceHeaderLine(header: TraceHeader): string {
@@ -60,11 +68,11 @@ export function traceEventLine(event: TraceEvent, raw?: Uint8Array): string {
       return JSON.stringify({ at, mac, event: event.event, source: event.source, cause: event.cause });
     case 'ping': {
       const ping = { ...pingUplinkToJson(event.uplink), ...bytes };
-      return JSON.stringify({ at, mac, event: event.event, source: event.source, ping });
+      return JSON.stringify({ at, mac, event: event.event, ...senderOf(event), ping });
     }
     case 'ack': {
       const ack = { ...ackUplinkToJson(event.uplink), ...bytes };
-      return JSON.stringify({ at, mac, event: event.event, source: event.source, ack });
+      return JSON.stringify({ at, mac, event: event.event, ...senderOf(event), ack });
     }
     case 'command': {
       const { id, expiresMs } = event;
@@ -73,6 +81,10 @@ export function traceEventLine(event: TraceEvent, raw?: Uint8Array): string {
       return JSON.stringify({ at, mac, event: event.event, command });
     }
   }
+}
+
+function senderOf({ source, credential }: TracePing | TraceAck): object {
+  return credential === undefined ? { source } : { source, credential };
 }
 
 /** A command as JSON. */

@@ -5,7 +5,7 @@ import { gunzipSync } from 'node:zlib';
 import t from 'tap';
 import type { SimFlags } from '../../cli/commands/sim/flags.js';
 import { runSim } from '../../cli/commands/sim/run.js';
-import { checkFile } from '../../cli/commands/trace/checker.js';
+import { checkFile } from '../../cli/commands/trace/check/file-check.js';
 import { EXIT, exitCodeOf } from '../../cli/terminal/exit-codes.js';
 import { BUGS } from '../../firmware-sim/faults/bugs.js';
 import { FAULTS } from '../../firmware-sim/faults/faults.js';

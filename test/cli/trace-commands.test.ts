@@ -7,10 +7,12 @@ import { Command } from 'commander';
 import t, { type Test } from 'tap';
 import { addModelCommands } from '../../cli/commands/model/model.js';
 import { addPingCommands } from '../../cli/commands/ping/ping.js';
-import { checkFile } from '../../cli/commands/trace/checker.js';
+import { checkFile } from '../../cli/commands/trace/check/file-check.js';
 import { addTraceCommands } from '../../cli/commands/trace/trace.js';
 import { LockgateError } from '../../proto/errors.js';
 import { RULES } from '../../proto/power/rules.js';
+import { TraceReader } from '../../proto/trace/reader.js';
+import { pingUplinkToJson } from '../../proto/wire/ping-json.js';
 import { root } from '../helpers/house/our-files.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'lockgate-traces-'));
@@ -114,9 +116,20 @@ t.test('check reports errors in the command line or a file', async (t) => {
   t.equal(both.code, 2, 'an unreadable file outranks findings in another file');
   t.match(both.err, /bad\.jsonl:3: the line is no JSON .*: expected an event such as/);
   t.match(both.out, /1 violation /, 'the other file was checked');
+  t.match(both.out, /error .*bad\.jsonl:3: /, 'the report has the error too');
   const two = await lockgate(t, 'trace', 'check', bad, join(folder, 'none.jsonl'));
   t.match(two.err, /lockgate: .*bad\.jsonl:3: .*\n.*there is no file .*none\.jsonl/s);
 });
+
+/** The values of a finding about the ping of a line: its members, complete. */
+function foundValues(file: string, line: number): object {
+  const reader = new TraceReader();
+  const lines = readFileSync(file, 'utf8').split('\n');
+  const events = lines.slice(0, line).map((text) => reader.read(text));
+  const event = events.at(-1);
+  if (event?.ok !== true || event.value?.event !== 'ping') throw new Error(`line ${line} is no ping`);
+  return { source: 'lock', ...pingUplinkToJson(event.value.uplink) };
+}
 
 t.test('check --json prints the specified JSON', async (t) => {
   const { out, code } = await lockgate(t, 'trace', 'check', broken, warned, '--json');
@@ -134,9 +147,17 @@ t.test('check --json prints the specified JSON', async (t) => {
             rule: 'airplane-silence',
             severity: 'violation',
             message: 'REASON_NETWORK_PING was sent with airplane on.',
+            at: '2026-11-20T06:00:07.000Z',
+            boot: 1,
+            sequence: 3,
+            firmware_version: '2.4.1',
+            section: 'protocol.md §3',
+            values: foundValues(broken, 6),
           },
         ],
         coverage: null,
+        notes: [],
+        error: null,
       },
       {
         file: warned,
@@ -150,9 +171,17 @@ t.test('check --json prints the specified JSON', async (t) => {
             severity: 'warning',
             message:
               'The lock’s time 2026-11-20T06:05:01.001Z is 5 min ahead of the receipt at 2026-11-20T06:00:01.000Z.',
+            at: '2026-11-20T06:00:01.000Z',
+            boot: 1,
+            sequence: 1,
+            firmware_version: '2.4.1',
+            section: 'protocol.md §3',
+            values: foundValues(warned, 3),
           },
         ],
         coverage: null,
+        notes: [],
+        error: null,
       },
     ],
     violations: 1,
@@ -186,7 +215,7 @@ t.test('check --junit prints JUnit XML', async (t) => {
   const { out, code } = await lockgate(t, 'trace', 'check', file, warned, '--junit');
   t.equal(code, 1);
   t.match(out, `<testsuites name="lockgate trace check" tests="${2 * RULES.length}" failures="1">`);
-  t.match(out, /<testsuite name="[^"]*a&lt;b&gt;&amp;&quot;c&quot;.jsonl" tests="38" failures="1"/);
+  t.match(out, `a&lt;b&gt;&amp;&quot;c&quot;.jsonl" tests="${RULES.length}" failures="1" errors="0"`);
   t.match(
     out,
     /name="airplane-silence"><failure message="REASON_NETWORK_PING was sent with airplane on." type="violation">/,
@@ -353,7 +382,7 @@ t.test('model show prints the model and its rules in each format', async (t) => 
   t.match((await lockgate(t, 'model', 'show')).out, /LOW_BATTERY +battery below 10 % +yes +– /);
   const rules = await lockgate(t, 'model', 'show', '--rules');
   for (const { rule } of RULES) t.match(rules.out, rule);
-  t.equal(JSON.parse((await lockgate(t, 'model', 'show', '--rules', '--json')).out).rules.length, 38);
+  t.equal(JSON.parse((await lockgate(t, 'model', 'show', '--rules', '--json')).out).rules.length, RULES.length);
   const json = JSON.parse((await lockgate(t, 'model', 'show', '--format', 'json')).out);
   t.match(json, { highWindow: { from: '07:00', to: '19:00' }, bounds: { periodTooSoonUnder: 82800000 } });
   t.match(

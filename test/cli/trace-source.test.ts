@@ -3,12 +3,14 @@ import { request } from 'node:http';
 import got from 'got';
 import t from 'tap';
 import type { Gateway } from '../../gateway/gateway.js';
-import { afterThisTurn, Hours, Seconds } from '../../proto/clock.js';
+import { afterThisTurn, Hours, ManualClock, Minutes, Seconds } from '../../proto/clock.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
 import { TraceCheck } from '../../proto/trace/check.js';
+import type { TraceFinding } from '../../proto/trace/findings.js';
 import { TraceReader } from '../../proto/trace/reader.js';
-import type { TraceEvent } from '../../proto/trace/trace.js';
+import type { TraceEvent, TraceHeader } from '../../proto/trace/trace.js';
 import type { CellularPing, LockState } from '../../proto/wire/ping.js';
+import { ask } from '../helpers/cli/operator-call.js';
 import { eventsOf, MERCHANT, openGateway, testBytes, testGateway, testMac } from '../helpers/gateway/test-gateway.js';
 import { connectedLock, TestLock } from '../helpers/mqtt/test-lock.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
@@ -20,6 +22,19 @@ async function exported(gateway: Gateway, query = ''): Promise<string[]> {
   const url = `http://127.0.0.1:${gateway.operatorPort}/trace${query}`;
   const { body } = await got(url, { headers: { authorization: `Bearer ${gateway.operatorToken}` } });
   return body.trimEnd().split('\n');
+}
+
+/** The findings of a check of a trace. */
+function judgedFindings(lines: readonly string[]): TraceFinding[] {
+  const reader = new TraceReader();
+  reader.read(lines[0] ?? '');
+  const check = new TraceCheck(POWER_MODEL, reader.header as TraceHeader);
+  for (const line of lines.slice(1)) {
+    const read = reader.read(line);
+    if (!read.ok) throw new Error(`line ${reader.line}: ${read.error.message}`);
+    if (read.value !== null) check.judge(read.value, reader.line);
+  }
+  return check.findings();
 }
 
 /** Reads a trace and checks it. Returns its events after the header, and the broken rules. */
@@ -159,7 +174,69 @@ t.test('a recording starts with the known states and continues with live events'
     ['ping', 'ping', 'disconnect'],
     'only events of the requested lock',
   );
-  t.same(rules, ['state-unchanged', 'close-missing'], 'the lock disconnected without a close-connection ping');
+  t.same(rules.sort(), ['close-missing', 'state-unchanged']);
+});
+
+t.test('a range from the middle of a lock’s life is judged as the gateway judged it', async (t) => {
+  const clock = new ManualClock(Date.UTC(2026, 10, 20, 6));
+  const gateway = await testGateway(t, { runClock: clock });
+  const { secret } = await gateway.accounts.addDevice({ mac: MAC });
+  const send = async (lock: TestLock, boot: number, sequence: number, body: Partial<CellularPing>) => {
+    const ping = { ...STATE_PING, reason: 'REASON_THEFT' as const, ...body };
+    await lock.send(testBytes(sequence, { boot, timeMs: clock.now(), body: ping }));
+    clock.advance(Seconds(30));
+  };
+  const position = { latitudeDegrees: 52.1, longitudeDegrees: 4.9, uncertaintyMeters: 8 };
+  const locate = { reason: 'REASON_CELL_PING' as const, position };
+  const connect = async (password: string): Promise<TestLock> => {
+    const lock = await TestLock.connect(t, gateway.mqttPort, MAC, password);
+    await lock.client.subscribeAsync('down', { qos: 1 });
+    return lock;
+  };
+  const disconnect = async (lock: TestLock): Promise<void> => {
+    const gone = eventsOf(gateway, 'disconnected', 1);
+    await lock.client.endAsync();
+    await gone;
+    clock.advance(Seconds(1));
+  };
+  const command = async (type: string): Promise<void> => {
+    const sent = eventsOf(gateway, 'command', 1, ({ record }) => record.state === 'sent');
+    t.match(await ask(gateway, 'POST', '/commands', { macs: [MAC], type }), { status: 201 });
+    await sent;
+    clock.advance(Seconds(1));
+  };
+  const first = await connect(secret);
+  for (let sequence = 1; sequence <= 3; sequence += 1) await send(first, 41, sequence, {});
+  await command('locate-cell');
+  await disconnect(first);
+  // The flash is wiped, and later the secret is rotated.
+  clock.advance(Hours(1));
+  await ask(gateway, 'POST', `/devices/${MAC}/reflashed`, { at: new Date(clock.now()).toISOString() });
+  clock.advance(Minutes(1));
+  const sinceMs = clock.now();
+  const wiped = await connect(secret);
+  await send(wiped, 1, 1, locate);
+  await send(wiped, 1, 2, { lockState: 'unlocked' });
+  await disconnect(wiped);
+  const renewed = await connect(await gateway.accounts.rotateLockSecret(MAC));
+  await send(renewed, 1, 1, locate);
+  await send(renewed, 1, 2, { ...locate, reason: 'REASON_GPS_PING' as never });
+  clock.advance(Hours(30));
+  await send(renewed, 1, 3, locate);
+  await disconnect(renewed);
+
+  const lines = await exported(gateway, `?mac=${MAC}&since=${new Date(sinceMs).toISOString()}`);
+  const credentials = lines.slice(1).map((line) => JSON.parse(line).credential);
+  t.same(credentials.filter(Boolean), [1, 1, 2, 2, 2], 'each uplink names its credential');
+  const found = judgedFindings(lines).map(({ rule, about }) => `${rule} ${about?.boot}/${about?.sequence}`);
+  const { device } = (await gateway.store.findDevice(MAC)) ?? {};
+  const stored = (await gateway.store.readFindings(device?.id ?? 0, 99))
+    .map(({ finding }) => finding)
+    .filter(({ atMs }) => atMs >= sinceMs)
+    .map(({ rule, about }) => `${rule} ${about?.boot}/${about?.sequence}`);
+  t.same(found.sort(), stored.sort());
+  for (const rule of ['locate-unasked', 'theft-while-unlocked']) t.match(found.join(), rule);
+  t.notMatch(found.join(), /sequence-conflict|boot-back/);
 });
 
 t.test('presence events follow connections', async (t) => {

@@ -4,7 +4,8 @@
  */
 import { LockgateError } from '../../../proto/errors.js';
 import { POWER_MODEL } from '../../../proto/power/model.js';
-import { TraceCheck, type TraceFinding } from '../../../proto/trace/check.js';
+import { TraceCheck } from '../../../proto/trace/check.js';
+import type { TraceFinding } from '../../../proto/trace/findings.js';
 import type { TraceEvent } from '../../../proto/trace/trace.js';
 import { commandToJson, traceEventLine } from '../../../proto/trace/writer.js';
 import { describeUplink } from '../../../proto/wire/codec.js';

@@ -1,11 +1,13 @@
 /**
  * Reads a trace file line by line. A file may be larger than memory; the length of a line is limited. A file whose name
- * ends in `.gz` is gzipped (protocol.md §4); `-` is the standard input.
+ * ends in `.gz` is gzipped (protocol.md §4); `-` is the standard input. Other input is gzipped if it starts as gzip
+ * does.
  */
 import { createReadStream } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { LockgateError } from '../../../proto/errors.js';
+import type { TraceNotes } from '../../../proto/trace/notes.js';
 import { TraceReader } from '../../../proto/trace/reader.js';
 import type { TraceEvent, TraceHeader } from '../../../proto/trace/trace.js';
 
@@ -28,6 +30,19 @@ export interface TraceVisitor {
   event(event: TraceEvent, line: number, raw: Uint8Array | null): void;
   /** Called for an empty line. */
   empty?(line: number): void;
+  /** Called once, before all lines, with the notes, which grow while the lines are read. */
+  notes?(notes: TraceNotes): void;
+}
+
+/** A trace that can't be read up to its end. */
+export class UnreadableTrace extends LockgateError {
+  /** The line that can't be read, from 1; null if the whole file can't. */
+  readonly line: number | null;
+
+  constructor(code: 'input-trace' | 'input-file', message: string, line: number | null) {
+    super(code, message);
+    this.line = line;
+  }
 }
 
 /**
@@ -38,6 +53,7 @@ export interface TraceVisitor {
  */
 export async function readTraceFile(file: string, visitor: TraceVisitor): Promise<void> {
   const reader = new TraceReader();
+  visitor.notes?.(reader.notes);
   let hasHeader = false;
   await readLines(file, (bytes, start, end) => {
     const event = reader.readBytes(bytes, start, end);
@@ -53,8 +69,8 @@ export async function readTraceFile(file: string, visitor: TraceVisitor): Promis
   if (!end.ok) throw lineError(file, end.error.line, end.error.message);
 }
 
-function lineError(file: string, line: number, message: string): LockgateError {
-  return new LockgateError('input-trace', `${displayName(file)}:${line}: ${message}`);
+function lineError(file: string, line: number, message: string): UnreadableTrace {
+  return new UnreadableTrace('input-trace', `${displayName(file)}:${line}: ${message}`, line);
 }
 
 function displayName(file: string): string {
@@ -110,13 +126,12 @@ function lineTooLong(file: string, line: number): LockgateError {
 /** @param currentLine the number of the current line, for the error about a truncated file */
 async function* readChunks(file: string, currentLine: () => number): AsyncGenerator<Buffer> {
   const source = file === '-' ? process.stdin : createReadStream(file, { highWaterMark: CHUNK_BYTES });
-  let stream: Readable = source;
-  if (file.endsWith('.gz')) {
-    const gunzip = createGunzip({ chunkSize: CHUNK_BYTES });
-    source.on('error', (error: Error) => gunzip.destroy(error));
-    stream = source.pipe(gunzip);
-  }
   try {
+    const start = await readStart(source);
+    const isGzipped = file.endsWith('.gz') || isGzip(start);
+    // The bytes that were read to see how the input starts are put back.
+    if (start.length > 0) source.unshift(start);
+    const stream = isGzipped ? unzipped(source) : source;
     for await (const chunk of stream) yield chunk as Buffer;
   } catch (error) {
     throw fileError(file, currentLine(), error as NodeJS.ErrnoException);
@@ -125,19 +140,70 @@ async function* readChunks(file: string, currentLine: () => number): AsyncGenera
   }
 }
 
+/** Waits for the first bytes, at least two if there are as many. */
+async function readStart(source: Readable): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  while (bytes < GZIP_MAGIC.length) {
+    const chunk: Buffer | null = source.read();
+    if (chunk !== null) {
+      chunks.push(chunk);
+      bytes += chunk.length;
+    } else if (source.readableEnded || !(await isReadable(source))) break;
+  }
+  return Buffer.concat(chunks);
+}
+
+/** Waits until more can be read; false at the end. @throws Error if the source can't be read */
+async function isReadable(source: Readable): Promise<boolean> {
+  return await new Promise((resolve, reject) => {
+    const done = (): void => {
+      source.off('readable', onReadable).off('end', onEnd).off('error', onError);
+    };
+    const onReadable = (): void => {
+      done();
+      resolve(true);
+    };
+    const onEnd = (): void => {
+      done();
+      resolve(false);
+    };
+    const onError = (error: Error): void => {
+      done();
+      reject(error);
+    };
+    source.on('readable', onReadable).on('end', onEnd).on('error', onError);
+  });
+}
+
+/** The bytes with which gzip starts (RFC 1952 §2.3.1). No trace starts with them. */
+const GZIP_MAGIC = Buffer.from([0x1f, 0x8b]);
+
+function isGzip(start: Buffer): boolean {
+  return start.subarray(0, GZIP_MAGIC.length).equals(GZIP_MAGIC);
+}
+
+function unzipped(source: Readable): Readable {
+  const gunzip = createGunzip({ chunkSize: CHUNK_BYTES });
+  source.on('error', (error: Error) => gunzip.destroy(error));
+  return source.pipe(gunzip);
+}
+
 function fileError(file: string, line: number, error: NodeJS.ErrnoException): unknown {
   const { code } = error;
-  if (code === 'ENOENT') return new LockgateError('input-file', `there is no file ${file}`);
-  if (code === 'EISDIR') return new LockgateError('input-file', `${file} is a folder: expected a trace`);
-  if (code === 'EACCES' || code === 'EPERM') return new LockgateError('input-file', `no permission to read ${file}`);
+  const name = displayName(file);
+  const wholeFile = (message: string): UnreadableTrace => new UnreadableTrace('input-file', message, null);
+  if (code === 'ENOENT') return wholeFile(`there is no file ${file}`);
+  if (code === 'EISDIR') return wholeFile(`${file} is a folder: expected a trace`);
+  if (code === 'EACCES' || code === 'EPERM') return wholeFile(`no permission to read ${file}`);
   // zlib's code for a premature end.
   if (code === 'Z_BUF_ERROR') {
-    const message = `${file}:${line}: the gzipped file is truncated (${error.message}): expected its remaining bytes`;
-    return new LockgateError('input-file', message);
+    const message = `${name}:${line}: the gzipped file is truncated (${error.message}): expected its remaining bytes`;
+    return new UnreadableTrace('input-file', message, line);
   }
   if (code?.startsWith('Z_')) {
-    const message = `${file} can't be unzipped (${error.message}): expected gzip, because its name ends in .gz`;
-    return new LockgateError('input-file', message);
+    const why = file.endsWith('.gz') ? 'its name ends in .gz' : 'it starts as gzip does';
+    return wholeFile(`${name} can't be unzipped (${error.message}): expected gzip, because ${why}`);
   }
   return error;
 }

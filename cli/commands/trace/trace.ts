@@ -4,7 +4,8 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { untilInterrupted } from '../../terminal/interrupt.js';
 import { withConnection, withGateway } from '../../terminal/shared-flags.js';
 import type { AnonymiseFlags } from './anonymiser.js';
-import type { CheckFlags } from './checker.js';
+import { addCheckCommand } from './check/command.js';
+import { appendValue, FILES_ARGUMENT } from './command-line.js';
 import type { ImportFlags } from './import/import.js';
 import type { ShowFlags } from './listing.js';
 import type { MqttTarget } from './replay/connection.js';
@@ -13,12 +14,10 @@ import type { ReplayFlags } from './replay/replay.js';
 import type { ExportFlags, RecordFlags } from './source.js';
 import { addTraceWhy } from './why/command.js';
 
-const FILES_ARGUMENT = ['<file...>', 'Traces; a name that ends in .gz is gzipped, - is the standard input.'] as const;
-
 /** Adds the group to the program. */
 export function addTraceCommands(program: Command): void {
   const trace = program.command('trace').description('Judge, list, anonymise, record and replay traces of locks.');
-  addCheck(trace);
+  addCheckCommand(trace);
   addShow(trace);
   addTraceWhy(trace);
   addAnonymise(trace);
@@ -26,32 +25,6 @@ export function addTraceCommands(program: Command): void {
   addRecord(trace);
   addReplay(trace);
   addImport(trace);
-}
-
-function addCheck(trace: Command): void {
-  trace
-    .command('check')
-    .description('Check traces against the protocol’s rules. Needs no gateway.')
-    .argument(...FILES_ARGUMENT)
-    .option('--coverage', 'Show which states, triggers and reasons the traces cover.')
-    .addOption(new Option('--json', 'Print one JSON document.').conflicts('junit'))
-    .addOption(new Option('--junit', 'Print JUnit XML: a suite per file, a case per rule.'))
-    .addOption(
-      new Option('--fail-on <severity>', 'Exit with 1 for findings of at least this severity.')
-        .choices(['violation', 'warning'])
-        .default('violation'),
-    )
-    .option('--ignore <rule>', 'Ignore findings of this rule; can be repeated.', appendValue, [])
-    .addHelpText(
-      'after',
-      '\nExit codes: 0 no violations, 1 violations (or warnings, with --fail-on warning), 2 a file can’t be read.' +
-        '\n\nExample:\n  $ lockgate trace check field/*.jsonl.gz --coverage\n' +
-        '  $ lockgate trace check ride.jsonl --json --fail-on warning --ignore clock-ahead',
-    )
-    .action(async (files: string[], flags: CheckFlags) => {
-      const { checkTraces } = await import('./checker.js');
-      await checkTraces(files, flags);
-    });
 }
 
 function addShow(trace: Command): void {
@@ -153,10 +126,6 @@ function parseSpeed(text: string): ReplaySpeed {
   const speed = Number(text);
   if (text === 'max' || (speed > 0 && Number.isFinite(speed))) return text === 'max' ? text : speed;
   throw new InvalidArgumentError('Expected a number above 0, or max.');
-}
-
-function appendValue(value: string, before: string[]): string[] {
-  return [...before, value];
 }
 
 function addExport(trace: Command): void {

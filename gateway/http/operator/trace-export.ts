@@ -21,6 +21,7 @@ import { NO_MARKS } from '../../../proto/wire/uplink-life.js';
 import { newDeviceState } from '../../locks/device-state.js';
 import { atOf, decodeStored, isIntact, judgeEventOf } from '../../locks/log-entry.js';
 import type { LogEntry, Store, StoredUplink } from '../../store/contract/store.js';
+import { CredentialNumbers } from './credential-numbers.js';
 
 /** How many log entries of a lock are read at once. */
 const READ_BATCH_ENTRIES = 500;
@@ -40,6 +41,7 @@ export async function* exportTrace(
   judge: typeof judgeInPlace = judgeInPlace,
 ): AsyncGenerator<string> {
   const marks = await store.marks.readAll();
+  const numbers = new CredentialNumbers(await store.listCredentials());
   const walks = range.devices.map(({ id, mac }) => new LogWalk(store, id, mac, marks.get(id) ?? NO_MARKS));
   const header = new Map<Mac, TraceLock>();
   const next = new Deadlines<LogWalk>();
@@ -53,7 +55,7 @@ export async function* exportTrace(
   let lastGateway = '';
   for (let walk = next.take(range.untilMs); walk !== undefined; walk = next.take(range.untilMs)) {
     const entry = walk.current as LogEntry;
-    const line = lineOf(walk.mac, entry);
+    const line = lineOf(walk.mac, entry, numbers);
     // The gateway's starts and stops are in every lock's log, but are written to the trace only once.
     const isGateway = entry.type === 'lock-event' && entry.event.event === 'gateway';
     if (!isGateway || line !== lastGateway) yield line;
@@ -145,10 +147,13 @@ function leftOutLine(mac: Mac, { boot, sequence, receivedAtMs }: StoredUplink): 
   return JSON.stringify({ at: toDate(receivedAtMs), event: 'tick', note });
 }
 
-function lineOf(mac: Mac, entry: LogEntry): string {
+function lineOf(mac: Mac, entry: LogEntry, numbers: CredentialNumbers): string {
   if (entry.type === 'uplink' && !isIntact(entry)) return leftOutLine(mac, entry.uplink);
-  if (entry.type === 'uplink')
-    return uplinkLine({ ...entry.uplink, mac, atMs: entry.uplink.receivedAtMs, uplink: decodeStored(entry.uplink) });
+  if (entry.type === 'uplink') {
+    const { credentialId, source, receivedAtMs: atMs, bytes } = entry.uplink;
+    const credential = numbers.numberOf(credentialId, mac, source);
+    return uplinkLine({ mac, atMs, source, credential, uplink: decodeStored(entry.uplink), bytes });
+  }
   const { atMs, event } = entry;
   if (event.event === 'gateway') return traceEventLine({ atMs, ...event });
   if (event.event === 'command') return traceEventLine({ atMs, mac, ...event });
@@ -160,14 +165,17 @@ interface Received {
   readonly mac: Mac;
   readonly atMs: number;
   readonly source: Source;
+  /** Its number in the trace; undefined if the source has only one. */
+  readonly credential: number | undefined;
   readonly uplink: Uplink;
   readonly bytes: Uint8Array;
 }
 
 /** The line of an uplink, with its bytes. */
-export function uplinkLine({ mac, atMs, source, uplink, bytes }: Received): string {
+export function uplinkLine({ mac, atMs, source, credential, uplink, bytes }: Received): string {
+  const from = credential === undefined ? { source } : { source, credential };
   const event: TraceEvent = isPingUplink(uplink)
-    ? { event: 'ping', atMs, mac, source, uplink }
-    : { event: 'ack', atMs, mac, source, uplink: uplink as Uplink<CommandAck> };
+    ? { event: 'ping', atMs, mac, ...from, uplink }
+    : { event: 'ack', atMs, mac, ...from, uplink: uplink as Uplink<CommandAck> };
   return traceEventLine(event, bytes);
 }

@@ -6,9 +6,12 @@ import type { Mac } from '../../../proto/wire/mac.js';
 import type { CommandChanged, GatewayEvents, LockConnected, LockDisconnected, UplinkTaken } from '../../events.js';
 import type { Ingest } from '../../ingest/ingest.js';
 import type { Locks } from '../../locks/locks.js';
+import type { Store } from '../../store/contract/store.js';
+import { CredentialNumbers } from './credential-numbers.js';
 import { traceLockOf, uplinkLine } from './trace-export.js';
 
 export interface RecordParts {
+  readonly store: Store;
   readonly events: GatewayEvents;
   readonly ingest: Ingest;
   readonly locks: Locks;
@@ -20,11 +23,12 @@ export interface RecordParts {
  * @returns the function that stops the recording
  */
 export async function recordTrace(
-  { events, ingest, locks }: RecordParts,
+  { store, events, ingest, locks }: RecordParts,
   macs: ReadonlySet<Mac> | undefined,
   write: (line: string) => void,
 ): Promise<() => void> {
   const isWanted = (mac: Mac): boolean => macs?.has(mac) ?? true;
+  const numbers = new CredentialNumbers(await store.listCredentials());
   // Uplinks in progress are judged but not reported yet: they would be both in the header's states and in a line.
   await ingest.idle();
   const wanted = [...locks.all()].filter(({ mac }) => isWanted(mac));
@@ -38,7 +42,8 @@ export async function recordTrace(
     if (isWanted(mac)) write(traceEventLine({ event: 'disconnect', atMs, mac, source, cause }));
   };
   const onUplink = (taken: UplinkTaken): void => {
-    if (isWanted(taken.mac)) write(uplinkLine(taken));
+    const { mac, source, credentialId } = taken;
+    if (isWanted(mac)) write(uplinkLine({ ...taken, credential: numbers.numberOf(credentialId, mac, source) }));
   };
   const onCommand = ({ atMs, mac, record }: CommandChanged): void => {
     const { id, command, state, expiresAtMs: expiresMs } = record;

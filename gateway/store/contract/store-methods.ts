@@ -39,6 +39,7 @@ export const STORE_METHODS: MethodTable<Store> = {
   findTakenMacs: 'reads',
   replaceLockCredential: 'writes',
   addPhone: 'writes',
+  listCredentials: 'reads',
   listPhones: 'reads',
   revokePhone: 'writes',
   changeDevice: 'writes',

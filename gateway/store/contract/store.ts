@@ -63,6 +63,15 @@ export interface StoredCredential {
   readonly isRevoked: boolean;
 }
 
+/** Whose credential it is. */
+export interface CredentialOwner {
+  readonly credentialId: number;
+  readonly deviceId: number;
+  readonly mac: Mac;
+  /** Whether it is the lock's own or that of a phone. */
+  readonly source: Source;
+}
+
 /** Maximum number of a lock's credentials to compare a CONNECT with: all that may be valid, then the newest revoked. */
 export const MAX_CREDENTIALS_READ = 64;
 
@@ -364,6 +373,8 @@ export interface Store {
   addPhone(phone: NewPhone): Promise<Phone>;
   /** Returns the lock's unrevoked phones, and the newest revoked phones, newest first. */
   listPhones(mac: Mac): Promise<Phone[]>;
+  /** Returns every credential of every lock and its phones, also revoked ones, oldest first. */
+  listCredentials(): Promise<CredentialOwner[]>;
   /** Revokes the phone credential with this name. */
   revokePhone(mac: Mac, name: string, nowMs: number): Promise<InvalidCredentials>;
   changeDevice(change: DeviceChange): Promise<void>;

@@ -21,6 +21,7 @@ import type {
   AgingChunk,
   AgingResult,
   Commit,
+  CredentialOwner,
   DeliveryProgress,
   Device,
   DeviceChange,
@@ -345,6 +346,10 @@ class SqliteStore implements Store {
 
   addPhone(phone: NewPhone): Promise<Phone> {
     return this.#mutex.runExclusive(() => this.#devices.addPhone(phone));
+  }
+
+  listCredentials(): Promise<CredentialOwner[]> {
+    return this.#readDevices.listCredentials();
   }
 
   listPhones(mac: Mac): Promise<Phone[]> {

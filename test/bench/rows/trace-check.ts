@@ -4,7 +4,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { checkFile } from '../../../cli/commands/trace/checker.js';
+import { checkFile } from '../../../cli/commands/trace/check/file-check.js';
 import { fleetMacs } from '../../../firmware-sim/fleet/fleet.js';
 import { runVirtual } from '../../../firmware-sim/fleet/virtual-run.js';
 import { UNNAMED_LOCK } from '../../../proto/trace/trace.js';

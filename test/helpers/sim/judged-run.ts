@@ -1,7 +1,8 @@
 /** Writes the trace of a virtual run, reads it back, and judges it as `trace check` does. */
 import { VirtualTrace, type VirtualTraceOptions } from '../../../firmware-sim/fleet/virtual-trace.js';
 import { POWER_MODEL } from '../../../proto/power/model.js';
-import { TraceCheck, type TraceFinding } from '../../../proto/trace/check.js';
+import { TraceCheck } from '../../../proto/trace/check.js';
+import type { TraceFinding } from '../../../proto/trace/findings.js';
 import { TraceReader } from '../../../proto/trace/reader.js';
 
 /** The start of judged runs: a Monday. */

@@ -9,7 +9,8 @@
 import { LockgateError } from '../../../../proto/errors.js';
 import type { DisconnectCause } from '../../../../proto/power/judge/event.js';
 import { POWER_MODEL } from '../../../../proto/power/model.js';
-import { TraceCheck, type TraceFinding } from '../../../../proto/trace/check.js';
+import { TraceCheck } from '../../../../proto/trace/check.js';
+import type { TraceFinding } from '../../../../proto/trace/findings.js';
 import type { TraceAck, TraceEvent, TraceHeader, TracePing } from '../../../../proto/trace/trace.js';
 import { decodeUplink, encodeUplink } from '../../../../proto/wire/codec.js';
 import type { Mac } from '../../../../proto/wire/mac.js';

@@ -8,7 +8,7 @@
  */
 
 import { type RuleName, ruleRow } from '../../../../proto/power/rules.js';
-import type { TraceFinding } from '../../../../proto/trace/check.js';
+import type { TraceFinding } from '../../../../proto/trace/findings.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
 import { oneLine, paint, print } from '../../../terminal/output.js';
 import { findingId, type ReplayPlan, type SendStep } from './plan.js';

@@ -4,7 +4,7 @@
  */
 import type { Finding } from '../../../../proto/power/judge/event.js';
 import { POWER_MODEL } from '../../../../proto/power/model.js';
-import type { TraceFinding } from '../../../../proto/trace/check.js';
+import type { TraceFinding } from '../../../../proto/trace/findings.js';
 import { connectSteps, disconnectSteps, sentCommandSteps } from '../../../../proto/why/connection.js';
 import { afterSteps, believedStep, lastEndStep, lastUplinkStep } from '../../../../proto/why/moment.js';
 import { silenceStep } from '../../../../proto/why/silence.js';

@@ -1,7 +1,8 @@
 /** `lockgate trace why FILE:LINE`: explains a line of a trace as `lockgate why` does an event, without a gateway. */
 import { LockgateError } from '../../../../proto/errors.js';
 import { POWER_MODEL } from '../../../../proto/power/model.js';
-import { TraceCheck, type TraceFinding } from '../../../../proto/trace/check.js';
+import { TraceCheck } from '../../../../proto/trace/check.js';
+import type { TraceFinding } from '../../../../proto/trace/findings.js';
 import type { TraceEvent, TraceHeader } from '../../../../proto/trace/trace.js';
 import type { WhyStep } from '../../../../proto/why/step.js';
 import { formatMac } from '../../../../proto/wire/mac.js';

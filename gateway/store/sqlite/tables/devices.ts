@@ -10,6 +10,7 @@ import { formatMac, type Mac } from '../../../../proto/wire/mac.js';
 import type { Source } from '../../../../proto/wire/ping.js';
 import { noSuchDevice } from '../../contract/errors.js';
 import {
+  type CredentialOwner,
   type Device,
   type DeviceChange,
   type DeviceReading,
@@ -145,6 +146,22 @@ export class DeviceTables {
       const row = { ...credentialRow(deviceId, 'phone', secretHash, nowMs), name, expires_at_ms: expiresAtMs };
       return toPhone(await db.insertInto('credential').values(row).returningAll().executeTakeFirstOrThrow());
     });
+  }
+
+  /** All credentials, oldest first; those of removed locks too, whose history names them. */
+  async listCredentials(): Promise<CredentialOwner[]> {
+    const rows = await this.#db
+      .selectFrom('credential')
+      .innerJoin('device', 'device.id', 'credential.device_id')
+      .select(['credential.id', 'credential.device_id', 'credential.kind', 'device.mac'])
+      .orderBy('credential.id')
+      .execute();
+    return rows.map(({ id, device_id: deviceId, kind, mac }) => ({
+      credentialId: id,
+      deviceId,
+      mac: mac as Mac,
+      source: kind,
+    }));
   }
 
   /** @throws LockgateError `no-such-device` */

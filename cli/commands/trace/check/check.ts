@@ -1,0 +1,93 @@
+/** `lockgate trace check`: checks each trace file separately against the rules, and prints a report. */
+import { didYouMean } from '../../../../proto/did-you-mean.js';
+import { LockgateError } from '../../../../proto/errors.js';
+import { RULES, ruleRow } from '../../../../proto/power/rules.js';
+import { EXIT } from '../../../terminal/exit-codes.js';
+import { note, oneLine } from '../../../terminal/output.js';
+import type { FileReport } from './checked-file.js';
+import { type FileCheckOptions, reportFile } from './file-check.js';
+import { readBaseline } from './findings/baseline.js';
+import { SpillFile } from './findings/spill-file.js';
+import type { Report, ReportFormat } from './formats/report.js';
+import type { TraceObserver } from './observer.js';
+import { type CheckFlags, type FormatName, formatOf } from './options.js';
+
+/**
+ * Checks the files and prints the report. Sets exit code 1 if there is a finding of at least the severity
+ * `flags.failOn`. If a file can't be read, what was found before the error is reported, and the remaining files are
+ * still checked.
+ *
+ * @throws LockgateError `input-…` for an unknown rule, or a baseline or trace that can't be read
+ */
+export async function checkTraces(files: readonly string[], flags: CheckFlags): Promise<void> {
+  for (const rule of flags.ignore) requireRule(rule);
+  const name = formatOf(flags);
+  const format = await loadFormat(name);
+  const spill = new SpillFile();
+  try {
+    const options: Omit<FileCheckOptions, 'observers'> = {
+      spill,
+      ignore: flags.ignore,
+      baseline: flags.baseline === undefined ? null : readBaseline(flags.baseline),
+      withCoverage: flags.coverage ?? false,
+      withTimelines: name === 'html',
+    };
+    const reports: FileReport[] = [];
+    for (const file of files) reports.push(await reportFile(file, { ...options, observers: observersOf(flags) }));
+    const report = summedUp(reports, flags);
+    await format(report);
+    if (report.violations > 0 || (flags.failOn === 'warning' && report.warnings > 0)) process.exitCode = EXIT.no;
+    throwErrors(reports);
+  } finally {
+    spill.close();
+  }
+}
+
+function requireRule(rule: string): void {
+  if (ruleRow(rule) !== undefined) return;
+  const suggestion = didYouMean(
+    rule,
+    RULES.map((row) => row.rule),
+  );
+  throw new LockgateError(
+    'input-rule',
+    `there is no rule ${rule}: "lockgate model show --rules" lists them.${suggestion}`,
+  );
+}
+
+/** What follows each file besides the judge. A flag that needs more than findings adds its observer here. */
+function observersOf(_flags: CheckFlags): readonly TraceObserver[] {
+  return [];
+}
+
+function summedUp(files: readonly FileReport[], { failOn, summary, baseline }: CheckFlags): Report {
+  let [violations, warnings] = [0, 0];
+  for (const { findings } of files) {
+    violations += findings.countOf('violation');
+    warnings += findings.countOf('warning');
+  }
+  return { files, violations, warnings, failOn, summary, hasBaseline: baseline !== undefined };
+}
+
+async function loadFormat(name: FormatName): Promise<ReportFormat> {
+  switch (name) {
+    case 'text':
+      return (await import('./formats/text.js')).printText;
+    case 'json':
+      return (await import('./formats/json.js')).printJsonReport;
+    case 'junit':
+      return (await import('./formats/junit.js')).printJunit;
+    case 'github':
+      return (await import('./formats/github.js')).printGithub;
+    case 'html':
+      return (await import('./html/page.js')).printHtml;
+  }
+}
+
+/** The command fails with the last error; the others are printed. */
+function throwErrors(files: readonly FileReport[]): void {
+  const errors = files.flatMap(({ error }) => error ?? []);
+  const last = errors.pop();
+  for (const { message } of errors) note(oneLine(`lockgate: ${message}`));
+  if (last !== undefined) throw new LockgateError(last.code, last.message);
+}

@@ -1,0 +1,31 @@
+/** What `trace check` knows about one file after reading it. Reports read it; file-check.ts makes it. */
+import type { CoverageCell } from '../../../../proto/trace/coverage.js';
+import type { TraceNote } from '../../../../proto/trace/notes.js';
+import type { FindingSpool } from './findings/finding-spool.js';
+import type { Timelines } from './html/timelines.js';
+
+/** Why a file could not be read to its end. Everything before that was checked. */
+export interface FileError {
+  readonly code: string;
+  /** Names the file, the line and what was expected. */
+  readonly message: string;
+  /** From 1; null if the whole file can't be read. */
+  readonly line: number | null;
+}
+
+export interface FileReport {
+  readonly file: string;
+  /** Whether it has a header, so that anything could be checked. */
+  readonly isTrace: boolean;
+  readonly pings: number;
+  readonly locks: number;
+  readonly findings: FindingSpool;
+  readonly notes: readonly TraceNote[];
+  /** Members that were not noted because there were too many different ones. */
+  readonly notesLeftOut: number;
+  readonly error: FileError | null;
+  /** Null without `--coverage`. */
+  readonly coverage: readonly CoverageCell[] | null;
+  /** Null for reports without a timeline. */
+  readonly timelines: Timelines | null;
+}

@@ -1,0 +1,35 @@
+/**
+ * `lockgate trace check`: its name and help. options.ts has its flags; check.ts runs it and is loaded when it is
+ * called.
+ */
+import type { Command } from 'commander';
+import { FILES_ARGUMENT } from '../command-line.js';
+import { addCheckOptions, type CheckFlags } from './options.js';
+
+const HELP = `
+A baseline has known findings: the output of --json, or a list of findings. A finding is known by rule, lock, boot and
+sequence, or by its line if it is not about an uplink.
+
+If a line can’t be read, the report has what was found before it, and the error. Members that the format does not have
+are notes, which change no exit code.
+
+Exit codes: 0 no violations, 1 violations (or warnings, with --fail-on warning), 2 a file can’t be read.
+
+Example:
+  $ lockgate trace check field/*.jsonl.gz --coverage
+  $ lockgate trace check ride.jsonl --json --fail-on warning --ignore clock-ahead
+  $ lockgate trace check fleet.jsonl.gz --baseline known.json --format html > report.html`;
+
+/** Adds the command to its group. */
+export function addCheckCommand(trace: Command): void {
+  const command = trace
+    .command('check')
+    .description('Check traces against the protocol’s rules. Needs no gateway.')
+    .argument(...FILES_ARGUMENT);
+  addCheckOptions(command)
+    .addHelpText('after', HELP)
+    .action(async (files: string[], flags: CheckFlags) => {
+      const { checkTraces } = await import('./check.js');
+      await checkTraces(files, flags);
+    });
+}

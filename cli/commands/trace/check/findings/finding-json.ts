@@ -1,0 +1,48 @@
+/** The JSON form of a finding of `trace check`, which all reports and `--baseline` use. Pure. */
+import { type RuleName, ruleRow, type Severity } from '../../../../../proto/power/rules.js';
+import type { TraceFinding } from '../../../../../proto/trace/findings.js';
+import { FIRST_CREDENTIAL } from '../../../../../proto/trace/trace.js';
+import type { Uplink } from '../../../../../proto/wire/ping.js';
+import { ackUplinkToJson, isDatable, pingUplinkToJson, toDate } from '../../../../../proto/wire/ping-json.js';
+
+/** A finding as JSON. Members about an uplink are null if the finding is not about one. */
+export interface FindingJson {
+  readonly line: number;
+  readonly mac: string;
+  readonly rule: RuleName;
+  readonly severity: Severity;
+  readonly message: string;
+  /** When it was found, by the trace's clock, RFC 3339. */
+  readonly at: string | null;
+  readonly boot: number | null;
+  readonly sequence: number | null;
+  /** Left out for the first credential of the trace. */
+  readonly credential?: number;
+  /** What the lock last reported; null if it has not yet. */
+  readonly firmware_version: string | null;
+  /** The section that defines the rule. */
+  readonly section: string;
+  /** The members of the uplink at fault, as in a trace; null if it is not known any more, or there is none. */
+  readonly values: Readonly<Record<string, unknown>> | null;
+}
+
+/** Converts a finding. */
+export function findingToJson(finding: TraceFinding): FindingJson {
+  const { line, mac, rule, severity, message, atMs, about, sent, firmwareVersion } = finding;
+  const credential = about?.credential ?? FIRST_CREDENTIAL;
+  return {
+    ...{ line, mac, rule, severity, message },
+    at: isDatable(atMs) ? toDate(atMs) : null,
+    boot: about?.boot ?? null,
+    sequence: about?.sequence ?? null,
+    ...(credential !== FIRST_CREDENTIAL && { credential }),
+    firmware_version: firmwareVersion,
+    section: ruleRow(rule)?.section ?? '',
+    values: sent === null ? null : { source: sent.source, ...uplinkToJson(sent.uplink) },
+  };
+}
+
+function uplinkToJson(uplink: Uplink): object {
+  const { body } = uplink;
+  return body.kind === 'ack' ? ackUplinkToJson({ ...uplink, body }) : pingUplinkToJson({ ...uplink, body });
+}

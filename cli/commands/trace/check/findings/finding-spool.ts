@@ -1,0 +1,155 @@
+/**
+ * The findings of one trace, for reports: in bounded memory however many there are. It leaves out the findings that the
+ * user does not want to see, and counts those that a baseline knows.
+ */
+import type { UplinkKey } from '../../../../../proto/power/judge/event.js';
+import { RULES, type RuleName, type RuleRow, type Severity } from '../../../../../proto/power/rules.js';
+import { type FindingSink, isWithdrawable, type TraceFinding } from '../../../../../proto/trace/findings.js';
+import type { Baseline } from './baseline.js';
+import { FindingIndex } from './finding-index.js';
+import { type FindingJson, findingToJson } from './finding-json.js';
+import type { SpillFile } from './spill-file.js';
+
+/** Which findings a report leaves out. */
+export interface LeftOut {
+  readonly ignore: readonly string[];
+  readonly baseline: Baseline | null;
+}
+
+/** Different firmware versions that are told apart; the others count as the last one. */
+const MAX_FIRMWARE_VERSIONS = 1000;
+/** The firmware of a lock that has not reported any. */
+export const UNKNOWN_FIRMWARE = 'unknown';
+
+/** Findings of one rule and one firmware version. */
+export interface FindingCount {
+  readonly rule: RuleName;
+  readonly firmware: string;
+  readonly mac: string;
+}
+
+export class FindingSpool implements FindingSink {
+  /** Findings that the baseline knows. A known one counts even if a later line withdraws it. */
+  known = 0;
+  readonly #spill: SpillFile;
+  readonly #leftOut: LeftOut;
+  readonly #index = new FindingIndex();
+  readonly #locks = new NumberedTexts();
+  readonly #firmware = new NumberedTexts(MAX_FIRMWARE_VERSIONS);
+  #standing: Uint32Array | null = null;
+
+  /** @param spill may be shared by several spools */
+  constructor(spill: SpillFile, leftOut: LeftOut) {
+    this.#spill = spill;
+    this.#leftOut = leftOut;
+  }
+
+  add(finding: TraceFinding): void {
+    const { line, mac, rule, about, firmwareVersion } = finding;
+    if (this.#leftOut.ignore.includes(rule)) return;
+    if (this.#leftOut.baseline?.has(finding) === true) {
+      this.known += 1;
+      return;
+    }
+    const bytes = Buffer.from(JSON.stringify(findingToJson(finding)));
+    this.#standing = null;
+    this.#index.add({
+      line,
+      lock: this.#locks.numberOf(mac),
+      rule: RULE_NUMBERS.get(rule) as number,
+      firmware: this.#firmware.numberOf(firmwareVersion ?? UNKNOWN_FIRMWARE),
+      position: this.#spill.append(bytes),
+      length: bytes.length,
+      key: isWithdrawable(finding) ? about : null,
+    });
+  }
+
+  withdraw(rule: RuleName, mac: string, about: UplinkKey): void {
+    this.#standing = null;
+    this.#index.withdraw(RULE_NUMBERS.get(rule) as number, this.#locks.numberOf(mac), about);
+  }
+
+  get count(): number {
+    return this.#sorted().length;
+  }
+
+  countOf(severity: Severity): number {
+    let count = 0;
+    for (const index of this.#sorted()) if (this.#ruleOf(index).severity === severity) count += 1;
+    return count;
+  }
+
+  /** All findings in the order of their lines. */
+  *all(): Generator<FindingJson> {
+    for (const index of this.#sorted()) yield this.#read(index);
+  }
+
+  /** The findings of one rule in the order of their lines. */
+  *ofRule(rule: RuleName): Generator<FindingJson> {
+    const number = RULE_NUMBERS.get(rule);
+    for (const index of this.#sorted()) if (this.#index.get('rule', index) === number) yield this.#read(index);
+  }
+
+  /** The findings by lock: locks in the order of their first lines, and each lock's findings in the order of lines. */
+  *byLock(): Generator<FindingJson> {
+    const ranks = new Map<number, number>();
+    for (const index of this.#sorted()) {
+      const lock = this.#index.get('lock', index);
+      if (!ranks.has(lock)) ranks.set(lock, ranks.size);
+    }
+    const rank = (index: number): number => ranks.get(this.#index.get('lock', index)) as number;
+    // Sorting is stable, so lines stay in order.
+    for (const index of this.#sorted()
+      .slice()
+      .sort((a, b) => rank(a) - rank(b)))
+      yield this.#read(index);
+  }
+
+  /** What a summary counts of each finding. */
+  *counts(): Generator<FindingCount> {
+    for (const index of this.#sorted()) {
+      const firmware = this.#firmware.textOf(this.#index.get('firmware', index));
+      const mac = this.#locks.textOf(this.#index.get('lock', index));
+      yield { rule: this.#ruleOf(index).rule, firmware, mac };
+    }
+  }
+
+  #sorted(): Uint32Array {
+    this.#standing ??= this.#index.sorted();
+    return this.#standing;
+  }
+
+  #ruleOf(index: number): RuleRow {
+    return RULES[this.#index.get('rule', index)] as RuleRow;
+  }
+
+  #read(index: number): FindingJson {
+    const bytes = this.#spill.read(this.#index.positionOf(index), this.#index.get('length', index));
+    return JSON.parse(bytes.toString('utf8'));
+  }
+}
+
+const RULE_NUMBERS: ReadonlyMap<string, number> = new Map(RULES.map(({ rule }, number) => [rule, number]));
+
+/** Numbers texts in the order in which they come. */
+class NumberedTexts {
+  readonly #texts: string[] = [];
+  readonly #numbers = new Map<string, number>();
+  readonly #max: number;
+
+  constructor(max = Number.POSITIVE_INFINITY) {
+    this.#max = max;
+  }
+
+  numberOf(text: string): number {
+    const known = this.#numbers.get(text);
+    if (known !== undefined) return known;
+    if (this.#texts.length >= this.#max) return this.#max - 1;
+    this.#numbers.set(text, this.#texts.length);
+    return this.#texts.push(text) - 1;
+  }
+
+  textOf(number: number): string {
+    return this.#texts[number] as string;
+  }
+}

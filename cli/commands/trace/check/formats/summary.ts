@@ -1,0 +1,40 @@
+/** Counts findings by rule, lock and firmware, for the summary of a report. Pure. */
+import { RULES, type RuleName, type Severity } from '../../../../../proto/power/rules.js';
+import type { FileReport } from '../checked-file.js';
+
+/** One rule that was broken. */
+export interface SummaryRow {
+  readonly rule: RuleName;
+  readonly severity: Severity;
+  readonly findings: number;
+  /** How many locks broke it. */
+  readonly locks: number;
+  /** Findings by the firmware version that the lock had reported, most first. */
+  readonly firmware: ReadonlyMap<string, number>;
+}
+
+/** The rules that were broken, in the order of the table of rules. */
+export function summarize(files: readonly FileReport[]): SummaryRow[] {
+  const locks = new Map<string, Set<string>>();
+  const firmware = new Map<string, Map<string, number>>();
+  for (const { findings } of files) {
+    for (const one of findings.counts()) {
+      entryOf(locks, one.rule, () => new Set<string>()).add(one.mac);
+      const counts = entryOf(firmware, one.rule, () => new Map<string, number>());
+      counts.set(one.firmware, (counts.get(one.firmware) ?? 0) + 1);
+    }
+  }
+  return RULES.filter(({ rule }) => firmware.has(rule)).map(({ rule, severity }) => {
+    const counts = [...(firmware.get(rule) ?? [])].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
+    const findings = counts.reduce((sum, [, count]) => sum + count, 0);
+    return { rule, severity, findings, locks: locks.get(rule)?.size ?? 0, firmware: new Map(counts) };
+  });
+}
+
+function entryOf<V>(map: Map<string, V>, key: string, make: () => V): V {
+  const known = map.get(key);
+  if (known !== undefined) return known;
+  const made = make();
+  map.set(key, made);
+  return made;
+}

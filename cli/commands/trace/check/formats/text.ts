@@ -1,0 +1,67 @@
+/** Prints the report of `trace check` for people: findings by lock, notes, counts. */
+import { oneLine, outputTaken, paint, print } from '../../../../terminal/output.js';
+import { printTable } from '../../../../terminal/table.js';
+import { printCoverage } from '../../../model/coverage-table.js';
+import type { FileReport } from '../checked-file.js';
+import { knownFindings, plural, type Report } from './report.js';
+import { type SummaryRow, summarize } from './summary.js';
+
+/** With more findings than this, the report has a summary unless the user says otherwise. */
+const MANY_FINDINGS = 50;
+/** Firmware versions that a row of the summary names. */
+const MAX_VERSIONS_SHOWN = 3;
+
+/** Prints the report. */
+export async function printText(report: Report): Promise<void> {
+  const { violations, warnings, summary } = report;
+  // The error of a file of which nothing could be read goes to stderr alone.
+  const files = report.files.filter(({ isTrace }) => isTrace);
+  if (files.length === 0) return;
+  for (const file of files) await printFile(file);
+  if (summary ?? violations + warnings > MANY_FINDINGS) printSummary(summarize(files));
+  const known = knownFindings(report);
+  if (report.hasBaseline) print(`${plural(known, 'known finding')} left out.`);
+  const counts = `${plural(violations, 'violation')} and ${plural(warnings, 'warning')}`;
+  const total = `${counts} in ${plural(files.length, 'file')}.`;
+  print(paint(violations > 0 ? 'red' : warnings > 0 ? 'yellow' : 'green', total));
+}
+
+async function printFile(report: FileReport): Promise<void> {
+  const { file, pings, locks, findings, notes, notesLeftOut, error, coverage } = report;
+  print(`${paint('bold', oneLine(file))}: ${plural(pings, 'ping')} of ${plural(locks, 'lock')}`);
+  let mac = '';
+  for (const finding of findings.byLock()) {
+    await outputTaken();
+    if (finding.mac !== mac) print(`  ${finding.mac}`);
+    mac = finding.mac;
+    const { line, rule, severity, message } = finding;
+    const mark = paint(severity === 'violation' ? 'red' : 'yellow', severity.padEnd('violation'.length));
+    print(`    line ${String(line).padEnd(6)} ${mark}  ${rule}: ${oneLine(message)}`);
+  }
+  for (const { line, message, times } of notes) {
+    const often = times === 1 ? '' : ` (${times.toLocaleString('en-US')} times)`;
+    print(`  ${paint('cyan', 'note')}  ${oneLine(file)}:${line}: ${oneLine(message)}${often}`);
+  }
+  if (notesLeftOut > 0) print(`  ${paint('cyan', 'note')}  ${plural(notesLeftOut, 'further unknown member')}`);
+  if (error !== null) print(`  ${paint('red', 'error')}  ${oneLine(error.message)}`);
+  if (coverage !== null) printCoverage(coverage);
+}
+
+function printSummary(rows: readonly SummaryRow[]): void {
+  print('');
+  printTable(rows, [
+    { title: 'RULE', show: ({ rule }) => rule },
+    { title: 'SEVERITY', show: ({ severity }) => severity, optional: true },
+    { title: 'FINDINGS', show: ({ findings }) => findings.toLocaleString('en-US') },
+    { title: 'LOCKS', show: ({ locks }) => locks.toLocaleString('en-US') },
+    { title: 'FIRMWARE', show: ({ firmware }) => describeFirmware(firmware) },
+  ]);
+  print('');
+}
+
+function describeFirmware(firmware: SummaryRow['firmware']): string {
+  const shown = [...firmware].slice(0, MAX_VERSIONS_SHOWN);
+  const texts = shown.map(([version, count]) => `${oneLine(version)}: ${count.toLocaleString('en-US')}`);
+  const more = firmware.size - shown.length;
+  return texts.join(', ') + (more > 0 ? `, ${more} more` : '');
+}

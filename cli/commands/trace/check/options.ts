@@ -1,0 +1,50 @@
+/**
+ * The flags of `lockgate trace check`, in the order of its help. A new flag is a member of `CheckFlags` and an option.
+ */
+import { type Command, Option } from 'commander';
+import { appendValue } from '../command-line.js';
+
+/** The forms of the report. */
+export const FORMATS = ['text', 'json', 'junit', 'github', 'html'] as const;
+export type FormatName = (typeof FORMATS)[number];
+
+/** The flags as commander parses them. */
+export interface CheckFlags {
+  readonly coverage?: boolean;
+  readonly format?: FormatName;
+  readonly json?: boolean;
+  readonly junit?: boolean;
+  /** Undefined: where there are many findings. */
+  readonly summary?: boolean;
+  readonly failOn: 'violation' | 'warning';
+  readonly ignore: readonly string[];
+  /** A file of known findings. */
+  readonly baseline?: string;
+}
+
+/** The form of the report that the flags ask for. */
+export function formatOf({ format, json, junit }: CheckFlags): FormatName {
+  return json ? 'json' : junit ? 'junit' : (format ?? 'text');
+}
+
+/** Adds the flags to the command, and returns the command. */
+export function addCheckOptions(command: Command): Command {
+  return command
+    .option('--coverage', 'Show which states, triggers and reasons the traces cover.')
+    .addOption(
+      new Option('--format <format>', 'The report: github prints workflow commands, html one page (default: text).')
+        .choices([...FORMATS])
+        .conflicts(['json', 'junit']),
+    )
+    .addOption(new Option('--json', 'Print one JSON document; the same as --format json.').conflicts('junit'))
+    .addOption(new Option('--junit', 'Print JUnit XML: a suite per file, a case per rule.'))
+    .option('--summary', 'Count findings by rule, lock and firmware (text: on if there are many).')
+    .option('--no-summary', 'Print no summary.')
+    .addOption(
+      new Option('--fail-on <severity>', 'Exit with 1 for findings of at least this severity.')
+        .choices(['violation', 'warning'])
+        .default('violation'),
+    )
+    .option('--ignore <rule>', 'Ignore findings of this rule; can be repeated.', appendValue, [])
+    .option('--baseline <file>', 'Leave out the findings of this file, which --json printed before.');
+}

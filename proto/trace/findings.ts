@@ -1,0 +1,87 @@
+/**
+ * The findings of a trace's check: what a finding says, and where findings are kept until the end of the trace. A later
+ * line may explain an earlier finding, which is then withdrawn. Does no I/O: a caller with very many findings passes a
+ * {@link FindingSink} of its own.
+ */
+import type { UplinkKey } from '../power/judge/event.js';
+import { IN_ORDER_RULES } from '../power/judge/in-order/ordered-uplink.js';
+import type { RuleName, Severity } from '../power/rules.js';
+import type { Source, Uplink } from '../wire/ping.js';
+import { FIRST_LIFE } from '../wire/uplink-life.js';
+
+/** A finding with the number of the line that it is about, from 1. */
+export interface TraceFinding {
+  readonly line: number;
+  /** In the form `A4:C1:38:F0:E1:D2`. */
+  readonly mac: string;
+  readonly rule: RuleName;
+  readonly severity: Severity;
+  readonly message: string;
+  /** When it was found, by the trace's clock, ms since the epoch. */
+  readonly atMs: number;
+  /** The uplink at fault; null if the finding is not about one. */
+  readonly about: UplinkKey | null;
+  /** That uplink and who sent it; null if the finding is about none, or about one long before its line. */
+  readonly sent: { readonly source: Source; readonly uplink: Uplink } | null;
+  /** The firmware version that the lock last reported before; null if it has not reported one. */
+  readonly firmwareVersion: string | null;
+}
+
+/** Takes the findings of a check. */
+export interface FindingSink {
+  add(finding: TraceFinding): void;
+  /** Removes a finding that {@link isWithdrawable}, if there is one. */
+  withdraw(rule: RuleName, mac: string, about: UplinkKey): void;
+}
+
+/** The rules that depend on earlier uplinks, so that a late uplink may explain a finding. */
+const WITHDRAWABLE_RULES: ReadonlySet<RuleName> = new Set([
+  'airplane-silence',
+  'boot-back',
+  'period-too-soon',
+  'state-unchanged',
+  ...IN_ORDER_RULES,
+]);
+
+/** Whether a later line may withdraw the finding. */
+export function isWithdrawable({ rule, about }: Pick<TraceFinding, 'rule' | 'about'>): boolean {
+  return about !== null && WITHDRAWABLE_RULES.has(rule);
+}
+
+/** Identifies a finding that may be withdrawn. */
+export function findingKey(rule: RuleName, mac: string, about: UplinkKey): string {
+  const { credential, life = FIRST_LIFE, boot, sequence } = about;
+  return `${rule} ${mac} ${credential} ${life} ${boot} ${sequence}`;
+}
+
+/** Keeps findings in memory. */
+export class FindingList implements FindingSink {
+  readonly #findings = new Set<TraceFinding>();
+  readonly #withdrawn: TraceFinding[] = [];
+  readonly #withdrawable = new Map<string, TraceFinding>();
+
+  add(finding: TraceFinding): void {
+    this.#findings.add(finding);
+    const { rule, mac, about } = finding;
+    if (about !== null && isWithdrawable(finding)) this.#withdrawable.set(findingKey(rule, mac, about), finding);
+  }
+
+  withdraw(rule: RuleName, mac: string, about: UplinkKey): void {
+    const key = findingKey(rule, mac, about);
+    const standing = this.#withdrawable.get(key);
+    if (standing === undefined) return;
+    this.#findings.delete(standing);
+    this.#withdrawn.push(standing);
+    this.#withdrawable.delete(key);
+  }
+
+  /** The findings that were not withdrawn, in the order of their lines. */
+  sorted(): TraceFinding[] {
+    return [...this.#findings].sort((a, b) => a.line - b.line);
+  }
+
+  /** The findings that were withdrawn, in the order of the withdrawals. */
+  withdrawn(): readonly TraceFinding[] {
+    return this.#withdrawn;
+  }
+}

@@ -1,0 +1,155 @@
+// The member `credential` of a trace's uplinks (protocol.md §4): a lock that got a new secret, and two phones of a
+// lock, use the same numbers again, and that is no conflict.
+import t, { type Test } from 'tap';
+import { POWER_MODEL } from '../../../proto/power/model.js';
+import { TraceCheck } from '../../../proto/trace/check.js';
+import type { TraceFinding } from '../../../proto/trace/findings.js';
+import { TraceReader } from '../../../proto/trace/reader.js';
+import type { TraceEvent } from '../../../proto/trace/trace.js';
+import { traceEventLine } from '../../../proto/trace/writer.js';
+
+const HEADER = '{"trace":"lockgate","version":1,"locks":{}}';
+const MAC = 'A4:C1:38:F0:E1:D2';
+
+interface UplinkLine {
+  readonly minute: number;
+  readonly battery?: number;
+  readonly credential?: number;
+  readonly source?: 'lock' | 'phone';
+  readonly boot?: number;
+  readonly sequence?: number;
+  readonly reason?: string;
+  readonly lockState?: string;
+}
+
+function timeOf(minute: number): string {
+  return new Date(Date.UTC(2026, 10, 20, 6, minute)).toISOString();
+}
+
+/** A ping as writer.ts writes it. */
+function ping({
+  minute,
+  battery = 81,
+  credential,
+  source = 'lock',
+  boot = 1,
+  sequence = 1,
+  ...more
+}: UplinkLine): string {
+  const at = timeOf(minute);
+  const { reason = source === 'phone' ? 'PHONE' : 'REASON_THEFT', lockState = 'locked' } = more;
+  const named = credential === undefined ? {} : { credential };
+  const position = source === 'phone' ? { latitude: 52.1, longitude: 4.9, uncertainty: 8 } : {};
+  const body = {
+    ...{ ping_type: 'cellular', reason, lock_state: lockState, battery_percent: battery, firmware_version: '2.4.1' },
+    ...{ ebike_voltage: null, tether_state: 'detached', ...position, boot, sequence, date: at },
+    power: { mode: 'MID', ride_tracking: false, airplane: false, recovery: false },
+  };
+  return JSON.stringify({ at, mac: MAC, event: 'ping', source, ...named, ping: body });
+}
+
+function connect(minute: number): string {
+  return JSON.stringify({ at: timeOf(minute), mac: MAC, event: 'connect', source: 'lock' });
+}
+
+/** Checks the lines after a header, which are read as bytes or as text. */
+function judged(lines: readonly string[], how: 'bytes' | 'text' = 'bytes'): TraceFinding[] {
+  const reader = new TraceReader();
+  const header = reader.read(HEADER);
+  if (!header.ok || reader.header === null) throw new Error('no header');
+  const check = new TraceCheck(POWER_MODEL, reader.header);
+  for (const line of lines) check.judge(readEvent(reader, line, how), reader.line);
+  return check.findings();
+}
+
+function readEvent(reader: TraceReader, line: string, how: 'bytes' | 'text'): TraceEvent {
+  const bytes = Buffer.from(line);
+  const read = how === 'bytes' ? reader.readBytes(bytes, 0, bytes.length) : reader.read(line);
+  if (!read.ok) throw new Error(read.error.message);
+  return read.value as TraceEvent;
+}
+
+function conflicts(t: Test, lines: readonly string[]): number[] {
+  const of = (how: 'bytes' | 'text') =>
+    judged(lines, how)
+      .filter(({ rule }) => rule === 'sequence-conflict')
+      .map(({ line }) => line);
+  t.same(of('bytes'), of('text'), 'both ways of reading a line agree');
+  return of('bytes');
+}
+
+t.test('the same number under a new secret of the lock is no conflict', async (t) => {
+  const first = ping({ minute: 1, battery: 81 });
+  t.same(conflicts(t, [connect(0), first, ping({ minute: 2, battery: 80, credential: 2 })]), []);
+  t.same(conflicts(t, [connect(0), first, ping({ minute: 2, battery: 80 })]), [4], 'under the same secret it is one');
+  t.same(conflicts(t, [connect(0), first, ping({ minute: 2, battery: 80, credential: 1 })]), [4], '1 is the first');
+});
+
+t.test('the same number of two phones is no conflict', async (t) => {
+  const phone = (minute: number, credential?: number) =>
+    ping({ minute, battery: 80 - minute, source: 'phone', ...(credential !== undefined && { credential }) });
+  t.same(conflicts(t, [phone(1, 1), phone(2, 2)]), []);
+  t.same(conflicts(t, [phone(1, 1), phone(2, 1)]), [3]);
+  t.same(conflicts(t, [phone(1), phone(2)]), [3], 'left out, a source has one credential');
+});
+
+t.test('uplinks are ordered by credential before boot and sequence', async (t) => {
+  const state = (minute: number, credential: number, boot: number, lockState: string) =>
+    ping({ minute, credential, boot, lockState, reason: 'REASON_STATE_PING' });
+  const late = [connect(0), state(2, 2, 1, 'unlocked'), state(3, 1, 9, 'locked')];
+  const rules = judged(late).map(({ rule }) => rule);
+  t.notOk(rules.includes('boot-back'), 'another credential counts its boots from 1 again');
+  t.ok(
+    judged([connect(0), ping({ minute: 1, credential: 1, boot: 9 }), ping({ minute: 9, credential: 1, boot: 1 })])
+      .map(({ rule }) => rule)
+      .includes('boot-back'),
+  );
+});
+
+t.test('an omitted sequence is the next one of its credential', async (t) => {
+  const short = (credential?: number) =>
+    JSON.stringify({
+      at: timeOf(5),
+      mac: MAC,
+      event: 'ping',
+      ...(credential !== undefined && { credential }),
+      ping: { ping_type: 'close_connection', lock_state: 'locked', battery_percent: 80 },
+    });
+  const reader = new TraceReader();
+  reader.read(HEADER);
+  const numbers = [short(), short(), short(2), short(2), short(1)].map((line) => {
+    const event = readEvent(reader, line, 'bytes');
+    return event.event === 'ping' ? [event.credential, event.uplink.sequence] : [];
+  });
+  t.same(numbers, [
+    [undefined, 1],
+    [undefined, 2],
+    [2, 1],
+    [2, 2],
+    [1, 3],
+  ]);
+});
+
+t.test('a written credential is read back, and a wrong one is an error', async (t) => {
+  const reader = new TraceReader();
+  reader.read(HEADER);
+  for (const credential of [1, 2, 65_535]) {
+    const line = ping({ minute: 1, credential });
+    const event = readEvent(reader, line, 'bytes');
+    t.equal(traceEventLine(event), line);
+    t.same(readEvent(reader, line, 'text'), event);
+  }
+  const inPing = ping({ minute: 1 }).replace('"boot":1', '"credential":3,"boot":1');
+  t.match(readEvent(reader, inPing, 'bytes'), { credential: 3 }, 'it may be in the ping, as raw may');
+  const ack = { at: timeOf(2), mac: MAC, event: 'ack', source: 'lock', credential: 2, ack: { id: 7, result: 'ok' } };
+  const read = readEvent(reader, JSON.stringify(ack), 'bytes');
+  t.match(read, { event: 'ack', credential: 2 });
+  t.match(JSON.parse(traceEventLine(read)), { credential: 2 });
+  for (const wrong of [0, -1, 1.5, 65_536, '1', null]) {
+    const bad = new TraceReader();
+    bad.read(HEADER);
+    const line = ping({ minute: 1, credential: 7 }).replace('"credential":7', `"credential":${JSON.stringify(wrong)}`);
+    const bytes = Buffer.from(line);
+    t.match(bad.readBytes(bytes, 0, bytes.length), { ok: false, error: { message: /^credential is .*1 to 65535/ } });
+  }
+});
