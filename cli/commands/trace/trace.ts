@@ -11,6 +11,7 @@ import type { ShowFlags } from './listing.js';
 import type { MqttTarget } from './replay/connection.js';
 import type { ReplaySpeed } from './replay/player.js';
 import type { ReplayFlags } from './replay/replay.js';
+import { addShrink } from './shrink/shrink-command.js';
 import type { ExportFlags, RecordFlags } from './source.js';
 import { addTraceWhy } from './why/command.js';
 
@@ -25,6 +26,7 @@ export function addTraceCommands(program: Command): void {
   addRecord(trace);
   addReplay(trace);
   addImport(trace);
+  addShrink(trace);
 }
 
 function addShow(trace: Command): void {

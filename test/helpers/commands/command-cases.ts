@@ -348,6 +348,13 @@ const SIMULATOR: readonly CommandCase[] = [
     wrong: ['--from pcap sub.txt', /sub\.txt: offset 0: the file starts with/],
   },
   {
+    command: 'trace shrink',
+    shows: 'broken.jsonl --rule after-close',
+    json: 'broken.jsonl --rule after-close --out small.jsonl',
+    wrong: ['broken.jsonl --rule after-clos', /there is no rule after-clos: .*Did you mean after-close\?/],
+    no: 'fine.jsonl --rule after-close',
+  },
+  {
     command: 'ping decode',
     shows: '0829100e18b8b4acbc9f344a0408011051',
     wrong: ['08', /the bytes are no protobuf Uplink|the uplink/],

@@ -1,0 +1,84 @@
+/**
+ * The events that a finding can rest on: those of its lock, and the moments at which time passed. Collects them from a
+ * whole trace with bounded memory. Pure: the caller reads the file and passes its events in order.
+ */
+import type { Mac } from '../../wire/mac.js';
+import type { TraceFinding } from '../check.js';
+import { type TraceEvent, type TraceHeader, type TraceLock, UNNAMED_LOCK } from '../trace.js';
+import { HeaderTracker } from './header-tracker.js';
+
+/** An event with the line of the original trace that it is from. */
+export interface TracedLine {
+  readonly event: TraceEvent;
+  /** The uplink's bytes, if the line has them. */
+  readonly raw: Uint8Array | null;
+  readonly line: number;
+}
+
+/** The finding that a smaller trace must have too. */
+export interface ShrinkTarget extends Pick<TraceFinding, 'rule' | 'line' | 'message'> {
+  readonly mac: Mac;
+}
+
+/** Events of one lock, and the header's entry for it; null for a lock that the header does not name. */
+export interface LockEvents {
+  readonly lock: TraceLock | null;
+  readonly lines: readonly TracedLine[];
+}
+
+/** Maximum number of events before the finding, and after it. Older events go into the header. */
+const MAX_LINES_BEFORE = 100_000;
+const MAX_LINES_AFTER = 100_000;
+
+/** Collects the events that a finding can rest on. */
+export class Evidence {
+  readonly #target: ShrinkTarget;
+  readonly #tracker: HeaderTracker;
+  readonly #isNamed: boolean;
+  #hasForgotten = false;
+  #lines: TracedLine[] = [];
+  #after = 0;
+  #lastMs: number | null = null;
+
+  constructor(header: TraceHeader, target: ShrinkTarget) {
+    this.#target = target;
+    this.#isNamed = header.locks.has(target.mac);
+    this.#tracker = new HeaderTracker(header.locks.get(target.mac) ?? UNNAMED_LOCK);
+  }
+
+  /** Takes the next event of the trace. */
+  add(event: TraceEvent, line: number, raw: Uint8Array | null): void {
+    const { mac, line: targetLine } = this.#target;
+    this.#lastMs = event.atMs;
+    if (event.event === 'world') {
+      if (line === targetLine) this.#push({ event: { event: 'tick', atMs: event.atMs }, raw: null, line });
+      return;
+    }
+    const isOfLock = !('mac' in event) || event.mac === mac;
+    if (isOfLock) this.#push({ event, raw, line });
+    // An event of another lock counts for this one as time passing.
+    else if (line === targetLine) this.#push({ event: { event: 'tick', atMs: event.atMs }, raw: null, line });
+  }
+
+  #push(line: TracedLine): void {
+    if (line.line > this.#target.line) {
+      if (this.#after < MAX_LINES_AFTER) this.#lines.push(line);
+      this.#after += 1;
+      return;
+    }
+    this.#lines.push(line);
+    if (this.#lines.length < 2 * MAX_LINES_BEFORE) return;
+    const forgotten = this.#lines.splice(0, MAX_LINES_BEFORE);
+    for (const { event } of forgotten) this.#tracker.note(event);
+    this.#hasForgotten = true;
+  }
+
+  /** The collected events. The last one is a tick at the end of the trace, for findings that time brings. */
+  end(lines: number): LockEvents {
+    const [first] = this.#lines;
+    const lock = first === undefined ? null : this.#tracker.lockAt(first.event.atMs);
+    const atMs = this.#lastMs;
+    const last: TracedLine[] = atMs === null ? [] : [{ event: { event: 'tick', atMs }, raw: null, line: lines }];
+    return { lock: this.#isNamed || this.#hasForgotten ? lock : null, lines: [...this.#lines, ...last] };
+  }
+}

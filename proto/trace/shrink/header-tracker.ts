@@ -1,0 +1,89 @@
+/**
+ * Follows one lock through the events of a trace, so that a trace that starts later can have a correct header. It knows
+ * what the events say, and judges nothing.
+ */
+import { Hours, Minutes } from '../../clock.js';
+import type { CommandBefore } from '../../power/judge/belief.js';
+import type { CommandAck, PingUplink, Uplink } from '../../wire/ping.js';
+import type { TraceEvent, TraceLock } from '../trace.js';
+
+/** Pings of the daily sequence that are this close belong to one sequence (protocol.md §3, period-too-soon). */
+const MAX_PERIOD_SEQUENCE_MS = Minutes(10);
+/** A header lists commands that were sent in this time before it, and those that have not expired (protocol.md §4). */
+const COMMANDS_MATTER_MS = Hours(24);
+/** Maximum number of commands that are remembered; the judge remembers no more. */
+const MAX_COMMANDS = 64;
+
+/** What a header says of a lock after the events so far. */
+export class HeaderTracker {
+  #lock: TraceLock;
+  #commands: CommandBefore[];
+  #hasCommands: boolean;
+  #fromMs: number | null = null;
+  #boot = 0;
+  #sequence = 0;
+
+  /** @param lock the lock before the first event */
+  constructor(lock: TraceLock) {
+    this.#lock = lock;
+    this.#commands = [...(lock.commands ?? [])];
+    this.#hasCommands = lock.commands !== undefined;
+  }
+
+  /** The lock before an event at `atMs`. Its commands are left out where the trace is too short to know them. */
+  lockAt(atMs: number): TraceLock {
+    const { commands: _, ...lock } = this.#lock;
+    const hasPassedADay = this.#fromMs !== null && atMs - this.#fromMs >= COMMANDS_MATTER_MS;
+    if (!this.#hasCommands && !hasPassedADay) return lock;
+    const commands = this.#commands.filter(
+      (command) => atMs - command.atMs <= COMMANDS_MATTER_MS || (command.expiresMs ?? 0) > atMs,
+    );
+    return { ...lock, commands };
+  }
+
+  /** Takes the next event of the lock, or an event that is not about a lock. */
+  note(event: TraceEvent): void {
+    this.#fromMs ??= event.atMs;
+    if ('source' in event && event.source === 'phone') return;
+    switch (event.event) {
+      case 'connect':
+        this.#lock = { ...this.#lock, connected: true };
+        break;
+      case 'disconnect':
+        this.#lock = { ...this.#lock, connected: false };
+        break;
+      case 'gateway':
+        this.#lock = { ...this.#lock, connected: false };
+        break;
+      case 'ping':
+      case 'ack':
+        this.#noteUplink(event.uplink);
+        break;
+      case 'command': {
+        const { id, command, atMs, expiresMs } = event;
+        this.#commands.push({ id, command, atMs, ...(expiresMs !== undefined && { expiresMs }) });
+        if (this.#commands.length > MAX_COMMANDS) this.#commands.shift();
+        break;
+      }
+      case 'tick':
+      case 'world':
+        break;
+    }
+  }
+
+  #noteUplink(uplink: PingUplink | Uplink<CommandAck>): void {
+    const { boot, sequence, body, timeMs, power } = uplink;
+    if (body.kind !== 'ack' && body.reason === 'REASON_PERIOD_TRACKING') {
+      const lastMs = this.#lock.lastPeriodMs ?? Number.NEGATIVE_INFINITY;
+      if (timeMs - lastMs > MAX_PERIOD_SEQUENCE_MS) this.#lock = { ...this.#lock, lastPeriodMs: timeMs };
+    }
+    // A late uplink says nothing about the present.
+    if (boot < this.#boot || (boot === this.#boot && sequence < this.#sequence)) return;
+    this.#boot = boot;
+    this.#sequence = sequence;
+    this.#lock = { ...this.#lock, power };
+    if (body.kind !== 'ack') this.#lock = { ...this.#lock, lockState: body.lockState };
+    else if (body.result === 'ok' && body.highWindow !== null)
+      this.#lock = { ...this.#lock, highWindow: body.highWindow };
+  }
+}

@@ -1,0 +1,195 @@
+/**
+ * Shrinks a trace to the smallest one that still has a finding: `lockgate trace shrink`. Pure: the caller reads the file.
+ *
+ * The search restricts the trace to the finding's lock and to the time of its evidence, and then removes days,
+ * connections, single events and members of the header (delta-debugging.ts). No line is changed, so no uplink gets
+ * another number or time. Each smaller trace must have the same finding about the same event, with the same words:
+ * otherwise the search would end at another fault that the removal itself has caused.
+ */
+import { Days, Hours, Minutes } from '../../clock.js';
+import { POWER_MODEL } from '../../power/model.js';
+import { TraceCheck, type TraceFinding } from '../check.js';
+import { type TraceLock, UNNAMED_LOCK } from '../trace.js';
+import { groupNeighbours, type Property, removeChunks, removePairs } from './delta-debugging.js';
+import type { LockEvents, ShrinkTarget, TracedLine } from './evidence.js';
+import { HeaderTracker } from './header-tracker.js';
+
+/** A trace with this many events or fewer is short enough; a longer one is searched again with fewer conditions. */
+const SHORT_EVENTS = 12;
+/** The spans before the finding that are tried, shortest first; then all events. */
+const WINDOWS_MS = [Minutes(15), Hours(2), Hours(12), Hours(26), Days(3), Days(10)];
+
+/** The phases of a search, in order. */
+export type ShrinkPhase = 'evidence' | 'days' | 'connections' | 'events' | 'header';
+
+/** A search that the caller advances, and that says how far it is. */
+export class Shrinking {
+  phase: ShrinkPhase = 'evidence';
+  /** How many smaller traces were judged. */
+  tests = 0;
+  readonly #target: ShrinkTarget;
+  /** The messages of the lock's findings, judged with all collected events. */
+  readonly #known = new Set<string>();
+  #best: LockEvents;
+  #allowsOthers = false;
+
+  constructor(events: LockEvents, target: ShrinkTarget) {
+    this.#best = events;
+    this.#target = target;
+  }
+
+  /** Whether the lock has a finding with this message in the original trace. */
+  isKnown(message: string): boolean {
+    return this.#known.has(message);
+  }
+
+  /** The smallest trace found so far. */
+  get best(): LockEvents {
+    return this.#best;
+  }
+
+  /** Searches, and yields after each trace that was judged. False if not even all events have the finding. */
+  *run(): Generator<void, boolean, void> {
+    for (const { message } of this.#judge(this.#best)) this.#known.add(message);
+    if (!this.#holds(this.#best)) return false;
+    yield* this.#trimEnd();
+    const trimmed = this.#best;
+    yield* this.#trimStart(({ lock }) => lock);
+    yield* this.#removeParts();
+    if (!this.#isShort()) yield* this.#startWithHeader(trimmed);
+    if (this.#isShort()) return true;
+    // A shorter trace with findings of its own is better than a long one without.
+    this.#allowsOthers = true;
+    yield* this.#removeParts();
+    return true;
+  }
+
+  #isShort(): boolean {
+    return this.#best.lines.length <= SHORT_EVENTS;
+  }
+
+  /** Searches again, with a header that says what came before the evidence, and takes the result if it is shorter. */
+  *#startWithHeader(trimmed: LockEvents): Generator<void, void, void> {
+    const before = this.#best;
+    this.#best = trimmed;
+    yield* this.#trimStart(({ lock, lines }, start) => {
+      const tracker = new HeaderTracker(lock ?? UNNAMED_LOCK);
+      for (const { event } of lines.slice(0, start)) tracker.note(event);
+      return tracker.lockAt((lines[start] as TracedLine).event.atMs);
+    });
+    yield* this.#removeParts();
+    if (this.#best.lines.length >= before.lines.length) this.#best = before;
+  }
+
+  *#removeParts(): Generator<void, void, void> {
+    yield* this.#removeEvents();
+    yield* this.#simplifyHeader();
+  }
+
+  /** The events up to the first at which the finding has been made. */
+  *#trimEnd(): Generator<void, void, void> {
+    const { lock, lines } = this.#best;
+    let [tooFew, enough] = [0, lines.length];
+    while (enough - tooFew > 1) {
+      const middle = Math.floor((tooFew + enough) / 2);
+      if (this.#holds({ lock, lines: lines.slice(0, middle) })) enough = middle;
+      else tooFew = middle;
+      yield;
+    }
+    this.#best = { lock, lines: lines.slice(0, enough) };
+  }
+
+  /** Takes the shortest span before the finding. @param lockAt the header's entry for a trace from event `start` on */
+  *#trimStart(lockAt: (events: LockEvents, start: number) => TraceLock | null): Generator<void, void, void> {
+    const all = this.#best;
+    const { lines } = all;
+    const about = lines.find(({ line }) => line === this.#target.line) ?? lines.at(-1);
+    const aboutMs = about?.event.atMs ?? 0;
+    for (const spanMs of WINDOWS_MS) {
+      const start = lines.findIndex(({ event }) => event.atMs >= aboutMs - spanMs);
+      if (start <= 0) return;
+      const shorter = { lock: lockAt(all, start), lines: lines.slice(start) };
+      yield;
+      if (!this.#holds(shorter)) continue;
+      this.#best = shorter;
+      return;
+    }
+  }
+
+  *#removeEvents(): Generator<void, void, void> {
+    const { lock } = this.#best;
+    this.phase = 'days';
+    yield* this.#removeGroups(({ event }) => Math.floor(event.atMs / Days(1)));
+    this.phase = 'connections';
+    let connections = 0;
+    yield* this.#removeGroups(({ event }) => {
+      if (event.event === 'connect') connections += 1;
+      return connections;
+    });
+    this.phase = 'events';
+    const holds: Property<TracedLine> = (lines) => this.#holds({ lock, lines });
+    for (let before = Number.POSITIVE_INFINITY; this.#best.lines.length < before; ) {
+      before = this.#best.lines.length;
+      this.#best = { lock, lines: yield* removeChunks(this.#best.lines, holds) };
+      this.#best = { lock, lines: yield* removePairs(this.#best.lines, holds) };
+    }
+  }
+
+  *#removeGroups(keyOf: (line: TracedLine) => number): Generator<void, void, void> {
+    const { lock, lines } = this.#best;
+    const groups = groupNeighbours(lines, keyOf);
+    const left = yield* removeChunks(groups, (parts) => this.#holds({ lock, lines: parts.flat() }));
+    this.#best = { lock, lines: left.flat() };
+  }
+
+  /** Removes the lock from the header, or the members of its entry that the finding does not need. */
+  *#simplifyHeader(): Generator<void, void, void> {
+    this.phase = 'header';
+    const { lock, lines } = this.#best;
+    if (lock === null) return;
+    for (const simpler of simplerLocks(lock)) {
+      yield;
+      const tried = { lock: simpler(this.#best.lock ?? lock), lines };
+      if (this.#holds(tried)) this.#best = tried;
+      if (this.#best.lock === null) return;
+    }
+  }
+
+  /** Whether a trace has the finding, and no finding that the original does not have. */
+  #holds(events: LockEvents): boolean {
+    const { rule, line, message } = this.#target;
+    let isFound = false;
+    for (const found of this.#judge(events)) {
+      if (found.rule === rule && found.line === line && found.message === message) isFound = true;
+      else if (!this.#allowsOthers && !this.#known.has(found.message)) return false;
+    }
+    return isFound;
+  }
+
+  /** The lock's findings in a trace of these events, by the lines of the original trace. */
+  #judge({ lock, lines }: LockEvents): TraceFinding[] {
+    this.tests += 1;
+    const { mac } = this.#target;
+    const check = new TraceCheck(POWER_MODEL, { note: '', locks: lock === null ? new Map() : new Map([[mac, lock]]) });
+    for (const { event, line } of lines) check.judge(event, line);
+    return check.findings();
+  }
+}
+
+/** Changes to a header's entry, each of which says less: first without the entry, then without one member each. */
+function simplerLocks(lock: TraceLock): ((now: TraceLock) => TraceLock | null)[] {
+  const { commands = [] } = lock;
+  return [
+    () => null,
+    ({ commands: _, ...rest }) => rest,
+    ...commands.map(({ id }) => (now: TraceLock): TraceLock => {
+      return now.commands === undefined ? now : { ...now, commands: now.commands.filter((one) => one.id !== id) };
+    }),
+    ({ reflashed: _, ...rest }) => rest,
+    (now) => ({ ...now, lastPeriodMs: null }),
+    (now) => ({ ...now, highWindow: null }),
+    (now) => ({ ...now, connected: false }),
+    (now) => ({ ...now, lockState: UNNAMED_LOCK.lockState }),
+    (now) => ({ ...now, power: UNNAMED_LOCK.power }),
+  ];
+}

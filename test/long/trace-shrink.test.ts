@@ -1,0 +1,49 @@
+// A violation in a month of a fleet, over 100,000 lines, is shrunk to under 15 lines within a minute (interfaces.md §4).
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import t from 'tap';
+import { checkFile } from '../../cli/commands/trace/checker.js';
+import { shrinkTrace } from '../../cli/commands/trace/shrink/shrinker.js';
+import { LineSink } from '../../cli/terminal/line-sink.js';
+import { BUGS } from '../../firmware-sim/faults/bugs.js';
+import { VirtualTrace } from '../../firmware-sim/fleet/virtual-trace.js';
+import { Minutes, monotonicMs, Seconds } from '../../proto/clock.js';
+
+t.setTimeout(Minutes(10));
+
+const folder = mkdtempSync(join(tmpdir(), 'lockgate-shrink-test-'));
+t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+
+for (const name of ['period-every-6h', 'state-ping-in-rides', 'sequence-skips', 'flash-wiped', 'held-for-ever']) {
+  t.test(`${name} in a fleet-month`, async (t) => {
+    const bug = BUGS.find((one) => one.name === name);
+    if (bug === undefined) throw new Error(`there is no bug ${name}`);
+    const file = join(folder, `${name}.jsonl`);
+    const sink = new LineSink(file);
+    let lines = 0;
+    const bugs = [{ bug, locks: 2 }];
+    const startMs = Date.UTC(2026, 0, 5);
+    const options = { seed: 'month', locks: 110, days: 30, startMs, note: '', world: false, bugs };
+    const run = new VirtualTrace(options, (line) => {
+      lines += 1;
+      sink.write(line);
+    });
+    run.advance(run.endMs);
+    sink.end();
+    t.ok(lines > 100_000, `${lines} lines`);
+    const checked = await checkFile(file, { ignore: [] });
+    const first = checked.findings[0];
+    if (first === undefined) throw new Error('no finding');
+    const out = join(folder, 'small.jsonl');
+    const startedAtMs = monotonicMs();
+    await shrinkTrace(file, { rule: first.rule, out });
+    const seconds = (monotonicMs() - startedAtMs) / Seconds(1);
+    const small = readFileSync(out, 'utf8').trimEnd().split('\n');
+    t.ok(seconds < 60, `${seconds.toFixed(1)} s`);
+    t.ok(small.length < 15, `${small.length} lines`);
+    const again = await checkFile(out, { ignore: [] });
+    t.ok(again.findings.some(({ rule }) => rule === first.rule));
+    t.comment(`${name}: ${lines} lines to ${small.length} in ${seconds.toFixed(1)} s`);
+  });
+}
