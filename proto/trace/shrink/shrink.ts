@@ -16,6 +16,13 @@ import { HeaderTracker } from './header-tracker.js';
 
 /** A trace with this many events or fewer is short enough; a longer one is searched again with fewer conditions. */
 const SHORT_EVENTS = 12;
+/**
+ * Maximum number of events that a stage of the search judges. A core judges some 400,000 events a second, so the search
+ * ends within a minute, with what it has found by then. The last stage, which allows additional findings, gets most.
+ */
+const MAX_JUDGED_EVENTS = { clean: 1_000_000, last: 6_000_000 } as const;
+/** Preparing a check costs as much as judging so many events. */
+const CHECK_COST_EVENTS = 20;
 /** The spans before the finding that are tried, shortest first; then all events. */
 const WINDOWS_MS = [Minutes(15), Hours(2), Hours(12), Hours(26), Days(3), Days(10)];
 
@@ -32,6 +39,8 @@ export class Shrinking {
   readonly #known = new Set<string>();
   #best: LockEvents;
   #allowsOthers = false;
+  /** Events that the current stage may still judge. */
+  #budget = Number.POSITIVE_INFINITY;
 
   constructor(events: LockEvents, target: ShrinkTarget) {
     this.#best = events;
@@ -54,12 +63,14 @@ export class Shrinking {
     if (!this.#holds(this.#best)) return false;
     yield* this.#trimEnd();
     const trimmed = this.#best;
+    this.#budget = MAX_JUDGED_EVENTS.clean;
     yield* this.#trimStart(({ lock }) => lock);
     yield* this.#removeParts();
     if (!this.#isShort()) yield* this.#startWithHeader(trimmed);
     if (this.#isShort()) return true;
     // A shorter trace with findings of its own is better than a long one without.
     this.#allowsOthers = true;
+    this.#budget = MAX_JUDGED_EVENTS.last;
     yield* this.#removeParts();
     return true;
   }
@@ -72,6 +83,7 @@ export class Shrinking {
   *#startWithHeader(trimmed: LockEvents): Generator<void, void, void> {
     const before = this.#best;
     this.#best = trimmed;
+    this.#budget = MAX_JUDGED_EVENTS.clean;
     yield* this.#trimStart(({ lock, lines }, start) => {
       const tracker = new HeaderTracker(lock ?? UNNAMED_LOCK);
       for (const { event } of lines.slice(0, start)) tracker.note(event);
@@ -155,8 +167,13 @@ export class Shrinking {
     }
   }
 
-  /** Whether a trace has the finding, and no finding that the original does not have. */
+  /**
+   * Whether a trace has the finding, and no finding that the original does not have. False once the budget is used up,
+   * so that nothing more is removed.
+   */
   #holds(events: LockEvents): boolean {
+    if (this.#budget <= 0) return false;
+    this.#budget -= events.lines.length + CHECK_COST_EVENTS;
     const { rule, line, message } = this.#target;
     let isFound = false;
     for (const found of this.#judge(events)) {
