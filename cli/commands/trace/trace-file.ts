@@ -30,6 +30,8 @@ export interface TraceVisitor {
   event(event: TraceEvent, line: number, raw: Uint8Array | null): void;
   /** Called for an empty line. */
   empty?(line: number): void;
+  /** Called after each chunk of the file. Reading goes on when the promise resolves. */
+  chunkRead?(): Promise<void>;
   /** Called once, before all lines, with the notes, which grow while the lines are read. */
   notes?(notes: TraceNotes): void;
 }
@@ -55,7 +57,7 @@ export async function readTraceFile(file: string, visitor: TraceVisitor): Promis
   const reader = new TraceReader();
   visitor.notes?.(reader.notes);
   let hasHeader = false;
-  await readLines(file, (bytes, start, end) => {
+  const visit: LineVisitor = (bytes, start, end) => {
     const event = reader.readBytes(bytes, start, end);
     if (!event.ok) throw lineError(file, event.error.line, event.error.message);
     if (event.value !== null) visitor.event(event.value, reader.line, reader.raw);
@@ -64,7 +66,8 @@ export async function readTraceFile(file: string, visitor: TraceVisitor): Promis
       hasHeader = true;
       visitor.header(reader.header);
     }
-  });
+  };
+  await readLines(file, visit, async () => visitor.chunkRead?.());
   const end = reader.end();
   if (!end.ok) throw lineError(file, end.error.line, end.error.message);
 }
@@ -80,7 +83,7 @@ function displayName(file: string): string {
 type LineVisitor = (bytes: Buffer, start: number, end: number) => void;
 
 /** Calls `visit` for each line: the buffer that has the line, and where it starts and ends without the line break. */
-async function readLines(file: string, visit: LineVisitor): Promise<void> {
+async function readLines(file: string, visit: LineVisitor, chunkRead: () => Promise<void>): Promise<void> {
   /** Chunks of a line whose end has not been read yet. */
   let pending: Buffer[] = [];
   let pendingBytes = 0;
@@ -102,6 +105,7 @@ async function readLines(file: string, visit: LineVisitor): Promise<void> {
     if (start < chunk.length) pending.push(chunk.subarray(start));
     pendingBytes += chunk.length - start;
     if (pendingBytes > maxBytesOfLine(lines + 1)) throw lineTooLong(file, lines + 1);
+    await chunkRead();
   }
   if (pendingBytes > 0) {
     const line = Buffer.concat(pending);

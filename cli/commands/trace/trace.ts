@@ -7,6 +7,7 @@ import type { AnonymiseFlags } from './anonymiser.js';
 import { addCheckCommand } from './check/command.js';
 import { appendValue, FILES_ARGUMENT } from './command-line.js';
 import type { ImportFlags } from './import/import.js';
+import { addDiff } from './diff/diff-command.js';
 import type { ShowFlags } from './listing.js';
 import type { MqttTarget } from './replay/connection.js';
 import type { ReplaySpeed } from './replay/player.js';
@@ -27,6 +28,7 @@ export function addTraceCommands(program: Command): void {
   addReplay(trace);
   addImport(trace);
   addShrink(trace);
+  addDiff(trace);
 }
 
 function addShow(trace: Command): void {

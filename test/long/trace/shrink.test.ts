@@ -3,12 +3,12 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
-import { checkFile } from '../../cli/commands/trace/checker.js';
-import { shrinkTrace } from '../../cli/commands/trace/shrink/shrinker.js';
-import { LineSink } from '../../cli/terminal/line-sink.js';
-import { BUGS, rulesOf } from '../../firmware-sim/faults/bugs.js';
-import { VirtualTrace } from '../../firmware-sim/fleet/virtual-trace.js';
-import { Minutes, monotonicMs, Seconds } from '../../proto/clock.js';
+import { checkFile } from '../../../cli/commands/trace/checker.js';
+import { shrinkTrace } from '../../../cli/commands/trace/shrink/shrinker.js';
+import { LineSink } from '../../../cli/terminal/line-sink.js';
+import { BUGS, rulesOf } from '../../../firmware-sim/faults/bugs.js';
+import { VirtualTrace } from '../../../firmware-sim/fleet/virtual-trace.js';
+import { Minutes, monotonicMs, Seconds } from '../../../proto/clock.js';
 
 t.setTimeout(Minutes(10));
 

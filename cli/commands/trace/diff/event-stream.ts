@@ -1,0 +1,53 @@
+/** Reads a trace as a stream of events, so that two traces can be read side by side with bounded memory. */
+import type { TraceEvent } from '../../../../proto/trace/trace.js';
+import { readTraceFile } from '../trace-file.js';
+
+/** An event and its line. */
+export interface LinedEvent {
+  readonly event: TraceEvent;
+  readonly line: number;
+}
+
+/**
+ * The events of a trace, in lists of those in one chunk of the file. The next chunk is read when the consumer asks.
+ *
+ * @throws LockgateError `input-…` as {@link readTraceFile}
+ */
+export async function* traceEvents(file: string): AsyncGenerator<readonly LinedEvent[]> {
+  let events: LinedEvent[] = [];
+  let isDone = false;
+  let failure: unknown;
+  let wakeConsumer = (): void => undefined;
+  let wakeReader = (): void => undefined;
+  const reading = readTraceFile(file, {
+    header: () => undefined,
+    event: (event, line) => events.push({ event, line }),
+    chunkRead: () =>
+      new Promise<void>((resolve) => {
+        wakeReader = resolve;
+        wakeConsumer();
+      }),
+  }).then(
+    () => {
+      isDone = true;
+      wakeConsumer();
+    },
+    (error: unknown) => {
+      failure = error;
+      isDone = true;
+      wakeConsumer();
+    },
+  );
+  while (!isDone) {
+    await new Promise<void>((resolve) => {
+      wakeConsumer = resolve;
+      wakeReader();
+      if (isDone) resolve();
+    });
+    const batch = events;
+    events = [];
+    if (batch.length > 0) yield batch;
+  }
+  await reading;
+  if (failure !== undefined) throw failure;
+}
