@@ -45,6 +45,7 @@ const rooms = {
     'proto/trace',
   ],
   'firmware-sim/plan': [...sim('fleet', 'link', 'world'), ...proto],
+  'firmware-sim/what-if': [...sim('inference', 'link', 'lock', 'plan', 'world'), ...proto],
   'firmware-sim/device-event': [...proto],
   'firmware-sim/story': [...sim('link', 'lock', 'world'), ...proto],
   'firmware-sim/trace': [...sim('fleet', 'link', 'lock', 'world'), ...proto, 'proto/trace'],

@@ -15,6 +15,7 @@ import type { ReplayFlags } from './replay/replay.js';
 import { addShrink } from './shrink/shrink-command.js';
 import type { ExportFlags, RecordFlags } from './source.js';
 import { addTraceWhy } from './why/command.js';
+import { addWhatIf } from './what-if/what-if-command.js';
 
 /** Adds the group to the program. */
 export function addTraceCommands(program: Command): void {
@@ -29,6 +30,7 @@ export function addTraceCommands(program: Command): void {
   addImport(trace);
   addShrink(trace);
   addDiff(trace);
+  addWhatIf(trace);
 }
 
 function addShow(trace: Command): void {

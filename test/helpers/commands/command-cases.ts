@@ -355,6 +355,17 @@ const SIMULATOR: readonly CommandCase[] = [
     no: 'fine.jsonl --rule after-close',
   },
   {
+    command: 'trace diff',
+    shows: 'fine.jsonl fine.jsonl --tolerance 1s',
+    wrong: ['fine.jsonl broken.jsonl --tolerance soon', /--tolerance is "soon": expected a span such as 5s/],
+    no: 'fine.jsonl broken.jsonl',
+  },
+  {
+    command: 'trace what-if',
+    shows: 'fine.jsonl --mode HIGH --window 06:00-22:00',
+    wrong: ['fine.jsonl --window 6-22', /--window is "6-22".*expected a window such as 06:00-22:00/],
+  },
+  {
     command: 'ping decode',
     shows: '0829100e18b8b4acbc9f344a0408011051',
     wrong: ['08', /the bytes are no protobuf Uplink|the uplink/],

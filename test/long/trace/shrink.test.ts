@@ -1,4 +1,5 @@
-// A violation in a month of a fleet, over 100,000 lines, is shrunk to under 15 lines within a minute (interfaces.md §4).
+// A violation in a month of a fleet, over 100,000 lines, is shrunk to under 15 lines within a minute (interfaces.md
+// §4).
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

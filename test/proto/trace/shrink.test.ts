@@ -1,5 +1,5 @@
-// Shrinking a trace (interfaces.md §4): the result has the same finding, passes the reader, and consists of lines of the
-// original. Each hand-written trace that breaks a rule is hidden among other locks and shrunk again.
+// Shrinking a trace (interfaces.md §4): the result has the same finding, passes the reader, and consists of lines of
+// the original. Each hand-written trace that breaks a rule is hidden among other locks and shrunk again.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

@@ -1,0 +1,36 @@
+/** `lockgate trace what-if`: flags and help. The work is in what-if.ts, which is loaded when the command is called. */
+import { type Command, Option } from 'commander';
+import type { WhatIfFlags } from './what-if.js';
+
+const HELP = `
+Simulates the locks of the trace twice in the same world, under the settings of the trace and under the changed ones,
+and prints both side by side. The world is that of the trace's world events ("sim run --world"); for a lock without
+them it is inferred from its pings. Settings given here hold from start to end. The battery is drained by the simulated
+lock and charged as in the trace. Bytes include MQTT, and TLS with --tls, but not TCP/IP headers.
+
+Exit codes: 0 done, 2 the file or a flag is wrong.
+
+Example:
+  $ lockgate trace what-if week.jsonl.gz --mode HIGH --window 06:00-22:00 --utc-offset +01:00
+  $ lockgate trace what-if week.jsonl.gz --ride-tracking on --recovery off --json`;
+
+/** Adds the command to its group. */
+export function addWhatIf(trace: Command): void {
+  trace
+    .command('what-if')
+    .description('Simulate the locks of a trace under other settings, beside today’s. Needs no gateway.')
+    .argument('<file>', 'A trace; a name that ends in .gz is gzipped, - is the standard input.')
+    .addOption(new Option('--mode <mode>', 'The power mode.').choices(['MID', 'HIGH']))
+    .option('--window <from-to>', 'The high window, such as 06:00-22:00.')
+    .option('--utc-offset <offset>', 'The UTC offset of --window, such as +01:00 (default: +00:00).')
+    .addOption(new Option('--ride-tracking <switch>', 'Ride tracking.').choices(['on', 'off']))
+    .addOption(new Option('--airplane <switch>', 'Airplane mode.').choices(['on', 'off']))
+    .addOption(new Option('--recovery <switch>', 'Recovery mode.').choices(['on', 'off']))
+    .option('--tls', 'Count the bytes of TLS too.')
+    .option('--json', 'Print one JSON document.')
+    .addHelpText('after', HELP)
+    .action(async (file: string, flags: WhatIfFlags) => {
+      const { compareSettings } = await import('./what-if.js');
+      await compareSettings(file, flags);
+    });
+}

@@ -1,0 +1,88 @@
+// What-if runs (firmware-sim/what-if/README.md): a fleet's week in MID, run in HIGH, agrees with a simulation of the same
+// fleet that was in HIGH from its start. An unchanged world is reproduced exactly.
+import t from 'tap';
+import { parseMix } from '../../firmware-sim/fleet/mix.js';
+import { VirtualTrace } from '../../firmware-sim/fleet/virtual-trace.js';
+import { locksFromTrace } from '../../firmware-sim/inference/from-trace.js';
+import { LockTraceReader, type LockTraces } from '../../firmware-sim/inference/lock-trace.js';
+import { WireSize } from '../../firmware-sim/link/wire-size.js';
+import type { WhatIfSettings } from '../../firmware-sim/what-if/settings.js';
+import { type SettingsOutcome, SettingsRun } from '../../firmware-sim/what-if/settings-run.js';
+import { TraceReader } from '../../proto/trace/reader.js';
+
+/** Of totals, and of the pings of one reason, which fewer and longer events cause. */
+const TOLERANCE = { total: 0.05, reason: 0.1 };
+/** Reasons with fewer pings are not compared: chance decides them. */
+const MIN_PINGS = 100;
+
+/** The trace of a fleet with ground truth. */
+function fleetTrace(mix: string): LockTraces {
+  const reader = new TraceReader();
+  let traces: LockTraceReader | undefined;
+  const startMs = Date.UTC(2026, 0, 5);
+  const options = { seed: 'what-if', locks: 40, days: 7, startMs, note: '', world: true, mix: parseMix(mix) };
+  const run = new VirtualTrace(options, (line) => {
+    const read = reader.read(line);
+    if (!read.ok) throw new Error(read.error.message);
+    if (reader.header !== null) traces ??= new LockTraceReader(reader.header);
+    if (read.value !== null) traces?.add(read.value);
+  });
+  run.advance(run.endMs);
+  if (traces === undefined) throw new Error('the trace has no header');
+  return traces.end();
+}
+
+function outcomeOf(traces: LockTraces, settings: WhatIfSettings): SettingsOutcome {
+  const { fromMs, untilMs } = traces;
+  const locks = locksFromTrace(traces, { commandReplay: 'sent' });
+  const run = new SettingsRun({ locks, settings, fromMs, untilMs, wire: new WireSize() });
+  run.advance(untilMs);
+  return run.finish();
+}
+
+function pingsOf({ pings }: SettingsOutcome): number {
+  return [...pings.values()].reduce((sum, count) => sum + count, 0);
+}
+
+const mid = fleetTrace('mid=2,mid+ride=1');
+const high = fleetTrace('high=2,high+ride=1');
+const trueHigh = outcomeOf(high, {});
+
+t.test('without a change each lock makes the pings of the trace', async (t) => {
+  const recorded = new Map<string, number>();
+  for (const { uplinks } of high.locks) {
+    for (const { uplink } of uplinks) {
+      if (uplink.body.kind !== 'ack') recorded.set(uplink.body.reason, (recorded.get(uplink.body.reason) ?? 0) + 1);
+    }
+  }
+  t.same([...trueHigh.pings].sort(), [...recorded].sort());
+  t.ok((trueHigh.pings.get('REASON_NETWORK_PING') ?? 0) > 1000, 'the fleet is in HIGH');
+});
+
+t.test('MID to HIGH agrees with a fleet that was in HIGH from the start', async (t) => {
+  const changed = outcomeOf(mid, { mode: 'HIGH' });
+  const near = (name: string, found: number, wanted: number, tolerance = TOLERANCE.total): void => {
+    t.ok(Math.abs(found - wanted) <= tolerance * wanted, `${name}: ${found}, in HIGH from the start ${wanted}`);
+  };
+  for (const [reason, wanted] of trueHigh.pings)
+    if (wanted >= MIN_PINGS) near(reason, changed.pings.get(reason) ?? 0, wanted, TOLERANCE.reason);
+  near('all pings', pingsOf(changed), pingsOf(trueHigh));
+  near('connections', changed.connections, trueHigh.connections);
+  near('bytes up', changed.bytesUp, trueHigh.bytesUp);
+  near('bytes down', changed.bytesDown, trueHigh.bytesDown);
+  near('mAh a day', changed.battery?.mahPerDay ?? 0, trueHigh.battery?.mahPerDay ?? 0);
+  const today = outcomeOf(mid, {});
+  t.equal(today.pings.get('REASON_NETWORK_PING'), undefined);
+  t.ok((today.battery?.days ?? 0) > 4 * (changed.battery?.days ?? 0), 'HIGH empties the battery much sooner');
+});
+
+t.test('a longer window, ride tracking and recovery have their effects', async (t) => {
+  const highWindow = { fromMinute: 0, toMinute: 0, utcOffsetMinutes: 0 };
+  const allDay = outcomeOf(high, { highWindow });
+  const network = (outcome: SettingsOutcome): number => outcome.pings.get('REASON_NETWORK_PING') ?? 0;
+  t.ok(network(allDay) > 1.6 * network(trueHigh), `${network(allDay)} network pings, before ${network(trueHigh)}`);
+  const untracked = outcomeOf(mid, { rideTracking: false });
+  t.equal(untracked.pings.get('REASON_UNLOCKED_PING'), undefined);
+  t.ok(network(outcomeOf(mid, { recovery: true })) > network(allDay) / 2);
+  t.equal(outcomeOf(mid, { airplane: true }).pings.get('REASON_STATE_PING'), undefined);
+});

@@ -1,0 +1,89 @@
+// Comparing two traces (interfaces.md §4): what one has and the other lacks, by lock and reason, first divergence first.
+import t from 'tap';
+import { VirtualTrace } from '../../../firmware-sim/fleet/virtual-trace.js';
+import { Minutes, Seconds } from '../../../proto/clock.js';
+import { type DiffOptions, TraceDiff } from '../../../proto/trace/diff/trace-diff.js';
+import { TraceReader } from '../../../proto/trace/reader.js';
+import type { TraceEvent } from '../../../proto/trace/trace.js';
+import type { Mac } from '../../../proto/wire/mac.js';
+
+const DEFAULTS: DiffOptions = { toleranceMs: Seconds(5), pairs: new Map(), values: true };
+
+const events: TraceEvent[] = [];
+const reader = new TraceReader();
+const options = { seed: 'diff', locks: 3, days: 2, startMs: Date.UTC(2026, 0, 5), note: '', world: false };
+const run = new VirtualTrace(options, (line) => {
+  const read = reader.read(line);
+  if (read.ok && read.value !== null) events.push(read.value);
+});
+run.advance(run.endMs);
+
+function diffOf(a: readonly TraceEvent[], b: readonly TraceEvent[], changes: Partial<DiffOptions> = {}): TraceDiff {
+  const diff = new TraceDiff({ ...DEFAULTS, ...changes });
+  let [nextA, nextB] = [0, 0];
+  while (nextA < a.length || nextB < b.length) {
+    const [ofA, ofB] = [a[nextA], b[nextB]];
+    if (ofA !== undefined && (ofB === undefined || ofA.atMs <= ofB.atMs)) diff.add('a', ofA, ++nextA + 1);
+    else if (ofB !== undefined) diff.add('b', ofB, ++nextB + 1);
+  }
+  diff.finish();
+  return diff;
+}
+
+function later(by: number): TraceEvent[] {
+  return events.map((event): TraceEvent => {
+    const moved = { ...event, atMs: event.atMs + by };
+    return 'uplink' in moved
+      ? ({ ...moved, uplink: { ...moved.uplink, timeMs: moved.uplink.timeMs + by } } as TraceEvent)
+      : moved;
+  });
+}
+
+const isPing = (reason: string) => (event: TraceEvent) => event.event === 'ping' && event.uplink.body.reason === reason;
+
+t.test('equal traces, and traces within the tolerance, do not differ', async (t) => {
+  t.same(diffOf(events, events).differences(), []);
+  t.same(diffOf(events, later(Seconds(3))).differences(), []);
+  t.not(diffOf(events, later(Seconds(6))).differences().length, 0, 'over the tolerance');
+  t.same(diffOf(events, later(Seconds(6)), { toleranceMs: Seconds(7) }).differences(), []);
+});
+
+t.test('a missing ping is named with its lock and reason, the earliest first', async (t) => {
+  const state = events.findLastIndex(isPing('REASON_STATE_PING'));
+  const period = events.findIndex(isPing('REASON_PERIOD_TRACKING'));
+  t.ok(period >= 0 && period < state);
+  const shorter = events.filter((_, index) => index !== state && index !== period);
+  const diff = diffOf(events, shorter);
+  t.match(diff.differences(), [
+    { kind: 'only-a', what: 'REASON_PERIOD_TRACKING', lineA: period + 2, lineB: null },
+    { kind: 'only-a', what: 'REASON_STATE_PING', lineA: state + 2, lineB: null },
+  ]);
+  t.match(diff.rows().slice(0, 2), [
+    { what: 'REASON_PERIOD_TRACKING', onlyA: 1, onlyB: 0 },
+    { what: 'REASON_STATE_PING', onlyA: 1, onlyB: 0 },
+  ]);
+  t.match(diffOf(shorter, events).rows()[0], { onlyA: 0, onlyB: 1 });
+});
+
+t.test('a late ping is the same ping, and other values are a difference unless values do not count', async (t) => {
+  const index = events.findIndex(isPing('REASON_STATE_PING'));
+  const late = events[index] as Extract<TraceEvent, { event: 'ping' }>;
+  const delayed = events.filter((event) => event !== late);
+  delayed.push({ ...late, atMs: (events.at(-1)?.atMs ?? 0) + Minutes(1) });
+  t.same(diffOf(events, delayed).differences(), []);
+  const { body } = late.uplink;
+  const weak = { ...late, uplink: { ...late.uplink, body: { ...body, batteryPercent: 1 } } };
+  const changed = events.map((event) => (event === late ? weak : event));
+  t.match(diffOf(events, changed).differences(), [
+    { kind: 'values', values: { battery_percent: [body.batteryPercent, 1] }, lineA: index + 2, lineB: index + 2 },
+  ]);
+  t.same(diffOf(events, changed, { values: false }).differences(), []);
+});
+
+t.test('paired locks are compared with each other', async (t) => {
+  const [mac] = events.flatMap((event) => (event.event === 'connect' ? [event.mac] : []));
+  const other = 'A4C138000001' as Mac;
+  const renamed = events.map((event) => ('mac' in event && event.mac === mac ? { ...event, mac: other } : event));
+  t.not(diffOf(events, renamed as TraceEvent[]).differences().length, 0);
+  t.same(diffOf(events, renamed as TraceEvent[], { pairs: new Map([[mac as Mac, other]]) }).differences(), []);
+});
