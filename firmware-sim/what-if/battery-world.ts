@@ -1,7 +1,7 @@
 /**
- * The world of a traced lock with a battery that the lock drains. The trace's own battery events show what the lock used
- * under the settings of the trace, so falls of single percents are ignored. Rises, which are charging, are applied. An
- * owner whose lock now drains its battery faster than in the trace charges more often than in the trace.
+ * The world of a traced lock with a battery that the lock drains. The trace's own battery events show what the lock
+ * used under the settings of the trace, so falls of single percents are ignored. Rises, which are charging, are
+ * applied. An owner whose lock now drains its battery faster than in the trace charges more often than in the trace.
  */
 import { Hours } from '../../proto/clock.js';
 import type { GpsFix } from '../../proto/power/step/io.js';
@@ -12,7 +12,9 @@ import type { InitialState, World, WorldChange, WorldEvent } from '../world/worl
 /** A fall of more percent at once was not the lock's doing: a test bench set the battery. */
 const MAX_DRAINED_PERCENT = 5;
 
-/** The owner connects the charger so long after the battery fell below the owner's level, for long enough to fill it. */
+/**
+ * The owner connects the charger so long after the battery fell below the owner's level, for long enough to fill it.
+ */
 const CHARGED_AFTER_MS = Hours(8);
 const CHARGED_FOR_MS = Hours(4);
 

@@ -1,5 +1,5 @@
-// What-if runs (firmware-sim/what-if/README.md): a fleet's week in MID, run in HIGH, agrees with a simulation of the same
-// fleet that was in HIGH from its start. An unchanged world is reproduced exactly.
+// What-if runs (firmware-sim/what-if/README.md): a fleet's week in MID, run in HIGH, agrees with a simulation of the
+// same fleet that was in HIGH from its start. An unchanged world is reproduced exactly.
 import t from 'tap';
 import { parseMix } from '../../firmware-sim/fleet/mix.js';
 import { VirtualTrace } from '../../firmware-sim/fleet/virtual-trace.js';

@@ -1,4 +1,5 @@
-// Comparing two traces (interfaces.md §4): what one has and the other lacks, by lock and reason, first divergence first.
+// Comparing two traces (interfaces.md §4): what one has and the other lacks, by lock and reason, first divergence
+// first.
 import t from 'tap';
 import { VirtualTrace } from '../../../firmware-sim/fleet/virtual-trace.js';
 import { Minutes, Seconds } from '../../../proto/clock.js';
