@@ -7,15 +7,17 @@ import type { AnonymiseFlags } from './anonymiser.js';
 import { addCheckCommand } from './check/command.js';
 import { appendValue, FILES_ARGUMENT } from './command-line.js';
 import type { ImportFlags } from './import/import.js';
+import type { CheckFlags } from './checker.js';
 import { addDiff } from './diff/diff-command.js';
+import type { ImportFlags } from './import/import.js';
 import type { ShowFlags } from './listing.js';
 import type { MqttTarget } from './replay/connection.js';
 import type { ReplaySpeed } from './replay/player.js';
 import type { ReplayFlags } from './replay/replay.js';
 import { addShrink } from './shrink/shrink-command.js';
 import type { ExportFlags, RecordFlags } from './source.js';
-import { addTraceWhy } from './why/command.js';
 import { addWhatIf } from './what-if/what-if-command.js';
+import { addTraceWhy } from './why/command.js';
 
 /** Adds the group to the program. */
 export function addTraceCommands(program: Command): void {

@@ -7,7 +7,8 @@ import t from 'tap';
 import { checkFile } from '../../../cli/commands/trace/checker.js';
 import { shrinkTrace } from '../../../cli/commands/trace/shrink/shrinker.js';
 import { LineSink } from '../../../cli/terminal/line-sink.js';
-import { BUGS, rulesOf } from '../../../firmware-sim/faults/bugs.js';
+import { rulesOf } from '../../../firmware-sim/faults/bug.js';
+import { BUGS } from '../../../firmware-sim/faults/bugs.js';
 import { VirtualTrace } from '../../../firmware-sim/fleet/virtual-trace.js';
 import { Minutes, monotonicMs, Seconds } from '../../../proto/clock.js';
 
