@@ -153,6 +153,7 @@ const rooms = {
       'plan',
       'scenario',
       'story',
+      'what-if',
       'trace',
       'world',
     ),
