@@ -6,8 +6,6 @@ import { withConnection, withGateway } from '../../terminal/shared-flags.js';
 import type { AnonymiseFlags } from './anonymiser.js';
 import { addCheckCommand } from './check/command.js';
 import { appendValue, FILES_ARGUMENT } from './command-line.js';
-import type { ImportFlags } from './import/import.js';
-import type { CheckFlags } from './checker.js';
 import { addDiff } from './diff/diff-command.js';
 import type { ImportFlags } from './import/import.js';
 import type { ShowFlags } from './listing.js';

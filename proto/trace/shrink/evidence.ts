@@ -3,7 +3,7 @@
  * whole trace with bounded memory. Pure: the caller reads the file and passes its events in order.
  */
 import type { Mac } from '../../wire/mac.js';
-import type { TraceFinding } from '../check.js';
+import type { TraceFinding } from '../findings.js';
 import { type TraceEvent, type TraceHeader, type TraceLock, UNNAMED_LOCK } from '../trace.js';
 import { HeaderTracker } from './header-tracker.js';
 

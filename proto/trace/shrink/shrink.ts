@@ -9,7 +9,8 @@
  */
 import { Days, Hours, Minutes } from '../../clock.js';
 import { POWER_MODEL } from '../../power/model.js';
-import { TraceCheck, type TraceFinding } from '../check.js';
+import { TraceCheck } from '../check.js';
+import type { TraceFinding } from '../findings.js';
 import { type TraceLock, UNNAMED_LOCK } from '../trace.js';
 import { groupNeighbours, type Property, removeChunks, removePairs } from './delta-debugging.js';
 import type { LockEvents, ShrinkTarget, TracedLine } from './evidence.js';
