@@ -5,11 +5,11 @@
 import { Days } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import type { DisconnectCause } from '../../proto/power/judge/event.js';
+import { type GroundTruth, readGroundTruth } from '../../proto/trace/ground-truth.js';
 import type { TraceEvent, TraceHeader, TraceLock, TraceWorld } from '../../proto/trace/trace.js';
 import type { Mac } from '../../proto/wire/mac.js';
 import type { Command, CommandAck, Ping, Uplink } from '../../proto/wire/ping.js';
 import { lifeOf, NO_MARKS } from '../../proto/wire/uplink-life.js';
-import { type GroundTruth, readGroundTruth } from '../trace/ground-truth.js';
 
 /** Maximum number of events of one trace. All events are held in memory, with about 500 bytes each. */
 const MAX_EVENTS = 1_000_000;
@@ -185,7 +185,10 @@ export class LockTraceReader {
     if (event.mac === null) return;
     const read = readGroundTruth(event);
     if (!read.ok) throw new LockgateError('input-trace', read.error.message);
-    this.#lockOf(event.mac).groundTruth.push(read.value);
+    const { changes, ...truth } = read.value;
+    const boot = changes.find(({ type }) => type === 'boot');
+    // What else a boot event says is no change: coverage, sky and battery are as they were before.
+    this.#lockOf(event.mac).groundTruth.push({ ...truth, changes: boot === undefined ? changes : [boot] });
   }
 }
 

@@ -10,10 +10,17 @@ import type { LinkTrouble } from '../link/link.js';
 import type { WorldChange } from '../world/world.js';
 
 export type DiaryEntry =
-  | { readonly type: 'booted'; readonly boot: number }
+  /** The lock booted, with what is true around it at that moment. */
+  | {
+      readonly type: 'booted';
+      readonly boot: number;
+      readonly covered: boolean;
+      readonly skyOpen: boolean;
+      readonly batteryPercent: number;
+    }
   /** A change in the world around the lock. */
   | { readonly type: 'world'; readonly change: WorldChange }
-  /** The lock's true position when it starts or stops moving, with or without a GPS fix. */
+  /** The lock's true position when it boots, starts or stops moving, or makes a GPS ping. */
   | { readonly type: 'whereabouts'; readonly fix: GpsFix }
   /** The connection is established. */
   | { readonly type: 'connected' }

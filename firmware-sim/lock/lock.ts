@@ -170,10 +170,9 @@ export class Lock {
   #takeFromWorld(): void {
     const event = this.#options.world.take();
     if (event === undefined) return;
-    const { diary, world } = this.#options;
-    if (diary !== undefined) {
+    if (this.#options.diary !== undefined) {
       this.#log({ type: 'world', change: event.change });
-      if (event.change.type === 'motion') this.#log({ type: 'whereabouts', fix: world.trueFixAt(this.#nowMs) });
+      if (event.change.type === 'motion') this.#logWhereabouts();
     }
     this.#feed(event.change);
   }
@@ -201,7 +200,7 @@ export class Lock {
       flash.save(this.mac, this.#savedFlash);
     }
     if (input.type === 'boot') this.#battery?.booted(this.#nowMs);
-    if (input.type === 'boot') this.#log({ type: 'booted', boot: state.boot });
+    if (input.type === 'boot') this.#logBoot();
     if (effects.length === 0) return;
     // Inputs that an effect causes go to `#inputs`, so no effect is added during this loop.
     for (const effect of effects) this.#perform(effect);
@@ -210,7 +209,10 @@ export class Lock {
 
   #perform(effect: StepEffect): void {
     if (this.#phase === 'stopped') return;
-    if (this.#options.diary !== undefined) this.#log({ type: 'did', effect });
+    if (this.#options.diary !== undefined) {
+      if (effect.type === 'made' && effect.uplink.body.kind === 'gps') this.#logWhereabouts();
+      this.#log({ type: 'did', effect });
+    }
     this.#battery?.apply(effect, this.#nowMs);
     if (effect.type === 'connect') this.#link.connect();
     else if (effect.type === 'publish') this.#link.publish(effect.uplink);
@@ -247,6 +249,17 @@ export class Lock {
     if (input === CONNECT_FAILED || input === DISCONNECTED) this.#battery?.disconnected(this.#nowMs);
     this.#feed(input);
     if (this.#phase === 'running') this.#armTimer();
+  }
+
+  #logBoot(): void {
+    if (this.#options.diary === undefined) return;
+    const { boot, covered, skyOpen, batteryPercent } = this.#state;
+    this.#log({ type: 'booted', boot, covered, skyOpen, batteryPercent });
+    this.#logWhereabouts();
+  }
+
+  #logWhereabouts(): void {
+    this.#log({ type: 'whereabouts', fix: this.#options.world.trueFixAt(this.#nowMs) });
   }
 
   #log(entry: DiaryEntry): void {

@@ -5,6 +5,8 @@
 import { POWER_MODEL } from '../../proto/power/model.js';
 import { TraceCheck } from '../../proto/trace/check.js';
 import type { TraceFinding } from '../../proto/trace/findings.js';
+import { OwedCheck, UNWRITTEN } from '../../proto/trace/owed/owed-check.js';
+import type { TraceWorld } from '../../proto/trace/trace.js';
 import type { Mac } from '../../proto/wire/mac.js';
 import type { PingUplink, Uplink } from '../../proto/wire/ping.js';
 import type { BugAssignment } from '../faults/bugs.js';
@@ -33,6 +35,7 @@ export class VirtualScenario {
   readonly #scenario: Scenario;
   readonly #clock: VirtualClock;
   readonly #check: TraceCheck;
+  readonly #owed: OwedCheck;
   readonly #commandQueue: CommandQueue;
   readonly #recorder: TraceRecorder;
   /** The number of the last written line of the trace. The header is line 1. */
@@ -43,7 +46,13 @@ export class VirtualScenario {
     const clock = new VirtualClock(scenario.startMs);
     const recorder = new TraceRecorder(write, (event) => {
       this.#line += 1;
+      if (event.event === 'world') this.#compareWorld(event, this.#line);
+      this.#owed.event(event, this.#line);
       this.#check.judge(event, this.#line);
+    });
+    // What truly happened is compared even if the trace does not have it.
+    const unwritten = new TraceRecorder(null, (event) => {
+      if (event.event === 'world') this.#compareWorld(event, UNWRITTEN);
     });
     const listener = {
       connected: (mac: Mac) => this.#connected(mac),
@@ -72,10 +81,11 @@ export class VirtualScenario {
         phone: (mac, uplink, acknowledged) => this.#phone(mac, uplink, acknowledged),
       },
       ...(bugs && { bugs }),
-      ...(world && { diary: (mac, _atMs, entry) => recorder.world(mac, clock.now(), entry) }),
+      diary: (mac, _atMs, entry) => (world ? recorder : unwritten).world(mac, clock.now(), entry),
     });
     const locks = new Map(this.play.locks.map(({ mac, state }) => [mac, headerLockOf(state)]));
     this.#check = new TraceCheck(POWER_MODEL, { note, locks });
+    this.#owed = new OwedCheck({ model: POWER_MODEL, header: { note, locks }, truthName: null });
     recorder.start(note, clock.now(), locks);
   }
 
@@ -98,9 +108,14 @@ export class VirtualScenario {
     return checkScenario(this.#scenario, this.play.records);
   }
 
-  /** The judge's findings about the trace. */
+  /** The judge's findings about the trace, and what the locks owe for what truly happened. */
   findings(): TraceFinding[] {
-    return this.#check.findings();
+    return [...this.#check.findings(), ...this.#owed.findings()].sort((a, b) => a.line - b.line);
+  }
+
+  #compareWorld(event: TraceWorld, line: number): void {
+    const read = this.#owed.world(event, line);
+    if (!read.ok) throw new Error(read.error.message);
   }
 
   #connected(mac: Mac): void {

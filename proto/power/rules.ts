@@ -28,6 +28,7 @@ export type RuleName =
   | 'window-offline'
   | 'recovery-offline'
   | 'boot-back'
+  | 'owed'
   | MustRuleName;
 
 /** The rules about what a lock must do: the ones that incomplete firmware breaks. */
@@ -55,8 +56,9 @@ export type MustRuleName =
  * - `content`: what the uplinks contain. These findings are the same in whatever order the uplinks arrive.
  * - `receipt`: when uplinks arrive, or over which connection. Another order may lead to other findings.
  * - `time`: that something expected has not happened for some time.
+ * - `world`: what truly happened, which only `trace check --world` knows. The judge never finds these.
  */
-export type RestsOn = 'content' | 'receipt' | 'time';
+export type RestsOn = 'content' | 'receipt' | 'time' | 'world';
 
 export interface RuleRow {
   readonly rule: RuleName;
@@ -362,6 +364,15 @@ const ROWS: readonly RuleRow[] = [
     severity: 'warning',
     restsOn: 'content',
     brokenWhen: 'GPS pings go on without moving, move without getting anywhere, or are too far from each other.',
+    section: SECTION,
+  },
+  {
+    rule: 'owed',
+    severity: 'violation',
+    restsOn: 'world',
+    brokenWhen:
+      'With --world: an event of the world calls for an uplink or a connection that never came, or a GPS position ' +
+      'is further from the true one than its uncertainty and 100 m.',
     section: SECTION,
   },
 ];

@@ -8,6 +8,7 @@ import { IN_ORDER_RULES } from '../power/judge/in-order/ordered-uplink.js';
 import type { RuleName, Severity } from '../power/rules.js';
 import type { Source, Uplink } from '../wire/ping.js';
 import { FIRST_LIFE } from '../wire/uplink-life.js';
+import type { OwedCause } from './owed/duty.js';
 
 /** A finding with the number of the line that it is about, from 1. */
 export interface TraceFinding {
@@ -25,6 +26,8 @@ export interface TraceFinding {
   readonly sent: { readonly source: Source; readonly uplink: Uplink } | null;
   /** The firmware version that the lock last reported before; null if it has not reported one. */
   readonly firmwareVersion: string | null;
+  /** The event of the world that calls for what is missing: only for the rule `owed`. */
+  readonly world?: OwedCause;
 }
 
 /** Takes the findings of a check. */

@@ -14,10 +14,10 @@ export interface RuleCase {
 }
 
 /**
- * What a rule applies to: `each` uplink, each of the lock's `own` uplinks, a `connection`, or `time` passing. A
- * function says whether it applies to one of the lock's own uplinks.
+ * What a rule applies to: `each` uplink, each of the lock's `own` uplinks, a `connection`, `time` passing, or
+ * the `world`, which `why` does not know. A function says whether it applies to one of the lock's own uplinks.
  */
-type RuleScope = 'each' | 'own' | 'connection' | 'time' | ((ruleCase: RuleCase) => boolean);
+type RuleScope = 'each' | 'own' | 'connection' | 'time' | 'world' | ((ruleCase: RuleCase) => boolean);
 
 /** A row of the table. */
 export interface RuleWhy {

@@ -144,6 +144,11 @@ export const RULE_WHY: Readonly<Record<RuleName, RuleWhy>> = Object.freeze({
     restsOn: SECTIONS.wire,
     appliesTo: 'own',
   },
+  owed: {
+    because: 'What a lock sends follows from what happens to it, so what happened and was not sent is a fault.',
+    restsOn: SECTIONS.model,
+    appliesTo: 'world',
+  },
   ...MUST_RULE_WHY,
 });
 

@@ -75,8 +75,8 @@ function brokenByScript(...bugs: Bug[]): string[] {
 t.test('each rule has a bug, and each bug a name and a description', async (t) => {
   t.same(
     BUGS.flatMap(({ rule }) => rule ?? []),
-    RULES.map(({ rule }) => rule),
-    'one for each rule, in its order',
+    RULES.filter(({ restsOn }) => restsOn !== 'world').map(({ rule }) => rule),
+    'one for each rule of the judge, in its order',
   );
   t.equal(new Set(BUGS.map(({ name }) => name)).size, BUGS.length);
   for (const { name, sentence, shows, wrapStep, wrapVirtualLink } of BUGS) {

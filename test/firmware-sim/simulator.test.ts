@@ -183,7 +183,16 @@ t.test('a lock over a memory link does everything at its due time', async (t) =>
   );
   const types = entries.map(({ entry }) => (entry.type === 'did' ? entry.effect.type : entry.type));
   const entryTypes = types.filter((type) => type !== 'gps-on');
-  t.same(entryTypes.slice(0, 7), ['booted', 'world', 'made', 'connect', 'connected', 'publish', 'acknowledged']);
+  t.same(entryTypes.slice(0, 8), [
+    'booted',
+    'whereabouts',
+    'world',
+    'made',
+    'connect',
+    'connected',
+    'publish',
+    'acknowledged',
+  ]);
 });
 
 t.test('without coverage all uplinks are retained, and arrive afterwards in order', async (t) => {

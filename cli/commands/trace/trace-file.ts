@@ -28,10 +28,10 @@ export interface TraceVisitor {
   header(header: TraceHeader): void;
   /** Called for each event in order. The header is line 1. `raw` is the uplink's bytes; null if the line has none. */
   event(event: TraceEvent, line: number, raw: Uint8Array | null): void;
+  /** Called after each part of the file and at its end, some thousand lines each: reading goes on when it resolves. */
+  pause?(): Promise<void>;
   /** Called for an empty line. */
   empty?(line: number): void;
-  /** Called after each chunk of the file. Reading goes on when the promise resolves. */
-  chunkRead?(): Promise<void>;
   /** Called once, before all lines, with the notes, which grow while the lines are read. */
   notes?(notes: TraceNotes): void;
 }
@@ -57,17 +57,20 @@ export async function readTraceFile(file: string, visitor: TraceVisitor): Promis
   const reader = new TraceReader();
   visitor.notes?.(reader.notes);
   let hasHeader = false;
-  const visit: LineVisitor = (bytes, start, end) => {
-    const event = reader.readBytes(bytes, start, end);
-    if (!event.ok) throw lineError(file, event.error.line, event.error.message);
-    if (event.value !== null) visitor.event(event.value, reader.line, reader.raw);
-    else if (hasHeader) visitor.empty?.(reader.line);
-    else if (reader.header !== null) {
-      hasHeader = true;
-      visitor.header(reader.header);
-    }
-  };
-  await readLines(file, visit, async () => visitor.chunkRead?.());
+  await readLines(
+    file,
+    (bytes, start, end) => {
+      const event = reader.readBytes(bytes, start, end);
+      if (!event.ok) throw lineError(file, event.error.line, event.error.message);
+      if (event.value !== null) visitor.event(event.value, reader.line, reader.raw);
+      else if (hasHeader) visitor.empty?.(reader.line);
+      else if (reader.header !== null) {
+        hasHeader = true;
+        visitor.header(reader.header);
+      }
+    },
+    async () => await visitor.pause?.(),
+  );
   const end = reader.end();
   if (!end.ok) throw lineError(file, end.error.line, end.error.message);
 }
@@ -82,8 +85,12 @@ function displayName(file: string): string {
 
 type LineVisitor = (bytes: Buffer, start: number, end: number) => void;
 
-/** Calls `visit` for each line: the buffer that has the line, and where it starts and ends without the line break. */
-async function readLines(file: string, visit: LineVisitor, chunkRead: () => Promise<void>): Promise<void> {
+/**
+ * Calls `visit` for each line: the buffer that has the line, and where it starts and ends without the line break.
+ *
+ * @param pause called after the lines of each chunk; the next is read when it resolves
+ */
+async function readLines(file: string, visit: LineVisitor, pause: () => Promise<void>): Promise<void> {
   /** Chunks of a line whose end has not been read yet. */
   let pending: Buffer[] = [];
   let pendingBytes = 0;
@@ -105,12 +112,13 @@ async function readLines(file: string, visit: LineVisitor, chunkRead: () => Prom
     if (start < chunk.length) pending.push(chunk.subarray(start));
     pendingBytes += chunk.length - start;
     if (pendingBytes > maxBytesOfLine(lines + 1)) throw lineTooLong(file, lines + 1);
-    await chunkRead();
+    await pause();
   }
   if (pendingBytes > 0) {
     const line = Buffer.concat(pending);
     visitLine(line, 0, line.length, visit);
   }
+  await pause();
 }
 
 /** Calls `visit` without the carriage return that Windows editors put before the newline. */

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { PowerModel } from '../../../proto/power/model.js';
 import { TraceCheck } from '../../../proto/trace/check.js';
+import { OwedCheck } from '../../../proto/trace/owed/owed-check.js';
 import { TraceReader } from '../../../proto/trace/reader.js';
 import { root } from '../house/our-files.js';
 
@@ -31,15 +32,21 @@ export function expectedOf(file: string): ExpectedFinding[] {
   return expectedFindings.filter((row) => row.file === file).map(({ line, mac, rule }) => ({ line, mac, rule }));
 }
 
-/** The judge's findings about a trace, with a given model. */
+/** The findings about a trace, with a given model: the judge's, and what the trace's own world events call for. */
 export function findingsOf(file: string, model: PowerModel): ExpectedFinding[] {
   const reader = new TraceReader();
   let check: TraceCheck | null = null;
+  let owed: OwedCheck | null = null;
   for (const line of linesOf(file)) {
     const read = reader.read(line);
     if (!read.ok) throw new Error(`${file}:${read.error.line}: ${read.error.message}`);
     check ??= reader.header === null ? null : new TraceCheck(model, reader.header);
-    if (read.value !== null) check?.judge(read.value, reader.line);
+    owed ??= reader.header === null ? null : new OwedCheck({ model, header: reader.header, truthName: null });
+    if (read.value === null) continue;
+    check?.judge(read.value, reader.line);
+    owed?.event(read.value, reader.line);
+    if (read.value.event === 'world') owed?.world(read.value, reader.line);
   }
-  return (check?.findings() ?? []).map(({ line, mac, rule }) => ({ line, mac, rule }));
+  const found = [...(check?.findings() ?? []), ...(owed?.findings() ?? [])];
+  return found.map(({ line, mac, rule }) => ({ line, mac, rule }));
 }

@@ -3,12 +3,14 @@
  * is compared with what truly happened (world-truth.ts).
  */
 import type { Bug } from '../../../firmware-sim/faults/bug.js';
+import type { FaultName } from '../../../firmware-sim/faults/faults.js';
 import { parseMix } from '../../../firmware-sim/fleet/mix.js';
 import { VirtualTrace } from '../../../firmware-sim/fleet/virtual-trace.js';
 import { Minutes } from '../../../proto/clock.js';
 import { POWER_MODEL } from '../../../proto/power/model.js';
 import type { RuleName } from '../../../proto/power/rules.js';
 import { TraceCheck } from '../../../proto/trace/check.js';
+import { OwedCheck, type OwedFinding } from '../../../proto/trace/owed/owed-check.js';
 import { TraceReader } from '../../../proto/trace/reader.js';
 import { formatMac, type Mac } from '../../../proto/wire/mac.js';
 import type { Command } from '../../../proto/wire/ping.js';
@@ -53,6 +55,8 @@ export interface HealthyRunOptions {
   readonly commandsPerDay: number;
   /** A bug that all locks have; none by default. */
   readonly bug?: Bug;
+  /** Faults of the network; none by default. */
+  readonly faults?: readonly FaultName[];
 }
 
 export interface HealthyRun {
@@ -66,6 +70,10 @@ export interface HealthyRun {
   readonly unexplained: readonly TimedFinding[];
   /** The number of warnings that an event of the world explains, by rule and reason. */
   readonly explained: ReadonlyMap<string, number>;
+  /** What the world called for and the locks did not send. */
+  readonly owed: readonly OwedFinding[];
+  /** The number of GPS positions that were compared with the world. */
+  readonly comparedPositions: number;
 }
 
 /** A finding with its time. */
@@ -82,7 +90,7 @@ export function rulesUnexplained({ violations, unexplained }: HealthyRun): RuleN
 }
 
 /** Runs the fleet to the end and returns the result. */
-export function healthyRun({ seed, locks, days, pace, commandsPerDay, bug }: HealthyRunOptions): HealthyRun {
+export function healthyRun({ seed, locks, days, pace, commandsPerDay, bug, faults }: HealthyRunOptions): HealthyRun {
   const judge = new StreamJudge();
   const trace = new VirtualTrace(
     {
@@ -94,6 +102,7 @@ export function healthyRun({ seed, locks, days, pace, commandsPerDay, bug }: Hea
       startMs: RUN_STARTS_MS,
       note: '',
       world: true,
+      ...(faults && { faults }),
       ...(bug && { bugs: [{ bug, locks: null }] }),
       ...(commandsPerDay > 0 && { commandSchedule: { perDay: commandsPerDay, commands: COMMANDS } }),
     },
@@ -114,6 +123,8 @@ class StreamJudge {
   readonly #reader = new TraceReader();
   #check: TraceCheck | undefined;
   #truth: WorldTruth | undefined;
+  #owed: OwedCheck | undefined;
+  #comparedPositions = 0;
   #macs = new Map<string, Mac>();
   #commands = 0;
   #acks = 0;
@@ -126,10 +137,19 @@ class StreamJudge {
       if (header === null) return;
       this.#check = new TraceCheck(POWER_MODEL, header);
       this.#truth = new WorldTruth(header, RUN_STARTS_MS);
+      const onPosition = (): void => {
+        this.#comparedPositions += 1;
+      };
+      this.#owed = new OwedCheck({ model: POWER_MODEL, header, truthName: null, onPosition });
       this.#macs = new Map([...header.locks.keys()].map((mac) => [formatMac(mac), mac]));
       return;
     }
-    if (event.value.event === 'world') this.#truth?.add(event.value);
+    if (event.value.event === 'world') {
+      this.#truth?.add(event.value);
+      const read = this.#owed?.world(event.value, this.#reader.line);
+      if (read !== undefined && !read.ok) throw new Error(read.error.message);
+    }
+    this.#owed?.event(event.value, this.#reader.line);
     if (event.value.event === 'command') this.#commands += 1;
     if (event.value.event === 'ack') this.#acks += 1;
     this.#check?.judge(event.value, event.value.atMs);
@@ -139,7 +159,10 @@ class StreamJudge {
     this.#check?.judge({ event: 'tick', atMs }, atMs);
   }
 
-  result(): Pick<HealthyRun, 'commands' | 'acks' | 'violations' | 'unexplained' | 'explained'> {
+  result(): Pick<
+    HealthyRun,
+    'commands' | 'acks' | 'violations' | 'unexplained' | 'explained' | 'owed' | 'comparedPositions'
+  > {
     const violations: TimedFinding[] = [];
     const unexplained: TimedFinding[] = [];
     const explained = new Map<string, number>();
@@ -150,6 +173,8 @@ class StreamJudge {
       else if (why === null) unexplained.push(found);
       else explained.set(`${rule}: ${why}`, (explained.get(`${rule}: ${why}`) ?? 0) + 1);
     }
-    return { commands: this.#commands, acks: this.#acks, violations, unexplained, explained };
+    const owed = this.#owed?.findings() ?? [];
+    const counts = { commands: this.#commands, acks: this.#acks, comparedPositions: this.#comparedPositions };
+    return { ...counts, violations, unexplained, explained, owed };
   }
 }

@@ -371,9 +371,9 @@ t.test('presence is never-seen, online, asleep, late, airplane or low-battery', 
   t.same(at(low, START_MS + Days(3)), { presence: 'low-battery' });
 });
 
-t.test('there are 38 rules, and ten of them are warnings', async (t) => {
-  t.equal(RULES.length, 38);
-  t.equal(new Set(RULES.map((row) => row.rule)).size, 38);
+t.test('there are 39 rules, and ten of them are warnings', async (t) => {
+  t.equal(RULES.length, 39);
+  t.equal(new Set(RULES.map((row) => row.rule)).size, 39);
   t.same(
     RULES.filter((row) => row.severity === 'warning').map((row) => row.rule),
     [

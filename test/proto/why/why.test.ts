@@ -316,7 +316,7 @@ t.test('for every rule, the steps say how it was broken, what the rule is, and w
   const gateway = await testGateway(t, { runClock: new ManualClock(NOW) });
   t.same(
     BROKEN.map(([rule]) => rule),
-    RULES.map(({ rule }) => rule),
+    RULES.filter(({ restsOn }) => restsOn !== 'world').map(({ rule }) => rule),
     'a new rule wants a row here',
   );
   for (const [index, [rule, found, because, restsOn]] of BROKEN.entries()) {

@@ -11,6 +11,7 @@ import { SpillFile } from './findings/spill-file.js';
 import type { Report, ReportFormat } from './formats/report.js';
 import type { TraceObserver } from './observer.js';
 import { type CheckFlags, type FormatName, formatOf } from './options.js';
+import { requireReadable, worldObserver } from './world/world-observer.js';
 
 /**
  * Checks the files and prints the report. Sets exit code 1 if there is a finding of at least the severity
@@ -21,6 +22,7 @@ import { type CheckFlags, type FormatName, formatOf } from './options.js';
  */
 export async function checkTraces(files: readonly string[], flags: CheckFlags): Promise<void> {
   for (const rule of flags.ignore) requireRule(rule);
+  if (flags.world !== undefined) requireReadable(files, flags.world);
   const name = formatOf(flags);
   const format = await loadFormat(name);
   const spill = new SpillFile();
@@ -33,7 +35,7 @@ export async function checkTraces(files: readonly string[], flags: CheckFlags): 
       withTimelines: name === 'html',
     };
     const reports: FileReport[] = [];
-    for (const file of files) reports.push(await reportFile(file, { ...options, observers: observersOf(flags) }));
+    for (const file of files) reports.push(await reportFile(file, { ...options, observers: observersOf(file, flags) }));
     const report = summedUp(reports, flags);
     await format(report);
     if (report.violations > 0 || (flags.failOn === 'warning' && report.warnings > 0)) process.exitCode = EXIT.no;
@@ -56,8 +58,8 @@ function requireRule(rule: string): void {
 }
 
 /** What follows each file besides the judge. A flag that needs more than findings adds its observer here. */
-function observersOf(_flags: CheckFlags): readonly TraceObserver[] {
-  return [];
+function observersOf(file: string, { world }: CheckFlags): readonly TraceObserver[] {
+  return world === undefined ? [] : [worldObserver(file, world)];
 }
 
 function summedUp(files: readonly FileReport[], { failOn, summary, baseline }: CheckFlags): Report {

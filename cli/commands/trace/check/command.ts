@@ -17,6 +17,7 @@ Exit codes: 0 no violations, 1 violations (or warnings, with --fail-on warning),
 
 Example:
   $ lockgate trace check field/*.jsonl.gz --coverage
+  $ lockgate trace check truth.jsonl --world truth.jsonl
   $ lockgate trace check ride.jsonl --json --fail-on warning --ignore clock-ahead
   $ lockgate trace check fleet.jsonl.gz --baseline known.json --format html > report.html`;
 

@@ -31,7 +31,8 @@ export async function reportFile(file: string, options: FileCheckOptions): Promi
     timelines === null ? options.observers : [...options.observers, timelines];
   const judged = new JudgedFile(file, findings, options.withCoverage, observers);
   const error = await judged.read();
-  for (const observer of observers) observer.end?.(findings);
+  await judged.pause();
+  for (const observer of observers) await observer.end?.(findings);
   const { pings = 0, locks = 0 } = judged.check ?? {};
   return {
     ...{ file, pings, locks, findings, error, timelines },
@@ -106,7 +107,12 @@ class JudgedFile {
 
   header(header: TraceHeader): void {
     this.check = new TraceCheck(POWER_MODEL, header, this.#withCoverage, null, this.#sink);
-    for (const observer of this.#observers) observer.header?.(header);
+    const sink = this.#sink;
+    if (sink !== undefined) for (const observer of this.#observers) observer.header?.(header, sink);
+  }
+
+  async pause(): Promise<void> {
+    for (const observer of this.#observers) await observer.pause?.();
   }
 
   event(event: TraceEvent, line: number): void {

@@ -20,6 +20,8 @@ export interface CheckFlags {
   readonly ignore: readonly string[];
   /** A file of known findings. */
   readonly baseline?: string;
+  /** A file with what truly happened around the locks. */
+  readonly world?: string;
 }
 
 /** The form of the report that the flags ask for. */
@@ -46,5 +48,6 @@ export function addCheckOptions(command: Command): Command {
         .default('violation'),
     )
     .option('--ignore <rule>', 'Ignore findings of this rule; can be repeated.', appendValue, [])
-    .option('--baseline <file>', 'Leave out the findings of this file, which --json printed before.');
+    .option('--baseline <file>', 'Leave out the findings of this file, which --json printed before.')
+    .option('--world <truth>', 'Find what the locks owe for the world events of this trace (may be the same file).');
 }

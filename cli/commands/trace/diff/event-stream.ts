@@ -22,7 +22,7 @@ export async function* traceEvents(file: string): AsyncGenerator<readonly LinedE
   const reading = readTraceFile(file, {
     header: () => undefined,
     event: (event, line) => events.push({ event, line }),
-    chunkRead: () =>
+    pause: () =>
       new Promise<void>((resolve) => {
         wakeReader = resolve;
         wakeConsumer();

@@ -1,6 +1,7 @@
 /** The JSON form of a finding of `trace check`, which all reports and `--baseline` use. Pure. */
 import { type RuleName, ruleRow, type Severity } from '../../../../../proto/power/rules.js';
 import type { TraceFinding } from '../../../../../proto/trace/findings.js';
+import type { OwedCause } from '../../../../../proto/trace/owed/duty.js';
 import { FIRST_CREDENTIAL } from '../../../../../proto/trace/trace.js';
 import type { Uplink } from '../../../../../proto/wire/ping.js';
 import { ackUplinkToJson, isDatable, pingUplinkToJson, toDate } from '../../../../../proto/wire/ping-json.js';
@@ -24,11 +25,13 @@ export interface FindingJson {
   readonly section: string;
   /** The members of the uplink at fault, as in a trace; null if it is not known any more, or there is none. */
   readonly values: Readonly<Record<string, unknown>> | null;
+  /** The event of the world that calls for it: only for the rule `owed`. */
+  readonly world?: OwedCause;
 }
 
 /** Converts a finding. */
 export function findingToJson(finding: TraceFinding): FindingJson {
-  const { line, mac, rule, severity, message, atMs, about, sent, firmwareVersion } = finding;
+  const { line, mac, rule, severity, message, atMs, about, sent, firmwareVersion, world } = finding;
   const credential = about?.credential ?? FIRST_CREDENTIAL;
   return {
     ...{ line, mac, rule, severity, message },
@@ -39,6 +42,7 @@ export function findingToJson(finding: TraceFinding): FindingJson {
     firmware_version: firmwareVersion,
     section: ruleRow(rule)?.section ?? '',
     values: sent === null ? null : { source: sent.source, ...uplinkToJson(sent.uplink) },
+    ...(world !== undefined && { world }),
   };
 }
 

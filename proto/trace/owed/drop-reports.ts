@@ -1,0 +1,24 @@
+/** What a lock reports as dropped because its buffer was full. Such uplinks were made, and never arrive. */
+import type { Uplink } from '../../wire/ping.js';
+
+export class DropReports {
+  #boot = 0;
+  #dropped = 0;
+  /** The time of the uplink that last reported more dropped uplinks than before, ms since the epoch. */
+  #reportedMs = Number.NEGATIVE_INFINITY;
+
+  see({ boot, dropped, timeMs }: Uplink): void {
+    if (boot > this.#boot) {
+      this.#boot = boot;
+      this.#dropped = 0;
+    }
+    if (boot < this.#boot || dropped <= this.#dropped) return;
+    this.#dropped = dropped;
+    this.#reportedMs = Math.max(this.#reportedMs, timeMs);
+  }
+
+  /** Whether an uplink that was due at `dueMs` may have been dropped. */
+  explain(dueMs: number): boolean {
+    return this.#reportedMs >= dueMs;
+  }
+}

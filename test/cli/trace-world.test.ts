@@ -1,0 +1,98 @@
+// `lockgate trace check --world` (interfaces.md §4): the truth may be the same file, another file, gzipped, or the
+// standard input; its findings appear in every report.
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { gzipSync } from 'node:zlib';
+import t from 'tap';
+import { LOCKGATE, runProgram } from '../helpers/cli/program.js';
+import { root } from '../helpers/house/our-files.js';
+import { traceOf } from '../helpers/sim/judged-run.js';
+import { mutantOf } from '../helpers/sim/mutant-trace.js';
+import { tempFolder } from '../helpers/store/temp-folder.js';
+
+const folder = tempFolder(t);
+const at = (name: string): string => path.join(folder, name);
+
+async function check(...args: readonly string[]): Promise<{ code: number | null; out: string; err: string }> {
+  const { ended, stdout, stderr } = await runProgram(t, process.execPath, [LOCKGATE, 'trace', 'check', ...args]);
+  return { code: ended?.code ?? null, out: stdout.join('\n'), err: stderr.join('\n') };
+}
+
+const isWorld = (line: string): boolean => line.includes('"event":"world"');
+const TRUTH = traceOf({ seed: 'cli', locks: 3, days: 1, pace: 'lively', world: true });
+const write = (name: string, lines: readonly string[]): string => {
+  const text = lines.filter((line) => line !== '').join('\n');
+  writeFileSync(at(name), name.endsWith('.gz') ? gzipSync(text) : text);
+  return at(name);
+};
+const truth = write('truth.jsonl', TRUTH);
+const packed = write('truth.jsonl.gz', TRUTH);
+const healthy = write(
+  'healthy.jsonl',
+  TRUTH.filter((line) => !isWorld(line)),
+);
+const withoutTheft = mutantOf(TRUTH, (ping) => (ping.reason === 'REASON_THEFT' ? null : ping));
+const mutant = write(
+  'mutant.jsonl',
+  withoutTheft.filter((line) => !isWorld(line)),
+);
+
+interface Json {
+  readonly files: readonly {
+    readonly findings: readonly {
+      readonly rule: string;
+      readonly message: string;
+      readonly world?: { line: number };
+    }[];
+  }[];
+}
+
+t.test('a healthy trace owes nothing, whatever file has the truth', async (t) => {
+  for (const args of [
+    [truth, '--world', truth],
+    [healthy, '--world', truth],
+    [healthy, '--world', packed],
+  ]) {
+    const { code, out } = await check(...args);
+    t.equal(code, 0, out);
+    t.match(out, '0 violations');
+  }
+});
+
+t.test('what is owed names the event of the world and its line in the truth', async (t) => {
+  const { code, out } = await check(mutant, '--world', packed, '--json');
+  t.equal(code, 1);
+  const { files } = JSON.parse(out) as Json;
+  const findings = (files[0]?.findings ?? []).filter(({ rule }) => rule === 'owed');
+  t.ok(findings.length > 0);
+  for (const { message, world } of findings) {
+    const cause = JSON.parse(TRUTH[(world?.line ?? 0) - 1] ?? '{}') as { event?: string };
+    t.equal(cause.event, 'world');
+    t.match(message, `truth.jsonl.gz:${world?.line}`);
+    t.match(message, 'REASON_THEFT');
+  }
+  t.notMatch((await check(mutant)).out, 'owed', 'without a truth nothing is owed');
+});
+
+t.test('the same findings in the other reports', async (t) => {
+  const trace = path.join(root, 'test/traces/owed.breaks-1.jsonl');
+  const { code, out } = await check(trace, '--world', trace);
+  t.equal(code, 1);
+  t.match(out, /line 2 +violation +owed: The lock moved while it was locked.*“moving true”.*\(line 2\)/);
+  const junit = (await check(trace, '--world', trace, '--junit')).out;
+  t.match(junit, /name="owed">\s*<failure message="The lock moved while it was locked/);
+  t.equal((await check(trace, '--world', trace, '--ignore', 'owed')).code, 0);
+});
+
+t.test('a truth that can’t be used is an error', async (t) => {
+  const none = await check(truth, '--world', healthy);
+  t.equal(none.code, 2);
+  t.match(none.err, /healthy\.jsonl has no events of the world: expected/);
+  t.match((await check(truth, '--world', at('missing.jsonl'))).err, /there is no file .*missing\.jsonl/);
+  t.match((await check(truth, healthy, '--world', '-')).err, /--world - can be read only once/);
+  const [header = '', first = ''] = readFileSync(truth, 'utf8').split('\n');
+  const wrong = write('wrong.jsonl', [header, first, first.replace(/"event".*/, '"event":"world","sky":1}')]);
+  const { code, err } = await check(healthy, '--world', wrong);
+  t.equal(code, 2);
+  t.match(err, /wrong\.jsonl:3: sky is 1: expected true or false/);
+});

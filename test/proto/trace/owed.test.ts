@@ -1,0 +1,157 @@
+// `owed` (protocol.md §3): healthy fleets owe nothing, with and without faults of the network. Firmware that lacks a
+// function which the judge can't miss is found, and the finding names the right event of the world. The hand-written
+// traces test/traces/owed.* are checked with those of the other rules.
+import t from 'tap';
+import { FAULTS } from '../../../firmware-sim/faults/faults.js';
+import { parseMix } from '../../../firmware-sim/fleet/mix.js';
+import { POWER_MODEL } from '../../../proto/power/model.js';
+import { TraceCheck } from '../../../proto/trace/check.js';
+import { OwedCheck, type OwedFinding, type OwedOptions } from '../../../proto/trace/owed/owed-check.js';
+import { TraceReader } from '../../../proto/trace/reader.js';
+import type { TraceWorld } from '../../../proto/trace/trace.js';
+import { healthyRun } from '../../helpers/sim/healthy-run.js';
+import { traceOf } from '../../helpers/sim/judged-run.js';
+import { type Mutation, mutantOf } from '../../helpers/sim/mutant-trace.js';
+
+const ALL_FAULTS = FAULTS.map(({ name }) => name);
+t.setTimeout(120_000);
+
+interface Compared {
+  readonly owed: readonly OwedFinding[];
+  /** The names of the rules that the judge finds broken. */
+  readonly judged: ReadonlySet<string>;
+}
+
+/** Judges a trace, and compares it with its own events of the world. */
+function compare(lines: readonly string[], options: Partial<OwedOptions> = {}): Compared {
+  const reader = new TraceReader();
+  let check: TraceCheck | undefined;
+  let owed: OwedCheck | undefined;
+  for (const line of lines) {
+    const read = reader.read(line);
+    if (!read.ok) throw new Error(`line ${read.error.line}: ${read.error.message}`);
+    const { header } = reader;
+    if (header === null) continue;
+    check ??= new TraceCheck(POWER_MODEL, header);
+    owed ??= new OwedCheck({ model: POWER_MODEL, header, truthName: null, ...options });
+    if (read.value === null) continue;
+    if (read.value.event === 'world') owed.world(read.value, reader.line);
+    owed.event(read.value, reader.line);
+    check.judge(read.value, reader.line);
+  }
+  const violations = (check?.findings() ?? []).filter(({ severity }) => severity === 'violation');
+  return { owed: owed?.findings() ?? [], judged: new Set(violations.map(({ rule }) => rule)) };
+}
+
+t.test('a healthy fleet owes nothing, with and without faults', async (t) => {
+  for (const faults of [[], ALL_FAULTS]) {
+    const everyday = healthyRun({ seed: 'owed', locks: 15, days: 7, pace: 'everyday', commandsPerDay: 1, faults });
+    const lively = healthyRun({ seed: 'owed', locks: 6, days: 1, pace: 'lively', commandsPerDay: 6, faults });
+    for (const run of [everyday, lively]) {
+      t.same(run.owed, []);
+      t.ok(run.comparedPositions > 1000, `${run.comparedPositions} positions were compared`);
+    }
+  }
+});
+
+const HEALTHY = traceOf({
+  ...{ seed: 'owed', locks: 10, days: 1, pace: 'lively', world: true },
+  mix: parseMix('mid=60,mid+ride=40'),
+});
+
+t.test('the fleet of the mutants is healthy', async (t) => {
+  const { owed, judged } = compare(HEALTHY);
+  t.same(owed, []);
+  t.same([...judged], []);
+  t.same(
+    mutantOf(HEALTHY, (ping) => ping).map((line) => line.length > 0),
+    HEALTHY.map(() => true),
+  );
+});
+
+interface Mutant {
+  readonly name: string;
+  readonly mutate: Mutation;
+  /** What the event of the world is, for each finding. */
+  readonly event: RegExp;
+  readonly message: RegExp;
+}
+
+const leaveOut =
+  (isLeftOut: (ping: Parameters<Mutation>[0]) => boolean): Mutation =>
+  (ping) =>
+    isLeftOut(ping) ? null : ping;
+const isGps = ({ ping_type }: Parameters<Mutation>[0]): boolean => ping_type === 'gps';
+const isTracked = ({ reason }: Parameters<Mutation>[0]): boolean =>
+  reason === 'REASON_THEFT' || reason === 'REASON_UNLOCKED_PING';
+
+/** The mutants that protocol.md §3 knows to be invisible without a world. */
+const INVISIBLE: readonly Mutant[] = [
+  {
+    name: 'no theft pings at all',
+    mutate: leaveOut(({ reason }) => reason === 'REASON_THEFT'),
+    event: /^(moving true|lock_state locked|sky true)/,
+    message: /The lock moved while it was locked.*no (cellular|GPS) REASON_THEFT/,
+  },
+  {
+    name: 'no GPS in thefts and rides',
+    mutate: leaveOut((ping) => isGps(ping) && isTracked(ping)),
+    event: /^(moving true|lock_state (un)?locked|sky true|power|battery|coverage)/,
+    message: /under an open sky.*no GPS REASON_(THEFT|UNLOCKED_PING)/,
+  },
+  {
+    name: 'no reset ping',
+    mutate: leaveOut(({ reason }) => reason === 'REASON_RESET'),
+    event: /^modem_reset true$/,
+    message: /The modem restarted, and no cellular REASON_RESET was made /,
+  },
+  {
+    name: 'swapped coordinates',
+    mutate: (ping) => (isGps(ping) ? { ...ping, latitude: ping.longitude, longitude: ping.latitude } : ping),
+    event: /^fix /,
+    message: /GPS ping REASON_\w+ is [\d,]+ m from the true one/,
+  },
+  {
+    name: 'no movement pings',
+    mutate: leaveOut(({ reason }) => reason === 'REASON_UNLOCKED_MOVEMENT'),
+    event: /^(moving true|lock_state unlocked|battery_percent|boot)/,
+    message: /The lock moved while it was unlocked.*no cellular REASON_UNLOCKED_MOVEMENT/,
+  },
+];
+
+for (const { name, mutate, event, message } of INVISIBLE) {
+  t.test(`${name}: found, with the event of the world`, async (t) => {
+    const lines = mutantOf(HEALTHY, mutate);
+    const { owed } = compare(lines);
+    t.ok(owed.length >= 3, `${owed.length} findings`);
+    for (const found of owed) {
+      t.match(found, { rule: 'owed', severity: 'violation', message });
+      t.match(found.world.event, event);
+      const cause = JSON.parse(lines[found.world.line - 1] ?? '') as TraceWorld & { at: string; mac: string };
+      t.same([cause.event, cause.at, cause.mac], ['world', found.world.at, found.mac]);
+      t.match(found.message, `(line ${found.world.line})`);
+    }
+  });
+}
+
+t.test('every other function that is left out is found too', async (t) => {
+  const reasons = ['REASON_STATE_PING', 'REASON_PERIOD_TRACKING', 'REASON_UNLOCKED_PING'];
+  const week = traceOf({ seed: 'week', locks: 4, days: 4, world: true, mix: parseMix('mid+ride=100') });
+  t.same(compare(week).owed, []);
+  for (const left of reasons) {
+    const found = compare(
+      mutantOf(
+        week,
+        leaveOut(({ reason }) => reason === left),
+      ),
+    ).owed;
+    t.ok(found.length > 0, left);
+    for (const { message } of found) t.match(message, left);
+  }
+  const withoutGps = compare(mutantOf(week, leaveOut(isGps))).owed;
+  for (const reason of reasons)
+    t.ok(
+      withoutGps.some(({ message }) => message.includes(`no GPS ${reason}`)),
+      reason,
+    );
+});
