@@ -81,7 +81,7 @@ function mixed(one: Trace, other: Trace): Trace {
 t.test('each broken rule is found again in a few lines of the original trace', async (t) => {
   const folder = join(root, 'test/traces');
   const rules = new Set<string>();
-  for (const name of readdirSync(folder).filter((file) => file.includes('.breaks-1.'))) {
+  for (const name of readdirSync(folder).filter((file) => file.includes('.breaks-1.') && !file.startsWith('owed'))) {
     const rule = name.split('.')[0] ?? '';
     const own = read(readFileSync(join(folder, name), 'utf8').trimEnd().split('\n'));
     const firstMs = own.events[0]?.event.atMs ?? 0;
