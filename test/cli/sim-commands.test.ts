@@ -376,17 +376,17 @@ t.test(
   'a live run with too few open files names the limit to raise, and runs the locks that can connect',
   async (t) => {
     const gateway = await testGateway(t);
-    // 60 files are enough for Node to load the program, and for some locks.
+    // 72 files are enough for Node to load the program, and for some locks.
     const command = [process.execPath, LOCKGATE, 'sim', 'run', ...operatorOf(gateway), '--merchant', MERCHANT];
     const run = new Program(t, 'sh', [
       '-c',
-      `ulimit -n 60; exec "$@"`,
+      `ulimit -n 72; exec "$@"`,
       'sh',
       ...command,
       ...['--locks', '80', '--mix', 'recovery', '--seed', 'files'],
     ]);
     await heard(gateway, (uplinks) => macsOf(uplinks).size >= 5);
-    t.match(await run.line(/raise the limit/, 'stderr'), /80 locks .* may open only 60 files: .*"ulimit -n 144"/);
+    t.match(await run.line(/raise the limit/, 'stderr'), /80 locks .* may open only 72 files: .*"ulimit -n 144"/);
     await run.line(/connects failed/, 'stderr');
     run.kill('SIGINT');
     t.same(await run.end(), { code: 0, signal: null });
