@@ -238,7 +238,7 @@ export interface Belief {
   connections: number;
   /** Whether all of the connection was seen, from its connect on. */
   isConnectionWhole: boolean;
-  /** Whether any close-connection ping came over the connection, be it a repeat. */
+  /** Whether any close-connection ping came over the connection, repeats included. */
   hasClosePing: boolean;
   /** The sequence of the first and of the last uplink that came over the connection; −1 without one. */
   connectionFirst: number;

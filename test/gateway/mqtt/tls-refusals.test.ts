@@ -23,7 +23,7 @@ async function place(t: Test) {
   return { gateway, tlsPort: gateway.mqttTlsPort ?? 0 };
 }
 
-t.test('a client without TLS on the TLS port, and one with TLS on the other port, are told apart', async (t) => {
+t.test('a plain client on the TLS port and a TLS client on the plain port get different refusals', async (t) => {
   const { gateway, tlsPort } = await place(t);
   const plainRefused = eventsOf(gateway, 'refused', 1);
   const plain = await RawLock.open(t, tlsPort);

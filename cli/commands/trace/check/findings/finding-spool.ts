@@ -16,7 +16,7 @@ export interface LeftOut {
   readonly baseline: Baseline | null;
 }
 
-/** Different firmware versions that are told apart; the others count as the last one. */
+/** The maximum number of firmware versions counted separately; further versions count as the last one. */
 const MAX_FIRMWARE_VERSIONS = 1000;
 /** The firmware of a lock that has not reported any. */
 export const UNKNOWN_FIRMWARE = 'unknown';
