@@ -62,9 +62,11 @@ function triggerOf(model: PowerModel, ping: Ping): TriggerName | null {
   return null;
 }
 
-type BareCell = Omit<CoverageCell, 'isAllowed' | 'pings'>;
+/** A cell without its count. */
+export type BareCell = Omit<CoverageCell, 'isAllowed' | 'pings'>;
 
-function allowedCells(model: PowerModel): BareCell[] {
+/** The kinds of pings that each state of the model allows, in the order of its tables. */
+export function allowedCells(model: PowerModel): BareCell[] {
   const cells: BareCell[] = [];
   for (const row of model.states) {
     const { state } = row;

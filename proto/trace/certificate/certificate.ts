@@ -1,0 +1,202 @@
+/**
+ * Makes a certificate from traces: for each row whether it was seen to hold, seen broken, or not seen. Absence is never
+ * a pass (protocol.md §3). Pure: the caller reads the files, one after another, and passes their events in order.
+ */
+import type { PowerModel } from '../../power/model.js';
+import { type RuleName, ruleRow } from '../../power/rules.js';
+import type { Mac } from '../../wire/mac.js';
+import { TraceCheck, type TraceFinding } from '../check.js';
+import type { TraceEvent, TraceHeader } from '../trace.js';
+import { Evidence } from './evidence.js';
+import { type LineNote, LineNotes } from './line-notes.js';
+import type { CertificateRow, JudgedRow, WorldEvidence } from './row.js';
+import { certificateRows } from './rows.js';
+import { Tally } from './tally.js';
+
+/** Firmware versions that a certificate lists; a lock may report any text. */
+const MAX_VERSIONS = 100;
+
+/** A trace that a certificate rests on. */
+export interface CertifiedTrace {
+  readonly file: string;
+  /** Of the file's bytes, as 64 hexadecimal digits. */
+  readonly sha256: string;
+  readonly locks: number;
+  readonly pings: number;
+  /** The times of its first and last event, ms since the epoch; null if it has none. */
+  readonly fromMs: number | null;
+  readonly toMs: number | null;
+}
+
+export interface Certificate {
+  /** The version of lockgate that made it. */
+  readonly lockgate: string;
+  /** The firmware version that it is about; null if none was stated. */
+  readonly firmware: string | null;
+  /** The versions that cellular pings report, with their number. */
+  readonly reported: readonly { readonly version: string; readonly pings: number }[];
+  /** Pings left out, because another firmware than the stated one made them. */
+  readonly leftOut: number;
+  readonly traces: readonly CertifiedTrace[];
+  /** Different locks in all traces. */
+  readonly locks: number;
+  readonly pings: number;
+  readonly fromMs: number | null;
+  readonly toMs: number | null;
+  readonly rows: readonly JudgedRow[];
+}
+
+/** Rules whose finding is about another ping than the one that made the function fail: their reason does not count. */
+const ANY_REASON: ReadonlySet<string> = new Set<RuleName>([
+  'change-untold',
+  'network-ping-missing',
+  'position-missing',
+]);
+
+interface OpenTrace {
+  readonly file: string;
+  readonly check: TraceCheck;
+  readonly evidence: Evidence;
+  readonly notes: LineNotes;
+  fromMs: number | null;
+  toMs: number | null;
+}
+
+/** See the head of this file. */
+export class CertificateMaker {
+  readonly #model: PowerModel;
+  readonly #firmware: string | null;
+  readonly #rows: readonly CertificateRow[];
+  readonly #rowsByRule = new Map<string, CertificateRow[]>();
+  readonly #notedByRule = new Map<string, CertificateRow[]>();
+  /** What the stated firmware showed, and locks that have not reported one yet. */
+  readonly #ours = new Tally();
+  /** What other firmware showed. */
+  readonly #others = new Tally();
+  readonly #reported = new Map<string, number>();
+  readonly #locks = new Set<Mac>();
+  readonly #traces: CertifiedTrace[] = [];
+  #otherPings = 0;
+  #open: OpenTrace | null = null;
+
+  /** @param firmware the version that the certificate is about; null for whatever the locks report */
+  constructor(model: PowerModel, firmware: string | null) {
+    this.#model = model;
+    this.#firmware = firmware;
+    this.#rows = certificateRows(model);
+    for (const row of this.#rows) {
+      for (const rule of row.failsBy) append(this.#rowsByRule, rule, row);
+      for (const rule of row.notedBy ?? []) append(this.#notedByRule, rule, row);
+    }
+  }
+
+  /** Pings of the open trace so far. */
+  get pings(): number {
+    return this.#open?.check.pings ?? 0;
+  }
+
+  /** Starts a trace. @param file its name, as the certificate is to show it */
+  start(file: string, header: TraceHeader): void {
+    const evidence = new Evidence(this.#model, header, (row, line, firmware) => {
+      (this.#isOther(firmware) ? this.#others : this.#ours).see(row, file, line);
+    });
+    const check = new TraceCheck(this.#model, header);
+    this.#open = { file, check, evidence, notes: new LineNotes(this.#model), fromMs: null, toMs: null };
+    for (const mac of header.locks.keys()) this.#locks.add(mac);
+  }
+
+  /** Judges the event of a line of the open trace. */
+  judge(event: TraceEvent, line: number): void {
+    const open = this.#open;
+    if (open === null) return;
+    open.fromMs ??= event.atMs;
+    open.toMs = event.atMs;
+    if ('mac' in event && event.mac !== null) this.#locks.add(event.mac);
+    open.check.judge(event, line);
+    const state = open.evidence.observe(event, line);
+    if (state === null || (event.event !== 'ping' && event.event !== 'ack')) return;
+    const isOther = this.#isOther(open.evidence.firmwareOf(event.mac));
+    const { body } = event.uplink;
+    open.notes.note(line, state, body.kind === 'ack' ? null : body.reason, isOther);
+    if (isOther && body.kind !== 'ack') this.#otherPings += 1;
+    if (body.kind === 'cellular') this.#countVersion(body.firmwareVersion);
+  }
+
+  /** Adds what a truth about the world says of the open trace. */
+  addWorld(evidence: readonly WorldEvidence[]): void {
+    const file = this.#open?.file ?? '';
+    for (const { row, seen, lines, findings } of evidence) {
+      this.#ours.seeMany(row, file, seen, lines);
+      for (const { line, ...found } of findings) this.#ours.fail(row, { at: `${file}:${line}`, ...found });
+    }
+  }
+
+  /** Ends the open trace. @param sha256 of the file's bytes, as hexadecimal digits */
+  finish(sha256: string): void {
+    const open = this.#open;
+    if (open === null) return;
+    const { file, check, evidence, fromMs, toMs } = open;
+    if (toMs !== null) evidence.end(toMs);
+    for (const found of check.findings()) this.#attribute(open, found);
+    this.#traces.push({ file, sha256, locks: check.locks, pings: check.pings, fromMs, toMs });
+    this.#open = null;
+  }
+
+  /** The certificate of all finished traces. @param lockgate the version of this program */
+  certificate(lockgate: string): Certificate {
+    const isReported = this.#firmware === null || this.#reported.has(this.#firmware);
+    const tally = new Tally();
+    tally.add(this.#ours);
+    // If no ping reports the stated version, the certificate says so and rests on all pings.
+    if (!isReported) tally.add(this.#others);
+    const times = this.#traces.flatMap(({ fromMs, toMs }) => (fromMs === null || toMs === null ? [] : [fromMs, toMs]));
+    return {
+      lockgate,
+      firmware: this.#firmware,
+      reported: [...this.#reported].map(([version, pings]) => ({ version, pings })),
+      leftOut: isReported ? this.#otherPings : 0,
+      traces: this.#traces,
+      locks: this.#locks.size,
+      pings: this.#traces.reduce((sum, { pings }) => sum + pings, 0),
+      fromMs: times.length === 0 ? null : times.reduce((a, b) => Math.min(a, b)),
+      toMs: times.length === 0 ? null : times.reduce((a, b) => Math.max(a, b)),
+      rows: this.#rows.map((row) => tally.verdictOn(row)),
+    };
+  }
+
+  #isOther(firmware: string | null): boolean {
+    return this.#firmware !== null && firmware !== null && firmware !== this.#firmware;
+  }
+
+  #countVersion(version: string): void {
+    if (version === '') return;
+    const count = this.#reported.get(version);
+    if (count === undefined && this.#reported.size >= MAX_VERSIONS && version !== this.#firmware) return;
+    this.#reported.set(version, (count ?? 0) + 1);
+  }
+
+  #attribute({ file, evidence, notes }: OpenTrace, { line, mac, rule, message }: TraceFinding): void {
+    const found = { at: `${file}:${line}`, mac, rule, message };
+    // A finding about time passing is at the line that happens to come next, perhaps another lock's.
+    const note = ruleRow(rule)?.restsOn === 'time' ? null : notes.of(line);
+    const isOther = note?.isOtherFirmware ?? this.#isOther(evidence.firmwareOf(mac));
+    const tally = isOther ? this.#others : this.#ours;
+    for (const { row } of this.#notedByRule.get(rule) ?? []) tally.noteWarning(row, found);
+    const candidates = this.#rowsByRule.get(rule) ?? [];
+    const rows = candidates.filter((row) => isAbout(row, rule, note));
+    for (const { row } of rows.length > 0 ? rows : candidates) tally.fail(row, found);
+  }
+}
+
+/** Whether a finding of the rule, about the uplink noted, is about the row. */
+function isAbout({ state, reasons }: CertificateRow, rule: string, note: LineNote | null): boolean {
+  if (note === null) return state === null && reasons === undefined;
+  if (state !== null && state !== note.state) return false;
+  return reasons === undefined || ANY_REASON.has(rule) || (note.reason !== null && reasons.includes(note.reason));
+}
+
+function append(rowsByRule: Map<string, CertificateRow[]>, rule: string, row: CertificateRow): void {
+  const rows = rowsByRule.get(rule);
+  if (rows === undefined) rowsByRule.set(rule, [row]);
+  else rows.push(row);
+}

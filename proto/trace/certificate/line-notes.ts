@@ -1,0 +1,62 @@
+/**
+ * Remembers, in one byte for each line of a trace, the reason and state of its uplink and whether another firmware made
+ * it. A finding names only its line, and often an earlier one: with this its rows can be told apart.
+ */
+import type { EffectiveState, PowerModel } from '../../power/model.js';
+import { type KnownReason, REASONS, type Reason } from '../../wire/reasons.js';
+
+/** Lines in a chunk. A chunk without uplinks takes no memory. */
+const LINES_PER_CHUNK = 65_536;
+
+/** Lines remembered, in as many bytes. A finding about a later line counts for every row of its rule. */
+const MAX_LINES = 64 * 1024 * 1024;
+
+/** The bit of an uplink that another firmware than the certified one made. */
+const OTHER_FIRMWARE = 128;
+
+/** What is remembered of an uplink. */
+export interface LineNote {
+  readonly state: EffectiveState;
+  /** Null for an acknowledgement, and for a reason outside the specification. */
+  readonly reason: KnownReason | null;
+  readonly isOtherFirmware: boolean;
+}
+
+const REASON_NAMES: readonly Reason[] = REASONS.map(({ name }) => name);
+
+/** See the head of this file. */
+export class LineNotes {
+  readonly #states: readonly EffectiveState[];
+  readonly #chunks: (Uint8Array | undefined)[] = [];
+
+  constructor(model: PowerModel) {
+    this.#states = model.states.map(({ state }) => state);
+  }
+
+  /** Notes the uplink of a line. @param reason null for an acknowledgement */
+  note(line: number, state: EffectiveState, reason: Reason | null, isOtherFirmware: boolean): void {
+    if (line >= MAX_LINES) return;
+    const index = Math.floor(line / LINES_PER_CHUNK);
+    let chunk = this.#chunks[index];
+    if (chunk === undefined) {
+      chunk = new Uint8Array(LINES_PER_CHUNK);
+      this.#chunks[index] = chunk;
+    }
+    const reasonIndex = reason === null ? -1 : REASON_NAMES.indexOf(reason);
+    const code = 1 + (reasonIndex + 1) * this.#states.length + this.#states.indexOf(state);
+    chunk[line % LINES_PER_CHUNK] = code | (isOtherFirmware ? OTHER_FIRMWARE : 0);
+  }
+
+  /** What was noted of a line; null if nothing was. */
+  of(line: number): LineNote | null {
+    const byte = this.#chunks[Math.floor(line / LINES_PER_CHUNK)]?.[line % LINES_PER_CHUNK] ?? 0;
+    if (byte === 0) return null;
+    const code = (byte & ~OTHER_FIRMWARE) - 1;
+    const reasonIndex = Math.floor(code / this.#states.length) - 1;
+    return {
+      state: this.#states[code % this.#states.length] as EffectiveState,
+      reason: (REASON_NAMES[reasonIndex] ?? null) as KnownReason | null,
+      isOtherFirmware: (byte & OTHER_FIRMWARE) !== 0,
+    };
+  }
+}

@@ -1,0 +1,67 @@
+/** The types of a certificate: what its rows say, and the verdict of each (protocol.md §3). Plain data, no code. */
+import type { EffectiveState } from '../../power/model.js';
+import type { KnownReason } from '../../wire/reasons.js';
+
+/** One requirement of the specification or the protocol. */
+export interface CertificateRow {
+  /** Its id in kebab-case. It is stable: build servers name it in `trace check --require`. */
+  readonly row: string;
+  /** The heading under which a certificate lists it. */
+  readonly group: string;
+  /** The state of the power model that it is about; null if it holds in all. */
+  readonly state: EffectiveState | null;
+  /** What must hold, as one sentence. */
+  readonly says: string;
+  /** Where that is required. */
+  readonly section: string;
+  /** What in a trace shows that it holds, as a phrase. */
+  readonly seenWhen: string;
+  /** The rules whose findings make it fail. */
+  readonly failsBy: readonly string[];
+  /** Rules whose warnings are listed but do not make it fail, because the network may be the cause. */
+  readonly notedBy?: readonly string[];
+  /** If present, only findings about pings with one of these reasons count. */
+  readonly reasons?: readonly KnownReason[];
+}
+
+export type RowVerdict = 'PASS' | 'FAIL' | 'NOT SEEN';
+
+/** A finding that made a row fail, or that is noted in it. */
+export interface RowFinding {
+  /** The line, as `FILE:LINE`. */
+  readonly at: string;
+  readonly mac: string;
+  readonly rule: string;
+  readonly message: string;
+}
+
+/** The verdict on a row, with its evidence. */
+export interface JudgedRow extends CertificateRow {
+  readonly verdict: RowVerdict;
+  /** How often it was seen to hold. */
+  readonly seen: number;
+  /** The first lines that show it, as `FILE:LINE`. */
+  readonly lines: readonly string[];
+  /** How many findings made it fail, and the first of them. */
+  readonly failures: number;
+  readonly firstFailures: readonly RowFinding[];
+  /** How many warnings are noted, and the first of them. */
+  readonly noted: number;
+  readonly firstNoted: readonly RowFinding[];
+}
+
+/** What a truth about the world adds to one row for one trace (`trace certify --world`). */
+export interface WorldEvidence {
+  readonly row: string;
+  /** How often the world shows that the row holds. */
+  readonly seen: number;
+  /** The first lines of the trace that show it. */
+  readonly lines: readonly number[];
+  /** What the world shows to be missing or untrue. */
+  readonly findings: readonly {
+    readonly line: number;
+    readonly mac: string;
+    readonly rule: string;
+    readonly message: string;
+  }[];
+}
