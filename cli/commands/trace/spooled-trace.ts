@@ -12,6 +12,8 @@ import { readTraceFile, type TraceVisitor } from './trace-file.js';
 
 /** A trace that can be read more than once. */
 export interface SpooledTrace {
+  /** The file on the disk: the user’s, or the temporary copy of the standard input. */
+  readonly path: string;
   /** Reads the trace from its start to its end. @throws LockgateError as {@link readTraceFile} */
   read(visitor: TraceVisitor): Promise<void>;
 }
@@ -21,11 +23,14 @@ const GZIP_MAGIC = Buffer.from([0x1f, 0x8b]);
 
 /** Calls `work` with the trace, and removes the temporary file afterwards. `-` is the standard input. */
 export async function withSpooledTrace<T>(file: string, work: (trace: SpooledTrace) => Promise<T>): Promise<T> {
-  if (file !== '-') return await work({ read: (visitor) => readTraceFile(file, visitor) });
+  if (file !== '-') return await work({ path: file, read: (visitor) => readTraceFile(file, visitor) });
   const folder = mkdtempSync(path.join(tmpdir(), 'lockgate-trace-'));
   try {
     const copy = await copyInput(folder);
-    return await work({ read: (visitor) => readTraceFile(copy, visitor).catch((error) => rethrow(error, copy)) });
+    return await work({
+      path: copy,
+      read: (visitor) => readTraceFile(copy, visitor).catch((error) => rethrow(error, copy)),
+    });
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

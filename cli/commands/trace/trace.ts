@@ -4,6 +4,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { untilInterrupted } from '../../terminal/interrupt.js';
 import { withConnection, withGateway } from '../../terminal/shared-flags.js';
 import type { AnonymiseFlags } from './anonymiser.js';
+import { addTraceCertify } from './certify/command.js';
 import { addCheckCommand } from './check/command.js';
 import { appendValue, FILES_ARGUMENT } from './command-line.js';
 import { addDiff } from './diff/diff-command.js';
@@ -23,6 +24,7 @@ export function addTraceCommands(program: Command): void {
   addCheckCommand(trace);
   addShow(trace);
   addTraceWhy(trace);
+  addTraceCertify(trace);
   addAnonymise(trace);
   addExport(trace);
   addRecord(trace);

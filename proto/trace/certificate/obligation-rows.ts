@@ -349,7 +349,7 @@ const CLOCK = group('Clock, numbers and truth', [
     row: POSITION_TRUE_ROW,
     says: 'The lock is where its GPS pings say.',
     section: RULES,
-    seenWhen: 'a GPS ping at the world’s position; only --world shows it',
+    seenWhen: 'a GPS ping at the world’s position; only a truth about the world shows it',
     failsBy: ['owed'],
   },
 ]);

@@ -15,7 +15,9 @@ export interface ExpectedFinding {
 }
 
 const folder = join(root, 'test/traces');
-const linesOf = (file: string): string[] => readFileSync(join(folder, file), 'utf8').trimEnd().split('\n');
+
+/** The lines of a file in test/traces. */
+export const linesOf = (file: string): string[] => readFileSync(join(folder, file), 'utf8').trimEnd().split('\n');
 
 /** The file names of the traces. */
 export const traceNames: readonly string[] = readdirSync(folder).filter((name) =>

@@ -1,0 +1,49 @@
+/** Reads traces for a certificate: their SHA-256, and their events, one file after another. */
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { VERSION } from '../../../../gateway/version.js';
+import { POWER_MODEL } from '../../../../proto/power/model.js';
+import { type Certificate, CertificateMaker } from '../../../../proto/trace/certificate/certificate.js';
+import { oneLine } from '../../../terminal/output.js';
+import { ProgressLine } from '../../../terminal/progress-line.js';
+import { withSpooledTrace } from '../spooled-trace.js';
+
+/** A trace, and the name by which the certificate calls it. */
+export interface NamedTrace {
+  /** `-` is the standard input. */
+  readonly file: string;
+  readonly name: string;
+}
+
+/**
+ * The certificate of the traces, in their order.
+ *
+ * @param firmware the version that it is about; null for whatever the locks report
+ * @throws LockgateError `input-…` for a trace that can't be read
+ */
+export async function makeCertificate(traces: readonly NamedTrace[], firmware: string | null): Promise<Certificate> {
+  const maker = new CertificateMaker(POWER_MODEL, firmware);
+  for (const { file, name } of traces) {
+    const progress = new ProgressLine(() => `${oneLine(file)}: ${maker.pings.toLocaleString('en-US')} pings`);
+    try {
+      await withSpooledTrace(file, async (trace) => {
+        // Reads the events first: its errors say what is wrong with the file.
+        await trace.read({
+          header: (header) => maker.start(name, header),
+          event: (event, line) => maker.judge(event, line),
+        });
+        maker.finish(await sha256Of(trace.path));
+      });
+    } finally {
+      progress.end();
+    }
+  }
+  return maker.certificate(VERSION);
+}
+
+/** The SHA-256 of a file's bytes, as 64 hexadecimal digits. */
+export async function sha256Of(file: string): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const chunk of createReadStream(file)) hash.update(chunk as Buffer);
+  return hash.digest('hex');
+}

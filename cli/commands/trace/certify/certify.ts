@@ -1,0 +1,91 @@
+/** `lockgate trace certify`: makes a certificate from traces and prints or writes it, or verifies one. */
+import type { Certificate } from '../../../../proto/trace/certificate/certificate.js';
+import { certificateJson } from '../../../../proto/trace/certificate/json.js';
+import type { JudgedRow } from '../../../../proto/trace/certificate/row.js';
+import { EXIT } from '../../../terminal/exit-codes.js';
+import { LineSink } from '../../../terminal/line-sink.js';
+import { note, oneLine, paint, print, printJson } from '../../../terminal/output.js';
+import { printTable } from '../../../terminal/table.js';
+import { makeCertificate } from './certified-traces.js';
+import { certificateHtml } from './html.js';
+import { verifyCertificate } from './verify.js';
+
+export interface CertifyFlags {
+  readonly firmware?: string;
+  readonly out?: string;
+  readonly verify?: string;
+  readonly json?: boolean;
+}
+
+/**
+ * Certifies the traces, or verifies a certificate. Sets exit code 1 if a row failed or the certificate does not fit.
+ *
+ * @throws LockgateError `input-…` for a trace or certificate that can't be read or written
+ */
+export async function certifyTraces(files: readonly string[], flags: CertifyFlags): Promise<void> {
+  if (flags.verify !== undefined) {
+    await verifyCertificate(flags.verify, files, flags);
+    return;
+  }
+  const certificate = await makeCertificate(
+    files.map((file) => ({ file, name: file })),
+    flags.firmware ?? null,
+  );
+  if (flags.out !== undefined) writeCertificate(flags.out, certificate);
+  if (flags.json) printJson(certificateJson(certificate));
+  else printCertificate(certificate, flags.out);
+  const notice = firmwareNotice(certificate);
+  if (notice !== null && !flags.json) note(oneLine(notice));
+  if (certificate.rows.some(({ verdict }) => verdict === 'FAIL')) process.exitCode = EXIT.no;
+}
+
+function writeCertificate(out: string, certificate: Certificate): void {
+  const sink = new LineSink(out);
+  sink.write(
+    /\.json(\.gz)?$/i.test(out) ? JSON.stringify(certificateJson(certificate), null, 2) : certificateHtml(certificate),
+  );
+  sink.end();
+}
+
+/** What a reader must know about the firmware versions; null if nothing. */
+export function firmwareNotice({ firmware, reported, leftOut }: Certificate): string | null {
+  if (firmware === null) return null;
+  const versions = reported.map(({ version }) => version);
+  if (!versions.includes(firmware)) {
+    const found = versions.length === 0 ? 'report none' : `report ${versions.join(', ')}`;
+    return `No ping reports firmware ${firmware}; the pings ${found}.`;
+  }
+  if (leftOut === 0) return null;
+  return `${leftOut.toLocaleString('en-US')} pings of other firmware than ${firmware} were left out.`;
+}
+
+function printCertificate({ rows, traces, pings, locks }: Certificate, out: string | undefined): void {
+  const shown = out === undefined ? rows : rows.filter(({ verdict }) => verdict !== 'PASS');
+  if (shown.length > 0) {
+    printTable(shown, [
+      { title: 'ROW', show: ({ row }: JudgedRow) => row, neverCut: true },
+      { title: 'VERDICT', show: ({ verdict }) => verdict, neverCut: true, style: styleOf },
+      { title: 'SEEN', show: ({ seen }) => seen.toLocaleString('en-US') },
+      { title: 'WHAT MUST HOLD', show: ({ says }) => says, prose: true },
+      { title: 'FIRST LINE', show: (row) => row.firstFailures[0]?.at ?? row.lines[0] ?? '–', optional: true },
+    ]);
+    print('');
+  }
+  for (const { row, firstFailures } of rows) {
+    for (const { at, rule, message } of firstFailures) print(oneLine(`${row}: ${at}: ${rule}: ${message}`));
+  }
+  const count = (verdict: string): number => rows.filter((row) => row.verdict === verdict).length;
+  const [passed, failed, notSeen] = [count('PASS'), count('FAIL'), count('NOT SEEN')];
+  const from = `${plural(pings, 'ping')} of ${plural(locks, 'lock')} in ${plural(traces.length, 'trace')}`;
+  const summary = `${passed} PASS, ${failed} FAIL, ${notSeen} NOT SEEN, from ${from}.`;
+  print(paint(failed > 0 ? 'red' : notSeen > 0 ? 'yellow' : 'green', summary));
+  if (out !== undefined) print(`The certificate is in ${oneLine(out)}.`);
+}
+
+function styleOf({ verdict }: JudgedRow): 'red' | 'green' | 'yellow' {
+  return verdict === 'FAIL' ? 'red' : verdict === 'PASS' ? 'green' : 'yellow';
+}
+
+function plural(count: number, noun: string): string {
+  return `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`;
+}

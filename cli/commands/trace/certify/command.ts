@@ -1,0 +1,44 @@
+/** `lockgate trace certify`: its flags and help. Its code is loaded when it is called. */
+import { type Command, Option } from 'commander';
+import type { CertifyFlags } from './certify.js';
+
+const HELP = `
+Each row is a requirement of the specification or the protocol, many of them for one state of the power model.
+docs/certificate.md lists them, and says what to do with a lock so that each is seen. The verdicts are:
+  PASS      it was seen to hold, and no rule of the row was broken
+  FAIL      a rule of the row was broken
+  NOT SEEN  nothing in the traces shows it; absence is never a pass
+The row position-true needs a truth about the world, so a trace alone never shows it.
+
+--out writes the certificate: one HTML page without scripts, or JSON if the name ends in .json. It has the SHA-256 of
+each trace. --verify reads a certificate, judges the traces again and compares. With --firmware, pings of other firmware
+count neither for nor against a row. If no ping reports that version, all count, and the certificate says so.
+
+Exit codes: 0 no row failed, 1 a row failed (--verify: the certificate does not fit), 2 a file can’t be read.
+
+Example:
+  $ lockgate trace certify bench/*.jsonl.gz --firmware 2.5.0 --out cert.html
+  $ lockgate trace certify --verify cert.html bench/*.jsonl.gz
+  $ lockgate trace certify week.jsonl --json`;
+
+/** Adds the command to the group. */
+export function addTraceCertify(trace: Command): void {
+  trace
+    .command('certify')
+    .description('Certify firmware from traces: what was seen to hold, seen broken, or not seen.')
+    .argument('<file...>', 'Traces; a name that ends in .gz is gzipped, - is the standard input.')
+    .option('--firmware <version>', 'The firmware version that the certificate is about.')
+    .option('--out <file>', 'The certificate to write: .html, or .json.')
+    .addOption(
+      new Option('--verify <certificate>', 'Compare this certificate, .html or .json, with the traces.').conflicts([
+        'firmware',
+        'out',
+      ]),
+    )
+    .option('--json', 'Print one JSON document.')
+    .addHelpText('after', HELP)
+    .action(async (files: string[], flags: CertifyFlags) => {
+      const { certifyTraces } = await import('./certify.js');
+      await certifyTraces(files, flags);
+    });
+}

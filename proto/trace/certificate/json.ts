@@ -1,0 +1,85 @@
+/** A certificate as JSON (interfaces.md §4). The same traces give the same JSON: it has no date of its own. */
+import { toDate } from '../../wire/ping-json.js';
+import type { Certificate, CertifiedTrace } from './certificate.js';
+import type { JudgedRow } from './row.js';
+
+/** The format of {@link CertificateJson}. */
+export const CERTIFICATE_VERSION = 1;
+
+/** A certificate as `trace certify --json` prints it. */
+export interface CertificateJson {
+  readonly certificate: 'lockgate';
+  readonly version: number;
+  readonly lockgate: string;
+  readonly firmware: string | null;
+  readonly firmware_reported: readonly { readonly version: string; readonly pings: number }[];
+  readonly pings_left_out: number;
+  readonly traces: readonly TraceJson[];
+  readonly locks: number;
+  readonly pings: number;
+  readonly from: string | null;
+  readonly to: string | null;
+  readonly rows: readonly object[];
+  readonly passed: number;
+  readonly failed: number;
+  readonly not_seen: number;
+}
+
+export interface TraceJson {
+  readonly file: string;
+  readonly sha256: string;
+  readonly locks: number;
+  readonly pings: number;
+  readonly from: string | null;
+  readonly to: string | null;
+}
+
+/** The certificate as a JSON document. */
+export function certificateJson(certificate: Certificate): CertificateJson {
+  const { lockgate, firmware, reported, leftOut, traces, locks, pings, fromMs, toMs, rows } = certificate;
+  const count = (verdict: string): number => rows.filter((row) => row.verdict === verdict).length;
+  return {
+    certificate: 'lockgate',
+    version: CERTIFICATE_VERSION,
+    lockgate,
+    firmware,
+    firmware_reported: reported,
+    pings_left_out: leftOut,
+    traces: traces.map(traceJson),
+    locks,
+    pings,
+    from: dateOf(fromMs),
+    to: dateOf(toMs),
+    rows: rows.map(rowJson),
+    passed: count('PASS'),
+    failed: count('FAIL'),
+    not_seen: count('NOT SEEN'),
+  };
+}
+
+/** A row with its verdict as JSON. */
+export function rowJson(judged: JudgedRow): object {
+  const { row, group, state, verdict, seen, lines, failures, firstFailures, noted, firstNoted, says, section } = judged;
+  return {
+    row,
+    state,
+    verdict,
+    seen,
+    lines,
+    failures,
+    first_failures: firstFailures,
+    noted,
+    first_noted: firstNoted,
+    group,
+    says,
+    section,
+  };
+}
+
+function traceJson({ file, sha256, locks, pings, fromMs, toMs }: CertifiedTrace): TraceJson {
+  return { file, sha256, locks, pings, from: dateOf(fromMs), to: dateOf(toMs) };
+}
+
+function dateOf(timeMs: number | null): string | null {
+  return timeMs === null ? null : toDate(timeMs);
+}

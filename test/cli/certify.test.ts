@@ -1,0 +1,151 @@
+// `lockgate trace certify`: the page and its JSON, exit codes, and --verify, which notices each change of a trace or of
+// the certificate (interfaces.md §4).
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { gzipSync } from 'node:zlib';
+import t, { type Test } from 'tap';
+import { certifyTraces } from '../../cli/commands/trace/certify/certify.js';
+import { captureOutput } from '../../cli/terminal/output.js';
+import { POWER_MODEL } from '../../proto/power/model.js';
+import type { CertificateJson } from '../../proto/trace/certificate/json.js';
+import { certificateRows } from '../../proto/trace/certificate/rows.js';
+import { root } from '../helpers/house/our-files.js';
+import { scenarioLines } from '../helpers/sim/certified-run.js';
+import { tempFolder } from '../helpers/store/temp-folder.js';
+
+const folder = tempFolder(t);
+const broken = path.join(root, 'test/traces/cadence-too-fast.breaks-1.jsonl');
+
+interface Outcome {
+  readonly text: string;
+  readonly json: unknown;
+  readonly code: number;
+}
+
+async function certify(files: readonly string[], flags: Parameters<typeof certifyTraces>[1]): Promise<Outcome> {
+  try {
+    const { lines, documents } = await captureOutput(() => certifyTraces(files, flags));
+    return { text: lines.join('\n'), json: documents[0], code: Number(process.exitCode ?? 0) };
+  } finally {
+    process.exitCode = 0;
+  }
+}
+
+/** Writes the traces of two scenarios, one of them gzipped. */
+async function traceFiles(test: Test): Promise<string[]> {
+  const scenarios = await scenarioLines();
+  const of = (index: number): string => `${(scenarios[index] ?? []).join('\n')}\n`;
+  const [plain, gzipped] = [
+    path.join(folder, `${test.name.length}.jsonl`),
+    path.join(folder, `${test.name.length}.gz`),
+  ];
+  writeFileSync(plain, of(0));
+  writeFileSync(gzipped, gzipSync(of(11)));
+  return [plain, gzipped];
+}
+
+t.test('a certificate has its rows as JSON; a broken rule exits with 1', async (t) => {
+  const files = await traceFiles(t);
+  const clean = await certify(files, { json: true });
+  t.equal(clean.code, 0);
+  const certificate = clean.json as CertificateJson;
+  t.match(certificate, { certificate: 'lockgate', failed: 0, firmware_reported: [{ version: '2.4.1' }] });
+  t.match(certificate.traces[0]?.sha256, /^[0-9a-f]{64}$/);
+  const rows = certificate.rows as { row: string; state: string | null; verdict: string; lines: string[] }[];
+  t.equal(rows.length, certificate.passed + certificate.not_seen);
+  const theft = rows.find(({ row }) => row === 'theft-gps-mid');
+  t.match(theft, { state: 'MID', verdict: 'PASS' });
+  t.match(theft?.lines[0], /\.gz:\d+$/);
+  const failed = await certify([broken], { json: true });
+  t.equal(failed.code, 1);
+  t.ok((failed.json as CertificateJson).failed > 0);
+  t.match((await certify([broken], {})).text, /theft-cadence: .*:\d+: cadence-too-fast: Two GPS pings/);
+});
+
+t.test('a page has no scripts and nothing from elsewhere, and says each verdict as a word', async (t) => {
+  const files = [...(await traceFiles(t)), broken];
+  const out = path.join(folder, 'page.html');
+  t.equal((await certify(files, { out, firmware: '<b>9"' })).code, 1);
+  const html = readFileSync(out, 'utf8');
+  t.notMatch(html, /<script|<link|<img|<iframe|url\(|@import|https?:\/\//i);
+  t.notMatch(html, /<b>9"/);
+  t.match(html, /^<!DOCTYPE html>\n<html lang="en">/);
+  t.match(html, /No ping reports firmware &lt;b&gt;9&quot;/);
+  t.equal(html.match(/<caption>/g)?.length, html.match(/<table>/g)?.length);
+  for (const verdict of ['PASS', 'FAIL', 'NOT SEEN']) t.match(html, new RegExp(`</span> ${verdict}</td>`));
+  for (const { row } of certificateRows(POWER_MODEL))
+    t.ok(html.replaceAll('<wbr>', '').includes(`<code>${row}</code>`));
+});
+
+t.test(
+  '--verify confirms a certificate, as a page and as JSON, whatever the folder and order of the traces',
+  async (t) => {
+    const files = await traceFiles(t);
+    for (const name of ['cert.html', 'cert.json']) {
+      const out = path.join(folder, name);
+      await certify(files, { out, firmware: '2.4.1' });
+      const copies = files.map((file, index) => path.join(folder, `copy-${index}`));
+      for (const [index, file] of files.entries()) writeFileSync(copies[index] as string, readFileSync(file));
+      const gzipped = copies.map((copy, index) => (index === 1 ? `${copy}.gz` : copy));
+      writeFileSync(gzipped[1] as string, readFileSync(files[1] as string));
+      t.match(
+        await certify(gzipped.reverse(), { verify: out, json: true }),
+        { code: 0, json: { verified: true } },
+        name,
+      );
+    }
+  },
+);
+
+t.test('--verify notices one changed byte of a trace, a missing trace and one too many', async (t) => {
+  const files = await traceFiles(t);
+  const out = path.join(folder, 'bytes.html');
+  await certify(files, { out });
+  for (const [index, file] of files.entries()) {
+    const bytes = readFileSync(file);
+    for (const place of [0, 20, bytes.length >> 1, bytes.length - 1]) {
+      const changed = Buffer.from(bytes);
+      changed[place] = (changed[place] as number) ^ 1;
+      writeFileSync(file, changed);
+      const { code, text } = await certify(files, { verify: out });
+      t.equal(code, 1, `${index}, byte ${place}`);
+      t.match(text, /is not as it was certified: its SHA-256 is [0-9a-f]{64}, the certificate says [0-9a-f]{64}\./);
+    }
+    writeFileSync(file, bytes);
+  }
+  t.match(await certify(files.slice(0, 1), { verify: out }), { code: 1, text: /which was not given/ });
+  t.match(await certify([...files, broken], { verify: out }), { code: 1, text: /is not about .*cadence-too-fast/ });
+  t.equal((await certify(files, { verify: out })).code, 0);
+});
+
+t.test('--verify notices a changed verdict, in the data and in the text that people read', async (t) => {
+  const files = await traceFiles(t);
+  const [page, json] = [path.join(folder, 'forged.html'), path.join(folder, 'forged.json')];
+  await certify(files, { out: page });
+  await certify(files, { out: json });
+  const html = readFileSync(page, 'utf8');
+  writeFileSync(page, html.replace('</span> NOT SEEN</td>', '</span> PASS</td>'));
+  t.match(await certify(files, { verify: page }), { code: 1, text: /does not show the data inside it/ });
+  writeFileSync(page, html.replaceAll('&quot;NOT SEEN&quot;', '&quot;PASS&quot;'));
+  t.match(await certify(files, { verify: page }), {
+    code: 1,
+    text: /the certificate says PASS, seen 0; the traces show NOT/,
+  });
+  writeFileSync(json, readFileSync(json, 'utf8').replace('"NOT SEEN"', '"PASS"'));
+  t.match(await certify(files, { verify: json }), { code: 1, text: /the certificate says PASS/ });
+});
+
+t.test('what is no certificate, and a missing file, are errors of the input', async (t) => {
+  const files = await traceFiles(t);
+  await t.rejects(certify(files, { verify: files[0] as string }), { code: 'input-certificate' });
+  await t.rejects(certify(files, { verify: path.join(folder, 'none.html') }), { code: 'input-file' });
+  await t.rejects(certify([path.join(folder, 'none.jsonl')], {}), { code: 'input-file' });
+  await t.rejects(certify(files, { out: path.join(folder, 'none', 'cert.html') }), { code: 'input-file' });
+});
+
+t.test('docs/certificate.md lists the rows of the code', async (t) => {
+  const text = readFileSync(path.join(root, 'docs/certificate.md'), 'utf8');
+  const listed = [...text.matchAll(/^\| `([a-z-]+)` \| (.+?) \| (.+?) \| (.+?) \|$/gm)].map(([, ...cells]) => cells);
+  const rows = certificateRows(POWER_MODEL).map(({ row, says, seenWhen, section }) => [row, says, seenWhen, section]);
+  t.same(listed, rows);
+});

@@ -1,0 +1,53 @@
+/** Makes certificates of traces that are lines in memory, and plays the built-in scenarios for them. */
+import type { BugAssignment } from '../../../firmware-sim/faults/bugs.js';
+import { builtInFile, builtInNames } from '../../../firmware-sim/scenario/built-in.js';
+import { readScenarioFile } from '../../../firmware-sim/scenario/reader.js';
+import { VirtualScenario } from '../../../firmware-sim/scenario/virtual-scenario.js';
+import { POWER_MODEL } from '../../../proto/power/model.js';
+import { type Certificate, CertificateMaker } from '../../../proto/trace/certificate/certificate.js';
+import type { RowVerdict } from '../../../proto/trace/certificate/row.js';
+import { TraceReader } from '../../../proto/trace/reader.js';
+
+export interface LinesOfTrace {
+  readonly file: string;
+  readonly lines: Iterable<string>;
+}
+
+/** The certificate of the traces. @throws Error where a line can't be read */
+export function certificateOf(traces: readonly LinesOfTrace[], firmware: string | null = null): Certificate {
+  const maker = new CertificateMaker(POWER_MODEL, firmware);
+  for (const { file, lines } of traces) {
+    const reader = new TraceReader();
+    let hasStarted = false;
+    for (const line of lines) {
+      const event = reader.read(line);
+      if (!event.ok) throw new Error(`${file}:${event.error.line}: ${event.error.message}`);
+      if (event.value !== null) maker.judge(event.value, reader.line);
+      else if (!hasStarted && reader.header !== null) {
+        maker.start(file, reader.header);
+        hasStarted = true;
+      }
+    }
+    maker.finish('0'.repeat(64));
+  }
+  return maker.certificate('0.0.0');
+}
+
+/** The ids of the rows with a verdict. */
+export function rowsWith({ rows }: Certificate, verdict: RowVerdict): string[] {
+  return rows.filter((row) => row.verdict === verdict).map(({ row }) => row);
+}
+
+/** The traces of all built-in scenarios, in the order of their names. */
+export async function scenarioLines(bugs?: readonly BugAssignment[]): Promise<string[][]> {
+  const traces: string[][] = [];
+  for (const name of builtInNames()) {
+    const scenario = await readScenarioFile(builtInFile(name));
+    const lines: string[] = [];
+    const write = (line: string): void => void lines.push(line);
+    const options = { scenario, seed: scenario.seed, note: '', world: false, write, ...(bugs && { bugs }) };
+    new VirtualScenario(options).advance(scenario.endMs);
+    traces.push(lines);
+  }
+  return traces;
+}
