@@ -5,6 +5,8 @@ import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import t, { type Test } from 'tap';
 import { certifyTraces } from '../../cli/commands/trace/certify/certify.js';
+import { checkTraces } from '../../cli/commands/trace/check/check.js';
+import type { CheckFlags, FormatName } from '../../cli/commands/trace/check/options.js';
 import { captureOutput } from '../../cli/terminal/output.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
 import type { CertificateJson } from '../../proto/trace/certificate/json.js';
@@ -22,13 +24,17 @@ interface Outcome {
   readonly code: number;
 }
 
-async function certify(files: readonly string[], flags: Parameters<typeof certifyTraces>[1]): Promise<Outcome> {
+async function outcome(command: () => Promise<void>): Promise<Outcome> {
   try {
-    const { lines, documents } = await captureOutput(() => certifyTraces(files, flags));
+    const { lines, documents } = await captureOutput(command);
     return { text: lines.join('\n'), json: documents[0], code: Number(process.exitCode ?? 0) };
   } finally {
     process.exitCode = 0;
   }
+}
+
+function certify(files: readonly string[], flags: Parameters<typeof certifyTraces>[1]): Promise<Outcome> {
+  return outcome(() => certifyTraces(files, flags));
 }
 
 /** Writes the traces of two scenarios, one of them gzipped. */
@@ -84,12 +90,10 @@ t.test(
     for (const name of ['cert.html', 'cert.json']) {
       const out = path.join(folder, name);
       await certify(files, { out, firmware: '2.4.1' });
-      const copies = files.map((file, index) => path.join(folder, `copy-${index}`));
-      for (const [index, file] of files.entries()) writeFileSync(copies[index] as string, readFileSync(file));
-      const gzipped = copies.map((copy, index) => (index === 1 ? `${copy}.gz` : copy));
-      writeFileSync(gzipped[1] as string, readFileSync(files[1] as string));
+      const copies = files.map((file) => path.join(folder, `copy-${path.basename(file)}`));
+      for (const [index, copy] of copies.entries()) writeFileSync(copy, readFileSync(files[index] as string));
       t.match(
-        await certify(gzipped.reverse(), { verify: out, json: true }),
+        await certify(copies.reverse(), { verify: out, json: true }),
         { code: 0, json: { verified: true } },
         name,
       );
@@ -142,6 +146,36 @@ t.test('what is no certificate, and a missing file, are errors of the input', as
   await t.rejects(certify([path.join(folder, 'none.jsonl')], {}), { code: 'input-file' });
   await t.rejects(certify(files, { out: path.join(folder, 'none', 'cert.html') }), { code: 'input-file' });
 });
+
+t.test(
+  'trace check --require fails where a row was not seen, in each format, and counts all files together',
+  async (t) => {
+    const files = await traceFiles(t);
+    const check = async (rows: string, format?: FormatName, ignore: readonly string[] = []): Promise<Outcome> => {
+      const flags: CheckFlags = { failOn: 'violation', ignore, require: [rows], ...(format && { format }) };
+      return await outcome(() => checkTraces(files, flags));
+    };
+    t.match(await check('theft-gps-mid,airplane-silence'), { code: 0, text: /2 of 2 required rows seen\./ });
+    t.match(await check('theft-gps'), { code: 0 }, 'seen in one of its states');
+    const sentence = /theft-gps-high is required and was not seen/;
+    for (const format of ['text', 'junit', 'github'] as const)
+      t.match(await check('theft-gps-mid,theft-gps-high', format), { code: 1, text: sentence }, format);
+    t.match(await check('theft-gps-high', 'html'), { code: 1, text: /theft-gps-high<\/th><td>NOT SEEN/ });
+    t.match(await check('theft-gps-mid, theft-gps-high', 'json'), {
+      code: 1,
+      json: {
+        required: [
+          { row: 'theft-gps-mid', verdict: 'PASS' },
+          { row: 'theft-gps-high', verdict: 'NOT SEEN', seen: 0 },
+        ],
+      },
+    });
+    await t.rejects(check('theft-gps-mdi'), { code: 'input-row', message: /Did you mean theft-gps-mid\?/ });
+    files.push(broken);
+    t.match(await check('theft-cadence'), { code: 1, text: /theft-cadence is required and failed/ });
+    t.equal((await check('theft-cadence', 'text', ['cadence-too-fast'])).code, 0, 'an ignored rule does not count');
+  },
+);
 
 t.test('docs/certificate.md lists the rows of the code', async (t) => {
   const text = readFileSync(path.join(root, 'docs/certificate.md'), 'utf8');

@@ -32,7 +32,7 @@ async function check(t: Test, files: readonly string[], flags: Partial<CheckFlag
   const err = t.capture(process.stderr, 'write', () => true);
   let error = '';
   try {
-    await checkTraces(files, { failOn: 'violation', ignore: [], ...flags });
+    await checkTraces(files, { failOn: 'violation', ignore: [], require: [], ...flags });
   } catch (thrown) {
     if (!(thrown instanceof LockgateError)) throw thrown;
     error = thrown.message;

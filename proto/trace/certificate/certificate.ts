@@ -5,11 +5,12 @@
 import type { PowerModel } from '../../power/model.js';
 import { type RuleName, ruleRow } from '../../power/rules.js';
 import type { Mac } from '../../wire/mac.js';
-import { TraceCheck, type TraceFinding } from '../check.js';
+import { TraceCheck } from '../check.js';
 import type { TraceEvent, TraceHeader } from '../trace.js';
 import { Evidence } from './evidence.js';
 import { type LineNote, LineNotes } from './line-notes.js';
 import type { CertificateRow, JudgedRow, WorldEvidence } from './row.js';
+import { RowFindings, type StandingFinding } from './row-findings.js';
 import { certificateRows } from './rows.js';
 import { Tally } from './tally.js';
 
@@ -57,6 +58,7 @@ interface OpenTrace {
   readonly file: string;
   readonly check: TraceCheck;
   readonly evidence: Evidence;
+  readonly findings: RowFindings;
   readonly notes: LineNotes;
   fromMs: number | null;
   toMs: number | null;
@@ -66,6 +68,7 @@ interface OpenTrace {
 export class CertificateMaker {
   readonly #model: PowerModel;
   readonly #firmware: string | null;
+  readonly #ignored: ReadonlySet<string>;
   readonly #rows: readonly CertificateRow[];
   readonly #rowsByRule = new Map<string, CertificateRow[]>();
   readonly #notedByRule = new Map<string, CertificateRow[]>();
@@ -79,8 +82,12 @@ export class CertificateMaker {
   #otherPings = 0;
   #open: OpenTrace | null = null;
 
-  /** @param firmware the version that the certificate is about; null for whatever the locks report */
-  constructor(model: PowerModel, firmware: string | null) {
+  /**
+   * @param firmware the version that the certificate is about; null for whatever the locks report
+   * @param ignored rules whose findings do not count
+   */
+  constructor(model: PowerModel, firmware: string | null, ignored: readonly string[] = []) {
+    this.#ignored = new Set(ignored);
     this.#model = model;
     this.#firmware = firmware;
     this.#rows = certificateRows(model);
@@ -100,8 +107,10 @@ export class CertificateMaker {
     const evidence = new Evidence(this.#model, header, (row, line, firmware) => {
       (this.#isOther(firmware) ? this.#others : this.#ours).see(row, file, line);
     });
-    const check = new TraceCheck(this.#model, header);
-    this.#open = { file, check, evidence, notes: new LineNotes(this.#model), fromMs: null, toMs: null };
+    const notes = new LineNotes(this.#model);
+    const findings = new RowFindings((found) => this.#attribute({ file, evidence, notes }, found));
+    const check = new TraceCheck(this.#model, header, false, null, findings);
+    this.#open = { file, check, evidence, findings, notes, fromMs: null, toMs: null };
     for (const mac of header.locks.keys()) this.#locks.add(mac);
   }
 
@@ -112,7 +121,12 @@ export class CertificateMaker {
     open.fromMs ??= event.atMs;
     open.toMs = event.atMs;
     if ('mac' in event && event.mac !== null) this.#locks.add(event.mac);
+    // The findings of this line need what is noted of it.
+    this.#observe(open, event, line);
     open.check.judge(event, line);
+  }
+
+  #observe(open: OpenTrace, event: TraceEvent, line: number): void {
     const state = open.evidence.observe(event, line);
     if (state === null || (event.event !== 'ping' && event.event !== 'ack')) return;
     const isOther = this.#isOther(open.evidence.firmwareOf(event.mac));
@@ -135,9 +149,9 @@ export class CertificateMaker {
   finish(sha256: string): void {
     const open = this.#open;
     if (open === null) return;
-    const { file, check, evidence, fromMs, toMs } = open;
+    const { file, check, evidence, findings, fromMs, toMs } = open;
     if (toMs !== null) evidence.end(toMs);
-    for (const found of check.findings()) this.#attribute(open, found);
+    findings.end();
     this.#traces.push({ file, sha256, locks: check.locks, pings: check.pings, fromMs, toMs });
     this.#open = null;
   }
@@ -175,7 +189,11 @@ export class CertificateMaker {
     this.#reported.set(version, (count ?? 0) + 1);
   }
 
-  #attribute({ file, evidence, notes }: OpenTrace, { line, mac, rule, message }: TraceFinding): void {
+  #attribute(
+    { file, evidence, notes }: Pick<OpenTrace, 'file' | 'evidence' | 'notes'>,
+    { line, mac, rule, message }: StandingFinding,
+  ): void {
+    if (this.#ignored.has(rule)) return;
     const found = { at: `${file}:${line}`, mac, rule, message };
     // A finding about time passing is at the line that happens to come next, perhaps another lock's.
     const note = ruleRow(rule)?.restsOn === 'time' ? null : notes.of(line);

@@ -13,7 +13,7 @@ export function certificateRows(model: PowerModel): CertificateRow[] {
  * The rows that a name means: the one with that id, or, for a name without its state such as `theft-cellular`, the row
  * of each state. Empty if there is none.
  */
-export function rowsNamed(rows: readonly CertificateRow[], name: string): CertificateRow[] {
+export function rowsNamed<Row extends CertificateRow>(rows: readonly Row[], name: string): Row[] {
   const exact = rows.filter(({ row }) => row === name);
   if (exact.length > 0) return exact;
   return rows.filter(({ row, state }) => state !== null && row === stateRowId(name, state));

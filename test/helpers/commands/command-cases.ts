@@ -328,6 +328,12 @@ const SIMULATOR: readonly CommandCase[] = [
     wrong: ['fine.jsonl --reason REASON_THEF', /is not a reason: .*Did you mean REASON_THEFT\?/],
   },
   { command: 'trace why', shows: 'broken.jsonl:6', wrong: ['fine.jsonl:1', /fine\.jsonl:1 is the header/] },
+  {
+    command: 'trace certify',
+    shows: 'fine.jsonl --firmware 2.4.1',
+    wrong: ['fine.jsonl --verify fine.jsonl', /fine\.jsonl is no certificate/],
+    no: 'broken.jsonl',
+  },
   { command: 'trace anonymise', shows: 'fine.jsonl --seed 1', json: null, wrong: ['nowhere.jsonl', /nowhere\.jsonl/] },
   { command: 'trace export', shows: '', json: null, wrong: ['--since noon', /noon/] },
   {

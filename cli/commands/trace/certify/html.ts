@@ -202,7 +202,8 @@ function explanation(): string[] {
     '<div><dt>NOT SEEN</dt><dd>Nothing in the traces shows the row.</dd></div>',
     '</dl>',
     '<p>Lines are FILE:LINE, the first of those that show the row or break it; ' +
-      '<code>lockgate trace why FILE:LINE</code> explains each. Warnings that the network may have caused are noted and make no row fail. ' +
+      '<code>lockgate trace why FILE:LINE</code> explains each. Warnings that the network may have caused are ' +
+      'noted and make no row fail. ' +
       '<code>lockgate trace certify --verify</code> compares this page with the traces.</p>',
   ];
 }

@@ -11,6 +11,7 @@ import { SpillFile } from './findings/spill-file.js';
 import type { Report, ReportFormat } from './formats/report.js';
 import type { TraceObserver } from './observer.js';
 import { type CheckFlags, type FormatName, formatOf } from './options.js';
+import { isMet, type RequiredRow, RequiredRows } from './required-rows.js';
 import { requireReadable, worldObserver } from './world/world-observer.js';
 
 /**
@@ -24,6 +25,7 @@ export async function checkTraces(files: readonly string[], flags: CheckFlags): 
   for (const rule of flags.ignore) requireRule(rule);
   if (flags.world !== undefined) requireReadable(files, flags.world);
   const name = formatOf(flags);
+  const required = new RequiredRows(flags.require, flags.ignore);
   const format = await loadFormat(name);
   const spill = new SpillFile();
   try {
@@ -35,10 +37,12 @@ export async function checkTraces(files: readonly string[], flags: CheckFlags): 
       withTimelines: name === 'html',
     };
     const reports: FileReport[] = [];
-    for (const file of files) reports.push(await reportFile(file, { ...options, observers: observersOf(file, flags) }));
-    const report = summedUp(reports, flags);
+    for (const file of files)
+      reports.push(await reportFile(file, { ...options, observers: observersOf(file, flags, required) }));
+    const report = summedUp(reports, flags, required.results());
     await format(report);
     if (report.violations > 0 || (flags.failOn === 'warning' && report.warnings > 0)) process.exitCode = EXIT.no;
+    if (!report.required.every(isMet)) process.exitCode = EXIT.no;
     throwErrors(reports);
   } finally {
     spill.close();
@@ -58,17 +62,24 @@ function requireRule(rule: string): void {
 }
 
 /** What follows each file besides the judge. A flag that needs more than findings adds its observer here. */
-function observersOf(file: string, { world }: CheckFlags): readonly TraceObserver[] {
-  return world === undefined ? [] : [worldObserver(file, world)];
+function observersOf(file: string, { require, world }: CheckFlags, required: RequiredRows): readonly TraceObserver[] {
+  return [
+    ...(world === undefined ? [] : [worldObserver(file, world)]),
+    ...(require.length === 0 ? [] : [required.observerOf(file)]),
+  ];
 }
 
-function summedUp(files: readonly FileReport[], { failOn, summary, baseline }: CheckFlags): Report {
+function summedUp(
+  files: readonly FileReport[],
+  { failOn, summary, baseline }: CheckFlags,
+  required: readonly RequiredRow[],
+): Report {
   let [violations, warnings] = [0, 0];
   for (const { findings } of files) {
     violations += findings.countOf('violation');
     warnings += findings.countOf('warning');
   }
-  return { files, violations, warnings, failOn, summary, hasBaseline: baseline !== undefined };
+  return { files, violations, warnings, failOn, summary, hasBaseline: baseline !== undefined, required };
 }
 
 async function loadFormat(name: FormatName): Promise<ReportFormat> {

@@ -18,6 +18,8 @@ export interface CheckFlags {
   readonly summary?: boolean;
   readonly failOn: 'violation' | 'warning';
   readonly ignore: readonly string[];
+  /** Rows of the certificate that the traces must show: ids separated by commas. */
+  readonly require: readonly string[];
   /** A file of known findings. */
   readonly baseline?: string;
   /** A file with what truly happened around the locks. */
@@ -48,6 +50,7 @@ export function addCheckOptions(command: Command): Command {
         .default('violation'),
     )
     .option('--ignore <rule>', 'Ignore findings of this rule; can be repeated.', appendValue, [])
+    .option('--require <rows>', 'Exit with 1 unless these rows are seen, by id: see "trace certify".', appendValue, [])
     .option('--baseline <file>', 'Leave out the findings of this file, which --json printed before.')
     .option('--world <truth>', 'Find what the locks owe for the world events of this trace (may be the same file).');
 }

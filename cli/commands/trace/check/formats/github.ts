@@ -1,12 +1,14 @@
 /** Prints the report of `trace check` as workflow commands of GitHub Actions, which mark the lines of the traces. */
 import { outputTaken, print } from '../../../../terminal/output.js';
 import type { FileReport } from '../checked-file.js';
+import { describeUnmet, isMet } from '../required-rows.js';
 import { plural, type Report } from './report.js';
 
 /** Prints a command for each finding, note and error, and the counts. */
 export async function printGithub(report: Report): Promise<void> {
   for (const file of report.files) await printFile(file, report.failOn);
-  const { violations, warnings, files } = report;
+  const { violations, warnings, files, required } = report;
+  for (const row of required) if (!isMet(row)) printCommand('error', { title: row.row }, describeUnmet(row));
   print(`${plural(violations, 'violation')} and ${plural(warnings, 'warning')} in ${plural(files.length, 'file')}.`);
 }
 

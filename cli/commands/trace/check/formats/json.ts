@@ -4,6 +4,7 @@
  */
 import { outputTaken, print, printJson } from '../../../../terminal/output.js';
 import type { FileReport } from '../checked-file.js';
+import type { RequiredRow } from '../required-rows.js';
 import { knownFindings, type Report } from './report.js';
 import { summarize } from './summary.js';
 
@@ -71,6 +72,11 @@ function totalsOf(report: Report): object {
   return {
     ...(report.hasBaseline && { known: knownFindings(report) }),
     ...(summary === true && { summary: rows }),
+    ...(report.required.length > 0 && { required: report.required.map(requiredJson) }),
     ...{ violations, warnings },
   };
+}
+
+function requiredJson({ row, verdict, seen, lines }: RequiredRow): object {
+  return { row, verdict, seen, lines };
 }

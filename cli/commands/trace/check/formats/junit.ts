@@ -7,16 +7,20 @@ import { outputTaken, print } from '../../../../terminal/output.js';
 import { escapeXml } from '../../../../terminal/xml-text.js';
 import type { FileReport } from '../checked-file.js';
 import type { FindingJson } from '../findings/finding-json.js';
+import { describeUnmet, isMet, type RequiredRow } from '../required-rows.js';
 import type { Report } from './report.js';
 
 /** Prints the document. A finding less severe than `failOn` is output but not counted as a failure. */
-export async function printJunit({ files, failOn }: Report): Promise<void> {
+export async function printJunit({ files, failOn, required }: Report): Promise<void> {
   const failures = files.map((file) => failedRules(file, failOn).size);
   const errors = files.filter(({ error }) => error !== null).length;
-  const counts = countsOf(files.length * RULES.length + errors, sum(failures));
+  const unmet = required.filter((row) => !isMet(row)).length;
+  const tests = files.length * RULES.length + errors + required.length;
+  const counts = countsOf(tests, sum(failures) + unmet);
   print('<?xml version="1.0" encoding="UTF-8"?>');
   print(`<testsuites name="lockgate trace check" ${counts}${errors === 0 ? '' : ` errors="${errors}"`}>`);
   for (const file of files) await printSuite(file, failedRules(file, failOn));
+  if (required.length > 0) printRequired(required, unmet);
   print('</testsuites>');
 }
 
@@ -26,6 +30,17 @@ function countsOf(tests: number, failures: number): string {
 
 function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0);
+}
+
+/** A suite with a case for each row that `--require` names. */
+function printRequired(required: readonly RequiredRow[], unmet: number): void {
+  print(`  <testsuite name="required rows" ${countsOf(required.length, unmet)} errors="0" skipped="0">`);
+  for (const row of required) {
+    const head = `    <testcase classname="required rows" name="${escapeXml(row.row)}"`;
+    const failure = `<failure message="${escapeXml(describeUnmet(row))}" type="${row.verdict}"/>`;
+    print(isMet(row) ? `${head}/>` : `${head}>${failure}</testcase>`);
+  }
+  print('  </testsuite>');
 }
 
 /** The broken rules that make the suite fail. */

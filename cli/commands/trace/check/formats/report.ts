@@ -1,5 +1,6 @@
 /** What every form of the report of `trace check` prints. */
 import type { FileReport } from '../checked-file.js';
+import type { RequiredRow } from '../required-rows.js';
 
 export interface Report {
   /** In the order of the command line. */
@@ -10,6 +11,8 @@ export interface Report {
   /** Undefined if the user did not say whether there should be a summary. */
   readonly summary: boolean | undefined;
   readonly hasBaseline: boolean;
+  /** What all files together show of the rows that `--require` names; empty without it. */
+  readonly required: readonly RequiredRow[];
 }
 
 /** Prints a report to the standard output, finding by finding: there may be more than fit into memory. */

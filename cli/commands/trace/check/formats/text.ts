@@ -3,6 +3,7 @@ import { oneLine, outputTaken, paint, print } from '../../../../terminal/output.
 import { printTable } from '../../../../terminal/table.js';
 import { printCoverage } from '../../../model/coverage-table.js';
 import type { FileReport } from '../checked-file.js';
+import { describeUnmet, isMet, type RequiredRow } from '../required-rows.js';
 import { knownFindings, plural, type Report } from './report.js';
 import { type SummaryRow, summarize } from './summary.js';
 
@@ -19,6 +20,7 @@ export async function printText(report: Report): Promise<void> {
   if (files.length === 0) return;
   for (const file of files) await printFile(file);
   if (summary ?? violations + warnings > MANY_FINDINGS) printSummary(summarize(files));
+  printRequired(report.required);
   const known = knownFindings(report);
   if (report.hasBaseline) print(`${plural(known, 'known finding')} left out.`);
   const counts = `${plural(violations, 'violation')} and ${plural(warnings, 'warning')}`;
@@ -45,6 +47,14 @@ async function printFile(report: FileReport): Promise<void> {
   if (notesLeftOut > 0) print(`  ${paint('cyan', 'note')}  ${plural(notesLeftOut, 'further unknown member')}`);
   if (error !== null) print(`  ${paint('red', 'error')}  ${oneLine(error.message)}`);
   if (coverage !== null) printCoverage(coverage);
+}
+
+function printRequired(required: readonly RequiredRow[]): void {
+  if (required.length === 0) return;
+  const unmet = required.filter((row) => !isMet(row));
+  for (const row of unmet) print(paint('red', describeUnmet(row)));
+  const met = required.length - unmet.length;
+  print(`${met.toLocaleString('en-US')} of ${plural(required.length, 'required row')} seen.`);
 }
 
 function printSummary(rows: readonly SummaryRow[]): void {

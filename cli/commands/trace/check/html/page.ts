@@ -9,6 +9,7 @@ import type { FileReport } from '../checked-file.js';
 import type { FindingJson } from '../findings/finding-json.js';
 import { knownFindings, plural, type Report } from '../formats/report.js';
 import { type SummaryRow, summarize } from '../formats/summary.js';
+import type { RequiredRow } from '../required-rows.js';
 import { lockChart, modelRows } from './lock-chart.js';
 import { STYLE } from './style.js';
 import { LockTimeline } from './timelines.js';
@@ -29,12 +30,24 @@ export async function printHtml(report: Report): Promise<void> {
   print(`<title>lockgate trace check: ${counts}</title>\n<style>${STYLE}</style>\n</head>\n<body>\n<main>`);
   print(`<h1>Trace check</h1>\n<p class="${violations > 0 ? 'bad' : 'good'}"><strong>${counts}.</strong></p>`);
   if (report.hasBaseline) print(`<p>${plural(knownFindings(report), 'known finding')} left out.</p>`);
+  printRequired(report.required);
   printSummary(summarize(files));
   print('<h2>What each state allows</h2>\n<table>\n<thead><tr><th scope="col">State</th>');
   print(`<th scope="col">Allows</th></tr></thead>\n<tbody>${modelRows().join('\n')}</tbody>\n</table>`);
   print('<p>In a timeline a violation is a filled triangle (▼), a warning an open circle (○).</p>');
   for (const [index, file] of files.entries()) await printFile(file, index);
   print('</main>\n</body>\n</html>');
+}
+
+function printRequired(required: readonly RequiredRow[]): void {
+  if (required.length === 0) return;
+  print('<h2>Required rows</h2>\n<table>\n<thead><tr><th scope="col">Row</th><th scope="col">Verdict</th>');
+  print('<th scope="col" class="number">Seen</th><th scope="col">First lines</th></tr></thead>\n<tbody>');
+  for (const { row, verdict, seen, lines } of required) {
+    const count = `<td class="number">${seen.toLocaleString('en-US')}</td>`;
+    print(`<tr><th scope="row">${escapeHtml(row)}</th><td>${verdict}</td>${count}${cell(lines.join(', '))}</tr>`);
+  }
+  print('</tbody>\n</table>');
 }
 
 function printSummary(rows: readonly SummaryRow[]): void {
