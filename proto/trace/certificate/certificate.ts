@@ -2,14 +2,18 @@
  * Makes a certificate from traces: for each row whether it was seen to hold, seen broken, or not seen. Absence is never
  * a pass (protocol.md §3). Pure: the caller reads the files, one after another, and passes their events in order.
  */
+import { ok, type Result } from '../../errors.js';
 import type { PowerModel } from '../../power/model.js';
 import { type RuleName, ruleRow } from '../../power/rules.js';
 import type { Mac } from '../../wire/mac.js';
 import { TraceCheck } from '../check.js';
+import { OwedCheck, type OwedFinding } from '../owed/owed-check.js';
 import type { TraceEvent, TraceHeader } from '../trace.js';
 import { Evidence } from './evidence.js';
+import { rowsOwing } from './function-rows.js';
 import { type LineNote, LineNotes } from './line-notes.js';
-import type { CertificateRow, JudgedRow, WorldEvidence } from './row.js';
+import { POSITION_TRUE_ROW } from './obligation-rows.js';
+import type { CertificateRow, JudgedRow } from './row.js';
 import { RowFindings, type StandingFinding } from './row-findings.js';
 import { certificateRows } from './rows.js';
 import { Tally } from './tally.js';
@@ -60,6 +64,7 @@ interface OpenTrace {
   readonly evidence: Evidence;
   readonly findings: RowFindings;
   readonly notes: LineNotes;
+  readonly owed: OwedCheck;
   fromMs: number | null;
   toMs: number | null;
 }
@@ -105,25 +110,37 @@ export class CertificateMaker {
   /** Starts a trace. @param file its name, as the certificate is to show it */
   start(file: string, header: TraceHeader): void {
     const evidence = new Evidence(this.#model, header, (row, line, firmware) => {
-      (this.#isOther(firmware) ? this.#others : this.#ours).see(row, file, line);
+      this.#tallyOf(firmware).see(row, file, line);
     });
     const notes = new LineNotes(this.#model);
     const findings = new RowFindings((found) => this.#attribute({ file, evidence, notes }, found));
     const check = new TraceCheck(this.#model, header, false, null, findings);
-    this.#open = { file, check, evidence, findings, notes, fromMs: null, toMs: null };
+    const owed = new OwedCheck({
+      ...{ model: this.#model, header, truthName: null },
+      findings: { add: (found) => this.#attributeOwed({ file, evidence }, found as OwedFinding) },
+      onPosition: (mac, line, isTrue) => {
+        if (isTrue) this.#tallyOf(evidence.firmwareOf(mac)).see(POSITION_TRUE_ROW, file, line);
+      },
+    });
+    this.#open = { file, check, evidence, findings, notes, owed, fromMs: null, toMs: null };
     for (const mac of header.locks.keys()) this.#locks.add(mac);
   }
 
-  /** Judges the event of a line of the open trace. */
-  judge(event: TraceEvent, line: number): void {
+  /**
+   * Judges the event of a line of the open trace.
+   *
+   * @returns an error that says what was expected of an event of the world; the trace has no truth then
+   */
+  judge(event: TraceEvent, line: number): Result<null> {
     const open = this.#open;
-    if (open === null) return;
+    if (open === null) return ok(null);
     open.fromMs ??= event.atMs;
     open.toMs = event.atMs;
     if ('mac' in event && event.mac !== null) this.#locks.add(event.mac);
     // The findings of this line need what is noted of it.
     this.#observe(open, event, line);
     open.check.judge(event, line);
+    return compareWithWorld(open.owed, event, line);
   }
 
   #observe(open: OpenTrace, event: TraceEvent, line: number): void {
@@ -134,15 +151,6 @@ export class CertificateMaker {
     open.notes.note(line, state, body.kind === 'ack' ? null : body.reason, isOther);
     if (isOther && body.kind !== 'ack') this.#otherPings += 1;
     if (body.kind === 'cellular') this.#countVersion(body.firmwareVersion);
-  }
-
-  /** Adds what a truth about the world says of the open trace. */
-  addWorld(evidence: readonly WorldEvidence[]): void {
-    const file = this.#open?.file ?? '';
-    for (const { row, seen, lines, findings } of evidence) {
-      this.#ours.seeMany(row, file, seen, lines);
-      for (const { line, ...found } of findings) this.#ours.fail(row, { at: `${file}:${line}`, ...found });
-    }
   }
 
   /** Ends the open trace. @param sha256 of the file's bytes, as hexadecimal digits */
@@ -178,6 +186,10 @@ export class CertificateMaker {
     };
   }
 
+  #tallyOf(firmware: string | null): Tally {
+    return this.#isOther(firmware) ? this.#others : this.#ours;
+  }
+
   #isOther(firmware: string | null): boolean {
     return this.#firmware !== null && firmware !== null && firmware !== this.#firmware;
   }
@@ -187,6 +199,14 @@ export class CertificateMaker {
     const count = this.#reported.get(version);
     if (count === undefined && this.#reported.size >= MAX_VERSIONS && version !== this.#firmware) return;
     this.#reported.set(version, (count ?? 0) + 1);
+  }
+
+  #attributeOwed({ file, evidence }: Pick<OpenTrace, 'file' | 'evidence'>, found: OwedFinding): void {
+    const { line, mac, rule, message, missing } = found;
+    if (this.#ignored.has(rule)) return;
+    const rows = missing === 'position' ? [POSITION_TRUE_ROW] : rowsOwing(this.#model, missing, evidence.stateOf(mac));
+    const tally = this.#tallyOf(evidence.firmwareOf(mac));
+    for (const row of rows) tally.fail(row, { at: `${file}:${line}`, mac, rule, message });
   }
 
   #attribute(
@@ -217,4 +237,12 @@ function append(rowsByRule: Map<string, CertificateRow[]>, rule: string, row: Ce
   const rows = rowsByRule.get(rule);
   if (rows === undefined) rowsByRule.set(rule, [row]);
   else rows.push(row);
+}
+
+/** Compares the trace with the events of the world in it. Without such events nothing is owed and no position known. */
+function compareWithWorld(owed: OwedCheck, event: TraceEvent, line: number): Result<null> {
+  const read = event.event === 'world' ? owed.world(event, line) : ok(null);
+  if (!read.ok) return read;
+  owed.event(event, line);
+  return read;
 }

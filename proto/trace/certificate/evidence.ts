@@ -58,6 +58,11 @@ export class Evidence {
     }
   }
 
+  /** The state in which the lock made its last ping; null if none. @param mac in the form `A4:C1:38:F0:E1:D2` */
+  stateOf(mac: string): EffectiveState | null {
+    return this.#locks.get(mac.replaceAll(':', '') as Mac)?.state ?? null;
+  }
+
   /** The firmware version that a lock reported last; null if none. @param mac in the form `A4:C1:38:F0:E1:D2` */
   firmwareOf(mac: string): string | null {
     return this.#locks.get(mac.replaceAll(':', '') as Mac)?.firmware ?? null;

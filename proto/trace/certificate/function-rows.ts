@@ -2,7 +2,7 @@
  * The rows about what a lock does in each state: one for every combination of state, trigger and ping type that the
  * power model allows. They follow from the model's table, so a change of the model changes them.
  */
-import type { EffectiveState, PowerModel } from '../../power/model.js';
+import type { EffectiveState, PowerModel, TriggerName } from '../../power/model.js';
 import type { RuleName } from '../../power/rules.js';
 import type { KnownReason } from '../../wire/reasons.js';
 import { allowedCells, type BareCell } from '../coverage.js';
@@ -121,6 +121,16 @@ export function functionRowOf(cell: Pick<BareCell, 'state' | 'trigger' | 'pingTy
   return found === undefined ? null : stateRowId(found.id, cell.state);
 }
 
+/**
+ * The rows of a trigger that fail because the lock owed its pings (rule `owed`): those of the lock's state, or of all
+ * states if that one does not have the trigger or is not known.
+ */
+export function rowsOwing(model: PowerModel, trigger: TriggerName, state: EffectiveState | null): string[] {
+  const cells = allowedCells(model).filter((cell) => cell.trigger === trigger);
+  const ofState = cells.filter((cell) => cell.state === state);
+  return (ofState.length > 0 ? ofState : cells).flatMap((cell) => functionRowOf(cell) ?? []);
+}
+
 /** One row for each kind of ping and state that the model allows. */
 export function functionRows(model: PowerModel): CertificateRow[] {
   const rows: CertificateRow[] = [];
@@ -131,9 +141,10 @@ export function functionRows(model: PowerModel): CertificateRow[] {
     }
     const found = FUNCTIONS[`${cell.trigger} ${cell.pingType}`];
     if (found === undefined) continue;
-    const { id, reason, ...texts } = found;
+    const { id, reason, failsBy, ...texts } = found;
     rows.push({
       ...texts,
+      failsBy: [...failsBy, 'owed'],
       row: stateRowId(id, cell.state),
       group: GROUP,
       state: cell.state,

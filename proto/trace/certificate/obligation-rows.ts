@@ -320,7 +320,7 @@ const CONTENT = group('Content of pings', [
   },
 ]);
 
-/** The row that only a truth about the world can fill. */
+/** The row that only events of the world can show. */
 export const POSITION_TRUE_ROW = 'position-true';
 
 const CLOCK = group('Clock, numbers and truth', [
@@ -349,7 +349,7 @@ const CLOCK = group('Clock, numbers and truth', [
     row: POSITION_TRUE_ROW,
     says: 'The lock is where its GPS pings say.',
     section: RULES,
-    seenWhen: 'a GPS ping at the world’s position; only a truth about the world shows it',
+    seenWhen: 'a GPS ping at the true position, in a trace with events of the world',
     failsBy: ['owed'],
   },
 ]);

@@ -49,19 +49,3 @@ export interface JudgedRow extends CertificateRow {
   readonly noted: number;
   readonly firstNoted: readonly RowFinding[];
 }
-
-/** What a truth about the world adds to one row for one trace (`trace certify --world`). */
-export interface WorldEvidence {
-  readonly row: string;
-  /** How often the world shows that the row holds. */
-  readonly seen: number;
-  /** The first lines of the trace that show it. */
-  readonly lines: readonly number[];
-  /** What the world shows to be missing or untrue. */
-  readonly findings: readonly {
-    readonly line: number;
-    readonly mac: string;
-    readonly rule: string;
-    readonly message: string;
-  }[];
-}

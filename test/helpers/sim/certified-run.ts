@@ -22,8 +22,10 @@ export function certificateOf(traces: readonly LinesOfTrace[], firmware: string 
     for (const line of lines) {
       const event = reader.read(line);
       if (!event.ok) throw new Error(`${file}:${event.error.line}: ${event.error.message}`);
-      if (event.value !== null) maker.judge(event.value, reader.line);
-      else if (!hasStarted && reader.header !== null) {
+      if (event.value !== null) {
+        const judged = maker.judge(event.value, reader.line);
+        if (!judged.ok) throw new Error(`${file}:${reader.line}: ${judged.error.message}`);
+      } else if (!hasStarted && reader.header !== null) {
         maker.start(file, reader.header);
         hasStarted = true;
       }
@@ -38,14 +40,14 @@ export function rowsWith({ rows }: Certificate, verdict: RowVerdict): string[] {
   return rows.filter((row) => row.verdict === verdict).map(({ row }) => row);
 }
 
-/** The traces of all built-in scenarios, in the order of their names. */
-export async function scenarioLines(bugs?: readonly BugAssignment[]): Promise<string[][]> {
+/** The traces of all built-in scenarios, in the order of their names. @param world whether with events of the world */
+export async function scenarioLines(bugs?: readonly BugAssignment[], world = false): Promise<string[][]> {
   const traces: string[][] = [];
   for (const name of builtInNames()) {
     const scenario = await readScenarioFile(builtInFile(name));
     const lines: string[] = [];
     const write = (line: string): void => void lines.push(line);
-    const options = { scenario, seed: scenario.seed, note: '', world: false, write, ...(bugs && { bugs }) };
+    const options = { scenario, seed: scenario.seed, note: '', world, write, ...(bugs && { bugs }) };
     new VirtualScenario(options).advance(scenario.endMs);
     traces.push(lines);
   }

@@ -3,7 +3,7 @@
 import t from 'tap';
 import { POWER_MODEL } from '../../../proto/power/model.js';
 import { RULES } from '../../../proto/power/rules.js';
-import { type Certificate, CertificateMaker } from '../../../proto/trace/certificate/certificate.js';
+import type { Certificate } from '../../../proto/trace/certificate/certificate.js';
 import type { JudgedRow } from '../../../proto/trace/certificate/row.js';
 import { certificateRows, rowsNamed } from '../../../proto/trace/certificate/rows.js';
 import { REASONS } from '../../../proto/wire/reasons.js';
@@ -131,22 +131,15 @@ t.test('pings of other firmware than the stated one are left out, unless no ping
   t.equal(unknown.leftOut, 0);
 });
 
-t.test('a truth about the world fills its row, and fails rows', async (t) => {
-  const maker = new CertificateMaker(POWER_MODEL, null);
-  maker.start('a.jsonl', { note: '', locks: new Map() });
-  const owed = { line: 3, mac: 'A4:C1:38:00:00:01', rule: 'owed', message: 'A theft was not reported.' };
-  maker.addWorld([
-    { row: 'position-true', seen: 7, lines: [2, 4], findings: [] },
-    { row: 'theft-cellular-mid', seen: 0, lines: [], findings: [owed] },
-  ]);
-  maker.finish('0'.repeat(64));
-  const { rows } = maker.certificate('0');
-  t.match(
-    rows.find(({ row }) => row === 'position-true'),
-    { verdict: 'PASS', seen: 7, lines: ['a.jsonl:2', 'a.jsonl:4'] },
-  );
-  t.match(
-    rows.find(({ row }) => row === 'theft-cellular-mid'),
-    { verdict: 'FAIL', failures: 1 },
-  );
+t.test('events of the world show that positions are true, and fail the rows of what a lock owed', async (t) => {
+  const traces = (await scenarioLines(undefined, true)).map((lines, index) => ({ file: `${index}`, lines }));
+  const certificate = certificateOf(traces);
+  t.same(rowsWith(certificate, 'FAIL'), []);
+  t.same(rowsWith(certificate, 'NOT SEEN'), []);
+  const theft = traces.map(({ file, lines }) => ({
+    file,
+    lines: lines.filter((line) => !line.includes('"reason":"REASON_THEFT"')),
+  }));
+  const failed = rowsWith(certificateOf(theft), 'FAIL');
+  for (const row of ['theft-cellular-mid', 'theft-gps-mid', 'theft-gps-low-battery']) t.ok(failed.includes(row), row);
 });

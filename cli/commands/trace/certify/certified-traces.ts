@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { VERSION } from '../../../../gateway/version.js';
+import { LockgateError } from '../../../../proto/errors.js';
 import { POWER_MODEL } from '../../../../proto/power/model.js';
 import { type Certificate, CertificateMaker } from '../../../../proto/trace/certificate/certificate.js';
 import { oneLine } from '../../../terminal/output.js';
@@ -30,7 +31,10 @@ export async function makeCertificate(traces: readonly NamedTrace[], firmware: s
         // Reads the events first: its errors say what is wrong with the file.
         await trace.read({
           header: (header) => maker.start(name, header),
-          event: (event, line) => maker.judge(event, line),
+          event: (event, line) => {
+            const judged = maker.judge(event, line);
+            if (!judged.ok) throw new LockgateError('input-world', `${oneLine(file)}:${line}: ${judged.error.message}`);
+          },
         });
         maker.finish(await sha256Of(trace.path));
       });

@@ -8,7 +8,8 @@ docs/certificate.md lists them, and says what to do with a lock so that each is 
   PASS      it was seen to hold, and no rule of the row was broken
   FAIL      a rule of the row was broken
   NOT SEEN  nothing in the traces shows it; absence is never a pass
-The row position-true needs a truth about the world, so a trace alone never shows it.
+If a trace has events of the world ("sim run --virtual --world" writes them), it is compared with them, as by "trace
+check --world": only that shows the row position-true, and makes rows fail by the rule owed.
 
 --out writes the certificate: one HTML page without scripts, or JSON if the name ends in .json. It has the SHA-256 of
 each trace. --verify reads a certificate, judges the traces again and compares. With --firmware, pings of other firmware
