@@ -5,7 +5,7 @@
  * While the store is still writing the previous commit, the uplinks of that commit are looked up in its draft, since
  * the store does not return them yet.
  */
-import type { UplinkCopy, Verdict } from '../../proto/power/judge/event.js';
+import type { UplinkNovelty, Verdict } from '../../proto/power/judge/event.js';
 import type { Mac } from '../../proto/wire/mac.js';
 import type { CommandAck, Source } from '../../proto/wire/ping.js';
 import { lifeOf } from '../../proto/wire/uplink-life.js';
@@ -90,13 +90,13 @@ export class DraftJudge {
 
   /** Judges an uplink whose key may have been used before, since it is not newer than all others of its lock. */
   async #addNotNewest(lock: KnownLock, taken: PendingUplink, draft: CommitDraft): Promise<void> {
-    taken.copy = await this.#copyOf(lock, taken, draft);
+    taken.novelty = await this.#noveltyOf(lock, taken, draft);
     this.#judgeUplink(lock, taken, draft);
   }
 
   #judgeUplink(lock: KnownLock, taken: PendingUplink, draft: CommitDraft): void {
     const locks = this.#locks;
-    const { deviceId, source, copy } = taken;
+    const { deviceId, source, novelty } = taken;
     const verdict = locks.judge(lock, taken);
     taken.findings = verdict.findings;
     const hasFound = noteVerdict(deviceId, verdict, draft);
@@ -104,7 +104,7 @@ export class DraftJudge {
     const isJudged = lock.state.unjudged === undefined;
     if (isJudged && isReplayable(taken) && !hasFound && lock.isStored) locks.markDirty(lock);
     else if (isJudged) draft.changed.add(lock);
-    if (copy === 'repeat') return;
+    if (novelty === 'repeat') return;
     // A phone's uplink is about the phone, not about the lock.
     if (isJudged && source === 'lock') locks.noteUplink(lock, taken);
     draft.add(taken);
@@ -118,7 +118,7 @@ export class DraftJudge {
   /**
    * Whether the uplink's key is new, or was used before by the same content (a repeat) or other content (a conflict).
    */
-  async #copyOf(lock: KnownLock, taken: PendingUplink, draft: CommitDraft): Promise<UplinkCopy> {
+  async #noveltyOf(lock: KnownLock, taken: PendingUplink, draft: CommitDraft): Promise<UplinkNovelty> {
     const { credentialId, boot, sequence, digest } = taken;
     // The draft being written is read before the store: in the other order, a commit that ends in between is missed.
     const underWay = this.#underWay()?.digestsOf(credentialId, boot, sequence) ?? [];
@@ -174,8 +174,8 @@ function noteVerdict(deviceId: number, { withdrawn, findings }: Verdict, draft: 
  * Whether replaying the log leads to the same belief, so that the state need not be written. True for a lock's new
  * ping: a repeat is not logged, a conflict would be replayed as new, and other kinds of uplinks are rare.
  */
-function isReplayable({ source, copy, uplink }: PendingUplink): boolean {
-  return source === 'lock' && copy === 'new' && uplink.body.kind !== 'ack';
+function isReplayable({ source, novelty, uplink }: PendingUplink): boolean {
+  return source === 'lock' && novelty === 'new' && uplink.body.kind !== 'ack';
 }
 
 /** The acknowledgement in an uplink; undefined if it has none. Phones can't acknowledge commands. */

@@ -433,7 +433,7 @@ export class Ingest {
       if (each.type === 'uplink') {
         uplinks.push(each);
         if (hasListeners) events.emit('uplink', each.report());
-        const ack = each.copy === 'repeat' ? undefined : ackOf(each);
+        const ack = each.novelty === 'repeat' ? undefined : ackOf(each);
         if (ack !== undefined) this.#guardLock(locks.find(ack.deviceId), () => commands.acknowledged(ack));
       } else if (each.type === 'rejection') {
         const { receivedAtMs: atMs, sender, rejection, bytes } = each;

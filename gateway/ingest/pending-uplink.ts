@@ -2,7 +2,7 @@
  * An uplink from its arrival to its answer. The same object is queued, judged, stored and announced: separate objects
  * for these steps would cost more than judging.
  */
-import type { Finding, UplinkCopy, UplinkEvent } from '../../proto/power/judge/event.js';
+import type { Finding, UplinkEvent, UplinkNovelty } from '../../proto/power/judge/event.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
 import type { Mac } from '../../proto/wire/mac.js';
 import type { Source, Uplink } from '../../proto/wire/ping.js';
@@ -39,7 +39,7 @@ export class PendingUplink implements IncomingUplink, UplinkEvent {
   /** Set by the judging, for a lock that was reflashed. */
   life: number = FIRST_LIFE;
   /** Set by the judging. */
-  copy: UplinkCopy = 'new';
+  novelty: UplinkNovelty = 'new';
   /* The other members of an `IncomingUplink`, which the store takes. */
   readonly deviceId: number;
   readonly merchantId: number;
@@ -80,7 +80,7 @@ export class PendingUplink implements IncomingUplink, UplinkEvent {
 
   /** Whether the log already had the uplink with the same bytes. */
   get repeated(): boolean {
-    return this.copy === 'repeat';
+    return this.novelty === 'repeat';
   }
 
   /** The uplink as an event for listeners. */

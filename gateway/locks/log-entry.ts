@@ -22,7 +22,7 @@ export function judgeEventOf(entry: LogEntry, marks: readonly number[] = NO_MARK
   const { credentialId: credential, source, receivedAtMs: atMs } = entry.uplink;
   const uplink = decodeStored(entry.uplink);
   const life = source === 'lock' && marks.length > 0 ? lifeOf(marks, uplink.timeMs, atMs) : FIRST_LIFE;
-  return { type: 'uplink', source, credential, life, copy: 'new', uplink, atMs };
+  return { type: 'uplink', source, credential, life, novelty: 'new', uplink, atMs };
 }
 
 function lockEventOf(event: LockEvent, atMs: number): JudgeEvent {

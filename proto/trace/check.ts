@@ -9,7 +9,7 @@ import { judgeInPlace } from '../power/judge/judge.js';
 import { stateRow } from '../power/judge/state.js';
 import type { PowerModel } from '../power/model.js';
 import { formatMac, type Mac } from '../wire/mac.js';
-import { SeenUplinksBound } from '../wire/seen-uplinks.js';
+import { SeenUplinksLimit } from '../wire/seen-uplinks.js';
 import { FIRST_LIFE, lifeOf, NO_MARKS } from '../wire/uplink-life.js';
 import { Coverage, type CoverageCell } from './coverage.js';
 import { FindingList, type FindingSink, type TraceFinding } from './findings.js';
@@ -50,7 +50,7 @@ export class TraceCheck {
   readonly #observer: CheckObserver | null;
   readonly #locks = new Map<Mac, JudgedLock>();
   readonly #deadlines = new Deadlines<JudgedLock>();
-  readonly #bound = new SeenUplinksBound();
+  readonly #bound = new SeenUplinksLimit();
   readonly #verdict: Verdict = newVerdict();
   readonly #list = new FindingList();
   readonly #sink: FindingSink;
@@ -184,12 +184,12 @@ export class TraceCheck {
     const isOfLives = source === 'lock' && lock.reflashMarksMs.length > 0;
     const life = isOfLives ? lifeOf(lock.reflashMarksMs, uplink.timeMs, atMs) : FIRST_LIFE;
     // Uplinks of phones are never compared with the lock's.
-    const copy = lock.seen.note(source, credential, life, uplink, line);
+    const novelty = lock.seen.note(source, credential, life, uplink, line);
     if (source === 'lock' && uplink.body.kind === 'cellular') lock.firmwareVersion = uplink.body.firmwareVersion;
     this.#recent[this.#recentIndex] = event;
     this.#recentIndex = (this.#recentIndex + 1) % MAX_RECENT_UPLINKS;
     if (event.event === 'ping') this.#notePing(event);
-    const judged: UplinkEvent = { type: 'uplink', source, atMs, credential, life, copy, uplink };
+    const judged: UplinkEvent = { type: 'uplink', source, atMs, credential, life, novelty, uplink };
     this.#judgeOne(lock, judged, line);
     this.#afterJudging(lock, judged, line);
   }

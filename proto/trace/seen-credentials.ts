@@ -2,9 +2,9 @@
  * Which uplinks of one lock a trace has had, for each of the lock's and its phones' credentials (protocol.md §1): the
  * same number under another credential is another uplink. Pure.
  */
-import type { UplinkCopy } from '../power/judge/event.js';
+import type { UplinkNovelty } from '../power/judge/event.js';
 import type { Source, Uplink } from '../wire/ping.js';
-import { SeenUplinks, type SeenUplinksBound } from '../wire/seen-uplinks.js';
+import { SeenUplinks, type SeenUplinksLimit } from '../wire/seen-uplinks.js';
 import { FIRST_LIFE } from '../wire/uplink-life.js';
 import { FIRST_CREDENTIAL } from './trace.js';
 
@@ -13,21 +13,21 @@ type Lives = readonly SeenUplinks[];
 
 /** See the head of this file. */
 export class SeenCredentials {
-  readonly #bound: SeenUplinksBound;
+  readonly #bound: SeenUplinksLimit;
   readonly #lives: number;
   readonly #first: Lives;
   readonly #others = new Map<number, Lives>();
   readonly #phones = new Map<number, Lives>();
 
   /** @param lives how many lives the lock has had */
-  constructor(bound: SeenUplinksBound, lives: number) {
+  constructor(bound: SeenUplinksLimit, lives: number) {
     this.#bound = bound;
     this.#lives = lives;
     this.#first = this.#newLives(lives);
   }
 
   /** Notes the uplink of a line, and returns whether it was there before. The same content is a repeat in any life. */
-  note(source: Source, credential: number, life: number, uplink: Uplink, line: number): UplinkCopy {
+  note(source: Source, credential: number, life: number, uplink: Uplink, line: number): UplinkNovelty {
     const lives = this.#livesOf(source, credential);
     const ofLife = lives[life - 1] as SeenUplinks;
     if (lives.length > 1 && lives.some((other) => other !== ofLife && other.has(uplink))) return 'repeat';

@@ -62,7 +62,7 @@ export class HistoryReplay {
 
   /** Takes the next event before the moment. */
   take(event: JudgeEvent): void {
-    const known = this.#withCopy(event);
+    const known = this.#withNovelty(event);
     this.#before.push(known);
     // A judge that throws leaves the belief inconsistent, so a new belief replaces it.
     if (this.#tryJudge(this.#belief, known) === undefined)
@@ -91,7 +91,7 @@ export class HistoryReplay {
 
   /** Ends the history at this uplink. */
   endAt(uplink: UplinkEvent, after: readonly JudgeEvent[]): JudgedHistory {
-    const target = this.#withCopy(uplink) as UplinkEvent;
+    const target = this.#withNovelty(uplink) as UplinkEvent;
     const end = this.#judgeTarget(target);
     return { ...this.#common(after), target, ...end };
   }
@@ -110,11 +110,11 @@ export class HistoryReplay {
   }
 
   /** A log stores each uplink once, so a key that comes again has other content: a conflict. */
-  #withCopy(event: JudgeEvent): JudgeEvent {
-    if (event.type !== 'uplink' || event.copy !== 'new') return event;
+  #withNovelty(event: JudgeEvent): JudgeEvent {
+    if (event.type !== 'uplink' || event.novelty !== 'new') return event;
     const { credential, life = FIRST_LIFE, uplink } = event;
     const key = `${credential}/${life}/${uplink.boot}/${uplink.sequence}`;
-    if (this.#keys.has(key)) return { ...event, copy: 'conflict' };
+    if (this.#keys.has(key)) return { ...event, novelty: 'conflict' };
     this.#keys.add(key);
     return event;
   }

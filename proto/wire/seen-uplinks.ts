@@ -6,7 +6,7 @@
  * number of chunks. Beyond it the oldest chunk is forgotten, and its uplinks would count as new.
  */
 
-import type { UplinkCopy } from '../power/judge/event.js';
+import type { UplinkNovelty } from '../power/judge/event.js';
 import { fingerprintOf } from './fingerprint.js';
 import type { Uplink } from './ping.js';
 
@@ -27,7 +27,7 @@ interface Chunk {
 }
 
 /** The limit on the number of chunks, which several {@link SeenUplinks} share. */
-export class SeenUplinksBound {
+export class SeenUplinksLimit {
   readonly #forget: (() => void)[] = [];
   #oldest = 0;
 
@@ -45,22 +45,22 @@ export class SeenUplinksBound {
 
 /** See the head of this file. */
 export class SeenUplinks {
-  readonly #bound: SeenUplinksBound;
+  readonly #limit: SeenUplinksLimit;
   readonly #boots = new Map<number, Map<number, Chunk>>();
   readonly #conflicts = new Set<string>();
   #lastBoot = -1;
   #chunkIndex = -1;
   #lastChunk: Chunk | undefined;
 
-  constructor(bound: SeenUplinksBound) {
-    this.#bound = bound;
+  constructor(bound: SeenUplinksLimit) {
+    this.#limit = bound;
   }
 
   /**
    * Notes the uplink of a `line`, and returns whether its key was used before: with the same content (repeat) or with
    * other content (conflict). Each conflicting content is remembered, so that its repeats are recognised too.
    */
-  note(uplink: Uplink, line: number): UplinkCopy {
+  note(uplink: Uplink, line: number): UplinkNovelty {
     const { boot, sequence } = uplink;
     const chunk = this.#find(boot, sequence) ?? this.#addChunk(boot, sequence >>> CHUNK_BITS);
     const index = sequence & (NUMBERS_PER_CHUNK - 1);
@@ -83,7 +83,7 @@ export class SeenUplinks {
     return chunk.digests[index] === digest || this.#conflicts.has(`${boot}/${sequence}/${digest}`);
   }
 
-  #noteConflict(boot: number, sequence: number, digest: number): UplinkCopy {
+  #noteConflict(boot: number, sequence: number, digest: number): UplinkNovelty {
     const content = `${boot}/${sequence}/${digest}`;
     if (this.#conflicts.has(content)) return 'repeat';
     this.#conflicts.add(content);
@@ -113,7 +113,7 @@ export class SeenUplinks {
     const chunk = { digests: new Float64Array(NUMBERS_PER_CHUNK), lines: new Int32Array(NUMBERS_PER_CHUNK) };
     chunks.set(chunkIndex, chunk);
     this.#setLastChunk(boot, chunkIndex, chunk);
-    this.#bound.add(() => this.#forget(boot, chunkIndex));
+    this.#limit.add(() => this.#forget(boot, chunkIndex));
     return chunk;
   }
 

@@ -12,10 +12,10 @@ import type { Belief, Run, Span } from './belief.js';
 import { finding, uplinkKey, type Verdict } from './event.js';
 
 /** Merges the airplane summary of the upper of two adjacent spans into the lower. */
-export function joinAirplane(belief: Belief, run: Run, lower: Span, upper: Span, atMs: number, out: Verdict): void {
+export function joinAirplane(belief: Belief, run: Run, lower: Span, upper: Span, atMs: number, verdict: Verdict): void {
   if (upper.headClose >= 0) {
     if (lower.hasAirplaneOff || lower.headClose >= 0) {
-      decideHeadClose(belief, run, upper, lower.hasTailClose, atMs, out);
+      decideHeadClose(belief, run, upper, lower.hasTailClose, atMs, verdict);
     } else {
       lower.headClose = upper.headClose;
       lower.isHeadReported = upper.isHeadReported;
@@ -26,22 +26,29 @@ export function joinAirplane(belief: Belief, run: Run, lower: Span, upper: Span,
 }
 
 /** Decides again on all head closes, from the lowest span to the highest. */
-export function judgeHeadCloses(belief: Belief, atMs: number, out: Verdict): void {
+export function judgeHeadCloses(belief: Belief, atMs: number, verdict: Verdict): void {
   let hasCloseBefore = false;
   for (const run of belief.runs) {
     for (const span of run.spans) {
-      if (span.headClose >= 0) decideHeadClose(belief, run, span, hasCloseBefore, atMs, out);
+      if (span.headClose >= 0) decideHeadClose(belief, run, span, hasCloseBefore, atMs, verdict);
       hasCloseBefore = span.hasTailClose || (!span.hasAirplaneOff && hasCloseBefore);
     }
   }
 }
 
-function decideHeadClose(belief: Belief, run: Run, span: Span, isBreach: boolean, atMs: number, out: Verdict): void {
+function decideHeadClose(
+  belief: Belief,
+  run: Run,
+  span: Span,
+  isBreach: boolean,
+  atMs: number,
+  verdict: Verdict,
+): void {
   if (isBreach === span.isHeadReported) return;
   span.isHeadReported = isBreach;
   const about = uplinkKey(run.credential, run.life, run.boot, span.headClose);
   if (isBreach) {
     const message = 'A further close-connection ping was sent with airplane on: the first had reported the switch.';
-    out.findings.push(finding('airplane-silence', belief.mac, about, atMs, message));
-  } else out.withdrawn.push({ rule: 'airplane-silence', mac: belief.mac, about });
+    verdict.findings.push(finding('airplane-silence', belief.mac, about, atMs, message));
+  } else verdict.withdrawn.push({ rule: 'airplane-silence', mac: belief.mac, about });
 }

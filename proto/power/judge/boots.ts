@@ -16,7 +16,7 @@ import { NEVER } from './state.js';
 import { describeSpan, describeTime } from './words.js';
 
 /** Judges the time of an uplink of `run`, which is a run of the belief. */
-export function judgeBoots(model: PowerModel, belief: Belief, run: Run, event: UplinkEvent, out: Verdict): void {
+export function judgeBoots(model: PowerModel, belief: Belief, run: Run, event: UplinkEvent, verdict: Verdict): void {
   const { timeMs, sequence } = event.uplink;
   if (!isUsableTime(timeMs)) return;
   const isEarliest = timeMs < run.earliestMs;
@@ -31,10 +31,10 @@ export function judgeBoots(model: PowerModel, belief: Belief, run: Run, event: U
   }
   const { runs } = belief;
   const index = runs[runs.length - 1] === run ? runs.length - 1 : runs.indexOf(run);
-  if (index < runs.length - 1) judgeBoot(model, belief, index, event.atMs, out);
+  if (index < runs.length - 1) judgeBoot(model, belief, index, event.atMs, verdict);
   if (!isEarliest) return;
   for (let lower = index - 1; lower >= 0 && isSameLife(runs[lower] as Run, run); lower--)
-    judgeBoot(model, belief, lower, event.atMs, out);
+    judgeBoot(model, belief, lower, event.atMs, verdict);
 }
 
 /** Whether the uplink was made over 5 min after an uplink of a higher boot of its life. */
@@ -57,7 +57,7 @@ function isSameLife(one: Run, other: Run): boolean {
 }
 
 /** Compares the run at `index` with the higher boots of its life. */
-function judgeBoot({ bounds }: PowerModel, belief: Belief, index: number, atMs: number, out: Verdict): void {
+function judgeBoot({ bounds }: PowerModel, belief: Belief, index: number, atMs: number, verdict: Verdict): void {
   const { runs } = belief;
   const run = runs[index] as Run;
   let earliestMs = NEVER;
@@ -68,10 +68,10 @@ function judgeBoot({ bounds }: PowerModel, belief: Belief, index: number, atMs: 
   const isFirst = run.firstMs > afterMs;
   const sequence = isFirst ? run.firstSequence : run.latestSequence;
   if (sequence === run.backSequence) return;
-  if (run.backSequence >= 0) out.withdrawn.push({ rule: 'boot-back', mac: belief.mac, about: bootBackKey(run) });
+  if (run.backSequence >= 0) verdict.withdrawn.push({ rule: 'boot-back', mac: belief.mac, about: bootBackKey(run) });
   run.backSequence = sequence;
   const message = bootBackMessage(belief, index, isFirst ? run.firstMs : run.latestMs, bounds.bootBackOver);
-  out.findings.push(finding('boot-back', belief.mac, bootBackKey(run), atMs, message));
+  verdict.findings.push(finding('boot-back', belief.mac, bootBackKey(run), atMs, message));
 }
 
 function bootBackKey({ credential, life, boot, backSequence }: Run): UplinkKey {

@@ -17,7 +17,7 @@ import { NEVER, rowOfState } from './state.js';
 import { describeSpan, describeTime } from './words.js';
 
 /** Takes a command that was sent, maybe not for the first time. */
-export function noteSent(
+export function noteSentCommand(
   model: PowerModel,
   belief: Belief,
   id: number,
@@ -40,7 +40,7 @@ export function noteSent(
   // One that was forgotten may have been acknowledged before.
   if (id <= belief.commandsAboveId) sent.isAnswered = true;
   belief.commands.push(sent);
-  forgetOld(model, belief, atMs);
+  forgetOldCommands(model, belief, atMs);
 }
 
 /** An id that is used for another command is taken for a new one. */
@@ -49,7 +49,7 @@ function isSameCommand(one: SentCommand, other: SentCommand): boolean {
 }
 
 /** Forgets commands of which no rule needs to know any longer, and the oldest beyond the limit. */
-function forgetOld({ bounds }: PowerModel, belief: Belief, atMs: number): void {
+function forgetOldCommands({ bounds }: PowerModel, belief: Belief, atMs: number): void {
   const { commands } = belief;
   while (commands.length > 1) {
     const [oldest] = commands as [SentCommand];
@@ -63,13 +63,13 @@ function forgetOld({ bounds }: PowerModel, belief: Belief, atMs: number): void {
 }
 
 /** From a lock's first connection on, all commands that it was ever sent are known. */
-export function noteFirstUplink(belief: Belief): void {
+export function assumeAllCommandsKnown(belief: Belief): void {
   belief.commandsSinceMs = -NEVER;
   belief.commandsAboveId = 0;
 }
 
 /** Which command an uplink answers. */
-export function answerOf(belief: Belief, { uplink: { body } }: UplinkEvent): Answer {
+export function commandAnsweredBy(belief: Belief, { uplink: { body } }: UplinkEvent): Answer {
   if (body.kind !== 'ack') return 'none';
   const known = belief.commands.find(({ id }) => id === body.commandId);
   if (known === undefined) return 'unknown';
@@ -81,20 +81,20 @@ export function answerOf(belief: Belief, { uplink: { body } }: UplinkEvent): Ans
 }
 
 /** Judges what a new uplink of the lock says about commands. */
-export function judgeCommands(model: PowerModel, belief: Belief, event: UplinkEvent, out: Verdict): void {
+export function judgeCommands(model: PowerModel, belief: Belief, event: UplinkEvent, verdict: Verdict): void {
   const { body } = event.uplink;
-  if (body.kind === 'ack') judgeAck(model, belief, event, body, out);
-  else if (body.reason === 'REASON_GPS_PING') judgeLocate(model, belief, event, 'locate-gps', out);
-  else if (body.reason === 'REASON_CELL_PING') judgeLocate(model, belief, event, 'locate-cell', out);
-  if (belief.commands.length > 0) noteOverdue(model, belief, event);
+  if (body.kind === 'ack') judgeAck(model, belief, event, body, verdict);
+  else if (body.reason === 'REASON_GPS_PING') judgeLocate(model, belief, event, 'locate-gps', verdict);
+  else if (body.reason === 'REASON_CELL_PING') judgeLocate(model, belief, event, 'locate-cell', verdict);
+  if (belief.commands.length > 0) markOverdueCommands(model, belief, event);
 }
 
-function judgeAck(model: PowerModel, belief: Belief, event: UplinkEvent, ack: CommandAck, out: Verdict): void {
+function judgeAck(model: PowerModel, belief: Belief, event: UplinkEvent, ack: CommandAck, verdict: Verdict): void {
   const known = belief.commands.find(({ id }) => id === ack.commandId);
   if (known === undefined) {
     if (!(ack.commandId > belief.commandsAboveId)) return;
     const message = `Command ${ack.commandId} was acknowledged, and was never sent to this lock.`;
-    out.findings.push(finding('ack-unasked', belief.mac, keyOf(event), event.atMs, message));
+    verdict.findings.push(finding('ack-unasked', belief.mac, keyOf(event), event.atMs, message));
     return;
   }
   const behind = known.firstSentMs - event.uplink.timeMs;
@@ -102,9 +102,9 @@ function judgeAck(model: PowerModel, belief: Belief, event: UplinkEvent, ack: Co
     const message =
       `The lock’s time ${describeTime(event.uplink.timeMs)} is ${describeSpan(behind)} before command ${known.id}, ` +
       'which it acknowledges, was sent.';
-    out.findings.push(finding('clock-behind', belief.mac, keyOf(event), event.atMs, message));
+    verdict.findings.push(finding('clock-behind', belief.mac, keyOf(event), event.atMs, message));
   }
-  if (!known.isAnswered) judgeFirstAck(belief, event, ack, known, out);
+  if (!known.isAnswered) judgeFirstAck(belief, event, ack, known, verdict);
   known.isAnswered = true;
 }
 
@@ -117,7 +117,7 @@ function judgeFirstAck(
   event: UplinkEvent,
   { result, highWindow, commandId }: CommandAck,
   { command: change, firstSentMs }: SentCommand,
-  out: Verdict,
+  verdict: Verdict,
 ): void {
   const top = newestStretch(belief, event);
   if (top === undefined) return;
@@ -130,8 +130,8 @@ function judgeFirstAck(
   if (change.highWindow !== undefined && highWindow !== null && !isSameWindow(change.highWindow, highWindow))
     untrue.push('high_window');
   if (untrue.length === 0) return;
-  const message = `Command ${commandId} was acknowledged as ok, but not carried out: ${untrue.join(', ')}.`;
-  out.findings.push(finding('ack-untrue', belief.mac, keyOf(event), event.atMs, message));
+  const message = `Command ${commandId} was acknowledged as ok, but not carried verdict: ${untrue.join(', ')}.`;
+  verdict.findings.push(finding('ack-untrue', belief.mac, keyOf(event), event.atMs, message));
 }
 
 /** The stretch that the event's uplink is the last of; undefined where it is not the newest of all. */
@@ -167,7 +167,7 @@ function judgeLocate(
   belief: Belief,
   event: UplinkEvent,
   type: 'locate-gps' | 'locate-cell',
-  out: Verdict,
+  verdict: Verdict,
 ): void {
   const { timeMs, body } = event.uplink;
   const fromMs = timeMs - bounds.locateWithin - bounds.locateSlack;
@@ -176,14 +176,14 @@ function judgeLocate(
   if (belief.commands.some((each) => each.command.type === type && each.firstSentMs <= toMs && each.sentMs >= fromMs))
     return;
   const message = `${body.reason} was sent, and no ${type} command in the ${describeSpan(bounds.locateWithin)} before.`;
-  out.findings.push(finding('locate-unasked', belief.mac, keyOf(event), event.atMs, message));
+  verdict.findings.push(finding('locate-unasked', belief.mac, keyOf(event), event.atMs, message));
 }
 
 /**
  * An uplink over 3 min after a command on the same connection shows that the lock had the time to answer, unless it is
  * in a state that takes no commands.
  */
-function noteOverdue(model: PowerModel, belief: Belief, { atMs }: UplinkEvent): void {
+function markOverdueCommands(model: PowerModel, belief: Belief, { atMs }: UplinkEvent): void {
   if (!belief.isConnected) return;
   const { bounds } = model;
   const takesCommands = rowOfState(model, belief.state).commands;
@@ -207,7 +207,7 @@ export function nextIgnoredMs({ commands }: Belief): number {
 }
 
 /** Time has come to `atMs`: reports the overdue commands that have expired by then. */
-export function judgeIgnored(belief: Belief, atMs: number, out: Verdict): void {
+export function judgeIgnored(belief: Belief, atMs: number, verdict: Verdict): void {
   if (atMs <= nextIgnoredMs(belief)) return;
   for (const each of belief.commands) {
     if (!each.isOverdue || each.isAnswered || each.isIgnoredReported || atMs <= each.expiresMs) continue;
@@ -215,6 +215,6 @@ export function judgeIgnored(belief: Belief, atMs: number, out: Verdict): void {
     const message =
       `Command ${each.id} (${each.command.type}) was sent at ${describeTime(each.sentMs)} and expired at ` +
       `${describeTime(each.expiresMs)} without an acknowledgement, though the lock sent uplinks on that connection.`;
-    out.findings.push(finding('command-ignored', belief.mac, null, atMs, message));
+    verdict.findings.push(finding('command-ignored', belief.mac, null, atMs, message));
   }
 }

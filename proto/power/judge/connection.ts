@@ -10,8 +10,8 @@ import { lowBatteryLimitPercent } from './state.js';
 import { describeSpan, describeTime } from './words.js';
 
 /** The lock connected. If it was still connected, the old connection ends as takeover (protocol.md §4). */
-export function connect(belief: Belief, atMs: number, out: Verdict): void {
-  if (belief.isConnected) disconnect(belief, 'takeover', atMs, out);
+export function connect(belief: Belief, atMs: number, verdict: Verdict): void {
+  if (belief.isConnected) disconnect(belief, 'takeover', atMs, verdict);
   belief.isConnected = true;
   belief.firstConnectionMs ??= atMs;
   belief.connectedSinceMs = atMs;
@@ -30,7 +30,7 @@ export function connect(belief: Belief, atMs: number, out: Verdict): void {
 }
 
 /** The connection ended. */
-export function disconnect(belief: Belief, cause: DisconnectCause, atMs: number, out: Verdict): void {
+export function disconnect(belief: Belief, cause: DisconnectCause, atMs: number, verdict: Verdict): void {
   if (!belief.isConnected) return;
   belief.isConnected = false;
   belief.offlineSinceMs = atMs;
@@ -39,27 +39,27 @@ export function disconnect(belief: Belief, cause: DisconnectCause, atMs: number,
   if (cause === 'closed' && isWhole && !belief.hasClosePing) {
     const since = describeTime(belief.connectedSinceMs);
     const message = `The lock ended the connection since ${since} without a close-connection ping.`;
-    out.findings.push(finding('close-missing', belief.mac, null, atMs, message));
+    verdict.findings.push(finding('close-missing', belief.mac, null, atMs, message));
   }
   const isLocksDoing = cause === 'dropped' || cause === 'keepalive' || cause === 'takeover';
   if (!isLocksDoing || belief.closeSeen !== 'none') return;
   const since = describeTime(belief.connectedSinceMs);
   const message = `The connection since ${since} ended as ${cause} without a close-connection ping.`;
-  out.findings.push(finding('not-closed', belief.mac, null, atMs, message));
+  verdict.findings.push(finding('not-closed', belief.mac, null, atMs, message));
 }
 
 /** Judges an uplink by the connection over which it was received. */
-export function judgeReceipt(model: PowerModel, belief: Belief, event: UplinkEvent, out: Verdict): void {
+export function judgeReceipt(model: PowerModel, belief: Belief, event: UplinkEvent, verdict: Verdict): void {
   if (!belief.isConnected) {
     const message = 'The uplink was received while the lock was not connected.';
-    out.findings.push(finding('outside-connection', belief.mac, keyOf(event), event.atMs, message));
+    verdict.findings.push(finding('outside-connection', belief.mac, keyOf(event), event.atMs, message));
     return;
   }
   if (belief.closeSeen === 'own') {
     const message = 'The uplink came after the close-connection ping of its connection.';
-    out.findings.push(finding('after-close', belief.mac, keyOf(event), event.atMs, message));
+    verdict.findings.push(finding('after-close', belief.mac, keyOf(event), event.atMs, message));
   }
-  judgeClockAtClose(model, belief, event, out);
+  judgeClockAtClose(model, belief, event, verdict);
   noteReceipt(belief, event);
 }
 
@@ -67,7 +67,7 @@ export function judgeReceipt(model: PowerModel, belief: Belief, event: UplinkEve
  * clock-behind at a close-connection ping: one that follows another uplink of its connection was made on it, so its
  * time can't be before the connection began.
  */
-function judgeClockAtClose(model: PowerModel, belief: Belief, event: UplinkEvent, out: Verdict): void {
+function judgeClockAtClose(model: PowerModel, belief: Belief, event: UplinkEvent, verdict: Verdict): void {
   const { body, kept, sequence, timeMs, power } = event.uplink;
   if (body.kind !== 'close_connection' || kept !== 0 || belief.connectionLast !== sequence - 1) return;
   const behind = belief.connectedSinceMs - timeMs;
@@ -76,7 +76,7 @@ function judgeClockAtClose(model: PowerModel, belief: Belief, event: UplinkEvent
   const message =
     `The lock’s time ${describeTime(timeMs)} is ${describeSpan(behind)} before its connection began, at ` +
     `${describeTime(belief.connectedSinceMs)}.`;
-  out.findings.push(finding('clock-behind', belief.mac, keyOf(event), event.atMs, message));
+  verdict.findings.push(finding('clock-behind', belief.mac, keyOf(event), event.atMs, message));
 }
 
 /**

@@ -21,24 +21,24 @@ export function keyOf(event: UplinkEvent): UplinkKey {
 }
 
 /** The rules that apply to a phone's uplink too. */
-export function judgeAnySource(mac: string, event: UplinkEvent, out: Verdict): void {
+export function judgeAnySource(mac: string, event: UplinkEvent, verdict: Verdict): void {
   const { uplink, source } = event;
   const { body } = uplink;
   const wrongSource = wrongSourceMessage(body, source);
-  if (wrongSource !== null) addFinding(out, mac, event, 'wrong-source', wrongSource);
+  if (wrongSource !== null) addFinding(verdict, mac, event, 'wrong-source', wrongSource);
   if (body.kind !== 'ack' && !isKnownReason(body.reason)) {
     const number = body.reason.replace('REASON_UNRECOGNIZED_', '');
-    addFinding(out, mac, event, 'unknown-reason', `The reason ${number} is not in the table.`);
+    addFinding(verdict, mac, event, 'unknown-reason', `The reason ${number} is not in the table.`);
   }
-  if (!isInRange(uplink)) addFinding(out, mac, event, 'out-of-range', outOfRangeMessage(uplink));
-  if (event.copy === 'conflict') {
+  if (!isInRange(uplink)) addFinding(verdict, mac, event, 'out-of-range', outOfRangeMessage(uplink));
+  if (event.novelty === 'conflict') {
     const message = `Boot ${uplink.boot}, sequence ${uplink.sequence} was used before with other content.`;
-    addFinding(out, mac, event, 'sequence-conflict', message);
+    addFinding(verdict, mac, event, 'sequence-conflict', message);
   }
 }
 
-function addFinding(out: Verdict, mac: string, event: UplinkEvent, rule: RuleName, message: string): void {
-  out.findings.push(finding(rule, mac, keyOf(event), event.atMs, message));
+function addFinding(verdict: Verdict, mac: string, event: UplinkEvent, rule: RuleName, message: string): void {
+  verdict.findings.push(finding(rule, mac, keyOf(event), event.atMs, message));
 }
 
 function wrongSourceMessage(body: Ping | CommandAck, source: Source): string | null {
@@ -78,54 +78,60 @@ function isWithin(value: number, range: PlausibleRange | undefined): boolean {
 }
 
 /** The further rules for a lock's uplink, which do not depend on other uplinks. */
-export function judgeOwnContent(model: PowerModel, belief: Belief, event: UplinkEvent, out: Verdict): void {
+export function judgeLockContent(model: PowerModel, belief: Belief, event: UplinkEvent, verdict: Verdict): void {
   const { uplink } = event;
   const { body } = uplink;
   const { mac } = belief;
   if (uplink.timeMs - event.atMs > model.bounds.clockAheadOver)
-    addFinding(out, mac, event, 'clock-ahead', clockAheadMessage(event));
-  if (uplink.power.airplane) judgeAirplane(belief, event, out);
+    addFinding(verdict, mac, event, 'clock-ahead', clockAheadMessage(event));
+  if (uplink.power.airplane) judgeAirplane(belief, event, verdict);
   if (body.kind === 'ack') return;
   const { reason, batteryPercent } = body;
   const lowBatteryLimit = lowBatteryLimitPercent(model);
   if (batteryPercent < lowBatteryLimit && reason !== 'REASON_THEFT' && reason !== 'REASON_CLOSE_CONNECTION') {
     const message = `${reason} was sent with the battery at ${batteryPercent} %, below ${lowBatteryLimit} %.`;
-    addFinding(out, mac, event, 'low-battery-theft-only', message);
+    addFinding(verdict, mac, event, 'low-battery-theft-only', message);
   }
-  judgeReason(mac, event, body, out);
+  judgeReason(mac, event, body, verdict);
 }
 
 /** airplane-silence for all uplinks except close-connection pings, which airplane.ts judges. */
-function judgeAirplane(belief: Belief, event: UplinkEvent, out: Verdict): void {
+function judgeAirplane(belief: Belief, event: UplinkEvent, verdict: Verdict): void {
   const { body } = event.uplink;
   if (body.kind === 'close_connection') return;
   if (body.kind === 'ack') {
     if (belief.airplaneSwitches.some((command) => command.id === body.commandId)) return;
     const message = `With airplane on, command ${body.commandId} was acknowledged, which did not switch it on.`;
-    addFinding(out, belief.mac, event, 'airplane-silence', message);
-  } else addFinding(out, belief.mac, event, 'airplane-silence', `${body.reason} was sent with airplane on.`);
+    addFinding(verdict, belief.mac, event, 'airplane-silence', message);
+  } else addFinding(verdict, belief.mac, event, 'airplane-silence', `${body.reason} was sent with airplane on.`);
 }
 
-function judgeReason(mac: string, event: UplinkEvent, ping: Ping, out: Verdict): void {
+function judgeReason(mac: string, event: UplinkEvent, ping: Ping, verdict: Verdict): void {
   const { reason, lockState } = ping;
-  judgeType(mac, event, ping, out);
+  judgeType(mac, event, ping, verdict);
   switch (reason) {
     case 'REASON_THEFT':
       if (lockState === 'unlocked')
-        addFinding(out, mac, event, 'theft-while-unlocked', 'REASON_THEFT was sent while the lock was unlocked.');
+        addFinding(verdict, mac, event, 'theft-while-unlocked', 'REASON_THEFT was sent while the lock was unlocked.');
       break;
     case 'REASON_UNLOCKED_PING':
       if (!event.uplink.power.rideTracking)
-        addFinding(out, mac, event, 'ride-tracking-off', 'REASON_UNLOCKED_PING was sent while ride tracking was off.');
-      judgeRideLockState(mac, event, ping, out);
+        addFinding(
+          verdict,
+          mac,
+          event,
+          'ride-tracking-off',
+          'REASON_UNLOCKED_PING was sent while ride tracking was off.',
+        );
+      judgeRideLockState(mac, event, ping, verdict);
       break;
     case 'REASON_UNLOCKED_MOVEMENT':
-      judgeRideLockState(mac, event, ping, out);
+      judgeRideLockState(mac, event, ping, verdict);
       break;
     case 'REASON_GPS_PING':
       if (ping.kind !== 'gps')
         addFinding(
-          out,
+          verdict,
           mac,
           event,
           'position-missing',
@@ -134,7 +140,7 @@ function judgeReason(mac: string, event: UplinkEvent, ping: Ping, out: Verdict):
       break;
     case 'REASON_CELL_PING':
       if (ping.position === null)
-        addFinding(out, mac, event, 'position-missing', 'REASON_CELL_PING came without a position.');
+        addFinding(verdict, mac, event, 'position-missing', 'REASON_CELL_PING came without a position.');
       break;
   }
 }
@@ -152,11 +158,11 @@ const TYPES_BY_REASON: Readonly<Partial<Record<Reason, readonly Ping['kind'][]>>
   REASON_CLOSE_CONNECTION: ['close_connection'],
 };
 
-function judgeType(mac: string, event: UplinkEvent, { reason, kind }: Ping, out: Verdict): void {
+function judgeType(mac: string, event: UplinkEvent, { reason, kind }: Ping, verdict: Verdict): void {
   const types = TYPES_BY_REASON[reason];
   if (types === undefined || types.includes(kind)) return;
   addFinding(
-    out,
+    verdict,
     mac,
     event,
     'wrong-ping-type',
@@ -164,9 +170,9 @@ function judgeType(mac: string, event: UplinkEvent, { reason, kind }: Ping, out:
   );
 }
 
-function judgeRideLockState(mac: string, event: UplinkEvent, ping: Ping, out: Verdict): void {
+function judgeRideLockState(mac: string, event: UplinkEvent, ping: Ping, verdict: Verdict): void {
   if (ping.lockState === 'locked')
-    addFinding(out, mac, event, 'ride-while-locked', `${ping.reason} was sent while the lock was locked.`);
+    addFinding(verdict, mac, event, 'ride-while-locked', `${ping.reason} was sent while the lock was locked.`);
 }
 
 function clockAheadMessage(event: UplinkEvent): string {

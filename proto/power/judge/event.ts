@@ -27,7 +27,7 @@ export type DisconnectCause = 'closed' | 'dropped' | 'keepalive' | 'takeover' | 
  * Whether an uplink's key was used before: `repeat` with the same content, `conflict` with other content. The caller
  * knows, because it stores the uplinks; the judge's own memory of a lock (its `Belief`) is too small for that.
  */
-export type UplinkCopy = 'new' | 'repeat' | 'conflict';
+export type UplinkNovelty = 'new' | 'repeat' | 'conflict';
 
 interface Timed {
   /**
@@ -55,7 +55,7 @@ export interface UplinkEvent extends Timed {
   readonly credential: number;
   /** Which life of the lock it was made in; absent for the first. */
   readonly life?: number | undefined;
-  readonly copy: UplinkCopy;
+  readonly novelty: UplinkNovelty;
   readonly uplink: Uplink;
 }
 

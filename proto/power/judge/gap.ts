@@ -40,7 +40,7 @@ export function judgeGaps(
   belief: Belief,
   atMs: number,
   about: UplinkKey | null,
-  out: Verdict,
+  verdict: Verdict,
 ): void {
   const { gapPatience, gapPatienceUplinks } = model.bounds;
   belief.gapDueUplinks = NEVER;
@@ -59,11 +59,11 @@ export function judgeGaps(
       belief.gapDueMs = Math.min(belief.gapDueMs, dueMs);
     }
   }
-  for (const run of belief.runs) reportMissing(belief, run, atMs, about, out);
+  for (const run of belief.runs) reportMissing(belief, run, atMs, about, verdict);
 }
 
 /** At a close-connection ping with `kept` = 0, all holes before it become overdue: no earlier uplink can still come. */
-export function stopWaitingForHoles(belief: Belief, event: UplinkEvent, about: UplinkKey, out: Verdict): void {
+export function stopWaitingForHoles(belief: Belief, event: UplinkEvent, about: UplinkKey, verdict: Verdict): void {
   const { boot, sequence } = event.uplink;
   let hasHoles = false;
   for (const run of belief.runs) {
@@ -77,17 +77,17 @@ export function stopWaitingForHoles(belief: Belief, event: UplinkEvent, about: U
     }
   }
   if (!hasHoles) return;
-  for (const run of belief.runs) reportMissing(belief, run, event.atMs, about, out);
+  for (const run of belief.runs) reportMissing(belief, run, event.atMs, about, verdict);
 }
 
-function reportMissing(belief: Belief, run: Run, atMs: number, about: UplinkKey | null, out: Verdict): void {
+function reportMissing(belief: Belief, run: Run, atMs: number, about: UplinkKey | null, verdict: Verdict): void {
   const droppedCount = run.dropped + excessDropsOfLaterBoots(belief, run);
   const unexplained = countMissing(run) - droppedCount;
   if (unexplained <= run.reported) return;
   run.reported = unexplained;
   const dropped = droppedCount === 0 ? '' : `, but the lock reports only ${droppedCount} as dropped`;
   const message = `In boot ${run.boot}, ${describeMissing(run)}${dropped}.`;
-  out.findings.push(finding('sequence-gap', belief.mac, about, atMs, message));
+  verdict.findings.push(finding('sequence-gap', belief.mac, about, atMs, message));
 }
 
 /** How many uplinks the lock reported as dropped in later boots in excess of the numbers missing there. */
@@ -132,12 +132,12 @@ export function lowerReportedCount(belief: Belief, run: Run): void {
 }
 
 /** Stops tracking the lowest holes: those too old to be filled, and those beyond the limit. */
-export function dropLowestHoles(model: PowerModel, belief: Belief, run: Run, atMs: number, out: Verdict): void {
+export function dropLowestHoles(model: PowerModel, belief: Belief, run: Run, atMs: number, verdict: Verdict): void {
   while (run.spans.length > 1) {
     const [lowest, next] = run.spans as [Span, Span];
     const isTooOld = next.isHoleOverdue && atMs - next.holeSinceMs > model.bounds.lateWithin;
     if (!isTooOld && run.spans.length <= BELIEF_LIMITS.spans) return;
     run.lost += next.low - lowest.high - 1;
-    joinOverHole(belief, run, 0, atMs, out);
+    joinOverHole(belief, run, 0, atMs, verdict);
   }
 }

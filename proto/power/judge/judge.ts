@@ -11,10 +11,10 @@
 
 import type { PowerModel } from '../model.js';
 import type { Belief } from './belief.js';
-import { believe } from './believe.js';
-import { answerOf, judgeCommands, noteFirstUplink, noteSent } from './commands.js';
+import { updateBelief } from './belief-update.js';
+import { assumeAllCommandsKnown, commandAnsweredBy, judgeCommands, noteSentCommand } from './commands.js';
 import { connect, disconnect, judgeReceipt, noteReceipt } from './connection.js';
-import { judgeAnySource, judgeOwnContent } from './content.js';
+import { judgeAnySource, judgeLockContent } from './content.js';
 import { type CommandEvent, type JudgeEvent, newVerdict, type UplinkEvent, type Verdict } from './event.js';
 import { clearSilenceReports, judgeTime, scheduleNextLapse } from './lapse.js';
 import { judgeNetworkPings } from './network-ping.js';
@@ -30,31 +30,31 @@ export interface Judgement extends Verdict {
 /** Judges one event without changing `belief`. */
 export function judge(model: PowerModel, belief: Belief, event: JudgeEvent): Judgement {
   const next = structuredClone(belief);
-  const out = newVerdict();
-  judgeInPlace(model, next, event, out);
-  return { belief: next, ...out };
+  const verdict = newVerdict();
+  judgeInPlace(model, next, event, verdict);
+  return { belief: next, ...verdict };
 }
 
-/** Judges one event: updates `belief` in place, and adds findings and withdrawals to `out`. */
-export function judgeInPlace(model: PowerModel, belief: Belief, event: JudgeEvent, out: Verdict): void {
-  const atMs = advanceTime(model, belief, event.atMs, out);
+/** Judges one event: updates `belief` in place, and adds findings and withdrawals to `verdict`. */
+export function judgeInPlace(model: PowerModel, belief: Belief, event: JudgeEvent, verdict: Verdict): void {
+  const atMs = advanceTime(model, belief, event.atMs, verdict);
   // A time that is not finite, or that goes back, must not get into the belief.
   const timed = atMs === event.atMs ? event : { ...event, atMs };
   switch (timed.type) {
     case 'uplink':
-      if (timed.source === 'phone') judgePhone(belief, timed, out);
-      else if (timed.copy === 'repeat') judgeRepeat(model, belief, timed);
-      else judgeUplink(model, belief, timed, out);
+      if (timed.source === 'phone') judgePhone(belief, timed, verdict);
+      else if (timed.novelty === 'repeat') judgeRepeat(model, belief, timed);
+      else judgeUplink(model, belief, timed, verdict);
       break;
     case 'connect':
       if (timed.source === 'phone') break;
-      connect(belief, atMs, out);
+      connect(belief, atMs, verdict);
       noteReconnected(belief);
       scheduleNextLapse(model, belief);
       break;
     case 'disconnect':
       if (timed.source === 'phone') break;
-      disconnect(belief, timed.cause, atMs, out);
+      disconnect(belief, timed.cause, atMs, verdict);
       scheduleNextLapse(model, belief);
       break;
     case 'command':
@@ -62,7 +62,7 @@ export function judgeInPlace(model: PowerModel, belief: Belief, event: JudgeEven
       scheduleNextLapse(model, belief);
       break;
     case 'gateway':
-      changeListening(belief, timed.state, atMs, out);
+      changeListening(belief, timed.state, atMs, verdict);
       scheduleNextLapse(model, belief);
       break;
     case 'tick':
@@ -74,15 +74,15 @@ export function judgeInPlace(model: PowerModel, belief: Belief, event: JudgeEven
  * Advances the belief to the event's time. Returns the belief's time: a time that is not finite or goes back is
  * ignored.
  */
-function advanceTime(model: PowerModel, belief: Belief, atMs: number, out: Verdict): number {
+function advanceTime(model: PowerModel, belief: Belief, atMs: number, verdict: Verdict): number {
   if (atMs > belief.nowMs && atMs < Number.POSITIVE_INFINITY) belief.nowMs = atMs;
-  if (belief.nowMs > belief.dueMs) judgeTime(model, belief, belief.nowMs, out);
+  if (belief.nowMs > belief.dueMs) judgeTime(model, belief, belief.nowMs, verdict);
   return belief.nowMs;
 }
 
 /** Four rules apply to a phone's uplink. It does not change the belief about the lock. */
-function judgePhone(belief: Belief, event: UplinkEvent, out: Verdict): void {
-  if (event.copy !== 'repeat') judgeAnySource(belief.mac, event, out);
+function judgePhone(belief: Belief, event: UplinkEvent, verdict: Verdict): void {
+  if (event.novelty !== 'repeat') judgeAnySource(belief.mac, event, verdict);
 }
 
 /** An uplink that was received before is not judged again; it only counts as traffic on the connection. */
@@ -93,22 +93,22 @@ function judgeRepeat(model: PowerModel, belief: Belief, event: UplinkEvent): voi
   if (wasReported) scheduleNextLapse(model, belief);
 }
 
-function judgeUplink(model: PowerModel, belief: Belief, event: UplinkEvent, out: Verdict): void {
+function judgeUplink(model: PowerModel, belief: Belief, event: UplinkEvent, verdict: Verdict): void {
   const { body } = event.uplink;
   const wasReported = belief.isUnexplainedReported || belief.isOverdueReported;
-  judgeAnySource(belief.mac, event, out);
-  judgeOwnContent(model, belief, event, out);
-  judgeReceipt(model, belief, event, out);
-  if (belief.uplinks === 0 && isFirstOfAll(belief, event)) noteFirstUplink(belief);
+  judgeAnySource(belief.mac, event, verdict);
+  judgeLockContent(model, belief, event, verdict);
+  judgeReceipt(model, belief, event, verdict);
+  if (belief.uplinks === 0 && isFirstOfAll(belief, event)) assumeAllCommandsKnown(belief);
   belief.isUnexplainedReported = false;
-  judgeSequence(model, belief, event, answerOf(belief, event), out);
-  if (body.kind !== 'ack' && body.reason === 'REASON_PERIOD_TRACKING') judgePeriod(model, belief, event, out);
-  let isChanged = believe(model, belief, event);
+  judgeSequence(model, belief, event, commandAnsweredBy(belief, event), verdict);
+  if (body.kind !== 'ack' && body.reason === 'REASON_PERIOD_TRACKING') judgePeriod(model, belief, event, verdict);
+  let isChanged = updateBelief(model, belief, event);
   if (body.kind === 'ack') isChanged = acknowledgeSwitch(belief, body.commandId, event.atMs) || isChanged;
   if (belief.airplaneSwitches.length > 0 && !event.uplink.power.airplane)
     isChanged = refuteSwitches(belief, event.atMs) || isChanged;
-  judgeCommands(model, belief, event, out);
-  judgeNetworkPings(model, belief, event, out);
+  judgeCommands(model, belief, event, verdict);
+  judgeNetworkPings(model, belief, event, verdict);
   if (isChanged || wasReported) scheduleNextLapse(model, belief);
 }
 
@@ -123,7 +123,7 @@ function isFirstOfAll(
 function judgeCommand(model: PowerModel, belief: Belief, { id, command, expiresMs, atMs }: CommandEvent): void {
   if (belief.isConnected) belief.activityMs = atMs;
   belief.isUnexplainedReported = false;
-  noteSent(model, belief, id, command, atMs, expiresMs);
+  noteSentCommand(model, belief, id, command, atMs, expiresMs);
   if (command.type === 'set-power' && command.airplane === true) noteSwitchSent(belief, id, atMs, expiresMs);
 }
 
@@ -132,8 +132,8 @@ function judgeCommand(model: PowerModel, belief: Belief, { id, command, expiresM
  * open in the belief was one to a gateway that crashed. At a start, all silences are counted again (protocol.md §3), so
  * an earlier finding does not suppress a new one.
  */
-function changeListening(belief: Belief, state: 'start' | 'stop', atMs: number, out: Verdict): void {
-  disconnect(belief, 'gateway', atMs, out);
+function changeListening(belief: Belief, state: 'start' | 'stop', atMs: number, verdict: Verdict): void {
+  disconnect(belief, 'gateway', atMs, verdict);
   belief.listeningSinceMs = state === 'start' ? atMs : null;
   if (state === 'start') clearSilenceReports(belief);
 }

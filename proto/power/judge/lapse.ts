@@ -30,22 +30,22 @@ export interface Lapse {
 const noLapse = (rule: Lapse['rule']): Lapse => ({ rule, sinceMs: NEVER, dueMs: NEVER });
 
 /** Reports the lapses that have started by `atMs`. */
-export function judgeTime(model: PowerModel, belief: Belief, atMs: number, out: Verdict): void {
+export function judgeTime(model: PowerModel, belief: Belief, atMs: number, verdict: Verdict): void {
   if (atMs <= belief.dueMs) return;
   expireSwitches(belief, atMs);
   const unexplained = unexplainedLapse(model, belief);
   if (atMs > unexplained.dueMs && !belief.isUnexplainedReported) {
     belief.isUnexplainedReported = true;
-    reportLapse(belief, unexplained, atMs, out);
+    reportLapse(belief, unexplained, atMs, verdict);
   }
   for (const lapse of silenceLapses(model, belief)) {
     if (atMs > lapse.dueMs && !isReported(belief, lapse.rule)) {
       setReported(belief, lapse.rule);
-      reportLapse(belief, lapse, atMs, out);
+      reportLapse(belief, lapse, atMs, verdict);
     }
   }
-  judgeIgnored(belief, atMs, out);
-  if (atMs > belief.gapDueMs) judgeGaps(model, belief, atMs, null, out);
+  judgeIgnored(belief, atMs, verdict);
+  if (atMs > belief.gapDueMs) judgeGaps(model, belief, atMs, null, verdict);
   scheduleNextLapse(model, belief);
 }
 
@@ -84,12 +84,12 @@ export function clearSilenceReports(belief: Belief): void {
   belief.isRecoveryReported = false;
 }
 
-function reportLapse(belief: Belief, lapse: Lapse, atMs: number, out: Verdict): void {
+function reportLapse(belief: Belief, lapse: Lapse, atMs: number, verdict: Verdict): void {
   const span = describeSpan(atMs - lapse.sinceMs);
   const since = describeTime(lapse.sinceMs);
   const message = lapseMessage(belief, lapse.rule, span, since);
   const cause = lapse.rule === 'connection-unexplained' ? '' : possibleCauseText(belief);
-  out.findings.push(finding(lapse.rule, belief.mac, null, atMs, `${message}${cause}`));
+  verdict.findings.push(finding(lapse.rule, belief.mac, null, atMs, `${message}${cause}`));
 }
 
 function lapseMessage(belief: Belief, rule: Lapse['rule'], span: string, since: string): string {

@@ -11,28 +11,28 @@ import { NEVER, rowOfState, stateRow, windowPhase } from './state.js';
 import { describeSpan } from './words.js';
 
 /** Judges a new uplink of the lock, after it was taken into the belief. */
-export function judgeNetworkPings(model: PowerModel, belief: Belief, event: UplinkEvent, out: Verdict): void {
+export function judgeNetworkPings(model: PowerModel, belief: Belief, event: UplinkEvent, verdict: Verdict): void {
   const { body } = event.uplink;
   const isNetworkPing = body.kind !== 'ack' && body.reason === 'REASON_NETWORK_PING';
-  if (isNetworkPing) judgeUnkept(model, belief, event, out);
+  if (isNetworkPing) judgeUnkept(model, belief, event, verdict);
   if (!belief.isConnected) return;
   const { runs } = belief;
   const run = runs[runs.length - 1];
   const top = run?.spans[run.spans.length - 1];
   // Only the newest uplink is in order with those before it; one that was overtaken still counts as made.
-  if (run === undefined || top === undefined || !isOf(run, top, event)) {
-    if (isNetworkPing) noteOvertaken(belief, event);
+  if (run === undefined || top === undefined || !isNewestUplink(run, top, event)) {
+    if (isNetworkPing) noteOvertakenPing(belief, event);
     return;
   }
-  if (isNetworkPing) noteNetworkPing(model, belief, top, event, out);
-  else judgeMissing(model, belief, top, event, out);
+  if (isNetworkPing) noteNetworkPing(model, belief, top, event, verdict);
+  else judgeMissing(model, belief, top, event, verdict);
 }
 
-function isOf(run: Run, top: Span, { credential, uplink }: UplinkEvent): boolean {
+function isNewestUplink(run: Run, top: Span, { credential, uplink }: UplinkEvent): boolean {
   return run.credential === credential && run.boot === uplink.boot && top.high === uplink.sequence;
 }
 
-function judgeUnkept(model: PowerModel, belief: Belief, event: UplinkEvent, out: Verdict): void {
+function judgeUnkept(model: PowerModel, belief: Belief, event: UplinkEvent, verdict: Verdict): void {
   const { power, body, timeMs } = event.uplink;
   if (body.kind === 'ack') return;
   const { state, connectionKept } = stateRow(model, power, body.batteryPercent);
@@ -45,18 +45,18 @@ function judgeUnkept(model: PowerModel, belief: Belief, event: UplinkEvent, out:
     if (isInside || changesIn <= over || closedFor - changesIn <= over) return;
     message = `REASON_NETWORK_PING was sent in ${state} outside its window.`;
   }
-  out.findings.push(finding('network-ping-unkept', belief.mac, keyOf(event), event.atMs, message));
+  verdict.findings.push(finding('network-ping-unkept', belief.mac, keyOf(event), event.atMs, message));
 }
 
-function noteOvertaken({ networkPings: pings }: Belief, { uplink: { timeMs } }: UplinkEvent): void {
+function noteOvertakenPing({ networkPings: pings }: Belief, { uplink: { timeMs } }: UplinkEvent): void {
   if (!(timeMs > pings.lastMs)) return;
   pings.lastMs = timeMs;
   pings.tooSoon = 0;
   pings.isMissingReported = false;
 }
 
-function noteNetworkPing(model: PowerModel, belief: Belief, top: Span, event: UplinkEvent, out: Verdict): void {
-  judgeMissing(model, belief, top, event, out);
+function noteNetworkPing(model: PowerModel, belief: Belief, top: Span, event: UplinkEvent, verdict: Verdict): void {
+  judgeMissing(model, belief, top, event, verdict);
   const { networkPings: pings } = belief;
   const { timeMs, kept, sequence, body } = event.uplink;
   if (body.kind === 'ack') return;
@@ -72,14 +72,14 @@ function noteNetworkPing(model: PowerModel, belief: Belief, top: Span, event: Up
   if (pings.tooSoon !== 2) return;
   pings.tooSoon = 0;
   const message = `Three REASON_NETWORK_PING in a row were made, the last ${describeSpan(after)} after the one before.`;
-  out.findings.push(finding('cadence-too-fast', belief.mac, keyOf(event), event.atMs, message));
+  verdict.findings.push(finding('cadence-too-fast', belief.mac, keyOf(event), event.atMs, message));
 }
 
 /**
  * network-ping-missing: a later uplink shows that the connection was kept for over 17 min without one. What is missing
  * can't be among uplinks that are still to come, since all numbers since then are known.
  */
-function judgeMissing(model: PowerModel, belief: Belief, top: Span, event: UplinkEvent, out: Verdict): void {
+function judgeMissing(model: PowerModel, belief: Belief, top: Span, event: UplinkEvent, verdict: Verdict): void {
   const { networkPings: pings, connectedSinceMs, stateSinceMs } = belief;
   const { timeMs, power } = event.uplink;
   const { state } = top.stretch.context;
@@ -100,5 +100,5 @@ function judgeMissing(model: PowerModel, belief: Belief, top: Span, event: Uplin
   pings.isMissingReported = true;
   const kept = `Connected for ${describeSpan(span)} in ${state}, which keeps the connection`;
   const message = `${kept}, without a REASON_NETWORK_PING.`;
-  out.findings.push(finding('network-ping-missing', belief.mac, keyOf(event), event.atMs, message));
+  verdict.findings.push(finding('network-ping-missing', belief.mac, keyOf(event), event.atMs, message));
 }

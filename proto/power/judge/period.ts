@@ -24,7 +24,7 @@ import {
 import { describeSpan, describeTime } from './words.js';
 
 /** Judges a REASON_PERIOD_TRACKING ping. */
-export function judgePeriod(model: PowerModel, belief: Belief, event: UplinkEvent, out: Verdict): void {
+export function judgePeriod(model: PowerModel, belief: Belief, event: UplinkEvent, verdict: Verdict): void {
   const { credential, uplink, life = FIRST_LIFE } = event;
   if (isAfterKey(belief.lastPeriodFrom, credential, life, uplink.boot, uplink.sequence)) {
     setKey(belief.lastPeriodFrom, credential, life, uplink.boot, uplink.sequence);
@@ -45,7 +45,7 @@ export function judgePeriod(model: PowerModel, belief: Belief, event: UplinkEven
   const same = periods[index - 1];
   if (same !== undefined && comparePeriods(same, ping) === 0) return;
   periods.splice(index, 0, ping);
-  judgeSequences(model, belief, event.atMs, out);
+  judgeSequences(model, belief, event.atMs, verdict);
   if (periods.length > BELIEF_LIMITS.periodPings) removeOldest(periods);
 }
 
@@ -67,7 +67,7 @@ function comparePeriods(a: PeriodPing, b: PeriodPing): number {
   return a.timeMs - b.timeMs || compareKeys(a, b);
 }
 
-function judgeSequences(model: PowerModel, belief: Belief, atMs: number, out: Verdict): void {
+function judgeSequences(model: PowerModel, belief: Belief, atMs: number, verdict: Verdict): void {
   const { periods } = belief;
   const { periodSequenceSpan } = model.bounds;
   // Once pings have been forgotten, sequences may seem to start at other pings than they did.
@@ -80,10 +80,10 @@ function judgeSequences(model: PowerModel, belief: Belief, atMs: number, out: Ve
       isFirst && !isInitialPing(ping) ? findTooCloseSequence(model, periods, ping, first, initial) : undefined;
     if (other !== undefined && !ping.isReported) {
       ping.isReported = true;
-      out.findings.push(tooSoonFinding(belief, ping, other, atMs));
+      verdict.findings.push(tooSoonFinding(belief, ping, other, atMs));
     } else if (other === undefined && ping.isReported && canWithdraw) {
       ping.isReported = false;
-      out.withdrawn.push({ rule: 'period-too-soon', mac: belief.mac, about: keyOfPeriodPing(ping) });
+      verdict.withdrawn.push({ rule: 'period-too-soon', mac: belief.mac, about: keyOfPeriodPing(ping) });
     }
     if (isFirst) first = ping;
   }

@@ -25,7 +25,7 @@ import { keyOf } from './content.js';
 import { type UplinkEvent, uplinkKey, type Verdict } from './event.js';
 import { dropLowestHoles, judgeGaps, lowerReportedCount, noticeHole, stopWaitingForHoles } from './gap.js';
 import type { Answer } from './in-order/ordered-uplink.js';
-import { appendUplink, doubt } from './in-order/stretch.js';
+import { appendUplink, markDoubtful } from './in-order/stretch.js';
 import { comparableBits, joinNeighbours, reportUnchangedState, singleSpan, statePingBits } from './span.js';
 
 /** Judges an uplink of the lock, other than a repeat, by its number and its neighbours, and notes the number. */
@@ -34,12 +34,13 @@ export function judgeSequence(
   belief: Belief,
   event: UplinkEvent,
   answer: Answer,
-  out: Verdict,
+  verdict: Verdict,
 ): void {
   const { uplink, credential, life = FIRST_LIFE } = event;
   belief.uplinks += 1;
-  if (uplink.dropped > 0 && !belief.hasDropped) noteFirstDrop(belief, out);
-  if (!isAfterKey(belief.first, credential, life, uplink.boot, uplink.sequence)) judgeFirstUplink(belief, event, out);
+  if (uplink.dropped > 0 && !belief.hasDropped) noteFirstDrop(belief, verdict);
+  if (!isAfterKey(belief.first, credential, life, uplink.boot, uplink.sequence))
+    judgeFirstUplink(belief, event, verdict);
   const last = belief.runs[belief.runs.length - 1];
   const top = last?.spans[last.spans.length - 1];
   if (
@@ -52,13 +53,13 @@ export function judgeSequence(
     !uplink.power.airplane
   ) {
     noteDropped(last, event);
-    judgeBoots(model, belief, last, event, out);
-    extendTop(model, belief, top, event, out);
-    appendUplink(model, belief, last, top.stretch, uplink, answer, event.atMs, out);
-  } else insertUplink(model, belief, event, answer, out);
-  if (belief.uplinks >= belief.gapDueUplinks) judgeGaps(model, belief, event.atMs, keyOf(event), out);
+    judgeBoots(model, belief, last, event, verdict);
+    extendTop(model, belief, top, event, verdict);
+    appendUplink(model, belief, last, top.stretch, uplink, answer, event.atMs, verdict);
+  } else insertUplink(model, belief, event, answer, verdict);
+  if (belief.uplinks >= belief.gapDueUplinks) judgeGaps(model, belief, event.atMs, keyOf(event), verdict);
   if (uplink.body.kind === 'close_connection' && uplink.kept === 0)
-    stopWaitingForHoles(belief, event, keyOf(event), out);
+    stopWaitingForHoles(belief, event, keyOf(event), verdict);
 }
 
 function noteDropped(run: Run, event: UplinkEvent): void {
@@ -66,23 +67,23 @@ function noteDropped(run: Run, event: UplinkEvent): void {
 }
 
 /** The usual case: the next number of the newest boot, airplane off. It needs no new object. */
-function extendTop(model: PowerModel, belief: Belief, top: Span, event: UplinkEvent, out: Verdict): void {
+function extendTop(model: PowerModel, belief: Belief, top: Span, event: UplinkEvent, verdict: Verdict): void {
   const { uplink } = event;
   const repeated = top.highState & statePingBits(uplink);
-  if (repeated !== 0) reportUnchangedState(belief, repeated, keyOf(event), event.atMs, out);
+  if (repeated !== 0) reportUnchangedState(belief, repeated, keyOf(event), event.atMs, verdict);
   top.high = uplink.sequence;
   top.highState = comparableBits(model, uplink);
   top.hasAirplaneOff = true;
   top.hasTailClose = false;
 }
 
-function insertUplink(model: PowerModel, belief: Belief, event: UplinkEvent, answer: Answer, out: Verdict): void {
+function insertUplink(model: PowerModel, belief: Belief, event: UplinkEvent, answer: Answer, verdict: Verdict): void {
   const { uplink, atMs } = event;
   const run = findOrAddRun(model, belief, event);
   if (run === undefined) return;
   noteDropped(run, event);
-  judgeBoots(model, belief, run, event, out);
-  dropLowestHoles(model, belief, run, atMs, out);
+  judgeBoots(model, belief, run, event, verdict);
+  dropLowestHoles(model, belief, run, atMs, verdict);
   const { spans } = run;
   const found = spans.findIndex((span) => span.high >= uplink.sequence);
   const index = found === -1 ? spans.length : found;
@@ -90,11 +91,11 @@ function insertUplink(model: PowerModel, belief: Belief, event: UplinkEvent, ans
   const below = spans[index - 1];
   // This number came before with other content (sequence-conflict). The second content has no neighbours.
   if (above !== undefined && above.low <= uplink.sequence) {
-    doubt(belief, run, uplink, out);
+    markDoubtful(belief, run, uplink, verdict);
     return;
   }
   const span = singleSpan(model, uplink);
-  appendUplink(model, belief, run, span.stretch, uplink, answer, atMs, out);
+  appendUplink(model, belief, run, span.stretch, uplink, answer, atMs, verdict);
   spans.splice(index, 0, span);
   if (above !== undefined && below !== undefined) {
     // The uplink splits a hole in two, both as old as the original hole.
@@ -103,10 +104,10 @@ function insertUplink(model: PowerModel, belief: Belief, event: UplinkEvent, ans
     span.isHoleOverdue = above.isHoleOverdue;
   } else if (above !== undefined && span.high + 1 < above.low) noticeHole(model, belief, above, atMs);
   else if (below !== undefined && below.high + 1 < span.low) noticeHole(model, belief, span, atMs);
-  if (above !== undefined && span.high + 1 === above.low) joinNeighbours(model, belief, run, index, atMs, out);
-  if (below !== undefined && below.high + 1 === span.low) joinNeighbours(model, belief, run, index - 1, atMs, out);
+  if (above !== undefined && span.high + 1 === above.low) joinNeighbours(model, belief, run, index, atMs, verdict);
+  if (below !== undefined && below.high + 1 === span.low) joinNeighbours(model, belief, run, index - 1, atMs, verdict);
   if (run.reported > 0) lowerReportedCount(belief, run);
-  judgeHeadCloses(belief, atMs, out);
+  judgeHeadCloses(belief, atMs, verdict);
 }
 
 /** The run of the uplink's boot, added if new; undefined if all remembered runs are newer and the list is full. */
@@ -137,27 +138,27 @@ function findOrAddRun(model: PowerModel, belief: Belief, event: UplinkEvent): Ru
  * uplink. If an earlier uplink arrives late, that uplink is the first, and a finding about the old one is withdrawn.
  * The same if the lock reports dropped uplinks, since one of those may have reported a change.
  */
-function judgeFirstUplink(belief: Belief, event: UplinkEvent, out: Verdict): void {
+function judgeFirstUplink(belief: Belief, event: UplinkEvent, verdict: Verdict): void {
   const { first, initialLockState } = belief;
   const { body, boot, sequence } = event.uplink;
   const { credential, life = FIRST_LIFE } = event;
   if (isSameKey(first, credential, life, boot, sequence)) return;
-  if (belief.isFirstReported) withdrawFirstFinding(belief, out);
+  if (belief.isFirstReported) withdrawFirstFinding(belief, verdict);
   setKey(first, credential, life, boot, sequence);
   const bits = statePingBits(event.uplink);
   belief.isFirstReported =
     !belief.hasDropped && bits !== 0 && body.kind === 'cellular' && body.lockState === initialLockState;
-  if (belief.isFirstReported) reportUnchangedState(belief, bits, keyOf(event), event.atMs, out);
+  if (belief.isFirstReported) reportUnchangedState(belief, bits, keyOf(event), event.atMs, verdict);
 }
 
-function noteFirstDrop(belief: Belief, out: Verdict): void {
+function noteFirstDrop(belief: Belief, verdict: Verdict): void {
   belief.hasDropped = true;
   if (!belief.isFirstReported) return;
   belief.isFirstReported = false;
-  withdrawFirstFinding(belief, out);
+  withdrawFirstFinding(belief, verdict);
 }
 
-function withdrawFirstFinding({ mac, first }: Belief, out: Verdict): void {
+function withdrawFirstFinding({ mac, first }: Belief, verdict: Verdict): void {
   const about = uplinkKey(first.credential, first.life, first.boot, first.sequence);
-  out.withdrawn.push({ rule: 'state-unchanged', mac, about });
+  verdict.withdrawn.push({ rule: 'state-unchanged', mac, about });
 }

@@ -58,36 +58,42 @@ export function joinNeighbours(
   run: Run,
   index: number,
   atMs: number,
-  out: Verdict,
+  verdict: Verdict,
 ): void {
   const lower = run.spans[index] as Span;
   const upper = run.spans[index + 1] as Span;
   if ((lower.highState & upper.lowStatePing) !== 0) {
     const about = uplinkKey(run.credential, run.life, run.boot, upper.low);
-    reportUnchangedState(belief, lower.highState & upper.lowStatePing, about, atMs, out);
+    reportUnchangedState(belief, lower.highState & upper.lowStatePing, about, atMs, verdict);
   }
-  joinStretches(model, belief, run, lower.stretch, upper.stretch, atMs, out);
-  joinSpans(belief, run, index, atMs, out);
+  joinStretches(model, belief, run, lower.stretch, upper.stretch, atMs, verdict);
+  joinSpans(belief, run, index, atMs, verdict);
 }
 
 /** Joins the span at `index` with the next one without comparing them, and so forgets the hole between them. */
-export function joinOverHole(belief: Belief, run: Run, index: number, atMs: number, out: Verdict): void {
+export function joinOverHole(belief: Belief, run: Run, index: number, atMs: number, verdict: Verdict): void {
   joinOverMissing((run.spans[index] as Span).stretch, (run.spans[index + 1] as Span).stretch);
-  joinSpans(belief, run, index, atMs, out);
+  joinSpans(belief, run, index, atMs, verdict);
 }
 
-function joinSpans(belief: Belief, run: Run, index: number, atMs: number, out: Verdict): void {
+function joinSpans(belief: Belief, run: Run, index: number, atMs: number, verdict: Verdict): void {
   const lower = run.spans[index] as Span;
   const upper = run.spans[index + 1] as Span;
-  joinAirplane(belief, run, lower, upper, atMs, out);
+  joinAirplane(belief, run, lower, upper, atMs, verdict);
   lower.high = upper.high;
   lower.highState = upper.highState;
   run.spans.splice(index + 1, 1);
 }
 
 /** Reports that a state ping repeats the lock state in `bits`. */
-export function reportUnchangedState(belief: Belief, bits: number, about: UplinkKey, atMs: number, out: Verdict): void {
+export function reportUnchangedState(
+  belief: Belief,
+  bits: number,
+  about: UplinkKey,
+  atMs: number,
+  verdict: Verdict,
+): void {
   const state = (bits & LOCKED) !== 0 ? 'locked' : 'unlocked';
   const message = `REASON_STATE_PING reports ${state}, but the lock was already ${state}.`;
-  out.findings.push(finding('state-unchanged', belief.mac, about, atMs, message));
+  verdict.findings.push(finding('state-unchanged', belief.mac, about, atMs, message));
 }

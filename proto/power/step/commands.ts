@@ -6,7 +6,7 @@ import { Seconds } from '../../clock.js';
 import type { CommandResult, Downlink, HighWindow, PowerChange, PowerSettings } from '../../wire/ping.js';
 import { searchEndsMs } from './gps.js';
 import { effectiveRow, isSilent, NEVER, triggerRow } from './reading.js';
-import { COMMANDS_REMEMBERED, type FinishedCommand, type StepContext } from './state.js';
+import { type FinishedCommand, MAX_COMMANDS_REMEMBERED, type StepContext } from './state.js';
 import { changeLockState, planPeriod } from './triggers.js';
 import { makeAck, makeCellular, makeClose, makeGps } from './uplinks.js';
 
@@ -23,7 +23,7 @@ export function onCommand(context: StepContext, downlink: Downlink): void {
   const { id } = downlink;
   const before = state.finished.find((finished) => finished.id === id);
   if (before !== undefined) makeAck(context, before);
-  else if (joinsPending(context, id)) return;
+  else if (joinPendingCommand(context, id)) return;
   else if (nowMs >= downlink.expiresMs) finish(context, id, 'rejected', 'expired');
   else carryOut(context, downlink);
 }
@@ -31,7 +31,7 @@ export function onCommand(context: StepContext, downlink: Downlink): void {
 /**
  * Whether this id is already being carried out. If so, the lock sends one more acknowledgement when it has finished.
  */
-function joinsPending({ state }: StepContext, id: number): boolean {
+function joinPendingCommand({ state }: StepContext, id: number): boolean {
   if (state.locatingByGps.includes(id)) state.locatingByGps = [...state.locatingByGps, id];
   else if (state.locatingByCell.includes(id)) state.locatingByCell = [...state.locatingByCell, id];
   else if (state.locking.includes(id)) state.locking = [...state.locking, id];
@@ -213,7 +213,7 @@ function finishAll(context: StepContext, ids: readonly number[], result: Command
 function finish(context: StepContext, id: number, result: CommandResult, detail: string, setsPower = false): void {
   const { state } = context;
   const command: FinishedCommand = { id, result, detail, setsPower };
-  state.finished = [...state.finished.slice(1 - COMMANDS_REMEMBERED), command];
+  state.finished = [...state.finished.slice(1 - MAX_COMMANDS_REMEMBERED), command];
   context.effects.push({ type: 'finished', commandId: id, result, detail });
   makeAck(context, command);
 }

@@ -97,7 +97,7 @@ function disconnect(context: StepContext): void {
 function scheduleRetry(context: StepContext): void {
   const { state, nowMs } = context;
   const { retryAfter, retryThenEvery, retryJitter } = context.model.timings;
-  const wait = retryAfter[state.failures] ?? retryThenEvery * (1 + retryJitter * (2 * nextRandomShare(context) - 1));
+  const wait = retryAfter[state.failures] ?? retryThenEvery * (1 + retryJitter * (2 * nextRandom(context) - 1));
   state.failures++;
   state.retryAtMs = nowMs + Math.round(wait);
   if (state.silenceNotice === 'trying') state.silenceNotice = 'none';
@@ -107,7 +107,7 @@ function scheduleRetry(context: StepContext): void {
  * A random number in [0, 1) from the state's own generator (mulberry32). So the retries of a fleet are spread, and the
  * same seed gives the same retries.
  */
-function nextRandomShare({ state }: StepContext): number {
+function nextRandom({ state }: StepContext): number {
   state.jitterState = (state.jitterState + 0x6d2b79f5) >>> 0;
   let mixed = state.jitterState;
   mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1);

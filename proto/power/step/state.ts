@@ -15,7 +15,7 @@ import type { GpsFix, StepEffect } from './io.js';
 import { effectiveRow, NEVER, periodMinuteOf } from './reading.js';
 
 /** How many ids of finished commands a lock remembers, so that it carries out each once (protocol.md §1). */
-export const COMMANDS_REMEMBERED = 64;
+export const MAX_COMMANDS_REMEMBERED = 64;
 
 /** A finished command with its outcome, so that a repeat gets the same answer. */
 export interface FinishedCommand {

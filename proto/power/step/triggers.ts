@@ -59,7 +59,7 @@ export function theftStartsMs({ state, row, model }: StepContext): number {
 /** Theft: locked and moving for more than 6 s. */
 export function advanceTheft(context: StepContext): void {
   const { state, nowMs } = context;
-  if (state.tracking === 'none' && nowMs >= theftStartsMs(context)) beginTracking(context, 'theft');
+  if (state.tracking === 'none' && nowMs >= theftStartsMs(context)) startTracking(context, 'theft');
   if (state.tracking !== 'theft') return;
   refreshTracking(context);
   trackByGps(context, 'theft');
@@ -69,13 +69,13 @@ export function advanceTheft(context: StepContext): void {
 export function advanceRide(context: StepContext): void {
   const { state, row } = context;
   const isRiding = row.cellOnInRide && state.moving && state.lockState === 'unlocked';
-  if (state.tracking === 'none' && isRiding) beginTracking(context, 'ride');
+  if (state.tracking === 'none' && isRiding) startTracking(context, 'ride');
   if (state.tracking !== 'ride') return;
   refreshTracking(context);
   if (tracksRide(context)) trackByGps(context, 'ride');
 }
 
-function beginTracking(context: StepContext, tracking: 'theft' | 'ride'): void {
+function startTracking(context: StepContext, tracking: 'theft' | 'ride'): void {
   const { state } = context;
   state.tracking = tracking;
   state.trackCellAtMs = NEVER;

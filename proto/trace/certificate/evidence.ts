@@ -7,7 +7,7 @@ import { stateRow } from '../../power/judge/state.js';
 import type { EffectiveState, PowerModel } from '../../power/model.js';
 import type { Mac } from '../../wire/mac.js';
 import type { Uplink } from '../../wire/ping.js';
-import { SeenUplinksBound } from '../../wire/seen-uplinks.js';
+import { SeenUplinksLimit } from '../../wire/seen-uplinks.js';
 import { PLAUSIBLE_FROM_MS } from '../../wire/uplink-life.js';
 import type { TraceAck, TraceDisconnect, TraceEvent, TraceHeader, TracePing } from '../trace.js';
 import { isAsAsked, LockMemory } from './lock-memory.js';
@@ -25,7 +25,7 @@ export class Evidence {
   readonly #model: PowerModel;
   readonly #header: TraceHeader;
   readonly #note: NoteEvidence;
-  readonly #bound = new SeenUplinksBound();
+  readonly #bound = new SeenUplinksLimit();
   readonly #locks = new Map<Mac, LockMemory>();
 
   constructor(model: PowerModel, header: TraceHeader, note: NoteEvidence) {

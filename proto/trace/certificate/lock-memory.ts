@@ -5,7 +5,7 @@
 import type { CommandBefore } from '../../power/judge/belief.js';
 import type { EffectiveState } from '../../power/model.js';
 import type { Command, LockState, Position, PowerSettings } from '../../wire/ping.js';
-import { SeenUplinks, type SeenUplinksBound } from '../../wire/seen-uplinks.js';
+import { SeenUplinks, type SeenUplinksLimit } from '../../wire/seen-uplinks.js';
 import type { TraceLock } from '../trace.js';
 
 /** Commands remembered for each lock, until they are acknowledged. */
@@ -71,7 +71,7 @@ export class LockMemory {
   promised: LockState | null = null;
   readonly commands = new Map<number, SentCommand>();
 
-  constructor(bound: SeenUplinksBound, header: TraceLock | undefined) {
+  constructor(bound: SeenUplinksLimit, header: TraceLock | undefined) {
     this.seen = new SeenUplinks(bound);
     if (header === undefined) return;
     this.isConnected = header.connected;

@@ -65,9 +65,9 @@ export class PairJudge {
     const name = keyNumber(uplink);
     const before = this.#received.get(name);
     // A lock resends the same object, so the same object means the same content.
-    const copy = before === undefined ? 'new' : before === uplink ? 'repeat' : 'conflict';
-    if (copy === 'new') this.#received.set(name, uplink);
-    this.judge({ type: 'uplink', source: 'lock', atMs, credential: 1, copy, uplink });
+    const novelty = before === undefined ? 'new' : before === uplink ? 'repeat' : 'conflict';
+    if (novelty === 'new') this.#received.set(name, uplink);
+    this.judge({ type: 'uplink', source: 'lock', atMs, credential: 1, novelty, uplink });
   }
 
   /** The received uplinks, in the order of arrival, without repeats. */

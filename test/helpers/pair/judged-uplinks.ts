@@ -6,7 +6,7 @@ import {
   type Finding,
   type JudgeEvent,
   newVerdict,
-  type UplinkCopy,
+  type UplinkNovelty,
 } from '../../../proto/power/judge/event.js';
 import { judgeInPlace } from '../../../proto/power/judge/judge.js';
 import { POWER_MODEL } from '../../../proto/power/model.js';
@@ -91,8 +91,8 @@ export class JudgedRun {
   /** Judges an uplink of the lock. Whether it is new, a repeat or a conflict is looked up, as a store would do. */
   receive(received: Uplink, atMs: number, credential = 0): string[] {
     const life = lifeOf(this.#marks, received.timeMs, atMs);
-    const copy = this.#copyOf(received, credential, life);
-    return this.judge({ type: 'uplink', source: 'lock', atMs, credential, life, copy, uplink: received });
+    const novelty = this.#noveltyOf(received, credential, life);
+    return this.judge({ type: 'uplink', source: 'lock', atMs, credential, life, novelty, uplink: received });
   }
 
   /** The findings whose rules depend only on content, as rule and uplink, sorted and without repeats. */
@@ -111,7 +111,7 @@ export class JudgedRun {
     return structuredClone({ power, batteryPercent, lockState, position, highWindow, state, from });
   }
 
-  #copyOf(received: Uplink, credential: number, life: number): UplinkCopy {
+  #noveltyOf(received: Uplink, credential: number, life: number): UplinkNovelty {
     const name = `${credential}/${received.boot}/${received.sequence}`;
     const content = JSON.stringify(received);
     const contents = this.#contents.get(name) ?? new Map<string, number>();

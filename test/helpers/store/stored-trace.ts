@@ -52,7 +52,7 @@ export function judgeEventOf(event: TraceEvent): JudgeEvent {
   switch (event.event) {
     case 'ping':
     case 'ack':
-      return { type: 'uplink', source: event.source, credential: 0, copy: 'new', uplink: event.uplink, atMs };
+      return { type: 'uplink', source: event.source, credential: 0, novelty: 'new', uplink: event.uplink, atMs };
     case 'connect':
       return { type: 'connect', source: event.source, atMs };
     case 'disconnect':
@@ -93,7 +93,7 @@ export async function storeEvents(
       const { boot, sequence, body } = told.uplink;
       const digest = uplinkDigest(bytes);
       const name = `${boot}/${sequence}`;
-      event = { ...told, credential, copy: contents.has(name) ? 'conflict' : 'new' };
+      event = { ...told, credential, novelty: contents.has(name) ? 'conflict' : 'new' };
       contents.set(name, digest);
       noteUplink(state, credential, told.uplink, told.atMs);
       incoming.push({

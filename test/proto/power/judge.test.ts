@@ -103,7 +103,7 @@ const events: fc.Arbitrary<JudgeEvent> = fc.oneof(
     source,
     atMs: times,
     credential: fc.nat({ max: 2 }),
-    copy: fc.constantFrom('new' as const, 'new' as const, 'repeat' as const, 'conflict' as const),
+    novelty: fc.constantFrom('new' as const, 'new' as const, 'repeat' as const, 'conflict' as const),
     uplink: uplinks,
   }),
   fc.record({ type: fc.constant('connect' as const), source, atMs: times }),
@@ -171,7 +171,7 @@ t.test('a belief that went through JSON leads to the same results', async (t) =>
     source: 'lock',
     atMs: START_MS + Days(2),
     credential: 0,
-    copy: 'new',
+    novelty: 'new',
     uplink: uplink({ sequence: 300, body: cellular({ reason: 'REASON_PERIOD_TRACKING' }) }),
   };
   t.same(judge(POWER_MODEL, copy, next), judge(POWER_MODEL, run.belief, next));

@@ -16,7 +16,7 @@ import { parseMac } from '../../../proto/wire/mac.js';
 import type { GpsPing, PingUplink, Uplink } from '../../../proto/wire/ping.js';
 import { pingFromJson, uplinkFromJson } from '../../../proto/wire/ping-from-json.js';
 import { ackUplinkToJson, pingToJson, pingUplinkToJson } from '../../../proto/wire/ping-json.js';
-import { SeenUplinks, SeenUplinksBound } from '../../../proto/wire/seen-uplinks.js';
+import { SeenUplinks, SeenUplinksLimit } from '../../../proto/wire/seen-uplinks.js';
 import { cellular, START_MS, uplink } from '../../helpers/pair/judged-uplinks.js';
 
 const HEADER = '{"trace":"lockgate","version":1,"locks":{}}';
@@ -446,7 +446,7 @@ t.test('RFC 3339 dates are parsed, and other texts are rejected', async (t) => {
 });
 
 t.test('an uplink is new, a repeat or a conflict, by its key and content', async (t) => {
-  const seen = new SeenUplinks(new SeenUplinksBound());
+  const seen = new SeenUplinks(new SeenUplinksLimit());
   const one = uplink({ boot: 4, sequence: 4294967295 });
   t.equal(seen.note(one, 5), 'new');
   t.equal(seen.note(uplink({ boot: 4, sequence: 0 }), 6), 'new');

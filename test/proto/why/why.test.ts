@@ -386,7 +386,7 @@ function madeBy(body: Ping, power: object = {}, before: readonly JudgeEvent[] = 
   const replay = new HistoryReplay(POWER_MODEL, MAC, at('06:00:00'), false);
   for (const event of [CONNECT, ...before]) replay.take(event);
   const made = uplink({ boot: 41, sequence: 12, timeMs: at('06:30:00'), power, body });
-  const event = { type: 'uplink', source, credential: 0, copy: 'new', uplink: made, atMs: at('06:30:01') } as const;
+  const event = { type: 'uplink', source, credential: 0, novelty: 'new', uplink: made, atMs: at('06:30:01') } as const;
   return uplinkSteps(uplinkCase(POWER_MODEL, replay.endAt(event, [])), []);
 }
 
@@ -529,7 +529,7 @@ function silenceAt(atMs: number, events: readonly JudgeEvent[]): WhyStep {
 /** A connection from 06:01 to 06:02 on which the lock sends a ping with this body. */
 function visit(body: Ping, power: object = {}, cause: DisconnectCause = 'closed', boot = 1): JudgeEvent[] {
   const said = (sequence: number, each: Ping): JudgeEvent => ({
-    ...{ type: 'uplink', source: 'lock', credential: 0, copy: 'new', atMs: at('06:01:00') + sequence },
+    ...{ type: 'uplink', source: 'lock', credential: 0, novelty: 'new', atMs: at('06:01:00') + sequence },
     uplink: uplink({ boot, sequence, timeMs: at('06:01:00'), power, body: each }),
   });
   const ends = cause === 'closed' ? [said(2, close(body.batteryPercent))] : [];
@@ -697,7 +697,7 @@ t.test('steps about an uplink that came late, has a used key, or has a withdrawn
   const replay = new HistoryReplay(POWER_MODEL, MAC, at('06:00:00'), false);
   for (const event of visit(cellular({ reason: 'REASON_STATE_PING' }))) replay.take(event);
   const again = (sequence: number, body: Ping): UplinkEvent => ({
-    ...{ type: 'uplink', source: 'lock', credential: 0, copy: 'new', atMs: at('09:00:00') },
+    ...{ type: 'uplink', source: 'lock', credential: 0, novelty: 'new', atMs: at('09:00:00') },
     uplink: uplink({ sequence, timeMs: at('06:01:00'), body }),
   });
   const told = (sequence: number, body: Ping) => {
@@ -748,7 +748,7 @@ t.test('steps say how the last connection ended, what came next, and whether the
   t.match(lastEndStep(historyAt(at('06:35:00'), [...open, ...restart.slice(0, 1)]))[0], { code: 'gateway' });
 
   const late: JudgeEvent = {
-    ...{ type: 'uplink', source: 'lock', credential: 0, copy: 'new', atMs: at('11:00:05') },
+    ...{ type: 'uplink', source: 'lock', credential: 0, novelty: 'new', atMs: at('11:00:05') },
     uplink: uplink({ sequence: 9, timeMs: at('08:00:00'), body: cellular({ reason: 'REASON_STATE_PING' }) }),
   };
   const back: JudgeEvent = { type: 'connect', source: 'lock', atMs: at('11:00:00') };

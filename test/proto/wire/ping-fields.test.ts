@@ -157,7 +157,7 @@ function outOfRange(body: Ping): string | undefined {
     source: 'lock',
     credential: 1,
     atMs: AT_MS,
-    copy: 'new',
+    novelty: 'new',
   } as const;
   const { findings } = judge(POWER_MODEL, belief, event);
   return findings.find(({ rule }) => rule === 'out-of-range')?.message;

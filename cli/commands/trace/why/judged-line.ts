@@ -101,7 +101,7 @@ function remember(lock: Recorded, event: JudgeEvent, line: number): void {
 }
 
 function firstLineOf({ before, beforeLines }: Recorded, event: JudgeEvent): number | null {
-  if (event.type !== 'uplink' || event.copy === 'new') return null;
+  if (event.type !== 'uplink' || event.novelty === 'new') return null;
   const { boot, sequence } = event.uplink;
   const index = before.findIndex(
     (each) =>

@@ -78,13 +78,13 @@ function cutSteps({ history: { isCut, before } }: JudgedLine): WhyStep[] {
 }
 
 function repeatSteps({ event, firstLine }: JudgedLine): WhyStep[] {
-  if (event.type !== 'uplink' || event.copy === 'new') return [];
+  if (event.type !== 'uplink' || event.novelty === 'new') return [];
   const where = firstLine === null ? 'an earlier line' : `line ${firstLine}`;
   const sentence =
-    event.copy === 'repeat'
+    event.novelty === 'repeat'
       ? `The same uplink came before, in ${where}. A repeat changes nothing, and findings name the first line.`
       : `Another uplink with this boot and sequence came before, in ${where}, with other content.`;
-  return [step('message', event.copy, SECTIONS.wire, sentence, event.atMs)];
+  return [step('message', event.novelty, SECTIONS.wire, sentence, event.atMs)];
 }
 
 /** What this line showed about other lines of the same lock. */

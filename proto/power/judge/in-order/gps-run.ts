@@ -7,15 +7,15 @@ import type { PowerModel } from '../../model.js';
 import { describeSpan } from '../words.js';
 import type { GpsRun, OrderContext, RunReason } from './context.js';
 import { metersBetween } from './geodesy.js';
-import type { Broken, OrderedUplink } from './ordered-uplink.js';
+import type { Breach, OrderedUplink } from './ordered-uplink.js';
 
 const CELLULAR_REASON = { REASON_THEFT: 'REASON_THEFT', REASON_UNLOCKED_PING: 'REASON_UNLOCKED_MOVEMENT' } as const;
 
 /** Takes an uplink into the run: notes refreshes and changes, and judges a GPS ping of a theft or ride. */
-export function followRun(model: PowerModel, context: OrderContext, one: OrderedUplink, broken: Broken[]): void {
+export function addToRun(model: PowerModel, context: OrderContext, one: OrderedUplink, broken: Breach[]): void {
   const { run } = context;
   if (one.kind === 'gps' && (one.reason === 'REASON_THEFT' || one.reason === 'REASON_UNLOCKED_PING')) {
-    if (run !== null && run.reason === one.reason) judgeNext(model, run, one, broken);
+    if (run !== null && run.reason === one.reason) judgeNextPing(model, run, one, broken);
     else context.run = startRun(model, one.reason, one);
   } else if (run !== null && one.kind === 'cellular' && one.reason === CELLULAR_REASON[run.reason]) {
     run.refreshedMs = one.timeMs;
@@ -25,7 +25,7 @@ export function followRun(model: PowerModel, context: OrderContext, one: Ordered
 }
 
 /** Ends the run if its last ping is too long ago, or was made later than `timeMs`. */
-export function endRun({ bounds }: PowerModel, context: OrderContext, timeMs: number): void {
+export function endRunIfOver({ bounds }: PowerModel, context: OrderContext, timeMs: number): void {
   if (context.run === null) return;
   const gap = timeMs - context.run.lastMs;
   if (gap < 0 || gap > bounds.runGapOver) context.run = null;
@@ -53,7 +53,7 @@ function startRun(model: PowerModel, reason: RunReason, one: OrderedUplink): Gps
   return run;
 }
 
-function judgeNext(model: PowerModel, run: GpsRun, one: OrderedUplink, broken: Broken[]): void {
+function judgeNextPing(model: PowerModel, run: GpsRun, one: OrderedUplink, broken: Breach[]): void {
   const { bounds } = model;
   const after = one.timeMs - run.lastMs;
   const under = run.reason === 'REASON_THEFT' ? bounds.theftGpsUnder : bounds.rideGpsUnder;
@@ -95,7 +95,7 @@ function noteMotion({ bounds }: PowerModel, run: GpsRun, { timeMs, sequence, pos
   run.position = position;
 }
 
-function judgeMotion({ bounds }: PowerModel, run: GpsRun, one: OrderedUplink, broken: Broken[]): void {
+function judgeMotion({ bounds }: PowerModel, run: GpsRun, one: OrderedUplink, broken: Breach[]): void {
   if (run.still !== null && one.timeMs - run.still.timeMs > bounds.stillOver && !run.isStillReported) {
     run.isStillReported = true;
     const { sequence, timeMs } = run.still;

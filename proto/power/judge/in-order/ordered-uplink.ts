@@ -96,7 +96,7 @@ export function readOrdered(into: OrderedUplink, uplink: Uplink, answer: Answer)
 }
 
 /** A rule that an uplink breaks, and the first uplink of the evidence. */
-export interface Broken {
+export interface Breach {
   readonly rule: InOrderRule;
   /** Its number; −1 where the evidence is all uplinks made from `fromMs` on. */
   readonly fromSequence: number;

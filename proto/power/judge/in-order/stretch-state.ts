@@ -19,7 +19,7 @@ export interface StandingFinding {
   readonly rule: InOrderRule;
   /** The uplink that it is about. */
   readonly sequence: number;
-  /** The evidence (follow.ts). */
+  /** The evidence (in-order-rules.ts). */
   readonly fromSequence: number;
   readonly fromMs: number;
 }

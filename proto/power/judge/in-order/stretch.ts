@@ -1,5 +1,5 @@
 /**
- * Applies the rules in order (follow.ts) to the stretches of numbers of a boot, which arrive in any order.
+ * Applies the rules in order (in-order-rules.ts) to the stretches of numbers of a boot, which arrive in any order.
  *
  * A stretch carries its *context*, what its uplinks say to the next one. Until the uplinks before a stretch have come,
  * it also stores its first uplinks, its *head*: those on which the rules could judge differently if they knew what came
@@ -15,10 +15,10 @@ import type { Belief, Run, Span } from '../belief.js';
 import { compareKeys, finding, type UplinkKey, uplinkKey, type Verdict } from '../event.js';
 import { NEVER } from '../state.js';
 import { forgetUpTo } from './context.js';
-import { follow } from './follow.js';
+import { judgeInOrder } from './in-order-rules.js';
 import {
   type Answer,
-  type Broken,
+  type Breach,
   type InOrderRule,
   newOrderedUplink,
   type OrderedUplink,
@@ -35,7 +35,7 @@ const MAX_STANDING = 32;
 
 // Both are reused for each uplink, so that the hot path makes no objects.
 const scratch = newOrderedUplink(DEFAULT_POWER);
-const broken: Broken[] = [];
+const broken: Breach[] = [];
 
 /** Adds the next uplink of a stretch, with the findings about it. */
 export function appendUplink(
@@ -46,14 +46,14 @@ export function appendUplink(
   uplink: Uplink,
   answer: Answer,
   atMs: number,
-  out: Verdict,
+  verdict: Verdict,
 ): void {
   readOrdered(scratch, uplink, answer);
-  follow(model, stretch.context, scratch, broken);
+  judgeInOrder(model, stretch.context, scratch, broken);
   const { isHeadOpen } = stretch;
   if (isHeadOpen) storeInHead(stretch, { ...scratch, found: broken.map(({ rule }) => rule) });
   if (broken.length > 0) {
-    for (const each of broken) report(belief, run, scratch.sequence, each, atMs, out);
+    for (const each of broken) reportBreach(belief, run, scratch.sequence, each, atMs, verdict);
     broken.length = 0;
   }
 }
@@ -74,15 +74,15 @@ export function joinStretches(
   lower: Stretch,
   upper: Stretch,
   atMs: number,
-  out: Verdict,
+  verdict: Verdict,
 ): void {
   for (const one of upper.head) {
-    follow(model, lower.context, one, broken);
+    judgeInOrder(model, lower.context, one, broken);
     for (const rule of one.found) {
-      if (!broken.some((each) => each.rule === rule)) withdraw(belief, run, one.sequence, rule, out);
+      if (!broken.some((each) => each.rule === rule)) withdrawFinding(belief, run, one.sequence, rule, verdict);
     }
     for (const each of broken) {
-      if (!one.found.includes(each.rule)) report(belief, run, one.sequence, each, atMs, out);
+      if (!one.found.includes(each.rule)) reportBreach(belief, run, one.sequence, each, atMs, verdict);
     }
     one.found = broken.map(({ rule }) => rule);
     broken.length = 0;
@@ -110,9 +110,9 @@ export function joinOverMissing(lower: Stretch, upper: Stretch): void {
 }
 
 /** A number of the run came again with other content, so that neither is evidence. */
-export function doubt(belief: Belief, run: Run, { sequence, timeMs }: Uplink, out: Verdict): void {
+export function markDoubtful(belief: Belief, run: Run, { sequence, timeMs }: Uplink, verdict: Verdict): void {
   const resting = run.standing.filter((each) => restsOn(each, sequence, timeMs));
-  for (const { rule, sequence: about } of resting) withdraw(belief, run, about, rule, out);
+  for (const { rule, sequence: about } of resting) withdrawFinding(belief, run, about, rule, verdict);
   const span = run.spans.find(({ low, high }) => low <= sequence && sequence <= high);
   if (span === undefined) return;
   for (const one of span.stretch.head) {
@@ -136,7 +136,7 @@ function restsOn(standing: StandingFinding, sequence: number, timeMs: number): b
   return standing.fromSequence < 0 ? timeMs >= standing.fromMs : sequence >= standing.fromSequence;
 }
 
-function report(belief: Belief, run: Run, sequence: number, each: Broken, atMs: number, out: Verdict): void {
+function reportBreach(belief: Belief, run: Run, sequence: number, each: Breach, atMs: number, verdict: Verdict): void {
   const { rule, fromSequence, fromMs, message } = each;
   const isKnown = run.standing.some((one) => one.rule === rule && one.sequence === sequence);
   // A finding is withdrawn by its rule and its uplink, so there is one of each.
@@ -145,20 +145,20 @@ function report(belief: Belief, run: Run, sequence: number, each: Broken, atMs: 
   // In the order of numbers, so that a belief does not depend on the order of arrival.
   run.standing.sort((a, b) => a.sequence - b.sequence || (a.rule < b.rule ? -1 : 1));
   if (run.standing.length > MAX_STANDING) run.standing.shift();
-  out.findings.push(finding(rule, belief.mac, keyIn(run, sequence), atMs, message));
+  verdict.findings.push(finding(rule, belief.mac, keyIn(run, sequence), atMs, message));
 }
 
-function withdraw(belief: Belief, run: Run, sequence: number, rule: InOrderRule, out: Verdict): void {
+function withdrawFinding(belief: Belief, run: Run, sequence: number, rule: InOrderRule, verdict: Verdict): void {
   const index = run.standing.findIndex((one) => one.rule === rule && one.sequence === sequence);
   if (index === -1) return;
   run.standing.splice(index, 1);
   const about = keyIn(run, sequence);
   // An uplink that joins two stretches may cause a finding at the first join and take it back at the second.
-  const made = out.findings.findIndex((one) => {
+  const made = verdict.findings.findIndex((one) => {
     return one.rule === rule && one.about !== null && compareKeys(one.about, about) === 0;
   });
-  if (made === -1) out.withdrawn.push({ rule, mac: belief.mac, about });
-  else out.findings.splice(made, 1);
+  if (made === -1) verdict.withdrawn.push({ rule, mac: belief.mac, about });
+  else verdict.findings.splice(made, 1);
 }
 
 function keyIn({ credential, life, boot }: Run, sequence: number): UplinkKey {

@@ -14,15 +14,15 @@ import type { UplinkEvent } from './event.js';
 import { rowOfState, stateRow } from './state.js';
 
 /** Updates the belief from an uplink. Returns whether that changed the effective state or the window. */
-export function believe(model: PowerModel, belief: Belief, event: UplinkEvent): boolean {
+export function updateBelief(model: PowerModel, belief: Belief, event: UplinkEvent): boolean {
   const { body } = event.uplink;
-  const isPowerChanged = believePower(belief, event);
+  const isPowerChanged = updatePower(belief, event);
   noteDrops(belief, event);
   if (body.kind === 'ack') {
-    const isWindowChanged = body.highWindow !== null && believeWindow(belief, event, body.highWindow);
+    const isWindowChanged = body.highWindow !== null && updateWindow(belief, event, body.highWindow);
     return (isPowerChanged && enterState(model, belief, event.atMs)) || isWindowChanged;
   }
-  const isBatteryChanged = believePing(belief, event, body);
+  const isBatteryChanged = updateFromPing(belief, event, body);
   return (isPowerChanged || isBatteryChanged) && enterState(model, belief, event.atMs);
 }
 
@@ -37,7 +37,7 @@ function setKeyFromEvent(newest: MutableKey, event: UplinkEvent): void {
   setKey(newest, event.credential, event.life ?? FIRST_LIFE, event.uplink.boot, event.uplink.sequence);
 }
 
-function believePower(belief: Belief, event: UplinkEvent): boolean {
+function updatePower(belief: Belief, event: UplinkEvent): boolean {
   const { power } = event.uplink;
   const order = compareToKey(belief.powerFrom, event);
   if (order < 0 || (order === 0 && powerRank(power) <= powerRank(belief.power))) return false;
@@ -61,11 +61,11 @@ function powerRank(power: PowerSettings): number {
 }
 
 /** Returns whether the battery changed. */
-function believePing(belief: Belief, event: UplinkEvent, ping: Ping): boolean {
+function updateFromPing(belief: Belief, event: UplinkEvent, ping: Ping): boolean {
   const { batteryPercent, lockState } = ping;
-  if (lockState !== 'unknown') believeLockState(belief, event, lockState);
+  if (lockState !== 'unknown') updateLockState(belief, event, lockState);
   if (ping.kind !== 'close_connection' && ping.position !== null && isPlausiblePosition(ping.position))
-    believePosition(belief, event, ping.position);
+    updatePosition(belief, event, ping.position);
   const order = compareToKey(belief.batteryFrom, event);
   if (!(batteryPercent >= 0)) return false;
   if (order < 0 || (order === 0 && batteryPercent <= (belief.batteryPercent ?? -1))) return false;
@@ -76,14 +76,14 @@ function believePing(belief: Belief, event: UplinkEvent, ping: Ping): boolean {
 }
 
 /** An uplink whose lock state is unknown changes nothing. */
-function believeLockState(belief: Belief, event: UplinkEvent, lockState: LockState): void {
+function updateLockState(belief: Belief, event: UplinkEvent, lockState: LockState): void {
   const order = compareToKey(belief.lockStateFrom, event);
   if (order < 0 || (order === 0 && lockState <= belief.lockState)) return;
   setKeyFromEvent(belief.lockStateFrom, event);
   belief.lockState = lockState;
 }
 
-function believePosition(belief: Belief, event: UplinkEvent, position: Position): void {
+function updatePosition(belief: Belief, event: UplinkEvent, position: Position): void {
   const order = compareToKey(belief.positionFrom, event);
   const { timeMs } = event.uplink;
   const known = belief.position;
@@ -110,7 +110,7 @@ function isGreater(position: Position, timeMs: number, known: BelievedPosition):
 }
 
 /** Returns whether the window changed. */
-function believeWindow(belief: Belief, event: UplinkEvent, window: HighWindow): boolean {
+function updateWindow(belief: Belief, event: UplinkEvent, window: HighWindow): boolean {
   const order = compareToKey(belief.windowFrom, event);
   const difference =
     window.fromMinute - belief.highWindow.fromMinute ||

@@ -13,11 +13,11 @@ import { NEVER, stateRow } from '../state.js';
 import { describeSpan, describeTime } from '../words.js';
 import { type AwaitedGps, forgetContext, type OrderContext } from './context.js';
 import { metersBetween } from './geodesy.js';
-import { endRun, followRun } from './gps-run.js';
-import type { Broken, OrderedUplink } from './ordered-uplink.js';
+import { addToRun, endRunIfOver } from './gps-run.js';
+import type { Breach, OrderedUplink } from './ordered-uplink.js';
 
 /** Judges `one`, the next uplink of the stretch that `context` knows, and adds it to the context. */
-export function follow(model: PowerModel, context: OrderContext, one: OrderedUplink, broken: Broken[]): void {
+export function judgeInOrder(model: PowerModel, context: OrderContext, one: OrderedUplink, broken: Breach[]): void {
   if (one.isDoubtful) {
     forgetContext(context);
     // All that was made after it is known, if its time says when that was.
@@ -28,9 +28,9 @@ export function follow(model: PowerModel, context: OrderContext, one: OrderedUpl
   // A context that knows nothing begins here.
   if (context.fromMs === NEVER) context.fromMs = timeMs;
   judgeClock(model, context, one, broken);
-  endRun(model, context, timeMs);
-  if (isOver(model, context.awaitedState, timeMs)) context.awaitedState = null;
-  if (isOver(model, context.awaitedPeriod, timeMs)) context.awaitedPeriod = null;
+  endRunIfOver(model, context, timeMs);
+  if (hasSearchEnded(model, context.awaitedState, timeMs)) context.awaitedState = null;
+  if (hasSearchEnded(model, context.awaitedPeriod, timeMs)) context.awaitedPeriod = null;
   if (one.kind !== 'ack') context.batteryPercent = one.batteryPercent;
   const isBatteryKnown = context.batteryPercent >= 0;
   const row = stateRow(model, one.power, isBatteryKnown ? context.batteryPercent : null);
@@ -39,7 +39,7 @@ export function follow(model: PowerModel, context: OrderContext, one: OrderedUpl
     if (context.run !== null) context.run.isSteady = false;
   }
   if (one.kind === 'ack') context.isReset = one.answer === 'reset' || one.answer === 'unknown';
-  else followPing(model, context, row, one, broken);
+  else judgePing(model, context, row, one, broken);
   if (one.answer === 'unlock' || one.answer === 'lock') {
     context.promised = one.answer === 'lock' ? 'locked' : 'unlocked';
     context.promisedSequence = sequence;
@@ -47,7 +47,7 @@ export function follow(model: PowerModel, context: OrderContext, one: OrderedUpl
   context.lastMs = timeMs;
 }
 
-function judgeClock({ bounds }: PowerModel, { lastMs }: OrderContext, one: OrderedUplink, broken: Broken[]): void {
+function judgeClock({ bounds }: PowerModel, { lastMs }: OrderContext, one: OrderedUplink, broken: Breach[]): void {
   const back = lastMs - one.timeMs;
   if (lastMs === NEVER || back <= bounds.clockBackOver) return;
   const [from, to] = [describeTime(lastMs), describeTime(one.timeMs)];
@@ -55,18 +55,18 @@ function judgeClock({ bounds }: PowerModel, { lastMs }: OrderContext, one: Order
   broken.push({ rule: 'clock-back', fromSequence: one.sequence - 1, fromMs: one.timeMs, message });
 }
 
-function followPing(
+function judgePing(
   model: PowerModel,
   context: OrderContext,
   row: StateRow,
   one: OrderedUplink,
-  broken: Broken[],
+  broken: Breach[],
 ): void {
   judgeLockState(context, row, one, broken);
   if (one.kind === 'close_connection') judgeClose(model, context, row, one, broken);
   else if (one.kind === 'gps') judgeGps(model, context, one, broken);
   else noteCellular(context, one);
-  followRun(model, context, one, broken);
+  addToRun(model, context, one, broken);
   if (one.position !== null) judgePosition(model, context, one, broken);
   context.isReset = false;
   context.hasChangePings = row.stateChange;
@@ -75,7 +75,7 @@ function followPing(
 }
 
 /** change-untold, and ack-untrue for unlock and lock: both are about a lock state that no state ping told. */
-function judgeLockState(context: OrderContext, row: StateRow, one: OrderedUplink, broken: Broken[]): void {
+function judgeLockState(context: OrderContext, row: StateRow, one: OrderedUplink, broken: Breach[]): void {
   const { lockState } = one;
   const { lockState: before, promised, promisedSequence, pingSequence } = context;
   context.promised = 'unknown';
@@ -84,7 +84,7 @@ function judgeLockState(context: OrderContext, row: StateRow, one: OrderedUplink
   if (promised !== 'unknown' && promised !== lockState && !isStatePing) {
     const message =
       `The acknowledgement before it says that the command to ${promised === 'locked' ? 'lock' : 'unlock'} was ` +
-      `carried out, but this ping says ${lockState}.`;
+      `carried verdict, but this ping says ${lockState}.`;
     broken.push({ rule: 'ack-untrue', fromSequence: promisedSequence, fromMs: one.timeMs, message });
   }
   if (before === 'unknown' || before === lockState) return;
@@ -113,7 +113,7 @@ function noteCellular(context: OrderContext, { reason, timeMs, sequence, lockSta
 }
 
 /** gps-before-cellular; and no GPS ping is awaited any more of the ping’s trigger and of those that it outranks. */
-function judgeGps({ bounds }: PowerModel, context: OrderContext, one: OrderedUplink, broken: Broken[]): void {
+function judgeGps({ bounds }: PowerModel, context: OrderContext, one: OrderedUplink, broken: Breach[]): void {
   const { reason, timeMs } = one;
   let cellularMs = NEVER;
   switch (reason) {
@@ -147,7 +147,7 @@ function judgeClose(
   context: OrderContext,
   row: StateRow,
   one: OrderedUplink,
-  broken: Broken[],
+  broken: Breach[],
 ): void {
   const { awaitedState, awaitedPeriod } = context;
   context.awaitedState = null;
@@ -159,7 +159,7 @@ function judgeClose(
 }
 
 /** Whether the search for a fix has ended by itself. */
-function isOver({ timings }: PowerModel, awaited: AwaitedGps | null, timeMs: number): boolean {
+function hasSearchEnded({ timings }: PowerModel, awaited: AwaitedGps | null, timeMs: number): boolean {
   return awaited !== null && timeMs - awaited.timeMs >= timings.fixSearchEnds;
 }
 
@@ -173,7 +173,7 @@ function isCutShort(
   return after >= 0 && after < timings.fixSearchEnds;
 }
 
-function reportMissing(reason: string, awaited: AwaitedGps, one: OrderedUplink, broken: Broken[]): void {
+function reportMissing(reason: string, awaited: AwaitedGps, one: OrderedUplink, broken: Breach[]): void {
   const message =
     `The lock closed the connection ${describeSpan(one.timeMs - awaited.timeMs)} after its cellular ping ${reason}, ` +
     'without a GPS ping and before the search for a fix ends.';
@@ -181,7 +181,7 @@ function reportMissing(reason: string, awaited: AwaitedGps, one: OrderedUplink, 
 }
 
 /** The third case of motion-unlikely: two positions that are too far from each other. */
-function judgePosition({ bounds }: PowerModel, context: OrderContext, one: OrderedUplink, broken: Broken[]): void {
+function judgePosition({ bounds }: PowerModel, context: OrderContext, one: OrderedUplink, broken: Breach[]): void {
   const { position } = one;
   const before = context.position;
   if (position === null) return;
