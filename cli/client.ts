@@ -10,7 +10,7 @@ import type { AuditWho } from '../gateway/store/contract/audit-store.js';
 import { VERSION } from '../gateway/version.js';
 import { LockgateError } from '../proto/errors.js';
 import { clientTlsFailure } from '../proto/tls-failure.js';
-import { note } from './terminal/output.js';
+import { printNote } from './terminal/output.js';
 import { ProgressLine } from './terminal/progress-line.js';
 
 /** The flags of every command that talks to a gateway. */
@@ -171,7 +171,7 @@ function checkGateway(base: string): void {
 /** Warns if the token would go to another machine unencrypted. */
 function warnOfClearText({ protocol, hostname, origin }: URL): void {
   if (protocol === 'https:' || /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)) return;
-  note(`The operator’s token goes to ${origin} in clear text, where others can read it. Use https there.`);
+  printNote(`The operator’s token goes to ${origin} in clear text, where others can read it. Use https there.`);
 }
 
 async function* linesOf(answer: IncomingMessage): AsyncGenerator<string> {

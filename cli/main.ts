@@ -5,7 +5,7 @@
 
 import { calledGroups, makeProgram } from './program.js';
 import { runCommandLine } from './terminal/command-line.js';
-import { EXIT } from './terminal/exit-codes.js';
+import { EXIT_CODE } from './terminal/exit-codes.js';
 import { exitAtSignals, holdHangUps } from './terminal/interrupt.js';
 
 async function run(words: readonly string[]): Promise<void> {
@@ -14,7 +14,7 @@ async function run(words: readonly string[]): Promise<void> {
   // The reader of the output may close the pipe (`| head`).
   for (const stream of [process.stdout, process.stderr])
     stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'EPIPE') process.exit(process.exitCode ?? EXIT.done);
+      if (error.code === 'EPIPE') process.exit(process.exitCode ?? EXIT_CODE.done);
       // The terminal was closed; a gateway continues without it.
       if (error.code === 'EIO') return;
       throw error;

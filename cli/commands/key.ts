@@ -2,14 +2,15 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../client.js';
-import { note, paint, print, printJson } from '../terminal/output.js';
-import { withConnection } from '../terminal/shared-flags.js';
+import { paint, print, printEmptyList, printJson, printNote } from '../terminal/output.js';
+import { addClientFlags } from '../terminal/shared-flags.js';
 import { printTable } from '../terminal/table.js';
 import { agoText } from '../terminal/time-text.js';
-import { withWatch, withWatching } from '../terminal/watch.js';
+import { addWatchFlag, repeatIfWatched } from '../terminal/watch.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean; readonly merchant?: string };
 
+/** An API key, as the operator interface returns it; without the secret text, which only its creation returns. */
 interface KeyJson {
   readonly id: string;
   readonly merchant: string;
@@ -22,36 +23,43 @@ interface KeyJson {
 /** Adds the group to the program. */
 export function addKeyCommands(program: Command): void {
   const key = program.command('key').description('Manage merchants’ API keys.');
-  withConnection(key.command('create').description('Create an API key, and print it once.'))
+  addClientFlags(key.command('create').description('Create an API key, and print it once.'))
     .argument('<name>', 'A name of your choice: a program, a person, a place.')
     .option('--merchant <name>', 'The merchant; optional if the gateway has only one.')
     .addHelpText('after', '\nExample:\n  $ lockgate key create "shop backend" --merchant "Amber Bikes"')
-    .action(create);
-  withWatch(withConnection(key.command('list').description('List API keys.')))
+    .action(createKey);
+  addWatchFlag(addClientFlags(key.command('list').description('List API keys.')))
     .option('--merchant <name>', 'Only keys of this merchant.')
     .addHelpText('after', '\nExample:\n  $ lockgate key list')
-    .action(withWatching(list));
-  withConnection(key.command('revoke').description('Revoke an API key and its tokens at once.'))
+    .action(repeatIfWatched(listKeys));
+  addClientFlags(key.command('revoke').description('Revoke an API key and its tokens at once.'))
     .argument('<id>', 'The key’s id, from "key list".')
     .addHelpText('after', '\nExample:\n  $ lockgate key revoke 3f9a0c2b7d41')
-    .action(revoke);
+    .action(revokeKey);
 }
 
-async function create(name: string, flags: Flags): Promise<void> {
+async function createKey(name: string, flags: Flags): Promise<void> {
   const { merchant } = flags;
-  const made = await new GatewayClient(flags).post<KeyJson & { key: string }>('/keys', { name, merchant });
-  if (flags.json) return printJson(made);
-  print(`Created API key ${paint('bold', made.id)} (${made.name}) for ${made.merchant}.`);
-  print(`Key: ${paint('bold', made.key)}`);
-  note('The key is shown only once. Send it as the user of HTTP basic authentication, with an empty password:');
-  note(`  curl -u "$KEY:" -H 'content-type: application/json' -d '{"name":"Rex"}' http://127.0.0.1:8080/v1/pet`);
+  const created = await new GatewayClient(flags).post<KeyJson & { key: string }>('/keys', { name, merchant });
+  if (flags.json) return printJson(created);
+  print(`Created API key ${paint('bold', created.id)} (${created.name}) for ${created.merchant}.`);
+  print(`Key: ${paint('bold', created.key)}`);
+  printNote('The key is shown only once. Send it as the user of HTTP basic authentication, with an empty password:');
+  // The example adds a pet: the merchants' HTTP interface has a pet registry (specification, operation 1).
+  printNote(`  curl -u "$KEY:" -H 'content-type: application/json' -d '{"name":"Rex"}' http://127.0.0.1:8080/v1/pet`);
 }
 
-async function list(flags: Flags): Promise<void> {
-  const where = flags.merchant === undefined ? '/keys' : `/keys?merchant=${encodeURIComponent(flags.merchant)}`;
-  const { keys } = await new GatewayClient(flags).get<{ keys: readonly KeyJson[] }>(where);
+async function listKeys(flags: Flags): Promise<void> {
+  const { merchant } = flags;
+  const url = merchant === undefined ? '/keys' : `/keys?merchant=${encodeURIComponent(merchant)}`;
+  const { keys } = await new GatewayClient(flags).get<{ keys: readonly KeyJson[] }>(url);
   if (flags.json) return printJson({ keys });
-  if (keys.length === 0) return note('There is no API key yet. Create one: lockgate key create NAME');
+  if (keys.length === 0)
+    return printEmptyList(
+      [merchant],
+      'No API keys match.',
+      'There is no API key yet. Create one: lockgate key create NAME',
+    );
   const nowMs = systemClock.now();
   printTable(keys, [
     { title: 'ID', show: (row) => row.id },
@@ -63,7 +71,7 @@ async function list(flags: Flags): Promise<void> {
   ]);
 }
 
-async function revoke(id: string, flags: Flags): Promise<void> {
+async function revokeKey(id: string, flags: Flags): Promise<void> {
   const key = await new GatewayClient(flags).post<KeyJson>(`/keys/${encodeURIComponent(id)}/revoke`, {});
   if (flags.json) return printJson(key);
   print(`Revoked API key ${paint('bold', key.id)} (${key.name}) of ${key.merchant}.`);

@@ -2,11 +2,11 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../client.js';
-import { note, paint, print, printJson } from '../terminal/output.js';
-import { withConnection } from '../terminal/shared-flags.js';
+import { paint, print, printJson, printNote } from '../terminal/output.js';
+import { addClientFlags } from '../terminal/shared-flags.js';
 import { printTable } from '../terminal/table.js';
 import { agoText } from '../terminal/time-text.js';
-import { withWatch, withWatching } from '../terminal/watch.js';
+import { addWatchFlag, repeatIfWatched } from '../terminal/watch.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
 
@@ -19,25 +19,25 @@ interface MerchantJson {
 /** Adds the group to the program. */
 export function addMerchantCommands(program: Command): void {
   const merchant = program.command('merchant').description('Manage merchants.');
-  withConnection(merchant.command('add').description('Add a merchant.').argument('<name>', 'A name of your choice.'))
+  addClientFlags(merchant.command('add').description('Add a merchant.').argument('<name>', 'A name of your choice.'))
     .addHelpText('after', '\nExample:\n  $ lockgate merchant add "Amber Bikes"')
     .action(add);
-  withWatch(withConnection(merchant.command('list').description('List merchants.')))
+  addWatchFlag(addClientFlags(merchant.command('list').description('List merchants.')))
     .addHelpText('after', '\nExample:\n  $ lockgate merchant list')
-    .action(withWatching(list));
+    .action(repeatIfWatched(list));
 }
 
 async function add(name: string, flags: Flags): Promise<void> {
   const merchant = await new GatewayClient(flags).post<MerchantJson>('/merchants', { name });
   if (flags.json) return printJson(merchant);
   print(`Added merchant ${paint('bold', merchant.name)}.`);
-  note('Next: lockgate device add MAC, and lockgate webhook add URL');
+  printNote('Next: lockgate device add MAC, and lockgate webhook add URL');
 }
 
 async function list(flags: Flags): Promise<void> {
   const { merchants } = await new GatewayClient(flags).get<{ merchants: MerchantJson[] }>('/merchants');
   if (flags.json) return printJson({ merchants });
-  if (merchants.length === 0) return note('There is no merchant yet. Add one: lockgate merchant add NAME');
+  if (merchants.length === 0) return printNote('There is no merchant yet. Add one: lockgate merchant add NAME');
   printTable(merchants, [
     { title: 'NAME', show: (row) => row.name },
     { title: 'ADDED', show: (row) => agoText(row.created_at, systemClock.now()) },

@@ -5,11 +5,11 @@ import type { Command } from 'commander';
 import { systemClock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../client.js';
-import { note, paint, print, printJson } from '../terminal/output.js';
-import { withConnection } from '../terminal/shared-flags.js';
+import { paint, print, printJson, printNote } from '../terminal/output.js';
+import { addClientFlags } from '../terminal/shared-flags.js';
 import { printTable } from '../terminal/table.js';
 import { agoText } from '../terminal/time-text.js';
-import { withWatch, withWatching } from '../terminal/watch.js';
+import { addWatchFlag, repeatIfWatched } from '../terminal/watch.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean; readonly merchant?: string };
 
@@ -34,7 +34,7 @@ const PASSWORD_BYTES = 18;
 /** Adds the group to the program. */
 export function addUserCommands(program: Command): void {
   const user = program.command('user').description('Manage merchants’ users, who log in over HTTP.');
-  withConnection(user.command('add').description('Add a user, and print a generated password once.'))
+  addClientFlags(user.command('add').description('Add a user, and print a generated password once.'))
     .argument('<username>', 'The login name.')
     .option('--merchant <name>', 'The merchant; optional if the gateway has only one.')
     .option('--email <address>', 'The user’s email address.')
@@ -44,10 +44,10 @@ export function addUserCommands(program: Command): void {
     )
     .addHelpText('after', '\nExample:\n  $ lockgate user add ada --merchant "Amber Bikes"')
     .action(add);
-  withWatch(withConnection(user.command('list').description('List a merchant’s users.')))
+  addWatchFlag(addClientFlags(user.command('list').description('List a merchant’s users.')))
     .option('--merchant <name>', 'The merchant; optional if the gateway has only one.')
     .addHelpText('after', '\nExample:\n  $ lockgate user list --merchant "Amber Bikes"')
-    .action(withWatching(list));
+    .action(repeatIfWatched(list));
 }
 
 async function add(username: string, flags: AddFlags): Promise<void> {
@@ -65,7 +65,7 @@ async function add(username: string, flags: AddFlags): Promise<void> {
   print(`Added user ${paint('bold', username)} of ${user.merchant}.`);
   if (chosen !== undefined) return;
   print(`Password: ${paint('bold', password)}`);
-  note('The password is shown only once.');
+  printNote('The password is shown only once.');
 }
 
 /**
@@ -100,7 +100,8 @@ async function list(flags: Flags): Promise<void> {
     users.push(...page.users);
   }
   if (flags.json) return printJson({ users });
-  if (users.length === 0) return note('There is no user yet. Add one: lockgate user add NAME');
+  // Every request is for one merchant, so --merchant is not a filter.
+  if (users.length === 0) return printNote('The merchant has no user yet. Add one: lockgate user add NAME');
   printTable(users, [
     { title: 'ID', show: (row) => row.id },
     { title: 'NAME', show: (row) => row.username ?? '–' },

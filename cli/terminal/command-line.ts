@@ -4,8 +4,8 @@
  */
 
 import { calledGroups, makeProgram } from '../program.js';
-import { EXIT, exitCodeOf } from './exit-codes.js';
-import { note, oneLine } from './output.js';
+import { EXIT_CODE, exitCodeOf } from './exit-codes.js';
+import { printNote, sanitizeLine } from './output.js';
 
 /** Runs the command line. Sets `process.exitCode` (interfaces.md §4) after an error. */
 export async function runCommandLine(words: readonly string[]): Promise<void> {
@@ -21,11 +21,11 @@ async function report(error: unknown): Promise<number> {
   const { code } = error as { code?: unknown };
   // commander has already printed the error, the help or the version.
   if (typeof code === 'string' && code.startsWith('commander.'))
-    return (error as { exitCode: number }).exitCode === 0 ? EXIT.done : EXIT.input;
+    return (error as { exitCode: number }).exitCode === 0 ? EXIT_CODE.done : EXIT_CODE.badInput;
   const exitCode = exitCodeOf(error);
-  if (exitCode === EXIT.broken && !(await isStoreFailure(error)))
-    note(`lockgate: internal error: ${(error as Error).stack ?? String(error)}`);
-  else note(oneLine(`lockgate: ${(error as Error).message}`));
+  if (exitCode === EXIT_CODE.bug && !(await isStoreFailure(error)))
+    printNote(`lockgate: internal error: ${(error as Error).stack ?? String(error)}`);
+  else printNote(sanitizeLine(`lockgate: ${(error as Error).message}`));
   return exitCode;
 }
 

@@ -3,17 +3,17 @@
  */
 import { LockgateError } from '../../proto/errors.js';
 
-export const EXIT = {
+export const EXIT_CODE = {
   /** Done. */
   done: 0,
   /** The command ran, and its answer is no: violations found, a webhook failed, traces differ. */
-  no: 1,
+  negativeAnswer: 1,
   /** The command line or an input file is wrong. */
-  input: 2,
+  badInput: 2,
   /** The gateway can't be reached, or refuses. */
-  gateway: 3,
+  gatewayFailure: 3,
   /** A bug in lockgate. */
-  broken: 4,
+  bug: 4,
 } as const;
 
 /** Codes of the gateway that blame the command line. */
@@ -21,8 +21,8 @@ const INPUT_CODES = new Set(['merchant-needed', 'bad-mac']);
 
 /** The exit code for an error that a command threw. */
 export function exitCodeOf(error: unknown): number {
-  if (!(error instanceof LockgateError)) return EXIT.broken;
+  if (!(error instanceof LockgateError)) return EXIT_CODE.bug;
   const { code } = error;
-  if (code.startsWith('input-') || INPUT_CODES.has(code)) return EXIT.input;
-  return EXIT.gateway;
+  if (code.startsWith('input-') || INPUT_CODES.has(code)) return EXIT_CODE.badInput;
+  return EXIT_CODE.gatewayFailure;
 }

@@ -3,13 +3,13 @@ import type { Command } from 'commander';
 import { LockgateError } from '../../proto/errors.js';
 import { formatMac, type Mac, parseMac } from '../../proto/wire/mac.js';
 
-/** Adds the flags of {@link withGateway} and `--json`. */
-export function withConnection(command: Command): Command {
-  return withGateway(command).option('--json', 'Print JSON for programs.');
+/** Adds the flags of {@link addGatewayFlags} and `--json`. */
+export function addClientFlags(command: Command): Command {
+  return addGatewayFlags(command).option('--json', 'Print JSON for programs.');
 }
 
 /** Adds the flags that name the gateway and its token. */
-export function withGateway(command: Command): Command {
+export function addGatewayFlags(command: Command): Command {
   return command
     .option(
       '--gateway <url>',

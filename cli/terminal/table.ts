@@ -3,8 +3,8 @@
  * optional columns (the last first), wrap titles, wrap prose, cut long cells, print each row as a block of lines. The
  * first column is never cut, nor is any column below {@link MIN_CUT_WIDTH}: half a word would be misleading.
  */
-import { oneLine, paint, print, terminalWidth } from './output.js';
-import { cutToWidth, longestWord, widthOf } from './text-width.js';
+import { paint, print, sanitizeLine, terminalWidth } from './output.js';
+import { cutToWidth, widestWordWidth, widthOf } from './text-width.js';
 import { wrapWords } from './word-wrap.js';
 
 /** The style of a cell, if the terminal takes colours. */
@@ -53,7 +53,7 @@ export function printTable<Row>(rows: readonly Row[], columns: readonly Column<R
 
 /** The lines of a table, titles first, at most `room` columns wide if possible. */
 export function tableLines<Row>(rows: readonly Row[], columns: readonly Column<Row>[], room: number): string[] {
-  return linesOfTable(rows, columns, { room, paint, clean: oneLine });
+  return linesOfTable(rows, columns, { room, paint, clean: sanitizeLine });
 }
 
 /** As {@link tableLines}, but the caller says how to colour and clean cells. */
@@ -73,12 +73,12 @@ function fit<Row>(shown: SizedColumn<Row>[], room: number): boolean {
   for (let last = lastOptional(shown); total(shown) > room && last >= 0; last = lastOptional(shown))
     shown.splice(last, 1);
   if (total(shown) <= room) return true;
-  for (const each of shown) each.width = Math.max(longestWord(each.column.title), ...each.cells.map(widthOf));
+  for (const each of shown) each.width = Math.max(widestWordWidth(each.column.title), ...each.cells.map(widthOf));
   const prose = shown.filter(({ column }) => column.prose);
-  const words = (each: SizedColumn<Row>): number => Math.max(MIN_PROSE_WIDTH, ...each.cells.map(longestWord));
+  const words = (each: SizedColumn<Row>): number => Math.max(MIN_PROSE_WIDTH, ...each.cells.map(widestWordWidth));
   narrow(shown, prose, room, words);
   const cut = shown.slice(1).filter(({ column }) => !column.neverCut && !column.prose);
-  narrow(shown, cut, room, ({ column }) => Math.max(MIN_CUT_WIDTH, longestWord(column.title)));
+  narrow(shown, cut, room, ({ column }) => Math.max(MIN_CUT_WIDTH, widestWordWidth(column.title)));
   return total(shown) <= room;
 }
 

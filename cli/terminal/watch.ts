@@ -1,24 +1,25 @@
 /**
- * `--watch`: runs a list command repeatedly. On a terminal the list is redrawn in the alternate screen, so that the
- * previous content of the terminal returns at the end. In a pipe `--watch` requires `--json` and prints a JSON line per
+ * The flag `--watch`, which runs a list command repeatedly until Ctrl-C: `addWatchFlag` declares the flag, and
+ * `repeatIfWatched` wraps the command's action. On a terminal the list is redrawn in the alternate screen, so that the
+ * terminal's previous content returns at the end. In a pipe `--watch` requires `--json` and prints a JSON line per
  * refresh, because programs can't read redrawn tables.
  *
- * If the gateway can't be reached, the headline says so above the last result, and the list is requested again: people
- * leave a watch open while they restart the gateway.
+ * If a refresh can't reach the gateway, the headline says so above the last result, and the next refresh tries again:
+ * people leave a watched list open while they restart the gateway.
  */
 import { type Command, InvalidArgumentError } from 'commander';
 import { Seconds, systemClock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
-import { EXIT, exitCodeOf } from './exit-codes.js';
+import { EXIT_CODE, exitCodeOf } from './exit-codes.js';
 import { type Interruption, untilInterrupted } from './interrupt.js';
-import { type CapturedOutput, captureOutput, oneLine, paint, printJsonLine } from './output.js';
+import { type CapturedOutput, captureOutput, paint, printJsonLine, sanitizeLine } from './output.js';
 import { cutToWidth } from './text-width.js';
 
 const DEFAULT_SECONDS = 2;
 const MIN_SECONDS = 0.5;
 const MAX_SECONDS = 3600;
 
-/** Escape sequences: enter the alternate screen, hide the cursor, don't wrap lines; and the reverse. */
+/** Escape sequences that enter the alternate screen, hide the cursor and stop wrapping lines; and the reverse. */
 const ENTER_SCREEN = '\u001b[?1049h\u001b[?25l\u001b[?7l';
 const LEAVE_SCREEN = '\u001b[?7h\u001b[?25h\u001b[?1049l';
 
@@ -29,29 +30,33 @@ interface WatchFlags {
 }
 
 /** Adds `--watch` to a command. */
-export function withWatch(command: Command): Command {
+export function addWatchFlag(command: Command): Command {
   return command.option(
     '--watch [seconds]',
     `Refresh every ${DEFAULT_SECONDS} s, or at this interval, until Ctrl-C; in a pipe only with --json.`,
-    readSeconds,
+    parseInterval,
   );
 }
 
-function readSeconds(text: string): number {
+function parseInterval(text: string): number {
   const seconds = Number(text);
   if (/^\d+(\.\d+)?$/.test(text) && seconds >= MIN_SECONDS && seconds <= MAX_SECONDS) return seconds;
   throw new InvalidArgumentError(`Expected seconds, ${MIN_SECONDS} to ${MAX_SECONDS}.`);
 }
 
-/** Wraps the action of a list command: it runs once or, with `--watch`, repeatedly. */
-export function withWatching<Words extends unknown[]>(
-  list: (...words: Words) => Promise<void>,
-): (...words: Words) => Promise<void> {
-  return async (...words) => {
-    // commander passes the flags and the command after the arguments.
-    const command = words.at(-1) as unknown as Command;
-    const flags = words.at(-2) as unknown as WatchFlags;
-    if (flags.watch === undefined) return await list(...words);
+/**
+ * Wraps the action of a list command: the returned action runs `printList` once or, if `--watch` is given, repeatedly.
+ *
+ * @throws LockgateError `input-watch` from the returned action, for `--watch` in a pipe without `--json`
+ */
+export function repeatIfWatched<Arguments extends unknown[]>(
+  printList: (...actionArguments: Arguments) => Promise<void>,
+): (...actionArguments: Arguments) => Promise<void> {
+  return async (...actionArguments) => {
+    // commander calls an action with the command's arguments, then the flags, then the command.
+    const command = actionArguments.at(-1) as unknown as Command;
+    const flags = actionArguments.at(-2) as unknown as WatchFlags;
+    if (flags.watch === undefined) return await printList(...actionArguments);
     if (!process.stdout.isTTY && !flags.json)
       throw new LockgateError(
         'input-watch',
@@ -59,110 +64,118 @@ export function withWatching<Words extends unknown[]>(
       );
     const seconds = flags.watch === true ? DEFAULT_SECONDS : flags.watch;
     const interrupted = untilInterrupted();
-    const watch = new Watch(async () => await list(...words), `${pathOf(command)}, every ${seconds} s`, interrupted);
-    if (flags.json) await watch.printLines(Seconds(seconds));
-    else await watch.draw(Seconds(seconds));
+    const title = `${commandPath(command)}, every ${seconds} s`;
+    const watch = new WatchedList(async () => await printList(...actionArguments), title, interrupted);
+    if (flags.json) await watch.printJsonLines(Seconds(seconds));
+    else await watch.redraw(Seconds(seconds));
     process.exitCode = interrupted.exitCode;
   };
 }
 
-function pathOf(command: Command): string {
-  return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
+/** The command as a user types it, such as `lockgate key list`. */
+function commandPath(command: Command): string {
+  return command.parent === null ? command.name() : `${commandPath(command.parent)} ${command.name()}`;
 }
 
-/** A watch in progress. */
-class Watch {
-  readonly #list: () => Promise<void>;
+/** A list command that is being repeated. */
+class WatchedList {
+  readonly #printList: () => Promise<void>;
   readonly #title: string;
   readonly #interrupted: Interruption;
-  /** The last result. */
+  /** What the last successful run printed. */
   #lastOutput: CapturedOutput = { lines: [], documents: [] };
-  /** Why the last request failed; empty if it succeeded. */
+  /** Why the last run failed; empty if it succeeded. */
   #failure = '';
-  /** Ends the wait between two requests. */
-  #wake: () => void = () => undefined;
+  /** Ends the current wait between two runs. */
+  #endWait: () => void = () => undefined;
 
-  constructor(list: () => Promise<void>, title: string, interrupted: Interruption) {
-    this.#list = list;
+  constructor(printList: () => Promise<void>, title: string, interrupted: Interruption) {
+    this.#printList = printList;
     this.#title = title;
     this.#interrupted = interrupted;
-    interrupted.signal.addEventListener('abort', () => this.#wake(), { once: true });
+    interrupted.signal.addEventListener('abort', () => this.#endWait(), { once: true });
   }
 
-  async printLines(every: number): Promise<void> {
-    await this.#request();
+  /** Prints a JSON line per run on stdout, and failures on stderr, until interrupted. */
+  async printJsonLines(intervalMs: number): Promise<void> {
+    await this.#run();
     while (!this.#interrupted.signal.aborted) {
       if (this.#failure === '') for (const document of this.#lastOutput.documents) printJsonLine(document);
       else process.stderr.write(`${this.#failure}\n`);
-      await this.#wait(every);
-      await this.#requestAgain();
+      await this.#wait(intervalMs);
+      await this.#runAgain();
     }
   }
 
-  async draw(every: number): Promise<void> {
-    // A failure of the first request is reported as without --watch.
-    await this.#request();
-    const resized = (): void => this.#wake();
-    const leave = (): void => void process.stdout.write(LEAVE_SCREEN);
+  /** Redraws the list on the alternate screen until interrupted. */
+  async redraw(intervalMs: number): Promise<void> {
+    // Before the alternate screen: a failure of the first run is reported as without --watch.
+    await this.#run();
+    const onResize = (): void => this.#endWait();
+    const leaveScreen = (): void => void process.stdout.write(LEAVE_SCREEN);
     process.stdout.write(ENTER_SCREEN);
     // Restores the terminal however the process ends.
-    process.once('exit', leave);
-    process.stdout.on('resize', resized);
+    process.once('exit', leaveScreen);
+    process.stdout.on('resize', onResize);
     try {
       while (!this.#interrupted.signal.aborted) {
         process.stdout.write(this.#frame());
-        await this.#wait(every);
-        await this.#requestAgain();
+        await this.#wait(intervalMs);
+        await this.#runAgain();
       }
     } finally {
-      process.stdout.off('resize', resized);
-      process.off('exit', leave);
-      leave();
+      process.stdout.off('resize', onResize);
+      process.off('exit', leaveScreen);
+      leaveScreen();
     }
   }
 
-  async #request(): Promise<void> {
-    const look = captureOutput(this.#list);
-    // After Ctrl-C the answer is ignored.
-    look.catch(() => undefined);
-    const said = await Promise.race([look, this.#interrupted.happened]);
-    if (said !== undefined) this.#lastOutput = said;
+  /** Runs the command and stores its output, or returns without it at Ctrl-C. */
+  async #run(): Promise<void> {
+    const running = captureOutput(this.#printList);
+    // After Ctrl-C nobody awaits `running`, so its failure would be an unhandled rejection.
+    running.catch(() => undefined);
+    const output = await Promise.race([running, this.#interrupted.happened]);
+    if (output !== undefined) this.#lastOutput = output;
     this.#failure = '';
   }
 
-  /** Requests the list again. Only a failure of the gateway may be temporary; other errors end the watch. */
-  async #requestAgain(): Promise<void> {
+  /** Runs the command again. Only a failure to reach the gateway may be temporary; other errors end the watch. */
+  async #runAgain(): Promise<void> {
     if (this.#interrupted.signal.aborted) return;
     try {
-      await this.#request();
+      await this.#run();
     } catch (error) {
-      if (exitCodeOf(error) !== EXIT.gateway) throw error;
-      this.#failure = oneLine(`${(error as Error).message}. Trying again.`);
+      if (exitCodeOf(error) !== EXIT_CODE.gatewayFailure) throw error;
+      this.#failure = sanitizeLine(`${(error as Error).message}. Trying again.`);
     }
   }
 
-  async #wait(every: number): Promise<void> {
+  async #wait(intervalMs: number): Promise<void> {
     if (this.#interrupted.signal.aborted) return;
     await new Promise<void>((resolve) => {
-      const timer = systemClock.after(every, resolve);
-      this.#wake = () => {
+      const timer = systemClock.after(intervalMs, resolve);
+      this.#endWait = () => {
         timer.cancel();
         resolve();
       };
     });
   }
 
-  /** The content of the screen: a headline, and as many lines as fit. */
+  /** The content of the screen: a headline, a blank line, and as many lines of the list as fit. */
   #frame(): string {
     const { columns = 80, rows = 24 } = process.stdout;
     const time = new Date(systemClock.now()).toISOString().slice(11, 19);
-    const head = this.#failure === '' ? `${this.#title}. Ctrl-C quits. ${time}Z` : `${time}Z ${this.#failure}`;
+    const headline = this.#failure === '' ? `${this.#title}. Ctrl-C quits. ${time}Z` : `${time}Z ${this.#failure}`;
     const style = this.#failure === '' ? 'dim' : 'red';
-    const room = Math.max(rows - 2, 1);
+    const maxLines = Math.max(rows - 2, 1);
     const { lines } = this.#lastOutput;
-    const hidden = lines.length - room;
-    const shown = hidden > 0 ? [...lines.slice(0, room - 1), paint('dim', `… and ${hidden + 1} more lines`)] : lines;
-    const all = [paint(style, cutToWidth(head, columns || 80)), '', ...shown];
-    return `\u001b[H${all.map((line) => `${line}\u001b[K`).join('\r\n')}\u001b[J`;
+    const excess = lines.length - maxLines;
+    // The sentence takes the place of one more line.
+    const moreText = paint('dim', `… and ${excess + 1} more lines`);
+    const shown = excess > 0 ? [...lines.slice(0, maxLines - 1), moreText] : lines;
+    const screen = [paint(style, cutToWidth(headline, columns || 80)), '', ...shown];
+    // Moves the cursor to the top, clears the end of each line, and clears the screen below.
+    return `\u001b[H${screen.map((line) => `${line}\u001b[K`).join('\r\n')}\u001b[J`;
   }
 }

@@ -1,6 +1,6 @@
 /** Rewrites commander's error messages as sentences, with a suggestion of what was probably meant. */
 import { didYouMean } from '../../proto/did-you-mean.js';
-import { oneLine } from './output.js';
+import { sanitizeLine } from './output.js';
 
 const UNKNOWN_WORD = /^unknown command '(.*)'$/s;
 const UNKNOWN_FLAG = /^unknown option '(.*)'$/s;
@@ -18,8 +18,10 @@ export function wrongWordText(
 ): string {
   const text = message.replace(/^error: /, '').replace(/\.$/, '');
   const [, flag, value = '', argument = '', choices] = WRONG_CHOICE.exec(text) ?? [];
-  if (choices === undefined) return oneLine(`${text}.${suggestionFor(text, known)}`);
-  return oneLine(`${flag ?? argument} is "${value}": expected ${choices}.${didYouMean(value, choices.split(', '))}`);
+  if (choices === undefined) return sanitizeLine(`${text}.${suggestionFor(text, known)}`);
+  return sanitizeLine(
+    `${flag ?? argument} is "${value}": expected ${choices}.${didYouMean(value, choices.split(', '))}`,
+  );
 }
 
 function suggestionFor(text: string, { words, flags }: Parameters<typeof wrongWordText>[1]): string {

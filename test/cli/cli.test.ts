@@ -9,7 +9,8 @@ import { eventLine } from '../../cli/commands/tail/event-line.js';
 import { type Column, tableLines } from '../../cli/terminal/table.js';
 import { SETTINGS } from '../../gateway/config.js';
 import { afterThisTurn } from '../../proto/clock.js';
-import { openGateway, testMac } from '../helpers/gateway/test-gateway.js';
+import { runCommand } from '../helpers/cli/command-line.js';
+import { MERCHANT, openGateway, testGateway, testMac } from '../helpers/gateway/test-gateway.js';
 import { connectedLock } from '../helpers/mqtt/test-lock.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
@@ -17,16 +18,17 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const MAIN = path.join(ROOT, 'dist/program/main.js');
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the test looks for control characters
-const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
+const CONTROL_CHARACTER = /[\u0000-\u001f\u007f-\u009f]/;
 
-interface Ended {
+/** The exit code of a process that has ended, and its output. */
+interface ProcessEnd {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
 /** Runs `lockgate` to its end. */
-function lockgate(args: readonly string[], environment: Record<string, string> = {}): Promise<Ended> {
+function lockgate(args: readonly string[], environment: Record<string, string> = {}): Promise<ProcessEnd> {
   const child = spawn(process.execPath, [MAIN, ...args], {
     cwd: ROOT,
     env: { PATH: process.env.PATH, LOCKGATE_DATA: '/nonexistent', ...environment },
@@ -41,37 +43,75 @@ function lockgate(args: readonly string[], environment: Record<string, string> =
 t.test('merchant, device and webhook can be added and listed, as text and as JSON', async (t) => {
   const folder = tempFolder(t);
   const gateway = await openGateway(t, folder);
-  const at = { LOCKGATE_DATA: folder, LOCKGATE_GATEWAY: `http://127.0.0.1:${gateway.operatorPort}` };
-  t.match(await lockgate(['merchant', 'list'], at), { code: 0, stdout: '', stderr: /no merchant yet/ });
-  t.match(await lockgate(['device', 'add', 'A4C138F0E1D2'], at), { code: 2, stderr: /which merchant\? there is none/ });
-  t.match(await lockgate(['merchant', 'add', 'Amber Bikes'], at), { code: 0, stdout: 'Added merchant Amber Bikes.\n' });
-  t.match(await lockgate(['merchant', 'add', 'Amber Bikes'], at), { code: 3, stderr: /there is a merchant named/ });
-  const added = await lockgate(['device', 'add', 'a4c1.38f0.e1d2', '--json'], at);
+  const environment = { LOCKGATE_DATA: folder, LOCKGATE_GATEWAY: `http://127.0.0.1:${gateway.operatorPort}` };
+  t.match(await lockgate(['merchant', 'list'], environment), { code: 0, stdout: '', stderr: /no merchant yet/ });
+  t.match(await lockgate(['device', 'add', 'A4C138F0E1D2'], environment), {
+    code: 2,
+    stderr: /which merchant\? there is none/,
+  });
+  t.match(await lockgate(['merchant', 'add', 'Amber Bikes'], environment), {
+    code: 0,
+    stdout: 'Added merchant Amber Bikes.\n',
+  });
+  t.match(await lockgate(['merchant', 'add', 'Amber Bikes'], environment), {
+    code: 3,
+    stderr: /there is a merchant named/,
+  });
+  const added = await lockgate(['device', 'add', 'a4c1.38f0.e1d2', '--json'], environment);
   t.match(JSON.parse(added.stdout), { mac: 'A4:C1:38:F0:E1:D2', merchant: 'Amber Bikes', secret: /^lgs_.{32}$/ });
-  t.match(await lockgate(['device', 'add', 'A4:C1'], at), { code: 2, stderr: /"A4:C1" is no MAC: expected 12 hex/ });
-  t.match(await lockgate(['device', 'list'], at), {
+  t.match(await lockgate(['device', 'add', 'A4:C1'], environment), {
+    code: 2,
+    stderr: /"A4:C1" is no MAC: expected 12 hex/,
+  });
+  t.match(await lockgate(['device', 'list'], environment), {
     code: 0,
     stdout: /MAC +LOCK .*\nA4:C1:38:F0:E1:D2 .*Amber Bikes/,
   });
-  t.match(await lockgate(['device', 'show', 'A4C138F0E1D3'], at), {
+  t.match(await lockgate(['device', 'show', 'A4C138F0E1D3'], environment), {
     code: 3,
     stderr: /there is no device A4:C1:38:F0:E1:D3/,
   });
   const url = ['webhook', 'add', 'http://127.0.0.1:9/', '--header', 'X-Team: bikes'];
-  t.match(JSON.parse((await lockgate([...url, '--json'], at)).stdout), {
+  t.match(JSON.parse((await lockgate([...url, '--json'], environment)).stdout), {
     id: 1,
     headers: ['X-Team'],
     secret: /^whsec_/,
   });
-  t.match(await lockgate(['webhook', 'add', 'ftp://a/'], at), { code: 2, stderr: /not an http or https URL/ });
-  t.match(await lockgate(['webhook', 'list'], at), {
+  t.match(await lockgate(['webhook', 'add', 'ftp://a/'], environment), { code: 2, stderr: /not an http or https URL/ });
+  t.match(await lockgate(['webhook', 'list'], environment), {
     code: 0,
     stdout: /1 +Amber Bikes +http:\/\/127.0.0.1:9\/ +active/,
   });
-  t.match(await lockgate(['merchant', 'list'], { ...at, LOCKGATE_TOKEN: 'x' }), {
+  t.match(await lockgate(['merchant', 'list'], { ...environment, LOCKGATE_TOKEN: 'x' }), {
     code: 3,
     stderr: /requires the token/,
   });
+});
+
+t.test('an empty list says whether a filter matched nothing or nothing exists yet', async (t) => {
+  const gateway = await testGateway(t);
+  const environment = {
+    LOCKGATE_GATEWAY: `http://127.0.0.1:${gateway.operatorPort}`,
+    LOCKGATE_TOKEN: gateway.operatorToken,
+  };
+  const since = ['--since', '2026-01-01T00:00:00Z'];
+  const lists: readonly (readonly [command: string, nothingYet: RegExp, filter: string[], noMatch: RegExp])[] = [
+    ['key list', /There is no API key yet/, ['--merchant', 'Nobody'], /No API keys match/],
+    ['command list', /There is no command yet/, ['--state', 'sent'], /No commands match/],
+    ['webhook deliveries', /There is no delivery yet/, since, /No deliveries match/],
+    ['notices', /There are no unread notices/, ['--kind', 'degraded'], /No unread notices match/],
+    ['notices --all', /There is no notice yet/, since, /No notices match/],
+    ['usage show', /There is no usage yet/, ['--month', '2026-01'], /No usage matches/],
+    ['usage plan show', /There is no price plan/, [MERCHANT], /The merchant has no price plan/],
+    ['user list', /The merchant has no user yet/, ['--merchant', MERCHANT], /The merchant has no user yet/],
+    ['audit', /There is no entry yet/, ['--action', 'key.revoke'], /No entries match/],
+  ];
+  for (const [command, nothingYet, filter, noMatch] of lists) {
+    const words = command.split(' ');
+    const { stderr: withoutFilter } = await runCommand(words, { environment });
+    t.match(withoutFilter, nothingYet, command);
+    t.match((await runCommand([...words, ...filter], { environment })).stderr, noMatch, `${command} with a filter`);
+  }
 });
 
 t.test('control characters in a stranger’s text are also removed from errors', async (t) => {
@@ -80,9 +120,9 @@ t.test('control characters in a stranger’s text are also removed from errors',
   const { code, stderr } = await lockgate(['trace', 'check', file]);
   t.equal(code, 2);
   t.match(stderr, /^lockgate: .*:1: the line is no JSON/);
-  t.notMatch(stderr.slice(0, -1), CONTROL);
+  t.notMatch(stderr.slice(0, -1), CONTROL_CHARACTER);
   const two = await lockgate(['trace', 'check', file, `${file}\r`]);
-  t.notMatch(two.stderr.replaceAll('\n', ''), CONTROL, 'nor in the first of two');
+  t.notMatch(two.stderr.replaceAll('\n', ''), CONTROL_CHARACTER, 'nor in the first of two');
 });
 
 t.test('without a gateway, commands say what is wrong and what to do', async (t) => {

@@ -6,7 +6,7 @@ import t from 'tap';
 import type { SimFlags } from '../../cli/commands/sim/flags.js';
 import { runSim } from '../../cli/commands/sim/run.js';
 import { checkFile } from '../../cli/commands/trace/check/file-check.js';
-import { EXIT, exitCodeOf } from '../../cli/terminal/exit-codes.js';
+import { EXIT_CODE, exitCodeOf } from '../../cli/terminal/exit-codes.js';
 import { BUGS } from '../../firmware-sim/faults/bugs.js';
 import { FAULTS } from '../../firmware-sim/faults/faults.js';
 import { fleetMacs } from '../../firmware-sim/fleet/fleet.js';
@@ -274,7 +274,7 @@ t.test('a run refuses wrong combinations of flags with a reason', async (t) => {
   for (const [flags, says] of refused) {
     const error = await runSim({ ...PLAIN, ...flags }, NEVER).catch((thrown: unknown) => thrown);
     t.match(error, { message: says }, JSON.stringify(flags));
-    t.equal(exitCodeOf(error), EXIT.input);
+    t.equal(exitCodeOf(error), EXIT_CODE.badInput);
   }
 });
 

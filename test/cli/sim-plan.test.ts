@@ -7,7 +7,7 @@ import t, { type Test } from 'tap';
 import type { PlanFlags } from '../../cli/commands/sim/flags.js';
 import { planFleet } from '../../cli/commands/sim/plan/plan.js';
 import { STORED_PING_BYTES } from '../../cli/commands/sim/plan/print.js';
-import { EXIT, exitCodeOf } from '../../cli/terminal/exit-codes.js';
+import { EXIT_CODE, exitCodeOf } from '../../cli/terminal/exit-codes.js';
 import { type MixPart, parseMix } from '../../firmware-sim/fleet/mix.js';
 import { runVirtual } from '../../firmware-sim/fleet/virtual-run.js';
 import { TLS_13, WireSize } from '../../firmware-sim/link/wire-size.js';
@@ -284,10 +284,10 @@ t.test('a wrong flag is exit 2 with what was expected; Ctrl-C is exit 130', asyn
   for (const [flags, message] of wrong) {
     const failed = await planFleet({ ...FLAGS, ...flags }, NEVER).catch((error: unknown) => error);
     t.match((failed as Error).message, message);
-    t.equal(exitCodeOf(failed), EXIT.input);
+    t.equal(exitCodeOf(failed), EXIT_CODE.badInput);
   }
   const help = await runProgram(t, process.execPath, [LOCKGATE, 'sim', 'plan', '--locks', '0']);
-  t.match([help.ended?.code, help.stderr.join('\n')], [EXIT.input, /Expected a whole number, 1 to 1000000/]);
+  t.match([help.ended?.code, help.stderr.join('\n')], [EXIT_CODE.badInput, /Expected a whole number, 1 to 1000000/]);
   const aborted = new AbortController();
   aborted.abort();
   await planFleet(FLAGS, { ...NEVER, signal: aborted.signal });

@@ -9,7 +9,7 @@ import { COMMAND_GROUPS } from '../../cli/command-groups.js';
 import { printCompletions } from '../../cli/commands/completion/completion.js';
 import { VALUE_SOURCES } from '../../cli/commands/completion/values.js';
 import { calledGroups, makeProgram } from '../../cli/program.js';
-import { captureOutput, oneLine } from '../../cli/terminal/output.js';
+import { captureOutput, sanitizeLine } from '../../cli/terminal/output.js';
 import { tableLines } from '../../cli/terminal/table.js';
 import { cutToWidth, widthOf } from '../../cli/terminal/text-width.js';
 import { wrapWords } from '../../cli/terminal/word-wrap.js';
@@ -267,7 +267,7 @@ t.test('text is measured, cut and wrapped by its displayed width', async (t) => 
   t.equal(cutToWidth('e\u0301e\u0301e\u0301', 2), 'e\u0301…');
   t.same(wrapWords('  one two three', 9), ['  one two', '  three']);
   t.same(wrapWords('unbroken', 3), ['unbroken'], 'a word stays whole');
-  t.equal(oneLine('a\u202eb\u2028c'), 'a\ufffdb\ufffdc', 'what turns letters round is no text');
+  t.equal(sanitizeLine('a\u202eb\u2028c'), 'a\ufffdb\ufffdc', 'what turns letters round is no text');
 });
 
 t.test('tables fit, and their first column is not cut', async (t) => {

@@ -1,6 +1,6 @@
 /** `lockgate audit`: flags and help. listing.ts does the work and is loaded on demand. */
 import type { Command } from 'commander';
-import { withConnection } from '../../terminal/shared-flags.js';
+import { addClientFlags } from '../../terminal/shared-flags.js';
 import { readCount } from '../webhook/flags.js';
 import type { AuditFlags } from './listing.js';
 
@@ -17,7 +17,7 @@ Example:
 
 /** Adds the command to the program. */
 export function addAuditCommand(program: Command): void {
-  withConnection(program.command('audit').description('Show who changed what, newest first.'))
+  addClientFlags(program.command('audit').description('Show who changed what, newest first.'))
     .option('--since <time>', 'Only changes since this time: a date, or a span such as 24h for 24 hours ago.')
     .option('--action <name>', 'Only this action, such as device.set, or group of actions, such as device.')
     .option('--object <name>', 'Only changes of this object: a MAC, a name or an id.')

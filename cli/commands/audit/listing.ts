@@ -1,7 +1,7 @@
 /** `lockgate audit`: prints the audit log as a table or as JSON. */
 import { systemClock } from '../../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
-import { note, printJson } from '../../terminal/output.js';
+import { printEmptyList, printJson } from '../../terminal/output.js';
 import { type Column, printTable } from '../../terminal/table.js';
 import { agoText, readPastTime } from '../../terminal/time-text.js';
 
@@ -46,7 +46,7 @@ export async function listAudit(flags: AuditFlags): Promise<void> {
   const { action, object } = flags;
   const entries = await fetchEntries(new GatewayClient(flags), { since, action, object }, flags.limit);
   if (flags.json === true) return printJson({ entries });
-  if (entries.length === 0) note('No entries match.');
+  if (entries.length === 0) printEmptyList([since, action, object], 'No entries match.', 'There is no entry yet.');
   else printTable(entries, columns(systemClock.now()));
 }
 

@@ -1,8 +1,8 @@
 /** `lockgate command …`: flags and help. The files next to this one do the work and are loaded on demand. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { ConnectionFlags } from '../../client.js';
-import { withConnection } from '../../terminal/shared-flags.js';
-import { withWatch, withWatching } from '../../terminal/watch.js';
+import { addClientFlags } from '../../terminal/shared-flags.js';
+import { addWatchFlag, repeatIfWatched } from '../../terminal/watch.js';
 import type { ListFlags } from './listing.js';
 import type { SendFlags } from './sending.js';
 
@@ -13,7 +13,7 @@ export function addCommandCommands(program: Command): void {
   const command = program.command('command').description('Send commands to locks.');
   addSend(command);
   addList(command);
-  withConnection(
+  addClientFlags(
     command.command('show').description('Show a command: its times, its state, and what it is waiting for.'),
   )
     .argument('<id>', 'The command’s id.', readWholeNumber)
@@ -22,7 +22,7 @@ export function addCommandCommands(program: Command): void {
       const { showCommand } = await import('./listing.js');
       await showCommand(id, flags);
     });
-  withConnection(command.command('cancel').description('Cancel a command that has not been sent.'))
+  addClientFlags(command.command('cancel').description('Cancel a command that has not been sent.'))
     .argument('<id>', 'The command’s id.', readWholeNumber)
     .addHelpText('after', '\nExample:\n  $ lockgate command cancel 7')
     .action(async (id: number, flags: Flags) => {
@@ -52,7 +52,7 @@ Example:
   $ lockgate command send lock --merchant "Amber Bikes" --all --count 1204 --at 2026-11-21T22:00:00Z --expires 2h`;
 
 function addSend(command: Command): void {
-  withConnection(command.command('send').description('Send a command to locks; the type comes last.'))
+  addClientFlags(command.command('send').description('Send a command to locks; the type comes last.'))
     .usage('[options] <mac...> <type>')
     .argument('<words...>', 'MACs in any common spelling, then the type: unlock, lock, siren, locate-gps, …')
     .option('--merchant <name>', 'Instead of MACs, with --all: the locks of this merchant.')
@@ -79,8 +79,8 @@ function addSend(command: Command): void {
 }
 
 function addList(command: Command): void {
-  withWatch(
-    withConnection(command.command('list').description('List commands and what they are waiting for, newest first.')),
+  addWatchFlag(
+    addClientFlags(command.command('list').description('List commands and what they are waiting for, newest first.')),
   )
     .option('--mac <mac>', 'Only commands to this lock.')
     .addOption(
@@ -91,7 +91,7 @@ function addList(command: Command): void {
     .option('--limit <n>', 'Maximum number to list (default: 50).', readWholeNumber)
     .addHelpText('after', '\nExample:\n  $ lockgate command list --mac A4:C1:38:F0:E1:D2 --state queued')
     .action(
-      withWatching(async (flags: ListFlags) => {
+      repeatIfWatched(async (flags: ListFlags) => {
         const { listCommands } = await import('./listing.js');
         await listCommands(flags);
       }),

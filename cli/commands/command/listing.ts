@@ -1,7 +1,7 @@
 /** `lockgate command list|show|cancel`: lists, shows and cancels commands. */
 import { systemClock } from '../../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
-import { note, oneLine, paint, print, printJson } from '../../terminal/output.js';
+import { paint, print, printEmptyList, printJson, sanitizeLine } from '../../terminal/output.js';
 import { printTable } from '../../terminal/table.js';
 import { agoText, whenText } from '../../terminal/time-text.js';
 
@@ -40,7 +40,10 @@ export async function listCommands(flags: ListFlags): Promise<void> {
   if (flags.limit !== undefined) query.set('limit', String(flags.limit));
   const { commands } = await new GatewayClient(flags).get<{ commands: CommandJson[] }>(`/commands?${query}`);
   if (flags.json) return printJson({ commands });
-  if (commands.length === 0) return note('No commands match. Send one: lockgate command send MAC TYPE');
+  if (commands.length === 0) {
+    const nothingYet = 'There is no command yet. Send one: lockgate command send MAC TYPE';
+    return printEmptyList([flags.mac, flags.state], 'No commands match.', nothingYet);
+  }
   const nowMs = systemClock.now();
   printTable(commands, [
     { title: 'ID', show: (row) => String(row.id) },
@@ -60,8 +63,8 @@ export async function showCommand(id: number, flags: Flags): Promise<void> {
   const command = await new GatewayClient(flags).get<CommandJson>(`/commands/${id}`);
   if (flags.json) return printJson(command);
   print(`${paint('bold', `Command ${command.id}`)}  ${commandText(command)}  ${command.mac}`);
-  print(oneLine(stateText(command)));
-  print(oneLine(`requested at ${command.created_at} by ${command.asked_by}`));
+  print(sanitizeLine(stateText(command)));
+  print(sanitizeLine(`requested at ${command.created_at} by ${command.asked_by}`));
   if (command.not_before !== null) print(`not before ${command.not_before}`);
   if (command.first_sent_at !== null) {
     const again = command.sent_count > 1 ? `, ${command.sent_count} times, last at ${command.last_sent_at}` : '';

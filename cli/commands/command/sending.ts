@@ -5,8 +5,8 @@ import { Seconds, systemClock } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { confirm } from '../../terminal/confirmation.js';
-import { EXIT } from '../../terminal/exit-codes.js';
-import { note, oneLine, print, printJson } from '../../terminal/output.js';
+import { EXIT_CODE } from '../../terminal/exit-codes.js';
+import { print, printJson, printNote, sanitizeLine } from '../../terminal/output.js';
 import { printTable } from '../../terminal/table.js';
 import { type CommandJson, commandText, stateText } from './listing.js';
 
@@ -45,7 +45,7 @@ export async function sendCommand(words: readonly string[], flags: SendFlags): P
   if (flags.json) printJson({ commands: outcomes });
   else show(outcomes);
   const isSuccess = (outcome: Outcome): boolean => 'id' in outcome && (flags.wait !== true || outcome.state === 'done');
-  process.exitCode = outcomes.every(isSuccess) ? EXIT.done : EXIT.no;
+  process.exitCode = outcomes.every(isSuccess) ? EXIT_CODE.done : EXIT_CODE.negativeAnswer;
 }
 
 async function readBody(client: GatewayClient, words: readonly string[], flags: SendFlags): Promise<object> {
@@ -97,7 +97,7 @@ async function post(client: GatewayClient, body: object, flags: SendFlags): Prom
   } catch (error) {
     if (!(error instanceof LockgateError) || error.code !== 'airplane-unconfirmed' || flags.yes === true) throw error;
     const withoutTerminal = `${error.message} (--yes)`;
-    if (process.stdin.isTTY) note(oneLine(error.message));
+    if (process.stdin.isTTY) printNote(sanitizeLine(error.message));
     const question = 'Switch airplane mode on? Type airplane: ';
     await confirm({ question, expected: 'airplane', withoutTerminal, notDone: 'nothing was sent' });
     return await client.post('/commands', { ...body, confirm_airplane: true });
@@ -152,8 +152,8 @@ function readSpan(text: string): number {
 
 function show(outcomes: readonly Outcome[]): void {
   const [only, ...others] = outcomes;
-  if (only === undefined) note('No lock matches: nothing was sent.');
-  else if (others.length === 0) print(oneLine(outcomeText(only)));
+  if (only === undefined) printNote('No lock matches: nothing was sent.');
+  else if (others.length === 0) print(sanitizeLine(outcomeText(only)));
   else showTable(outcomes);
 }
 
@@ -178,7 +178,7 @@ async function waitForAll(client: GatewayClient, commands: Outcome[], flags: Sen
     let now = outcome;
     while ('id' in now && (now.state === 'queued' || now.state === 'sent')) {
       const text = stateText(now);
-      if (!flags.json && text !== printed) note(oneLine(`Command ${now.id}: ${text}`));
+      if (!flags.json && text !== printed) printNote(sanitizeLine(`Command ${now.id}: ${text}`));
       printed = text;
       await new Promise<void>((resolve) => systemClock.after(POLL_INTERVAL_MS, resolve));
       now = await client.get<CommandJson>(`/commands/${now.id}`);

@@ -5,8 +5,8 @@ import type { ForgottenSecrets } from '../../../gateway/store/contract/secret-st
 import { LockgateError } from '../../../proto/errors.js';
 import { formatMac } from '../../../proto/wire/mac.js';
 import { localOwner } from '../../client.js';
-import { note, print, printJson } from '../../terminal/output.js';
-import { withConnection } from '../../terminal/shared-flags.js';
+import { print, printJson, printNote } from '../../terminal/output.js';
+import { addClientFlags } from '../../terminal/shared-flags.js';
 import { printTable } from '../../terminal/table.js';
 import { SETTING_FLAGS } from '../serve/serve.js';
 import type { ConfirmFlags } from './confirm-clock.js';
@@ -60,7 +60,7 @@ function addShow(config: Command): void {
   const show = config
     .command('show', { isDefault: true })
     .description('Show every setting, its effective value and its source.');
-  withConnection(show);
+  addClientFlags(show);
   for (const [flag, help] of SETTING_FLAGS) if (!flag.startsWith('--data ')) show.option(flag, help);
   show.addHelpText('after', SHOW_HELP).action(async (flags: ShowFlags) => {
     const { showConfig } = await import('./listing.js');
@@ -81,7 +81,7 @@ Example:
   $ lockgate config confirm-clock`;
 
 function addConfirmClock(config: Command): void {
-  withConnection(config.command('confirm-clock').description('Confirm that the system clock is right after a jump.'))
+  addClientFlags(config.command('confirm-clock').description('Confirm that the system clock is right after a jump.'))
     .option('--dry-run', 'Only show the system clock and the last trusted time.')
     .addHelpText('after', CLOCK_HELP)
     .action(async (flags: ConfirmFlags) => {
@@ -105,10 +105,10 @@ async function placeOf(flags: Flags) {
 
 async function rotate(flags: Flags): Promise<void> {
   const { rotateKey } = await import('../../../gateway/data-folder/key-change.js');
-  const { count, file } = await rotateKey(await placeOf(flags), { who: localOwner(), onModesCorrected: note });
+  const { count, file } = await rotateKey(await placeOf(flags), { who: localOwner(), onModesCorrected: printNote });
   if (flags.json) return printJson({ rotated: true, secrets: count, key_file: file });
   print(`The new key is in ${file}; ${count} secrets and header values are encrypted with it.`);
-  note('Back it up separately from the store. Older backups of the store need the old key.');
+  printNote('Back it up separately from the store. Older backups of the store need the old key.');
 }
 
 async function forget(flags: Flags): Promise<void> {
@@ -118,7 +118,7 @@ async function forget(flags: Flags): Promise<void> {
       'every webhook URL and API key becomes invalid, and locks need new secrets to connect: confirm with --yes',
     );
   const { forgetSecrets } = await import('../../../gateway/data-folder/key-change.js');
-  const forgotten = await forgetSecrets(await placeOf(flags), { who: localOwner(), onModesCorrected: note });
+  const forgotten = await forgetSecrets(await placeOf(flags), { who: localOwner(), onModesCorrected: printNote });
   if (flags.json) printJson(forgottenJson(forgotten));
   else printForgotten(forgotten);
 }

@@ -2,7 +2,7 @@
 import type { SettingInForce, SettingKey } from '../../../gateway/config.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
-import { note, oneLine, printJson } from '../../terminal/output.js';
+import { printJson, printNote, sanitizeLine } from '../../terminal/output.js';
 import { type Column, printTable } from '../../terminal/table.js';
 
 /** The flags of `config show`: those that name a gateway, and those of all settings. */
@@ -36,7 +36,7 @@ export async function showConfig(flags: ShowFlags): Promise<void> {
   const running = isGiven ? undefined : await askGateway(flags);
   const settings = running?.settings ?? (await localSettings({ ...given, data }));
   if (json === true) return printJson({ running: running !== undefined, gateway: running?.origin ?? null, settings });
-  note(running === undefined ? '"lockgate serve" would use:' : `The gateway at ${running.origin} uses:`);
+  printNote(running === undefined ? '"lockgate serve" would use:' : `The gateway at ${running.origin} uses:`);
   printTable(settings, COLUMNS);
 }
 
@@ -61,7 +61,7 @@ async function localSettings(flags: Readonly<Partial<Record<SettingKey, string |
   const resolved = resolveSettings(flags, process.env);
   // Throws for a wrong setting, as `serve` would.
   readConfig(resolved);
-  for (const sentence of misspeltVariables(process.env)) note(oneLine(`Warning: ${sentence}`));
+  for (const sentence of misspeltVariables(process.env)) printNote(sanitizeLine(`Warning: ${sentence}`));
   return settingsInForce(resolved);
 }
 

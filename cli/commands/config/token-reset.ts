@@ -3,7 +3,7 @@ import { checkFolder, workOnFolder } from '../../../gateway/data-folder/data-fol
 import { operatorTokenFile, resetOperatorToken } from '../../../gateway/http/operator/token.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { GatewayClient, localOwner } from '../../client.js';
-import { note, print, printJson } from '../../terminal/output.js';
+import { print, printJson, printNote } from '../../terminal/output.js';
 
 /** Whether a gateway uses the new token, does not run, or runs but can't be reached. */
 type GatewayState = 'taken' | 'not-running' | 'unreachable';
@@ -21,21 +21,21 @@ export async function resetToken(flags: { readonly data?: string; readonly json?
   print(`The operator’s new token is in ${file}; the old one no longer works.`);
   if (gateway === 'taken') print('The running gateway uses it.');
   if (gateway === 'unreachable')
-    note('A gateway runs on the folder but can’t be reached from here: it will use the token within two seconds.');
-  if ((process.env.LOCKGATE_TOKEN ?? '') !== '') note('LOCKGATE_TOKEN is set here, to a different token.');
+    printNote('A gateway runs on the folder but can’t be reached from here: it will use the token within two seconds.');
+  if ((process.env.LOCKGATE_TOKEN ?? '') !== '') printNote('LOCKGATE_TOKEN is set here, to a different token.');
 }
 
 /** Replaces the token. If no gateway runs, also writes the audit entry, which otherwise the gateway writes. */
 async function reset(data: string): Promise<GatewayState> {
   try {
-    const work = { action: 'token.change', who: localOwner(), facts: () => ({}), onModesCorrected: note };
+    const work = { action: 'token.change', who: localOwner(), facts: () => ({}), onModesCorrected: printNote };
     await workOnFolder(data, work, async () => resetOperatorToken(data));
     return 'not-running';
   } catch (error) {
     if (!(error instanceof LockgateError) || error.code === 'secret-file') throw error;
     const token = resetOperatorToken(data);
     // The token is replaced even if the store can't be opened.
-    if (error.code !== 'data-in-use') note(`The audit log has no entry for this change: ${error.message}`);
+    if (error.code !== 'data-in-use') printNote(`The audit log has no entry for this change: ${error.message}`);
     return error.code === 'data-in-use' ? await checkGatewayState(data, token) : 'not-running';
   }
 }

@@ -2,7 +2,7 @@
 import { acceptDamage } from '../../../gateway/data-folder/damage-acceptance.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { localOwner } from '../../client.js';
-import { note, print, printJson } from '../../terminal/output.js';
+import { print, printJson, printNote } from '../../terminal/output.js';
 import { dataFolder } from './check.js';
 
 export interface AcceptFlags {
@@ -21,10 +21,10 @@ export async function acceptStore(flags: AcceptFlags): Promise<void> {
       'input-confirmation',
       'the damage stays, and later starts don’t report it: restore a backup if you have one, or confirm with --yes',
     );
-  const { damage, kept } = await acceptDamage(dataFolder(flags), { who: localOwner(), onModesCorrected: note });
+  const { damage, kept } = await acceptDamage(dataFolder(flags), { who: localOwner(), onModesCorrected: printNote });
   if (flags.json) return printJson({ accepted: true, damage, kept });
   print('Accepted, and recorded in the audit log:');
   for (const each of damage) print(`  ${each}`);
   print(`The evidence is in ${kept.join(', ')}`);
-  note('Damaged pings are never sent. To see all damage: lockgate db check');
+  printNote('Damaged pings are never sent. To see all damage: lockgate db check');
 }

@@ -27,7 +27,7 @@ import { LockgateError } from '../../../proto/errors.js';
 import { toDate } from '../../../proto/wire/ping-json.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { untilInterrupted } from '../../terminal/interrupt.js';
-import { note, print, printJson } from '../../terminal/output.js';
+import { print, printJson, printNote } from '../../terminal/output.js';
 import { ProgressLine } from '../../terminal/progress-line.js';
 import { dataFolder } from './check.js';
 
@@ -67,8 +67,8 @@ export async function backUp(flags: BackupFlags): Promise<void> {
     });
   print(`${flags.out} contains everything acknowledged before ${began}: ${sums.bytes.toLocaleString('en')} bytes.`);
   const key = keyId === null ? 'The key' : `The key (${keyId})`;
-  note(`${key} is not included: back it up separately. Without it the backup can’t be used.`);
-  note(`Also not included: ${NOT_INCLUDED.slice(1).join(', ')}. Next: lockgate db check ${flags.out}`);
+  printNote(`${key} is not included: back it up separately. Without it the backup can’t be used.`);
+  printNote(`Also not included: ${NOT_INCLUDED.slice(1).join(', ')}. Next: lockgate db check ${flags.out}`);
 }
 
 /** Writes the temporary file `part`, then renames it to `out`. */

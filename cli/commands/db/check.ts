@@ -1,7 +1,7 @@
 /** `lockgate db check`: checks a store or a backup, and prints the checks as a table and each damage as a line. */
 import type { CheckReport } from '../../../gateway/store/contract/check-report.js';
 import { checkStoreFile, storeFileOf } from '../../../gateway/store/store-at-rest.js';
-import { EXIT } from '../../terminal/exit-codes.js';
+import { EXIT_CODE } from '../../terminal/exit-codes.js';
 import { paint, print, printJson } from '../../terminal/output.js';
 import { ProgressLine } from '../../terminal/progress-line.js';
 import { printTable } from '../../terminal/table.js';
@@ -26,7 +26,7 @@ export async function checkStore(file: string | undefined, flags: CheckFlags): P
   }).finally(() => progress.end());
   if (flags.json) printJson(reportJson(report));
   else printReport(report);
-  if (damagedOf(report) > 0) process.exitCode = EXIT.no;
+  if (damagedOf(report) > 0) process.exitCode = EXIT_CODE.negativeAnswer;
 }
 
 function damagedOf({ checks }: CheckReport): number {

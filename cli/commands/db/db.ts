@@ -1,6 +1,6 @@
 /** `lockgate db …`: flags and help. The files next to this one do the work and are loaded on demand. */
 import type { Command } from 'commander';
-import { withConnection } from '../../terminal/shared-flags.js';
+import { addClientFlags } from '../../terminal/shared-flags.js';
 import type { AcceptFlags } from './accept.js';
 import type { BackupFlags } from './backup.js';
 import type { CheckFlags } from './check.js';
@@ -65,7 +65,7 @@ export function addDbCommands(program: Command): void {
       const { checkStore } = await import('./check.js');
       await checkStore(file, flags);
     });
-  withConnection(db.command('backup').description('Back up the store to a file, with or without a running gateway.'))
+  addClientFlags(db.command('backup').description('Back up the store to a file, with or without a running gateway.'))
     .requiredOption('--out <file>', 'The backup file; only you can read it (mode 600).')
     .option('--force', 'Overwrite an existing file.')
     .addHelpText('after', BACKUP_HELP)

@@ -24,7 +24,7 @@ import { logEvents } from '../../../gateway/log/log.js';
 import { parseRange } from '../../../gateway/webhooks/sending/address-rule.js';
 import { systemClock } from '../../../proto/clock.js';
 import { untilInterrupted } from '../../terminal/interrupt.js';
-import { note, paint, print } from '../../terminal/output.js';
+import { paint, print, printNote } from '../../terminal/output.js';
 import { closeGateway, exitBroken } from '../serve/gateway-end.js';
 import { writeAddress } from '../serve/serve.js';
 import { openLog } from '../serve/serve-log.js';
@@ -42,19 +42,19 @@ export async function runDemo(flags: DemoFlags): Promise<void> {
   const interrupted = untilInterrupted();
   const { config, settings } = await demoConfig(flags);
   const onBroken = (failure: Error): void => {
-    note(`lockgate: ${failure.message}; the store can no longer be trusted, so the demo stops`);
+    printNote(`lockgate: ${failure.message}; the store can no longer be trusted, so the demo stops`);
     exitBroken();
   };
   // The demo prints events itself, so a log is only needed for programs, as JSON.
   const events = new GatewayEvents();
   const stopLogging =
     config.logFormat === 'json' ? logEvents(openLog(config).log, events, systemClock) : () => undefined;
-  events.on('files-mended', ({ what }) => note(what));
+  events.on('files-mended', ({ what }) => printNote(what));
   const { speed, new: makeNew = false } = flags;
   const gateway = await startGateway(config, { speed, events, settings, onBroken, makeNew });
   const stops: (() => Promise<void>)[] = [
     async () => stopLogging(),
-    () => closeGateway(gateway, (why) => note(`lockgate: ${why}`)),
+    () => closeGateway(gateway, (why) => printNote(`lockgate: ${why}`)),
   ];
   try {
     writeAddress(config, gateway);
@@ -73,12 +73,12 @@ export async function runDemo(flags: DemoFlags): Promise<void> {
     const fleet = startFleet(gateway, config, accounts);
     stops.push(() => fleet.stop());
     await interrupted.happened;
-    note('\nStopping: first the locks, then deliveries, then the store.');
+    printNote('\nStopping: first the locks, then deliveries, then the store.');
   } finally {
     for (const stop of stops.reverse()) await stop();
   }
   const restart = config.data === './data' ? 'npm start' : `lockgate demo --data ${config.data}`;
-  note(`Stopped. The data is in ${config.data}; ${restart} continues with it.`);
+  printNote(`Stopped. The data is in ${config.data}; ${restart} continues with it.`);
 }
 
 function lineWidth(): number | undefined {

@@ -2,11 +2,11 @@
 import type { Command } from 'commander';
 import { Seconds, systemClock } from '../../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
-import { note, oneLine, paint, print, printJson } from '../../terminal/output.js';
-import { withConnection } from '../../terminal/shared-flags.js';
+import { paint, print, printJson, printNote, sanitizeLine } from '../../terminal/output.js';
+import { addClientFlags } from '../../terminal/shared-flags.js';
 import { printTable } from '../../terminal/table.js';
 import { agoText, readSpan } from '../../terminal/time-text.js';
-import { withWatch, withWatching } from '../../terminal/watch.js';
+import { addWatchFlag, repeatIfWatched } from '../../terminal/watch.js';
 import { commandText } from '../command/listing.js';
 import { presenceText } from '../tail/event-line.js';
 import { byteText } from '../usage/text.js';
@@ -93,20 +93,20 @@ interface ShownDevice extends DeviceJson {
 /** Adds the group to the program. */
 export function addDeviceCommands(program: Command): void {
   const device = program.command('device').description('Manage locks and their credentials.');
-  withConnection(device.command('add').description('Add a lock, and print its secret once.'))
+  addClientFlags(device.command('add').description('Add a lock, and print its secret once.'))
     .argument('<mac>', 'The lock’s MAC, in any common spelling.')
     .option('--merchant <name>', 'The merchant; optional if the gateway has only one.')
     .option('--simulated', 'Mark the lock as simulated: judged and delivered, but not billed.')
     .addHelpText('after', '\nExample:\n  $ lockgate device add A4:C1:38:F0:E1:D2 --merchant "Amber Bikes"')
     .action(add);
-  withWatch(withConnection(device.command('list').description('List locks with their latest state.')))
+  addWatchFlag(addClientFlags(device.command('list').description('List locks with their latest state.')))
     .addHelpText('after', '\nExample:\n  $ lockgate device list')
-    .action(withWatching(list));
-  withConnection(device.command('show').description('Show a lock: its state, latest uplinks, findings and refusals.'))
+    .action(repeatIfWatched(list));
+  addClientFlags(device.command('show').description('Show a lock: its state, latest uplinks, findings and refusals.'))
     .argument('<mac>', 'The lock’s MAC, in any common spelling.')
     .addHelpText('after', '\nExample:\n  $ lockgate device show a4c1.38f0.e1d2')
     .action(show);
-  withConnection(device.command('rotate-secret').description('Give a lock a new secret, and print it once.'))
+  addClientFlags(device.command('rotate-secret').description('Give a lock a new secret, and print it once.'))
     .argument('<mac>', 'The lock’s MAC, in any common spelling.')
     .option('--keep-old-for <span>', 'How long the old secret stays valid, such as 1h (default: not at all).')
     .addHelpText(
@@ -134,14 +134,14 @@ async function add(mac: string, flags: Flags & { merchant?: string; simulated?: 
 function printSecret(mac: string, secret: string): void {
   const wire = mac.replaceAll(':', '');
   print(`Secret: ${paint('bold', secret)}`);
-  note('The secret is shown only once. The lock connects with it over MQTT:');
-  note(`  client id and user name ${wire}, password the secret; it publishes to "up".`);
+  printNote('The secret is shown only once. The lock connects with it over MQTT:');
+  printNote(`  client id and user name ${wire}, password the secret; it publishes to "up".`);
 }
 
 async function list(flags: Flags): Promise<void> {
   const { devices } = await new GatewayClient(flags).get<{ devices: DeviceJson[] }>('/devices');
   if (flags.json) return printJson({ devices });
-  if (devices.length === 0) return note('There is no lock yet. Add one: lockgate device add MAC');
+  if (devices.length === 0) return printNote('There is no lock yet. Add one: lockgate device add MAC');
   printTable(devices, [
     { title: 'MAC', show: (row) => row.mac },
     { title: 'LOCK', show: (row) => row.state?.lock_state ?? '–' },
@@ -175,7 +175,7 @@ async function show(mac: string, flags: Flags): Promise<void> {
     print(presenceText({ ...device }));
   }
   if (device.unjudged !== null)
-    print(paint('red', oneLine(`not judged since ${device.unjudged.since}: ${device.unjudged.why}`)));
+    print(paint('red', sanitizeLine(`not judged since ${device.unjudged.since}: ${device.unjudged.why}`)));
   for (const { since, why } of device.over_budget) print(paint('yellow', `over budget since ${since}: ${why}`));
   for (const line of usageLines(device)) print(line);
   for (const [name, value] of Object.entries(device.twin.wanted)) {
@@ -186,11 +186,11 @@ async function show(mac: string, flags: Flags): Promise<void> {
   printUplinks('From phones', device.phone_uplinks);
   if (device.findings.length > 0) print(paint('bold', '\nFindings'));
   for (const { id, at, rule, severity, message } of device.findings)
-    print(oneLine(`${at}  finding:${id}  ${severity} ${rule}: ${message}`));
+    print(sanitizeLine(`${at}  finding:${id}  ${severity} ${rule}: ${message}`));
   printRefusals(device);
   if (device.quarantine.length > 0) print(paint('bold', '\nQuarantined'));
   for (const { id, received_at, message, raw } of device.quarantine)
-    print(oneLine(`${received_at}  quarantine:${id}  ${message}  base64:${raw.slice(0, 60)}`));
+    print(sanitizeLine(`${received_at}  quarantine:${id}  ${message}  base64:${raw.slice(0, 60)}`));
 }
 
 function printRefusals({ refusals }: ShownDevice): void {
@@ -198,7 +198,7 @@ function printRefusals({ refusals }: ShownDevice): void {
   for (const { source, what, why, address, count, first_at, last_at } of refusals.slice(0, MAX_PRINTED_REFUSALS)) {
     const who = source === 'phone' ? 'phone ' : '';
     const times = count === 1 ? '' : `, ${plural(count, 'time')} since ${first_at}`;
-    print(oneLine(`${last_at}  ${who}${what}: ${why} (from ${address}${times})`));
+    print(sanitizeLine(`${last_at}  ${who}${what}: ${why} (from ${address}${times})`));
   }
   const more = refusals.length - MAX_PRINTED_REFUSALS;
   if (more > 0) print(`and ${plural(more, 'more reason')}: --json has all`);

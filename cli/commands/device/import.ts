@@ -7,7 +7,7 @@ import { stringify } from 'csv-stringify/sync';
 import { LockgateError } from '../../../proto/errors.js';
 import { formatMac } from '../../../proto/wire/mac.js';
 import { type ConnectionFlags, GatewayClient, GatewayRefusal } from '../../client.js';
-import { note, print, printJson } from '../../terminal/output.js';
+import { print, printJson, printNote } from '../../terminal/output.js';
 import { ProgressLine } from '../../terminal/progress-line.js';
 import { badLines, type LineFault, type ListedLock, readImportList } from './import-list.js';
 
@@ -124,5 +124,5 @@ function report(imported: readonly Imported[], { out, json }: ImportFlags): void
   if (out === undefined) process.stdout.write(csvOf(imported));
   const what = `Added ${count} ${count === 1 ? 'lock' : 'locks'}`;
   if (out !== undefined) print(`${what}; their secrets are in ${out}, which only you can read.`);
-  else note(`${what}. The secrets are shown only once.`);
+  else printNote(`${what}. The secrets are shown only once.`);
 }

@@ -4,14 +4,14 @@ import { LockgateError } from '../../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { confirm } from '../../terminal/confirmation.js';
 import { paint, print, printJson } from '../../terminal/output.js';
-import { withConnection } from '../../terminal/shared-flags.js';
+import { addClientFlags } from '../../terminal/shared-flags.js';
 import type { ImportFlags } from './import.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
 
 /** Adds the commands to the group. */
 export function addMaintenanceCommands(device: Command): void {
-  withConnection(device.command('import').description('Add many locks from CSV, all or none, and print their secrets.'))
+  addClientFlags(device.command('import').description('Add many locks from CSV, all or none, and print their secrets.'))
     .argument(
       '<file>',
       'CSV with a MAC and optionally a merchant per line; a header "mac,merchant" is optional; - for stdin.',
@@ -24,14 +24,14 @@ export function addMaintenanceCommands(device: Command): void {
       const { importLocks } = await import('./import.js');
       await importLocks(file, flags);
     });
-  withConnection(device.command('set').description('Move a lock to another merchant, or mark it as simulated or real.'))
+  addClientFlags(device.command('set').description('Move a lock to another merchant, or mark it as simulated or real.'))
     .argument('<mac>', 'The lock’s MAC, in any common spelling.')
     .option('--merchant <name>', 'The new merchant. The lock’s history stays with the old merchant.')
     .option('--simulated', 'Mark the lock as simulated: judged and delivered, but not billed.')
     .option('--not-simulated', 'Mark the lock as real.')
     .addHelpText('after', '\nExample:\n  $ lockgate device set A4:C1:38:F0:E1:D2 --merchant "Basil Bikes"')
     .action(set);
-  withConnection(
+  addClientFlags(
     device.command('reflashed').description('Report that a lock’s flash was wiped and its boot counter restarted.'),
   )
     .argument('<mac>', 'The lock’s MAC, in any common spelling.')
@@ -44,13 +44,13 @@ export function addMaintenanceCommands(device: Command): void {
         '\n\nExample:\n  $ lockgate device reflashed A4:C1:38:F0:E1:D2 --at 2026-11-20T18:00:01Z',
     )
     .action(reflashed);
-  withConnection(
+  addClientFlags(
     device.command('remove').description('Take a lock out of service. Its history is stored until it expires.'),
   )
     .argument('<mac>', 'The lock’s MAC, in any common spelling.')
     .addHelpText('after', '\nExample:\n  $ lockgate device remove A4:C1:38:F0:E1:D2')
     .action(remove);
-  withConnection(device.command('rejudge').description('Resume judging a lock after an error.'))
+  addClientFlags(device.command('rejudge').description('Resume judging a lock after an error.'))
     .argument('<mac>', 'The lock’s MAC, in any common spelling.')
     .addHelpText(
       'after',
@@ -60,7 +60,7 @@ export function addMaintenanceCommands(device: Command): void {
         '\n\nExample:\n  $ lockgate device rejudge A4:C1:38:F0:E1:D2',
     )
     .action(rejudge);
-  withConnection(device.command('erase').description('Erase a lock’s history, including its positions, permanently.'))
+  addClientFlags(device.command('erase').description('Erase a lock’s history, including its positions, permanently.'))
     .argument('<mac>', 'The lock’s MAC, in any common spelling. The lock may have been removed.')
     .option('--yes', 'Don’t ask for confirmation.')
     .addHelpText(

@@ -2,8 +2,8 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
-import { note, paint, print, printJson } from '../../terminal/output.js';
-import { withConnection } from '../../terminal/shared-flags.js';
+import { paint, print, printJson, printNote } from '../../terminal/output.js';
+import { addClientFlags } from '../../terminal/shared-flags.js';
 import { printTable } from '../../terminal/table.js';
 import { agoText, readFutureTime, whenText } from '../../terminal/time-text.js';
 
@@ -20,17 +20,17 @@ interface PhoneJson {
 /** Adds the commands to the group. */
 export function addPhoneCommands(device: Command): void {
   const phone = device.command('phone').description('Manage the phones that may act for a lock.');
-  withConnection(phone.command('add').description('Add a phone, and print its credential once.'))
+  addClientFlags(phone.command('add').description('Add a phone, and print its credential once.'))
     .argument('<mac>', 'The lock’s MAC, in any common spelling.')
     .argument('<name>', 'A name of your choice: a person, a ticket, a device.')
     .option('--expires <when>', 'When the credential expires: a span such as 30d, or a date (default: never).')
     .addHelpText('after', '\nExample:\n  $ lockgate device phone add A4:C1:38:F0:E1:D2 "Ada’s phone" --expires 30d')
     .action(add);
-  withConnection(phone.command('list').description('List a lock’s phones.'))
+  addClientFlags(phone.command('list').description('List a lock’s phones.'))
     .argument('<mac>', 'The lock’s MAC, in any common spelling.')
     .addHelpText('after', '\nExample:\n  $ lockgate device phone list A4:C1:38:F0:E1:D2')
     .action(list);
-  withConnection(phone.command('revoke').description('Revoke a phone’s credential and close its connections.'))
+  addClientFlags(phone.command('revoke').description('Revoke a phone’s credential and close its connections.'))
     .argument('<mac>', 'The lock’s MAC, in any common spelling.')
     .argument('<name>', 'The phone’s name.')
     .addHelpText('after', '\nExample:\n  $ lockgate device phone revoke A4:C1:38:F0:E1:D2 "Ada’s phone"')
@@ -53,16 +53,16 @@ async function add(mac: string, name: string, flags: Flags & { expires?: string 
   print(`Added phone ${paint('bold', phone.name)} of lock ${phone.mac}, ${until}.`);
   const wire = phone.mac.replaceAll(':', '');
   print(`Credential: ${paint('bold', phone.secret)}`);
-  note('The credential is shown only once. The phone connects with it over MQTT:');
-  note(`  client id phone-${wire}- and 1 to 32 letters or digits of its choice, user name ${wire}, password the`);
-  note('  credential; it publishes to "up" and subscribes to nothing.');
+  printNote('The credential is shown only once. The phone connects with it over MQTT:');
+  printNote(`  client id phone-${wire}- and 1 to 32 letters or digits of its choice, user name ${wire}, password the`);
+  printNote('  credential; it publishes to "up" and subscribes to nothing.');
 }
 
 async function list(mac: string, flags: Flags): Promise<void> {
   const answer = await new GatewayClient(flags).get<{ mac: string; phones: readonly PhoneJson[] }>(phonesPath(mac));
   if (flags.json) return printJson(answer);
   if (answer.phones.length === 0)
-    return note(`${answer.mac} has no phone. Add one: lockgate device phone add MAC NAME`);
+    return printNote(`${answer.mac} has no phone. Add one: lockgate device phone add MAC NAME`);
   const nowMs = systemClock.now();
   printTable(answer.phones, [
     { title: 'NAME', show: (row) => row.name },

@@ -3,11 +3,11 @@ import { type Command, Option } from 'commander';
 import { systemClock } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
-import { note, paint, print, printJson } from '../../terminal/output.js';
-import { withConnection } from '../../terminal/shared-flags.js';
+import { paint, print, printEmptyList, printJson, printNote } from '../../terminal/output.js';
+import { addClientFlags } from '../../terminal/shared-flags.js';
 import { printTable } from '../../terminal/table.js';
 import { readPastTime } from '../../terminal/time-text.js';
-import { withWatch, withWatching } from '../../terminal/watch.js';
+import { addWatchFlag, repeatIfWatched } from '../../terminal/watch.js';
 import { readCount } from '../webhook/flags.js';
 import { type NoticeJson, noticeColumns } from './notice-table.js';
 
@@ -52,7 +52,7 @@ const MAX_PAGE_NOTICES = 500;
 /** Adds the group to the program. */
 export function addNoticeCommands(program: Command): void {
   const notices = program.command('notices').description('Show unread notices for the operator.');
-  withWatch(withConnection(notices))
+  addWatchFlag(addClientFlags(notices))
     .option('--all', 'Also list read notices, after unread notices.')
     .addOption(new Option('--kind <kind>', 'Only notices of this kind.').choices([...KINDS]))
     .option('--since <time>', 'Only notices since this time: a date, or a span such as 24h for 24 hours ago.')
@@ -62,8 +62,8 @@ export function addNoticeCommands(program: Command): void {
       'after',
       '\nExample:\n  $ lockgate notices --since 24h --mark-read\n  $ lockgate notices --all --kind url-disabled --json',
     )
-    .action(withWatching(list));
-  withConnection(notices.command('read').description('Mark notices as read.'))
+    .action(repeatIfWatched(list));
+  addClientFlags(notices.command('read').description('Mark notices as read.'))
     .argument('[id...]', 'The ids of the notices.')
     .option('--all', 'Mark all notices.')
     .addHelpText('after', '\nExample:\n  $ lockgate notices read 12 13\n  $ lockgate notices read --all')
@@ -87,11 +87,17 @@ async function list(flags: ListFlags): Promise<void> {
   const marked = flags.markRead === true ? await mark(client, shown) : 0;
   const unread = fetched.unread - marked;
   if (flags.json) return printJson({ notices, unread });
-  if (notices.length === 0 && flags.all === true) note('No notices match.');
-  else if (notices.length === 0) note('There are no unread notices. To see all: lockgate notices --all');
+  if (notices.length === 0 && flags.all === true)
+    printEmptyList([kind, since], 'No notices match.', 'There is no notice yet.');
+  else if (notices.length === 0)
+    printEmptyList(
+      [kind, since],
+      'No unread notices match. To see all: add --all',
+      'There are no unread notices. To see all: lockgate notices --all',
+    );
   else printTable(notices, noticeColumns(systemClock.now()));
-  if (marked > 0) note(`${marked} marked as read.`);
-  else if (unread > shown.length) note(`${unread} are unread in total; a higher --limit shows more.`);
+  if (marked > 0) printNote(`${marked} marked as read.`);
+  else if (unread > shown.length) printNote(`${unread} are unread in total; a higher --limit shows more.`);
 }
 
 /** Requests pages until there are `limit` notices or no more pages. */

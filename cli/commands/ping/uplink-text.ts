@@ -6,7 +6,7 @@ import { decodeUplink, describeUplink, encodeUplink } from '../../../proto/wire/
 import type { Uplink } from '../../../proto/wire/ping.js';
 import { uplinkFromJson } from '../../../proto/wire/ping-from-json.js';
 import { ackUplinkToJson, pingUplinkToJson } from '../../../proto/wire/ping-json.js';
-import { note, oneLine, paint, print, printJson } from '../../terminal/output.js';
+import { paint, print, printJson, printNote, sanitizeLine } from '../../terminal/output.js';
 
 export interface DecodeFlags {
   readonly from?: 'hex' | 'base64';
@@ -32,7 +32,7 @@ export async function decodePing(given: string | undefined, flags: DecodeFlags):
   const json = toJson(uplink.value);
   const sizes = sizesOf(bytes);
   if (flags.json) return printJson({ ...json, ...sizes });
-  print(paint('bold', oneLine(describeUplink(uplink.value))));
+  print(paint('bold', sanitizeLine(describeUplink(uplink.value))));
   print(JSON.stringify(json.ping ?? json.ack, null, 2));
   print(describeSizes(sizes));
 }
@@ -47,7 +47,7 @@ export async function encodePing(given: string | undefined, flags: EncodeFlags):
   const sizes = sizesOf(bytes);
   if (flags.json) return printJson({ hex: buffer.toString('hex'), base64: buffer.toString('base64'), ...sizes });
   print(buffer.toString(flags.to));
-  note(describeSizes(sizes));
+  printNote(describeSizes(sizes));
 }
 
 function toJson(uplink: Uplink): { readonly ping?: object; readonly ack?: object } {

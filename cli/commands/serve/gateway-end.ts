@@ -2,7 +2,7 @@
  * Ends the process of a gateway: after closing it, or at once if it can't close.
  */
 import type { Gateway } from '../../../gateway/gateway.js';
-import { EXIT } from '../../terminal/exit-codes.js';
+import { EXIT_CODE } from '../../terminal/exit-codes.js';
 
 /**
  * Closes the gateway. If a part of it hangs, calls `report` with a sentence that names the part, and exits: otherwise
@@ -13,7 +13,7 @@ export async function closeGateway(gateway: Gateway, report: (why: string) => vo
     await gateway.close();
   } catch (error) {
     report((error as Error).message);
-    process.exit(EXIT.broken);
+    process.exit(EXIT_CODE.bug);
   }
 }
 
@@ -22,5 +22,5 @@ export async function closeGateway(gateway: Gateway, report: (why: string) => vo
  * `process.exit` leaves SQLite's files unchanged.
  */
 export function exitBroken(): void {
-  process.exit(EXIT.broken);
+  process.exit(EXIT_CODE.bug);
 }

@@ -4,7 +4,7 @@
 import type { Logger } from 'pino';
 import type { Config } from '../../../gateway/config.js';
 import { makeLog } from '../../../gateway/log/log.js';
-import { note, oneLine, paint, type Style } from '../../terminal/output.js';
+import { paint, printNote, type Style, sanitizeLine } from '../../terminal/output.js';
 
 export interface ServeLog {
   readonly log: Logger;
@@ -16,7 +16,9 @@ export interface ServeLog {
 export function openLog({ logFormat, logLevel }: Pick<Config, 'logFormat' | 'logLevel'>): ServeLog {
   const isJson = logFormat === 'json' || (logFormat === 'auto' && process.stderr.isTTY !== true);
   // Writes to stderr are synchronous, so the last line is written before the process ends.
-  const write = isJson ? (line: string) => void process.stderr.write(line) : (line: string) => note(prettyLine(line));
+  const write = isJson
+    ? (line: string) => void process.stderr.write(line)
+    : (line: string) => printNote(prettyLine(line));
   return { log: makeLog(logLevel, write), isJson };
 }
 
@@ -27,7 +29,7 @@ export function prettyLine(line: string): string {
   const { level, time, msg, event: _event, ...members } = JSON.parse(line) as Record<string, unknown>;
   const rest = Object.entries(members).map(([name, value]) => `${name}=${shown(value)}`);
   const head = `${String(time).slice(11, 19)} ${paint(STYLES[String(level)] ?? 'red', String(level).padEnd(5))}`;
-  return `${head} ${oneLine([msg, ...rest].join(' '))}`;
+  return `${head} ${sanitizeLine([msg, ...rest].join(' '))}`;
 }
 
 /** Formats a member's value; a string has quotes only if it would be ambiguous without. */

@@ -9,7 +9,7 @@ import { systemClock } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { addressFile } from '../../client.js';
 import { onHangUp, untilInterrupted } from '../../terminal/interrupt.js';
-import { note, print } from '../../terminal/output.js';
+import { print, printNote } from '../../terminal/output.js';
 import { collectRarely } from './heap-growth.js';
 
 /** The values of setting flags, by the keys of the settings table. */
@@ -113,7 +113,7 @@ async function runGateway(flags: RunFlags): Promise<void> {
     if (isJson) log.info(startedMembers(settings, gateway), 'started');
     await interrupted.happened;
     if (isJson) log.info({ event: 'stopping' }, 'stopping');
-    else note('Stopping: pings that have arrived are stored and acknowledged first.');
+    else printNote('Stopping: pings that have arrived are stored and acknowledged first.');
     await closeGateway(gateway, (why) => log.fatal({ event: 'stop-hung' }, why));
     if (isJson) log.info({ event: 'stopped' }, 'stopped');
   } finally {

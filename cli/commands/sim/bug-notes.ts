@@ -3,7 +3,7 @@ import type { Bug } from '../../../firmware-sim/faults/bug.js';
 import { type LockAtStart, whyHidden } from '../../../firmware-sim/faults/bug-visibility.js';
 import { assignBugs, type BugAssignment } from '../../../firmware-sim/faults/bugs.js';
 import { formatMac, type Mac } from '../../../proto/wire/mac.js';
-import { note } from '../../terminal/output.js';
+import { printNote } from '../../terminal/output.js';
 import { plural } from './summary.js';
 
 /** A lock of the run, in the order of the fleet. */
@@ -55,7 +55,7 @@ export function printBugNotes(notes: readonly BugNote[], locks: number): void {
     const more = buggy.length > MAX_NAMED_LOCKS ? ` and ${buggy.length - MAX_NAMED_LOCKS} more` : '';
     const which =
       buggy.length === locks ? `all ${plural(locks, 'lock')}` : `${buggy.length} of ${plural(locks, 'lock')}`;
-    note(`Bug ${bug}: ${which}, ${named}${more}; ${rule === null ? 'no rule sees it' : `breaks ${rule}`}.`);
-    if (warning !== null) note(`Warning: ${bug} can hardly show here: ${warning}.`);
+    printNote(`Bug ${bug}: ${which}, ${named}${more}; ${rule === null ? 'no rule sees it' : `breaks ${rule}`}.`);
+    if (warning !== null) printNote(`Warning: ${bug} can hardly show here: ${warning}.`);
   }
 }

@@ -11,7 +11,7 @@ import { Minutes, monotonicMs, RunClock, Seconds, systemClock, type Timer } from
 import { formatMac } from '../../../proto/wire/mac.js';
 import type { Interruption } from '../../terminal/interrupt.js';
 import { LineSink } from '../../terminal/line-sink.js';
-import { note, print, printJson } from '../../terminal/output.js';
+import { print, printJson, printNote } from '../../terminal/output.js';
 import { advanceInSlices } from '../../terminal/run-slices.js';
 import type { SimFlags } from './flags.js';
 import { findGateway } from './gateway.js';
@@ -39,10 +39,10 @@ export async function runTracedVirtually(flags: TraceFlags, interrupted: Interru
   await advanceInSlices(run, progress, interrupted.signal);
   sink?.end();
   const seconds = (monotonicMs() - startedAtMs) / Seconds(1);
-  if (flags.out === '-') note(`${plural(run.uplinks, 'uplink')} of ${plural(traced.locks.length, 'lock')}.`);
+  if (flags.out === '-') printNote(`${plural(run.uplinks, 'uplink')} of ${plural(traced.locks.length, 'lock')}.`);
   else report(flags, traced, { out: flags.out ?? null, connections: run.connections, uplinks: run.uplinks, seconds });
   if (!interrupted.signal.aborted) return;
-  note('Interrupted: the rest of the trace was not simulated.');
+  printNote('Interrupted: the rest of the trace was not simulated.');
   process.exitCode = interrupted.exitCode;
 }
 
@@ -65,7 +65,9 @@ export async function runTracedLive(flags: TraceFlags, interrupted: Interruption
   const endMs = gateway.startMs + span;
   const durationText = `${(span / Minutes(1) / flags.speed).toFixed(1)} min`;
   if (!flags.json)
-    note(`${plural(traced.locks.length, 'lock')} of ${flags.fromTrace}, for ${durationText}. Press Ctrl-C to stop.`);
+    printNote(
+      `${plural(traced.locks.length, 'lock')} of ${flags.fromTrace}, for ${durationText}. Press Ctrl-C to stop.`,
+    );
   const tally = new SimTally(new Set(gateway.macs.map(formatMac)));
   const openLink = mqttLinks(gateway.address, (mac) => gateway.secrets.get(mac) ?? '');
   // The boot is the current second, which never repeats, because an uplink key must never be used twice.

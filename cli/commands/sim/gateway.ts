@@ -6,7 +6,7 @@ import { type Milliseconds, monotonicMs, Seconds, systemClock } from '../../../p
 import { LockgateError } from '../../../proto/errors.js';
 import type { Mac } from '../../../proto/wire/mac.js';
 import { GatewayClient } from '../../client.js';
-import { note } from '../../terminal/output.js';
+import { printNote } from '../../terminal/output.js';
 import { ProgressLine } from '../../terminal/progress-line.js';
 import { provisionLocks, readSecrets, requireSecrets, type Secrets } from '../trace/replay/secrets.js';
 import type { SimFlags } from './flags.js';
@@ -62,7 +62,9 @@ export async function findGateway(
   const secrets = known ?? (await createSecrets(client as GatewayClient, macs, flags.merchant, signal));
   const gatewayNowMs = client === null ? undefined : await watch?.compare(client, flags.speed);
   if (status === undefined && flags.speed !== 1)
-    note(`The gateway must also run at ${flags.speed} × speed. Without its operator interface this can't be checked.`);
+    printNote(
+      `The gateway must also run at ${flags.speed} × speed. Without its operator interface this can't be checked.`,
+    );
   return { address, url: urlOf(address), macs, secrets, startMs: gatewayNowMs ?? systemClock.now(), client };
 }
 
@@ -166,7 +168,7 @@ class SpeedCheck {
     const isSame = seen <= speed * MAX_SPEED_RATIO && seen * MAX_SPEED_RATIO >= speed;
     if (isSame) return runMs;
     const [gatewaySpeed, effect] = [Math.round(seen * 10) / 10, 'findings that depend on time will be wrong'];
-    note(`The gateway's clock runs at about ${gatewaySpeed} × speed but the locks at ${speed} ×: ${effect}.`);
+    printNote(`The gateway's clock runs at about ${gatewaySpeed} × speed but the locks at ${speed} ×: ${effect}.`);
     return runMs;
   }
 }

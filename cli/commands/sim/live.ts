@@ -6,7 +6,7 @@ import { readOpenFileLimit } from '../../../gateway/network/descriptor-limit.js'
 import { Days, type Milliseconds, RunClock, Seconds, systemClock, type Timer } from '../../../proto/clock.js';
 import { formatMac } from '../../../proto/wire/mac.js';
 import type { Interruption } from '../../terminal/interrupt.js';
-import { note, print, printJson } from '../../terminal/output.js';
+import { print, printJson, printNote } from '../../terminal/output.js';
 import { ProgressLine } from '../../terminal/progress-line.js';
 import { type BugNote, bugNotes, printBugNotes } from './bug-notes.js';
 import type { FleetPlan, SimFlags } from './flags.js';
@@ -41,7 +41,8 @@ export async function runLive(flags: SimFlags, plan: FleetPlan, interrupted: Int
     process.exitCode = interrupted.exitCode;
     return;
   }
-  if (!flags.json) note(`${describeRun(flags, gateway.macs.length)}, against ${gateway.url}. Press Ctrl-C to stop.`);
+  if (!flags.json)
+    printNote(`${describeRun(flags, gateway.macs.length)}, against ${gateway.url}. Press Ctrl-C to stop.`);
   warnOfFiles(gateway.macs.length);
   const memoryBefore = peakMemoryBytes();
   const listening = new AbortController();
@@ -59,7 +60,7 @@ export async function runLive(flags: SimFlags, plan: FleetPlan, interrupted: Int
   await waitForEnd(interrupted, clock, flags.days);
   progressDisplay.end();
   network?.stopFaults();
-  note(`Stopping ${plural(gateway.macs.length, 'lock')}.`);
+  printNote(`Stopping ${plural(gateway.macs.length, 'lock')}.`);
   const unacknowledged = tally.unacknowledged;
   const memory = peakMemoryBytes() - memoryBefore;
   tally.end();
@@ -85,7 +86,7 @@ function warnOfFiles(locks: number): void {
   const needed = locks + OTHER_OPEN_FILES;
   if (limit === undefined || limit >= needed) return;
   const why = `${plural(locks, 'lock')} may need as many connections, but this process may open only ${limit} files`;
-  note(`${why}: raise the limit with "ulimit -n ${needed}", or some locks can't connect.`);
+  printNote(`${why}: raise the limit with "ulimit -n ${needed}", or some locks can't connect.`);
 }
 
 interface FleetParts {
@@ -126,7 +127,7 @@ export function showProgress(tally: SimTally): { end(): void } {
   let timer: Timer;
   const noteNext = (): void => {
     timer = systemClock.after(PROGRESS_INTERVAL_MS, () => {
-      note(tally.progress());
+      printNote(tally.progress());
       noteNext();
     });
   };

@@ -6,7 +6,7 @@ import { LockgateError } from '../../../proto/errors.js';
 import { isDatable } from '../../../proto/wire/ping-json.js';
 import type { Interruption } from '../../terminal/interrupt.js';
 import { LineSink } from '../../terminal/line-sink.js';
-import { note, print } from '../../terminal/output.js';
+import { print, printNote } from '../../terminal/output.js';
 import { advanceInSlices } from '../../terminal/run-slices.js';
 import { type BugNote, bugNotes, printBugNotes } from './bug-notes.js';
 import type { FleetPlan, SimFlags } from './flags.js';
@@ -29,7 +29,7 @@ export async function runVirtually(flags: SimFlags, plan: FleetPlan, interrupted
   const locks = flags.locks ?? DEFAULT_LOCKS;
   const days = flags.days ?? DEFAULT_DAYS;
   const startMs = readStart(flags.start ?? DEFAULT_START, days);
-  if (!flags.json) note(describeRun(flags, locks));
+  if (!flags.json) printNote(describeRun(flags, locks));
   const sink = flags.out === undefined ? undefined : new LineSink(flags.out === '-' ? undefined : flags.out);
   const startedAtMs = monotonicMs();
   const trace = new VirtualTrace(
@@ -58,7 +58,7 @@ export async function runVirtually(flags: SimFlags, plan: FleetPlan, interrupted
   sink?.end();
   report(flags, trace, notes, (monotonicMs() - startedAtMs) / Seconds(1));
   if (!interrupted.signal.aborted) return;
-  note(`Interrupted after ${daysOf(trace.nowMs - startMs)} of ${plural(days, 'day')}: the trace ends there.`);
+  printNote(`Interrupted after ${daysOf(trace.nowMs - startMs)} of ${plural(days, 'day')}: the trace ends there.`);
   process.exitCode = interrupted.exitCode;
 }
 
@@ -75,7 +75,7 @@ function daysOf(span: Milliseconds): string {
 
 function report(flags: SimFlags, trace: VirtualTrace, notes: readonly BugNote[], seconds: number): void {
   // With `--out -` the standard output must have nothing but the trace.
-  const say = flags.out === '-' ? note : print;
+  const say = flags.out === '-' ? printNote : print;
   const { connections, uplinks } = trace;
   const locks = trace.locks.length;
   if (flags.json) {

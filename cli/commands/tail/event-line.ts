@@ -2,7 +2,7 @@
  * Formats each event of a gateway as one line, for `tail`, the demo and the simulator's shell. Pure.
  */
 
-import { oneLine, paint, type Style } from '../../terminal/output.js';
+import { paint, type Style, sanitizeLine } from '../../terminal/output.js';
 import { cutToWidth } from '../../terminal/text-width.js';
 import { commandText } from '../command/listing.js';
 
@@ -220,5 +220,5 @@ export function eventLine(event: EventJson, width?: number, hasMac = true): stri
   };
   const head = headOf(event, hasMac);
   const room = width === undefined ? Number.POSITIVE_INFINITY : width - head.length - 6;
-  return `${head}${paint(style, kind.padEnd(5))} ${cutToWidth(oneLine(text), room)}`;
+  return `${head}${paint(style, kind.padEnd(5))} ${cutToWidth(sanitizeLine(text), room)}`;
 }

@@ -3,8 +3,8 @@ import type { Command } from 'commander';
 import { LockgateError } from '../../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { untilInterrupted } from '../../terminal/interrupt.js';
-import { note, print } from '../../terminal/output.js';
-import { readMacText, withConnection } from '../../terminal/shared-flags.js';
+import { print, printNote } from '../../terminal/output.js';
+import { addClientFlags, readMacText } from '../../terminal/shared-flags.js';
 import { type EventJson, eventLines, hexLine } from './event-line.js';
 
 interface Flags extends ConnectionFlags {
@@ -22,7 +22,7 @@ Example:
 
 /** Adds the command to the program. */
 export function addTailCommand(program: Command): void {
-  withConnection(program.command('tail').description('Watch events live, one per line.'))
+  addClientFlags(program.command('tail').description('Watch events live, one per line.'))
     .option('--mac <mac>', 'Only events of this lock, including refused CONNECTs and packets.')
     .option('--hex', 'Below each ping and acknowledgement, its bytes in hex, as "ping decode" takes them.')
     .addHelpText('after', HELP)
@@ -34,7 +34,7 @@ async function tail(flags: Flags): Promise<void> {
   const interrupted = untilInterrupted();
   try {
     const lines = await new GatewayClient(flags).listen('/events', interrupted.signal);
-    if (!flags.json) note('Watching. Ctrl-C quits.');
+    if (!flags.json) printNote('Watching. Ctrl-C quits.');
     for await (const line of lines) {
       const event = JSON.parse(line) as EventJson;
       if (mac !== undefined && event.mac !== mac) continue;

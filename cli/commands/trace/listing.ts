@@ -8,7 +8,7 @@ import { describeUplink } from '../../../proto/wire/codec.js';
 import { formatMac } from '../../../proto/wire/mac.js';
 import { pingUplinkToJson, toDate } from '../../../proto/wire/ping-json.js';
 import { REASONS, reasonNumber } from '../../../proto/wire/reasons.js';
-import { oneLine, paint, print, printJsonLine } from '../../terminal/output.js';
+import { paint, print, printJsonLine, sanitizeLine } from '../../terminal/output.js';
 import { readMac, readMacText } from '../../terminal/shared-flags.js';
 import { printTimeline } from './timeline.js';
 import { readTraceFile } from './trace-file.js';
@@ -75,7 +75,7 @@ function readDate(flag: string, text: string | undefined): number | undefined {
 
 function describe({ atMs, mac, source, uplink }: TracePing): string {
   const phone = source === 'phone' ? ' (phone)' : '';
-  return `${paint('dim', toDate(atMs))}  ${formatMac(mac)}${phone}  ${oneLine(describeUplink(uplink))}`;
+  return `${paint('dim', toDate(atMs))}  ${formatMac(mac)}${phone}  ${sanitizeLine(describeUplink(uplink))}`;
 }
 
 function toJson({ atMs, mac, source, uplink }: TracePing, line: number, file: string | undefined): object {

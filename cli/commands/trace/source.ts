@@ -7,7 +7,7 @@ import { LockgateError } from '../../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { untilInterrupted } from '../../terminal/interrupt.js';
 import { LineSink } from '../../terminal/line-sink.js';
-import { note } from '../../terminal/output.js';
+import { printNote } from '../../terminal/output.js';
 import { readMacText } from '../../terminal/shared-flags.js';
 
 /** Recorded text is gzipped in chunks of this size. */
@@ -33,7 +33,7 @@ export async function exportTraces(flags: ExportFlags): Promise<void> {
   const interrupted = untilInterrupted();
   const events = await copyTrace(new GatewayClient(flags), `/trace?${query}`, flags, interrupted.signal);
   if (interrupted.signal.aborted) process.exitCode = interrupted.exitCode;
-  else if (flags.out !== undefined) note(`Wrote ${events} events to ${flags.out}.`);
+  else if (flags.out !== undefined) printNote(`Wrote ${events} events to ${flags.out}.`);
 }
 
 /** Records until Ctrl-C. @throws LockgateError the gateway's error, or `input-file` */
@@ -43,13 +43,13 @@ export async function recordTraces(flags: RecordFlags): Promise<void> {
   // than the line.
   const chunkCharacters = flags.out?.endsWith('.gz') ? GZIP_CHUNK_CHARACTERS : 1;
   const onStart = (): void =>
-    note(`Recording${flags.out === undefined ? '' : ` to ${flags.out}`}. Press Ctrl-C to stop.`);
+    printNote(`Recording${flags.out === undefined ? '' : ` to ${flags.out}`}. Press Ctrl-C to stop.`);
   const path = `/trace/live?${queryOf(flags.mac)}`;
   const events = await copyTrace(new GatewayClient(flags), path, { ...flags, chunkCharacters, onStart }, signal);
   if (!signal.aborted)
     throw new LockgateError('gateway-down', `the gateway closed the stream; ${events} events were recorded`);
   // Ctrl-C is the normal end of a recording.
-  note(`Recorded ${events} events.`);
+  printNote(`Recorded ${events} events.`);
 }
 
 function queryOf(macs: readonly string[]): URLSearchParams {

@@ -11,7 +11,7 @@ import { commandToJson, traceEventLine } from '../../../proto/trace/writer.js';
 import { describeUplink } from '../../../proto/wire/codec.js';
 import { formatMac } from '../../../proto/wire/mac.js';
 import { toDate } from '../../../proto/wire/ping-json.js';
-import { oneLine, paint, print, printJsonLine, type Style } from '../../terminal/output.js';
+import { paint, print, printJsonLine, type Style, sanitizeLine } from '../../terminal/output.js';
 import { ProgressLine } from '../../terminal/progress-line.js';
 import { commandText } from '../command/listing.js';
 import { type SpooledTrace, withSpooledTrace } from './spooled-trace.js';
@@ -68,7 +68,9 @@ function isAboutOther(event: TraceEvent, { mac }: TraceFinding): boolean {
 /** The findings in the order of their lines. Those before a bad line still hold; the second reading reports it. */
 async function readFindings(trace: SpooledTrace, file: string): Promise<TraceFinding[]> {
   let check: TraceCheck | undefined;
-  const progress = new ProgressLine(() => `${oneLine(file)}: ${(check?.pings ?? 0).toLocaleString('en-US')} pings`);
+  const progress = new ProgressLine(
+    () => `${sanitizeLine(file)}: ${(check?.pings ?? 0).toLocaleString('en-US')} pings`,
+  );
   try {
     await trace.read({
       header: (header) => {
@@ -94,7 +96,7 @@ function printEvent(event: TraceEvent, line: number, file: string, { json, names
   const phone = 'source' in event && event.source === 'phone' ? '(phone) ' : '';
   const kind = paint(STYLES[event.event] ?? 'bold', event.event.padEnd(KIND_WIDTH));
   const head = `${paint('dim', headOf(event.atMs, line))}  ${mac.padEnd(MAC_WIDTH)}  ${kind}`;
-  print(`${head}  ${phone}${oneLine(textOf(event))}`.trimEnd());
+  print(`${head}  ${phone}${sanitizeLine(textOf(event))}`.trimEnd());
 }
 
 function headOf(atMs: number, line: number): string {
@@ -109,7 +111,7 @@ function printFinding(event: TraceEvent, finding: TraceFinding, file: string, fl
     return;
   }
   const kind = paint(severity === 'violation' ? 'red' : 'yellow', severity.padEnd(KIND_WIDTH));
-  print(`${paint('dim', headOf(event.atMs, line))}  ${mac}  ${kind}  ${rule}: ${oneLine(message)}`);
+  print(`${paint('dim', headOf(event.atMs, line))}  ${mac}  ${kind}  ${rule}: ${sanitizeLine(message)}`);
 }
 
 function textOf(event: TraceEvent): string {

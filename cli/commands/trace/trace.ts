@@ -2,7 +2,7 @@
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { untilInterrupted } from '../../terminal/interrupt.js';
-import { withConnection, withGateway } from '../../terminal/shared-flags.js';
+import { addClientFlags, addGatewayFlags } from '../../terminal/shared-flags.js';
 import type { AnonymiseFlags } from './anonymiser.js';
 import { addTraceCertify } from './certify/command.js';
 import { addCheckCommand } from './check/command.js';
@@ -99,7 +99,7 @@ Example:
   $ lockgate trace replay field.jsonl.gz --secrets locks.csv --speed max --as-now --json`;
 
 function addReplay(trace: Command): void {
-  withConnection(
+  addClientFlags(
     trace.command('replay').description('Replay a trace against a running gateway, and report differences.'),
   )
     .argument('<file>', FILES_ARGUMENT[1].replace('Traces', 'A trace'))
@@ -137,7 +137,7 @@ function parseSpeed(text: string): ReplaySpeed {
 }
 
 function addExport(trace: Command): void {
-  withGateway(trace.command('export').description('Write a trace from the events in a gateway’s store.'))
+  addGatewayFlags(trace.command('export').description('Write a trace from the events in a gateway’s store.'))
     .option('--mac <mac>', 'Only this lock; can be repeated.', appendValue, [])
     .option('--since <date>', 'Only events received at or after this time (RFC 3339).')
     .option('--until <date>', 'Only events received before this time (RFC 3339).')
@@ -154,7 +154,7 @@ function addExport(trace: Command): void {
 }
 
 function addRecord(trace: Command): void {
-  withGateway(trace.command('record').description('Write a trace of events from now on, until Ctrl-C.'))
+  addGatewayFlags(trace.command('record').description('Write a trace of events from now on, until Ctrl-C.'))
     .option('--mac <mac>', 'Only this lock; can be repeated.', appendValue, [])
     .option('--out <file>', 'The file to write, gzipped if it ends in .gz (default: standard output).')
     .addHelpText('after', '\nExample:\n  $ lockgate trace record --mac A4:C1:38:F0:E1:D2 --out ride.jsonl.gz')

@@ -1,6 +1,6 @@
 /** `lockgate usage show`: prints usage by lock and month, or totals by lock or by month. */
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
-import { note, oneLine, printJson, terminalWidth } from '../../terminal/output.js';
+import { printEmptyList, printJson, printNote, sanitizeLine, terminalWidth } from '../../terminal/output.js';
 import { type CellStyle, type Column, linesOfTable, printTable } from '../../terminal/table.js';
 import { widthOf } from '../../terminal/text-width.js';
 import { bar, byteText } from './text.js';
@@ -55,10 +55,12 @@ export async function showUsage(mac: string | undefined, flags: UsageFlags): Pro
   const shown = [...rows].sort(byMonthAndBytes).slice(0, flags.limit);
   const total = addAll(usage);
   if (flags.json) return printJson({ usage: shown, total });
-  if (usage.length === 0) return note('No usage matches.');
+  if (usage.length === 0)
+    return printEmptyList([mac, flags.merchant, flags.month], 'No usage matches.', 'There is no usage yet.');
   printRows(shown, total);
   const hidden = rows.length - shown.length;
-  if (hidden > 0) note(`${hidden} more row${hidden === 1 ? '' : 's'}, included in TOTAL; a higher --limit shows more.`);
+  if (hidden > 0)
+    printNote(`${hidden} more row${hidden === 1 ? '' : 's'}, included in TOTAL; a higher --limit shows more.`);
 }
 
 function byMonthAndBytes(one: UsageRow, other: UsageRow): number {
@@ -128,7 +130,11 @@ function barWidth(rows: readonly UsageRow[], columns: readonly Column<UsageRow>[
   if (!Number.isFinite(room)) return 0;
   const needed = columns.filter(({ optional }) => optional !== true);
   // Without colours: their escape codes have no width.
-  const place = { room: Number.POSITIVE_INFINITY, paint: (_style: CellStyle, text: string) => text, clean: oneLine };
+  const place = {
+    room: Number.POSITIVE_INFINITY,
+    paint: (_style: CellStyle, text: string) => text,
+    clean: sanitizeLine,
+  };
   const widest = Math.max(...linesOfTable(rows, needed, place).map(widthOf));
   const width = Math.min(Math.floor((room - widest) * BAR_SHARE), MAX_BAR_WIDTH);
   return width < MIN_BAR_WIDTH ? 0 : width;

@@ -1,7 +1,7 @@
 /** Formats monthly statements, which the gateway has computed, as tables and as CSV. */
 import { stringify } from 'csv-stringify/sync';
 import type { Statement } from '../../../gateway/usage/statement.js';
-import { oneLine, paint, print, terminalWidth } from '../../terminal/output.js';
+import { paint, print, sanitizeLine, terminalWidth } from '../../terminal/output.js';
 import { printTable } from '../../terminal/table.js';
 import { widthOf } from '../../terminal/text-width.js';
 import { wrapWords } from '../../terminal/word-wrap.js';
@@ -26,7 +26,7 @@ interface Row {
 function printStatement(statement: Statement): void {
   const { merchant, month, closed_at: closedAt, plan, lines, corrections, totals } = statement;
   const currency = plan?.currency ?? '';
-  print(`${paint('bold', `Statement ${month}`)}  ${oneLine(merchant)}  closed ${closedAt}`);
+  print(`${paint('bold', `Statement ${month}`)}  ${sanitizeLine(merchant)}  closed ${closedAt}`);
   printSentences(
     plan === null
       ? 'No price plan: nothing is charged.'

@@ -2,10 +2,10 @@
 import { type Command, Option } from 'commander';
 import type { Statement } from '../../../gateway/usage/statement.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
-import { note, oneLine, paint, print, printJson } from '../../terminal/output.js';
-import { withConnection, withGateway } from '../../terminal/shared-flags.js';
+import { paint, print, printJson, printNote, sanitizeLine } from '../../terminal/output.js';
+import { addClientFlags, addGatewayFlags } from '../../terminal/shared-flags.js';
 import { printTable } from '../../terminal/table.js';
-import { withWatch, withWatching } from '../../terminal/watch.js';
+import { addWatchFlag, repeatIfWatched } from '../../terminal/watch.js';
 import { readCount } from '../webhook/flags.js';
 import type { UsageFlags } from './listing.js';
 
@@ -36,7 +36,7 @@ Example:
 /** Adds the group to the program. */
 export function addUsageCommands(program: Command): void {
   const usage = program.command('usage').description('Show cellular data usage, monthly statements and price plans.');
-  withWatch(withConnection(usage.command('show').description('Show usage by lock and month.')))
+  addWatchFlag(addClientFlags(usage.command('show').description('Show usage by lock and month.')))
     .argument('[mac]', 'Only this lock.')
     .option('--merchant <name>', 'Only this merchant.')
     .option('--month <month>', 'Only this month (UTC), such as 2026-11.')
@@ -44,19 +44,19 @@ export function addUsageCommands(program: Command): void {
     .option('--limit <n>', 'Maximum number of rows to list; the total includes all rows.', readCount)
     .addHelpText('after', SHOW_HELP)
     .action(
-      withWatching(async (mac: string | undefined, flags: UsageFlags) => {
+      repeatIfWatched(async (mac: string | undefined, flags: UsageFlags) => {
         const { showUsage } = await import('./listing.js');
         await showUsage(mac, flags);
       }),
     );
-  withGateway(usage.command('statement').description('Print the closed statements of a month.'))
+  addGatewayFlags(usage.command('statement').description('Print the closed statements of a month.'))
     .option('--month <month>', 'The month (default: the last complete month).')
     .option('--merchant <name>', 'Only this merchant.')
     .addOption(new Option('--format <format>', 'The format (default: table).').choices([...FORMATS]))
     .option('--json', 'Same as --format json.')
     .addHelpText('after', '\nExample:\n  $ lockgate usage statement --month 2026-11 --format csv')
     .action(statement);
-  withConnection(
+  addClientFlags(
     usage.command('close').description('Close a complete month. The gateway also does this automatically.'),
   )
     .option('--month <month>', 'The month (default: the last complete month).')
@@ -68,7 +68,7 @@ export function addUsageCommands(program: Command): void {
 
 function addPlanCommands(usage: Command): void {
   const plan = usage.command('plan').description('Manage price plans of merchants. Without a plan nothing is charged.');
-  withConnection(plan.command('set').description('Set a merchant’s prices, from a given month on.'))
+  addClientFlags(plan.command('set').description('Set a merchant’s prices, from a given month on.'))
     .argument('<merchant>', 'The merchant’s name.')
     .requiredOption('--per-mb <price>', 'The price per MB (1,000,000 bytes), with at most 6 decimals.')
     .requiredOption('--per-sim <price>', 'The price per active SIM and month.')
@@ -79,7 +79,7 @@ function addPlanCommands(usage: Command): void {
       '\nExample:\n  $ lockgate usage plan set "Amber Bikes" --per-mb 0.12 --per-sim 0.80 --currency EUR',
     )
     .action(setPlan);
-  withConnection(plan.command('show').description('Show the prices, and the month from which they apply.'))
+  addClientFlags(plan.command('show').description('Show the prices, and the month from which they apply.'))
     .argument('[merchant]', 'Only this merchant.')
     .addHelpText('after', '\nExample:\n  $ lockgate usage plan show "Amber Bikes"')
     .action(showPlans);
@@ -103,9 +103,9 @@ async function close(flags: Flags & { readonly month?: string }): Promise<void> 
   type Closed = { readonly merchant: string; readonly month: string; readonly new: boolean };
   const { closed } = await new GatewayClient(flags).post<{ closed: Closed[] }>('/usage/close', body);
   if (flags.json) return printJson({ closed });
-  if (closed.length === 0) return note('There is no merchant yet.');
+  if (closed.length === 0) return printNote('There is no merchant yet.');
   for (const each of closed)
-    print(oneLine(`${each.month}  ${each.merchant}: ${each.new ? 'closed' : 'closed already, unchanged'}`));
+    print(sanitizeLine(`${each.month}  ${each.merchant}: ${each.new ? 'closed' : 'closed already, unchanged'}`));
 }
 
 async function setPlan(
@@ -126,13 +126,16 @@ async function setPlan(
     ...(from !== undefined && { from }),
   });
   if (flags.json) return printJson(plan);
-  print(oneLine(`${plan.merchant} pays ${planText(plan)}, from ${paint('bold', plan.from)}.`));
+  print(sanitizeLine(`${plan.merchant} pays ${planText(plan)}, from ${paint('bold', plan.from)}.`));
 }
 
 async function showPlans(merchant: string | undefined, flags: Flags): Promise<void> {
   const { plans } = await new GatewayClient(flags).get<{ plans: PlanJson[] }>(withQuery('/usage/plans', { merchant }));
   if (flags.json) return printJson({ plans });
-  if (plans.length === 0) return note('There is no price plan: nothing is charged. Set one: lockgate usage plan set');
+  if (plans.length === 0) {
+    const [who, what] = merchant === undefined ? ['There is', 'nothing is'] : ['The merchant has', 'it is not'];
+    return printNote(`${who} no price plan: ${what} charged. Set one: lockgate usage plan set`);
+  }
   printTable(plans, [
     { title: 'MERCHANT', show: (row) => row.merchant },
     { title: 'FROM', show: (row) => row.from },

@@ -1,11 +1,20 @@
 /** `lockgate webhook deliveries|resend|recover`: lists deliveries to webhook URLs and sends events again. */
 import { type Command, Option } from 'commander';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
-import { note, oneLine, paint, print, printJson, type Style, terminalWidth } from '../../terminal/output.js';
-import { withConnection } from '../../terminal/shared-flags.js';
+import {
+  paint,
+  print,
+  printEmptyList,
+  printJson,
+  printNote,
+  type Style,
+  sanitizeLine,
+  terminalWidth,
+} from '../../terminal/output.js';
+import { addClientFlags } from '../../terminal/shared-flags.js';
 import { printTable } from '../../terminal/table.js';
 import { cutToWidth, widthOf } from '../../terminal/text-width.js';
-import { withWatch, withWatching } from '../../terminal/watch.js';
+import { addWatchFlag, repeatIfWatched } from '../../terminal/watch.js';
 import { readCount } from './flags.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
@@ -36,8 +45,8 @@ const STATES = ['pending', 'delivered', 'dead', 'kept', 'damaged'];
 
 /** Adds the three commands to the group. */
 export function addDeliveryCommands(webhook: Command): void {
-  withWatch(
-    withConnection(webhook.command('deliveries').description('List deliveries with their attempts, newest first.')),
+  addWatchFlag(
+    addClientFlags(webhook.command('deliveries').description('List deliveries with their attempts, newest first.')),
   )
     .option('--mac <mac>', 'Only deliveries of this lock.')
     .option('--url <id>', 'Only deliveries to this webhook URL.')
@@ -51,15 +60,15 @@ export function addDeliveryCommands(webhook: Command): void {
     .option('--until <time>', 'Only events received before this time.')
     .option('--limit <n>', 'Maximum number to list, up to 500 (default: 50).', readCount)
     .addHelpText('after', '\nExample:\n  $ lockgate webhook deliveries --state dead --since 2026-11-20T06:00:00Z')
-    .action(withWatching(deliveries));
-  withConnection(
+    .action(repeatIfWatched(listDeliveries));
+  addClientFlags(
     webhook.command('resend').description('Resend an event with its original id, even if it was delivered.'),
   )
     .argument('<event>', 'The event’s id, evt_….')
     .option('--url <id>', 'Only to this webhook URL (default: all of the merchant’s).', readCount)
     .addHelpText('after', '\nExample:\n  $ lockgate webhook resend evt_A4C138F0E1D2_1_41_12_9f3a2c1b00d4e5f6 --url 1')
     .action(resend);
-  withConnection(webhook.command('recover').description('Resend all undelivered events since a given time.'))
+  addClientFlags(webhook.command('recover').description('Resend all undelivered events since a given time.'))
     .requiredOption('--since <time>', 'Only events received at or after this time.')
     .option('--until <time>', 'Only events received before this time.')
     .option('--url <id>', 'Only to this webhook URL (default: all).', readCount)
@@ -77,13 +86,21 @@ interface DeliveryFlags extends ConnectionFlags {
   readonly limit?: number;
 }
 
-async function deliveries(flags: DeliveryFlags): Promise<void> {
+/** The flags that limit the list to certain deliveries. */
+const FILTERS = ['mac', 'url', 'state', 'since', 'until'] as const;
+
+async function listDeliveries(flags: DeliveryFlags): Promise<void> {
   const query = new URLSearchParams();
-  for (const name of ['mac', 'url', 'state', 'since', 'until', 'limit'] as const)
+  for (const name of [...FILTERS, 'limit'] as const)
     if (flags[name] !== undefined) query.set(name, String(flags[name]));
   const answer = await new GatewayClient(flags).get<{ deliveries: DeliveryJson[] }>(`/deliveries?${query}`);
   if (flags.json) return printJson(answer);
-  if (answer.deliveries.length === 0) return note('No deliveries match.');
+  if (answer.deliveries.length === 0)
+    return printEmptyList(
+      FILTERS.map((name) => flags[name]),
+      'No deliveries match.',
+      'There is no delivery yet.',
+    );
   for (const each of answer.deliveries) showDelivery(each);
 }
 
@@ -99,11 +116,11 @@ function showDelivery(each: DeliveryJson): void {
   const { event_id, url_id, mac, reason, received_at, state, next_attempt_at, attempts } = each;
   const next = next_attempt_at === null ? '' : `, next attempt at ${next_attempt_at}`;
   const parts = [received_at, `URL ${url_id}`, `${state}${next}`, `${mac} ${reason ?? 'damaged'}`, event_id];
-  for (const line of foldParts(parts.map(oneLine), terminalWidth()))
+  for (const line of foldParts(parts.map(sanitizeLine), terminalWidth()))
     print(line.replace(`  ${state}`, `  ${paint(STYLES[state] ?? 'dim', state)}`));
   for (const { number, at, status, duration_ms: ms, error, answer } of attempts) {
     const result = `${status ?? 'no answer'} in ${ms} ms${error === null ? '' : `: ${error}`}`;
-    const line = oneLine(`  ${number}. ${at}  ${result}${answer ? `  ${JSON.stringify(answer)}` : ''}`);
+    const line = sanitizeLine(`  ${number}. ${at}  ${result}${answer ? `  ${JSON.stringify(answer)}` : ''}`);
     print(cutToWidth(line, terminalWidth()));
   }
 }
@@ -129,7 +146,7 @@ async function resend(event: string, flags: Flags & { url?: number }): Promise<v
   if (flags.json) return printJson(answer);
   for (const { url_id: id, became } of answer.urls)
     print(became === 'due' ? `Sent again to URL ${id}.` : `The first attempt at URL ${id} is already in progress.`);
-  note('To see the outcome: lockgate webhook deliveries, or lockgate tail');
+  printNote('To see the outcome: lockgate webhook deliveries, or lockgate tail');
 }
 
 async function recover(flags: Flags & { since: string; until?: string; url?: number }): Promise<void> {
@@ -140,7 +157,7 @@ async function recover(flags: Flags & { since: string; until?: string; url?: num
     body,
   );
   if (flags.json) return printJson(answer);
-  if (answer.urls.length === 0) return note('There is no webhook URL yet. Add one: lockgate webhook add URL');
+  if (answer.urls.length === 0) return printNote('There is no webhook URL yet. Add one: lockgate webhook add URL');
   printTable(answer.urls, [
     { title: 'URL', show: (row) => String(row.url_id) },
     { title: 'SENT AGAIN', show: (row) => (row.events === null ? 'none: it is disabled' : String(row.events)) },

@@ -1,9 +1,9 @@
 /** `lockgate webhook listen`: receives webhooks on this machine, verifies and prints them. */
 import type { Command } from 'commander';
 import { Seconds, systemClock, type Timer } from '../../../proto/clock.js';
-import { EXIT } from '../../terminal/exit-codes.js';
+import { EXIT_CODE } from '../../terminal/exit-codes.js';
 import { untilInterrupted } from '../../terminal/interrupt.js';
-import { note, print, printJsonLine } from '../../terminal/output.js';
+import { print, printJsonLine, printNote } from '../../terminal/output.js';
 import { collect, readCount, readPort, readSpan } from './flags.js';
 import type { Answerer, ReceivedWebhook } from './receiver-answer.js';
 import { webhookLine } from './webhook-line.js';
@@ -71,8 +71,8 @@ async function listen(flags: ListenFlags): Promise<void> {
       if (isMet()) reportMet();
     },
   });
-  note(`Listening on http://127.0.0.1:${receiver.port}/`);
-  if (secrets.length === 0) note('No --secret was given: nothing is verified.');
+  printNote(`Listening on http://127.0.0.1:${receiver.port}/`);
+  if (secrets.length === 0) printNote('No --secret was given: nothing is verified.');
   let deadline: Timer | undefined;
   const deadlinePassed = new Promise<void>((resolve) => {
     if (flags.within !== undefined) deadline = systemClock.after(Seconds(flags.within), resolve);
@@ -80,8 +80,8 @@ async function listen(flags: ListenFlags): Promise<void> {
   await Promise.race([interrupted.happened, expectationMet, deadlinePassed]);
   deadline?.cancel();
   await receiver.close();
-  if (!isMet()) note(`${ids.size} of ${flags.expect} webhooks arrived.`);
-  process.exitCode = isMet() ? EXIT.done : EXIT.no;
+  if (!isMet()) printNote(`${ids.size} of ${flags.expect} webhooks arrived.`);
+  process.exitCode = isMet() ? EXIT_CODE.done : EXIT_CODE.negativeAnswer;
 }
 
 async function answerOf({ fail, forward }: ListenFlags): Promise<Answerer> {

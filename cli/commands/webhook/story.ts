@@ -9,9 +9,9 @@ import { formatMac, type Mac, parseMac } from '../../../proto/wire/mac.js';
 import type { TetherState } from '../../../proto/wire/ping.js';
 import { type PingJson, pingUplinkToJson, toDate } from '../../../proto/wire/ping-json.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
-import { EXIT } from '../../terminal/exit-codes.js';
+import { EXIT_CODE } from '../../terminal/exit-codes.js';
 import type { Interruption } from '../../terminal/interrupt.js';
-import { note, oneLine, paint, print, printJson, printJsonLine } from '../../terminal/output.js';
+import { paint, print, printJson, printJsonLine, printNote, sanitizeLine } from '../../terminal/output.js';
 import { ProgressLine } from '../../terminal/progress-line.js';
 import { printTable } from '../../terminal/table.js';
 import type { TestJson } from './try.js';
@@ -105,15 +105,15 @@ export async function triggerStory(
   const pings = pingsFrom(startMs);
   if (!flags.json) {
     const span = flags.fast ? 'without waiting' : `over ${minutesAndSeconds(lasts)}`;
-    note(`${story.name}: ${pings.length} pings of ${formatMac(lock.mac)}, ${span}. ${story.sentence}`);
+    printNote(`${story.name}: ${pings.length} pings of ${formatMac(lock.mac)}, ${span}. ${story.sentence}`);
   }
   const outcome = await sendPings({ client, mac: lock.mac, startMs, flags, interrupted }, pings);
   if (interrupted.signal.aborted) {
-    note(`Interrupted: ${outcome.sent} of ${pings.length} pings were sent.`);
+    printNote(`Interrupted: ${outcome.sent} of ${pings.length} pings were sent.`);
     process.exitCode = interrupted.exitCode;
   } else if (outcome.failed > 0) {
-    note(`${outcome.failed} of ${pings.length} pings were not accepted by every URL.`);
-    process.exitCode = EXIT.no;
+    printNote(`${outcome.failed} of ${pings.length} pings were not accepted by every URL.`);
+    process.exitCode = EXIT_CODE.negativeAnswer;
   }
 }
 
@@ -218,10 +218,10 @@ function show({ afterMs, uplink }: StoryPing, answer: TestJson, { json }: Trigge
     printJsonLine({ after_seconds: afterMs / Seconds(1), ping_type, reason, date, event_id, status, deliveries });
     return;
   }
-  print(`${minutesAndSeconds(afterMs).padStart(6)}  ${oneLine(describePing(uplink.body))}`);
+  print(`${minutesAndSeconds(afterMs).padStart(6)}  ${sanitizeLine(describePing(uplink.body))}`);
   for (const { url_id, origin, status: code, duration_ms: took, error } of deliveries) {
     const result = `${code ?? 'no answer'}${took === null ? '' : ` in ${took} ms`}`;
-    const verdict = error === null ? paint('green', 'received') : paint('red', oneLine(error));
+    const verdict = error === null ? paint('green', 'received') : paint('red', sanitizeLine(error));
     print(`        URL ${url_id}  ${origin}  ${result}  ${verdict}`);
   }
 }

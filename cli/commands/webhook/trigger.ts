@@ -1,7 +1,7 @@
 /** `lockgate webhook trigger`: flags and help. story.ts does the work and is loaded on demand. */
 import type { Command } from 'commander';
 import { untilInterrupted } from '../../terminal/interrupt.js';
-import { withConnection } from '../../terminal/shared-flags.js';
+import { addClientFlags } from '../../terminal/shared-flags.js';
 import { readCount } from './flags.js';
 import type { TriggerFlags } from './story.js';
 
@@ -22,7 +22,7 @@ Example:
 
 /** Adds the command to its group. */
 export function addTriggerCommand(webhook: Command): void {
-  withConnection(
+  addClientFlags(
     webhook.command('trigger').description('Send the pings of a story, such as a theft, as test webhooks.'),
   )
     .argument('[story]', 'The story; --list shows all stories.')

@@ -1,9 +1,9 @@
 /** `lockgate webhook test`: sends a lock's latest ping as a test webhook. */
 import type { Command } from 'commander';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
-import { EXIT } from '../../terminal/exit-codes.js';
+import { EXIT_CODE } from '../../terminal/exit-codes.js';
 import { printJson } from '../../terminal/output.js';
-import { withConnection } from '../../terminal/shared-flags.js';
+import { addClientFlags } from '../../terminal/shared-flags.js';
 import { printTable } from '../../terminal/table.js';
 import { readCount } from './flags.js';
 
@@ -27,7 +27,7 @@ export interface TestJson {
 
 /** Adds the command to the group. */
 export function addTestCommand(webhook: Command): void {
-  withConnection(webhook.command('test').description('Send a test webhook and wait for the answers.'))
+  addClientFlags(webhook.command('test').description('Send a test webhook and wait for the answers.'))
     .argument('<mac>', 'The lock whose latest ping is sent to its merchant’s URLs.')
     .option('--url <id>', 'Send only to this webhook URL, even if it is disabled.', readCount)
     .addHelpText('after', '\nExample:\n  $ lockgate webhook test A4:C1:38:F0:E1:D2')
@@ -38,7 +38,7 @@ async function test(mac: string, flags: Flags): Promise<void> {
   const answer = await new GatewayClient(flags).post<TestJson>(`/devices/${encodeURIComponent(mac)}/test-webhook`, {
     ...(flags.url !== undefined && { url_id: flags.url }),
   });
-  if (answer.status !== 'success') process.exitCode = EXIT.no;
+  if (answer.status !== 'success') process.exitCode = EXIT_CODE.negativeAnswer;
   if (flags.json) return printJson(answer);
   printTable(answer.deliveries, [
     { title: 'URL', show: (row) => String(row.url_id) },

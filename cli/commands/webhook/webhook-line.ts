@@ -1,5 +1,5 @@
 /** Formats a received webhook as one line, for `webhook listen` and the demo. */
-import { oneLine, paint } from '../../terminal/output.js';
+import { paint, sanitizeLine } from '../../terminal/output.js';
 import { cutToWidth } from '../../terminal/text-width.js';
 import type { ReceivedWebhook } from './receiver-answer.js';
 
@@ -17,7 +17,7 @@ export function webhookLine(webhook: ReceivedWebhook, width?: number, answer = '
   const head = `${at} ${mac.padEnd(17)} `;
   const test = body.test === true ? 'test' : '';
   const what = [test, body.reason, body.lock_state, `${body.battery_percent}%`, webhook.why ?? '', answer, webhook.id];
-  const text = oneLine(what.filter((part) => part !== '').join(' '));
+  const text = sanitizeLine(what.filter((part) => part !== '').join(' '));
   const room = width === undefined ? Number.POSITIVE_INFINITY : width - head.length - 5 - word.length - 2;
   const shown = cutToWidth(text, room);
   return `${head}${paint('magenta', 'hook')}  ${paint(style, word)} ${shown}`;

@@ -2,10 +2,10 @@
 import type { Command } from 'commander';
 import { LockgateError } from '../../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
-import { note, paint, print, printJson } from '../../terminal/output.js';
-import { withConnection } from '../../terminal/shared-flags.js';
+import { paint, print, printJson, printNote } from '../../terminal/output.js';
+import { addClientFlags } from '../../terminal/shared-flags.js';
 import { printTable } from '../../terminal/table.js';
-import { withWatch, withWatching } from '../../terminal/watch.js';
+import { addWatchFlag, repeatIfWatched } from '../../terminal/watch.js';
 import { addDeliveryCommands } from './deliveries.js';
 import { collect, readCount, readOnOff, readSpan } from './flags.js';
 import { addListenCommand } from './listen.js';
@@ -36,7 +36,7 @@ interface ListedWebhookJson extends WebhookJson {
 /** Adds the group to the program. */
 export function addWebhookCommands(program: Command): void {
   const webhook = program.command('webhook').description('Manage webhook URLs and deliveries.');
-  withConnection(webhook.command('add').description('Add a webhook URL, and print its signing secret once.'))
+  addClientFlags(webhook.command('add').description('Add a webhook URL, and print its signing secret once.'))
     .argument('<url>', 'The URL, http or https.')
     .option('--merchant <name>', 'The merchant; optional if the gateway has only one.')
     .option('--header <name: value>', 'Add a custom header to every request; can be repeated.', collect, [])
@@ -47,9 +47,9 @@ export function addWebhookCommands(program: Command): void {
       '\nExample:\n  $ lockgate webhook add https://hooks.example.com/locks --header "X-Team: bikes"',
     )
     .action(add);
-  withWatch(withConnection(webhook.command('list').description('List webhook URLs.')))
+  addWatchFlag(addClientFlags(webhook.command('list').description('List webhook URLs.')))
     .addHelpText('after', '\nExample:\n  $ lockgate webhook list')
-    .action(withWatching(list));
+    .action(repeatIfWatched(list));
   addChangeCommands(webhook);
   addDeliveryCommands(webhook);
   addTestCommand(webhook);
@@ -59,7 +59,7 @@ export function addWebhookCommands(program: Command): void {
 }
 
 function addChangeCommands(webhook: Command): void {
-  withConnection(webhook.command('set').description('Change a webhook URL.'))
+  addClientFlags(webhook.command('set').description('Change a webhook URL.'))
     .argument('<id>', 'The URL’s number, from "webhook list".', readCount)
     .option('--url <url>', 'Change the URL, http or https.')
     .option('--header <name: value>', 'Add or replace a header; can be repeated.', collect, [])
@@ -73,11 +73,11 @@ function addChangeCommands(webhook: Command): void {
         '--since 2026-11-20T06:00:00Z',
     )
     .action(set);
-  withConnection(webhook.command('remove').description('Remove a webhook URL and its deliveries.'))
+  addClientFlags(webhook.command('remove').description('Remove a webhook URL and its deliveries.'))
     .argument('<id>', 'The URL’s number, from "webhook list".', readCount)
     .addHelpText('after', '\nExample:\n  $ lockgate webhook remove 1')
     .action(remove);
-  withConnection(webhook.command('rotate-secret').description('Give a URL a new signing secret, and print it once.'))
+  addClientFlags(webhook.command('rotate-secret').description('Give a URL a new signing secret, and print it once.'))
     .argument('<id>', 'The URL’s number, from "webhook list".', readCount)
     .option(
       '--grace <span>',
@@ -110,7 +110,7 @@ async function add(url: string, flags: AddFlags): Promise<void> {
   if (flags.json) return printJson(webhook);
   print(`Added webhook URL ${webhook.id} of ${webhook.merchant}: ${webhook.url}`);
   print(`Signing secret: ${paint('bold', webhook.secret)}`);
-  note('The secret is shown only once. The receiver needs it to verify webhooks (Standard Webhooks).');
+  printNote('The secret is shown only once. The receiver needs it to verify webhooks (Standard Webhooks).');
 }
 
 /** The `--header` flags of a call. @throws LockgateError `input-header` if one is malformed or repeated */
@@ -135,7 +135,7 @@ function readHeader(text: string): [string, string] {
 async function list(flags: Flags): Promise<void> {
   const { webhooks } = await new GatewayClient(flags).get<{ webhooks: ListedWebhookJson[] }>('/webhooks');
   if (flags.json) return printJson({ webhooks });
-  if (webhooks.length === 0) return note('There is no webhook URL yet. Add one: lockgate webhook add URL');
+  if (webhooks.length === 0) return printNote('There is no webhook URL yet. Add one: lockgate webhook add URL');
   printTable(webhooks, [
     { title: 'ID', show: (row) => String(row.id) },
     { title: 'MERCHANT', show: (row) => row.merchant },
@@ -184,7 +184,8 @@ async function set(id: number, flags: SetFlags): Promise<void> {
   print(
     webhook.ordered ? 'A lock’s later events wait while an earlier one fails.' : 'Events do not wait for earlier ones.',
   );
-  if (enable) note(`To send the events stored meanwhile: lockgate webhook recover --url ${webhook.id} --since TIME`);
+  if (enable)
+    printNote(`To send the events stored meanwhile: lockgate webhook recover --url ${webhook.id} --since TIME`);
 }
 
 async function remove(id: number, flags: Flags): Promise<void> {
@@ -204,10 +205,10 @@ async function rotate(id: number, flags: Flags & { grace?: number; now?: boolean
   if (flags.json) return printJson(answer);
   print(`New signing secret of webhook URL ${answer.id}: ${paint('bold', answer.secret)}`);
   const [until] = answer.old_secrets_until;
-  note(
+  printNote(
     until === undefined
       ? 'The old secret is no longer used.'
       : `Webhooks are also signed with the old secret until ${until}.`,
   );
-  note('The new secret is shown only once.');
+  printNote('The new secret is shown only once.');
 }

@@ -1,6 +1,6 @@
 /** Prints an answer of `lockgate why`: each step's sentence, wrapped, and below it the section and time. */
 import { toDate } from '../../../proto/wire/ping-json.js';
-import { oneLine, paint, print, type Style } from '../../terminal/output.js';
+import { paint, print, type Style, sanitizeLine } from '../../terminal/output.js';
 import { agoText } from '../../terminal/time-text.js';
 import { wrapWords } from '../../terminal/word-wrap.js';
 
@@ -52,13 +52,13 @@ type Now = Pick<WhyJson, 'now' | 'wall_now'>;
 /** Prints steps below a title. Without `now` a step's time is not compared with the current time. */
 export function printSteps(title: string, steps: readonly WhyStepJson[], now: Now | null = null): void {
   const width = Math.max(process.stdout.columns ?? PIPE_WIDTH, MIN_WIDTH);
-  print(paint('bold', oneLine(title)));
+  print(paint('bold', sanitizeLine(title)));
   for (const step of steps) for (const line of stepLines(step, now, width)) print(line);
 }
 
 function stepLines(step: WhyStepJson, current: Now | null, width: number): string[] {
   const { kind, sentence, rests_on: restsOn } = step;
-  const [first = '', ...rest] = wrapWords(oneLine(sentence), width - SENTENCE_COLUMN);
+  const [first = '', ...rest] = wrapWords(sanitizeLine(sentence), width - SENTENCE_COLUMN);
   const head = paint(STYLES[kind] ?? 'bold', kind.padEnd(SENTENCE_COLUMN - 1));
   const below = wrapWords(`${restsOn}${timeText(step, current)}`, width - SENTENCE_COLUMN);
   const indented = (line: string): string => ' '.repeat(SENTENCE_COLUMN) + line;

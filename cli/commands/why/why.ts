@@ -2,9 +2,9 @@
 import type { Command } from 'commander';
 import { LockgateError } from '../../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
-import { EXIT } from '../../terminal/exit-codes.js';
-import { note, oneLine, printJson } from '../../terminal/output.js';
-import { withConnection } from '../../terminal/shared-flags.js';
+import { EXIT_CODE } from '../../terminal/exit-codes.js';
+import { printJson, printNote, sanitizeLine } from '../../terminal/output.js';
+import { addClientFlags } from '../../terminal/shared-flags.js';
 import { printWhy, type WhyJson } from './print.js';
 
 interface WhyFlags extends ConnectionFlags {
@@ -35,7 +35,7 @@ Example:
 
 /** Adds the command to the program. */
 export function addWhyCommand(program: Command): void {
-  withConnection(program.command('why').description('Explain what a lock did or did not do, and what followed.'))
+  addClientFlags(program.command('why').description('Explain what a lock did or did not do, and what followed.'))
     .argument('<id...>', 'What to explain; see below.')
     .option('--at <time>', 'With a MAC: explain the lock’s state at this time.')
     .option('--url <id>', 'With an event: explain its delivery to this webhook URL.')
@@ -55,8 +55,8 @@ async function why(words: readonly string[], flags: WhyFlags): Promise<void> {
     else printWhy(answer);
   } catch (error) {
     if (!(error instanceof LockgateError) || !NOT_FOUND.test(error.code)) throw error;
-    note(oneLine(`lockgate: ${error.message}`));
-    process.exitCode = EXIT.no;
+    printNote(sanitizeLine(`lockgate: ${error.message}`));
+    process.exitCode = EXIT_CODE.negativeAnswer;
   }
 }
 

@@ -6,7 +6,7 @@ import { MONTH_DAYS, type Sizing, type SizingOptions, SizingRun } from '../../..
 import { Days, monotonicMs, Seconds } from '../../../../proto/clock.js';
 import { LockgateError } from '../../../../proto/errors.js';
 import type { Interruption } from '../../../terminal/interrupt.js';
-import { note, printJson } from '../../../terminal/output.js';
+import { printJson, printNote } from '../../../terminal/output.js';
 import { advanceInSlices } from '../../../terminal/run-slices.js';
 import type { PlanFlags } from '../flags.js';
 import { DEFAULT_START, plural, quoteForShell } from '../summary.js';
@@ -28,7 +28,7 @@ export async function planFleet(flags: PlanFlags, interrupted: Interruption): Pr
   };
   await advanceInSlices(run, progress, interrupted.signal);
   if (interrupted.signal.aborted) {
-    note(`Interrupted: the plan is not complete. Repeat with: ${repeatPlan(flags)}`);
+    printNote(`Interrupted: the plan is not complete. Repeat with: ${repeatPlan(flags)}`);
     process.exitCode = interrupted.exitCode;
     return;
   }

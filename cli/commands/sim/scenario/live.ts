@@ -14,7 +14,7 @@ import { periodMinuteOf } from '../../../../proto/power/step/reading.js';
 import { formatMac, type Mac } from '../../../../proto/wire/mac.js';
 import { toDate } from '../../../../proto/wire/ping-json.js';
 import type { Interruption } from '../../../terminal/interrupt.js';
-import { note, oneLine } from '../../../terminal/output.js';
+import { printNote, sanitizeLine } from '../../../terminal/output.js';
 import { ProgressLine } from '../../../terminal/progress-line.js';
 import { bugNotes, printBugNotes } from '../bug-notes.js';
 import type { SimFlags } from '../flags.js';
@@ -121,8 +121,10 @@ function warnOfDailyPingMinutes(scenario: Scenario, { macs }: SimGateway, startM
   });
   if (others.length === 0) return;
   const names = others.map(({ name }) => name).join(', ');
-  note(
-    oneLine(`The daily ping of ${names} comes at the minute that follows from the lock’s MAC, not at the scenario’s.`),
+  printNote(
+    sanitizeLine(
+      `The daily ping of ${names} comes at the minute that follows from the lock’s MAC, not at the scenario’s.`,
+    ),
   );
 }
 
@@ -143,7 +145,9 @@ async function playThrough({ play, scenario, clock, startMs, interrupted, flags 
   }
   const waitMs = (startMs - clock.now()) / flags.speed;
   if (waitMs > Seconds(10) && !flags.json)
-    note(`The scenario starts at ${toDate(startMs)} by the gateway's clock, in ${Math.ceil(waitMs / Seconds(1))} s.`);
+    printNote(
+      `The scenario starts at ${toDate(startMs)} by the gateway's clock, in ${Math.ceil(waitMs / Seconds(1))} s.`,
+    );
   if (!(await until(startMs, clock, interrupted))) return false;
   const progress = new ProgressLine(() => `At ${momentText(scenario, scenario.startMs + clock.now() - startMs)}`);
   play.start();

@@ -4,7 +4,7 @@ import type { ScenarioVerdict } from '../../../../firmware-sim/scenario/check.js
 import type { LockRecord } from '../../../../firmware-sim/scenario/lock-record.js';
 import type { Scenario } from '../../../../firmware-sim/scenario/scenario.js';
 import { ruleRow } from '../../../../proto/power/rules.js';
-import { oneLine, paint, print, printJson } from '../../../terminal/output.js';
+import { paint, print, printJson, sanitizeLine } from '../../../terminal/output.js';
 import { plural } from '../summary.js';
 
 /** The result of a scenario's run. */
@@ -40,11 +40,11 @@ export function reportScenario(outcome: ScenarioOutcome, asJson: boolean, write 
   const { scenario, verdicts, pings } = outcome;
   for (const { expectation, isMet, seen } of verdicts) {
     const { line, sentence } = expectation;
-    if (isMet) write(`${paint('green', '✓')} line ${String(line).padEnd(4)} ${oneLine(sentence)}`);
-    else write(`${paint('red', '✗')} ${oneLine(`${scenario.file}:${line}: expected ${sentence}; ${seen}`)}`);
+    if (isMet) write(`${paint('green', '✓')} line ${String(line).padEnd(4)} ${sanitizeLine(sentence)}`);
+    else write(`${paint('red', '✗')} ${sanitizeLine(`${scenario.file}:${line}: expected ${sentence}; ${seen}`)}`);
   }
   const complaints = complaintsOf(outcome);
-  for (const complaint of complaints) write(`${paint('red', '✗')} ${oneLine(complaint)}`);
+  for (const complaint of complaints) write(`${paint('red', '✗')} ${sanitizeLine(complaint)}`);
   const met = verdicts.filter(({ isMet }) => isMet).length;
   const judged = outcome.findings === null ? 'findings are unknown' : findingsText(outcome.findings);
   const summary = `${scenario.name}: ${met} of ${plural(verdicts.length, 'expectation')} met, ${plural(pings, 'ping')}`;

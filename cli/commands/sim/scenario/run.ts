@@ -6,10 +6,10 @@ import type { Scenario } from '../../../../firmware-sim/scenario/scenario.js';
 import { VirtualScenario } from '../../../../firmware-sim/scenario/virtual-scenario.js';
 import { afterThisTurn, Hours } from '../../../../proto/clock.js';
 import { LockgateError } from '../../../../proto/errors.js';
-import { EXIT } from '../../../terminal/exit-codes.js';
+import { EXIT_CODE } from '../../../terminal/exit-codes.js';
 import type { Interruption } from '../../../terminal/interrupt.js';
 import { LineSink } from '../../../terminal/line-sink.js';
-import { note, oneLine, print } from '../../../terminal/output.js';
+import { print, printNote, sanitizeLine } from '../../../terminal/output.js';
 import { bugNotes, printBugNotes } from '../bug-notes.js';
 import type { SimFlags } from '../flags.js';
 import { quoteForShell } from '../summary.js';
@@ -29,7 +29,7 @@ export async function runScenario(flags: SimFlags, nameOrFile: string, interrupt
   const seed = flags.isSeedGiven ? flags.seed : scenario.seed;
   const bugs = flags.bug.map(parseBugAssignment);
   const repeat = repeatCommand(flags, nameOrFile, seed);
-  if (!flags.json) note(oneLine(`${scenario.name}, seed ${seed}: ${scenario.description}`));
+  if (!flags.json) printNote(sanitizeLine(`${scenario.name}, seed ${seed}: ${scenario.description}`));
   if (!flags.virtual) {
     if (flags.out !== undefined || flags.world)
       throw new LockgateError('input-sim', '--out and --world are for --virtual runs only');
@@ -79,8 +79,8 @@ function outcomeOf(
 
 function finish(outcome: ScenarioOutcome, flags: SimFlags): void {
   // With `--out -` the standard output must have nothing but the trace.
-  reportScenario(outcome, flags.json ?? false, flags.out === '-' ? note : print);
-  if (!isAsExpected(outcome)) process.exitCode = EXIT.no;
+  reportScenario(outcome, flags.json ?? false, flags.out === '-' ? printNote : print);
+  if (!isAsExpected(outcome)) process.exitCode = EXIT_CODE.negativeAnswer;
 }
 
 /** Reads the file. Prints all its mistakes but the last, and throws the last. */
@@ -89,7 +89,7 @@ async function readScenario(file: string): Promise<Scenario> {
     return await readScenarioFile(file);
   } catch (error) {
     if (error instanceof ScenarioMistakes)
-      for (const message of error.messages.slice(0, -1)) note(oneLine(`lockgate: ${message}`));
+      for (const message of error.messages.slice(0, -1)) printNote(sanitizeLine(`lockgate: ${message}`));
     throw error;
   }
 }

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
 import { Days, Hours, type Milliseconds, Minutes, Seconds } from '../../../../proto/clock.js';
 import { untilInterrupted } from '../../../terminal/interrupt.js';
-import { withConnection } from '../../../terminal/shared-flags.js';
+import { addClientFlags } from '../../../terminal/shared-flags.js';
 import type { ShadowFlags } from './flags.js';
 
 const HELP = `
@@ -27,7 +27,7 @@ Example:
 
 /** Adds the command to the group. */
 export function addSimShadow(sim: Command): void {
-  withConnection(
+  addClientFlags(
     sim.command('shadow').description('Let a simulated lock live beside a real one, and print their differences.'),
   )
     .argument('<mac>', 'The real lock.')

@@ -17,9 +17,9 @@ import { formatMac } from '../../../../proto/wire/mac.js';
 import { isDatable, toDate } from '../../../../proto/wire/ping-json.js';
 import { isKnownReason } from '../../../../proto/wire/reasons.js';
 import { GatewayClient } from '../../../client.js';
-import { EXIT } from '../../../terminal/exit-codes.js';
+import { EXIT_CODE } from '../../../terminal/exit-codes.js';
 import type { Interruption } from '../../../terminal/interrupt.js';
-import { note, oneLine, paint, print, printJsonLine } from '../../../terminal/output.js';
+import { paint, print, printJsonLine, printNote, sanitizeLine } from '../../../terminal/output.js';
 import { readMac } from '../../../terminal/shared-flags.js';
 import { plural } from '../summary.js';
 import type { ShadowFlags } from './flags.js';
@@ -99,7 +99,7 @@ export async function runShadow(macText: string, flags: ShadowFlags, interrupted
   if (shadow === undefined) return;
   report.news(shadow.compare(nowMs), nowMs);
   report.end(shadow, nowMs - startMs);
-  if (shadow.differences > 0) process.exitCode = EXIT.no;
+  if (shadow.differences > 0) process.exitCode = EXIT_CODE.negativeAnswer;
 }
 
 /** Repeats a task until the signal fires. A failure of the gateway ends the stream too, which reports it. */
@@ -131,8 +131,9 @@ class ShadowReport {
       printJsonLine({ at: toDate(atMs), mac: this.#mac, event: 'begin', connected: !isAlive });
       return;
     }
-    note(`A simulated lock lives beside ${this.#mac}. Press Ctrl-C to stop.`);
-    if (!isAlive) note('The lock is connected: it is followed from its next connection, or its next network ping.');
+    printNote(`A simulated lock lives beside ${this.#mac}. Press Ctrl-C to stop.`);
+    if (!isAlive)
+      printNote('The lock is connected: it is followed from its next connection, or its next network ping.');
   }
 
   news({ found, explained }: ShadowNews, atMs: number): void {
@@ -148,7 +149,7 @@ class ShadowReport {
     }
     const text = `${plural(differences, 'difference')} in ${plural(uplinks, 'uplink')}.`;
     print(paint(differences > 0 ? 'red' : 'green', text));
-    if (uplinks === 0) note('Nothing came from the lock, so little can be said about it.');
+    if (uplinks === 0) printNote('Nothing came from the lock, so little can be said about it.');
   }
 
   #difference(difference: ShadowDifference, atMs: number, isExplained: boolean): void {
@@ -168,12 +169,12 @@ class ShadowReport {
         ...(isAck && { command_id: body.commandId }),
         ...(what === 'sent' && { boot: uplink.boot, sequence: uplink.sequence }),
         certain: isCertain,
-        message: oneLine(sentenceOf(difference)),
+        message: sanitizeLine(sentenceOf(difference)),
       });
       return;
     }
     const label = isExplained ? paint('dim', 'explained') : paint(what === 'sent' ? 'yellow' : 'red', what.padEnd(9));
-    print(`${made ?? madeMs}  ${label}  ${oneLine(sentenceOf(difference))}`);
+    print(`${made ?? madeMs}  ${label}  ${sanitizeLine(sentenceOf(difference))}`);
   }
 }
 

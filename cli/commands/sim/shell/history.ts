@@ -2,7 +2,7 @@
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import path from 'node:path';
-import { note } from '../../../terminal/output.js';
+import { printNote } from '../../../terminal/output.js';
 
 /** Lines that are stored; older lines are dropped. */
 export const MAX_HISTORY_LINES = 1000;
@@ -36,6 +36,6 @@ export function writeHistory(newestFirst: readonly string[]): void {
     writeFileSync(file, lines.map((line) => `${line}\n`).join(''), { mode: 0o600 });
     chmodSync(file, 0o600);
   } catch (error) {
-    note(`The history is not saved: ${(error as Error).message}`);
+    printNote(`The history is not saved: ${(error as Error).message}`);
   }
 }

@@ -2,7 +2,7 @@
 import type { DeviceEvent } from '../../../../firmware-sim/device-event/device-event.js';
 import { Hours, type Milliseconds, Seconds } from '../../../../proto/clock.js';
 import { LockgateError } from '../../../../proto/errors.js';
-import { oneLine, paint, print, printJsonLine } from '../../../terminal/output.js';
+import { paint, print, printJsonLine, sanitizeLine } from '../../../terminal/output.js';
 import { printTable } from '../../../terminal/table.js';
 import { isQuiet, type ShellDevice } from './device.js';
 import { stateLines, stateOf, whyText } from './state.js';
@@ -117,6 +117,6 @@ export class ShellSession {
 
   #say(text: string): void {
     if (this.#options.asJson) printJsonLine({ event: 'said', text });
-    else print(paint('dim', oneLine(text)));
+    else print(paint('dim', sanitizeLine(text)));
   }
 }

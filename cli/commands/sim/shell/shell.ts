@@ -8,7 +8,7 @@ import { formatMac, type Mac } from '../../../../proto/wire/mac.js';
 import { DEFAULT_POWER } from '../../../../proto/wire/ping.js';
 import { isDatable, toDate } from '../../../../proto/wire/ping-json.js';
 import { untilInterrupted } from '../../../terminal/interrupt.js';
-import { note } from '../../../terminal/output.js';
+import { printNote } from '../../../terminal/output.js';
 import type { SimFlags } from '../flags.js';
 import { findGateway } from '../gateway.js';
 import { liveDevice, type ShellDevice, type ShellInitialState, virtualDevice } from './device.js';
@@ -106,6 +106,6 @@ function readStart(text: string): number {
 
 function greet(device: ShellDevice): void {
   const where = device.url === null ? `it is ${toDate(device.nowMs()).slice(0, 16)}Z` : `at ${device.url}`;
-  note(`A lock, ${formatMac(device.mac)}; ${where}. Press Ctrl-D to quit.`);
-  note('Try steal, unlock, ride 2km, battery 9, state. Tab completes, help lists all verbs.');
+  printNote(`A lock, ${formatMac(device.mac)}; ${where}. Press Ctrl-D to quit.`);
+  printNote('Try steal, unlock, ride 2km, battery 9, state. Tab completes, help lists all verbs.');
 }

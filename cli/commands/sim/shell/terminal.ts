@@ -2,7 +2,7 @@
 import { clearLine, createInterface, cursorTo, type Interface } from 'node:readline';
 import { LockgateError } from '../../../../proto/errors.js';
 import type { Interruption } from '../../../terminal/interrupt.js';
-import { note, oneLine, paint } from '../../../terminal/output.js';
+import { paint, printNote, sanitizeLine } from '../../../terminal/output.js';
 import { MAX_HISTORY_LINES, readHistory, writeHistory } from './history.js';
 import type { ShellSession } from './session.js';
 import type { ShellTranscript } from './transcript.js';
@@ -109,7 +109,7 @@ class Prompt {
       return await session.run(line, signal);
     } catch (error) {
       if (!(error instanceof LockgateError)) throw error;
-      note(paint('red', oneLine(error.message)));
+      printNote(paint('red', sanitizeLine(error.message)));
       return true;
     }
   }
@@ -140,7 +140,7 @@ class Prompt {
       this.#terminal.close();
       return;
     }
-    if (isEmpty) note('Press Ctrl-C again, or Ctrl-D, to quit.');
+    if (isEmpty) printNote('Press Ctrl-C again, or Ctrl-D, to quit.');
     this.#wasInterrupted = isEmpty;
     // Clears the line without adding it to the history.
     this.#terminal.write(null, { ctrl: true, name: 'e' });

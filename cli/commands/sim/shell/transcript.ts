@@ -7,7 +7,7 @@ import type { StepState } from '../../../../proto/power/step/state.js';
 import type { Mac } from '../../../../proto/wire/mac.js';
 import { isPingUplink, type Ping, type PingUplink, type Uplink } from '../../../../proto/wire/ping.js';
 import { LineSink } from '../../../terminal/line-sink.js';
-import { oneLine, paint, print } from '../../../terminal/output.js';
+import { paint, print, sanitizeLine } from '../../../terminal/output.js';
 import { type EventJson, eventLines } from '../../tail/event-line.js';
 
 /** Lines of a session's trace. */
@@ -56,7 +56,7 @@ export class ShellTranscript {
         this.#recorder.command(mac, atMs, entry.downlink);
         break;
       case 'refused':
-        this.#show(() => print(paint('yellow', `no connection: ${oneLine(entry.trouble.message)}`)));
+        this.#show(() => print(paint('yellow', `no connection: ${sanitizeLine(entry.trouble.message)}`)));
         break;
       case 'did':
         if (entry.effect.type === 'publish') this.#publish(atMs, entry.effect.uplink);

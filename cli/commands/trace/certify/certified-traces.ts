@@ -5,7 +5,7 @@ import { VERSION } from '../../../../gateway/version.js';
 import { LockgateError } from '../../../../proto/errors.js';
 import { POWER_MODEL } from '../../../../proto/power/model.js';
 import { type Certificate, CertificateMaker } from '../../../../proto/trace/certificate/certificate.js';
-import { oneLine } from '../../../terminal/output.js';
+import { sanitizeLine } from '../../../terminal/output.js';
 import { ProgressLine } from '../../../terminal/progress-line.js';
 import { withSpooledTrace } from '../spooled-trace.js';
 
@@ -25,7 +25,7 @@ export interface NamedTrace {
 export async function makeCertificate(traces: readonly NamedTrace[], firmware: string | null): Promise<Certificate> {
   const maker = new CertificateMaker(POWER_MODEL, firmware);
   for (const { file, name } of traces) {
-    const progress = new ProgressLine(() => `${oneLine(file)}: ${maker.pings.toLocaleString('en-US')} pings`);
+    const progress = new ProgressLine(() => `${sanitizeLine(file)}: ${maker.pings.toLocaleString('en-US')} pings`);
     try {
       await withSpooledTrace(file, async (trace) => {
         // Reads the events first: its errors say what is wrong with the file.
@@ -33,7 +33,8 @@ export async function makeCertificate(traces: readonly NamedTrace[], firmware: s
           header: (header) => maker.start(name, header),
           event: (event, line) => {
             const judged = maker.judge(event, line);
-            if (!judged.ok) throw new LockgateError('input-world', `${oneLine(file)}:${line}: ${judged.error.message}`);
+            if (!judged.ok)
+              throw new LockgateError('input-world', `${sanitizeLine(file)}:${line}: ${judged.error.message}`);
           },
         });
         maker.finish(await sha256Of(trace.path));

@@ -2,9 +2,9 @@
 import type { Certificate } from '../../../../proto/trace/certificate/certificate.js';
 import { certificateJson } from '../../../../proto/trace/certificate/json.js';
 import type { JudgedRow } from '../../../../proto/trace/certificate/row.js';
-import { EXIT } from '../../../terminal/exit-codes.js';
+import { EXIT_CODE } from '../../../terminal/exit-codes.js';
 import { LineSink } from '../../../terminal/line-sink.js';
-import { note, oneLine, paint, print, printJson } from '../../../terminal/output.js';
+import { paint, print, printJson, printNote, sanitizeLine } from '../../../terminal/output.js';
 import { printTable } from '../../../terminal/table.js';
 import { makeCertificate } from './certified-traces.js';
 import { certificateHtml } from './html.js';
@@ -35,8 +35,8 @@ export async function certifyTraces(files: readonly string[], flags: CertifyFlag
   if (flags.json) printJson(certificateJson(certificate));
   else printCertificate(certificate, flags.out);
   const notice = firmwareNotice(certificate);
-  if (notice !== null && !flags.json) note(oneLine(notice));
-  if (certificate.rows.some(({ verdict }) => verdict === 'FAIL')) process.exitCode = EXIT.no;
+  if (notice !== null && !flags.json) printNote(sanitizeLine(notice));
+  if (certificate.rows.some(({ verdict }) => verdict === 'FAIL')) process.exitCode = EXIT_CODE.negativeAnswer;
 }
 
 function writeCertificate(out: string, certificate: Certificate): void {
@@ -72,14 +72,14 @@ function printCertificate({ rows, traces, pings, locks }: Certificate, out: stri
     print('');
   }
   for (const { row, firstFailures } of rows) {
-    for (const { at, rule, message } of firstFailures) print(oneLine(`${row}: ${at}: ${rule}: ${message}`));
+    for (const { at, rule, message } of firstFailures) print(sanitizeLine(`${row}: ${at}: ${rule}: ${message}`));
   }
   const count = (verdict: string): number => rows.filter((row) => row.verdict === verdict).length;
   const [passed, failed, notSeen] = [count('PASS'), count('FAIL'), count('NOT SEEN')];
   const from = `${plural(pings, 'ping')} of ${plural(locks, 'lock')} in ${plural(traces.length, 'trace')}`;
   const summary = `${passed} PASS, ${failed} FAIL, ${notSeen} NOT SEEN, from ${from}.`;
   print(paint(failed > 0 ? 'red' : notSeen > 0 ? 'yellow' : 'green', summary));
-  if (out !== undefined) print(`The certificate is in ${oneLine(out)}.`);
+  if (out !== undefined) print(`The certificate is in ${sanitizeLine(out)}.`);
 }
 
 function styleOf({ verdict }: JudgedRow): 'red' | 'green' | 'yellow' {

@@ -7,7 +7,7 @@ import type { Certificate } from '../../../../proto/trace/certificate/certificat
 import { certificateJson } from '../../../../proto/trace/certificate/json.js';
 import type { JudgedRow, RowFinding, RowVerdict } from '../../../../proto/trace/certificate/row.js';
 import { toDate } from '../../../../proto/wire/ping-json.js';
-import { oneLine } from '../../../terminal/output.js';
+import { sanitizeLine } from '../../../terminal/output.js';
 
 const DATA_START = '<template id="certificate-data">';
 const DATA_END = '</template>';
@@ -232,7 +232,7 @@ function breakable(text: string): string {
 }
 
 function escapeHtml(text: string): string {
-  return oneLine(text)
+  return sanitizeLine(text)
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')
     .replaceAll('>', '&gt;')

@@ -7,8 +7,8 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { LockgateError } from '../../../../proto/errors.js';
 import { type CertificateJson, certificateJson, type TraceJson } from '../../../../proto/trace/certificate/json.js';
-import { EXIT } from '../../../terminal/exit-codes.js';
-import { oneLine, paint, print, printJson } from '../../../terminal/output.js';
+import { EXIT_CODE } from '../../../terminal/exit-codes.js';
+import { paint, print, printJson, sanitizeLine } from '../../../terminal/output.js';
 import { withSpooledTrace } from '../spooled-trace.js';
 import { makeCertificate, type NamedTrace, sha256Of } from './certified-traces.js';
 import { certificateHtml, dataOfHtml } from './html.js';
@@ -29,13 +29,13 @@ export async function verifyCertificate(
   const stored = readCertificate(certificateFile);
   const differences = await differencesOf(stored, files);
   const isVerified = differences.length === 0;
-  if (!isVerified) process.exitCode = EXIT.no;
+  if (!isVerified) process.exitCode = EXIT_CODE.negativeAnswer;
   if (json) {
     printJson({ verified: isVerified, differences });
     return;
   }
-  for (const difference of differences) print(paint('red', oneLine(difference)));
-  const name = oneLine(certificateFile);
+  for (const difference of differences) print(paint('red', sanitizeLine(difference)));
+  const name = sanitizeLine(certificateFile);
   if (isVerified) print(paint('green', `${name} is about these traces, and says what they show.`));
   else print(`${name} is not verified.`);
 }

@@ -2,8 +2,8 @@
 import { didYouMean } from '../../../../proto/did-you-mean.js';
 import { LockgateError } from '../../../../proto/errors.js';
 import { RULES, ruleRow } from '../../../../proto/power/rules.js';
-import { EXIT } from '../../../terminal/exit-codes.js';
-import { note, oneLine } from '../../../terminal/output.js';
+import { EXIT_CODE } from '../../../terminal/exit-codes.js';
+import { printNote, sanitizeLine } from '../../../terminal/output.js';
 import type { FileReport } from './checked-file.js';
 import { type FileCheckOptions, reportFile } from './file-check.js';
 import { readBaseline } from './findings/baseline.js';
@@ -41,8 +41,9 @@ export async function checkTraces(files: readonly string[], flags: CheckFlags): 
       reports.push(await reportFile(file, { ...options, observers: observersOf(file, flags, required) }));
     const report = summedUp(reports, flags, required.results());
     await format(report);
-    if (report.violations > 0 || (flags.failOn === 'warning' && report.warnings > 0)) process.exitCode = EXIT.no;
-    if (!report.required.every(isMet)) process.exitCode = EXIT.no;
+    if (report.violations > 0 || (flags.failOn === 'warning' && report.warnings > 0))
+      process.exitCode = EXIT_CODE.negativeAnswer;
+    if (!report.required.every(isMet)) process.exitCode = EXIT_CODE.negativeAnswer;
     throwErrors(reports);
   } finally {
     spill.close();
@@ -101,6 +102,6 @@ async function loadFormat(name: FormatName): Promise<ReportFormat> {
 function throwErrors(files: readonly FileReport[]): void {
   const errors = files.flatMap(({ error }) => error ?? []);
   const last = errors.pop();
-  for (const { message } of errors) note(oneLine(`lockgate: ${message}`));
+  for (const { message } of errors) printNote(sanitizeLine(`lockgate: ${message}`));
   if (last !== undefined) throw new LockgateError(last.code, last.message);
 }

@@ -6,7 +6,7 @@ import type { CoverageCell } from '../../../../proto/trace/coverage.js';
 import type { FindingSink, TraceFinding } from '../../../../proto/trace/findings.js';
 import type { TraceNotes } from '../../../../proto/trace/notes.js';
 import type { TraceEvent, TraceHeader } from '../../../../proto/trace/trace.js';
-import { oneLine } from '../../../terminal/output.js';
+import { sanitizeLine } from '../../../terminal/output.js';
 import { ProgressLine } from '../../../terminal/progress-line.js';
 import { readTraceFile, UnreadableTrace } from '../trace-file.js';
 import type { FileError, FileReport } from './checked-file.js';
@@ -88,7 +88,7 @@ class JudgedFile {
 
   /** Judges the file to its end, or to the first line that can't be read: then returns the error. */
   async read(): Promise<FileError | null> {
-    const text = (): string => `${oneLine(this.#file)}: ${(this.check?.pings ?? 0).toLocaleString('en-US')} pings`;
+    const text = (): string => `${sanitizeLine(this.#file)}: ${(this.check?.pings ?? 0).toLocaleString('en-US')} pings`;
     const progress = new ProgressLine(text);
     try {
       await readTraceFile(this.#file, this);

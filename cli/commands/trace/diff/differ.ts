@@ -4,8 +4,8 @@ import { LockgateError } from '../../../../proto/errors.js';
 import { type Difference, type DiffRow, type Side, TraceDiff } from '../../../../proto/trace/diff/trace-diff.js';
 import type { Mac } from '../../../../proto/wire/mac.js';
 import { isDatable, toDate } from '../../../../proto/wire/ping-json.js';
-import { EXIT } from '../../../terminal/exit-codes.js';
-import { oneLine, paint, print, printJson } from '../../../terminal/output.js';
+import { EXIT_CODE } from '../../../terminal/exit-codes.js';
+import { paint, print, printJson, sanitizeLine } from '../../../terminal/output.js';
 import { ProgressLine } from '../../../terminal/progress-line.js';
 import { readMac } from '../../../terminal/shared-flags.js';
 import { printTable } from '../../../terminal/table.js';
@@ -44,7 +44,7 @@ export async function diffTraces(a: string, b: string, flags: DiffFlags): Promis
   diff.finish();
   const rows = diff.rows();
   const differing = rows.filter(({ first }) => first !== null);
-  if (differing.length > 0) process.exitCode = EXIT.no;
+  if (differing.length > 0) process.exitCode = EXIT_CODE.negativeAnswer;
   if (flags.json) printJson(toJson(a, b, diff, rows));
   else printReport(a, b, rows, differing);
 }
@@ -114,7 +114,7 @@ function printReport(a: string, b: string, rows: readonly DiffRow[], differing: 
   }
   const count = (number: number): string => number.toLocaleString('en-US');
   const counts = [`${count(onlyA)} only in A`, `${count(onlyB)} only in B`, `${count(values)} with other values`];
-  print(oneLine(`A is ${a}, B is ${b}.`));
+  print(sanitizeLine(`A is ${a}, B is ${b}.`));
   print(paint('yellow', `Events: ${counts.join(', ')}; ${count(same)} are the same.`));
   print(`First difference: ${describe(first, a, b)}`);
   printTable(differing.slice(0, MAX_PRINTED_ROWS), [
@@ -141,12 +141,12 @@ function describe(
 ): string {
   const event = pingType === null ? what : `${pingType} ${what}`;
   const text = `${dateOf(timeMs) ?? timeMs} ${mac} ${event}`;
-  if (kind === 'only-a') return oneLine(`${a}:${lineA}: ${text} is not in ${b}`);
-  if (kind === 'only-b') return oneLine(`${b}:${lineB}: ${text} is not in ${a}`);
+  if (kind === 'only-a') return sanitizeLine(`${a}:${lineA}: ${text} is not in ${b}`);
+  if (kind === 'only-b') return sanitizeLine(`${b}:${lineB}: ${text} is not in ${a}`);
   const changes = Object.entries(values).map(([name, [one, other]]) => {
     return `${name} ${JSON.stringify(one)}, not ${JSON.stringify(other)}`;
   });
-  return oneLine(`${a}:${lineA}: ${text} has ${changes.join('; ')} as in ${b}:${lineB}`);
+  return sanitizeLine(`${a}:${lineA}: ${text} has ${changes.join('; ')} as in ${b}:${lineB}`);
 }
 
 function placeOf({ timeMs, lineA, lineB }: Difference): string {

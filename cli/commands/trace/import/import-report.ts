@@ -1,7 +1,7 @@
 /** Counts what an import did, and prints it: for people, or as JSON. */
 
 import type { RecordedEvent, RowUnit } from '../../../recordings/recording.js';
-import { note, oneLine, print, printJson } from '../../../terminal/output.js';
+import { print, printJson, printNote, sanitizeLine } from '../../../terminal/output.js';
 
 /** Reasons come from a file only in part, so their number is limited. The remaining ones are counted together. */
 const MAX_REASONS = 100;
@@ -42,7 +42,7 @@ export class FileReport {
 
 function shortened(detail: string | undefined): string | null {
   if (detail === undefined) return null;
-  const line = oneLine(detail);
+  const line = sanitizeLine(detail);
   return line.length > MAX_DETAIL_CHARACTERS ? `${line.slice(0, MAX_DETAIL_CHARACTERS)}…` : line;
 }
 
@@ -89,7 +89,7 @@ export class ImportReport {
       printJson(this.#json());
       return;
     }
-    const write = this.#out === undefined ? note : print;
+    const write = this.#out === undefined ? printNote : print;
     for (const line of this.lines()) write(line);
   }
 
@@ -113,7 +113,7 @@ export class ImportReport {
       const uplinks = counted(this.numberedUplinks, 'uplink');
       lines.push(`Boot and sequence of ${uplinks} are not in the recording: they are invented.`);
     }
-    for (const sentence of this.#notes) lines.push(`Note: ${oneLine(sentence)}.`);
+    for (const sentence of this.#notes) lines.push(`Note: ${sanitizeLine(sentence)}.`);
     for (const file of this.#files) lines.push(...this.#skippedLines(file));
     return lines;
   }
@@ -125,7 +125,7 @@ export class ImportReport {
     const lines = [`${file.file}: ${total.toLocaleString('en-US')} not imported:`];
     for (const { reason, count, first, detail } of skipped) {
       const where = `${this.#unit} ${first}${detail === null ? '' : `: ${detail}`}`;
-      lines.push(`  ${count.toLocaleString('en-US')} × ${oneLine(reason)} (first: ${where})`);
+      lines.push(`  ${count.toLocaleString('en-US')} × ${sanitizeLine(reason)} (first: ${where})`);
     }
     return lines;
   }

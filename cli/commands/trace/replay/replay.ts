@@ -7,9 +7,9 @@ import { type Milliseconds, Seconds } from '../../../../proto/clock.js';
 import { LockgateError } from '../../../../proto/errors.js';
 import { formatMac, type Mac } from '../../../../proto/wire/mac.js';
 import { type ConnectionFlags, GatewayClient } from '../../../client.js';
-import { EXIT } from '../../../terminal/exit-codes.js';
+import { EXIT_CODE } from '../../../terminal/exit-codes.js';
 import type { Interruption } from '../../../terminal/interrupt.js';
-import { note, printJson } from '../../../terminal/output.js';
+import { printJson, printNote } from '../../../terminal/output.js';
 import { ProgressLine } from '../../../terminal/progress-line.js';
 import type { MqttTarget } from './connection.js';
 import type { ReplayContext } from './lock.js';
@@ -54,7 +54,7 @@ export async function replayTrace(file: string, flags: ReplayFlags, interrupted:
   }
   if (flags.json) printJson(report);
   else printReplay(report);
-  if (!report.same) process.exitCode = EXIT.no;
+  if (!report.same) process.exitCode = EXIT_CODE.negativeAnswer;
 }
 
 /**
@@ -169,7 +169,7 @@ async function play({ plan, secrets, speed, interrupted }: Replay, context: Repl
     progress.end();
   }
   if (interrupted.signal.aborted)
-    note(`Interrupted: ${done.toLocaleString('en-US')} of ${total} events were replayed.`);
+    printNote(`Interrupted: ${done.toLocaleString('en-US')} of ${total} events were replayed.`);
 }
 
 /** Waits until the gateway has reported all acknowledged uplinks and as many findings as `trace check` made. */

@@ -10,7 +10,7 @@
 import { type RuleName, ruleRow } from '../../../../proto/power/rules.js';
 import type { TraceFinding } from '../../../../proto/trace/findings.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
-import { oneLine, paint, print } from '../../../terminal/output.js';
+import { paint, print, sanitizeLine } from '../../../terminal/output.js';
 import { findingId, type ReplayPlan, type SendStep } from './plan.js';
 import type { ReplayWatch, ReportedFinding } from './watch.js';
 
@@ -182,7 +182,7 @@ export function printReplay({ file, mqtt, locks, connections, uplinks, differenc
   const { sent, acknowledged } = uplinks;
   const played = `${plural(sent, 'uplink')} of ${plural(locks, 'lock')} over ${plural(connections, 'connection')}`;
   const answered = acknowledged === sent ? '' : `, ${acknowledged.toLocaleString('en-US')} acknowledged`;
-  print(`${paint('bold', oneLine(file))}: ${played} to ${mqtt}${answered}`);
+  print(`${paint('bold', sanitizeLine(file))}: ${played} to ${mqtt}${answered}`);
   printList(differences, 'red');
   printList(notes, 'dim');
   if (differences.length === 0) print(paint('green', 'No differences: the gateway agrees with the trace.'));
@@ -193,7 +193,7 @@ function printList(deviations: readonly Deviation[], style: 'red' | 'dim'): void
   const mark = style === 'red' ? 'differs' : 'note';
   for (const { line, mac, message } of deviations.slice(0, MAX_PRINTED_LINES)) {
     const where = `${line === null ? '' : `line ${line}  `}${mac === null ? '' : `${mac}  `}`;
-    print(`  ${paint(style, mark.padEnd(7))}  ${where}${oneLine(message)}`);
+    print(`  ${paint(style, mark.padEnd(7))}  ${where}${sanitizeLine(message)}`);
   }
   const more = deviations.length - MAX_PRINTED_LINES;
   if (more > 0) print(`  and ${more.toLocaleString('en-US')} more (--json has all)`);

@@ -17,9 +17,9 @@ import { Evidence, type LockEvents, type ShrinkTarget } from '../../../../proto/
 import { Shrinking } from '../../../../proto/trace/shrink/shrink.js';
 import { traceEventLine, traceHeaderLine } from '../../../../proto/trace/writer.js';
 import { type Mac, parseMac } from '../../../../proto/wire/mac.js';
-import { EXIT } from '../../../terminal/exit-codes.js';
+import { EXIT_CODE } from '../../../terminal/exit-codes.js';
 import { LineSink } from '../../../terminal/line-sink.js';
-import { note, oneLine, printJson } from '../../../terminal/output.js';
+import { printJson, printNote, sanitizeLine } from '../../../terminal/output.js';
 import { ProgressLine } from '../../../terminal/progress-line.js';
 import { readTraceFile } from '../trace-file.js';
 
@@ -90,7 +90,7 @@ async function checkTrace(file: string, copyTo: string | undefined): Promise<Che
   let check: TraceCheck | undefined;
   let lines = 1;
   const sink = copyTo === undefined ? undefined : new LineSink(copyTo);
-  const progress = new ProgressLine(() => `${oneLine(file)}: judged ${lines.toLocaleString('en-US')} lines`);
+  const progress = new ProgressLine(() => `${sanitizeLine(file)}: judged ${lines.toLocaleString('en-US')} lines`);
   try {
     await readTraceFile(file, {
       header: (header) => {
@@ -125,10 +125,10 @@ function findTarget(file: string, { findings }: Checked, { rule, line }: ShrinkF
 
 function reportNone(file: string, { findings }: Checked, { rule, json }: ShrinkFlags): void {
   const rules = [...new Set(findings.map((finding) => finding.rule))].sort();
-  process.exitCode = EXIT.no;
+  process.exitCode = EXIT_CODE.negativeAnswer;
   if (json) printJson({ file, rule, found: false, rules });
   const found = rules.length === 0 ? 'It has no findings.' : `It has findings of ${rules.join(', ')}.`;
-  note(oneLine(`${displayName(file)} has no finding of ${rule}. ${found}`));
+  printNote(sanitizeLine(`${displayName(file)} has no finding of ${rule}. ${found}`));
 }
 
 async function collectEvents(file: string, target: ShrinkTarget, lines: number): Promise<LockEvents> {
@@ -145,7 +145,7 @@ async function collectEvents(file: string, target: ShrinkTarget, lines: number):
 async function search(file: string, shrinking: Shrinking): Promise<void> {
   const progress = new ProgressLine(() => {
     const { phase, tests, best } = shrinking;
-    return `${oneLine(file)}: removing ${phase}, ${best.lines.length} lines left, ${tests} traces judged`;
+    return `${sanitizeLine(file)}: removing ${phase}, ${best.lines.length} lines left, ${tests} traces judged`;
   });
   try {
     const run = shrinking.run();
@@ -210,10 +210,10 @@ function report(file: string, flags: ShrinkFlags, shrunk: Shrunk): void {
     return;
   }
   const count = (lines: number): string => lines.toLocaleString('en-US');
-  note(oneLine(`${found.mac} ${found.rule}: ${found.message}`));
+  printNote(sanitizeLine(`${found.mac} ${found.rule}: ${found.message}`));
   const where = flags.out === undefined ? '' : ` in ${flags.out}`;
-  note(`${count(lines.length)} of ${count(before)} lines${where}; line ${found.line} is now line ${own.line}.`);
-  if (others.length > 0) note(`Because lines are missing, it also breaks ${others.join(', ')}.`);
+  printNote(`${count(lines.length)} of ${count(before)} lines${where}; line ${found.line} is now line ${own.line}.`);
+  if (others.length > 0) printNote(`Because lines are missing, it also breaks ${others.join(', ')}.`);
 }
 
 function macOf({ mac }: TraceFinding): Mac {

@@ -11,7 +11,7 @@ import { type HighWindow, isPingUplink } from '../../../../proto/wire/ping.js';
 import { readHighWindow } from '../../../../proto/wire/ping-from-json.js';
 import { highWindowToJson } from '../../../../proto/wire/ping-json.js';
 import { untilInterrupted } from '../../../terminal/interrupt.js';
-import { note, oneLine, print, printJson } from '../../../terminal/output.js';
+import { print, printJson, printNote, sanitizeLine } from '../../../terminal/output.js';
 import { advanceInSlices } from '../../../terminal/run-slices.js';
 import { printTable } from '../../../terminal/table.js';
 import { plural } from '../../sim/summary.js';
@@ -50,7 +50,7 @@ export async function compareSettings(file: string, flags: WhatIfFlags): Promise
     await advanceInSlices(run, () => `${name}: ${share()} % of the trace`, interrupted.signal);
     if (interrupted.signal.aborted) {
       process.exitCode = interrupted.exitCode;
-      note('Interrupted: nothing was compared.');
+      printNote('Interrupted: nothing was compared.');
       return;
     }
     outcomes.push(run.finish());
@@ -133,7 +133,7 @@ function printReport(file: string, settings: WhatIfSettings, traces: LockTraces,
   const { locks } = traces;
   const inferred = locks.filter(({ groundTruth }) => groundTruth.length === 0).length;
   const changes = Object.entries(settingsToJson(settings)).map(([name, value]) => `${name} ${textOf(value)}`);
-  print(oneLine(`${file}: ${plural(locks.length, 'lock')}, ${days.toFixed(1)} days`));
+  print(sanitizeLine(`${file}: ${plural(locks.length, 'lock')}, ${days.toFixed(1)} days`));
   print(`What if: ${changes.join(', ')}`);
   const text = (value: number, digits: number): string => {
     return value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits });

@@ -7,7 +7,7 @@ import type { TraceEvent, TraceHeader } from '../../../../proto/trace/trace.js';
 import type { WhyStep } from '../../../../proto/why/step.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
 import { isDatable, toDate } from '../../../../proto/wire/ping-json.js';
-import { note, oneLine, printJson } from '../../../terminal/output.js';
+import { printJson, printNote, sanitizeLine } from '../../../terminal/output.js';
 import { ProgressLine } from '../../../terminal/progress-line.js';
 import { printSteps, type WhyStepJson } from '../../why/print.js';
 import { type SpooledTrace, withSpooledTrace } from '../spooled-trace.js';
@@ -109,7 +109,7 @@ async function findLine(trace: SpooledTrace, place: Place): Promise<FoundLine> {
   let lastLine = 1;
   let isEmpty = false;
   let laterError: LockgateError | null = null;
-  const progress = new ProgressLine(() => `${oneLine(place.file)}: ${lastLine.toLocaleString('en-US')} lines`);
+  const progress = new ProgressLine(() => `${sanitizeLine(place.file)}: ${lastLine.toLocaleString('en-US')} lines`);
   try {
     await trace.read({
       header: (header: TraceHeader) => {
@@ -179,7 +179,7 @@ async function recordLine(trace: SpooledTrace, place: Place, macs: readonly stri
     });
   } catch (error) {
     if (!(error instanceof LockgateError)) throw error;
-    note(oneLine(`lockgate: ${nameOf(place)} is explained without the lines from the first bad one on.`));
+    printNote(sanitizeLine(`lockgate: ${nameOf(place)} is explained without the lines from the first bad one on.`));
   }
   return recorder;
 }

@@ -1,5 +1,5 @@
 /** Prints the report of `trace check` as workflow commands of GitHub Actions, which mark the lines of the traces. */
-import { outputTaken, print } from '../../../../terminal/output.js';
+import { print, untilStdoutDrained } from '../../../../terminal/output.js';
 import type { FileReport } from '../checked-file.js';
 import { describeUnmet, isMet } from '../required-rows.js';
 import { plural, type Report } from './report.js';
@@ -14,7 +14,7 @@ export async function printGithub(report: Report): Promise<void> {
 
 async function printFile({ file, findings, notes, error }: FileReport, failOn: Report['failOn']): Promise<void> {
   for (const { line, mac, rule, severity, message } of findings.all()) {
-    await outputTaken();
+    await untilStdoutDrained();
     const level = severity === 'violation' || failOn === 'warning' ? 'error' : 'warning';
     printCommand(level, { file, line: String(line), title: rule }, `${mac}: ${message}`);
   }

@@ -2,7 +2,7 @@
  * Prints the report of `trace check` as one JSON document (interfaces.md §4). A large one is written in parts, because
  * the findings may not fit into memory.
  */
-import { outputTaken, print, printJson } from '../../../../terminal/output.js';
+import { print, printJson, untilStdoutDrained } from '../../../../terminal/output.js';
 import type { FileReport } from '../checked-file.js';
 import type { RequiredRow } from '../required-rows.js';
 import { knownFindings, type Report } from './report.js';
@@ -39,7 +39,7 @@ async function printFile(report: FileReport, separator: string): Promise<void> {
     texts.push(JSON.stringify(finding));
     if (texts.length < FINDINGS_PER_PART) continue;
     write();
-    await outputTaken();
+    await untilStdoutDrained();
   }
   write();
   print(`],${JSON.stringify(endOf(report)).slice(1)}${separator}`);

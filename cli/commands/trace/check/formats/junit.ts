@@ -3,7 +3,7 @@
  * a case with an error if the trace could not be read to its end. It is written line by line.
  */
 import { RULES } from '../../../../../proto/power/rules.js';
-import { outputTaken, print } from '../../../../terminal/output.js';
+import { print, untilStdoutDrained } from '../../../../terminal/output.js';
 import { escapeXml } from '../../../../terminal/xml-text.js';
 import type { FileReport } from '../checked-file.js';
 import type { FindingJson } from '../findings/finding-json.js';
@@ -79,7 +79,7 @@ async function printCase(
   // A line is printed when the next one is known, because the last one has the end of the element.
   let pending: string | null = null;
   for (const finding of findings.ofRule(rule)) {
-    await outputTaken();
+    await untilStdoutDrained();
     if (pending !== null) print(pending);
     const { message, severity } = finding;
     const start = isFailure ? `<failure message="${escapeXml(message)}" type="${severity}">` : '<system-out>';

@@ -1,5 +1,5 @@
 /** Prints the report of `trace check` for people: findings by lock, notes, counts. */
-import { oneLine, outputTaken, paint, print } from '../../../../terminal/output.js';
+import { paint, print, sanitizeLine, untilStdoutDrained } from '../../../../terminal/output.js';
 import { printTable } from '../../../../terminal/table.js';
 import { printCoverage } from '../../../model/coverage-table.js';
 import type { FileReport } from '../checked-file.js';
@@ -30,22 +30,22 @@ export async function printText(report: Report): Promise<void> {
 
 async function printFile(report: FileReport): Promise<void> {
   const { file, pings, locks, findings, notes, notesLeftOut, error, coverage } = report;
-  print(`${paint('bold', oneLine(file))}: ${plural(pings, 'ping')} of ${plural(locks, 'lock')}`);
+  print(`${paint('bold', sanitizeLine(file))}: ${plural(pings, 'ping')} of ${plural(locks, 'lock')}`);
   let mac = '';
   for (const finding of findings.byLock()) {
-    await outputTaken();
+    await untilStdoutDrained();
     if (finding.mac !== mac) print(`  ${finding.mac}`);
     mac = finding.mac;
     const { line, rule, severity, message } = finding;
     const mark = paint(severity === 'violation' ? 'red' : 'yellow', severity.padEnd('violation'.length));
-    print(`    line ${String(line).padEnd(6)} ${mark}  ${rule}: ${oneLine(message)}`);
+    print(`    line ${String(line).padEnd(6)} ${mark}  ${rule}: ${sanitizeLine(message)}`);
   }
   for (const { line, message, times } of notes) {
     const often = times === 1 ? '' : ` (${times.toLocaleString('en-US')} times)`;
-    print(`  ${paint('cyan', 'note')}  ${oneLine(file)}:${line}: ${oneLine(message)}${often}`);
+    print(`  ${paint('cyan', 'note')}  ${sanitizeLine(file)}:${line}: ${sanitizeLine(message)}${often}`);
   }
   if (notesLeftOut > 0) print(`  ${paint('cyan', 'note')}  ${plural(notesLeftOut, 'further unknown member')}`);
-  if (error !== null) print(`  ${paint('red', 'error')}  ${oneLine(error.message)}`);
+  if (error !== null) print(`  ${paint('red', 'error')}  ${sanitizeLine(error.message)}`);
   if (coverage !== null) printCoverage(coverage);
 }
 
@@ -71,7 +71,7 @@ function printSummary(rows: readonly SummaryRow[]): void {
 
 function describeFirmware(firmware: SummaryRow['firmware']): string {
   const shown = [...firmware].slice(0, MAX_VERSIONS_SHOWN);
-  const texts = shown.map(([version, count]) => `${oneLine(version)}: ${count.toLocaleString('en-US')}`);
+  const texts = shown.map(([version, count]) => `${sanitizeLine(version)}: ${count.toLocaleString('en-US')}`);
   const more = firmware.size - shown.length;
   return texts.join(', ') + (more > 0 ? `, ${more} more` : '');
 }

@@ -3,7 +3,7 @@
  * rule, what the model allows, and for each lock a timeline and its findings. It is printed part by part; of a large
  * trace it shows the locks with the most findings.
  */
-import { outputTaken, print } from '../../../../terminal/output.js';
+import { print, untilStdoutDrained } from '../../../../terminal/output.js';
 import { escapeXml as escapeHtml } from '../../../../terminal/xml-text.js';
 import type { FileReport } from '../checked-file.js';
 import type { FindingJson } from '../findings/finding-json.js';
@@ -78,7 +78,7 @@ async function printFile(report: FileReport, fileIndex: number): Promise<void> {
   }
   const shown = shownLocks(report);
   for (const [index, { lock, findings, count }] of shown.entries()) {
-    await outputTaken();
+    await untilStdoutDrained();
     const range = { fromMs: timelines?.fromMs || 0, toMs: timelines?.toMs || 0 };
     print(`<article>\n<h3>${escapeHtml(lock.mac)}</h3>`);
     print(lockChart(lock, findings, range, `f${fileIndex}-l${index}`));

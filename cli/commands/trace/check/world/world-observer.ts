@@ -8,7 +8,7 @@ import { POWER_MODEL } from '../../../../../proto/power/model.js';
 import type { FindingSink } from '../../../../../proto/trace/findings.js';
 import { OwedCheck } from '../../../../../proto/trace/owed/owed-check.js';
 import type { TraceEvent, TraceHeader, TraceWorld } from '../../../../../proto/trace/trace.js';
-import { oneLine } from '../../../../terminal/output.js';
+import { sanitizeLine } from '../../../../terminal/output.js';
 import type { TraceObserver } from '../observer.js';
 import { type TruthLine, TruthStream } from './truth-stream.js';
 
@@ -136,5 +136,5 @@ function requireWorld({ worldEvents }: OwedCheck, truth: string): void {
 }
 
 function shownName(file: string): string {
-  return file === STANDARD_INPUT ? 'standard input' : oneLine(file);
+  return file === STANDARD_INPUT ? 'standard input' : sanitizeLine(file);
 }
