@@ -83,12 +83,14 @@ export class TracedRun {
     for (const [lock, { startMs, commands, mac }] of made) {
       clock.after(startMs - fromMs, () => lock.start());
       for (const { atMs, id, command } of commands) {
-        clock.after(atMs - fromMs, () => {
-          const downlink = { id, command, expiresMs: atMs + commandLifetime(command) };
-          if (!gateway.isConnected(mac)) return;
-          recorder.command(mac, atMs, downlink);
-          gateway.send(mac, downlink);
-        });
+        const downlink = { id, command, expiresMs: atMs + commandLifetime(command) };
+        const send = (): boolean => {
+          if (!gateway.isConnected(mac)) return false;
+          recorder.command(mac, clock.now(), downlink);
+          return gateway.send(mac, downlink);
+        };
+        // A command that was sent in the millisecond of the connection comes before the lock's own timer.
+        clock.after(atMs - fromMs, () => send() || clock.after(1, send));
       }
     }
   }

@@ -90,6 +90,29 @@ t.test('a lock whose clock is 2 h behind lives by the clock of receipt', async (
   }
 });
 
+t.test('a command that was sent in the millisecond of the connection reaches the shadow too', async (t) => {
+  const at = '2026-11-20T08:00:00.000Z';
+  const mac = 'A4:C1:38:F0:E1:D2';
+  const ping = { ping_type: 'cellular', reason: 'REASON_STATE_PING', lock_state: 'unlocked', battery_percent: 81 };
+  const events = [
+    { at, mac, event: 'connect' },
+    { at, mac, event: 'ping', ping },
+    { at, mac, event: 'command', command: { id: 1, type: 'siren', seconds: 5, expires: '2026-11-20T08:02:00.000Z' } },
+    { at, mac, event: 'ack', ack: { id: 1, result: 'ok' } },
+    { at: '2026-11-20T08:00:25.000Z', event: 'tick' },
+  ];
+  const header = { trace: 'lockgate', version: 1, locks: { [mac]: { lock_state: 'locked', connected: false } } };
+  const traced = tracedBy([header, ...events].map((line) => JSON.stringify(line)));
+  const [[lock, ofLock] = []] = traced.locks;
+  if (lock === undefined || ofLock === undefined) throw new Error('no lock');
+  const shadow = new LockShadow(traced.header, lock, traced.fromMs);
+  for (const event of ofLock) shadow.add(event);
+  t.same(
+    shadow.compare(traced.fromMs + Minutes(5)).found.filter(({ what }) => what === 'sent'),
+    [],
+  );
+});
+
 for (const [bug, what, kind] of [
   ['forgets-to-close', 'owed', 'close_connection'],
   ['forgets-period', 'owed', 'cellular REASON_PERIOD_TRACKING'],

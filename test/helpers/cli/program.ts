@@ -61,6 +61,11 @@ export class Program {
     if (this.ended === undefined) this.#child.kill(signal);
   }
 
+  /** Writes to its standard input, which stays open. */
+  tell(text: string): void {
+    this.#child.stdin?.write(text);
+  }
+
   /** Writes to its standard input and closes it. */
   say(text: Buffer | string): void {
     this.#child.stdin?.end(text);
