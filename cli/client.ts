@@ -21,10 +21,10 @@ export interface ConnectionFlags {
 }
 
 const DEFAULT_GATEWAY = 'http://127.0.0.1:8081';
-/** The size of an answer of the gateway that is not a stream. */
+/** The maximum size of an answer of the gateway that is not a stream. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
-/** An error response of the gateway. `errors` lists the invalid members, if the response does (RFC 9457). */
+/** An error answer of the gateway. `errors` lists the invalid members of the request, if the answer names them (RFC 9457). */
 export class GatewayRefusal extends LockgateError {
   readonly errors: readonly { readonly pointer: string; readonly detail: string }[];
 
@@ -35,7 +35,7 @@ export class GatewayRefusal extends LockgateError {
   }
 }
 
-/** Calls the operator interface. `where` is a path with its query, such as `/devices`. */
+/** Calls the operator interface. A `requestPath` is a URL path with its query, such as `/keys?merchant=Amber`. */
 export class GatewayClient {
   readonly #base: string;
   readonly #token: string;
@@ -47,27 +47,27 @@ export class GatewayClient {
     this.#base = flags.gateway ?? (LOCKGATE_GATEWAY || readAddress(folder)) ?? DEFAULT_GATEWAY;
     checkGateway(this.#base);
     this.#token = flags.token ?? (LOCKGATE_TOKEN || readToken(folder));
-    warnOfClearText(new URL(this.#base));
+    warnOfUnencryptedToken(new URL(this.#base));
   }
 
   /** @throws LockgateError `gateway-down`, `gateway-refused`, or the gateway's own code */
-  async get<T>(where: string, signal?: AbortSignal): Promise<T> {
-    return await this.#json('GET', where, undefined, signal);
+  async get<T>(requestPath: string, signal?: AbortSignal): Promise<T> {
+    return await this.#json('GET', requestPath, undefined, signal);
   }
 
   /** @throws LockgateError as {@link get} */
-  async post<T>(where: string, body: unknown, signal?: AbortSignal): Promise<T> {
-    return await this.#json('POST', where, body, signal);
+  async post<T>(requestPath: string, body: unknown, signal?: AbortSignal): Promise<T> {
+    return await this.#json('POST', requestPath, body, signal);
   }
 
   /** @throws LockgateError as {@link get} */
-  async patch<T>(where: string, body: unknown): Promise<T> {
-    return await this.#json('PATCH', where, body);
+  async patch<T>(requestPath: string, body: unknown): Promise<T> {
+    return await this.#json('PATCH', requestPath, body);
   }
 
   /** @throws LockgateError as {@link get} */
-  async delete<T>(where: string): Promise<T> {
-    return await this.#json('DELETE', where);
+  async delete<T>(requestPath: string): Promise<T> {
+    return await this.#json('DELETE', requestPath);
   }
 
   /** The gateway's origin. */
@@ -81,8 +81,8 @@ export class GatewayClient {
   }
 
   /** The lines of a stream, until the gateway closes it or `signal` fires. */
-  async *lines(where: string, signal: AbortSignal): AsyncGenerator<string> {
-    yield* await this.listen(where, signal);
+  async *lines(requestPath: string, signal: AbortSignal): AsyncGenerator<string> {
+    yield* await this.listen(requestPath, signal);
   }
 
   /**
@@ -90,8 +90,8 @@ export class GatewayClient {
    *
    * @throws LockgateError as {@link get}
    */
-  async listen(where: string, signal: AbortSignal): Promise<AsyncGenerator<string>> {
-    return linesOf(await this.download(where, signal));
+  async listen(requestPath: string, signal: AbortSignal): Promise<AsyncGenerator<string>> {
+    return linesOf(await this.download(requestPath, signal));
   }
 
   /**
@@ -99,30 +99,30 @@ export class GatewayClient {
    *
    * @throws LockgateError as {@link get}
    */
-  async download(where: string, signal: AbortSignal): Promise<IncomingMessage> {
-    const answer = await this.#send('GET', where, undefined, signal);
+  async download(requestPath: string, signal: AbortSignal): Promise<IncomingMessage> {
+    const answer = await this.#send('GET', requestPath, undefined, signal);
     if (answer.statusCode !== 200) throw refusal(answer.statusCode ?? 0, await readAll(answer));
     return answer;
   }
 
-  async #json<T>(method: string, where: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+  async #json<T>(method: string, requestPath: string, body?: unknown, signal?: AbortSignal): Promise<T> {
     const progress = new ProgressLine(() => `Waiting for the gateway at ${this.#base}`);
-    const { answer, text } = await this.#request(method, where, body, signal).finally(() => progress.end());
+    const { answer, text } = await this.#sendAndRead(method, requestPath, body, signal).finally(() => progress.end());
     const status = answer.statusCode ?? 0;
     if (status < 200 || status > 299) throw refusal(status, text);
     return readAnswer<T>(text, this.origin);
   }
 
-  async #request(method: string, where: string, body?: unknown, signal?: AbortSignal) {
-    const answer = await this.#send(method, where, body, signal);
+  async #sendAndRead(method: string, requestPath: string, body?: unknown, signal?: AbortSignal) {
+    const answer = await this.#send(method, requestPath, body, signal);
     return { answer, text: await readAll(answer) };
   }
 
-  async #send(method: string, where: string, body?: unknown, signal?: AbortSignal): Promise<IncomingMessage> {
+  async #send(method: string, requestPath: string, body?: unknown, signal?: AbortSignal): Promise<IncomingMessage> {
     const payload = body === undefined ? undefined : JSON.stringify(body);
-    const url = new URL(where.replace(/^\//, ''), `${this.#base.replace(/\/$/, '')}/`);
-    // https is loaded on demand: nearly all gateways are on loopback.
-    const send = url.protocol === 'https:' ? (await import('node:https')).request : httpRequest;
+    const url = new URL(requestPath.replace(/^\//, ''), `${this.#base.replace(/\/$/, '')}/`);
+    // node:https is loaded on demand: nearly all gateways are on loopback.
+    const startRequest = url.protocol === 'https:' ? (await import('node:https')).request : httpRequest;
     const headers = {
       authorization: `Bearer ${this.#token}`,
       // The gateway's audit log shows these two.
@@ -134,7 +134,7 @@ export class GatewayClient {
       }),
     };
     return await new Promise((resolve, reject) => {
-      const request = send(url, { method, headers, ...(signal && { signal }) }, resolve);
+      const request = startRequest(url, { method, headers, ...(signal && { signal }) }, resolve);
       request.on('error', (error: NodeJS.ErrnoException) => reject(signal?.aborted ? error : unreachable(url, error)));
       request.end(payload);
     });
@@ -168,18 +168,19 @@ function checkGateway(base: string): void {
   );
 }
 
-/** Warns if the token would go to another machine unencrypted. */
-function warnOfClearText({ protocol, hostname, origin }: URL): void {
+/** Warns if the token would go to another machine without TLS. */
+function warnOfUnencryptedToken({ protocol, hostname, origin }: URL): void {
   if (protocol === 'https:' || /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)) return;
   printNote(`The operator’s token goes to ${origin} in clear text, where others can read it. Use https there.`);
 }
 
+/** Splits a streamed answer into lines. An unfinished last line is dropped. */
 async function* linesOf(answer: IncomingMessage): AsyncGenerator<string> {
-  let rest = '';
+  let unfinishedLine = '';
   answer.setEncoding('utf8');
   for await (const chunk of answer) {
-    const lines = (rest + chunk).split('\n');
-    rest = lines.pop() ?? '';
+    const lines = (unfinishedLine + chunk).split('\n');
+    unfinishedLine = lines.pop() ?? '';
     yield* lines;
   }
 }
@@ -229,16 +230,17 @@ async function readAll(answer: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** Parses an answer. @throws LockgateError `gateway-answer` if it is no JSON: another program may listen there */
+/** Parses an answer. @throws LockgateError `gateway-answer` if it is not JSON: another program may listen there */
 function readAnswer<T>(text: string, origin: string): T {
   try {
     return JSON.parse(text) as T;
   } catch {
-    const what = 'the answer is not JSON, so it is not the operator’s interface of lockgate';
-    throw new LockgateError('gateway-answer', `no gateway at ${origin} (${what}). Name another with --gateway`);
+    const reason = 'the answer is not JSON, so it is not the operator’s interface of lockgate';
+    throw new LockgateError('gateway-answer', `no gateway at ${origin} (${reason}). Name another with --gateway`);
   }
 }
 
+/** The error for a request that got no answer. */
 function unreachable(url: URL, error: NodeJS.ErrnoException): LockgateError {
   const why =
     error.code === 'ECONNREFUSED'
@@ -250,6 +252,7 @@ function unreachable(url: URL, error: NodeJS.ErrnoException): LockgateError {
   );
 }
 
+/** The error for an answer with an error status. */
 function refusal(status: number, text: string): LockgateError {
   try {
     const problem = JSON.parse(text) as { code: string; detail: string; errors?: GatewayRefusal['errors'] };

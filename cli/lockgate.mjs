@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The `lockgate` command. In a prepared clone it only imports dist/cli/main.js. It checks that packages and dist are
+// The `lockgate` command. In a prepared clone it only imports dist/program/main.js. It checks that packages and dist are
 // complete and that the SQLite driver fits this Node.js. It does not check that dist is up to date: comparing the
 // sources would slow every call down, and only developers need it, who have `npm run build`.
 import { existsSync, readFileSync } from 'node:fs';
@@ -29,8 +29,8 @@ function isReady() {
 
 async function prepareAndRun() {
   const { makeReady } = await import('./prepare/ready.mjs');
-  const { endWith } = await import('./prepare/workplace.mjs');
-  await endWith(async () => {
+  const { reportFailure } = await import('./prepare/workplace.mjs');
+  await reportFailure(async () => {
     await makeReady();
     await import(main.href);
   });

@@ -8,8 +8,8 @@ import { runCommandLine } from './terminal/command-line.js';
 import { EXIT_CODE } from './terminal/exit-codes.js';
 import { exitAtSignals, holdHangUps } from './terminal/interrupt.js';
 
-async function run(words: readonly string[]): Promise<void> {
-  // SIGHUP must not end a gateway that is starting.
+async function runProcess(words: readonly string[]): Promise<void> {
+  // SIGHUP asks a gateway to reread its certificate; it must not end one that is still starting.
   if (words.find((word) => !word.startsWith('-')) === 'serve') holdHangUps();
   // The reader of the output may close the pipe (`| head`).
   for (const stream of [process.stdout, process.stderr])
@@ -28,4 +28,4 @@ async function run(words: readonly string[]): Promise<void> {
   await runCommandLine(words);
 }
 
-await run(process.argv.slice(2));
+await runProcess(process.argv.slice(2));

@@ -8,10 +8,13 @@ refuseOldNode();
 // Imported after the check, so that an old Node.js prints its sentence instead of a syntax error.
 const { hasTestPackages } = await import('./prepare/install.mjs');
 const { makeReady } = await import('./prepare/ready.mjs');
-const { at, endWith, Stop, say } = await import('./prepare/workplace.mjs');
+const { clonePath, reportFailure, UserError, printProgress } = await import('./prepare/workplace.mjs');
 
 const forTests = { packages: 'all', clients: true, sources: 'all' };
-/** Each job: the file that it runs, arguments in front of those of the command line, and what must be installed. */
+/**
+ * Each job: the file that it runs, arguments in front of those of the command line, and the options of `makeReady`, which
+ * installs and compiles what the job needs. `last` is the text of the last progress line.
+ */
 const jobs = {
   start: { file: 'dist/program/main.js', args: ['demo'], needs: { last: 'Starting the demo' } },
   test: { file: 'test/run.mjs', args: [], needs: { ...forTests, last: 'Running the tests' } },
@@ -21,22 +24,22 @@ const jobs = {
   build: { file: null },
 };
 
-async function prepare([name = '', ...rest]) {
+async function runJob([name = '', ...jobArguments]) {
   const job = jobs[name];
-  if (!job) throw new Stop(`There is no job "${name}"; the jobs are ${Object.keys(jobs).join(', ')}.`);
+  if (!job) throw new UserError(`There is no job "${name}"; the jobs are ${Object.keys(jobs).join(', ')}.`);
   if (job.file === null) return build();
   await makeReady(job.needs);
-  if (!existsSync(at(job.file))) throw new Stop(`There is no ${job.file}, which ${name} runs.`);
+  if (!existsSync(clonePath(job.file))) throw new UserError(`There is no ${job.file}, which ${name} runs.`);
   // Runs in this process, so that a signal such as Ctrl-C reaches the job directly.
-  process.argv = [process.execPath, at(job.file), ...job.args, ...rest];
-  await import(pathToFileURL(at(job.file)).href);
+  process.argv = [process.execPath, clonePath(job.file), ...job.args, ...jobArguments];
+  await import(pathToFileURL(clonePath(job.file)).href);
 }
 
 /** Builds the product; also the tests, if their packages are installed. */
 async function build() {
   const withTests = hasTestPackages();
   await makeReady(withTests ? { packages: 'all', sources: 'all' } : {});
-  say(`dist is up to date${withTests ? ', including tests' : ''}.`);
+  printProgress(`dist is up to date${withTests ? ', including tests' : ''}.`);
 }
 
-await endWith(() => prepare(process.argv.slice(2)));
+await reportFailure(() => runJob(process.argv.slice(2)));

@@ -21,9 +21,9 @@ Example:
 
 /** The groups to load for a command line. */
 export function calledGroups(words: readonly string[]): ReadonlySet<string> {
-  // The first two words: `help device` needs the group `device`.
-  const first = words.filter((word) => !word.startsWith('-')).slice(0, 2);
-  return new Set(first.filter((word) => COMMAND_GROUPS.some(({ name }) => name === word)));
+  // Two words, because `help device` needs the group `device`.
+  const firstWords = words.filter((word) => !word.startsWith('-')).slice(0, 2);
+  return new Set(firstWords.filter((word) => COMMAND_GROUPS.some(({ name }) => name === word)));
 }
 
 /** Builds the command tree; groups that are not `wanted` have only name and description. */
@@ -58,7 +58,7 @@ export async function makeProgram(wanted: ReadonlySet<string> | 'all'): Promise<
   return program;
 }
 
-/** Makes every argument and flag that takes a MAC accept all common spellings. */
+/** Makes every argument and flag that takes a MAC accept all common spellings, such as `a4c1.38f0.e1d2`. */
 function acceptMacSpellings(command: Command): void {
   for (const argument of command.registeredArguments)
     if (argument.name() === 'mac' && argument.parseArg === undefined) argument.argParser(readMacText);
@@ -67,13 +67,15 @@ function acceptMacSpellings(command: Command): void {
   for (const each of command.commands) acceptMacSpellings(each);
 }
 
-/** Help is written for 120 columns. A line longer than this belongs to the same paragraph as the next line. */
+/** Help texts are written with lines of up to 120 columns. */
+const HELP_WIDTH = 120;
+/** A line of a help text that is longer than this belongs to the same paragraph as the next line. */
 const MIN_CONTINUED_LENGTH = 90;
 
-/** Wraps help for this terminal: on a narrow one paragraphs are rewrapped, but not examples. */
+/** Wraps a help text for a terminal narrower than {@link HELP_WIDTH}: rewraps paragraphs, but not examples. */
 function fitHelp(text: string): string {
   const room = terminalWidth();
-  if (room >= 120) return text;
+  if (room >= HELP_WIDTH) return text;
   const lines: string[] = [];
   let continues = false;
   for (const line of text.split('\n')) {
@@ -85,12 +87,13 @@ function fitHelp(text: string): string {
   return lines.flatMap((line) => (/^\s*\$ /.test(line) ? [line] : fitLine(line, room))).join('\n');
 }
 
-/** Wraps a line; an entry of a list is continued below its second column. */
+/** Wraps a line. An entry of a list (`  --flag  description`) is continued below its description. */
 function fitLine(line: string, room: number): string[] {
-  const [, head = '', rest = ''] = /^( {2,}\S.*? {2,})(\S.*)$/.exec(line) ?? [];
-  if (line.length <= room || head === '' || head.length > room / 2) return wrapWords(line, room);
-  const [first = '', ...more] = wrapWords(rest, room - head.length);
-  return [head + first, ...more.map((each) => ' '.repeat(head.length) + each)];
+  const [, firstColumn = '', description = ''] = /^( {2,}\S.*? {2,})(\S.*)$/.exec(line) ?? [];
+  const indent = firstColumn.length;
+  if (line.length <= room || indent === 0 || indent > room / 2) return wrapWords(line, room);
+  const [firstLine = '', ...moreLines] = wrapWords(description, room - indent);
+  return [firstColumn + firstLine, ...moreLines.map((each) => ' '.repeat(indent) + each)];
 }
 
 /** A command that reports errors in one sentence: what is wrong, what was likely meant, and how to get help. */
@@ -100,17 +103,17 @@ class LockgateCommand extends Command {
   }
 
   override error(message: string, options?: ErrorOptions): never {
-    const words = ['help'];
+    const commandNames = ['help'];
     const flags: string[] = [];
     for (let command: Command | null = this; command !== null; command = command.parent)
       flags.push(...command.options.flatMap(({ long }) => long ?? []));
-    for (const command of this.commands) words.push(command.name());
-    const sentence = wrongWordText(message, { words, flags: ['--help', ...flags] });
-    return super.error(`lockgate: ${sentence} (see ${pathOf(this)} --help)`, options);
+    for (const command of this.commands) commandNames.push(command.name());
+    const sentence = wrongWordText(message, { words: commandNames, flags: ['--help', ...flags] });
+    return super.error(`lockgate: ${sentence} (see ${commandPath(this)} --help)`, options);
   }
 }
 
-/** The command as it is typed: `lockgate device list`. */
-function pathOf(command: Command): string {
-  return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
+/** The command as a user types it, such as `lockgate device list`. */
+function commandPath(command: Command): string {
+  return command.parent === null ? command.name() : `${commandPath(command.parent)} ${command.name()}`;
 }

@@ -9,41 +9,50 @@
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
-import { at, endWith, filesBelow, readOrNull, root, Stop, say } from '../cli/prepare/workplace.mjs';
+import {
+  clonePath,
+  filesBelow,
+  printProgress,
+  readOrNull,
+  reportFailure,
+  root,
+  UserError,
+} from '../cli/prepare/workplace.mjs';
 
 // Compiled code, so it is imported below, only after the build.
-const counter = new URL('../dist/test/helpers/house/count-tap.js', import.meta.url).href;
+const countTapModule = new URL('../dist/test/helpers/house/count-tap.js', import.meta.url).href;
 const LONG_FOLDER = 'dist/test/long/';
 /** Tests that call the TypeScript compiler or read every file; `npm run check` runs them. */
 const CHECK_FOLDER = 'dist/test/check/';
-const COSTS_FILE = at('test', 'costs.tsv');
-/** Files that run at the same time. More than usual cores: a test spends half of its time waiting. */
+const COSTS_FILE = clonePath('test', 'costs.tsv');
+/** Files that run at the same time: more than most machines have cores, because a test spends half of its time waiting. */
 const MAX_JOBS = 4;
-/** For one file that hangs; generous, since a build machine may be busy. */
+/** The time limit of one file; generous, since a build machine may be busy. */
 const TIMEOUT_SECONDS = 180;
-/** The longest of the long tests runs for an hour. */
+/** The time limit of one file of test/long, the longest of which runs for an hour. */
 const LONG_TIMEOUT_SECONDS = 7200;
 /** After its timeout, tap ends a file and reports where it hung; a file that still runs after this time is killed. */
 const GRACE_SECONDS = 10;
 
-/** The path from the root of the compiled file of a test, given the path of its source or compiled file. */
-function compiled(argument) {
+/** The compiled file of a test (a path from the root), given its source file or its compiled file. */
+function compiledPath(argument) {
   const path = relative(root, argument).replaceAll('\\', '/');
   return path.startsWith('dist/') ? path : `dist/${path.replace(/\.ts$/, '.js')}`;
 }
 
+/** The compiled test files to run, most expensive first. @throws UserError if an argument names no test */
 function chooseFiles(args) {
   const all = filesBelow('dist/test', '.test.js').sort();
-  const named = args.filter((argument) => !argument.startsWith('--')).map(compiled);
+  const named = args.filter((argument) => !argument.startsWith('--')).map(compiledPath);
   for (const file of named) {
-    if (!all.includes(file)) throw new Stop(`There is no test ${file}; a test is a file test/**/*.test.ts.`);
+    if (!all.includes(file)) throw new UserError(`There is no test ${file}; a test is a file test/**/*.test.ts.`);
   }
   const long = args.includes('--long');
-  const wanted = args.includes('--check') ? CHECK_FOLDER : long ? LONG_FOLDER : null;
+  const folder = args.includes('--check') ? CHECK_FOLDER : long ? LONG_FOLDER : null;
   const isWanted = (file) =>
-    wanted === null ? !file.startsWith(LONG_FOLDER) && !file.startsWith(CHECK_FOLDER) : file.startsWith(wanted);
+    folder === null ? !file.startsWith(LONG_FOLDER) && !file.startsWith(CHECK_FOLDER) : file.startsWith(folder);
   const files = named.length > 0 ? named : all.filter(isWanted);
-  if (files.length === 0) throw new Stop(`There are no such tests in dist/test.`);
+  if (files.length === 0) throw new UserError(`There are no such tests in dist/test.`);
   return mostExpensiveFirst(files);
 }
 
@@ -53,6 +62,7 @@ function readCosts() {
   return new Map(rows.filter(([seconds]) => Number(seconds) >= 0).map(([seconds, , file]) => [file, Number(seconds)]));
 }
 
+/** The source file of a compiled test. */
 function sourceOf(file) {
   return file.replace(/^dist\//, '').replace(/\.js$/, '.ts');
 }
@@ -71,7 +81,7 @@ function runFile(file) {
   const seconds = file.startsWith(LONG_FOLDER) ? LONG_TIMEOUT_SECONDS : TIMEOUT_SECONDS;
   const env = { ...process.env, TAP_TIMEOUT: String(seconds) };
   const script = '"$@"; status=$?; times >&3; exit $status';
-  const from = performance.now();
+  const startedAt = performance.now();
   return new Promise((resolve) => {
     const child = spawn('sh', ['-c', script, 'sh', process.execPath, file], {
       cwd: root,
@@ -79,15 +89,15 @@ function runFile(file) {
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     });
-    const [, out, err, times] = child.stdio.map((stream) => (stream ? textOf(stream) : null));
+    const [, stdout, stderr, times] = child.stdio.map((stream) => (stream ? collectText(stream) : null));
     const killer = setTimeout(() => process.kill(-child.pid, 'SIGKILL'), (seconds + GRACE_SECONDS) * 1000);
     running.add(child);
     child.on('close', (code, signal) => {
       clearTimeout(killer);
       running.delete(child);
       const ending = code === 0 ? null : signal ? `was killed by ${signal}` : `ended with status ${code}`;
-      const wall = (performance.now() - from) / 1000;
-      resolve({ file, tap: out.text, errors: err.text, ending, cpu: cpuSeconds(times.text), wall });
+      const wall = (performance.now() - startedAt) / 1000;
+      resolve({ file, tap: stdout.text, errors: stderr.text, ending, cpu: cpuSeconds(times.text), wall });
     });
   });
 }
@@ -95,12 +105,13 @@ function runFile(file) {
 /** The running processes of test files, each the leader of a process group. */
 const running = new Set();
 
-function textOf(stream) {
-  const read = { text: '' };
+/** Collects what a stream sends; `text` of the result grows as it arrives. */
+function collectText(stream) {
+  const collected = { text: '' };
   stream.setEncoding('utf8').on('data', (chunk) => {
-    read.text += chunk;
+    collected.text += chunk;
   });
-  return read;
+  return collected;
 }
 
 /** Parses the output of `times`, a line for the shell and a line for its children: `0m0.001s 0m0.002s`. */
@@ -113,7 +124,7 @@ function cpuSeconds(times) {
 }
 
 /** Kills all tests on a signal: Ctrl-C reaches only this process, since each test is in another process group. */
-function passOnSignals() {
+function killTestsOnSignal() {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.once(signal, () => {
       for (const child of running) process.kill(-child.pid, 'SIGKILL');
@@ -126,26 +137,28 @@ function passOnSignals() {
 function failures(tap) {
   const lines = tap.split('\n');
   const shown = [];
-  let until = null;
+  // The line that ends the details being copied; null outside details.
+  let endOfDetails = null;
   for (const line of lines) {
-    if (until !== null) {
+    if (endOfDetails !== null) {
       shown.push(line);
-      if (line === until) until = null;
+      if (line === endOfDetails) endOfDetails = null;
     } else if (/^\s*not ok /.test(line)) {
       shown.push(line);
     } else if (/^\s*---$/.test(line) && /^\s*not ok /.test(shown.at(-1) ?? '')) {
       shown.push(line);
-      until = line.replace('---', '...');
+      endOfDetails = line.replace('---', '...');
     }
   }
   return shown.join('\n');
 }
 
-function report({ file, tap, errors, ending }) {
-  say(`\n${sourceOf(file)} ${ending ?? 'failed'}. Repeat: npm test -- ${sourceOf(file)}`);
+/** Prints a failed file's failures and stderr, and the command that repeats the file. */
+function reportFailedFile({ file, tap, errors, ending }) {
+  printProgress(`\n${sourceOf(file)} ${ending ?? 'failed'}. Repeat: npm test -- ${sourceOf(file)}`);
   const shown = failures(tap);
-  if (shown !== '') say(shown);
-  if (errors.trim() !== '') say(errors.trimEnd());
+  if (shown !== '') printProgress(shown);
+  if (errors.trim() !== '') printProgress(errors.trimEnd());
 }
 
 /** On a terminal, shows the progress of the run in one line. */
@@ -155,6 +168,7 @@ function showProgress(done, files, failed) {
   process.stderr.write(done === files ? '\r\x1b[K' : `\r\x1b[K${line}`);
 }
 
+/** Runs the files, at most MAX_JOBS at a time, and calls `onRun` with the result of each. */
 async function runFiles(files, onRun) {
   const waiting = [...files];
   const worker = async () => {
@@ -171,21 +185,21 @@ function costTable(runs) {
   return { text: ['CPU s\twall s\tfile', ...lines, ''].join('\n'), total };
 }
 
-await endWith(async () => {
-  const { closingLine, countTap } = await import(counter);
+await reportFailure(async () => {
+  const { closingLine, countTap } = await import(countTapModule);
   const args = process.argv.slice(2);
   const files = chooseFiles(args);
-  say(`Running ${files.length} test file${files.length === 1 ? '' : 's'}.`);
-  passOnSignals();
+  printProgress(`Running ${files.length} test file${files.length === 1 ? '' : 's'}.`);
+  killTestsOnSignal();
   const runs = [];
-  let broken = 0;
+  let failedFiles = 0;
   await runFiles(files, (run) => {
     runs.push(run);
     if (run.ending !== null) {
-      broken += 1;
-      report(run);
+      failedFiles += 1;
+      reportFailedFile(run);
     }
-    showProgress(runs.length, files.length, broken);
+    showProgress(runs.length, files.length, failedFiles);
   });
   if (args.includes('--costs')) {
     const { text, total } = costTable(runs);
@@ -194,8 +208,8 @@ await endWith(async () => {
       writeFileSync(COSTS_FILE, text);
   }
   const count = countTap(runs.sort((a, b) => (a.file < b.file ? -1 : 1)));
-  for (const test of count.skipped) say(`skipped: ${test}`);
-  for (const note of count.notes) say(`failed: ${note}`);
+  for (const test of count.skipped) printProgress(`skipped: ${test}`);
+  for (const note of count.notes) printProgress(`failed: ${note}`);
   if (count.failed > 0) process.exitCode = 1;
   // The last line of stdout, after all other output: scripts read it there.
   process.stdout.write(`${closingLine(count)}\n`);

@@ -5,12 +5,15 @@ import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, writeFileSync } 
 import { dirname, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundleFolders, bundleInputs, bundlePackages, bundleProgram, importBundles } from './bundles.mjs';
-import { at, filesBelow, fingerprint, readOrNull, Stop, say, sourceFiles } from './workplace.mjs';
+import { clonePath, filesBelow, fingerprint, printProgress, readOrNull, sourceFiles, UserError } from './workplace.mjs';
 
-/** Removed before anything changes and written last, so dist is complete if this file exists. */
-const stampFile = at('dist', '.lockgate-build');
-/** A developer who runs tsc leaves this file. Then dist has files that the stamp does not list. */
-const tscTrace = at('dist', 'tsconfig.tsbuildinfo');
+/**
+ * Names the source files, and their fingerprints, that dist was compiled from. It is removed before dist changes and
+ * written last, so dist is complete if this file exists.
+ */
+const stampFile = clonePath('dist', '.lockgate-build');
+/** tsc writes this file when a developer runs it by hand. Then dist has files that the stamp does not list. */
+const tscStateFile = clonePath('dist', 'tsconfig.tsbuildinfo');
 
 const options = {
   loader: 'ts',
@@ -23,29 +26,32 @@ const options = {
 
 /** A fingerprint of the compiler's version and options. When it changes, every file is compiled. */
 function compilerStamp() {
-  const { dependencies } = JSON.parse(readOrNull(at('package.json')));
+  const { dependencies } = JSON.parse(readOrNull(clonePath('package.json')));
   return fingerprint([dependencies.esbuild, readOrNull(fileURLToPath(import.meta.url)), ...bundleInputs()]);
 }
 
-/** The fingerprints of the source files that dist was compiled from. (A fresh clone has new file times.) */
+/**
+ * The fingerprints of the source files that dist was compiled from; none if everything must be compiled. File times would
+ * not do: every file of a fresh clone is new.
+ */
 function readStamp() {
   try {
     const { compiler, files } = JSON.parse(readOrNull(stampFile) ?? 'null');
-    const areBundlesThere = bundleFolders.every((folder) => existsSync(at(folder)));
-    const isUsable = compiler === compilerStamp() && !existsSync(tscTrace) && areBundlesThere;
+    const areBundlesThere = bundleFolders.every((folder) => existsSync(clonePath(folder)));
+    const isUsable = compiler === compilerStamp() && !existsSync(tscStateFile) && areBundlesThere;
     return isUsable ? files : {};
   } catch {
     return {};
   }
 }
 
-/** The source files of `scope` (`product`, or `all` with the tests) that changed, and those that no longer exist. */
+/** The source files of `scope` (`product`, or `all` with the tests) that changed, and the paths of those deleted. */
 function changes(scope) {
   const stamp = readStamp();
   const files = {};
   const changed = [];
   for (const path of sourceFiles(scope)) {
-    const text = readOrNull(at(path));
+    const text = readOrNull(clonePath(path));
     files[path] = fingerprint([text]);
     if (files[path] !== stamp[path]) changed.push({ path, text });
   }
@@ -75,11 +81,11 @@ async function build(scope) {
   try {
     const outputs = await compileAll(changed, esbuild);
     rmSync(stampFile, { force: true });
-    rmSync(tscTrace, { force: true });
+    rmSync(tscStateFile, { force: true });
     if (isFromNothing) await bundlePackages(esbuild);
     for (const path of removed) delete files[path];
     for (const { path, code, map } of outputs) write(path, code, map);
-    sweep(files);
+    removeStaleOutputs(files);
     await bundleProgram(esbuild);
     writeFileSync(stampFile, JSON.stringify({ compiler: compilerStamp(), files }));
   } finally {
@@ -95,46 +101,48 @@ async function compileAll(sources) {
   );
   const failed = results.filter(({ status }) => status === 'rejected');
   for (const { reason } of failed) if (!reason.errors) throw reason;
-  for (const { reason } of failed) for (const error of reason.errors) say(sentence(error));
+  for (const { reason } of failed) for (const error of reason.errors) printProgress(errorText(error));
   if (failed.length === 0) return results.map(({ value }) => value);
   // Without its stamp dist no longer counts as up to date.
   rmSync(stampFile, { force: true });
-  throw new Stop(`${failed.length} source files can't be compiled; the errors are above.`);
+  throw new UserError(`${failed.length} source files can't be compiled; the errors are above.`);
 }
 
-function sentence({ location, text }) {
+/** One of esbuild's errors with its place, such as `cli/main.ts:3:5: …`. */
+function errorText({ location, text }) {
   return location ? `${location.file}:${location.line}:${location.column + 1}: ${text}` : text;
 }
 
+/** Writes the output and the source map of a source file. */
 function write(path, code, map) {
   const target = outputOf(path);
   const folder = dirname(target);
   const source = relative(folder, path).replaceAll('\\', '/');
   const mapName = `${target.slice(folder.length + 1)}.map`;
-  mkdirSync(at(folder), { recursive: true });
-  writeFileSync(at(target), `${importBundles(code, target)}//# sourceMappingURL=${mapName}\n`);
-  writeFileSync(at(`${target}.map`), JSON.stringify({ ...JSON.parse(map), sources: [source] }));
+  mkdirSync(clonePath(folder), { recursive: true });
+  writeFileSync(clonePath(target), `${importBundles(code, target)}//# sourceMappingURL=${mapName}\n`);
+  writeFileSync(clonePath(`${target}.map`), JSON.stringify({ ...JSON.parse(map), sources: [source] }));
 }
 
 function outputOf(path) {
   return `dist/${path.replace(/\.ts$/, '.js')}`;
 }
 
-/** Removes outputs without a source: node would still load them. */
-function sweep(files) {
-  const ours = new Set(Object.keys(files).map(outputOf));
+/** Removes outputs without a source: Node.js would still load them. */
+function removeStaleOutputs(files) {
+  const expected = new Set(Object.keys(files).map(outputOf));
   const folders = new Set();
   for (const path of [...filesBelow('dist', '.js'), ...filesBelow('dist', '.js.map')]) {
     const isBundle = bundleFolders.some((folder) => path.startsWith(`${folder}/`));
-    if (isBundle || ours.has(path.replace(/\.map$/, ''))) continue;
-    rmSync(at(path));
+    if (isBundle || expected.has(path.replace(/\.map$/, ''))) continue;
+    rmSync(clonePath(path));
     folders.add(dirname(path));
   }
-  for (const folder of folders) removeEmpty(folder);
+  for (const folder of folders) removeIfEmpty(folder);
 }
 
-function removeEmpty(folder) {
-  if (folder === 'dist' || readdirSync(at(folder)).length > 0) return;
-  rmdirSync(at(folder));
-  removeEmpty(dirname(folder));
+function removeIfEmpty(folder) {
+  if (folder === 'dist' || readdirSync(clonePath(folder)).length > 0) return;
+  rmdirSync(clonePath(folder));
+  removeIfEmpty(dirname(folder));
 }

@@ -1,10 +1,12 @@
-// `npm run check`: static checks beyond the tests. Every step runs even if one before it failed.
+// `npm run check`: format, lint, types, import rules and generated files. The tests are separate. Every step runs, even
+// after a failure, and prints its result as soon as it ends.
 import { makeReady } from './ready.mjs';
-import { at, endWith, run, runTool, Stop, say, sourceFiles } from './workplace.mjs';
+import { clonePath, printProgress, reportFailure, run, runTool, sourceFiles, UserError } from './workplace.mjs';
 
+/** Options for running a program whose output is collected instead of printed. */
 const captured = { stdio: ['ignore', 'pipe', 'pipe'] };
 
-/** Each step's name, and the function that returns its findings as a text; empty if there are none. */
+/** Each step's name, and a function that resolves to its findings as a text, empty if there are none. */
 const steps = [
   ['format and lint', () => findings(runTool('biome', ['ci', '--colors=off'], captured))],
   ['types', types],
@@ -17,6 +19,7 @@ const steps = [
   ['nothing unused', () => findings(runTool('knip', ['--no-progress', '--no-config-hints'], captured))],
 ];
 
+/** The output of a program that failed; empty if it succeeded. */
 async function findings(running) {
   const { ok, how, stdout, stderr } = await running;
   return ok ? '' : `${stdout}${stderr}`.trim() || how;
@@ -24,7 +27,7 @@ async function findings(running) {
 
 /** tsc caches the results of the last check, so that only changes are checked. */
 function types() {
-  const cacheFile = at('.prepare', 'types.tsbuildinfo');
+  const cacheFile = clonePath('.prepare', 'types.tsbuildinfo');
   return findings(runTool('tsc', ['-p', 'tsconfig.json', '--noEmit', '--tsBuildInfoFile', cacheFile], captured));
 }
 
@@ -34,21 +37,21 @@ async function compile() {
     await makeReady({ packages: 'all', sources: 'all' });
     return '';
   } catch (error) {
-    if (error instanceof Stop) return error.message;
+    if (error instanceof UserError) return error.message;
     throw error;
   }
 }
 
-/** Checks imports against the rules; also that depcruise read all files, as it reads none with a wrong TypeScript. */
+/** Checks imports with depcruise; also that it read every file, because it silently reads none if TypeScript is missing. */
 async function boundaries() {
   const folders = [...new Set(sourceFiles('all').map((file) => file.split('/')[0]))];
   const args = ['--config', '.dependency-cruiser.cjs', '--output-type', 'json', ...folders];
   const { stdout, stderr, how } = await runTool('depcruise', args, captured);
   if (!stdout.startsWith('{')) return `${stderr}\ndepcruise ${how} without a result.`;
   const { modules, summary } = JSON.parse(stdout);
-  const seen = new Set(modules.map((module) => module.source));
-  const unseen = sourceFiles('all').filter((file) => !seen.has(file));
-  if (unseen.length > 0) return `depcruise did not read ${unseen.length} files, such as ${unseen[0]}.`;
+  const readFiles = new Set(modules.map((module) => module.source));
+  const unreadFiles = sourceFiles('all').filter((file) => !readFiles.has(file));
+  if (unreadFiles.length > 0) return `depcruise did not read ${unreadFiles.length} files, such as ${unreadFiles[0]}.`;
   const reasons = Object.fromEntries(summary.ruleSetUsed.forbidden.map((rule) => [rule.name, rule.comment]));
   const importText = ({ from, to }) => (from === to ? from : `${from} -> ${to}`);
   return summary.violations
@@ -59,15 +62,15 @@ async function boundaries() {
 async function checkAll() {
   const failed = [];
   for (const [name, step] of steps) {
-    const from = performance.now();
-    const found = await step();
-    const seconds = ((performance.now() - from) / 1000).toFixed(1);
-    say(`${found === '' ? 'ok  ' : 'FAIL'} ${name.padEnd(16)} ${seconds.padStart(5)} s`);
-    if (found === '') continue;
-    say(`${found.replace(/^/gm, '     ')}\n`);
+    const startedAt = performance.now();
+    const text = await step();
+    const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+    printProgress(`${text === '' ? 'ok  ' : 'FAIL'} ${name.padEnd(16)} ${seconds.padStart(5)} s`);
+    if (text === '') continue;
+    printProgress(`${text.replace(/^/gm, '     ')}\n`);
     failed.push(name);
   }
-  if (failed.length > 0) throw new Stop(`The check failed: ${failed.join(', ')}.`);
+  if (failed.length > 0) throw new UserError(`The check failed: ${failed.join(', ')}.`);
 }
 
-await endWith(checkAll);
+await reportFailure(checkAll);

@@ -3,11 +3,12 @@
 // node_modules.
 import { rmSync, writeFileSync } from 'node:fs';
 import { runNpm } from './npm.mjs';
-import { at, fingerprint, readOrNull } from './workplace.mjs';
+import { clonePath, fingerprint, readOrNull } from './workplace.mjs';
 
-const folder = at('test', 'clients');
-const stampFile = at('test', 'clients', 'node_modules', '.lockgate-install');
-const lockText = () => readOrNull(at('test', 'clients', 'package-lock.json')) ?? '';
+const folder = clonePath('test', 'clients');
+/** Has the fingerprint of the installed lock file. */
+const stampFile = clonePath('test', 'clients', 'node_modules', '.lockgate-install');
+const lockText = () => readOrNull(clonePath('test', 'clients', 'package-lock.json')) ?? '';
 
 /** Whether test/clients/node_modules matches its lock file. */
 export function areClientsInstalled() {
@@ -24,7 +25,10 @@ export function clientsStep() {
     work: async () => {
       rmSync(stampFile, { force: true });
       // Some packages have install scripts that compile or report; the tests need neither.
-      await runNpm(['ci', '--ignore-scripts'], { folder, packages: paths.map((path) => at('test', 'clients', path)) });
+      await runNpm(['ci', '--ignore-scripts'], {
+        folder,
+        packages: paths.map((path) => clonePath('test', 'clients', path)),
+      });
       writeFileSync(stampFile, fingerprint([lockText()]));
     },
   };

@@ -7,13 +7,13 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { runNpm } from './npm.mjs';
-import { at, fingerprint, readOrNull, Stop } from './workplace.mjs';
+import { clonePath, fingerprint, readOrNull, UserError } from './workplace.mjs';
 
-const stampFile = at('node_modules', '.lockgate-install');
+const stampFile = clonePath('node_modules', '.lockgate-install');
 const platform = `${process.platform}-${process.arch}`;
 const driver = 'better-sqlite3';
 
-const lockText = () => readOrNull(at('package-lock.json')) ?? '';
+const lockText = () => readOrNull(clonePath('package-lock.json')) ?? '';
 
 function readStamp() {
   try {
@@ -23,7 +23,7 @@ function readStamp() {
   }
 }
 
-/** Records what is installed; with ABI and platform, because the SQLite driver is compiled for one of each. */
+/** Records what is installed, with the ABI and the platform that the SQLite driver is compiled for. */
 function writeStamp(set) {
   // Removed first, not overwritten: the folder may share its files with another clone by hard links.
   rmSync(stampFile, { force: true });
@@ -40,7 +40,7 @@ export function isInstalled(set) {
 
 /** Whether node_modules has packages that only tests and checks need; other packages may be missing. */
 export function hasTestPackages() {
-  return Object.values(packagesThere() ?? {}).some(({ dev = false }) => dev);
+  return Object.values(installedPackages() ?? {}).some(({ dev = false }) => dev);
 }
 
 /**
@@ -50,34 +50,39 @@ export function hasTestPackages() {
 export function installStep(set) {
   if (isInstalled(set)) return null;
   const wanted = JSON.parse(lockText()).packages;
-  const there = packagesThere();
-  const foreign = (readStamp().platform ?? platform) !== platform;
-  const setThere = there && !foreign ? setIn(wanted, there) : null;
-  if (setThere === 'all' || setThere === set) {
+  const installed = installedPackages();
+  const isOtherPlatform = (readStamp().platform ?? platform) !== platform;
+  const completeSet = installed && !isOtherPlatform ? setIn(wanted, installed) : null;
+  if (completeSet === 'all' || completeSet === set) {
     if (!driverLoads()) {
       const title = `Rebuilding the SQLite driver for Node.js ${process.version}`;
-      return { title, work: () => rebuildDriver(setThere) };
+      return { title, work: () => rebuildDriver(completeSet) };
     }
-    writeStamp(setThere);
+    writeStamp(completeSet);
     return null;
   }
-  const larger = hasTestPackages() ? 'all' : set;
-  const packages = needed(wanted, larger);
-  const isThere = (path) => !foreign && there?.[path]?.version === wanted[path].version;
-  const missing = packages.filter((path) => !isThere(path)).length;
-  const what = larger === 'all' ? 'including those of tests and linters' : 'without those of tests and linters';
+  // An install never shrinks from `all` to `run`.
+  const installedSet = hasTestPackages() ? 'all' : set;
+  const packages = requiredPaths(wanted, installedSet);
+  const isInstalledPath = (path) => !isOtherPlatform && installed?.[path]?.version === wanted[path].version;
+  const missing = packages.filter((path) => !isInstalledPath(path)).length;
+  const what = installedSet === 'all' ? 'including those of tests and linters' : 'without those of tests and linters';
   return {
     title: `Installing ${missing} of ${packages.length} packages, ${what}`,
-    work: () => installPackages(larger, packages, !there || foreign),
+    work: () => installPackages(installedSet, packages, !installed || isOtherPlatform),
   };
 }
 
-/** For a Node.js with a different ABI. All other packages are JavaScript, or fit any version. */
-async function rebuildDriver(setThere) {
+/**
+ * Rebuilds the SQLite driver for a Node.js with a different ABI (the interface of compiled modules). All other packages
+ * are JavaScript, or fit any version.
+ */
+async function rebuildDriver(set) {
   rmSync(stampFile, { force: true });
   await runNpm(['rebuild', driver], { last: 'compiling the driver, if there is no prebuilt one' });
-  if (!driverLoads()) throw new Stop(`${driver} was rebuilt but still does not load in Node.js ${process.version}.`);
-  writeStamp(setThere);
+  if (!driverLoads())
+    throw new UserError(`${driver} was rebuilt but still does not load in Node.js ${process.version}.`);
+  writeStamp(set);
 }
 
 async function installPackages(set, packages, fromNothing) {
@@ -85,10 +90,10 @@ async function installPackages(set, packages, fromNothing) {
   rmSync(stampFile, { force: true });
   // All sets are named, because NODE_ENV and the user's npm configuration change the defaults.
   const sets = [set === 'all' ? '--include=dev' : '--omit=dev', '--include=optional'];
-  const folders = packages.map((path) => at(path));
+  const folders = packages.map((path) => clonePath(path));
   // `npm ci` would first remove everything, including the compiled driver.
   if (!fromNothing) await runNpm(['install', '--no-save', ...sets], { packages: folders });
-  if (fromNothing || setNow() !== set) {
+  if (fromNothing || installedSetNow() !== set) {
     const last = 'all are there; compiling a driver, if needed, takes 1-2 minutes';
     await runNpm(['ci', ...sets], { packages: folders, last });
   }
@@ -96,25 +101,26 @@ async function installPackages(set, packages, fromNothing) {
   else await rebuildDriver(set);
 }
 
-function setNow() {
-  const there = packagesThere();
-  return there ? setIn(JSON.parse(lockText()).packages, there) : null;
+/** The set that is completely installed now; null if none is. */
+function installedSetNow() {
+  const installed = installedPackages();
+  return installed ? setIn(JSON.parse(lockText()).packages, installed) : null;
 }
 
 /** The installed packages by npm's own record; null if there is none. */
-function packagesThere() {
-  return JSON.parse(readOrNull(at('node_modules', '.package-lock.json')) ?? 'null')?.packages ?? null;
+function installedPackages() {
+  return JSON.parse(readOrNull(clonePath('node_modules', '.package-lock.json')) ?? 'null')?.packages ?? null;
 }
 
 /** Which set is completely installed: `all`, `run`, or null. Both arguments are the `packages` of a lock file. */
-function setIn(wanted, there) {
-  const isThere = (path) => there[path]?.version === wanted[path].version;
-  if (!needed(wanted, 'run').every(isThere)) return null;
-  return needed(wanted, 'all').every(isThere) ? 'all' : 'run';
+function setIn(wanted, installed) {
+  const isInstalledPath = (path) => installed[path]?.version === wanted[path].version;
+  if (!requiredPaths(wanted, 'run').every(isInstalledPath)) return null;
+  return requiredPaths(wanted, 'all').every(isInstalledPath) ? 'all' : 'run';
 }
 
-/** The paths of the required packages of a set. Optional packages are usually for other platforms. */
-function needed(wanted, set) {
+/** The paths of the packages that a set requires. Optional packages are usually for other platforms. */
+function requiredPaths(wanted, set) {
   return Object.keys(wanted).filter((path) => {
     const { dev = false, optional = false, devOptional = false } = wanted[path];
     return path !== '' && !optional && (set === 'all' || !(dev || devOptional));

@@ -2,21 +2,24 @@
 import { spawn } from 'node:child_process';
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { at, readOrNull, Stop, say } from './workplace.mjs';
+import { clonePath, printProgress, readOrNull, UserError } from './workplace.mjs';
 
-const logFile = at('.prepare', 'install.log');
-const tailLines = 25;
-const lineEveryMs = 15_000;
-const frameEveryMs = 200;
+/** The output of the last run of npm. */
+const logFile = clonePath('.prepare', 'install.log');
+/** A failure quotes this many lines of npm's output. */
+const quotedLines = 25;
+/** How often progress is printed in a pipe, and redrawn on a terminal. */
+const printEveryMs = 15_000;
+const redrawEveryMs = 200;
 // --loglevel: an outer `npm --silent` would silence this npm too, and the log would not explain a failure.
 const flags = ['--no-audit', '--no-fund', '--foreground-scripts', '--loglevel=notice'];
 
 /**
- * Runs `npm ...args` in a folder of the clone. Throws a Stop with the end of npm's output if it fails. `packages` are
+ * Runs `npm ...args` in a folder of the clone. Throws a UserError with the end of npm's output if it fails. `packages` are
  * the folders that npm will create; progress counts those that exist. When all exist, progress shows the text `last`.
  */
-export async function runNpm(args, { folder = at(), packages = [], last = 'finishing' } = {}) {
-  mkdirSync(at('.prepare'), { recursive: true });
+export async function runNpm(args, { folder = clonePath(), packages = [], last = 'finishing' } = {}) {
+  mkdirSync(clonePath('.prepare'), { recursive: true });
   const log = openSync(logFile, 'w');
   const stopProgress = showProgress(packages, last);
   const [command, ...first] = npmCommand();
@@ -32,7 +35,7 @@ export async function runNpm(args, { folder = at(), packages = [], last = 'finis
   });
   stopProgress();
   closeSync(log);
-  if (how !== null) throw new Stop(failure(args[0], how));
+  if (how !== null) throw new UserError(failure(args[0], how));
 }
 
 /** The npm that started this process, which it names in the environment; otherwise the npm on the path. */
@@ -60,25 +63,28 @@ function npmEnvironment() {
 }
 
 function failure(job, how) {
-  const tail = (readOrNull(logFile) ?? '').trimEnd().split('\n').slice(-tailLines).join('\n');
+  const tail = (readOrNull(logFile) ?? '').trimEnd().split('\n').slice(-quotedLines).join('\n');
   return `${tail}\n\nnpm ${job} failed: ${how}. Its output is in ${logFile}. npm needs access to the npm registry \
 and, if there is no prebuilt SQLite driver, a C++ compiler with make and python3.`;
 }
 
 /** On a terminal redraws one line; elsewhere prints a line from time to time. Returns the function that stops it. */
 function showProgress(packages, last) {
-  const from = Date.now();
-  const terminal = process.stderr.isTTY;
+  const startedAt = Date.now();
+  const isTerminal = process.stderr.isTTY;
   const line = () => {
-    const there = packages.filter((path) => existsSync(join(path, 'package.json'))).length;
-    const doing = there < packages.length ? `${there} of ${packages.length} packages are there` : last;
-    return `${doing}, ${Math.round((Date.now() - from) / 1000)} s`;
+    const count = packages.filter((path) => existsSync(join(path, 'package.json'))).length;
+    const state = count < packages.length ? `${count} of ${packages.length} packages are there` : last;
+    return `${state}, ${Math.round((Date.now() - startedAt) / 1000)} s`;
   };
-  // Cut: a line that reaches the edge would wrap, and the next line would be drawn below it.
+  // The line is cut: a line that reaches the edge would wrap, and the next line would be drawn below it.
   const paint = () => process.stderr.write(`\r\x1b[K${`      ${line()}`.slice(0, (process.stderr.columns || 80) - 1)}`);
-  const timer = setInterval(terminal ? paint : () => say(`      ${line()}`), terminal ? frameEveryMs : lineEveryMs);
+  const timer = setInterval(
+    isTerminal ? paint : () => printProgress(`      ${line()}`),
+    isTerminal ? redrawEveryMs : printEveryMs,
+  );
   return () => {
     clearInterval(timer);
-    if (terminal) process.stderr.write('\r\x1b[K');
+    if (isTerminal) process.stderr.write('\r\x1b[K');
   };
 }

@@ -7,9 +7,9 @@
 // again succeeds for exactly one process.
 import { mkdirSync, readdirSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import { at, say } from './workplace.mjs';
+import { clonePath, printProgress } from './workplace.mjs';
 
-const lock = at('.prepare', 'lock');
+const lock = clonePath('.prepare', 'lock');
 const pollMs = 200;
 
 /** Waits for the lock, runs `work`, and releases the lock. */
@@ -24,13 +24,13 @@ export async function oneAtATime(work) {
 
 async function acquire() {
   for (let waited = false; !tryToAcquire(); waited = true) {
-    if (!waited) say(`Waiting for process ${owner()}, which is preparing this clone (it holds ${lock}).`);
+    if (!waited) printProgress(`Waiting for process ${owner()}, which is preparing this clone (it holds ${lock}).`);
     await pause(pollMs);
   }
 }
 
 function tryToAcquire() {
-  const mine = at('.prepare', `lock-${process.pid}`);
+  const mine = clonePath('.prepare', `lock-${process.pid}`);
   mkdirSync(mine, { recursive: true });
   writeFileSync(`${mine}/${process.pid}`, '');
   if (succeeds(() => renameSync(mine, lock))) return true;

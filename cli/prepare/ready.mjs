@@ -3,10 +3,10 @@ import { buildStep, isBuilt } from './build.mjs';
 import { areClientsInstalled, clientsStep } from './clients.mjs';
 import { installStep, isInstalled } from './install.mjs';
 import { oneAtATime } from './one-at-a-time.mjs';
-import { say } from './workplace.mjs';
+import { printProgress } from './workplace.mjs';
 
 /**
- * Installs and compiles what is missing or stale, with a numbered line for each step. Throws a Stop with a sentence on
+ * Installs and compiles what is missing or stale, with a numbered line for each step. Throws a UserError with a sentence on
  * failure. `packages` is `run` or `all`; `clients` says whether foreign clients are needed; `sources` is `product`,
  * `all`, or null to compile nothing. `last` is the text for the job itself, as the last numbered line.
  */
@@ -18,11 +18,11 @@ export async function makeReady({ packages = 'run', clients = false, sources = '
     );
     const count = steps.length + (last ? 1 : 0);
     for (const [index, { title, work }] of steps.entries()) {
-      const from = performance.now();
-      say(`[${index + 1}/${count}] ${title}.`);
+      const startedAt = performance.now();
+      printProgress(`[${index + 1}/${count}] ${title}.`);
       await work();
-      say(`      Done in ${((performance.now() - from) / 1000).toFixed(1)} s.`);
+      printProgress(`      Done in ${((performance.now() - startedAt) / 1000).toFixed(1)} s.`);
     }
-    if (steps.length > 0 && last) say(`[${count}/${count}] ${last}.`);
+    if (steps.length > 0 && last) printProgress(`[${count}/${count}] ${last}.`);
   });
 }

@@ -13,25 +13,25 @@ const productFolders = ['proto', 'gateway', 'firmware-sim', 'cli'];
 const sourceFolders = { product: productFolders, all: [...productFolders, 'test'] };
 
 /** A path inside the clone. */
-export function at(...parts) {
+export function clonePath(...parts) {
   return join(root, ...parts);
 }
 
-/** Prints a line of progress: on stderr, so that a command's stdout can be piped. */
-export function say(line) {
+/** Prints a line on stderr, so that a command's stdout can be piped. */
+export function printProgress(line) {
   process.stderr.write(`${line}\n`);
 }
 
-/** A failure that the user can fix: its message is shown without a stack trace. */
-export class Stop extends Error {}
+/** A failure that the user can fix. Its message is a sentence and is printed without a stack trace. */
+export class UserError extends Error {}
 
-/** Runs `job`. A Stop is printed as its sentence and sets exit code 1; any other error is a bug and is thrown. */
-export async function endWith(job) {
+/** Runs `job`. Prints the message of a UserError and sets exit code 1; any other error is a bug and is thrown. */
+export async function reportFailure(job) {
   try {
     await job();
   } catch (error) {
-    if (!(error instanceof Stop)) throw error;
-    say(error.message);
+    if (!(error instanceof UserError)) throw error;
+    printProgress(error.message);
     process.exitCode = 1;
   }
 }
@@ -46,14 +46,14 @@ export function readOrNull(path) {
   }
 }
 
-/** A short fingerprint of some texts, in their order. */
+/** A short hash of some texts, which depends on their order; null stands for a missing file. */
 export function fingerprint(texts) {
   const hash = createHash('sha256');
   for (const text of texts) hash.update(`${text?.length ?? 'none'}:${text ?? ''}`);
   return hash.digest('hex').slice(0, 24);
 }
 
-/** The .ts files of the `product` or of `all`, tests included: sorted paths from the root with forward slashes. */
+/** The .ts files of a scope (`product`, or `all` with the tests): sorted paths from the root with forward slashes. */
 export function sourceFiles(scope) {
   const files = sourceFolders[scope].flatMap((folder) => filesBelow(folder, '.ts'));
   return files.filter((path) => !path.endsWith('.d.ts')).sort();
@@ -63,7 +63,7 @@ export function sourceFiles(scope) {
 export function filesBelow(folder, ending) {
   let entries;
   try {
-    entries = readdirSync(at(folder), { withFileTypes: true });
+    entries = readdirSync(clonePath(folder), { withFileTypes: true });
   } catch {
     return [];
   }
@@ -76,7 +76,7 @@ export function filesBelow(folder, ending) {
 
 /**
  * Runs a program to its end. `stdio` is Node's; piped output is returned and also passed to `onOutput` as it arrives.
- * Resolves to `{ ok, how, stdout, stderr }`, where `how` describes how the program ended.
+ * Resolves to `{ ok, how, stdout, stderr }`, where `how` says how the program ended, such as `ended with status 1`.
  */
 export function run(command, args, { stdio = 'inherit', onOutput = () => {} } = {}) {
   return new Promise((resolve) => {
@@ -97,5 +97,5 @@ export function run(command, args, { stdio = 'inherit', onOutput = () => {} } = 
 
 /** Runs a tool that npm installed, by the name of its command. */
 export function runTool(name, args, options) {
-  return run(process.execPath, [at('node_modules', '.bin', name), ...args], options);
+  return run(process.execPath, [clonePath('node_modules', '.bin', name), ...args], options);
 }

@@ -13,11 +13,12 @@ export async function runCommandLine(words: readonly string[]): Promise<void> {
     const program = await makeProgram(calledGroups(words));
     await program.parseAsync(words, { from: 'user' });
   } catch (error) {
-    process.exitCode = await report(error);
+    process.exitCode = await reportError(error);
   }
 }
 
-async function report(error: unknown): Promise<number> {
+/** Prints the error, unless commander has. Returns the exit code. */
+async function reportError(error: unknown): Promise<number> {
   const { code } = error as { code?: unknown };
   // commander has already printed the error, the help or the version.
   if (typeof code === 'string' && code.startsWith('commander.'))
@@ -29,7 +30,7 @@ async function report(error: unknown): Promise<number> {
   return exitCode;
 }
 
-/** Whether the store failed: the operator then needs the message, not a stack trace. */
+/** Whether the store failed, such as on a full disk: the operator then needs the message, not a stack trace. */
 async function isStoreFailure(error: unknown): Promise<boolean> {
   const { StoreFailure } = await import('../../gateway/store/contract/errors.js');
   return error instanceof StoreFailure;

@@ -3,8 +3,9 @@ import { LockgateError } from '../../proto/errors.js';
 
 /** The question and the error messages. */
 export interface Confirmation {
-  /** Its end says which answer confirms. */
+  /** Asks for the expected answer, such as `Type yes: `. */
   readonly question: string;
+  /** The answer that confirms; upper and lower case are equal. */
   readonly expected: string;
   /** The error without a terminal: what would happen, and which flag confirms. */
   readonly withoutTerminal: string;

@@ -1,8 +1,7 @@
-/**
- * Exit codes (interfaces.md §4).
- */
+/** The exit codes of lockgate (interfaces.md §4), and which of them an error leads to. Pure. */
 import { LockgateError } from '../../proto/errors.js';
 
+/** The exit codes by meaning. */
 export const EXIT_CODE = {
   /** Done. */
   done: 0,
@@ -16,13 +15,13 @@ export const EXIT_CODE = {
   bug: 4,
 } as const;
 
-/** Codes of the gateway that blame the command line. */
-const INPUT_CODES = new Set(['merchant-needed', 'bad-mac']);
+/** Error codes of the gateway that mean a wrong command line. */
+const GATEWAY_INPUT_CODES = new Set(['merchant-needed', 'bad-mac']);
 
 /** The exit code for an error that a command threw. */
 export function exitCodeOf(error: unknown): number {
   if (!(error instanceof LockgateError)) return EXIT_CODE.bug;
   const { code } = error;
-  if (code.startsWith('input-') || INPUT_CODES.has(code)) return EXIT_CODE.badInput;
+  if (code.startsWith('input-') || GATEWAY_INPUT_CODES.has(code)) return EXIT_CODE.badInput;
   return EXIT_CODE.gatewayFailure;
 }

@@ -1,11 +1,11 @@
 /**
- * Signal handlers: SIGINT and SIGTERM end a command that would end by itself, and ask a long-running command to stop.
- * SIGHUP asks a service to reread its files.
+ * Signal handlers. SIGINT (Ctrl-C) and SIGTERM end a short command at once, and ask a long-running command to stop.
+ * SIGHUP asks the gateway to reread its files.
  */
 
 /** The interruption of a command that runs until it is stopped. */
 export interface Interruption {
-  /** Fires at the first SIGINT or SIGTERM. A second one ends the process at once. */
+  /** Fires at the first SIGINT or SIGTERM. A second signal ends the process at once. */
   readonly signal: AbortSignal;
   /** 128 plus the signal's number, as shells report it. */
   readonly exitCode: number;
@@ -13,6 +13,7 @@ export interface Interruption {
   readonly happened: Promise<void>;
 }
 
+/** The exit code for each signal: 128 plus the signal's number, as shells report it. */
 const SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const;
 
 const exitAtOnce = (name: NodeJS.Signals): void => process.exit(SIGNALS[name as keyof typeof SIGNALS]);

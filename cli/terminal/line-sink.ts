@@ -3,7 +3,7 @@ import { closeSync, openSync, writeSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { LockgateError } from '../../proto/errors.js';
 
-/** Collects lines and writes them in chunks. Each gzipped chunk is a separate gzip member. */
+/** Collects lines and writes them in chunks. Each gzipped chunk is a separate gzip member; a gzip file may have many. */
 export class LineSink {
   readonly #file: string | undefined;
   readonly #descriptor: number | undefined;
@@ -28,12 +28,14 @@ export class LineSink {
     }
   }
 
+  /** Adds a line, without its line break. */
   write(line: string): void {
     this.#lines.push(line);
     this.#pendingCharacters += line.length;
     if (this.#pendingCharacters >= this.#chunkCharacters) this.#flush();
   }
 
+  /** Writes the remaining lines and closes the file. */
   end(): void {
     this.#flush();
     if (this.#descriptor !== undefined) closeSync(this.#descriptor);
@@ -51,7 +53,7 @@ export class LineSink {
   /** Writes until all bytes are written: a call of `writeSync` may write only some. */
   #writeAll(descriptor: number, bytes: Uint8Array): void {
     try {
-      for (let done = 0; done < bytes.length; ) done += writeSync(descriptor, bytes, done);
+      for (let offset = 0; offset < bytes.length; ) offset += writeSync(descriptor, bytes, offset);
     } catch (error) {
       throw new LockgateError('input-file', `${this.#file} can't be written: ${(error as Error).message}`);
     }

@@ -17,14 +17,14 @@ export interface SlicedRun {
 export async function advanceInSlices(run: SlicedRun, progressText: () => string, signal: AbortSignal): Promise<void> {
   const progress = new ProgressLine(progressText);
   try {
-    // In simulated time; adapted so that a slice takes about SLICE_MS.
-    let sliceMs = Minutes(10);
+    // In simulated time; doubled and halved so that a slice takes about SLICE_MS of real time.
+    let simulatedSliceMs = Minutes(10);
     while (run.nowMs < run.endMs && !signal.aborted) {
       const startedAtMs = monotonicMs();
-      run.advance(run.nowMs + sliceMs);
+      run.advance(run.nowMs + simulatedSliceMs);
       const tookMs = monotonicMs() - startedAtMs;
-      if (tookMs < SLICE_MS / 2) sliceMs *= 2;
-      else if (tookMs > SLICE_MS) sliceMs = Math.max(Minutes(1), sliceMs / 2);
+      if (tookMs < SLICE_MS / 2) simulatedSliceMs *= 2;
+      else if (tookMs > SLICE_MS) simulatedSliceMs = Math.max(Minutes(1), simulatedSliceMs / 2);
       await new Promise<void>((resolve) => afterThisTurn(resolve));
     }
   } finally {

@@ -33,6 +33,7 @@ export interface TableOutput {
   readonly clean: (text: string) => string;
 }
 
+/** Blanks between two columns. */
 const GAP = 2;
 /** Cells are not cut below this width. */
 const MIN_CUT_WIDTH = 12;
@@ -57,98 +58,112 @@ export function tableLines<Row>(rows: readonly Row[], columns: readonly Column<R
 }
 
 /** As {@link tableLines}, but the caller says how to colour and clean cells. */
-export function linesOfTable<Row>(rows: readonly Row[], columns: readonly Column<Row>[], place: TableOutput): string[] {
+export function linesOfTable<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  output: TableOutput,
+): string[] {
   const shown = columns.map((column): SizedColumn<Row> => {
-    const cells = rows.map((row) => place.clean(column.show(row)));
+    const cells = rows.map((row) => output.clean(column.show(row)));
     return { column, cells, width: Math.max(widthOf(column.title), ...cells.map(widthOf)) };
   });
-  if (!fit(shown, place.room)) return blocks(rows, shown, place);
-  const titles = shown.map(({ column, width }) => fold(column.title, width));
-  const head = rowLines(shown, titles).map((line) => place.paint('bold', line));
-  return [...head, ...rows.flatMap((row, index) => cellLines(row, index, shown, place))];
+  if (!narrowToFit(shown, output.room)) return rowBlocks(rows, shown, output);
+  const titles = shown.map(({ column, width }) => wrapCell(column.title, width));
+  const head = rowLines(shown, titles).map((line) => output.paint('bold', line));
+  return [...head, ...rows.flatMap((row, index) => cellLines(row, index, shown, output))];
 }
 
 /** Narrows the columns until the table fits; false if it can't. */
-function fit<Row>(shown: SizedColumn<Row>[], room: number): boolean {
-  for (let last = lastOptional(shown); total(shown) > room && last >= 0; last = lastOptional(shown))
-    shown.splice(last, 1);
-  if (total(shown) <= room) return true;
+function narrowToFit<Row>(shown: SizedColumn<Row>[], room: number): boolean {
+  for (let index = lastOptionalColumn(shown); totalWidth(shown) > room && index >= 0; index = lastOptionalColumn(shown))
+    shown.splice(index, 1);
+  if (totalWidth(shown) <= room) return true;
   for (const each of shown) each.width = Math.max(widestWordWidth(each.column.title), ...each.cells.map(widthOf));
   const prose = shown.filter(({ column }) => column.prose);
-  const words = (each: SizedColumn<Row>): number => Math.max(MIN_PROSE_WIDTH, ...each.cells.map(widestWordWidth));
-  narrow(shown, prose, room, words);
-  const cut = shown.slice(1).filter(({ column }) => !column.neverCut && !column.prose);
-  narrow(shown, cut, room, ({ column }) => Math.max(MIN_CUT_WIDTH, widestWordWidth(column.title)));
-  return total(shown) <= room;
+  const minProseWidth = (each: SizedColumn<Row>): number =>
+    Math.max(MIN_PROSE_WIDTH, ...each.cells.map(widestWordWidth));
+  narrow(shown, prose, room, minProseWidth);
+  const cuttable = shown.slice(1).filter(({ column }) => !column.neverCut && !column.prose);
+  narrow(shown, cuttable, room, ({ column }) => Math.max(MIN_CUT_WIDTH, widestWordWidth(column.title)));
+  return totalWidth(shown) <= room;
 }
 
-/** Repeatedly narrows the widest of `some` by one, until the table fits or each has its minimum width. */
+/** Repeatedly narrows the widest of `candidates` by one, until the table fits or all have their minimum width. */
 function narrow<Row>(
   all: SizedColumn<Row>[],
-  some: SizedColumn<Row>[],
+  candidates: SizedColumn<Row>[],
   room: number,
   minWidth: (each: SizedColumn<Row>) => number,
 ): void {
-  const minWidths = new Map(some.map((each) => [each, minWidth(each)]));
-  for (let excess = total(all) - room; excess > 0; excess -= 1) {
-    const [widest] = some.filter((each) => each.width > (minWidths.get(each) ?? 0)).sort((a, b) => b.width - a.width);
+  const minWidths = new Map(candidates.map((each) => [each, minWidth(each)]));
+  for (let excess = totalWidth(all) - room; excess > 0; excess -= 1) {
+    const [widest] = candidates
+      .filter((each) => each.width > (minWidths.get(each) ?? 0))
+      .sort((a, b) => b.width - a.width);
     if (widest === undefined) return;
     widest.width -= 1;
   }
 }
 
-function lastOptional<Row>(shown: readonly SizedColumn<Row>[]): number {
+/** The index of the last optional column; -1 if there is none. */
+function lastOptionalColumn<Row>(shown: readonly SizedColumn<Row>[]): number {
   return shown.findLastIndex(({ column }) => column.optional === true);
 }
 
-function total<Row>(shown: readonly SizedColumn<Row>[]): number {
+function totalWidth<Row>(shown: readonly SizedColumn<Row>[]): number {
   return shown.reduce((sum, { width }) => sum + width, GAP * (shown.length - 1));
 }
 
+/** The lines of one row of the table: prose cells are wrapped, other cells are cut. */
 function cellLines<Row>(row: Row, index: number, shown: readonly SizedColumn<Row>[], { paint }: TableOutput): string[] {
   const cells = shown.map(({ column, cells, width }) => {
     const text = cells[index] ?? '';
-    return column.prose ? fold(text, width) : [cutToWidth(text, width)];
+    return column.prose ? wrapCell(text, width) : [cutToWidth(text, width)];
   });
-  return rowLines(shown, cells, (text, at) => {
-    const style = shown[at]?.column.style?.(row);
+  return rowLines(shown, cells, (text, columnIndex) => {
+    const style = shown[columnIndex]?.column.style?.(row);
     return style === undefined ? text : paint(style, text);
   });
 }
 
-/** Lays out a row whose cells have one or more lines each. `dress` adds the style. */
+/** Lays out a row whose cells have one or more lines each. `applyStyle` colours a text of the column with this index. */
 function rowLines<Row>(
   shown: readonly SizedColumn<Row>[],
   cells: readonly (readonly string[])[],
-  dress: (text: string, at: number) => string = (text) => text,
+  applyStyle: (text: string, columnIndex: number) => string = (text) => text,
 ): string[] {
   const height = Math.max(1, ...cells.map((lines) => lines.length));
   return Array.from({ length: height }, (_, line) => {
-    const parts = shown.map(({ width }, at) => {
-      const text = cells[at]?.[line] ?? '';
+    const parts = shown.map(({ width }, index) => {
+      const text = cells[index]?.[line] ?? '';
       const blanks = ' '.repeat(Math.max(width - widthOf(text), 0));
-      return text === '' ? blanks : dress(text, at) + blanks;
+      return text === '' ? blanks : applyStyle(text, index) + blanks;
     });
     return parts.join(' '.repeat(GAP)).trimEnd();
   });
 }
 
 /** For a terminal that is too narrow for a table: prints each row as lines of title and cell. */
-function blocks<Row>(rows: readonly Row[], shown: readonly SizedColumn<Row>[], { room, paint }: TableOutput): string[] {
-  const titles = Math.max(...shown.map(({ column }) => widthOf(column.title)));
+function rowBlocks<Row>(
+  rows: readonly Row[],
+  shown: readonly SizedColumn<Row>[],
+  { room, paint }: TableOutput,
+): string[] {
+  const titleWidth = Math.max(...shown.map(({ column }) => widthOf(column.title)));
   return rows.flatMap((row, index) => {
     const lines = shown.flatMap(({ column, cells }) => {
-      const [first = '', ...more] = fold(cells[index] ?? '', Math.max(room - titles - GAP, MIN_CUT_WIDTH));
+      const [first = '', ...more] = wrapCell(cells[index] ?? '', Math.max(room - titleWidth - GAP, MIN_CUT_WIDTH));
       const style = column.style?.(row);
-      const dress = (text: string): string => (style === undefined ? text : paint(style, text));
-      const title = paint('bold', column.title) + ' '.repeat(titles - widthOf(column.title) + GAP);
-      const gap = ' '.repeat(titles + GAP);
-      return [`${title}${dress(first)}`.trimEnd(), ...more.map((line) => gap + dress(line))];
+      const applyStyle = (text: string): string => (style === undefined ? text : paint(style, text));
+      const title = paint('bold', column.title) + ' '.repeat(titleWidth - widthOf(column.title) + GAP);
+      const gap = ' '.repeat(titleWidth + GAP);
+      return [`${title}${applyStyle(first)}`.trimEnd(), ...more.map((line) => gap + applyStyle(line))];
     });
     return index === 0 ? lines : ['', ...lines];
   });
 }
 
-function fold(text: string, width: number): string[] {
+/** Wraps a cell's text to its column. */
+function wrapCell(text: string, width: number): string[] {
   return wrapWords(text, width, widthOf);
 }

@@ -12,7 +12,9 @@ const SPAN_UNITS: Readonly<Record<string, (count: number) => Milliseconds>> = {
   w: (count) => Days(7 * count),
 };
 
+/** A span: a number and one letter of {@link SPAN_UNITS}. */
 const SPAN = /^(\d{1,6})([smhdw])$/;
+/** A date without a time. */
 const DAY = /^\d{4}-\d\d-\d\d$/;
 
 /** Parses a span such as `90s`, `30m`, `1h`, `30d`, `2w`. @throws LockgateError `input-span`, naming the flag */
@@ -50,11 +52,13 @@ export function readPastTime(flag: string, text: string, nowMs: number): string 
   throw new LockgateError('input-since', `${flag} is ${JSON.stringify(text)}: expected ${expected}`);
 }
 
+/** Parses a span; undefined if the text is not a span. */
 function spanOf(text: string): Milliseconds | undefined {
   const [, count, unit = ''] = SPAN.exec(text) ?? [];
   return count === undefined ? undefined : SPAN_UNITS[unit]?.(Number(count));
 }
 
+/** A span of at least `from` is displayed in the unit; the first entry that fits counts. */
 const DISPLAY_UNITS: readonly (readonly [from: Milliseconds, unit: Milliseconds, name: string])[] = [
   [Days(2), Days(1), 'd'],
   [Hours(2), Hours(1), 'h'],

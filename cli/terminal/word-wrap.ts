@@ -1,6 +1,7 @@
 /**
  * Wraps text between words. By default the width of a text is its number of characters, which is right for lockgate's
- * help texts. Text of others needs `widthOf` of text-width.ts, which `--help` does not import because it loads slowly.
+ * help texts. Text from users and devices may have wide letters: pass `widthOf` of text-width.ts as the measure. This
+ * file must not import text-width.ts, which loads slowly, because `--help` uses this file. Pure.
  */
 
 /**

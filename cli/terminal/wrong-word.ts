@@ -11,7 +11,11 @@ const WRONG_CHOICE = new RegExp(
   's',
 );
 
-/** @param known the names of the existing commands, and of flags with their dashes */
+/**
+ * The sentence for one of commander's error messages.
+ *
+ * @param known the names of the existing commands, and of flags with their dashes, among which to find a suggestion
+ */
 export function wrongWordText(
   message: string,
   known: { readonly words: readonly string[]; readonly flags: readonly string[] },
