@@ -14,6 +14,7 @@ export interface AuditFlags extends ConnectionFlags {
   readonly json?: boolean;
 }
 
+/** Members of the changed object, by name. */
 type Members = Readonly<Record<string, unknown>>;
 
 /** An entry of the audit log, as the operator interface returns it. */
@@ -32,6 +33,7 @@ interface EntryJson {
   readonly code: string | null;
 }
 
+/** A page of entries; `next` is the cursor of the next page. */
 interface Page {
   readonly entries: readonly EntryJson[];
   readonly next: string | null;
@@ -93,9 +95,9 @@ function whoText({ actor, os_user: user }: EntryJson): string {
 function changeText({ before, after }: EntryJson): string {
   const names = Object.keys({ ...before, ...after });
   const parts = names.map((name) => {
-    const [was, is] = [textOf(before?.[name]), textOf(after?.[name])];
-    if (was === undefined || is === undefined) return `${name} ${is ?? was}`;
-    return was === is ? undefined : `${name} ${was} → ${is}`;
+    const [oldText, newText] = [textOf(before?.[name]), textOf(after?.[name])];
+    if (oldText === undefined || newText === undefined) return `${name} ${newText ?? oldText}`;
+    return oldText === newText ? undefined : `${name} ${oldText} → ${newText}`;
   });
   return parts.filter((part) => part !== undefined).join(', ') || '–';
 }

@@ -13,6 +13,7 @@ export interface CommandJson {
   readonly parameters: Readonly<Record<string, unknown>>;
   readonly state: string;
   readonly detail: string;
+  /** What an unfinished command is waiting for; null if it is finished. */
   readonly waits: { readonly for: string; readonly text: string; readonly due_at: string | null } | null;
   readonly asked_by: string;
   readonly created_at: string;
@@ -26,13 +27,14 @@ export interface CommandJson {
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
 
+/** The flags of `lockgate command list`. */
 export interface ListFlags extends Flags {
   readonly mac?: string;
   readonly state?: string;
   readonly limit?: number;
 }
 
-/** Lists commands. */
+/** `lockgate command list`. */
 export async function listCommands(flags: ListFlags): Promise<void> {
   const query = new URLSearchParams();
   if (flags.mac !== undefined) query.set('mac', flags.mac);
@@ -58,7 +60,7 @@ export async function listCommands(flags: ListFlags): Promise<void> {
   ]);
 }
 
-/** Shows a command. */
+/** `lockgate command show`. */
 export async function showCommand(id: number, flags: Flags): Promise<void> {
   const command = await new GatewayClient(flags).get<CommandJson>(`/commands/${id}`);
   if (flags.json) return printJson(command);
@@ -73,7 +75,7 @@ export async function showCommand(id: number, flags: Flags): Promise<void> {
   print(command.finished_at === null ? `expires at ${command.expires_at}` : `finished at ${command.finished_at}`);
 }
 
-/** Cancels a command. */
+/** `lockgate command cancel`. */
 export async function cancelCommand(id: number, flags: Flags): Promise<void> {
   const command = await new GatewayClient(flags).post<CommandJson>(`/commands/${id}/cancel`, {});
   if (flags.json) return printJson(command);
@@ -86,6 +88,7 @@ export function commandText({ type, parameters }: Pick<CommandJson, 'type' | 'pa
   return [type, ...words].join(' ');
 }
 
+/** A value as text; an object is a high window, such as `07:00-19:00+60min`. */
 function parameterText(value: unknown): string {
   if (typeof value !== 'object' || value === null) return String(value);
   const { from, to, utc_offset_minutes: offset } = value as Readonly<Record<string, unknown>>;

@@ -10,6 +10,7 @@ import { print, printJson, printNote, sanitizeLine } from '../../terminal/output
 import { printTable } from '../../terminal/table.js';
 import { type CommandJson, commandText, stateText } from './listing.js';
 
+/** The flags of `lockgate command send`. */
 export interface SendFlags extends ConnectionFlags {
   readonly json?: boolean;
   readonly merchant?: string;
@@ -48,6 +49,7 @@ export async function sendCommand(words: readonly string[], flags: SendFlags): P
   process.exitCode = outcomes.every(isSuccess) ? EXIT_CODE.done : EXIT_CODE.negativeAnswer;
 }
 
+/** The body of the request: the command, and the locks that get it. */
 async function readBody(client: GatewayClient, words: readonly string[], flags: SendFlags): Promise<object> {
   const type = words.at(-1) ?? '';
   const macs = words.slice(0, -1);
@@ -71,7 +73,7 @@ function requireMacs(macs: readonly string[], type: string): readonly string[] {
   throw new LockgateError('input-command', `the lock is missing: ${expected}; got only ${JSON.stringify(type)}`);
 }
 
-/** Selects all locks of a merchant. Their number must be given by --count or confirmed. */
+/** Selects all locks of a merchant. The user must give their number by --count, or confirm it. */
 async function readFleet(
   client: GatewayClient,
   type: string,
@@ -128,6 +130,7 @@ function readWindow(text: string, offset: string): object {
   return { from, to, utc_offset_minutes: readOffset(offset) };
 }
 
+/** Parses an offset such as `+01:00`. Returns minutes. */
 function readOffset(text: string): number {
   const match = /^([+-])(\d\d):([0-5]\d)$/.exec(text);
   if (match === null)
@@ -139,11 +142,12 @@ function readOffset(text: string): number {
   return match[1] === '-' ? -minutes : minutes;
 }
 
-const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
+const SECONDS_PER_UNIT: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
 
+/** Parses a span. Returns seconds. */
 function readSpan(text: string): number {
   const match = /^(\d{1,7})([smhd])$/.exec(text);
-  if (match !== null) return Number(match[1]) * (UNIT_SECONDS[match[2] ?? ''] ?? 1);
+  if (match !== null) return Number(match[1]) * (SECONDS_PER_UNIT[match[2] ?? ''] ?? 1);
   throw new LockgateError(
     'input-command',
     `--expires is ${JSON.stringify(text)}: expected a span such as 90s, 10m or 6h`,
@@ -175,15 +179,15 @@ async function waitForAll(client: GatewayClient, commands: Outcome[], flags: Sen
   const outcomes: Outcome[] = [];
   let printed = '';
   for (const outcome of commands) {
-    let now = outcome;
-    while ('id' in now && (now.state === 'queued' || now.state === 'sent')) {
-      const text = stateText(now);
-      if (!flags.json && text !== printed) printNote(sanitizeLine(`Command ${now.id}: ${text}`));
+    let latest = outcome;
+    while ('id' in latest && (latest.state === 'queued' || latest.state === 'sent')) {
+      const text = stateText(latest);
+      if (!flags.json && text !== printed) printNote(sanitizeLine(`Command ${latest.id}: ${text}`));
       printed = text;
       await new Promise<void>((resolve) => systemClock.after(POLL_INTERVAL_MS, resolve));
-      now = await client.get<CommandJson>(`/commands/${now.id}`);
+      latest = await client.get<CommandJson>(`/commands/${latest.id}`);
     }
-    outcomes.push(now);
+    outcomes.push(latest);
   }
   return outcomes;
 }

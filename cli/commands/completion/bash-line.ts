@@ -1,51 +1,55 @@
 /**
- * Parses a bash command line for completion: its words without quotes, and how a completed word must be written at the
- * cursor. bash splits words at colons, which MACs and URLs contain, so its own word list is not usable.
+ * Parses a bash command line for completion into words without quotes, and quotes a completed word for the cursor. bash
+ * itself splits words at colons, which MACs and URLs contain, so its word list is not usable. Pure.
  */
 
 /** The words up to the cursor; the last word, possibly empty, is being typed. */
 export interface BashLine {
   readonly words: string[];
-  /** Converts a value to the text that bash must get, because bash replaces only the part that it considers a word. */
-  readonly inShell: (value: string) => string;
+  /** Converts a completed word to the text for bash, which replaces only the part after a colon or quote. */
+  readonly toShellText: (value: string) => string;
 }
 
-/** The characters of COMP_WORDBREAKS that occur in lockgate's values and flags. */
-const BREAKS = /[:=]/g;
+/** The characters at which bash splits words (COMP_WORDBREAKS) that occur in lockgate's values and flags. */
+const WORD_BREAKS = /[:=]/g;
 
 /** Parses the line; shell expansions ($, *, ~) are not expanded. */
 export function readBashLine(line: string): BashLine {
   const words: string[] = [];
   let word: string | undefined;
   let quote: '"' | "'" | undefined;
-  let raw = '';
-  for (let at = 0; at < line.length; at += 1) {
-    const letter = line.charAt(at);
-    if (quote === undefined && /\s/.test(letter)) {
+  // The current word as it was typed, with quotes and backslashes.
+  let typedWord = '';
+  for (let index = 0; index < line.length; index += 1) {
+    const character = line.charAt(index);
+    if (quote === undefined && /\s/.test(character)) {
       if (word !== undefined) words.push(word);
       word = undefined;
-      raw = '';
+      typedWord = '';
       continue;
     }
-    raw += letter;
+    typedWord += character;
     word ??= '';
-    if (letter === quote) quote = undefined;
-    else if (quote === undefined && (letter === '"' || letter === "'")) quote = letter;
-    else if (letter === '\\' && quote !== "'" && at + 1 < line.length) {
-      at += 1;
-      raw += line.charAt(at);
-      word += line.charAt(at);
-    } else word += letter;
+    if (character === quote) quote = undefined;
+    else if (quote === undefined && (character === '"' || character === "'")) quote = character;
+    else if (character === '\\' && quote !== "'" && index + 1 < line.length) {
+      index += 1;
+      typedWord += line.charAt(index);
+      word += line.charAt(index);
+    } else word += character;
   }
-  return { words: [...words, word ?? ''], inShell: (value) => writeWord(value, raw, quote) };
+  return { words: [...words, word ?? ''], toShellText: (value) => toShellText(value, typedWord, quote) };
 }
 
-/** bash replaces the text after an open quote, or else the text after the last break. */
-function writeWord(value: string, raw: string, quote: '"' | "'" | undefined): string {
+/**
+ * The part of the value that bash inserts, with special characters escaped. bash replaces the text after an open quote,
+ * or else the text after the last word break.
+ */
+function toShellText(value: string, typedWord: string, quote: '"' | "'" | undefined): string {
   if (quote === '"') return value.replace(/["\\$`]/g, '\\$&');
   if (quote === "'") return value.replaceAll("'", "'\\''");
-  const breaks = raw.replace(/\\./g, '').match(BREAKS)?.length ?? 0;
-  const skipped = [...value.matchAll(BREAKS)][breaks - 1];
-  const rest = skipped === undefined ? value : value.slice(skipped.index + 1);
-  return rest.replace(/[^\p{L}\p{N}@%+=:,./_-]/gu, '\\$&');
+  const breaks = typedWord.replace(/\\./g, '').match(WORD_BREAKS)?.length ?? 0;
+  const lastTypedBreak = [...value.matchAll(WORD_BREAKS)][breaks - 1];
+  const inserted = lastTypedBreak === undefined ? value : value.slice(lastTypedBreak.index + 1);
+  return inserted.replace(/[^\p{L}\p{N}@%+=:,./_-]/gu, '\\$&');
 }

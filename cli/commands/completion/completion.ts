@@ -2,8 +2,8 @@
  * Shell completion: offers words of the command tree, and values that a running gateway knows. The shells' scripts
  * (scripts.ts) call this at every Tab.
  *
- * The output is a line for each word, with a tab and its meaning if known. A last line `:files` or `:folders` says that
- * such names fit too. Nothing else may be printed, also not after an error.
+ * The output is a line for each word; if its meaning is known, a tab and the meaning follow. A last line `:files` or
+ * `:folders` makes the script also offer names of files or folders. Nothing else may be printed, not even an error.
  */
 import type { Argument, Command, Option } from 'commander';
 import { print } from '../../terminal/output.js';
@@ -13,7 +13,7 @@ import { valuesFor, type WordValue } from './values.js';
 /** Builds the command tree with the groups that these words call. */
 type LoadTree = (words: readonly string[]) => Promise<Command>;
 
-/** What may be typed at the cursor. */
+/** What may be typed at the cursor: words, and possibly names of files or folders. */
 interface Offer {
   readonly values: readonly WordValue[];
   readonly paths?: 'files' | 'folders';
@@ -31,7 +31,7 @@ export async function printCompletions([shell, ...rest]: readonly string[], load
     const { values, paths } = await offerFor(await load(words), words, typed);
     for (const { value, means = '' } of values.filter((each) => matchesStart(each.value, typed))) {
       if (line === null) print(means === '' ? value : `${value}\t${means}`);
-      else print(line.inShell(value));
+      else print(line.toShellText(value));
     }
     if (paths !== undefined) print(`:${paths}`);
   } catch {
@@ -49,57 +49,59 @@ function matchesStart(value: string, typed: string): boolean {
 }
 
 async function offerFor(program: Command, before: readonly string[], typed: string): Promise<Offer> {
-  const { command, place, flags, afterDashes } = walk(program, before);
-  const given = { flags, words: before };
-  if (place !== undefined) return await valuesOf(command, place, given);
+  const { command, awaitingOption, flags, afterDashes } = readWords(program, before);
+  const context = { flags, words: before };
+  if (awaitingOption !== undefined) return await valuesOf(command, awaitingOption, context);
   if (!afterDashes && typed.startsWith('-')) {
     const [flag, value] = splitFlag(typed);
     if (value === undefined) return { values: flagsOf(command) };
     const option = findOption(command, flag);
     if (option === undefined) return { values: [] };
-    const { values } = await valuesOf(command, option, given);
+    const { values } = await valuesOf(command, option, context);
     return { values: values.map((each) => ({ ...each, value: `${flag}=${each.value}` })) };
   }
   const commands = command.commands.map((each) => ({ value: each.name(), means: each.description() }));
-  const argument = argumentAt(command, positionals(command, before));
-  const offer = argument === undefined ? { values: [] } : await valuesOf(command, argument, given);
+  const argument = argumentAt(command, countArguments(command, before));
+  const offer = argument === undefined ? { values: [] } : await valuesOf(command, argument, context);
   const isGroup = command.commands.length > 0;
   const help = isGroup && command.parent === null ? [{ value: 'help', means: 'Show help for a command.' }] : [];
   return { ...offer, values: [...commands, ...help, ...offer.values] };
 }
 
 /** What the words before the cursor mean. */
-interface Walk {
+interface WordsBefore {
   readonly command: Command;
   /** The flag whose value is being typed, if any. */
-  readonly place: Option | undefined;
+  readonly awaitingOption: Option | undefined;
+  /** The values of the flags. */
   readonly flags: ReadonlyMap<string, string>;
+  /** Whether `--` came before, after which no word is a flag. */
   readonly afterDashes: boolean;
 }
 
 /** Interprets the words before the cursor. */
-function walk(program: Command, before: readonly string[]): Walk {
+function readWords(program: Command, before: readonly string[]): WordsBefore {
   let command = program;
-  let place: Option | undefined;
+  let awaitingOption: Option | undefined;
   let afterDashes = false;
   const flags = new Map<string, string>();
   for (const word of before) {
-    if (place !== undefined) {
-      flags.set(place.long ?? '', word);
-      place = undefined;
+    if (awaitingOption !== undefined) {
+      flags.set(awaitingOption.long ?? '', word);
+      awaitingOption = undefined;
     } else if (word === '--') afterDashes = true;
     else if (!afterDashes && word.startsWith('-')) {
       const [flag, value] = splitFlag(word);
       const option = findOption(command, flag);
       if (value !== undefined) flags.set(flag, value);
-      else if (option?.required) place = option;
+      else if (option?.required) awaitingOption = option;
     } else command = command.commands.find((each) => each.name() === word) ?? command;
   }
-  return { command, place, flags, afterDashes };
+  return { command, awaitingOption, flags, afterDashes };
 }
 
-/** The number of arguments of the command before the cursor. */
-function positionals(command: Command, before: readonly string[]): number {
+/** The number of words before the cursor that are arguments of the command: neither command names nor flags. */
+function countArguments(command: Command, before: readonly string[]): number {
   const depth = depthOf(command);
   let count = -depth;
   let isValue = false;
@@ -124,11 +126,11 @@ function argumentAt(command: Command, index: number): Argument | undefined {
 }
 
 function splitFlag(word: string): [flag: string, value?: string] {
-  const at = word.indexOf('=');
-  return at < 0 ? [word] : [word.slice(0, at), word.slice(at + 1)];
+  const equals = word.indexOf('=');
+  return equals < 0 ? [word] : [word.slice(0, equals), word.slice(equals + 1)];
 }
 
-/** Finds a flag of the command or of its groups. */
+/** Finds a flag of the command or of a group that it belongs to. */
 function findOption(command: Command, flag: string): Option | undefined {
   const own = command.options.find(({ long, short }) => long === flag || short === flag);
   return own ?? (command.parent === null ? undefined : findOption(command.parent, flag));
@@ -140,17 +142,18 @@ function flagsOf(command: Command): WordValue[] {
   return [...flags, { value: '--help', means: 'Show help.' }];
 }
 
+/** The values that an argument or a flag takes. */
 async function valuesOf(
   command: Command,
-  place: Argument | Option,
-  given: { readonly flags: ReadonlyMap<string, string>; readonly words: readonly string[] },
+  target: Argument | Option,
+  context: { readonly flags: ReadonlyMap<string, string>; readonly words: readonly string[] },
 ): Promise<Offer> {
-  if (place.argChoices !== undefined) return { values: place.argChoices.map((value) => ({ value })) };
+  if (target.argChoices !== undefined) return { values: target.argChoices.map((value) => ({ value })) };
   // What the value is: for a flag the name in angle brackets, such as <file>.
-  const what = 'flags' in place ? (/<([^>]+)>$/.exec(place.flags)?.[1] ?? '') : place.name();
+  const what = 'flags' in target ? (/<([^>]+)>$/.exec(target.flags)?.[1] ?? '') : target.name();
   if (what === 'file' || what === 'folder') return { values: [], paths: `${what}s` };
-  const name = 'flags' in place ? (place.long ?? '') : `<${place.name()}>`;
-  return { values: await valuesFor(pathOf(command), name, what, given) };
+  const name = 'flags' in target ? (target.long ?? '') : `<${target.name()}>`;
+  return { values: await valuesFor(pathOf(command), name, what, context) };
 }
 
 /** The command's words without the program's name: `device show`. */

@@ -10,21 +10,23 @@ export interface WordValue {
   readonly means?: string;
 }
 
-/** The words before the cursor, and the flags among them. */
-interface Given {
+/** The words before the cursor, and the values of the flags among them. */
+interface TypedWords {
   readonly flags: ReadonlyMap<string, string>;
   readonly words: readonly string[];
 }
 
-type Source = (given: Given) => Promise<readonly WordValue[]>;
+/** Finds the values that can be typed at a position. */
+type ValueSource = (typed: TypedWords) => Promise<readonly WordValue[]>;
 
-/** How long the gateway may take to answer. */
+/** How long the gateway may take to answer, because the user waits for each Tab. */
 const GATEWAY_TIMEOUT_MS = Seconds(0.5);
 
+/** The maximum number of values offered at once. */
 const MAX_VALUES = 500;
 
 /** Sources of values, by command and flag or argument. A test checks that each key exists in the command tree. */
-export const VALUE_SOURCES: Readonly<Record<string, Source>> = {
+export const VALUE_SOURCES: Readonly<Record<string, ValueSource>> = {
   'trace check --ignore': rules,
   'sim run --bug': bugs,
   'sim run --fault': faults,
@@ -44,12 +46,17 @@ export const VALUE_SOURCES: Readonly<Record<string, Source>> = {
 };
 
 /** The values for a position; empty if unknown. @param what the name in the flag's angle brackets */
-export async function valuesFor(path: string, name: string, what: string, given: Given): Promise<readonly WordValue[]> {
+export async function valuesFor(
+  path: string,
+  name: string,
+  what: string,
+  typed: TypedWords,
+): Promise<readonly WordValue[]> {
   const source = VALUE_SOURCES[`${path} ${name}`] ?? sourceByName(name, what);
-  return source === undefined ? [] : (await source(given)).slice(0, MAX_VALUES);
+  return source === undefined ? [] : (await source(typed)).slice(0, MAX_VALUES);
 }
 
-function sourceByName(name: string, what: string): Source | undefined {
+function sourceByName(name: string, what: string): ValueSource | undefined {
   if (what === 'mac') return macs;
   if (name === '--merchant') return merchants;
   if (name === '--url' && what === 'id') return urls;
@@ -86,55 +93,58 @@ async function reasons(): Promise<readonly WordValue[]> {
   return REASONS.map(({ name }) => ({ value: name }));
 }
 
-async function macs(given: Given): Promise<readonly WordValue[]> {
-  const { devices } = await ask<{ devices: { mac: string; merchant: string }[] }>('/devices', given);
-  const wanted = given.flags.get('--merchant');
-  const some = devices.filter(({ merchant }) => wanted === undefined || merchant === wanted);
-  return some.map(({ mac, merchant }) => ({ value: mac, means: merchant }));
+async function macs(typed: TypedWords): Promise<readonly WordValue[]> {
+  const { devices } = await askGateway<{ devices: { mac: string; merchant: string }[] }>('/devices', typed);
+  const chosen = typed.flags.get('--merchant');
+  const offered = devices.filter(({ merchant }) => chosen === undefined || merchant === chosen);
+  return offered.map(({ mac, merchant }) => ({ value: mac, means: merchant }));
 }
 
-async function macsAndTypes(given: Given): Promise<readonly WordValue[]> {
+async function macsAndTypes(typed: TypedWords): Promise<readonly WordValue[]> {
   const types = ['unlock', 'lock', 'siren', 'locate-gps', 'locate-cell', 'set-power', 'reset'];
   const offered = types.map((value) => ({ value }));
   try {
-    return [...offered, ...(await macs(given)).filter(({ value }) => !given.words.includes(value))];
+    return [...offered, ...(await macs(typed)).filter(({ value }) => !typed.words.includes(value))];
   } catch {
     return offered;
   }
 }
 
-async function merchants(given: Given): Promise<readonly WordValue[]> {
-  const answer = await ask<{ merchants: { name: string }[] }>('/merchants', given);
+async function merchants(typed: TypedWords): Promise<readonly WordValue[]> {
+  const answer = await askGateway<{ merchants: { name: string }[] }>('/merchants', typed);
   return answer.merchants.map(({ name }) => ({ value: name }));
 }
 
-async function urls(given: Given): Promise<readonly WordValue[]> {
-  const { webhooks } = await ask<{ webhooks: { id: number; url: string; merchant: string }[] }>('/webhooks', given);
+async function urls(typed: TypedWords): Promise<readonly WordValue[]> {
+  const { webhooks } = await askGateway<{ webhooks: { id: number; url: string; merchant: string }[] }>(
+    '/webhooks',
+    typed,
+  );
   return webhooks.map(({ id, url, merchant }) => ({ value: String(id), means: `${url} (${merchant})` }));
 }
 
-async function keys(given: Given): Promise<readonly WordValue[]> {
-  const answer = await ask<{ keys: { id: string; name: string; state: string }[] }>('/keys', given);
+async function keys(typed: TypedWords): Promise<readonly WordValue[]> {
+  const answer = await askGateway<{ keys: { id: string; name: string; state: string }[] }>('/keys', typed);
   return answer.keys.map(({ id, name, state }) => ({ value: id, means: `${name}, ${state}` }));
 }
 
-async function commands(given: Given): Promise<readonly WordValue[]> {
-  const answer = await ask<{ commands: { id: number; type: string; mac: string; state: string }[] }>(
+async function commands(typed: TypedWords): Promise<readonly WordValue[]> {
+  const answer = await askGateway<{ commands: { id: number; type: string; mac: string; state: string }[] }>(
     '/commands?limit=50',
-    given,
+    typed,
   );
   return answer.commands.map(({ id, type, mac, state }) => ({ value: String(id), means: `${type} ${mac}, ${state}` }));
 }
 
 /** Asks the gateway that the typed flags name, or else the default gateway. */
-async function ask<T>(where: string, { flags }: Given): Promise<T> {
+async function askGateway<T>(requestPath: string, { flags }: TypedWords): Promise<T> {
   const { GatewayClient } = await import('../../client.js');
   const [gateway, token, data] = ['--gateway', '--token', '--data'].map((flag) => flags.get(flag));
   const client = new GatewayClient({ ...(gateway && { gateway }), ...(token && { token }), ...(data && { data }) });
   const timeout = new AbortController();
   const timer = systemClock.after(GATEWAY_TIMEOUT_MS, () => timeout.abort());
   try {
-    return await client.get<T>(where, timeout.signal);
+    return await client.get<T>(requestPath, timeout.signal);
   } finally {
     timer.cancel();
   }

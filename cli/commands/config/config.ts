@@ -33,11 +33,15 @@ export function addConfigCommands(program: Command): void {
       const { resetToken } = await import('./token-reset.js');
       await resetToken(flags);
     });
-  withPlace(config.command('rotate-key').description('Encrypt all secrets with a new key. The secrets do not change.'))
+  addFolderFlags(
+    config.command('rotate-key').description('Encrypt all secrets with a new key. The secrets do not change.'),
+  )
     .addHelpText('after', '\nNo gateway may run on the data folder. Back up the new key separately from the store.')
     .addHelpText('after', '\nExample:\n  $ lockgate config rotate-key --data ./data')
     .action(rotate);
-  withPlace(config.command('forget-secrets').description('Continue after losing the key. All secrets become invalid.'))
+  addFolderFlags(
+    config.command('forget-secrets').description('Continue after losing the key. All secrets become invalid.'),
+  )
     .option('--yes', 'Confirm that webhook URLs are disabled, API keys are revoked, and locks need new secrets.')
     .addHelpText('after', '\nRefused if the key exists. Lists what needs a new secret.')
     .addHelpText('after', '\nExample:\n  $ lockgate config forget-secrets --data ./data --yes')
@@ -90,14 +94,16 @@ function addConfirmClock(config: Command): void {
     });
 }
 
-function withPlace(command: Command): Command {
+/** Adds the flags of commands that work on the data folder without a gateway. */
+function addFolderFlags(command: Command): Command {
   return command
     .option('--data <folder>', 'The data folder (default: ./data).')
     .option('--key-file <file>', 'The file with the key (default: key in the data folder).')
     .option('--json', 'Print JSON for programs.');
 }
 
-async function placeOf(flags: Flags) {
+/** The data folder and the key file that the flags, the environment or the defaults name. */
+async function folderAndKeyFile(flags: Flags) {
   const { readConfig, resolveSettings } = await import('../../../gateway/config.js');
   const { data, keyFile } = readConfig(resolveSettings({ data: flags.data, keyFile: flags.keyFile }, process.env));
   return { data, keyFile };
@@ -105,7 +111,10 @@ async function placeOf(flags: Flags) {
 
 async function rotate(flags: Flags): Promise<void> {
   const { rotateKey } = await import('../../../gateway/data-folder/key-change.js');
-  const { count, file } = await rotateKey(await placeOf(flags), { who: localOwner(), onModesCorrected: printNote });
+  const { count, file } = await rotateKey(await folderAndKeyFile(flags), {
+    who: localOwner(),
+    onModesCorrected: printNote,
+  });
   if (flags.json) return printJson({ rotated: true, secrets: count, key_file: file });
   print(`The new key is in ${file}; ${count} secrets and header values are encrypted with it.`);
   printNote('Back it up separately from the store. Older backups of the store need the old key.');
@@ -118,11 +127,15 @@ async function forget(flags: Flags): Promise<void> {
       'every webhook URL and API key becomes invalid, and locks need new secrets to connect: confirm with --yes',
     );
   const { forgetSecrets } = await import('../../../gateway/data-folder/key-change.js');
-  const forgotten = await forgetSecrets(await placeOf(flags), { who: localOwner(), onModesCorrected: printNote });
+  const forgotten = await forgetSecrets(await folderAndKeyFile(flags), {
+    who: localOwner(),
+    onModesCorrected: printNote,
+  });
   if (flags.json) printJson(forgottenJson(forgotten));
   else printForgotten(forgotten);
 }
 
+/** What needs a new secret, as JSON. */
 function forgottenJson({ urls, locks, phones, apiKeys }: ForgottenSecrets) {
   return {
     webhooks: urls,
@@ -132,6 +145,7 @@ function forgottenJson({ urls, locks, phones, apiKeys }: ForgottenSecrets) {
   };
 }
 
+/** Prints what needs a new secret, and the command that gives it one. */
 function printForgotten({ urls, locks, phones, apiKeys }: ForgottenSecrets): void {
   const rows = [
     ...urls.map(({ id, merchant, headers }) => {

@@ -9,7 +9,7 @@ import { type Column, printTable } from '../../terminal/table.js';
 export type ShowFlags = ConnectionFlags & Readonly<Partial<Record<SettingKey, string>>> & { readonly json?: boolean };
 
 /** A running gateway and its settings. */
-interface Running {
+interface RunningGateway {
   readonly origin: string;
   readonly settings: readonly SettingInForce[];
 }
@@ -29,19 +29,19 @@ const COLUMNS: readonly Column<SettingInForce>[] = [
  * setting are given; `gateway-…` if the given gateway can't be reached or refuses
  */
 export async function showConfig(flags: ShowFlags): Promise<void> {
-  const { gateway, token, json, data, ...given } = flags;
-  const isGiven = Object.keys(given).length > 0;
-  if (isGiven && (gateway !== undefined || token !== undefined))
+  const { gateway, token, json, data, ...settingFlags } = flags;
+  const hasSettings = Object.keys(settingFlags).length > 0;
+  if (hasSettings && (gateway !== undefined || token !== undefined))
     throw new LockgateError('input-config', 'give a gateway or settings, not both');
-  const running = isGiven ? undefined : await askGateway(flags);
-  const settings = running?.settings ?? (await localSettings({ ...given, data }));
+  const running = hasSettings ? undefined : await askGateway(flags);
+  const settings = running?.settings ?? (await localSettings({ ...settingFlags, data }));
   if (json === true) return printJson({ running: running !== undefined, gateway: running?.origin ?? null, settings });
   printNote(running === undefined ? '"lockgate serve" would use:' : `The gateway at ${running.origin} uses:`);
   printTable(settings, COLUMNS);
 }
 
-/** Returns undefined if no gateway runs. @throws LockgateError if a given gateway can't be reached */
-async function askGateway(flags: ConnectionFlags): Promise<Running | undefined> {
+/** The gateway that the flags name or that runs on the data folder; undefined if none runs there. @throws LockgateError if a given gateway can't be reached */
+async function askGateway(flags: ConnectionFlags): Promise<RunningGateway | undefined> {
   const { LOCKGATE_GATEWAY, LOCKGATE_TOKEN } = process.env;
   const isNamed = [flags.gateway, flags.token, LOCKGATE_GATEWAY, LOCKGATE_TOKEN].some((each) => (each ?? '') !== '');
   try {
@@ -54,6 +54,7 @@ async function askGateway(flags: ConnectionFlags): Promise<Running | undefined> 
   }
 }
 
+/** The settings that `serve` would use here. */
 async function localSettings(flags: Readonly<Partial<Record<SettingKey, string | undefined>>>) {
   const { misspeltVariables, readConfig, resolveSettings, settingsInForce } = await import(
     '../../../gateway/config.js'

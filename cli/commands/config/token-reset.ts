@@ -5,7 +5,7 @@ import { LockgateError } from '../../../proto/errors.js';
 import { GatewayClient, localOwner } from '../../client.js';
 import { print, printJson, printNote } from '../../terminal/output.js';
 
-/** Whether a gateway uses the new token, does not run, or runs but can't be reached. */
+/** `taken`: a running gateway uses the new token; `unreachable`: a gateway runs but can't be reached from here. */
 type GatewayState = 'taken' | 'not-running' | 'unreachable';
 
 /**
@@ -15,7 +15,7 @@ type GatewayState = 'taken' | 'not-running' | 'unreachable';
 export async function resetToken(flags: { readonly data?: string; readonly json?: boolean }): Promise<void> {
   const data = flags.data ?? (process.env.LOCKGATE_DATA || './data');
   checkFolder(data);
-  const gateway = await reset(data);
+  const gateway = await replaceToken(data);
   const file = operatorTokenFile(data);
   if (flags.json === true) return printJson({ reset: true, file, gateway });
   print(`The operator’s new token is in ${file}; the old one no longer works.`);
@@ -26,7 +26,7 @@ export async function resetToken(flags: { readonly data?: string; readonly json?
 }
 
 /** Replaces the token. If no gateway runs, also writes the audit entry, which otherwise the gateway writes. */
-async function reset(data: string): Promise<GatewayState> {
+async function replaceToken(data: string): Promise<GatewayState> {
   try {
     const work = { action: 'token.change', who: localOwner(), facts: () => ({}), onModesCorrected: printNote };
     await workOnFolder(data, work, async () => resetOperatorToken(data));

@@ -5,6 +5,7 @@ import { localOwner } from '../../client.js';
 import { print, printJson, printNote } from '../../terminal/output.js';
 import { dataFolder } from './check.js';
 
+/** The flags of `lockgate db accept`. */
 export interface AcceptFlags {
   readonly data?: string;
   readonly yes?: boolean;
@@ -12,7 +13,9 @@ export interface AcceptFlags {
 }
 
 /**
- * Accepts the store's damage, so that the next start of the gateway does not refuse it.
+ * Accepts the store's damage: renames the files that show it, so that the next start of the gateway does not refuse the
+ * store.
+ *
  * @throws LockgateError `input-confirmation` without --yes, `input-data`, `store-whole` if nothing is wrong
  */
 export async function acceptStore(flags: AcceptFlags): Promise<void> {

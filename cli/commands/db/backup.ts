@@ -31,12 +31,14 @@ import { print, printJson, printNote } from '../../terminal/output.js';
 import { ProgressLine } from '../../terminal/progress-line.js';
 import { dataFolder } from './check.js';
 
+/** The flags of `lockgate db backup`. */
 export interface BackupFlags extends ConnectionFlags {
   readonly out: string;
   readonly force?: boolean;
   readonly json?: boolean;
 }
 
+/** What a backup does not contain. */
 const NOT_INCLUDED = ['the key', 'the operator’s token', 'TLS certificates'] as const;
 
 /** Writes the backup to `--out`. @throws LockgateError `input-out`, `no-room`, or the gateway's error */
@@ -48,45 +50,45 @@ export async function backUp(flags: BackupFlags): Promise<void> {
     throw new LockgateError('input-out', `${flags.out} is not a file: expected a file or a new name`);
   if (existsSync(out) && flags.force !== true)
     throw new LockgateError('input-out', `${flags.out} exists already; --force overwrites it`);
-  const beganAtMs = systemClock.now();
-  const part = `${out}.part`;
-  const { from, sums, schema, keyId } = await writeBackup(part, out, flags).catch((error: unknown) => {
-    cleanUp(part);
+  const startedAtMs = systemClock.now();
+  const tempFile = `${out}.part`;
+  const { from, sums, schema, keyId } = await writeBackup(tempFile, out, flags).catch((error: unknown) => {
+    cleanUp(tempFile);
     throw toUserError(error, flags.out);
   });
-  const began = toDate(beganAtMs);
+  const startedAt = toDate(startedAtMs);
   if (flags.json)
     return printJson({
       file: out,
       bytes: sums.bytes,
       schema,
       from,
-      began_at: began,
+      began_at: startedAt,
       key_id: keyId,
       not_included: ['key', 'operator-token', 'tls'],
     });
-  print(`${flags.out} contains everything acknowledged before ${began}: ${sums.bytes.toLocaleString('en')} bytes.`);
+  print(`${flags.out} contains everything acknowledged before ${startedAt}: ${sums.bytes.toLocaleString('en')} bytes.`);
   const key = keyId === null ? 'The key' : `The key (${keyId})`;
   printNote(`${key} is not included: back it up separately. Without it the backup can’t be used.`);
   printNote(`Also not included: ${NOT_INCLUDED.slice(1).join(', ')}. Next: lockgate db check ${flags.out}`);
 }
 
-/** Writes the temporary file `part`, then renames it to `out`. */
-async function writeBackup(part: string, out: string, flags: BackupFlags) {
-  const written = await writePart(part, flags);
-  const described = describeBackup(part);
-  writeSums(part, written.sums);
+/** Writes `tempFile`, then renames it to `out`. */
+async function writeBackup(tempFile: string, out: string, flags: BackupFlags) {
+  const written = await writeTempFile(tempFile, flags);
+  const described = describeBackup(tempFile);
+  writeSums(tempFile, written.sums);
   // Before the rename: after an interruption there must be no checksums of another file.
   dropSums(out);
-  renameSync(part, out);
-  moveSecretFile(sumsFileOf(part), sumsFileOf(out));
+  renameSync(tempFile, out);
+  moveSecretFile(sumsFileOf(tempFile), sumsFileOf(out));
   return { ...written, ...described };
 }
 
-function cleanUp(part: string): void {
+function cleanUp(tempFile: string): void {
   try {
-    removeBackup(part);
-    dropSums(part);
+    removeBackup(tempFile);
+    dropSums(tempFile);
   } catch {
     // The error of the backup matters more than a leftover file.
   }
@@ -113,18 +115,19 @@ const WRITE_REFUSALS: Readonly<Record<string, string>> = {
   ENAMETOOLONG: 'its name is too long',
 };
 
-async function writePart(part: string, flags: BackupFlags): Promise<{ from: string; sums: BlockSums }> {
-  const store = takeFolder(flags);
+/** Writes the backup to `tempFile`: from the gateway, or from the data folder if no gateway runs on it. */
+async function writeTempFile(tempFile: string, flags: BackupFlags): Promise<{ from: string; sums: BlockSums }> {
+  const store = lockFolder(flags);
   try {
-    if (store === null) return { from: 'gateway', sums: await download(part, flags) };
-    return { from: 'folder', sums: await copyFolder(part, store) };
+    if (store === null) return { from: 'gateway', sums: await download(tempFile, flags) };
+    return { from: 'folder', sums: await copyFolder(tempFile, store) };
   } finally {
     store?.release();
   }
 }
 
 /** Locks the data folder. Returns null if a gateway runs on it or is named by a flag. */
-function takeFolder(flags: BackupFlags): LockedStore | null {
+function lockFolder(flags: BackupFlags): LockedStore | null {
   if (flags.gateway !== undefined || process.env.LOCKGATE_GATEWAY !== undefined) return null;
   const folder = dataFolder(flags);
   if (!existsSync(storeFileOf(folder)))
@@ -132,26 +135,26 @@ function takeFolder(flags: BackupFlags): LockedStore | null {
   return lockStore(folder);
 }
 
-async function copyFolder(part: string, store: LockedStore): Promise<BlockSums> {
+async function copyFolder(tempFile: string, store: LockedStore): Promise<BlockSums> {
   let text = 'Copying';
   const progress = new ProgressLine(() => text);
   const onProgress = (done: number, total: number): void => {
     text = `Copying: ${percent(done, total)} of ${total.toLocaleString('en')} pages`;
   };
   try {
-    return await store.copyTo(part, onProgress);
+    return await store.copyTo(tempFile, onProgress);
   } finally {
     progress.end();
   }
 }
 
-async function download(part: string, flags: BackupFlags): Promise<BlockSums> {
+async function download(tempFile: string, flags: BackupFlags): Promise<BlockSums> {
   const client = new GatewayClient(flags);
   let text = 'The gateway is copying its store';
   const progress = new ProgressLine(() => text);
-  const handle = openSync(part, 'w', 0o600);
+  const handle = openSync(tempFile, 'w', 0o600);
   try {
-    chmodSync(part, 0o600);
+    chmodSync(tempFile, 0o600);
     const interrupted = untilInterrupted();
     const answer = await client.download('/backup', interrupted.signal);
     const total = Number(answer.headers['content-length']);
@@ -179,8 +182,9 @@ async function download(part: string, flags: BackupFlags): Promise<BlockSums> {
   }
 }
 
+/** Writes until all bytes are written: a call of `writeSync` may write only some. */
 function writeAll(handle: number, chunk: Buffer): void {
-  for (let at = 0; at < chunk.length; ) at += writeSync(handle, chunk, at);
+  for (let offset = 0; offset < chunk.length; ) offset += writeSync(handle, chunk, offset);
 }
 
 function percent(done: number, total: number): string {

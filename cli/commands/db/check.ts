@@ -6,6 +6,7 @@ import { paint, print, printJson } from '../../terminal/output.js';
 import { ProgressLine } from '../../terminal/progress-line.js';
 import { printTable } from '../../terminal/table.js';
 
+/** The flags of `lockgate db check`. */
 export interface CheckFlags {
   readonly data?: string;
   readonly json?: boolean;
@@ -18,17 +19,18 @@ export function dataFolder(flags: { readonly data?: string }): string {
 
 /** Checks a file, or the store in the data folder. Sets exit code 1 if it is damaged. */
 export async function checkStore(file: string | undefined, flags: CheckFlags): Promise<void> {
-  let text = 'Checking';
-  const progress = new ProgressLine(() => text);
-  const place = file ?? storeFileOf(dataFolder(flags));
-  const report = await checkStoreFile(place, (what, done) => {
-    text = done === 0 ? `Checking ${what}` : `Checking ${what}: ${done.toLocaleString('en')}`;
+  let progressText = 'Checking';
+  const progress = new ProgressLine(() => progressText);
+  const storeFile = file ?? storeFileOf(dataFolder(flags));
+  const report = await checkStoreFile(storeFile, (what, done) => {
+    progressText = done === 0 ? `Checking ${what}` : `Checking ${what}: ${done.toLocaleString('en')}`;
   }).finally(() => progress.end());
   if (flags.json) printJson(reportJson(report));
   else printReport(report);
   if (damagedOf(report) > 0) process.exitCode = EXIT_CODE.negativeAnswer;
 }
 
+/** The number of damaged places. */
 function damagedOf({ checks }: CheckReport): number {
   return checks.reduce((sum, { damaged }) => sum + damaged, 0);
 }
@@ -57,8 +59,8 @@ function printReport(report: CheckReport): void {
     { title: 'NOTE', show: ({ note }) => note ?? '', optional: true },
   ]);
   for (const { check, table, row, what } of damage) {
-    const place = [table, row === null ? null : `row ${row}`].filter((part) => part !== null).join(', ');
-    print(`${paint('red', check)}${place === '' ? '' : `  ${place}`}: ${what}`);
+    const location = [table, row === null ? null : `row ${row}`].filter((part) => part !== null).join(', ');
+    print(`${paint('red', check)}${location === '' ? '' : `  ${location}`}: ${what}`);
   }
   const damaged = damagedOf(report);
   const unlisted = damaged - damage.length;

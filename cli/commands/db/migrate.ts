@@ -3,13 +3,14 @@ import { migrateDataFolder } from '../../../gateway/store/store-at-rest.js';
 import { print, printJson, printNote } from '../../terminal/output.js';
 import { dataFolder } from './check.js';
 
+/** The flags of `lockgate db migrate`. */
 export interface MigrateFlags {
   readonly data?: string;
   readonly dryRun?: boolean;
   readonly json?: boolean;
 }
 
-/** Migrates the store in the data folder. */
+/** Migrates the store in the data folder, or with --dry-run only prints the steps. No gateway may run on the folder. */
 export async function migrateStore(flags: MigrateFlags): Promise<void> {
   const isDry = flags.dryRun === true;
   const folder = dataFolder(flags);

@@ -1,5 +1,6 @@
 /**
- * The demo's merchant, locks and webhook URL: created at the first start and stored in a file for the next start.
+ * Creates the demo's merchant, locks, webhook URL and API key at the first start, and stores their names and secrets in
+ * a file of the data folder, so that the next start continues with them.
  */
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -40,27 +41,27 @@ export async function openDemoAccounts(
   choosePort: () => Promise<number>,
 ): Promise<DemoAccounts> {
   const file = path.join(data, 'demo', 'accounts.json');
-  if (!existsSync(file)) return write(file, await make(gateway, options, await choosePort()));
-  const known = read(file);
+  if (!existsSync(file)) return writeAccounts(file, await createAccounts(gateway, options, await choosePort()));
+  const stored = readAccounts(file);
   // The key may be revoked, or missing in the file of an older version.
-  const { apiKey } = known;
+  const { apiKey } = stored;
   if (apiKey !== undefined && (await gateway.merchants.apiKeys.check(apiKey)) !== undefined)
-    return { ...known, apiKey, isNew: false };
-  return { ...write(file, { ...known, apiKey: await makeKey(gateway) }), isNew: false };
+    return { ...stored, apiKey, isNew: false };
+  return { ...writeAccounts(file, { ...stored, apiKey: await createKey(gateway) }), isNew: false };
 }
 
-function write(file: string, accounts: DemoAccounts): DemoAccounts {
+function writeAccounts(file: string, accounts: DemoAccounts): DemoAccounts {
   mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
   writeFileSync(`${file}.new`, `${JSON.stringify(accounts, null, 2)}\n`, { mode: 0o600 });
   renameSync(`${file}.new`, file);
   return accounts;
 }
 
-async function makeKey(gateway: Gateway): Promise<string> {
+async function createKey(gateway: Gateway): Promise<string> {
   return (await gateway.merchants.apiKeys.create(MERCHANT, 'demo')).text;
 }
 
-function read(file: string): Omit<DemoAccounts, 'apiKey'> & { readonly apiKey?: string } {
+function readAccounts(file: string): Omit<DemoAccounts, 'apiKey'> & { readonly apiKey?: string } {
   try {
     return JSON.parse(readFileSync(file, 'utf8')) as DemoAccounts;
   } catch {
@@ -68,10 +69,10 @@ function read(file: string): Omit<DemoAccounts, 'apiKey'> & { readonly apiKey?: 
   }
 }
 
-async function make(gateway: Gateway, { seed, locks }: NewDemoOptions, port: number): Promise<DemoAccounts> {
+async function createAccounts(gateway: Gateway, { seed, locks }: NewDemoOptions, port: number): Promise<DemoAccounts> {
   const minuteOfDay = Math.floor(gateway.clock.now() / 60_000) % 1440;
   const webhookPort = port === 0 ? await anyFreePort() : port;
-  await ignoring('merchant-exists', () => gateway.accounts.addMerchant(MERCHANT));
+  await ignoringCode('merchant-exists', () => gateway.accounts.addMerchant(MERCHANT));
   const { secret } = await gateway.accounts.addWebhookUrl({
     merchant: MERCHANT,
     url: `http://127.0.0.1:${webhookPort}/`,
@@ -79,20 +80,20 @@ async function make(gateway: Gateway, { seed, locks }: NewDemoOptions, port: num
   const provisioned: { mac: Mac; secret: string }[] = [];
   for (const mac of fleetMacs(seed, locks, minuteOfDay))
     provisioned.push({ mac, secret: await provision(gateway, mac) });
-  const apiKey = await makeKey(gateway);
+  const apiKey = await createKey(gateway);
   return { seed, locks: provisioned, webhookPort, webhookSecret: secret, apiKey, isNew: true };
 }
 
 /** Adds the lock, or rotates its secret if an interrupted first start left it behind. */
 async function provision(gateway: Gateway, mac: Mac): Promise<string> {
-  const added = await ignoring('device-exists', () => {
+  const added = await ignoringCode('device-exists', () => {
     return gateway.accounts.addDevice({ mac, merchant: MERCHANT, simulated: true });
   });
   return added?.secret ?? (await gateway.accounts.rotateLockSecret(mac));
 }
 
 /** Runs `work`. Returns undefined if it fails with this error code. */
-async function ignoring<T>(code: string, work: () => Promise<T>): Promise<T | undefined> {
+async function ignoringCode<T>(code: string, work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work();
   } catch (error) {
@@ -101,6 +102,7 @@ async function ignoring<T>(code: string, work: () => Promise<T>): Promise<T | un
   }
 }
 
+/** A port that no program uses now. */
 async function anyFreePort(): Promise<number> {
   const { createServer } = await import('node:net');
   return await new Promise((resolve) => {

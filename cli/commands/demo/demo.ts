@@ -3,7 +3,7 @@
  * locks are simulated; the gateway, its store, MQTT and HTTP over loopback are real.
  *
  * The folder `demo/` in the data folder has what the locks and the merchant would store (secrets, the receiver's port,
- * each lock's flash), so that a second start continues with the same fleet.
+ * and each lock's flash: its persistent memory), so that a second start continues with the same fleet.
  */
 import { createServer } from 'node:net';
 import path from 'node:path';
@@ -52,7 +52,8 @@ export async function runDemo(flags: DemoFlags): Promise<void> {
   events.on('files-mended', ({ what }) => printNote(what));
   const { speed, new: makeNew = false } = flags;
   const gateway = await startGateway(config, { speed, events, settings, onBroken, makeNew });
-  const stops: (() => Promise<void>)[] = [
+  // Called from the last to the first.
+  const closers: (() => Promise<void>)[] = [
     async () => stopLogging(),
     () => closeGateway(gateway, (why) => printNote(`lockgate: ${why}`)),
   ];
@@ -60,22 +61,22 @@ export async function runDemo(flags: DemoFlags): Promise<void> {
     writeAddress(config, gateway);
     const accounts = await openDemoAccounts(gateway, config.data, flags, () => choosePort(flags.webhookPort));
     const receiver = await startDemoReceiver(accounts);
-    // At the front, which is closed last: deliveries in progress while the gateway closes still need the receiver.
-    stops.unshift(() => receiver.close());
+    // First in the list, so closed last: the gateway still delivers webhooks to the receiver while it closes.
+    closers.unshift(() => receiver.close());
     printReady(config, gateway, accounts, flags);
     listenToAll(gateway.events, (event) => {
       // The receiver prints successful deliveries.
       if (event.event === 'delivery' && event.outcome === 'delivered') return;
-      // The line about the connection says the same.
+      // The lines about connecting and disconnecting already say this.
       if (event.event === 'presence' && (event.presence === 'online' || event.presence === 'asleep')) return;
       for (const line of eventLines(event, lineWidth())) print(line);
     });
     const fleet = startFleet(gateway, config, accounts);
-    stops.push(() => fleet.stop());
+    closers.push(() => fleet.stop());
     await interrupted.happened;
     printNote('\nStopping: first the locks, then deliveries, then the store.');
   } finally {
-    for (const stop of stops.reverse()) await stop();
+    for (const close of closers.reverse()) await close();
   }
   const restart = config.data === './data' ? 'npm start' : `lockgate demo --data ${config.data}`;
   printNote(`Stopped. The data is in ${config.data}; ${restart} continues with it.`);
@@ -98,7 +99,7 @@ async function demoConfig(flags: DemoFlags): Promise<{ config: Config; settings:
   const freePort = async (key: 'mqttPort' | 'httpPort' | 'operatorPort', host: string): Promise<number> => {
     return isChosen(key) || (await isFree(config[key], host)) ? config[key] : 0;
   };
-  const demo = {
+  const demoSettings = {
     ...config,
     mqttPort: await freePort('mqttPort', config.mqttHost),
     httpPort: await freePort('httpPort', config.httpHost),
@@ -109,7 +110,7 @@ async function demoConfig(flags: DemoFlags): Promise<{ config: Config; settings:
     if (each.setting.key !== 'allowWebhookRange') return each;
     return { ...each, text: [each.text, LOOPBACK].filter((range) => range !== '').join(',') };
   });
-  return { config: demo, settings };
+  return { config: demoSettings, settings };
 }
 
 async function choosePort(wanted: number | undefined): Promise<number> {

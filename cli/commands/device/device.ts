@@ -13,11 +13,12 @@ import { byteText } from '../usage/text.js';
 import { addMaintenanceCommands } from './maintenance.js';
 import { addPhoneCommands } from './phone.js';
 
-/** Refusals that `show` prints; --json has all. */
+/** The maximum number of refused connections and packets that `show` prints; --json has all. */
 const MAX_PRINTED_REFUSALS = 5;
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
 
+/** A lock's latest known state; null for a value that it has never reported. */
 interface StateJson {
   readonly received_at: string | null;
   readonly power_state: string;
@@ -29,6 +30,7 @@ interface StateJson {
   readonly longitude: number | null;
 }
 
+/** A lock, as the operator interface lists it. */
 interface DeviceJson {
   readonly mac: string;
   readonly merchant: string;
@@ -41,6 +43,7 @@ interface DeviceJson {
   readonly state: StateJson | null;
 }
 
+/** An uplink; without `ping` it is the acknowledgement of a command. */
 interface UplinkJson {
   readonly received_at: string;
   readonly boot: number;
@@ -48,9 +51,11 @@ interface UplinkJson {
   readonly ping?: { readonly ping_type: string; readonly reason: string; readonly battery_percent: number };
 }
 
+/** A lock with its history, as the operator interface returns it. */
 interface ShownDevice extends DeviceJson {
   readonly uplinks: readonly UplinkJson[];
   readonly phone_uplinks: readonly UplinkJson[];
+  /** The power settings that commands have set (`wanted`), compared with what the lock reports. */
   readonly twin: {
     readonly wanted: Readonly<Record<string, unknown>>;
     /** The members of `wanted` that the lock reports differently, or not at all. */
@@ -63,6 +68,7 @@ interface ShownDevice extends DeviceJson {
     readonly connections: number;
     readonly bytes: number;
   };
+  /** The gateway's limits on uplinks that the lock has exceeded. */
   readonly over_budget: readonly { readonly since: string; readonly why: string }[];
   readonly findings: readonly {
     readonly id: number;
@@ -81,6 +87,7 @@ interface ShownDevice extends DeviceJson {
     readonly first_at: string;
     readonly last_at: string;
   }[];
+  /** Uplinks that could not be decoded; `raw` is base64. */
   readonly quarantine: readonly {
     readonly id: number;
     readonly received_at: string;
@@ -132,10 +139,10 @@ async function add(mac: string, flags: Flags & { merchant?: string; simulated?: 
 }
 
 function printSecret(mac: string, secret: string): void {
-  const wire = mac.replaceAll(':', '');
+  const mqttName = mac.replaceAll(':', '');
   print(`Secret: ${paint('bold', secret)}`);
   printNote('The secret is shown only once. The lock connects with it over MQTT:');
-  printNote(`  client id and user name ${wire}, password the secret; it publishes to "up".`);
+  printNote(`  client id and user name ${mqttName}, password the secret; it publishes to "up".`);
 }
 
 async function list(flags: Flags): Promise<void> {

@@ -7,12 +7,11 @@ import { CsvError, parse } from 'csv-parse/sync';
 import { LockgateError } from '../../../proto/errors.js';
 import { formatMac, type Mac, parseMac } from '../../../proto/wire/mac.js';
 
-/** The gateway adds no more locks at once. */
+/** The gateway refuses to add more locks at once. */
 const MAX_LOCKS = 100_000;
 const MAX_LIST_BYTES = 16 * 1024 * 1024;
-
 const MAX_LINE_CHARACTERS = 10_000;
-/** The error names so many bad lines and counts the remaining ones. */
+/** The error names at most this many bad lines, and counts the remaining ones. */
 const MAX_NAMED_FAULTS = 20;
 const COLUMNS = ['mac', 'merchant'];
 
@@ -31,6 +30,7 @@ export interface LineFault {
   readonly message: string;
 }
 
+/** A row of csv-parse with the number of its line. */
 interface CsvRecord {
   readonly info: { readonly lines: number };
   readonly record: readonly string[];
@@ -45,14 +45,14 @@ export function readImportList(file: string): ListedLock[] {
   const records = columns === undefined ? [first, ...rest] : rest;
   const locks: ListedLock[] = [];
   const faults: LineFault[] = [];
-  const lineOf = new Map<Mac, number>();
+  const firstLineOf = new Map<Mac, number>();
   for (const { info, record } of records) {
     const lock = readLine(record, columns ?? COLUMNS, info.lines);
     if ('message' in lock) faults.push(lock);
     else {
-      const before = lineOf.get(lock.mac);
-      if (before === undefined) lineOf.set(lock.mac, lock.line);
-      else faults.push({ line: lock.line, message: duplicateText(lock.mac, before) });
+      const firstLine = firstLineOf.get(lock.mac);
+      if (firstLine === undefined) firstLineOf.set(lock.mac, lock.line);
+      else faults.push({ line: lock.line, message: duplicateText(lock.mac, firstLine) });
       locks.push(lock);
     }
   }
@@ -70,8 +70,8 @@ export function badLines(name: string, faults: readonly LineFault[]): LockgateEr
   return new LockgateError('input-import', `no lock was added. ${reported.join('; ')}`);
 }
 
-function duplicateText(mac: Mac, before: number): string {
-  return `${formatMac(mac)} is already in line ${before}: expected each lock once`;
+function duplicateText(mac: Mac, firstLine: number): string {
+  return `${formatMac(mac)} is already in line ${firstLine}: expected each lock once`;
 }
 
 /** The columns of the header; undefined if the first line is not a header. */
@@ -84,6 +84,7 @@ function readHeader(name: string, { info, record }: CsvRecord): readonly string[
   throw badLines(name, [{ line: info.lines, message }]);
 }
 
+/** A lock, or what is wrong with its line. */
 function readLine(record: readonly string[], columns: readonly string[], line: number): ListedLock | LineFault {
   if (record.slice(columns.length).some((cell) => cell !== ''))
     return { line, message: `${record.length} cells: expected ${columns.join(',')}` };

@@ -11,6 +11,7 @@ import { print, printJson, printNote } from '../../terminal/output.js';
 import { ProgressLine } from '../../terminal/progress-line.js';
 import { badLines, type LineFault, type ListedLock, readImportList } from './import-list.js';
 
+/** The flags of `lockgate device import`. */
 export interface ImportFlags extends ConnectionFlags {
   readonly json?: boolean;
   readonly merchant?: string;
@@ -18,7 +19,8 @@ export interface ImportFlags extends ConnectionFlags {
   readonly out?: string;
 }
 
-interface Imported {
+/** An added lock with its secret. */
+interface AddedLock {
   readonly mac: string;
   readonly merchant: string;
   readonly secret: string;
@@ -31,24 +33,25 @@ interface Imported {
  */
 export async function importLocks(file: string, flags: ImportFlags): Promise<void> {
   const locks = readImportList(file);
-  const out = flags.out === undefined ? undefined : openNew(flags.out);
+  const descriptor = flags.out === undefined ? undefined : openNew(flags.out);
   try {
-    const imported = await addOrRemoveFile(file, locks, flags);
-    if (flags.out !== undefined && out !== undefined) writeSecrets(flags.out, out, imported);
-    report(imported, flags);
+    const added = await addOrRemoveFile(file, locks, flags);
+    if (flags.out !== undefined && descriptor !== undefined) writeSecrets(flags.out, descriptor, added);
+    report(added, flags);
   } finally {
-    if (out !== undefined) closeSync(out);
+    if (descriptor !== undefined) closeSync(descriptor);
   }
 }
 
+/** Adds the locks. If the gateway refuses, removes the file for the secrets. */
 async function addOrRemoveFile(
   file: string,
   locks: readonly ListedLock[],
   flags: ImportFlags,
-): Promise<readonly Imported[]> {
+): Promise<readonly AddedLock[]> {
   const progress = new ProgressLine(() => `adding ${locks.length} locks`);
   try {
-    return await send(file, locks, flags);
+    return await addLocks(file, locks, flags);
   } catch (error) {
     // No lock was added, so there are no secrets to write.
     if (flags.out !== undefined) rmSync(flags.out, { force: true });
@@ -58,10 +61,11 @@ async function addOrRemoveFile(
   }
 }
 
-async function send(file: string, locks: readonly ListedLock[], flags: ImportFlags): Promise<readonly Imported[]> {
+/** Adds the locks. @throws LockgateError `input-import` with the lines that the gateway refuses, or its error */
+async function addLocks(file: string, locks: readonly ListedLock[], flags: ImportFlags): Promise<readonly AddedLock[]> {
   const { merchant, simulated } = flags;
   try {
-    const answer = await new GatewayClient(flags).post<{ devices: readonly Imported[] }>('/devices/import', {
+    const answer = await new GatewayClient(flags).post<{ devices: readonly AddedLock[] }>('/devices/import', {
       devices: locks.map((lock) => ({
         mac: formatMac(lock.mac),
         ...(lock.merchant !== undefined && { merchant: lock.merchant }),
@@ -86,6 +90,7 @@ function lineFaults({ errors }: GatewayRefusal, locks: readonly ListedLock[]): L
   });
 }
 
+/** Creates a file that only its owner can read. Returns its descriptor. */
 function openNew(file: string): number {
   try {
     return openSync(file, 'wx', 0o600);
@@ -96,12 +101,13 @@ function openNew(file: string): number {
   }
 }
 
-function writeSecrets(file: string, handle: number, imported: readonly Imported[]): void {
+/** Writes the secrets to the disk or, if that fails, to stdout: the gateway never shows them again. */
+function writeSecrets(file: string, descriptor: number, added: readonly AddedLock[]): void {
   try {
-    writeFileSync(handle, csvOf(imported));
-    fsyncSync(handle);
+    writeFileSync(descriptor, csvOf(added));
+    fsyncSync(descriptor);
   } catch (error) {
-    process.stdout.write(csvOf(imported));
+    process.stdout.write(csvOf(added));
     throw new LockgateError(
       'out-unwritten',
       `${file} can’t be written (${(error as Error).message}): the locks were added; their secrets are on the ` +
@@ -110,18 +116,18 @@ function writeSecrets(file: string, handle: number, imported: readonly Imported[
   }
 }
 
-function csvOf(imported: readonly Imported[]): string {
-  return stringify([['mac', 'secret'], ...imported.map(({ mac, secret }) => [mac, secret])]);
+function csvOf(added: readonly AddedLock[]): string {
+  return stringify([['mac', 'secret'], ...added.map(({ mac, secret }) => [mac, secret])]);
 }
 
-function report(imported: readonly Imported[], { out, json }: ImportFlags): void {
-  const count = imported.length;
-  const devices = out === undefined ? imported : imported.map(({ mac, merchant }) => ({ mac, merchant }));
+function report(added: readonly AddedLock[], { out, json }: ImportFlags): void {
+  const count = added.length;
+  const devices = out === undefined ? added : added.map(({ mac, merchant }) => ({ mac, merchant }));
   if (json) {
     printJson({ imported: count, out: out ?? null, devices });
     return;
   }
-  if (out === undefined) process.stdout.write(csvOf(imported));
+  if (out === undefined) process.stdout.write(csvOf(added));
   const what = `Added ${count} ${count === 1 ? 'lock' : 'locks'}`;
   if (out !== undefined) print(`${what}; their secrets are in ${out}, which only you can read.`);
   else printNote(`${what}. The secrets are shown only once.`);

@@ -9,6 +9,7 @@ import { agoText, readFutureTime, whenText } from '../../terminal/time-text.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
 
+/** A phone, as the operator interface returns it. */
 interface PhoneJson {
   readonly name: string;
   readonly state: string;
@@ -51,10 +52,12 @@ async function add(mac: string, name: string, flags: Flags & { expires?: string 
   if (flags.json) return printJson(phone);
   const until = phone.expires_at === null ? 'until it is revoked' : `until ${phone.expires_at}`;
   print(`Added phone ${paint('bold', phone.name)} of lock ${phone.mac}, ${until}.`);
-  const wire = phone.mac.replaceAll(':', '');
+  const mqttName = phone.mac.replaceAll(':', '');
   print(`Credential: ${paint('bold', phone.secret)}`);
   printNote('The credential is shown only once. The phone connects with it over MQTT:');
-  printNote(`  client id phone-${wire}- and 1 to 32 letters or digits of its choice, user name ${wire}, password the`);
+  printNote(
+    `  client id phone-${mqttName}- and 1 to 32 letters or digits of its choice, user name ${mqttName}, password the`,
+  );
   printNote('  credential; it publishes to "up" and subscribes to nothing.');
 }
 

@@ -1,4 +1,7 @@
-/** Prints the coverage of traces as a table: a row for each trigger and reason, a column for each state. */
+/**
+ * Prints the coverage of traces as a table: which kinds of ping were seen in which power state. It has a row for each
+ * trigger (what makes a lock send) and reason (what the ping reports), and a column for each state.
+ */
 import { POWER_MODEL } from '../../../proto/power/model.js';
 import type { CoverageCell } from '../../../proto/trace/coverage.js';
 import { paint, print, terminalWidth } from '../../terminal/output.js';
@@ -7,6 +10,7 @@ import { printTable } from '../../terminal/table.js';
 /** The width of the table with unabbreviated ping types. */
 const FULL_WIDTH = 112;
 
+/** A row of the table: a kind of ping, with its cell for each power state. */
 interface Row {
   readonly trigger: string;
   readonly reason: string;
@@ -17,7 +21,7 @@ interface Row {
 /** Prints how often each kind of ping was seen in each state, and which allowed kinds were not seen. */
 export function printCoverage(cells: readonly CoverageCell[]): void {
   const rows = rowsOf(cells);
-  const shown = (row: Row, state: string): string => {
+  const cellText = (row: Row, state: string): string => {
     const cell = row.cells.get(state);
     // –: not allowed and not seen; 0: allowed and not seen.
     if (cell === undefined) return '–';
@@ -31,7 +35,7 @@ export function printCoverage(cells: readonly CoverageCell[]): void {
     { title: 'REASON', show: (row) => row.reason },
     // Shortened to fit 80 columns.
     { title: 'PING', show: (row) => (isNarrow ? row.pingType.replace('_connection', '') : row.pingType) },
-    ...POWER_MODEL.states.map(({ state }) => ({ title: state, show: (row: Row) => shown(row, state) })),
+    ...POWER_MODEL.states.map(({ state }) => ({ title: state, show: (row: Row) => cellText(row, state) })),
   ]);
   const allowed = cells.filter((cell) => cell.isAllowed);
   const seen = allowed.filter((cell) => cell.pings > 0).length;

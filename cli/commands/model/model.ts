@@ -1,4 +1,4 @@
-/** `lockgate model show`: flags and help. picture.ts does the work and is loaded on demand. */
+/** `lockgate model show`: flags and help. picture.ts prints the model and is loaded on demand. */
 import { type Command, Option } from 'commander';
 import type { ModelFlags } from './picture.js';
 

@@ -8,6 +8,7 @@ import { highWindowToJson } from '../../../proto/wire/ping-json.js';
 import { paint, print, printJson, terminalWidth } from '../../terminal/output.js';
 import { printTable } from '../../terminal/table.js';
 
+/** The flags of `lockgate model show`. */
 export interface ModelFlags {
   readonly rules?: boolean;
   readonly format: 'text' | 'json' | 'mermaid' | 'dot';
@@ -33,7 +34,7 @@ function printRules(): void {
   ]);
 }
 
-/** The model, with its high window as times of day. */
+/** The model, with its high window (the hours in which a lock in HIGH stays connected) as times of day. */
 function modelToJson(): object {
   return { ...POWER_MODEL, highWindow: highWindowToJson(POWER_MODEL.highWindow) };
 }
@@ -69,8 +70,8 @@ const ABILITIES: readonly (readonly [title: string, show: (state: StateRow) => s
 /** The terminal width that a table with a row for each state needs. */
 const FULL_WIDTH = 122;
 
-function yesOrDash(is: boolean): string {
-  return is ? 'yes' : '–';
+function yesOrDash(isAllowed: boolean): string {
+  return isAllowed ? 'yes' : '–';
 }
 
 /** Prints a row for each state, or a column on a narrow terminal. */
@@ -100,6 +101,7 @@ function printNumbers(title: string, numbers: object): void {
   for (const [name, value] of Object.entries(numbers)) print(`  ${wordsOf(name)}: ${describeNumber(name, value)}`);
 }
 
+/** A number with its unit; nearly all are spans of time. */
 function describeNumber(name: string, value: number | readonly Milliseconds[]): string {
   if (typeof value !== 'number') return value.map(describeSpan).join(', ');
   if (name === 'retryJitter') return `± ${value * 100} %`;
@@ -116,6 +118,7 @@ function describeCondition(when: Condition): string {
   return 'mode' in when ? `mode ${when.mode}` : `battery below ${when.batteryBelowPercent} %`;
 }
 
+/** A change from one power state to another, for the diagrams. */
 interface Transition {
   readonly from: StateRow;
   readonly to: StateRow;

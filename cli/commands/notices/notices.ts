@@ -21,13 +21,14 @@ interface ListFlags extends Flags {
   readonly watch?: unknown;
 }
 
+/** A page of notices; `next` is the cursor of the next page, `unread` counts all unread notices. */
 interface Page {
   readonly notices: readonly NoticeJson[];
   readonly next: string | null;
   readonly unread: number;
 }
 
-/** Repeats gateway/store/contract/notice-store.ts: help must not load that file. A test compares the two. */
+/** A copy of the kinds in gateway/store/contract/notice-store.ts, which help must not load; a test compares them. */
 const KINDS = [
   'url-disabled',
   'circuit-open',
@@ -127,7 +128,7 @@ async function mark(client: GatewayClient, ids: readonly number[]): Promise<numb
   return count;
 }
 
-/** `lockgate notices read`. Reads global options, since `--all` is also a flag of `notices`, which gets its value. */
+/** `lockgate notices read`. `--all` is also a flag of the parent command `notices`, which gets its value. */
 async function read(ids: readonly string[], _flags: Flags, command: Command): Promise<void> {
   const flags = command.optsWithGlobals<Flags>();
   if (ids.length > 0 === (flags.all === true))

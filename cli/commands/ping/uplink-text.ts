@@ -8,17 +8,19 @@ import { uplinkFromJson } from '../../../proto/wire/ping-from-json.js';
 import { ackUplinkToJson, pingUplinkToJson } from '../../../proto/wire/ping-json.js';
 import { paint, print, printJson, printNote, sanitizeLine } from '../../terminal/output.js';
 
+/** The flags of `lockgate ping decode`. */
 export interface DecodeFlags {
   readonly from?: 'hex' | 'base64';
   readonly json?: boolean;
 }
 
+/** The flags of `lockgate ping encode`. */
 export interface EncodeFlags {
   readonly to: 'hex' | 'base64';
   readonly json?: boolean;
 }
 
-/** No uplink is longer in any encoding. */
+/** The maximum length of the input; no uplink is longer in any encoding. */
 const MAX_INPUT_BYTES = 64 * 1024;
 
 /**
@@ -93,6 +95,7 @@ function encode(uplink: Uplink): Uint8Array {
   }
 }
 
+/** The size of an uplink alone, and as an MQTT packet. */
 interface Sizes {
   readonly protobuf_bytes: number;
   readonly publish_bytes: number;

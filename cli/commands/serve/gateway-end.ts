@@ -1,6 +1,4 @@
-/**
- * Ends the process of a gateway: after closing it, or at once if it can't close.
- */
+/** Closes a gateway at the end of its process, and exits at once if the gateway can't close or must not. */
 import type { Gateway } from '../../../gateway/gateway.js';
 import { EXIT_CODE } from '../../terminal/exit-codes.js';
 

@@ -6,6 +6,7 @@ import type { Config } from '../../../gateway/config.js';
 import { makeLog } from '../../../gateway/log/log.js';
 import { paint, printNote, type Style, sanitizeLine } from '../../terminal/output.js';
 
+/** The gateway's log and its format. */
 export interface ServeLog {
   readonly log: Logger;
   /** Whether the log is JSON Lines. Then stderr must have nothing else, because a program reads it. */
@@ -27,12 +28,12 @@ const STYLES: Readonly<Record<string, Style>> = { debug: 'dim', info: 'green', w
 /** Formats a JSON line of the log as text: time of day (UTC), level, message, and the remaining members. */
 export function prettyLine(line: string): string {
   const { level, time, msg, event: _event, ...members } = JSON.parse(line) as Record<string, unknown>;
-  const rest = Object.entries(members).map(([name, value]) => `${name}=${shown(value)}`);
+  const memberTexts = Object.entries(members).map(([name, value]) => `${name}=${valueText(value)}`);
   const head = `${String(time).slice(11, 19)} ${paint(STYLES[String(level)] ?? 'red', String(level).padEnd(5))}`;
-  return `${head} ${sanitizeLine([msg, ...rest].join(' '))}`;
+  return `${head} ${sanitizeLine([msg, ...memberTexts].join(' '))}`;
 }
 
 /** Formats a member's value; a string has quotes only if it would be ambiguous without. */
-function shown(value: unknown): string {
+function valueText(value: unknown): string {
   return typeof value === 'string' && /^[^\s"=\p{Cc}]+$/u.test(value) ? value : JSON.stringify(value);
 }

@@ -153,22 +153,23 @@ function startedMembers(settings: readonly ResolvedSetting[], gateway: Gateway):
 
 /** Writes the gateway's address to the data folder, so that commands find this gateway without a flag. */
 export function writeAddress(config: Config, gateway: Gateway): void {
-  const address = `http://${reachable(config.operatorHost)}:${gateway.operatorPort}\n`;
+  const address = `http://${connectHost(config.operatorHost)}:${gateway.operatorPort}\n`;
   writeFileSync(addressFile(config.data), address, { mode: 0o600 });
 }
 
 /** The host to connect to: loopback if the gateway listens on all addresses. */
-function reachable(host: string): string {
+function connectHost(host: string): string {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
   return host.includes(':') ? `[${host}]` : host;
 }
 
+/** Prints the addresses; other programs read these lines, so they don't change. */
 function printReady(config: Config, gateway: Gateway): void {
   print(`Gateway ready, data in ${config.data} (${gateway.store.description}).`);
-  print(`  locks      mqtt://${reachable(config.mqttHost)}:${gateway.mqttPort}`);
+  print(`  locks      mqtt://${connectHost(config.mqttHost)}:${gateway.mqttPort}`);
   if (gateway.mqttTlsPort !== undefined)
-    print(`             mqtts://${reachable(config.mqttTlsHost)}:${gateway.mqttTlsPort}`);
-  print(`  merchants  http://${reachable(config.httpHost)}:${gateway.httpPort}`);
-  print(`  operators  http://${reachable(config.operatorHost)}:${gateway.operatorPort}`);
+    print(`             mqtts://${connectHost(config.mqttTlsHost)}:${gateway.mqttTlsPort}`);
+  print(`  merchants  http://${connectHost(config.httpHost)}:${gateway.httpPort}`);
+  print(`  operators  http://${connectHost(config.operatorHost)}:${gateway.operatorPort}`);
   print('Ctrl-C stops it. Next: lockgate merchant add NAME, lockgate device add MAC, lockgate tail');
 }

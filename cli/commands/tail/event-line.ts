@@ -9,104 +9,111 @@ import { commandText } from '../command/listing.js';
 /** An event, as the operator interface streams it. */
 export type EventJson = Readonly<Record<string, unknown>>;
 
-/** The parts of a line: a label of up to five letters, its style, and the text. */
+/** Labels have up to five letters. */
+const LABEL_WIDTH = 5;
+
+/** The parts of a line: a label of up to {@link LABEL_WIDTH} letters, its style, and the text. */
 interface LineParts {
-  readonly kind: string;
+  readonly label: string;
   readonly style: Style;
   readonly text: string;
 }
 
-/** By event name. */
-const LINES: Readonly<Record<string, (event: EventJson) => LineParts>> = {
-  connect: ({ source }) => ({ kind: 'conn', style: 'green', text: `${phonePrefix(source)}connected` }),
+/** The label, style and text of each kind of event, by its name. */
+const LINE_PARTS: Readonly<Record<string, (event: EventJson) => LineParts>> = {
+  connect: ({ source }) => ({ label: 'conn', style: 'green', text: `${phonePrefix(source)}connected` }),
   disconnect: ({ source, cause }) => {
-    return { kind: 'conn', style: 'dim', text: `${phonePrefix(source)}disconnected (${cause})` };
+    return { label: 'conn', style: 'dim', text: `${phonePrefix(source)}disconnected (${cause})` };
   },
-  ping: (event) => ({ kind: 'ping', style: 'cyan', text: pingText(event.ping as EventJson, event) }),
+  ping: (event) => ({ label: 'ping', style: 'cyan', text: pingText(event.ping as EventJson, event) }),
   ack: (event) => {
     const { id, result, detail } = event.ack as EventJson;
     return {
-      kind: 'ack',
+      label: 'ack',
       style: 'blue',
       text: `command ${id}: ${result}${detail === '' || detail === undefined ? '' : ` (${detail})`}`,
     };
   },
-  command: (event) => ({ kind: 'cmd', style: 'blue', text: commandEventText(event) }),
+  command: (event) => ({ label: 'cmd', style: 'blue', text: commandEventText(event) }),
   'stray-ack': ({ command_id: id, why }) => {
-    return { kind: 'ack', style: 'yellow', text: `command ${id} acknowledged: ${why}` };
+    return { label: 'ack', style: 'yellow', text: `command ${id} acknowledged: ${why}` };
   },
   finding: (event) => {
     const finding = event.finding as EventJson;
-    return { kind: 'judge', style: styleOf(finding), text: `${finding.rule}${aboutText(finding)}: ${finding.message}` };
+    return {
+      label: 'judge',
+      style: styleOf(finding),
+      text: `${finding.rule}${uplinkText(finding)}: ${finding.message}`,
+    };
   },
-  presence: (event) => ({ kind: 'pres', style: event.presence === 'late' ? 'red' : 'dim', text: presenceText(event) }),
-  quarantined: ({ message }) => ({ kind: 'quar', style: 'yellow', text: String(message) }),
+  presence: (event) => ({ label: 'pres', style: event.presence === 'late' ? 'red' : 'dim', text: presenceText(event) }),
+  quarantined: ({ message }) => ({ label: 'quar', style: 'yellow', text: String(message) }),
   refused: ({ what, why, client_id: id, address }) => {
-    return { kind: 'no', style: 'yellow', text: `${what} refused: ${why} (${id === '' ? '' : `${id}, `}${address})` };
+    return { label: 'no', style: 'yellow', text: `${what} refused: ${why} (${id === '' ? '' : `${id}, `}${address})` };
   },
-  budget: ({ state, why }) => ({ kind: 'slow', style: state === 'over' ? 'yellow' : 'green', text: String(why) }),
+  budget: ({ state, why }) => ({ label: 'slow', style: state === 'over' ? 'yellow' : 'green', text: String(why) }),
   judging: ({ state, why }) => {
-    if (state === 'resumed') return { kind: 'judge', style: 'green', text: 'judged again' };
-    return { kind: 'judge', style: 'red', text: `no longer judged: ${why}` };
+    if (state === 'resumed') return { label: 'judge', style: 'green', text: 'judged again' };
+    return { label: 'judge', style: 'red', text: `no longer judged: ${why}` };
   },
   delivery: (event) => ({
-    kind: 'hook',
+    label: 'hook',
     style: event.outcome === 'delivered' ? 'green' : 'red',
     text: deliveryText(event),
   }),
   'event-damaged': ({ event_id: id, url_id: url }) => {
-    return { kind: 'hook', style: 'red', text: `URL ${url}: ${id} is not sent, its stored ping is damaged` };
+    return { label: 'hook', style: 'red', text: `URL ${url}: ${id} is not sent, its stored ping is damaged` };
   },
-  'url-disabled': ({ url_id: id, why }) => ({ kind: 'hook', style: 'red', text: `URL ${id} disabled: ${why}` }),
-  'url-changed': ({ url_id: id, state }) => ({ kind: 'hook', style: 'dim', text: `URL ${id} was changed: ${state}` }),
+  'url-disabled': ({ url_id: id, why }) => ({ label: 'hook', style: 'red', text: `URL ${id} disabled: ${why}` }),
+  'url-changed': ({ url_id: id, state }) => ({ label: 'hook', style: 'dim', text: `URL ${id} was changed: ${state}` }),
   circuit: ({ url_id: id, state, why }) => {
     const style = state === 'closed' ? 'green' : 'red';
-    return { kind: 'hook', style, text: `URL ${id}: circuit ${state} (${why})` };
+    return { label: 'hook', style, text: `URL ${id}: circuit ${state} (${why})` };
   },
   backlog: ({ url_id: id, state, why }) => {
     const text = state === 'behind' ? 'is far behind' : 'has caught up';
-    return { kind: 'hook', style: state === 'behind' ? 'red' : 'green', text: `URL ${id} ${text}: ${why}` };
+    return { label: 'hook', style: state === 'behind' ? 'red' : 'green', text: `URL ${id} ${text}: ${why}` };
   },
   'cannot-send': ({ state, why }) => {
     const text = state === 'began' ? `webhooks can't be sent: ${why}` : `webhooks: ${why}`;
-    return { kind: 'hook', style: state === 'began' ? 'red' : 'green', text };
+    return { label: 'hook', style: state === 'began' ? 'red' : 'green', text };
   },
   'cannot-record': ({ url_id: id, state, why }) => {
     const text =
       state === 'began' ? `the outcome of a delivery can't be recorded (${why})` : 'outcomes are recorded again';
-    return { kind: 'hook', style: state === 'began' ? 'red' : 'green', text: `URL ${id}: ${text}` };
+    return { label: 'hook', style: state === 'began' ? 'red' : 'green', text: `URL ${id}: ${text}` };
   },
   swept: ({ before, uplinks, others, held }) => {
     const waiting = held === 0 ? '' : `; ${held} older events wait for their webhook`;
     return {
-      kind: 'keep',
+      label: 'keep',
       style: 'dim',
       text: `${uplinks} uplinks and ${others} other rows before ${before} deleted${waiting}`,
     };
   },
-  'store-failed': ({ why }) => ({ kind: 'store', style: 'red', text: String(why) }),
-  'store-broken': ({ why }) => ({ kind: 'store', style: 'red', text: String(why) }),
-  degraded: ({ why }) => ({ kind: 'ready', style: 'red', text: `not ready: ${why}` }),
+  'store-failed': ({ why }) => ({ label: 'store', style: 'red', text: String(why) }),
+  'store-broken': ({ why }) => ({ label: 'store', style: 'red', text: String(why) }),
+  degraded: ({ why }) => ({ label: 'ready', style: 'red', text: `not ready: ${why}` }),
   recovered: ({ reason, lasted_ms: ms }) => {
-    return { kind: 'ready', style: 'green', text: `${reason}: recovered after ${Number(ms) / 1000} s` };
+    return { label: 'ready', style: 'green', text: `${reason}: recovered after ${Number(ms) / 1000} s` };
   },
-  clock: ({ state, why }) => ({ kind: 'clock', style: state === 'agrees' ? 'green' : 'red', text: String(why) }),
+  clock: ({ state, why }) => ({ label: 'clock', style: state === 'agrees' ? 'green' : 'red', text: String(why) }),
   'statement-closed': ({ merchant, month }) => {
-    return { kind: 'usage', style: 'green', text: `${month} closed for ${merchant}` };
+    return { label: 'usage', style: 'green', text: `${month} closed for ${merchant}` };
   },
   descriptors: ({ state, why }) => {
-    return { kind: 'files', style: state === 'enough' ? 'green' : 'red', text: String(why) };
+    return { label: 'files', style: state === 'enough' ? 'green' : 'red', text: String(why) };
   },
   notices: ({ noted, unread }) => {
-    return { kind: 'note', style: 'yellow', text: `new: ${noted}; ${unread} unread: lockgate notices` };
+    return { label: 'note', style: 'yellow', text: `new: ${noted}; ${unread} unread: lockgate notices` };
   },
   audited: ({ actor, os_user: user, action, object, outcome, code }) => {
     const who = user === null ? String(actor) : `${actor} ${user}`;
     const why = code === null ? '' : ` (${code})`;
     const text = `${action} ${object === '' ? '' : `${object} `}${outcome}${why}, by ${who}`;
-    return { kind: 'audit', style: outcome === 'done' ? 'dim' : 'yellow', text };
+    return { label: 'audit', style: outcome === 'done' ? 'dim' : 'yellow', text };
   },
-  'state-rebuilt': (event) => ({ kind: 'store', style: 'red', text: rebuiltText(event) }),
+  'state-rebuilt': (event) => ({ label: 'store', style: 'red', text: rebuiltText(event) }),
 };
 
 /** A prefix for events of phones. */
@@ -126,7 +133,7 @@ function styleOf(finding: EventJson): Style {
 }
 
 /** The uplink of a finding, for `lockgate why MAC 41/12`; the event does not have the finding's id. */
-function aboutText({ uplink }: EventJson): string {
+function uplinkText({ uplink }: EventJson): string {
   if (typeof uplink !== 'object' || uplink === null) return '';
   const { boot, sequence } = uplink as EventJson;
   return ` ${boot}/${sequence}`;
@@ -146,16 +153,18 @@ export function presenceText({ presence, since, due, rule }: EventJson): string 
 
 /** Why a lock's stored state was unusable, and what happened to it. */
 export function rebuiltText({ why, from }: { readonly why?: unknown; readonly from?: unknown }): string {
-  const now = from === 'log' ? 'it was rebuilt from the log' : 'the lock’s state is unknown now';
-  return `${why}; ${now}`;
+  const result = from === 'log' ? 'it was rebuilt from the log' : 'the lock’s state is unknown now';
+  return `${why}; ${result}`;
 }
 
+/** Short names of the ping types. */
 const PING_NAMES: Readonly<Record<string, string>> = { cellular: 'cell', gps: 'gps', close_connection: 'close' };
 
 function pingText(ping: EventJson, event: EventJson): string {
   const parts = [PING_NAMES[String(ping.ping_type)] ?? ping.ping_type, ping.reason, ping.lock_state];
   parts.push(`${ping.battery_percent}%`);
-  if (ping.latitude !== undefined) parts.push(`${fixed(ping.latitude)},${fixed(ping.longitude)} ±${ping.uncertainty}m`);
+  if (ping.latitude !== undefined)
+    parts.push(`${degreesText(ping.latitude)},${degreesText(ping.longitude)} ±${ping.uncertainty}m`);
   if (ping.speed !== undefined && ping.speed !== 0) parts.push(`${ping.speed} m/s`);
   if (event.source === 'phone' && ping.reason !== 'PHONE') parts.push('(from a phone)');
   if (event.repeated === true) parts.push('(again)');
@@ -163,7 +172,7 @@ function pingText(ping: EventJson, event: EventJson): string {
   return parts.join(' ');
 }
 
-function fixed(degrees: unknown): string {
+function degreesText(degrees: unknown): string {
   return typeof degrees === 'number' ? degrees.toFixed(5) : String(degrees);
 }
 
@@ -203,22 +212,22 @@ export function eventLines(event: EventJson, width?: number, hasMac = true): str
 export function hexLine(event: EventJson): string | undefined {
   if (typeof event.raw !== 'string') return undefined;
   const hex = Buffer.from(event.raw, 'base64').toString('hex');
-  return `${headOf(event, true)}${paint('dim', 'hex'.padEnd(5))} ${hex}`;
+  return `${timeAndMac(event, true)}${paint('dim', 'hex'.padEnd(LABEL_WIDTH))} ${hex}`;
 }
 
 /** The time and, with `hasMac`, the lock. */
-function headOf({ at, mac }: EventJson, hasMac: boolean): string {
+function timeAndMac({ at, mac }: EventJson, hasMac: boolean): string {
   return `${timeOf(String(at))} ${hasMac ? `${(typeof mac === 'string' ? mac : '').padEnd(17)} ` : ''}`;
 }
 
 /** The line of an event, cut to `width`, if given. `hasMac` says whether the line has the MAC. */
 export function eventLine(event: EventJson, width?: number, hasMac = true): string {
-  const { kind, style, text } = LINES[String(event.event)]?.(event) ?? {
-    kind: '?',
+  const { label, style, text } = LINE_PARTS[String(event.event)]?.(event) ?? {
+    label: '?',
     style: 'dim' as const,
     text: JSON.stringify(event),
   };
-  const head = headOf(event, hasMac);
-  const room = width === undefined ? Number.POSITIVE_INFINITY : width - head.length - 6;
-  return `${head}${paint(style, kind.padEnd(5))} ${cutToWidth(sanitizeLine(text), room)}`;
+  const head = timeAndMac(event, hasMac);
+  const room = width === undefined ? Number.POSITIVE_INFINITY : width - head.length - LABEL_WIDTH - 1;
+  return `${head}${paint(style, label.padEnd(LABEL_WIDTH))} ${cutToWidth(sanitizeLine(text), room)}`;
 }

@@ -40,8 +40,8 @@ interface UsageRow extends Counts {
   readonly simulated?: boolean;
 }
 
-/** The bar's share of the width that the other columns leave, and its limits in columns. */
-const BAR_SHARE = 1 / 3;
+/** The fraction of the terminal width left by the other columns that the bar takes, and its limits in columns. */
+const BAR_WIDTH_FRACTION = 1 / 3;
 const MIN_BAR_WIDTH = 6;
 const MAX_BAR_WIDTH = 40;
 
@@ -63,11 +63,13 @@ export async function showUsage(mac: string | undefined, flags: UsageFlags): Pro
     printNote(`${hidden} more row${hidden === 1 ? '' : 's'}, included in TOTAL; a higher --limit shows more.`);
 }
 
-function byMonthAndBytes(one: UsageRow, other: UsageRow): number {
-  if (one.month !== other.month) return (one.month ?? '') < (other.month ?? '') ? 1 : -1;
-  return other.bytes - one.bytes || ((one.mac ?? '') < (other.mac ?? '') ? -1 : 1);
+/** Sorts: newest month first, then highest usage first, then by MAC. */
+function byMonthAndBytes(a: UsageRow, b: UsageRow): number {
+  if (a.month !== b.month) return (a.month ?? '') < (b.month ?? '') ? 1 : -1;
+  return b.bytes - a.bytes || ((a.mac ?? '') < (b.mac ?? '') ? -1 : 1);
 }
 
+/** Sums the usage up for each lock or each month. */
 function totalsBy(usage: readonly UsageJson[], by: 'lock' | 'month'): UsageRow[] {
   const groups = new Map<string, UsageJson[]>();
   for (const row of usage) {
@@ -82,7 +84,7 @@ function totalsBy(usage: readonly UsageJson[], by: 'lock' | 'month'): UsageRow[]
 }
 
 function addAll(rows: readonly Counts[]): Counts {
-  const sum = (of: (row: Counts) => number): number => rows.reduce((all, row) => all + of(row), 0);
+  const sum = (of: (row: Counts) => number): number => rows.reduce((total, row) => total + of(row), 0);
   return {
     messages: sum((row) => row.messages),
     connections: sum((row) => row.connections),
@@ -97,9 +99,9 @@ function printRows(rows: readonly UsageRow[], total: Counts): void {
   const isTotal = (row: UsageRow): boolean => row === total;
   const names = (['mac', 'month', 'locks', 'months'] as const).filter(has);
   const columns: Column<UsageRow>[] = [
-    ...names.map((name, at) => ({
+    ...names.map((name, index) => ({
       title: name.toUpperCase(),
-      show: (row: UsageRow) => (isTotal(row) && at === 0 ? 'TOTAL' : String(row[name] ?? '')),
+      show: (row: UsageRow) => (isTotal(row) && index === 0 ? 'TOTAL' : String(row[name] ?? '')),
       whole: true,
     })),
     { title: 'BYTES', show: (row) => byteText(row.bytes), neverCut: true },
@@ -110,13 +112,14 @@ function printRows(rows: readonly UsageRow[], total: Counts): void {
     { title: 'UP', show: (row) => byteText(row.bytes_up), optional: true },
     { title: 'DOWN', show: (row) => byteText(row.bytes_down), optional: true },
   ];
-  const all = rows.length > 1 ? [...rows, total] : rows;
-  const width = barWidth(all, columns);
+  const rowsAndTotal = rows.length > 1 ? [...rows, total] : rows;
+  const width = barWidth(rowsAndTotal, columns);
   const maxBytes = Math.max(...rows.map(({ bytes }) => bytes));
-  const at = names.length + 1;
+  // The bar comes after BYTES, which follows the names.
+  const barIndex = names.length + 1;
   if (width > 0)
-    columns.splice(at, 0, { title: '', show: (row) => (isTotal(row) ? '' : bar(row.bytes, maxBytes, width)) });
-  printTable(all, columns);
+    columns.splice(barIndex, 0, { title: '', show: (row) => (isTotal(row) ? '' : bar(row.bytes, maxBytes, width)) });
+  printTable(rowsAndTotal, columns);
 }
 
 function billedText({ simulated }: UsageRow, isTotal: boolean): string {
@@ -129,13 +132,13 @@ function barWidth(rows: readonly UsageRow[], columns: readonly Column<UsageRow>[
   const room = terminalWidth();
   if (!Number.isFinite(room)) return 0;
   const needed = columns.filter(({ optional }) => optional !== true);
-  // Without colours: their escape codes have no width.
-  const place = {
+  // Without colours, whose escape codes would be counted.
+  const output = {
     room: Number.POSITIVE_INFINITY,
     paint: (_style: CellStyle, text: string) => text,
     clean: sanitizeLine,
   };
-  const widest = Math.max(...linesOfTable(rows, needed, place).map(widthOf));
-  const width = Math.min(Math.floor((room - widest) * BAR_SHARE), MAX_BAR_WIDTH);
+  const widest = Math.max(...linesOfTable(rows, needed, output).map(widthOf));
+  const width = Math.min(Math.floor((room - widest) * BAR_WIDTH_FRACTION), MAX_BAR_WIDTH);
   return width < MIN_BAR_WIDTH ? 0 : width;
 }

@@ -7,7 +7,10 @@ import { widthOf } from '../../terminal/text-width.js';
 import { wrapWords } from '../../terminal/word-wrap.js';
 import { byteText } from './text.js';
 
-/** Prints each statement with its plan, its lines, its corrections, its totals and its notes. */
+/**
+ * Prints each statement: its price plan, a line per lock, corrections (usage of earlier months that was counted late),
+ * totals and notes.
+ */
 export function printStatements(statements: readonly Statement[]): void {
   for (const [index, statement] of statements.entries()) {
     if (index > 0) print('');
@@ -18,7 +21,7 @@ export function printStatements(statements: readonly Statement[]): void {
 /** A row of the table: a line, a correction or the total of a statement. */
 interface Row {
   readonly name: string;
-  readonly of: Statement['lines'][0] | Statement['corrections'][0] | Statement['totals'];
+  readonly entry: Statement['lines'][0] | Statement['corrections'][0] | Statement['totals'];
   readonly sim: string;
   readonly amount: string | null;
 }
@@ -35,18 +38,18 @@ function printStatement(statement: Statement): void {
   );
   print('');
   const rows: Row[] = [
-    ...lines.map((line) => ({ name: line.mac, of: line, sim: simText(line), amount: line.amount })),
-    ...corrections.map((of) => ({ name: of.mac, of, sim: `late, of ${of.month}`, amount: of.amount })),
-    { name: 'TOTAL', of: totals, sim: `${totals.active_sims} active`, amount: totals.amount },
+    ...lines.map((line) => ({ name: line.mac, entry: line, sim: simText(line), amount: line.amount })),
+    ...corrections.map((entry) => ({ name: entry.mac, entry, sim: `late, of ${entry.month}`, amount: entry.amount })),
+    { name: 'TOTAL', entry: totals, sim: `${totals.active_sims} active`, amount: totals.amount },
   ];
   printTable(rows, [
     { title: 'LOCK', show: (row) => row.name },
     { title: 'SIM', show: (row) => row.sim },
-    { title: 'MESSAGES', show: (row) => String(row.of.messages) },
-    { title: 'CONNECTIONS', show: (row) => String(row.of.connections), optional: true },
-    { title: 'UP', show: (row) => byteText(row.of.bytes_up), optional: true },
-    { title: 'DOWN', show: (row) => byteText(row.of.bytes_down), optional: true },
-    { title: 'BYTES', show: (row) => String(row.of.bytes), neverCut: true },
+    { title: 'MESSAGES', show: (row) => String(row.entry.messages) },
+    { title: 'CONNECTIONS', show: (row) => String(row.entry.connections), optional: true },
+    { title: 'UP', show: (row) => byteText(row.entry.bytes_up), optional: true },
+    { title: 'DOWN', show: (row) => byteText(row.entry.bytes_down), optional: true },
+    { title: 'BYTES', show: (row) => String(row.entry.bytes), neverCut: true },
     { title: 'AMOUNT', show: (row) => row.amount ?? '–', neverCut: true },
   ]);
   if (totals.total !== null) print(paint('bold', `\nTo pay: ${totals.total} ${currency}`));
@@ -69,6 +72,7 @@ function simText(line: Statement['lines'][0]): string {
   return line.activated_in_month ? `active since ${line.activated_at?.slice(0, 10)}` : 'active';
 }
 
+/** The columns of the CSV file. */
 const COLUMNS = [
   'kind',
   'merchant',
@@ -110,11 +114,11 @@ type CsvRow = Partial<Record<(typeof COLUMNS)[number], unknown>>;
 
 function csvRows(statement: Statement): CsvRow[] {
   const { merchant, month, plan, lines, corrections, totals, notes } = statement;
-  const head = { merchant, month, currency: plan?.currency, per_mb: plan?.per_mb, per_sim: plan?.per_sim };
+  const shared = { merchant, month, currency: plan?.currency, per_mb: plan?.per_mb, per_sim: plan?.per_sim };
   return [
-    ...lines.map((line) => ({ ...head, ...line, kind: 'line', of_month: month })),
-    ...corrections.map((row) => ({ ...head, ...row, month, kind: 'correction', of_month: row.month })),
-    { ...head, ...totals, kind: 'total', of_month: month, active: totals.active_sims },
+    ...lines.map((line) => ({ ...shared, ...line, kind: 'line', of_month: month })),
+    ...corrections.map((row) => ({ ...shared, ...row, month, kind: 'correction', of_month: row.month })),
+    { ...shared, ...totals, kind: 'total', of_month: month, active: totals.active_sims },
     ...notes.map((text) => ({ kind: 'note', merchant, month, note: text })),
   ];
 }

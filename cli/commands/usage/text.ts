@@ -1,7 +1,8 @@
-/** Formats bytes as text, and values as bars. */
+/** Formats numbers of bytes as text, and values as bars of block characters. Pure. */
 
 /** The default width of the longest bar, in columns. */
 const DEFAULT_BAR_WIDTH = 16;
+/** Block characters that fill no to seven eighths of a column. */
 const EIGHTHS = ' ▏▎▍▌▋▊▉';
 const UNITS = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
 
@@ -16,6 +17,6 @@ export function byteText(bytes: number): string {
 /** The bar of a value; the bar of `max` is `width` columns long. */
 export function bar(value: number, max: number, width = DEFAULT_BAR_WIDTH): string {
   const eighths = max === 0 ? 0 : Math.round((value / max) * width * 8);
-  const rest = eighths % 8;
-  return '█'.repeat(Math.floor(eighths / 8)) + (rest === 0 ? '' : EIGHTHS[rest]);
+  const lastEighths = eighths % 8;
+  return '█'.repeat(Math.floor(eighths / 8)) + (lastEighths === 0 ? '' : EIGHTHS[lastEighths]);
 }

@@ -11,6 +11,7 @@ import type { UsageFlags } from './listing.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
 
+/** A merchant's prices, as the operator interface returns them: decimal numbers as text. */
 interface PlanJson {
   readonly merchant: string;
   readonly from: string;
@@ -22,7 +23,7 @@ interface PlanJson {
 const FORMATS = ['table', 'csv', 'json'] as const;
 type Format = (typeof FORMATS)[number];
 
-const BY = ['lock', 'month'];
+const TOTALS_BY = ['lock', 'month'];
 
 const SHOW_HELP = `
 Newest month first, within a month highest usage first. On a terminal a bar compares each row with the largest. A lock
@@ -40,7 +41,9 @@ export function addUsageCommands(program: Command): void {
     .argument('[mac]', 'Only this lock.')
     .option('--merchant <name>', 'Only this merchant.')
     .option('--month <month>', 'Only this month (UTC), such as 2026-11.')
-    .addOption(new Option('--by <what>', 'Show totals by lock (all months) or by month (all locks).').choices(BY))
+    .addOption(
+      new Option('--by <what>', 'Show totals by lock (all months) or by month (all locks).').choices(TOTALS_BY),
+    )
     .option('--limit <n>', 'Maximum number of rows to list; the total includes all rows.', readCount)
     .addHelpText('after', SHOW_HELP)
     .action(
@@ -90,8 +93,8 @@ async function statement(
 ): Promise<void> {
   const { printStatements, statementsCsv } = await import('./statement-print.js');
   const format = flags.json === true ? 'json' : (flags.format ?? 'table');
-  const where = withQuery('/usage/statements', { merchant: flags.merchant, month: flags.month });
-  const { statements } = await new GatewayClient(flags).get<{ statements: Statement[] }>(where);
+  const url = withQuery('/usage/statements', { merchant: flags.merchant, month: flags.month });
+  const { statements } = await new GatewayClient(flags).get<{ statements: Statement[] }>(url);
   if (format === 'json') printJson({ statements });
   else if (format === 'csv') process.stdout.write(statementsCsv(statements));
   else printStatements(statements);
@@ -148,8 +151,9 @@ function planText({ per_mb: mb, per_sim: sim, currency }: PlanJson): string {
   return `${mb} ${currency} per MB (1,000,000 bytes) and ${sim} ${currency} per active SIM and month`;
 }
 
-function withQuery(where: string, members: Readonly<Record<string, string | undefined>>): string {
+/** A path with the given query members; undefined ones are left out. */
+function withQuery(path: string, members: Readonly<Record<string, string | undefined>>): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(members)) if (value !== undefined) query.set(name, value);
-  return query.size === 0 ? where : `${where}?${query}`;
+  return query.size === 0 ? path : `${path}?${query}`;
 }

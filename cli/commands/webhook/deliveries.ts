@@ -101,9 +101,10 @@ async function listDeliveries(flags: DeliveryFlags): Promise<void> {
       'No deliveries match.',
       'There is no delivery yet.',
     );
-  for (const each of answer.deliveries) showDelivery(each);
+  for (const delivery of answer.deliveries) printDelivery(delivery);
 }
 
+/** By the delivery's state. */
 const STYLES: Readonly<Record<string, Style>> = {
   delivered: 'green',
   dead: 'red',
@@ -112,8 +113,8 @@ const STYLES: Readonly<Record<string, Style>> = {
   damaged: 'red',
 };
 
-function showDelivery(each: DeliveryJson): void {
-  const { event_id, url_id, mac, reason, received_at, state, next_attempt_at, attempts } = each;
+function printDelivery(delivery: DeliveryJson): void {
+  const { event_id, url_id, mac, reason, received_at, state, next_attempt_at, attempts } = delivery;
   const next = next_attempt_at === null ? '' : `, next attempt at ${next_attempt_at}`;
   const parts = [received_at, `URL ${url_id}`, `${state}${next}`, `${mac} ${reason ?? 'damaged'}`, event_id];
   for (const line of foldParts(parts.map(sanitizeLine), terminalWidth()))

@@ -85,8 +85,8 @@ async function listen(flags: ListenFlags): Promise<void> {
 }
 
 async function answerOf({ fail, forward }: ListenFlags): Promise<Answerer> {
-  const { faultyAnswers, fineAnswers, forwardedAnswers, readFaults } = await import('./receiver-answer.js');
-  const afterFaults = forward === undefined ? fineAnswers : forwardedAnswers(forward);
+  const { faultyAnswers, successAnswers, forwardedAnswers, readFaults } = await import('./receiver-answer.js');
+  const afterFaults = forward === undefined ? successAnswers : forwardedAnswers(forward);
   return fail === undefined ? afterFaults : faultyAnswers(readFaults(fail), afterFaults);
 }
 

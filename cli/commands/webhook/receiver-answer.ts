@@ -39,7 +39,7 @@ const SUCCESS_STATUS = 204;
 const FORWARD_TIMEOUT: Milliseconds = Seconds(15);
 /** The answer if the other server does not answer, or its body is too large. */
 const BAD_GATEWAY_STATUS = 502;
-/** The size of a body that is passed on. */
+/** The maximum size of an answer's body that is passed on. */
 const MAX_FORWARDED_BYTES = 1024 * 1024;
 /** The headers of the other server's answer that are passed on. */
 const FORWARDED_HEADERS = ['retry-after', 'content-type'] as const;
@@ -84,8 +84,8 @@ export function faultyAnswers(faults: readonly PlannedFault[], afterFaults: Answ
   };
 }
 
-/** Answers success. */
-export const fineAnswers: Answerer = async () => SUCCESS_STATUS;
+/** Always answers success. */
+export const successAnswers: Answerer = async () => SUCCESS_STATUS;
 
 /** Headers that are not forwarded: they are about the connection, or the client sets them itself. */
 const NOT_FORWARDED = new Set(['host', 'connection', 'content-length', 'transfer-encoding', 'keep-alive', 'expect']);

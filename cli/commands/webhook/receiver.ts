@@ -9,9 +9,10 @@ import type { Clock } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { type Answerer, type ReceivedWebhook, statusOf } from './receiver-answer.js';
 
-/** A webhook has a few hundred bytes. */
+/** The maximum size of a body; a webhook has a few hundred bytes. */
 const MAX_BODY_BYTES = 1024 * 1024;
 
+/** The settings of a receiver. */
 export interface ReceiverOptions {
   readonly host: string;
   readonly port: number;
@@ -26,6 +27,7 @@ export interface ReceiverOptions {
   readonly retryAfterSeconds?: number | undefined;
 }
 
+/** A running receiver. */
 export interface Receiver {
   readonly port: number;
   close(): Promise<void>;
@@ -50,7 +52,7 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
         response.writeHead(405, { allow: 'POST' }).end();
         return;
       }
-      const webhook = check(request.headers, Buffer.concat(chunks), options);
+      const webhook = verify(request.headers, Buffer.concat(chunks), options);
       void respond(webhook, response, options);
     });
   });
@@ -78,14 +80,15 @@ async function respond(webhook: ReceivedWebhook, response: ServerResponse, optio
   response.writeHead(answer, hasRetryAfter ? { 'retry-after': String(retryAfterSeconds) } : {}).end();
 }
 
-function check(headers: IncomingHttpHeaders, bytes: Buffer, { secrets, clock }: ReceiverOptions): ReceivedWebhook {
+/** Verifies the signature with each secret. */
+function verify(headers: IncomingHttpHeaders, bytes: Buffer, { secrets, clock }: ReceiverOptions): ReceivedWebhook {
   const id = headers['webhook-id'];
-  const head = { id: typeof id === 'string' ? id : '', headers, body: bytes.toString('utf8'), bytes };
-  if (secrets.length === 0) return { ...head, verified: undefined, why: undefined };
+  const received = { id: typeof id === 'string' ? id : '', headers, body: bytes.toString('utf8'), bytes };
+  if (secrets.length === 0) return { ...received, verified: undefined, why: undefined };
   const results = secrets.map((secret) => verifySignature(secret, headers, bytes, clock.now()));
   const failure = results.every((result) => !result.ok) ? results[0] : undefined;
-  if (failure === undefined || failure.ok) return { ...head, verified: true, why: undefined };
-  return { ...head, verified: false, why: failure.error.message };
+  if (failure === undefined || failure.ok) return { ...received, verified: true, why: undefined };
+  return { ...received, verified: false, why: failure.error.message };
 }
 
 async function listen(server: Server, { host, port }: ReceiverOptions): Promise<void> {

@@ -1,4 +1,7 @@
-/** `lockgate webhook trigger`: sends the pings of a story, such as a theft, as test webhooks (interfaces.md §3). */
+/**
+ * `lockgate webhook trigger`: sends the pings of a story as test webhooks (interfaces.md §3). A story is a short scripted
+ * course of events for one simulated lock, such as a theft.
+ */
 import { STORIES, type Story } from '../../../firmware-sim/story/story.js';
 import { runStory, type StoryLock, type StoryPing } from '../../../firmware-sim/story/story-run.js';
 import { type Milliseconds, Seconds, systemClock } from '../../../proto/clock.js';
@@ -16,6 +19,7 @@ import { ProgressLine } from '../../terminal/progress-line.js';
 import { printTable } from '../../terminal/table.js';
 import type { TestJson } from './try.js';
 
+/** The flags of `lockgate webhook trigger`. */
 export interface TriggerFlags extends ConnectionFlags {
   readonly json?: boolean;
   readonly list?: boolean;
@@ -23,7 +27,10 @@ export interface TriggerFlags extends ConnectionFlags {
   readonly url?: number;
 }
 
-/** The boot of a story's pings: lower than any real boot, so that tests don't disturb the order of real pings. */
+/**
+ * The boot number of a story's pings. Real locks count from 1, so test pings sort before all real pings and don't
+ * disturb their order.
+ */
 const STORY_BOOT = 0;
 /**
  * The first sequence of a story is the current time in units of 10 ms. No story has more than 100 pings per second, so
@@ -43,6 +50,7 @@ const UNKNOWN_LOCK = {
 /** Below this battery level a lock only reports a theft (specification, Device power modes and switches). */
 const MIN_BATTERY_PERCENT = 10;
 
+/** A story in the list of stories. */
 interface StoryRow {
   readonly story: string;
   readonly sentence: string;
@@ -99,12 +107,12 @@ export async function triggerStory(
   const nowMs = systemClock.now();
   const firstSequence = Math.floor(nowMs / SEQUENCE_UNIT_MS) % SEQUENCE_LIMIT;
   const pingsFrom = (startMs: number) => runStory(story, lock, { startMs, boot: STORY_BOOT, firstSequence });
-  const lasts = pingsFrom(nowMs).at(-1)?.afterMs ?? 0;
+  const durationMs = pingsFrom(nowMs).at(-1)?.afterMs ?? 0;
   // With --fast the story ends now, so that no ping has a future date.
-  const startMs = flags.fast ? nowMs - lasts : nowMs;
+  const startMs = flags.fast ? nowMs - durationMs : nowMs;
   const pings = pingsFrom(startMs);
   if (!flags.json) {
-    const span = flags.fast ? 'without waiting' : `over ${minutesAndSeconds(lasts)}`;
+    const span = flags.fast ? 'without waiting' : `over ${minutesAndSeconds(durationMs)}`;
     printNote(`${story.name}: ${pings.length} pings of ${formatMac(lock.mac)}, ${span}. ${story.sentence}`);
   }
   const outcome = await sendPings({ client, mac: lock.mac, startMs, flags, interrupted }, pings);
@@ -142,15 +150,16 @@ interface DeviceJson {
 function readLock(mac: Mac, { state, uplinks }: DeviceJson): StoryLock {
   const pings = uplinks.flatMap(({ ping }) => (ping === undefined ? [] : [ping]));
   const cellular = pings.find((ping) => ping.ping_type === 'cellular');
-  const equipped = pings.find((ping) => ping.ping_type !== 'close_connection');
+  // A close_connection ping has neither e-bike voltage nor tether state.
+  const detailed = pings.find((ping) => ping.ping_type !== 'close_connection');
   const { battery_percent: battery = null, latitude = null, longitude = null } = state ?? {};
   const isCharged = battery !== null && battery >= MIN_BATTERY_PERCENT && battery <= 100;
   return {
     mac,
     firmwareVersion: cellular?.firmware_version ?? UNKNOWN_LOCK.firmwareVersion,
     batteryPercent: isCharged ? battery : UNKNOWN_LOCK.batteryPercent,
-    ebikeVolts: equipped?.ebike_voltage ?? null,
-    tetherState: (equipped?.tether_state ?? UNKNOWN_LOCK.tetherState) as TetherState,
+    ebikeVolts: detailed?.ebike_voltage ?? null,
+    tetherState: (detailed?.tether_state ?? UNKNOWN_LOCK.tetherState) as TetherState,
     place: latitude === null || longitude === null ? null : { latitudeDegrees: latitude, longitudeDegrees: longitude },
   };
 }
@@ -191,7 +200,7 @@ async function sendPings(
     if (answer === undefined) break;
     sent += 1;
     if (answer.status !== 'success') failed += 1;
-    show(ping, answer, flags);
+    printSentPing(ping, answer, flags);
   }
   return { sent, failed };
 }
@@ -211,7 +220,7 @@ async function untilTime(atMs: number, interrupted: Interruption, what: string):
   progress.end();
 }
 
-function show({ afterMs, uplink }: StoryPing, answer: TestJson, { json }: TriggerFlags): void {
+function printSentPing({ afterMs, uplink }: StoryPing, answer: TestJson, { json }: TriggerFlags): void {
   const { event_id, status, deliveries } = answer;
   if (json) {
     const { ping_type, reason, date } = pingUplinkToJson(uplink);

@@ -18,9 +18,8 @@ export function webhookLine(webhook: ReceivedWebhook, width?: number, answer = '
   const test = body.test === true ? 'test' : '';
   const what = [test, body.reason, body.lock_state, `${body.battery_percent}%`, webhook.why ?? '', answer, webhook.id];
   const text = sanitizeLine(what.filter((part) => part !== '').join(' '));
-  const room = width === undefined ? Number.POSITIVE_INFINITY : width - head.length - 5 - word.length - 2;
-  const shown = cutToWidth(text, room);
-  return `${head}${paint('magenta', 'hook')}  ${paint(style, word)} ${shown}`;
+  const room = width === undefined ? Number.POSITIVE_INFINITY : width - head.length - 'hook  '.length - word.length - 1;
+  return `${head}${paint('magenta', 'hook')}  ${paint(style, word)} ${cutToWidth(text, room)}`;
 }
 
 function parse(text: string): Record<string, unknown> {

@@ -15,6 +15,7 @@ import { addTestCommand } from './try.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
 
+/** A webhook URL, as the operator interface returns it. */
 interface WebhookJson {
   readonly id: number;
   readonly merchant: string;
@@ -117,8 +118,8 @@ async function add(url: string, flags: AddFlags): Promise<void> {
 function readHeaders(flags: readonly string[]): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const [name, value] of flags.map(readHeader)) {
-    const twin = Object.keys(headers).find((each) => each.toLowerCase() === name.toLowerCase());
-    if (twin !== undefined)
+    const sameName = Object.keys(headers).find((each) => each.toLowerCase() === name.toLowerCase());
+    if (sameName !== undefined)
       throw new LockgateError('input-header', `--header names ${JSON.stringify(name)} twice: give each header once`);
     headers[name] = value;
   }

@@ -17,15 +17,17 @@ export interface WhyJson {
 export interface WhyStepJson {
   /** The printed label, such as `rule-broken`. */
   readonly kind: string;
+  /** A finer code for programs. */
   readonly code: string;
   readonly sentence: string;
   /** The section of the specification or a design page that the sentence follows from. */
   readonly rests_on: string;
   readonly at: string | null;
+  /** The clock of `at`: the gateway's, which may be sped up (`run`), wall-clock time, or the lock's. */
   readonly clock: 'run' | 'wall' | 'lock';
 }
 
-/** In a pipe. */
+/** The width of the text in a pipe, and its minimum width on a terminal, in columns. */
 const PIPE_WIDTH = 100;
 const MIN_WIDTH = 40;
 /** Sentences start at this column. */
@@ -47,26 +49,30 @@ export function printWhy(answer: WhyJson): void {
 }
 
 /** The current times of the run's clock and the wall clock. */
-type Now = Pick<WhyJson, 'now' | 'wall_now'>;
+type CurrentTimes = Pick<WhyJson, 'now' | 'wall_now'>;
 
-/** Prints steps below a title. Without `now` a step's time is not compared with the current time. */
-export function printSteps(title: string, steps: readonly WhyStepJson[], now: Now | null = null): void {
+/** Prints steps below a title. Without `current` a step's time is not compared with the current time. */
+export function printSteps(title: string, steps: readonly WhyStepJson[], current: CurrentTimes | null = null): void {
   const width = Math.max(process.stdout.columns ?? PIPE_WIDTH, MIN_WIDTH);
   print(paint('bold', sanitizeLine(title)));
-  for (const step of steps) for (const line of stepLines(step, now, width)) print(line);
+  for (const step of steps) for (const line of stepLines(step, current, width)) print(line);
 }
 
-function stepLines(step: WhyStepJson, current: Now | null, width: number): string[] {
+function stepLines(step: WhyStepJson, current: CurrentTimes | null, width: number): string[] {
   const { kind, sentence, rests_on: restsOn } = step;
-  const [first = '', ...rest] = wrapWords(sanitizeLine(sentence), width - SENTENCE_COLUMN);
-  const head = paint(STYLES[kind] ?? 'bold', kind.padEnd(SENTENCE_COLUMN - 1));
-  const below = wrapWords(`${restsOn}${timeText(step, current)}`, width - SENTENCE_COLUMN);
+  const [firstLine = '', ...moreLines] = wrapWords(sanitizeLine(sentence), width - SENTENCE_COLUMN);
+  const label = paint(STYLES[kind] ?? 'bold', kind.padEnd(SENTENCE_COLUMN - 1));
+  const sourceAndTime = wrapWords(`${restsOn}${timeText(step, current)}`, width - SENTENCE_COLUMN);
   const indented = (line: string): string => ' '.repeat(SENTENCE_COLUMN) + line;
-  return [`${head} ${first}`, ...rest.map(indented), ...below.map((line) => indented(paint('dim', line)))];
+  return [
+    `${label} ${firstLine}`,
+    ...moreLines.map(indented),
+    ...sourceAndTime.map((line) => indented(paint('dim', line))),
+  ];
 }
 
 /** The exact time, and how long ago it was by the same clock. */
-function timeText({ at, clock }: WhyStepJson, current: Now | null): string {
+function timeText({ at, clock }: WhyStepJson, current: CurrentTimes | null): string {
   if (at === null) return '';
   const whose = clock === 'lock' ? ' by the lock’s clock' : '';
   if (current === null) return `; ${at}${whose}`;
