@@ -1,5 +1,6 @@
 /** `lockgate key create|list|revoke`: manages merchants' API keys. */
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
+import { ALL_KEY_SCOPES, isKeyScope, KEY_SCOPES } from '../../gateway/store/contract/merchants/key-scopes.js';
 import { systemClock } from '../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../client.js';
 import { paint, print, printEmptyList, printJson, printNote } from '../terminal/output.js';
@@ -9,6 +10,7 @@ import { agoText } from '../terminal/time-text.js';
 import { addWatchFlag, repeatIfWatched } from '../terminal/watch.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean; readonly merchant?: string };
+type CreateFlags = Flags & { readonly scopes?: readonly string[] };
 
 /** An API key, as the operator interface returns it; without the secret text, which only its creation returns. */
 interface KeyJson {
@@ -18,7 +20,12 @@ interface KeyJson {
   readonly state: string;
   readonly created_at: string;
   readonly last_used_at: string | null;
+  readonly scopes: readonly string[];
 }
+
+const SCOPES_HELP = `\nScopes:\n${Object.entries(KEY_SCOPES)
+  .map(([scope, what]) => `  ${scope.padEnd(16)} ${what}`)
+  .join('\n')}`;
 
 /** Adds the group to the program. */
 export function addKeyCommands(program: Command): void {
@@ -26,7 +33,10 @@ export function addKeyCommands(program: Command): void {
   addClientFlags(key.command('create').description('Create an API key, and print it once.'))
     .argument('<name>', 'A name of your choice: a program, a person, a place.')
     .option('--merchant <name>', 'The merchant; optional if the gateway has only one.')
+    .option('--scopes <list>', `What the key may do, separated by commas (default: everything).`, readScopes)
+    .addHelpText('after', SCOPES_HELP)
     .addHelpText('after', '\nExample:\n  $ lockgate key create "shop backend" --merchant "Amber Bikes"')
+    .addHelpText('after', '  $ lockgate key create "map" --merchant "Amber Bikes" --scopes locks:read,commands')
     .action(createKey);
   addWatchFlag(addClientFlags(key.command('list').description('List API keys.')))
     .option('--merchant <name>', 'Only keys of this merchant.')
@@ -38,12 +48,28 @@ export function addKeyCommands(program: Command): void {
     .action(revokeKey);
 }
 
-async function createKey(name: string, flags: Flags): Promise<void> {
-  const { merchant } = flags;
-  const created = await new GatewayClient(flags).post<KeyJson & { key: string }>('/keys', { name, merchant });
+/** The scopes of a list. @throws InvalidArgumentError for an empty list or an unknown scope */
+function readScopes(text: string): readonly string[] {
+  const names = text.split(',').map((name) => name.trim());
+  const unknown = names.find((name) => !isKeyScope(name));
+  if (unknown === undefined) return names;
+  throw new InvalidArgumentError(
+    `There is no scope ${JSON.stringify(unknown)}: expected ${ALL_KEY_SCOPES.join(', ')}.`,
+  );
+}
+
+/** The scopes for people. */
+function scopesText({ scopes }: KeyJson): string {
+  return scopes.length === ALL_KEY_SCOPES.length ? 'all' : scopes.join(', ');
+}
+
+async function createKey(name: string, flags: CreateFlags): Promise<void> {
+  const { merchant, scopes } = flags;
+  const created = await new GatewayClient(flags).post<KeyJson & { key: string }>('/keys', { name, merchant, scopes });
   if (flags.json) return printJson(created);
   print(`Created API key ${paint('bold', created.id)} (${created.name}) for ${created.merchant}.`);
   print(`Key: ${paint('bold', created.key)}`);
+  print(`Scopes: ${scopesText(created)}`);
   printNote('The key is shown only once. Send it as the user of HTTP basic authentication, with an empty password:');
   // The example adds a pet: the merchants' HTTP interface has a pet registry (specification, operation 1).
   printNote(`  curl -u "$KEY:" -H 'content-type: application/json' -d '{"name":"Rex"}' http://127.0.0.1:8080/v1/pet`);
@@ -66,6 +92,7 @@ async function listKeys(flags: Flags): Promise<void> {
     { title: 'MERCHANT', show: (row) => row.merchant },
     { title: 'NAME', show: (row) => row.name },
     { title: 'STATE', show: (row) => row.state },
+    { title: 'SCOPES', show: scopesText },
     { title: 'LAST USED', show: (row) => (row.last_used_at ? agoText(row.last_used_at, nowMs) : 'never') },
     { title: 'CREATED', show: (row) => agoText(row.created_at, nowMs), optional: true },
   ]);

@@ -11,6 +11,7 @@ import { type Clock, type Milliseconds, Minutes } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import type { Keys } from '../data-folder/keys.js';
 import type { ApiKey } from '../store/contract/merchants/access-store.js';
+import { ALL_KEY_SCOPES, isKeyScope, type KeyScope, orderedScopes } from '../store/contract/merchants/key-scopes.js';
 import type { Store } from '../store/contract/store.js';
 
 const PREFIX = 'lgk_';
@@ -46,18 +47,24 @@ export class ApiKeys {
    * Makes a key. `text`, the key itself, is returned here and never again.
    *
    * @param merchant the merchant's name
-   * @throws LockgateError `input-name`, `no-such-merchant`, `too-many-keys`
+   * @param scopes what the key may do; everything by default
+   * @throws LockgateError `input-name`, `input-scopes`, `no-such-merchant`, `too-many-keys`
    */
-  async create(merchant: string, name: string): Promise<{ readonly key: ApiKey; readonly text: string }> {
+  async create(
+    merchant: string,
+    name: string,
+    { scopes = ALL_KEY_SCOPES }: { readonly scopes?: readonly string[] | undefined } = {},
+  ): Promise<{ readonly key: ApiKey; readonly text: string }> {
     const trimmed = name.trim();
     if (trimmed === '' || trimmed.length > MAX_NAME_CHARS)
       throw new LockgateError('input-name', `a key's name has 1 to ${MAX_NAME_CHARS} characters`);
+    const wanted = checkScopes(scopes);
     const publicId = randomBytes(PUBLIC_BYTES).toString('hex');
     const text = `${PREFIX}${publicId}_${randomBytes(SECRET_BYTES).toString('base64url')}`;
     const { store, keys, clock } = this.#parts;
     const secretHash = keys.hashSecret(text);
-    const key = await store.access.addKey({ merchant, publicId, name: trimmed, secretHash, nowMs: clock.now() });
-    return { key, text };
+    const row = { merchant, publicId, name: trimmed, secretHash, scopes: wanted, nowMs: clock.now() };
+    return { key: await store.access.addKey(row), text };
   }
 
   /** All keys, or one merchant's. */
@@ -89,4 +96,14 @@ export class ApiKeys {
     this.#lastUseWrittenAtMs.set(id, nowMs);
     this.#parts.store.access.recordKeyUse(id, nowMs).catch(() => this.#lastUseWrittenAtMs.delete(id));
   }
+}
+
+/** The scopes with these names, in their usual order. @throws LockgateError `input-scopes` */
+function checkScopes(names: readonly string[]): readonly KeyScope[] {
+  const expected = `expected any of ${ALL_KEY_SCOPES.join(', ')}`;
+  const unknown = names.find((name) => !isKeyScope(name));
+  if (unknown !== undefined)
+    throw new LockgateError('input-scopes', `there is no scope ${JSON.stringify(unknown.slice(0, 80))}: ${expected}`);
+  if (names.length === 0) throw new LockgateError('input-scopes', `a key needs a scope: ${expected}`);
+  return orderedScopes(names);
 }

@@ -14,12 +14,12 @@ const HEADERS = {
 
 /** What pages of an allowed origin may send. Cookies are not allowed: pages authenticate with a key. */
 const CORS = {
-  'access-control-allow-methods': 'GET, POST, PUT',
-  'access-control-allow-headers': 'authorization, content-type, x-session',
+  'access-control-allow-methods': 'GET, POST, PUT, PATCH, DELETE',
+  'access-control-allow-headers': 'authorization, content-type, idempotency-key, x-session',
   'access-control-max-age': '600',
 } as const;
 
-const READABLE_HEADERS = 'x-request-id, x-rate-limit, x-expires-after, retry-after, www-authenticate, allow';
+const READABLE_HEADERS = 'link, x-request-id, x-rate-limit, x-expires-after, retry-after, www-authenticate, allow';
 
 /** Sets the headers of an answer. Pages of the `origins` may call the interface. */
 export function setHeaders(request: FastifyRequest, reply: FastifyReply, origins: readonly string[]): void {

@@ -4,6 +4,7 @@
  */
 import type { MerchantParts } from '../../accounts/merchant-parts.js';
 import type { AccessToken, ApiKey, Scope } from '../../store/contract/merchants/access-store.js';
+import type { KeyScope } from '../../store/contract/merchants/key-scopes.js';
 import { Refusal } from './refusal.js';
 
 const BASIC_CHALLENGE = 'Basic realm="lockgate", charset="UTF-8"';
@@ -35,6 +36,13 @@ export async function checkApiKey(
     headers: { 'www-authenticate': BASIC_CHALLENGE },
     members,
   });
+}
+
+/** @throws Refusal 403 if the key lacks the scope; `members` are additional members of the problem document */
+export function checkKeyScope(key: ApiKey, scope: KeyScope, members: Readonly<Record<string, string>> = {}): void {
+  if (key.scopes.includes(scope)) return;
+  const detail = `the API key lacks the scope ${scope}; it has ${key.scopes.join(', ') || 'none'}`;
+  throw new Refusal({ status: 403, code: 'insufficient-scope', detail, members });
 }
 
 /** The bearer token of a request. @throws Refusal 401, or 403 if it lacks the scope */

@@ -18,12 +18,13 @@ interface Keywords {
   readonly enum?: readonly string[];
   readonly format?: string;
   readonly minimum?: number;
+  readonly maximum?: number;
   readonly minLength?: number;
   readonly maxLength?: number;
   readonly maxItems?: number;
 }
 
-const CHECKED_KEYWORDS = 'type properties required items enum format minimum minLength maxLength maxItems';
+const CHECKED_KEYWORDS = 'type properties required items enum format minimum maximum minLength maxLength maxItems';
 /** Keywords that only document, and need no check. */
 const DOCUMENTING_KEYWORDS = 'title description example examples default $id';
 const KNOWN_KEYWORDS = new Set(`${CHECKED_KEYWORDS} ${DOCUMENTING_KEYWORDS}`.split(' '));
@@ -95,12 +96,14 @@ function detailOf(schema: Keywords, value: unknown): string | undefined {
   }
 }
 
-function integerDetail({ format, minimum }: Keywords, value: unknown): string | undefined {
+function integerDetail({ format, minimum, maximum }: Keywords, value: unknown): string | undefined {
   const isWhole = typeof value === 'bigint' || Number.isInteger(value);
   const [min, max] = format === 'int32' ? [INT32_MIN, INT32_MAX] : [INT64_MIN, INT64_MAX];
   if (!isWhole) return expected(`a whole number (${format ?? 'int64'})`);
   const number = value as number | bigint;
   if (number < min || number > max) return expected(`a whole number from ${min} to ${max}`);
+  if (maximum !== undefined && (number > maximum || number < (minimum ?? min)))
+    return expected(`a whole number from ${minimum ?? min} to ${maximum}`);
   return minimum !== undefined && number < minimum ? expected(`a whole number, ${minimum} or more`) : undefined;
 }
 

@@ -5,6 +5,7 @@ import type { NamedId, Pet } from '../../store/contract/merchants/people-store.j
 import { toBigInt } from './check-value.js';
 import { Refusal } from './refusal.js';
 import {
+  LACKS_SPEC,
   type MerchantRoute,
   problemResponse,
   tooLarge,
@@ -107,6 +108,7 @@ const createPet = ({ nameLength, quota }: Fairness): MerchantRoute => ({
   tag: 'pets',
   summary: 'Creates a pet.',
   scheme: 'api-key',
+  scope: 'spec',
   body: newPetOf(nameLength),
   bodyBytes: quota.petBytes,
   bodyExample: { name: 'Rex', owner_id: '42', species: 'dog', breed: 'Beagle' },
@@ -114,6 +116,7 @@ const createPet = ({ nameLength, quota }: Fairness): MerchantRoute => ({
     201: { description: 'The pet, with its id.', schema: PetBody, example: CREATED },
     400: problemResponse('The body is not JSON, the name is missing or empty, or a member has the wrong type.'),
     401: UNAUTHORIZED,
+    403: LACKS_SPEC,
     413: tooLarge(quota.petBytes),
     415: WRONG_TYPE,
     429: tooMany(),
@@ -144,6 +147,7 @@ const updatePet = ({ nameLength, quota }: Fairness): MerchantRoute => ({
     'breed stay as they were created. The id is checked first (400), then the other members (405), then whether ' +
     'the pet exists (404).',
   scheme: 'bearer',
+  scope: 'spec',
   body: changedPetOf(nameLength),
   bodyBytes: quota.petBytes,
   bodyExample: CHANGE,

@@ -2,12 +2,14 @@
  * The type of a route of the merchants' interface, and the answers that routes share (interfaces.md §2). A route's
  * schemas validate requests, serialise answers and document both, so the documentation can't differ from the behaviour.
  */
+import type { Readable } from 'node:stream';
 import { type TSchema, Type } from 'typebox';
 import type { MerchantParts } from '../../accounts/merchant-parts.js';
 import { BUDGETS, type BudgetName } from '../../fairness/over-budget.js';
 import type { Fault } from '../../faults.js';
 import type { Health } from '../../health/health.js';
 import type { ApiKey } from '../../store/contract/merchants/access-store.js';
+import type { KeyScope } from '../../store/contract/merchants/key-scopes.js';
 import type { Refusal } from './refusal.js';
 
 /**
@@ -26,6 +28,11 @@ export interface Call {
   readonly merchantId: number;
   /** Set if the route's scheme is `api-key`. */
   readonly key: ApiKey | undefined;
+  /** The request's path and query, as sent. */
+  readonly url: string;
+  /** The parts of the path that the route's path names in braces, decoded. */
+  readonly params: Readonly<Record<string, string>>;
+  /** Valid by the route's schema. Its whole numbers are numbers; what is empty is absent. */
   readonly query: Readonly<Record<string, unknown>>;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** Valid by the route's schema. */
@@ -42,8 +49,10 @@ export interface Call {
 export interface HttpAnswer {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string | string[]>>;
-  /** Undefined for an empty body. */
+  /** Serialised as JSON by the route's schema; undefined for an empty body. */
   readonly body?: unknown;
+  /** A body that is not JSON, instead of `body`. */
+  readonly text?: { readonly type: string; readonly content: string | Readable };
 }
 
 /** An answer of one status: documents it and serialises it. */
@@ -52,16 +61,29 @@ export interface ResponseTerms {
   /** Absent if the body is empty. */
   readonly schema?: TSchema;
   readonly example?: unknown;
+  /** Other types of the body, with an example each; for the documentation. */
+  readonly otherTypes?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, { readonly description: string; readonly type: 'integer' | 'string' }>>;
   /** Whether it is an RFC 9457 problem. */
   readonly isProblem?: boolean;
 }
 
+/** The groups of operations in the documentation. */
+export const TAGS = {
+  pets: 'The pet registry.',
+  users: 'Users and their sessions.',
+  webhooks: 'Test webhooks.',
+  tokens: 'Bearer and access tokens.',
+  locks: 'Own locks: what they report, their history, their names.',
+  health: 'Probes.',
+} as const;
+
 interface RouteTerms {
-  readonly method: 'GET' | 'POST' | 'PUT';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** As in the documentation: `/v1/locks/{mac}`. */
   readonly path: string;
   readonly operationId: string;
-  readonly tag: 'pets' | 'users' | 'webhooks' | 'tokens' | 'health';
+  readonly tag: keyof typeof TAGS;
   readonly summary: string;
   /** Details in Markdown, for the documentation. */
   readonly description?: string;
@@ -71,6 +93,10 @@ interface RouteTerms {
 /** A route for merchants. */
 export interface MerchantRoute extends RouteTerms {
   readonly scheme: Scheme;
+  /** The scope that the caller's API key, or the key of the caller's token, must have. */
+  readonly scope: KeyScope;
+  /** The names in braces in the path, with their meanings. */
+  readonly params?: TSchema;
   readonly query?: TSchema;
   readonly body?: TSchema;
   /** The largest body in bytes; enforced before authentication. */
@@ -136,6 +162,13 @@ export function problemResponse(description: string, headers?: ResponseTerms['he
 export const UNAUTHORIZED: ResponseTerms = problemResponse('No API key or token, or an invalid one.', {
   'www-authenticate': { description: 'The required scheme.', type: 'string' },
 });
+
+/** The answer to a valid key that may not call the operation. */
+export function lacksScopeResponse(scope: KeyScope): ResponseTerms {
+  return problemResponse(`The API key lacks the scope ${scope}.`);
+}
+
+export const LACKS_SPEC: ResponseTerms = lacksScopeResponse('spec');
 
 /** The answer to a body of more than `bytes`; `also` names further limits. */
 export function tooLarge(bytes: number, also = ''): ResponseTerms {

@@ -1,6 +1,7 @@
 /** All routes of the merchants' port (interfaces.md §2). */
 import { DEFAULT_FAIRNESS, type Fairness } from '../../fairness/fairness-settings.js';
 import { HEALTH_ROUTES } from '../shared/health-routes.js';
+import { OWN_DATA_ROUTES } from './own-data/routes.js';
 import { petRoutes } from './pet-routes.js';
 import type { HttpRoute, MerchantRoute } from './route.js';
 import { TEST_WEBHOOK_ROUTES } from './test-webhook-routes.js';
@@ -9,7 +10,7 @@ import { userRoutes } from './user-routes.js';
 
 /** The merchants' routes with the given limits. */
 export function merchantRoutes(fairness: Fairness): readonly MerchantRoute[] {
-  return [...petRoutes(fairness), ...userRoutes(fairness), ...TEST_WEBHOOK_ROUTES, ...TOKEN_ROUTES];
+  return [...petRoutes(fairness), ...userRoutes(fairness), ...TEST_WEBHOOK_ROUTES, ...TOKEN_ROUTES, ...OWN_DATA_ROUTES];
 }
 
 /** Every route of the port with the given limits. */
@@ -23,9 +24,20 @@ export const MERCHANT_ROUTES: readonly MerchantRoute[] = merchantRoutes(DEFAULT_
 /** Every route with the default limits. */
 export const HTTP_ROUTES: readonly HttpRoute[] = [...MERCHANT_ROUTES, ...HEALTH_ROUTES];
 
+/** A route's path as the server's router spells it: `/v1/locks/:mac`. */
+export function routerPath({ path }: Pick<HttpRoute, 'path'>): string {
+  return path.replaceAll(/\{(\w+)\}/g, ':$1');
+}
+
+/** Each route with a pattern that its requests' paths match. */
+const PATTERNS = HTTP_ROUTES.map((route) => {
+  const pattern = route.path.replaceAll(/\{\w+\}/g, '[^/]+');
+  return { route, pattern: new RegExp(`^${pattern}$`) };
+});
+
 /** The methods of a path; undefined if there is no such path. HEAD is allowed only where GET changes nothing. */
 export function methodsOf(path: string): string[] | undefined {
-  const routes = HTTP_ROUTES.filter((route) => route.path === path);
+  const routes = PATTERNS.filter(({ pattern }) => pattern.test(path)).map(({ route }) => route);
   if (routes.length === 0) return undefined;
   return routes.flatMap((route) => ('answer' in route ? [route.method, 'HEAD'] : [route.method]));
 }

@@ -26,20 +26,20 @@ import { MAX_UNREAD_BODY_BYTES } from '../connections/unread-body.js';
 import { HEALTH_ROUTES } from '../shared/health-routes.js';
 import { HTTP_LIMITS } from '../shared/limits.js';
 import { listen } from '../shared/listen.js';
-import { dropNulls } from '../shared/null-members.js';
 import { answerClientError, sendNotFound, sendProblem, statusOf } from '../shared/problem.js';
 import { routeSchema } from '../shared/route-schema.js';
 import { SCHEMA_COMPILERS } from '../shared/schema-compilers.js';
-import { answerPreflight, isAllowed, setHeaders } from './answer-headers.js';
-import { checkApiKey, checkBearer } from './authentication.js';
-import { assertChecked, faultsOf } from './check-value.js';
+import { answerPreflight, setHeaders } from './answer-headers.js';
+import { checkApiKey, checkBearer, checkKeyScope } from './authentication.js';
+import { assertChecked } from './check-value.js';
 import { addDocumentation } from './documentation/documentation.js';
 import { readFormBody } from './form-body.js';
 import { HeavyTurns } from './heavy-turns.js';
 import { readJsonBody } from './json-body.js';
 import { Refusal } from './refusal.js';
+import { checkBodyType, checkedQuery, PLAIN_TEXT_TYPE } from './request-input.js';
 import { FORM_TYPE, type HttpAnswer, JSON_TYPE, type MerchantRoute, sizeInWords } from './route.js';
-import { httpRoutes, methodsOf } from './routes.js';
+import { httpRoutes, methodsOf, routerPath } from './routes.js';
 
 export interface HttpServerOptions {
   readonly host: string;
@@ -57,9 +57,6 @@ export interface HttpServerOptions {
   readonly merchants: () => MerchantParts | undefined;
   readonly onAnswered: (answered: Omit<RequestAnswered, 'atMs'>) => void;
 }
-
-/** The content type that generic clients send; only some routes accept it. */
-const PLAIN_TEXT_TYPE = 'text/plain';
 
 /** The caller, as authentication found it. */
 interface Caller {
@@ -218,7 +215,8 @@ export class HttpServer {
   #addRoutes(): void {
     const { health, fairness } = this.#options;
     for (const route of httpRoutes(fairness)) {
-      const { method, path: url } = route;
+      const { method } = route;
+      const url = routerPath(route);
       const schema = routeSchema(route);
       if ('answer' in route) {
         const handler = async (_request: FastifyRequest, reply: FastifyReply) =>
@@ -235,10 +233,10 @@ export class HttpServer {
 
   #addMerchantRoute(route: MerchantRoute): void {
     const { proxies } = this.#options;
-    for (const schema of [route.query, route.body]) if (schema !== undefined) assertChecked(schema);
+    for (const schema of [route.params, route.query, route.body]) if (schema !== undefined) assertChecked(schema);
     this.#fastify.route({
       method: route.method,
-      url: route.path,
+      url: routerPath(route),
       schema: routeSchema(route),
       ...(route.bodyBytes !== undefined && { bodyLimit: route.bodyBytes }),
       onRequest: async (request) => {
@@ -249,16 +247,19 @@ export class HttpServer {
           this.#callers.set(request, caller);
           this.#options.budgets.takeRequest(caller.merchantId, route.body === undefined ? 0 : bytes);
         }
+        if (caller.key !== undefined) checkKeyScope(caller.key, route.scope, oauthError(route, 'unauthorized_client'));
         if (route.body !== undefined) checkBodyType(request, route, this.#options.corsOrigins);
       },
       handler: async (request, reply) => {
-        checkInput(route, request);
+        const query = checkedQuery(route, request);
         const gone = new AbortController();
         reply.raw.once('close', () => gone.abort());
         const answer = await route.handle({
           parts: this.#merchants(),
           ...(this.#callers.get(request) ?? UNAUTHENTICATED),
-          query: request.query as Record<string, unknown>,
+          url: request.url,
+          params: request.params as Record<string, string>,
+          query,
           headers: request.headers,
           body: request.body,
           address: proxies.clientOf(request.raw),
@@ -278,8 +279,7 @@ export class HttpServer {
   async #authenticate(route: MerchantRoute, { headers }: FastifyRequest): Promise<Caller> {
     const parts = this.#merchants();
     if (route.scheme === 'api-key') {
-      const members: Record<string, string> = route.tag === 'tokens' ? { error: 'invalid_client' } : {};
-      const key = await checkApiKey(parts, headers.authorization, members);
+      const key = await checkApiKey(parts, headers.authorization, oauthError(route, 'invalid_client'));
       return { merchantId: key.merchantId, key };
     }
     if (route.scheme !== 'bearer') return UNAUTHENTICATED;
@@ -350,50 +350,14 @@ function refuseMethod(request: FastifyRequest): void {
   throw new Refusal({ status: 405, code: 'wrong-method', detail, headers: { allow } });
 }
 
-/**
- * Some routes also accept JSON as plain text: clients generated from a document without content types, such as the
- * public Petstore's, send it. But any web page could send plain text too, without a preflight request and with the key
- * that the browser remembers; so it is refused from pages whose origin is not allowed.
- *
- * @throws Refusal 415
- */
-function checkBodyType(request: FastifyRequest, route: MerchantRoute, origins: readonly string[]): void {
-  const { headers } = request;
-  const wanted = route.bodyType ?? JSON_TYPE;
-  const length = headers['content-length'];
-  const hasBody = headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
-  const thrown = headers['content-type'];
-  if (!hasBody && thrown === undefined) return;
-  const [type = '', ...parameters] = (thrown ?? '').split(';').map((part) => part.trim().toLowerCase());
-  const isUtf8 = parameters.every((each) => !each.startsWith('charset=') || /^charset="?utf-?8"?$/.test(each));
-  const isPlain = (headers['content-encoding'] ?? 'identity').toLowerCase() === 'identity';
-  const isAllowedPage = headers.origin === undefined || isAllowed(request, origins);
-  const isAccepted = type === wanted || (route.takesPlainText === true && type === PLAIN_TEXT_TYPE && isAllowedPage);
-  if (isAccepted && isUtf8 && isPlain) return;
-  const detail = `the body must be ${wanted}, in UTF-8 and not compressed`;
-  throw new Refusal({ status: 415, code: 'wrong-type', detail, headers: { accept: wanted } });
+/** OAuth's member `error`, for the route that issues tokens. */
+function oauthError({ tag }: MerchantRoute, error: string): Record<string, string> {
+  return tag === 'tokens' ? { error } : {};
 }
 
-/** @throws Refusal if the query or the body does not fit the route's schemas */
-function checkInput(route: MerchantRoute, { query, body }: FastifyRequest): void {
-  if (route.maxItems !== undefined && Array.isArray(body) && body.length > route.maxItems)
-    throw new Refusal({
-      status: 413,
-      code: 'too-many-items',
-      detail: `the list has ${body.length} items: at most ${route.maxItems} are allowed in one call`,
-    });
-  if (route.body !== undefined) dropNulls(route.body, body);
-  const faults = [
-    ...(route.query === undefined ? [] : faultsOf(route.query, query)),
-    ...(route.body === undefined ? [] : faultsOf(route.body, body)),
-  ];
-  if (faults.length === 0) return;
-  const detail = `the request does not fit: ${faults[0]?.pointer || 'the body'}: ${faults[0]?.detail}`;
-  throw route.refuse?.(faults) ?? new Refusal({ status: 400, code: 'input-body', detail, faults });
-}
-
-async function send(reply: FastifyReply, { status, headers = {}, body }: HttpAnswer): Promise<FastifyReply> {
+async function send(reply: FastifyReply, { status, headers = {}, body, text }: HttpAnswer): Promise<FastifyReply> {
   reply.status(status).headers(headers);
+  if (text !== undefined) return await reply.type(text.type).serializer(String).send(text.content);
   if (body === undefined) return await reply.send();
   reply.header('content-type', 'application/json; charset=utf-8');
   // Fastify would send a string unquoted, not as JSON.

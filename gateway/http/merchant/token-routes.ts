@@ -6,6 +6,7 @@ import { SCOPES, type Scope } from '../../store/contract/merchants/access-store.
 import { Refusal } from './refusal.js';
 import {
   FORM_TYPE,
+  LACKS_SPEC,
   type MerchantRoute,
   problemResponse,
   tooLarge,
@@ -45,6 +46,7 @@ export const TOKEN_ROUTES: readonly MerchantRoute[] = [
     summary: 'Issues a token for one hour.',
     description: 'Errors are problem documents that also have OAuth’s `error` and `error_description` (RFC 6749 §5.2).',
     scheme: 'api-key',
+    scope: 'spec',
     body: TokenRequest,
     bodyBytes: MAX_FORM_BYTES,
     bodyType: FORM_TYPE,
@@ -62,6 +64,7 @@ export const TOKEN_ROUTES: readonly MerchantRoute[] = [
       },
       400: problemResponse('invalid_request, unsupported_grant_type or invalid_scope.'),
       401: { ...UNAUTHORIZED, description: 'invalid_client: no API key, or an invalid one.' },
+      403: { ...LACKS_SPEC, description: 'unauthorized_client: the API key lacks the scope spec.' },
       413: tooLarge(MAX_FORM_BYTES),
       415: WRONG_TYPE,
       429: tooMany(),

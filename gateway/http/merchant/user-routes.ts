@@ -13,6 +13,7 @@ import { Int64, shortText } from './pet-routes.js';
 import { Refusal } from './refusal.js';
 import {
   type Call,
+  LACKS_SPEC,
   type MerchantRoute,
   problemResponse,
   tooLarge,
@@ -79,6 +80,7 @@ const logIn: MerchantRoute = {
   tag: 'users',
   summary: 'Logs a user in.',
   scheme: 'api-key',
+  scope: 'spec',
   query: Credentials,
   responses: {
     200: {
@@ -96,6 +98,7 @@ const logIn: MerchantRoute = {
     },
     400: problemResponse('Invalid username/password supplied.'),
     401: UNAUTHORIZED,
+    403: LACKS_SPEC,
     429: tooMany(`${TOO_MANY_GUESSES} Or: `),
     503: UNAVAILABLE,
   },
@@ -129,12 +132,14 @@ const logOut: MerchantRoute = {
   tag: 'users',
   summary: 'Ends the current session.',
   scheme: 'api-key',
+  scope: 'spec',
   headers: Type.Object({
     'x-session': Type.Optional(Type.String({ description: 'The session, for clients without cookies.' })),
   }),
   responses: {
     200: { description: 'Successful operation, even if there was no session.' },
     401: UNAUTHORIZED,
+    403: LACKS_SPEC,
     429: tooMany(),
     503: UNAVAILABLE,
   },
@@ -149,6 +154,7 @@ const createUsers = ({ nameLength }: Fairness) =>
     method: 'POST',
     tag: 'users',
     scheme: 'api-key',
+    scope: 'spec',
     body: userListOf(nameLength),
     bodyBytes: MAX_BODY_BYTES,
     bodyExample: [{ id: 7, username: 'ada', firstName: 'Ada', password: 'correct horse', userStatus: 1 }],
@@ -159,6 +165,7 @@ const createUsers = ({ nameLength }: Fairness) =>
       200: { description: 'Successful operation: all users were added.' },
       400: problemResponse('Not an array of user objects, or an invalid member; the answer names index and member.'),
       401: UNAUTHORIZED,
+      403: LACKS_SPEC,
       409: problemResponse('A user name or id occurs twice in the list or is taken; no user was added.'),
       413: tooLarge(MAX_BODY_BYTES, `, or has over ${MAX_VALUES_TEXT} long numbers or ${MAX_USERS_PER_CALL} users`),
       415: WRONG_TYPE,

@@ -32,7 +32,9 @@ export function routeSchema(route: HttpRoute): DocumentedSchema {
     tags: [tag],
     summary,
     ...(description !== undefined && { description }),
-    security: SECURITY[scheme],
+    // OpenAPI 3.1 names roles here: a key's scopes.
+    security: scheme === 'api-key' && 'scope' in route ? [{ apiKey: [route.scope] }] : SECURITY[scheme],
+    ...('handle' in route && route.params !== undefined && { params: route.params }),
     ...('handle' in route && route.query !== undefined && { querystring: route.query }),
     ...('handle' in route && route.headers !== undefined && { headers: route.headers }),
     ...('handle' in route &&
@@ -46,9 +48,12 @@ export function routeSchema(route: HttpRoute): DocumentedSchema {
   };
 }
 
-function responseSchema({ description, schema, example, headers, isProblem }: ResponseTerms): unknown {
+function responseSchema({ description, schema, example, otherTypes, headers, isProblem }: ResponseTerms): unknown {
   if (schema === undefined) return { description, type: 'null', ...(headers && { headers }) };
   const type = isProblem === true ? 'application/problem+json' : 'application/json';
-  const content = { [type]: { schema, ...(example !== undefined && { example }) } };
+  const others = Object.entries(otherTypes ?? {}).map(([name, text]) => {
+    return [name, { schema: { type: 'string' }, example: text }] as const;
+  });
+  const content = { [type]: { schema, ...(example !== undefined && { example }) }, ...Object.fromEntries(others) };
   return { description, content, ...(headers && { headers }) };
 }

@@ -404,8 +404,8 @@ export interface Store {
 
   /** Returns the latest uplinks from the lock (default) or from phones, newest first in the order of protocol.md §1. */
   readUplinks(deviceId: number, limit: number, source?: Source): Promise<StoredUplink[]>;
-  /** Returns the device's findings, newest first. */
-  readFindings(deviceId: number, limit: number): Promise<StoredFinding[]>;
+  /** Returns the device's findings, newest first; only those before `beforeId` if it is given. */
+  readFindings(deviceId: number, limit: number, beforeId?: number): Promise<StoredFinding[]>;
   /** Returns the device's log, oldest first, in chunks of at most `limit`. */
   readLog(deviceId: number, limit: number): AsyncIterable<LogEntry[]>;
   /**

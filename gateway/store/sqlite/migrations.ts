@@ -19,6 +19,7 @@ import { seenAndHeld } from './migrations/0013-seen-and-held.js';
 import { refusals } from './migrations/0014-refusals.js';
 import { reflashMarks } from './migrations/0015-reflash-marks.js';
 import { kept } from './migrations/0016-kept.js';
+import { keyScopes } from './migrations/0017-key-scopes.js';
 
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-first-light': firstLight,
@@ -37,6 +38,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0014-refusals': refusals,
   '0015-reflash-marks': reflashMarks,
   '0016-kept': kept,
+  '0017-key-scopes': keyScopes,
 };
 
 /** The names of all steps, in order. */

@@ -306,6 +306,8 @@ export interface ApiKeyTable {
   created_at_ms: number;
   last_used_at_ms: number | null;
   revoked_at_ms: number | null;
+  /** Separated by spaces (key-scopes.ts). */
+  scopes: Generated<string>;
 }
 
 /** A bearer token that was issued for an API key. */

@@ -257,8 +257,8 @@ class SqliteStore implements Store {
     return this.#read('look up an uplink', () => this.#lookup.findDigests(credentialId, boot, sequence));
   }
 
-  async readFindings(deviceId: number, limit: number): Promise<StoredFinding[]> {
-    return this.#read('read findings', () => this.#log.readFindings(deviceId, limit));
+  async readFindings(deviceId: number, limit: number, beforeId?: number): Promise<StoredFinding[]> {
+    return this.#read('read findings', () => this.#log.readFindings(deviceId, limit, beforeId));
   }
 
   async *readLog(deviceId: number, limit: number): AsyncGenerator<LogEntry[]> {

@@ -76,6 +76,7 @@ t.test('the counts are correct after every kind of write, after deletions and a 
     publicId: 'k',
     name: '',
     secretHash: Buffer.alloc(32),
+    scopes: ['spec'],
     nowMs: 0,
   });
   const token = (mark: number, expiresAtMs: number) =>

@@ -6,8 +6,9 @@
 import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
 import { SCOPES } from '../../../store/contract/merchants/access-store.js';
+import { KEY_SCOPES } from '../../../store/contract/merchants/key-scopes.js';
 import { VERSION } from '../../../version.js';
-import { JSON_TYPE } from '../route.js';
+import { JSON_TYPE, TAGS } from '../route.js';
 import { type MemoryFile, makeMemoryFile, sendFile } from './memory-file.js';
 import { loadPageFiles, PAGE_FILES, PAGE_PATH, pageHtml } from './page.js';
 
@@ -22,19 +23,16 @@ const PAGE_CSP = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-const DESCRIPTION = `The merchants’ interface of lockgate: a pet registry, users with sessions, and a test webhook for
-locks. Calls need an **API key** as the user of HTTP basic authentication, with an empty password. \`PUT /v2/pet\`
-takes a **bearer token** and \`POST /test_webhook\` an \`access_token\`: both come from \`POST /oauth/token\`. Errors
-are \`application/problem+json\` (RFC 9457). Unknown members of a body are ignored; null for an optional member is the
-same as leaving it out. Whole numbers are exact to the last digit of an int64.`;
+const DESCRIPTION = `The merchants’ interface of lockgate: a pet registry, users with sessions, a test webhook, and
+the merchant’s own locks. Calls need an **API key** as the user of HTTP basic authentication, with an empty password.
+\`PUT /v2/pet\` takes a **bearer token** and \`POST /test_webhook\` an \`access_token\`: both come from
+\`POST /oauth/token\`. Errors are \`application/problem+json\` (RFC 9457). Unknown members of a body are ignored; null
+for an optional member is the same as leaving it out. Whole numbers are exact to the last digit of an int64.`;
 
-const TAGS = [
-  { name: 'pets', description: 'The pet registry.' },
-  { name: 'users', description: 'Users and their sessions.' },
-  { name: 'webhooks', description: 'Test webhooks.' },
-  { name: 'tokens', description: 'Bearer and access tokens.' },
-  { name: 'health', description: 'Probes.' },
-];
+const KEY_DESCRIPTION = [
+  'The API key as the user, with an empty password. The scopes of a key:',
+  ...Object.entries(KEY_SCOPES).map(([scope, what]) => `- \`${scope}\`: ${what}`),
+].join('\n');
 
 /** The descriptions of the scopes. */
 const SCOPE_WORDS: Readonly<Record<(typeof SCOPES)[number], string>> = {
@@ -58,10 +56,10 @@ export async function addDocumentation(fastify: FastifyInstance): Promise<void> 
       info: { title: 'lockgate', version: VERSION, description: DESCRIPTION.replaceAll('\n', ' ') },
       // Clients call the address that the document came from.
       servers: [{ url: '/' }],
-      tags: TAGS,
+      tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
       components: {
         securitySchemes: {
-          apiKey: { type: 'http', scheme: 'basic', description: 'The API key as the user, with an empty password.' },
+          apiKey: { type: 'http', scheme: 'basic', description: KEY_DESCRIPTION },
           bearer: {
             type: 'oauth2',
             description: 'A token, issued for the API key as the client.',

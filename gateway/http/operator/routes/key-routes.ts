@@ -3,12 +3,14 @@ import { Type } from 'typebox';
 
 import { toDate } from '../../../../proto/wire/ping-json.js';
 import type { ApiKey } from '../../../store/contract/merchants/access-store.js';
+import { ALL_KEY_SCOPES } from '../../../store/contract/merchants/key-scopes.js';
 import { pick } from '../json/audit-terms.js';
 import { textOf } from '../query.js';
 import { type Route, withBody } from '../routes.js';
 import { Exact, MaybeTime, Name, OneOf, Time } from '../schemas.js';
 
-const NewKey = Exact({ name: Name, merchant: Type.Optional(Name) });
+const Scopes = Type.Array(OneOf(ALL_KEY_SCOPES), { description: 'What the key may do.' });
+const NewKey = Exact({ name: Name, merchant: Type.Optional(Name), scopes: Type.Optional(Scopes) });
 const key = {
   id: Type.String(),
   merchant: Type.String(),
@@ -17,6 +19,7 @@ const key = {
   created_at: Time,
   last_used_at: MaybeTime,
   revoked_at: MaybeTime,
+  scopes: Scopes,
 };
 
 /** Every route for API keys. */
@@ -30,10 +33,10 @@ export const KEY_ROUTES: readonly Route[] = [
     answer: Type.Object({ ...key, key: Type.String() }),
     audit: {
       object: (_request, answer) => String(answer?.id ?? ''),
-      after: ({ body }, answer) => pick(answer ?? body, 'merchant', 'name'),
+      after: ({ body }, answer) => pick(answer ?? body, 'merchant', 'name', 'scopes'),
     },
-    ...withBody(NewKey, async ({ accounts, merchants }, { name, merchant }) => {
-      const { key, text } = await merchants.apiKeys.create(await accounts.resolveMerchant(merchant), name);
+    ...withBody(NewKey, async ({ accounts, merchants }, { name, merchant, scopes }) => {
+      const { key, text } = await merchants.apiKeys.create(await accounts.resolveMerchant(merchant), name, { scopes });
       return { ...keyJson(key), key: text };
     }),
   },
@@ -64,7 +67,7 @@ export const KEY_ROUTES: readonly Route[] = [
   },
 ];
 
-function keyJson({ publicId, merchantName, name, createdAtMs, lastUsedAtMs, revokedAtMs }: ApiKey) {
+function keyJson({ publicId, merchantName, name, createdAtMs, lastUsedAtMs, revokedAtMs, scopes }: ApiKey) {
   return {
     id: publicId,
     merchant: merchantName,
@@ -73,5 +76,6 @@ function keyJson({ publicId, merchantName, name, createdAtMs, lastUsedAtMs, revo
     created_at: toDate(createdAtMs),
     last_used_at: lastUsedAtMs === null ? null : toDate(lastUsedAtMs),
     revoked_at: revokedAtMs === null ? null : toDate(revokedAtMs),
+    scopes: [...scopes],
   };
 }

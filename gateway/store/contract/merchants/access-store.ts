@@ -3,6 +3,7 @@
  * writes resolves after the write is on the disk. The store gets only hashes of secrets. Times are ms since the epoch,
  * wall-clock time.
  */
+import type { KeyScope } from './key-scopes.js';
 
 /** What a token may be used for (interfaces.md §2). */
 export const SCOPES = ['pets:write', 'webhooks:test'] as const;
@@ -27,6 +28,8 @@ export interface ApiKey {
   /** To about a minute; null if never used. */
   readonly lastUsedAtMs: number | null;
   readonly revokedAtMs: number | null;
+  /** The operations that the key may call. */
+  readonly scopes: readonly KeyScope[];
 }
 
 export interface NewApiKey {
@@ -35,6 +38,7 @@ export interface NewApiKey {
   readonly publicId: string;
   readonly name: string;
   readonly secretHash: Buffer;
+  readonly scopes: readonly KeyScope[];
   readonly nowMs: number;
 }
 

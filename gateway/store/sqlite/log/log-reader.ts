@@ -101,7 +101,7 @@ export class LogReader {
     this.#statesOf = db.prepare(`${states} AND s.device_id IN (SELECT value FROM json_each(?))`);
     this.#findings = db.prepare(
       `SELECT f.*, d.mac FROM finding f JOIN device d ON d.id = f.device_id
-       WHERE f.device_id = ? AND f.merchant_id = d.merchant_id ORDER BY f.id DESC LIMIT ?`,
+       WHERE f.device_id = ? AND f.id < ? AND f.merchant_id = d.merchant_id ORDER BY f.id DESC LIMIT ?`,
     );
     this.#logEvents = db.prepare(
       `SELECT e.id, e.at_ms, e.event, e.after_uplink_id FROM lock_event e JOIN device d ON d.id = e.device_id
@@ -159,8 +159,8 @@ export class LogReader {
     return (rows as UplinkRow[]).map(toUplink);
   }
 
-  readFindings(deviceId: number, limit: number): StoredFinding[] {
-    return (this.#findings.all(deviceId, limit) as FindingRow[]).map(toFinding);
+  readFindings(deviceId: number, limit: number, beforeId = Number.MAX_SAFE_INTEGER): StoredFinding[] {
+    return (this.#findings.all(deviceId, beforeId, limit) as FindingRow[]).map(toFinding);
   }
 
   /** Returns a lock's connection events after `afterId` that arrived no later than directly after uplink `uplinkId`. */

@@ -15,6 +15,7 @@ import {
   SCOPES,
   type StoredApiKey,
 } from '../../contract/merchants/access-store.js';
+import { orderedScopes } from '../../contract/merchants/key-scopes.js';
 import type { ApiKeyTable, Tables } from '../schema.js';
 import type { WriteMutex } from '../write-mutex.js';
 import type { WriteForMerchant } from './people.js';
@@ -74,6 +75,7 @@ export class SqliteAccess implements AccessStore {
         created_at_ms: key.nowMs,
         last_used_at_ms: null,
         revoked_at_ms: null,
+        scopes: key.scopes.join(' '),
       };
       const added = await db.insertInto('api_key').values(row).returningAll().executeTakeFirstOrThrow();
       return toApiKey({ ...added, merchant_name: name });
@@ -143,5 +145,6 @@ function toApiKey(row: KeyRow): ApiKey {
     createdAtMs: row.created_at_ms,
     lastUsedAtMs: row.last_used_at_ms,
     revokedAtMs: row.revoked_at_ms,
+    scopes: orderedScopes(row.scopes.split(' ')),
   };
 }

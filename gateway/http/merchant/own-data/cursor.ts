@@ -1,0 +1,51 @@
+/**
+ * Cursors: opaque texts that mark a position in a list (interfaces.md §2). A cursor names the list that it belongs to
+ * by a checksum, so that a damaged cursor, or one of another list, is recognised. It is not a secret and grants
+ * nothing: the read behind a cursor must always be limited to the caller's own data.
+ */
+import { createHash } from 'node:crypto';
+
+/** A position: the values that the list is ordered by. */
+export type Position = readonly (string | number | null)[];
+
+/** A longer text is no cursor. */
+export const MAX_CURSOR_CHARS = 1_024;
+/** Enough to recognise a damaged cursor. */
+const CHECK_BYTES = 6;
+
+/**
+ * Returns the cursor of a position.
+ *
+ * @param list the name of the list, with everything that its order depends on
+ */
+export function encodeCursor(list: string, position: Position): string {
+  const values = Buffer.from(JSON.stringify(position), 'utf8');
+  return Buffer.concat([checkOf(list, values), values]).toString('base64url');
+}
+
+/** The position of a cursor; undefined if the text is not a cursor of this list. */
+export function decodeCursor(list: string, text: string): Position | undefined {
+  if (text.length > MAX_CURSOR_CHARS || !/^[\w-]+$/.test(text)) return undefined;
+  const bytes = Buffer.from(text, 'base64url');
+  // base64url has several spellings of the same bytes.
+  if (bytes.length <= CHECK_BYTES || bytes.toString('base64url') !== text) return undefined;
+  const values = bytes.subarray(CHECK_BYTES);
+  if (!bytes.subarray(0, CHECK_BYTES).equals(checkOf(list, values))) return undefined;
+  return positionOf(values.toString('utf8'));
+}
+
+/** Anyone may compute the checksum, so the values are checked all the same. */
+function positionOf(text: string): Position | undefined {
+  try {
+    const values: unknown = JSON.parse(text);
+    if (!Array.isArray(values)) return undefined;
+    const isPlain = values.every((value) => value === null || typeof value === 'string' || Number.isFinite(value));
+    return isPlain ? (values as Position) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function checkOf(list: string, values: Buffer): Buffer {
+  return createHash('sha256').update(list).update('\0').update(values).digest().subarray(0, CHECK_BYTES);
+}

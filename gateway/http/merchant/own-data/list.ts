@@ -1,0 +1,101 @@
+/**
+ * What all lists of the merchants' interface have in common: the parameters `limit` and `cursor`, the answer
+ * `{"data": […], "next_cursor": …}`, and the header `Link: rel="next"` (interfaces.md §2).
+ */
+import { type TSchema, Type } from 'typebox';
+import { Refusal } from '../refusal.js';
+import type { Call, HttpAnswer, ResponseTerms } from '../route.js';
+import { decodeCursor, encodeCursor, MAX_CURSOR_CHARS, type Position } from './cursor.js';
+
+const DEFAULT_LIMIT = 100;
+const MAX_LIMIT = 1_000;
+
+/** The parameters of every list. */
+export const PAGE_QUERY = {
+  limit: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT, description: 'The size of a page.' }),
+  ),
+  cursor: Type.Optional(
+    Type.String({ maxLength: MAX_CURSOR_CHARS, description: 'The `next_cursor` of the page before.' }),
+  ),
+};
+
+/** A page that a caller asks for. */
+export interface Page {
+  readonly limit: number;
+  /** Where the page begins; undefined for the first page. */
+  readonly after: Position | undefined;
+}
+
+/** The type of each value of a list's positions. */
+export type PositionShape = readonly ('string' | 'number' | 'any')[];
+
+/**
+ * The page that a call asks for, by its valid query.
+ *
+ * @param list the name of the list and whatever its order and its members depend on, such as filters: a cursor is valid
+ *   only for the same
+ * @throws Refusal 400 `input-cursor`
+ */
+export function readPage({ query }: Pick<Call, 'query'>, list: string, shape: PositionShape): Page {
+  const { limit = DEFAULT_LIMIT, cursor } = query as { limit?: number; cursor?: string };
+  if (cursor === undefined) return { limit, after: undefined };
+  return { limit, after: readCursor('cursor', cursor, list, shape) };
+}
+
+/** The position of a cursor in the parameter `name`. @throws Refusal 400 `input-cursor` */
+export function readCursor(name: string, text: string, list: string, shape: PositionShape): Position {
+  const position = decodeCursor(list, text);
+  if (position !== undefined && fits(position, shape)) return position;
+  const detail = 'expected a cursor from an answer to the same query, unchanged';
+  throw new Refusal({
+    status: 400,
+    code: 'input-cursor',
+    detail: `the request does not fit: /${name}: ${detail}`,
+    faults: [{ pointer: `/${name}`, detail }],
+  });
+}
+
+function fits(position: Position, shape: PositionShape): boolean {
+  return position.length === shape.length && shape.every((type, at) => type === 'any' || typeof position[at] === type);
+}
+
+/**
+ * The answer with one page of a list.
+ *
+ * @param next the position of the page's last item; null if there is no further page
+ */
+export function pageAnswer(
+  call: Pick<Call, 'url'>,
+  list: string,
+  { data, next }: { readonly data: readonly unknown[]; readonly next: Position | null },
+): HttpAnswer {
+  const cursor = next === null ? null : encodeCursor(list, next);
+  const headers = cursor === null ? {} : { link: linkTo(call.url, 'cursor', cursor) };
+  return { status: 200, headers, body: { data, next_cursor: cursor } };
+}
+
+/** The header `Link` (RFC 8288) that names the same request with another cursor. */
+export function linkTo(url: string, name: string, cursor: string): string {
+  const [path = '', query = ''] = url.split('?', 2);
+  const members = new URLSearchParams(query);
+  members.set(name, cursor);
+  return `<${path}?${members}>; rel="next"`;
+}
+
+/** The documentation of a list's answer. */
+export function pageResponse(description: string, item: TSchema, example: unknown): ResponseTerms {
+  const schema = Type.Object({
+    data: Type.Array(item),
+    next_cursor: Type.Unsafe<string | null>({
+      anyOf: [{ type: 'string' }, { type: 'null' }],
+      description: 'The `cursor` of the next page; null if this is the last one.',
+    }),
+  });
+  return {
+    description,
+    schema,
+    example: { data: [example], next_cursor: null },
+    headers: { link: { description: 'The next page, with `rel="next"`; absent on the last page.', type: 'string' } },
+  };
+}

@@ -1,0 +1,78 @@
+/**
+ * Checks the input of a request to the merchants' port against its route: the content type, the query and the body
+ * (interfaces.md §2). Says of each bad member where it is and what was expected.
+ */
+import type { FastifyRequest } from 'fastify';
+import type { TSchema } from 'typebox';
+import { dropNulls } from '../shared/null-members.js';
+import { isAllowed } from './answer-headers.js';
+import { faultsOf } from './check-value.js';
+import { Refusal } from './refusal.js';
+import { JSON_TYPE, type MerchantRoute } from './route.js';
+
+/** The content type that generic clients send; only some routes accept it. */
+export const PLAIN_TEXT_TYPE = 'text/plain';
+
+/**
+ * Some routes also accept JSON as plain text: clients generated from a document without content types, such as the
+ * public Petstore's, send it. But any web page could send plain text too, without a preflight request and with the key
+ * that the browser remembers; so it is refused from pages whose origin is not allowed.
+ *
+ * @throws Refusal 415
+ */
+export function checkBodyType(request: FastifyRequest, route: MerchantRoute, origins: readonly string[]): void {
+  const { headers } = request;
+  const wanted = route.bodyType ?? JSON_TYPE;
+  const length = headers['content-length'];
+  const hasBody = headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
+  const thrown = headers['content-type'];
+  if (!hasBody && thrown === undefined) return;
+  const [type = '', ...parameters] = (thrown ?? '').split(';').map((part) => part.trim().toLowerCase());
+  const isUtf8 = parameters.every((each) => !each.startsWith('charset=') || /^charset="?utf-?8"?$/.test(each));
+  const isPlain = (headers['content-encoding'] ?? 'identity').toLowerCase() === 'identity';
+  const isAllowedPage = headers.origin === undefined || isAllowed(request, origins);
+  const isAccepted = type === wanted || (route.takesPlainText === true && type === PLAIN_TEXT_TYPE && isAllowedPage);
+  if (isAccepted && isUtf8 && isPlain) return;
+  const detail = `the body must be ${wanted}, in UTF-8 and not compressed`;
+  throw new Refusal({ status: 415, code: 'wrong-type', detail, headers: { accept: wanted } });
+}
+
+/**
+ * Checks the query and the body.
+ *
+ * @returns the query, with whole numbers as numbers and without parameters that are empty
+ * @throws Refusal if either does not fit the route's schemas
+ */
+export function checkedQuery(route: MerchantRoute, request: FastifyRequest): Readonly<Record<string, unknown>> {
+  const { body } = request;
+  if (route.maxItems !== undefined && Array.isArray(body) && body.length > route.maxItems)
+    throw new Refusal({
+      status: 413,
+      code: 'too-many-items',
+      detail: `the list has ${body.length} items: at most ${route.maxItems} are allowed in one call`,
+    });
+  if (route.body !== undefined) dropNulls(route.body, body);
+  const query = queryOf(route.query, request.query as Readonly<Record<string, unknown>>);
+  const faults = [
+    ...(route.query === undefined ? [] : faultsOf(route.query, query)),
+    ...(route.body === undefined ? [] : faultsOf(route.body, body)),
+  ];
+  if (faults.length === 0) return query;
+  const detail = `the request does not fit: ${faults[0]?.pointer || 'the body'}: ${faults[0]?.detail}`;
+  throw route.refuse?.(faults) ?? new Refusal({ status: 400, code: 'input-body', detail, faults });
+}
+
+/** A query by its schema's types: digits as numbers, and an empty parameter as an absent one unless it is required. */
+function queryOf(schema: TSchema | undefined, sent: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const { properties = {}, required = [] } = (schema ?? {}) as {
+    readonly properties?: Readonly<Record<string, { readonly type?: string }>>;
+    readonly required?: readonly string[];
+  };
+  const query: Record<string, unknown> = { ...sent };
+  for (const [name, { type }] of Object.entries(properties)) {
+    const text = query[name];
+    if (text === '' && !required.includes(name)) delete query[name];
+    else if (type === 'integer' && typeof text === 'string' && /^-?\d{1,15}$/.test(text)) query[name] = Number(text);
+  }
+  return query;
+}

@@ -1,0 +1,16 @@
+/**
+ * Migration 0017: the scopes of API keys. Keys made before have `spec`, the operations that existed until then.
+ * Released: must not change.
+ */
+import type { Migration } from 'kysely';
+import { keepRowSums } from '../row-sum-triggers.js';
+
+export const keyScopes: Migration = {
+  up: async (db) => {
+    await db.schema
+      .alterTable('api_key')
+      .addColumn('scopes', 'text', (column) => column.notNull().defaultTo('spec'))
+      .execute();
+    await keepRowSums(db, 'api_key');
+  },
+};

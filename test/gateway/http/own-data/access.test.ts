@@ -1,0 +1,65 @@
+/**
+ * Who may call the operations on a merchant's own data: every operation by every caller, with every scope, on own and
+ * on another merchant's locks (interfaces.md §2).
+ */
+import t from 'tap';
+import { OWN_DATA_ROUTES } from '../../../../gateway/http/merchant/own-data/routes.js';
+import { ALL_KEY_SCOPES } from '../../../../gateway/store/contract/merchants/key-scopes.js';
+import { call, type MerchantAnswer } from '../../../helpers/http/merchant-call.js';
+import { OWN_DATA_CALLS } from '../../../helpers/http/own-data/calls.js';
+import { ownDataSite } from '../../../helpers/http/own-data/site.js';
+
+const PROBLEM = { 'content-type': /^application\/problem\+json/ };
+const UNKNOWN_KEY = `lgk_000000000000_${'x'.repeat(43)}`;
+
+/** An answer without what differs in every answer. */
+function comparable({ status, headers, text }: MerchantAnswer): unknown {
+  const { 'x-request-id': _id, date: _date, ...others } = headers;
+  return { status, others, text };
+}
+
+t.test('each operation answers its callers by key, scope and merchant', async (t) => {
+  const { gateway, amber, basil } = await ownDataSite(t);
+  const { apiKeys } = gateway.merchants;
+  const rows = OWN_DATA_ROUTES.map(({ method, path }) => `${method} ${path}`);
+  t.strictSame(Object.keys(OWN_DATA_CALLS).sort(), rows.sort(), 'the table has every operation');
+  const old = await apiKeys.create(amber.merchant, 'old');
+  await apiKeys.revoke(old.key.publicId);
+  const scoped = new Map<string, string>();
+  for (const scope of ALL_KEY_SCOPES)
+    scoped.set(scope, (await apiKeys.create(amber.merchant, scope, { scopes: [scope] })).text);
+
+  for (const { method, path, scope } of OWN_DATA_ROUTES)
+    await t.test(`${method} ${path}`, async (t) => {
+      const row = OWN_DATA_CALLS[`${method} ${path}`];
+      if (row === undefined) return;
+      const ask = (key: string | undefined, about = amber) => {
+        const [where, terms] = row.make(about);
+        return call(gateway, where, { method, ...terms, key });
+      };
+      for (const [name, key] of [
+        ['none', undefined] as const,
+        ['unknown', UNKNOWN_KEY],
+        ['revoked', old.text],
+      ] as const)
+        t.match(
+          await ask(key),
+          { status: 401, headers: { ...PROBLEM, 'www-authenticate': /^Basic / }, body: { code: 'unauthorized' } },
+          `key: ${name}`,
+        );
+      for (const [given, key] of scoped)
+        t.match(
+          await ask(key),
+          given === scope
+            ? { status: row.status }
+            : { status: 403, headers: PROBLEM, body: { code: 'insufficient-scope' } },
+          `scope ${given}`,
+        );
+      const others = await ask(basil.key);
+      t.equal(others.status, row.ofOthers, 'another merchant’s key');
+      t.notMatch(others.text, amber.mac, 'which sees nothing of this lock');
+      const nobodys = await ask(basil.key, { ...amber, mac: 'A4:C1:38:00:00:63' });
+      t.strictSame(comparable(others), comparable(nobodys), 'the same answer as for a lock that does not exist');
+      t.equal((await ask(basil.key, basil)).status, row.status, 'but its own');
+    });
+});

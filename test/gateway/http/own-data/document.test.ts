@@ -1,0 +1,107 @@
+/**
+ * The documentation of the operations on a merchant's own data: each documented status is answered, each answer and
+ * each documented example fits its schema, and docs/http.md has a section with an example that runs (interfaces.md §2).
+ */
+import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { Compile } from 'typebox/compile';
+import { commonResponses } from '../../../../gateway/http/merchant/own-data/own-data-route.js';
+import { OWN_DATA_ROUTES } from '../../../../gateway/http/merchant/own-data/routes.js';
+import type { MerchantRoute } from '../../../../gateway/http/merchant/route.js';
+import { runProgram } from '../../../helpers/cli/program.js';
+import { root } from '../../../helpers/house/our-files.js';
+import { call, type MerchantAnswer } from '../../../helpers/http/merchant-call.js';
+import { OWN_DATA_CALLS } from '../../../helpers/http/own-data/calls.js';
+import { ownDataSite } from '../../../helpers/http/own-data/site.js';
+import { tempFolder } from '../../../helpers/store/temp-folder.js';
+
+/** The statuses of a route that not all of these routes have. */
+function statusesOf({ responses, scope }: MerchantRoute): number[] {
+  const common = Object.keys(commonResponses(scope));
+  return Object.keys(responses)
+    .filter((status) => !common.includes(status))
+    .map(Number);
+}
+
+/** What is wrong with an answer by its documentation; undefined if nothing is. */
+function fault({ responses }: MerchantRoute, { status, headers, body }: MerchantAnswer): unknown {
+  const terms = responses[status];
+  if (terms === undefined) return `${status} is not documented`;
+  const type = String(headers['content-type']).split(';')[0] ?? '';
+  if (Object.keys(terms.otherTypes ?? {}).includes(type)) return undefined;
+  if (type !== (terms.isProblem ? 'application/problem+json' : 'application/json')) return `the type is ${type}`;
+  const schema = Compile(terms.schema ?? {});
+  return schema.Check(body) ? undefined : schema.Errors(body);
+}
+
+t.test('each documented status is answered, by an answer that fits its schema', async (t) => {
+  const { gateway, amber } = await ownDataSite(t);
+  for (const route of OWN_DATA_ROUTES) {
+    const { method, path } = route;
+    const row = OWN_DATA_CALLS[`${method} ${path}`];
+    const makers = { ...row?.further, ...(row && { [row.status]: row.make }) };
+    const expected = statusesOf(route).map(String);
+    t.strictSame(Object.keys(makers).sort(), expected.sort(), `${method} ${path}: a call for each documented status`);
+    for (const [status, make] of Object.entries(makers)) {
+      const [where, terms] = make(amber);
+      const answer = await call(gateway, where, { method, key: amber.key, ...terms });
+      t.equal(String(answer.status), status, `${method} ${where}: ${answer.text.slice(0, 300)}`);
+      t.equal(fault(route, answer), undefined, `${method} ${where} fits`);
+    }
+  }
+});
+
+t.test('each example of the OpenAPI document fits its schema', async (t) => {
+  for (const { method, path, responses, body, bodyExample } of OWN_DATA_ROUTES) {
+    const examples = Object.entries(responses).filter(([status]) => Number(status) < 300);
+    for (const [status, { schema, example }] of examples)
+      if (schema !== undefined)
+        t.strictSame(Compile(schema).Errors(example), [], `${method} ${path} ${status} has an example that fits`);
+    if (body !== undefined)
+      t.strictSame(Compile(body).Errors(bodyExample), [], `${method} ${path}: the body’s example`);
+  }
+});
+
+const [, page = ''] = readFileSync(join(root, 'docs/http.md'), 'utf8').split('## The merchant’s own data\n');
+
+/** The sections by their headings. */
+const SECTIONS = new Map(
+  page
+    .split(/^### /m)
+    .slice(1)
+    .map((section) => [section.slice(0, section.indexOf('\n')), section] as const),
+);
+
+t.test('docs/http.md has a section for each operation, with its scope and its statuses', async (t) => {
+  const documented = [...SECTIONS.keys()].filter((heading) => /^[A-Z]+ \//.test(heading));
+  t.strictSame(documented.sort(), OWN_DATA_ROUTES.map(({ method, path }) => `${method} ${path}`).sort());
+  for (const route of OWN_DATA_ROUTES) {
+    const section = SECTIONS.get(`${route.method} ${route.path}`) ?? '';
+    t.ok(section.includes(`Scope: \`${route.scope}\`.`), `${route.method} ${route.path}: its scope`);
+    const rows = [...section.matchAll(/^\| (\d+) \| (.+) \|$/gm)].map(([, status, when]) => [status, when]);
+    const expected = statusesOf(route).map((status) => [String(status), route.responses[status]?.description]);
+    t.strictSame(rows, expected, `${route.method} ${route.path}: its statuses`);
+  }
+});
+
+const NO_CURL = spawnSync('curl', ['--version']).error === undefined ? false : 'curl is not installed';
+
+t.test('the examples of docs/http.md run', { skip: NO_CURL }, async (t) => {
+  const { gateway, amber } = await ownDataSite(t);
+  const folder = tempFolder(t);
+  writeFileSync(join(folder, '.curlrc'), 'silent\nshow-error\nwrite-out = "\\n%{http_code}\\n"\n');
+  for (const route of OWN_DATA_ROUTES) {
+    const name = `${route.method} ${route.path}`;
+    const [, script = '', shown = 'null'] =
+      /^```sh\n([^`]+)\n```\n(?:\n```json\n([^`]+)\n```\n)?/m.exec(SECTIONS.get(name) ?? '') ?? [];
+    const env = { BASE: `http://127.0.0.1:${gateway.httpPort}`, KEY: amber.key, MAC: amber.mac, CURL_HOME: folder };
+    const { stdout } = await runProgram(t, 'bash', ['-c', script], env);
+    const success = Number(Object.keys(route.responses)[0]);
+    t.equal(stdout.at(-1), String(success), `${name}: ${script} ${stdout.join('\n')}`);
+    const schema = route.responses[success]?.schema;
+    if (shown !== 'null' && schema !== undefined)
+      t.strictSame(Compile(schema).Errors(JSON.parse(shown)), [], `${name}: the shown answer fits the schema`);
+  }
+});

@@ -1,0 +1,49 @@
+/** The scopes of API keys: made, stored and refused; those of keys from before there were scopes. */
+import path from 'node:path';
+import t from 'tap';
+import { ALL_KEY_SCOPES } from '../../../../gateway/store/contract/merchants/key-scopes.js';
+import { checkDatabase } from '../../../../gateway/store/sqlite/check/check.js';
+import { openDurable } from '../../../../gateway/store/sqlite/durable-file.js';
+import { Kysely, Migrator, SqliteDialect } from '../../../../gateway/store/sqlite/kysely.js';
+import { migrationProvider } from '../../../../gateway/store/sqlite/migrations.js';
+import { openSqliteStore } from '../../../../gateway/store/sqlite/sqlite-store.js';
+import { MERCHANT, testGateway } from '../../../helpers/gateway/test-gateway.js';
+import { accessToken, call } from '../../../helpers/http/merchant-call.js';
+import { tempFolder } from '../../../helpers/store/temp-folder.js';
+
+t.test('a key has the scopes that it was made with, or all', async (t) => {
+  const gateway = await testGateway(t);
+  const { apiKeys } = gateway.merchants;
+  t.strictSame((await apiKeys.create(MERCHANT, 'all')).key.scopes, ALL_KEY_SCOPES);
+  const made = await apiKeys.create(MERCHANT, 'map', { scopes: ['commands', 'locks:read', 'commands'] });
+  t.strictSame(made.key.scopes, ['locks:read', 'commands'], 'in the usual order, once each');
+  t.match(await apiKeys.check(made.text), { scopes: ['locks:read', 'commands'] });
+  await t.rejects(apiKeys.create(MERCHANT, 'x', { scopes: ['locks'] }), { code: 'input-scopes' });
+  await t.rejects(apiKeys.create(MERCHANT, 'x', { scopes: [] }), { code: 'input-scopes' });
+});
+
+t.test('a key without the scope spec gets no token, and changes nothing', async (t) => {
+  const gateway = await testGateway(t);
+  const { text: key } = await gateway.merchants.apiKeys.create(MERCHANT, 'map', { scopes: ['locks:read'] });
+  t.equal(await accessToken(gateway, key), undefined);
+  const refused = await call(gateway, '/v1/pet', { key, body: { name: 'Rex' } });
+  t.match(refused, { status: 403, body: { code: 'insufficient-scope', detail: /lacks the scope spec/ } });
+  t.notOk(refused.headers['www-authenticate'], 'another key, not another way to authenticate, would help');
+});
+
+t.test('keys from before there were scopes have spec', async (t) => {
+  const folder = tempFolder(t);
+  const file = path.join(folder, 'lockgate.sqlite');
+  const db = openDurable(file);
+  const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: db }) });
+  const { error } = await new Migrator({ db: tables, provider: migrationProvider }).migrateTo('0016-kept');
+  t.notOk(error);
+  db.exec(`INSERT INTO merchant (id, name, created_at_ms) VALUES (1, 'Amber', 1);
+    INSERT INTO api_key (merchant_id, public_id, name, secret_hash, created_at_ms)
+    VALUES (1, '3f9a0c2b7d41', 'till', x'07', 1);`);
+  db.close();
+  const store = await openSqliteStore(folder);
+  t.match(await store.access.findKey('3f9a0c2b7d41'), { name: 'till', scopes: ['spec'] });
+  await store.close();
+  t.same((await checkDatabase(file)).damage, [], 'the store is undamaged');
+});

@@ -1,0 +1,5 @@
+/** Calls to every operation on a merchant's own data. */
+import type { CallTable } from './call-table.js';
+import { LOCK_CALLS } from './lock-calls.js';
+
+export const OWN_DATA_CALLS: CallTable = { ...LOCK_CALLS };

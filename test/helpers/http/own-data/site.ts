@@ -1,0 +1,92 @@
+/**
+ * A gateway with two merchants, each with a lock that sent some pings, for tests of the operations on a merchant's own
+ * data. The clocks stand still, so that answers are the same in each run.
+ */
+import type { Gateway, GatewayOptions } from '../../../../gateway/gateway.js';
+import { ManualClock, systemClock } from '../../../../proto/clock.js';
+import { formatMac } from '../../../../proto/wire/mac.js';
+import type { Ping } from '../../../../proto/wire/ping.js';
+import { openGateway, testBytes, testMac } from '../../gateway/test-gateway.js';
+import { TestLock } from '../../mqtt/test-lock.js';
+import { type Teardown, tempFolder } from '../../store/temp-folder.js';
+
+/** What the site's clocks show. */
+export const SITE_NOW_MS = Date.UTC(2026, 10, 20, 6, 30);
+
+/** A merchant with a lock. */
+export interface Subject {
+  readonly merchant: string;
+  /** The lock's MAC as `A4:C1:38:F0:E1:D2`. */
+  readonly mac: string;
+  /** An API key with every scope. */
+  readonly key: string;
+}
+
+export interface OwnDataSite {
+  readonly gateway: Gateway;
+  readonly folder: string;
+  readonly amber: Subject;
+  readonly basil: Subject;
+}
+
+const CELLULAR: Ping = {
+  kind: 'cellular',
+  reason: 'REASON_STATE_PING',
+  lockState: 'locked',
+  batteryPercent: 81,
+  firmwareVersion: '2.4.1',
+  ebikeVolts: null,
+  tetherState: 'detached',
+  position: null,
+};
+
+/** A period ping from a place. */
+function periodPing(latitudeDegrees: number, longitudeDegrees: number): Ping {
+  return {
+    kind: 'gps',
+    reason: 'REASON_PERIOD_TRACKING',
+    lockState: 'locked',
+    batteryPercent: 80,
+    ebikeVolts: null,
+    tetherState: 'detached',
+    position: { latitudeDegrees, longitudeDegrees, uncertaintyMeters: 6 },
+    speedMetersPerSecond: 0,
+    directionDegrees: 0,
+  };
+}
+
+/** What each lock sends: the second period ping is too soon, which is a finding. */
+const PINGS: readonly Ping[] = [
+  CELLULAR,
+  periodPing(52.520008, 13.404954),
+  periodPing(52.520108, 13.405954),
+  { kind: 'close_connection', reason: 'REASON_CLOSE_CONNECTION', lockState: 'locked', batteryPercent: 80 },
+];
+
+/** Starts the site. */
+export async function ownDataSite(test: Teardown, options: GatewayOptions = {}): Promise<OwnDataSite> {
+  const folder = tempFolder(test);
+  const machine = { wall: () => SITE_NOW_MS, monotonic: () => SITE_NOW_MS, after: systemClock.after };
+  const gateway = await openGateway(test, folder, {
+    runClock: new ManualClock(SITE_NOW_MS),
+    machine,
+    httpBudgetClock: new ManualClock(),
+    ...options,
+  });
+  const amber = await addSubject(test, gateway, 'Amber', 1);
+  const basil = await addSubject(test, gateway, 'Basil', 2);
+  return { gateway, folder, amber, basil };
+}
+
+/** Adds a merchant with a lock that sends its pings, the oldest an hour ago. */
+async function addSubject(test: Teardown, gateway: Gateway, merchant: string, number: number): Promise<Subject> {
+  await gateway.accounts.addMerchant(merchant);
+  const mac = testMac(number);
+  const { secret } = await gateway.accounts.addDevice({ mac, merchant });
+  const lock = await TestLock.connect(test, gateway.mqttPort, mac, secret);
+  for (const [index, body] of PINGS.entries())
+    await lock.send(testBytes(index + 1, { timeMs: SITE_NOW_MS + (index - PINGS.length) * 1_000, body }));
+  await lock.client.endAsync();
+  const { text } = await gateway.merchants.apiKeys.create(merchant, 'test');
+  return { merchant, mac: formatMac(mac), key: text };
+}
