@@ -13,7 +13,8 @@ import { pingLineText } from './generate/ping-line.mjs';
 import { loadFields } from './generate/ping-table.mjs';
 import { pingTypesText } from './generate/ping-types.mjs';
 
-const here = fileURLToPath(new URL('.', import.meta.url));
+const protoFolder = fileURLToPath(new URL('.', import.meta.url));
+/** The command of protobufjs that makes code from a schema. */
 const pbjs = fileURLToPath(new URL('../node_modules/.bin/pbjs', import.meta.url));
 const notice =
   '// Generated from lock.proto by `npm run gen`. Change the schema and run it again instead of editing this.\n';
@@ -49,8 +50,8 @@ async function generate(folder) {
 /** Writes lock.js and lock.d.ts into a folder. */
 function generateProtobuf(folder) {
   const script = join(folder, 'lock.js');
-  // Run in this folder, so that no absolute path of this machine gets into the output.
-  execFileSync(process.execPath, [pbjs, ...flags, '--dts', '--out', script, 'lock.proto'], { cwd: here });
+  // Run in the schema's folder, so that no absolute path of this machine gets into the output.
+  execFileSync(process.execPath, [pbjs, ...flags, '--dts', '--out', script, 'lock.proto'], { cwd: protoFolder });
   rewrite(script, (text) => notice + text);
   // `import = require` gives the type of Long's CommonJS build, which is not the Long that our ES modules import.
   const asModule = (text) => text.replace(/^import Long = require\("long"\);$/m, 'import type Long from "long";');
@@ -62,15 +63,16 @@ function rewrite(path, change) {
   writeFileSync(path, change(readFileSync(path, 'utf8').replaceAll('\r\n', '\n')));
 }
 
-/** An error message with the first line that differs; null when the committed file is up to date. */
+/** An error message that shows the first line that differs; null if the committed file is up to date. */
 function difference(name, committed, fresh) {
   if (committed === fresh) return null;
-  const [old, now] = [committed.split('\n'), fresh.split('\n')];
-  const index = now.findIndex((line, i) => line !== old[i]);
-  const line = index === -1 ? now.length : index;
+  const [committedLines, freshLines] = [committed.split('\n'), fresh.split('\n')];
+  const index = freshLines.findIndex((line, i) => line !== committedLines[i]);
+  // If no line differs, the committed file has more lines.
+  const line = index === -1 ? freshLines.length : index;
   const shown = (text) => (text === undefined ? 'nothing' : JSON.stringify(text.trim()));
-  return `proto/gen/${name} is out of date: line ${line + 1} is ${shown(old[line])} and should be \
-${shown(now[line])}. Run npm run gen and commit the result.`;
+  return `proto/gen/${name} is out of date: line ${line + 1} is ${shown(committedLines[line])} and should be \
+${shown(freshLines[line])}. Run npm run gen and commit the result.`;
 }
 
 /** A file's text; empty if there is no such file. */
@@ -78,13 +80,14 @@ function readOrEmpty(path) {
   return existsSync(path) ? readFileSync(path, 'utf8').replaceAll('\r\n', '\n') : '';
 }
 
+/** Compares the committed files with files generated into a temporary folder, and reports the differences. */
 async function check() {
   const folder = mkdtempSync(join(tmpdir(), 'lockgate-gen-'));
   try {
     await generate(folder);
     for (const name of ['lock.js', 'lock.d.ts', ...Object.keys(pingFiles)]) {
       const fresh = readFileSync(join(folder, name), 'utf8');
-      const finding = difference(name, readOrEmpty(join(here, 'gen', name)), fresh);
+      const finding = difference(name, readOrEmpty(join(protoFolder, 'gen', name)), fresh);
       if (finding === null) continue;
       console.error(finding);
       process.exitCode = 1;
@@ -94,4 +97,4 @@ async function check() {
   }
 }
 
-await (process.argv.includes('--check') ? check() : generate(join(here, 'gen')));
+await (process.argv.includes('--check') ? check() : generate(join(protoFolder, 'gen')));

@@ -1,7 +1,8 @@
 // Generated from proto/wire/ping-fields.ts by `npm run gen`. Change the table and run it again; don’t edit this.
 
 /**
- * Reads the members of a ping from a trace line in the canonical spelling, in the order of gen/ping-json.ts.
+ * Reads the members of a ping from a trace line in the canonical spelling, in the order of gen/ping-json.ts. Each
+ * `TO_…` is the text before a value.
  */
 import { type LineCursor, bytePattern, tokensOf } from '../trace/line-cursor.js';
 import type { CellularPing, CloseConnectionPing, GpsPing, LockState, Ping, TetherState } from './ping-types.js';

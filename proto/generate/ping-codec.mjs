@@ -1,20 +1,22 @@
-// Makes the text of gen/ping-codec.ts, which converts protobuf messages to pings and back.
+// Makes the text of gen/ping-codec.ts, which converts protobuf messages to pings and back. A field is a row of the table
+// of ping fields (wire/ping-fields.ts); `fieldsInTypeOrder` has the fields in the order of our types. The code is made as
+// lists of lines.
 import {
-  camel,
+  camelCase,
   carries,
   declareWords,
   fileText,
   indented,
   isInOptionalPosition,
   mayLack,
+  memberExpression,
   PING_TYPES,
-  place,
   quoted,
   wordsName,
   wordTypes,
 } from './ping-table.mjs';
 
-export function pingCodecText({ fields, typeFields }) {
+export function pingCodecText({ fields, fieldsInTypeOrder }) {
   return fileText(
     ['The part of wire/codec.ts that is about pings. It converts units; no other code does.'],
     [
@@ -29,19 +31,22 @@ export function pingCodecText({ fields, typeFields }) {
       '  toUnsigned32,',
       "} from '../wire/wire-values.js';",
       'import type {',
-      ...indented([...PING_TYPES.map(({ name }) => `${name}Ping`), ...wordTypes(fields)].map((it) => `${it},`)),
+      ...indented(
+        [...PING_TYPES.map(({ name }) => `${name}Ping`), ...wordTypes(fields)].map((typeName) => `${typeName},`),
+      ),
       "} from './ping-types.js';",
     ],
     [
       '',
       ...declareWords(fields),
-      ...PING_TYPES.flatMap((pingType) => reader(pingType, typeFields)),
-      ...PING_TYPES.flatMap((pingType) => writer(pingType, typeFields)),
+      ...PING_TYPES.flatMap((pingType) => readerLines(pingType, fieldsInTypeOrder)),
+      ...PING_TYPES.flatMap((pingType) => writerLines(pingType, fieldsInTypeOrder)),
     ],
   );
 }
 
-const wireName = (field) => `message.${camel(field.wire.name)}`;
+/** The expression for a field's value in the protobuf message. */
+const wireName = (field) => `message.${camelCase(field.wire.name)}`;
 
 /** The expression for our value, given the expression for the wire's value. */
 function fromWire(field, wire) {
@@ -51,10 +56,12 @@ function fromWire(field, wire) {
   return value.kind === 'number' && value.perUnit !== 1 ? `${wire} / ${value.perUnit}` : wire;
 }
 
-const isThere = (wire) => `${wire} !== null && ${wire} !== undefined`;
+/** The condition that the message has a value. */
+const isPresent = (wire) => `${wire} !== null && ${wire} !== undefined`;
 
-function reader({ type, name, reason }, typeFields) {
-  const carried = typeFields.filter((field) => carries(field, type));
+/** The function that reads a ping of one type from its message, as lines. */
+function readerLines({ type, name, reason }, fieldsInTypeOrder) {
+  const carried = fieldsInTypeOrder.filter((field) => carries(field, type));
   const members = [`kind: '${type}',`];
   if (reason !== undefined) members.push(`reason: '${reason}',`);
   let hasPosition = false;
@@ -62,10 +69,10 @@ function reader({ type, name, reason }, typeFields) {
     const wire = wireName(field);
     if (field.presence === 'always') members.push(`${field.property}: ${fromWire(field, wire)},`);
     if (field.presence === 'nullable')
-      members.push(`${field.property}: ${isThere(wire)} ? ${fromWire(field, wire)} : null,`);
+      members.push(`${field.property}: ${isPresent(wire)} ? ${fromWire(field, wire)} : null,`);
     if (field.presence === 'position' && !hasPosition) {
       hasPosition = true;
-      members.push(`position: ${positionReader(type, carried)},`);
+      members.push(`position: ${positionExpression(type, carried)},`);
     }
   }
   const optional = carried.filter(({ presence }) => presence === 'optional');
@@ -78,7 +85,7 @@ function reader({ type, name, reason }, typeFields) {
           '};',
           ...optional.map((field) => {
             const wire = wireName(field);
-            return `if (${isThere(wire)}) ping.${field.property} = ${fromWire(field, wire)};`;
+            return `if (${isPresent(wire)}) ping.${field.property} = ${fromWire(field, wire)};`;
           }),
           'return ping;',
         ];
@@ -86,21 +93,21 @@ function reader({ type, name, reason }, typeFields) {
   return ['', `/** Reads a ${type} ping from its message. */`, head, ...indented(body), '}'];
 }
 
-/** An incomplete position counts as none: all members without a default must be present. */
-function positionReader(type, carried) {
+/** The expression for a position: null if the message lacks a coordinate. Only the uncertainty has a default. */
+function positionExpression(type, carried) {
   const inPosition = carried.filter(({ presence }) => presence === 'position');
   const hasDefault = (field) => isInOptionalPosition(field, type) && field.jsonDefault !== undefined;
   const members = inPosition.map((field) => {
     const wire = hasDefault(field) ? `(${wireName(field)} ?? ${field.jsonDefault})` : wireName(field);
     return `${field.property}: ${fromWire(field, wire)}`;
   });
-  const object = `{ ${members.join(', ')} }`;
-  if (type !== 'cellular') return object;
+  const positionObject = `{ ${members.join(', ')} }`;
+  if (type !== 'cellular') return positionObject;
   const needed = inPosition.filter((field) => !hasDefault(field));
-  return `${needed.map((field) => isThere(wireName(field))).join(' && ')} ? ${object} : null`;
+  return `${needed.map((field) => isPresent(wireName(field))).join(' && ')} ? ${positionObject} : null`;
 }
 
-/** The expression for the wire's value, given the expression for our value. It may throw an error with the label. */
+/** The expression for the wire's value, given the expression for our value. An error that it throws has the label. */
 function toWire(field, ours) {
   const { label, value } = field;
   if (value.kind === 'reason') return `toReasonNumber(${ours})`;
@@ -111,23 +118,28 @@ function toWire(field, ours) {
   return `${value.signed ? 'toSigned32' : 'toUnsigned32'}(${quoted(label)}, ${ours}, ${value.perUnit})`;
 }
 
-/** Members that may be missing are written whenever present, even if zero. For the others protobuf omits a zero. */
-function writer({ type, name }, typeFields) {
-  const carried = typeFields.filter((field) => carries(field, type));
+/**
+ * The function that writes a ping of one type as its message, as lines. A member that may be missing is written whenever
+ * it is present, even if zero. Of all other members protobuf omits a zero.
+ */
+function writerLines({ type, name }, fieldsInTypeOrder) {
+  const carried = fieldsInTypeOrder.filter((field) => carries(field, type));
   const isPlain = (field) => field.presence !== 'nullable' && !mayLack(field, type);
-  const members = carried.filter(isPlain).map((field) => `${camel(field.wire.name)}: ${toWire(field, place(field))},`);
-  const others = carried.filter((field) => !isPlain(field));
-  const inPosition = others.filter((field) => field.presence === 'position');
-  const lines = others
+  const members = carried
+    .filter(isPlain)
+    .map((field) => `${camelCase(field.wire.name)}: ${toWire(field, memberExpression(field))},`);
+  const absentable = carried.filter((field) => !isPlain(field));
+  const inPosition = absentable.filter((field) => field.presence === 'position');
+  const lines = absentable
     .filter((field) => field.presence !== 'position')
     .map((field) => {
-      const test = field.presence === 'nullable' ? '!== null' : '!== undefined';
-      return `if (${place(field)} ${test}) ${wireName(field)} = ${toWire(field, place(field))};`;
+      const presenceTest = field.presence === 'nullable' ? '!== null' : '!== undefined';
+      return `if (${memberExpression(field)} ${presenceTest}) ${wireName(field)} = ${toWire(field, memberExpression(field))};`;
     });
   if (inPosition.length > 0)
     lines.push(
       'if (ping.position !== null) {',
-      ...indented(inPosition.map((field) => `${wireName(field)} = ${toWire(field, place(field))};`)),
+      ...indented(inPosition.map((field) => `${wireName(field)} = ${toWire(field, memberExpression(field))};`)),
       '}',
     );
   const properties = `lockgate.v1.${name}Ping.$Properties`;

@@ -1,17 +1,19 @@
-// Makes the text of gen/ping-content.ts: the fingerprint of a ping's content, and whether its values are plausible.
+// Makes the text of gen/ping-content.ts: the fingerprint of a ping's content, and whether its values are plausible. A
+// field is a row of the table of ping fields (wire/ping-fields.ts); `fieldsInTypeOrder` has the fields in the order of
+// our types. The code is made as lists of lines.
 import {
   carries,
   declareWords,
   fileText,
   indented,
   isInOptionalPosition,
+  memberExpression,
   PING_TYPES,
-  place,
   wordsName,
   wordTypes,
 } from './ping-table.mjs';
 
-export function pingContentText({ fields, typeFields }) {
+export function pingContentText({ fields, fieldsInTypeOrder }) {
   return fileText(
     ['Functions over all fields of a ping: its fingerprint, and whether its values are plausible.'],
     [
@@ -29,78 +31,87 @@ export function pingContentText({ fields, typeFields }) {
       ...PING_TYPES.flatMap(({ type }, index) => [
         `    case '${type}':`,
         `      mix(${index});`,
-        ...indented(mixLines(type, typeFields), '      '),
+        ...indented(mixLines(type, fieldsInTypeOrder), '      '),
         '      break;',
       ]),
       '  }',
       '}',
-      ...plausibility(typeFields),
+      ...plausibilityLines(fieldsInTypeOrder),
     ],
   );
 }
 
+/** The call that mixes a field's value into the digest. */
 function mixCall(field) {
   const { value } = field;
-  const ours = place(field);
-  if (value.kind === 'reason') return `mix(reasonNumber(${ours}) ?? 0);`;
-  if (value.kind === 'word') return `mix(${wordsName(field)}.indexOf(${ours}));`;
-  if (value.kind === 'text') return `mixText(${ours});`;
-  return value.kind === 'count' ? `mix(${ours});` : `mixNumber(${ours});`;
+  const expression = memberExpression(field);
+  if (value.kind === 'reason') return `mix(reasonNumber(${expression}) ?? 0);`;
+  if (value.kind === 'word') return `mix(${wordsName(field)}.indexOf(${expression}));`;
+  if (value.kind === 'text') return `mixText(${expression});`;
+  return value.kind === 'count' ? `mix(${expression});` : `mixNumber(${expression});`;
 }
 
-const mixIfThere = (isThere, calls) => [`if (${isThere}) {`, '  mix(1);', ...indented(calls), '} else mix(0);'];
+/** Lines that mix in a 1 and then a value that is present, or a 0 for a value that is missing. */
+const mixIfPresent = (isPresent, calls) => [`if (${isPresent}) {`, '  mix(1);', ...indented(calls), '} else mix(0);'];
 
-function mixLines(type, typeFields) {
+function mixLines(type, fieldsInTypeOrder) {
   const lines = [];
-  const carried = typeFields.filter((field) => carries(field, type));
+  const carried = fieldsInTypeOrder.filter((field) => carries(field, type));
   const inPosition = carried.filter((field) => isInOptionalPosition(field, type));
   for (const field of carried) {
-    if (field.presence === 'nullable') lines.push(...mixIfThere(`${place(field)} !== null`, [mixCall(field)]));
+    if (field.presence === 'nullable')
+      lines.push(...mixIfPresent(`${memberExpression(field)} !== null`, [mixCall(field)]));
     else if (field.presence === 'optional')
-      lines.push(...mixIfThere(`${place(field)} !== undefined`, [mixCall(field)]));
+      lines.push(...mixIfPresent(`${memberExpression(field)} !== undefined`, [mixCall(field)]));
     else if (!isInOptionalPosition(field, type)) lines.push(mixCall(field));
-    else if (field === inPosition[0]) lines.push(...mixIfThere('ping.position !== null', inPosition.map(mixCall)));
+    else if (field === inPosition[0]) lines.push(...mixIfPresent('ping.position !== null', inPosition.map(mixCall)));
   }
   return lines;
 }
 
-/** The comparison is false for NaN. */
-function inRange(ours, { min, max, exclusiveMax }) {
-  const parts = [`${ours} >= ${min}`];
-  if (max !== undefined) parts.push(`${ours} <= ${max}`);
-  if (exclusiveMax !== undefined) parts.push(`${ours} < ${exclusiveMax}`);
-  return parts.join(' && ');
+/** The condition that a value is in its plausible range. It is false for NaN. */
+function rangeCondition(expression, { min, max, exclusiveMax }) {
+  const conditions = [`${expression} >= ${min}`];
+  if (max !== undefined) conditions.push(`${expression} <= ${max}`);
+  if (exclusiveMax !== undefined) conditions.push(`${expression} < ${exclusiveMax}`);
+  return conditions.join(' && ');
 }
 
-function plausibility(typeFields) {
-  const ranged = typeFields.filter(({ plausible }) => plausible !== undefined);
-  const inPosition = ranged.filter(({ presence }) => presence === 'position');
-  const inPing = (type) => ranged.filter((field) => field.presence !== 'position' && carries(field, type));
-  const close = PING_TYPES.find(({ reason }) => reason !== undefined);
-  const common = inPing(close.type).filter((field) => PING_TYPES.every(({ type }) => carries(field, type)));
-  const fails = (field) => {
-    const absent = { nullable: 'null', optional: 'undefined' }[field.presence];
-    const isThere = absent === undefined ? '' : `${place(field)} !== ${absent} && `;
-    return `if (${isThere}!(${inRange(place(field), field.plausible)})) return false;`;
+/** The functions that say whether a position and a ping are plausible. A close-connection ping has common fields only. */
+function plausibilityLines(fieldsInTypeOrder) {
+  const boundedFields = fieldsInTypeOrder.filter(({ plausible }) => plausible !== undefined);
+  const inPosition = boundedFields.filter(({ presence }) => presence === 'position');
+  const boundedFieldsOf = (type) =>
+    boundedFields.filter((field) => field.presence !== 'position' && carries(field, type));
+  const closeType = PING_TYPES.find(({ reason }) => reason !== undefined);
+  const commonFields = boundedFieldsOf(closeType.type).filter((field) =>
+    PING_TYPES.every(({ type }) => carries(field, type)),
+  );
+  const returnFalseLine = (field) => {
+    const absentValue = { nullable: 'null', optional: 'undefined' }[field.presence];
+    const isPresent = absentValue === undefined ? '' : `${memberExpression(field)} !== ${absentValue} && `;
+    return `if (${isPresent}!(${rangeCondition(memberExpression(field), field.plausible)})) return false;`;
   };
-  const rest = (type) => inPing(type).filter((field) => !common.includes(field));
+  const otherFieldsOf = (type) => boundedFieldsOf(type).filter((field) => !commonFields.includes(field));
   return [
     '',
     '/** Whether the position is plausible: on the globe, with a plausible uncertainty. */',
     'export function isPlausiblePosition(position: Position): boolean {',
-    `  return ${inPosition.map((field) => inRange(`position.${field.property}`, field.plausible)).join(' && ')};`,
+    `  return ${inPosition.map((field) => rangeCondition(`position.${field.property}`, field.plausible)).join(' && ')};`,
     '}',
     '',
     '/** Whether each value of the ping is in its plausible range. */',
     'export function isPlausiblePing(ping: Ping): boolean {',
-    ...indented(common.map(fails)),
-    `  if (ping.kind === '${close.type}') return true;`,
+    ...indented(commonFields.map(returnFalseLine)),
+    `  if (ping.kind === '${closeType.type}') return true;`,
     '  if (ping.position !== null && !isPlausiblePosition(ping.position)) return false;',
-    ...PING_TYPES.filter(({ type }) => type !== close.type && rest(type).length > 0).flatMap(({ type }) => [
-      `  if (ping.kind === '${type}') {`,
-      ...indented(rest(type).map(fails), '    '),
-      '  }',
-    ]),
+    ...PING_TYPES.filter(({ type }) => type !== closeType.type && otherFieldsOf(type).length > 0).flatMap(
+      ({ type }) => [
+        `  if (ping.kind === '${type}') {`,
+        ...indented(otherFieldsOf(type).map(returnFalseLine), '    '),
+        '  }',
+      ],
+    ),
     '  return true;',
     '}',
   ];

@@ -1,19 +1,21 @@
-// Makes the text of gen/ping-json.ts, which converts pings to JSON and back.
+// Makes the text of gen/ping-json.ts, which converts pings to JSON and back. A field is a row of the table of ping
+// fields (wire/ping-fields.ts); `fields` are in the table's order, `fieldsInTypeOrder` in the order of our types. The
+// code is made as lists of lines.
 import {
-  camel,
+  camelCase,
   carries,
   fileText,
   indented,
   isInOptionalPosition,
   mayLack,
+  memberExpression,
   PING_TYPES,
-  place,
   quoted,
   wordsName,
   wordTypes,
 } from './ping-table.mjs';
 
-export function pingJsonText({ fields, typeFields }) {
+export function pingJsonText({ fields, fieldsInTypeOrder }) {
   const words = fields
     .filter(({ value }) => value.kind === 'word')
     .map((field) => {
@@ -30,7 +32,7 @@ export function pingJsonText({ fields, typeFields }) {
       'import type {',
       ...indented(
         [...PING_TYPES.map(({ name }) => `${name}Ping`), ...jsonTypes, ...wordTypes(fields), 'Ping', 'PingJson'].map(
-          (it) => `${it},`,
+          (typeName) => `${typeName},`,
         ),
       ),
       "} from './ping-types.js';",
@@ -39,59 +41,64 @@ export function pingJsonText({ fields, typeFields }) {
       '',
       `const PING_TYPES: readonly Ping['kind'][] = [${PING_TYPES.map(({ type }) => quoted(type)).join(', ')}];`,
       ...words,
-      ...toJson(fields),
-      ...fromJson(typeFields),
+      ...writerLines(fields),
+      ...readerLines(fieldsInTypeOrder),
     ],
   );
 }
 
-/** Writes the members that are always present, and then, in the order of the table, those that may be missing. */
-function toJson(fields) {
+/**
+ * The code that writes JSON: first the members that are always present, then those that may be missing, both in the
+ * order of the table.
+ */
+function writerLines(fields) {
   const others = PING_TYPES.slice(0, -1);
   const last = PING_TYPES.at(-1);
   return [
     '',
     "/** The ping's own members. */",
     'export function pingToJson(ping: Ping): PingJson {',
-    ...others.map(({ type }) => `  if (ping.kind === '${type}') return ${camel(type)}ToJson(ping);`),
-    `  return ${camel(last.type)}ToJson(ping);`,
+    ...others.map(({ type }) => `  if (ping.kind === '${type}') return ${camelCase(type)}ToJson(ping);`),
+    `  return ${camelCase(last.type)}ToJson(ping);`,
     '}',
-    ...PING_TYPES.flatMap((pingType) => toJsonOf(pingType, fields)),
+    ...PING_TYPES.flatMap((pingType) => writerLinesOfType(pingType, fields)),
   ];
 }
 
-function toJsonOf({ type, name, reason }, fields) {
+function writerLinesOfType({ type, name, reason }, fields) {
   const carried = fields.filter((field) => carries(field, type));
   const members = [`ping_type: ping.kind,`];
   if (reason !== undefined) members.push('reason: ping.reason,');
-  members.push(...carried.filter((field) => !mayLack(field, type)).map((field) => `${field.json}: ${place(field)},`));
+  members.push(
+    ...carried.filter((field) => !mayLack(field, type)).map((field) => `${field.json}: ${memberExpression(field)},`),
+  );
   const lines = [];
   const inPosition = carried.filter((field) => isInOptionalPosition(field, type));
   let hasPosition = false;
   for (const field of carried) {
     if (field.presence === 'optional')
-      lines.push(`if (${place(field)} !== undefined) json.${field.json} = ${place(field)};`);
+      lines.push(`if (${memberExpression(field)} !== undefined) json.${field.json} = ${memberExpression(field)};`);
     if (!isInOptionalPosition(field, type) || hasPosition) continue;
     hasPosition = true;
-    const assign = inPosition.map((other) => `json.${other.json} = ${place(other)};`);
-    lines.push('if (ping.position !== null) {', ...indented(assign), '}');
+    const assignments = inPosition.map((other) => `json.${other.json} = ${memberExpression(other)};`);
+    lines.push('if (ping.position !== null) {', ...indented(assignments), '}');
   }
   const body =
     lines.length === 0
       ? ['return {', ...indented(members), '};']
       : [`const json: ${name}PingJson = {`, ...indented(members), '};', ...lines, 'return json;'];
-  return ['', `function ${camel(type)}ToJson(ping: ${name}Ping): ${name}PingJson {`, ...indented(body), '}'];
+  return ['', `function ${camelCase(type)}ToJson(ping: ${name}Ping): ${name}PingJson {`, ...indented(body), '}'];
 }
 
-/** The call that reads a member which is present. */
-function readCall(field, given = `json.${field.json}`) {
+/** The call that reads a present member. `expression` is the JSON value that it reads. */
+function readCall(field, expression = `json.${field.json}`) {
   const { value } = field;
-  if (value.kind === 'reason') return `readReason(reader, ${given}, name)`;
+  if (value.kind === 'reason') return `readReason(reader, ${expression}, name)`;
   const words = value.kind === 'word' ? `, ${wordsName(field)}` : '';
-  return `reader.${value.kind}(${given}, name, ${quoted(field.json)}${words})`;
+  return `reader.${value.kind}(${expression}, name, ${quoted(field.json)}${words})`;
 }
 
-/** The expression for a member's value, including its default if it may be omitted. */
+/** The expression for the value of a member, or for its default if the JSON omits it. */
 function readMember(field, type) {
   const json = `json.${field.json}`;
   const { presence, jsonDefault } = field;
@@ -103,34 +110,37 @@ function readMember(field, type) {
   return `${json} === undefined ? ${defaultText} : ${readCall(field)}`;
 }
 
-/** Reads the members that every ping type has first. */
-function fromJson(typeFields) {
+/** The code that reads JSON: `readPing` reads the members that every ping type has, then calls the type's own reader. */
+function readerLines(fieldsInTypeOrder) {
   const isCommon = (field) => PING_TYPES.every(({ type }) => carries(field, type));
-  const common = typeFields.filter(isCommon);
-  const names = common.map(({ property }) => property).join(', ');
-  const shared = common.map((field) => `const ${field.property} = ${readMember(field)};`);
-  const close = PING_TYPES.find(({ reason }) => reason !== undefined);
+  const commonFields = fieldsInTypeOrder.filter(isCommon);
+  const commonNames = commonFields.map(({ property }) => property).join(', ');
+  const commonReads = commonFields.map((field) => `const ${field.property} = ${readMember(field)};`);
+  const closeType = PING_TYPES.find(({ reason }) => reason !== undefined);
   return [
     '',
     '/** Reads a ping without its envelope. Leaves an error in `reader`. Ignores unknown members. */',
     'export function readPing(reader: JsonReader, json: JsonObject, name: string): Ping {',
     "  const kind = reader.word(json.ping_type, name, 'ping_type', PING_TYPES);",
-    ...indented(shared),
-    `  if (kind === '${close.type}') {`,
-    `    if (json.reason !== undefined) reader.word(json.reason, name, 'reason', ['${close.reason}']);`,
-    `    return { kind, reason: '${close.reason}', ${names} };`,
+    ...indented(commonReads),
+    `  if (kind === '${closeType.type}') {`,
+    `    if (json.reason !== undefined) reader.word(json.reason, name, 'reason', ['${closeType.reason}']);`,
+    `    return { kind, reason: '${closeType.reason}', ${commonNames} };`,
     '  }',
-    `  const common = { ${names} };`,
+    `  const common = { ${commonNames} };`,
     "  return kind === 'gps' ? readGps(reader, json, name, common) : readCellular(reader, json, name, common);",
     '}',
     '',
-    `type Common = Pick<${close.name}Ping, ${common.map(({ property }) => quoted(property)).join(' | ')}>;`,
-    ...PING_TYPES.filter(({ reason }) => reason === undefined).flatMap((it) => fromJsonOf(it, typeFields, isCommon)),
+    `type Common = Pick<${closeType.name}Ping, ${commonFields.map(({ property }) => quoted(property)).join(' | ')}>;`,
+    ...PING_TYPES.filter(({ reason }) => reason === undefined).flatMap((pingType) =>
+      readerLinesOfType(pingType, fieldsInTypeOrder, isCommon),
+    ),
   ];
 }
 
-function fromJsonOf({ type, name }, typeFields, isCommon) {
-  const carried = typeFields.filter((field) => carries(field, type));
+/** The code of one ping type's reader, such as `readGps`. `isCommon` says whether every ping type has a field. */
+function readerLinesOfType({ type, name }, fieldsInTypeOrder, isCommon) {
+  const carried = fieldsInTypeOrder.filter((field) => carries(field, type));
   const members = [`kind: '${type}',`];
   let hasPosition = false;
   for (const field of carried) {
@@ -138,7 +148,7 @@ function fromJsonOf({ type, name }, typeFields, isCommon) {
     else if (field.presence === 'position') {
       if (hasPosition) continue;
       hasPosition = true;
-      members.push(...positionReader(type, carried));
+      members.push(...positionLines(type, carried));
     } else if (field.presence !== 'optional') members.push(`${field.property}: ${readMember(field, type)},`);
   }
   const optional = carried.filter(({ presence }) => presence === 'optional');
@@ -158,11 +168,12 @@ function fromJsonOf({ type, name }, typeFields, isCommon) {
   return ['', `function read${name}(${parameters}): ${name}Ping {`, ...indented(body), '}'];
 }
 
-function positionReader(type, carried) {
+/** The lines that read `position`. `carried` are the fields of the ping type. */
+function positionLines(type, carried) {
   const inPosition = carried.filter(({ presence }) => presence === 'position');
   const members = indented(inPosition.map((field) => `${field.property}: ${readMember(field, type)},`));
   if (type !== 'cellular') return ['position: {', ...members, '},'];
   const needed = inPosition.filter((field) => field.jsonDefault === undefined);
-  const isThere = needed.map((field) => `json.${field.json} !== undefined`).join(' || ');
-  return [`position: ${isThere} ? {`, ...members, '} : null,'];
+  const isPresent = needed.map((field) => `json.${field.json} !== undefined`).join(' || ');
+  return [`position: ${isPresent} ? {`, ...members, '} : null,'];
 }

@@ -1,6 +1,9 @@
-// Makes the text of gen/ping-types.ts: the types of pings in our units, and of their JSON.
+// Makes the text of gen/ping-types.ts: the types of pings in our units, and of their JSON. A field is a row of the table
+// of ping fields (wire/ping-fields.ts); `fields` are in the table's order, `fieldsInTypeOrder` in the order of our types.
+// The code is made as lists of lines.
 import { carries, fileText, mayLack, PING_TYPES, quoted } from './ping-table.mjs';
 
+/** The TypeScript type of each kind of value; for a word it is the type that the field names. */
 const TYPE_OF_KIND = { reason: 'Reason', count: 'number', number: 'number', text: 'string' };
 
 const typeOf = ({ value }) => TYPE_OF_KIND[value.kind] ?? value.type;
@@ -8,7 +11,7 @@ const typeOf = ({ value }) => TYPE_OF_KIND[value.kind] ?? value.type;
 /** The type of a member that is present; a nullable field can also be null. */
 const memberType = (field) => `${typeOf(field)}${field.presence === 'nullable' ? ' | null' : ''}`;
 
-export function pingTypesText({ fields, typeFields }) {
+export function pingTypesText({ fields, fieldsInTypeOrder }) {
   const words = fields
     .filter(({ value }) => value.kind === 'word')
     .flatMap(({ doc, value: { type, words } }) => [
@@ -24,12 +27,12 @@ export function pingTypesText({ fields, typeFields }) {
       '',
       '/** A place, as GPS or the cellular network reports it. */',
       'export interface Position {',
-      ...typeFields.filter(({ presence }) => presence === 'position').flatMap(ownMember),
+      ...fieldsInTypeOrder.filter(({ presence }) => presence === 'position').flatMap(memberLines),
       '}',
-      ...PING_TYPES.flatMap((pingType) => ownInterface(pingType, typeFields)),
+      ...PING_TYPES.flatMap((pingType) => interfaceLines(pingType, fieldsInTypeOrder)),
       '',
       'export type Ping = CellularPing | GpsPing | CloseConnectionPing;',
-      ...PING_TYPES.flatMap((pingType) => jsonInterface(pingType, fields)),
+      ...PING_TYPES.flatMap((pingType) => jsonInterfaceLines(pingType, fields)),
       '',
       '/** The members of a ping itself in JSON, by its type. */',
       'export type PingJson = CellularPingJson | GpsPingJson | CloseConnectionPingJson;',
@@ -37,19 +40,21 @@ export function pingTypesText({ fields, typeFields }) {
   );
 }
 
-function ownMember(field) {
+/** The declaration of a field in our types. */
+function memberLines(field) {
   const { property, presence, doc } = field;
   const type = presence === 'optional' ? `?: ${memberType(field)} | undefined` : `: ${memberType(field)}`;
   return [`  /** ${doc} */`, `  readonly ${property}${type};`];
 }
 
-function ownInterface({ type, name, title, reason }, typeFields) {
+/** The interface of one ping type in our types. */
+function interfaceLines({ type, name, title, reason }, fieldsInTypeOrder) {
   const lines = ['', `/** ${title}. */`, `export interface ${name}Ping {`, `  readonly kind: '${type}';`];
   if (reason !== undefined) lines.push(`  readonly reason: '${reason}';`);
   let hasPosition = false;
-  for (const field of typeFields) {
+  for (const field of fieldsInTypeOrder) {
     if (!carries(field, type)) continue;
-    if (field.presence !== 'position') lines.push(...ownMember(field));
+    if (field.presence !== 'position') lines.push(...memberLines(field));
     else if (!hasPosition) {
       hasPosition = true;
       if (type === 'cellular') lines.push('  /** With REASON_CELL_PING, and from a phone. */');
@@ -59,7 +64,8 @@ function ownInterface({ type, name, title, reason }, typeFields) {
   return [...lines, '}'];
 }
 
-function jsonInterface({ type, name, title, reason }, fields) {
+/** The interface of one ping type in JSON. */
+function jsonInterfaceLines({ type, name, title, reason }, fields) {
   const members = fields
     .filter((field) => carries(field, type))
     .flatMap((field) => [
