@@ -3,7 +3,7 @@
  * Clock}. So a test can control the time, a simulation can run a year in a second, and a demo can run at 60 × speed.
  */
 
-/** A time span in milliseconds. The functions below make it, so that the code has no number like 30000. */
+/** A time span in milliseconds. `Seconds`, `Minutes` … make one, so that the code has no number like 30000. */
 export type Milliseconds = number;
 
 export const Seconds = (count: number): Milliseconds => count * 1000;
@@ -31,11 +31,11 @@ const MAX_TIMEOUT: Milliseconds = 2 ** 31 - 1;
 
 function systemAfter(delay: Milliseconds, callback: () => void): Timer {
   let handle: NodeJS.Timeout;
-  const arm = (left: Milliseconds): void => {
-    const part = Math.min(left, MAX_TIMEOUT);
-    handle = setTimeout(() => (left > part ? arm(left - part) : callback()), Math.max(part, 0));
+  const startTimer = (remaining: Milliseconds): void => {
+    const part = Math.min(remaining, MAX_TIMEOUT);
+    handle = setTimeout(() => (remaining > part ? startTimer(remaining - part) : callback()), Math.max(part, 0));
   };
-  arm(delay);
+  startTimer(delay);
   return { cancel: () => clearTimeout(handle) };
 }
 
@@ -68,7 +68,7 @@ export function afterThisTurn(callback: () => void): void {
 
 /**
  * A clock that starts at `startMs` and runs `speed` times as fast as real time. It is based on the monotonic clock, so
- * it never goes back. It is the run's clock for sped-up runs (protocol.md §3).
+ * it never goes back. A simulation that runs faster than real time uses it (protocol.md §3).
  */
 export class RunClock implements Clock {
   readonly speed: number;

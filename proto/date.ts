@@ -16,8 +16,10 @@ export function parseDate(text: string): number {
   return Number.isNaN(timeMs) ? parseAnySpelling(text) : timeMs;
 }
 
-/** The letters of {@link CANONICAL_LENGTH} that are looked at, so that text and bytes are read by the same code. */
-const buffer = new Uint8Array(24);
+const CANONICAL_LENGTH = 24;
+
+/** Receives the characters of a text, so that one parser reads texts and bytes. */
+const buffer = new Uint8Array(CANONICAL_LENGTH);
 
 /** Copies the characters to `buffer`. A character outside ASCII becomes 0, which no date contains. */
 function toBytes(text: string): Uint8Array {
@@ -28,7 +30,7 @@ function toBytes(text: string): Uint8Array {
   return buffer;
 }
 
-/** Parses a date in the canonical spelling at the position `at` in the bytes of a text; NaN for any other spelling. */
+/** Parses the date in the canonical spelling that starts at byte `at`; NaN for any other spelling. */
 export function parseCanonicalDate(bytes: Uint8Array, at: number): number {
   if (!hasCanonicalSeparators(bytes, at)) return Number.NaN;
   const year = twoDigits(bytes, at) * 100 + twoDigits(bytes, at + 2);
@@ -41,7 +43,6 @@ export function parseCanonicalDate(bytes: Uint8Array, at: number): number {
   return toMs(year, month, day, hour, minute, second, millisecond);
 }
 
-const CANONICAL_LENGTH = 24;
 const CODE_Z = 90;
 const CODE_T = 84;
 const CODE_DASH = 45;
@@ -102,9 +103,10 @@ function toMs(
   const isLeap = (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0;
   if (month === 2 && day === 29 && !isLeap) return Number.NaN;
   const leapDay = isLeap && month > 2 ? 1 : 0;
-  const before = year - 1;
-  const leapDaysBefore = Math.floor(before / 4) - Math.floor(before / 100) + Math.floor(before / 400);
-  const dayOfEra = before * 365 + leapDaysBefore + (DAYS_BEFORE_MONTH[month - 1] as number) + leapDay + day - 1;
+  const yearsBefore = year - 1;
+  const leapDaysBefore = Math.floor(yearsBefore / 4) - Math.floor(yearsBefore / 100) + Math.floor(yearsBefore / 400);
+  // Days since the first day of the year 1.
+  const dayOfEra = yearsBefore * 365 + leapDaysBefore + (DAYS_BEFORE_MONTH[month - 1] as number) + leapDay + day - 1;
   return Days(dayOfEra - DAYS_BEFORE_1970) + Hours(hour) + Minutes(minute) + Seconds(second) + milliseconds;
 }
 

@@ -9,7 +9,7 @@ export interface Due {
   dueMs: number;
 }
 
-/** With fewer entries than this, stale entries are not removed. */
+/** With fewer entries than this, stale entries are not removed: they take little memory. */
 const MIN_CLEANUP_ENTRIES = 1024;
 
 /** See the head of this file. */
@@ -32,23 +32,23 @@ export class Deadlines<T extends Due> {
   /** Sets when an item is due. */
   set(item: T, dueMs: number): void {
     item.dueMs = dueMs;
-    let at = this.#times.length;
+    let index = this.#times.length;
     this.#times.push(dueMs);
     this.#items.push(item);
-    while (at > 0) {
-      const parent = (at - 1) >> 1;
+    while (index > 0) {
+      const parent = (index - 1) >> 1;
       if ((this.#times[parent] as number) <= dueMs) break;
-      this.#swap(at, parent);
-      at = parent;
+      this.#swap(index, parent);
+      index = parent;
     }
     if (this.#times.length > this.#cleanupEntries) this.#removeStaleEntries();
   }
 
   /** Without this, an item whose time changes again and again would fill the memory with stale entries. */
   #removeStaleEntries(): void {
-    const items = [...new Set(this.#items.filter((item, at) => item.dueMs === this.#times[at]))];
+    const items = [...new Set(this.#items.filter((item, index) => item.dueMs === this.#times[index]))];
     // A sorted list is a valid heap.
-    items.sort((one, other) => one.dueMs - other.dueMs);
+    items.sort((a, b) => a.dueMs - b.dueMs);
     this.#items = items;
     this.#times = items.map(({ dueMs }) => dueMs);
     this.#cleanupEntries = Math.max(MIN_CLEANUP_ENTRIES, 2 * items.length);
@@ -71,14 +71,14 @@ export class Deadlines<T extends Due> {
     if (length === 0) return;
     this.#times[0] = time;
     this.#items[0] = item;
-    for (let at = 0; ; ) {
-      let smallest = at;
-      for (const child of [2 * at + 1, 2 * at + 2]) {
+    for (let index = 0; ; ) {
+      let smallest = index;
+      for (const child of [2 * index + 1, 2 * index + 2]) {
         if (child < length && (this.#times[child] as number) < (this.#times[smallest] as number)) smallest = child;
       }
-      if (smallest === at) return;
-      this.#swap(at, smallest);
-      at = smallest;
+      if (smallest === index) return;
+      this.#swap(index, smallest);
+      index = smallest;
     }
   }
 

@@ -19,8 +19,8 @@ const MIN_PREFIX_CHARACTERS = 2;
 export function nearestNames(typed: string, names: Iterable<string>): string[] {
   const word = normalize(typed);
   const known = [...new Set(names)];
-  const counted = known.map((name) => ({ name, edits: editDistance(word, normalize(name)) }));
-  const near = counted.filter(({ name, edits }) => edits <= maxEdits(word, normalize(name)));
+  const withEdits = known.map((name) => ({ name, edits: editDistance(word, normalize(name)) }));
+  const near = withEdits.filter(({ name, edits }) => edits <= maxEdits(word, normalize(name)));
   const fewest = Math.min(...near.map(({ edits }) => edits));
   if (near.length > 0) return near.filter(({ edits }) => edits === fewest).map(({ name }) => name);
   return word.length < MIN_PREFIX_CHARACTERS ? [] : known.filter((name) => normalize(name).startsWith(word));
@@ -28,8 +28,8 @@ export function nearestNames(typed: string, names: Iterable<string>): string[] {
 
 /** A question to append to an error, with a leading space; empty if no name is close enough. */
 export function didYouMean(typed: string, names: Iterable<string>): string {
-  const meant = nearestNames(typed, names);
-  return meant.length === 0 ? '' : ` Did you mean ${meant.join(' or ')}?`;
+  const suggestions = nearestNames(typed, names);
+  return suggestions.length === 0 ? '' : ` Did you mean ${suggestions.join(' or ')}?`;
 }
 
 /** A name without leading dashes, in lower case. */
@@ -37,6 +37,7 @@ function normalize(name: string): string {
   return name.trim().toLowerCase().replace(/^-+/, '');
 }
 
+/** How many edits count as a misspelling: always fewer than the letters, so that no name is replaced entirely. */
 function maxEdits(word: string, name: string): number {
   const letters = Math.max(word.length, name.length);
   return Math.min(MAX_EDITS, Math.max(Math.floor(letters / CHARACTERS_PER_EDIT), word === name ? 0 : 1), letters - 1);
@@ -45,19 +46,19 @@ function maxEdits(word: string, name: string): number {
 /** The number of edits between two names: the optimal string alignment distance. */
 function editDistance(a: string, b: string): number {
   if (Math.abs(a.length - b.length) > MAX_EDITS) return MAX_EDITS + 1;
-  let before: number[] = [];
-  let last = Array.from({ length: b.length + 1 }, (_, index) => index);
+  let rowBeforeLast: number[] = [];
+  let lastRow = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i += 1) {
     const row = [i];
     for (let j = 1; j <= b.length; j += 1) {
       const same = a[i - 1] === b[j - 1] ? 0 : 1;
-      let fewest = Math.min((last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, (last[j - 1] ?? 0) + same);
+      let fewest = Math.min((lastRow[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, (lastRow[j - 1] ?? 0) + same);
       const isSwapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
-      if (isSwapped) fewest = Math.min(fewest, (before[j - 2] ?? 0) + 1);
+      if (isSwapped) fewest = Math.min(fewest, (rowBeforeLast[j - 2] ?? 0) + 1);
       row.push(fewest);
     }
-    before = last;
-    last = row;
+    rowBeforeLast = lastRow;
+    lastRow = row;
   }
-  return last[b.length] ?? 0;
+  return lastRow[b.length] ?? 0;
 }

@@ -6,7 +6,7 @@
 /** An error of a socket, of Node or of OpenSSL. */
 export type SocketError = Error & { readonly code?: unknown };
 
-/** What the gateway says of a client's handshake, by OpenSSL's code of the error. */
+/** Why a client's handshake with the gateway failed, by OpenSSL's or Node's code of the error. */
 const SERVER_SENTENCES: Readonly<Record<string, string>> = {
   ERR_SSL_WRONG_VERSION_NUMBER:
     'the client does not use TLS, which this port requires: connect with mqtts://, or to the port without TLS',
@@ -31,12 +31,12 @@ export function serverTlsFailure(error: SocketError): string {
   return sentence === undefined ? error.message : `${sentence} (${error.message})`;
 }
 
-/** A TLS client that closes right after the handshake, without a byte, has checked the certificate and refused it. */
+/** For a client that closes right after the handshake, without a byte: it has probably refused the certificate. */
 export const CLOSED_AFTER_HANDSHAKE =
   'the client closed the connection at the end of the TLS handshake, before its CONNECT: it probably refused the ' +
   'gateway’s certificate (unknown authority, another host name, expired)';
 
-/** What a client says of a server, by the error's code. */
+/** Why a client's connection to a server failed, by the error's code. “Its certificate” is the server's. */
 const CLIENT_SENTENCES: Readonly<Record<string, string>> = {
   // A failed write hides OpenSSL's own code.
   EPROTO: 'the other side does not use TLS on this port, or has no version of TLS in common',

@@ -67,7 +67,7 @@ export type TriggerName =
   | 'locate-cell'
   | 'reset';
 
-/** An event that makes a lock send pings. `starts` and `ends` describe its duration to users. */
+/** An event that makes a lock send pings. `starts` and `ends` tell users when it starts and ends. */
 export interface TriggerRow {
   readonly trigger: TriggerName;
   readonly starts: string;
@@ -82,8 +82,11 @@ export interface TriggerRow {
 export interface PowerTimings {
   /** A locked lock that moves for longer than this is being stolen. */
   readonly theftAfterMotion: Milliseconds;
+  /** The time between GPS pings of a theft. */
   readonly theftGpsEvery: Milliseconds;
+  /** A theft ends when the lock has not moved for this long. */
   readonly theftEndsAfterStill: Milliseconds;
+  /** The same two times for a ride. */
   readonly rideGpsEvery: Milliseconds;
   readonly rideEndsAfterStill: Milliseconds;
   /** While a theft or ride lasts, the lock sends a cellular ping with its reason at least this often. */
@@ -92,6 +95,7 @@ export interface PowerTimings {
   readonly networkPingEvery: Milliseconds;
   /** A search for a GPS fix is given up after this time. */
   readonly fixSearchEnds: Milliseconds;
+  /** How long a cold and a warm receiver search under an open sky until they have a fix. */
   readonly coldFixTakes: Milliseconds;
   readonly warmFixTakes: Milliseconds;
   /** The receiver is warm if its last fix is younger than this. */
@@ -105,64 +109,73 @@ export interface PowerTimings {
   readonly retryJitter: number;
   /** How long the tone sounds before a lock command closes the shackle. */
   readonly lockWarningTone: Milliseconds;
+  /** The keepalive of the lock's MQTT connection. */
   readonly keepalive: Milliseconds;
 }
 
-/** The limits that `judge` applies (protocol.md §3). `lockgate model` prints these names. */
+/**
+ * The limits that `judge` applies (protocol.md §3). `lockgate model` prints these names. A name with `Over`, `Under` or
+ * `After` says on which side of the limit a rule is broken; rules.ts describes the rules.
+ */
 export interface JudgeBounds {
-  /** Period pings within this time of the first one form one sequence. */
+  /** Period pings (the daily pings) within this time of the first one form one sequence. */
   readonly periodSequenceSpan: Milliseconds;
   /** period-too-soon: two sequences start less than this apart. */
   readonly periodTooSoonUnder: Milliseconds;
+  /** period-overdue: no sequence has started for longer than this. */
   readonly periodOverdueAfter: Milliseconds;
+  /** clock-ahead: the lock's time is further ahead of the receipt than this. */
   readonly clockAheadOver: Milliseconds;
+  /** connection-unexplained: a connection that the state does not keep is idle for longer than this. */
   readonly connectionUnexplainedOver: Milliseconds;
+  /** window-offline and recovery-offline: the lock is not connected for longer than this though it should be. */
   readonly windowOfflineOver: Milliseconds;
   readonly recoveryOfflineOver: Milliseconds;
   /** boot-back: a boot made an uplink more than this after a boot with a higher number had made one. */
   readonly bootBackOver: Milliseconds;
-  /** sequence-gap: the judge waits for missing numbers until this many uplinks have come … */
+  /** sequence-gap: the judge waits for missing numbers until this many uplinks have come or this time has passed. */
   readonly gapPatienceUplinks: number;
-  /** … or until this much time has passed. */
   readonly gapPatience: Milliseconds;
   /** An uplink received more than this after it was made is marked as buffered. */
   readonly bufferedOver: Milliseconds;
-  /** Uplinks that are up to this late lead to the same belief, whatever their order of arrival. */
+  /**
+   * Uplinks up to this late lead to the same belief (the judge's view of the lock), whatever their order of arrival.
+   */
   readonly lateWithin: Milliseconds;
-  /** A time so long before that of the uplink before shows that the clock went back. */
+  /** clock-back: an uplink's time is further than this before that of the uplink made before it. */
   readonly clockBackOver: Milliseconds;
-  /** A time so long before the connection or command that it answers shows that the clock is behind. */
+  /** clock-behind: an uplink's time is further than this before the connection or command that it follows. */
   readonly clockBehindOver: Milliseconds;
-  /** A GPS ping follows a cellular ping of its reason within this. */
+  /** gps-before-cellular: no cellular ping of the same reason was made in this time before a GPS ping. */
   readonly cellularBeforeGpsWithin: Milliseconds;
-  /** Closer than this, GPS pings of a theft, GPS pings of a ride, and network pings come too fast. */
+  /** cadence-too-fast: GPS pings of a theft, GPS pings of a ride, or network pings are closer together than this. */
   readonly theftGpsUnder: Milliseconds;
   readonly rideGpsUnder: Milliseconds;
   readonly networkPingUnder: Milliseconds;
-  /** Over this, the GPS pings of a theft or ride are two runs. */
+  /** GPS pings of a theft or ride form a *run* as long as no two in a row are further apart than this. */
   readonly runGapOver: Milliseconds;
-  /** A run that lasts longer without a cellular ping of its trigger lacks one. */
+  /** refresh-missing: a run lasts longer than this without a cellular ping of its trigger. */
   readonly refreshOver: Milliseconds;
-  /** A kept connection without a network ping for longer lacks one. */
+  /** network-ping-missing: a connection is kept for longer than this without a network ping. */
   readonly networkPingMissingOver: Milliseconds;
-  /** A network ping further outside the high window than this is not allowed. */
+  /** network-ping-unkept: a network ping is made further outside the high window than this. */
   readonly networkPingOutsideOver: Milliseconds;
-  /** A located position answers a command sent within this, give or take the slack between the clocks. */
+  /** locate-unasked: no locate command was sent in this time before; the clocks may differ by the slack. */
   readonly locateWithin: Milliseconds;
   readonly locateSlack: Milliseconds;
-  /** An uplink later than this after a command, on one connection, shows that the lock had time to answer. */
+  /** command-ignored: an uplink later than this on the command's connection shows that the lock had time to answer. */
   readonly ignoredAfter: Milliseconds;
-  /** A run at speed 0 at one place that lasts longer is unlikely. */
+  /** motion-unlikely: a run reports speed 0 at one place for longer than this. */
   readonly stillOver: Milliseconds;
-  /** So many GPS pings in a row over this speed (m/s) at exactly one position are unlikely. */
+  /** motion-unlikely: so many GPS pings in a row report over this speed (m/s), and exactly one position. */
   readonly frozenPings: number;
   readonly frozenOverSpeed: number;
-  /** Two positions made within this of each other that need more than this speed (m/s) are unlikely. */
+  /** motion-unlikely: two positions made within this time need more than this speed (m/s). */
   readonly jumpWithin: Milliseconds;
   readonly jumpOverSpeed: number;
 }
 
-/** The whole model: what each state allows, what makes a lock send, and all times and limits. */
+/** The complete model: what each state allows, what makes a lock send, and all times and limits. */
 export interface PowerModel {
   /** In order of rank: the effective state is the first that applies. */
   readonly states: readonly StateRow[];

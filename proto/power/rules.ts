@@ -56,7 +56,7 @@ export type MustRuleName =
  * - `content`: what the uplinks contain. These findings are the same in whatever order the uplinks arrive.
  * - `receipt`: when uplinks arrive, or over which connection. Another order may lead to other findings.
  * - `time`: that something expected has not happened for some time.
- * - `world`: what truly happened, which only `trace check --world` knows. The judge never finds these.
+ * - `world`: what truly happened around the lock, which only `trace check --world` knows. The judge never finds these.
  */
 export type RestsOn = 'content' | 'receipt' | 'time' | 'world';
 
@@ -72,6 +72,7 @@ export interface RuleRow {
 
 const SECTION = 'protocol.md §3';
 
+/** In these sentences, “in order” means: among uplinks of one boot without a missing number between them. */
 const ROWS: readonly RuleRow[] = [
   {
     rule: 'airplane-silence',
@@ -287,7 +288,7 @@ const ROWS: readonly RuleRow[] = [
     severity: 'violation',
     restsOn: 'receipt',
     brokenWhen:
-      'A lock is connected for over 17 min without a REASON_NETWORK_PING, in a state that keeps ' + 'the connection.',
+      'A lock is connected for over 17 min without a REASON_NETWORK_PING, in a state that keeps the connection.',
     section: SECTION,
   },
   {
@@ -317,8 +318,7 @@ const ROWS: readonly RuleRow[] = [
     rule: 'locate-unasked',
     severity: 'violation',
     restsOn: 'receipt',
-    brokenWhen:
-      'REASON_GPS_PING or REASON_CELL_PING comes, and no such locate command was sent in the 24 ' + 'h before.',
+    brokenWhen: 'REASON_GPS_PING or REASON_CELL_PING comes, and no such locate command was sent in the 24 h before.',
     section: SECTION,
   },
   {
@@ -333,7 +333,7 @@ const ROWS: readonly RuleRow[] = [
     severity: 'violation',
     restsOn: 'receipt',
     brokenWhen:
-      'A command is acknowledged as ok, and the lock’s power or its next ping shows that it was ' + 'not carried out.',
+      'A command is acknowledged as ok, and the lock’s power or its next ping shows that it was not carried out.',
     section: SECTION,
   },
   {

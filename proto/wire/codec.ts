@@ -111,7 +111,7 @@ function readPower(power: lockgate.v1.Power.$Properties | null | undefined): Pow
   };
 }
 
-/** A result that this build does not know counts as failed: the lock did answer, but not that all is well. */
+/** A result that this build does not know counts as failed: the lock answered, but did not report a success. */
 function readAck(ack: lockgate.v1.CommandAck): CommandAck {
   const result = ack.result === 1 ? 'ok' : ack.result === 2 ? 'rejected' : 'failed';
   return {
@@ -194,30 +194,30 @@ function writeWindow(window: HighWindow, lastMinute: number): lockgate.v1.HighWi
 /** Line breaks and control characters: a lock's text is untrusted, and could otherwise manipulate the terminal. */
 const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]+/gu;
 
-/** One line for people: what an uplink says, without its lock and its time. */
+/** A one-line description of an uplink for users, without its lock and its time. */
 export function describeUplink(uplink: Uplink): string {
   const { body } = uplink;
-  const name = `#${uplink.boot}/${uplink.sequence}`;
+  const key = `#${uplink.boot}/${uplink.sequence}`;
   if (body.kind === 'ack') {
     const detail = body.detail === '' ? '' : ` (${body.detail.replace(UNPRINTABLE, ' ')})`;
-    return `ack of command ${body.commandId}: ${body.result}${detail}  ${name}`;
+    return `ack of command ${body.commandId}: ${body.result}${detail}  ${key}`;
   }
-  return `${describePing(body)}  ${name}`;
+  return `${describePing(body)}  ${key}`;
 }
 
 /**
- * The fields that a ping's line shows, in order, with the text before and after each value. A field whose template has
- * no `$` is a fixed word; with `only`, it is shown for that value alone.
+ * The fields that the one-line description of a ping shows, in order, with the text before and after each value. A
+ * field whose template has no `$` is shown as a fixed word; a field with `only` is shown only if it has that value.
  */
 const SHOWN_FIELDS = PING_FIELD_ROWS.flatMap(([property, { line }]) => {
   if (line === null) return [];
   const [before = '', after] = line.text.split('$');
   return [{ property, order: line.order, only: line.only, before, after }];
-}).sort((one, other) => one.order - other.order);
-/** The position, which is no single field, is shown before the first field with a higher order than this. */
+}).sort((a, b) => a.order - b.order);
+/** The position consists of several fields. It is shown before the first field with a higher order than this. */
 const POSITION_ORDER = 4;
 
-/** One line for people: what a ping says. */
+/** A one-line description of a ping for users. */
 export function describePing(ping: Ping): string {
   const members: Partial<Readonly<Record<PingProperty, unknown>>> = ping;
   let line: string = ping.kind === 'close_connection' ? 'close' : ping.kind;

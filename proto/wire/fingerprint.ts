@@ -24,7 +24,7 @@ function mixPower({ mode, rideTracking, airplane, recovery }: PowerSettings): vo
   mix((mode === 'HIGH' ? 1 : 0) + (rideTracking ? 2 : 0) + (airplane ? 4 : 0) + (recovery ? 8 : 0));
 }
 
-/** Starts with a text, so that it differs from every ping. */
+/** Starts with a text, so that the digest of an acknowledgement differs from that of a ping with the same numbers. */
 function mixAck(ack: CommandAck): void {
   mixText(ack.result);
   mix(ack.commandId);

@@ -9,6 +9,9 @@ declare const macBrand: unique symbol;
  */
 export type Mac = string & { readonly [macBrand]: true };
 
+/** How much of a wrong MAC an error quotes. */
+const MAX_QUOTED_CHARACTERS = 40;
+
 const WIRE_SPELLING = /^[0-9A-F]{12}$/;
 
 /** The accepted spellings: pairs separated by colons or dashes, fours separated by dots, or no separator. */
@@ -25,7 +28,8 @@ export function parseMac(text: string): Result<Mac> {
   if (TYPED_SPELLINGS.some((spelling) => spelling.test(trimmed))) {
     return ok(trimmed.replace(/[^0-9a-f]/gi, '').toUpperCase() as Mac);
   }
-  const shown = JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text);
+  const isLong = text.length > MAX_QUOTED_CHARACTERS;
+  const shown = JSON.stringify(isLong ? `${text.slice(0, MAX_QUOTED_CHARACTERS)}…` : text);
   return problem('bad-mac', `${shown} is no MAC: expected 12 hex digits, such as A4:C1:38:F0:E1:D2`);
 }
 

@@ -1,7 +1,7 @@
 /**
  * Computes a digest of a series of values: {@link startDigest}, then any `mix…`, then {@link digest}. It runs two
- * 32-bit hashes and uses 53 bits of them, which fit a number exactly. The state is global, so only one digest can be
- * computed at a time.
+ * 32-bit hashes and uses 53 bits of them, which fit a number exactly. The first hash has the constants of FNV-1a, the
+ * second those of the golden ratio and MurmurHash3. The state is global, so only one digest can be computed at a time.
  */
 
 let first = 0;

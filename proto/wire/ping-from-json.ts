@@ -1,6 +1,7 @@
 /**
  * Reads uplinks and commands from JSON; ping-json.ts writes it. An error names the member, its value and what was
- * expected. Unknown members are ignored, so that the body of a webhook can be read too.
+ * expected; `name` and `parent` are the names of the JSON object in that error. Unknown members are ignored, so that
+ * the body of a webhook can be read too. The *envelope* of an uplink is everything but its ping or acknowledgement.
  */
 import { ok, problem, type Result } from '../errors.js';
 import { readPing } from '../gen/ping-json.js';
@@ -103,11 +104,12 @@ function readEnvelope<Body extends Ping | CommandAck>(
   };
 }
 
-function readTime(reader: JsonReader, json: JsonObject, name: string, missing: number | undefined): number {
+/** When the lock made the uplink: `date`, else `time_ms`, else `defaultMs`; an error if all three are missing. */
+function readTime(reader: JsonReader, json: JsonObject, name: string, defaultMs: number | undefined): number {
   if (json.date !== undefined) return reader.date(json.date, name, 'date');
   if (json.time_ms !== undefined) return reader.integer(json.time_ms, name, 'time_ms');
-  if (missing === undefined) reader.date(undefined, name, 'date');
-  return missing ?? 0;
+  if (defaultMs === undefined) reader.date(undefined, name, 'date');
+  return defaultMs ?? 0;
 }
 
 /** Reads power settings. All four members are required. */

@@ -61,7 +61,7 @@ export function toDate(timeMs: number): string {
   return new Date(timeMs).toISOString();
 }
 
-/* --------------------------------------------------------------------------------------------------- whole uplinks */
+/* ------------------------------------------------------------------------------------ uplinks with their envelopes */
 
 /** The envelope of an uplink: the members in addition to those of its ping or acknowledgement. */
 export interface EnvelopeJson {
@@ -72,8 +72,9 @@ export interface EnvelopeJson {
   /** Instead of `date` if the time is outside the years 1970–9999: ms since the epoch. */
   time_ms?: number;
   power: PowerJson;
-  /** Absent for 0. */
+  /** How many uplinks made earlier still wait in the lock; absent for 0. */
   kept?: number;
+  /** How many uplinks the lock has discarded since boot; absent for 0. */
   dropped?: number;
 }
 

@@ -35,8 +35,8 @@ export const DEFAULT_POWER: PowerSettings = Object.freeze({
 });
 
 /**
- * When HIGH keeps the connection, in minutes of the day at a UTC offset. `from` equal to `to` is the whole day; a
- * window may run over midnight (protocol.md §2).
+ * The part of each day in which a lock in mode HIGH keeps its connection, in minutes of the day at a UTC offset. With
+ * equal minutes it is the entire day; a window may run over midnight (protocol.md §2).
  */
 export interface HighWindow {
   readonly fromMinute: number;
@@ -117,5 +117,5 @@ export interface Downlink {
   readonly command: Command;
 }
 
-/** Who sent an uplink. The credential determines this, not the content (protocol.md §1). */
+/** Who sent an uplink: the lock, or a phone that acts for it. The credential determines it (protocol.md §1). */
 export type Source = 'lock' | 'phone';

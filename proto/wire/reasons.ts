@@ -27,7 +27,7 @@ export type KnownReason =
   | 'REASON_CLOSE_CONNECTION'
   | 'PHONE';
 
-/** A known reason, or the number of one that this build does not know. */
+/** A known reason, or a name with the number of a reason that this build does not know. */
 export type Reason = KnownReason | `REASON_UNRECOGNIZED_${number}`;
 
 /** The table, in the order of the specification. */
@@ -82,7 +82,7 @@ export function isKnownReason(reason: Reason): reason is KnownReason {
   return NUMBER_BY_NAME.has(reason);
 }
 
-/** Returns the table's own string, so that later comparisons only compare pointers. */
+/** Known reasons by their names. The value is the table's own string, so that later comparisons compare pointers. */
 const KNOWN_REASONS = new Map<unknown, Reason>(REASONS.map((row) => [row.name, row.name]));
 
 /** Reads the reason of a ping in JSON. Leaves an error in `reader`. */

@@ -1,6 +1,7 @@
 /**
- * Remembers which uplinks of one lock have been seen: by key, with a fingerprint of the content and the line of the
- * trace. It is for callers without a store, and distinguishes a repeat from a conflict (protocol.md §1).
+ * Remembers which uplinks of one lock have been seen: by key (boot and sequence), with a fingerprint of the content and
+ * the line of the trace. It is for callers without a store. An uplink with a known key is a *repeat* if it has the same
+ * content, and a *conflict* if it has other content (protocol.md §1).
  *
  * Sequence numbers are mostly consecutive, so they are stored in chunks. All locks of a trace share one limit on the
  * number of chunks. Beyond it the oldest chunk is forgotten, and its uplinks would count as new.
@@ -20,13 +21,14 @@ const MAX_CONFLICTS = 1000;
 /** Chunks of all locks together: about 8 million consecutive numbers, in about 150 MB. */
 const MAX_CHUNKS = 131_072;
 
+/** 64 consecutive sequence numbers of a boot. */
 interface Chunk {
-  readonly digests: Float64Array;
-  /** 0 where the number has not been seen. */
+  readonly fingerprints: Float64Array;
+  /** The line in which each number came first; 0 for a number that has not been seen. */
   readonly lines: Int32Array;
 }
 
-/** The limit on the number of chunks, which several {@link SeenUplinks} share. */
+/** The limit on the number of chunks, which the {@link SeenUplinks} of all locks share. */
 export class SeenUplinksLimit {
   readonly #forget: (() => void)[] = [];
   #oldest = 0;
@@ -46,10 +48,12 @@ export class SeenUplinksLimit {
 /** See the head of this file. */
 export class SeenUplinks {
   readonly #limit: SeenUplinksLimit;
+  /** The chunks by boot and by their index. */
   readonly #boots = new Map<number, Map<number, Chunk>>();
   readonly #conflicts = new Set<string>();
+  /** The chunk that was used last, which the next uplink nearly always needs too. */
   #lastBoot = -1;
-  #chunkIndex = -1;
+  #lastChunkIndex = -1;
   #lastChunk: Chunk | undefined;
 
   constructor(bound: SeenUplinksLimit) {
@@ -64,13 +68,13 @@ export class SeenUplinks {
     const { boot, sequence } = uplink;
     const chunk = this.#find(boot, sequence) ?? this.#addChunk(boot, sequence >>> CHUNK_BITS);
     const index = sequence & (NUMBERS_PER_CHUNK - 1);
-    const digest = fingerprintOf(uplink);
+    const fingerprint = fingerprintOf(uplink);
     if (chunk.lines[index] === 0) {
       chunk.lines[index] = line;
-      chunk.digests[index] = digest;
+      chunk.fingerprints[index] = fingerprint;
       return 'new';
     }
-    return chunk.digests[index] === digest ? 'repeat' : this.#noteConflict(boot, sequence, digest);
+    return chunk.fingerprints[index] === fingerprint ? 'repeat' : this.#noteConflict(boot, sequence, fingerprint);
   }
 
   /** Whether the key was used with the same content. */
@@ -79,12 +83,12 @@ export class SeenUplinks {
     const chunk = this.#find(boot, sequence);
     const index = sequence & (NUMBERS_PER_CHUNK - 1);
     if (chunk === undefined || chunk.lines[index] === 0) return false;
-    const digest = fingerprintOf(uplink);
-    return chunk.digests[index] === digest || this.#conflicts.has(`${boot}/${sequence}/${digest}`);
+    const fingerprint = fingerprintOf(uplink);
+    return chunk.fingerprints[index] === fingerprint || this.#conflicts.has(`${boot}/${sequence}/${fingerprint}`);
   }
 
-  #noteConflict(boot: number, sequence: number, digest: number): UplinkNovelty {
-    const content = `${boot}/${sequence}/${digest}`;
+  #noteConflict(boot: number, sequence: number, fingerprint: number): UplinkNovelty {
+    const content = `${boot}/${sequence}/${fingerprint}`;
     if (this.#conflicts.has(content)) return 'repeat';
     this.#conflicts.add(content);
     if (this.#conflicts.size > MAX_CONFLICTS) this.#conflicts.delete(this.#conflicts.values().next().value as string);
@@ -98,7 +102,7 @@ export class SeenUplinks {
 
   #find(boot: number, sequence: number): Chunk | undefined {
     const chunkIndex = sequence >>> CHUNK_BITS;
-    if (chunkIndex === this.#chunkIndex && boot === this.#lastBoot) return this.#lastChunk;
+    if (chunkIndex === this.#lastChunkIndex && boot === this.#lastBoot) return this.#lastChunk;
     const chunk = this.#boots.get(boot)?.get(chunkIndex);
     if (chunk !== undefined) this.#setLastChunk(boot, chunkIndex, chunk);
     return chunk;
@@ -110,7 +114,7 @@ export class SeenUplinks {
       chunks = new Map();
       this.#boots.set(boot, chunks);
     }
-    const chunk = { digests: new Float64Array(NUMBERS_PER_CHUNK), lines: new Int32Array(NUMBERS_PER_CHUNK) };
+    const chunk = { fingerprints: new Float64Array(NUMBERS_PER_CHUNK), lines: new Int32Array(NUMBERS_PER_CHUNK) };
     chunks.set(chunkIndex, chunk);
     this.#setLastChunk(boot, chunkIndex, chunk);
     this.#limit.add(() => this.#forget(boot, chunkIndex));
@@ -119,7 +123,7 @@ export class SeenUplinks {
 
   #setLastChunk(boot: number, chunkIndex: number, chunk: Chunk): void {
     this.#lastBoot = boot;
-    this.#chunkIndex = chunkIndex;
+    this.#lastChunkIndex = chunkIndex;
     this.#lastChunk = chunk;
   }
 
@@ -127,6 +131,6 @@ export class SeenUplinks {
     const chunks = this.#boots.get(boot);
     chunks?.delete(chunkIndex);
     if (chunks?.size === 0) this.#boots.delete(boot);
-    if (boot === this.#lastBoot && chunkIndex === this.#chunkIndex) this.#chunkIndex = -1;
+    if (boot === this.#lastBoot && chunkIndex === this.#lastChunkIndex) this.#lastChunkIndex = -1;
   }
 }

@@ -1,13 +1,13 @@
 /**
- * Lives of a lock (protocol.md §1). A lock whose flash was wiped counts its boots from 1 again. Marks record when that
- * happened and divide its uplinks into lives, which come before boot and sequence in the order. Only here does a clock
- * take part in the order.
+ * Lives of a lock (protocol.md §1). A lock whose flash was wiped counts its boots from 1 again. The operator marks when
+ * that happened. The marks divide the lock's uplinks into *lives*, and uplinks are ordered by life before boot and
+ * sequence. The life is the only part of the order that depends on a clock. Pure.
  */
 
-/** The life of a lock that was never reflashed, and the first of any other. */
+/** The number of a lock's first life. A lock that was never reflashed has only this one. */
 export const FIRST_LIFE = 1;
 
-/** A clock that was never set shows a time before this one, ms since the epoch. */
+/** A lock's clock that shows an earlier time has never been set. Ms since the epoch. */
 export const PLAUSIBLE_FROM_MS = Date.UTC(2020, 0, 1);
 
 /** How often one lock can be marked as reflashed. */
@@ -17,8 +17,9 @@ export const MAX_REFLASH_MARKS = 100;
 export const NO_MARKS: readonly number[] = Object.freeze([]);
 
 /**
- * The life of an uplink: 1, and one more for each mark at or before the time it was made. Where that time is before
- * 2020 or after its receipt, the marks before its receipt count instead. All times are ms since the epoch.
+ * The life of an uplink: 1, and one more for each mark at or before the time at which the uplink was made. If that time
+ * is before 2020 or after the receipt, the clock was wrong, and the marks before the receipt count instead. All times
+ * are ms since the epoch.
  *
  * @param marksMs in any order
  * @param timeMs by the lock's clock

@@ -1,17 +1,18 @@
 /**
  * The rule airplane-silence for close-connection pings (protocol.md §3): only the first close-connection ping since the
  * airplane switch went on is allowed. The other uplinks with airplane on are judged in content.ts. Pure: changes only
- * the given belief and verdict.
+ * the given belief (what the judge knows of the lock) and verdict (its findings).
  *
- * Whether a ping is the first depends on all uplinks before it, and some of those may come late. So each span of
- * received numbers has a *head close*: its first close-connection ping with airplane on, if no earlier uplink of the
- * span has airplane off. The spans below determine whether a head close is allowed, and a late uplink between them may
- * change that in both directions. All later pings of a span are decided for good, since nothing can come between them.
+ * Whether a ping is the first depends on all uplinks before it, and some of those may come late. So each *span* (a
+ * series of received sequence numbers without a hole) has a *head close*: its first close-connection ping with airplane
+ * on, if no earlier uplink of the span has airplane off. The spans with lower numbers determine whether a head close is
+ * allowed, and a late uplink between two spans may change that in both directions. All later pings of a span are
+ * decided for good, since nothing can come between them.
  */
 import type { Belief, Run, Span } from './belief.js';
 import { finding, uplinkKey, type Verdict } from './event.js';
 
-/** Merges the airplane summary of the upper of two adjacent spans into the lower. */
+/** Merges what the upper of two adjacent spans of a boot (`run`) says about airplane mode into the lower one. */
 export function joinAirplane(belief: Belief, run: Run, lower: Span, upper: Span, atMs: number, verdict: Verdict): void {
   if (upper.headClose >= 0) {
     if (lower.hasAirplaneOff || lower.headClose >= 0) {
@@ -36,6 +37,7 @@ export function judgeHeadCloses(belief: Belief, atMs: number, verdict: Verdict):
   }
 }
 
+/** Makes the finding about a span's head close, or withdraws it, if `isBreach` has changed. */
 function decideHeadClose(
   belief: Belief,
   run: Run,

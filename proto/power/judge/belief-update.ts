@@ -1,6 +1,6 @@
 /**
- * Updates the part of the belief that is about the lock itself: power, battery, lock state, position, window, and the
- * effective state that follows from them. Pure: changes only the given belief.
+ * Updates the part of the belief (what the judge concludes about a lock) that is about the lock itself: power, battery,
+ * lock state, position, high window, and the effective state that follows from them. Pure: changes only the belief.
  *
  * The newest uplink by key counts, not the last to arrive (protocol.md §1, §3 "Late data"). If two uplinks with the
  * same key contradict each other, the greater value counts: arbitrary, but independent of the order of arrival.
@@ -26,7 +26,7 @@ export function updateBelief(model: PowerModel, belief: Belief, event: UplinkEve
   return (isPowerChanged || isBatteryChanged) && enterState(model, belief, event.atMs);
 }
 
-/** More than 0 if the event's uplink comes after `newest` in order, 0 if it has the same key. */
+/** More than 0 if the event's uplink comes after the uplink `newest` in order, 0 if it has the same key. */
 function compareToKey(newest: MutableKey, event: UplinkEvent): number {
   const { boot, sequence } = event.uplink;
   const life = event.life ?? FIRST_LIFE;
@@ -47,7 +47,10 @@ function updatePower(belief: Belief, event: UplinkEvent): boolean {
   return isChanged;
 }
 
-/** An acknowledgement has no battery: where pings were dropped before it, the lock may be in another state by now. */
+/**
+ * Notes whether the state is doubtful. An acknowledgement reports no battery level, so if the lock dropped pings before
+ * it, the lock may have entered or left LOW_BATTERY without the judge knowing.
+ */
 function noteDrops(belief: Belief, event: UplinkEvent): void {
   const { body, dropped } = event.uplink;
   if (compareToKey(belief.powerFrom, event) !== 0) return;
@@ -55,6 +58,7 @@ function noteDrops(belief: Belief, event: UplinkEvent): void {
   if (body.kind !== 'ack') belief.droppedAtPing = dropped;
 }
 
+/** A number for each combination of settings, to compare settings with. */
 function powerRank(power: PowerSettings): number {
   const switches = (power.airplane ? 1 : 0) + (power.recovery ? 2 : 0) + (power.rideTracking ? 4 : 0);
   return power.mode === 'HIGH' ? switches + 8 : switches;

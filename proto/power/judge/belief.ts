@@ -1,10 +1,11 @@
 /**
- * What the judge believes about one lock: plain data, bounded in size. The gateway stores it as JSON across restarts,
- * so the names of its members must not change.
+ * The belief: what the judge concludes about one lock from the events so far. It is plain data, bounded in size. The
+ * gateway stores it as JSON across restarts, so the names of its members must not change.
  *
  * The part about the lock itself (power, battery, lock state, position, window) follows the uplinks' own order
  * (protocol.md §1), so each value has the key of the uplink it is from. The part about the connection and about time
- * follows the order of receipt.
+ * follows the order of receipt. A lock's *life* is the time between two wipes of its flash; in each, boots count from
+ * 1.
  */
 
 import { type Command, DEFAULT_POWER, type HighWindow, type LockState, type PowerSettings } from '../../wire/ping.js';
@@ -76,7 +77,7 @@ export interface Span {
   headClose: number;
   /** Whether an airplane-silence finding about `headClose` has been made. */
   isHeadReported: boolean;
-  /** Whether a close-connection ping with airplane on follows the last uplink with airplane off. */
+  /** Whether a close-connection ping with airplane on follows the span's last uplink with airplane off. */
   hasTailClose: boolean;
   /**
    * The hole below this span: when the judge noticed it, how many uplinks had come by then, and whether it is overdue.
@@ -84,7 +85,7 @@ export interface Span {
   holeSinceMs: number;
   holeSinceUplinks: number;
   isHoleOverdue: boolean;
-  /** What the rules in order know of it. */
+  /** What the in-order rules (in-order/) remember of the span's uplinks. */
   stretch: Stretch;
 }
 
@@ -112,24 +113,25 @@ export interface Run {
   firstSequence: number;
   /** The sequence of the uplink that a boot-back finding is about; −1 if there is no such finding. */
   backSequence: number;
-  /** Findings in order that can still be withdrawn, by number. */
+  /** Findings of the in-order rules that can still be withdrawn, sorted by sequence number. */
   standing: StandingFinding[];
 }
 
 /** The network pings that were first received on the connection. Times are by the lock's clock. */
 export interface NetworkPings {
-  /** When the last one was made; −{@link NEVER} where none was. */
+  /** When the last one was made; −{@link NEVER} before the first. */
   lastMs: number;
-  /** How many came in a row too soon after each other. */
+  /** How many in a row came too soon after the one before. */
   tooSoon: number;
-  /** The stretch and the state in which the last one was made: another one counts anew. */
+  /** The sequence number, the state and the lock state of the last one. If they do not match the next, the row ends. */
   sequence: number;
   state: string;
   lockState: string;
+  /** Whether a network-ping-missing finding has been made since the last one. */
   isMissingReported: boolean;
 }
 
-/** Of a connection that has just begun. */
+/** The network pings of a connection that has just been opened. */
 export function newNetworkPings(): NetworkPings {
   return { lastMs: -NEVER, tooSoon: 0, sequence: -1, state: '', lockState: '', isMissingReported: false };
 }
@@ -192,7 +194,11 @@ export interface AirplaneSwitch {
  */
 export type CloseSeen = 'none' | 'first' | 'own';
 
-/** See the head of this file. Times are ms since the epoch, by the judge's clock unless stated otherwise. */
+/**
+ * See the head of this file. Times are ms since the epoch, by the clock of the gateway or of the simulated run unless
+ * stated otherwise. A *lapse* is a silence or an idle connection that breaks a rule (lapse.ts). A member whose name
+ * ends with `From` is the key of the uplink from which the next member's value is.
+ */
 export interface Belief {
   readonly version: 1;
   /** The MAC that findings name. */
@@ -216,10 +222,11 @@ export interface Belief {
   windowSinceMs: number;
 
   state: EffectiveState;
-  /** How many uplinks the lock had dropped at its newest ping, and whether it has dropped more since. */
+  /** How many uplinks the lock had dropped at its newest ping. */
   droppedAtPing: number;
+  /** Whether it has dropped more since: one of them may have reported another battery level, and so another state. */
   isStateDoubtful: boolean;
-  /** When the state was entered, and when the states last changed between with and without period pings. */
+  /** When the state was entered; and when a state with period pings last followed one without them, or the reverse. */
   stateSinceMs: number;
   periodStateSinceMs: number;
 
@@ -229,14 +236,14 @@ export interface Belief {
   /** When the lock last connected, and when a connection last ended. */
   connectedSinceMs: number;
   offlineSinceMs: number | null;
-  /** The last connect, uplink or command on the connection. */
+  /** When the last uplink or command came over the connection, or when the lock connected. */
   activityMs: number;
   /** Whether an uplink has come on the connection. */
   hasUplinks: boolean;
   closeSeen: CloseSeen;
-  /** How many connections the lock has begun. */
+  /** How many connections the lock has opened. */
   connections: number;
-  /** Whether all of the connection was seen, from its connect on. */
+  /** Whether the judge has received all events of the connection, from its connect on. */
   isConnectionWhole: boolean;
   /** Whether any close-connection ping came over the connection, repeats included. */
   hasClosePing: boolean;
@@ -260,16 +267,17 @@ export interface Belief {
   /** When the newest period ping was received. */
   lastPeriodMs: number | null;
   readonly lastPeriodFrom: MutableKey;
-  /** In order of time. */
+  /** The remembered period pings, in order of time. */
   periods: PeriodPing[];
 
   /** Commands that were sent, oldest first. */
   commands: SentCommand[];
-  /** All commands sent since then are known, and all with a greater id: {@link NEVER} where none is. */
+  /** The judge knows all commands that were sent since this time, and all with a greater id than this one. */
   commandsSinceMs: number;
   commandsAboveId: number;
+  /** The commands that switch airplane mode on (switch.ts). */
   airplaneSwitches: AirplaneSwitch[];
-  /** Since when at least one of these commands is open; null while none is. */
+  /** Since when at least one of the airplane switches is open; null while none is. */
   suspendedSinceMs: number | null;
   /**
    * Time that does not count towards period-overdue. It applies only while the count starts at `overdueCreditFromMs`.
@@ -289,7 +297,7 @@ export interface Belief {
   /** At which count of uplinks, and after which time, the next hole becomes overdue. */
   gapDueUplinks: number;
   gapDueMs: number;
-  /** In order. */
+  /** The boots whose sequence numbers are tracked, in order. */
   runs: Run[];
 }
 
@@ -301,7 +309,7 @@ export interface CommandBefore {
   readonly expiresMs?: number | undefined;
 }
 
-/** What is known of a lock before its first event: a trace's header, or what a store holds. */
+/** What is known of a lock before its first event, from a trace's header or from a store. */
 export interface InitialBelief {
   readonly power?: PowerSettings;
   readonly highWindow?: HighWindow;
@@ -311,7 +319,7 @@ export interface InitialBelief {
   readonly lastPeriodMs?: number | null;
   /** Since when the gateway listens; null if it does not. */
   readonly listeningSinceMs?: number | null;
-  /** The commands that it was sent, as far as they matter; absent where they are not known. */
+  /** The commands that were sent to it and can still matter; absent if they are not known. */
   readonly commands?: readonly CommandBefore[] | null | undefined;
 }
 
@@ -332,7 +340,7 @@ export function newBelief(model: PowerModel, mac: string, atMs: number, initial:
     version: 1,
     mac,
     nowMs: atMs,
-    // In the past, so that the first event computes it.
+    // In the past, so that the first event computes the true value.
     dueMs: -NEVER,
     powerFrom: keyBeforeAll(),
     power,

@@ -1,7 +1,8 @@
 /**
  * The rule boot-back (protocol.md §3): a boot made an uplink over 5 min after a higher boot of the same life had made
- * one. Then the lock has lost its flash and counts boots from 1 again, so all its new uplinks look like late data.
- * Pure: changes only the given belief and verdict.
+ * one. Then the lock has lost its flash and counts boots from 1 again, so all its new uplinks look like late data. (A
+ * *life* is the time between two wipes of the flash that the operator has marked.) Pure: changes only the given belief
+ * (what the judge knows of the lock) and verdict (its findings). A `Run` is what the belief has of one boot.
  *
  * There is one finding for each lower boot. It is about the uplink with the lowest sequence if that was made over 5 min
  * later, else about the uplink that was made last. This does not depend on the order of arrival.
@@ -47,16 +48,16 @@ export function isBootBack({ bounds }: PowerModel, { runs }: Belief, event: Upli
   });
 }
 
-/** Whether the time tells the order of boots: it is a valid date, by a clock that has been set. */
+/** Whether the time shows when a boot was in use: it is a valid date, by a clock that has been set. */
 function isUsableTime(timeMs: number): boolean {
   return timeMs >= PLAUSIBLE_FROM_MS && isDatable(timeMs);
 }
 
-function isSameLife(one: Run, other: Run): boolean {
-  return one.credential === other.credential && one.life === other.life;
+function isSameLife(a: Run, b: Run): boolean {
+  return a.credential === b.credential && a.life === b.life;
 }
 
-/** Compares the run at `index` with the higher boots of its life. */
+/** Compares the boot at `index` of the runs with the higher boots of its life. */
 function judgeBoot({ bounds }: PowerModel, belief: Belief, index: number, atMs: number, verdict: Verdict): void {
   const { runs } = belief;
   const run = runs[index] as Run;

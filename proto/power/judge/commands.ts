@@ -1,9 +1,10 @@
 /**
- * The commands that were sent to a lock, and the rules that rest on them (protocol.md §3): locate-unasked, ack-unasked,
- * command-ignored, ack-untrue for set-power, and clock-behind at an acknowledgement.
+ * The commands that were sent to a lock, and the rules that depend on them (protocol.md §3): locate-unasked,
+ * ack-unasked, command-ignored, ack-untrue for set-power, and clock-behind at an acknowledgement. Pure: the functions
+ * change only the given belief (what the judge knows of the lock) and verdict (its findings).
  *
- * Which commands were sent is known since some time and above some id only: from a trace's header, or from the lock's
- * first connection on. What may have been sent before raises no finding.
+ * The judge knows the commands that were sent since some time and those above some id: from a trace's header, or from
+ * the lock's first connection on. It makes no finding that an earlier command could explain.
  */
 import type { Command, CommandAck, PowerChange, PowerSettings } from '../../wire/ping.js';
 import type { PowerModel } from '../model.js';
@@ -16,7 +17,7 @@ import { newSentCommand, type SentCommand } from './sent-command.js';
 import { NEVER, rowOfState } from './state.js';
 import { describeSpan, describeTime } from './words.js';
 
-/** Takes a command that was sent, maybe not for the first time. */
+/** Notes a command that was sent, perhaps again. */
 export function noteSentCommand(
   model: PowerModel,
   belief: Belief,
@@ -37,38 +38,38 @@ export function noteSentCommand(
   }
   if (belief.commandsAboveId === NEVER) belief.commandsAboveId = id - 1;
   if (known !== undefined) belief.commands.splice(index, 1);
-  // One that was forgotten may have been acknowledged before.
+  // The judge has forgotten commands up to this id; this one may be such a command, and have been acknowledged before.
   if (id <= belief.commandsAboveId) sent.isAnswered = true;
   belief.commands.push(sent);
   forgetOldCommands(model, belief, atMs);
 }
 
-/** An id that is used for another command is taken for a new one. */
+/** Whether both are the same command sent again. The same id with another command counts as a new command. */
 function isSameCommand(one: SentCommand, other: SentCommand): boolean {
   return JSON.stringify(one.command) === JSON.stringify(other.command);
 }
 
-/** Forgets commands of which no rule needs to know any longer, and the oldest beyond the limit. */
+/** Forgets the oldest commands: those that can no longer matter to a rule, and those beyond the limit. */
 function forgetOldCommands({ bounds }: PowerModel, belief: Belief, atMs: number): void {
   const { commands } = belief;
   while (commands.length > 1) {
     const [oldest] = commands as [SentCommand];
-    const isOver = oldest.isAnswered || oldest.isIgnoredReported || oldest.expiresMs <= atMs;
+    const isSettled = oldest.isAnswered || oldest.isIgnoredReported || oldest.expiresMs <= atMs;
     const isOld = atMs - oldest.sentMs > bounds.locateWithin + 2 * bounds.locateSlack;
-    if (!(isOver && isOld) && commands.length <= BELIEF_LIMITS.commands) return;
+    if (!(isSettled && isOld) && commands.length <= BELIEF_LIMITS.commands) return;
     commands.shift();
     belief.commandsAboveId = Math.max(belief.commandsAboveId, oldest.id);
     belief.commandsSinceMs = Math.max(belief.commandsSinceMs, oldest.sentMs);
   }
 }
 
-/** From a lock's first connection on, all commands that it was ever sent are known. */
+/** Called at the lock's first uplink ever: from its first connection on, the judge receives every command. */
 export function assumeAllCommandsKnown(belief: Belief): void {
   belief.commandsSinceMs = -NEVER;
   belief.commandsAboveId = 0;
 }
 
-/** Which command an uplink answers. */
+/** Which kind of command an uplink answers; `none` for a ping. */
 export function commandAnsweredBy(belief: Belief, { uplink: { body } }: UplinkEvent): Answer {
   if (body.kind !== 'ack') return 'none';
   const known = belief.commands.find(({ id }) => id === body.commandId);
@@ -109,8 +110,9 @@ function judgeAck(model: PowerModel, belief: Belief, event: UplinkEvent, ack: Co
 }
 
 /**
- * Takes the first acknowledgement of a command. It counts only in order since the command was sent: else an earlier
- * acknowledgement may be missing, and something that was made since may have changed the lock again.
+ * Judges the first acknowledgement of a command by ack-untrue. It must be the newest uplink, and no uplink since the
+ * command was sent may be missing. Otherwise this may not be the first acknowledgement, and the lock may have changed
+ * its settings again since.
  */
 function judgeFirstAck(
   belief: Belief,
@@ -119,10 +121,10 @@ function judgeFirstAck(
   { command: change, firstSentMs }: SentCommand,
   verdict: Verdict,
 ): void {
-  const top = newestStretch(belief, event);
-  if (top === undefined) return;
-  if (!(top.context.fromMs <= firstSentMs)) {
-    top.context.promised = 'unknown';
+  const stretch = newestStretch(belief, event);
+  if (stretch === undefined) return;
+  if (!(stretch.context.fromMs <= firstSentMs)) {
+    stretch.context.promised = 'unknown';
     return;
   }
   if (change.type !== 'set-power' || result !== 'ok') return;
@@ -134,7 +136,7 @@ function judgeFirstAck(
   verdict.findings.push(finding('ack-untrue', belief.mac, keyOf(event), event.atMs, message));
 }
 
-/** The stretch that the event's uplink is the last of; undefined where it is not the newest of all. */
+/** What the in-order rules know of the uplinks up to this one; undefined if it is not the newest uplink of the lock. */
 function newestStretch({ runs }: Belief, { uplink, credential }: UplinkEvent): Stretch | undefined {
   const run = runs[runs.length - 1];
   const span = run?.spans[run.spans.length - 1];
@@ -142,6 +144,7 @@ function newestStretch({ runs }: Belief, { uplink, credential }: UplinkEvent): S
   return isNewest ? span.stretch : undefined;
 }
 
+/** The settings that the command asked for and that the lock's power does not have, each as a phrase. */
 function untrueMembers(change: PowerChange, power: PowerSettings): string[] {
   const untrue: string[] = [];
   if (change.mode !== undefined && change.mode !== power.mode) untrue.push(`mode is ${power.mode}`);
@@ -154,14 +157,11 @@ function untrueMembers(change: PowerChange, power: PowerSettings): string[] {
   return untrue;
 }
 
-function isSameWindow(one: PowerChange['highWindow'], other: PowerChange['highWindow']): boolean {
-  return (
-    one?.fromMinute === other?.fromMinute &&
-    one?.toMinute === other?.toMinute &&
-    one?.utcOffsetMinutes === other?.utcOffsetMinutes
-  );
+function isSameWindow(a: PowerChange['highWindow'], b: PowerChange['highWindow']): boolean {
+  return a?.fromMinute === b?.fromMinute && a?.toMinute === b?.toMinute && a?.utcOffsetMinutes === b?.utcOffsetMinutes;
 }
 
+/** locate-unasked: a located position must follow a command of its kind. */
 function judgeLocate(
   { bounds }: PowerModel,
   belief: Belief,
@@ -180,8 +180,8 @@ function judgeLocate(
 }
 
 /**
- * An uplink over 3 min after a command on the same connection shows that the lock had the time to answer, unless it is
- * in a state that takes no commands.
+ * Marks commands that the lock had time to answer: it sent an uplink over 3 min after the command on the same
+ * connection, and is not in a state that takes no commands.
  */
 function markOverdueCommands(model: PowerModel, belief: Belief, { atMs }: UplinkEvent): void {
   if (!belief.isConnected) return;
@@ -197,7 +197,7 @@ function markOverdueCommands(model: PowerModel, belief: Belief, { atMs }: Uplink
   }
 }
 
-/** When the next overdue command expires; {@link NEVER} where none does. */
+/** When the next overdue command expires; {@link NEVER} if no command is overdue. */
 export function nextIgnoredMs({ commands }: Belief): number {
   let nextMs = NEVER;
   for (const each of commands) {
@@ -206,7 +206,7 @@ export function nextIgnoredMs({ commands }: Belief): number {
   return nextMs;
 }
 
-/** Time has come to `atMs`: reports the overdue commands that have expired by then. */
+/** Reports the overdue commands that have expired by `atMs`. */
 export function judgeIgnored(belief: Belief, atMs: number, verdict: Verdict): void {
   if (atMs <= nextIgnoredMs(belief)) return;
   for (const each of belief.commands) {

@@ -1,6 +1,7 @@
 /**
- * The lock's own connection, and the rules about it (protocol.md §3): outside-connection, after-close, not-closed. A
- * phone's connections must not be passed here. Pure: changes only the given belief and verdict.
+ * The lock's own connection, and the rules about it (protocol.md §3): outside-connection, after-close, not-closed,
+ * close-missing, and clock-behind at a close-connection ping. A phone's connections must not be passed here. Pure:
+ * changes only the given belief (what the judge knows of the lock) and verdict (its findings).
  */
 import type { PowerModel } from '../model.js';
 import { type Belief, newNetworkPings } from './belief.js';
@@ -34,15 +35,16 @@ export function disconnect(belief: Belief, cause: DisconnectCause, atMs: number,
   if (!belief.isConnected) return;
   belief.isConnected = false;
   belief.offlineSinceMs = atMs;
-  const isWhole = belief.isConnectionWhole || belief.hasUplinks;
+  // Otherwise its close-connection ping may have come before the first event that the judge received.
+  const isSeen = belief.isConnectionWhole || belief.hasUplinks;
   belief.isConnectionWhole = false;
-  if (cause === 'closed' && isWhole && !belief.hasClosePing) {
+  if (cause === 'closed' && isSeen && !belief.hasClosePing) {
     const since = describeTime(belief.connectedSinceMs);
     const message = `The lock ended the connection since ${since} without a close-connection ping.`;
     verdict.findings.push(finding('close-missing', belief.mac, null, atMs, message));
   }
-  const isLocksDoing = cause === 'dropped' || cause === 'keepalive' || cause === 'takeover';
-  if (!isLocksDoing || belief.closeSeen !== 'none') return;
+  const isLost = cause === 'dropped' || cause === 'keepalive' || cause === 'takeover';
+  if (!isLost || belief.closeSeen !== 'none') return;
   const since = describeTime(belief.connectedSinceMs);
   const message = `The connection since ${since} ended as ${cause} without a close-connection ping.`;
   verdict.findings.push(finding('not-closed', belief.mac, null, atMs, message));
@@ -64,8 +66,8 @@ export function judgeReceipt(model: PowerModel, belief: Belief, event: UplinkEve
 }
 
 /**
- * clock-behind at a close-connection ping: one that follows another uplink of its connection was made on it, so its
- * time can't be before the connection began.
+ * clock-behind at a close-connection ping. If the ping has the next number after another uplink of its connection and
+ * nothing else waits, the lock made it on this connection, so its time can't be before the connection started.
  */
 function judgeClockAtClose(model: PowerModel, belief: Belief, event: UplinkEvent, verdict: Verdict): void {
   const { body, kept, sequence, timeMs, power } = event.uplink;
@@ -82,8 +84,9 @@ function judgeClockAtClose(model: PowerModel, belief: Belief, event: UplinkEvent
 /**
  * Notes that an uplink, new or repeated, came over the connection.
  *
- * If a close-connection ping is the first uplink of a connection and another uplink follows, it belongs to the
- * connection before. If nothing follows, it closes this connection: the lock connected only to announce its silence.
+ * If a close-connection ping is the first uplink of a connection and another uplink follows, the ping belongs to the
+ * connection before. If nothing follows, the ping closes this connection: the lock connected only to announce its
+ * silence.
  */
 export function noteReceipt(belief: Belief, event: UplinkEvent): void {
   if (!belief.isConnected) return;

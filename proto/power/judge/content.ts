@@ -1,6 +1,7 @@
 /**
  * The rules that need only the uplink itself (protocol.md §3). Rules about the lock's state use the uplink's own power,
- * lock state and battery, not the belief. Pure: adds findings to the verdict and changes nothing else.
+ * lock state and battery, not the belief (what the judge knows of the lock from other uplinks). Pure: adds findings to
+ * the verdict and changes nothing else.
  */
 import { isPlausiblePing } from '../../gen/ping-content.js';
 import { type CommandAck, fieldValue, type Ping, type Source, type Uplink } from '../../wire/ping.js';
@@ -20,7 +21,7 @@ export function keyOf(event: UplinkEvent): UplinkKey {
   return uplinkKey(event.credential, event.life ?? FIRST_LIFE, event.uplink.boot, event.uplink.sequence);
 }
 
-/** The rules that apply to a phone's uplink too. */
+/** Judges an uplink by the rules that apply to uplinks of locks and of phones. */
 export function judgeAnySource(mac: string, event: UplinkEvent, verdict: Verdict): void {
   const { uplink, source } = event;
   const { body } = uplink;
@@ -54,17 +55,17 @@ function isInRange({ timeMs, body }: Uplink): boolean {
 }
 
 /** The fields that have a plausible range. */
-const RANGED_FIELDS = inTypeOrder(PING_FIELD_ROWS).filter(([, { plausible }]) => plausible !== undefined);
+const BOUNDED_FIELDS = inTypeOrder(PING_FIELD_ROWS).filter(([, { plausible }]) => plausible !== undefined);
 
 function outOfRangeMessage({ timeMs, body }: Uplink): string {
-  const wrong = isDatable(timeMs) ? [] : [`time ${timeMs} ms outside the years 1970–9999`];
-  if (body.kind !== 'ack') wrong.push(...implausibleValues(body));
-  return `Out of range: ${wrong.join(', ')}.`;
+  const problems = isDatable(timeMs) ? [] : [`time ${timeMs} ms outside the years 1970–9999`];
+  if (body.kind !== 'ack') problems.push(...implausibleValues(body));
+  return `Out of range: ${problems.join(', ')}.`;
 }
 
 /** Each value outside its range, with its name and unit. */
 function implausibleValues(ping: Ping): string[] {
-  return RANGED_FIELDS.flatMap(([property, { label, unit, plausible }]) => {
+  return BOUNDED_FIELDS.flatMap(([property, { label, unit, plausible }]) => {
     const value = fieldValue(ping, property);
     return typeof value !== 'number' || isWithin(value, plausible) ? [] : [`${label} ${value}${unit}`];
   });
@@ -77,7 +78,7 @@ function isWithin(value: number, range: PlausibleRange | undefined): boolean {
   return value >= min && value <= max && (value < exclusiveMax || exclusiveMax === Number.POSITIVE_INFINITY);
 }
 
-/** The further rules for a lock's uplink, which do not depend on other uplinks. */
+/** Judges a lock's uplink by the rules that apply to locks only and do not depend on other uplinks. */
 export function judgeLockContent(model: PowerModel, belief: Belief, event: UplinkEvent, verdict: Verdict): void {
   const { uplink } = event;
   const { body } = uplink;
@@ -145,7 +146,9 @@ function judgeReason(mac: string, event: UplinkEvent, ping: Ping, verdict: Verdi
   }
 }
 
-/** The ping types that a reason can have, where not all; REASON_GPS_PING has a rule of its own. */
+/**
+ * The ping types that a reason can have; a missing reason can have any. REASON_GPS_PING is left to position-missing.
+ */
 const TYPES_BY_REASON: Readonly<Partial<Record<Reason, readonly Ping['kind'][]>>> = {
   REASON_THEFT: ['cellular', 'gps'],
   REASON_STATE_PING: ['cellular', 'gps'],

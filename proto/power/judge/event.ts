@@ -1,6 +1,6 @@
 /**
- * The types of what goes into `judge` (judge.ts), which checks what a lock does against the rules: events; and of what
- * comes out of it: findings and withdrawals (protocol.md §3).
+ * The types of the judge (judge.ts), which checks what a lock does against the rules: the events that it takes, and the
+ * findings and withdrawals that it returns (protocol.md §3).
  */
 import type { Command, Source, Uplink } from '../../wire/ping.js';
 import { FIRST_LIFE } from '../../wire/uplink-life.js';
@@ -20,7 +20,10 @@ export interface UplinkKey {
   readonly sequence: number;
 }
 
-/** Why a connection ended; `gateway`: the gateway ended it (stop, revocation, overload). */
+/**
+ * Why a connection ended: the lock closed it; it dropped; nothing came for too long (keepalive); the lock connected
+ * again (takeover); or the gateway closed it (stop, revocation, overload).
+ */
 export type DisconnectCause = 'closed' | 'dropped' | 'keepalive' | 'takeover' | 'gateway';
 
 /**
@@ -68,7 +71,7 @@ export interface CommandEvent extends Timed {
   readonly expiresMs?: number | undefined;
 }
 
-/** Time passed and nothing else happened. */
+/** Only time passed. */
 export interface TickEvent extends Timed {
   readonly type: 'tick';
 }

@@ -1,6 +1,7 @@
 /**
  * The rule sequence-gap (protocol.md §3): which numbers are missing within a boot, and how long the judge waits for
- * them. Pure: changes only the given belief and verdict.
+ * them. Pure: changes only the given belief (what the judge knows of the lock) and verdict (its findings). A `Run` is
+ * what the belief has of one boot, a `Span` a series of received numbers without a hole.
  *
  * A *hole* is a series of numbers between two received ones. It becomes *overdue* after 100 uplinks (starting with the
  * one that revealed the hole), after 24 h, or at a close-connection ping with `kept` = 0, because then no earlier
@@ -19,7 +20,7 @@ import { finding, type UplinkEvent, type UplinkKey, type Verdict } from './event
 import { joinOverHole } from './span.js';
 import { NEVER } from './state.js';
 
-/** There is a new hole below `span`. Sets when it becomes overdue. */
+/** Notes a new hole below `span`, and when it becomes overdue. */
 export function noticeHole(model: PowerModel, belief: Belief, span: Span, atMs: number): void {
   const { gapPatience, gapPatienceUplinks } = model.bounds;
   span.holeSinceMs = atMs;
@@ -80,6 +81,7 @@ export function stopWaitingForHoles(belief: Belief, event: UplinkEvent, about: U
   for (const run of belief.runs) reportMissing(belief, run, event.atMs, about, verdict);
 }
 
+/** Makes a finding if more numbers of the boot are missing without an explanation than were reported before. */
 function reportMissing(belief: Belief, run: Run, atMs: number, about: UplinkKey | null, verdict: Verdict): void {
   const droppedCount = run.dropped + excessDropsOfLaterBoots(belief, run);
   const unexplained = countMissing(run) - droppedCount;
@@ -92,13 +94,13 @@ function reportMissing(belief: Belief, run: Run, atMs: number, about: UplinkKey 
 
 /** How many uplinks the lock reported as dropped in later boots in excess of the numbers missing there. */
 function excessDropsOfLaterBoots(belief: Belief, run: Run): number {
-  let spare = 0;
+  let excess = 0;
   for (let index = belief.runs.length - 1; index >= 0; index--) {
     const later = belief.runs[index] as Run;
     if (later === run) break;
-    spare = Math.max(0, spare + later.dropped - countMissing(later));
+    excess = Math.max(0, excess + later.dropped - countMissing(later));
   }
-  return spare;
+  return excess;
 }
 
 /** How many numbers are missing: lost numbers and those of overdue holes. */
@@ -121,11 +123,11 @@ function describeMissing(run: Run): string {
   }
   const named = holes.slice(-BELIEF_LIMITS.holesNamed).join(', ');
   const count = countMissing(run);
-  const which = named === '' ? '' : ` (${holes.length > BELIEF_LIMITS.holesNamed ? '…, ' : ''}${named})`;
-  return `${count} sequence number${count === 1 ? ' is' : 's are'} missing${which}`;
+  const listed = named === '' ? '' : ` (${holes.length > BELIEF_LIMITS.holesNamed ? '…, ' : ''}${named})`;
+  return `${count} sequence number${count === 1 ? ' is' : 's are'} missing${listed}`;
 }
 
-/** A late uplink filled a hole, so fewer numbers are missing than were reported. If more go missing, reports again. */
+/** A late uplink filled a hole, so fewer numbers are missing than were reported. Further missing ones are reported. */
 export function lowerReportedCount(belief: Belief, run: Run): void {
   const droppedCount = run.dropped + excessDropsOfLaterBoots(belief, run);
   run.reported = Math.min(run.reported, Math.max(0, countMissing(run) - droppedCount));

@@ -80,7 +80,7 @@ function advanceTime(model: PowerModel, belief: Belief, atMs: number, verdict: V
   return belief.nowMs;
 }
 
-/** Four rules apply to a phone's uplink. It does not change the belief about the lock. */
+/** Judges a phone's uplink, to which only four rules apply. It does not change the belief about the lock. */
 function judgePhone(belief: Belief, event: UplinkEvent, verdict: Verdict): void {
   if (event.novelty !== 'repeat') judgeAnySource(belief.mac, event, verdict);
 }
@@ -93,6 +93,7 @@ function judgeRepeat(model: PowerModel, belief: Belief, event: UplinkEvent): voi
   if (wasReported) scheduleNextLapse(model, belief);
 }
 
+/** Judges an uplink of the lock that was not received before with this content. */
 function judgeUplink(model: PowerModel, belief: Belief, event: UplinkEvent, verdict: Verdict): void {
   const { body } = event.uplink;
   const wasReported = belief.isUnexplainedReported || belief.isOverdueReported;
@@ -112,7 +113,9 @@ function judgeUplink(model: PowerModel, belief: Belief, event: UplinkEvent, verd
   if (isChanged || wasReported) scheduleNextLapse(model, belief);
 }
 
-/** Whether the judge saw the lock's first connection: its first uplink has the first number and came over it. */
+/**
+ * Whether this is the first uplink that the lock ever sent: it has number 1 and came over the lock's first connection.
+ */
 function isFirstOfAll(
   { connections, isConnected, firstConnectionMs, connectedSinceMs }: Belief,
   event: UplinkEvent,
@@ -128,9 +131,9 @@ function judgeCommand(model: PowerModel, belief: Belief, { id, command, expiresM
 }
 
 /**
- * The gateway started or stopped listening. Either way, no connection survives; at a start, a connection that is still
- * open in the belief was one to a gateway that crashed. At a start, all silences are counted again (protocol.md §3), so
- * an earlier finding does not suppress a new one.
+ * The gateway started or stopped listening. No connection survives either. A connection that the belief still has at a
+ * start was one to a gateway that crashed. At a start, all silences are counted again (protocol.md §3), so an earlier
+ * finding does not suppress a new one.
  */
 function changeListening(belief: Belief, state: 'start' | 'stop', atMs: number, verdict: Verdict): void {
   disconnect(belief, 'gateway', atMs, verdict);

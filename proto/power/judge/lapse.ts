@@ -1,7 +1,7 @@
 /**
  * The rules that passing time breaks (protocol.md §3): connection-unexplained, period-overdue, window-offline,
  * recovery-offline. A *lapse* is a silence or an idle connection that breaks one of them. Each lapse is reported once.
- * Pure: changes only the given belief and verdict.
+ * Pure: changes only the given belief (what the judge knows of the lock) and verdict (its findings).
  *
  * The start of a lapse can be computed, so a much later tick still finds it. `belief.dueMs` is the earliest possible
  * start. Pings only postpone lapses, so judging a ping leaves `dueMs` unchanged; it is computed again once it has
@@ -59,7 +59,10 @@ export function scheduleNextLapse(model: PowerModel, belief: Belief): void {
   belief.dueMs = dueMs;
 }
 
-/** The three kinds of lapse that are silences, as of now. They count only while the gateway listens. */
+/**
+ * The three kinds of lapse that are silences, as the belief stands. None while the gateway does not listen, before the
+ * lock's first connection, or while an open command to switch airplane mode on suspends lateness (switch.ts).
+ */
 export function silenceLapses(model: PowerModel, belief: Belief): Lapse[] {
   if (belief.listeningSinceMs === null || belief.firstConnectionMs === null || belief.suspendedSinceMs !== null)
     return [];
@@ -108,6 +111,7 @@ function lapseMessage(belief: Belief, rule: Lapse['rule'], span: string, since: 
   }
 }
 
+/** connection-unexplained: an idle connection in a state that keeps none, or in HIGH outside its window. */
 function unexplainedLapse(model: PowerModel, belief: Belief): Lapse {
   const rule = 'connection-unexplained';
   const over = model.bounds.connectionUnexplainedOver;
@@ -128,6 +132,7 @@ function timeToNextClosing(belief: Belief, timeMs: number, opensIn: number): num
   return opensIn + windowPhase(belief.highWindow, timeMs + opensIn).changesIn;
 }
 
+/** period-overdue. Time in which lateness was suspended is credited, so it does not count. */
 function overdueLapse(model: PowerModel, belief: Belief): Lapse {
   if (!rowOfState(model, belief.state).period) return noLapse('period-overdue');
   const sinceMs = overdueCountStartMs(belief);
@@ -135,6 +140,7 @@ function overdueLapse(model: PowerModel, belief: Belief): Lapse {
   return { rule: 'period-overdue', sinceMs, dueMs: sinceMs + credit + model.bounds.periodOverdueAfter };
 }
 
+/** When the count of a lock's time without a connection starts, ms since the epoch. */
 function offlineCountStartMs(belief: Belief): number {
   return Math.max(
     belief.offlineSinceMs ?? -NEVER,
@@ -151,7 +157,7 @@ function recoveryLapse(model: PowerModel, belief: Belief): Lapse {
   return { rule, sinceMs, dueMs: sinceMs + model.bounds.recoveryOfflineOver };
 }
 
-/** Counted within one day's opening of the window: time offline in one opening does not add to the next. */
+/** window-offline. Time without a connection in one day's window does not add to that of the next day's. */
 function windowLapse(model: PowerModel, belief: Belief): Lapse {
   const rule = 'window-offline';
   const over = model.bounds.windowOfflineOver;

@@ -1,6 +1,8 @@
 /**
- * The rules about REASON_NETWORK_PING and the connection that it belongs to (protocol.md §3): network-ping-missing,
- * network-ping-unkept, and cadence-too-fast between network pings.
+ * The rules about REASON_NETWORK_PING, which a lock sends every 15 min while its state keeps the connection
+ * (protocol.md §3): network-ping-missing, network-ping-unkept, and cadence-too-fast between network pings. Pure:
+ * changes only the given belief (what the judge knows of the lock) and verdict (its findings). A `Span` is a series of
+ * received sequence numbers without a hole.
  */
 import { Days } from '../../clock.js';
 import type { PowerModel } from '../model.js';
@@ -10,7 +12,10 @@ import { finding, type UplinkEvent, type Verdict } from './event.js';
 import { NEVER, rowOfState, stateRow, windowPhase } from './state.js';
 import { describeSpan } from './words.js';
 
-/** Judges a new uplink of the lock, after it was taken into the belief. */
+/** A finding is made when this many network pings in a row came too soon after the one before: three pings in all. */
+const TOO_SOON_PINGS_FOR_FINDING = 2;
+
+/** Judges a new uplink of the lock, after the belief has been updated from it. */
 export function judgeNetworkPings(model: PowerModel, belief: Belief, event: UplinkEvent, verdict: Verdict): void {
   const { body } = event.uplink;
   const isNetworkPing = body.kind !== 'ack' && body.reason === 'REASON_NETWORK_PING';
@@ -18,18 +23,19 @@ export function judgeNetworkPings(model: PowerModel, belief: Belief, event: Upli
   if (!belief.isConnected) return;
   const { runs } = belief;
   const run = runs[runs.length - 1];
-  const top = run?.spans[run.spans.length - 1];
-  // Only the newest uplink is in order with those before it; one that was overtaken still counts as made.
-  if (run === undefined || top === undefined || !isNewestUplink(run, top, event)) {
+  const newestSpan = run?.spans[run.spans.length - 1];
+  // Only the newest uplink can be compared with those before it. A network ping that another uplink overtook on the way
+  // still counts as made.
+  if (run === undefined || newestSpan === undefined || !isNewestUplink(run, newestSpan, event)) {
     if (isNetworkPing) noteOvertakenPing(belief, event);
     return;
   }
-  if (isNetworkPing) noteNetworkPing(model, belief, top, event, verdict);
-  else judgeMissing(model, belief, top, event, verdict);
+  if (isNetworkPing) noteNetworkPing(model, belief, newestSpan, event, verdict);
+  else judgeMissing(model, belief, newestSpan, event, verdict);
 }
 
-function isNewestUplink(run: Run, top: Span, { credential, uplink }: UplinkEvent): boolean {
-  return run.credential === credential && run.boot === uplink.boot && top.high === uplink.sequence;
+function isNewestUplink(run: Run, newestSpan: Span, { credential, uplink }: UplinkEvent): boolean {
+  return run.credential === credential && run.boot === uplink.boot && newestSpan.high === uplink.sequence;
 }
 
 function judgeUnkept(model: PowerModel, belief: Belief, event: UplinkEvent, verdict: Verdict): void {
@@ -41,54 +47,63 @@ function judgeUnkept(model: PowerModel, belief: Belief, event: UplinkEvent, verd
   if (connectionKept === 'in-window') {
     const over = model.bounds.networkPingOutsideOver;
     const { isInside, changesIn, closedFor } = windowPhase(belief.highWindow, timeMs);
-    // Over 2 min after the window closed, and before it opens again.
+    // Up to 2 min outside the window are tolerated, on both sides.
     if (isInside || changesIn <= over || closedFor - changesIn <= over) return;
     message = `REASON_NETWORK_PING was sent in ${state} outside its window.`;
   }
   verdict.findings.push(finding('network-ping-unkept', belief.mac, keyOf(event), event.atMs, message));
 }
 
-function noteOvertakenPing({ networkPings: pings }: Belief, { uplink: { timeMs } }: UplinkEvent): void {
-  if (!(timeMs > pings.lastMs)) return;
-  pings.lastMs = timeMs;
-  pings.tooSoon = 0;
-  pings.isMissingReported = false;
+function noteOvertakenPing({ networkPings }: Belief, { uplink: { timeMs } }: UplinkEvent): void {
+  if (!(timeMs > networkPings.lastMs)) return;
+  networkPings.lastMs = timeMs;
+  networkPings.tooSoon = 0;
+  networkPings.isMissingReported = false;
 }
 
-function noteNetworkPing(model: PowerModel, belief: Belief, top: Span, event: UplinkEvent, verdict: Verdict): void {
-  judgeMissing(model, belief, top, event, verdict);
-  const { networkPings: pings } = belief;
+function noteNetworkPing(
+  model: PowerModel,
+  belief: Belief,
+  newestSpan: Span,
+  event: UplinkEvent,
+  verdict: Verdict,
+): void {
+  judgeMissing(model, belief, newestSpan, event, verdict);
+  const { networkPings } = belief;
   const { timeMs, kept, sequence, body } = event.uplink;
   if (body.kind === 'ack') return;
-  const after = timeMs - pings.lastMs;
-  const isSteady = pings.sequence >= top.low && pings.state === belief.state && pings.lockState === body.lockState;
-  const isTooSoon = isSteady && kept === 0 && after >= 0 && after < model.bounds.networkPingUnder;
-  pings.tooSoon = isTooSoon ? pings.tooSoon + 1 : 0;
-  pings.lastMs = timeMs;
-  pings.sequence = sequence;
-  pings.state = belief.state;
-  pings.lockState = body.lockState;
-  pings.isMissingReported = false;
-  if (pings.tooSoon !== 2) return;
-  pings.tooSoon = 0;
-  const message = `Three REASON_NETWORK_PING in a row were made, the last ${describeSpan(after)} after the one before.`;
+  const sinceLast = timeMs - networkPings.lastMs;
+  const isSteady =
+    networkPings.sequence >= newestSpan.low &&
+    networkPings.state === belief.state &&
+    networkPings.lockState === body.lockState;
+  const isTooSoon = isSteady && kept === 0 && sinceLast >= 0 && sinceLast < model.bounds.networkPingUnder;
+  networkPings.tooSoon = isTooSoon ? networkPings.tooSoon + 1 : 0;
+  networkPings.lastMs = timeMs;
+  networkPings.sequence = sequence;
+  networkPings.state = belief.state;
+  networkPings.lockState = body.lockState;
+  networkPings.isMissingReported = false;
+  if (networkPings.tooSoon !== TOO_SOON_PINGS_FOR_FINDING) return;
+  networkPings.tooSoon = 0;
+  const message = `Three REASON_NETWORK_PING in a row were made, the last ${describeSpan(sinceLast)} sinceLast the one before.`;
   verdict.findings.push(finding('cadence-too-fast', belief.mac, keyOf(event), event.atMs, message));
 }
 
 /**
- * network-ping-missing: a later uplink shows that the connection was kept for over 17 min without one. What is missing
- * can't be among uplinks that are still to come, since all numbers since then are known.
+ * network-ping-missing: an uplink shows that the connection was kept for over 17 min without a network ping. The
+ * missing ping can't arrive later, since all sequence numbers since then have been received.
  */
-function judgeMissing(model: PowerModel, belief: Belief, top: Span, event: UplinkEvent, verdict: Verdict): void {
-  const { networkPings: pings, connectedSinceMs, stateSinceMs } = belief;
+function judgeMissing(model: PowerModel, belief: Belief, newestSpan: Span, event: UplinkEvent, verdict: Verdict): void {
+  const { networkPings, connectedSinceMs, stateSinceMs } = belief;
   const { timeMs, power } = event.uplink;
-  const { state } = top.stretch.context;
-  // What came first on this connection was made first on it, too: a lock sends in order.
-  const fromMs = top.low === belief.connectionFirst ? -NEVER : top.stretch.context.fromMs;
-  if (pings.isMissingReported || state === null || timeMs - event.atMs > model.bounds.clockAheadOver) return;
+  const { state } = newestSpan.stretch.context;
+  // If the span starts with the connection's first uplink, no earlier uplink of this connection can be missing.
+  const fromMs = newestSpan.low === belief.connectionFirst ? -NEVER : newestSpan.stretch.context.fromMs;
+  if (networkPings.isMissingReported || state === null || timeMs - event.atMs > model.bounds.clockAheadOver) return;
   const { connectionKept } = rowOfState(model, state);
   if (connectionKept === 'never' || power.airplane) return;
-  let sinceMs = Math.max(connectedSinceMs, pings.lastMs, fromMs, stateSinceMs);
+  let sinceMs = Math.max(connectedSinceMs, networkPings.lastMs, fromMs, stateSinceMs);
   if (connectionKept === 'in-window') {
     const { isInside, changesIn, closedFor } = windowPhase(belief.highWindow, timeMs);
     if (!isInside) return;
@@ -97,7 +112,7 @@ function judgeMissing(model: PowerModel, belief: Belief, top: Span, event: Uplin
   }
   const span = timeMs - sinceMs;
   if (span <= model.bounds.networkPingMissingOver) return;
-  pings.isMissingReported = true;
+  networkPings.isMissingReported = true;
   const kept = `Connected for ${describeSpan(span)} in ${state}, which keeps the connection`;
   const message = `${kept}, without a REASON_NETWORK_PING.`;
   verdict.findings.push(finding('network-ping-missing', belief.mac, keyOf(event), event.atMs, message));

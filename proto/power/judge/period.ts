@@ -1,6 +1,7 @@
 /**
- * The rule period-too-soon (protocol.md §3): a sequence of period pings starts less than 23 h after another. Pure:
- * changes only the given belief and verdict.
+ * The rule period-too-soon (protocol.md §3): a sequence of period pings (the pings of one day's report) starts less
+ * than 23 h after another. Pure: changes only the given belief (what the judge knows of the lock) and verdict (its
+ * findings).
  *
  * Pings within 10 min of the first are one sequence, by the lock's time. A late ping may join two sequences, split one,
  * or form a third between two. So after each ping the judge determines the sequences again from all remembered pings,
@@ -67,6 +68,7 @@ function comparePeriods(a: PeriodPing, b: PeriodPing): number {
   return a.timeMs - b.timeMs || compareKeys(a, b);
 }
 
+/** Makes and withdraws findings for all remembered pings. */
 function judgeSequences(model: PowerModel, belief: Belief, atMs: number, verdict: Verdict): void {
   const { periods } = belief;
   const { periodSequenceSpan } = model.bounds;

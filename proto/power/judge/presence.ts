@@ -1,5 +1,6 @@
 /**
- * Presence (protocol.md §3): whether a lock is online, asleep as expected, or late. Pure: does not change the belief.
+ * Presence (protocol.md §3): whether a lock is online, asleep as expected, or late. Pure: does not change the belief
+ * (what the judge knows of the lock). A *lapse* is a silence that breaks a rule.
  */
 
 import { Days } from '../../clock.js';

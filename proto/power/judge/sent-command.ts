@@ -1,4 +1,4 @@
-/** A command that was sent to a lock, as a belief stores it: plain data that survives JSON. */
+/** A command that was sent to a lock, as the judge's belief about the lock stores it: plain data that survives JSON. */
 import type { Command } from '../../wire/ping.js';
 import { NEVER } from './state.js';
 
@@ -14,9 +14,11 @@ export interface SentCommand {
   connection: number;
   /** {@link NEVER} if the command has no known expiry. */
   expiresMs: number;
+  /** Whether an acknowledgement has come. */
   isAnswered: boolean;
   /** Whether the lock sent an uplink on the same connection so long afterwards that it must have read the command. */
   isOverdue: boolean;
+  /** Whether a command-ignored finding has been made. */
   isIgnoredReported: boolean;
 }
 

@@ -1,6 +1,8 @@
 /**
  * Tracks which sequence numbers of each boot have come, and compares each uplink with its neighbours: the uplinks with
- * the previous and the next number (protocol.md §3). Pure: changes only the given belief and verdict.
+ * the previous and the next number (protocol.md §3). Pure: changes only the given belief (what the judge knows of the
+ * lock) and verdict (its findings). A `Run` is what the belief has of one boot, a `Span` a series of received numbers
+ * without a hole.
  *
  * A late uplink fills a hole and is compared with both neighbours, in whatever order the three came. So the findings do
  * not depend on the order of arrival. A finding on two neighbours is about the one with the higher number.
@@ -41,21 +43,21 @@ export function judgeSequence(
   if (uplink.dropped > 0 && !belief.hasDropped) noteFirstDrop(belief, verdict);
   if (!isAfterKey(belief.first, credential, life, uplink.boot, uplink.sequence))
     judgeFirstUplink(belief, event, verdict);
-  const last = belief.runs[belief.runs.length - 1];
-  const top = last?.spans[last.spans.length - 1];
+  const newestRun = belief.runs[belief.runs.length - 1];
+  const topSpan = newestRun?.spans[newestRun.spans.length - 1];
   if (
-    last !== undefined &&
-    top !== undefined &&
-    uplink.sequence === top.high + 1 &&
-    last.boot === uplink.boot &&
-    last.life === life &&
-    last.credential === credential &&
+    newestRun !== undefined &&
+    topSpan !== undefined &&
+    uplink.sequence === topSpan.high + 1 &&
+    newestRun.boot === uplink.boot &&
+    newestRun.life === life &&
+    newestRun.credential === credential &&
     !uplink.power.airplane
   ) {
-    noteDropped(last, event);
-    judgeBoots(model, belief, last, event, verdict);
-    extendTop(model, belief, top, event, verdict);
-    appendUplink(model, belief, last, top.stretch, uplink, answer, event.atMs, verdict);
+    noteDropped(newestRun, event);
+    judgeBoots(model, belief, newestRun, event, verdict);
+    extendTop(model, belief, topSpan, event, verdict);
+    appendUplink(model, belief, newestRun, topSpan.stretch, uplink, answer, event.atMs, verdict);
   } else insertUplink(model, belief, event, answer, verdict);
   if (belief.uplinks >= belief.gapDueUplinks) judgeGaps(model, belief, event.atMs, keyOf(event), verdict);
   if (uplink.body.kind === 'close_connection' && uplink.kept === 0)
@@ -66,17 +68,20 @@ function noteDropped(run: Run, event: UplinkEvent): void {
   if (event.uplink.dropped > run.dropped) run.dropped = event.uplink.dropped;
 }
 
-/** The usual case: the next number of the newest boot, airplane off. It needs no new object. */
-function extendTop(model: PowerModel, belief: Belief, top: Span, event: UplinkEvent, verdict: Verdict): void {
+/**
+ * Adds an uplink in the usual case: it has the next number of the newest boot, and airplane off. Makes no new object.
+ */
+function extendTop(model: PowerModel, belief: Belief, topSpan: Span, event: UplinkEvent, verdict: Verdict): void {
   const { uplink } = event;
-  const repeated = top.highState & statePingBits(uplink);
+  const repeated = topSpan.highState & statePingBits(uplink);
   if (repeated !== 0) reportUnchangedState(belief, repeated, keyOf(event), event.atMs, verdict);
-  top.high = uplink.sequence;
-  top.highState = comparableBits(model, uplink);
-  top.hasAirplaneOff = true;
-  top.hasTailClose = false;
+  topSpan.high = uplink.sequence;
+  topSpan.highState = comparableBits(model, uplink);
+  topSpan.hasAirplaneOff = true;
+  topSpan.hasTailClose = false;
 }
 
+/** Adds an uplink in any other case: in a new boot, out of order, after a hole, or with airplane on. */
 function insertUplink(model: PowerModel, belief: Belief, event: UplinkEvent, answer: Answer, verdict: Verdict): void {
   const { uplink, atMs } = event;
   const run = findOrAddRun(model, belief, event);
@@ -85,11 +90,11 @@ function insertUplink(model: PowerModel, belief: Belief, event: UplinkEvent, ans
   judgeBoots(model, belief, run, event, verdict);
   dropLowestHoles(model, belief, run, atMs, verdict);
   const { spans } = run;
-  const found = spans.findIndex((span) => span.high >= uplink.sequence);
-  const index = found === -1 ? spans.length : found;
+  const indexAbove = spans.findIndex((span) => span.high >= uplink.sequence);
+  const index = indexAbove === -1 ? spans.length : indexAbove;
   const above = spans[index];
   const below = spans[index - 1];
-  // This number came before with other content (sequence-conflict). The second content has no neighbours.
+  // This number came before with other content (sequence-conflict). The second content is not compared with neighbours.
   if (above !== undefined && above.low <= uplink.sequence) {
     markDoubtful(belief, run, uplink, verdict);
     return;

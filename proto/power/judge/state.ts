@@ -30,7 +30,7 @@ export function rowOfState(model: PowerModel, state: EffectiveState): StateRow {
   return model.states.find((row) => row.state === state) ?? (model.states[model.states.length - 1] as StateRow);
 }
 
-/** The limit of the model used last: every ping needs it, and nearly always for the same model. */
+/** The model used last and its low-battery limit, cached: every ping needs the limit, nearly always of one model. */
 let lastModel: PowerModel | null = null;
 let lastLimitPercent = 0;
 
@@ -62,9 +62,9 @@ export function windowPhase(window: HighWindow, timeMs: number): WindowPhase {
   const from = modulo(Minutes(window.fromMinute), Days(1));
   const to = modulo(Minutes(window.toMinute), Days(1));
   if (from === to) return { isInside: true, changesIn: NEVER, closedFor: 0 };
-  const ofDay = modulo(timeMs + Minutes(window.utcOffsetMinutes), Days(1));
-  const isInside = from < to ? ofDay >= from && ofDay < to : ofDay >= from || ofDay < to;
-  const changesIn = modulo((isInside ? to : from) - ofDay, Days(1));
+  const timeOfDay = modulo(timeMs + Minutes(window.utcOffsetMinutes), Days(1));
+  const isInside = from < to ? timeOfDay >= from && timeOfDay < to : timeOfDay >= from || timeOfDay < to;
+  const changesIn = modulo((isInside ? to : from) - timeOfDay, Days(1));
   return { isInside, changesIn, closedFor: modulo(from - to, Days(1)) };
 }
 

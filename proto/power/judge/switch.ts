@@ -3,13 +3,13 @@
  * with airplane off comes on a later connection, or the command expires. While one is open, the lock may be silent
  * because of it, so lateness is suspended: the judge does not find period-overdue, window-offline or recovery-offline,
  * and the time does not count towards period-overdue. A command that expired unanswered may still be why the lock is
- * silent, so findings mention it. Pure: changes only the given belief.
+ * silent, so findings mention it. Pure: changes only the given belief (what the judge knows of the lock).
  */
 import { type AirplaneSwitch, BELIEF_LIMITS, type Belief, overdueCountStartMs } from './belief.js';
 import { NEVER } from './state.js';
 import { describeTime } from './words.js';
 
-/** A command that switches airplane mode on was sent, maybe not for the first time. */
+/** A command that switches airplane mode on was sent, perhaps again. */
 export function noteSwitchSent(belief: Belief, id: number, atMs: number, expiresMs: number = NEVER): void {
   const { airplaneSwitches } = belief;
   const known = airplaneSwitches.find((each) => each.id === id);
@@ -47,16 +47,16 @@ export function refuteSwitches(belief: Belief, atMs: number): boolean {
   return resumeIfNoneOpen(belief, atMs);
 }
 
-/** Ends the suspension by commands that have expired by `atMs`, as of their expiry. */
+/** Marks the commands that have expired by `atMs`. If none is open then, the suspension ended at the last expiry. */
 export function expireSwitches(belief: Belief, atMs: number): void {
   if (belief.suspendedSinceMs === null || atMs < nextExpiryMs(belief)) return;
-  let lastMs = belief.suspendedSinceMs;
+  let lastExpiryMs = belief.suspendedSinceMs;
   for (const each of belief.airplaneSwitches) {
     if (each.outcome !== 'open' || each.expiresMs > atMs) continue;
     each.outcome = 'expired';
-    lastMs = Math.max(lastMs, each.expiresMs);
+    lastExpiryMs = Math.max(lastExpiryMs, each.expiresMs);
   }
-  resumeIfNoneOpen(belief, lastMs);
+  resumeIfNoneOpen(belief, lastExpiryMs);
 }
 
 /** When the first open command expires, ms since the epoch; {@link NEVER} if none does. */

@@ -1,6 +1,7 @@
 /**
  * Carries out commands: each id once, with an acknowledgement each time that it arrives (protocol.md §1, §2). Also
- * applies power settings, set by command or at the lock. Pure: the functions change only the context they are given.
+ * applies power settings, set by command or at the lock. Pure: the functions change only the context of the step (the
+ * lock's state and effects) that they are given.
  */
 import { Seconds } from '../../clock.js';
 import type { CommandResult, Downlink, HighWindow, PowerChange, PowerSettings } from '../../wire/ping.js';
@@ -21,15 +22,16 @@ export function onCommand(context: StepContext, downlink: Downlink): void {
   if (state.link !== 'up' || !row.commands) return;
   state.trafficAtMs = nowMs;
   const { id } = downlink;
-  const before = state.finished.find((finished) => finished.id === id);
-  if (before !== undefined) makeAck(context, before);
+  const finishedBefore = state.finished.find((finished) => finished.id === id);
+  if (finishedBefore !== undefined) makeAck(context, finishedBefore);
   else if (joinPendingCommand(context, id)) return;
   else if (nowMs >= downlink.expiresMs) finish(context, id, 'rejected', 'expired');
   else carryOut(context, downlink);
 }
 
 /**
- * Whether this id is already being carried out. If so, the lock sends one more acknowledgement when it has finished.
+ * If the command with this id is already being carried out, notes that the lock owes one more acknowledgement when it
+ * has finished. Returns whether it is.
  */
 function joinPendingCommand({ state }: StepContext, id: number): boolean {
   if (state.locatingByGps.includes(id)) state.locatingByGps = [...state.locatingByGps, id];
@@ -103,6 +105,7 @@ export function settleLocking(context: StepContext): void {
   finishAll(context, ids, 'ok', '');
 }
 
+/** Stops the warning tone and answers the waiting lock commands as failed. */
 function failLocking(context: StepContext, detail: string): void {
   const ids = context.state.locking;
   if (ids.length === 0) return;
@@ -145,12 +148,12 @@ export function advanceLocateByCell(context: StepContext): void {
 }
 
 function setPower(context: StepContext, id: number, change: PowerChange): void {
-  const wrong = change.highWindow === undefined ? undefined : windowProblem(change.highWindow);
-  if (wrong === undefined) applySettings(context, change);
-  finish(context, id, wrong === undefined ? 'ok' : 'rejected', wrong ?? '', true);
+  const problem = change.highWindow === undefined ? undefined : windowProblem(change.highWindow);
+  if (problem === undefined) applySettings(context, change);
+  finish(context, id, problem === undefined ? 'ok' : 'rejected', problem ?? '', true);
 }
 
-/** What is wrong with a high window; undefined if it is valid. The gateway may be of another version. */
+/** What is wrong with a high window; undefined if it is valid. A gateway of another version may send an invalid one. */
 function windowProblem({ fromMinute, toMinute, utcOffsetMinutes }: HighWindow): string | undefined {
   const isMinute = (value: number): boolean => Number.isInteger(value) && value >= 0 && value < MINUTES_OF_DAY;
   if (!isMinute(fromMinute) || !isMinute(toMinute)) return 'the high window is outside the day';
@@ -163,7 +166,7 @@ export function applySettings(context: StepContext, change: PowerChange): void {
   const { mode = state.power.mode, rideTracking = state.power.rideTracking } = change;
   const { airplane = state.power.airplane, recovery = state.power.recovery } = change;
   if (change.highWindow !== undefined) state.highWindow = change.highWindow;
-  // A ride that is going on starts to search for a fix now.
+  // If a ride is going on, the lock starts to search for a fix now.
   if (rideTracking && !state.power.rideTracking) state.trackGpsUntilMs = searchEndsMs(context);
   applyPowerState(context, { mode, rideTracking, airplane, recovery }, state.batteryPercent);
 }
@@ -191,6 +194,7 @@ export function applyPowerState(context: StepContext, power: PowerSettings, batt
   if (isSilent(row) && state.tracking === 'theft') state.trackCellAtMs = NEVER;
 }
 
+/** Answers all waiting commands as failed, because the lock falls silent. */
 function abandonCommands(context: StepContext): void {
   const { state } = context;
   const ids = [...state.locatingByGps, ...state.locatingByCell];
@@ -204,12 +208,13 @@ function abandonCommands(context: StepContext): void {
 /** Finishes commands. Each id in the list gets an acknowledgement; an id that is listed twice is finished once. */
 function finishAll(context: StepContext, ids: readonly number[], result: CommandResult, detail: string): void {
   for (const id of ids) {
-    const before = context.state.finished.find((finished) => finished.id === id);
-    if (before === undefined) finish(context, id, result, detail);
-    else makeAck(context, before);
+    const finishedBefore = context.state.finished.find((finished) => finished.id === id);
+    if (finishedBefore === undefined) finish(context, id, result, detail);
+    else makeAck(context, finishedBefore);
   }
 }
 
+/** Remembers the outcome of a command, so that it is not carried out again, and acknowledges the command. */
 function finish(context: StepContext, id: number, result: CommandResult, detail: string, setsPower = false): void {
   const { state } = context;
   const command: FinishedCommand = { id, result, detail, setsPower };

@@ -1,11 +1,12 @@
 /**
  * The GPS receiver: when it is on, and how long it takes to get a fix (protocol.md §2). Pure: the functions change only
- * the context they are given.
+ * the context of the step (the lock's state and effects) that they are given. The *host* is the program that runs
+ * `step`.
  */
 import { NEVER } from './reading.js';
 import type { StepContext, StepState } from './state.js';
 
-/** Updates the receiver: it finds its fix or loses it. Without a fix, the measurement of the tick is ignored. */
+/** Updates the receiver: it finds its fix or loses it. While it has no fix, the tick's measurement is ignored. */
 export function settleReceiver(context: StepContext): void {
   const { state, nowMs } = context;
   if (state.gps === 'searching' && state.skyOpen && nowMs >= fixAtMs(state)) state.gps = 'fixed';
@@ -48,8 +49,8 @@ function startSearch(context: StepContext): void {
   const { warmFixWithin, warmFixTakes, coldFixTakes } = context.model.timings;
   state.gps = 'searching';
   state.gpsSinceMs = nowMs;
-  const warm = state.lastFixMs !== NEVER && nowMs - state.lastFixMs < warmFixWithin;
-  state.fixTakesMs = warm ? warmFixTakes : coldFixTakes;
+  const isWarm = state.lastFixMs !== NEVER && nowMs - state.lastFixMs < warmFixWithin;
+  state.fixTakesMs = isWarm ? warmFixTakes : coldFixTakes;
 }
 
 /** When the current search will find its fix, if the sky stays open. */

@@ -1,9 +1,10 @@
 /**
  * What goes into `step` and what comes out of it: two closed unions (protocol.md §2).
  *
- * The host is the program that calls `step` for a lock (firmware-sim/lock/lock.ts). It must obey four rules:
+ * The host is the program that calls `step` for a lock (firmware-sim/lock/lock.ts). A *tick* is an input that says only
+ * that time has passed. The host must obey four rules:
  *
- * - It gives a tick at `wakeAtMs`, before any input of a later time.
+ * - It gives a tick at the time `wakeAtMs` that the last step returned, before any input of a later time.
  * - It answers `connect` with `connected` or `connect-failed`, and `disconnect` with `disconnected`. `drop` needs no
  *   answer.
  * - It gives no further input about a connection that has ended.

@@ -1,6 +1,7 @@
 /**
- * The lock's connection: when it wants one, how it retries, which uplinks it sends first and last on it
- * (protocol.md §2). Pure: the functions change only the context they are given.
+ * The lock's connection: when it wants one, how it retries, which uplinks it sends first and last on it (protocol.md
+ * §2). Pure: the functions change only the context of the step (the lock's state and effects) that they are given. A
+ * lock is in a *silent state* when it sends nothing but thefts: in AIRPLANE and LOW_BATTERY.
  */
 import type { Uplink } from '../../wire/ping.js';
 import { isSilent, keepsConnection, NEVER, triggerRow } from './reading.js';
@@ -93,11 +94,15 @@ function disconnect(context: StepContext): void {
   context.effects.push(DISCONNECT);
 }
 
-/** Schedules the next attempt: after 10, 30 and 60 s, then every 5 min ± 20 %. Silence is announced in one attempt. */
+/**
+ * Schedules the next attempt to connect: after 10, 30 and 60 s, then every 5 min ± 20 %. An announcement of silence is
+ * not retried.
+ */
 function scheduleRetry(context: StepContext): void {
   const { state, nowMs } = context;
   const { retryAfter, retryThenEvery, retryJitter } = context.model.timings;
-  const wait = retryAfter[state.failures] ?? retryThenEvery * (1 + retryJitter * (2 * nextRandom(context) - 1));
+  const jitter = (): number => retryJitter * (2 * nextRandom(context) - 1);
+  const wait = retryAfter[state.failures] ?? retryThenEvery * (1 + jitter());
   state.failures++;
   state.retryAtMs = nowMs + Math.round(wait);
   if (state.silenceNotice === 'trying') state.silenceNotice = 'none';
@@ -115,7 +120,7 @@ function nextRandom({ state }: StepContext): number {
   return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
 }
 
-/** The connection is established. If the modem has restarted, the lock reports that first. */
+/** The connection is established. If the modem has restarted, the lock first reports the restart. */
 export function onConnected(context: StepContext): void {
   const { state, row, nowMs } = context;
   if (state.link !== 'connecting') return;
@@ -140,10 +145,10 @@ export function onConnectFailed(context: StepContext): void {
 /** The connection ended. If the lock did not close it, that counts as a failure. */
 export function onDisconnected(context: StepContext): void {
   const { state, nowMs } = context;
-  const asked = state.link === 'ending';
+  const isClosedByLock = state.link === 'ending';
   if (state.link === 'down') return;
   markDown(context);
-  if (asked) state.retryAtMs = nowMs;
+  if (isClosedByLock) state.retryAtMs = nowMs;
   else scheduleRetry(context);
 }
 

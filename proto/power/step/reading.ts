@@ -21,7 +21,7 @@ export function effectiveRow(model: PowerModel, power: PowerSettings, batteryPer
   throw new Error('the power model has no state for these settings: its table must end with one that always applies');
 }
 
-/** Copies of the model's tables. Each step reads them several times, and a frozen array is slow to iterate. */
+/** Copies of the model's tables, for speed: each step reads them several times, and a frozen array is slow to read. */
 interface Tables {
   readonly model: PowerModel;
   readonly states: readonly StateRow[];
@@ -97,11 +97,11 @@ export function periodMinuteOf(mac: Mac): number {
   for (let index = 0; index < mac.length; index++) {
     hash = Math.imul(hash ^ mac.charCodeAt(index), 0x01000193) >>> 0;
   }
-  // For such short and similar texts, FNV-1a spreads its low bits worst.
+  // For such short and similar texts the low bits of FNV-1a are spread worst, so higher bits are mixed into them.
   return ((hash ^ (hash >>> 15)) >>> 0) % MINUTES_OF_DAY;
 }
 
-/** The next time of that minute of the UTC day: at `fromMs` or later, and not before `notBeforeMs`. */
+/** When a minute of the UTC day comes next: at `fromMs` or later, but not before `notBeforeMs`. Ms since the epoch. */
 export function nextPeriodMs(periodMinute: number, fromMs: number, notBeforeMs: number): number {
   const today = Math.floor(fromMs / ONE_DAY) * ONE_DAY + periodMinute * ONE_MINUTE;
   return Math.max(today >= fromMs ? today : today + ONE_DAY, notBeforeMs);

@@ -27,19 +27,22 @@ export interface FinishedCommand {
 }
 
 /**
- * What survives a boot. The simulator writes these members to a file as JSON, so their names must not change. Members
- * are compared by identity to see whether the flash must be written.
+ * What survives a boot. The simulator writes these members to a file as JSON, so their names must not change; `told` in
+ * a name means that a ping reported the value. Members are compared by identity to see whether the flash must be
+ * written.
  */
 export interface LockFlash {
   readonly boot: number;
   readonly power: PowerSettings;
   readonly highWindow: HighWindow;
   readonly lockState: LockState;
+  /** The effective state that the lock was in. */
   readonly stateName: EffectiveState;
   /** When the last period sequence started, ms since the epoch, or `NEVER`. */
   readonly lastPeriodMs: number;
   /** Uplinks that are not yet acknowledged, in the order in which the lock will send them. */
   readonly waiting: readonly Uplink[];
+  /** The last commands that the lock has carried out or rejected, oldest first. */
   readonly finished: readonly FinishedCommand[];
   /** The lock state that the last ping reported. */
   readonly toldLockState: LockState;
@@ -53,6 +56,7 @@ export interface LockFlash {
 export interface StepState extends LockFlash {
   readonly mac: Mac;
   readonly firmwareVersion: string;
+  /** The minute of the UTC day of the lock's Period Ping. */
   readonly periodMinute: number;
   /** The state of the random generator that spreads retries, a uint32. */
   readonly jitterState: number;
@@ -63,13 +67,17 @@ export interface StepState extends LockFlash {
   readonly dropped: number;
 
   readonly batteryPercent: number;
+  /** Null if no e-bike is connected. */
   readonly ebikeVolts: number | null;
   readonly tetherState: TetherState;
   readonly moving: boolean;
   /** When the lock last started or stopped moving. */
   readonly motionSinceMs: number;
+  /** When the lock was last locked or unlocked. */
   readonly lockStateSinceMs: number;
+  /** Whether the cellular network covers the lock. */
   readonly covered: boolean;
+  /** Whether GPS can be received, and since when that holds. */
   readonly skyOpen: boolean;
   readonly skySinceMs: number;
 
@@ -84,21 +92,27 @@ export interface StepState extends LockFlash {
   readonly stateGpsUntilMs: number;
   /** The same for the GPS ping of the daily ping. */
   readonly periodGpsUntilMs: number;
+  /** When the next period ping is due. */
   readonly nextPeriodMs: number;
   /** Ids of the commands to locate by GPS that wait for a fix; a repeated command is listed again. */
   readonly locatingByGps: readonly number[];
+  /** When their search is given up. */
   readonly locatingByGpsUntilMs: number;
+  /** Ids of the commands to locate by cell that wait for the network's position. */
   readonly locatingByCell: readonly number[];
   /** Ids of the lock commands that wait for the end of the warning tone; a repeated command is listed again. */
   readonly locking: readonly number[];
+  /** When the tone ends and the lock closes. */
   readonly lockingAtMs: number;
 
   readonly gps: 'off' | 'searching' | 'fixed';
+  /** When the current search started, and how long it takes under an open sky. */
   readonly gpsSinceMs: number;
   readonly fixTakesMs: number;
   readonly lastFixMs: number;
 
   readonly link: 'down' | 'connecting' | 'up' | 'ending';
+  /** Whether an uplink was sent and is not acknowledged yet. */
   readonly inFlight: boolean;
   /** How many uplinks were published on this connection. */
   readonly sentOnLink: number;

@@ -5,8 +5,9 @@
  * lock does, and when the lock must be woken. It reads only its arguments: no clock, no random source, no other table.
  * Between two inputs nothing happens, so simulating a sleeping lock costs nothing.
  *
- * Each step does the same things in order: apply the input; end what is over; let each trigger send, by its rank in the
- * model; announce that the lock falls silent; connect, send or close; switch the receiver.
+ * Each step does the same things in order: apply the input; end rides and thefts that are over; let each trigger (a
+ * reason to send) make its pings, by its rank in the model; announce that the lock falls silent; connect, send or
+ * close; switch the GPS receiver.
  */
 import type { PowerModel, TriggerName } from '../model.js';
 import {
@@ -121,7 +122,9 @@ export function needsCellPosition(state: StepState): boolean {
 
 type Advance = (context: StepContext) => void;
 
-/** The function for each trigger. A reset is missing: `onConnected` reports it as soon as the lock is connected. */
+/**
+ * The function that makes each trigger's pings. A reset has none: `onConnected` reports it once the lock is connected.
+ */
 const ADVANCE: Readonly<Partial<Record<TriggerName, Advance>>> = {
   theft: advanceTheft,
   'state-change': advanceStateChange,
@@ -132,7 +135,7 @@ const ADVANCE: Readonly<Partial<Record<TriggerName, Advance>>> = {
   'locate-cell': advanceLocateByCell,
 };
 
-/** The functions for the last table of triggers, cached: looking them up at each step would cost too much. */
+/** The functions in the order of the table of triggers used last. Looking them up at each step would cost too much. */
 let rankedAdvances: { readonly triggers: PowerModel['triggers']; readonly advances: readonly Advance[] } | undefined;
 
 function inOrderOfRank({ triggers }: PowerModel): readonly Advance[] {

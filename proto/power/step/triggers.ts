@@ -1,7 +1,8 @@
 /**
  * What makes a lock send without a command: theft, state change, ride, period (protocol.md §2). The lock makes a
  * cellular ping at the moment of its trigger, connected or not, so that the ping describes that moment. It makes the
- * GPS ping in the first tick with a fix. Pure: the functions change only the context they are given.
+ * GPS ping in the first tick with a fix. Pure: the functions change only the context of the step (the lock's state and
+ * effects) that they are given. *Tracking* is what a lock does during a theft or a ride.
  */
 
 import { searchEndsMs } from './gps.js';
@@ -22,7 +23,7 @@ export function changeLockState(context: StepContext, lockState: 'locked' | 'unl
   if (state.lockState === lockState) return;
   state.lockState = lockState;
   state.lockStateSinceMs = context.nowMs;
-  // A state that forbids the ping hides a change. Changing back then restores the lock state that was last reported.
+  // In a state that forbids the ping a change is not reported. Changing back then restores what was last reported.
   const isReported = lockState === state.toldLockState && !state.toldInSilence;
   if (!row.stateChange || isReported) return;
   connectAtOnce(context);
@@ -52,7 +53,7 @@ export function trackingEndsMs({ state, model }: StepContext): number {
 /** When a theft starts; Infinity while the lock is not moving, is not locked, or is in a state without theft pings. */
 export function theftStartsMs({ state, row, model }: StepContext): number {
   if (!row.theft || !state.moving || state.lockState !== 'locked') return Number.POSITIVE_INFINITY;
-  // "For more than 6 s": the first millisecond after them.
+  // The theft starts after more than 6 s, so in the first millisecond after them.
   return Math.max(state.motionSinceMs, state.lockStateSinceMs) + model.timings.theftAfterMotion + 1;
 }
 

@@ -1,6 +1,6 @@
 /**
  * Makes uplinks, buffers them until they are acknowledged, and sends them one at a time (protocol.md §1, §2). Pure: the
- * functions change only the context they are given.
+ * functions change only the context of the step (the lock's state and effects) that they are given.
  */
 import type { CommandAck, Ping, Position, Uplink } from '../../wire/ping.js';
 import type { KnownReason } from '../../wire/reasons.js';
@@ -8,7 +8,7 @@ import type { GpsFix, StepEffect } from './io.js';
 import { isSilent } from './reading.js';
 import type { FinishedCommand, StepContext } from './state.js';
 
-/** Where an uplink joins the waiting ones: behind all of them, or ahead of all that have not overtaken others. */
+/** Where a new uplink is put among those that wait: behind all of them, or ahead of those that no uplink may delay. */
 type QueuePosition = 'in-order' | 'overtaking';
 
 /** Makes a cellular ping with the lock's current values. A theft or reset ping overtakes others (protocol.md §2). */
@@ -68,13 +68,13 @@ export function makeAck(context: StepContext, command: FinishedCommand): void {
   makeUplink(context, 'in-order', body);
 }
 
-function makePing(context: StepContext, place: QueuePosition, ping: Ping): void {
+function makePing(context: StepContext, queuePosition: QueuePosition, ping: Ping): void {
   context.state.toldLockState = ping.lockState;
   context.state.toldInSilence = isSilent(context.row);
-  makeUplink(context, place, ping);
+  makeUplink(context, queuePosition, ping);
 }
 
-function makeUplink(context: StepContext, place: QueuePosition, body: Ping | CommandAck): void {
+function makeUplink(context: StepContext, queuePosition: QueuePosition, body: Ping | CommandAck): void {
   const { state } = context;
   if (state.waiting.length >= context.model.bufferUplinks) discardOldest(context);
   if (!state.power.airplane) state.airplaneTold = false;
@@ -90,19 +90,19 @@ function makeUplink(context: StepContext, place: QueuePosition, body: Ping | Com
   };
   context.effects.push({ type: 'made', uplink });
   if (state.waiting.length === 0) state.waiting = [uplink];
-  else if (place === 'in-order') state.waiting = [...state.waiting, uplink];
+  else if (queuePosition === 'in-order') state.waiting = [...state.waiting, uplink];
   else state.waiting = state.waiting.toSpliced(overtakingIndex(context), 0, uplink);
 }
 
 /** The index for an overtaking uplink: behind the uplink in flight and the cellular theft pings that already wait. */
 function overtakingIndex(context: StepContext): number {
   const { waiting, inFlight } = context.state;
-  let place = inFlight ? 1 : 0;
-  for (; place < waiting.length; place++) {
-    const body = waiting[place]?.body;
+  let index = inFlight ? 1 : 0;
+  for (; index < waiting.length; index++) {
+    const body = waiting[index]?.body;
     if (body?.kind !== 'cellular' || body.reason !== 'REASON_THEFT') break;
   }
-  return place;
+  return index;
 }
 
 /**
@@ -112,31 +112,31 @@ function overtakingIndex(context: StepContext): number {
 function discardOldest(context: StepContext): void {
   const { state } = context;
   const first = state.inFlight ? 1 : 0;
-  const other = indexOfOldest(state.waiting, first, false);
-  const found = other < 0 ? indexOfOldest(state.waiting, first, true) : other;
-  const uplink = state.waiting[found];
+  const indexWithoutTheft = indexOfOldest(state.waiting, first, false);
+  const index = indexWithoutTheft < 0 ? indexOfOldest(state.waiting, first, true) : indexWithoutTheft;
+  const uplink = state.waiting[index];
   if (uplink === undefined) return;
-  state.waiting = state.waiting.toSpliced(found, 1);
+  state.waiting = state.waiting.toSpliced(index, 1);
   state.dropped++;
   context.effects.push({ type: 'discarded', uplink });
 }
 
 /** The index, from `first` on, of the oldest uplink that is (or is not) REASON_THEFT; −1 if there is none. */
 function indexOfOldest(waiting: readonly Uplink[], first: number, ofTheft: boolean): number {
-  let found = -1;
-  let best: Uplink | undefined;
+  let oldestIndex = -1;
+  let oldest: Uplink | undefined;
   for (let index = first; index < waiting.length; index++) {
     const uplink = waiting[index];
     if (uplink === undefined || isTheft(uplink) !== ofTheft) continue;
-    if (best !== undefined && !isOlder(uplink, best)) continue;
-    best = uplink;
-    found = index;
+    if (oldest !== undefined && !isOlder(uplink, oldest)) continue;
+    oldest = uplink;
+    oldestIndex = index;
   }
-  return found;
+  return oldestIndex;
 }
 
-function isOlder(one: Uplink, other: Uplink): boolean {
-  return one.boot === other.boot ? one.sequence < other.sequence : one.boot < other.boot;
+function isOlder(a: Uplink, b: Uplink): boolean {
+  return a.boot === b.boot ? a.sequence < b.sequence : a.boot < b.boot;
 }
 
 /** Whether an uplink is a ping of a theft. */

@@ -1,9 +1,10 @@
 /**
- * What the uplinks of a stretch of numbers say that the rules in order hold against the next one. Plain data that
- * survives JSON. Times are by the lock's clock, ms since the epoch.
+ * The context: what the in-order rules (in-order-rules.ts) know from earlier uplinks when they judge the next one. It
+ * belongs to a *stretch*, a series of uplinks of one boot without a missing sequence number. Plain data that survives
+ * JSON. Times are by the lock's clock, ms since the epoch.
  *
- * A stretch that begins with sequence 1 knows everything since the boot. Of any other, what came before its first
- * uplink is unknown, and what is unknown never breaks a rule.
+ * In a stretch that starts with sequence 1, everything since the boot is known. In any other stretch, what came before
+ * its first uplink is unknown, and unknown uplinks never break a rule.
  */
 import type { LockState, Position } from '../../../wire/ping.js';
 import type { EffectiveState } from '../../model.js';
@@ -29,57 +30,62 @@ export interface AwaitedGps {
 export type RunReason = 'REASON_THEFT' | 'REASON_UNLOCKED_PING';
 
 /**
- * A run of GPS pings with one reason (gps-run.ts) that goes on. Times are by the lock's clock. It is written in place
- * on the hot path.
+ * A run: GPS pings with one reason, each soon after the one before (gps-run.ts). Times are by the lock's clock.
+ * Mutable, because the judge updates it with every ping.
  */
 export interface GpsRun {
   reason: RunReason;
   startSequence: number;
   lastMs: number;
   lastSequence: number;
-  /** Whether neither the lock state nor the state has changed since the last ping. */
+  /** Whether neither the lock state nor the effective state has changed since the last ping. */
   isSteady: boolean;
-  /** When the run began or was last refreshed by a cellular ping of its trigger, and by which number. */
+  /** When the run started, or when a cellular ping of its trigger last refreshed it; and the number of that ping. */
   refreshedMs: number;
   refreshedSequence: number;
+  /** Whether refresh-missing has been found since the last refresh. */
   isRefreshReported: boolean;
-  /** The first of the pings in a row that say speed 0 within their uncertainty of each other; null without one. */
+  /** The first of the last pings that report speed 0 at one place; null if the last ping does not. */
   still: { timeMs: number; sequence: number; position: Position } | null;
   isStillReported: boolean;
-  /** How many pings in a row say that the lock moves and give exactly one position. */
+  /** How many of the last pings report a moving lock at exactly one position; the time and number of the first. */
   frozenPings: number;
   frozenSequence: number;
   frozenMs: number;
   position: Position | null;
 }
 
-/** See the head of this file. It is written in place on the hot path. */
+/** See the head of this file. Mutable, because the judge updates it with every uplink. */
 export interface OrderContext {
-  /** Since when all uplinks are known: −{@link NEVER} for since the boot. */
+  /** Since when all uplinks are known: −{@link NEVER} for since the boot, {@link NEVER} if nothing is known. */
   fromMs: number;
-  /** When the last uplink was made; {@link NEVER} where there is none. */
+  /** When the last uplink was made; {@link NEVER} if there is none. */
   lastMs: number;
-  /** Of the last ping: its lock state, whether it was made in a state that has state-change pings, its number. */
+  /** The lock state of the last ping. */
   lockState: LockState;
+  /** Whether the last ping was made in a state that has state-change pings. */
   hasChangePings: boolean;
+  /** The sequence number of the last ping; −1 if there is none. */
   pingSequence: number;
-  /** The battery of the last ping; −1 where none is known. */
+  /** The battery of the last ping; −1 if none is known. */
   batteryPercent: number;
-  /** The state in which the last uplink was made. */
+  /** The effective state in which the last uplink was made. */
   state: EffectiveState | null;
-  /** When the last cellular ping of a trigger was made; −{@link NEVER} where none is known. */
+  /** When the last cellular ping of a theft, state change and period was made; −{@link NEVER} if none is known. */
   theftCellMs: number;
   stateCellMs: number;
   periodCellMs: number;
+  /** The state change and the period ping whose GPS ping is still due; null if none is. */
   awaitedState: AwaitedGps | null;
   awaitedPeriod: AwaitedGps | null;
   /** Whether the last uplink acknowledged a reset, or a command that is not known. */
   isReset: boolean;
-  /** The lock state that an `ok` to unlock or lock promises of the next ping. */
+  /** The lock state that the next ping must have, because the lock acknowledged an unlock or lock with `ok`. */
   promised: LockState;
   promisedSequence: number;
-  /** GPS pings of a theft or of a ride that go on; null where there are none. */
+  /** The current run of GPS pings; null if there is none. */
   run: GpsRun | null;
+  /** The last position. */
   position: PlacedPing | null;
 }
 
@@ -106,12 +112,12 @@ export function newContext(fromMs: number): OrderContext {
   };
 }
 
-/** Forgets everything: what comes next is the first of which something is known. */
+/** Forgets everything, so that the next uplink is judged like the first of a stretch. */
 export function forgetContext(context: OrderContext): void {
   Object.assign(context, newContext(NEVER));
 }
 
-/** Forgets what rests on uplinks up to `sequence`, made at `timeMs`: that number turned out to be no evidence. */
+/** Forgets what depends on uplinks up to `sequence`, made at `timeMs`, because that uplink is no longer evidence. */
 export function forgetUpTo(context: OrderContext, sequence: number, timeMs: number): void {
   context.fromMs = Math.max(context.fromMs, timeMs + 1);
   if (context.pingSequence <= sequence) {

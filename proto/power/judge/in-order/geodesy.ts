@@ -1,17 +1,17 @@
-/** Distances on the globe, for the rules about positions. */
+/** Distances on the globe, for the rules about positions. Pure. */
 import type { Position } from '../../../wire/ping.js';
 
 /** The mean radius of the Earth. */
 const EARTH_METERS = 6_371_008.8;
 const RADIANS = Math.PI / 180;
 
-/** The great-circle distance between two positions, in metres. */
+/** The great-circle distance between two positions, in metres, by the haversine formula. */
 export function metersBetween(
-  one: Pick<Position, 'latitudeDegrees' | 'longitudeDegrees'>,
-  other: Pick<Position, 'latitudeDegrees' | 'longitudeDegrees'>,
+  from: Pick<Position, 'latitudeDegrees' | 'longitudeDegrees'>,
+  to: Pick<Position, 'latitudeDegrees' | 'longitudeDegrees'>,
 ): number {
-  const north = Math.sin(((other.latitudeDegrees - one.latitudeDegrees) * RADIANS) / 2);
-  const east = Math.sin(((other.longitudeDegrees - one.longitudeDegrees) * RADIANS) / 2);
-  const cosines = Math.cos(one.latitudeDegrees * RADIANS) * Math.cos(other.latitudeDegrees * RADIANS);
+  const north = Math.sin(((to.latitudeDegrees - from.latitudeDegrees) * RADIANS) / 2);
+  const east = Math.sin(((to.longitudeDegrees - from.longitudeDegrees) * RADIANS) / 2);
+  const cosines = Math.cos(from.latitudeDegrees * RADIANS) * Math.cos(to.latitudeDegrees * RADIANS);
   return 2 * EARTH_METERS * Math.asin(Math.min(1, Math.sqrt(north * north + cosines * east * east)));
 }

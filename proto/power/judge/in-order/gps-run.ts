@@ -1,6 +1,7 @@
 /**
- * Runs of GPS pings with REASON_THEFT or with REASON_UNLOCKED_PING, none over 2 min after the one before, and the rules
- * about them: cadence-too-fast, refresh-missing and the first two cases of motion-unlikely (protocol.md §3).
+ * Runs of GPS pings with REASON_THEFT or with REASON_UNLOCKED_PING, each at most 2 min after the one before, and the
+ * rules about them: cadence-too-fast, refresh-missing and the first two cases of motion-unlikely (protocol.md §3).
+ * Pure: changes only the given context or run, and adds to `breaches` the rules that a ping breaks.
  */
 import type { Position } from '../../../wire/ping.js';
 import type { PowerModel } from '../../model.js';
@@ -9,17 +10,18 @@ import type { GpsRun, OrderContext, RunReason } from './context.js';
 import { metersBetween } from './geodesy.js';
 import type { Breach, OrderedUplink } from './ordered-uplink.js';
 
+/** The reason of the cellular pings that refresh a run, by the reason of its GPS pings. */
 const CELLULAR_REASON = { REASON_THEFT: 'REASON_THEFT', REASON_UNLOCKED_PING: 'REASON_UNLOCKED_MOVEMENT' } as const;
 
-/** Takes an uplink into the run: notes refreshes and changes, and judges a GPS ping of a theft or ride. */
-export function addToRun(model: PowerModel, context: OrderContext, one: OrderedUplink, broken: Breach[]): void {
+/** Adds a ping to the context's run, or starts a new run: notes a refresh, or judges a GPS ping of a theft or ride. */
+export function addToRun(model: PowerModel, context: OrderContext, ping: OrderedUplink, breaches: Breach[]): void {
   const { run } = context;
-  if (one.kind === 'gps' && (one.reason === 'REASON_THEFT' || one.reason === 'REASON_UNLOCKED_PING')) {
-    if (run !== null && run.reason === one.reason) judgeNextPing(model, run, one, broken);
-    else context.run = startRun(model, one.reason, one);
-  } else if (run !== null && one.kind === 'cellular' && one.reason === CELLULAR_REASON[run.reason]) {
-    run.refreshedMs = one.timeMs;
-    run.refreshedSequence = one.sequence;
+  if (ping.kind === 'gps' && (ping.reason === 'REASON_THEFT' || ping.reason === 'REASON_UNLOCKED_PING')) {
+    if (run !== null && run.reason === ping.reason) judgeNextPing(model, run, ping, breaches);
+    else context.run = startRun(model, ping.reason, ping);
+  } else if (run !== null && ping.kind === 'cellular' && ping.reason === CELLULAR_REASON[run.reason]) {
+    run.refreshedMs = ping.timeMs;
+    run.refreshedSequence = ping.sequence;
     run.isRefreshReported = false;
   }
 }
@@ -31,8 +33,8 @@ export function endRunIfOver({ bounds }: PowerModel, context: OrderContext, time
   if (gap < 0 || gap > bounds.runGapOver) context.run = null;
 }
 
-function startRun(model: PowerModel, reason: RunReason, one: OrderedUplink): GpsRun {
-  const { timeMs, sequence } = one;
+function startRun(model: PowerModel, reason: RunReason, ping: OrderedUplink): GpsRun {
+  const { timeMs, sequence } = ping;
   const run: GpsRun = {
     reason,
     startSequence: sequence,
@@ -49,34 +51,34 @@ function startRun(model: PowerModel, reason: RunReason, one: OrderedUplink): Gps
     frozenMs: timeMs,
     position: null,
   };
-  noteMotion(model, run, one);
+  noteMotion(model, run, ping);
   return run;
 }
 
-function judgeNextPing(model: PowerModel, run: GpsRun, one: OrderedUplink, broken: Breach[]): void {
+function judgeNextPing(model: PowerModel, run: GpsRun, ping: OrderedUplink, breaches: Breach[]): void {
   const { bounds } = model;
-  const after = one.timeMs - run.lastMs;
-  const under = run.reason === 'REASON_THEFT' ? bounds.theftGpsUnder : bounds.rideGpsUnder;
-  if (run.isSteady && after < under) {
-    const message = `Two GPS pings ${run.reason} were made ${describeSpan(after)} apart.`;
-    broken.push({ rule: 'cadence-too-fast', fromSequence: run.lastSequence, fromMs: run.lastMs, message });
+  const sinceLast = ping.timeMs - run.lastMs;
+  const tooFastUnder = run.reason === 'REASON_THEFT' ? bounds.theftGpsUnder : bounds.rideGpsUnder;
+  if (run.isSteady && sinceLast < tooFastUnder) {
+    const message = `Two GPS pings ${run.reason} were made ${describeSpan(sinceLast)} apart.`;
+    breaches.push({ rule: 'cadence-too-fast', fromSequence: run.lastSequence, fromMs: run.lastMs, message });
   }
   run.isSteady = true;
-  run.lastMs = one.timeMs;
-  run.lastSequence = one.sequence;
-  const unrefreshed = one.timeMs - run.refreshedMs;
-  if (unrefreshed > bounds.refreshOver && !run.isRefreshReported) {
+  run.lastMs = ping.timeMs;
+  run.lastSequence = ping.sequence;
+  const sinceRefresh = ping.timeMs - run.refreshedMs;
+  if (sinceRefresh > bounds.refreshOver && !run.isRefreshReported) {
     run.isRefreshReported = true;
     const cellular = CELLULAR_REASON[run.reason];
-    const span = describeSpan(unrefreshed);
+    const span = describeSpan(sinceRefresh);
     const message = `GPS pings ${run.reason} went on for ${span} without a cellular ping ${cellular}.`;
-    broken.push({ rule: 'refresh-missing', fromSequence: run.refreshedSequence, fromMs: run.refreshedMs, message });
+    breaches.push({ rule: 'refresh-missing', fromSequence: run.refreshedSequence, fromMs: run.refreshedMs, message });
   }
-  noteMotion(model, run, one);
-  judgeMotion(model, run, one, broken);
+  noteMotion(model, run, ping);
+  judgeMotion(model, run, ping, breaches);
 }
 
-/** Counts in how many pings the lock stands still, or moves without getting anywhere. */
+/** Notes since which ping the lock stands still, and how many pings report motion at exactly one position. */
 function noteMotion({ bounds }: PowerModel, run: GpsRun, { timeMs, sequence, position, speed }: OrderedUplink): void {
   if (position === null || speed !== 0) {
     run.still = null;
@@ -95,23 +97,26 @@ function noteMotion({ bounds }: PowerModel, run: GpsRun, { timeMs, sequence, pos
   run.position = position;
 }
 
-function judgeMotion({ bounds }: PowerModel, run: GpsRun, one: OrderedUplink, broken: Breach[]): void {
-  if (run.still !== null && one.timeMs - run.still.timeMs > bounds.stillOver && !run.isStillReported) {
+/** motion-unlikely: the lock stands still for too long, or moves at exactly one position for too many pings. */
+function judgeMotion({ bounds }: PowerModel, run: GpsRun, ping: OrderedUplink, breaches: Breach[]): void {
+  if (run.still !== null && ping.timeMs - run.still.timeMs > bounds.stillOver && !run.isStillReported) {
     run.isStillReported = true;
     const { sequence, timeMs } = run.still;
-    const message = `GPS pings ${run.reason} say speed 0 at one place for ${describeSpan(one.timeMs - timeMs)}.`;
-    broken.push({ rule: 'motion-unlikely', fromSequence: sequence, fromMs: timeMs, message });
+    const message = `GPS pings ${run.reason} say speed 0 at ping place for ${describeSpan(ping.timeMs - timeMs)}.`;
+    breaches.push({ rule: 'motion-unlikely', fromSequence: sequence, fromMs: timeMs, message });
   }
   if (run.frozenPings !== bounds.frozenPings) return;
   const pings = `${run.frozenPings} GPS pings ${run.reason} in a row`;
-  const message = `${pings} say that the lock moves, and all give exactly one position.`;
-  broken.push({ rule: 'motion-unlikely', fromSequence: run.frozenSequence, fromMs: run.frozenMs, message });
+  const message = `${pings} say that the lock moves, and all give exactly ping position.`;
+  breaches.push({ rule: 'motion-unlikely', fromSequence: run.frozenSequence, fromMs: run.frozenMs, message });
 }
 
-function isSamePlace(one: Position, other: Position): boolean {
-  return metersBetween(one, other) <= one.uncertaintyMeters + other.uncertaintyMeters;
+/** Whether two positions may be the same, given their uncertainty. */
+function isSamePlace(a: Position, b: Position): boolean {
+  return metersBetween(a, b) <= a.uncertaintyMeters + b.uncertaintyMeters;
 }
 
-function isSamePoint(one: Position, other: Position): boolean {
-  return one.latitudeDegrees === other.latitudeDegrees && one.longitudeDegrees === other.longitudeDegrees;
+/** Whether two positions have exactly the same coordinates. */
+function isSamePoint(a: Position, b: Position): boolean {
+  return a.latitudeDegrees === b.latitudeDegrees && a.longitudeDegrees === b.longitudeDegrees;
 }

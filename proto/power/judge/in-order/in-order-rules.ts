@@ -1,10 +1,11 @@
 /**
- * Holds one uplink against those before it in order, numbers without a hole (protocol.md §3, "What a lock must do"):
- * change-untold, gps-before-cellular, gps-missing, cadence-too-fast between GPS pings, refresh-missing, clock-back,
- * motion-unlikely, and ack-untrue for unlock and lock.
+ * The in-order rules (protocol.md §3, "What a lock must do"): they compare an uplink with the uplinks before it, as
+ * long as no sequence number is missing in between. These are change-untold, gps-before-cellular, gps-missing,
+ * cadence-too-fast between GPS pings, refresh-missing, clock-back, motion-unlikely, and ack-untrue for unlock and lock.
  *
- * Pure but for `context`, which it brings up to date. What the context does not know breaks no rule, so that an earlier
- * uplink that arrives late can only add evidence.
+ * `context` is what is known from the uplinks before; `breaches` receives the rules that the uplink breaks. Pure:
+ * changes nothing else. Uplinks that are not known break no rule, so an earlier uplink that arrives late can only add
+ * evidence.
  */
 import type { LockState } from '../../../wire/ping.js';
 import { isDatable } from '../../../wire/ping-json.js';
@@ -16,86 +17,91 @@ import { metersBetween } from './geodesy.js';
 import { addToRun, endRunIfOver } from './gps-run.js';
 import type { Breach, OrderedUplink } from './ordered-uplink.js';
 
-/** Judges `one`, the next uplink of the stretch that `context` knows, and adds it to the context. */
-export function judgeInOrder(model: PowerModel, context: OrderContext, one: OrderedUplink, broken: Breach[]): void {
-  if (one.isDoubtful) {
+/** Judges the next uplink of the stretch that `context` belongs to, and adds the uplink to the context. */
+export function judgeInOrder(
+  model: PowerModel,
+  context: OrderContext,
+  uplink: OrderedUplink,
+  breaches: Breach[],
+): void {
+  if (uplink.isDoubtful) {
     forgetContext(context);
-    // All that was made after it is known, if its time says when that was.
-    if (isDatable(one.timeMs)) context.fromMs = one.timeMs + 1;
+    // If its time is a date, all uplinks made after that are known.
+    if (isDatable(uplink.timeMs)) context.fromMs = uplink.timeMs + 1;
     return;
   }
-  const { sequence, timeMs } = one;
-  // A context that knows nothing begins here.
+  const { sequence, timeMs } = uplink;
+  // If nothing is known, the context starts with this uplink.
   if (context.fromMs === NEVER) context.fromMs = timeMs;
-  judgeClock(model, context, one, broken);
+  judgeClock(model, context, uplink, breaches);
   endRunIfOver(model, context, timeMs);
   if (hasSearchEnded(model, context.awaitedState, timeMs)) context.awaitedState = null;
   if (hasSearchEnded(model, context.awaitedPeriod, timeMs)) context.awaitedPeriod = null;
-  if (one.kind !== 'ack') context.batteryPercent = one.batteryPercent;
+  if (uplink.kind !== 'ack') context.batteryPercent = uplink.batteryPercent;
   const isBatteryKnown = context.batteryPercent >= 0;
-  const row = stateRow(model, one.power, isBatteryKnown ? context.batteryPercent : null);
-  if (row.state !== context.state && (isBatteryKnown || one.kind !== 'ack')) {
+  const row = stateRow(model, uplink.power, isBatteryKnown ? context.batteryPercent : null);
+  if (row.state !== context.state && (isBatteryKnown || uplink.kind !== 'ack')) {
     context.state = row.state;
     if (context.run !== null) context.run.isSteady = false;
   }
-  if (one.kind === 'ack') context.isReset = one.answer === 'reset' || one.answer === 'unknown';
-  else judgePing(model, context, row, one, broken);
-  if (one.answer === 'unlock' || one.answer === 'lock') {
-    context.promised = one.answer === 'lock' ? 'locked' : 'unlocked';
+  if (uplink.kind === 'ack') context.isReset = uplink.answer === 'reset' || uplink.answer === 'unknown';
+  else judgePing(model, context, row, uplink, breaches);
+  if (uplink.answer === 'unlock' || uplink.answer === 'lock') {
+    context.promised = uplink.answer === 'lock' ? 'locked' : 'unlocked';
     context.promisedSequence = sequence;
   }
   context.lastMs = timeMs;
 }
 
-function judgeClock({ bounds }: PowerModel, { lastMs }: OrderContext, one: OrderedUplink, broken: Breach[]): void {
-  const back = lastMs - one.timeMs;
+function judgeClock({ bounds }: PowerModel, { lastMs }: OrderContext, uplink: OrderedUplink, breaches: Breach[]): void {
+  const back = lastMs - uplink.timeMs;
   if (lastMs === NEVER || back <= bounds.clockBackOver) return;
-  const [from, to] = [describeTime(lastMs), describeTime(one.timeMs)];
+  const [from, to] = [describeTime(lastMs), describeTime(uplink.timeMs)];
   const message = `The lock’s clock went back by ${describeSpan(back)}, from ${from} to ${to}.`;
-  broken.push({ rule: 'clock-back', fromSequence: one.sequence - 1, fromMs: one.timeMs, message });
+  breaches.push({ rule: 'clock-back', fromSequence: uplink.sequence - 1, fromMs: uplink.timeMs, message });
 }
 
 function judgePing(
   model: PowerModel,
   context: OrderContext,
   row: StateRow,
-  one: OrderedUplink,
-  broken: Breach[],
+  uplink: OrderedUplink,
+  breaches: Breach[],
 ): void {
-  judgeLockState(context, row, one, broken);
-  if (one.kind === 'close_connection') judgeClose(model, context, row, one, broken);
-  else if (one.kind === 'gps') judgeGps(model, context, one, broken);
-  else noteCellular(context, one);
-  addToRun(model, context, one, broken);
-  if (one.position !== null) judgePosition(model, context, one, broken);
+  judgeLockState(context, row, uplink, breaches);
+  if (uplink.kind === 'close_connection') judgeClose(model, context, row, uplink, breaches);
+  else if (uplink.kind === 'gps') judgeGps(model, context, uplink, breaches);
+  else noteCellular(context, uplink);
+  addToRun(model, context, uplink, breaches);
+  if (uplink.position !== null) judgePosition(model, context, uplink, breaches);
   context.isReset = false;
   context.hasChangePings = row.stateChange;
-  context.pingSequence = one.sequence;
-  context.lockState = one.lockState;
+  context.pingSequence = uplink.sequence;
+  context.lockState = uplink.lockState;
 }
 
-/** change-untold, and ack-untrue for unlock and lock: both are about a lock state that no state ping told. */
-function judgeLockState(context: OrderContext, row: StateRow, one: OrderedUplink, broken: Breach[]): void {
-  const { lockState } = one;
+/** change-untold, and ack-untrue for unlock and lock: both are about a lock state that no state ping has reported. */
+function judgeLockState(context: OrderContext, row: StateRow, uplink: OrderedUplink, breaches: Breach[]): void {
+  const { lockState } = uplink;
   const { lockState: before, promised, promisedSequence, pingSequence } = context;
   context.promised = 'unknown';
   if (lockState === 'unknown') return;
-  const isStatePing = one.kind === 'cellular' && one.reason === 'REASON_STATE_PING';
+  const isStatePing = uplink.kind === 'cellular' && uplink.reason === 'REASON_STATE_PING';
   if (promised !== 'unknown' && promised !== lockState && !isStatePing) {
     const message =
       `The acknowledgement before it says that the command to ${promised === 'locked' ? 'lock' : 'unlock'} was ` +
       `carried verdict, but this ping says ${lockState}.`;
-    broken.push({ rule: 'ack-untrue', fromSequence: promisedSequence, fromMs: one.timeMs, message });
+    breaches.push({ rule: 'ack-untrue', fromSequence: promisedSequence, fromMs: uplink.timeMs, message });
   }
   if (before === 'unknown' || before === lockState) return;
   if (context.run !== null) context.run.isSteady = false;
   forgetAwaitedOf(context, lockState);
   if (isStatePing || !context.hasChangePings || !row.stateChange) return;
-  const message = `${one.reason} says ${lockState} and the ping before it ${before}, without a state ping between.`;
-  broken.push({ rule: 'change-untold', fromSequence: pingSequence, fromMs: one.timeMs, message });
+  const message = `${uplink.reason} says ${lockState} and the ping before it ${before}, without a state ping between.`;
+  breaches.push({ rule: 'change-untold', fromSequence: pingSequence, fromMs: uplink.timeMs, message });
 }
 
-/** After a change of the lock state, no GPS ping is due for a cellular ping of before. */
+/** After a change of the lock state, the GPS pings of earlier cellular pings are no longer due. */
 function forgetAwaitedOf(context: OrderContext, lockState: LockState): void {
   if (context.awaitedState !== null && context.awaitedState.lockState !== lockState) context.awaitedState = null;
   if (context.awaitedPeriod !== null && context.awaitedPeriod.lockState !== lockState) context.awaitedPeriod = null;
@@ -112,9 +118,9 @@ function noteCellular(context: OrderContext, { reason, timeMs, sequence, lockSta
   }
 }
 
-/** gps-before-cellular; and no GPS ping is awaited any more of the ping’s trigger and of those that it outranks. */
-function judgeGps({ bounds }: PowerModel, context: OrderContext, one: OrderedUplink, broken: Breach[]): void {
-  const { reason, timeMs } = one;
+/** gps-before-cellular. Also, the GPS pings of this ping's trigger and of those that it outranks are no longer due. */
+function judgeGps({ bounds }: PowerModel, context: OrderContext, uplink: OrderedUplink, breaches: Breach[]): void {
+  const { reason, timeMs } = uplink;
   let cellularMs = NEVER;
   switch (reason) {
     case 'REASON_THEFT':
@@ -138,7 +144,7 @@ function judgeGps({ bounds }: PowerModel, context: OrderContext, one: OrderedUpl
   const message =
     `A GPS ping ${reason} was made without a cellular ping of that reason in the ` +
     `${describeSpan(bounds.cellularBeforeGpsWithin)} before.`;
-  broken.push({ rule: 'gps-before-cellular', fromSequence: -1, fromMs, message });
+  breaches.push({ rule: 'gps-before-cellular', fromSequence: -1, fromMs, message });
 }
 
 /** gps-missing. A close-connection ping that reports LOW_BATTERY or AIRPLANE may cut a search for a fix short. */
@@ -146,16 +152,17 @@ function judgeClose(
   model: PowerModel,
   context: OrderContext,
   row: StateRow,
-  one: OrderedUplink,
-  broken: Breach[],
+  uplink: OrderedUplink,
+  breaches: Breach[],
 ): void {
   const { awaitedState, awaitedPeriod } = context;
   context.awaitedState = null;
   context.awaitedPeriod = null;
-  // Both states that allow no ping of the day are silent ones.
+  // In the two states without period pings, AIRPLANE and LOW_BATTERY, the close-connection ping announces the silence.
   if (context.isReset || !row.period) return;
-  if (isCutShort(model, awaitedState, one)) reportMissing('REASON_STATE_PING', awaitedState, one, broken);
-  else if (isCutShort(model, awaitedPeriod, one)) reportMissing('REASON_PERIOD_TRACKING', awaitedPeriod, one, broken);
+  if (isCutShort(model, awaitedState, uplink)) reportMissing('REASON_STATE_PING', awaitedState, uplink, breaches);
+  else if (isCutShort(model, awaitedPeriod, uplink))
+    reportMissing('REASON_PERIOD_TRACKING', awaitedPeriod, uplink, breaches);
 }
 
 /** Whether the search for a fix has ended by itself. */
@@ -163,6 +170,7 @@ function hasSearchEnded({ timings }: PowerModel, awaited: AwaitedGps | null, tim
   return awaited !== null && timeMs - awaited.timeMs >= timings.fixSearchEnds;
 }
 
+/** Whether the search for the awaited GPS ping's fix had not ended by itself at `timeMs`. */
 function isCutShort(
   { timings }: PowerModel,
   awaited: AwaitedGps | null,
@@ -173,34 +181,35 @@ function isCutShort(
   return after >= 0 && after < timings.fixSearchEnds;
 }
 
-function reportMissing(reason: string, awaited: AwaitedGps, one: OrderedUplink, broken: Breach[]): void {
+/** Adds a breach of gps-missing. */
+function reportMissing(reason: string, awaited: AwaitedGps, uplink: OrderedUplink, breaches: Breach[]): void {
   const message =
-    `The lock closed the connection ${describeSpan(one.timeMs - awaited.timeMs)} after its cellular ping ${reason}, ` +
+    `The lock closed the connection ${describeSpan(uplink.timeMs - awaited.timeMs)} after its cellular ping ${reason}, ` +
     'without a GPS ping and before the search for a fix ends.';
-  broken.push({ rule: 'gps-missing', fromSequence: awaited.sequence, fromMs: awaited.timeMs, message });
+  breaches.push({ rule: 'gps-missing', fromSequence: awaited.sequence, fromMs: awaited.timeMs, message });
 }
 
 /** The third case of motion-unlikely: two positions that are too far from each other. */
-function judgePosition({ bounds }: PowerModel, context: OrderContext, one: OrderedUplink, broken: Breach[]): void {
-  const { position } = one;
+function judgePosition({ bounds }: PowerModel, context: OrderContext, uplink: OrderedUplink, breaches: Breach[]): void {
+  const { position } = uplink;
   const before = context.position;
   if (position === null) return;
   const { latitudeDegrees, longitudeDegrees, uncertaintyMeters } = position;
-  const { timeMs, sequence } = one;
+  const { timeMs, sequence } = uplink;
   if (before !== null && Math.abs(timeMs - before.timeMs) < bounds.jumpWithin) {
     const meters = metersBetween(before, position);
-    const beyond = meters - before.uncertaintyMeters - uncertaintyMeters;
-    // Two positions of the same second may be as far apart as a second allows.
+    const certainMeters = meters - before.uncertaintyMeters - uncertaintyMeters;
+    // Two positions of the same second may be as far apart as a lock can move in a second.
     const seconds = Math.max(1, Math.abs(timeMs - before.timeMs) / 1000);
-    if (beyond > bounds.jumpOverSpeed * seconds) {
+    if (certainMeters > bounds.jumpOverSpeed * seconds) {
       const span = describeSpan(Math.abs(timeMs - before.timeMs));
       const message = `The lock was ${Math.round(meters)} m from its position of ${span} before.`;
-      broken.push({ rule: 'motion-unlikely', fromSequence: before.sequence, fromMs: before.timeMs, message });
+      breaches.push({ rule: 'motion-unlikely', fromSequence: before.sequence, fromMs: before.timeMs, message });
     }
   }
   if (before === null) context.position = { latitudeDegrees, longitudeDegrees, uncertaintyMeters, timeMs, sequence };
   else {
-    // In place: the hot path makes no object for each ping.
+    // Overwritten in place, because a new object for each ping would burden the garbage collector.
     before.latitudeDegrees = latitudeDegrees;
     before.longitudeDegrees = longitudeDegrees;
     before.uncertaintyMeters = uncertaintyMeters;

@@ -1,6 +1,7 @@
 /**
- * One uplink as the rules about uplinks in order see it (protocol.md §3, "What a lock must do"): plain data, so that a
- * belief can store the first uplinks of a stretch of numbers until those before them have come.
+ * What the in-order rules need of an uplink (protocol.md §3, "What a lock must do"); these rules compare uplinks that
+ * have no missing sequence number between them. It is plain data, so that the judge's belief about the lock can store
+ * uplinks until the missing ones before them have come.
  */
 import { isPlausiblePosition } from '../../../gen/ping-content.js';
 import type { LockState, Ping, Position, PowerSettings, Uplink } from '../../../wire/ping.js';
@@ -9,12 +10,12 @@ import type { Reason } from '../../../wire/reasons.js';
 import type { RuleName } from '../../rules.js';
 
 /**
- * Which command an acknowledgement answers. `unlock` and `lock` are answered with `ok`; `unknown` is a command that
- * the judge has never seen or has forgotten; `none` where the uplink is a ping.
+ * Which command an uplink answers: an `unlock` or `lock` with the result `ok`; a `reset`; any `other` command or
+ * result; an `unknown` command, which the judge has never seen or has forgotten; or `none`, if the uplink is a ping.
  */
 export type Answer = 'none' | 'reset' | 'unlock' | 'lock' | 'other' | 'unknown';
 
-/** The rules that rest on uplinks in order. */
+/** The in-order rules. */
 export const IN_ORDER_RULES = [
   'ack-untrue',
   'cadence-too-fast',
@@ -26,10 +27,10 @@ export const IN_ORDER_RULES = [
   'refresh-missing',
 ] as const satisfies readonly RuleName[];
 
-/** One of them. */
+/** The name of an in-order rule. */
 export type InOrderRule = (typeof IN_ORDER_RULES)[number];
 
-/** See the head of this file. It is written in place on the hot path. */
+/** See the head of this file. Mutable, so that one object can be reused for all uplinks. */
 export interface OrderedUplink {
   sequence: number;
   /** By the lock's clock, ms since the epoch. */
@@ -37,17 +38,17 @@ export interface OrderedUplink {
   kind: Ping['kind'] | 'ack';
   reason: Reason | '';
   lockState: LockState;
-  /** −1 where the uplink carries none. */
+  /** −1 if the uplink carries none, or an impossible one. */
   batteryPercent: number;
   power: PowerSettings;
-  /** Null where there is none, or an impossible one. */
+  /** Null if the uplink carries none, or an impossible one. */
   position: Position | null;
-  /** Metres per second; −1 where the uplink carries none. */
+  /** Metres per second; −1 if the uplink carries none, or an impossible one. */
   speed: number;
   answer: Answer;
-  /** Whether it can't be evidence: its time is no date, or its number came with two contents. */
+  /** Whether it can't be evidence: its time is no date, or its sequence number came with two contents. */
   isDoubtful: boolean;
-  /** The rules it was found to break. */
+  /** The rules that it was found to break. */
   found: InOrderRule[];
 }
 
@@ -69,36 +70,36 @@ export function newOrderedUplink(power: PowerSettings): OrderedUplink {
   };
 }
 
-/** Writes what the rules need of `uplink` into `into`. */
-export function readOrdered(into: OrderedUplink, uplink: Uplink, answer: Answer): void {
+/** Writes what the rules need of `uplink` to `target`. */
+export function readOrdered(target: OrderedUplink, uplink: Uplink, answer: Answer): void {
   const { body, timeMs } = uplink;
-  into.sequence = uplink.sequence;
-  into.timeMs = timeMs;
-  into.power = uplink.power;
-  into.answer = answer;
-  into.isDoubtful = !isDatable(timeMs);
-  into.kind = body.kind;
-  into.position = null;
-  into.speed = -1;
+  target.sequence = uplink.sequence;
+  target.timeMs = timeMs;
+  target.power = uplink.power;
+  target.answer = answer;
+  target.isDoubtful = !isDatable(timeMs);
+  target.kind = body.kind;
+  target.position = null;
+  target.speed = -1;
   if (body.kind === 'ack') {
-    into.reason = '';
-    into.lockState = 'unknown';
-    into.batteryPercent = -1;
+    target.reason = '';
+    target.lockState = 'unknown';
+    target.batteryPercent = -1;
     return;
   }
-  into.reason = body.reason;
-  into.lockState = body.lockState;
-  into.batteryPercent = body.batteryPercent >= 0 && body.batteryPercent <= 100 ? body.batteryPercent : -1;
+  target.reason = body.reason;
+  target.lockState = body.lockState;
+  target.batteryPercent = body.batteryPercent >= 0 && body.batteryPercent <= 100 ? body.batteryPercent : -1;
   if (body.kind === 'close_connection') return;
-  if (body.position !== null && isPlausiblePosition(body.position)) into.position = body.position;
+  if (body.position !== null && isPlausiblePosition(body.position)) target.position = body.position;
   if (body.kind === 'gps' && body.speedMetersPerSecond >= 0 && body.speedMetersPerSecond < Number.POSITIVE_INFINITY)
-    into.speed = body.speedMetersPerSecond;
+    target.speed = body.speedMetersPerSecond;
 }
 
-/** A rule that an uplink breaks, and the first uplink of the evidence. */
+/** A rule that an uplink breaks, and the evidence for that: a series of uplinks up to this one. */
 export interface Breach {
   readonly rule: InOrderRule;
-  /** Its number; −1 where the evidence is all uplinks made from `fromMs` on. */
+  /** The number of the first uplink of the evidence; −1 if the evidence is all uplinks made from `fromMs` on. */
   readonly fromSequence: number;
   readonly fromMs: number;
   readonly message: string;
