@@ -15,7 +15,7 @@ import { UPLINK_SUM } from '../../gateway/store/sqlite/log/uplink-sum.js';
 import { migrateFolder } from '../../gateway/store/sqlite/migrate.js';
 import { migrationProvider, STEPS } from '../../gateway/store/sqlite/migrations.js';
 import { openSqliteStore } from '../../gateway/store/sqlite/sqlite-store.js';
-import { LOCKGATE, type Program, runProgram } from '../helpers/cli/program.js';
+import { type CommandOutput, runLockgate } from '../helpers/cli/program.js';
 import { openGateway, testBytes } from '../helpers/gateway/test-gateway.js';
 import { chooseSeed, SeededChance } from '../helpers/pair/seeded-chance.js';
 import { runBackup } from '../helpers/store/backup-run.js';
@@ -39,8 +39,8 @@ async function stocked(test: Teardown): Promise<{ folder: string; file: string }
   return { folder, file: path.join(folder, 'lockgate.sqlite') };
 }
 
-function db(test: Teardown, ...args: readonly string[]): Promise<Program> {
-  return runProgram(test, process.execPath, [LOCKGATE, 'db', ...args]);
+function db(...args: readonly string[]): Promise<CommandOutput> {
+  return runLockgate(['db', ...args]);
 }
 
 t.test('a store with rows in every table is sound, and a check does not change it', async (t) => {
@@ -202,22 +202,22 @@ t.test(
   'db check prints a table or JSON and exits with 0 sound, 1 damaged, 2 no store; also while a gateway runs',
   async (t) => {
     const { folder, file } = await stocked(t);
-    const sound = await db(t, 'check', file);
+    const sound = await db('check', file);
     t.equal(sound.ended?.code, 0);
     t.match(sound.stdout[0], /^CHECK +CHECKED +DAMAGED/);
     t.match(sound.stdout.at(-1), /^Intact: /);
     const running = tempFolder(t);
     const gateway = await openGateway(t, running);
-    t.equal((await db(t, 'check', '--data', running)).ended?.code, 0, 'while a gateway runs');
+    t.equal((await db('check', '--data', running)).ended?.code, 0, 'while a gateway runs');
     await gateway.close();
     appendFileSync(file, 'x');
-    const damaged = await db(t, 'check', '--data', folder, '--json');
+    const damaged = await db('check', '--data', folder, '--json');
     t.equal(damaged.ended?.code, 1);
     t.match(JSON.parse(damaged.stdout.join('')), {
       sound: false,
       damage: [{ check: 'blocks', table: null, row: null }],
     });
-    const { ended, stderr } = await db(t, 'check', path.join(folder, 'nothing'));
+    const { ended, stderr } = await db('check', path.join(folder, 'nothing'));
     t.equal(ended?.code, 2);
     t.equal(stderr.length, 1, 'one sentence');
     await t.rejects(checkDatabase(path.join(running, 'key')), { code: 'input-database' });
@@ -227,24 +227,21 @@ t.test(
 t.test('db backup copies a folder to a file with mode 600, and does not overwrite an existing file', async (t) => {
   const { folder } = await stocked(t);
   const out = path.join(tempFolder(t), 'b.sqlite');
-  const made = await db(t, 'backup', '--out', out, '--data', folder, '--json');
+  const made = await db('backup', '--out', out, '--data', folder, '--json');
   t.equal(made.ended?.code, 0, made.stderr.join('\n'));
   t.match(JSON.parse(made.stdout.join('')), { file: out, from: 'folder', schema: STEPS.at(-1), not_included: ['key'] });
   t.equal(statSync(out).mode & 0o777, 0o600);
   t.same(readdirSync(path.dirname(out)).sort(), ['b.sqlite', 'b.sqlite.sums']);
   t.same((await checkDatabase(out)).damage, []);
-  t.equal((await db(t, 'backup', '--out', out, '--data', folder)).ended?.code, 2);
-  t.equal((await db(t, 'backup', '--out', out, '--data', folder, '--force')).ended?.code, 0);
-  const taken = await db(t, 'backup', '--out', path.dirname(out), '--data', folder, '--force');
+  t.equal((await db('backup', '--out', out, '--data', folder)).ended?.code, 2);
+  t.equal((await db('backup', '--out', out, '--data', folder, '--force')).ended?.code, 0);
+  const taken = await db('backup', '--out', path.dirname(out), '--data', folder, '--force');
   t.match(taken, { ended: { code: 2 }, stderr: [/is not a file: expected a file or a new name$/] });
   const long = path.join(path.dirname(out), 'x'.repeat(300));
-  const refused = await db(t, 'backup', '--out', long, '--data', folder);
+  const refused = await db('backup', '--out', long, '--data', folder);
   t.match(refused, { ended: { code: 2 }, stderr: [/can’t be written: its name is too long$/] });
   t.same(readdirSync(path.dirname(out)).sort(), ['b.sqlite', 'b.sqlite.sums'], 'no partial file is left');
-  t.equal(
-    (await db(t, 'backup', '--out', `${out}2`, '--gateway', 'http://127.0.0.1:9', '--token', 'x')).ended?.code,
-    3,
-  );
+  t.equal((await db('backup', '--out', `${out}2`, '--gateway', 'http://127.0.0.1:9', '--token', 'x')).ended?.code, 3);
   t.notOk(existsSync(`${out}2.part`));
 });
 
@@ -337,17 +334,17 @@ t.test('serve also stores a copy when it migrates, but none of a new store', asy
 t.test('db migrate reports its steps, and refuses a newer store and a store in use', async (t) => {
   const folder = tempFolder(t);
   await olderStore(folder, STEPS[0] as string);
-  const done = await db(t, 'migrate', '--data', folder, '--json');
+  const done = await db('migrate', '--data', folder, '--json');
   t.match(JSON.parse(done.stdout.join('')), { from: STEPS[0], to: STEPS.at(-1), dry_run: false, copy: /T/ });
   const store = await openSqliteStore(folder);
-  const inUse = await db(t, 'migrate', '--data', folder);
+  const inUse = await db('migrate', '--data', folder);
   t.equal(inUse.ended?.code, 3);
   t.match(inUse.stderr, [/^lockgate: another gateway is running on this data folder/]);
   await store.close();
   const newer = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'));
   newer.prepare('INSERT INTO kysely_migration (name, timestamp) VALUES (?, ?)').run('9999-later', '2030-01-01');
   newer.close();
-  const refused = await db(t, 'migrate', '--data', folder);
+  const refused = await db('migrate', '--data', folder);
   t.equal(refused.ended?.code, 3);
   t.match(refused.stderr, [/written by a newer version of lockgate; run that version$/]);
   await t.rejects(migrateFolder(path.join(folder, 'none')), { code: 'input-data' });

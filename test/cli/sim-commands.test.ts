@@ -15,7 +15,7 @@ import type { Gateway } from '../../gateway/gateway.js';
 import { UNNAMED_LOCK } from '../../proto/trace/trace.js';
 import { traceHeaderLine } from '../../proto/trace/writer.js';
 import { formatMac } from '../../proto/wire/mac.js';
-import { LOCKGATE, Program, runProgram } from '../helpers/cli/program.js';
+import { LOCKGATE, Program, runLockgate } from '../helpers/cli/program.js';
 import { MERCHANT, testGateway, testMac } from '../helpers/gateway/test-gateway.js';
 import { findingsIn } from '../helpers/sim/judged-run.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
@@ -32,7 +32,7 @@ interface Ended {
 
 /** Runs `lockgate` to its end. */
 async function lockgate(...args: string[]): Promise<Ended> {
-  const program = await runProgram(t, process.execPath, [LOCKGATE, ...args]);
+  const program = await runLockgate([...args]);
   return { code: program.ended?.code, stdout: program.stdout.join('\n'), stderr: program.stderr.join('\n') };
 }
 

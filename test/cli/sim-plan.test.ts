@@ -18,7 +18,7 @@ import { encodeUplink } from '../../proto/wire/codec.js';
 import type { Mac } from '../../proto/wire/mac.js';
 import type { PowerSettings } from '../../proto/wire/ping.js';
 import { dayOf, livelyWorld, playLive, standing } from '../helpers/cli/line-day.js';
-import { LOCKGATE, runProgram } from '../helpers/cli/program.js';
+import { runLockgate } from '../helpers/cli/program.js';
 import { MERCHANT } from '../helpers/gateway/test-gateway.js';
 import { startBrokerParts } from '../helpers/mqtt/broker-parts.js';
 import { lockSender } from '../helpers/mqtt/lock-sender.js';
@@ -230,7 +230,7 @@ t.test('the command prints tables, JSON, a chart, and the command that repeats i
   const svg = path.join(tempFolder(t), 'load.svg');
   const prices = ['--per-mb', '0.12', '--per-sim', '0.80', '--currency', 'EUR'];
   const run = async (...args: string[]) => {
-    const program = await runProgram(t, process.execPath, [LOCKGATE, ...args]);
+    const program = await runLockgate([...args]);
     return { code: program.ended?.code, stdout: program.stdout.join('\n'), stderr: program.stderr.join('\n') };
   };
   const asJson = await run(...PLAN, '--seed', "it's", ...prices, '--svg', svg, '--json');
@@ -286,7 +286,7 @@ t.test('a wrong flag is exit 2 with what was expected; Ctrl-C is exit 130', asyn
     t.match((failed as Error).message, message);
     t.equal(exitCodeOf(failed), EXIT_CODE.badInput);
   }
-  const help = await runProgram(t, process.execPath, [LOCKGATE, 'sim', 'plan', '--locks', '0']);
+  const help = await runLockgate(['sim', 'plan', '--locks', '0']);
   t.match([help.ended?.code, help.stderr.join('\n')], [EXIT_CODE.badInput, /Expected a whole number, 1 to 1000000/]);
   const aborted = new AbortController();
   aborted.abort();

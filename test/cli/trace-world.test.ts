@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import t from 'tap';
-import { LOCKGATE, runProgram } from '../helpers/cli/program.js';
+import { runLockgate } from '../helpers/cli/program.js';
 import { root } from '../helpers/house/our-files.js';
 import { traceOf } from '../helpers/sim/judged-run.js';
 import { mutantOf } from '../helpers/sim/mutant-trace.js';
@@ -14,7 +14,7 @@ const folder = tempFolder(t);
 const at = (name: string): string => path.join(folder, name);
 
 async function check(...args: readonly string[]): Promise<{ code: number | null; out: string; err: string }> {
-  const { ended, stdout, stderr } = await runProgram(t, process.execPath, [LOCKGATE, 'trace', 'check', ...args]);
+  const { ended, stdout, stderr } = await runLockgate(['trace', 'check', ...args]);
   return { code: ended?.code ?? null, out: stdout.join('\n'), err: stderr.join('\n') };
 }
 

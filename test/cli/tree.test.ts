@@ -16,7 +16,7 @@ import { wrapWords } from '../../cli/terminal/word-wrap.js';
 import { NOTICE_KINDS } from '../../gateway/store/contract/notice-store.js';
 import { DELIVERY_STATES } from '../../gateway/store/contract/webhook-store.js';
 import { didYouMean, nearestNames } from '../../proto/did-you-mean.js';
-import { LOCKGATE, type Program, runProgram } from '../helpers/cli/program.js';
+import { type CommandOutput, runLockgate, runProgram } from '../helpers/cli/program.js';
 import { testGateway, testMac } from '../helpers/gateway/test-gateway.js';
 import { root } from '../helpers/house/our-files.js';
 import { type Teardown, tempFolder } from '../helpers/store/temp-folder.js';
@@ -144,7 +144,7 @@ t.test('a wrong word is reported in one sentence with a suggestion, and exit cod
     [['merchant', 'list', '--watch'], /--watch redraws a terminal: in a pipe add --json/],
     [['device', 'erase', 'A4C138F0E1D2', '--token', 'x'], /erasing can’t be undone: confirm with --yes/],
   ];
-  const ended = await Promise.all(wrong.map(async ([words]) => await run(t, words)));
+  const ended = await Promise.all(wrong.map(async ([words]) => await run(words)));
   for (const [index, { ended: end, stdout, stderr }] of ended.entries()) {
     const [words = [], sentence = /./] = wrong[index] ?? [];
     t.equal(end?.code, 2, words.join(' '));
@@ -156,8 +156,8 @@ t.test('a wrong word is reported in one sentence with a suggestion, and exit cod
   }
 });
 
-async function run(test: Teardown, words: readonly string[]): Promise<Program> {
-  return await runProgram(test, process.execPath, [LOCKGATE, ...words], { LOCKGATE_DATA: '/nonexistent' });
+async function run(words: readonly string[]): Promise<CommandOutput> {
+  return await runLockgate(words, { LOCKGATE_DATA: '/nonexistent' });
 }
 
 /** The modules that a command line loads: files of the clone by path, other modules by package. */

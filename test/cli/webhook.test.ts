@@ -5,7 +5,7 @@ import type { Gateway } from '../../gateway/gateway.js';
 import { makeWebhookSecret } from '../../gateway/webhooks/payload/signature.js';
 import { systemClock } from '../../proto/clock.js';
 import { Webhook } from '../clients/webhook-libraries.js';
-import { LOCKGATE, Program, runProgram } from '../helpers/cli/program.js';
+import { LOCKGATE, Program, runLockgate } from '../helpers/cli/program.js';
 import { MERCHANT, openGateway, testBytes, testMac } from '../helpers/gateway/test-gateway.js';
 import { testReceiver } from '../helpers/gateway/test-receiver.js';
 import { deliveriesOf, eventually } from '../helpers/gateway/webhook-bench.js';
@@ -20,8 +20,8 @@ interface Said {
   readonly stderr: string;
 }
 
-async function run(test: Teardown, args: readonly string[]): Promise<Said> {
-  const program = await runProgram(test, process.execPath, [LOCKGATE, 'webhook', ...args]);
+async function run(args: readonly string[]): Promise<Said> {
+  const program = await runLockgate(['webhook', ...args]);
   const [stdout, stderr] = [program.stdout.join('\n'), program.stderr.join('\n')];
   return { code: program.ended?.code ?? null, stdout, stderr };
 }
@@ -35,7 +35,7 @@ async function cliBench(test: Teardown): Promise<CliBench> {
   const gateway = await openGateway(test, tempFolder(test));
   await gateway.accounts.addMerchant(MERCHANT);
   const place = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
-  return { gateway, webhook: (...args) => run(test, [...args, ...place]) };
+  return { gateway, webhook: (...args) => run([...args, ...place]) };
 }
 
 t.test('set, rotate-secret and remove print text and JSON, and fail with a sentence', async (t) => {
@@ -188,11 +188,11 @@ t.test('listen verifies signatures of the reference library, follows --fail, and
   const late = await listening(t, ['--expect', '1', '--within', '0s']);
   t.match(await late.program.end(), { code: 1 });
   t.match(late.program.stderr.join(' '), /0 of 1 webhooks arrived/);
-  t.match(await run(t, ['listen', '--fail', 'bang']), {
+  t.match(await run(['listen', '--fail', 'bang']), {
     code: 2,
     stderr: /"bang" is not a fault: expected ok, timeout/,
   });
-  t.match(await run(t, ['listen', '--forward', 'ftp://a/']), { code: 2, stderr: /not an http or https URL/ });
+  t.match(await run(['listen', '--forward', 'ftp://a/']), { code: 2, stderr: /not an http or https URL/ });
 });
 
 t.test('listen sends Retry-After only with 429 and 503', async (t) => {

@@ -13,7 +13,7 @@ import { LockgateError } from '../../proto/errors.js';
 import { TraceReader } from '../../proto/trace/reader.js';
 import { formatMac, type Mac } from '../../proto/wire/mac.js';
 import { type Command, isPingUplink, type PingUplink } from '../../proto/wire/ping.js';
-import { LOCKGATE, runProgram } from '../helpers/cli/program.js';
+import { runLockgate } from '../helpers/cli/program.js';
 import { MERCHANT, testGateway } from '../helpers/gateway/test-gateway.js';
 import { findingsIn, traceOf } from '../helpers/sim/judged-run.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
@@ -178,7 +178,7 @@ t.test('commands are sent again, and their effects are not applied twice', async
 
 t.test('the command line reads plain and gzipped files, prints counts, and reports errors in a file', async (t) => {
   const run = async (...args: string[]) => {
-    const program = await runProgram(t, process.execPath, [LOCKGATE, 'sim', 'run', ...args]);
+    const program = await runLockgate(['sim', 'run', ...args]);
     return { code: program.ended?.code, out: program.stdout.join('\n'), err: program.stderr.join('\n') };
   };
   const file = path.join(folder, 'field.jsonl.gz');
@@ -229,7 +229,7 @@ t.test('in a live run the locks of a trace send to a gateway, with all times shi
   }
   writeFileSync(secrets, rows.join('\n'));
   const line = ['--gateway', `mqtt://127.0.0.1:${gateway.mqttPort}`, '--secrets', secrets, '--speed', '300'];
-  const run = await runProgram(t, process.execPath, [LOCKGATE, 'sim', 'run', '--from-trace', file, ...line, '--json']);
+  const run = await runLockgate(['sim', 'run', '--from-trace', file, ...line, '--json']);
   t.equal(run.ended?.code, 0, run.stderr.join('\n'));
   const { comparison, acknowledged } = JSON.parse(run.stdout.join('\n'));
   const stateOf = ({ reason }: { reason: string }): boolean => reason === 'REASON_STATE_PING';

@@ -14,7 +14,7 @@ import { parseScenario, readScenarioFile } from '../../firmware-sim/scenario/rea
 import type { Scenario } from '../../firmware-sim/scenario/scenario.js';
 import { scenarioJsonSchema } from '../../firmware-sim/scenario/schema.js';
 import { VirtualScenario } from '../../firmware-sim/scenario/virtual-scenario.js';
-import { LOCKGATE, runProgram } from '../helpers/cli/program.js';
+import { runLockgate } from '../helpers/cli/program.js';
 import { testGateway } from '../helpers/gateway/test-gateway.js';
 import { root } from '../helpers/house/our-files.js';
 import { byLength } from '../helpers/house/test-length.js';
@@ -280,7 +280,7 @@ interface Ended {
 }
 
 async function lockgate(args: readonly string[]): Promise<Ended> {
-  const program = await runProgram(t, process.execPath, [LOCKGATE, ...args]);
+  const program = await runLockgate([...args]);
   return { code: program.ended?.code, stdout: program.stdout.join('\n'), stderr: program.stderr.join('\n') };
 }
 

@@ -17,7 +17,7 @@ import { StoreFailure } from '../../gateway/store/contract/errors.js';
 import { openDurable } from '../../gateway/store/sqlite/durable-file.js';
 import { systemClock } from '../../proto/clock.js';
 import { ask } from '../helpers/cli/operator-call.js';
-import { LOCKGATE, type Program, runProgram } from '../helpers/cli/program.js';
+import { type CommandOutput, runLockgate } from '../helpers/cli/program.js';
 import { overriding } from '../helpers/durability/sabotage.js';
 import { MERCHANT, openGateway, testGateway } from '../helpers/gateway/test-gateway.js';
 import { openStore } from '../helpers/store/new-store.js';
@@ -241,7 +241,7 @@ t.test('work on a data folder without a gateway has an entry', async (t) => {
   const who = { actor: 'owner', address: null, agent: 'lockgate/0', osUser: 'ada', token: null } as const;
   await rotateKey(place, { who });
   await t.rejects(forgetSecrets(place, { who }), { code: 'key-fits' });
-  const run = await runProgram(t, process.execPath, [LOCKGATE, 'config', 'rotate-key', '--data', folder]);
+  const run = await runLockgate(['config', 'rotate-key', '--data', folder]);
   t.equal(run.ended?.code, 0);
   const gateway = await openGateway(t, folder);
   t.match(await entriesOf(gateway), [
@@ -254,7 +254,7 @@ t.test('work on a data folder without a gateway has an entry', async (t) => {
 t.test('“lockgate audit” lists entries', async (t) => {
   const gateway = await testGateway(t);
   const at = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
-  const command = (...args: string[]): Promise<Program> => runProgram(t, process.execPath, [LOCKGATE, ...args]);
+  const command = (...args: string[]): Promise<CommandOutput> => runLockgate(args);
   t.match(await command('audit', ...at), { ended: { code: 0 }, stdout: [], stderr: [/There is no entry yet/] });
   await ask(gateway, 'POST', '/devices', { mac: MAC });
   await command('device', 'set', MAC, '--simulated', ...at);

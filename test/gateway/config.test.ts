@@ -5,19 +5,21 @@
 import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import got from 'got';
-import t, { type Test } from 'tap';
+import t from 'tap';
 import { type ConnectionFlags, GatewayClient } from '../../cli/client.js';
 import { resetToken } from '../../cli/commands/config/token-reset.js';
 import { exitCodeOf } from '../../cli/terminal/exit-codes.js';
 import { misspeltVariables, readConfig, resolveSettings, SETTINGS, type SettingKey } from '../../gateway/config.js';
 import { rotateKey } from '../../gateway/data-folder/key-change.js';
 import { ask } from '../helpers/cli/operator-call.js';
-import { LOCKGATE, type Program, runProgram } from '../helpers/cli/program.js';
+import { type CommandOutput, runLockgate } from '../helpers/cli/program.js';
 import { ServeProgram } from '../helpers/cli/serve-program.js';
 import { openGateway, testGateway } from '../helpers/gateway/test-gateway.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
 const NOTHING = { LOCKGATE_DATA: '/nonexistent', LOCKGATE_GATEWAY: '', LOCKGATE_TOKEN: '' };
+
+type Environment = Readonly<Record<string, string>>;
 
 interface Shown {
   readonly running: boolean;
@@ -25,17 +27,17 @@ interface Shown {
   readonly settings: readonly { readonly flag: string; readonly value: string; readonly source: string }[];
 }
 
-async function lockgate(t: Test, args: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<Program> {
-  return await runProgram(t, process.execPath, [LOCKGATE, ...args], { ...NOTHING, ...environment });
+async function lockgate(args: readonly string[], environment: Environment = {}): Promise<CommandOutput> {
+  return await runLockgate(args, { ...NOTHING, ...environment });
 }
 
-async function shown(t: Test, args: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<Shown> {
-  return JSON.parse((await lockgate(t, ['config', ...args, '--json'], environment)).stdout.join('')) as Shown;
+async function shown(args: readonly string[], environment: Environment = {}): Promise<Shown> {
+  return JSON.parse((await lockgate(['config', ...args, '--json'], environment)).stdout.join('')) as Shown;
 }
 
 t.test('without a gateway, config shows the settings that serve would use and their sources', async (t) => {
   const environment = { LOCKGATE_HTTP_PORT: '9000', LOCKGATE_MQTT_PORT: '9001' };
-  const all = await shown(t, ['--mqtt-port', '9002'], environment);
+  const all = await shown(['--mqtt-port', '9002'], environment);
   t.match(all, { running: false, gateway: null });
   t.same(
     all.settings.map(({ flag }) => flag),
@@ -46,7 +48,7 @@ t.test('without a gateway, config shows the settings that serve would use and th
   t.match(find('--mqtt-port'), { value: '9002', source: 'flag', environment: 'LOCKGATE_MQTT_PORT', default: '1883' });
   t.match(find('--http-port'), { value: '9000', source: 'environment', unit: 'port', meaning: /merchants/ });
   t.match(find('--operator-port'), { value: '8081', source: 'default' });
-  const { stdout, stderr } = await lockgate(t, ['config'], environment);
+  const { stdout, stderr } = await lockgate(['config'], environment);
   t.match(stdout[0], /^SETTING +VALUE +FROM +UNIT +MEANING$/);
   t.equal(stdout.length, 1 + SETTINGS.length);
   t.ok(stdout.some((line) => /^--http-port +9000 +LOCKGATE_HTTP_PORT +port +The merchants’/.test(line)));
@@ -67,10 +69,10 @@ t.test('a wrong setting is reported with the same sentence as at the start', asy
   ];
   for (const [args, environment, message] of wrong)
     t.throws(() => readConfig(resolveSettings(flagsOf(args), environment)), { code: 'input-setting', message });
-  const run = await lockgate(t, ['config', '--mqtt-port', 'x']);
+  const run = await lockgate(['config', '--mqtt-port', 'x']);
   t.match(run, { ended: { code: 2 }, stdout: [], stderr: [/^lockgate: --mqtt-port is "x": expected a port/] });
   t.equal(run.stderr.length, 1, 'in one sentence');
-  const both = await lockgate(t, ['config', '--gateway', 'http://127.0.0.1:9', '--mqtt-port', '1']);
+  const both = await lockgate(['config', '--gateway', 'http://127.0.0.1:9', '--mqtt-port', '1']);
   t.match(both, { ended: { code: 2 }, stderr: [/not both/] });
 });
 
@@ -80,7 +82,7 @@ t.test('with a running gateway, config shows the values in use, with the ports t
   const settings = resolveSettings(flags, { LOCKGATE_LOG_LEVEL: 'warn' });
   const gateway = await openGateway(t, data, { settings });
   const at = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
-  const all = await shown(t, at);
+  const all = await shown(at);
   t.match(all, { running: true, gateway: `http://127.0.0.1:${gateway.operatorPort}` });
   const find = (flag: string) => all.settings.find((each) => each.flag === flag);
   t.match(find('--mqtt-port'), { value: String(gateway.mqttPort), given: '0', source: 'flag' });
@@ -94,9 +96,9 @@ t.test('with a running gateway, config shows the values in use, with the ports t
     'no secret, though their files are named',
   );
   const away = ['config', '--gateway', 'http://127.0.0.1:9', '--token', 'x'];
-  t.match(await lockgate(t, away), { ended: { code: 3 }, stderr: [/no gateway.*lockgate serve/] });
+  t.match(await lockgate(away), { ended: { code: 3 }, stderr: [/no gateway.*lockgate serve/] });
   writeFileSync(path.join(data, 'operator-address'), 'http://127.0.0.1:9\n');
-  t.match(await shown(t, ['--data', data]), { running: false }, 'the address of a gateway that has stopped');
+  t.match(await shown(['--data', data]), { running: false }, 'the address of a gateway that has stopped');
 });
 
 /** The gateway and token that a CLI command uses with these flags in this environment. */
@@ -136,7 +138,7 @@ t.test('a variable that looks like a misspelt setting is reported, and no other'
   const sentence = 'the environment has LOCKGATE_MQTT_PROT, which is not a setting. Did you mean LOCKGATE_MQTT_PORT?';
   t.same(misspeltVariables(environment), [sentence]);
   const data = tempFolder(t);
-  const shown = await lockgate(t, ['config', '--data', data], { LOCKGATE_MQTT_PROT: '1' });
+  const shown = await lockgate(['config', '--data', data], { LOCKGATE_MQTT_PROT: '1' });
   t.match(shown, { ended: { code: 0 }, stderr: [`Warning: ${sentence}`, /would use/] });
 });
 
@@ -193,7 +195,7 @@ t.test('replacing the token of a running gateway invalidates the old one and its
   t.match(audit.entries, [{ action: 'token.change', actor: 'owner', after: { token: /^[0-9a-f]{8}$/ } }]);
   serve.program.kill('SIGTERM');
   t.match(await serve.program.end(), { code: 0 });
-  t.match(await lockgate(t, ['config', 'reset-operator-token', '--data', data], { LOCKGATE_TOKEN: old }), {
+  t.match(await lockgate(['config', 'reset-operator-token', '--data', data], { LOCKGATE_TOKEN: old }), {
     ended: { code: 0 },
     stdout: [/The operator’s new token is in .*operator-token; the old one no longer works\./],
     stderr: [/LOCKGATE_TOKEN is set here/],

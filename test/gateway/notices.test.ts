@@ -21,7 +21,7 @@ import { FAILURES_TO_OPEN } from '../../gateway/webhooks/url/circuit.js';
 import { ManualClock, Minutes, Seconds } from '../../proto/clock.js';
 import { formatMac, type Mac } from '../../proto/wire/mac.js';
 import { ask } from '../helpers/cli/operator-call.js';
-import { LOCKGATE, type Program, runProgram } from '../helpers/cli/program.js';
+import { type CommandOutput, runLockgate } from '../helpers/cli/program.js';
 import { overriding } from '../helpers/durability/sabotage.js';
 import { eventsOf, MERCHANT, testBytes, testGateway, testMac } from '../helpers/gateway/test-gateway.js';
 import { BEFORE_MONTH_END_MS } from '../helpers/gateway/usage-bench.js';
@@ -416,7 +416,7 @@ t.test('attempts under way when a URL is changed open no circuit', async (t) => 
 t.test('“lockgate notices” lists notices and marks them as read', async (t) => {
   const gateway = await testGateway(t);
   const at = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
-  const run = (...args: string[]): Promise<Program> => runProgram(t, process.execPath, [LOCKGATE, 'notices', ...args]);
+  const run = (...args: string[]): Promise<CommandOutput> => runLockgate(['notices', ...args]);
   for (const urlId of [1, 2, 3]) gateway.events.emit('url-disabled', disabled(urlId));
   gateway.events.emit('url-changed', { atMs: 0, urlId: 2, state: 'active' });
   t.match(await run('read', '1', ...at), { ended: { code: 0 }, stdout: ['1 marked as read.'] });

@@ -76,7 +76,7 @@ t.test('a gateway with 200 descriptors and 400 locks serves operators and loses 
   for (const [at, lock] of connected.entries()) await lock.receives(puback(at + 1));
 
   const list = ['device', 'list', '--data', data];
-  const { devices } = await lockgateJson<{ readonly devices: readonly unknown[] }>(t, list);
+  const { devices } = await lockgateJson<{ readonly devices: readonly unknown[] }>(list);
   t.equal(devices.length, LOCK_COUNT, 'operators can connect');
   const { body } = await callOperator(data, '/status');
   const { open, limit } = (body as { readonly descriptors: Figures }).descriptors;
@@ -85,7 +85,7 @@ t.test('a gateway with 200 descriptors and 400 locks serves operators and loses 
   const { text: figures } = await callOperator(data, '/metrics');
   t.match(figures, new RegExp(`^process_max_fds ${MAX_DESCRIPTORS}$`, 'm'));
   t.match(figures, /^process_open_fds 1[4-9]\d$/m);
-  const { notices } = await lockgateJson<{ readonly notices: readonly Notice[] }>(t, ['notices', '--data', data]);
+  const { notices } = await lockgateJson<{ readonly notices: readonly Notice[] }>(['notices', '--data', data]);
   const [notice] = notices.filter(({ kind }) => kind === 'descriptors');
   t.match(notice, { resolved_at: null, text: /^of the 200 descriptors/ });
 

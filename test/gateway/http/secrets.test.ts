@@ -10,10 +10,10 @@ import type { Gateway } from '../../../gateway/gateway.js';
 import { logEvents, makeLog } from '../../../gateway/log/log.js';
 import { systemClock } from '../../../proto/clock.js';
 import { ask } from '../../helpers/cli/operator-call.js';
-import { LOCKGATE, runProgram } from '../../helpers/cli/program.js';
+import { runLockgate } from '../../helpers/cli/program.js';
 import { MERCHANT, openGateway } from '../../helpers/gateway/test-gateway.js';
 import { accessToken, basic, call, type MerchantCall } from '../../helpers/http/merchant-call.js';
-import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
+import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 interface Output {
   readonly code: number | null;
@@ -21,16 +21,16 @@ interface Output {
   readonly stderr: string;
 }
 
-async function run(test: Teardown, gateway: Gateway, args: readonly string[]): Promise<Output> {
+async function run(gateway: Gateway, args: readonly string[]): Promise<Output> {
   const place = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
-  const program = await runProgram(test, process.execPath, [LOCKGATE, ...args, ...place]);
+  const program = await runLockgate([...args, ...place]);
   const [stdout, stderr] = [program.stdout.join('\n'), program.stderr.join('\n')];
   return { code: program.ended?.code ?? null, stdout, stderr };
 }
 
 t.test('the command line adds and lists keys and users, as text and JSON, and refuses wrong calls', async (t) => {
   const gateway = await openGateway(t, tempFolder(t));
-  const lockgate = (...args: string[]): Promise<Output> => run(t, gateway, args);
+  const lockgate = (...args: string[]): Promise<Output> => run(gateway, args);
   t.match(await lockgate('key', 'create', 'shop'), { code: 2, stderr: /which merchant\? there is none yet/ });
   await gateway.accounts.addMerchant(MERCHANT);
   t.match(await lockgate('key', 'list'), { code: 0, stdout: '', stderr: /no API key/ });
@@ -87,7 +87,7 @@ t.test('the command line adds and lists keys and users, as text and JSON, and re
   });
   t.match(await lockgate('user', 'list', '--merchant', 'Nobody'), { code: 3, stderr: /no merchant named/ });
   for (const command of ['key create', 'key list', 'key revoke', 'user add', 'user list']) {
-    const help = await runProgram(t, process.execPath, [LOCKGATE, ...command.split(' '), '--help']);
+    const help = await runLockgate([...command.split(' '), '--help']);
     t.match(help.stdout.join('\n'), new RegExp(`Example:\n  \\$ lockgate ${command}`), command);
   }
 });

@@ -8,7 +8,7 @@ import { afterThisTurn, Days, ManualClock, systemClock } from '../../../proto/cl
 import { decodeDownlink } from '../../../proto/wire/codec.js';
 import type { GpsPing, Uplink } from '../../../proto/wire/ping.js';
 import { ask } from '../../helpers/cli/operator-call.js';
-import { LOCKGATE, runProgram } from '../../helpers/cli/program.js';
+import { runLockgate } from '../../helpers/cli/program.js';
 import { within } from '../../helpers/clocks/bell.js';
 import { overriding } from '../../helpers/durability/sabotage.js';
 import { eventsOf, openGateway, testBytes, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
@@ -446,10 +446,10 @@ t.test('erasing needs a confirmation on a terminal, and --yes elsewhere', async 
   const lock = await connectedLock(t, gateway, MAC);
   await lock.send(testBytes(1));
   const place = ['--data', folder, '--gateway', `http://127.0.0.1:${gateway.operatorPort}`];
-  const asked = await runProgram(t, process.execPath, [LOCKGATE, 'device', 'erase', MAC, ...place]);
+  const asked = await runLockgate(['device', 'erase', MAC, ...place]);
   t.match([asked.ended, asked.stderr.join()], [{ code: 2 }, /erasing can’t be undone: confirm with --yes/]);
   t.equal((await gateway.store.readUplinks(1, 9)).length, 1);
-  const sure = await runProgram(t, process.execPath, [LOCKGATE, 'device', 'erase', MAC, '--yes', ...place]);
+  const sure = await runLockgate(['device', 'erase', MAC, '--yes', ...place]);
   t.match([sure.ended, sure.stdout.join()], [{ code: 0 }, /1 uplinks/]);
   t.equal((await gateway.store.readUplinks(1, 9)).length, 0);
 });

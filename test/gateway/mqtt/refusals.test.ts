@@ -25,7 +25,7 @@ import { afterThisTurn, Hours, ManualClock } from '../../../proto/clock.js';
 import { formatMac } from '../../../proto/wire/mac.js';
 import { toDate } from '../../../proto/wire/ping-json.js';
 import { ask } from '../../helpers/cli/operator-call.js';
-import { LOCKGATE, Program, runProgram } from '../../helpers/cli/program.js';
+import { LOCKGATE, Program, runLockgate } from '../../helpers/cli/program.js';
 import { eventsOf, testBytes, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
 import { connectPacket, publishPacket, RawLock, subscribePacket } from '../../helpers/mqtt/raw-lock.js';
 import { openStore } from '../../helpers/store/new-store.js';
@@ -143,7 +143,7 @@ t.test('device show and tail --mac show refusals', async (t) => {
     LOCKGATE_GATEWAY: `http://127.0.0.1:${gateway.operatorPort}`,
     LOCKGATE_TOKEN: gateway.operatorToken,
   };
-  const run = (...words: string[]) => runProgram(t, process.execPath, [LOCKGATE, ...words], environment);
+  const run = (...words: string[]) => runLockgate([...words], environment);
   const tail = new Program(t, process.execPath, [LOCKGATE, 'tail', '--mac', MAC.toLowerCase()], environment);
   await tail.line(/Watching/, 'stderr');
   await say(connectPacket({ user: testMac(2), secret: 'x' }));

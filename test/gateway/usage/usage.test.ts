@@ -28,7 +28,7 @@ import {
 import { ManualClock, Seconds } from '../../../proto/clock.js';
 import { formatMac, type Mac } from '../../../proto/wire/mac.js';
 import { type CommandEnd, runCommand } from '../../helpers/cli/command-line.js';
-import { LOCKGATE, type Program, runProgram } from '../../helpers/cli/program.js';
+import { type CommandOutput, runLockgate } from '../../helpers/cli/program.js';
 import { Bell } from '../../helpers/clocks/bell.js';
 import { overriding } from '../../helpers/durability/sabotage.js';
 import { MERCHANT, openGateway, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
@@ -458,7 +458,7 @@ t.test('“lockgate usage” shows usage, closes months, prints statements and s
   const mac = testMac();
   const { secret } = await gateway.accounts.addDevice({ mac });
   const at = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
-  const run = (...args: string[]): Promise<Program> => runProgram(t, process.execPath, [LOCKGATE, ...args, ...at]);
+  const run = (...args: string[]): Promise<CommandOutput> => runLockgate([...args, ...at]);
   const json = async (...args: string[]): Promise<unknown> => JSON.parse((await run(...args)).stdout.join(''));
   const refused = async (code: number, why: RegExp, ...args: string[]): Promise<void> => {
     const { ended, stderr } = await run(...args);

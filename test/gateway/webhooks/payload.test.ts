@@ -17,7 +17,7 @@ import { Days, Minutes, Seconds } from '../../../proto/clock.js';
 import { encodeUplink } from '../../../proto/wire/codec.js';
 import { DEFAULT_POWER, isPingUplink, type Ping, type Uplink } from '../../../proto/wire/ping.js';
 import { REASONS, type Reason } from '../../../proto/wire/reasons.js';
-import { LOCKGATE, runProgram } from '../../helpers/cli/program.js';
+import { runLockgate } from '../../helpers/cli/program.js';
 import { fleetUplinks } from '../../helpers/durability/fleet-uplinks.js';
 import { testMac } from '../../helpers/gateway/test-gateway.js';
 import { root } from '../../helpers/house/our-files.js';
@@ -176,7 +176,7 @@ t.test('the committed files and the CLI’s output match the schema', async (t) 
     [[], payloadSchemaText()],
     [['--types'], payloadTypesText()],
   ] as const) {
-    const program = await runProgram(t, process.execPath, [LOCKGATE, 'webhook', 'schema', ...flags]);
+    const program = await runLockgate(['webhook', 'schema', ...flags]);
     t.equal(`${program.stdout.join('\n')}\n`, text);
   }
 });

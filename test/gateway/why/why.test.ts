@@ -7,7 +7,7 @@ import { MAX_REPLAYED_UPLINKS } from '../../../gateway/why/lock-history.js';
 import { Hours, ManualClock, Minutes, Seconds } from '../../../proto/clock.js';
 import { formatMac, type Mac } from '../../../proto/wire/mac.js';
 import { ask } from '../../helpers/cli/operator-call.js';
-import { LOCKGATE, type Program, runProgram } from '../../helpers/cli/program.js';
+import { type CommandOutput, runLockgate } from '../../helpers/cli/program.js';
 import { type WhyAnswer, why } from '../../helpers/cli/why-answer.js';
 import { eventsOf, MERCHANT, testBytes, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
 import { eventually, toNextTimer, type WebhookBench, webhookBench } from '../../helpers/gateway/webhook-bench.js';
@@ -370,8 +370,7 @@ t.test('“lockgate why” prints text or JSON, and fails with a sentence and an
   const { findings } = await storeEvents(gateway.store, testMac(5), readEvents(LOST_CONNECTION));
   runClock.advance(Hours(6));
   const at = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
-  const run = (...args: string[]): Promise<Program> =>
-    runProgram(t, process.execPath, [LOCKGATE, 'why', ...args, ...at]);
+  const run = (...args: string[]): Promise<CommandOutput> => runLockgate(['why', ...args, ...at]);
   const id = findings.get('not-closed');
   const shown = await run(`finding:${id}`);
   t.equal(shown.ended?.code, 0, shown.stderr.join('\n'));
@@ -389,7 +388,7 @@ t.test('“lockgate why” prints text or JSON, and fails with a sentence and an
   t.match(document, { about: { kind: 'lock', id: MAC, mac: MAC }, now: '2026-11-20T12:00:00.000Z' });
   for (const step of document.steps)
     t.same(Object.keys(step), ['kind', 'code', 'sentence', 'rests_on', 'at', 'clock'], step.kind);
-  const show = await runProgram(t, process.execPath, [LOCKGATE, 'device', 'show', MAC, ...at]);
+  const show = await runLockgate(['device', 'show', MAC, ...at]);
   t.ok(
     show.stdout.some((each) => each.includes(`finding:${id}`)),
     'device show prints ids that “why” accepts',
@@ -408,15 +407,7 @@ t.test('“lockgate why” prints text or JSON, and fails with a sentence and an
     t.match(ended.stderr.join('\n'), message);
     t.same(ended.stdout, []);
   }
-  const unreachable = await runProgram(t, process.execPath, [
-    LOCKGATE,
-    'why',
-    MAC,
-    '--gateway',
-    'http://127.0.0.1:9',
-    '--token',
-    'x',
-  ]);
+  const unreachable = await runLockgate(['why', MAC, '--gateway', 'http://127.0.0.1:9', '--token', 'x']);
   t.equal(unreachable.ended?.code, 3);
   t.match(unreachable.stderr.join('\n'), /no gateway at http:\/\/127\.0\.0\.1:9/);
 });

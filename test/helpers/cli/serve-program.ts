@@ -28,7 +28,7 @@ export class ServeProgram {
 
   /** Runs a command against this gateway, and returns its JSON output. @throws Error if the command fails */
   async json<T>(...args: string[]): Promise<T> {
-    return await lockgateJson<T>(this.#test, [...args, '--data', this.data]);
+    return await lockgateJson<T>([...args, '--data', this.data]);
   }
 
   /** Starts a long-running command against this gateway. */

@@ -5,7 +5,7 @@
 import { copyFileSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { checkDatabase } from '../../../gateway/store/sqlite/check/check.js';
-import { LOCKGATE, runProgram } from '../cli/program.js';
+import { runLockgate } from '../cli/program.js';
 import { Bell } from '../clocks/bell.js';
 import { MERCHANT, openGateway, testBytes, testMac } from '../gateway/test-gateway.js';
 import { testReceiver } from '../gateway/test-receiver.js';
@@ -65,7 +65,7 @@ export async function runBackup(test: Teardown, { locks, before }: BackupRunOpti
   const out = path.join(tempFolder(test), 'backup.sqlite');
   const ackedBefore = [...acked];
   const where = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
-  const made = await runProgram(test, process.execPath, [LOCKGATE, 'db', 'backup', '--out', out, ...where, '--json']);
+  const made = await runLockgate(['db', 'backup', '--out', out, ...where, '--json']);
   const meanwhile = acked.length - ackedBefore.length;
   isOver = true;
   await Promise.all(sending);
