@@ -30,6 +30,7 @@ const rooms = {
   'proto/power': ['proto', 'proto/gen', 'proto/wire'],
   'proto/trace': ['proto', 'proto/gen', 'proto/power', 'proto/wire'],
   'proto/why': [...proto],
+  'proto/reference': [...proto, 'proto/trace', 'proto/why'],
   'proto/gen': ['proto', 'proto/trace', 'proto/wire'],
 
   'firmware-sim': [...proto],

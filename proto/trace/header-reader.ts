@@ -15,7 +15,7 @@ import { TRACE_NAME, TRACE_VERSION, type TraceHeader, type TraceLock, UNNAMED_LO
 export const HEADER_EXPECTED = `a header such as {"trace":"${TRACE_NAME}","version":${TRACE_VERSION},"locks":{}}`;
 
 /** Commands that a header lists for a lock at most. */
-const MAX_COMMANDS_BEFORE = 1000;
+export const MAX_COMMANDS_BEFORE = 1000;
 
 const LOCK_STATES = ['locked', 'unlocked', 'unknown'] as const satisfies readonly LockState[];
 

@@ -77,7 +77,7 @@ const EXCEPTIONS: readonly Exception[] = [
   { line: /^npm |^npm$/, how: 'left out', reason: 'It is how this very test is run, or takes minutes.' },
   { line: /lockgate (serve|tail|webhook listen)\b/, how: 'parsed', reason: ENDLESS },
   { line: /--watch\b/, how: 'parsed', reason: ENDLESS },
-  { line: /lockgate trace record/, how: 'parsed', reason: ENDLESS },
+  { line: /lockgate (trace record|sim shadow)/, how: 'parsed', reason: ENDLESS },
   { line: /lockgate sim run (?!--virtual)/, how: 'parsed', reason: ENDLESS },
 ];
 
@@ -115,6 +115,7 @@ const README_EXCEPTIONS: readonly Exception[] = [
     how: 'parsed',
     reason: 'The store of this page is whole; test/gateway/data-folder/data-folder.test.ts does it.',
   },
+  { line: /trace why day/, how: 'parsed', reason: 'The trace of this page is short; its own tests run it.' },
   { line: /trace shrink/, how: 'parsed', reason: 'Nothing is wrong with the lock of this page.' },
   { line: /trace diff/, how: 'parsed', reason: 'There is no other day; its own tests run it.' },
   { line: /unlock --wait/, how: 'parsed', reason: 'It waits two minutes for a lock that is not there.' },

@@ -1,8 +1,7 @@
 /** `lockgate model show`: the power model and the rules as text, JSON or a diagram. */
-import type { Milliseconds } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
-import { describeSpan } from '../../../proto/power/judge/words.js';
 import { type Condition, POWER_MODEL, type StateRow } from '../../../proto/power/model.js';
+import { describeModelNumber } from '../../../proto/power/model-number.js';
 import { RULES } from '../../../proto/power/rules.js';
 import { highWindowToJson } from '../../../proto/wire/ping-json.js';
 import { paint, print, printJson, terminalWidth } from '../../terminal/output.js';
@@ -98,14 +97,7 @@ function sendsText({ cellularReason, gpsReason }: (typeof POWER_MODEL.triggers)[
 function printNumbers(title: string, numbers: object): void {
   print('');
   print(paint('bold', `${title}:`));
-  for (const [name, value] of Object.entries(numbers)) print(`  ${wordsOf(name)}: ${describeNumber(name, value)}`);
-}
-
-/** A number with its unit; nearly all are spans of time. */
-function describeNumber(name: string, value: number | readonly Milliseconds[]): string {
-  if (typeof value !== 'number') return value.map(describeSpan).join(', ');
-  if (name === 'retryJitter') return `± ${value * 100} %`;
-  return name === 'gapPatienceUplinks' ? `${value} uplinks` : describeSpan(value);
+  for (const [name, value] of Object.entries(numbers)) print(`  ${wordsOf(name)}: ${describeModelNumber(name, value)}`);
 }
 
 /** Splits a camel-case name: `theftGpsEvery` becomes `theft gps every`. */
