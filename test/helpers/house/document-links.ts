@@ -1,6 +1,6 @@
 /**
- * The links and anchors of Markdown documents, so that tests can follow a link. An anchor is a heading's slug, as GitHub
- * makes it, or the id of an `<a id="…">`.
+ * The links and anchors of Markdown documents, so that tests can follow a link. An anchor is a heading's slug, as
+ * GitHub makes it, or the id of an `<a id="…">`.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -35,7 +35,9 @@ export function anchorsOf(text: string): Set<string> {
   return anchors;
 }
 
-/** Follows a link from the project's folder, such as `docs/traces.md#ping`. Null if it leads somewhere, else why not. */
+/**
+ * Follows a link from the project's folder, such as `docs/traces.md#ping`. Null if it leads somewhere, else why not.
+ */
 export function followLink(link: string): string | null {
   const [file = '', anchor] = link.split('#');
   const full = path.join(root, file);
