@@ -4,9 +4,11 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** CPU time of a process, µs: of its first thread, and of all others (workers, garbage collection, the pool of I/O). */
+/** CPU time of a process, µs. */
 export interface CpuTime {
+  /** Of the first thread, which runs JavaScript's event loop. */
   readonly mainUs: number;
+  /** Of all further threads: workers, garbage collection, the I/O thread pool. */
   readonly othersUs: number;
 }
 

@@ -2,6 +2,7 @@
 import { parseArgs } from 'node:util';
 
 export interface Flags {
+  /** The bench rows to measure. */
   readonly names: readonly string[];
   readonly output: 'table' | 'json' | 'markdown';
   readonly quick: boolean;
@@ -32,14 +33,14 @@ function usage(names: readonly string[]): string {
     '  --only      only these rows',
     '  --quick     fewer and shorter rounds: to see that everything runs, not for figures',
     '  --json      one JSON document: machine, versions, rows',
-    ' --markdown the table for docs/performance.md',
-    ' --profile only this row, with a .cpuprofile of its gateway',
+    '  --markdown  the table for docs/performance.md',
+    '  --profile   only this row, with a .cpuprofile of its gateway',
     '',
     `Rows: ${names.join(', ')}`,
   ].join('\n');
 }
 
-/** Parses the flags; `names` are all rows, `profiled` those whose gateway can be profiled. */
+/** Parses the flags; `names` are all bench rows, `profiled` those whose gateway can be profiled. */
 export function readFlags(
   args: readonly string[],
   names: readonly string[],

@@ -1,18 +1,18 @@
 /**
- * Stores with millions of pings, filled once per run and used by several rows, because filling them takes longer than
- * measuring.
+ * Two stores with millions of pings, which several measurements of the bench share. They are filled once per run,
+ * because filling them takes longer than measuring.
  */
 import { cpSync } from 'node:fs';
 import { systemClock } from '../../proto/clock.js';
-import { provisionCrowd } from './load/crowd-accounts.js';
+import { registerLocks } from './load/lock-logins.js';
 import type { FillRequest } from './peers/fill-store.js';
 import { Resources } from './resources.js';
-import { LOCKS } from './rows/ingest.js';
+import { BENCH_LOCKS } from './rows/ingest.js';
 
-/** Two data folders in which the locks of the load are registered, with their numbers of pings. */
+/** Two data folders in which the bench's locks are registered, with their numbers of pings. */
 export interface LargeStores {
-  readonly smaller: { readonly pings: number; readonly data: string };
-  readonly larger: { readonly pings: number; readonly data: string };
+  readonly smallerFolder: { readonly pings: number; readonly data: string };
+  readonly largerFolder: { readonly pings: number; readonly data: string };
 }
 
 const SMALLER_PINGS = 1_000_000;
@@ -28,25 +28,37 @@ export function largeStores(quick: boolean): Promise<LargeStores> {
   return storesPromise;
 }
 
-async function fillStores(share: number): Promise<LargeStores> {
+async function fillStores(divisor: number): Promise<LargeStores> {
   const resources = new Resources();
-  const [smaller, larger] = [resources.folder(), resources.folder()];
-  const [fewer, more] = [Math.round(SMALLER_PINGS / share), Math.round(LARGER_PINGS / share)];
-  await provisionCrowd(larger, LOCKS);
-  const fill = await filler(resources, { data: larger, locks: LOCKS, receivedAtMs: systemClock.now() });
-  await fill(fewer);
-  cpSync(larger, smaller, { recursive: true });
-  await fill(more - fewer);
-  return { smaller: { pings: fewer, data: smaller }, larger: { pings: more, data: larger } };
+  const smallerFolder = resources.makeFolder();
+  const largerFolder = resources.makeFolder();
+  const smallerPings = Math.round(SMALLER_PINGS / divisor);
+  const largerPings = Math.round(LARGER_PINGS / divisor);
+  await registerLocks(largerFolder, BENCH_LOCKS);
+  const appendPings = await startFillingStore(resources, {
+    data: largerFolder,
+    locks: BENCH_LOCKS,
+    receivedAtMs: systemClock.now(),
+  });
+  await appendPings(smallerPings);
+  cpSync(largerFolder, smallerFolder, { recursive: true });
+  await appendPings(largerPings - smallerPings);
+  return {
+    smallerFolder: { pings: smallerPings, data: smallerFolder },
+    largerFolder: { pings: largerPings, data: largerFolder },
+  };
 }
 
 /** Returns a function that appends pings to the store and prints how long this took. */
-export async function filler(resources: Resources, request: FillRequest): Promise<(pings: number) => Promise<void>> {
-  const program = resources.script('peers/fill-store.js', request);
+export async function startFillingStore(
+  resources: Resources,
+  request: FillRequest,
+): Promise<(pings: number) => Promise<void>> {
+  const program = resources.startScript('peers/fill-store.js', request);
   return async (pings) => {
-    const beganAt = performance.now();
-    await program.answer(String(pings));
-    const seconds = (performance.now() - beganAt) / 1000;
+    const startedAtMs = performance.now();
+    await program.ask(String(pings));
+    const seconds = (performance.now() - startedAtMs) / 1000;
     console.error(`  stored ${pings.toLocaleString('en')} pings in ${seconds.toFixed(0)} s`);
   };
 }

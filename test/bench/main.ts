@@ -1,6 +1,7 @@
 /**
- * `npm run bench`: measures lockgate and the systems that it is compared with in one run (quality.md §1). A figure
- * below its floor fails nothing; if a measurement itself fails, the exit code is 4. `--help` lists the flags.
+ * `npm run bench`: measures lockgate and the systems that it is compared with in one run (quality.md §1), and prints a
+ * table with one row for each figure. A figure below its floor fails nothing; if a measurement itself fails, the exit
+ * code is 4. `--help` lists the flags.
  */
 
 import { mkdtempSync, readdirSync } from 'node:fs';
@@ -12,7 +13,7 @@ import { benchNeighbour } from './neighbour/neighbour.js';
 import { profileLines } from './profile-shares.js';
 import { closingLine, headLine, machine, machineLine, markdownLines, rowJson, rowLines } from './report.js';
 import { isInterrupted, releaseAllResources } from './resources.js';
-import type { BenchOptions, Row } from './row.js';
+import type { BenchOptions, BenchRow } from './row.js';
 import { benchAck } from './rows/ack.js';
 import { benchBadReceivers } from './rows/bad-receivers.js';
 import { benchConnections, benchGrowth } from './rows/growth.js';
@@ -26,8 +27,11 @@ import { benchTraceCheck } from './rows/trace-check.js';
 import { benchVirtual } from './rows/virtual.js';
 import { benchArrival, benchDeliveries } from './rows/webhooks.js';
 
-/** All rows, in the order of quality.md §1; rows that need the large stores are next to each other. */
-const BENCHES: Readonly<Record<string, (options: BenchOptions) => Promise<Row>>> = {
+/**
+ * The functions that measure the rows, by row name, in the order of quality.md §1. Rows that need the large stores are
+ * next to each other.
+ */
+const BENCHES: Readonly<Record<string, (options: BenchOptions) => Promise<BenchRow>>> = {
   ingest: benchIngest,
   'ingest-path': benchIngestPath,
   urls: benchUrls,
@@ -55,19 +59,19 @@ const EXIT_BROKEN = 4;
 const EXIT_WRONG_FLAGS = 2;
 
 interface Measured {
-  readonly rows: readonly Row[];
+  readonly rows: readonly BenchRow[];
   /** The names of rows whose measurement failed. */
   readonly broken: readonly string[];
 }
 
 async function measureAll({ names, output, quick }: Flags, profiles: string | null): Promise<Measured> {
-  const [rows, broken]: [Row[], string[]] = [[], []];
+  const [rows, broken]: [BenchRow[], string[]] = [[], []];
   if (output === 'table') console.log(headLine());
   for (const [index, name] of names.entries()) {
     const beganAt = performance.now();
     console.error(`${index + 1} of ${names.length}: ${name} …`);
     try {
-      const row = (await BENCHES[name]?.({ quick, profiles })) as Row;
+      const row = (await BENCHES[name]?.({ quick, profiles })) as BenchRow;
       rows.push(row);
       if (output === 'table') console.log(rowLines(row).join('\n'));
     } catch (error) {

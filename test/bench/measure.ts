@@ -1,6 +1,6 @@
 /**
- * How a figure is measured: lockgate and its peer alternate in one run, after a warm-up, so that noise of the machine
- * affects both. The median of the rounds counts.
+ * How a figure is measured: lockgate and its peer (the system that it is compared with) alternate in one run, after a
+ * warm-up, so that noise of the machine affects both. The figure is the median of the rounds.
  */
 
 /** Work to measure. Returns how many units (pings, locks × days) it processed, from which the rate is computed. */
@@ -16,8 +16,8 @@ export interface Rates {
 const ROUNDS = 5;
 const QUICK_ROUNDS = 2;
 
-/** The number of measured rounds. */
-export function roundsOf(quick: boolean): number {
+/** The number of measured rounds of a normal or a quick run. */
+export function roundCount(quick: boolean): number {
   return quick ? QUICK_ROUNDS : ROUNDS;
 }
 
@@ -51,7 +51,7 @@ export async function measureRates(
       if (round > 0) rates[index]?.push(rate);
     }
   }
-  return rates.map(ratesOf);
+  return rates.map(summarizeRates);
 }
 
 /**
@@ -60,27 +60,27 @@ export async function measureRates(
  *
  * @param before called before each round
  */
-export async function alternate<T>(
+export async function measureAlternating<T>(
   works: readonly (() => Promise<T>)[],
   rounds: number,
   warmUps = 1,
   before: () => Promise<void> = async () => undefined,
 ): Promise<T[][]> {
-  const given: T[][] = works.map(() => []);
+  const figuresByWork: T[][] = works.map(() => []);
   for (let round = 0; round < warmUps + rounds; round++) {
     await before();
     const order = [...works.entries()];
     if (round % 2 === 1) order.reverse();
     for (const [index, work] of order) {
       const figure = await work();
-      if (round >= warmUps) given[index]?.push(figure);
+      if (round >= warmUps) figuresByWork[index]?.push(figure);
     }
   }
-  return given;
+  return figuresByWork;
 }
 
 /** The median, minimum and maximum. For an even number of figures the median is the mean of the middle two. */
-export function ratesOf(rates: readonly number[]): Rates {
+export function summarizeRates(rates: readonly number[]): Rates {
   const sorted = [...rates].sort((a, b) => a - b);
   const half = sorted.length / 2;
   const [below = 0, above = 0] = [sorted[Math.ceil(half) - 1], sorted[Math.floor(half)]];

@@ -19,8 +19,8 @@ const IDLE_FUNCTIONS = new Set(['(idle)', '(root)']);
 export function ownShares({ nodes, samples, timeDeltas }: CpuProfile): [name: string, share: number][] {
   const names = new Map(
     nodes.map(({ id, callFrame: { functionName, url, lineNumber } }) => {
-      const place = url === '' ? '' : ` ${path.basename(url)}:${lineNumber + 1}`;
-      return [id, `${functionName || '(anonymous)'}${place}`] as const;
+      const position = url === '' ? '' : ` ${path.basename(url)}:${lineNumber + 1}`;
+      return [id, `${functionName || '(anonymous)'}${position}`] as const;
     }),
   );
   const times = new Map<string, number>();

@@ -8,7 +8,7 @@ import { wrapWords } from '../../cli/terminal/word-wrap.js';
 import { VERSION } from '../../gateway/version.js';
 import { root } from '../helpers/house/our-files.js';
 import type { Rates } from './measure.js';
-import { type Bound, type Comparison, holds, type Row } from './row.js';
+import { type BenchRow, type Bound, type Comparison, holds } from './row.js';
 
 const COLUMNS = 80;
 const NAME_WIDTH = 27;
@@ -63,11 +63,11 @@ function comparisonLines(comparison: Comparison): string[] {
 }
 
 /** The lines of a row, at most 80 columns wide. */
-export function rowLines(row: Row): string[] {
-  const own = `${'  lockgate'.padEnd(NAME_WIDTH + 2)} ${ratesText(row.rates).padEnd(RATES_WIDTH)} ${row.unit}`;
+export function rowLines(row: BenchRow): string[] {
+  const lockgateLine = `${'  lockgate'.padEnd(NAME_WIDTH + 2)} ${ratesText(row.rates).padEnd(RATES_WIDTH)} ${row.unit}`;
   return [
     `${row.name}: ${row.title}`,
-    own,
+    lockgateLine,
     ...row.against.flatMap(comparisonLines),
     ...row.details.flatMap((detail) =>
       wrapWords(detail, COLUMNS - 4).map((line, index) => `${index === 0 ? '  · ' : '    '}${line}`),
@@ -82,7 +82,7 @@ export function headLine(): string {
 }
 
 /** One sentence: how many floors hold, do not hold, and were not measured. */
-export function closingLine(rows: readonly Row[], broken: readonly string[]): string {
+export function closingLine(rows: readonly BenchRow[], broken: readonly string[]): string {
   const all = rows.flatMap((row) => row.against.map((comparison) => ({ row, comparison })));
   const held = all.filter(({ comparison }) => holds(comparison) === true);
   const missed = all.filter(({ comparison }) => holds(comparison) === false);
@@ -128,25 +128,25 @@ export function machineLine({ machine: hardware, versions }: ReturnType<typeof m
   return `${hardware.processor}, ${hardware.cores} cores, ${gigabytes} GiB, ${hardware.system}; ${names.join(', ')}`;
 }
 
-/** The JSON names of the figures, which must not change. */
+/** The figures as JSON. Scripts read these member names, so they must not change. */
 function ratesJson({ median, minimum, maximum }: Rates): object {
   return { median, least: minimum, most: maximum };
 }
 /** The JSON of a row. */
-export function rowJson({ name, title, unit, rates, against, details }: Row): object {
+export function rowJson({ name, title, unit, rates, against, details }: BenchRow): object {
   return {
     name,
     title,
     unit,
     rates: ratesJson(rates),
     against: against.map((comparison) => {
-      const { name: peer, rates: peerRates, measure, value, unit: of, floor, aim, missing } = comparison;
+      const { name: peer, rates: peerRates, measure, value, unit: comparedUnit, floor, aim, missing } = comparison;
       return {
         name: peer,
         rates: peerRates === null ? null : ratesJson(peerRates),
         measure,
         value,
-        unit: of,
+        unit: comparedUnit,
         floor: floor?.text ?? null,
         aim: aim?.text ?? null,
         holds: holds(comparison),
@@ -158,16 +158,16 @@ export function rowJson({ name, title, unit, rates, against, details }: Row): ob
   };
 }
 
-/** The table as Markdown. */
-export function markdownLines(rows: readonly Row[]): string[] {
+/** The lines of the Markdown table. */
+export function markdownLines(rows: readonly BenchRow[]): string[] {
   const head = ['figure', 'lockgate', 'compared with', 'its figure', 'measure', 'floor', 'holds', 'aim'];
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
   const lines = rows.flatMap(({ name, title, unit, rates, against }) => {
-    const own = [`\`${name}\`: ${title}`, `${ratesText(rates)} ${unit}`];
-    if (against.length === 0) return [line([...own, '–', '–', '–', '–', '–', '–'])];
+    const lockgateCells = [`\`${name}\`: ${title}`, `${ratesText(rates)} ${unit}`];
+    if (against.length === 0) return [line([...lockgateCells, '–', '–', '–', '–', '–', '–'])];
     return against.map((comparison, index) =>
       line([
-        ...(index === 0 ? own : ['', '']),
+        ...(index === 0 ? lockgateCells : ['', '']),
         comparison.name === '' ? 'a fixed limit' : comparison.name,
         comparison.rates === null ? '–' : ratesText(comparison.rates),
         valueText(comparison),

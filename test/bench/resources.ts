@@ -1,5 +1,6 @@
 /**
- * Programs, folders and connections of a bench, which are released at its end, last first, even after Ctrl-C.
+ * Programs, folders and connections that a measurement of the bench uses. They are released at its end, in reverse
+ * order, even after Ctrl-C.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,55 +8,59 @@ import path from 'node:path';
 import type { Teardown } from '../helpers/store/temp-folder.js';
 import { ChildProgram } from './load/child-program.js';
 
-const open = new Set<Resources>();
-let isEnding = false;
+const openResources = new Set<Resources>();
+let isReleasingAll = false;
 
 /** Whether all resources are being released: a failure is then a consequence of the interruption. */
 export function isInterrupted(): boolean {
-  return isEnding;
+  return isReleasingAll;
 }
 
 /** Releases the resources of all benches, for Ctrl-C. If releasing one fails, all others are still released. */
 export async function releaseAllResources(): Promise<void> {
-  isEnding = true;
-  for (const resources of [...open].reverse()) await resources.end().catch(() => undefined);
+  isReleasingAll = true;
+  for (const resources of [...openResources].reverse()) await resources.release().catch(() => undefined);
 }
 
+/** What one measurement must release at its end. */
 export class Resources implements Teardown {
-  readonly #ends: (() => unknown)[] = [];
+  readonly #teardowns: (() => unknown)[] = [];
 
   constructor() {
-    open.add(this);
+    openResources.add(this);
   }
 
-  teardown(end: () => unknown): void {
-    this.#ends.push(end);
+  /** Registers a function that {@link release} calls. */
+  teardown(release: () => unknown): void {
+    this.#teardowns.push(release);
   }
 
-  /** Starts one of the bench's scripts in a separate process; see {@link ChildProgram.script}. */
-  script(script: string, argument: unknown): ChildProgram {
-    return this.#endWithProgram(ChildProgram.script(script, argument));
+  /** Starts one of the bench's scripts in a separate process; see {@link ChildProgram.startScript}. */
+  startScript(startScript: string, argument: unknown): ChildProgram {
+    return this.#stopAtRelease(ChildProgram.startScript(startScript, argument));
   }
 
-  program(command: string, args: readonly string[]): ChildProgram {
-    return this.#endWithProgram(new ChildProgram(command, args));
+  /** Starts a program in a separate process. */
+  startProgram(command: string, args: readonly string[]): ChildProgram {
+    return this.#stopAtRelease(new ChildProgram(command, args));
   }
 
-  #endWithProgram(program: ChildProgram): ChildProgram {
-    this.teardown(() => program.end());
-    return program;
+  #stopAtRelease(startProgram: ChildProgram): ChildProgram {
+    this.teardown(() => startProgram.stop());
+    return startProgram;
   }
 
   /** Creates an empty folder, which is deleted at the end. */
-  folder(): string {
-    const folder = mkdtempSync(path.join(tmpdir(), 'lockgate-bench-'));
-    this.teardown(() => rmSync(folder, { recursive: true, force: true }));
-    return folder;
+  makeFolder(): string {
+    const makeFolder = mkdtempSync(path.join(tmpdir(), 'lockgate-bench-'));
+    this.teardown(() => rmSync(makeFolder, { recursive: true, force: true }));
+    return makeFolder;
   }
 
-  async end(): Promise<void> {
-    open.delete(this);
-    for (const end of this.#ends.splice(0).reverse()) await end();
+  /** Calls the registered functions, last first. */
+  async release(): Promise<void> {
+    openResources.delete(this);
+    for (const release of this.#teardowns.splice(0).reverse()) await release();
   }
 }
 
@@ -65,6 +70,6 @@ export async function withResources<T>(work: (resources: Resources) => Promise<T
   try {
     return await work(resources);
   } finally {
-    await resources.end();
+    await resources.release();
   }
 }

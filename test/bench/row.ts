@@ -1,5 +1,6 @@
 /**
- * The result of a bench: a figure, its comparisons with peers in the same run, and its floors and aims (quality.md §1).
+ * The result of one measurement, a row in the bench's table: lockgate's figure, its comparisons with peers (the systems
+ * that lockgate is compared with) in the same run, and its floors and aims (quality.md §1).
  */
 import type { Rates } from './measure.js';
 
@@ -30,7 +31,7 @@ export interface Comparison {
   readonly missing?: string;
 }
 
-export interface Row {
+export interface BenchRow {
   /** The name for `--only`. */
   readonly name: string;
   readonly title: string;
@@ -53,55 +54,60 @@ const NUMBERS = new Intl.NumberFormat('en', { maximumFractionDigits: 2 });
 
 /** The bound `≥ minimum`. */
 export function atLeast(minimum: number, unit = '×'): Bound {
-  return makeBound('≥', minimum, unit, (value) => value >= minimum);
+  return boundOf('≥', minimum, unit, (value) => value >= minimum);
 }
 
 /** The bound `≤ maximum`. */
 export function atMost(maximum: number, unit = '×'): Bound {
-  return makeBound('≤', maximum, unit, (value) => value <= maximum);
+  return boundOf('≤', maximum, unit, (value) => value <= maximum);
 }
 
 /** The bound `≤ +maximum` of a difference to the peer. */
 export function atMostMore(maximum: number, unit: string): Bound {
-  return makeBound('≤ +', maximum, unit, (value) => value <= maximum);
+  return boundOf('≤ +', maximum, unit, (value) => value <= maximum);
 }
 
-function makeBound(sign: string, value: number, unit: string, test: Bound['holds']): Bound {
+function boundOf(sign: string, value: number, unit: string, test: Bound['holds']): Bound {
   const short = `${sign}${sign.endsWith('+') ? '' : ' '}${NUMBERS.format(value)}`;
   return { text: `${short} ${unit}`, short, holds: test };
 }
 
+/** What a value is held to: a floor that it must reach, and an aim that it should reach. */
+export interface Targets {
+  readonly floor?: Bound;
+  readonly aim?: Bound;
+}
+
+function targetsOf({ floor = null, aim = null }: { floor?: Bound | null; aim?: Bound | null }) {
+  return { floor, aim };
+}
+
 /** A comparison by the figure's median divided by the peer's median. */
-export function ratioTo(name: string, rates: Rates, peer: Rates, floor: Bound | null, aim: Bound | null): Comparison {
-  return { name, rates: peer, measure: 'ratio', value: rates.median / peer.median, unit: '×', floor, aim };
+export function ratioTo(name: string, rates: Rates, peerRates: Rates, targets: Targets = {}): Comparison {
+  const value = rates.median / peerRates.median;
+  return { name, rates: peerRates, measure: 'ratio', value, unit: '×', ...targetsOf(targets) };
 }
 
 /** A comparison by the figure's median minus the peer's median. */
 export function differenceTo(
   name: string,
   rates: Rates,
-  peer: Rates,
+  peerRates: Rates,
   unit: string,
-  floor: Bound | null,
-  aim: Bound | null,
+  targets: Targets = {},
 ): Comparison {
-  return { name, rates: peer, measure: 'difference', value: rates.median - peer.median, unit, floor, aim };
+  const value = rates.median - peerRates.median;
+  return { name, rates: peerRates, measure: 'difference', value, unit, ...targetsOf(targets) };
 }
 
 /** A value without a peer, compared only with its bounds: the figure itself, or another value of the row. */
-export function withoutPeer(
-  value: number,
-  unit: string,
-  floor: Bound | null,
-  aim: Bound | null,
-  name = '',
-): Comparison {
-  return { name, rates: null, measure: 'itself', value, unit, floor, aim };
+export function withoutPeer(value: number, unit: string, targets: Targets = {}, name = ''): Comparison {
+  return { name, rates: null, measure: 'itself', value, unit, ...targetsOf(targets) };
 }
 
 /** A comparison that was not measured, with the reason and the remedy (`missing`). */
-export function notMeasured(name: string, floor: Bound, aim: Bound, missing: string): Comparison {
-  return { name, rates: null, measure: 'ratio', value: null, unit: '×', floor, aim, missing };
+export function notMeasured(name: string, targets: Targets, missing: string): Comparison {
+  return { name, rates: null, measure: 'ratio', value: null, unit: '×', ...targetsOf(targets), missing };
 }
 
 /** Whether the floor holds; null if nothing was measured or there is no floor. */

@@ -7,10 +7,10 @@ import { GatewayClient } from '../../cli/client.js';
 import { LOCKGATE, Program } from '../helpers/cli/program.js';
 import { type CpuTime, cpuPerPing, readCpuTime } from './cpu-share.js';
 import type { ChildProgram } from './load/child-program.js';
-import { crowdLocks, provisionCrowd } from './load/crowd-accounts.js';
-import { Generator } from './load/generator.js';
+import { LoadGenerator } from './load/generator.js';
+import { lockLogins, registerLocks } from './load/lock-logins.js';
 import type { LoadResult } from './load/node-generator.js';
-import type { HostRequest, ReceivedSoFar, ReceiverBehaviour } from './load/webhook-host.js';
+import type { ReceivedSoFar, ReceiverBehaviour, WebhookHostRequest } from './load/webhook-host.js';
 import { StoredPings } from './peers/stored-pings.js';
 import type { Resources } from './resources.js';
 
@@ -33,7 +33,7 @@ export interface ServeRequest extends ServeOptions {
   readonly data?: string;
 }
 
-/** The result of one flood. */
+/** The result of one flood: pings sent as fast as they are acknowledged, or by a schedule. */
 export interface FloodFigures {
   readonly pings: number;
   /** Acknowledged pings a second; each was found in the store afterwards. */
@@ -42,20 +42,21 @@ export interface FloodFigures {
   /** CPU time per ping. */
   readonly gateway: CpuTime | null;
   readonly generator: CpuTime | null;
-  /** Webhooks that had arrived at all URLs when the last ping was acknowledged. */
+  /** Webhooks that had arrived, at all URLs together, when the last ping was acknowledged. */
   readonly delivered: number;
-  /** The age, when its webhook arrived, of the ping whose webhook was the last to arrive by then, ms. */
-  readonly behindMs: number;
+  /** The delay of the last of these webhooks, from the time of its ping to the webhook's arrival, ms. */
+  readonly lastDelayMs: number;
 }
 
 const SHUTDOWN_SECONDS = 30;
 
+/** A running gateway, its load generator and its webhook receivers. */
 export class ServeSetup {
   readonly data: string;
   /** The merchants' port. */
   readonly httpPort: number;
   readonly stored: StoredPings;
-  readonly generator: Generator;
+  readonly generator: LoadGenerator;
   /** The operator's interface. */
   readonly client: GatewayClient;
   readonly #program: Program;
@@ -64,7 +65,7 @@ export class ServeSetup {
   private constructor(
     data: string,
     { program, httpPort }: { readonly program: Program; readonly httpPort: number },
-    generator: Generator,
+    generator: LoadGenerator,
     receivers: { readonly host: ChildProgram; readonly urls: readonly string[] } | undefined,
   ) {
     this.data = data;
@@ -78,10 +79,10 @@ export class ServeSetup {
 
   /** Starts all parts; resolves when all locks are connected. */
   static async open(resources: Resources, request: ServeRequest): Promise<ServeSetup> {
-    const data = request.data ?? resources.folder();
-    if (request.data === undefined) await provisionCrowd(data, request.locks);
+    const data = request.data ?? resources.makeFolder();
+    if (request.data === undefined) await registerLocks(data, request.locks);
     const { program, port, httpPort } = await startServe(resources, data, request);
-    const generator = await Generator.start(resources, { port, locks: crowdLocks(request.locks) });
+    const generator = await LoadGenerator.start(resources, { port, locks: lockLogins(request.locks) });
     const receivers = request.urls === 0 ? undefined : await startReceivers(resources, request.urls);
     const setup = new ServeSetup(data, { program, httpPort }, generator, receivers);
     resources.teardown(() => setup.stored.close());
@@ -93,13 +94,13 @@ export class ServeSetup {
    *
    * @throws Error if the store does not have exactly the acknowledged pings
    */
-  run(milliseconds: number): Promise<FloodFigures> {
-    return this.#measureLoad(() => this.generator.run(milliseconds));
+  floodFor(milliseconds: number): Promise<FloodFigures> {
+    return this.#measureLoad(() => this.generator.floodFor(milliseconds));
   }
 
-  /** The same with `count` pings by a schedule, `rate` a second. */
-  pace(count: number, rate: number): Promise<FloodFigures> {
-    return this.#measureLoad(() => this.generator.pace(count, rate));
+  /** Like {@link floodFor}, but sends `count` pings by a schedule, `rate` a second. */
+  sendBySchedule(count: number, rate: number): Promise<FloodFigures> {
+    return this.#measureLoad(() => this.generator.sendBySchedule(count, rate));
   }
 
   async #measureLoad(runLoad: () => Promise<LoadResult>): Promise<FloodFigures> {
@@ -107,19 +108,19 @@ export class ServeSetup {
     const ids: number[] = [];
     for (const url of this.#receivers?.urls ?? [])
       ids.push((await this.client.post<{ id: number }>('/webhooks', { url })).id);
-    await this.#receivers?.host.answer<ReceivedSoFar>('received');
+    await this.#receivers?.host.ask<ReceivedSoFar>('received');
     const cpu = [this.cpu(), this.generator.cpu()];
     const load = await runLoad();
     const { pings } = load;
-    const received = await this.#receivers?.host.answer<ReceivedSoFar>('received');
+    const received = await this.#receivers?.host.ask<ReceivedSoFar>('received');
     const gateway = cpuPerPing(cpu[0] ?? null, this.cpu(), pings);
     const generator = cpuPerPing(cpu[1] ?? null, this.generator.cpu(), pings);
     // Removes the URLs, so that undelivered events do not disturb the next flood.
     for (const id of ids) await this.client.post(`/webhooks/${id}/remove`, {});
     const stored = this.stored.countAfter(before);
     if (stored !== pings) throw new Error(`${pings} pings were acknowledged, but the store has ${stored} new pings`);
-    const { count: delivered, last_lag_ms: behindMs } = received ?? { count: 0, last_lag_ms: 0 };
-    return { pings, rate: pings / (load.ms / 1000), load, gateway, generator, delivered, behindMs };
+    const { count: delivered, last_lag_ms: lastDelayMs } = received ?? { count: 0, last_lag_ms: 0 };
+    return { pings, rate: pings / (load.ms / 1000), load, gateway, generator, delivered, lastDelayMs };
   }
 
   get pid(): number | undefined {
@@ -149,25 +150,25 @@ export async function startServe(
   data: string,
   { args = [], profiles = null, nodeArgs = [], environment = {} }: ServeOptions = {},
 ): Promise<{ readonly program: Program; readonly port: number; readonly httpPort: number }> {
-  const profiling = profiles === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${profiles}`];
-  const places = ['--data', data, '--mqtt-port', '0', '--http-port', '0', '--operator-port', '0'];
+  const profileFlags = profiles === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${profiles}`];
+  const locationFlags = ['--data', data, '--mqtt-port', '0', '--http-port', '0', '--operator-port', '0'];
   // No budgets, since the few locks of a bench send more than real ones may.
   const unlimited = ['--lock-uplinks-per-second', '0', '--lock-uplinks-per-day', '0'];
-  const serve = [LOCKGATE, 'serve', ...places, '--allow-webhook-range', '127.0.0.0/8', ...unlimited, ...args];
-  const program = new Program(resources, process.execPath, [...profiling, ...nodeArgs, ...serve], environment);
+  const serve = [LOCKGATE, 'serve', ...locationFlags, '--allow-webhook-range', '127.0.0.0/8', ...unlimited, ...args];
+  const program = new Program(resources, process.execPath, [...profileFlags, ...nodeArgs, ...serve], environment);
   const port = Number(/:(\d+)$/.exec(await program.line(/mqtt:/))?.[1]);
   const httpPort = Number(/:(\d+)$/.exec(await program.line(/merchants +http:/))?.[1]);
   await program.line(/Next:/);
   return { program, port, httpPort };
 }
 
-/** Starts webhook receivers in a separate process; a number stands for so many that answer with 204. */
+/** Starts webhook receivers in a separate process. A number means this many receivers that answer with 204. */
 export async function startReceivers(
   resources: Resources,
   receivers: number | readonly ReceiverBehaviour[],
 ): Promise<{ readonly host: ChildProgram; readonly urls: readonly string[] }> {
   const behaviours =
     typeof receivers === 'number' ? Array.from({ length: receivers }, () => 'good' as const) : receivers;
-  const host = resources.script('load/webhook-host.js', { receivers: behaviours } satisfies HostRequest);
-  return { host, ...(await host.answer<{ urls: string[] }>()) };
+  const host = resources.startScript('load/webhook-host.js', { receivers: behaviours } satisfies WebhookHostRequest);
+  return { host, ...(await host.readAnswer<{ urls: string[] }>()) };
 }

@@ -12,13 +12,13 @@ import { HTTP_ROUTES } from '../../gateway/http/merchant/routes.js';
 import { ManualClock, systemClock } from '../../proto/clock.js';
 import { decodeUplink, encodeUplink } from '../../proto/wire/codec.js';
 import { readFlags } from '../bench/flags.js';
-import { crowdLocks } from '../bench/load/crowd-accounts.js';
-import { Generator, type GeneratorKind } from '../bench/load/generator.js';
-import { dueCount, dueMs, type PacedLock, pace } from '../bench/load/pace-schedule.js';
-import { FIRST_SEQUENCE, nextBoot, rideUplink, SEQUENCE_LIMIT } from '../bench/load/ping-template.js';
-import { alternate, percentile, ratesOf } from '../bench/measure.js';
+import { type GeneratorKind, LoadGenerator } from '../bench/load/generator.js';
+import { lockLogins } from '../bench/load/lock-logins.js';
+import { dueCount, dueMs, type PacedLock, sendBySchedule } from '../bench/load/pace-schedule.js';
+import { FIRST_SEQUENCE, newBootNumber, rideUplink, SEQUENCE_LIMIT } from '../bench/load/ping-template.js';
+import { measureAlternating, percentile, summarizeRates } from '../bench/measure.js';
 import { floods } from '../bench/neighbour/floods.js';
-import { type Answered, type Flood, startFlood } from '../bench/neighbour/http-flood.js';
+import { type AnswerCounts, type Flood, startFlood } from '../bench/neighbour/http-flood.js';
 import { ownShares } from '../bench/profile-shares.js';
 import { closingLine, markdownLines, rowJson, rowLines, shortNumber } from '../bench/report.js';
 import { withResources } from '../bench/resources.js';
@@ -26,9 +26,9 @@ import {
   atLeast,
   atMost,
   atMostMore,
+  type BenchRow,
   differenceTo,
   notMeasured,
-  type Row,
   ratioTo,
   withoutPeer,
 } from '../bench/row.js';
@@ -45,9 +45,9 @@ const GENERATORS: readonly { readonly kind: GeneratorKind; readonly missing: str
 ];
 
 t.test('a median may lie between two values, a percentile is one of the values', async (t) => {
-  t.same(ratesOf([5, 1, 4]), { median: 4, minimum: 1, maximum: 5 });
-  t.same(ratesOf([4, 1, 2, 9]), { median: 3, minimum: 1, maximum: 9 });
-  t.same(ratesOf([7]), { median: 7, minimum: 7, maximum: 7 });
+  t.same(summarizeRates([5, 1, 4]), { median: 4, minimum: 1, maximum: 5 });
+  t.same(summarizeRates([4, 1, 2, 9]), { median: 3, minimum: 1, maximum: 9 });
+  t.same(summarizeRates([7]), { median: 7, minimum: 7, maximum: 7 });
   const hundred = Array.from({ length: 100 }, (_, index) => 100 - index);
   t.equal(percentile(hundred, 0.99), 99);
   t.equal(percentile(hundred, 0.5), 50);
@@ -61,7 +61,7 @@ t.test('compared programs take turns in running first, and the warm-up round doe
     order.push(name);
     return `${name}${order.length}`;
   };
-  t.same(await alternate([work('a'), work('b')], 2), [
+  t.same(await measureAlternating([work('a'), work('b')], 2), [
     ['a4', 'a5'],
     ['b3', 'b6'],
   ]);
@@ -102,7 +102,14 @@ t.test('an open loop sends by its schedule, and measures latency from the schedu
   const latencies: number[] = [];
   const now = (): number => clock.now();
   // One ping every 10 ms, alternating between two locks; lock 1 needs 50 ms for each of its pings.
-  const paced = pace([new SlowLock(0, 1), new SlowLock(1, 50)], 6, 100, (ms) => latencies.push(ms), clock, now);
+  const paced = sendBySchedule(
+    [new SlowLock(0, 1), new SlowLock(1, 50)],
+    6,
+    100,
+    (ms) => latencies.push(ms),
+    clock,
+    now,
+  );
   clock.advance(200);
   await paced;
   const times = (lock: number): number[] => sent.filter(([number]) => number === lock).map(([, atMs]) => atMs);
@@ -116,11 +123,14 @@ t.test('an open loop sends by its schedule, and measures latency from the schedu
 });
 
 /** The decoded uplinks that a generator of this kind sends. */
-async function uplinksOf(kind: GeneratorKind, play: (generator: Generator, broker: CountingBroker) => Promise<void>) {
+async function uplinksOf(
+  kind: GeneratorKind,
+  play: (generator: LoadGenerator, broker: CountingBroker) => Promise<void>,
+) {
   return await withResources(async (resources) => {
     const broker = await CountingBroker.start(resources);
     const topic = (mac: string): string => `up/${mac}`;
-    const generator = await Generator.start(resources, { port: broker.port, locks: crowdLocks(3), topic, kind });
+    const generator = await LoadGenerator.start(resources, { port: broker.port, locks: lockLogins(3), topic, kind });
     t.equal(generator.kind, kind);
     await play(generator, broker);
     return broker.taken.map(({ clientId, topic: to, payload }) => {
@@ -139,8 +149,8 @@ for (const { kind, missing } of GENERATORS) {
     const uplinks = await uplinksOf(kind, async (generator) => {
       const flood = await generator.flood(50);
       t.ok(flood.p50_ms <= flood.p99_ms && flood.p99_ms <= flood.max_ms && flood.max_ms <= flood.ms);
-      const run = await generator.run(5);
-      const paced = await generator.pace(20, 10_000);
+      const run = await generator.floodFor(5);
+      const paced = await generator.sendBySchedule(20, 10_000);
       t.ok(paced.ms >= 1.9, 'the last of 20 leaves 1.9 ms after the first');
       played.push(flood.pings, run.pings, paced.pings);
     });
@@ -153,9 +163,9 @@ for (const { kind, missing } of GENERATORS) {
     );
     t.same(
       [...new Set(uplinks.map(({ mac }) => mac))].sort(),
-      crowdLocks(3).map(({ mac }) => mac),
+      lockLogins(3).map(({ mac }) => mac),
     );
-    for (const { mac } of crowdLocks(3)) {
+    for (const { mac } of lockLogins(3)) {
       const own = uplinks.filter((each) => each.mac === mac).map(({ uplink }) => uplink);
       const sequences = own.map(({ sequence }) => sequence);
       t.same(
@@ -186,7 +196,7 @@ for (const { kind, missing } of GENERATORS) {
   });
 
   t.test(`the generator in ${kind} counts only the PUBACK of its ping`, { skip: missing }, async (t) => {
-    const wrong = async (generator: Generator, broker: CountingBroker): Promise<void> => {
+    const wrong = async (generator: LoadGenerator, broker: CountingBroker): Promise<void> => {
       broker.answer = (_puback, socket) => void socket.write(Buffer.from([0x40, 2, 0, 0]));
       await generator.flood(1);
     };
@@ -195,8 +205,8 @@ for (const { kind, missing } of GENERATORS) {
 }
 
 t.test('the encoded length does not change with the sequence or the time', async (t) => {
-  const boot = nextBoot();
-  t.not(boot, nextBoot(), 'two generators use different boots');
+  const boot = newBootNumber();
+  t.not(boot, newBootNumber(), 'two generators use different boots');
   const now = systemClock.now();
   const lengths = [FIRST_SEQUENCE, SEQUENCE_LIMIT - 1].flatMap((sequence) =>
     [Date.UTC(2006, 0), now, Date.UTC(2100, 0)].map(
@@ -208,25 +218,23 @@ t.test('the encoded length does not change with the sequence or the time', async
 
 const RATES = { median: 12_345, minimum: 9_990, maximum: 1_234_567 };
 
-const ROW: Row = {
+const ROW: BenchRow = {
   name: 'sample',
   title: 'a row that is made up',
   unit: 'pings/s',
   rates: RATES,
   against: [
-    ratioTo('a peer', RATES, { median: 24_690, minimum: 1, maximum: 2 }, atLeast(0.5), atLeast(1)),
-    ratioTo('a peer whose name is longer than its column is wide', RATES, RATES, atMost(0.9), null),
-    differenceTo(
-      'the same',
-      { median: 7, minimum: 7, maximum: 7 },
-      { median: 3, minimum: 3, maximum: 3 },
-      'ms',
-      atMostMore(5, 'ms'),
-      null,
-    ),
-    withoutPeer(12_345, 'locks × days', atLeast(10_000, 'locks × days'), atLeast(200_000, 'locks × days')),
-    notMeasured('somebody', atLeast(1), atLeast(2), 'somebody is not installed'),
-    ratioTo('one without a bar', RATES, RATES, null, null),
+    ratioTo('a peer', RATES, { median: 24_690, minimum: 1, maximum: 2 }, { floor: atLeast(0.5), aim: atLeast(1) }),
+    ratioTo('a peer whose name is longer than its column is wide', RATES, RATES, { floor: atMost(0.9) }),
+    differenceTo('the same', { median: 7, minimum: 7, maximum: 7 }, { median: 3, minimum: 3, maximum: 3 }, 'ms', {
+      floor: atMostMore(5, 'ms'),
+    }),
+    withoutPeer(12_345, 'locks × days', {
+      floor: atLeast(10_000, 'locks × days'),
+      aim: atLeast(200_000, 'locks × days'),
+    }),
+    notMeasured('somebody', { floor: atLeast(1), aim: atLeast(2) }, 'somebody is not installed'),
+    ratioTo('one without a bar', RATES, RATES),
   ],
   details: ['word '.repeat(40).trim()],
 };
@@ -329,8 +337,8 @@ t.test('the noisy neighbour calls every route, with a key if it needs one, and c
   const without = rows.filter((row) => !named.some(({ name }) => name.startsWith(row)));
   t.same(without, [], 'all routes are called');
   const [key, token] = ['lgk_key', 'lgt_token'];
-  for (const { name, hasKey, make } of named) {
-    const text = JSON.stringify(make({ key, token }));
+  for (const { name, hasKey, makeRequest } of named) {
+    const text = JSON.stringify(makeRequest({ key, token }));
     const isKnown = text.includes(basic(key)) || text.includes(token);
     t.equal(isKnown, hasKey, name);
   }
@@ -355,7 +363,7 @@ t.test('the noisy neighbour calls every route, with a key if it needs one, and c
   const terms = { port, from: '127.0.0.1', connections: 3, method: 'POST', path: '/', headers: {}, body: 'x' };
   const end = startFlood(terms satisfies Flood);
   await sixty;
-  const answered: Answered = end();
+  const answered: AnswerCounts = end();
   t.same(Object.keys(answered).sort(), ['200', '429']);
   const count = (answered['200'] ?? 0) + (answered['429'] ?? 0);
   t.ok(count > 50 && count <= 60, `${count} of 60 calls were answered when it ended`);

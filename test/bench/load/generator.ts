@@ -1,7 +1,7 @@
 /**
- * The load generator: locks with one ping in flight each, in a separate process. The program is written in C++
- * (ping-generator.cc), so that it uses less CPU than the system it measures; without a compiler, node-generator.ts
- * replaces it and the row says so.
+ * Starts the load generator and sends it commands. The generator is a separate program that plays many locks, each with
+ * at most one unacknowledged ping. It is written in C++ (ping-generator.cc), so that it uses less CPU than the system
+ * it measures. Without a C++ compiler, node-generator.ts replaces it, and the bench says so.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,14 +12,14 @@ import { root } from '../../helpers/house/our-files.js';
 import { type CpuTime, readCpuTime } from '../cpu-share.js';
 import type { Resources } from '../resources.js';
 import type { ChildProgram } from './child-program.js';
-import type { LockLogin } from './crowd-accounts.js';
+import type { LockLogin } from './lock-logins.js';
 import type { LoadResult } from './node-generator.js';
-import { FIRST_SEQUENCE, nextBoot, pingTemplate } from './ping-template.js';
+import { FIRST_SEQUENCE, newBootNumber, pingTemplate } from './ping-template.js';
 
 const SOURCE = path.join(root, 'test/bench/load/ping-generator.cc');
 const NODE_GENERATOR = fileURLToPath(new URL('./node-generator.js', import.meta.url));
 
-/** The language of the generator: `Node` without a compiler. */
+/** The language that the generator is written in. */
 export type GeneratorKind = 'C++' | 'Node';
 
 export interface GeneratorRequest {
@@ -31,7 +31,8 @@ export interface GeneratorRequest {
   readonly kind?: GeneratorKind;
 }
 
-export class Generator {
+/** A running load generator, whose locks are connected. */
+export class LoadGenerator {
   readonly kind: GeneratorKind;
   readonly #program: ChildProgram;
 
@@ -41,31 +42,31 @@ export class Generator {
   }
 
   /** Starts a generator; resolves when all its locks are connected. @throws Error if a lock is refused */
-  static async start(resources: Resources, request: GeneratorRequest): Promise<Generator> {
-    const plan = path.join(resources.folder(), 'plan');
-    writeFileSync(plan, planOf(request));
-    const light = request.kind === 'Node' ? undefined : build();
+  static async start(resources: Resources, request: GeneratorRequest): Promise<LoadGenerator> {
+    const plan = path.join(resources.makeFolder(), 'plan');
+    writeFileSync(plan, planText(request));
+    const compiledFile = request.kind === 'Node' ? undefined : compileOnce();
     const program =
-      light === undefined
-        ? resources.program(process.execPath, [NODE_GENERATOR, plan])
-        : resources.program(light, [plan]);
-    await program.answer();
-    return new Generator(light === undefined ? 'Node' : 'C++', program);
+      compiledFile === undefined
+        ? resources.startProgram(process.execPath, [NODE_GENERATOR, plan])
+        : resources.startProgram(compiledFile, [plan]);
+    await program.readAnswer();
+    return new LoadGenerator(compiledFile === undefined ? 'Node' : 'C++', program);
   }
 
   /** Sends `count` pings, as fast as they are acknowledged. */
   flood(count: number): Promise<LoadResult> {
-    return this.#program.answer<LoadResult>(`flood ${count}`);
+    return this.#program.ask<LoadResult>(`flood ${count}`);
   }
 
   /** Sends pings for this time, as fast as they are acknowledged. */
-  run(milliseconds: number): Promise<LoadResult> {
-    return this.#program.answer<LoadResult>(`run ${milliseconds}`);
+  floodFor(milliseconds: number): Promise<LoadResult> {
+    return this.#program.ask<LoadResult>(`run ${milliseconds}`);
   }
 
   /** Sends `count` pings by a schedule, `rate` a second; each is timed from its scheduled time. */
-  pace(count: number, rate: number): Promise<LoadResult> {
-    return this.#program.answer<LoadResult>(`pace ${count} ${rate}`);
+  sendBySchedule(count: number, rate: number): Promise<LoadResult> {
+    return this.#program.ask<LoadResult>(`pace ${count} ${rate}`);
   }
 
   cpu(): CpuTime | null {
@@ -73,8 +74,9 @@ export class Generator {
   }
 }
 
-function planOf({ port, locks, topic = () => 'up' }: GeneratorRequest): string {
-  const { bytes, sequenceAt, timeAt } = pingTemplate(nextBoot());
+/** The plan file that the generator reads; its lines are documented in ping-generator.cc. */
+function planText({ port, locks, topic = () => 'up' }: GeneratorRequest): string {
+  const { bytes, sequenceAt, timeAt } = pingTemplate(newBootNumber());
   const lines = [
     `port ${port}`,
     `template ${bytes.toString('hex')}`,
@@ -85,12 +87,12 @@ function planOf({ port, locks, topic = () => 'up' }: GeneratorRequest): string {
   return `${lines.join('\n')}\n`;
 }
 
-let built: { readonly file: string | undefined } | undefined;
+let compilation: { readonly file: string | undefined } | undefined;
 
 /** Compiles the C++ generator, once per run. Returns its file; undefined if that fails, which is printed. */
-export function build(): string | undefined {
-  built ??= { file: compile() };
-  return built.file;
+export function compileOnce(): string | undefined {
+  compilation ??= { file: compile() };
+  return compilation.file;
 }
 
 function compile(): string | undefined {
@@ -99,7 +101,8 @@ function compile(): string | undefined {
   const file = path.join(folder, 'ping-generator');
   const { status, stderr, error } = spawnSync('g++', ['-O2', '-std=c++17', '-o', file, SOURCE], { encoding: 'utf8' });
   if (status === 0) return file;
-  const why = error === undefined ? stderr.trim().split('\n')[0] : 'g++ is not installed (Debian: apt-get install g++)';
-  console.error(`  The load generator runs in Node and uses more CPU: ${why}`);
+  const reason =
+    error === undefined ? stderr.trim().split('\n')[0] : 'g++ is not installed (Debian: apt-get install g++)';
+  console.error(`  The load generator runs in Node and uses more CPU: ${reason}`);
   return undefined;
 }

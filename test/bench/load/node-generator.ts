@@ -1,6 +1,6 @@
 /**
- * Replaces ping-generator.cc where there is no compiler, with the same plan file, commands and answers (documented
- * there). It uses about as much CPU as the system it measures, so the figures are less meaningful.
+ * The load generator for machines without a C++ compiler. Its plan file, commands and answers are those documented in
+ * ping-generator.cc. It uses about as much CPU as the system it measures, so the figures are less meaningful.
  */
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
@@ -8,13 +8,13 @@ import { createInterface } from 'node:readline';
 import { systemClock } from '../../../proto/clock.js';
 import { connectPacket, publishPacket } from '../../helpers/mqtt/raw-lock.js';
 import { percentile } from '../measure.js';
-import { type PacedLock, pace } from './pace-schedule.js';
-import { putVarint, SEQUENCE_BYTES, SEQUENCE_LIMIT, TIME_BYTES } from './ping-template.js';
+import { type PacedLock, sendBySchedule } from './pace-schedule.js';
+import { SEQUENCE_BYTES, SEQUENCE_LIMIT, TIME_BYTES, writeVarint } from './ping-template.js';
 
 const PUBACK = 0x40;
 const PUBACK_BYTES = 4;
 const CONNACK_BYTES = 4;
-/** Long enough that no lock is disconnected for its silence between two rounds. */
+/** So long that the broker disconnects no lock that is silent between two rounds. */
 const KEEPALIVE_SECONDS = 3600;
 const NOT_IN_FLIGHT = -1;
 
@@ -30,6 +30,7 @@ export interface LoadResult {
 
 interface Plan {
   port: number;
+  /** The bytes of a ping; `sequenceAt` and `timeAt` are offsets in them. */
   uplink: Buffer;
   sequenceAt: number;
   firstSequence: number;
@@ -40,41 +41,42 @@ interface Plan {
 function readPlan(file: string): Plan {
   const plan: Plan = { port: 0, uplink: Buffer.alloc(0), sequenceAt: 0, firstSequence: 0, timeAt: 0, locks: [] };
   for (const line of readFileSync(file, 'utf8').trimEnd().split('\n')) {
-    const [word, first = '', second = '', third = ''] = line.split(' ');
-    if (word === 'port') plan.port = Number(first);
-    else if (word === 'template') plan.uplink = Buffer.from(first, 'hex');
-    else if (word === 'sequence') [plan.sequenceAt, plan.firstSequence] = [Number(first), Number(second)];
-    else if (word === 'time') plan.timeAt = Number(first);
-    else if (word === 'lock') plan.locks.push({ mac: first, secret: second, topic: third });
+    const [command, first = '', second = '', third = ''] = line.split(' ');
+    if (command === 'port') plan.port = Number(first);
+    else if (command === 'template') plan.uplink = Buffer.from(first, 'hex');
+    else if (command === 'sequence') [plan.sequenceAt, plan.firstSequence] = [Number(first), Number(second)];
+    else if (command === 'time') plan.timeAt = Number(first);
+    else if (command === 'lock') plan.locks.push({ mac: first, secret: second, topic: third });
     else throw new Error(`not understood: ${line}`);
   }
   return plan;
 }
 
+/** One lock. Exits the program if the broker does anything but acknowledge its pings. */
 class Lock implements PacedLock {
   onAck: () => void = () => undefined;
   /** From the scheduled time of the last ping to its PUBACK, ms. */
   latencyMs = 0;
   readonly #socket: Socket;
   readonly #packet: Buffer;
-  readonly #idAt: number;
+  readonly #packetIdOffset: number;
   readonly #plan: Plan;
   #sequence: number;
-  #intendedMs = NOT_IN_FLIGHT;
+  #scheduledMs = NOT_IN_FLIGHT;
 
   private constructor(plan: Plan, topic: string, open: (take: (piece: Buffer) => void) => Socket) {
     this.#plan = plan;
     this.#packet = publishPacket(topic, plan.uplink);
-    this.#idAt = this.#packet.length - plan.uplink.length - 2;
+    this.#packetIdOffset = this.#packet.length - plan.uplink.length - 2;
     this.#sequence = plan.firstSequence;
-    this.#socket = open((piece) => this.#take(piece));
+    this.#socket = open((piece) => this.#onData(piece));
   }
 
   static connect(plan: Plan, { mac, secret, topic }: Plan['locks'][number]): Promise<Lock> {
     return new Promise((resolve, reject) => {
       // One buffer for all reads, so that reading allocates nothing.
       const buffer = Buffer.alloc(64);
-      let isTaken = false;
+      let isConnected = false;
       const lock = new Lock(plan, topic, (take) =>
         connect({
           port: plan.port,
@@ -83,9 +85,9 @@ class Lock implements PacedLock {
           onread: {
             buffer,
             callback: (count) => {
-              if (isTaken) take(buffer.subarray(0, count));
+              if (isConnected) take(buffer.subarray(0, count));
               else if (count === CONNACK_BYTES && buffer[3] === 0) {
-                isTaken = true;
+                isConnected = true;
                 resolve(lock);
               } else reject(new Error('a lock was refused'));
               return true;
@@ -99,22 +101,22 @@ class Lock implements PacedLock {
   }
 
   get isBusy(): boolean {
-    return this.#intendedMs !== NOT_IN_FLIGHT;
+    return this.#scheduledMs !== NOT_IN_FLIGHT;
   }
 
-  get #id(): number {
+  get #packetId(): number {
     return (this.#sequence % 65_535) + 1;
   }
 
-  send(intendedMs: number): void {
+  send(scheduledMs: number): void {
     this.#sequence += 1;
     if (this.#socket.destroyed) fail('a connection was ended');
     if (this.#sequence >= SEQUENCE_LIMIT) fail('a lock has used up its sequences');
-    const uplinkAt = this.#idAt + 2;
-    this.#packet.writeUInt16BE(this.#id, this.#idAt);
-    putVarint(this.#packet, uplinkAt + this.#plan.sequenceAt, this.#sequence, SEQUENCE_BYTES);
-    putVarint(this.#packet, uplinkAt + this.#plan.timeAt, systemClock.now(), TIME_BYTES);
-    this.#intendedMs = intendedMs;
+    const uplinkAt = this.#packetIdOffset + 2;
+    this.#packet.writeUInt16BE(this.#packetId, this.#packetIdOffset);
+    writeVarint(this.#packet, uplinkAt + this.#plan.sequenceAt, this.#sequence, SEQUENCE_BYTES);
+    writeVarint(this.#packet, uplinkAt + this.#plan.timeAt, systemClock.now(), TIME_BYTES);
+    this.#scheduledMs = scheduledMs;
     this.#socket.write(this.#packet);
   }
 
@@ -123,11 +125,11 @@ class Lock implements PacedLock {
     if (this.isBusy) fail('a connection was ended');
   }
 
-  #take(piece: Buffer): void {
-    if (piece.length !== PUBACK_BYTES || piece[0] !== PUBACK || piece.readUInt16BE(2) !== this.#id)
+  #onData(piece: Buffer): void {
+    if (piece.length !== PUBACK_BYTES || piece[0] !== PUBACK || piece.readUInt16BE(2) !== this.#packetId)
       fail('an answer other than the expected PUBACK');
-    this.latencyMs = performance.now() - this.#intendedMs;
-    this.#intendedMs = NOT_IN_FLIGHT;
+    this.latencyMs = performance.now() - this.#scheduledMs;
+    this.#scheduledMs = NOT_IN_FLIGHT;
     this.onAck();
   }
 }
@@ -137,7 +139,10 @@ function fail(what: string): never {
   process.exit(1);
 }
 
-/** Sends pings as fast as they are acknowledged, at most `count`, for at most `spanMs`. */
+/**
+ * Sends pings as fast as they are acknowledged, at most `count`, for at most `spanMs`; adds the time from each PUBLISH
+ * to its PUBACK to `latencies`.
+ */
 function flood(locks: readonly Lock[], count: number, spanMs: number, latencies: number[]): Promise<void> {
   const startedAt = performance.now();
   let sent = 0;
@@ -164,16 +169,16 @@ async function main(file: string): Promise<void> {
   for (const lock of plan.locks) locks.push(await Lock.connect(plan, lock));
   console.log('{}');
   for await (const line of createInterface({ input: process.stdin })) {
-    const [word, count, rate] = line.split(' ');
+    const [command, count, rate] = line.split(' ');
     const latencies: number[] = [];
     const startedAt = performance.now();
-    if (word === 'flood') await flood(locks, Number(count), Number.POSITIVE_INFINITY, latencies);
-    else if (word === 'run') await flood(locks, Number.POSITIVE_INFINITY, Number(count), latencies);
-    else await pace(locks, Number(count), Number(rate), (ms) => latencies.push(ms));
+    if (command === 'flood') await flood(locks, Number(count), Number.POSITIVE_INFINITY, latencies);
+    else if (command === 'run') await flood(locks, Number.POSITIVE_INFINITY, Number(count), latencies);
+    else await sendBySchedule(locks, Number(count), Number(rate), (ms) => latencies.push(ms));
     const ms = performance.now() - startedAt;
     const [p50 = 0, p99 = 0, max = 0] = [0.5, 0.99, 1].map((share) => percentile(latencies, share));
-    const played: LoadResult = { pings: latencies.length, ms, p50_ms: p50, p99_ms: p99, max_ms: max };
-    console.log(JSON.stringify(played));
+    const result: LoadResult = { pings: latencies.length, ms, p50_ms: p50, p99_ms: p99, max_ms: max };
+    console.log(JSON.stringify(result));
   }
   process.exit(0);
 }

@@ -1,16 +1,19 @@
 /**
- * An open loop: pings are sent by a schedule, even if answers are slow. A lock has one ping in flight; a ping that must
- * wait for the previous one is timed from its scheduled time, so that a stall counts for every ping that it delays.
+ * Sends pings by a schedule, even if acknowledgements are slow (an open loop). A lock has at most one unacknowledged
+ * ping; a ping that must wait for the previous one is timed from its scheduled time, so that a stall counts for every
+ * ping that it delays.
  */
 import { type Clock, systemClock } from '../../../proto/clock.js';
 
 /** A lock that sends by a schedule. */
 export interface PacedLock {
+  /** Whether a ping is not acknowledged yet. */
   readonly isBusy: boolean;
+  /** From the scheduled time of the last ping to its acknowledgement. */
   readonly latencyMs: number;
   onAck: () => void;
   /** Sends a ping. `intendedMs` is its scheduled time, by the clock of the schedule. */
-  send(intendedMs: number): void;
+  send(scheduledMs: number): void;
 }
 
 /** The scheduled time of the ping with this number (from 0), ms after the first. */
@@ -28,7 +31,7 @@ export function dueCount(afterMs: number, rate: number, count: number): number {
  *
  * @param onAck called for each ping with the ms from its scheduled time to its acknowledgement
  */
-export function pace(
+export function sendBySchedule(
   locks: readonly PacedLock[],
   count: number,
   rate: number,
@@ -37,14 +40,15 @@ export function pace(
   now: () => number = () => performance.now(),
 ): Promise<void> {
   const startedAt = now();
+  // For each lock: how many of its pings are due, and how many were sent.
   const [due, sent] = [locks.map(() => 0), locks.map(() => 0)];
   let [next, acked] = [0, 0];
   const sendDue = (index: number): void => {
     const lock = locks[index] as PacedLock;
-    const mine = sent[index] ?? 0;
-    if (lock.isBusy || mine >= (due[index] ?? 0)) return;
-    sent[index] = mine + 1;
-    lock.send(startedAt + dueMs(mine * locks.length + index, rate));
+    const sentByLock = sent[index] ?? 0;
+    if (lock.isBusy || sentByLock >= (due[index] ?? 0)) return;
+    sent[index] = sentByLock + 1;
+    lock.send(startedAt + dueMs(sentByLock * locks.length + index, rate));
   };
   return new Promise((resolve) => {
     for (const [index, lock] of locks.entries())
@@ -54,14 +58,14 @@ export function pace(
         if (acked === count) resolve();
         else sendDue(index);
       };
-    const turn = (): void => {
+    const sendAllDue = (): void => {
       for (const until = dueCount(now() - startedAt, rate, count); next < until; next++) {
         const index = next % locks.length;
         due[index] = (due[index] ?? 0) + 1;
         sendDue(index);
       }
-      if (next < count) clock.after(startedAt + dueMs(next, rate) - now(), turn);
+      if (next < count) clock.after(startedAt + dueMs(next, rate) - now(), sendAllDue);
     };
-    turn();
+    sendAllDue();
   });
 }

@@ -1,5 +1,5 @@
-// The load generator: locks that send pings, in a process that uses as little CPU as possible: plain sockets, one
-// thread, epoll, no allocation during a round. A ping costs two system calls: write the PUBLISH, read the PUBACK.
+// The load generator: a program that plays many locks and uses as little CPU as possible: plain sockets, one thread,
+// epoll, no allocation during a round. A ping costs two system calls: write the PUBLISH, read the PUBACK.
 //
 // The program takes one argument, a plan file with these lines:
 //
@@ -46,23 +46,24 @@
 
 namespace {
 
-constexpr int kConnectAtOnce = 200;
-constexpr int kEvents = 256;
-// 3,600 s, so that no lock is disconnected for its silence between two rounds.
+constexpr int kMaxConcurrentConnects = 200;
+constexpr int kMaxEventsPerWait = 256;
+// 3,600 s, so that the broker disconnects no lock that is silent between two rounds.
 constexpr char kKeepalive[] = {0x0e, 0x10};
 // Waking up for each PUBACK would cost as much CPU time as the ping. If fewer than kFewPubacks have arrived, the
-// generator sleeps for kGatherUs (in a flood, a hundredth of a ping's time) or kGatherInPaceUs (in a pace, by which a
-// measured time may be too long).
+// generator sleeps, so that the next wake-up finds several: for kFloodSleepUs in a flood, where a ping takes a hundred
+// times as long, and for kPaceSleepUs in a pace. A measured time may be too long by this sleep.
 constexpr int kFewPubacks = 32;
-constexpr int kGatherUs = 200;
-constexpr int kGatherInPaceUs = 500;
+constexpr int kFloodSleepUs = 200;
+constexpr int kPaceSleepUs = 500;
 constexpr int kSequenceBytes = 3;
 constexpr int kTimeBytes = 6;
 constexpr uint32_t kSequenceLimit = 1u << 21;
-constexpr long kNone = -1;
+constexpr long kNotInFlight = -1;
+constexpr long kNoDeadline = -1;
 constexpr long kNoLimit = 1L << 62;
 // The number of measured times for which memory is reserved beforehand.
-constexpr long kReserved = 1000000;
+constexpr long kMaxReservedLatencies = 1000000;
 
 struct Lock {
   int fd = -1;
@@ -72,8 +73,8 @@ struct Lock {
   uint32_t sequence = 0;
   // The last acknowledged sequence.
   uint32_t acked = 0;
-  // The scheduled time of the ping in flight, ns; kNone if none is in flight.
-  long intended = kNone;
+  // The scheduled time of the ping in flight, ns; kNotInFlight if none is in flight.
+  long scheduled_ns = kNotInFlight;
   // In a pace: how many pings are due so far, and how many were sent.
   long due = 0, sent = 0;
 };
@@ -89,7 +90,7 @@ long nanoseconds(clockid_t clock) {
   return now.tv_sec * 1000000000L + now.tv_nsec;
 }
 
-std::string text(const std::string &value) {
+std::string length_prefixed(const std::string &value) {
   return std::string{static_cast<char>(value.size() >> 8), static_cast<char>(value.size() & 255)} + value;
 }
 
@@ -108,23 +109,23 @@ void put_varint(uint8_t *at, uint64_t value, int bytes) {
     at[index] = (value & 127) | (index < bytes - 1 ? 128 : 0);
 }
 
-std::string unhex(const std::string &hex) {
+std::string from_hex(const std::string &hex) {
   std::string bytes;
   for (size_t at = 0; at + 1 < hex.size(); at += 2)
     bytes += static_cast<char>(std::stoi(hex.substr(at, 2), nullptr, 16));
   return bytes;
 }
 
-class Crowd {
+class LoadGenerator {
  public:
-  explicit Crowd(const char *file) {
+  explicit LoadGenerator(const char *file) {
     std::ifstream plan(file);
     std::string word, uplink;
     size_t sequence_at = 0, time_at = 0;
     uint32_t first = 0;
     while (plan >> word) {
       if (word == "port") plan >> port_;
-      else if (word == "template") { plan >> word; uplink = unhex(word); }
+      else if (word == "template") { plan >> word; uplink = from_hex(word); }
       else if (word == "sequence") plan >> sequence_at >> first;
       else if (word == "time") plan >> time_at;
       else if (word == "begin") plan >> beginMs_;
@@ -132,9 +133,9 @@ class Crowd {
         std::string mac, secret, topic;
         plan >> mac >> secret >> topic;
         Lock lock;
-        const std::string head = text("MQTT") + std::string{4, '\xc2', kKeepalive[0], kKeepalive[1]};
-        lock.connect = packet(0x10, head + text(mac) + text(mac) + text(secret));
-        const std::string bytes = packet(0x32, text(topic) + std::string(2, '\0') + uplink);
+        const std::string head = length_prefixed("MQTT") + std::string{4, '\xc2', kKeepalive[0], kKeepalive[1]};
+        lock.connect = packet(0x10, head + length_prefixed(mac) + length_prefixed(mac) + length_prefixed(secret));
+        const std::string bytes = packet(0x32, length_prefixed(topic) + std::string(2, '\0') + uplink);
         const size_t uplink_at = bytes.size() - uplink.size();
         lock.packet.assign(bytes.begin(), bytes.end());
         lock.id_at = uplink_at - 2;
@@ -149,34 +150,34 @@ class Crowd {
 
   void connect() {
     epoll_ = epoll_create1(0);
-    for (size_t begin = 0; begin < locks_.size(); begin += kConnectAtOnce) {
-      const size_t end = std::min(begin + kConnectAtOnce, locks_.size());
+    for (size_t begin = 0; begin < locks_.size(); begin += kMaxConcurrentConnects) {
+      const size_t end = std::min(begin + kMaxConcurrentConnects, locks_.size());
       for (size_t index = begin; index < end; index++) open(locks_[index]);
-      for (size_t index = begin; index < end; index++) admit(index);
+      for (size_t index = begin; index < end; index++) await_connack(index);
     }
   }
 
   // Sends at most `count` pings, for at most `span` ns.
   void flood(long count, long span) {
-    play(count, span);
+    send_and_wait(count, span);
     finish();
   }
 
   // The command `life`, for at most `span` ns. Connections may close.
-  void live(long span) {
-    mayEnd_ = true;
-    isReported_ = false;
-    play(kNoLimit, span);
-    mayEnd_ = false;
-    if (!isReported_) std::printf("{}\n");
+  void flood_until_death(long span) {
+    serverMayDie_ = true;
+    isFirstRoundReported_ = false;
+    send_and_wait(kNoLimit, span);
+    serverMayDie_ = false;
+    if (!isFirstRoundReported_) std::printf("{}\n");
     std::printf("{\"last\":[");
     for (const Lock &lock : locks_) std::printf("%s%u", &lock == locks_.data() ? "" : ",", lock.acked);
     std::printf("]}\n");
     std::fflush(stdout);
   }
 
-  void play(long count, long span) {
-    start(std::min(count, kReserved));
+  void send_and_wait(long count, long span) {
+    start(std::min(count, kMaxReservedLatencies));
     long sent = 0;
     const auto send_next = [&](Lock &lock) {
       const long now = nanoseconds(CLOCK_MONOTONIC);
@@ -186,9 +187,9 @@ class Crowd {
     };
     for (Lock &lock : locks_) send_next(lock);
     while (acked_ + givenUp_ < sent) {
-      if (wait(kNone, send_next) < kFewPubacks) usleep(kGatherUs);
-      if (!mayEnd_ || isReported_ || acked_ < static_cast<long>(locks_.size())) continue;
-      isReported_ = true;
+      if (wait(kNoDeadline, send_next) < kFewPubacks) usleep(kFloodSleepUs);
+      if (!serverMayDie_ || isFirstRoundReported_ || acked_ < static_cast<long>(locks_.size())) continue;
+      isFirstRoundReported_ = true;
       std::printf("{}\n");
       std::fflush(stdout);
     }
@@ -198,22 +199,22 @@ class Crowd {
     start(count);
     const long begin = nanoseconds(CLOCK_MONOTONIC);
     const auto planned = [&](long ping) { return begin + static_cast<long>(static_cast<double>(ping) * 1e9 / rate); };
-    const long crowd = static_cast<long>(locks_.size());
+    const long lock_count = static_cast<long>(locks_.size());
     long next = 0;
     const auto send_due = [&](Lock &lock) {
-      if (lock.intended != kNone || lock.sent >= lock.due) return;
-      send(lock, planned(lock.sent * crowd + (&lock - locks_.data())));
+      if (lock.scheduled_ns != kNotInFlight || lock.sent >= lock.due) return;
+      send(lock, planned(lock.sent * lock_count + (&lock - locks_.data())));
       lock.sent++;
     };
     for (Lock &lock : locks_) lock.due = lock.sent = 0;
     while (acked_ < count) {
       const long now = nanoseconds(CLOCK_MONOTONIC);
       for (; next < count && planned(next) <= now; next++) {
-        Lock &lock = locks_[next % crowd];
+        Lock &lock = locks_[next % lock_count];
         lock.due++;
         send_due(lock);
       }
-      if (wait(next < count ? planned(next) : kNone, send_due) < kFewPubacks) usleep(kGatherInPaceUs);
+      if (wait(next < count ? planned(next) : kNoDeadline, send_due) < kFewPubacks) usleep(kPaceSleepUs);
     }
     finish();
   }
@@ -232,12 +233,12 @@ class Crowd {
     if (write(lock.fd, lock.connect.data(), lock.connect.size()) < 0) fail("CONNECT");
   }
 
-  void admit(size_t index) {
+  void await_connack(size_t index) {
     uint8_t connack[4];
-    for (size_t have = 0; have < sizeof connack;) {
-      const ssize_t count = read(locks_[index].fd, connack + have, sizeof connack - have);
+    for (size_t received = 0; received < sizeof connack;) {
+      const ssize_t count = read(locks_[index].fd, connack + received, sizeof connack - received);
       if (count <= 0) fail("no CONNACK");
-      have += static_cast<size_t>(count);
+      received += static_cast<size_t>(count);
     }
     errno = 0;
     if (connack[0] != 0x20 || connack[3] != 0) fail("a lock was refused");
@@ -255,7 +256,7 @@ class Crowd {
     nowMs_ = static_cast<uint64_t>(nanoseconds(CLOCK_REALTIME) / 1000000);
   }
 
-  void send(Lock &lock, long intended) {
+  void send(Lock &lock, long scheduled_ns) {
     if (++lock.sequence >= kSequenceLimit) fail("a lock has used up its sequences");
     uint8_t *bytes = lock.packet.data();
     const uint32_t id = packet_id(lock);
@@ -263,18 +264,18 @@ class Crowd {
     bytes[lock.id_at + 1] = static_cast<uint8_t>(id & 255);
     put_varint(bytes + lock.sequence_at, lock.sequence, kSequenceBytes);
     put_varint(bytes + lock.time_at, beginMs_ == 0 ? nowMs_ : beginMs_ + lock.sequence, kTimeBytes);
-    lock.intended = intended;
+    lock.scheduled_ns = scheduled_ns;
     const ssize_t written = lock.fd < 0 ? -1 : write(lock.fd, bytes, lock.packet.size());
-    if (written < 0 && mayEnd_) give_up(lock);
+    if (written < 0 && serverMayDie_) give_up(lock);
     else if (written != static_cast<ssize_t>(lock.packet.size())) fail("a PUBLISH was not taken");
   }
 
-  // The server is gone: the ping in flight won't be acknowledged.
+  // The server has died, so the ping in flight won't be acknowledged.
   void give_up(Lock &lock) {
     if (lock.fd >= 0) close(lock.fd);
     lock.fd = -1;
-    if (lock.intended == kNone) return;
-    lock.intended = kNone;
+    if (lock.scheduled_ns == kNotInFlight) return;
+    lock.scheduled_ns = kNotInFlight;
     givenUp_++;
   }
 
@@ -283,16 +284,16 @@ class Crowd {
   // Waits for PUBACKs, at most until `until` (ns), and calls `next` for each lock with a PUBACK. Returns their number.
   template <typename Next>
   int wait(long until, Next next) {
-    epoll_event events[kEvents];
+    epoll_event events[kMaxEventsPerWait];
     timespec span{};
     timespec *limit = nullptr;
-    if (until != kNone) {
+    if (until != kNoDeadline) {
       const long left = std::max(until - nanoseconds(CLOCK_MONOTONIC), 0L);
       span.tv_sec = left / 1000000000L;
       span.tv_nsec = left % 1000000000L;
       limit = &span;
     }
-    const int count = static_cast<int>(syscall(SYS_epoll_pwait2, epoll_, events, kEvents, limit, nullptr, 0));
+    const int count = static_cast<int>(syscall(SYS_epoll_pwait2, epoll_, events, kMaxEventsPerWait, limit, nullptr, 0));
     if (count < 0 && errno != EINTR) fail("epoll_pwait2");
     const long now = nanoseconds(CLOCK_MONOTONIC);
     nowMs_ = static_cast<uint64_t>(nanoseconds(CLOCK_REALTIME) / 1000000);
@@ -301,16 +302,16 @@ class Crowd {
       uint8_t puback[16];
       errno = 0;
       const ssize_t size = read(lock.fd, puback, sizeof puback);
-      if (size <= 0 && mayEnd_) {
+      if (size <= 0 && serverMayDie_) {
         give_up(lock);
         continue;
       }
       if (size != 4) fail("no PUBACK, or the connection was closed");
       const uint32_t id = packet_id(lock);
-      if (lock.intended == kNone || puback[0] != 0x40 || puback[2] != id >> 8 || puback[3] != (id & 255))
+      if (lock.scheduled_ns == kNotInFlight || puback[0] != 0x40 || puback[2] != id >> 8 || puback[3] != (id & 255))
         fail("an unexpected PUBACK");
-      latencies_.push_back(static_cast<float>(static_cast<double>(now - lock.intended) / 1e6));
-      lock.intended = kNone;
+      latencies_.push_back(static_cast<float>(static_cast<double>(now - lock.scheduled_ns) / 1e6));
+      lock.scheduled_ns = kNotInFlight;
       lock.acked = lock.sequence;
       acked_++;
       next(lock);
@@ -318,7 +319,7 @@ class Crowd {
     return count;
   }
 
-  float share(double part) {
+  float percentile(double part) {
     const double rank = std::max(static_cast<double>(latencies_.size()) * part, 1.0);
     const auto at = latencies_.begin() + static_cast<long>(rank + 0.999999) - 1;
     std::nth_element(latencies_.begin(), at, latencies_.end());
@@ -327,8 +328,8 @@ class Crowd {
 
   void finish() {
     const double ms = static_cast<double>(nanoseconds(CLOCK_MONOTONIC) - startedAt_) / 1e6;
-    std::printf("{\"pings\":%ld,\"ms\":%.3f,\"p50_ms\":%.3f,\"p99_ms\":%.3f,\"max_ms\":%.3f}\n", acked_, ms, share(0.5),
-                share(0.99), share(1));
+    std::printf("{\"pings\":%ld,\"ms\":%.3f,\"p50_ms\":%.3f,\"p99_ms\":%.3f,\"max_ms\":%.3f}\n", acked_, ms,
+                percentile(0.5), percentile(0.99), percentile(1));
     std::fflush(stdout);
   }
 
@@ -337,7 +338,7 @@ class Crowd {
   std::vector<float> latencies_;
   long acked_ = 0, givenUp_ = 0, startedAt_ = 0;
   uint64_t nowMs_ = 0, beginMs_ = 0;
-  bool mayEnd_ = false, isReported_ = false;
+  bool serverMayDie_ = false, isFirstRoundReported_ = false;
 };
 
 }  // namespace
@@ -350,16 +351,18 @@ int main(int argc, char **argv) {
   setrlimit(RLIMIT_NOFILE, &files);
   std::signal(SIGPIPE, SIG_IGN);
   prctl(PR_SET_TIMERSLACK, 1);
-  Crowd crowd(argv[1]);
-  crowd.connect();
+  LoadGenerator generator(argv[1]);
+  generator.connect();
   std::cout << "{}" << std::endl;
   for (std::string line; std::getline(std::cin, line);) {
     long count = 0;
     double rate = 0;
-    if (std::sscanf(line.c_str(), "pace %ld %lf", &count, &rate) == 2 && count > 0 && rate > 0) crowd.pace(count, rate);
-    else if (std::sscanf(line.c_str(), "flood %ld", &count) == 1 && count > 0) crowd.flood(count, kNoLimit);
-    else if (std::sscanf(line.c_str(), "life %ld", &count) == 1 && count > 0) crowd.live(count * 1000000);
-    else if (std::sscanf(line.c_str(), "run %ld", &count) == 1 && count > 0) crowd.flood(kNoLimit, count * 1000000);
+    if (std::sscanf(line.c_str(), "pace %ld %lf", &count, &rate) == 2 && count > 0 && rate > 0)
+      generator.pace(count, rate);
+    else if (std::sscanf(line.c_str(), "flood %ld", &count) == 1 && count > 0) generator.flood(count, kNoLimit);
+    else if (std::sscanf(line.c_str(), "life %ld", &count) == 1 && count > 0)
+      generator.flood_until_death(count * 1000000);
+    else if (std::sscanf(line.c_str(), "run %ld", &count) == 1 && count > 0) generator.flood(kNoLimit, count * 1000000);
     else fail("invalid command");
   }
 }

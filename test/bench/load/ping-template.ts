@@ -1,7 +1,7 @@
 /**
- * An encoded cellular ping of a ride, which may come at any rate, used as a template: sequence and time, which change
- * from ping to ping, have a fixed length, so that a load generator can patch them in place without knowing the
- * protocol.
+ * An encoded ping, used as a template: its sequence and time, which differ in each ping, have a fixed length, so that a
+ * load generator can overwrite them in place without knowing the protocol. It is the cellular ping of a lock that moves
+ * while ride tracking is on, since the power model (`judge`) limits the rate of other pings.
  */
 import { systemClock } from '../../../proto/clock.js';
 import { encodeUplink } from '../../../proto/wire/codec.js';
@@ -16,7 +16,7 @@ export const TIME_BYTES = 6;
 
 const TAG_BYTES = 1;
 
-const RIDE: CellularPing = Object.freeze({
+const RIDE_PING: CellularPing = Object.freeze({
   kind: 'cellular',
   reason: 'REASON_UNLOCKED_MOVEMENT',
   lockState: 'unlocked',
@@ -34,10 +34,10 @@ export interface PingTemplate {
   readonly timeAt: number;
 }
 
-/** The uplink that the bench's locks send; it breaks no rule of `judge`. */
+/** The uplink (a lock's message) that the bench's locks send; it breaks no rule of the power model (`judge`). */
 export function rideUplink(boot: number, sequence: number, timeMs: number): Uplink {
   const power = { mode: 'MID', rideTracking: true, airplane: false, recovery: false } as const;
-  return { boot, sequence, timeMs, power, kept: 0, dropped: 0, body: RIDE };
+  return { boot, sequence, timeMs, power, kept: 0, dropped: 0, body: RIDE_PING };
 }
 
 /**
@@ -50,24 +50,24 @@ export function pingTemplate(boot: number): PingTemplate {
 }
 
 /** Writes a number as a varint of exactly `count` bytes. */
-export function putVarint(bytes: Buffer, at: number, value: number, count: number): void {
-  let left = value;
+export function writeVarint(bytes: Buffer, at: number, value: number, count: number): void {
+  let remaining = value;
   for (let index = 0; index < count; index++) {
-    bytes[at + index] = (left % 128) | (index < count - 1 ? 128 : 0);
-    left = Math.floor(left / 128);
+    bytes[at + index] = (remaining % 128) | (index < count - 1 ? 128 : 0);
+    remaining = Math.floor(remaining / 128);
   }
 }
 
 function varintBytes(value: number): number {
   let count = 1;
-  for (let left = value; left >= 128; left = Math.floor(left / 128)) count += 1;
+  for (let remaining = value; remaining >= 128; remaining = Math.floor(remaining / 128)) count += 1;
   return count;
 }
 
-let boots = 0;
+let bootsSoFar = 0;
 
 /** A boot number that no other run on this machine uses, so that each ping's key is unique. */
-export function nextBoot(): number {
-  boots += 1;
-  return (Math.floor(systemClock.now() / 1000) + boots) % 2 ** 31;
+export function newBootNumber(): number {
+  bootsSoFar += 1;
+  return (Math.floor(systemClock.now() / 1000) + bootsSoFar) % 2 ** 31;
 }

@@ -1,10 +1,11 @@
 /**
- * Merchants' webhook receivers in a separate process. The program takes one argument, a {@link HostRequest} as JSON,
- * and prints `{"urls":[…]}`. It answers each line of stdin with one line:
+ * A program that runs merchants' webhook receivers. It takes one argument, a {@link WebhookHostRequest} as JSON, and
+ * prints `{"urls":[…]}`. It answers each line of stdin with one line:
  *
  * - `await N`: `{"ms":t}` once N webhooks have arrived at the good receivers since the last `await`: the time from the
  *   first to the last.
- * - `lags`: `{"lags":[…]}`, for each arrival at a good receiver since the last `lags` the ms since its ping was made.
+ * - `lags`: `{"lags":[…]}`: the delay of each webhook that arrived at a good receiver since the last `lags`, ms from
+ *   the time of its ping.
  * - `received`: a {@link ReceivedSoFar} about the webhooks since the last `received` or `await`.
  * - `good` or `bad`: the bad receivers answer well, or misbehave, from now on; `{}`.
  */
@@ -13,26 +14,31 @@ import type { AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
 import { Seconds, systemClock } from '../../../proto/clock.js';
 
-/** How a receiver behaves: `good` answers with 204, all others misbehave (quality.md §2). */
+/**
+ * How a receiver behaves: `good` answers with 204; the others never answer, answer late, answer with the status 500, a
+ * redirect or an endless body, or reset the connection (quality.md §2).
+ */
 export const RECEIVER_BEHAVIOURS = ['good', 'hang', 'slow', '500', 'redirect', 'gigabyte', 'reset'] as const;
 export type ReceiverBehaviour = (typeof RECEIVER_BEHAVIOURS)[number];
 
-export interface HostRequest {
+export interface WebhookHostRequest {
   readonly receivers: readonly ReceiverBehaviour[];
 }
 
 /** The webhooks that arrived at the good receivers. */
 export interface ReceivedSoFar {
   readonly count: number;
-  /** The age of the last ping at its arrival, ms. */
+  /** The delay of the last webhook, from the time of its ping, ms. */
   readonly last_lag_ms: number;
 }
 
+/** Just before the gateway gives up, which it does after 15 s. */
 const SLOW_ANSWER_AFTER = Seconds(14.9);
 const GIGABYTE_BYTES = 1e9;
 const CHUNK = Buffer.alloc(64 * 1024, 'x');
 
-class Host {
+class ReceiverHost {
+  /** Whether the bad receivers misbehave at present. */
   misbehaves = true;
   lags: number[] = [];
   #count = 0;
@@ -49,13 +55,13 @@ class Host {
   }
 
   #take(behaviour: ReceiverBehaviour, request: IncomingMessage, response: ServerResponse): void {
-    const pieces: Buffer[] = [];
-    request.on('data', (piece: Buffer) => pieces.push(piece));
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('error', () => undefined);
     request.on('end', () => {
       if (behaviour !== 'good' && this.misbehaves) return misbehave(behaviour, response);
       response.writeHead(204).end();
-      if (behaviour === 'good') this.#recordArrival(Buffer.concat(pieces).toString('utf8'));
+      if (behaviour === 'good') this.#recordArrival(Buffer.concat(chunks).toString('utf8'));
     });
   }
 
@@ -81,10 +87,10 @@ class Host {
   }
 
   takeReceived(): ReceivedSoFar {
-    const takeReceived = { count: this.#count, last_lag_ms: this.lags.at(-1) ?? 0 };
+    const received = { count: this.#count, last_lag_ms: this.lags.at(-1) ?? 0 };
     this.#count = 0;
     this.lags = [];
-    return takeReceived;
+    return received;
   }
 }
 
@@ -96,27 +102,27 @@ function misbehave(behaviour: Exclude<ReceiverBehaviour, 'good'>, response: Serv
   else if (behaviour === 'reset') response.socket?.resetAndDestroy();
   else {
     response.writeHead(200, { 'content-length': String(GIGABYTE_BYTES) });
-    const pour = (): void => {
+    const writeUntilFull = (): void => {
       while (!response.destroyed && response.write(CHUNK));
     };
-    response.on('drain', pour).on('error', () => undefined);
-    pour();
+    response.on('drain', writeUntilFull).on('error', () => undefined);
+    writeUntilFull();
   }
 }
 
 async function main(argument: string): Promise<void> {
-  const host = new Host();
+  const host = new ReceiverHost();
   const urls = await Promise.all(
-    (JSON.parse(argument) as HostRequest).receivers.map((behaviour) => host.open(behaviour)),
+    (JSON.parse(argument) as WebhookHostRequest).receivers.map((behaviour) => host.open(behaviour)),
   );
   console.log(JSON.stringify({ urls }));
   for await (const line of createInterface({ input: process.stdin })) {
-    const [word, count] = line.split(' ');
-    if (word === 'await') console.log(JSON.stringify(await host.await(Number(count))));
-    else if (word === 'received') console.log(JSON.stringify(host.takeReceived()));
-    else if (word === 'lags') console.log(JSON.stringify({ lags: host.lags.splice(0) }));
+    const [command, count] = line.split(' ');
+    if (command === 'await') console.log(JSON.stringify(await host.await(Number(count))));
+    else if (command === 'received') console.log(JSON.stringify(host.takeReceived()));
+    else if (command === 'lags') console.log(JSON.stringify({ lags: host.lags.splice(0) }));
     else {
-      host.misbehaves = word === 'bad';
+      host.misbehaves = command === 'bad';
       console.log('{}');
     }
   }

@@ -1,32 +1,33 @@
 /**
- * The hostile neighbour or the other server, depending on the argument. `{"role":"neighbour"}`: each line of stdin is a
- * {@link Flood} as JSON, which starts a flood and is answered with `{}`; the line `end` stops the flood and is answered
- * with the counts of its answers. `{"role":"server"}`: answers every request with 200 and prints `{"port":n}`.
+ * A program of the bench's row `neighbour`, in one of two roles, by its argument. `{"role":"neighbour"}` is the hostile
+ * client: each line of stdin is a {@link Flood} as JSON, which starts a flood and is answered with `{}`; the line `end`
+ * stops the flood and is answered with the numbers of HTTP answers by status. `{"role":"server"}` is an HTTP server
+ * that stands for another service on the machine: it prints `{"port":n}` and answers every request with 200.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
-import { type Answered, type Flood, startFlood } from './http-flood.js';
+import { type AnswerCounts, type Flood, startFlood } from './http-flood.js';
 
 export interface FloodHostRequest {
   readonly role: 'neighbour' | 'server';
 }
 
-async function beNeighbour(): Promise<void> {
-  let end: (() => Answered) | undefined;
+async function runNeighbour(): Promise<void> {
+  let stopFlood: (() => AnswerCounts) | undefined;
   for await (const line of createInterface({ input: process.stdin })) {
     if (line === 'end') {
-      console.log(JSON.stringify(end?.() ?? {}));
-      end = undefined;
+      console.log(JSON.stringify(stopFlood?.() ?? {}));
+      stopFlood = undefined;
     } else {
-      end = startFlood(JSON.parse(line) as Flood);
+      stopFlood = startFlood(JSON.parse(line) as Flood);
       console.log('{}');
     }
   }
-  end?.();
+  stopFlood?.();
 }
 
-function beServer(): void {
+function runServer(): void {
   const server = createServer((request, response) => {
     request.resume();
     request.on('end', () => response.end('{}'));
@@ -36,5 +37,5 @@ function beServer(): void {
 }
 
 const { role } = JSON.parse(process.argv[2] ?? '{}') as FloodHostRequest;
-if (role === 'server') beServer();
-else await beNeighbour();
+if (role === 'server') runServer();
+else await runNeighbour();

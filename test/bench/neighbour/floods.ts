@@ -1,25 +1,28 @@
-/** The floods of the hostile neighbour: each route of the merchants' port in turn, with and without a key. */
+/**
+ * The floods that the hostile client of the bench's row `neighbour` sends: to each route of the merchants' HTTP port in
+ * turn, with and without a merchant's key.
+ */
 import type { HttpRoute } from '../../../gateway/http/merchant/route.js';
 import { HTTP_ROUTES } from '../../../gateway/http/merchant/routes.js';
 import { basic } from '../../helpers/http/merchant-call.js';
 import type { Flood } from './http-flood.js';
 
-/** The neighbour's key and token as a merchant. */
+/** The hostile client's API key and access token, since it is also a merchant. */
 export interface Credentials {
   readonly key: string;
   readonly token: string;
 }
 
-/** A flood with its name, but without its target and its number of connections. */
+/** A flood with its name, but without its addresses and its number of connections. */
 export interface NamedFlood {
   readonly name: string;
   /** Whether it needs a merchant's key. */
   readonly hasKey: boolean;
-  readonly make: (credentials: Credentials) => Omit<Flood, 'port' | 'from' | 'connections'>;
+  readonly makeRequest: (credentials: Credentials) => Omit<Flood, 'port' | 'sourceAddress' | 'connections'>;
 }
 
 const MEBIBYTE = 1024 * 1024;
-/** The maximum number of users in a call. */
+/** 1,000 users, the maximum number in a call. */
 const USERS = JSON.stringify(Array.from({ length: 1000 }, () => ({})));
 
 /** The most expensive bodies, by operation. Operations without an entry use the documented example. */
@@ -34,22 +37,34 @@ const QUERIES: Readonly<Record<string, string>> = { loginUser: '?username=ada&pa
 
 /** All floods. */
 export function floods(): NamedFlood[] {
-  const rows = HTTP_ROUTES.flatMap((row) => [...('handle' in row ? [floodOf(row, true)] : []), floodOf(row, false)]);
-  const stranger = (name: string, terms: Partial<Omit<Flood, 'port'>>): NamedFlood => {
-    return { name, hasKey: false, make: () => ({ method: 'GET', path: '/', headers: {}, body: '', ...terms }) };
+  const routeFloods = HTTP_ROUTES.flatMap((route) => [
+    ...('handle' in route ? [floodOf(route, true)] : []),
+    floodOf(route, false),
+  ]);
+  const floodWithoutKey = (name: string, overrides: Partial<Omit<Flood, 'port'>>): NamedFlood => {
+    return {
+      name,
+      hasKey: false,
+      makeRequest: () => ({ method: 'GET', path: '/', headers: {}, body: '', ...overrides }),
+    };
   };
   const json = { 'content-type': 'application/json' };
   return [
-    ...rows,
-    stranger('1 MiB to /test_webhook', { method: 'POST', path: '/test_webhook', headers: json, body: large() }),
-    stranger('1 MiB to /v1/pet', { method: 'POST', path: '/v1/pet', headers: json, body: large() }),
-    stranger('/openapi.json', { path: '/openapi.json' }),
-    stranger('/docs', { path: '/docs' }),
-    stranger('an unknown path', { path: '/nothing' }),
+    ...routeFloods,
+    floodWithoutKey('1 MiB to /test_webhook', {
+      method: 'POST',
+      path: '/test_webhook',
+      headers: json,
+      body: oneMebibyteBody(),
+    }),
+    floodWithoutKey('1 MiB to /v1/pet', { method: 'POST', path: '/v1/pet', headers: json, body: oneMebibyteBody() }),
+    floodWithoutKey('/openapi.json', { path: '/openapi.json' }),
+    floodWithoutKey('/docs', { path: '/docs' }),
+    floodWithoutKey('an unknown path', { path: '/nothing' }),
     {
       name: '1 MiB of users, with a key',
       hasKey: true,
-      make: ({ key }) => ({
+      makeRequest: ({ key }) => ({
         method: 'POST',
         path: '/v2/user/createWithList',
         headers: { ...json, authorization: basic(key) },
@@ -59,29 +74,30 @@ export function floods(): NamedFlood[] {
   ];
 }
 
-function large(): string {
+function oneMebibyteBody(): string {
   return `{"access_token":"${'x'.repeat(MEBIBYTE)}"}`;
 }
 
-function floodOf(row: HttpRoute, hasKey: boolean): NamedFlood {
-  const isMerchants = 'handle' in row;
-  const name = `${row.method} ${row.path}${isMerchants ? (hasKey ? ', with a key' : ', without a key') : ''}`;
+function floodOf(route: HttpRoute, hasKey: boolean): NamedFlood {
+  const needsCredentials = 'handle' in route;
+  const name = `${route.method} ${route.path}${needsCredentials ? (hasKey ? ', with a key' : ', without a key') : ''}`;
   return {
     name,
     hasKey,
-    make: ({ key, token }) => {
-      const body = isMerchants ? bodyOf(row.operationId, row.bodyExample, token) : '';
-      const type = isMerchants && row.body !== undefined ? { 'content-type': row.bodyType ?? 'application/json' } : {};
-      const authorization = row.scheme === 'bearer' ? `Bearer ${token}` : basic(key);
-      const knows = hasKey && (row.scheme === 'bearer' || row.scheme === 'api-key');
-      const headers = { ...type, ...(knows && { authorization }) };
-      const given = hasKey ? body : body.replace(token, 'x');
-      return { method: row.method, path: row.path + (QUERIES[row.operationId] ?? ''), headers, body: given };
+    makeRequest: ({ key, token }) => {
+      const body = needsCredentials ? bodyOf(route.operationId, route.bodyExample, token) : '';
+      const type =
+        needsCredentials && route.body !== undefined ? { 'content-type': route.bodyType ?? 'application/json' } : {};
+      const authorization = route.scheme === 'bearer' ? `Bearer ${token}` : basic(key);
+      const sendsCredentials = hasKey && (route.scheme === 'bearer' || route.scheme === 'api-key');
+      const headers = { ...type, ...(sendsCredentials && { authorization }) };
+      const sentBody = hasKey ? body : body.replace(token, 'x');
+      return { method: route.method, path: route.path + (QUERIES[route.operationId] ?? ''), headers, body: sentBody };
     },
   };
 }
 
 function bodyOf(operationId: string, example: unknown, token: string): string {
-  const given = BODIES[operationId] ?? (example === undefined ? '' : JSON.stringify(example));
-  return given.replace(/lgt_[^"]*/, token);
+  const sentBody = BODIES[operationId] ?? (example === undefined ? '' : JSON.stringify(example));
+  return sentBody.replace(/lgt_[^"]*/, token);
 }

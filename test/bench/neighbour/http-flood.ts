@@ -9,7 +9,7 @@ import { afterThisTurn } from '../../../proto/clock.js';
 export interface Flood {
   readonly port: number;
   /** The source address of the connections. */
-  readonly from: string;
+  readonly sourceAddress: string;
   readonly connections: number;
   readonly method: string;
   readonly path: string;
@@ -19,7 +19,7 @@ export interface Flood {
 }
 
 /** The number of answers by status. */
-export type Answered = Record<string, number>;
+export type AnswerCounts = Record<string, number>;
 
 const HEAD_END = '\r\n\r\n';
 
@@ -38,17 +38,17 @@ function requestBytes({ method, path, headers, body }: Flood): Buffer {
 class Flooder {
   readonly #flood: Flood;
   readonly #bytes: Buffer;
-  readonly #answered: Answered;
+  readonly #answerCounts: AnswerCounts;
   #socket: Socket | undefined;
   #head = '';
   /** Bytes of the answer's body that have not arrived. */
   #remainingBodyBytes = 0;
   #isEnded = false;
 
-  constructor(flood: Flood, bytes: Buffer, answered: Answered) {
+  constructor(flood: Flood, bytes: Buffer, answerCounts: AnswerCounts) {
     this.#flood = flood;
     this.#bytes = bytes;
-    this.#answered = answered;
+    this.#answerCounts = answerCounts;
     this.#open();
   }
 
@@ -58,13 +58,13 @@ class Flooder {
   }
 
   #open(): void {
-    const { port, from } = this.#flood;
-    const socket = connect({ host: '127.0.0.1', port, localAddress: from });
+    const { port, sourceAddress } = this.#flood;
+    const socket = connect({ host: '127.0.0.1', port, localAddress: sourceAddress });
     this.#socket = socket;
     this.#head = '';
     this.#remainingBodyBytes = 0;
     socket.on('connect', () => void socket.write(this.#bytes));
-    socket.on('data', (bytes) => this.#take(bytes, socket));
+    socket.on('data', (bytes) => this.#onData(bytes, socket));
     // The server may refuse a request before all of it is sent; the answer has arrived by then.
     socket.on('error', () => undefined);
     socket.on('close', () => {
@@ -72,7 +72,7 @@ class Flooder {
     });
   }
 
-  #take(bytes: Buffer, socket: Socket): void {
+  #onData(bytes: Buffer, socket: Socket): void {
     if (this.#remainingBodyBytes === 0) {
       this.#head += bytes.toString('latin1');
       const end = this.#head.indexOf(HEAD_END);
@@ -82,7 +82,7 @@ class Flooder {
     } else this.#remainingBodyBytes -= bytes.length;
     if (this.#remainingBodyBytes > 0) return;
     const status = this.#head.slice(9, 12);
-    this.#answered[status] = (this.#answered[status] ?? 0) + 1;
+    this.#answerCounts[status] = (this.#answerCounts[status] ?? 0) + 1;
     this.#head = '';
     this.#remainingBodyBytes = 0;
     if (socket.writable) socket.write(this.#bytes);
@@ -90,11 +90,11 @@ class Flooder {
 }
 
 /** Starts the flood. @returns a function that stops it and returns the counts of answers */
-export function startFlood(flood: Flood): () => Answered {
-  const [bytes, answered] = [requestBytes(flood), {} as Answered];
-  const flooders = Array.from({ length: flood.connections }, () => new Flooder(flood, bytes, answered));
+export function startFlood(flood: Flood): () => AnswerCounts {
+  const [bytes, answerCounts] = [requestBytes(flood), {} as AnswerCounts];
+  const flooders = Array.from({ length: flood.connections }, () => new Flooder(flood, bytes, answerCounts));
   return () => {
     for (const flooder of flooders) flooder.end();
-    return answered;
+    return answerCounts;
   };
 }

@@ -1,43 +1,45 @@
 /**
- * The row `neighbour`: how long one honest lock waits for its PUBACK while a hostile client floods the merchants' port,
- * each route in turn, with and without a merchant's key (quality.md §1). Compared with the same lock while the same
- * flood hits another server on this machine, which costs CPU time but does not load the gateway.
+ * The bench's row `neighbour`: how long one honest lock waits for its PUBACK while a hostile client floods the
+ * merchants' HTTP port, each route in turn, with and without a merchant's key (quality.md §1). Compared with the same
+ * lock while the same flood hits another server on this machine, which costs CPU time but does not load the gateway.
  */
 import { call } from '../../helpers/http/merchant-call.js';
 import type { ChildProgram } from '../load/child-program.js';
-import { ratesOf } from '../measure.js';
+import { summarizeRates } from '../measure.js';
 import { withResources } from '../resources.js';
-import { atMost, type BenchOptions, type Row, ratioTo, withoutPeer } from '../row.js';
+import { atMost, type BenchOptions, type BenchRow, ratioTo, withoutPeer } from '../row.js';
 import { ServeSetup } from '../serve-setup.js';
 import type { FloodHostRequest } from './flood-host.js';
 import { type Credentials, floods, type NamedFlood } from './floods.js';
-import type { Answered, Flood } from './http-flood.js';
+import type { AnswerCounts, Flood } from './http-flood.js';
 
-/** Connections of the flood. */
+/** The number of connections of a flood. */
 const CONNECTIONS = 64;
-/** Of the honest lock. */
+/** The rate of the honest lock. */
 const PINGS_PER_SECOND = 100;
-/** The length of a flood. */
-const SECONDS = 4;
-const QUICK_SECONDS = 1;
+/** The duration of a flood. */
+const FLOOD_SECONDS = 4;
+const QUICK_FLOOD_SECONDS = 1;
 
 /** The result of one flood. */
 interface FloodResult {
   readonly name: string;
-  /** The lock's p99 from PUBLISH to PUBACK while the gateway is flooded, and while the other server is. */
+  /** The lock's p99 from PUBLISH to PUBACK while the gateway is flooded, and while the other server is flooded. */
   readonly gatewayP99Ms: number;
   readonly otherServerP99Ms: number;
-  readonly answered: Answered;
+  readonly answered: AnswerCounts;
 }
 
 /** The row `neighbour`. */
-export function benchNeighbour({ quick }: BenchOptions): Promise<Row> {
+export function benchNeighbour({ quick }: BenchOptions): Promise<BenchRow> {
   return withResources(async (resources) => {
     const setup = await ServeSetup.open(resources, { locks: 1, urls: 0 });
-    const neighbour = resources.script('neighbour/flood-host.js', { role: 'neighbour' } satisfies FloodHostRequest);
-    const server = resources.script('neighbour/flood-host.js', { role: 'server' } satisfies FloodHostRequest);
-    const { port: otherPort } = await server.answer<{ port: number }>();
-    const runner = new FloodRunner(setup, neighbour, quick ? QUICK_SECONDS : SECONDS);
+    const neighbour = resources.startScript('neighbour/flood-host.js', {
+      role: 'neighbour',
+    } satisfies FloodHostRequest);
+    const server = resources.startScript('neighbour/flood-host.js', { role: 'server' } satisfies FloodHostRequest);
+    const { port: otherPort } = await server.readAnswer<{ port: number }>();
+    const runner = new FloodRunner(setup, neighbour, quick ? QUICK_FLOOD_SECONDS : FLOOD_SECONDS);
     await runner.warmUp();
     const results: FloodResult[] = [];
     for (const [index, flood] of floods().entries()) results.push(await runner.measureBoth(flood, index, otherPort));
@@ -59,22 +61,23 @@ class FloodRunner {
 
   /** Sends pings without a flood, so that V8 compiles the code that pings run. */
   async warmUp(): Promise<void> {
-    await this.#setup.pace(PINGS_PER_SECOND * this.#seconds, PINGS_PER_SECOND);
+    await this.#setup.sendBySchedule(PINGS_PER_SECOND * this.#seconds, PINGS_PER_SECOND);
   }
 
+  /** Measures the lock's delays during a flood of the other server, then during the same flood of the gateway. */
   async measureBoth(flood: NamedFlood, index: number, otherPort: number): Promise<FloodResult> {
     // New credentials and addresses for each flood, since used-up budgets would refuse its first requests.
-    const credentials = await this.#credentials(index);
-    const terms = { ...flood.make(credentials), from: `127.0.1.${index + 1}`, connections: CONNECTIONS };
-    const [otherServerP99Ms] = await this.#measureDuring({ ...terms, port: otherPort });
-    const [gatewayP99Ms, answered] = await this.#measureDuring({ ...terms, port: this.#setup.httpPort });
+    const credentials = await this.#createMerchant(index);
+    const floodRequest = { ...flood.makeRequest(credentials), sourceAddress: `127.0.1.${index + 1}`, connections: CONNECTIONS };
+    const [otherServerP99Ms] = await this.#measureDuring({ ...floodRequest, port: otherPort });
+    const [gatewayP99Ms, answered] = await this.#measureDuring({ ...floodRequest, port: this.#setup.httpPort });
     const times = `${gatewayP99Ms.toFixed(1)} ms, with the other server flooded ${otherServerP99Ms.toFixed(1)} ms`;
     console.error(`  ${flood.name}: ${times}; ${JSON.stringify(answered)}`);
     return { name: flood.name, gatewayP99Ms, otherServerP99Ms, answered };
   }
 
   /** Creates a merchant with a key and a token. */
-  async #credentials(index: number): Promise<Credentials> {
+  async #createMerchant(index: number): Promise<Credentials> {
     const { client, httpPort } = this.#setup;
     const merchant = `Neighbour ${index}`;
     await client.post('/merchants', { name: merchant });
@@ -84,18 +87,18 @@ class FloodRunner {
     return { key, token: (answer.body as { access_token: string }).access_token };
   }
 
-  async #measureDuring(flood: Flood): Promise<[p99Ms: number, answered: Answered]> {
-    await this.#neighbour.answer(JSON.stringify(flood));
-    const { load } = await this.#setup.pace(PINGS_PER_SECOND * this.#seconds, PINGS_PER_SECOND);
-    return [load.p99_ms, await this.#neighbour.answer<Answered>('end')];
+  async #measureDuring(flood: Flood): Promise<[p99Ms: number, answered: AnswerCounts]> {
+    await this.#neighbour.ask(JSON.stringify(flood));
+    const { load } = await this.#setup.sendBySchedule(PINGS_PER_SECOND * this.#seconds, PINGS_PER_SECOND);
+    return [load.p99_ms, await this.#neighbour.ask<AnswerCounts>('end')];
   }
 }
 
-function rowOf(results: readonly FloodResult[]): Row {
-  const worst = results.reduce((highest, each) => (each.gatewayP99Ms > highest.gatewayP99Ms ? each : highest));
-  const [rates, peer] = [
-    ratesOf(results.map(({ gatewayP99Ms }) => gatewayP99Ms)),
-    ratesOf(results.map(({ otherServerP99Ms }) => otherServerP99Ms)),
+function rowOf(results: readonly FloodResult[]): BenchRow {
+  const worst = results.reduce((max, result) => (result.gatewayP99Ms > max.gatewayP99Ms ? result : max));
+  const [rates, peerRates] = [
+    summarizeRates(results.map(({ gatewayP99Ms }) => gatewayP99Ms)),
+    summarizeRates(results.map(({ otherServerP99Ms }) => otherServerP99Ms)),
   ];
   const requests = results.reduce((sum, { answered }) => sum + Object.values(answered).reduce((a, b) => a + b, 0), 0);
   return {
@@ -104,8 +107,8 @@ function rowOf(results: readonly FloodResult[]): Row {
     unit: 'ms',
     rates,
     against: [
-      withoutPeer(worst.gatewayP99Ms, 'ms', atMost(150, 'ms'), null, `the worst flood: ${worst.name}`),
-      ratioTo('the same floods at another server', rates, peer, null, atMost(2)),
+      withoutPeer(worst.gatewayP99Ms, 'ms', { floor: atMost(150, 'ms') }, `the worst flood: ${worst.name}`),
+      ratioTo('the same floods at another server', rates, peerRates, { aim: atMost(2) }),
     ],
     details: [
       `${results.length} floods of ${CONNECTIONS} connections, each at this gateway and at another server; the ` +

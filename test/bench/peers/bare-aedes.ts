@@ -1,12 +1,14 @@
 /**
- * The simplest peer of ingest: aedes that authenticates nobody, stores nothing and acknowledges everything. Run as a
- * program, it prints `{"port":n}` and ends when its stdin is closed.
+ * The simplest broker that lockgate's ingest is compared with: the library aedes alone, which authenticates no client,
+ * stores nothing and acknowledges every message. Run as a program, it prints `{"port":n}` and ends when its stdin is
+ * closed.
  */
 import { type AddressInfo, createServer } from 'node:net';
 import { Aedes } from 'aedes';
 
 export interface BareAedes {
   readonly port: number;
+  /** The number of connected clients. */
   readonly connected: () => number;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Fills a store with pings through the store's append method. The program takes one argument, a {@link FillRequest} as
- * JSON. Each line of stdin is a number N: the program appends N more pings, from the locks in turn, and answers `{}`.
- * No gateway may run on the folder meanwhile; the store is open only while a line is processed.
+ * A program of the bench that fills a store with pings through the store's append method. It takes one argument, a
+ * {@link FillRequest} as JSON. Each line of stdin is a number N: the program appends N more pings, from the locks in
+ * turn, and answers `{}`. It opens the store only while it processes a line; no gateway may use the folder then.
  */
 import { createInterface } from 'node:readline';
 import {
@@ -13,20 +13,22 @@ import {
 import { openStore, sqliteUrl } from '../../../gateway/store/open-store.js';
 import { uplinkDigest } from '../../../gateway/webhooks/event-id.js';
 import { parseMac } from '../../../proto/wire/mac.js';
-import { crowdLocks } from '../load/crowd-accounts.js';
-import { FIRST_SEQUENCE, nextBoot, pingTemplate, putVarint, SEQUENCE_BYTES } from '../load/ping-template.js';
+import { lockLogins } from '../load/lock-logins.js';
+import { FIRST_SEQUENCE, newBootNumber, pingTemplate, SEQUENCE_BYTES, writeVarint } from '../load/ping-template.js';
 
 export interface FillRequest {
+  /** The data folder. */
   readonly data: string;
+  /** The number of registered locks that send in turn. */
   readonly locks: number;
   /** When the pings were received, ms since the epoch. */
   readonly receivedAtMs: number;
 }
 
 /** Pings per commit. */
-const BATCH = 10_000;
+const PINGS_PER_COMMIT = 10_000;
 
-const BOOT = nextBoot();
+const BOOT = newBootNumber();
 const TEMPLATE = pingTemplate(BOOT);
 
 /** The ping with this number; consecutive numbers belong to consecutive locks. */
@@ -34,7 +36,7 @@ function pingOf(accounts: readonly LockAccount[], number: number, receivedAtMs: 
   const { deviceId, merchantId, credentials } = accounts[number % accounts.length] as LockAccount;
   const sequence = FIRST_SEQUENCE + Math.floor(number / accounts.length);
   const bytes = Buffer.from(TEMPLATE.bytes);
-  putVarint(bytes, TEMPLATE.sequenceAt, sequence, SEQUENCE_BYTES);
+  writeVarint(bytes, TEMPLATE.sequenceAt, sequence, SEQUENCE_BYTES);
   return {
     type: 'uplink',
     deviceId,
@@ -50,9 +52,9 @@ function pingOf(accounts: readonly LockAccount[], number: number, receivedAtMs: 
   };
 }
 
-async function accountsOf(store: Store, locks: number): Promise<LockAccount[]> {
+async function findAccounts(store: Store, locks: number): Promise<LockAccount[]> {
   const accounts: LockAccount[] = [];
-  for (const { mac: text } of crowdLocks(locks)) {
+  for (const { mac: text } of lockLogins(locks)) {
     const mac = parseMac(text);
     const account = mac.ok ? await store.findLock(mac.value) : null;
     if (account === null) throw new Error(`the store does not know ${text}`);
@@ -66,10 +68,11 @@ async function main(argument: string): Promise<void> {
   let filled = 0;
   for await (const line of createInterface({ input: process.stdin })) {
     const store = await openStore(sqliteUrl(data));
-    const accounts = await accountsOf(store, locks);
-    for (const until = filled + Number(line); filled < until; ) {
+    const accounts = await findAccounts(store, locks);
+    for (const target = filled + Number(line); filled < target; ) {
       const incoming: IncomingUplink[] = [];
-      for (; incoming.length < BATCH && filled < until; filled++) incoming.push(pingOf(accounts, filled, receivedAtMs));
+      for (; incoming.length < PINGS_PER_COMMIT && filled < target; filled++)
+        incoming.push(pingOf(accounts, filled, receivedAtMs));
       await store.append({ incoming, judged: [], states: new Map() });
     }
     await store.close();

@@ -1,4 +1,7 @@
-/** A peer of ingest: Mosquitto with a subscriber that stores pings (sqlite-subscriber.ts), and locks that publish. */
+/**
+ * A system that lockgate's ingest is compared with: the broker Mosquitto, a subscriber that stores pings
+ * (sqlite-subscriber.ts), and a load generator whose locks publish.
+ */
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -6,8 +9,8 @@ import { Program } from '../../helpers/cli/program.js';
 import { freePort } from '../../helpers/http/free-port.js';
 import { type CpuTime, readCpuTime } from '../cpu-share.js';
 import type { ChildProgram } from '../load/child-program.js';
-import { crowdLocks } from '../load/crowd-accounts.js';
-import { Generator } from '../load/generator.js';
+import { LoadGenerator } from '../load/generator.js';
+import { lockLogins } from '../load/lock-logins.js';
 import type { Resources } from '../resources.js';
 import { type SubscriberRequest, topicOf } from './sqlite-subscriber.js';
 
@@ -31,13 +34,14 @@ const SETTINGS = [
   'log_type information',
 ];
 
+/** The running broker, subscriber and load generator. */
 export class MosquittoSetup {
-  readonly generator: Generator;
+  readonly generator: LoadGenerator;
   readonly version: string;
   readonly #broker: Program;
   readonly #subscriber: ChildProgram;
 
-  private constructor(generator: Generator, version: string, broker: Program, subscriber: ChildProgram) {
+  private constructor(generator: LoadGenerator, version: string, broker: Program, subscriber: ChildProgram) {
     this.generator = generator;
     this.version = version;
     this.#broker = broker;
@@ -46,21 +50,21 @@ export class MosquittoSetup {
 
   /** Starts broker, subscriber and locks; null if Mosquitto is not installed. */
   static async open(resources: Resources, locks: number): Promise<MosquittoSetup | null> {
-    const command = COMMANDS.find((place) => spawnSync(place, ['-h']).error === undefined);
+    const command = COMMANDS.find((command) => spawnSync(command, ['-h']).error === undefined);
     if (command === undefined) return null;
-    const [folder, port] = [resources.folder(), await freePort()];
+    const [folder, port] = [resources.makeFolder(), await freePort()];
     const settings = path.join(folder, 'mosquitto.conf');
     const user = process.getuid?.() === 0 ? ['user root'] : [];
     writeFileSync(settings, `${[`listener ${port} 127.0.0.1`, ...user, ...SETTINGS].join('\n')}\n`);
     const broker = new Program(resources, command, ['-c', settings]);
     const running = /mosquitto version (\S+) running/;
     const version = running.exec(await broker.line(running, 'stderr'))?.[1] ?? '';
-    const logins = crowdLocks(locks);
+    const logins = lockLogins(locks);
     const macs = logins.map(({ mac }) => mac);
     const request: SubscriberRequest = { port, file: path.join(folder, 'pings.sqlite'), macs };
-    const subscriber = resources.script('peers/sqlite-subscriber.js', request);
-    await subscriber.answer();
-    const generator = await Generator.start(resources, { port, locks: logins, topic: topicOf });
+    const subscriber = resources.startScript('peers/sqlite-subscriber.js', request);
+    await subscriber.readAnswer();
+    const generator = await LoadGenerator.start(resources, { port, locks: logins, topic: topicOf });
     return new MosquittoSetup(generator, version, broker, subscriber);
   }
 
@@ -71,8 +75,8 @@ export class MosquittoSetup {
    */
   async run(milliseconds: number): Promise<{ readonly pings: number; readonly rate: number }> {
     const startedAt = performance.now();
-    const { pings } = await this.generator.run(milliseconds);
-    const { stored } = await this.#subscriber.answer<{ stored: number }>(String(pings));
+    const { pings } = await this.generator.floodFor(milliseconds);
+    const { stored } = await this.#subscriber.ask<{ stored: number }>(String(pings));
     const seconds = (performance.now() - startedAt) / 1000;
     if (stored !== pings) throw new Error(`the subscriber stored ${stored} of ${pings} pings`);
     return { pings, rate: pings / seconds };

@@ -27,12 +27,12 @@ export function topicOf(mac: string): string {
 }
 
 const COMMIT_AFTER_MS = 10;
-const COMMIT_ROWS = 1000;
-const GIVE_UP_AFTER = Seconds(10);
+const MAX_ROWS_PER_COMMIT = 1000;
+const MAX_WAIT_MS = Seconds(10);
 const KINDS = ['ack', 'cellular', 'gps', 'close_connection'];
 const DIGEST_BYTES = 8;
 
-const TABLE = `CREATE TABLE uplink (id INTEGER PRIMARY KEY AUTOINCREMENT, device_id INTEGER NOT NULL,
+const CREATE_TABLE = `CREATE TABLE uplink (id INTEGER PRIMARY KEY AUTOINCREMENT, device_id INTEGER NOT NULL,
   merchant_id INTEGER NOT NULL, credential_id INTEGER NOT NULL, boot INTEGER NOT NULL, sequence INTEGER NOT NULL,
   digest BLOB NOT NULL, kind INTEGER NOT NULL, bytes BLOB NOT NULL, received_at_ms INTEGER NOT NULL,
   buffered INTEGER NOT NULL);
@@ -56,7 +56,7 @@ class Subscriber {
     const db = new SqliteDatabase(file);
     db.pragma('journal_mode = WAL');
     db.pragma('synchronous = FULL');
-    db.exec(TABLE);
+    db.exec(CREATE_TABLE);
     this.#ids = new Map(macs.map((mac, index) => [topicOf(mac), index + 1]));
     this.#insert = db.prepare(INSERT);
     this.#write = db.transaction((rows) => {
@@ -71,7 +71,7 @@ class Subscriber {
     const { boot, sequence, body } = decoded.value;
     const digest = createHash('sha256').update(bytes).digest().subarray(0, DIGEST_BYTES);
     this.#rows.push([id, id, boot, sequence, digest, KINDS.indexOf(body.kind), bytes, systemClock.now()]);
-    if (this.#rows.length >= COMMIT_ROWS) this.#commit();
+    if (this.#rows.length >= MAX_ROWS_PER_COMMIT) this.#commit();
     else this.#commitTimer ??= systemClock.after(COMMIT_AFTER_MS, () => this.#commit());
   }
 
@@ -86,22 +86,22 @@ class Subscriber {
   }
 
   /** Waits until `count` pings are stored since the last call, or no more arrive. Returns the stored number. */
-  async stored(count: number): Promise<number> {
+  async waitForStored(count: number): Promise<number> {
     for (let before = -1; this.#stored < count && this.#stored !== before; ) {
       before = this.#stored;
       await new Promise<void>((resolve) => {
-        const late = systemClock.after(GIVE_UP_AFTER, resolve);
+        const timeout = systemClock.after(MAX_WAIT_MS, resolve);
         this.#awaited = count;
         this.#onStored = () => {
-          late.cancel();
+          timeout.cancel();
           resolve();
         };
       });
     }
     this.#awaited = Number.POSITIVE_INFINITY;
-    const stored = this.#stored;
+    const waitForStored = this.#stored;
     this.#stored = 0;
-    return stored;
+    return waitForStored;
   }
 }
 
@@ -113,7 +113,7 @@ async function main(argument: string): Promise<void> {
   await client.subscribeAsync(topicOf('+'), { qos: 1 });
   console.log('{}');
   for await (const line of createInterface({ input: process.stdin }))
-    console.log(JSON.stringify({ stored: await subscriber.stored(Number(line)) }));
+    console.log(JSON.stringify({ stored: await subscriber.waitForStored(Number(line)) }));
   process.exit(0);
 }
 

@@ -1,5 +1,6 @@
 /**
- * Measures only the store's append: batches of uplinks of many locks in random order, without the rest of the gateway.
+ * Measures only the store's append: batches of uplinks (locks' messages) in random order, without the other parts of
+ * the gateway.
  *
  *   node dist/test/bench/peers/store-append.js [--rows 0] [--locks 1000] [--batches 200] [--json]
  *
@@ -16,7 +17,7 @@ import { openStore, sqliteUrl } from '../../../gateway/store/open-store.js';
 import { monotonicMs } from '../../../proto/clock.js';
 import { AppendFleet } from '../../helpers/store/append-fleet.js';
 
-const BATCH = 1000;
+const UPLINKS_PER_COMMIT = 1000;
 /** Commits that may be pending while the next one is appended, as in a gateway at its highest rate. */
 const MAX_PENDING_COMMITS = 2;
 
@@ -36,30 +37,30 @@ function readThreadUsage(): Map<string, ThreadUsage> {
   return uses;
 }
 
-interface Run {
+interface AppendLatencies {
   readonly latencies: number[];
 }
 
 /**
  * Appends the commits, with a few pending at a time. They are built beforehand, so that building them is not measured.
  */
-async function measureAppends(store: Store, made: readonly Commit[]): Promise<Run> {
+async function measureAppends(store: Store, commits: readonly Commit[]): Promise<AppendLatencies> {
   const latencies: number[] = [];
-  const underWay: Promise<void>[] = [];
-  for (const commit of made) {
-    if (underWay.length >= MAX_PENDING_COMMITS) await underWay.shift();
+  const pending: Promise<void>[] = [];
+  for (const commit of commits) {
+    if (pending.length >= MAX_PENDING_COMMITS) await pending.shift();
     const startedAt = monotonicMs();
-    underWay.push(store.append(commit).then(() => void latencies.push(monotonicMs() - startedAt)));
+    pending.push(store.append(commit).then(() => void latencies.push(monotonicMs() - startedAt)));
   }
-  await Promise.all(underWay);
+  await Promise.all(pending);
   return { latencies };
 }
 
 async function fill(store: Store, fleet: AppendFleet, rows: number): Promise<void> {
-  for (let filled = 0; filled < rows; filled += BATCH * 10)
+  for (let filled = 0; filled < rows; filled += UPLINKS_PER_COMMIT * 10)
     await measureAppends(
       store,
-      Array.from({ length: 10 }, () => fleet.batch(BATCH)),
+      Array.from({ length: 10 }, () => fleet.batch(UPLINKS_PER_COMMIT)),
     );
 }
 
@@ -77,23 +78,23 @@ async function main(): Promise<void> {
   const store = await openStore(sqliteUrl(folder), { logThread: true });
   try {
     const fleet = new AppendFleet(locks);
-    await fill(store, fleet, Math.max(rows, 20 * BATCH));
-    const made = Array.from({ length: batches }, () => fleet.batch(BATCH));
+    await fill(store, fleet, Math.max(rows, 20 * UPLINKS_PER_COMMIT));
+    const commits = Array.from({ length: batches }, () => fleet.batch(UPLINKS_PER_COMMIT));
     const before = readThreadUsage();
     const startedAt = monotonicMs();
-    const { latencies } = await measureAppends(store, made);
+    const { latencies } = await measureAppends(store, commits);
     const seconds = (monotonicMs() - startedAt) / 1000;
-    const pings = batches * BATCH;
+    const pings = batches * UPLINKS_PER_COMMIT;
     const main = String(process.pid);
     let [mainUs, writerUs, bytes] = [0, 0, 0];
     for (const [id, { cpuUs, writtenBytes }] of readThreadUsage()) {
-      const used = cpuUs - (before.get(id)?.cpuUs ?? 0);
-      if (id === main) mainUs = used;
-      else writerUs = Math.max(writerUs, used);
+      const cpuUsedUs = cpuUs - (before.get(id)?.cpuUs ?? 0);
+      if (id === main) mainUs = cpuUsedUs;
+      else writerUs = Math.max(writerUs, cpuUsedUs);
       bytes += writtenBytes - (before.get(id)?.writtenBytes ?? 0);
     }
-    latencies.sort((one, other) => one - other);
-    const at = (share: number): number => latencies[Math.floor(latencies.length * share)] as number;
+    latencies.sort((a, b) => a - b);
+    const latencyAt = (share: number): number => latencies[Math.floor(latencies.length * share)] as number;
     const result = {
       rows,
       locks,
@@ -101,9 +102,9 @@ async function main(): Promise<void> {
       main_us_per_ping: round(mainUs / pings),
       writer_us_per_ping: round(writerUs / pings),
       bytes_per_ping: Math.round(bytes / pings),
-      append_ms_median: round(at(0.5)),
-      append_ms_p99: round(at(0.99)),
-      append_ms_most: round(at(1 - 1 / latencies.length)),
+      append_ms_median: round(latencyAt(0.5)),
+      append_ms_p99: round(latencyAt(0.99)),
+      append_ms_most: round(latencyAt(1 - 1 / latencies.length)),
       pings_per_second: Math.round(pings / seconds),
     };
     process.stdout.write(

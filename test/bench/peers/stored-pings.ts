@@ -4,7 +4,10 @@
 import path from 'node:path';
 import SqliteDatabase, { type Database } from 'better-sqlite3';
 
-/** A reader of one store's log. */
+/**
+ * A reader of one store's table `uplink` of locks' messages. Acknowledgements of commands have the kind 0, pings a
+ * larger one.
+ */
 export class StoredPings {
   readonly #db: Database;
 
@@ -28,7 +31,7 @@ export class StoredPings {
     return this.#number('SELECT count(*) FROM uplink WHERE id > ? AND kind > 0', id);
   }
 
-  /** The number of findings of the judge. */
+  /** The number of stored findings: violations of the power model. */
   findings(): number {
     return this.#number('SELECT count(*) FROM finding');
   }

@@ -1,13 +1,14 @@
 /**
- * The row `ack`: how long a lock waits for its PUBACK (quality.md §1), at half of the highest rate that was measured
- * just before, compared with bare aedes at the same rate. Pings leave by a schedule, even if answers are late.
+ * The bench's row `ack`: how long a lock waits for its PUBACK (quality.md §1), at half of the highest rate that was
+ * measured just before. Compared with bare aedes (the broker library without lockgate's code) at the same rate. Pings
+ * leave by a schedule, even if answers are late.
  */
 
-import { alternate, ratesOf, roundsOf } from '../measure.js';
+import { measureAlternating, roundCount, summarizeRates } from '../measure.js';
 import { withResources } from '../resources.js';
-import { atMostMore, type BenchOptions, differenceTo, type Row } from '../row.js';
+import { atMostMore, type BenchOptions, type BenchRow, differenceTo } from '../row.js';
 import { type FloodFigures, ServeSetup } from '../serve-setup.js';
-import { AedesSetup, floodDetails, LOCKS, roundMs } from './ingest.js';
+import { AedesSetup, BENCH_LOCKS, floodDetails, roundDurationMs } from './ingest.js';
 
 const ROUND_SECONDS = 1;
 /**
@@ -21,34 +22,36 @@ const WARM_UP_FLOODS = 3;
 const WARM_UP_ROUNDS = 2;
 
 /** The row `ack`. */
-export function benchAck({ quick, profiles }: BenchOptions): Promise<Row> {
+export function benchAck({ quick, profiles }: BenchOptions): Promise<BenchRow> {
   return withResources(async (resources) => {
-    const setup = await ServeSetup.open(resources, { locks: LOCKS, urls: 1, profiles });
-    const aedes = await AedesSetup.open(resources, LOCKS);
-    for (let flood = 0; flood < WARM_UP_FLOODS; flood++) await setup.run(roundMs(quick));
+    const setup = await ServeSetup.open(resources, { locks: BENCH_LOCKS, urls: 1, profiles });
+    const aedes = await AedesSetup.open(resources, BENCH_LOCKS);
+    for (let flood = 0; flood < WARM_UP_FLOODS; flood++) await setup.floodFor(roundDurationMs(quick));
     const halfRates: number[] = [];
     let rate = 0;
     // Before each round, since the machine's speed changes: half of the rate of a minute ago may now be the full rate.
     const measureHalfRate = async (): Promise<void> => {
-      rate = Math.round((await setup.run(roundMs(true))).rate / 2);
+      rate = Math.round((await setup.floodFor(roundDurationMs(true))).rate / 2);
       halfRates.push(rate);
     };
-    let last: FloodFigures | undefined;
+    let lastFlood: FloodFigures | undefined;
     const runLockgate = async (): Promise<number> => {
-      last = await setup.pace(ROUND_SECONDS * rate, rate);
-      return last.load.p99_ms;
+      lastFlood = await setup.sendBySchedule(ROUND_SECONDS * rate, rate);
+      return lastFlood.load.p99_ms;
     };
-    const runAedes = async (): Promise<number> => (await aedes.generator.pace(ROUND_SECONDS * rate, rate)).p99_ms;
-    const turns = await alternate(
+    const runAedes = async (): Promise<number> =>
+      (await aedes.generator.sendBySchedule(ROUND_SECONDS * rate, rate)).p99_ms;
+    const delaysByBroker = await measureAlternating(
       [runLockgate, runAedes],
-      quick ? roundsOf(quick) : ROUNDS,
+      quick ? roundCount(quick) : ROUNDS,
       WARM_UP_ROUNDS,
       measureHalfRate,
     );
-    const [rates, peer] = turns.map(ratesOf);
+    const [rates, peerRates] = delaysByBroker.map(summarizeRates);
     await setup.stop();
-    if (rates === undefined || peer === undefined || last === undefined) throw new Error('nothing was measured');
-    const { median: half, minimum, maximum } = ratesOf(halfRates.slice(WARM_UP_ROUNDS));
+    if (rates === undefined || peerRates === undefined || lastFlood === undefined)
+      throw new Error('nothing was measured');
+    const { median: half, minimum, maximum } = summarizeRates(halfRates.slice(WARM_UP_ROUNDS));
     const [from, to] = [minimum.toLocaleString('en'), maximum.toLocaleString('en')];
     return {
       name: 'ack',
@@ -56,13 +59,16 @@ export function benchAck({ quick, profiles }: BenchOptions): Promise<Row> {
       unit: 'ms',
       rates,
       against: [
-        differenceTo('bare aedes at the same rate', rates, peer, 'ms', atMostMore(15, 'ms'), atMostMore(5, 'ms')),
+        differenceTo('bare aedes at the same rate', rates, peerRates, 'ms', {
+          floor: atMostMore(15, 'ms'),
+          aim: atMostMore(5, 'ms'),
+        }),
       ],
       details: [
-        `half of the highest rate seen before each round, ${from} to ${to}; of the last round, half of the pings ` +
-          `waited up to ${last.load.p50_ms.toFixed(1)} ms, the one that waited longest ` +
-          `${last.load.max_ms.toFixed(0)} ms`,
-        ...floodDetails(last),
+        `half of the highest rate seen before each round, ${from} to ${to}; of the lastFlood round, half of the pings ` +
+          `waited up to ${lastFlood.load.p50_ms.toFixed(1)} ms, the one that waited longest ` +
+          `${lastFlood.load.max_ms.toFixed(0)} ms`,
+        ...floodDetails(lastFlood),
       ],
     };
   });

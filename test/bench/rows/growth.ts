@@ -1,14 +1,14 @@
 /**
- * The rows `growth` and `connections`: how the cost of a ping grows with the number of stored pings and of connected
- * locks (quality.md §1). The compared gateways run at the same time, and are flooded in turn.
+ * The bench's rows `growth` and `connections`: how the cost of a ping grows with the number of stored pings and of
+ * connected locks (quality.md §1). The compared gateways run at the same time, and are flooded in turn.
  */
 import { describeCpuTime } from '../cpu-share.js';
 import { largeStores } from '../large-stores.js';
-import { alternate, type Rates, ratesOf, roundsOf } from '../measure.js';
+import { measureAlternating, type Rates, roundCount, summarizeRates } from '../measure.js';
 import { withResources } from '../resources.js';
-import { atLeast, type BenchOptions, type Row, ratioTo } from '../row.js';
+import { atLeast, type BenchOptions, type BenchRow, ratioTo } from '../row.js';
 import { type FloodFigures, ServeSetup } from '../serve-setup.js';
-import { LOCKS, roundMs } from './ingest.js';
+import { BENCH_LOCKS, roundDurationMs } from './ingest.js';
 
 const CONNECTIONS = [100, 1000, 10_000] as const;
 
@@ -18,42 +18,42 @@ interface SetupFigures {
   readonly cpu: string;
 }
 
-/** Floods the setups in turn. */
+/** Floods the gateways in turn, as fast as they acknowledge. */
 async function floodAll(setups: readonly ServeSetup[], quick: boolean): Promise<SetupFigures[]> {
-  const last = new Map<ServeSetup, FloodFigures>();
-  const works = setups.map((setup) => async (): Promise<number> => {
-    const figures = await setup.run(roundMs(quick));
-    last.set(setup, figures);
+  const lastFloods = new Map<ServeSetup, FloodFigures>();
+  const measurements = setups.map((setup) => async (): Promise<number> => {
+    const figures = await setup.floodFor(roundDurationMs(quick));
+    lastFloods.set(setup, figures);
     return figures.rate;
   });
-  const rounds = await alternate(works, roundsOf(quick));
+  const rounds = await measureAlternating(measurements, roundCount(quick));
   return setups.map((setup, index) => ({
-    rates: ratesOf(rounds[index] ?? []),
-    cpu: describeCpuTime(last.get(setup)?.gateway ?? null),
+    rates: summarizeRates(rounds[index] ?? []),
+    cpu: describeCpuTime(lastFloods.get(setup)?.gateway ?? null),
   }));
 }
 
 /** The row `growth`. */
-export function benchGrowth({ quick }: BenchOptions): Promise<Row> {
+export function benchGrowth({ quick }: BenchOptions): Promise<BenchRow> {
   return withResources(async (resources) => {
-    const { smaller, larger } = await largeStores(quick);
+    const { smallerFolder, largerFolder } = await largeStores(quick);
     const setups = [
-      await ServeSetup.open(resources, { locks: LOCKS, urls: 1 }),
-      await ServeSetup.open(resources, { locks: LOCKS, urls: 1, data: smaller.data }),
-      await ServeSetup.open(resources, { locks: LOCKS, urls: 1, data: larger.data }),
+      await ServeSetup.open(resources, { locks: BENCH_LOCKS, urls: 1 }),
+      await ServeSetup.open(resources, { locks: BENCH_LOCKS, urls: 1, data: smallerFolder.data }),
+      await ServeSetup.open(resources, { locks: BENCH_LOCKS, urls: 1, data: largerFolder.data }),
     ];
     const [empty, fewer, more] = await floodAll(setups, quick);
     if (empty === undefined || fewer === undefined || more === undefined) throw new Error('nothing was measured');
     for (const setup of setups) await setup.stop();
-    const [fewerPings, morePings] = [smaller.pings.toLocaleString('en'), larger.pings.toLocaleString('en')];
+    const [fewerPings, morePings] = [smallerFolder.pings.toLocaleString('en'), largerFolder.pings.toLocaleString('en')];
     return {
       name: 'growth',
       title: `durable pings with ${morePings} already stored`,
       unit: 'pings/s',
       rates: more.rates,
       against: [
-        ratioTo('with an empty store', more.rates, empty.rates, atLeast(0.8), atLeast(0.95)),
-        ratioTo(`with ${fewerPings} stored`, more.rates, fewer.rates, null, null),
+        ratioTo('with an empty store', more.rates, empty.rates, { floor: atLeast(0.8), aim: atLeast(0.95) }),
+        ratioTo(`with ${fewerPings} stored`, more.rates, fewer.rates, {}),
       ],
       details: [
         `CPU of the gateway a ping: ${empty.cpu} with an empty store, ${fewer.cpu} with ${fewerPings} pings, ` +
@@ -64,7 +64,7 @@ export function benchGrowth({ quick }: BenchOptions): Promise<Row> {
 }
 
 /** The row `connections`. */
-export function benchConnections({ quick }: BenchOptions): Promise<Row> {
+export function benchConnections({ quick }: BenchOptions): Promise<BenchRow> {
   return withResources(async (resources) => {
     const setups: ServeSetup[] = [];
     for (const locks of CONNECTIONS) setups.push(await ServeSetup.open(resources, { locks, urls: 1 }));
@@ -77,8 +77,8 @@ export function benchConnections({ quick }: BenchOptions): Promise<Row> {
       unit: 'pings/s',
       rates: many.rates,
       against: [
-        ratioTo(`of ${usualText} locks`, many.rates, usual.rates, null, null),
-        ratioTo(`of ${fewText} locks`, many.rates, few.rates, null, null),
+        ratioTo(`of ${usualText} locks`, many.rates, usual.rates, {}),
+        ratioTo(`of ${fewText} locks`, many.rates, few.rates, {}),
       ],
       details: [
         `CPU of the gateway a ping: ${few.cpu} with ${fewText} locks, ${usual.cpu} with ${usualText}, ` +

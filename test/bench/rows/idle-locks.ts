@@ -1,115 +1,119 @@
 /**
- * The rows `idle` and `reconnect`: 10,000 locks that are connected and silent, and 10,000 locks that reconnect at once
- * after an outage, compared with bare aedes, which authenticates nobody and stores nothing (quality.md §1).
+ * The bench's rows `idle` and `reconnect`: 10,000 locks that are connected and silent, and 10,000 locks that reconnect
+ * at once after an outage. Compared with bare aedes (the broker library without lockgate's code), which neither
+ * authenticates nor stores (quality.md §1).
  */
 
+import type { BrokerHostRequest } from '../load/broker-host.js';
 import type { ChildProgram } from '../load/child-program.js';
-import { provisionCrowd } from '../load/crowd-accounts.js';
-import type { HostRequest } from '../load/crowd-host.js';
-import type { CrowdRequest } from '../load/lock-crowd.js';
-import { alternate, ratesOf, roundsOf } from '../measure.js';
+import { registerLocks } from '../load/lock-logins.js';
+import type { ManyLocksRequest } from '../load/many-locks.js';
+import { measureAlternating, roundCount, summarizeRates } from '../measure.js';
 import { type Resources, withResources } from '../resources.js';
-import { atMost, type BenchOptions, type Row, ratioTo } from '../row.js';
+import { atMost, type BenchOptions, type BenchRow, ratioTo } from '../row.js';
 
 const LOCKS = 10_000;
 
-/** A host (the gateway or bare aedes), and the locks that connect to it. */
+/** A broker (the gateway or bare aedes) and the locks that connect to it, each in a separate process. */
 class Setup {
   readonly #name: string;
-  readonly #host: ChildProgram;
-  readonly #crowd: ChildProgram;
+  readonly #broker: ChildProgram;
+  readonly #locks: ChildProgram;
 
-  private constructor(name: string, host: ChildProgram, crowd: ChildProgram) {
+  private constructor(name: string, host: ChildProgram, locks: ChildProgram) {
     this.#name = name;
-    this.#host = host;
-    this.#crowd = crowd;
+    this.#broker = host;
+    this.#locks = locks;
   }
 
-  static async open(resources: Resources, request: HostRequest): Promise<Setup> {
-    const host = resources.script('load/crowd-host.js', request);
-    const { port } = await host.answer<{ port: number }>();
-    const crowd = resources.script('load/lock-crowd.js', {
+  static async open(resources: Resources, request: BrokerHostRequest): Promise<Setup> {
+    const host = resources.startScript('load/broker-host.js', request);
+    const { port } = await host.readAnswer<{ port: number }>();
+    const locks = resources.startScript('load/many-locks.js', {
       port,
       locks: LOCKS,
       subscribes: true,
-    } satisfies CrowdRequest);
-    return new Setup(request.host, host, crowd);
+    } satisfies ManyLocksRequest);
+    return new Setup(request.host, host, locks);
   }
 
   /** Resident memory, bytes, once this number of locks is connected and nothing changes any more. */
-  async rss(connected: number): Promise<number> {
-    return (await this.#host.answer<{ rss: number }>(String(connected))).rss;
+  async waitForMemory(connected: number): Promise<number> {
+    return (await this.#broker.ask<{ rss: number }>(String(connected))).rss;
   }
 
   /** Connects all locks. Returns how long this took, ms. */
   async connect(): Promise<number> {
-    const { retries, ms } = await this.#crowd.answer<{ retries: number; ms: number }>('connect');
+    const { retries, ms } = await this.#locks.ask<{ retries: number; ms: number }>('connect');
     if (retries > 0) console.error(`  ${this.#name}: ${retries} had to try again`);
     return ms;
   }
 
+  /** Resets all connections, as an outage of the network does. */
   async drop(): Promise<void> {
-    await this.#crowd.answer('drop');
+    await this.#locks.ask('drop');
   }
 
   async close(): Promise<void> {
-    await this.#crowd.end();
-    await this.#host.end();
+    await this.#locks.stop();
+    await this.#broker.stop();
   }
 }
 
 /** The row `idle`: memory per connected, silent lock, compared with bare aedes. */
-export function benchIdleLocks({ quick }: BenchOptions): Promise<Row> {
+export function benchIdleLocks({ quick }: BenchOptions): Promise<BenchRow> {
   return withResources(async (resources) => {
-    const data = resources.folder();
-    await provisionCrowd(data, LOCKS);
-    const growth = (host: HostRequest['host']) => async (): Promise<number> => {
+    const data = resources.makeFolder();
+    await registerLocks(data, LOCKS);
+    const growth = (host: BrokerHostRequest['host']) => async (): Promise<number> => {
       const setup = await Setup.open(resources, { host, data });
-      const before = await setup.rss(0);
+      const before = await setup.waitForMemory(0);
       await setup.connect();
-      const after = await setup.rss(LOCKS);
+      const after = await setup.waitForMemory(LOCKS);
       await setup.close();
       return (after - before) / LOCKS;
     };
     // No warm-up, since each round starts new processes.
-    const [rates, peer] = (await alternate([growth('gateway'), growth('aedes')], roundsOf(quick), 0)).map(ratesOf);
-    if (rates === undefined || peer === undefined) throw new Error('nothing was measured');
+    const [rates, peerRates] = (
+      await measureAlternating([growth('gateway'), growth('aedes')], roundCount(quick), 0)
+    ).map(summarizeRates);
+    if (rates === undefined || peerRates === undefined) throw new Error('nothing was measured');
     return {
       name: 'idle',
       title: `memory of ${LOCKS.toLocaleString('en')} idle locks`,
       unit: 'bytes each',
       rates,
-      against: [ratioTo('bare aedes', rates, peer, atMost(1.5), atMost(1))],
+      against: [ratioTo('bare aedes', rates, peerRates, { floor: atMost(1.5), aim: atMost(1) })],
       details: [],
     };
   });
 }
 
 /** The row `reconnect`: the time in which 10,000 locks reconnect, compared with bare aedes, which checks no secrets. */
-export function benchReconnect({ quick }: BenchOptions): Promise<Row> {
+export function benchReconnect({ quick }: BenchOptions): Promise<BenchRow> {
   return withResources(async (resources) => {
-    const data = resources.folder();
-    await provisionCrowd(data, LOCKS);
+    const data = resources.makeFolder();
+    await registerLocks(data, LOCKS);
     const gatewaySetup = await Setup.open(resources, { host: 'gateway', data });
     const aedesSetup = await Setup.open(resources, { host: 'aedes', data });
     const reconnect = (setup: Setup) => async (): Promise<number> => {
-      await setup.rss(0);
+      await setup.waitForMemory(0);
       const ms = await setup.connect();
-      await setup.rss(LOCKS);
+      await setup.waitForMemory(LOCKS);
       await setup.drop();
       return ms;
     };
     // In the warm-up the locks connect for the first time.
-    const [rates, peer] = (await alternate([reconnect(gatewaySetup), reconnect(aedesSetup)], roundsOf(quick))).map(
-      ratesOf,
-    );
-    if (rates === undefined || peer === undefined) throw new Error('nothing was measured');
+    const [rates, peerRates] = (
+      await measureAlternating([reconnect(gatewaySetup), reconnect(aedesSetup)], roundCount(quick))
+    ).map(summarizeRates);
+    if (rates === undefined || peerRates === undefined) throw new Error('nothing was measured');
     return {
       name: 'reconnect',
       title: `${LOCKS.toLocaleString('en')} locks reconnecting at once`,
       unit: 'ms',
       rates,
-      against: [ratioTo('bare aedes, without secrets', rates, peer, atMost(2), atMost(1.2))],
+      against: [ratioTo('bare aedes, without secrets', rates, peerRates, { floor: atMost(2), aim: atMost(1.2) })],
       details: [],
     };
   });

@@ -1,7 +1,8 @@
 /**
- * The row `ingest-path`: CPU time of the ingest from a PUBLISH's payload to its answer, without a broker and with a
- * store that does nothing: a commit resolves in a later turn of the event loop. 1,000 locks each have one GPS ping of
- * some fifty bytes in flight, with ride tracking on, so that `judge` finds nothing.
+ * The bench's row `ingest-path`: CPU time of the gateway's ingest from a PUBLISH's payload to its answer. There is no
+ * broker, and the store writes nothing: a commit just resolves in a later turn of the event loop. 1,000 locks each have
+ * one unacknowledged GPS ping of some fifty bytes, with ride tracking on, so that the power model (`judge`) has no
+ * finding.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,8 +19,8 @@ import { NO_COMMANDS } from '../../helpers/commands/no-commands.js';
 import { overriding } from '../../helpers/durability/sabotage.js';
 import { lockSender } from '../../helpers/mqtt/lock-sender.js';
 import { RIDE_PING, RIDE_POWER } from '../../helpers/sim/ride-ping.js';
-import { cpuSeconds, measureRates, roundsOf } from '../measure.js';
-import { type BenchOptions, type Row, ratioTo } from '../row.js';
+import { cpuSeconds, measureRates, roundCount } from '../measure.js';
+import { type BenchOptions, type BenchRow, ratioTo } from '../row.js';
 
 const LOCKS = 1000;
 const PINGS_PER_LOCK = 40;
@@ -41,18 +42,18 @@ async function makeIngest(folder: string): Promise<{ ingest: Ingest; senders: Se
   await store.addMerchant('Bench', 1);
   const macs = Array.from(
     { length: LOCKS },
-    (_, at) => macFromWire(`A4C138${at.toString(16).padStart(6, '0').toUpperCase()}`) as Mac,
+    (_, index) => macFromWire(`A4C138${index.toString(16).padStart(6, '0').toUpperCase()}`) as Mac,
   );
   await store.addDevices(
     macs.map((mac) => ({ mac, merchant: 'Bench', simulated: false, secretHash: Buffer.from(mac), nowMs: 1 })),
   );
   const senders = await Promise.all(macs.map((mac) => lockSender(store, mac)));
-  const later = (): Promise<void> => new Promise((resolve) => afterThisTurn(resolve));
-  const used = overriding(store, { append: later });
-  const locks = new Locks(used, systemClock, () => undefined);
+  const resolveLater = (): Promise<void> => new Promise((resolve) => afterThisTurn(resolve));
+  const fastStore = overriding(store, { append: resolveLater });
+  const locks = new Locks(fastStore, systemClock, () => undefined);
   const events = new GatewayEvents();
   const ingest = new Ingest({
-    store: used,
+    store: fastStore,
     locks,
     clock: systemClock,
     events,
@@ -67,54 +68,58 @@ async function makeIngest(folder: string): Promise<{ ingest: Ingest; senders: Se
 
 /** Each lock sends all `payloads`, the next one when the previous one is answered. */
 function flood(ingest: Ingest, senders: readonly Sender[], payloads: readonly Uint8Array[]): Promise<void> {
-  let left = senders.length;
+  let lockCountLeft = senders.length;
   return new Promise((resolve, reject) => {
-    const next = (sender: Sender, at: number): void => {
-      const payload = payloads[at];
+    const sendNext = (sender: Sender, payloadIndex: number): void => {
+      const payload = payloads[payloadIndex];
       if (payload === undefined) {
-        left -= 1;
-        if (left === 0) resolve();
-      } else ingest.take(sender, payload, (error) => (error === undefined ? soon(sender, at + 1) : reject(error)));
+        lockCountLeft -= 1;
+        if (lockCountLeft === 0) resolve();
+      } else
+        ingest.take(sender, payload, (error) =>
+          error === undefined ? sendLater(sender, payloadIndex + 1) : reject(error),
+        );
     };
     const answered: (readonly [Sender, number])[] = [];
     // As with sockets: locks that are answered in one turn of the event loop send together in a later one.
-    const soon = (sender: Sender, at: number): void => {
-      if (answered.push([sender, at]) === 1)
+    const sendLater = (sender: Sender, payloadIndex: number): void => {
+      if (answered.push([sender, payloadIndex]) === 1)
         afterThisTurn(() => {
-          for (const each of answered.splice(0)) next(...each);
+          for (const each of answered.splice(0)) sendNext(...each);
         });
     };
-    for (const sender of senders) next(sender, 0);
+    for (const sender of senders) sendNext(sender, 0);
   });
 }
 
 /** The row `ingest-path`, compared with only decoding the same bytes. */
-export async function benchIngestPath({ quick }: BenchOptions): Promise<Row> {
+export async function benchIngestPath({ quick }: BenchOptions): Promise<BenchRow> {
   const folder = mkdtempSync(path.join(tmpdir(), 'lockgate-bench-'));
   try {
     const { ingest, senders } = await makeIngest(folder);
     let sequence = 0;
-    // All locks send the same bytes, so that encoding them costs next to nothing.
-    const make = (): Uint8Array[] => Array.from({ length: PINGS_PER_LOCK }, () => encodeUplink(gpsPing(++sequence)));
-    let payloads = make();
-    const take = async (): Promise<number> => {
-      payloads = make();
+    // All locks send the same bytes, so that encoding them hardly counts in the measured time.
+    const makePayloads = (): Uint8Array[] =>
+      Array.from({ length: PINGS_PER_LOCK }, () => encodeUplink(gpsPing(++sequence)));
+    let payloads = makePayloads();
+    const ingestAll = async (): Promise<number> => {
+      payloads = makePayloads();
       await flood(ingest, senders, payloads);
       return LOCKS * PINGS_PER_LOCK;
     };
-    const decode = (): number => {
-      for (let at = 0; at < LOCKS; at++) for (const payload of payloads) decodeUplink(payload);
+    const decodeAll = (): number => {
+      for (let lock = 0; lock < LOCKS; lock++) for (const payload of payloads) decodeUplink(payload);
       return LOCKS * PINGS_PER_LOCK;
     };
-    const [rates, peer] = await measureRates([take, decode], cpuSeconds, roundsOf(quick));
+    const [rates, peerRates] = await measureRates([ingestAll, decodeAll], cpuSeconds, roundCount(quick));
     await ingest.stop();
-    if (rates === undefined || peer === undefined) throw new Error('nothing was measured');
+    if (rates === undefined || peerRates === undefined) throw new Error('nothing was measured');
     return {
       name: 'ingest-path',
       title: 'from a payload to its commit and answer, without broker and store',
       unit: 'pings/s of one core',
       rates,
-      against: [ratioTo('decoding it', rates, peer, null, null)],
+      against: [ratioTo('decoding it', rates, peerRates, {})],
       details: [],
     };
   } finally {

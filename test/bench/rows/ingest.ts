@@ -1,46 +1,47 @@
 /**
- * The rows `ingest` and `urls`: durable pings a second (quality.md §1) from authenticated locks, decoded, deduplicated,
- * judged, stored with their events for the merchant's URL, fsynced, then acknowledged. Peers: a broker that does none
- * of this, and a broker with a subscriber that stores pings.
+ * The bench's rows `ingest` and `urls`: durable pings a second (quality.md §1). The gateway authenticates the locks,
+ * decodes each ping, drops duplicates, checks the power model, stores the ping with its events for the merchant's URL,
+ * fsyncs, then acknowledges. Compared with bare aedes, a broker that does none of this, and with Mosquitto, a broker
+ * with a subscriber that stores pings.
  */
 
 import { cpuPerPing, describeCpuTime, readCpuTime } from '../cpu-share.js';
-import { crowdLocks } from '../load/crowd-accounts.js';
-import { Generator } from '../load/generator.js';
-import { alternate, ratesOf, roundsOf } from '../measure.js';
+import { LoadGenerator } from '../load/generator.js';
+import { lockLogins } from '../load/lock-logins.js';
+import { measureAlternating, roundCount, summarizeRates } from '../measure.js';
 import { MOSQUITTO_MISSING, MosquittoSetup } from '../peers/mosquitto-setup.js';
 import { type Resources, withResources } from '../resources.js';
-import { atLeast, type BenchOptions, notMeasured, type Row, ratioTo } from '../row.js';
+import { atLeast, type BenchOptions, type BenchRow, notMeasured, ratioTo } from '../row.js';
 import { type FloodFigures, ServeSetup } from '../serve-setup.js';
 
-/** The number of locks in quality.md §1. */
-export const LOCKS = 1000;
+/** The number of locks in most rows, by quality.md §1. */
+export const BENCH_LOCKS = 1000;
 
-/** The length of one round, ms. */
-export function roundMs(quick: boolean): number {
+/** The duration of one flood, ms. */
+export function roundDurationMs(quick: boolean): number {
   return quick ? 700 : 1500;
 }
 
-/** Bare aedes in a separate process, with its own load generator. */
+/** Bare aedes (the broker library without lockgate's code) in a separate process, with its own load generator. */
 export class AedesSetup {
-  readonly generator: Generator;
+  readonly generator: LoadGenerator;
   readonly #pid: number | undefined;
 
-  private constructor(generator: Generator, pid: number | undefined) {
+  private constructor(generator: LoadGenerator, pid: number | undefined) {
     this.generator = generator;
     this.#pid = pid;
   }
 
   static async open(resources: Resources, locks: number): Promise<AedesSetup> {
-    const broker = resources.script('peers/bare-aedes.js', {});
-    const { port } = await broker.answer<{ port: number }>();
-    return new AedesSetup(await Generator.start(resources, { port, locks: crowdLocks(locks) }), broker.pid);
+    const broker = resources.startScript('peers/bare-aedes.js', {});
+    const { port } = await broker.readAnswer<{ port: number }>();
+    return new AedesSetup(await LoadGenerator.start(resources, { port, locks: lockLogins(locks) }), broker.pid);
   }
 
   /** Floods aedes. Returns the acknowledged pings a second, and a line about the CPU time per ping. */
   async run(milliseconds: number): Promise<{ readonly rate: number; readonly cpuLine: string }> {
     const before = [readCpuTime(this.#pid), this.generator.cpu()] as const;
-    const { pings, ms } = await this.generator.run(milliseconds);
+    const { pings, ms } = await this.generator.floodFor(milliseconds);
     const broker = describeCpuTime(cpuPerPing(before[0], readCpuTime(this.#pid), pings));
     const generator = describeCpuTime(cpuPerPing(before[1], this.generator.cpu(), pings));
     return { rate: pings / (ms / 1000), cpuLine: `CPU a ping: bare aedes ${broker}, its generator ${generator}` };
@@ -58,37 +59,39 @@ async function runMosquitto(setup: MosquittoSetup, milliseconds: number): Promis
 }
 
 /** Lines about a flood besides its rate: CPU time, and how far webhooks lagged behind. */
-export function floodDetails({ gateway, generator, pings, delivered, behindMs }: FloodFigures, urls = 1): string[] {
+export function floodDetails({ gateway, generator, pings, delivered, lastDelayMs }: FloodFigures, urls = 1): string[] {
   const behind = (pings * urls - delivered).toLocaleString('en');
   return [
     `CPU a ping: lockgate ${describeCpuTime(gateway)}, its generator ${describeCpuTime(generator)}`,
     `of ${(pings * urls).toLocaleString('en')} webhooks of the last flood ${delivered.toLocaleString('en')} had ` +
-      `arrived when its last ping was acknowledged: ${behind} behind, the last one ${Math.round(behindMs)} ms`,
+      `arrived when its last ping was acknowledged: ${behind} behind, the last one ${Math.round(lastDelayMs)} ms`,
   ];
 }
 
 /** The row `ingest`. */
-export function benchIngest({ quick, profiles }: BenchOptions): Promise<Row> {
+export function benchIngest({ quick, profiles }: BenchOptions): Promise<BenchRow> {
   return withResources(async (resources) => {
-    const span = roundMs(quick);
-    const setup = await ServeSetup.open(resources, { locks: LOCKS, urls: 1, profiles });
-    const aedes = await AedesSetup.open(resources, LOCKS);
-    const mosquitto = await MosquittoSetup.open(resources, LOCKS);
+    const durationMs = roundDurationMs(quick);
+    const setup = await ServeSetup.open(resources, { locks: BENCH_LOCKS, urls: 1, profiles });
+    const aedes = await AedesSetup.open(resources, BENCH_LOCKS);
+    const mosquitto = await MosquittoSetup.open(resources, BENCH_LOCKS);
     let last: FloodFigures | undefined;
     const cpuLines: string[] = [];
     const runLockgate = async (): Promise<number> => {
-      last = await setup.run(span);
+      last = await setup.floodFor(durationMs);
       return last.rate;
     };
-    const peer =
+    const measurePeer =
       (index: number, run: () => Promise<{ rate: number; cpuLine: string }>) => async (): Promise<number> => {
         const figures = await run();
         cpuLines[index] = figures.cpuLine;
         return figures.rate;
       };
-    const works = [runLockgate, peer(0, () => aedes.run(span))];
-    if (mosquitto !== null) works.push(peer(1, () => runMosquitto(mosquitto, span)));
-    const [rates, bare, withSubscriber] = (await alternate(works, roundsOf(quick))).map(ratesOf);
+    const measurements = [runLockgate, measurePeer(0, () => aedes.run(durationMs))];
+    if (mosquitto !== null) measurements.push(measurePeer(1, () => runMosquitto(mosquitto, durationMs)));
+    const [rates, bare, withSubscriber] = (await measureAlternating(measurements, roundCount(quick))).map(
+      summarizeRates,
+    );
     const findings = setup.stored.findings();
     await setup.stop();
     if (rates === undefined || bare === undefined || last === undefined) throw new Error('nothing was measured');
@@ -96,14 +99,14 @@ export function benchIngest({ quick, profiles }: BenchOptions): Promise<Row> {
     const [floor, aim] = [atLeast(1), atLeast(2)];
     return {
       name: 'ingest',
-      title: `durable pings of ${LOCKS.toLocaleString('en')} locks, 1 webhook URL`,
+      title: `durable pings of ${BENCH_LOCKS.toLocaleString('en')} locks, 1 webhook URL`,
       unit: 'pings/s',
       rates,
       against: [
-        ratioTo('bare aedes', rates, bare, atLeast(0.6), atLeast(1)),
+        ratioTo('bare aedes', rates, bare, { floor: atLeast(0.6), aim: atLeast(1) }),
         withSubscriber === undefined
-          ? notMeasured(name, floor, aim, MOSQUITTO_MISSING)
-          : ratioTo(name, rates, withSubscriber, floor, aim),
+          ? notMeasured(name, { floor, aim }, MOSQUITTO_MISSING)
+          : ratioTo(name, rates, withSubscriber, { floor, aim }),
       ],
       details: [
         ...floodDetails(last),
@@ -116,26 +119,28 @@ export function benchIngest({ quick, profiles }: BenchOptions): Promise<Row> {
 }
 
 /** The row `urls`: a merchant with five URLs, compared with a merchant with one. */
-export function benchUrls({ quick, profiles }: BenchOptions): Promise<Row> {
+export function benchUrls({ quick, profiles }: BenchOptions): Promise<BenchRow> {
   return withResources(async (resources) => {
-    const span = roundMs(quick);
-    const five = await ServeSetup.open(resources, { locks: LOCKS, urls: 5, profiles });
-    const one = await ServeSetup.open(resources, { locks: LOCKS, urls: 1 });
+    const durationMs = roundDurationMs(quick);
+    const five = await ServeSetup.open(resources, { locks: BENCH_LOCKS, urls: 5, profiles });
+    const one = await ServeSetup.open(resources, { locks: BENCH_LOCKS, urls: 1 });
     let last: FloodFigures | undefined;
     const runFiveUrls = async (): Promise<number> => {
-      last = await five.run(span);
+      last = await five.floodFor(durationMs);
       return last.rate;
     };
-    const runOneUrl = async (): Promise<number> => (await one.run(span)).rate;
-    const [rates, peer] = (await alternate([runFiveUrls, runOneUrl], roundsOf(quick))).map(ratesOf);
+    const runOneUrl = async (): Promise<number> => (await one.floodFor(durationMs)).rate;
+    const [rates, peerRates] = (await measureAlternating([runFiveUrls, runOneUrl], roundCount(quick))).map(
+      summarizeRates,
+    );
     await five.stop();
-    if (rates === undefined || peer === undefined || last === undefined) throw new Error('nothing was measured');
+    if (rates === undefined || peerRates === undefined || last === undefined) throw new Error('nothing was measured');
     return {
       name: 'urls',
       title: 'durable pings, 5 webhook URLs',
       unit: 'pings/s',
       rates,
-      against: [ratioTo('itself with 1 URL', rates, peer, atLeast(0.8), atLeast(0.95))],
+      against: [ratioTo('itself with 1 URL', rates, peerRates, { floor: atLeast(0.8), aim: atLeast(0.95) })],
       details: floodDetails(last, 5),
     };
   });

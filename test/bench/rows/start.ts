@@ -1,25 +1,28 @@
-/** The row `start`: how long `serve` takes to be ready with ten million stored pings and with none (quality.md §1). */
+/**
+ * The bench's row `start`: how long `serve` takes to be ready with ten million stored pings, compared with an empty
+ * store (quality.md §1).
+ */
 
 import { largeStores } from '../large-stores.js';
-import { provisionCrowd } from '../load/crowd-accounts.js';
-import { alternate, ratesOf, roundsOf } from '../measure.js';
+import { registerLocks } from '../load/lock-logins.js';
+import { measureAlternating, roundCount, summarizeRates } from '../measure.js';
 import { withResources } from '../resources.js';
-import { atMost, type BenchOptions, type Row, ratioTo } from '../row.js';
+import { atMost, type BenchOptions, type BenchRow, ratioTo } from '../row.js';
 import { ServeSetup, startServe } from '../serve-setup.js';
-import { LOCKS, roundMs } from './ingest.js';
+import { BENCH_LOCKS, roundDurationMs } from './ingest.js';
 
 const STOP_SECONDS = 30;
 
 /** The row `start`. */
-export function benchStart({ quick }: BenchOptions): Promise<Row> {
+export function benchStart({ quick }: BenchOptions): Promise<BenchRow> {
   return withResources(async (resources) => {
-    const { larger } = await largeStores(quick);
-    const empty = resources.folder();
-    await provisionCrowd(empty, LOCKS);
-    // A ping of each lock first, so that the store has a state of each, which a start must read.
+    const { largerFolder } = await largeStores(quick);
+    const empty = resources.makeFolder();
+    await registerLocks(empty, BENCH_LOCKS);
+    // First each lock sends a ping, so that the store has the state of each lock, which `serve` reads at its start.
     await withResources(async (before) => {
-      const setup = await ServeSetup.open(before, { locks: LOCKS, urls: 0, data: larger.data });
-      await setup.run(roundMs(true));
+      const setup = await ServeSetup.open(before, { locks: BENCH_LOCKS, urls: 0, data: largerFolder.data });
+      await setup.floodFor(roundDurationMs(true));
       await setup.stop();
     });
     const start = (data: string) => async (): Promise<number> => {
@@ -30,15 +33,17 @@ export function benchStart({ quick }: BenchOptions): Promise<Row> {
       await program.end(STOP_SECONDS);
       return ms;
     };
-    const [rates, peer] = (await alternate([start(larger.data), start(empty)], roundsOf(quick))).map(ratesOf);
-    if (rates === undefined || peer === undefined) throw new Error('nothing was measured');
+    const [rates, peerRates] = (
+      await measureAlternating([start(largerFolder.data), start(empty)], roundCount(quick))
+    ).map(summarizeRates);
+    if (rates === undefined || peerRates === undefined) throw new Error('nothing was measured');
     return {
       name: 'start',
-      title: `from the start of serve to ready, ${larger.pings.toLocaleString('en')} pings stored`,
+      title: `from the start of serve to ready, ${largerFolder.pings.toLocaleString('en')} pings stored`,
       unit: 'ms',
       rates,
-      against: [ratioTo('with an empty store', rates, peer, atMost(2), atMost(1.1))],
-      details: [`both know ${LOCKS.toLocaleString('en')} locks; the store with pings has a state of each`],
+      against: [ratioTo('with an empty store', rates, peerRates, { floor: atMost(2), aim: atMost(1.1) })],
+      details: [`both know ${BENCH_LOCKS.toLocaleString('en')} locks; the store with pings has a state of each`],
     };
   });
 }

@@ -1,6 +1,6 @@
 /**
- * Measures how fast `lockgate trace check` is on one core, compared with only parsing the same lines with JSON.parse
- * (quality.md §1).
+ * The bench's row `trace-check`: how fast `lockgate trace check` is on one core. Compared with only parsing the same
+ * lines with JSON.parse (quality.md §1).
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -10,9 +10,9 @@ import { runVirtual } from '../../../firmware-sim/fleet/virtual-run.js';
 import { UNNAMED_LOCK } from '../../../proto/trace/trace.js';
 import { traceEventLine, traceHeaderLine } from '../../../proto/trace/writer.js';
 import { type CommandAck, isPingUplink, type Uplink } from '../../../proto/wire/ping.js';
-import { elapsedSeconds, measureRates, roundsOf } from '../measure.js';
+import { elapsedSeconds, measureRates, roundCount } from '../measure.js';
 import { withResources } from '../resources.js';
-import { atLeast, type BenchOptions, type Row, ratioTo } from '../row.js';
+import { atLeast, type BenchOptions, type BenchRow, ratioTo } from '../row.js';
 
 const SEED = 'bench';
 const LOCKS = 200;
@@ -20,9 +20,9 @@ const DAYS = 14;
 const START_MS = Date.UTC(2026, 10, 20);
 
 /** Runs the comparison on a trace that the simulator makes. */
-export function benchTraceCheck({ quick }: BenchOptions): Promise<Row> {
+export function benchTraceCheck({ quick }: BenchOptions): Promise<BenchRow> {
   return withResources(async (resources) => {
-    const file = path.join(resources.folder(), 'bench.jsonl');
+    const file = path.join(resources.makeFolder(), 'bench.jsonl');
     writeFileSync(file, makeTrace());
     const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
     const { pings } = await checkFile(file, { ignore: [] });
@@ -32,7 +32,7 @@ export function benchTraceCheck({ quick }: BenchOptions): Promise<Row> {
       for (const line of lines) JSON.parse(line);
       return pings;
     };
-    const [checkRates, parseRates] = await measureRates([check, parse], elapsedSeconds, roundsOf(quick));
+    const [checkRates, parseRates] = await measureRates([check, parse], elapsedSeconds, roundCount(quick));
     if (checkRates === undefined || parseRates === undefined) throw new Error('nothing was measured');
     const [floor, aim] = [atLeast(0.3), atLeast(0.7)];
     return {
@@ -40,7 +40,7 @@ export function benchTraceCheck({ quick }: BenchOptions): Promise<Row> {
       title: 'trace check',
       unit: 'pings/s of one core',
       rates: checkRates,
-      against: [ratioTo('JSON.parse of the same lines', checkRates, parseRates, floor, aim)],
+      against: [ratioTo('JSON.parse of the same lines', checkRates, parseRates, { floor, aim })],
       details: [],
     };
   });

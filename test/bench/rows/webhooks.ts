@@ -1,7 +1,7 @@
 /**
- * The rows `deliveries` and `arrival` (quality.md §1): how many webhooks the gateway delivers in a second, compared
- * with plain got; and how soon after its PUBACK a ping arrives as a webhook. The gateway, the locks, the receivers and
- * the peer each run in a separate process.
+ * The bench's rows `deliveries` and `arrival` (quality.md §1): how many webhooks the gateway delivers in a second,
+ * compared with the HTTP client got; and how soon after its PUBACK a ping arrives as a webhook. The gateway, the locks,
+ * the receivers and got each run in a separate process.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -9,51 +9,56 @@ import { GatewayClient } from '../../../cli/client.js';
 import { systemClock } from '../../../proto/clock.js';
 import { encodeUplink } from '../../../proto/wire/codec.js';
 import { publishPacket, RawLock } from '../../helpers/mqtt/raw-mqtt.js';
-import { crowdLocks, provisionCrowd } from '../load/crowd-accounts.js';
 import type { SenderRequest } from '../load/got-sender.js';
-import { nextBoot, rideUplink } from '../load/ping-template.js';
-import { alternate, percentile, ratesOf, roundsOf } from '../measure.js';
+import { lockLogins, registerLocks } from '../load/lock-logins.js';
+import { newBootNumber, rideUplink } from '../load/ping-template.js';
+import { measureAlternating, percentile, roundCount, summarizeRates } from '../measure.js';
 import { type Resources, withResources } from '../resources.js';
-import { atLeast, atMost, type BenchOptions, type Row, ratioTo, withoutPeer } from '../row.js';
+import { atLeast, atMost, type BenchOptions, type BenchRow, ratioTo, withoutPeer } from '../row.js';
 import { ServeSetup, startReceivers, startServe } from '../serve-setup.js';
 
 const DELIVERIES = 3000;
-/** The maximum of a URL's worker. */
+/** The maximum number of requests that the gateway has under way to one URL; got uses the same. */
 const CONCURRENCY = 16;
-const UNLOADED_PINGS = 150;
+/** Pings of one round of `arrival`, sent one by one. */
+const PINGS_PER_ROUND = 150;
 const BEFORE_ALL_PINGS = '2000-01-01T00:00:00Z';
 
-type Duration = { readonly ms: number };
+type TimeSpan = { readonly ms: number };
 
 /** The row `deliveries`: to one healthy receiver, compared with plain got with keep-alive at the same concurrency. */
-export function benchDeliveries({ quick }: BenchOptions): Promise<Row> {
+export function benchDeliveries({ quick }: BenchOptions): Promise<BenchRow> {
   return withResources(async (resources) => {
     const setup = await ServeSetup.open(resources, { locks: 2 * CONCURRENCY, urls: 0 });
     await setup.generator.flood(DELIVERIES);
     const { host, urls } = await startReceivers(resources, 1);
     const body = JSON.stringify({ event_id: 'x'.repeat(50), padding: 'x'.repeat(400) });
     const peer = { url: urls[0] ?? '', body, concurrency: CONCURRENCY } satisfies SenderRequest;
-    const sender = resources.script('load/got-sender.js', peer);
-    await sender.answer();
+    const sender = resources.startScript('load/got-sender.js', peer);
+    await sender.readAnswer();
     const deliverWithLockgate = async (): Promise<number> => {
       const { id } = await setup.client.post<{ id: number }>('/webhooks', { url: urls[0], since: BEFORE_ALL_PINGS });
-      const { ms } = await host.answer<Duration>(`await ${DELIVERIES}`);
+      const { ms } = await host.ask<TimeSpan>(`await ${DELIVERIES}`);
       await setup.client.post(`/webhooks/${id}/remove`, {});
       return DELIVERIES / (ms / 1000);
     };
     const deliverWithGot = async (): Promise<number> => {
-      const arrived = host.answer<Duration>(`await ${DELIVERIES}`);
-      await sender.answer(String(DELIVERIES));
+      const arrived = host.ask<TimeSpan>(`await ${DELIVERIES}`);
+      await sender.ask(String(DELIVERIES));
       return DELIVERIES / ((await arrived).ms / 1000);
     };
-    const [rates, bare] = (await alternate([deliverWithLockgate, deliverWithGot], roundsOf(quick))).map(ratesOf);
+    const [rates, bare] = (await measureAlternating([deliverWithLockgate, deliverWithGot], roundCount(quick))).map(
+      summarizeRates,
+    );
     if (rates === undefined || bare === undefined) throw new Error('nothing was measured');
     return {
       name: 'deliveries',
       title: 'webhook deliveries to one healthy receiver',
       unit: 'a second',
       rates,
-      against: [ratioTo('plain got, signing and storing nothing', rates, bare, atLeast(0.5), atLeast(0.9))],
+      against: [
+        ratioTo('plain got, signing and storing nothing', rates, bare, { floor: atLeast(0.5), aim: atLeast(0.9) }),
+      ],
       details: [],
     };
   });
@@ -62,21 +67,21 @@ export function benchDeliveries({ quick }: BenchOptions): Promise<Row> {
 /**
  * The row `arrival`: from a ping's PUBACK to its webhook's arrival on an idle gateway, the 99th percentile per round.
  */
-export function benchArrival({ quick }: BenchOptions): Promise<Row> {
+export function benchArrival({ quick }: BenchOptions): Promise<BenchRow> {
   return withResources(async (resources) => {
-    const measure = await arrivals(resources);
+    const measureLags = await startArrivalMeasurement(resources);
     const p99s: number[] = [];
-    for (let round = 0; round <= roundsOf(quick); round++) {
-      const lags = await measure(UNLOADED_PINGS);
+    for (let round = 0; round <= roundCount(quick); round++) {
+      const lags = await measureLags(PINGS_PER_ROUND);
       if (round > 0) p99s.push(percentile(lags, 0.99));
     }
-    const rates = ratesOf(p99s);
+    const rates = summarizeRates(p99s);
     return {
       name: 'arrival',
       title: 'from PUBACK to the webhook’s arrival, unloaded, p99',
       unit: 'ms',
       rates,
-      against: [withoutPeer(rates.median, 'ms', atMost(50, 'ms'), atMost(10, 'ms'))],
+      against: [withoutPeer(rates.median, 'ms', { floor: atMost(50, 'ms'), aim: atMost(10, 'ms') })],
       details: [],
     };
   });
@@ -85,9 +90,9 @@ export function benchArrival({ quick }: BenchOptions): Promise<Row> {
 /**
  * Starts a gateway, one lock and one receiver. The returned function sends pings one by one and returns each delay, ms.
  */
-async function arrivals(resources: Resources): Promise<(pings: number) => Promise<number[]>> {
-  const data = resources.folder();
-  await provisionCrowd(data, 1);
+async function startArrivalMeasurement(resources: Resources): Promise<(pings: number) => Promise<number[]>> {
+  const data = resources.makeFolder();
+  await registerLocks(data, 1);
   const { port } = await startServe(resources, data);
   let arrived: (atMs: number) => void = () => undefined;
   const server = createServer((request, response) => {
@@ -102,10 +107,10 @@ async function arrivals(resources: Resources): Promise<(pings: number) => Promis
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
   await new GatewayClient({ data }).post('/webhooks', { url });
   let onPuback: () => void = () => undefined;
-  const [{ mac, secret } = { mac: '', secret: '' }] = crowdLocks(1);
+  const [{ mac, secret } = { mac: '', secret: '' }] = lockLogins(1);
   const lock = await RawLock.connect(port, mac, secret, () => onPuback());
   resources.teardown(() => lock.socket.destroy());
-  const boot = nextBoot();
+  const boot = newBootNumber();
   let sequence = 0;
   return async (pings) => {
     const lags: number[] = [];

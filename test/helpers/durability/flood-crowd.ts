@@ -9,8 +9,8 @@ import { openKeys } from '../../../gateway/data-folder/keys.js';
 import { openStore, sqliteUrl } from '../../../gateway/store/open-store.js';
 import { parseMac } from '../../../proto/wire/mac.js';
 import { ChildProgram } from '../../bench/load/child-program.js';
-import { crowdLocks, type LockLogin } from '../../bench/load/crowd-accounts.js';
-import { build } from '../../bench/load/generator.js';
+import { lockLogins, type LockLogin } from '../../bench/load/lock-logins.js';
+import { compileOnce } from '../../bench/load/generator.js';
 import { FIRST_SEQUENCE, pingTemplate } from '../../bench/load/ping-template.js';
 import type { SeededChance } from '../pair/seeded-chance.js';
 import { type Teardown, tempFolder } from '../store/temp-folder.js';
@@ -55,9 +55,9 @@ export class FloodCrowd {
     data: string,
     { locks: count, heard, chance }: { readonly locks: number; readonly heard: number; readonly chance: SeededChance },
   ): Promise<FloodCrowd | undefined> {
-    const generator = build();
+    const generator = compileOnce();
     if (generator === undefined) return undefined;
-    const locks = crowdLocks(count).map((lock, index) => ({ ...lock, isHeard: index < heard, last: FIRST_SEQUENCE }));
+    const locks = lockLogins(count).map((lock, index) => ({ ...lock, isHeard: index < heard, last: FIRST_SEQUENCE }));
     const store = await openStore(sqliteUrl(data));
     for (const merchant of [HEARD, UNHEARD]) await store.addMerchant(merchant, 0);
     const keys = openKeys(data, false);
@@ -82,16 +82,16 @@ export class FloodCrowd {
     const plan = path.join(tempFolder(this.#test), 'plan');
     writeFileSync(plan, this.#planOf(port, from));
     const program = new ChildProgram(this.#generator, [plan]);
-    this.#test.teardown(() => program.end());
+    this.#test.teardown(() => program.stop());
     this.#program = program;
-    await program.answer();
+    await program.readAnswer();
   }
 
   /** Lets all locks send, for a limited time in ms. Resolves when as many pings are acknowledged as there are locks. */
   async flood(milliseconds: number): Promise<void> {
     const program = this.#program as ChildProgram;
-    await program.answer(`life ${milliseconds}`);
-    this.#life = program.answer();
+    await program.ask(`life ${milliseconds}`);
+    this.#life = program.readAnswer();
     // The result is read when the flood has ended.
     this.#life.catch(() => undefined);
   }
@@ -100,7 +100,7 @@ export class FloodCrowd {
   async over(): Promise<void> {
     const { last } = (await this.#life) as { readonly last: readonly number[] };
     for (const [index, lock] of this.locks.entries()) lock.last = Math.max(lock.last, last[index] ?? 0);
-    await this.#program?.end();
+    await this.#program?.stop();
   }
 
   #planOf(port: number, from: 'last' | 'first'): string {

@@ -10,11 +10,11 @@
 import { connect, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { systemClock } from '../../../proto/clock.js';
-import { crowdLocks } from '../../bench/load/crowd-accounts.js';
+import { lockLogins } from '../../bench/load/lock-logins.js';
 import {
   FIRST_SEQUENCE,
   pingTemplate,
-  putVarint,
+  writeVarint,
   SEQUENCE_BYTES,
   SEQUENCE_LIMIT,
   TIME_BYTES,
@@ -107,8 +107,8 @@ class SoakLock {
     const sequence = this.last + 1;
     if (sequence >= SEQUENCE_LIMIT) throw new Error('a lock has used up its sequences');
     const { bytes, sequenceAt, timeAt } = template.value;
-    putVarint(bytes, sequenceAt, sequence, SEQUENCE_BYTES);
-    putVarint(bytes, timeAt, systemClock.now(), TIME_BYTES);
+    writeVarint(bytes, sequenceAt, sequence, SEQUENCE_BYTES);
+    writeVarint(bytes, timeAt, systemClock.now(), TIME_BYTES);
     const id = (sequence % 65_535) + 1;
     this.#inFlight = { packet: publishPacket('up', bytes, id), answer: puback(id) };
     this.#socket?.write(this.#inFlight.packet);
@@ -166,7 +166,7 @@ class SoakCrowd {
 
   constructor(request: SoakRequest) {
     template.value = pingTemplate(request.boot);
-    this.locks = crowdLocks(request.locks).map((account, index) => {
+    this.locks = lockLogins(request.locks).map((account, index) => {
       const lock = new SoakLock(request, account, request.seed + index);
       lock.onChange = () => this.#checkSettled();
       return lock;

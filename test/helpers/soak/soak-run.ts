@@ -6,8 +6,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { ChildProgram } from '../../bench/load/child-program.js';
-import { crowdLocks, MERCHANT, provisionCrowd } from '../../bench/load/crowd-accounts.js';
-import { FIRST_SEQUENCE, nextBoot } from '../../bench/load/ping-template.js';
+import { lockLogins, BENCH_MERCHANT, registerLocks } from '../../bench/load/lock-logins.js';
+import { FIRST_SEQUENCE, newBootNumber } from '../../bench/load/ping-template.js';
 import { Bell, oddMoment } from '../clocks/bell.js';
 import type { SabotageName } from '../durability/sabotage.js';
 import { GatewayChild } from '../gateway/gateway-child.js';
@@ -68,28 +68,28 @@ const MEGABYTE = 1e6;
 /** Runs the soak test to its end. */
 export async function runSoak(test: Test, options: SoakOptions): Promise<SoakResult> {
   const gateway = await GatewayChild.make(test, options.sabotage);
-  await provisionCrowd(gateway.request.data, options.locks);
+  await registerLocks(gateway.request.data, options.locks);
   await gateway.start();
   const merchant = await SoakMerchant.start();
   test.teardown(() => merchant.close());
-  const { secret } = await gateway.post<{ secret: string }>('/webhooks', { url: merchant.url, merchant: MERCHANT });
+  const { secret } = await gateway.post<{ secret: string }>('/webhooks', { url: merchant.url, merchant: BENCH_MERCHANT });
   merchant.verifyWith(secret);
   const { locks, seed } = options;
-  const request: SoakRequest = { port: gateway.mqttPort, locks, boot: nextBoot(), seed };
+  const request: SoakRequest = { port: gateway.mqttPort, locks, boot: newBootNumber(), seed };
   const crowd = new ChildProgram(process.execPath, [CROWD, JSON.stringify(request)]);
-  test.teardown(() => crowd.end());
-  await crowd.answer();
+  test.teardown(() => crowd.stop());
+  await crowd.readAnswer();
 
   const measurements: SoakMeasurement[] = [];
-  let tally = await crowd.answer<SoakTally>('still');
+  let tally = await crowd.ask<SoakTally>('still');
   for (let round = 0; round <= options.measurements; round += 1) {
     const measurement = await measure(gateway, round * options.secondsBetweenMeasurements);
     measurements.push(measurement);
     test.comment(commentOn(measurement, tally, merchant));
     if (round === options.measurements) break;
-    await crowd.answer('go');
+    await crowd.ask('go');
     await oddMoment(options.secondsBetweenMeasurements * 1000);
-    tally = await crowd.answer<SoakTally>('still');
+    tally = await crowd.ask<SoakTally>('still');
   }
   return await conclude({ gateway, merchant, crowd, measurements, tally, stillSeconds: options.stillSeconds });
 }
@@ -111,9 +111,9 @@ async function conclude(run: {
     () => merchant.arrivals,
     run.stillSeconds,
   );
-  await crowd.end();
+  await crowd.stop();
   const exitCode = await gateway.stop(STOP_SECONDS);
-  const compared = crowdLocks(tally.last.length).map(({ mac }, index) => merchant.compare(mac, tally.last[index] ?? 0));
+  const compared = lockLogins(tally.last.length).map(({ mac }, index) => merchant.compare(mac, tally.last[index] ?? 0));
   return {
     measurements,
     tally,

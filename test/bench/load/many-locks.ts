@@ -1,6 +1,6 @@
 /**
- * Thousands of locks in a separate process with as little code as possible: plain sockets that send a CONNECT, and
- * optionally a SUBSCRIBE, and count the bytes of the answers. The program takes one argument, a {@link CrowdRequest} as
+ * A program that plays thousands of locks with as little code as possible: plain sockets that send a CONNECT, and
+ * optionally a SUBSCRIBE, and count the bytes of the answers. It takes one argument, a {@link ManyLocksRequest} as
  * JSON, and reads commands from stdin:
  *
  * - `connect`: all locks connect at once; answers `{"retries":n,"ms":t}` when all have their CONNACK (and SUBACK).
@@ -9,19 +9,19 @@
 import { connect, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 
-export interface CrowdRequest {
+export interface ManyLocksRequest {
   readonly port: number;
   readonly locks: number;
   readonly subscribes: boolean;
 }
 
 /** The MAC of the lock with this number, as written in its CONNECT. */
-export function crowdMac(number: number): string {
+export function lockMac(number: number): string {
   return (0xa4c138000000 + number).toString(16).toUpperCase();
 }
 
 /** The secret of the lock with this MAC. */
-export function crowdSecret(mac: string): string {
+export function lockSecret(mac: string): string {
   return `lgs_${mac}AAAAAAAAAAAAAAAAAAAA`;
 }
 
@@ -34,20 +34,21 @@ const SUBACK_BYTES = 5;
 const SUBSCRIBE_DOWN = Buffer.from([0x82, 9, 0, 1, 0, 4, ...Buffer.from('down'), 1]);
 
 function connectPacket(mac: string): Buffer {
-  const texts = [mac, mac, crowdSecret(mac)].flatMap((text) => [0, text.length, ...Buffer.from(text)]);
-  const variable = [0, 4, ...Buffer.from('MQTT'), 4, 0xc2, KEEPALIVE_SECONDS >> 8, KEEPALIVE_SECONDS & 0xff];
-  return Buffer.from([0x10, variable.length + texts.length, ...variable, ...texts]);
+  // Client id, user name and password, each with its length in two bytes.
+  const payload = [mac, mac, lockSecret(mac)].flatMap((text) => [0, text.length, ...Buffer.from(text)]);
+  const variableHeader = [0, 4, ...Buffer.from('MQTT'), 4, 0xc2, KEEPALIVE_SECONDS >> 8, KEEPALIVE_SECONDS & 0xff];
+  return Buffer.from([0x10, variableHeader.length + payload.length, ...variableHeader, ...payload]);
 }
 
-class Crowd {
-  readonly #request: CrowdRequest;
+class ManyLocks {
+  readonly #request: ManyLocksRequest;
   readonly #packets: Buffer[];
   #sockets: Socket[] = [];
 
-  constructor(request: CrowdRequest) {
+  constructor(request: ManyLocksRequest) {
     this.#request = request;
     this.#packets = Array.from({ length: request.locks }, (_, number) => {
-      const packet = connectPacket(crowdMac(number));
+      const packet = connectPacket(lockMac(number));
       return request.subscribes ? Buffer.concat([packet, SUBSCRIBE_DOWN]) : packet;
     });
   }
@@ -55,14 +56,14 @@ class Crowd {
   async connect(): Promise<{ retries: number; ms: number }> {
     const startedAt = performance.now();
     let [next, retries] = [0, 0];
-    const work = async (): Promise<void> => {
+    const connectRemaining = async (): Promise<void> => {
       for (let number = next++; number < this.#request.locks; number = next++) {
         const packet = this.#packets[number] as Buffer;
         // Like a real lock, tries again if the connection was dropped.
         while (!(await this.#connectOne(packet))) retries += 1;
       }
     };
-    await Promise.all(Array.from({ length: MAX_CONCURRENT_CONNECTS }, work));
+    await Promise.all(Array.from({ length: MAX_CONCURRENT_CONNECTS }, connectRemaining));
     return { retries, ms: performance.now() - startedAt };
   }
 
@@ -100,9 +101,9 @@ class Crowd {
 }
 
 async function main(argument: string): Promise<void> {
-  const crowd = new Crowd(JSON.parse(argument) as CrowdRequest);
+  const locks = new ManyLocks(JSON.parse(argument) as ManyLocksRequest);
   for await (const line of createInterface({ input: process.stdin }))
-    console.log(JSON.stringify(await (line === 'connect' ? crowd.connect() : crowd.drop())));
+    console.log(JSON.stringify(await (line === 'connect' ? locks.connect() : locks.drop())));
   process.exit(0);
 }
 

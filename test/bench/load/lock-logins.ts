@@ -1,38 +1,39 @@
 /**
- * The accounts of the bench: a merchant and many locks, whose MACs and secrets every program of the bench can compute.
+ * The bench's merchant and its locks. The MAC and secret of a lock are computed from its number, so that each program
+ * of the bench can log in without receiving a list.
  */
 import { openKeys } from '../../../gateway/data-folder/keys.js';
 import { openStore, sqliteUrl } from '../../../gateway/store/open-store.js';
 import { parseMac } from '../../../proto/wire/mac.js';
-import { crowdMac, crowdSecret } from './lock-crowd.js';
+import { lockMac, lockSecret } from './many-locks.js';
 
-export const MERCHANT = 'Bench';
+export const BENCH_MERCHANT = 'Bench';
 
-/** What a lock connects with; `mac` is written as in its CONNECT. */
+/** What a lock logs in with; `mac` is written as in its CONNECT. */
 export interface LockLogin {
   readonly mac: string;
   readonly secret: string;
 }
 
-/** The first `count` locks. */
-export function crowdLocks(count: number): LockLogin[] {
+/** The logins of the first `count` locks. */
+export function lockLogins(count: number): LockLogin[] {
   return Array.from({ length: count }, (_, number) => {
-    const mac = crowdMac(number);
-    return { mac, secret: crowdSecret(mac) };
+    const mac = lockMac(number);
+    return { mac, secret: lockSecret(mac) };
   });
 }
 
 /** Registers the merchant and the first `count` locks in the data folder `data`. No gateway may run on the folder. */
-export async function provisionCrowd(data: string, count: number): Promise<void> {
+export async function registerLocks(data: string, count: number): Promise<void> {
   const store = await openStore(sqliteUrl(data));
-  await store.addMerchant(MERCHANT, 0);
+  await store.addMerchant(BENCH_MERCHANT, 0);
   const keys = openKeys(data, false);
-  const devices = crowdLocks(count).map(({ mac: text, secret }) => {
+  const devices = lockLogins(count).map(({ mac: text, secret }) => {
     const mac = parseMac(text);
     if (!mac.ok) throw new Error(mac.error.message);
     return {
       mac: mac.value,
-      merchant: MERCHANT,
+      merchant: BENCH_MERCHANT,
       simulated: true,
       secretHash: keys.hashSecret(secret),
       nowMs: 0,

@@ -1,8 +1,8 @@
 /**
- * The server that the locks of lock-crowd.ts connect to: a gateway, or bare aedes, which authenticates nobody and
- * stores nothing. The program takes one argument, a {@link HostRequest} as JSON, and prints `{"port":n}` when it is
- * ready. Each line of stdin is a number: once exactly so many locks are connected, the program prints its memory after
- * a garbage collection, `{"rss":bytes}`. Needs --expose-gc.
+ * A program that runs the broker to which the locks of many-locks.ts connect: a gateway, or bare aedes, which neither
+ * authenticates nor stores. It takes one argument, a {@link BrokerHostRequest} as JSON, and prints `{"port":n}` when it
+ * is ready. Each line of stdin is a number of locks: once exactly that many are connected, the program collects garbage
+ * and prints its resident memory, `{"rss":bytes}`. Needs --expose-gc.
  */
 import { createInterface } from 'node:readline';
 import { startGateway } from '../../../gateway/gateway.js';
@@ -10,22 +10,24 @@ import { systemClock } from '../../../proto/clock.js';
 import { testConfig } from '../../helpers/gateway/test-gateway.js';
 import { openBareAedes } from '../peers/bare-aedes.js';
 
-export interface HostRequest {
+export interface BrokerHostRequest {
   readonly host: 'gateway' | 'aedes';
   readonly data: string;
 }
 
-interface Host {
+interface Broker {
   readonly port: number;
+  /** The number of connected locks. */
   readonly connected: () => number;
 }
 
 /** How often the number of connections is compared with the expected one. */
 const POLL_EVERY_MS = 50;
+const GC_ROUNDS = 3;
 /** How long to wait for pending work before memory is measured. */
-const SETTLE_MS = 500;
+const IDLE_WAIT_MS = 500;
 
-async function gatewayHost(data: string): Promise<Host> {
+async function startGatewayBroker(data: string): Promise<Broker> {
   const gateway = await startGateway(testConfig(data));
   let connected = 0;
   gateway.events.on('connected', () => {
@@ -42,13 +44,14 @@ function later(milliseconds: number): Promise<void> {
 }
 
 async function main(argument: string): Promise<void> {
-  const { host, data } = JSON.parse(argument) as HostRequest;
-  const { port, connected } = host === 'gateway' ? await gatewayHost(data) : await openBareAedes();
+  const { host, data } = JSON.parse(argument) as BrokerHostRequest;
+  const { port, connected } = host === 'gateway' ? await startGatewayBroker(data) : await openBareAedes();
   console.log(JSON.stringify({ port }));
   for await (const line of createInterface({ input: process.stdin })) {
     while (connected() !== Number(line)) await later(POLL_EVERY_MS);
-    await later(SETTLE_MS);
-    for (let round = 0; round < 3; round++) {
+    await later(IDLE_WAIT_MS);
+    // Several collections, since some objects are freed only by the collection after the one that finds them unused.
+    for (let round = 0; round < GC_ROUNDS; round++) {
       globalThis.gc?.();
       await later(POLL_EVERY_MS);
     }
