@@ -198,7 +198,7 @@ export function sendClosePingTooLate(open: OpenLink): OpenLink {
         hasLeft = false;
         link.drop();
       },
-      cut: (afterBytes) => link.cut(afterBytes),
+      breakConnection: (afterBytes) => link.breakConnection(afterBytes),
       abandon: () => link.abandon(),
       close: () => link.close(),
     };

@@ -67,11 +67,11 @@ export class FaultLink implements Link {
     if (this.#phase !== 'up') return;
     this.#startNatTimer();
     if (this.#occurs('cut', FAULT_PARAMETERS.cut)) {
-      this.#inner.cut(this.#prng.integer(1, FAULT_PARAMETERS.cutAfterBytes));
+      this.#inner.breakConnection(this.#prng.integer(1, FAULT_PARAMETERS.cutAfterBytes));
       this.#inner.publish(uplink);
     } else if (this.#occurs('reorder', FAULT_PARAMETERS.reorder)) {
       this.#delayedUplink = uplink;
-      this.#inner.cut(0);
+      this.#inner.breakConnection(0);
     } else this.#maybeDelay(() => this.#send(uplink));
   }
 
@@ -90,8 +90,8 @@ export class FaultLink implements Link {
     if (!wasDead) this.#inner.drop();
   }
 
-  cut(afterBytes: number): void {
-    this.#inner.cut(afterBytes);
+  breakConnection(afterBytes: number): void {
+    this.#inner.breakConnection(afterBytes);
   }
 
   abandon(): void {
@@ -106,7 +106,7 @@ export class FaultLink implements Link {
 
   /** Breaks the connection if it is up. */
   breakInStorm(): void {
-    if (this.#phase === 'up') this.#inner.cut(0);
+    if (this.#phase === 'up') this.#inner.breakConnection(0);
   }
 
   #innerEvents(): LinkEvents {

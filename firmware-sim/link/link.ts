@@ -42,7 +42,7 @@ export interface Link {
    * Breaks the connection as a network does: at once or, if the link carries bytes, after that many more bytes. Uplinks
    * published from now on arrive in part or not at all. `disconnected` follows.
    */
-  cut(afterBytes: number): void;
+  breakConnection(afterBytes: number): void;
   /**
    * Stops using the connection, while the gateway still considers it open until the lock's next connection takes it
    * over or its keepalive expires. No event follows.

@@ -54,7 +54,7 @@ export class MemoryGateway {
 
   /** Breaks the connection of one lock, as a network does. */
   cut(mac: Mac): void {
-    this.#links.get(mac)?.cut();
+    this.#links.get(mac)?.breakConnection();
   }
 
   isConnected(mac: Mac): boolean {
@@ -130,7 +130,7 @@ class MemoryLink implements Link {
     this.#expireAbandoned('dropped');
   }
 
-  cut(): void {
+  breakConnection(): void {
     if (this.#goDown('dropped')) this.#events.disconnected({ message: 'cut' });
   }
 

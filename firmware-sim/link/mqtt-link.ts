@@ -124,7 +124,7 @@ class MqttLink implements Link {
     this.#slot?.release();
   }
 
-  cut(afterBytes: number): void {
+  breakConnection(afterBytes: number): void {
     this.#connection?.cut(afterBytes);
   }
 

@@ -140,7 +140,7 @@ export class ServeSetup {
   /** Stops the gateway and waits until the process has ended; its profile is written by then. */
   async stop(): Promise<void> {
     this.#program.kill('SIGTERM');
-    await this.#program.end(SHUTDOWN_SECONDS);
+    await this.#program.waitForExit(SHUTDOWN_SECONDS);
   }
 }
 
@@ -156,9 +156,9 @@ export async function startServe(
   const unlimited = ['--lock-uplinks-per-second', '0', '--lock-uplinks-per-day', '0'];
   const serve = [LOCKGATE, 'serve', ...locationFlags, '--allow-webhook-range', '127.0.0.0/8', ...unlimited, ...args];
   const program = new Program(resources, process.execPath, [...profileFlags, ...nodeArgs, ...serve], environment);
-  const port = Number(/:(\d+)$/.exec(await program.line(/mqtt:/))?.[1]);
-  const httpPort = Number(/:(\d+)$/.exec(await program.line(/merchants +http:/))?.[1]);
-  await program.line(/Next:/);
+  const port = Number(/:(\d+)$/.exec(await program.waitForLine(/mqtt:/))?.[1]);
+  const httpPort = Number(/:(\d+)$/.exec(await program.waitForLine(/merchants +http:/))?.[1]);
+  await program.waitForLine(/Next:/);
   return { program, port, httpPort };
 }
 

@@ -8,8 +8,14 @@ import type { AddressInfo } from 'node:net';
 import type { Command } from 'commander';
 import t, { type Test } from 'tap';
 import { makeProgram } from '../../cli/program.js';
-import { type CommandEnd, type CommandPlace, runCommand } from '../helpers/cli/command-line.js';
-import { callText, isWriting, keptNames, keptSnapshot, snapshotName } from '../helpers/cli/command-snapshot.js';
+import { type CommandEnvironment, type CommandResult, runCommand } from '../helpers/cli/command-line.js';
+import {
+  callText,
+  isWriting,
+  snapshotName,
+  storedSnapshot,
+  storedSnapshotNames,
+} from '../helpers/cli/command-snapshot.js';
 import { COMMAND_CASES, type CommandCase } from '../helpers/commands/command-cases.js';
 import { type CommandSite, commandSite } from '../helpers/commands/command-site.js';
 
@@ -54,7 +60,7 @@ function filled(typed: string): string {
   return typed.replace(/\{(\w+)\}/g, (_all, name: string) => learnt.get(name) ?? `{${name}}`);
 }
 
-type Where = { [Name in Exclude<keyof CommandPlace, 'during'>]?: CommandPlace[Name] | undefined } & {
+type Where = { [Name in Exclude<keyof CommandEnvironment, 'during'>]?: CommandEnvironment[Name] | undefined } & {
   readonly during?: CommandCase['during'];
 };
 
@@ -125,7 +131,7 @@ class Calls {
     this.#test.match(end.stderr, /Start one with "lockgate serve", or name another with --gateway/, 'what to do');
   }
 
-  async #call(typed: string, code: number | readonly number[], how: string, place: Where = {}): Promise<CommandEnd> {
+  async #call(typed: string, code: number | readonly number[], how: string, place: Where = {}): Promise<CommandResult> {
     const { folder, environment } = this.#site;
     const { during, ...rest } = place;
     const words = wordsOf(filled(typed));
@@ -133,9 +139,9 @@ class Calls {
       columns: COLUMNS,
       folder,
       environment,
-      ...(during !== undefined && { during: async (running) => await during(running, this.#site) }),
+      ...(during !== undefined && { whileRunning: async (running) => await during(running, this.#site) }),
       ...rest,
-    } as CommandPlace);
+    } as CommandEnvironment);
     // The next call must not be taken for the one that has just ended.
     if (during !== undefined) await this.#site.left();
     const told = `lockgate ${typed}`.trim();
@@ -160,7 +166,7 @@ t.test('the help of each group equals its snapshot', async (t) => {
     const end = await runCommand(words, { columns: COLUMNS });
     t.equal(end.code, 0, name);
     const text = `${callText(`lockgate ${words.join(' ')}`, end, (told) => told)}\n`;
-    t.equal(text, keptSnapshot(snapshotName(name), text), `${name}: equals the snapshot`);
+    t.equal(text, storedSnapshot(snapshotName(name), text), `${name}: equals the snapshot`);
   }
 });
 
@@ -173,7 +179,7 @@ t.test('each command’s help, table, JSON and failures equal its snapshot', asy
     await calls.programs();
     await calls.failures();
     const text = `${calls.texts.join('\n\n')}\n`;
-    t.equal(text, keptSnapshot(snapshotName(each.command), text), `${each.command}: equals the snapshot`);
+    t.equal(text, storedSnapshot(snapshotName(each.command), text), `${each.command}: equals the snapshot`);
   }
 });
 
@@ -195,7 +201,7 @@ t.test('a server that is no gateway is reported as such, and a bug in lockgate i
 
 t.test('every snapshot belongs to an existing command', async (t) => {
   t.same(
-    keptNames(),
+    storedSnapshotNames(),
     everyCommand()
       .map((each) => snapshotName(pathOf(each)))
       .sort(),

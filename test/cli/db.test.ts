@@ -203,22 +203,22 @@ t.test(
   async (t) => {
     const { folder, file } = await stocked(t);
     const sound = await db('check', file);
-    t.equal(sound.ended?.code, 0);
+    t.equal(sound.exit?.code, 0);
     t.match(sound.stdout[0], /^CHECK +CHECKED +DAMAGED/);
     t.match(sound.stdout.at(-1), /^Intact: /);
     const running = tempFolder(t);
     const gateway = await openGateway(t, running);
-    t.equal((await db('check', '--data', running)).ended?.code, 0, 'while a gateway runs');
+    t.equal((await db('check', '--data', running)).exit?.code, 0, 'while a gateway runs');
     await gateway.close();
     appendFileSync(file, 'x');
     const damaged = await db('check', '--data', folder, '--json');
-    t.equal(damaged.ended?.code, 1);
+    t.equal(damaged.exit?.code, 1);
     t.match(JSON.parse(damaged.stdout.join('')), {
       sound: false,
       damage: [{ check: 'blocks', table: null, row: null }],
     });
-    const { ended, stderr } = await db('check', path.join(folder, 'nothing'));
-    t.equal(ended?.code, 2);
+    const { exit, stderr } = await db('check', path.join(folder, 'nothing'));
+    t.equal(exit?.code, 2);
     t.equal(stderr.length, 1, 'one sentence');
     await t.rejects(checkDatabase(path.join(running, 'key')), { code: 'input-database' });
   },
@@ -228,20 +228,20 @@ t.test('db backup copies a folder to a file with mode 600, and does not overwrit
   const { folder } = await stocked(t);
   const out = path.join(tempFolder(t), 'b.sqlite');
   const made = await db('backup', '--out', out, '--data', folder, '--json');
-  t.equal(made.ended?.code, 0, made.stderr.join('\n'));
+  t.equal(made.exit?.code, 0, made.stderr.join('\n'));
   t.match(JSON.parse(made.stdout.join('')), { file: out, from: 'folder', schema: STEPS.at(-1), not_included: ['key'] });
   t.equal(statSync(out).mode & 0o777, 0o600);
   t.same(readdirSync(path.dirname(out)).sort(), ['b.sqlite', 'b.sqlite.sums']);
   t.same((await checkDatabase(out)).damage, []);
-  t.equal((await db('backup', '--out', out, '--data', folder)).ended?.code, 2);
-  t.equal((await db('backup', '--out', out, '--data', folder, '--force')).ended?.code, 0);
+  t.equal((await db('backup', '--out', out, '--data', folder)).exit?.code, 2);
+  t.equal((await db('backup', '--out', out, '--data', folder, '--force')).exit?.code, 0);
   const taken = await db('backup', '--out', path.dirname(out), '--data', folder, '--force');
   t.match(taken, { ended: { code: 2 }, stderr: [/is not a file: expected a file or a new name$/] });
   const long = path.join(path.dirname(out), 'x'.repeat(300));
   const refused = await db('backup', '--out', long, '--data', folder);
   t.match(refused, { ended: { code: 2 }, stderr: [/can’t be written: its name is too long$/] });
   t.same(readdirSync(path.dirname(out)).sort(), ['b.sqlite', 'b.sqlite.sums'], 'no partial file is left');
-  t.equal((await db('backup', '--out', `${out}2`, '--gateway', 'http://127.0.0.1:9', '--token', 'x')).ended?.code, 3);
+  t.equal((await db('backup', '--out', `${out}2`, '--gateway', 'http://127.0.0.1:9', '--token', 'x')).exit?.code, 3);
   t.notOk(existsSync(`${out}2.part`));
 });
 
@@ -264,17 +264,17 @@ t.test('a running store makes one copy at a time, and leaves none behind', async
 });
 
 t.test('a backup under load has everything acknowledged before it, and a store restored from it works', async (t) => {
-  const run = await runBackup(t, { locks: 3, before: 150 });
+  const run = await runBackup(t, { locks: 3, ackedBeforeBackup: 150 });
   t.equal(run.code, 0);
   t.match(run.printed, { from: 'gateway', key_id: /^[0-9a-f]{16}$/ });
-  t.ok(run.meanwhile > 0, `${run.meanwhile} pings were acknowledged during the backup`);
+  t.ok(run.ackedDuringBackup > 0, `${run.ackedDuringBackup} pings were acknowledged during the backup`);
   t.same(
     run.acked.filter((name) => !run.restored.has(name)),
     [],
     'no ping is missing',
   );
   t.same(run.damage, []);
-  t.same(run.twice, [], 'no ping has two event ids');
+  t.same(run.withSeveralIds, [], 'no ping has two event ids');
   t.same(run.undelivered, []);
 });
 
@@ -338,14 +338,14 @@ t.test('db migrate reports its steps, and refuses a newer store and a store in u
   t.match(JSON.parse(done.stdout.join('')), { from: STEPS[0], to: STEPS.at(-1), dry_run: false, copy: /T/ });
   const store = await openSqliteStore(folder);
   const inUse = await db('migrate', '--data', folder);
-  t.equal(inUse.ended?.code, 3);
+  t.equal(inUse.exit?.code, 3);
   t.match(inUse.stderr, [/^lockgate: another gateway is running on this data folder/]);
   await store.close();
   const newer = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'));
   newer.prepare('INSERT INTO kysely_migration (name, timestamp) VALUES (?, ?)').run('9999-later', '2030-01-01');
   newer.close();
   const refused = await db('migrate', '--data', folder);
-  t.equal(refused.ended?.code, 3);
+  t.equal(refused.exit?.code, 3);
   t.match(refused.stderr, [/written by a newer version of lockgate; run that version$/]);
   await t.rejects(migrateFolder(path.join(folder, 'none')), { code: 'input-data' });
 });

@@ -13,9 +13,15 @@ import { makeProgram } from '../../cli/program.js';
 import type { Gateway } from '../../gateway/gateway.js';
 import { ManualClock } from '../../proto/clock.js';
 import { formatMac } from '../../proto/wire/mac.js';
-import { eventsOf, openGateway, testBytes, testMac } from '../helpers/gateway/test-gateway.js';
+import { openGateway, testBytes, testMac, waitForEvents } from '../helpers/gateway/test-gateway.js';
 import { type TestReceiver, testReceiver } from '../helpers/gateway/test-receiver.js';
-import { type Exception, exampleLines, type Fill, runLines, staleExceptions } from '../helpers/house/document-run.js';
+import {
+  exampleLines,
+  type LineException,
+  type Replacement,
+  runLines,
+  unusedExceptions,
+} from '../helpers/house/document-run.js';
 import { root } from '../helpers/house/our-files.js';
 import { connectedLock } from '../helpers/mqtt/test-lock.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
@@ -52,7 +58,7 @@ async function reader(test: Test): Promise<Reader> {
 }
 
 /** Replacements of text that differs for each reader. */
-function fillsOf({ gateway, receiver }: Reader): Fill[] {
+function fillsOf({ gateway, receiver }: Reader): Replacement[] {
   return [
     ['127.0.0.1:8080', `127.0.0.1:${gateway.httpPort}`],
     ['127.0.0.1:8081', `127.0.0.1:${gateway.operatorPort}`],
@@ -73,7 +79,7 @@ function fillsOf({ gateway, receiver }: Reader): Fill[] {
 
 const ENDLESS = 'It goes on until Ctrl-C; its own tests run it.';
 /** Of every document. */
-const EXCEPTIONS: readonly Exception[] = [
+const EXCEPTIONS: readonly LineException[] = [
   { line: /^npm |^npm$/, how: 'left out', reason: 'It is how this very test is run, or takes minutes.' },
   { line: /lockgate (serve|tail|webhook listen)\b/, how: 'parsed', reason: ENDLESS },
   { line: /--watch\b/, how: 'parsed', reason: ENDLESS },
@@ -85,23 +91,23 @@ async function failuresOf(
   test: Test,
   file: string,
   here: Reader,
-  { exceptions, fills }: { readonly exceptions: readonly Exception[]; readonly fills: readonly Fill[] },
+  { exceptions, fills }: { readonly exceptions: readonly LineException[]; readonly fills: readonly Replacement[] },
 ): Promise<string[]> {
   const lines = exampleLines(readFileSync(path.join(root, file), 'utf8'));
   test.ok(
     lines.some((line) => line !== ''),
     `${file} has examples`,
   );
-  test.same(staleExceptions(lines, exceptions), [], 'the exceptions are of lines that are there');
+  test.same(unusedExceptions(lines, exceptions), [], 'the exceptions are of lines that are there');
   const failed = await runLines(test, lines, {
     exceptions: [...exceptions, ...EXCEPTIONS],
-    fills: [...fills, ...fillsOf(here)],
-    place: { folder: here.folder, environment: { LOCKGATE_DATA: path.join(here.folder, 'data') } },
+    replacements: [...fills, ...fillsOf(here)],
+    environment: { folder: here.folder, environment: { LOCKGATE_DATA: path.join(here.folder, 'data') } },
   });
   return failed.map(({ line, code, text }) => `${file}:${line}: ${text} => ${code}`);
 }
 
-const README_EXCEPTIONS: readonly Exception[] = [
+const README_EXCEPTIONS: readonly LineException[] = [
   { line: /webhook remove 1/, how: 'parsed', reason: 'What comes below it wants the URL.' },
   {
     line: /trace (check|certify) day/,
@@ -132,7 +138,7 @@ const README_EXCEPTIONS: readonly Exception[] = [
   { line: /^ {2}--per-mb 0\.12 --per-sim 0\.80 --currency EUR$/, how: 'left out', reason: 'The same.' },
 ];
 
-const README_FILLS: readonly Fill[] = [
+const README_FILLS: readonly Replacement[] = [
   [/(device (?:set|remove|erase)) A4:C1:38:F0:E1:D2/, '$1 A4:C1:38:F0:E1:E1'],
   [/^(npx lockgate device set)/, 'npx lockgate merchant add "Basil Bikes"; $1'],
   [/(device erase [\w:]+)/, '$1 --yes'],
@@ -159,14 +165,14 @@ t.test('docs/webhooks.md', { skip }, async (t) => {
   const [mac] = [testMac()];
   await accounts.addWebhookUrl({ url: here.receiver.url });
   const lock = await connectedLock(t, here.gateway, mac);
-  const delivered = eventsOf(here.gateway, 'delivery', 1);
+  const delivered = waitForEvents(here.gateway, 'delivery', 1);
   await lock.send(testBytes(1));
   await delivered;
-  const exceptions: readonly Exception[] = [
+  const exceptions: readonly LineException[] = [
     { line: /^curl https:\/\/lockgate\.example\.com/, how: 'left out', reason: 'README.md has the call too.' },
     { line: /^ {2}-d '\{"access_token":"…"/, how: 'left out', reason: 'The same.' },
   ];
-  const fills: readonly Fill[] = [['A4:C1:38:F0:E1:D2', formatMac(mac)]];
+  const fills: readonly Replacement[] = [['A4:C1:38:F0:E1:D2', formatMac(mac)]];
   t.same(await failuresOf(t, 'docs/webhooks.md', here, { exceptions, fills }), []);
 });
 
@@ -185,8 +191,8 @@ t.test('every example in help texts is an accepted command line', { skip }, asyn
   t.ok(lines.length > 90, 'there are examples');
   const failed = await runLines(t, lines, {
     exceptions: [{ line: /lockgate /, how: 'parsed', reason: 'test/cli/contract.test.ts runs each command.' }],
-    fills: [],
-    place: { folder: here.folder, environment: {} },
+    replacements: [],
+    environment: { folder: here.folder, environment: {} },
   });
   t.same(
     failed.map(({ line, text }) => `${lines[line - 1]}: ${text}`),
@@ -197,8 +203,12 @@ t.test('every example in help texts is an accepted command line', { skip }, asyn
 });
 
 async function failedOf(test: Test, here: Reader, line: string) {
-  const exceptions: readonly Exception[] = [{ line: /lockgate /, how: 'parsed', reason: 'It is wrong.' }];
-  return await runLines(test, [line], { exceptions, fills: [], place: { folder: here.folder, environment: {} } });
+  const exceptions: readonly LineException[] = [{ line: /lockgate /, how: 'parsed', reason: 'It is wrong.' }];
+  return await runLines(test, [line], {
+    exceptions,
+    replacements: [],
+    environment: { folder: here.folder, environment: {} },
+  });
 }
 
 /** The command lines after `$` in all help texts. */

@@ -33,7 +33,7 @@ interface Ended {
 /** Runs `lockgate` to its end. */
 async function lockgate(...args: string[]): Promise<Ended> {
   const program = await runLockgate([...args]);
-  return { code: program.ended?.code, stdout: program.stdout.join('\n'), stderr: program.stderr.join('\n') };
+  return { code: program.exit?.code, stdout: program.stdout.join('\n'), stderr: program.stderr.join('\n') };
 }
 
 t.test('help has an example, and sim bugs and sim faults print tables', async (t) => {
@@ -309,7 +309,7 @@ async function runUntil(
   const run = new Program(t, process.execPath, [LOCKGATE, 'sim', 'run', ...args, '--json']);
   await enough;
   run.kill('SIGINT');
-  const { code } = await run.end();
+  const { code } = await run.waitForExit();
   return { code, stdout: run.stdout.join('\n'), stderr: run.stderr.join('\n') };
 }
 
@@ -386,10 +386,13 @@ t.test(
       ...['--locks', '80', '--mix', 'recovery', '--seed', 'files'],
     ]);
     await heard(gateway, (uplinks) => macsOf(uplinks).size >= 5);
-    t.match(await run.line(/raise the limit/, 'stderr'), /80 locks .* may open only 72 files: .*"ulimit -n 144"/);
-    await run.line(/connects failed/, 'stderr');
+    t.match(
+      await run.waitForLine(/raise the limit/, 'stderr'),
+      /80 locks .* may open only 72 files: .*"ulimit -n 144"/,
+    );
+    await run.waitForLine(/connects failed/, 'stderr');
     run.kill('SIGINT');
-    t.same(await run.end(), { code: 0, signal: null });
+    t.same(await run.waitForExit(), { code: 0, signal: null });
     t.match(run.stdout[0], /connects failed \(this process has too many open files: raise "ulimit -n"\)/);
   },
 );

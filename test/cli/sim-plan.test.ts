@@ -17,7 +17,7 @@ import type { Sender } from '../../gateway/ingest/ingest.js';
 import { encodeUplink } from '../../proto/wire/codec.js';
 import type { Mac } from '../../proto/wire/mac.js';
 import type { PowerSettings } from '../../proto/wire/ping.js';
-import { dayOf, livelyWorld, playLive, standing } from '../helpers/cli/line-day.js';
+import { simulateDay, eventfulWorld, replayDay, parkedWorld } from '../helpers/cli/day-traffic.js';
 import { runLockgate } from '../helpers/cli/program.js';
 import { MERCHANT } from '../helpers/gateway/test-gateway.js';
 import { startBrokerParts } from '../helpers/mqtt/broker-parts.js';
@@ -28,11 +28,11 @@ import { tempFolder } from '../helpers/store/temp-folder.js';
 t.setTimeout(120_000);
 
 t.test('the gateway’s meter counts what the plan counts, to the byte', async (t) => {
-  const { mac, passed, counted } = dayOf(livelyWorld(), new WireSize());
+  const { mac, passed, counted } = simulateDay(eventfulWorld(), new WireSize());
   const kinds = new Set(passed.map((one) => (one.type === 'uplink' ? one.uplink.body.kind : one.type)));
   for (const kind of ['connect', 'keepalive', 'command', 'disconnect', 'cellular', 'gps', 'close_connection', 'ack'])
     t.ok(kinds.has(kind as never), kind);
-  const { row } = await playLive(t, 'tcp', mac, passed);
+  const { row } = await replayDay(t, 'tcp', mac, passed);
   t.match(row, {
     connections: counted.connections,
     messagesUp: counted.messagesUp,
@@ -43,8 +43,8 @@ t.test('the gateway’s meter counts what the plan counts, to the byte', async (
 });
 
 t.test('with TLS the gateway’s meter agrees with the plan within 1 %', async (t) => {
-  const { mac, passed, counted } = dayOf(livelyWorld(), new WireSize({ tls: TLS_13 }));
-  const { row } = await playLive(t, 'tls', mac, passed);
+  const { mac, passed, counted } = simulateDay(eventfulWorld(), new WireSize({ tls: TLS_13 }));
+  const { row } = await replayDay(t, 'tls', mac, passed);
   for (const way of ['bytesUp', 'bytesDown'] as const) {
     const off = Math.abs(counted[way] - row[way]) / row[way];
     t.ok(off < 0.01, `${way}: ${counted[way]} counted, ${row[way]} billed`);
@@ -53,7 +53,7 @@ t.test('with TLS the gateway’s meter agrees with the plan within 1 %', async (
 
 /** Runs parked locks for a month. */
 function monthOf(power: Partial<PowerSettings>, locks = 1) {
-  return measured({ locks, mix: 'mid', days: 30, worldOf: () => standing(power) });
+  return measured({ locks, mix: 'mid', days: 30, worldOf: () => parkedWorld(power) });
 }
 
 interface Measured extends Pick<SizingOptions, 'locks' | 'days'> {
@@ -231,7 +231,7 @@ t.test('the command prints tables, JSON, a chart, and the command that repeats i
   const prices = ['--per-mb', '0.12', '--per-sim', '0.80', '--currency', 'EUR'];
   const run = async (...args: string[]) => {
     const program = await runLockgate([...args]);
-    return { code: program.ended?.code, stdout: program.stdout.join('\n'), stderr: program.stderr.join('\n') };
+    return { code: program.exit?.code, stdout: program.stdout.join('\n'), stderr: program.stderr.join('\n') };
   };
   const asJson = await run(...PLAN, '--seed', "it's", ...prices, '--svg', svg, '--json');
   t.match(asJson, { code: 0, stderr: '' });
@@ -287,7 +287,7 @@ t.test('a wrong flag is exit 2 with what was expected; Ctrl-C is exit 130', asyn
     t.equal(exitCodeOf(failed), EXIT_CODE.badInput);
   }
   const help = await runLockgate(['sim', 'plan', '--locks', '0']);
-  t.match([help.ended?.code, help.stderr.join('\n')], [EXIT_CODE.badInput, /Expected a whole number, 1 to 1000000/]);
+  t.match([help.exit?.code, help.stderr.join('\n')], [EXIT_CODE.badInput, /Expected a whole number, 1 to 1000000/]);
   const aborted = new AbortController();
   aborted.abort();
   await planFleet(FLAGS, { ...NEVER, signal: aborted.signal });

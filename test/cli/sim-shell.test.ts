@@ -23,8 +23,8 @@ interface Session {
 /** Runs the shell on these lines. */
 async function shell(lines: readonly string[], ...flags: string[]): Promise<Session> {
   const program = new Program(t, process.execPath, [LOCKGATE, 'sim', 'shell', ...flags]);
-  program.say(`${lines.join('\n')}\n`);
-  const { code } = await program.end();
+  program.endStdin(`${lines.join('\n')}\n`);
+  const { code } = await program.waitForExit();
   return { code, lines: program.stdout, errors: program.stderr.join('\n') };
 }
 

@@ -11,7 +11,7 @@ import { widthOf } from '../../cli/terminal/text-width.js';
 import type { Gateway } from '../../gateway/gateway.js';
 import { LOCKGATE } from '../helpers/cli/program.js';
 import { NO_TERMINAL, Terminal } from '../helpers/cli/terminal.js';
-import { eventsOf, MERCHANT, openGateway, testBytes, testMac } from '../helpers/gateway/test-gateway.js';
+import { MERCHANT, openGateway, testBytes, testMac, waitForEvents } from '../helpers/gateway/test-gateway.js';
 import { testReceiver } from '../helpers/gateway/test-receiver.js';
 import { connectedLock } from '../helpers/mqtt/test-lock.js';
 import { type Teardown, tempFolder } from '../helpers/store/temp-folder.js';
@@ -32,13 +32,13 @@ t.test('device show and webhook deliveries fit 80 columns without cutting ids', 
   await gateway.accounts.addMerchant(MERCHANT);
   const receiver = await testReceiver(t);
   await gateway.accounts.addWebhookUrl({ url: receiver.url });
-  const delivered = eventsOf(gateway, 'delivery', 1);
+  const delivered = waitForEvents(gateway, 'delivery', 1);
   const lock = await connectedLock(t, gateway, testMac(1));
   await lock.send(testBytes(1));
   const [{ eventId } = { eventId: '' }] = await delivered;
   const terminal = new Terminal(t, 80, 24, { LOCKGATE_DATA: folder });
-  terminal.enter(`lockgate webhook deliveries; lockgate device show ${testMac(1)}; echo over`);
-  const seen = await terminal.until(/^over/m);
+  terminal.typeLine(`lockgate webhook deliveries; lockgate device show ${testMac(1)}; echo over`);
+  const seen = await terminal.waitForScreen(/^over/m);
   const lines = seen.split('\n');
   t.ok(lines.includes(`    ${eventId}`), seen);
   t.match(seen, /^ {2}1\. 20\S+Z {2}204 in \d+ ms$/m);
@@ -56,29 +56,29 @@ t.test(
     await gateway.accounts.addMerchant('東京自転車');
     const terminal = new Terminal(t, 80, 24, { LOCKGATE_DATA: folder });
     // The shell shows its prompt before it gets the line.
-    await terminal.until(/^\$\s*$/);
-    terminal.enter('echo before; lockgate device list --watch 0.5');
-    await terminal.until(/There is no lock yet/);
-    t.equal(terminal.value('alternate_on'), '1');
-    t.equal(terminal.value('cursor_flag'), '0', 'the cursor is hidden');
+    await terminal.waitForScreen(/^\$\s*$/);
+    terminal.typeLine('echo before; lockgate device list --watch 0.5');
+    await terminal.waitForScreen(/There is no lock yet/);
+    t.equal(terminal.tmuxVariable('alternate_on'), '1');
+    t.equal(terminal.tmuxVariable('cursor_flag'), '0', 'the cursor is hidden');
     await gateway.accounts.addDevice({ mac: testMac(1), merchant: '東京自転車' });
-    const seen = await terminal.until(/A4:C1:38:00:00:01 .*never-seen/);
+    const seen = await terminal.waitForScreen(/A4:C1:38:00:00:01 .*never-seen/);
     t.match(seen, /^lockgate device list, every 0.5 s\. Ctrl-C quits\./);
     t.notMatch(seen, /no lock yet/, 'the previous screen is replaced');
     terminal.resize(40, 12);
-    await terminal.until(/^MAC {7}A4:C1:38:00:00:01$/m);
+    await terminal.waitForScreen(/^MAC {7}A4:C1:38:00:00:01$/m);
     terminal.resize(80, 24);
-    await terminal.until(/A4:C1:38:00:00:01 .*never-seen/);
+    await terminal.waitForScreen(/A4:C1:38:00:00:01 .*never-seen/);
     await gateway.close();
-    t.match(await terminal.until(/no gateway at/), /A4:C1:38:00:00:01/, 'the last result stays');
+    t.match(await terminal.waitForScreen(/no gateway at/), /A4:C1:38:00:00:01/, 'the last result stays');
     const again = await gatewayOn(t, folder);
     await again.accounts.addDevice({ mac: testMac(2), merchant: '東京自転車' });
-    t.notMatch(await terminal.until(/A4:C1:38:00:00:02/), /no gateway/);
-    terminal.keys('C-c');
-    terminal.enter('echo code $?');
-    t.match(await terminal.until(/^code \d/m), /^\$ echo before;.*\nbefore\n.*code 130\n/s);
+    t.notMatch(await terminal.waitForScreen(/A4:C1:38:00:00:02/), /no gateway/);
+    terminal.pressKeys('C-c');
+    terminal.typeLine('echo code $?');
+    t.match(await terminal.waitForScreen(/^code \d/m), /^\$ echo before;.*\nbefore\n.*code 130\n/s);
     t.same(
-      [terminal.value('alternate_on'), terminal.value('cursor_flag'), terminal.value('wrap_flag')],
+      [terminal.tmuxVariable('alternate_on'), terminal.tmuxVariable('cursor_flag'), terminal.tmuxVariable('wrap_flag')],
       ['0', '1', '1'],
     );
   },
@@ -126,10 +126,10 @@ t.test('widthOf agrees with the columns that a terminal uses', { skip: NO_TERMIN
   for (const [index, text] of texts.entries()) {
     const file = path.join(folder, `text-${index}`);
     writeFileSync(file, text);
-    terminal.enter(`clear; printf '%s' "$(cat ${file})"; printf '\\033]2;shown-${index}\\007'; read`);
-    while (terminal.value('pane_title') !== `shown-${index}`) await terminal.until(/./s);
-    t.equal(terminal.value('cursor_x'), String(widthOf(text)), text);
-    terminal.keys('Enter');
+    terminal.typeLine(`clear; printf '%s' "$(cat ${file})"; printf '\\033]2;shown-${index}\\007'; read`);
+    while (terminal.tmuxVariable('pane_title') !== `shown-${index}`) await terminal.waitForScreen(/./s);
+    t.equal(terminal.tmuxVariable('cursor_x'), String(widthOf(text)), text);
+    terminal.pressKeys('Enter');
   }
 });
 
@@ -142,25 +142,25 @@ t.test('tables and help fit 80 and 200 columns, and have colours only if wanted'
     await gateway.accounts.addDevice({ mac: testMac(index + 1), merchant: name });
   }
   const narrow = new Terminal(t, 80, 60, { LOCKGATE_DATA: folder });
-  narrow.enter('lockgate device list; echo end');
-  const table = await narrow.until(/^end$/m);
+  narrow.typeLine('lockgate device list; echo end');
+  const table = await narrow.waitForScreen(/^end$/m);
   t.match(table, /\nA4:C1:38:00:00:03 .*\nend\n/, 'each row is one line');
   t.notMatch(table, /MERCHANT/, 'optional columns are dropped');
-  narrow.enter('clear; lockgate model show; echo end');
-  t.notMatch(await narrow.until(/^end$/m), /…/, 'no word of the model is cut');
+  narrow.typeLine('clear; lockgate model show; echo end');
+  t.notMatch(await narrow.waitForScreen(/^end$/m), /…/, 'no word of the model is cut');
   t.match(narrow.screen(), /network ping every: 15 min/);
-  narrow.enter('clear; lockgate command send --help; echo end');
-  const help = await narrow.until(/^end$/m);
+  narrow.typeLine('clear; lockgate command send --help; echo end');
+  const help = await narrow.waitForScreen(/^end$/m);
   t.match(help, /^A lock gets its commands one at a time, in order, when it is next reachable, and$/m);
   t.match(help, /^executes each once\. Unlock, lock and siren expire/m, 'paragraphs are rewrapped');
   const wide = new Terminal(t, 200, 40, { LOCKGATE_DATA: folder });
-  wide.enter('lockgate device list; NO_COLOR=1 lockgate merchant list; TERM=dumb lockgate merchant list; echo end');
-  const styled = await wide.until(/^end$/m, true);
+  wide.typeLine('lockgate device list; NO_COLOR=1 lockgate merchant list; TERM=dumb lockgate merchant list; echo end');
+  const styled = await wide.waitForScreen(/^end$/m, true);
   t.match(styled, new RegExp(`${ESCAPE}\\[1mMAC .* MERCHANT .* RECEIVED`));
   t.match(styled, /^NAME +ADDED\n.*\n.*\n.*\nNAME +ADDED$/m, 'no colours with NO_COLOR or TERM=dumb');
   t.match(styled, /^東京自転車 {32}(now|\d+ s ago)$/m, 'wide letters are two columns');
-  wide.enter('clear; lockgate merchant list | cat; FORCE_COLOR=1 lockgate merchant list | cat; echo end');
-  t.match(await wide.until(/^end$/m, true), new RegExp(`^NAME +ADDED\n.*\n.*\n.*\n${ESCAPE}\\[1mNAME`, 'm'));
+  wide.typeLine('clear; lockgate merchant list | cat; FORCE_COLOR=1 lockgate merchant list | cat; echo end');
+  t.match(await wide.waitForScreen(/^end$/m, true), new RegExp(`^NAME +ADDED\n.*\n.*\n.*\n${ESCAPE}\\[1mNAME`, 'm'));
 });
 
 t.test('a terminal is asked for confirmation, and Ctrl-C cancels', { skip: NO_TERMINAL }, async (t) => {
@@ -171,21 +171,21 @@ t.test('a terminal is asked for confirmation, and Ctrl-C cancels', { skip: NO_TE
   const terminal = new Terminal(t, 80, 24, { LOCKGATE_DATA: folder });
   const ask = async (): Promise<void> => {
     await terminal.clear();
-    terminal.enter('lockgate device erase a4-c1-38-00-00-01; echo code $?');
-    await terminal.until(/Erase all positions and pings of A4:C1:38:00:00:01 permanently\? Type yes:/);
+    terminal.typeLine('lockgate device erase a4-c1-38-00-00-01; echo code $?');
+    await terminal.waitForScreen(/Erase all positions and pings of A4:C1:38:00:00:01 permanently\? Type yes:/);
   };
   await ask();
-  terminal.enter('no');
-  await terminal.until(/Type yes: no\nlockgate: nothing was erased\ncode 2/);
+  terminal.typeLine('no');
+  await terminal.waitForScreen(/Type yes: no\nlockgate: nothing was erased\ncode 2/);
   await ask();
-  terminal.keys('C-c');
-  await terminal.until(/Type yes:\s*\ncode 130/);
+  terminal.pressKeys('C-c');
+  await terminal.waitForScreen(/Type yes:\s*\ncode 130/);
   await ask();
-  terminal.keys('C-d');
-  await terminal.until(/lockgate: nothing was erased\ncode 2/);
+  terminal.pressKeys('C-d');
+  await terminal.waitForScreen(/lockgate: nothing was erased\ncode 2/);
   await ask();
-  terminal.enter('yes');
-  await terminal.until(/Erased the history of A4:C1:38:00:00:01:\n.*\ncode 0/);
+  terminal.typeLine('yes');
+  await terminal.waitForScreen(/Erased the history of A4:C1:38:00:00:01:\n.*\ncode 0/);
 });
 
 t.test('a slow command shows progress, and Ctrl-C removes the progress line', { skip: NO_TERMINAL }, async (t) => {
@@ -196,10 +196,10 @@ t.test('a slow command shows progress, and Ctrl-C removes the progress line', { 
   const { port } = server.address() as AddressInfo;
   const where = { LOCKGATE_GATEWAY: `http://127.0.0.1:${port}`, LOCKGATE_TOKEN: 'x' };
   const terminal = new Terminal(t, 80, 24, where);
-  terminal.enter('lockgate merchant list; echo code $?');
-  await terminal.until(/^Waiting for the gateway at http/m);
-  terminal.keys('C-c');
-  t.notMatch(await terminal.until(/^code 130$/m), /Waiting/);
+  terminal.typeLine('lockgate merchant list; echo code $?');
+  await terminal.waitForScreen(/^Waiting for the gateway at http/m);
+  terminal.pressKeys('C-c');
+  t.notMatch(await terminal.waitForScreen(/^code 130$/m), /Waiting/);
   const late = await bash(
     `${process.execPath} ${LOCKGATE} merchant list & pid=$!; kill -TERM $pid; wait $pid; echo $?`,
     where,
@@ -214,16 +214,16 @@ t.test('bash completes commands, flags and live values', { skip: NO_TERMINAL }, 
   await gateway.accounts.addDevice({ mac: testMac(1), merchant: 'Köln "Süd" $1' });
   await gateway.accounts.addDevice({ mac: testMac(2), merchant: 'Köln "Süd" $1' });
   const terminal = new Terminal(t, 100, 24, { LOCKGATE_DATA: folder });
-  terminal.enter('source <(lockgate completion bash); echo ready');
-  await terminal.until(/^ready$/m);
+  terminal.typeLine('source <(lockgate completion bash); echo ready');
+  await terminal.waitForScreen(/^ready$/m);
   const tab = async (typed: string, becomes: RegExp): Promise<void> => {
     await terminal.clear();
-    terminal.keys('-l', typed);
-    terminal.keys('Tab');
-    t.match(await terminal.until(becomes), becomes, typed);
-    terminal.keys('C-c');
+    terminal.pressKeys('-l', typed);
+    terminal.pressKeys('Tab');
+    t.match(await terminal.waitForScreen(becomes), becomes, typed);
+    terminal.pressKeys('C-c');
     // The shell discards text that is typed while it handles Ctrl-C.
-    await terminal.until(/\^C\n\$\s*$/);
+    await terminal.waitForScreen(/\^C\n\$\s*$/);
   };
   await tab('lockgate dev', /\$ lockgate device$/m);
   await tab('lockgate device list --wa', /device list --watch$/m);

@@ -465,22 +465,22 @@ t.test('the command prints text, sets exit codes and handles Ctrl-C', async (t) 
   const where = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
   const lockgate = (...args: string[]): Program => {
     const program = new Program(t, process.execPath, [LOCKGATE, 'trace', 'replay', ...args]);
-    program.say('');
+    program.endStdin('');
     return program;
   };
   const macs = Array.from({ length: 40 }, (_, index) => testMac(index + 1));
   const many = macs.flatMap(shortLife).sort((a, b) => a.atMs - b.atMs);
   const broken = path.join(traces, 'low-battery-theft-only.breaks-1.jsonl');
   const json = lockgate(broken, '--provision', '--speed', 'max', '--json', ...where);
-  t.same(await json.end(), { code: 0, signal: null }, 'a finding that both make is no difference');
+  t.same(await json.waitForExit(), { code: 0, signal: null }, 'a finding that both make is no difference');
   t.match(JSON.parse(json.stdout.join('')), { file: broken, same: true, differences: [] });
   const refused = path.join(folder, 'refused.csv');
   writeFileSync(refused, 'A4:C1:38:F0:E1:D2,wrong');
   const differs = lockgate(broken, '--secrets', refused, '--speed', '1000', ...where);
-  t.same(await differs.end(), { code: 1, signal: null });
+  t.same(await differs.waitForExit(), { code: 1, signal: null });
   t.match(differs.stdout.join('\n'), /differs {2}line 2 {2}A4:C1:38:F0:E1:D2 {2}CONNACK 5.*\n3 differences\.$/s);
   const quick = lockgate(traceFile('quick.jsonl', many), '--provision', '--speed', 'max', ...where);
-  t.same(await quick.end(), { code: 0, signal: null });
+  t.same(await quick.waitForExit(), { code: 0, signal: null });
   t.match(
     quick.stdout.join('\n'),
     /120 uplinks of 40 locks over 40 connections to mqtt:.*\nNo differences: the gateway/,
@@ -492,8 +492,12 @@ t.test('the command prints text, sets exit codes and handles Ctrl-C', async (t) 
     ['--mqtt', 'http://x'],
     ['--secrets', 'x', '--provision'],
   ])
-    t.match(await lockgate(traceFile('quick.jsonl', many), ...where, ...wrong).end(), { code: 2 }, wrong.join(' '));
-  t.match(await lockgate(traceFile('quick.jsonl', many), '--provision', '--data', folder).end(), { code: 3 });
+    t.match(
+      await lockgate(traceFile('quick.jsonl', many), ...where, ...wrong).waitForExit(),
+      { code: 2 },
+      wrong.join(' '),
+    );
+  t.match(await lockgate(traceFile('quick.jsonl', many), '--provision', '--data', folder).waitForExit(), { code: 3 });
 
   const mac = testMac(99);
   const slow = traceFile('slow.jsonl', [connect(mac, 0), ping(mac, 0), ping(mac, Days(1) / 1000)]);
@@ -504,7 +508,7 @@ t.test('the command prints text, sets exit codes and handles Ctrl-C', async (t) 
   const waiting = lockgate(slow, '--provision', ...where);
   await arrived;
   waiting.kill('SIGINT');
-  t.same(await waiting.end(), { code: 130, signal: null });
+  t.same(await waiting.waitForExit(), { code: 130, signal: null });
   t.equal(await ended, 'closed', 'with a DISCONNECT');
   t.match(waiting.stderr.join('\n'), /^Interrupted: \d of 3 events were replayed\.$/);
 });

@@ -10,8 +10,15 @@ import type { TraceFinding } from '../../proto/trace/findings.js';
 import { TraceReader } from '../../proto/trace/reader.js';
 import type { TraceEvent, TraceHeader } from '../../proto/trace/trace.js';
 import type { CellularPing, LockState } from '../../proto/wire/ping.js';
-import { ask } from '../helpers/cli/operator-call.js';
-import { eventsOf, MERCHANT, openGateway, testBytes, testGateway, testMac } from '../helpers/gateway/test-gateway.js';
+import { callOperator } from '../helpers/cli/operator-call.js';
+import {
+  MERCHANT,
+  openGateway,
+  testBytes,
+  testGateway,
+  testMac,
+  waitForEvents,
+} from '../helpers/gateway/test-gateway.js';
 import { connectedLock, TestLock } from '../helpers/mqtt/test-lock.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
@@ -78,10 +85,10 @@ t.test('an export has the received uplinks and connections, and gives the same f
   const other = await connectedLock(t, gateway, OTHER);
   await lock.send(statePing(gateway, 1, 'unlocked'));
   await other.send(statePing(gateway, 1, 'unlocked'));
-  const found = eventsOf(gateway, 'uplink', 1, ({ findings }) => findings.length > 0);
+  const found = waitForEvents(gateway, 'uplink', 1, ({ findings }) => findings.length > 0);
   await lock.send(statePing(gateway, 2, 'unlocked'));
   t.match(await found, [{ mac: MAC, findings: [{ rule: 'state-unchanged', about: { sequence: 2 } }] }]);
-  const gone = eventsOf(gateway, 'disconnected', 1);
+  const gone = waitForEvents(gateway, 'disconnected', 1);
   lock.client.stream.destroy();
   t.match(await gone, [{ cause: 'dropped' }]);
 
@@ -194,14 +201,14 @@ t.test('a range from the middle of a lock’s life is judged as the gateway judg
     return lock;
   };
   const disconnect = async (lock: TestLock): Promise<void> => {
-    const gone = eventsOf(gateway, 'disconnected', 1);
+    const gone = waitForEvents(gateway, 'disconnected', 1);
     await lock.client.endAsync();
     await gone;
     clock.advance(Seconds(1));
   };
   const command = async (type: string): Promise<void> => {
-    const sent = eventsOf(gateway, 'command', 1, ({ record }) => record.state === 'sent');
-    t.match(await ask(gateway, 'POST', '/commands', { macs: [MAC], type }), { status: 201 });
+    const sent = waitForEvents(gateway, 'command', 1, ({ record }) => record.state === 'sent');
+    t.match(await callOperator(gateway, 'POST', '/commands', { macs: [MAC], type }), { status: 201 });
     await sent;
     clock.advance(Seconds(1));
   };
@@ -211,7 +218,7 @@ t.test('a range from the middle of a lock’s life is judged as the gateway judg
   await disconnect(first);
   // The flash is wiped, and later the secret is rotated.
   clock.advance(Hours(1));
-  await ask(gateway, 'POST', `/devices/${MAC}/reflashed`, { at: new Date(clock.now()).toISOString() });
+  await callOperator(gateway, 'POST', `/devices/${MAC}/reflashed`, { at: new Date(clock.now()).toISOString() });
   clock.advance(Minutes(1));
   const sinceMs = clock.now();
   const wiped = await connect(secret);
@@ -241,8 +248,8 @@ t.test('a range from the middle of a lock’s life is judged as the gateway judg
 
 t.test('presence events follow connections', async (t) => {
   const gateway = await testGateway(t);
-  const seen = eventsOf(gateway, 'presence', 2);
-  const online = eventsOf(gateway, 'presence', 1);
+  const seen = waitForEvents(gateway, 'presence', 2);
+  const online = waitForEvents(gateway, 'presence', 1);
   const lock = await connectedLock(t, gateway, MAC);
   // Changes within one commit are reported as one, so the test waits for the first.
   await online;

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import t from 'tap';
-import { type CommandEnd, runCommand } from '../helpers/cli/command-line.js';
+import { type CommandResult, runCommand } from '../helpers/cli/command-line.js';
 import { root } from '../helpers/house/our-files.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'lockgate-why-'));
@@ -129,7 +129,7 @@ t.test('a line with nothing to explain is an error that says what was expected',
     { at, mac: LOCK, event: 'connect' },
   ];
   writeFileSync(odd, `${[head, '', ...lines.map((each) => JSON.stringify(each))].join('\n')}\nno event\n`);
-  const refused = async (place: string, says: RegExp): Promise<CommandEnd> => {
+  const refused = async (place: string, says: RegExp): Promise<CommandResult> => {
     const end = await runCommand(['trace', 'why', place], {});
     t.equal(end.code, 2, place);
     t.match(end.stderr, says, place);

@@ -14,8 +14,8 @@ const folder = tempFolder(t);
 const at = (name: string): string => path.join(folder, name);
 
 async function check(...args: readonly string[]): Promise<{ code: number | null; out: string; err: string }> {
-  const { ended, stdout, stderr } = await runLockgate(['trace', 'check', ...args]);
-  return { code: ended?.code ?? null, out: stdout.join('\n'), err: stderr.join('\n') };
+  const { exit, stdout, stderr } = await runLockgate(['trace', 'check', ...args]);
+  return { code: exit.code ?? null, out: stdout.join('\n'), err: stderr.join('\n') };
 }
 
 const isWorld = (line: string): boolean => line.includes('"event":"world"');

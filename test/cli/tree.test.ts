@@ -145,7 +145,7 @@ t.test('a wrong word is reported in one sentence with a suggestion, and exit cod
     [['device', 'erase', 'A4C138F0E1D2', '--token', 'x'], /erasing can’t be undone: confirm with --yes/],
   ];
   const ended = await Promise.all(wrong.map(async ([words]) => await run(words)));
-  for (const [index, { ended: end, stdout, stderr }] of ended.entries()) {
+  for (const [index, { exit: end, stdout, stderr }] of ended.entries()) {
     const [words = [], sentence = /./] = wrong[index] ?? [];
     t.equal(end?.code, 2, words.join(' '));
     t.same(stdout, []);

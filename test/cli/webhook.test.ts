@@ -8,7 +8,7 @@ import { Webhook } from '../clients/webhook-libraries.js';
 import { LOCKGATE, Program, runLockgate } from '../helpers/cli/program.js';
 import { MERCHANT, openGateway, testBytes, testMac } from '../helpers/gateway/test-gateway.js';
 import { testReceiver } from '../helpers/gateway/test-receiver.js';
-import { deliveriesOf, eventually } from '../helpers/gateway/webhook-bench.js';
+import { eventually, readDeliveries } from '../helpers/gateway/webhook-setup.js';
 import { connectedLock } from '../helpers/mqtt/test-lock.js';
 import { type Teardown, tempFolder } from '../helpers/store/temp-folder.js';
 
@@ -23,7 +23,7 @@ interface Said {
 async function run(args: readonly string[]): Promise<Said> {
   const program = await runLockgate(['webhook', ...args]);
   const [stdout, stderr] = [program.stdout.join('\n'), program.stderr.join('\n')];
-  return { code: program.ended?.code ?? null, stdout, stderr };
+  return { code: program.exit?.code ?? null, stdout, stderr };
 }
 
 interface CliBench {
@@ -83,7 +83,7 @@ t.test('deliveries, resend and recover print text and JSON, and fail with a sent
   await gateway.accounts.addWebhookUrl({ url: receiver.url });
   const lock = await connectedLock(t, gateway, MAC);
   for (const sequence of [1, 2]) await lock.send(testBytes(sequence));
-  const ofState = (state: 'pending' | 'delivered') => deliveriesOf(gateway, [state]);
+  const ofState = (state: 'pending' | 'delivered') => readDeliveries(gateway, [state]);
   await eventually('one of each', async () => {
     return (await ofState('pending'))[0]?.attempts.length === 1 && (await ofState('delivered')).length === 1;
   });
@@ -104,7 +104,7 @@ t.test('deliveries, resend and recover print text and JSON, and fail with a sent
   await eventually('both are delivered', async () => (await ofState('delivered')).length === 2);
   const event = deliveries[0].event_id;
   t.match(await webhook('resend', event), { code: 0, stdout: 'Sent again to URL 1.' });
-  await receiver.received(4);
+  await receiver.waitForRequests(4);
   t.equal(receiver.requests[3]?.headers['webhook-id'], event, 'under its own id');
   const wrong: [string[], number, RegExp][] = [
     [['deliveries', '--state', 'lost'], 2, /state is "lost": expected pending, delivered, dead, kept/],
@@ -146,7 +146,7 @@ interface Listening {
 
 async function listening(test: Teardown, args: readonly string[]): Promise<Listening> {
   const program = new Program(test, process.execPath, [LOCKGATE, 'webhook', 'listen', '--port', '0', ...args]);
-  const [url = ''] = /http:\S+/.exec(await program.line(/Listening on/, 'stderr')) ?? [];
+  const [url = ''] = /http:\S+/.exec(await program.waitForLine(/Listening on/, 'stderr')) ?? [];
   return { program, url };
 }
 
@@ -178,7 +178,7 @@ t.test('listen verifies signatures of the reference library, follows --fail, and
   for (const id of ['evt_1', 'evt_2', 'evt_3', 'evt_3', 'evt_4', 'evt_5', 'evt_4', 'evt_6'])
     answers.push(await post(url, secret, id));
   t.same(answers, [500, null, null, null, 204, 410, 204, 204], 'one that comes twice counts once');
-  t.same(await program.end(), { code: 0, signal: null });
+  t.same(await program.waitForExit(), { code: 0, signal: null });
   t.match(program.stdout, [
     /NOT VERIFIED .*evt_0/,
     / verified .*\(answered: 500\) evt_1/,
@@ -186,7 +186,7 @@ t.test('listen verifies signatures of the reference library, follows --fail, and
     /\(answered: reset\) evt_3/,
   ]);
   const late = await listening(t, ['--expect', '1', '--within', '0s']);
-  t.match(await late.program.end(), { code: 1 });
+  t.match(await late.program.waitForExit(), { code: 1 });
   t.match(late.program.stderr.join(' '), /0 of 1 webhooks arrived/);
   t.match(await run(['listen', '--fail', 'bang']), {
     code: 2,
@@ -224,7 +224,7 @@ t.test('listen forwards webhooks unchanged and passes on the answer', async (t) 
   t.equal(await post(url, secret, 'evt_1'), 418);
   const [request] = receiver.requests;
   t.doesNotThrow(() => new Webhook(secret).verify(request?.body ?? '', request?.headers as Record<string, string>));
-  t.match(JSON.parse(await program.line(/evt_1/)), { verified: true, answer: 418 });
+  t.match(JSON.parse(await program.waitForLine(/evt_1/)), { verified: true, answer: 418 });
   t.equal(await post(url, makeWebhookSecret(), 'evt_2'), 401);
   t.equal(receiver.requests.length, 1, 'what does not verify is not sent on');
 
@@ -238,5 +238,5 @@ t.test('listen forwards webhooks unchanged and passes on the answer', async (t) 
   receiver.answer = (_request, response) => void response.writeHead(200).end(Buffer.alloc(2 * 1024 * 1024));
   t.equal(await post(url, secret, 'evt_4'), 502, 'a body past all reason is not passed on');
   program.kill('SIGINT');
-  t.match(await program.end(), { code: 0 });
+  t.match(await program.waitForExit(), { code: 0 });
 });

@@ -18,7 +18,12 @@ import { decodeUplink } from '../../proto/wire/codec.js';
 import { formatMac } from '../../proto/wire/mac.js';
 import { isPingUplink } from '../../proto/wire/ping.js';
 import { NO_COMMANDS } from '../helpers/commands/no-commands.js';
-import { fleetUplinks, type Made, mangled, TRAVEL } from '../helpers/durability/fleet-uplinks.js';
+import {
+  type FleetUplink,
+  fleetUplinks,
+  NETWORK_DELAY,
+  shuffleAndRepeat,
+} from '../helpers/durability/fleet-uplinks.js';
 import { MERCHANT, testGateway, testMac } from '../helpers/gateway/test-gateway.js';
 import { testReceiver } from '../helpers/gateway/test-receiver.js';
 import { byLength } from '../helpers/house/test-length.js';
@@ -65,7 +70,7 @@ function lastingState(json: string): unknown {
 
 interface Arrival {
   readonly lock: number;
-  readonly made: Made;
+  readonly made: FleetUplink;
 }
 
 /** What a gateway has stored at the end. */
@@ -170,7 +175,7 @@ async function arrive(
   for (let next = 0; next < arrivals.length; next += AT_ONCE) {
     const some = arrivals.slice(next, next + AT_ONCE);
     const newestMs = Math.max(...some.map(({ made }) => made.trueMs));
-    parts.clock.advance(Math.max(newestMs + TRAVEL - parts.clock.now(), Seconds(1)));
+    parts.clock.advance(Math.max(newestMs + NETWORK_DELAY - parts.clock.now(), Seconds(1)));
     for (const { lock, made } of some) {
       parts.ingest.take(parts.senders[lock] as Sender, made.bytes, answer);
       if (random.chance(0.02)) parts.connects(lock);
@@ -225,7 +230,7 @@ function nameOf(mac: string, boot: number, sequence: number, bytes: Buffer): str
 }
 
 /** The arrivals of all locks in one random order that preserves the order of each lock. */
-function mixed(random: Prng, fleet: readonly (readonly Made[])[]): Arrival[] {
+function mixed(random: Prng, fleet: readonly (readonly FleetUplink[])[]): Arrival[] {
   return fleet
     .flatMap((arrivals, lock) => {
       const share = (): number => random.fraction();
@@ -244,7 +249,7 @@ t.test(
     const inOrder = [...made].sort((one, other) => one.made.trueMs - other.made.trueMs);
     const arrivals = mixed(
       random,
-      fleet.map((all) => mangled(random, all, SHARE_LATE, SHARE_REPEATED)),
+      fleet.map((all) => shuffleAndRepeat(random, all, SHARE_LATE, SHARE_REPEATED)),
     );
     const repeats = arrivals.length - made.length;
     t.comment(`${made.length} uplinks, ${repeats} of them again`);
@@ -287,7 +292,7 @@ function same(one: readonly string[], other: readonly string[]): boolean {
   return one.length === other.length && one.every((each, index) => each === other[index]);
 }
 
-function reasonOf(body: Made['uplink']['body']): string {
+function reasonOf(body: FleetUplink['uplink']['body']): string {
   return body.kind === 'ack' ? '' : body.reason;
 }
 
@@ -300,13 +305,13 @@ t.test('over MQTT each ping reaches the merchant under a single id', async (t) =
   const receiver = await testReceiver(t);
   await gateway.accounts.addWebhookUrl({ url: receiver.url });
   const startMs = gateway.clock.now() - Minutes(400);
-  const diaries = new Map<string, Made>();
+  const diaries = new Map<string, FleetUplink>();
 
   const live = async (number: number): Promise<void> => {
     const mac = testMac(number);
     const { secret } = await gateway.accounts.addDevice({ mac });
     const all = fleetUplinks(random.fork(number), startMs);
-    const arrivals = mangled(random, all, SHARE_LATE, SHARE_REPEATED);
+    const arrivals = shuffleAndRepeat(random, all, SHARE_LATE, SHARE_REPEATED);
     const each = Math.ceil(arrivals.length / CONNECTIONS);
     for (let from = 0; from < arrivals.length; from += each) {
       const lock = await TestLock.connect(t, gateway.mqttPort, mac, secret);
@@ -322,7 +327,7 @@ t.test('over MQTT each ping reaches the merchant under a single id', async (t) =
   await Promise.all(Array.from({ length: MQTT_LOCKS }, (_, number) => live(number)));
 
   const pings = [...diaries].filter(([, { uplink }]) => isPingUplink(uplink));
-  await receiver.received(pings.length);
+  await receiver.waitForRequests(pings.length);
   const arrived = new Map<string, Set<unknown>>();
   const names = new Map<unknown, Set<string>>();
   const faults: string[] = [];

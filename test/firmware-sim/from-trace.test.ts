@@ -179,7 +179,7 @@ t.test('commands are sent again, and their effects are not applied twice', async
 t.test('the command line reads plain and gzipped files, prints counts, and reports errors in a file', async (t) => {
   const run = async (...args: string[]) => {
     const program = await runLockgate(['sim', 'run', ...args]);
-    return { code: program.ended?.code, out: program.stdout.join('\n'), err: program.stderr.join('\n') };
+    return { code: program.exit?.code, out: program.stdout.join('\n'), err: program.stderr.join('\n') };
   };
   const file = path.join(folder, 'field.jsonl.gz');
   const out = path.join(folder, 'again.jsonl');
@@ -230,7 +230,7 @@ t.test('in a live run the locks of a trace send to a gateway, with all times shi
   writeFileSync(secrets, rows.join('\n'));
   const line = ['--gateway', `mqtt://127.0.0.1:${gateway.mqttPort}`, '--secrets', secrets, '--speed', '300'];
   const run = await runLockgate(['sim', 'run', '--from-trace', file, ...line, '--json']);
-  t.equal(run.ended?.code, 0, run.stderr.join('\n'));
+  t.equal(run.exit?.code, 0, run.stderr.join('\n'));
   const { comparison, acknowledged } = JSON.parse(run.stdout.join('\n'));
   const stateOf = ({ reason }: { reason: string }): boolean => reason === 'REASON_STATE_PING';
   const { trace, simulated } = comparison.reasons.find(stateOf);

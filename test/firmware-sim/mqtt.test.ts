@@ -18,7 +18,7 @@ import { Hours, ManualClock, Minutes, RunClock, Seconds } from '../../proto/cloc
 import { decodeUplink, encodeDownlink } from '../../proto/wire/codec.js';
 import type { Mac } from '../../proto/wire/mac.js';
 import type { Command } from '../../proto/wire/ping.js';
-import { BENCH_MAC, MIDNIGHT_MS } from '../helpers/mqtt/lock-bench.js';
+import { MIDNIGHT_MS, MODEL_LOCK_MAC } from '../helpers/mqtt/model-lock.js';
 import { PARKED, PARKED_AT } from '../helpers/sim/parked-bicycle.js';
 
 const NOON_MS = MIDNIGHT_MS + Hours(12);
@@ -79,7 +79,7 @@ class Watched {
   /** @param spoil changes the link before the lock uses it */
   constructor(t: Tap, port: number, events: WorldEvent[], secret = SECRET, spoil: (link: Link) => void = () => {}) {
     this.lock = new Lock({
-      mac: BENCH_MAC,
+      mac: MODEL_LOCK_MAC,
       firmwareVersion: '2.4.1',
       clock: this.clock,
       world: new ScriptedWorld(PARKED, events, { position: PARKED_AT, speedMetersPerSecond: 0, directionDegrees: 0 }),
@@ -185,7 +185,7 @@ t.test('over MQTT a lock connects, subscribes, publishes at QoS 1 and closes', a
   clock.advance(Seconds(1));
   await until('acknowledged', 1);
   t.same(site.subscribed, ['down 1']);
-  t.equal(site.client?.id, BENCH_MAC);
+  t.equal(site.client?.id, MODEL_LOCK_MAC);
   clock.advance(Seconds(30));
   await until('acknowledged', 2);
   clock.advance(Seconds(20));
@@ -327,7 +327,7 @@ t.test('an uplink that is cut in the middle is not received, and is sent again c
   const { clock, until } = watch(t, site, [unlockedAt(Seconds(1))], SECRET, (link) => {
     const publish = link.publish.bind(link);
     link.publish = (uplink) => {
-      if (cuts-- > 0) link.cut(bytesBeforeCut);
+      if (cuts-- > 0) link.breakConnection(bytesBeforeCut);
       publish(uplink);
     };
   });
@@ -392,7 +392,7 @@ t.test('over TLS a lock connects to a trusted certificate and refuses an untrust
       () => SECRET,
     );
     return await new Promise<string>((resolve) => {
-      const link = open(BENCH_MAC, {
+      const link = open(MODEL_LOCK_MAC, {
         connected: () => void link.close().then(() => resolve('connected')),
         failed: ({ message }) => resolve(message),
         disconnected: () => resolve('disconnected'),

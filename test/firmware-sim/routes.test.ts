@@ -301,9 +301,9 @@ t.test(
     const run = new Program(t, process.execPath, [LOCKGATE, 'sim', 'run', ...options, ...operator, '--json']);
     // The lock is locked at the end of the ride and reports that with a separate state change.
     const isOver = (): boolean => rides().length > 10 && pings().at(-1)?.lock_state === 'locked';
-    for (let count = 1; !isOver(); count++) await receiver.received(count);
+    for (let count = 1; !isOver(); count++) await receiver.waitForRequests(count);
     run.kill('SIGINT');
-    t.equal((await run.end()).code, 0);
+    t.equal((await run.waitForExit()).code, 0);
     const summary = JSON.parse(run.stdout.join('\n'));
     t.match(summary, { route: file, around: null });
     t.match(summary.repeat, `--route ${file}`);

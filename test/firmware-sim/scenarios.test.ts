@@ -281,7 +281,7 @@ interface Ended {
 
 async function lockgate(args: readonly string[]): Promise<Ended> {
   const program = await runLockgate([...args]);
-  return { code: program.ended?.code, stdout: program.stdout.join('\n'), stderr: program.stderr.join('\n') };
+  return { code: program.exit?.code, stdout: program.stdout.join('\n'), stderr: program.stderr.join('\n') };
 }
 
 t.test('the command line lists, prints and plays scenarios, with the right exit codes', async (t) => {

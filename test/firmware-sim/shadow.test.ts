@@ -19,7 +19,7 @@ import { stepInPlace } from '../../proto/power/step/step.js';
 import { TraceReader } from '../../proto/trace/reader.js';
 import type { TraceEvent, TraceHeader } from '../../proto/trace/trace.js';
 import { formatMac, type Mac } from '../../proto/wire/mac.js';
-import { type CommandEnd, runCommand } from '../helpers/cli/command-line.js';
+import { type CommandResult, runCommand } from '../helpers/cli/command-line.js';
 import { testGateway, testMac } from '../helpers/gateway/test-gateway.js';
 import { traceOf } from '../helpers/sim/judged-run.js';
 import { PARKED, PARKED_AT } from '../helpers/sim/parked-bicycle.js';
@@ -216,20 +216,20 @@ class ClockedLock {
 }
 
 /** Runs `sim shadow --json` beside a lock. With `forHours` it ends by itself, otherwise by Ctrl-C at a difference. */
-async function shadowOf(t: Test, bug: string | null, forHours: number | null): Promise<CommandEnd> {
+async function shadowOf(t: Test, bug: string | null, forHours: number | null): Promise<CommandResult> {
   const clock = new ManualClock(MIDNIGHT_MS);
   const gateway = await testGateway(t, { runClock: clock });
   const { secret } = await gateway.accounts.addDevice({ mac: MAC });
   const where = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
   const end = forHours === null ? [] : ['--for', `${forHours}h`];
   return await runCommand(['sim', 'shadow', formatMac(MAC), '--json', ...end, ...where], {
-    during: async (running) => {
-      await running.until(/"event":"begin"/);
+    whileRunning: async (running) => {
+      await running.waitUntil(/"event":"begin"/);
       const lock = new ClockedLock(t, gateway, clock, secret, bug);
       // The daily ping of the third day comes after the end, and so ends the command.
       await lock.pass(Hours(54));
       if (forHours !== null) return;
-      await running.until(/"event":"difference"/);
+      await running.waitUntil(/"event":"difference"/);
       running.interrupt();
     },
   });

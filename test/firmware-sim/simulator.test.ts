@@ -24,7 +24,7 @@ import { Hours, ManualClock, Minutes } from '../../proto/clock.js';
 import { periodMinuteOf } from '../../proto/power/step/reading.js';
 import { encodeUplink } from '../../proto/wire/codec.js';
 import { DEFAULT_POWER, type Uplink } from '../../proto/wire/ping.js';
-import { BENCH_MAC, MIDNIGHT_MS, macOf } from '../helpers/mqtt/lock-bench.js';
+import { MIDNIGHT_MS, macOf, MODEL_LOCK_MAC } from '../helpers/mqtt/model-lock.js';
 import { readGoldenTraces, repeatRun } from '../helpers/sim/golden-traces.js';
 
 const RENEW = 'after an intended change renew with node dist/test/helpers/sim/golden-traces.js --write';
@@ -63,7 +63,7 @@ function site(
   const diary = (_mac: string, atMs: number, entry: DiaryEntry) => entries.push({ atMs, entry });
   const openLink = gateway.open;
   const lock = new Lock({
-    mac: BENCH_MAC,
+    mac: MODEL_LOCK_MAC,
     firmwareVersion: '2.4.1',
     clock,
     world,
@@ -217,7 +217,7 @@ t.test('an unacknowledged uplink is sent again after the connection is lost, wit
   const { clock, received, gateway } = site([after(Minutes(1), { type: 'lock-state', lockState: 'unlocked' })]);
   gateway.acknowledges = false;
   clock.advance(Minutes(2));
-  gateway.cut(BENCH_MAC);
+  gateway.cut(MODEL_LOCK_MAC);
   gateway.acknowledges = true;
   clock.advance(Minutes(2));
   t.ok(received.length > 2);
@@ -230,9 +230,9 @@ t.test('a command is received, executed, acknowledged, and logged in the diary',
     after(Minutes(1), { type: 'settings', change: { recovery: true } }),
   ]);
   const downlink = { id: 5, expiresMs: NOON_MS + Hours(1), command: { type: 'unlock' } } as const;
-  t.notOk(gateway.send(BENCH_MAC, downlink), 'asleep');
+  t.notOk(gateway.send(MODEL_LOCK_MAC, downlink), 'asleep');
   clock.advance(Minutes(2));
-  t.ok(gateway.send(BENCH_MAC, downlink));
+  t.ok(gateway.send(MODEL_LOCK_MAC, downlink));
   clock.advance(Minutes(2));
   t.match(received.find(({ body }) => body.kind === 'ack')?.body, { commandId: 5, result: 'ok' });
   t.ok(entries.some(({ entry }) => entry.type === 'received'));
@@ -262,7 +262,7 @@ t.test(
     await second.lock.stop();
     const moved = site([], new DirectoryFlash(directory), 'locked');
     t.match(moved.received[0], { boot: 3, sequence: 1, body: { reason: 'REASON_STATE_PING', lockState: 'locked' } });
-    writeFileSync(join(directory, `${BENCH_MAC}.json`), '{"boot":');
+    writeFileSync(join(directory, `${MODEL_LOCK_MAC}.json`), '{"boot":');
     t.throws(() => site([], new DirectoryFlash(directory)), { code: 'bad-flash' });
   },
 );

@@ -16,9 +16,9 @@ import { type AuditStart, MAX_AUDIT_ENTRIES } from '../../gateway/store/contract
 import { StoreFailure } from '../../gateway/store/contract/errors.js';
 import { openDurable } from '../../gateway/store/sqlite/durable-file.js';
 import { systemClock } from '../../proto/clock.js';
-import { ask } from '../helpers/cli/operator-call.js';
+import { callOperator } from '../helpers/cli/operator-call.js';
 import { type CommandOutput, runLockgate } from '../helpers/cli/program.js';
-import { overriding } from '../helpers/durability/sabotage.js';
+import { withOverrides } from '../helpers/durability/sabotage.js';
 import { MERCHANT, openGateway, testGateway } from '../helpers/gateway/test-gateway.js';
 import { openStore } from '../helpers/store/new-store.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
@@ -34,7 +34,7 @@ interface Entry {
 
 /** The entries, newest first. */
 async function entriesOf(gateway: Gateway, query = ''): Promise<readonly Entry[]> {
-  return ((await ask(gateway, 'GET', `/audit${query}`)).body as { entries: Entry[] }).entries;
+  return ((await callOperator(gateway, 'GET', `/audit${query}`)).body as { entries: Entry[] }).entries;
 }
 
 t.test('every call of a route other than GET has an entry', async (t) => {
@@ -44,7 +44,7 @@ t.test('every call of a route other than GET has an entry', async (t) => {
   for (const { method, path: where, operation } of changing) {
     const place = where.replace(':mac', 'A4C138F0E1D9').replace(':id', '999').replace(':name', 'nobody');
     const before = (await entriesOf(gateway, '?limit=1'))[0]?.id ?? 0;
-    const { status } = await ask(gateway, method, place, {});
+    const { status } = await callOperator(gateway, method, place, {});
     const [entry, ...others] = (await entriesOf(gateway)).filter(({ id }) => id > before);
     const outcome = status < 300 ? 'done' : 'refused';
     const expected = { action: operation, outcome, actor: 'operator', at: /^20.*Z$/ };
@@ -58,13 +58,13 @@ t.test('every call of a route other than GET has an entry', async (t) => {
 t.test('an entry has the author, action, object, previous state and outcome', async (t) => {
   const gateway = await testGateway(t);
   await gateway.accounts.addMerchant('Blue');
-  await ask(gateway, 'POST', '/devices', { mac: 'a4c138f0e1d2', merchant: MERCHANT });
-  await ask(gateway, 'PATCH', `/devices/${MAC}`, { merchant: 'Blue' });
-  await ask(gateway, 'PATCH', `/devices/${MAC}`, { merchant: 'Nobody' });
+  await callOperator(gateway, 'POST', '/devices', { mac: 'a4c138f0e1d2', merchant: MERCHANT });
+  await callOperator(gateway, 'PATCH', `/devices/${MAC}`, { merchant: 'Blue' });
+  await callOperator(gateway, 'PATCH', `/devices/${MAC}`, { merchant: 'Nobody' });
   const webhook = { url: 'http://127.0.0.1:9/way?key=1', merchant: 'Blue', headers: { 'X-Team': 'bikes' } };
-  await ask(gateway, 'POST', '/webhooks', webhook);
-  await ask(gateway, 'POST', '/webhooks/1', { state: 'disabled' });
-  await ask(gateway, 'POST', '/webhooks/1/remove');
+  await callOperator(gateway, 'POST', '/webhooks', webhook);
+  await callOperator(gateway, 'POST', '/webhooks/1', { state: 'disabled' });
+  await callOperator(gateway, 'POST', '/webhooks/1/remove');
   const [removed, disabled, added, refused, moved, made] = await entriesOf(gateway);
   t.match(made, { action: 'device.add', object: MAC, before: null, after: { merchant: MERCHANT, simulated: false } });
   t.match(moved, { object: MAC, before: { merchant: MERCHANT }, after: { merchant: 'Blue' }, outcome: 'done' });
@@ -79,7 +79,7 @@ t.test('an entry has the author, action, object, previous state and outcome', as
   t.match(await entriesOf(gateway, '?action=webhook'), [removed, disabled, added], 'a group');
   t.match(await entriesOf(gateway, '?action=webhook.set'), [disabled]);
   t.same(await entriesOf(gateway, '?since=2100-01-01T00:00:00Z'), []);
-  const page = (await ask(gateway, 'GET', '/audit?limit=2')).body as { next: string };
+  const page = (await callOperator(gateway, 'GET', '/audit?limit=2')).body as { next: string };
   t.match(await entriesOf(gateway, `?limit=2&cursor=${page.next}`), [added, refused]);
 });
 
@@ -126,7 +126,7 @@ t.test('the log contains no secret of a request or an answer', async (t) => {
   ];
   const secrets: string[] = Object.values(GIVEN);
   for (const [method, where, body] of calls) {
-    const answer = await ask(gateway, method, where, body);
+    const answer = await callOperator(gateway, method, where, body);
     const { secret, key, devices } = answer.body as { secret?: string; key?: string; devices?: { secret: string }[] };
     secrets.push(...[secret, key, devices?.[0]?.secret].filter((each) => each !== undefined));
   }
@@ -213,19 +213,19 @@ t.test(
     };
     const gateway = await testGateway(t, {
       wrapStore: (store) =>
-        overriding(store, {
-          audit: overriding(store.audit, {
+        withOverrides(store, {
+          audit: withOverrides(store.audit, {
             begin: async (beginning) => (fails === 'begin' ? full('begin') : await store.audit.begin(beginning)),
             end: async (id, end) => (fails === 'end' ? full('end') : await store.audit.end(id, end)),
           }),
         }),
     });
     fails = 'begin';
-    t.match(await ask(gateway, 'POST', '/merchants', { name: 'Blue' }), { status: 503 });
+    t.match(await callOperator(gateway, 'POST', '/merchants', { name: 'Blue' }), { status: 503 });
     fails = 'end';
-    t.match(await ask(gateway, 'POST', '/merchants', { name: 'Red' }), { status: 201 });
+    t.match(await callOperator(gateway, 'POST', '/merchants', { name: 'Red' }), { status: 201 });
     fails = undefined;
-    const { merchants } = (await ask(gateway, 'GET', '/merchants')).body as { merchants: { name: string }[] };
+    const { merchants } = (await callOperator(gateway, 'GET', '/merchants')).body as { merchants: { name: string }[] };
     t.same(
       merchants.map(({ name }) => name),
       [MERCHANT, 'Red'],
@@ -242,7 +242,7 @@ t.test('work on a data folder without a gateway has an entry', async (t) => {
   await rotateKey(place, { who });
   await t.rejects(forgetSecrets(place, { who }), { code: 'key-fits' });
   const run = await runLockgate(['config', 'rotate-key', '--data', folder]);
-  t.equal(run.ended?.code, 0);
+  t.equal(run.exit?.code, 0);
   const gateway = await openGateway(t, folder);
   t.match(await entriesOf(gateway), [
     { action: 'secrets.rotate-key', actor: 'owner', agent: /^lockgate\/\S+ \(cli\)$/, os_user: /./ },
@@ -256,9 +256,9 @@ t.test('“lockgate audit” lists entries', async (t) => {
   const at = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
   const command = (...args: string[]): Promise<CommandOutput> => runLockgate(args);
   t.match(await command('audit', ...at), { ended: { code: 0 }, stdout: [], stderr: [/There is no entry yet/] });
-  await ask(gateway, 'POST', '/devices', { mac: MAC });
+  await callOperator(gateway, 'POST', '/devices', { mac: MAC });
   await command('device', 'set', MAC, '--simulated', ...at);
-  await ask(gateway, 'POST', '/merchants', { name: MERCHANT });
+  await callOperator(gateway, 'POST', '/merchants', { name: MERCHANT });
   const shown = await command('audit', '--since', '1h', ...at);
   t.match(shown.stdout, [
     /^ID +WHEN +WHO +ACTION +OBJECT +OUTCOME +CHANGE +FROM$/,

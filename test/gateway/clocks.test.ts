@@ -12,9 +12,9 @@ import type { Gateway } from '../../gateway/gateway.js';
 import { afterThisTurn, Days, Hours, Minutes, Seconds } from '../../proto/clock.js';
 import type { Finding } from '../../proto/power/judge/event.js';
 import { ManualMachine } from '../helpers/clocks/manual-machine.js';
-import { eventsOf, MERCHANT, openGateway, testBytes, testMac } from '../helpers/gateway/test-gateway.js';
+import { MERCHANT, openGateway, testBytes, testMac, waitForEvents } from '../helpers/gateway/test-gateway.js';
 import { testReceiver } from '../helpers/gateway/test-receiver.js';
-import { accessToken, apiKey, call } from '../helpers/http/merchant-call.js';
+import { accessToken, apiKey, callMerchantApi } from '../helpers/http/merchant-call.js';
 import { TestLock } from '../helpers/mqtt/test-lock.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
@@ -289,8 +289,8 @@ t.test('a start 401 days ahead deletes no ping and closes no month before it is 
   t.same(await kept(life), [1]);
   t.same(closed, []);
   t.match(await gateway.notices.list({ limit: 9 }), [{ kind: 'clock-leapt', subject: 'ahead', resolvedAtMs: null }]);
-  const swept = eventsOf(gateway, 'swept', 1);
-  const closing = eventsOf(gateway, 'statement-closed', 12);
+  const swept = waitForEvents(gateway, 'swept', 1);
+  const closing = waitForEvents(gateway, 'statement-closed', 12);
   await gateway.clocks.confirm();
   machine.advance(Hours(1));
   t.match(await swept, [{ uplinks: 1 }], 'after the confirmation, old pings are deleted');
@@ -317,7 +317,7 @@ t.test('after a week switched off, the first fresh ping confirms the date and is
   await turn();
   t.match(gateway.clocks.reading(), { agreeing: 0, needed: 1 });
   const lock = await TestLock.connect(t, gateway.mqttPort, testMac(), secret);
-  const taken = eventsOf(gateway, 'uplink', 2);
+  const taken = waitForEvents(gateway, 'uplink', 2);
   await lock.send(testBytes(2, { timeMs: START + Days(3), kept: 1 }));
   t.match(gateway.clocks.reading(), { state: 'ahead' }, 'a buffered ping does not confirm the date');
   await lock.send(testBytes(3, { timeMs: machine.wall() }));
@@ -365,18 +365,18 @@ t.test('a command from before the jump waits; a later one is sent and keeps its 
   await lock.client.subscribeAsync('down', { qos: 1 });
   await lock.send(testBytes(2, { timeMs: START }));
   t.match(gateway.commands.waitOf(await gateway.commands.find(1)), { for: 'clock', text: /may have expired/ });
-  const sent = eventsOf(gateway, 'command', 1, ({ record }) => record.state === 'sent');
+  const sent = waitForEvents(gateway, 'command', 1, ({ record }) => record.state === 'sent');
   await ask(gateway);
   const [, later] = [await sent, await ask(gateway, testMac())];
   t.match(later, [{ record: { id: 3 } }]);
   t.same([await stateOf(1), await stateOf(2)], ['queued', 'sent'], 'last week’s command is not sent');
 
   machine.advance(Minutes(1));
-  const expired = eventsOf(gateway, 'command', 1, ({ record }) => record.state === 'expired');
+  const expired = waitForEvents(gateway, 'command', 1, ({ record }) => record.state === 'expired');
   await gateway.clocks.confirm();
   t.match(await expired, [{ record: { id: 1 } }], 'after the confirmation it has expired');
   t.match(await gateway.commands.find(3), { state: 'queued' }, 'and the later command has not');
-  const over = eventsOf(gateway, 'command', 2, ({ record }) => record.state === 'expired');
+  const over = waitForEvents(gateway, 'command', 2, ({ record }) => record.state === 'expired');
   machine.advance(Minutes(1) + 1);
   await over;
   t.equal((await gateway.commands.find(3)).expiresAtMs, START + Days(3) + Seconds(5) + Minutes(2));
@@ -389,7 +389,8 @@ t.test('an expired credential stays expired when the clock is set back', async (
   const addPhone = { mac: testMac(), name: 'guest', expiresAtMs: START + Hours(1) };
   const phone = await gateway.accounts.devices.addPhone(addPhone);
   const isTaken = async (by: Gateway): Promise<boolean> =>
-    (await call(by, '/v2/pet', { method: 'PUT', token, body: { id: 1, name: 'a', photoUrls: [] } })).status !== 401;
+    (await callMerchantApi(by, '/v2/pet', { method: 'PUT', token, body: { id: 1, name: 'a', photoUrls: [] } }))
+      .status !== 401;
   const isLetIn = (by: Gateway): Promise<boolean> =>
     TestLock.connectPhone(t, by.mqttPort, testMac(), 'guest', phone.secret).then(
       () => true,
@@ -412,7 +413,7 @@ t.test('an expired credential stays expired when the clock is set back', async (
   t.same([await isTaken(next), await isLetIn(next)], [false, false], 'and not after a restart');
   const fresh = await accessToken(next, key);
   const put = { method: 'PUT', token: fresh, body: { id: 1, name: 'a', photoUrls: [] } };
-  t.equal((await call(next, '/v2/pet', put)).status, 404, 'a new credential is valid');
+  t.equal((await callMerchantApi(next, '/v2/pet', put)).status, 404, 'a new credential is valid');
 });
 
 t.test('while the machine’s date is in doubt, webhooks are signed with the confirmed date', async (t) => {
@@ -423,7 +424,7 @@ t.test('while the machine’s date is in doubt, webhooks are signed with the con
   const { gateway, machine } = await live(t, folder, Days(401));
   const lock = await TestLock.connect(t, gateway.mqttPort, testMac(), secret);
   await lock.send(testBytes(2, { timeMs: START }));
-  await receiver.received(1);
+  await receiver.waitForRequests(1);
   const signedMs = Number(receiver.requests[0]?.headers['webhook-timestamp']) * 1000;
   t.equal(signedMs, Math.floor(gateway.clocks.wall.now() / 1000) * 1000);
   t.ok(machine.wall() - signedMs > Days(399), 'the machine’s date differs');

@@ -11,7 +11,7 @@ import { resetToken } from '../../cli/commands/config/token-reset.js';
 import { exitCodeOf } from '../../cli/terminal/exit-codes.js';
 import { misspeltVariables, readConfig, resolveSettings, SETTINGS, type SettingKey } from '../../gateway/config.js';
 import { rotateKey } from '../../gateway/data-folder/key-change.js';
-import { ask } from '../helpers/cli/operator-call.js';
+import { callOperator } from '../helpers/cli/operator-call.js';
 import { type CommandOutput, runLockgate } from '../helpers/cli/program.js';
 import { ServeProgram } from '../helpers/cli/serve-program.js';
 import { openGateway, testGateway } from '../helpers/gateway/test-gateway.js';
@@ -177,13 +177,13 @@ t.test('replacing the token of a running gateway invalidates the old one and its
   const old = readFileSync(path.join(data, 'operator-token'), 'utf8').trim();
   const tail = serve.run('tail', '--json');
   // Wait until the stream is open: it does not contain earlier events.
-  for (let each = 1; tail.stdout.length === 0 && tail.ended === undefined; each += 1)
+  for (let each = 1; tail.stdout.length === 0 && tail.exit === undefined; each += 1)
     await operator(data, 'POST', '/merchants', { name: `Amber ${each}` });
-  await tail.line(/"merchant.add"/);
+  await tail.waitForLine(/"merchant.add"/);
   t.match(await serve.json('config'), { running: true, settings: [{ flag: '--data', value: data, source: 'flag' }] });
   const reset = await serve.json<{ file: string }>('config', 'reset-operator-token');
   t.match(reset, { reset: true, gateway: 'taken', file: path.join(data, 'operator-token') });
-  await tail.end();
+  await tail.waitForExit();
   const file = path.join(data, 'operator-token');
   t.equal(statSync(file).mode & 0o777, 0o600);
   t.notOk(existsSync(`${file}.new`));
@@ -194,15 +194,15 @@ t.test('replacing the token of a running gateway invalidates the old one and its
   const audit = (await operator(data, 'GET', '/audit?action=token')) as { entries: object[] };
   t.match(audit.entries, [{ action: 'token.change', actor: 'owner', after: { token: /^[0-9a-f]{8}$/ } }]);
   serve.program.kill('SIGTERM');
-  t.match(await serve.program.end(), { code: 0 });
+  t.match(await serve.program.waitForExit(), { code: 0 });
   t.match(await lockgate(['config', 'reset-operator-token', '--data', data], { LOCKGATE_TOKEN: old }), {
     ended: { code: 0 },
     stdout: [/The operator’s new token is in .*operator-token; the old one no longer works\./],
     stderr: [/LOCKGATE_TOKEN is set here/],
   });
   const gateway = await openGateway(t, data);
-  t.equal((await ask(gateway, 'GET', '/status', undefined, token)).status, 401);
-  const { body } = await ask(gateway, 'GET', '/audit?action=token');
+  t.equal((await callOperator(gateway, 'GET', '/status', undefined, token)).status, 401);
+  const { body } = await callOperator(gateway, 'GET', '/audit?action=token');
   t.match(body, { entries: [{ actor: 'owner', agent: /cli/, os_user: /./, outcome: 'done' }, {}] });
   await t.rejects(resetToken({ data: path.join(data, 'x') }), { code: 'input-data', message: /no data folder/ });
 });
@@ -212,7 +212,7 @@ t.test('a token file that is missing, empty or readable by others lets no client
   const gateway = await openGateway(t, data);
   const file = path.join(data, 'operator-token');
   const status = async (token: string): Promise<number> =>
-    (await ask(gateway, 'GET', '/status', undefined, token)).status;
+    (await callOperator(gateway, 'GET', '/status', undefined, token)).status;
   const token = gateway.operatorToken;
   t.equal(await status(token), 200);
   for (const text of ['', 'short', 'two words that are long enough to be a token of ours']) {

@@ -13,7 +13,13 @@ import type { Gateway } from '../../gateway/gateway.js';
 import { ManualClock, Minutes, Seconds } from '../../proto/clock.js';
 import { MERCHANT, openGateway } from '../helpers/gateway/test-gateway.js';
 import { root } from '../helpers/house/our-files.js';
-import { accessToken, apiKey, call, type MerchantAnswer, type MerchantCall } from '../helpers/http/merchant-call.js';
+import {
+  accessToken,
+  apiKey,
+  callMerchantApi,
+  type MerchantAnswer,
+  type MerchantCall,
+} from '../helpers/http/merchant-call.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
 const LIST = '/v2/user/createWithList';
@@ -67,12 +73,12 @@ t.test('a bucket refills at its rate up to its burst, and a larger cost makes it
 
 t.test('a merchant with too many requests gets Retry-After, and other merchants are not affected', async (t) => {
   const { gateway, clock, key, otherKey } = await setting(t, { requests: { perSecond: 0.5, burst: 3 } });
-  const create = (by: string) => call(gateway, '/v1/pet', { key: by, body: { name: 'Rex' } });
+  const create = (by: string) => callMerchantApi(gateway, '/v1/pet', { key: by, body: { name: 'Rex' } });
   t.same(await often(3, () => create(key)), [201, 201, 201]);
   t.match(await create(key), over('requests', '2'));
-  t.match(await call(gateway, '/v2/user/logout', { key }), over('requests', '2'), 'for any request');
+  t.match(await callMerchantApi(gateway, '/v2/user/logout', { key }), over('requests', '2'), 'for any request');
   t.match(await create(otherKey), { status: 201 });
-  t.match(await call(gateway, '/healthz'), { status: 200 });
+  t.match(await callMerchantApi(gateway, '/healthz'), { status: 200 });
   clock.advance(Seconds(2));
   t.match(await create(key), { status: 201 });
   t.match(await create(key), over('requests', '2'));
@@ -80,40 +86,50 @@ t.test('a merchant with too many requests gets Retry-After, and other merchants 
 
 t.test('the default budget is 200 requests at once, then 50 a second', async (t) => {
   const { gateway, clock, key } = await setting(t);
-  const statuses = await Promise.all(Array.from({ length: 203 }, () => call(gateway, '/v2/user/logout', { key })));
+  const statuses = await Promise.all(
+    Array.from({ length: 203 }, () => callMerchantApi(gateway, '/v2/user/logout', { key })),
+  );
   const count = (status: number): number => statuses.filter((each) => each.status === status).length;
   t.same([count(200), count(429)], [200, 3]);
   clock.advance(Seconds(1));
-  t.same(new Set(await often(50, () => call(gateway, '/v2/user/logout', { key }))), new Set([200]));
-  t.match(await call(gateway, '/v2/user/logout', { key }), over('requests', '1'));
+  t.same(new Set(await often(50, () => callMerchantApi(gateway, '/v2/user/logout', { key }))), new Set([200]));
+  t.match(await callMerchantApi(gateway, '/v2/user/logout', { key }), over('requests', '1'));
 });
 
 t.test('a merchant’s bodies have a budget of bytes, with and without a Content-Length', async (t) => {
   const { gateway, clock, key } = await setting(t, { bytes: { perSecond: 1000, burst: 4000 } });
   const body = JSON.stringify({ name: 'Rex', x: 'x'.repeat(2900) });
-  t.match(await call(gateway, '/v1/pet', { key, body }), { status: 201 });
-  t.match(await call(gateway, '/v1/pet', { key, body }), over('bytes', '2'));
+  t.match(await callMerchantApi(gateway, '/v1/pet', { key, body }), { status: 201 });
+  t.match(await callMerchantApi(gateway, '/v1/pet', { key, body }), over('bytes', '2'));
   clock.advance(Seconds(2));
-  t.match(await call(gateway, '/v1/pet', { key, body, isChunked: true }), { status: 201 });
-  t.match(await call(gateway, '/v1/pet', { key, body }), over('bytes', '3'), 'it was counted afterwards');
+  t.match(await callMerchantApi(gateway, '/v1/pet', { key, body, isChunked: true }), { status: 201 });
+  t.match(await callMerchantApi(gateway, '/v1/pet', { key, body }), over('bytes', '3'), 'it was counted afterwards');
 });
 
 t.test('a long list of users counts as several requests', async (t) => {
   const { gateway, key } = await setting(t, { requests: { perSecond: 1, burst: 11 } });
-  t.match(await call(gateway, LIST, { key, body: Array.from({ length: 1000 }, () => ({})) }), { status: 200 });
-  t.same(await often(2, () => call(gateway, LIST, { key, body: [{}] })), [200, 429]);
+  t.match(await callMerchantApi(gateway, LIST, { key, body: Array.from({ length: 1000 }, () => ({})) }), {
+    status: 200,
+  });
+  t.same(await often(2, () => callMerchantApi(gateway, LIST, { key, body: [{}] })), [200, 429]);
 });
 
 t.test('hashed or compared passwords have a budget; an operator’s do not count', async (t) => {
   const { gateway, clock, key, otherKey } = await setting(t, { passwordHashes: { perSecond: 1 / 60, burst: 2 } });
-  const add = (by: string, username: string) => call(gateway, LIST, { key: by, body: [{ username, password: 'x' }] });
+  const add = (by: string, username: string) =>
+    callMerchantApi(gateway, LIST, { key: by, body: [{ username, password: 'x' }] });
   t.match(await add(key, 'ada'), { status: 200 });
   t.match(await add(key, 'ada'), { status: 409 }, 'a user name that is in use costs nothing');
-  const login = (): Promise<MerchantAnswer> => call(gateway, '/v2/user/login?username=ada&password=x', { key });
+  const login = (): Promise<MerchantAnswer> =>
+    callMerchantApi(gateway, '/v2/user/login?username=ada&password=x', { key });
   t.match(await login(), { status: 200 });
   t.match(await login(), over('password-hashes', '60'));
   t.match(await add(key, 'bo'), over('password-hashes', '60'));
-  t.match(await call(gateway, LIST, { key, body: [{ username: 'bo' }] }), { status: 200 }, 'a user without a password');
+  t.match(
+    await callMerchantApi(gateway, LIST, { key, body: [{ username: 'bo' }] }),
+    { status: 200 },
+    'a user without a password',
+  );
   t.match(await add(otherKey, 'cy'), { status: 200 });
   clock.advance(Minutes(1));
   t.match(await login(), { status: 200 });
@@ -132,26 +148,27 @@ t.test('strangers of an address share a budget; requests with a key do not use i
     ['/openapi.json', {}],
   ];
   const statuses: number[] = [];
-  for (const [where, terms] of tries) statuses.push((await call(gateway, where, terms)).status);
+  for (const [where, terms] of tries) statuses.push((await callMerchantApi(gateway, where, terms)).status);
   t.same(statuses, [401, 401, 401, 401, 404, 405, 200]);
-  for (const [where, terms] of tries) t.match(await call(gateway, where, terms), over('address', '1'), where);
-  t.match(await call(gateway, '/healthz'), { status: 200 }, 'probes have a separate budget');
-  t.match(await call(gateway, '/v1/pet', { key, body: { name: 'Rex' } }), { status: 201 });
+  for (const [where, terms] of tries)
+    t.match(await callMerchantApi(gateway, where, terms), over('address', '1'), where);
+  t.match(await callMerchantApi(gateway, '/healthz'), { status: 200 }, 'probes have a separate budget');
+  t.match(await callMerchantApi(gateway, '/v1/pet', { key, body: { name: 'Rex' } }), { status: 201 });
   const change = { id: 1, name: 'Max', photoUrls: [] };
-  t.match(await call(gateway, '/v2/pet', { method: 'PUT', token, body: change }), { status: 200 });
+  t.match(await callMerchantApi(gateway, '/v2/pet', { method: 'PUT', token, body: change }), { status: 200 });
   const unknown = { access_token: token, mac_addr: 'A4:C1:38:F0:E1:D2' };
   t.match(
-    await call(gateway, '/test_webhook', { body: unknown }),
+    await callMerchantApi(gateway, '/test_webhook', { body: unknown }),
     { status: 404 },
     'and so do requests with a token in the body',
   );
   t.match(
-    await call(gateway, '/nothing', { from: '127.0.0.2' }),
+    await callMerchantApi(gateway, '/nothing', { fromAddress: '127.0.0.2' }),
     { status: 404 },
     'another address has a separate budget',
   );
   clock.advance(Seconds(1));
-  t.match(await call(gateway, '/nothing'), { status: 404 });
+  t.match(await callMerchantApi(gateway, '/nothing'), { status: 404 });
 });
 
 /** Sends the head of a request without its body, and returns the answer. */
@@ -182,19 +199,19 @@ t.test('a body that is too long for its route is refused before authentication',
     t.equal(await announce(gateway, method, where, bytes + 1), 413, row);
   }
   const list = JSON.stringify([{ x: 'x'.repeat(100_000) }]);
-  const unread = await call(gateway, LIST, { body: list });
+  const unread = await callMerchantApi(gateway, LIST, { body: list });
   t.match(unread, { status: 401, headers: { connection: 'close' } }, 'a stranger’s long body is not read to its end');
   const long = `{"access_token":"x","mac_addr":"${'x'.repeat(1000)}"}`;
-  const chunked = await call(gateway, '/test_webhook', { body: long, isChunked: true });
+  const chunked = await callMerchantApi(gateway, '/test_webhook', { body: long, isChunked: true });
   t.match(chunked, { status: 413, headers: { connection: 'close' }, body: { detail: /1,024 bytes \(1 KiB\)/ } });
-  t.match(await call(gateway, '/v1/pet', { key, body: { name: 'x'.repeat(256) } }), { status: 201 });
+  t.match(await callMerchantApi(gateway, '/v1/pet', { key, body: { name: 'x'.repeat(256) } }), { status: 201 });
   for (const member of ['name', 'species', 'breed', 'owner_id']) {
     const body = { name: 'Rex', [member]: '\u{1f512}'.repeat(257) };
     const errors = [{ pointer: `/${member}`, detail: 'expected at most 256 characters' }];
-    t.match(await call(gateway, '/v1/pet', { key, body }), { status: 400, body: { errors } }, member);
+    t.match(await callMerchantApi(gateway, '/v1/pet', { key, body }), { status: 400, body: { errors } }, member);
   }
   const user = { username: 'x'.repeat(257) };
-  t.match(await call(gateway, LIST, { key, body: [user] }), { status: 400, body: { errors: [{}] } });
+  t.match(await callMerchantApi(gateway, LIST, { key, body: [user] }), { status: 400, body: { errors: [{}] } });
 });
 
 t.test('data beyond a quota is refused with the quota’s name', async (t) => {
@@ -203,23 +220,27 @@ t.test('data beyond a quota is refused with the quota’s name', async (t) => {
   const full = (budget: string) => {
     return { status: 429, headers: { 'retry-after': '3600' }, body: { code: 'quota-full', budget } };
   };
-  const pet = () => call(gateway, '/v1/pet', { key, body: { name: 'Rex', species: 'd'.repeat(200) } });
+  const pet = () => callMerchantApi(gateway, '/v1/pet', { key, body: { name: 'Rex', species: 'd'.repeat(200) } });
   t.match(await pet(), { status: 201 });
   t.match(await pet(), full('pets'));
   const token = await accessToken(gateway, key);
   const change = { id: 1, name: 'x'.repeat(150), photoUrls: [] };
-  t.match(await call(gateway, '/v2/pet', { method: 'PUT', token, body: change }), {
+  t.match(await callMerchantApi(gateway, '/v2/pet', { method: 'PUT', token, body: change }), {
     status: 413,
     body: { code: 'pet-too-large' },
   });
-  t.match(await call(gateway, LIST, { key, body: [{}, {}] }), full('users'));
-  t.match(await call(gateway, LIST, { key, body: [{}] }), { status: 200 });
-  t.match(await call(gateway, LIST, { key, body: [{ password: 'x' }] }), full('users'), 'before anything is hashed');
+  t.match(await callMerchantApi(gateway, LIST, { key, body: [{}, {}] }), full('users'));
+  t.match(await callMerchantApi(gateway, LIST, { key, body: [{}] }), { status: 200 });
+  t.match(
+    await callMerchantApi(gateway, LIST, { key, body: [{ password: 'x' }] }),
+    full('users'),
+    'before anything is hashed',
+  );
 });
 
 t.test('the first refusals are answered at once, further ones after a second', async (t) => {
   const { gateway, clock, key } = await setting(t, { requests: { perSecond: 0.001, burst: 1 } });
-  const ask = () => call(gateway, '/v2/user/logout', { key });
+  const ask = () => callMerchantApi(gateway, '/v2/user/logout', { key });
   await ask();
   t.same(new Set(await often(100, ask)), new Set([429]));
   let isAnswered = false;
@@ -228,7 +249,7 @@ t.test('the first refusals are answered at once, further ones after a second', a
     return answer;
   });
   // Another call is answered meanwhile, so this call has arrived.
-  while (clock.pending === 0) await call(gateway, '/healthz');
+  while (clock.pending === 0) await callMerchantApi(gateway, '/healthz');
   t.notOk(isAnswered);
   clock.advance(Seconds(1));
   t.match(await last, over('requests', '1000'));
@@ -240,7 +261,7 @@ t.test('docs/http.md and the OpenAPI document name every budget', async (t) => {
   const rows = [...section.matchAll(/^\| `([a-z-]+)` \| (.+?) \|/gm)].map(([, name, words]) => [name, words]);
   const merchants = Object.entries(BUDGETS).filter(([name]) => name !== 'story-pings');
   t.strictSame(rows, merchants);
-  const { components } = (await call(gateway, '/openapi.json')).body as {
+  const { components } = (await callMerchantApi(gateway, '/openapi.json')).body as {
     components: { schemas: { Problem: { properties: { budget: { enum: string[] } } } } };
   };
   t.strictSame(components.schemas.Problem.properties.budget.enum, Object.keys(BUDGETS));

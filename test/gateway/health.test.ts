@@ -17,9 +17,9 @@ import type { Store } from '../../gateway/store/contract/store.js';
 import type { UsageStore } from '../../gateway/store/contract/usage-store.js';
 import { monthOf } from '../../gateway/usage/month.js';
 import { ManualClock, Seconds } from '../../proto/clock.js';
-import { overriding } from '../helpers/durability/sabotage.js';
-import { eventsOf, testBytes, testGateway, testMac } from '../helpers/gateway/test-gateway.js';
-import { connackOf, connectedLock, TestLock } from '../helpers/mqtt/test-lock.js';
+import { withOverrides } from '../helpers/durability/sabotage.js';
+import { testBytes, testGateway, testMac, waitForEvents } from '../helpers/gateway/test-gateway.js';
+import { connackCode, connectedLock, TestLock } from '../helpers/mqtt/test-lock.js';
 import { sqliteError } from '../helpers/store/store-faults.js';
 
 interface Answered {
@@ -90,7 +90,7 @@ function failing(failure: () => Error | undefined): (store: Store) => Store {
         if (error !== undefined) throw new StoreFailure(what, error);
         await write(...args);
       };
-    return overriding(store, {
+    return withOverrides(store, {
       append: or('append', (commit) => store.append(commit)),
       recordProgress: or('record deliveries', (progress) => store.recordProgress(progress)),
       writeMetadata: or('write a fact', (name: string, value: string) => store.writeMetadata(name, value)),
@@ -120,7 +120,7 @@ t.test(
     await lock.send(testBytes(1));
 
     disk = sqliteError('SQLITE_FULL', 'database or disk is full');
-    const degraded = eventsOf(gateway, 'degraded', 1);
+    const degraded = waitForEvents(gateway, 'degraded', 1);
     const hasAck = sendAnyway(lock, testBytes(2));
     await lock.closed;
     t.notOk(hasAck());
@@ -130,9 +130,9 @@ t.test(
     t.match(await forOperators(gateway, '/healthz'), { status: 200 }, 'the gateway is up nevertheless');
     t.same((await forMerchants(gateway, '/readyz')).body, { status: 'not_ready' }, 'without a reason for strangers');
     const identity = { clientId: testMac(), username: testMac(), password: secret };
-    t.equal(await connackOf(gateway.mqttPort, identity), 3, 'a CONNECT is refused: server unavailable');
+    t.equal(await connackCode(gateway.mqttPort, identity), 3, 'a CONNECT is refused: server unavailable');
 
-    const recovered = eventsOf(gateway, 'recovered', 1);
+    const recovered = waitForEvents(gateway, 'recovered', 1);
     disk = undefined;
     t.match(await recovered, [{ reason: 'store' }], 'a probe finds the recovery');
     t.match(await forMerchants(gateway, '/readyz'), { status: 200 });
@@ -157,12 +157,12 @@ t.test('after an I/O error nothing more is written, and no later success is trus
   const close = async (): Promise<void> => {
     wrote += 1;
   };
-  const wrapStore = (store: Store): Store => overriding(breaking(store), { close });
+  const wrapStore = (store: Store): Store => withOverrides(breaking(store), { close });
   const broken: StoreFailure[] = [];
   const gateway = await testGateway(t, { wrapStore, onBroken: (failure) => broken.push(failure) });
   const lock = await connectedLock(t, gateway, testMac());
   await lock.send(testBytes(1));
-  const reported = eventsOf(gateway, 'store-broken', 1);
+  const reported = waitForEvents(gateway, 'store-broken', 1);
   disk = sqliteError('SQLITE_IOERR_FSYNC', 'disk I/O error');
   const hasAck = sendAnyway(lock, testBytes(2));
   t.match(await reported, [{ why: /disk I\/O error; what is on the disk is uncertain now/ }]);
@@ -188,7 +188,7 @@ t.test('a write under way when the store broke fails too, although it succeeded'
   const ends: ((error?: Error) => void)[] = [];
   const writeMetadata = (): Promise<void> =>
     new Promise((resolve, reject) => ends.push((error) => (error === undefined ? resolve() : reject(error))));
-  const store = overriding({} as Store, { writeMetadata });
+  const store = withOverrides({} as Store, { writeMetadata });
   const watch = new StoreWatch({ store, health, events, clock, now });
   const writes = [watch.store.writeMetadata('a', ''), watch.store.writeMetadata('b', '')];
   ends[0]?.(sqliteError('SQLITE_IOERR_WRITE', 'disk I/O error'));
@@ -207,9 +207,9 @@ t.test('every writing method of the store is watched, and no reading one', async
   const close = async (): Promise<never> => {
     throw sqliteError('SQLITE_IOERR_FSYNC', 'disk I/O error');
   };
-  const usage = overriding({} as UsageStore, { close });
+  const usage = withOverrides({} as UsageStore, { close });
   const broken: StoreFailure[] = [];
-  const store = overriding({} as Store, { usage, countDevices: async () => 1 });
+  const store = withOverrides({} as Store, { usage, countDevices: async () => 1 });
   const onBroken = (failure: StoreFailure): void => void broken.push(failure);
   const watch = new StoreWatch({ store, health, events, clock, now, onBroken });
   const commits: unknown[] = [];

@@ -10,8 +10,8 @@ import { listenToAll } from '../../gateway/http/operator/json/event.js';
 import { logEvents, makeLog } from '../../gateway/log/log.js';
 import { scrubSecrets } from '../../gateway/log/log-scrub.js';
 import { ManualClock, Seconds } from '../../proto/clock.js';
-import { eventsOf, MERCHANT, openGateway, testBytes, testMac } from '../helpers/gateway/test-gateway.js';
-import { connackOf, TestLock } from '../helpers/mqtt/test-lock.js';
+import { MERCHANT, openGateway, testBytes, testMac, waitForEvents } from '../helpers/gateway/test-gateway.js';
+import { connackCode, TestLock } from '../helpers/mqtt/test-lock.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
 type Line = Readonly<Record<string, unknown>>;
@@ -191,11 +191,11 @@ t.test('a secret that is sent to every input appears in no log line, event or an
 
   // A lock sends its secret as the password, and by mistake in other places.
   const identity = { clientId: testMac(), username: testMac() };
-  t.equal(await connackOf(gateway.mqttPort, { ...identity, password: `${CANARY}-password` }), 5);
-  t.equal(await connackOf(gateway.mqttPort, { clientId: lockSecret, username: lockSecret, password: lockSecret }), 5);
-  t.equal(await connackOf(gateway.mqttPort, { ...identity, username: lockSecret, password: testMac() }), 5);
+  t.equal(await connackCode(gateway.mqttPort, { ...identity, password: `${CANARY}-password` }), 5);
+  t.equal(await connackCode(gateway.mqttPort, { clientId: lockSecret, username: lockSecret, password: lockSecret }), 5);
+  t.equal(await connackCode(gateway.mqttPort, { ...identity, username: lockSecret, password: testMac() }), 5);
   const lock = await TestLock.connect(t, gateway.mqttPort, testMac(), lockSecret);
-  const attempted = eventsOf(gateway, 'delivery', 1);
+  const attempted = waitForEvents(gateway, 'delivery', 1);
   await lock.send(testBytes(1));
   t.match(await attempted, [{ outcome: 'pending', status: 500 }]);
   lock.client.publish(`up/${lockSecret}`, 'x', { qos: 1 }, () => undefined);

@@ -10,11 +10,11 @@ import { readConnect } from '../../gateway/mqtt/packets/connect-packet.js';
 import { FrameCounter, firstPacket } from '../../gateway/mqtt/packets/frames.js';
 import { publishFault, subscribeFault } from '../../gateway/mqtt/packets/topics.js';
 import { formatMac } from '../../proto/wire/mac.js';
-import { overriding } from '../helpers/durability/sabotage.js';
-import { eventsOf, testBytes, testGateway, testMac } from '../helpers/gateway/test-gateway.js';
+import { withOverrides } from '../helpers/durability/sabotage.js';
+import { testBytes, testGateway, testMac, waitForEvents } from '../helpers/gateway/test-gateway.js';
 import { testReceiver } from '../helpers/gateway/test-receiver.js';
 import { root } from '../helpers/house/our-files.js';
-import { connackOf, connectedLock } from '../helpers/mqtt/test-lock.js';
+import { connackCode, connectedLock } from '../helpers/mqtt/test-lock.js';
 import { sqliteError } from '../helpers/store/store-faults.js';
 
 const MAC = testMac();
@@ -58,7 +58,7 @@ t.test('events are counted, and no label has a MAC, a URL or a stranger’s text
   const receiver = await testReceiver(t);
   await gateway.accounts.addWebhookUrl({ url: receiver.url });
   const lock = await connectedLock(t, gateway, MAC);
-  const delivered = eventsOf(gateway, 'delivery', 2);
+  const delivered = waitForEvents(gateway, 'delivery', 2);
   await lock.send(testBytes(1));
   await lock.send(testBytes(1));
   const odd = { kind: 'cellular', reason: 'REASON_UNRECOGNIZED_77', lockState: 'locked', batteryPercent: 5 } as const;
@@ -67,7 +67,7 @@ t.test('events are counted, and no label has a MAC, a URL or a stranger’s text
   await lock.send(Buffer.from('no uplink at all'));
   await delivered;
   const stranger = { clientId: 'stranger', username: 'stranger', password: 'lgs_guess' };
-  t.equal(await connackOf(gateway.mqttPort, stranger), 5);
+  t.equal(await connackCode(gateway.mqttPort, stranger), 5);
   const text = await scrape(gateway);
   const expected = {
     lockgate_ready: 1,
@@ -103,7 +103,7 @@ t.test('a failed write is counted by the kind of failure', async (t) => {
   // All writes fail, including the store's probes, so that the gateway stays unready however long the scrape takes.
   const gateway = await testGateway(t, {
     wrapStore: (store) =>
-      overriding(store, {
+      withOverrides(store, {
         replaceLockCredential: async () => full(),
         append: async (commit) => (isFull ? full() : await store.append(commit)),
       }),

@@ -20,12 +20,12 @@ import type { Store } from '../../gateway/store/contract/store.js';
 import { FAILURES_TO_OPEN } from '../../gateway/webhooks/url/circuit.js';
 import { ManualClock, Minutes, Seconds } from '../../proto/clock.js';
 import { formatMac, type Mac } from '../../proto/wire/mac.js';
-import { ask } from '../helpers/cli/operator-call.js';
+import { callOperator } from '../helpers/cli/operator-call.js';
 import { type CommandOutput, runLockgate } from '../helpers/cli/program.js';
-import { overriding } from '../helpers/durability/sabotage.js';
-import { eventsOf, MERCHANT, testBytes, testGateway, testMac } from '../helpers/gateway/test-gateway.js';
-import { BEFORE_MONTH_END_MS } from '../helpers/gateway/usage-bench.js';
-import { eventually, webhookBench } from '../helpers/gateway/webhook-bench.js';
+import { withOverrides } from '../helpers/durability/sabotage.js';
+import { waitForEvents, MERCHANT, testBytes, testGateway, testMac } from '../helpers/gateway/test-gateway.js';
+import { BEFORE_MONTH_END_MS } from '../helpers/gateway/usage-setup.js';
+import { eventually, setUpWebhooks } from '../helpers/gateway/webhook-setup.js';
 import { connectedLock } from '../helpers/mqtt/test-lock.js';
 import { openStore } from '../helpers/store/new-store.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
@@ -60,7 +60,7 @@ async function bench(test: Test, folder = tempFolder(test), truth = NOTHING): Pr
   const writes: number[] = [];
   const failures: number[] = [];
   const told: NoticesWritten[] = [];
-  const kept: NoticeStore = overriding(opened.notices, {
+  const kept: NoticeStore = withOverrides(opened.notices, {
     write: async (changes: readonly NoticeChange[]) => {
       if (here.failing !== undefined) {
         failures.push(changes.length);
@@ -70,7 +70,7 @@ async function bench(test: Test, folder = tempFolder(test), truth = NOTHING): Pr
       await opened.notices.write(changes);
     },
   });
-  const store = overriding(opened, { notices: kept });
+  const store = withOverrides(opened, { notices: kept });
   const isStoreFailing = (): boolean => here.failing?.kind === 'known';
   events.on('notices', (event) => told.push(event));
   const here: Bench = {
@@ -342,37 +342,41 @@ t.test(
 
 t.test('a gateway’s notices are shown over HTTP, in a metric and on the command line', async (t) => {
   const usageClock = new ManualClock(BEFORE_MONTH_END_MS);
-  const { gateway, receiver, urlId } = await webhookBench(t, {}, { usageClock });
+  const { gateway, receiver, urlId } = await setUpWebhooks(t, {}, { usageClock });
   receiver.answer = (_request, response) => void response.writeHead(410).end();
-  const gone = eventsOf(gateway, 'url-disabled', 1);
+  const gone = waitForEvents(gateway, 'url-disabled', 1);
   const lock = await connectedLock(t, gateway, testMac());
   await lock.send(testBytes(1));
   await gone;
   usageClock.advance(Seconds(11));
-  t.match((await ask(gateway, 'POST', '/usage/close', {})).status, 200);
+  t.match((await callOperator(gateway, 'POST', '/usage/close', {})).status, 200);
   gateway.events.emit('circuit', circuit(9, 'opened'));
-  const all = await ask(gateway, 'GET', '/notices');
+  const all = await callOperator(gateway, 'GET', '/notices');
   const [first, second, third] = (all.body as { notices: { id: number }[] }).notices;
   t.match(all, { status: 200, body: { next: null, unread: 3 } });
-  const byKind = async (kind: string) => (await ask(gateway, 'GET', `/notices?kind=${kind}`)).body;
+  const byKind = async (kind: string) => (await callOperator(gateway, 'GET', `/notices?kind=${kind}`)).body;
   t.match(await byKind('url-disabled'), {
     notices: [{ subject: String(urlId), text: /disabled: the receiver answered 410/, count: 1, read_at: null }],
   });
   t.match(await byKind('statement'), { notices: [{ subject: `2099-11 ${MERCHANT}`, at: /^20.*Z$/ }] });
-  const page = await ask(gateway, 'GET', '/notices?limit=2&unread=true');
+  const page = await callOperator(gateway, 'GET', '/notices?limit=2&unread=true');
   t.match(page.body, { notices: [{ id: first?.id }, { id: second?.id }], next: /^\d+-\d+$/ });
   const { next } = page.body as { next: string };
-  t.match((await ask(gateway, 'GET', `/notices?limit=2&cursor=${next}`)).body, {
+  t.match((await callOperator(gateway, 'GET', `/notices?limit=2&cursor=${next}`)).body, {
     notices: [{ id: third?.id }],
     next: null,
   });
-  t.match((await ask(gateway, 'GET', '/notices?since=2100-01-01T00:00:00Z')).body, { notices: [] });
+  t.match((await callOperator(gateway, 'GET', '/notices?since=2100-01-01T00:00:00Z')).body, { notices: [] });
   const wrong = ['kind=x', 'limit=0', 'limit=501', 'unread=1', 'since=x', 'cursor=1'];
   for (const query of wrong)
-    t.match(await ask(gateway, 'GET', `/notices?${query}`), { status: 400, body: { detail: /expected/ } }, query);
+    t.match(
+      await callOperator(gateway, 'GET', `/notices?${query}`),
+      { status: 400, body: { detail: /expected/ } },
+      query,
+    );
   for (const body of [{}, { ids: [1], all: true }, { ids: [] }, { ids: ['1'] }])
-    t.match(await ask(gateway, 'POST', '/notices/read', body), { status: 400 }, JSON.stringify(body));
-  t.match(await ask(gateway, 'POST', '/notices/read', { ids: [77] }), { status: 404 });
+    t.match(await callOperator(gateway, 'POST', '/notices/read', body), { status: 400 }, JSON.stringify(body));
+  t.match(await callOperator(gateway, 'POST', '/notices/read', { ids: [77] }), { status: 404 });
   await gateway.webhooks.settings.set(urlId, { state: 'active' });
   t.match(await byKind('url-disabled'), { notices: [{ resolved_at: /^20.*Z$/ }] });
   const { body: figures } = await got(`http://127.0.0.1:${gateway.operatorPort}/metrics`, {
@@ -386,14 +390,14 @@ t.test('a gateway’s notices are shown over HTTP, in a metric and on the comman
 const GROWING = 4;
 
 t.test('attempts under way when a URL is changed open no circuit', async (t) => {
-  const { gateway, receiver, urlId } = await webhookBench(t);
+  const { gateway, receiver, urlId } = await setUpWebhooks(t);
   // A URL gets enough concurrent attempts to open its circuit only after successful answers.
   const locks: Awaited<ReturnType<typeof connectedLock>>[] = [];
   for (let number = 1; number <= FAILURES_TO_OPEN; number++)
     locks.push(await connectedLock(t, gateway, testMac(number)));
   const waiting: (() => void)[] = [];
   receiver.answer = (_request, response) => void waiting.push(() => response.writeHead(204).end());
-  const grown = eventsOf(gateway, 'delivery', FAILURES_TO_OPEN * GROWING);
+  const grown = waitForEvents(gateway, 'delivery', FAILURES_TO_OPEN * GROWING);
   for (const lock of locks)
     for (let sequence = 1; sequence <= GROWING; sequence++) await lock.send(testBytes(sequence));
   receiver.answer = (_request, response) => void response.writeHead(204).end();
@@ -403,9 +407,9 @@ t.test('attempts under way when a URL is changed open no circuit', async (t) => 
   receiver.answer = (_request, response) => void held.push(() => response.writeHead(500).end());
   const turns: string[] = [];
   gateway.events.on('circuit', ({ state }) => turns.push(state));
-  const failed = eventsOf(gateway, 'delivery', FAILURES_TO_OPEN);
+  const failed = waitForEvents(gateway, 'delivery', FAILURES_TO_OPEN);
   for (const lock of locks) await lock.send(testBytes(GROWING + 1));
-  await receiver.received(FAILURES_TO_OPEN * (GROWING + 1));
+  await receiver.waitForRequests(FAILURES_TO_OPEN * (GROWING + 1));
   await gateway.webhooks.settings.set(urlId, { ordered: true });
   for (const answer of held) answer();
   await failed;

@@ -4,10 +4,10 @@ import path from 'node:path';
 import t from 'tap';
 import { readImportList } from '../../cli/commands/device/import-list.js';
 import { readCsv } from '../helpers/cli/csv-records.js';
-import { ask } from '../helpers/cli/operator-call.js';
+import { callOperator } from '../helpers/cli/operator-call.js';
 import { LOCKGATE, Program } from '../helpers/cli/program.js';
 import { MERCHANT, openGateway, testGateway, testMac } from '../helpers/gateway/test-gateway.js';
-import { connackOf } from '../helpers/mqtt/test-lock.js';
+import { connackCode } from '../helpers/mqtt/test-lock.js';
 import { type Teardown, tempFolder } from '../helpers/store/temp-folder.js';
 
 const LOCKS = 2000;
@@ -16,8 +16,8 @@ const LOCKS = 2000;
 async function runImport(test: Teardown, site: { data: string; port: number }, args: readonly string[], input = '') {
   const place = ['--data', site.data, '--gateway', `http://127.0.0.1:${site.port}`];
   const program = new Program(test, process.execPath, [LOCKGATE, 'device', 'import', ...args, ...place]);
-  program.say(input);
-  const { code } = await program.end();
+  program.endStdin(input);
+  const { code } = await program.waitForExit();
   return { code, stdout: program.stdout, stderr: program.stderr.join('\n') };
 }
 
@@ -43,7 +43,7 @@ t.test('2,000 locks are imported, and their secrets are written to a file that o
   t.equal((await gateway.store.listDevices()).length, LOCKS);
   const last = macs.at(-1) as string;
   const password = rows.at(-1)?.[1] as string;
-  t.equal(await connackOf(gateway.mqttPort, { clientId: last, username: last, password }), 0);
+  t.equal(await connackCode(gateway.mqttPort, { clientId: last, username: last, password }), 0);
 
   const more = path.join(data, 'more.csv');
   writeFileSync(more, `mac\n${testMac(LOCKS + 1)}\n`);
@@ -131,8 +131,12 @@ t.test('the route refuses a faulty list as a whole, and names each faulty member
     [{ devices: [two], merchant: 'Nobody' }, 404, { code: 'no-such-merchant' }],
   ];
   for (const [body, status, problem] of cases)
-    t.match(await ask(gateway, 'POST', '/devices/import', body), { status, body: problem }, JSON.stringify(body));
+    t.match(
+      await callOperator(gateway, 'POST', '/devices/import', body),
+      { status, body: problem },
+      JSON.stringify(body),
+    );
   t.equal((await gateway.store.listDevices()).length, 1, 'nothing was added');
-  const added = await ask(gateway, 'POST', '/devices/import', { devices: [two] });
+  const added = await callOperator(gateway, 'POST', '/devices/import', { devices: [two] });
   t.match(added, { status: 201, body: { devices: [{ mac: 'A4:C1:38:00:00:02', merchant: MERCHANT }] } });
 });

@@ -19,8 +19,8 @@ import type { TraceHeader } from '../../proto/trace/trace.js';
 import { encodeUplink } from '../../proto/wire/codec.js';
 import { formatMac } from '../../proto/wire/mac.js';
 import type { Uplink } from '../../proto/wire/ping.js';
-import { ask } from '../helpers/cli/operator-call.js';
-import { eventsOf, openGateway, testGateway, testMac } from '../helpers/gateway/test-gateway.js';
+import { callOperator } from '../helpers/cli/operator-call.js';
+import { openGateway, testGateway, testMac, waitForEvents } from '../helpers/gateway/test-gateway.js';
 import { TestLock } from '../helpers/mqtt/test-lock.js';
 import { cellular, uplink } from '../helpers/pair/judged-uplinks.js';
 import { shuffled, withRepeats } from '../helpers/pair/late-arrivals.js';
@@ -77,10 +77,10 @@ async function send(test: Teardown, gateway: Gateway, uplinks: readonly Uplink[]
   const secret = secrets.get(gateway) ?? (await gateway.accounts.addDevice({ mac: MAC })).secret;
   secrets.set(gateway, secret);
   const lock = await TestLock.connect(test, gateway.mqttPort, MAC, secret);
-  const announced = eventsOf(gateway, 'uplink', uplinks.length);
+  const announced = waitForEvents(gateway, 'uplink', uplinks.length);
   for (const one of uplinks) await lock.send(Buffer.from(encodeUplink(one)));
   const ids = (await announced).map(({ eventId }) => eventId);
-  const gone = eventsOf(gateway, 'disconnected', 1);
+  const gone = waitForEvents(gateway, 'disconnected', 1);
   await lock.client.endAsync();
   await gone;
   return ids;
@@ -92,19 +92,22 @@ t.test('a boot counter that went back opens a finding and a notice, and marking 
   const clock = new ManualClock(NOW);
   const gateway = await testGateway(t, { runClock: clock });
   await send(t, gateway, [...BEFORE, ...AFTER.slice(0, 3)]);
-  const late = eventsOf(gateway, 'presence', 1);
+  const late = waitForEvents(gateway, 'presence', 1);
   clock.advance(Minutes(11));
   t.match(await late, [{ presence: { presence: 'late', rule: 'recovery-offline' } }], 'judged by its old uplinks');
   const path = `/devices/${MAC}`;
-  const beforeMark = (await ask(gateway, 'GET', path)).body as { state: { battery_percent: number } };
+  const beforeMark = (await callOperator(gateway, 'GET', path)).body as { state: { battery_percent: number } };
   t.equal(beforeMark.state.battery_percent, 54, 'new uplinks count as late data');
-  const { findings } = (await ask(gateway, 'GET', path)).body as { findings: { rule: string; message: string }[] };
+  const { findings } = (await callOperator(gateway, 'GET', path)).body as {
+    findings: { rule: string; message: string }[];
+  };
   const bootBacks = findings.filter(({ rule }) => rule === 'boot-back');
   t.match(bootBacks, [
     { message: /^The boot counter went back: boot 1 made an uplink at .* after boot 41 had made one\.$/ },
   ]);
 
-  const list = async () => (await ask(gateway, 'GET', '/notices?kind=boot-back')).body as { notices: unknown[] };
+  const list = async () =>
+    (await callOperator(gateway, 'GET', '/notices?kind=boot-back')).body as { notices: unknown[] };
   const since = new Date(AFTER[0]?.timeMs ?? 0).toISOString();
   const { notices } = await list();
   t.match(notices, [{ kind: 'boot-back', subject: formatMac(MAC), resolved_at: null }]);
@@ -114,22 +117,22 @@ t.test('a boot counter that went back opens a finding and a notice, and marking 
     'the notice names the remedy',
   );
 
-  const presence = eventsOf(gateway, 'presence', 1);
-  const marked = await ask(gateway, 'POST', `${path}/reflashed`, { at: since });
+  const presence = waitForEvents(gateway, 'presence', 1);
+  const marked = await callOperator(gateway, 'POST', `${path}/reflashed`, { at: since });
   t.match(marked, { status: 200, body: { mac: formatMac(MAC), reflashed: [since] } });
-  const known = (await ask(gateway, 'GET', path)).body as Record<string, unknown>;
+  const known = (await callOperator(gateway, 'GET', path)).body as Record<string, unknown>;
   t.match(known, { state: { battery_percent: 83, power_state: 'MID' } });
   t.match(await presence, [{ presence: { presence: 'asleep' } }], 'the lock is in MID since then');
   t.match((known.uplinks as unknown[])[0], { boot: 1, sequence: 3 }, 'the latest uplink belongs to the new life');
   t.match((await list()).notices, [{ resolved_at: /^2/ }], 'the notice is resolved');
-  const audit = (await ask(gateway, 'GET', '/audit')).body as { entries: unknown[] };
+  const audit = (await callOperator(gateway, 'GET', '/audit')).body as { entries: unknown[] };
   t.match(audit.entries, [
     { action: 'device.reflashed', object: formatMac(MAC), before: { reflashed: [] }, after: { reflashed: [since] } },
   ]);
 
   await send(t, gateway, AFTER.slice(3));
   t.match(
-    (await ask(gateway, 'GET', path)).body,
+    (await callOperator(gateway, 'GET', path)).body,
     { state: { battery_percent: 85 } },
     'later uplinks update the state too',
   );
@@ -144,7 +147,7 @@ t.test('the final state does not depend on when the mark is set and in which ord
     const ids = await send(t, gateway, arrivals.slice(0, marksAt));
     const { device } = (await gateway.store.findDevice(MAC)) ?? {};
     t.ok(device, 'the lock exists');
-    t.match(await ask(gateway, 'POST', `/devices/${MAC}/reflashed`, { at: since }), { status: 200 });
+    t.match(await callOperator(gateway, 'POST', `/devices/${MAC}/reflashed`, { at: since }), { status: 200 });
     ids.push(...(await send(t, gateway, arrivals.slice(marksAt))));
     const end = await outcomeOf(gateway, ids);
     await gateway.close();
@@ -169,7 +172,7 @@ t.test('the mark survives a restart and a rebuild of the state, and is in export
   await first.accounts.addMerchant('Amber');
   await send(t, first, [...BEFORE, ...AFTER]);
   const since = new Date(WIPED_MS).toISOString();
-  await ask(first, 'POST', `/devices/${MAC}/reflashed`, { at: since });
+  await callOperator(first, 'POST', `/devices/${MAC}/reflashed`, { at: since });
   const known = await outcomeOf(first, []);
   const { device } = (await first.store.findDevice(MAC)) as DeviceReading;
   const range = { devices: [device], sinceMs: 0, untilMs: NOW + 1 };
@@ -202,12 +205,12 @@ t.test('the mark survives a restart and a rebuild of the state, and is in export
 t.test('a wrong time of a mark is refused with the reason', async (t) => {
   const gateway = await openTestGateway(t);
   await send(t, gateway, BEFORE);
-  const mark = (at: unknown, mac = MAC) => ask(gateway, 'POST', `/devices/${mac}/reflashed`, { at });
+  const mark = (at: unknown, mac = MAC) => callOperator(gateway, 'POST', `/devices/${mac}/reflashed`, { at });
   t.match(await mark('yesterday'), { status: 400, body: { detail: /at is "yesterday": expected/ } });
   t.match(await mark('2019-12-31T23:59:59Z'), { status: 400, body: { detail: /expected a time from 2020 on/ } });
   t.match(await mark('2026-11-22T12:00:01Z'), { status: 400, body: { detail: /not in the future/ } });
   t.match(await mark('2026-11-22T11:00:00Z', testMac(9)), { status: 404 });
-  t.match(await ask(gateway, 'POST', `/devices/${MAC}/reflashed`), {
+  t.match(await callOperator(gateway, 'POST', `/devices/${MAC}/reflashed`), {
     status: 200,
     body: { reflashed: ['2026-11-22T12:00:00.000Z'] },
   });

@@ -7,8 +7,8 @@ import type { AgingChunk, AttemptRecord, Incoming, Store } from '../../gateway/s
 import { DELIVERY_STATES } from '../../gateway/store/contract/webhook-store.js';
 import { uplinkDigest } from '../../gateway/webhooks/event-id.js';
 import { afterThisTurn, Days, Hours, ManualClock, Minutes, systemClock } from '../../proto/clock.js';
-import { overriding } from '../helpers/durability/sabotage.js';
-import { eventsOf, openGateway, testBytes, testMac } from '../helpers/gateway/test-gateway.js';
+import { withOverrides } from '../helpers/durability/sabotage.js';
+import { openGateway, testBytes, testMac, waitForEvents } from '../helpers/gateway/test-gateway.js';
 import { TestLock } from '../helpers/mqtt/test-lock.js';
 import { openStore } from '../helpers/store/new-store.js';
 import { type Teardown, tempFolder } from '../helpers/store/temp-folder.js';
@@ -33,7 +33,7 @@ async function bench(t: Teardown, keepDays = KEEP_DAYS): Promise<Bench> {
   const swept: Swept[] = [];
   const pieces: AgingChunk[] = [];
   events.on('swept', (each) => swept.push(each));
-  const watched = overriding(store, {
+  const watched = withOverrides(store, {
     deleteOld: (piece) => {
       pieces.push(piece);
       return store.deleteOld(piece);
@@ -233,7 +233,7 @@ t.test('with the shortest retention a repeat that is 30 days late is still recog
   second.events.on('swept', (each) => swept.push(each));
   await sweep({ clock: wallClock } as Bench);
   t.same(swept, []);
-  const taken = eventsOf(second, 'uplink', 1);
+  const taken = waitForEvents(second, 'uplink', 1);
   await (await TestLock.connect(t, second.mqttPort, MAC, secret)).send(bytes);
   t.match(await taken, [{ repeated: true, buffered: true }]);
   t.equal((await second.store.readEvents(1, 0, 9)).length, 1);

@@ -14,8 +14,15 @@ import { attemptDelivery } from '../../gateway/webhooks/sending/attempt.js';
 import { makeGuardedAgents } from '../../gateway/webhooks/sending/guarded-agents.js';
 import { ManualClock, Seconds, systemClock } from '../../proto/clock.js';
 import { ManualMachine } from '../helpers/clocks/manual-machine.js';
-import { overriding } from '../helpers/durability/sabotage.js';
-import { eventsOf, openGateway, testBytes, testConfig, testGateway, testMac } from '../helpers/gateway/test-gateway.js';
+import { withOverrides } from '../helpers/durability/sabotage.js';
+import {
+  openGateway,
+  testBytes,
+  testConfig,
+  testGateway,
+  testMac,
+  waitForEvents,
+} from '../helpers/gateway/test-gateway.js';
 import { type ReceivedRequest, testReceiver } from '../helpers/gateway/test-receiver.js';
 import { connectedLock, TestLock } from '../helpers/mqtt/test-lock.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
@@ -77,7 +84,7 @@ t.test('the run’s clock stops, whether it is writing its time or not', async (
 t.test('a gateway that is closed twice closes its store once', async (t) => {
   let closed = 0;
   const wrapStore = (store: Store): Store =>
-    overriding(store, {
+    withOverrides(store, {
       close: async () => {
         closed += 1;
         await store.close();
@@ -93,7 +100,7 @@ t.test('a gateway closes although its store fails', async (t) => {
   let fails = false;
   const gateway = await testGateway(t, {
     wrapStore: (store) =>
-      overriding(store, {
+      withOverrides(store, {
         append: async (commit) => {
           if (fails) throw new Error('the disk is full');
           return await store.append(commit);
@@ -102,7 +109,7 @@ t.test('a gateway closes although its store fails', async (t) => {
   });
   const lock = await connectedLock(t, gateway, testMac());
   await lock.send(testBytes(1));
-  const failed = eventsOf(gateway, 'store-failed', 1);
+  const failed = waitForEvents(gateway, 'store-failed', 1);
   fails = true;
   lock.send(testBytes(2)).then(
     () => t.fail('an uplink that could not be stored was acknowledged'),
@@ -132,9 +139,9 @@ t.test('after a restart a failed delivery is retried at its time, with the next 
   await first.accounts.addMerchant('Amber');
   await first.accounts.addWebhookUrl({ url: receiver.url });
   await (await connectedLock(t, first, hangingMac)).send(testBytes(1));
-  await receiver.received(1);
+  await receiver.waitForRequests(1);
   const { secret } = await first.accounts.addDevice({ mac: failingMac });
-  const failed = eventsOf(first, 'delivery', 1);
+  const failed = waitForEvents(first, 'delivery', 1);
   await (await TestLock.connect(t, first.mqttPort, failingMac, secret)).send(testBytes(1));
   t.match(await failed, [{ mac: failingMac, number: 1, outcome: 'pending' }]);
   // The hanging delivery is aborted and has no outcome, so the cursor is before both events.
@@ -142,7 +149,7 @@ t.test('after a restart a failed delivery is retried at its time, with the next 
 
   receiver.answer = (_request, response) => void response.writeHead(204).end();
   const second = await openGateway(t, folder, options);
-  let delivered = eventsOf(second, 'delivery', 2);
+  let delivered = waitForEvents(second, 'delivery', 2);
   await (await TestLock.connect(t, second.mqttPort, failingMac, secret)).send(testBytes(2));
   const sequences = (await delivered).map(({ mac, number, outcome }) => ({ mac, number, outcome }));
   t.same(
@@ -154,7 +161,7 @@ t.test('after a restart a failed delivery is retried at its time, with the next 
     'the event without an outcome, and the new event',
   );
   t.equal(receiver.requests.length, 4, 'the failed delivery is not attempted yet');
-  delivered = eventsOf(second, 'delivery', 1);
+  delivered = waitForEvents(second, 'delivery', 1);
   clock.advance(Seconds(5));
   t.match(await delivered, [{ mac: failingMac, number: 2, outcome: 'delivered' }], 'it is retried at its time');
 });

@@ -33,8 +33,8 @@ import {
   withoutPeer,
 } from '../bench/row.js';
 import { ourFiles, root } from '../helpers/house/our-files.js';
-import { basic } from '../helpers/http/merchant-call.js';
-import { CountingBroker } from '../helpers/mqtt/counting-broker.js';
+import { basicAuthorization } from '../helpers/http/merchant-call.js';
+import { RecordingBroker } from '../helpers/mqtt/recording-broker.js';
 import { JudgedRun } from '../helpers/pair/judged-uplinks.js';
 
 const BENCH = path.join(root, 'dist/test/bench/main.js');
@@ -125,15 +125,15 @@ t.test('an open loop sends by its schedule, and measures latency from the schedu
 /** The decoded uplinks that a generator of this kind sends. */
 async function uplinksOf(
   kind: GeneratorKind,
-  play: (generator: LoadGenerator, broker: CountingBroker) => Promise<void>,
+  play: (generator: LoadGenerator, broker: RecordingBroker) => Promise<void>,
 ) {
   return await withResources(async (resources) => {
-    const broker = await CountingBroker.start(resources);
+    const broker = await RecordingBroker.start(resources);
     const topic = (mac: string): string => `up/${mac}`;
     const generator = await LoadGenerator.start(resources, { port: broker.port, locks: lockLogins(3), topic, kind });
     t.equal(generator.kind, kind);
     await play(generator, broker);
-    return broker.taken.map(({ clientId, topic: to, payload }) => {
+    return broker.publishes.map(({ clientId, topic: to, payload }) => {
       if (to !== `up/${clientId}`) throw new Error(`a ping of ${clientId} to ${to}`);
       const decoded = decodeUplink(payload);
       if (!decoded.ok) throw new Error(decoded.error.message);
@@ -196,7 +196,7 @@ for (const { kind, missing } of GENERATORS) {
   });
 
   t.test(`the generator in ${kind} counts only the PUBACK of its ping`, { skip: missing }, async (t) => {
-    const wrong = async (generator: LoadGenerator, broker: CountingBroker): Promise<void> => {
+    const wrong = async (generator: LoadGenerator, broker: RecordingBroker): Promise<void> => {
       broker.answer = (_puback, socket) => void socket.write(Buffer.from([0x40, 2, 0, 0]));
       await generator.flood(1);
     };
@@ -339,7 +339,7 @@ t.test('the noisy neighbour calls every route, with a key if it needs one, and c
   const [key, token] = ['lgk_key', 'lgt_token'];
   for (const { name, hasKey, makeRequest } of named) {
     const text = JSON.stringify(makeRequest({ key, token }));
-    const isKnown = text.includes(basic(key)) || text.includes(token);
+    const isKnown = text.includes(basicAuthorization(key)) || text.includes(token);
     t.equal(isKnown, hasKey, name);
   }
 
@@ -360,7 +360,7 @@ t.test('the noisy neighbour calls every route, with a key if it needs one, and c
   const sixty = new Promise<void>((resolve) => {
     enough = resolve;
   });
-  const terms = { port, from: '127.0.0.1', connections: 3, method: 'POST', path: '/', headers: {}, body: 'x' };
+  const terms = { port, sourceAddress: '127.0.0.1', connections: 3, method: 'POST', path: '/', headers: {}, body: 'x' };
   const end = startFlood(terms satisfies Flood);
   await sixty;
   const answered: AnswerCounts = end();

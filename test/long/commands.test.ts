@@ -5,5 +5,5 @@ import t from 'tap';
 import { testCommandsDown } from '../helpers/commands/commands-down.js';
 import { chooseSeed } from '../helpers/pair/seeded-chance.js';
 
-const options = { seed: chooseSeed(), locks: 200, commandsPerLock: 50, kills: 2, stillSeconds: 20 };
+const options = { seed: chooseSeed(), locks: 200, commandsPerLock: 50, kills: 2, stallSeconds: 20 };
 testCommandsDown(t, options, 'dist/test/long/commands.test.js');

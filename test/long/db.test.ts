@@ -46,15 +46,15 @@ t.test('most flipped bits of a killed store and its WAL are found', async (t) =>
 
 t.test('a backup under load has every ping acknowledged before it', async (t) => {
   t.setTimeout(600_000);
-  const run = await runBackup(t, { locks: 50, before: 20_000 });
+  const run = await runBackup(t, { locks: 50, ackedBeforeBackup: 20_000 });
   t.equal(run.code, 0);
-  t.ok(run.meanwhile > 0, `${run.meanwhile} pings were acknowledged during the backup`);
+  t.ok(run.ackedDuringBackup > 0, `${run.ackedDuringBackup} pings were acknowledged during the backup`);
   t.same(
     run.acked.filter((name) => !run.restored.has(name)),
     [],
     'none is missing',
   );
   t.same(run.damage, []);
-  t.same(run.twice, [], 'no ping has two event ids');
+  t.same(run.withSeveralIds, [], 'no ping has two event ids');
   t.same(run.undelivered, []);
 });

@@ -6,9 +6,9 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import t, { type Test } from 'tap';
-import { oddMoment } from '../helpers/clocks/bell.js';
+import { realDelay } from '../helpers/clocks/change-signal.js';
 import { floodFaults } from '../helpers/durability/flood-check.js';
-import { FloodCrowd } from '../helpers/durability/flood-crowd.js';
+import { FloodLocks } from '../helpers/durability/flood-locks.js';
 import { GatewayChild } from '../helpers/gateway/gateway-child.js';
 import { root } from '../helpers/house/our-files.js';
 import { SeededChance } from '../helpers/pair/seeded-chance.js';
@@ -40,28 +40,28 @@ const skip = isBuilt ? false : 'g++ is missing';
 
 interface Flooded {
   readonly gateway: GatewayChild;
-  readonly crowd: FloodCrowd;
+  readonly crowd: FloodLocks;
 }
 
 /** Starts a gateway and a crowd of locks that floods it. */
 async function startFlood(t: Test, environment: NodeJS.ProcessEnv, data?: string): Promise<Flooded> {
-  const gateway = await GatewayChild.make(t, undefined, false, RUNS, data);
-  const made = { locks: LOCKS, heard: 0, chance: new SeededChance(1) };
-  const crowd = (await FloodCrowd.make(t, gateway.request.data, made)) as FloodCrowd;
+  const gateway = await GatewayChild.create(t, undefined, false, RUNS, data);
+  const made = { locks: LOCKS, locksWithUrl: 0, chance: new SeededChance(1) };
+  const crowd = (await FloodLocks.create(t, gateway.request.data, made)) as FloodLocks;
   gateway.environment = environment;
   await gateway.start();
   await crowd.connect(gateway.mqttPort, 'last');
   await crowd.flood(FLOOD_MS);
-  await oddMoment(BEFORE_MS);
+  await realDelay(BEFORE_MS);
   return { gateway, crowd };
 }
 
 /** Asserts that the gateway ends by itself, that every acknowledged ping is stored, and that the next start works. */
 async function endsAndRestarts(t: Test, { gateway, crowd }: Flooded, seconds: number): Promise<void> {
   const { data } = gateway.request;
-  t.equal(await gateway.ends(seconds), 4, 'with the exit code of an internal error');
-  await crowd.over();
-  t.match(gateway.complaints.join('\n'), /what is on the disk is uncertain now/);
+  t.equal(await gateway.waitForExit(seconds), 4, 'with the exit code of an internal error');
+  await crowd.waitForEnd();
+  t.match(gateway.errorLines.join('\n'), /what is on the disk is uncertain now/);
   t.comment(`${crowd.acked} acknowledged`);
   t.ok(crowd.acked > 0);
   t.same(floodFaults(data, crowd.locks).slice(0, 5), []);
@@ -69,7 +69,7 @@ async function endsAndRestarts(t: Test, { gateway, crowd }: Flooded, seconds: nu
   await gateway.start();
   await crowd.connect(gateway.mqttPort, 'first');
   await crowd.flood(2 * BEFORE_MS);
-  await crowd.over();
+  await crowd.waitForEnd();
   t.same(floodFaults(data, crowd.locks).slice(0, 5), [], 'after the locks sent everything again');
   t.equal(await gateway.stop(STOP_SECONDS), 0);
 }
@@ -114,7 +114,7 @@ t.test('the disk is full several times', { skip: noMount, timeout: 300_000 }, as
   const { gateway, crowd } = await startFlood(t, {}, data);
   for (let round = 0; round < 3; round++) {
     fillDisk(filler);
-    await crowd.over();
+    await crowd.waitForEnd();
     const { acked } = crowd;
     t.ok(acked > 0);
     t.same(floodFaults(data, crowd.locks).slice(0, 5), [], `round ${round}: nothing acknowledged is missing`);
@@ -122,7 +122,7 @@ t.test('the disk is full several times', { skip: noMount, timeout: 300_000 }, as
     rmSync(filler);
     let isConnected = false;
     for (let tries = 0; tries < TRIES && !isConnected; tries++) {
-      await oddMoment(400);
+      await realDelay(400);
       isConnected = await crowd.connect(gateway.mqttPort, 'last').then(
         () => true,
         () => false,
@@ -130,10 +130,10 @@ t.test('the disk is full several times', { skip: noMount, timeout: 300_000 }, as
     }
     t.ok(isConnected, 'the gateway recovers by itself');
     await crowd.flood(FLOOD_MS);
-    await oddMoment(BEFORE_MS);
+    await realDelay(BEFORE_MS);
     t.ok(crowd.acked >= acked);
   }
   t.equal(await gateway.stop(STOP_SECONDS), 0);
-  await crowd.over();
+  await crowd.waitForEnd();
   t.same(floodFaults(data, crowd.locks).slice(0, 5), []);
 });

@@ -11,6 +11,6 @@ const kills = Number(process.env.LOCKGATE_KILLS ?? 20);
 t.setTimeout(7_200_000);
 testFlood(
   t,
-  { locks: 1000, heard: 10, kills, lifeMs: 6000 },
-  { repeat: 'dist/test/long/flood.test.js', isWhole: true },
+  { locks: 1000, locksWithUrl: 10, kills, maxRunMs: 6000 },
+  { repeat: 'dist/test/long/flood.test.js', isLong: true },
 );

@@ -6,7 +6,7 @@
 import t, { type Test } from 'tap';
 import { monotonicMs, systemClock } from '../../proto/clock.js';
 import { ServeProgram } from '../helpers/cli/serve-program.js';
-import { call } from '../helpers/http/merchant-call.js';
+import { callMerchantApi } from '../helpers/http/merchant-call.js';
 import { chooseSeed, SeededChance } from '../helpers/pair/seeded-chance.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
@@ -28,7 +28,7 @@ interface RunningServe {
 
 async function startServe(test: Test, data: string): Promise<RunningServe> {
   const serve = await ServeProgram.start(test, data);
-  const line = await serve.program.line(/merchants +http:/);
+  const line = await serve.program.waitForLine(/merchants +http:/);
   return { serve, httpPort: Number(/:(\d+)$/.exec(line)?.[1]) };
 }
 
@@ -39,7 +39,7 @@ async function addList({ httpPort }: RunningServe, key: string, round: number): 
     ...(index < passwordsOf(round) && { password: 'x' }),
   }));
   try {
-    return (await call({ httpPort }, '/v2/user/createWithList', { key, body })).status === 200;
+    return (await callMerchantApi({ httpPort }, '/v2/user/createWithList', { key, body })).status === 200;
   } catch {
     return false;
   }
@@ -79,7 +79,7 @@ t.test('kill -9 in the middle of a list leaves all of its users or none', async 
     if (isAnswered) answered.add(round);
     // Adapts to the machine's speed, so that kills stay near the end of the request, where the list is written.
     durationsMs[round % 2] = expectedMs * (isAnswered ? 0.8 : 1.2);
-    await serve.program.end();
+    await serve.program.waitForExit();
     running = await startServe(t, data);
   }
   const counts = await countRounds(running);

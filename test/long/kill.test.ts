@@ -10,22 +10,22 @@ import { chooseSeed } from '../helpers/pair/seeded-chance.js';
 
 const seed = chooseSeed();
 const kills = Number(process.env.LOCKGATE_KILLS ?? 200);
-const floor = Number(process.env.LOCKGATE_ACKED ?? 1_000_000);
-const sizes = `LOCKGATE_KILLS=${kills} LOCKGATE_ACKED=${floor}`;
+const minAcked = Number(process.env.LOCKGATE_ACKED ?? 1_000_000);
+const sizes = `LOCKGATE_KILLS=${kills} LOCKGATE_ACKED=${minAcked}`;
 const repeat = `LOCKGATE_SEED=${seed} ${sizes} npm test -- dist/test/long/kill.test.js`;
 
 const options: KillRunOptions = {
   seed,
   locks: 50,
-  inFlight: 8,
+  maxUnacked: 8,
   kills,
-  // A life has on average 1.5 times as many lines; the load after the last kill continues until `floor` is reached.
-  linesPerLife: Math.ceil(floor / kills / 2),
-  backlog: 5000,
-  floor,
+  // A life has on average 1.5 times as many lines; the load after the last kill continues until `minAcked` is reached.
+  minLinesPerKill: Math.ceil(minAcked / kills / 2),
+  maxBacklog: 5000,
+  minAcked,
   // The retry of a failed delivery comes after five seconds, so some retries are interrupted by kills.
   faultShare: 0.001,
-  slowestMs: 0,
+  maxAnswerMs: 0,
 };
 
 t.setTimeout(7_200_000);
@@ -36,9 +36,9 @@ t.test('kill -9 under load loses nothing that was acknowledged', async (t) => {
   const result = await KillRun.run(t, options);
   t.comment(`${result.acked} acknowledged, ${result.arrivals} webhooks, ${options.kills} kills`);
   t.same(result.findings, [], `${summarize(result.findings)}\nrepeat: ${repeat}`);
-  t.same(result.refused, [], 'every webhook verifies');
+  t.same(result.invalid, [], 'every webhook verifies');
   t.same(result.integrity, ['ok', 'ok'], 'the file is intact after a kill and after a stop');
-  t.same(result.complaints, [], 'the gateway logged no complaint');
+  t.same(result.errorLines, [], 'the gateway logged no complaint');
   t.same(result.exitCodes, [0], 'the gateway stops normally');
 });
 

@@ -10,8 +10,8 @@ import { ChildProgram } from '../bench/load/child-program.js';
 import { registerLocks } from '../bench/load/lock-logins.js';
 import type { ManyLocksRequest } from '../bench/load/many-locks.js';
 import { GatewayChild } from '../helpers/gateway/gateway-child.js';
-import { eventually } from '../helpers/gateway/webhook-bench.js';
-import { establishedOn } from '../helpers/soak/soak-run.js';
+import { eventually } from '../helpers/gateway/webhook-setup.js';
+import { establishedConnections } from '../helpers/soak/soak-run.js';
 
 const LOCKS = Number(process.env.LOCKGATE_LOCKS ?? 10_000);
 const STORMS = 5;
@@ -30,7 +30,7 @@ interface Sample {
 
 t.test(`${LOCKS} locks survive ${STORMS} storms, and nothing leaks`, async (t) => {
   t.setTimeout(900_000);
-  const gateway = await GatewayChild.make(t);
+  const gateway = await GatewayChild.create(t);
   await registerLocks(gateway.request.data, LOCKS);
   await gateway.start();
   const request: ManyLocksRequest = { port: gateway.mqttPort, locks: LOCKS, subscribes: true };
@@ -54,7 +54,7 @@ t.test(`${LOCKS} locks survive ${STORMS} storms, and nothing leaks`, async (t) =
     t.comment(`storm ${storm}: all are connected after ${(ms / 1000).toFixed(1)} s, ${retries} tries failed`);
     await eventually('the gateway counts every lock', async () => (await connected()) === LOCKS);
     // The system's list of sockets changes while it is read, so one reading may miss some.
-    await eventually('as many sockets as connections', () => establishedOn(gateway.mqttPort) === LOCKS);
+    await eventually('as many sockets as connections', () => establishedConnections(gateway.mqttPort) === LOCKS);
     full.push(await takeSample('all connected'));
     await crowd.ask('drop');
     await eventually('the gateway counts no lock', async () => (await connected()) === 0);
@@ -68,5 +68,5 @@ t.test(`${LOCKS} locks survive ${STORMS} storms, and nothing leaks`, async (t) =
     }
   }
   t.equal(await gateway.stop(10), 0);
-  t.same(gateway.complaints, []);
+  t.same(gateway.errorLines, []);
 });

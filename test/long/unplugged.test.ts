@@ -5,7 +5,7 @@
 import t from 'tap';
 import { Minutes } from '../../proto/clock.js';
 import { summarize } from '../helpers/durability/delivery-check.js';
-import { type Outage, UnplugRun } from '../helpers/durability/unplug-run.js';
+import { type Outage, OutageRun } from '../helpers/durability/unplug-run.js';
 import { chooseSeed } from '../helpers/pair/seeded-chance.js';
 import { livelyLife } from '../helpers/sim/lively-life.js';
 
@@ -13,7 +13,7 @@ const seed = chooseSeed();
 const repeat = `LOCKGATE_SEED=${seed} npm test -- dist/test/long/unplugged.test.js`;
 const outages = Array.from({ length: 6 }, (_, index): Outage => {
   const signal = index % 2 === 0 ? 'SIGTERM' : 'SIGKILL';
-  return { afterMs: Minutes(5 + 20 * index), lasts: Minutes(10), signal };
+  return { afterMs: Minutes(5 + 20 * index), durationMs: Minutes(10), signal };
 });
 
 t.setTimeout(900_000);
@@ -21,10 +21,10 @@ t.setTimeout(900_000);
 t.test('a gateway that is stopped again and again loses nothing', async (t) => {
   t.setTimeout(900_000);
   const calmAfterMs = Minutes(130);
-  const result = await UnplugRun.run(t, { seed, locks: 60, speed: 60, outages, calmAfterMs, worldOf: livelyLife });
-  t.comment(`${result.diary.made} made, ${result.arrivals} webhooks, kept ${result.keptAtReturn.join(', ')}`);
+  const result = await OutageRun.run(t, { seed, locks: 60, speed: 60, outages, calmAfterMs, worldOf: livelyLife });
+  t.comment(`${result.diary.created} made, ${result.arrivals} webhooks, kept ${result.unackedAtRestart.join(', ')}`);
   t.same(result.findings, [], `${summarize(result.findings)}\nrepeat: ${repeat}`);
-  t.same(result.diary.wrongs, []);
+  t.same(result.diary.violations, []);
   t.same(result.disagreements, []);
-  t.same(result.complaints, []);
+  t.same(result.errorLines, []);
 });

@@ -7,7 +7,7 @@ import t, { type Test } from 'tap';
 import { monthOf } from '../../gateway/usage/month.js';
 import { Days, Hours, systemClock } from '../../proto/clock.js';
 import { formatMac } from '../../proto/wire/mac.js';
-import { ClockSite } from '../helpers/clocks/clock-site.js';
+import { ClockSetup } from '../helpers/clocks/clock-setup.js';
 import { whyNoSetClock } from '../helpers/clocks/set-clock.js';
 
 const skip = whyNoSetClock() ?? false;
@@ -15,7 +15,7 @@ const LEAP = Days(401);
 t.setTimeout(170_000);
 
 /** Asserts that a leap ended nothing: the present month is not closed, and the command still waits. */
-async function assertNothingExpired(t: Test, site: ClockSite, commandId: number): Promise<void> {
+async function assertNothingExpired(t: Test, site: ClockSetup, commandId: number): Promise<void> {
   const month = monthOf(systemClock.now());
   await t.rejects(
     site.client.get(`/usage/statements?month=${month}`),
@@ -26,23 +26,23 @@ async function assertNothingExpired(t: Test, site: ClockSite, commandId: number)
 }
 
 /** Requests a command that expires in a day, for a lock that is not connected. Returns the command's id. */
-async function waitingCommand(site: ClockSite): Promise<number> {
+async function waitingCommand(site: ClockSetup): Promise<number> {
   const body = { macs: [formatMac(site.first.mac)], type: 'set-power', parameters: { mode: 'HIGH' } };
   const { commands } = await site.client.post<{ commands: { id: number }[] }>('/commands', body);
   return commands[0]?.id ?? 0;
 }
 
 /** Every lock sends a ping, stamped `offMs` ahead of real time; asserts that the merchant receives all of them. */
-async function allPing(t: Test, site: ClockSite, offMs = 0): Promise<void> {
+async function allPing(t: Test, site: ClockSetup, offMs = 0): Promise<void> {
   for (const lock of site.locks) await site.ping(lock, offMs);
-  await site.delivered();
-  const made = site.locks.map((lock) => lock.made);
+  await site.waitForDelivery();
+  const made = site.locks.map((lock) => lock.pingCount);
   t.same(await site.storedPings(), made, 'every ping is stored');
   t.match(await site.client.get('/webhooks'), { webhooks: [{ state: 'active' }] }, 'no URL is disabled');
 }
 
 t.test('after a start 401 days ahead nothing expires until five locks confirm the clock', { skip }, async (t) => {
-  const site = await ClockSite.open(t, 6);
+  const site = await ClockSetup.open(t, 6);
   const command = await waitingCommand(site);
   await site.stop();
 
@@ -63,14 +63,14 @@ t.test('after a start 401 days ahead nothing expires until five locks confirm th
   for (const lock of site.locks.slice(0, 5)) await site.ping(lock, LEAP);
   t.match(await site.clockStatus(), { state: 'agrees' }, 'five locks that agree with the clock confirm it');
   t.match(await site.clockNotice('ahead'), { resolved_at: /^2/ });
-  await site.told('command', ({ state }) => state === 'expired');
-  await site.told('statement-closed');
+  await site.nextEvent('command', ({ state }) => state === 'expired');
+  await site.nextEvent('statement-closed');
   await allPing(t, site, LEAP);
   await site.stop();
 });
 
 t.test('a wrong clock 401 days ahead leaves no trace after it is corrected', { skip }, async (t) => {
-  const site = await ClockSite.open(t, 2);
+  const site = await ClockSetup.open(t, 2);
   const command = await waitingCommand(site);
   await site.stop();
   site.clock.set('+401d');
@@ -94,7 +94,7 @@ t.test(
   'the clock steps forward and back while the gateway runs, and an operator confirms a step',
   { skip },
   async (t) => {
-    const site = await ClockSite.open(t, 3);
+    const site = await ClockSetup.open(t, 3);
     const command = await waitingCommand(site);
     for (const [offset, state] of [
       ['+5d', 'ahead'],
@@ -103,19 +103,19 @@ t.test(
       ['-10y', 'behind'],
     ] as const) {
       site.clock.set(offset);
-      await site.tells(state);
+      await site.waitForClockState(state);
       await allPing(t, site);
       await assertNothingExpired(t, site, command);
       t.match(await site.clockNotice(state), { resolved_at: null }, offset);
       site.clock.set('+0');
-      await site.tells('agrees');
+      await site.waitForClockState('agrees');
       t.match(await site.clockNotice(state), { resolved_at: /^2/ }, `${offset}, corrected`);
     }
     site.clock.set('+5d');
-    await site.tells('ahead');
+    await site.waitForClockState('ahead');
     const confirmed = await site.serve.json('config', 'confirm-clock');
     t.match(confirmed, { confirmed: true, before: { state: 'ahead' }, clock: { state: 'agrees' } });
-    await site.tells('agrees');
+    await site.waitForClockState('agrees');
     await allPing(t, site, Days(5));
     t.match(await site.client.get('/audit?limit=1'), { entries: [{ action: 'clock.confirm', outcome: 'done' }] });
     await site.stop();

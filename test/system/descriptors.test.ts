@@ -7,8 +7,8 @@ import path from 'node:path';
 import t, { type Test } from 'tap';
 import { LOCKGATE, lockgateJson, Program } from '../helpers/cli/program.js';
 import { MERCHANT, openGateway, testBytes, testMac } from '../helpers/gateway/test-gateway.js';
-import { call } from '../helpers/http/merchant-call.js';
-import { ACCEPTED, connectPacket, puback, publishPacket, RawLock } from '../helpers/mqtt/raw-lock.js';
+import { callMerchantApi } from '../helpers/http/merchant-call.js';
+import { CONNACK_ACCEPTED, connectPacket, pubackHex, publishPacket, RawLock } from '../helpers/mqtt/raw-lock.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
 const MAX_DESCRIPTORS = 200;
@@ -37,8 +37,8 @@ async function startServe(t: Test): Promise<Setup> {
   const flags = ['--data', data, '--mqtt-port', '0', '--http-port', '0', '--operator-port', '0'];
   const command = [process.execPath, LOCKGATE, 'serve', ...flags];
   const serve = new Program(t, 'sh', ['-c', `ulimit -n ${MAX_DESCRIPTORS}; exec "$@"`, 'sh', ...command]);
-  const port = Number(/:(\d+)$/.exec(await serve.line(/mqtt:/))?.[1]);
-  await serve.line(/Next:/);
+  const port = Number(/:(\d+)$/.exec(await serve.waitForLine(/mqtt:/))?.[1]);
+  await serve.waitForLine(/Next:/);
   return { serve, data, port, credentials: macs.map((user, at) => ({ user, secret: secrets[at] as string })) };
 }
 
@@ -57,23 +57,23 @@ async function tryConnect(
 ): Promise<{ lock: RawLock; answer: string }> {
   const lock = await RawLock.open(t, port);
   lock.write(connectPacket(credential));
-  return { lock, answer: await lock.answered() };
+  return { lock, answer: await lock.waitForAnswer() };
 }
 
 t.test('a gateway with 200 descriptors and 400 locks serves operators and loses no ping', { skip }, async (t) => {
   const { serve, data, port, credentials } = await startServe(t);
-  t.match(await serve.line(/descriptors/, 'stderr'), /400 locks .* 200 .*ulimit -n/s, 'the start warns');
+  t.match(await serve.waitForLine(/descriptors/, 'stderr'), /400 locks .* 200 .*ulimit -n/s, 'the start warns');
   const attempts = await Promise.all(credentials.map((credential) => tryConnect(t, port, credential)));
-  const connected = attempts.filter(({ answer }) => answer === ACCEPTED).map(({ lock }) => lock);
+  const connected = attempts.filter(({ answer }) => answer === CONNACK_ACCEPTED).map(({ lock }) => lock);
   t.ok(
     connected.length >= MAX_DESCRIPTORS / 2 && connected.length < MAX_DESCRIPTORS,
     `${connected.length} locks are connected`,
   );
   // A single lock that connects later, not in a burst, gets an MQTT refusal.
   const late = await tryConnect(t, port, credentials[0] as Setup['credentials'][number]);
-  t.ok([UNAVAILABLE, ACCEPTED].includes(late.answer), `the next lock receives ${JSON.stringify(late.answer)}`);
+  t.ok([UNAVAILABLE, CONNACK_ACCEPTED].includes(late.answer), `the next lock receives ${JSON.stringify(late.answer)}`);
   for (const [at, lock] of connected.entries()) lock.write(publishPacket('up', testBytes(1), at + 1));
-  for (const [at, lock] of connected.entries()) await lock.receives(puback(at + 1));
+  for (const [at, lock] of connected.entries()) await lock.waitForHex(pubackHex(at + 1));
 
   const list = ['device', 'list', '--data', data];
   const { devices } = await lockgateJson<{ readonly devices: readonly unknown[] }>(list);
@@ -90,17 +90,17 @@ t.test('a gateway with 200 descriptors and 400 locks serves operators and loses 
   t.match(notice, { resolved_at: null, text: /^of the 200 descriptors/ });
 
   for (const { lock } of [...attempts, late]) lock.socket.destroy();
-  await serve.line(/descriptors.*again|again.*descriptors/, 'stderr');
+  await serve.waitForLine(/descriptors.*again|again.*descriptors/, 'stderr');
   const again = await Promise.all(
     credentials.slice(0, MAX_DESCRIPTORS / 4).map((credential) => tryConnect(t, port, credential)),
   );
   t.ok(
-    again.every(({ answer }) => answer === ACCEPTED),
+    again.every(({ answer }) => answer === CONNACK_ACCEPTED),
     'locks can connect again',
   );
   for (const { lock } of again) lock.socket.destroy();
   serve.kill('SIGTERM');
-  t.match(await serve.end(), { code: 0 });
+  t.match(await serve.waitForExit(), { code: 0 });
   const gateway = await openGateway(t, data);
   t.equal(
     (await gateway.store.readEvents(1, 0, LOCK_COUNT)).length,
@@ -111,7 +111,7 @@ t.test('a gateway with 200 descriptors and 400 locks serves operators and loses 
 
 t.test('operators can connect although silent sockets fill both ports', { skip }, async (t) => {
   const { serve, data, port } = await startServe(t);
-  const httpPort = Number(/:(\d+)/.exec((await serve.line(/http:/)).split('http:')[1] ?? '')?.[1]);
+  const httpPort = Number(/:(\d+)/.exec((await serve.waitForLine(/http:/)).split('http:')[1] ?? '')?.[1]);
   t.ok(httpPort > 0, `merchants call port ${httpPort}`);
   const crowd = await Promise.all(
     Array.from({ length: 2 * SILENT_SOCKETS_PER_PORT }, (_, at) => RawLock.open(t, at % 2 === 0 ? port : httpPort)),
@@ -121,7 +121,7 @@ t.test('operators can connect although silent sockets fill both ports', { skip }
   t.same(calls, Array(5).fill(200), 'every call is answered');
   for (const { socket } of crowd) socket.destroy();
   serve.kill('SIGTERM');
-  t.match(await serve.end(), { code: 0 });
+  t.match(await serve.waitForExit(), { code: 0 });
 });
 
 /** A call that got no answer. */
@@ -143,5 +143,5 @@ interface Notice {
 async function callOperator(data: string, urlPath: string) {
   const text = (name: string): string => readFileSync(path.join(data, name), 'utf8').trim();
   const operatorPort = Number(new URL(text('operator-address')).port);
-  return await call({ httpPort: operatorPort }, urlPath, { token: text('operator-token') });
+  return await callMerchantApi({ httpPort: operatorPort }, urlPath, { token: text('operator-token') });
 }

@@ -9,7 +9,7 @@ import t, { type Test } from 'tap';
 import { Hours, ManualClock, Minutes } from '../../proto/clock.js';
 import { formatMac, type Mac } from '../../proto/wire/mac.js';
 import { runCommand } from '../helpers/cli/command-line.js';
-import { ask } from '../helpers/cli/operator-call.js';
+import { callOperator } from '../helpers/cli/operator-call.js';
 import { runProgram } from '../helpers/cli/program.js';
 import { testGateway, testMac } from '../helpers/gateway/test-gateway.js';
 import { root } from '../helpers/house/our-files.js';
@@ -111,8 +111,8 @@ async function livesADay(t: Test, mac: Mac, { command, before, after }: Example)
   const where = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
   const lock = new SteppedLock({ test: t, gateway, clock, mac, secret, command, before, after });
   const shadow = await runCommand(['sim', 'shadow', formatMac(mac), '--json', '--for', '28h', ...where], {
-    during: async (running) => {
-      await running.until(/"event":"begin"/);
+    whileRunning: async (running) => {
+      await running.waitUntil(/"event":"begin"/);
       await lock.start();
       await lock.live(DAY, LIFE);
     },
@@ -134,7 +134,7 @@ async function livesADay(t: Test, mac: Mac, { command, before, after }: Example)
   const certified = await runCommand(['trace', 'certify', trace, '--json']);
   t.equal(certified.code, 0, certified.stdout);
   t.same(notSeen(certified.stdout), [], 'the day shows everything that it can');
-  const { body } = await ask(gateway, 'GET', `/commands?mac=${mac}&limit=100`);
+  const { body } = await callOperator(gateway, 'GET', `/commands?mac=${mac}&limit=100`);
   const { commands } = body as { commands: readonly { state: string }[] };
   t.same(
     commands.map(({ state }) => state),
@@ -164,7 +164,7 @@ t.test('the lock in C compiles without warnings and lives a day', { skip: noComp
   const program = path.join(tempFolder(t), 'lock');
   const flags = ['-std=c11', '-Wall', '-Wextra', '-Werror', '-o', program];
   const compiled = await runProgram(t, 'cc', [...flags, path.join(root, 'docs/firmware/lock.c'), '-lm']);
-  t.equal(compiled.ended?.code, 0, compiled.stderr.join('\n'));
+  t.equal(compiled.exit?.code, 0, compiled.stderr.join('\n'));
   const flash = path.join(tempFolder(t), 'flash.bin');
   const lock = { command: program, before: [], after: [flash, '--stepped'] };
   await livesADay(t, testMac(0xf0e1d5), lock);

@@ -3,5 +3,5 @@ import t from 'tap';
 import { testFlood } from '../helpers/durability/flood-test.js';
 
 t.setTimeout(170_000);
-const load = { locks: 200, heard: 2, kills: 1, lifeMs: 500 };
-testFlood(t, load, { repeat: 'dist/test/system/flood.test.js', isWhole: false });
+const load = { locks: 200, locksWithUrl: 2, kills: 1, maxRunMs: 500 };
+testFlood(t, load, { repeat: 'dist/test/system/flood.test.js', isLong: false });

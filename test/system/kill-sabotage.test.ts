@@ -15,14 +15,14 @@ const repeat = `LOCKGATE_SEED=${seed} npm test -- dist/test/system/kill-sabotage
 const options: KillRunOptions = {
   seed,
   locks: 10,
-  inFlight: 3,
+  maxUnacked: 3,
   kills: 1,
-  linesPerLife: 90,
+  minLinesPerKill: 90,
   // Lost events count as backlog too, and must not slow down the load.
-  backlog: 5000,
-  floor: 180,
+  maxBacklog: 5000,
+  minAcked: 180,
   faultShare: 0,
-  slowestMs: 25,
+  maxAnswerMs: 25,
   // kill.test.ts checks the file.
   checksFile: false,
 };

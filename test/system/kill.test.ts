@@ -14,13 +14,13 @@ const repeat = `LOCKGATE_SEED=${seed} npm test -- dist/test/system/kill.test.js`
 const options: KillRunOptions = {
   seed,
   locks: 50,
-  inFlight: 3,
+  maxUnacked: 3,
   kills: 3,
-  linesPerLife: 150,
-  backlog: 300,
-  floor: 1000,
+  minLinesPerKill: 150,
+  maxBacklog: 300,
+  minAcked: 1000,
   faultShare: 0.01,
-  slowestMs: 3,
+  maxAnswerMs: 3,
 };
 
 t.setTimeout(170_000);
@@ -31,9 +31,9 @@ t.test('kill -9 under load loses nothing that was acknowledged', async (t) => {
   const result = await KillRun.run(t, options);
   t.comment(`${result.acked} acknowledged, ${result.arrivals} webhooks, ${options.kills} kills`);
   t.same(result.findings, [], `${summarize(result.findings)}\nrepeat: ${repeat}`);
-  t.same(result.refused, [], 'every webhook verifies');
+  t.same(result.invalid, [], 'every webhook verifies');
   t.same(result.integrity, ['ok', 'ok'], 'the file is intact after a kill and after a stop');
-  t.same(result.complaints, [], 'the gateway logged no complaint');
+  t.same(result.errorLines, [], 'the gateway logged no complaint');
   t.same(result.exitCodes, [0], 'the gateway stops normally');
 });
 

@@ -85,7 +85,7 @@ class Setup {
   async listen(...flags: string[]): Promise<Program> {
     const args = ['--port', String(this.webhookPort), '--secret', this.webhookSecret, '--json', ...flags];
     const program = new Program(this.#test, process.execPath, [LOCKGATE, 'webhook', 'listen', ...args]);
-    await program.line(/Listening/, 'stderr');
+    await program.waitForLine(/Listening/, 'stderr');
     return program;
   }
 
@@ -97,14 +97,14 @@ class Setup {
   }
 
   async tailLine(fits: RegExp): Promise<TailLine> {
-    return JSON.parse(await this.tail.line(fits)) as TailLine;
+    return JSON.parse(await this.tail.waitForLine(fits)) as TailLine;
   }
 }
 
 async function arrivesSigned(t: Test, setup: Setup): Promise<void> {
   const listener = await setup.listen('--expect', '1');
-  t.equal((await setup.publish(THEFT)).ended?.code, 0, 'the ping is acknowledged');
-  t.equal((await listener.end()).code, 0, 'one verified webhook arrived');
+  t.equal((await setup.publish(THEFT)).exit?.code, 0, 'the ping is acknowledged');
+  t.equal((await listener.waitForExit()).code, 0, 'one verified webhook arrived');
   const { verified, headers, body } = JSON.parse(listener.stdout[0] ?? '') as {
     verified: boolean;
     headers: Record<string, string>;
@@ -153,8 +153,8 @@ async function refusesStrangers(t: Test, setup: Setup): Promise<void> {
   ];
   const answers = new Set<string>();
   for (const [who, members] of strangers) {
-    const { ended, stderr } = await setup.publish(THEFT, members);
-    t.equal(ended?.code, 5, who);
+    const { exit, stderr } = await setup.publish(THEFT, members);
+    t.equal(exit?.code, 5, who);
     answers.add(stderr.join('\n'));
   }
   t.equal(answers.size, 1, 'all of them get the same answer');
@@ -171,14 +171,14 @@ async function disconnectsOffenders(t: Test, setup: Setup): Promise<void> {
     ['a will', ['--will-topic', 'up', '--will-payload', 'last words'], /will/],
   ];
   for (const [what, args, why] of offences) {
-    const { ended } = await setup.publish(NEXT, {}, ...args);
-    t.not(ended?.code, 0, `${what} is not acknowledged`);
+    const { exit } = await setup.publish(NEXT, {}, ...args);
+    t.not(exit?.code, 0, `${what} is not acknowledged`);
     t.match(await setup.tailLine(why), { event: 'refused' }, 'the operator sees it');
   }
   for (const topic of ['#', '+', 'up', '$SYS/#', '$share/g/down', 'down/#']) {
-    const { stderr, ended } = await mosquitto(t, 'sub', setup.lock, ['-t', topic, '-q', '1', '-W', '5']);
+    const { stderr, exit } = await mosquitto(t, 'sub', setup.lock, ['-t', topic, '-q', '1', '-W', '5']);
     t.match(stderr.join('\n'), /denied/, `a subscription to ${topic} is denied`);
-    t.equal(ended?.signal, null);
+    t.equal(exit?.signal, null);
   }
   t.match(await setup.show(), { uplinks: [{ sequence: 12 }], quarantine: [] });
   t.equal((await setup.show()).uplinks.length, 1);
@@ -186,18 +186,18 @@ async function disconnectsOffenders(t: Test, setup: Setup): Promise<void> {
 
 async function ignoresRepeatsAndGarbage(t: Test, setup: Setup): Promise<void> {
   const listener = await setup.listen();
-  t.equal((await setup.publish(THEFT)).ended?.code, 0, 'the repeat is acknowledged');
+  t.equal((await setup.publish(THEFT)).exit?.code, 0, 'the repeat is acknowledged');
   t.match(await setup.tailLine(/"event":"ping".*"sequence":12|"sequence":12.*"event":"ping"/), { repeated: true });
   t.equal(
-    (await setup.publish(GARBAGE)).ended?.code,
+    (await setup.publish(GARBAGE)).exit?.code,
     0,
     'garbage is acknowledged, so that the lock does not resend it for ever',
   );
   const raw = GARBAGE.toString('base64');
   t.match(await setup.tailLine(/"quarantined"/), { event: 'quarantined', raw });
-  t.equal((await setup.publish(NEXT)).ended?.code, 0);
+  t.equal((await setup.publish(NEXT)).exit?.code, 0);
   // A lock's events arrive in order, so any event of the repeat or the garbage would have come before this one.
-  await listener.line(/\\"sequence\\":13/);
+  await listener.waitForLine(/\\"sequence\\":13/);
   t.equal(listener.stdout.length, 1, 'neither the repeat nor the garbage became an event');
   const { uplinks, quarantine } = await setup.show();
   t.same(
@@ -210,9 +210,9 @@ async function ignoresRepeatsAndGarbage(t: Test, setup: Setup): Promise<void> {
 
 async function stopsOnRequest(t: Test, setup: Setup): Promise<void> {
   setup.serve.program.kill('SIGTERM');
-  t.same(await setup.serve.program.end(5), { code: 0, signal: null });
+  t.same(await setup.serve.program.waitForExit(5), { code: 0, signal: null });
   t.notMatch(setup.serve.program.stderr.join('\n'), /Warning|Error|broke/i, 'serve logged no complaint');
-  t.equal((await setup.tail.end()).code, 3, 'tail reports that the gateway is gone');
+  t.equal((await setup.tail.waitForExit()).code, 3, 'tail reports that the gateway is gone');
 }
 
 t.test('a lock that uses Mosquitto’s client', { skip: mosquittoIsMissing() }, async (t) => {

@@ -8,7 +8,7 @@ import path from 'node:path';
 import t, { type Test } from 'tap';
 import { LOCKGATE, Program } from '../helpers/cli/program.js';
 import { ServeProgram, serveProgram } from '../helpers/cli/serve-program.js';
-import { Bell } from '../helpers/clocks/bell.js';
+import { ChangeSignal } from '../helpers/clocks/change-signal.js';
 import { summarize } from '../helpers/durability/delivery-check.js';
 import { DiaryLock } from '../helpers/durability/diary-lock.js';
 import { KillRun, type KillRunOptions } from '../helpers/durability/kill-run.js';
@@ -22,14 +22,14 @@ const STOP_SECONDS = 5;
 const options: KillRunOptions = {
   seed,
   locks: 30,
-  inFlight: 3,
+  maxUnacked: 3,
   kills: 3,
   signal: 'SIGTERM',
-  linesPerLife: 100,
-  backlog: 300,
-  floor: 400,
+  minLinesPerKill: 100,
+  maxBacklog: 300,
+  minAcked: 400,
   faultShare: 0,
-  slowestMs: 20,
+  maxAnswerMs: 20,
 };
 
 t.setTimeout(170_000);
@@ -37,7 +37,7 @@ t.comment(`seed ${seed}, options ${JSON.stringify(options)}; repeat: ${repeat}`)
 
 async function refusesFolder(t: Test, second: ServeProgram): Promise<void> {
   const third = serveProgram(t, second.data);
-  t.equal((await third.end()).code, 3);
+  t.equal((await third.waitForExit()).code, 3);
   t.equal(third.stdout.length, 0);
   t.equal(third.stderr.length, 1, 'one sentence');
   t.match(third.stderr[0], /^lockgate: another gateway is running on this data folder/);
@@ -57,7 +57,7 @@ async function refusesPort(t: Test, second: ServeProgram): Promise<void> {
     const ports = refusals.flatMap(([each]) => [`--${each}-port`, each === name ? taken : '0']);
     const args = ['serve', '--data', elsewhere, ...ports];
     const third = new Program(t, process.execPath, [LOCKGATE, ...args]);
-    t.equal((await third.end()).code, 3);
+    t.equal((await third.waitForExit()).code, 3);
     t.equal(third.stderr.length, 1, 'one sentence');
     t.match(third.stderr[0], why);
   }
@@ -71,12 +71,12 @@ interface HangingMerchant {
 }
 
 /** A merchant's receiver that reads webhooks but does not answer while `isHanging`. */
-async function hangingMerchant(t: Test, bell: Bell): Promise<HangingMerchant> {
+async function hangingMerchant(t: Test, changeSignal: ChangeSignal): Promise<HangingMerchant> {
   const server = createServer((request, response) => {
     request.resume().on('end', () => {
       merchant.ids.push(String(request.headers['webhook-id']));
       if (!merchant.isHanging) response.writeHead(204).end();
-      bell.ring();
+      changeSignal.notify();
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -94,13 +94,13 @@ t.test('SIGTERM under load loses nothing that was acknowledged', async (t) => {
   const result = await KillRun.run(t, options);
   t.same(result.findings, [], `${summarize(result.findings)}\nrepeat: ${repeat}`);
   t.same(result.exitCodes, [0, 0, 0, 0], 'the gateway stops normally each time');
-  t.same(result.complaints, [], 'the gateway logged no complaint');
+  t.same(result.errorLines, [], 'the gateway logged no complaint');
 });
 
 t.test('no client delays a stop, and an interrupted delivery is repeated after the next start', async (t) => {
   t.setTimeout(170_000);
-  const bell = new Bell();
-  const merchant = await hangingMerchant(t, bell);
+  const changeSignal = new ChangeSignal();
+  const merchant = await hangingMerchant(t, changeSignal);
   const { ids } = merchant;
   const data = path.join(tempFolder(t), 'data');
   const first = await ServeProgram.start(t, data);
@@ -111,14 +111,14 @@ t.test('no client delays a stop, and an interrupted delivery is repeated after t
     mac: 'A4C138F0E1D2',
     secret,
     port: first.mqttPort,
-    inFlight: 1,
+    maxUnacked: 1,
     chance: new SeededChance(seed),
-    mayMake: () => lock.acked.length < 1,
-    onLine: () => bell.ring(),
+    mayCreateUplinks: () => lock.acked.length < 1,
+    onLine: () => changeSignal.notify(),
   });
   t.teardown(() => lock.cut());
-  lock.online();
-  await bell.until(
+  lock.allowConnections();
+  await changeSignal.waitUntil(
     () => ids.length === 1,
     20,
     () => 'the webhook',
@@ -128,13 +128,13 @@ t.test('no client delays a stop, and an interrupted delivery is repeated after t
   t.teardown(() => silent.destroy());
   await new Promise<void>((resolve) => silent.once('connect', resolve));
   first.run('tail');
-  lock.offline();
+  lock.forbidConnections();
   first.program.kill('SIGTERM');
-  t.same(await first.program.end(STOP_SECONDS), { code: 0, signal: null }, 'it stops in time');
+  t.same(await first.program.waitForExit(STOP_SECONDS), { code: 0, signal: null }, 'it stops in time');
 
   merchant.isHanging = false;
   const second = await ServeProgram.start(t, data);
-  await bell.until(
+  await changeSignal.waitUntil(
     () => ids.length === 2,
     20,
     () => 'the webhook again',
@@ -146,5 +146,5 @@ t.test('no client delays a stop, and an interrupted delivery is repeated after t
   await t.test('a second gateway on the same folder is refused', (t) => refusesFolder(t, second));
   await t.test('a gateway on a port in use is refused', (t) => refusesPort(t, second));
   second.program.kill('SIGINT');
-  t.same(await second.program.end(STOP_SECONDS), { code: 0, signal: null }, 'Ctrl-C stops it as well');
+  t.same(await second.program.waitForExit(STOP_SECONDS), { code: 0, signal: null }, 'Ctrl-C stops it as well');
 });

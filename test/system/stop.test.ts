@@ -9,7 +9,7 @@ import path from 'node:path';
 import mqtt from 'mqtt';
 import t, { type Test } from 'tap';
 import { ServeProgram } from '../helpers/cli/serve-program.js';
-import { Bell } from '../helpers/clocks/bell.js';
+import { ChangeSignal } from '../helpers/clocks/change-signal.js';
 import { testBytes } from '../helpers/gateway/test-gateway.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
@@ -21,12 +21,12 @@ t.setTimeout(120_000);
 
 /** A merchant's receiver that reads webhooks and never answers; `arrival` resolves with the first. */
 async function silentMerchant(t: Test): Promise<{ readonly url: string; readonly arrival: () => Promise<void> }> {
-  const bell = new Bell();
+  const changeSignal = new ChangeSignal();
   let count = 0;
   const server = createServer((request) => {
     request.resume().on('end', () => {
       count += 1;
-      bell.ring();
+      changeSignal.notify();
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -36,7 +36,7 @@ async function silentMerchant(t: Test): Promise<{ readonly url: string; readonly
   });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
   const arrival = (): Promise<void> =>
-    bell.until(
+    changeSignal.waitUntil(
       () => count > 0,
       20,
       () => 'the webhook',
@@ -109,7 +109,7 @@ t.test('clients that hang do not delay a stop', async (t) => {
   await stuckSocket(t, setup.portOf('merchants'), 'GET /healthz HTTP/1.1\r\nhost');
   await stuckSocket(t, serve.mqttPort, '\u0010');
   serve.program.kill('SIGTERM');
-  t.same(await serve.program.end(STOP_SECONDS), { code: 0, signal: null });
+  t.same(await serve.program.waitForExit(STOP_SECONDS), { code: 0, signal: null });
   const events = serve.program.stderr.map((line) => (JSON.parse(line) as { event: string }).event);
   t.same(
     events.filter((event) => event !== 'refused' && event !== 'audited'),
@@ -122,9 +122,9 @@ t.test('a second Ctrl-C ends the process at once', async (t) => {
   const { serve } = await Setup.open(t);
   serve.program.kill('SIGINT');
   // The stop waits up to 3 s for the hanging delivery, so the gateway is still stopping.
-  await serve.program.line(/"event":"stopping"/, 'stderr');
+  await serve.program.waitForLine(/"event":"stopping"/, 'stderr');
   serve.program.kill('SIGINT');
-  t.same(await serve.program.end(STOP_SECONDS), { code: 130, signal: null });
+  t.same(await serve.program.waitForExit(STOP_SECONDS), { code: 130, signal: null });
   t.notMatch(serve.program.stderr.join('\n'), /"event":"stopped"/);
 });
 

@@ -10,7 +10,7 @@ import got from 'got';
 import t, { type Test } from 'tap';
 import { LOCKGATE, Program } from '../helpers/cli/program.js';
 import { ServeProgram } from '../helpers/cli/serve-program.js';
-import { Bell } from '../helpers/clocks/bell.js';
+import { ChangeSignal } from '../helpers/clocks/change-signal.js';
 import { DiaryLock } from '../helpers/durability/diary-lock.js';
 import { GatewayChild } from '../helpers/gateway/gateway-child.js';
 import { root } from '../helpers/house/our-files.js';
@@ -28,24 +28,29 @@ const WAIT_SECONDS = 30;
 
 t.setTimeout(170_000);
 
-/** A lock that sends one ping after the other, and signals `bell` at each line of its diary. */
-function busyLock(t: Test, port: number, secret: string, bell: Bell): DiaryLock {
+/** A lock that sends one ping after the other, and signals `changeSignal` at each line of its diary. */
+function busyLock(t: Test, port: number, secret: string, changeSignal: ChangeSignal): DiaryLock {
   const lock = new DiaryLock({
     mac: WIRE_MAC,
     secret,
     port,
-    inFlight: 2,
+    maxUnacked: 2,
     chance: new SeededChance(1),
-    mayMake: () => true,
-    onLine: () => bell.ring(),
+    mayCreateUplinks: () => true,
+    onLine: () => changeSignal.notify(),
   });
   t.teardown(() => lock.cut());
-  lock.online();
+  lock.allowConnections();
   return lock;
 }
 
-async function untilAcked(lock: DiaryLock, count: number, bell: Bell, seconds = WAIT_SECONDS): Promise<void> {
-  await bell.until(
+async function untilAcked(
+  lock: DiaryLock,
+  count: number,
+  changeSignal: ChangeSignal,
+  seconds = WAIT_SECONDS,
+): Promise<void> {
+  await changeSignal.waitUntil(
     () => lock.acked.length >= count,
     seconds,
     () => `${count} acknowledgements, there are ${lock.acked.length}`,
@@ -63,19 +68,19 @@ function checkFile(data: string, lock: DiaryLock): { readonly missing: number; r
 }
 
 t.test('an I/O error ends the process; the next start has everything that was acknowledged', async (t) => {
-  const bell = new Bell();
+  const changeSignal = new ChangeSignal();
   const gateway = await GatewayChild.start(t, undefined, 'io-error');
   const { data } = gateway.request;
-  const lock = busyLock(t, gateway.mqttPort, await gateway.addLock(WIRE_MAC), bell);
-  await untilAcked(lock, 20, bell);
+  const lock = busyLock(t, gateway.mqttPort, await gateway.addLock(WIRE_MAC), changeSignal);
+  await untilAcked(lock, 20, changeSignal);
   beginFault(data);
-  t.equal(await gateway.ends(END_SECONDS), 4, 'with the exit code of an internal error');
-  t.match(gateway.complaints.join('\n'), /^store broken: .*disk I\/O error; what is on the disk is uncertain now/m);
+  t.equal(await gateway.waitForExit(END_SECONDS), 4, 'with the exit code of an internal error');
+  t.match(gateway.errorLines.join('\n'), /^store broken: .*disk I\/O error; what is on the disk is uncertain now/m);
   const acked = lock.acked.length;
   t.same(checkFile(data, lock), { missing: 0, integrity: 'ok' });
   endFault(data);
   await gateway.start();
-  await untilAcked(lock, acked + 5, bell);
+  await untilAcked(lock, acked + 5, changeSignal);
   lock.cut();
   t.equal(await gateway.stop(10), 0);
   t.same(checkFile(data, lock), { missing: 0, integrity: 'ok' });
@@ -85,14 +90,14 @@ t.test('an I/O error ends the process; the next start has everything that was ac
 const HANGS = /^the gateway did not stop within 9 s: (the MQTT listener|the storing of received pings) hangs$/m;
 
 t.test('the process ends although the store never answers', async (t) => {
-  const bell = new Bell();
+  const changeSignal = new ChangeSignal();
   const gateway = await GatewayChild.start(t, undefined, 'never-ends');
-  const lock = busyLock(t, gateway.mqttPort, await gateway.addLock(WIRE_MAC), bell);
-  await untilAcked(lock, 5, bell);
+  const lock = busyLock(t, gateway.mqttPort, await gateway.addLock(WIRE_MAC), changeSignal);
+  await untilAcked(lock, 5, changeSignal);
   beginFault(gateway.request.data);
-  lock.offline();
+  lock.forbidConnections();
   t.equal(await gateway.stop(20), 4);
-  t.match(gateway.complaints.join('\n'), HANGS);
+  t.match(gateway.errorLines.join('\n'), HANGS);
 });
 
 /** Builds the library that makes fsync fail; undefined without a compiler. */
@@ -113,29 +118,29 @@ function serveWith(t: Test, data: string, environment: NodeJS.ProcessEnv): Progr
 }
 
 async function portOf(serve: Program, name: string): Promise<number> {
-  return Number(/:(\d+)$/.exec(await serve.line(new RegExp(`^ +${name} `)))?.[1]);
+  return Number(/:(\d+)$/.exec(await serve.waitForLine(new RegExp(`^ +${name} `)))?.[1]);
 }
 
 const noLibrary = library === undefined ? 'g++ is missing, which builds the library that makes fsync fail' : false;
 t.test('a failing fsync ends serve', { skip: noLibrary }, async (t) => {
-  const bell = new Bell();
+  const changeSignal = new ChangeSignal();
   const data = path.join(folder, 'data');
   const trigger = path.join(folder, 'fail-now');
   const serve = serveWith(t, data, { LD_PRELOAD: library, FAILING_FSYNC: trigger });
   const port = await portOf(serve, 'locks');
-  await serve.line(/^Ctrl-C/);
+  await serve.waitForLine(/^Ctrl-C/);
   const run = async (...args: string[]): Promise<string> => {
     const program = new Program(t, process.execPath, [LOCKGATE, ...args, '--data', data, '--json']);
-    await program.end();
+    await program.waitForExit();
     return program.stdout.join('');
   };
   await run('merchant', 'add', 'Amber');
   const { secret } = JSON.parse(await run('device', 'add', WIRE_MAC)) as { secret: string };
-  const lock = busyLock(t, port, secret, bell);
-  await untilAcked(lock, 50, bell);
+  const lock = busyLock(t, port, secret, changeSignal);
+  await untilAcked(lock, 50, changeSignal);
   writeFileSync(trigger, '');
-  t.same(await serve.end(END_SECONDS), { code: 4, signal: null });
-  lock.offline();
+  t.same(await serve.waitForExit(END_SECONDS), { code: 4, signal: null });
+  lock.forbidConnections();
   const lines = serve.stderr.map((line) => JSON.parse(line) as { event: string; why?: string; level: string });
   const ends = lines.filter(({ event }) => event === 'store-broken');
   t.match(ends, [{ level: 'fatal', why: /disk I\/O error; what is on the disk is uncertain now/ }], 'one sentence');
@@ -163,30 +168,30 @@ t.test(
   'with a full disk nothing is acknowledged; once there is room, the gateway recovers by itself',
   { skip: noMount },
   async (t) => {
-    const bell = new Bell();
+    const changeSignal = new ChangeSignal();
     const data = path.join(small, 'data');
     const serve = await ServeProgram.start(t, data);
     const httpPort = await portOf(serve.program, 'merchants');
     await serve.json('merchant', 'add', 'Amber');
     const { secret } = await serve.json<{ secret: string }>('device', 'add', WIRE_MAC);
-    const lock = busyLock(t, serve.mqttPort, secret, bell);
-    await untilAcked(lock, 20, bell);
+    const lock = busyLock(t, serve.mqttPort, secret, changeSignal);
+    await untilAcked(lock, 20, changeSignal);
     t.equal(await statusOf(httpPort), 200);
 
     fillDisk(path.join(small, 'filler'));
-    await serve.program.line(/"event":"degraded","reason":"store"/, 'stderr', WAIT_SECONDS);
+    await serve.program.waitForLine(/"event":"degraded","reason":"store"/, 'stderr', WAIT_SECONDS);
     t.equal(await statusOf(httpPort), 503);
     const acked = lock.acked.length;
-    await serve.program.lines(/"event":"refused".*the store can’t write now/, 5, 'stderr', WAIT_SECONDS);
+    await serve.program.waitForLines(/"event":"refused".*the store can’t write now/, 5, 'stderr', WAIT_SECONDS);
     t.equal(lock.acked.length, acked, 'the lock reconnects again and again, and nothing is acknowledged');
     t.equal(await statusOf(httpPort), 503);
 
     rmSync(path.join(small, 'filler'));
-    await untilAcked(lock, acked + 20, bell, RECOVER_SECONDS);
+    await untilAcked(lock, acked + 20, changeSignal, RECOVER_SECONDS);
     t.equal(await statusOf(httpPort), 200);
     lock.cut();
     serve.program.kill('SIGTERM');
-    t.same(await serve.program.end(10), { code: 0, signal: null });
+    t.same(await serve.program.waitForExit(10), { code: 0, signal: null });
     t.same(checkFile(data, lock), { missing: 0, integrity: 'ok' });
   },
 );

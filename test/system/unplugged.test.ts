@@ -7,7 +7,7 @@ import { ScriptedWorld, type World, type WorldChange } from '../../firmware-sim/
 import { Minutes } from '../../proto/clock.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
 import { summarize } from '../helpers/durability/delivery-check.js';
-import { UnplugRun, type UnplugRunOptions, type UnplugRunResult } from '../helpers/durability/unplug-run.js';
+import { OutageRun, type OutageRunOptions, type OutageRunResult } from '../helpers/durability/unplug-run.js';
 import { chooseSeed } from '../helpers/pair/seeded-chance.js';
 import { livelyLife } from '../helpers/sim/lively-life.js';
 import { PARKED, PARKED_AT } from '../helpers/sim/parked-bicycle.js';
@@ -37,22 +37,22 @@ function stolenLife(_index: number, startMs: number): World {
   return new ScriptedWorld(PARKED, [...changes, at(8, { type: 'motion', moving: true })], fix);
 }
 
-function assertNothingLost(t: Test, result: UnplugRunResult): void {
+function assertNothingLost(t: Test, result: OutageRunResult): void {
   t.same(result.findings, [], `${summarize(result.findings)}\nrepeat: ${repeat}`);
-  t.same(result.diary.wrongs, [], 'locks discarded uplinks only when their buffer was full');
+  t.same(result.diary.violations, [], 'locks discarded uplinks only when their buffer was full');
   t.same(result.disagreements, [], 'the gateway’s presence agrees with the locks');
-  t.same(result.complaints, [], 'the gateway logged no complaint');
+  t.same(result.errorLines, [], 'the gateway logged no complaint');
   const unexpected = [...result.rules].filter(([rule]) => !EXPECTED_WARNINGS.includes(rule));
   t.same(unexpected, [], `the judge gave only expected warnings. repeat: ${repeat}`);
 }
 
-const unplugged: UnplugRunOptions = {
+const unplugged: OutageRunOptions = {
   seed,
   locks: 12,
   speed: 150,
   outages: [
-    { afterMs: Minutes(4), lasts: Minutes(10), signal: 'SIGTERM' },
-    { afterMs: Minutes(17), lasts: Minutes(10), signal: 'SIGKILL' },
+    { afterMs: Minutes(4), durationMs: Minutes(10), signal: 'SIGTERM' },
+    { afterMs: Minutes(17), durationMs: Minutes(10), signal: 'SIGKILL' },
   ],
   calmAfterMs: Minutes(30),
   worldOf: livelyLife,
@@ -64,10 +64,10 @@ t.comment(`seed ${seed}; repeat: ${repeat}`);
 
 t.test('ten minutes without a gateway, twice, lose nothing', { buffered: true }, async (t) => {
   t.setTimeout(170_000);
-  const result = await UnplugRun.run(t, unplugged);
+  const result = await OutageRun.run(t, unplugged);
   t.ok(
-    result.keptAtReturn.every((kept) => kept >= 20),
-    `each lock buffered enough: ${result.keptAtReturn.join(', ')}`,
+    result.unackedAtRestart.every((kept) => kept >= 20),
+    `each lock buffered enough: ${result.unackedAtRestart.join(', ')}`,
   );
   t.equal(result.diary.discarded, 0, 'ten minutes fit into the buffer');
   assertNothingLost(t, result);
@@ -78,15 +78,15 @@ t.test(
   { buffered: true },
   async (t) => {
     t.setTimeout(170_000);
-    const result = await UnplugRun.run(t, {
+    const result = await OutageRun.run(t, {
       seed,
       locks: 2,
       speed: 600,
-      outages: [{ afterMs: Minutes(2), lasts: Minutes(60), signal: 'SIGKILL' }],
+      outages: [{ afterMs: Minutes(2), durationMs: Minutes(60), signal: 'SIGKILL' }],
       calmAfterMs: Minutes(66),
       worldOf: stolenLife,
     });
-    t.equal(result.diary.mostKept, POWER_MODEL.bufferUplinks, 'the buffers were full');
+    t.equal(result.diary.maxUnackedOfLock, POWER_MODEL.bufferUplinks, 'the buffers were full');
     t.ok(result.diary.discarded > 100, `${result.diary.discarded} were discarded`);
     assertNothingLost(t, result);
   },
@@ -94,7 +94,7 @@ t.test(
 
 t.test('the check detects a gateway that skips some events', { buffered: true }, async (t) => {
   t.setTimeout(170_000);
-  const { findings } = await UnplugRun.run(t, {
+  const { findings } = await OutageRun.run(t, {
     ...unplugged,
     speed: 300,
     outages: [],

@@ -4,7 +4,7 @@
  */
 import type { HttpRoute } from '../../../gateway/http/merchant/route.js';
 import { HTTP_ROUTES } from '../../../gateway/http/merchant/routes.js';
-import { basic } from '../../helpers/http/merchant-call.js';
+import { basicAuthorization } from '../../helpers/http/merchant-call.js';
 import type { Flood } from './http-flood.js';
 
 /** The hostile client's API key and access token, since it is also a merchant. */
@@ -67,7 +67,7 @@ export function floods(): NamedFlood[] {
       makeRequest: ({ key }) => ({
         method: 'POST',
         path: '/v2/user/createWithList',
-        headers: { ...json, authorization: basic(key) },
+        headers: { ...json, authorization: basicAuthorization(key) },
         body: `[{"firstName":1,"x":"${'x'.repeat(MEBIBYTE - 30)}"}]`,
       }),
     },
@@ -88,7 +88,7 @@ function floodOf(route: HttpRoute, hasKey: boolean): NamedFlood {
       const body = needsCredentials ? bodyOf(route.operationId, route.bodyExample, token) : '';
       const type =
         needsCredentials && route.body !== undefined ? { 'content-type': route.bodyType ?? 'application/json' } : {};
-      const authorization = route.scheme === 'bearer' ? `Bearer ${token}` : basic(key);
+      const authorization = route.scheme === 'bearer' ? `Bearer ${token}` : basicAuthorization(key);
       const sendsCredentials = hasKey && (route.scheme === 'bearer' || route.scheme === 'api-key');
       const headers = { ...type, ...(sendsCredentials && { authorization }) };
       const sentBody = hasKey ? body : body.replace(token, 'x');

@@ -3,7 +3,7 @@
  * merchants' HTTP port, each route in turn, with and without a merchant's key (quality.md §1). Compared with the same
  * lock while the same flood hits another server on this machine, which costs CPU time but does not load the gateway.
  */
-import { call } from '../../helpers/http/merchant-call.js';
+import { callMerchantApi } from '../../helpers/http/merchant-call.js';
 import type { ChildProgram } from '../load/child-program.js';
 import { summarizeRates } from '../measure.js';
 import { withResources } from '../resources.js';
@@ -68,7 +68,11 @@ class FloodRunner {
   async measureBoth(flood: NamedFlood, index: number, otherPort: number): Promise<FloodResult> {
     // New credentials and addresses for each flood, since used-up budgets would refuse its first requests.
     const credentials = await this.#createMerchant(index);
-    const floodRequest = { ...flood.makeRequest(credentials), sourceAddress: `127.0.1.${index + 1}`, connections: CONNECTIONS };
+    const floodRequest = {
+      ...flood.makeRequest(credentials),
+      sourceAddress: `127.0.1.${index + 1}`,
+      connections: CONNECTIONS,
+    };
     const [otherServerP99Ms] = await this.#measureDuring({ ...floodRequest, port: otherPort });
     const [gatewayP99Ms, answered] = await this.#measureDuring({ ...floodRequest, port: this.#setup.httpPort });
     const times = `${gatewayP99Ms.toFixed(1)} ms, with the other server flooded ${otherServerP99Ms.toFixed(1)} ms`;
@@ -83,7 +87,11 @@ class FloodRunner {
     await client.post('/merchants', { name: merchant });
     const { key } = await client.post<{ key: string }>('/keys', { name: 'flood', merchant });
     const headers = { 'content-type': 'application/x-www-form-urlencoded' };
-    const answer = await call({ httpPort }, '/oauth/token', { key, body: 'grant_type=client_credentials', headers });
+    const answer = await callMerchantApi({ httpPort }, '/oauth/token', {
+      key,
+      body: 'grant_type=client_credentials',
+      headers,
+    });
     return { key, token: (answer.body as { access_token: string }).access_token };
   }
 

@@ -58,7 +58,7 @@ export class MosquittoSetup {
     writeFileSync(settings, `${[`listener ${port} 127.0.0.1`, ...user, ...SETTINGS].join('\n')}\n`);
     const broker = new Program(resources, command, ['-c', settings]);
     const running = /mosquitto version (\S+) running/;
-    const version = running.exec(await broker.line(running, 'stderr'))?.[1] ?? '';
+    const version = running.exec(await broker.waitForLine(running, 'stderr'))?.[1] ?? '';
     const logins = lockLogins(locks);
     const macs = logins.map(({ mac }) => mac);
     const request: SubscriberRequest = { port, file: path.join(folder, 'pings.sqlite'), macs };

@@ -15,7 +15,7 @@ import { parseArgs } from 'node:util';
 import type { Commit, Store } from '../../../gateway/store/contract/store.js';
 import { openStore, sqliteUrl } from '../../../gateway/store/open-store.js';
 import { monotonicMs } from '../../../proto/clock.js';
-import { AppendFleet } from '../../helpers/store/append-fleet.js';
+import { UplinkSource } from '../../helpers/store/append-fleet.js';
 
 const UPLINKS_PER_COMMIT = 1000;
 /** Commits that may be pending while the next one is appended, as in a gateway at its highest rate. */
@@ -56,11 +56,11 @@ async function measureAppends(store: Store, commits: readonly Commit[]): Promise
   return { latencies };
 }
 
-async function fill(store: Store, fleet: AppendFleet, rows: number): Promise<void> {
+async function fill(store: Store, fleet: UplinkSource, rows: number): Promise<void> {
   for (let filled = 0; filled < rows; filled += UPLINKS_PER_COMMIT * 10)
     await measureAppends(
       store,
-      Array.from({ length: 10 }, () => fleet.batch(UPLINKS_PER_COMMIT)),
+      Array.from({ length: 10 }, () => fleet.nextCommit(UPLINKS_PER_COMMIT)),
     );
 }
 
@@ -77,9 +77,9 @@ async function main(): Promise<void> {
   const folder = mkdtempSync(path.join(tmpdir(), 'lockgate-append-'));
   const store = await openStore(sqliteUrl(folder), { logThread: true });
   try {
-    const fleet = new AppendFleet(locks);
+    const fleet = new UplinkSource(locks);
     await fill(store, fleet, Math.max(rows, 20 * UPLINKS_PER_COMMIT));
-    const commits = Array.from({ length: batches }, () => fleet.batch(UPLINKS_PER_COMMIT));
+    const commits = Array.from({ length: batches }, () => fleet.nextCommit(UPLINKS_PER_COMMIT));
     const before = readThreadUsage();
     const startedAt = monotonicMs();
     const { latencies } = await measureAppends(store, commits);

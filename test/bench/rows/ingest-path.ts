@@ -16,7 +16,7 @@ import { decodeUplink, encodeUplink } from '../../../proto/wire/codec.js';
 import { type Mac, macFromWire } from '../../../proto/wire/mac.js';
 import type { Uplink } from '../../../proto/wire/ping.js';
 import { NO_COMMANDS } from '../../helpers/commands/no-commands.js';
-import { overriding } from '../../helpers/durability/sabotage.js';
+import { withOverrides } from '../../helpers/durability/sabotage.js';
 import { lockSender } from '../../helpers/mqtt/lock-sender.js';
 import { RIDE_PING, RIDE_POWER } from '../../helpers/sim/ride-ping.js';
 import { cpuSeconds, measureRates, roundCount } from '../measure.js';
@@ -49,7 +49,7 @@ async function makeIngest(folder: string): Promise<{ ingest: Ingest; senders: Se
   );
   const senders = await Promise.all(macs.map((mac) => lockSender(store, mac)));
   const resolveLater = (): Promise<void> => new Promise((resolve) => afterThisTurn(resolve));
-  const fastStore = overriding(store, { append: resolveLater });
+  const fastStore = withOverrides(store, { append: resolveLater });
   const locks = new Locks(fastStore, systemClock, () => undefined);
   const events = new GatewayEvents();
   const ingest = new Ingest({

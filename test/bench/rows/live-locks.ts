@@ -55,7 +55,7 @@ async function measure(resources: Resources, serve: ServeProgram, locks: number)
   const share = (now: number, earlier: number): string => `${((100 * (now - earlier)) / seconds).toFixed(0)} %`;
   const [ofServe, ofSim] = [share(cpuSeconds(serve.program.pid), before[0]), share(cpuSeconds(sim.pid), before[1])];
   sim.kill('SIGINT');
-  await sim.end();
+  await sim.waitForExit();
   const { memory_bytes_per_lock, acknowledged, refused } = JSON.parse(sim.stdout.join('\n')) as Summary;
   const name = `${locks.toLocaleString('en')} live locks in one process`;
   const [serveSeconds, simSeconds] = before.map((spent) => spent.toFixed(1));
@@ -85,7 +85,7 @@ async function waitUntilConnected(
     const seconds = (monotonicMs() - startedAtMs) / 1000;
     const { mqtt } = await client.get<{ mqtt: { connected: number } }>('/status');
     if (mqtt.connected >= CONNECTED_SHARE * locks) return seconds;
-    if (sim.ended !== undefined) throw new Error(`the simulator has ended: ${sim.stderr.join(' ')}`);
+    if (sim.exit !== undefined) throw new Error(`the simulator has ended: ${sim.stderr.join(' ')}`);
     if (seconds > CONNECT_SECONDS) throw new Error(`not enough locks are connected after ${CONNECT_SECONDS} s`);
     await delay(POLL_EVERY_MS);
   }

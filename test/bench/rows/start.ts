@@ -30,7 +30,7 @@ export function benchStart({ quick }: BenchOptions): Promise<BenchRow> {
       const { program } = await startServe(resources, data);
       const ms = performance.now() - beganAt;
       program.kill('SIGTERM');
-      await program.end(STOP_SECONDS);
+      await program.waitForExit(STOP_SECONDS);
       return ms;
     };
     const [rates, peerRates] = (

@@ -13,7 +13,7 @@ import { PcapRecording } from '../../../cli/recordings/pcap/pcap-recording.js';
 import type { RecordingReader } from '../../../cli/recordings/recording.js';
 import { TraceReader } from '../../../proto/trace/reader.js';
 import { root } from '../../helpers/house/our-files.js';
-import { asFormat } from '../../helpers/recordings/capture.js';
+import { convertCapture } from '../../helpers/recordings/capture.js';
 import { readRecording } from '../../helpers/recordings/read-recording.js';
 
 const RUNS = 40;
@@ -28,7 +28,7 @@ const positions = POSITIONS;
 const FORMATS: readonly (readonly [string, () => RecordingReader, Buffer])[] = [
   ['pcap', () => new PcapRecording([], mac), sample('bench-loopback.pcap')],
   ['pcap, cooked', () => new PcapRecording([], null), sample('bench-any.pcap')],
-  ['pcapng', () => new PcapRecording([], mac), asFormat(sample('bench-loopback.pcap'), 'pcapng')],
+  ['pcapng', () => new PcapRecording([], mac), convertCapture(sample('bench-loopback.pcap'), 'pcapng')],
   ['mosquitto_sub', () => new MosquittoRecording(options), sample('mosquitto-sub.txt')],
   ['Mosquitto’s log', () => new MosquittoRecording({ mac: null, utcOffsetMs: 0 }), sample('mosquitto-broker.txt')],
   ['at-log', () => new AtRecording(options), sample('modem-at.txt')],

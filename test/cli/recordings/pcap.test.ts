@@ -10,7 +10,7 @@ import { traceEventLine } from '../../../proto/trace/writer.js';
 import { encodeDownlink } from '../../../proto/wire/codec.js';
 import { testBytes } from '../../helpers/gateway/test-gateway.js';
 import { root } from '../../helpers/house/our-files.js';
-import { asFormat, FIN, mqtt, pcapOf, RST, SYN, type TestSegment } from '../../helpers/recordings/capture.js';
+import { convertCapture, FIN, mqtt, pcapOf, RST, SYN, type TestSegment } from '../../helpers/recordings/capture.js';
 import { eventLines, readRecording } from '../../helpers/recordings/read-recording.js';
 
 const folder = join(root, 'test/recordings');
@@ -89,7 +89,7 @@ t.test('a capture of a live run has the events that the gateway recorded', async
   for (const capture of LIVE) {
     for (const file of [
       capture,
-      ...(['big-endian', 'nanoseconds', 'pcapng'] as const).map((f) => asFormat(capture, f)),
+      ...(['big-endian', 'nanoseconds', 'pcapng'] as const).map((f) => convertCapture(capture, f)),
     ]) {
       const { events, skipped, faults } = await readRecording(new PcapRecording([], null), [file]);
       t.same([skipped, faults], [[], []]);
@@ -217,7 +217,7 @@ t.test('damaged files give errors with the offset, and what came before is read'
   const damaged = Buffer.from(capture);
   damaged.writeUInt32LE(0x7fffffff, 24 + 8);
   t.match(await fault(damaged), /^offset 32: packet 1 claims 2147483647 bytes/);
-  const ng = Buffer.from(asFormat(capture, 'pcapng'));
+  const ng = Buffer.from(convertCapture(capture, 'pcapng'));
   ng.writeUInt32LE(13, 28 + 4);
   t.match(await fault(ng), /^offset 32: a block claims 13 bytes/);
   const cut = await readRecording(new PcapRecording([], null), [capture.subarray(0, -5)]);

@@ -15,7 +15,7 @@ import { decodeDownlink } from '../../../proto/wire/codec.js';
 import { formatMac, type Mac } from '../../../proto/wire/mac.js';
 import { type CommandAck, DEFAULT_POWER, type Downlink } from '../../../proto/wire/ping.js';
 import { LOCKGATE } from '../../helpers/cli/program.js';
-import { eventsOf, MERCHANT, testBytes, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
+import { MERCHANT, testBytes, testGateway, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
 import { connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
 import type { Teardown } from '../../helpers/store/temp-folder.js';
 
@@ -70,7 +70,7 @@ t.test('commands are requested, listed, shown and cancelled over HTTP', async (t
   const gateway = await testGateway(t);
   const { taken } = await obedientLock(t, gateway, MAC);
   await gateway.accounts.addDevice({ mac: testMac(2) });
-  const done = eventsOf(gateway, 'command', 1, ({ record }) => record.state === 'done');
+  const done = waitForEvents(gateway, 'command', 1, ({ record }) => record.state === 'done');
   const siren = { type: 'siren', parameters: { seconds: 20 }, asked_by: 'ann' };
   const macs = [formatMac(MAC), testMac(2)];
   const sent = await ask(gateway, 'POST', '/commands', { macs, ...siren });
@@ -126,12 +126,12 @@ t.test('a command to a connected lock that has not subscribed to down waits for 
   const why = (await ask(gateway, 'GET', '/why?id=command:1')).body as { steps: { code: string; sentence: string }[] };
   const wanted = /^It waits: lock connected since \S+, has not subscribed to `down`; a lock gets commands once it has/;
   t.match(why.steps.find(({ code }) => code === 'waits-subscription')?.sentence, wanted);
-  const sent = eventsOf(gateway, 'command', 1, ({ record }) => record.state === 'sent');
+  const sent = waitForEvents(gateway, 'command', 1, ({ record }) => record.state === 'sent');
   await lock.client.subscribeAsync('down', { qos: 1 });
   await sent;
   await lock.client.unsubscribeAsync('down');
   t.match(await waitsNow(), { for: 'subscription', text: /^lock connected since \S+, has unsubscribed from `down`$/ });
-  const ended = eventsOf(gateway, 'disconnected', 1);
+  const ended = waitForEvents(gateway, 'disconnected', 1);
   await lock.client.endAsync();
   await ended;
   t.match(await waitsNow(), { for: 'connection', text: /^lock not connected/ });
@@ -279,8 +279,8 @@ t.test('a simulated lock executes commands over MQTT, and the judge finds no vio
     },
   });
   t.teardown(() => lock.stop());
-  const over = eventsOf(gateway, 'command', 6, ({ record }) => record.finishedAtMs !== null);
-  const silent = eventsOf(gateway, 'presence', 1, ({ presence }) => presence.presence === 'airplane');
+  const over = waitForEvents(gateway, 'command', 6, ({ record }) => record.finishedAtMs !== null);
+  const silent = waitForEvents(gateway, 'presence', 1, ({ presence }) => presence.presence === 'airplane');
   const orders = [
     { type: 'unlock' },
     { type: 'siren', parameters: { seconds: 3 } },

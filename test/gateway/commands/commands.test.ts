@@ -11,7 +11,7 @@ import type { Commit, Store } from '../../../gateway/store/contract/store.js';
 import { Days, Hours, Minutes, Seconds } from '../../../proto/clock.js';
 import { DEFAULT_POWER } from '../../../proto/wire/ping.js';
 import { CommandBench, START_MS } from '../../helpers/commands/command-bench.js';
-import { overriding } from '../../helpers/durability/sabotage.js';
+import { withOverrides } from '../../helpers/durability/sabotage.js';
 import { MERCHANT, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
 
 /** protocol.md §1: the commands, and how long each is valid by default. */
@@ -304,7 +304,7 @@ t.test('a restart loses no command, and no id is used twice', async (t) => {
 t.test('while the store fails, no command is sent and no answer is acknowledged', async (t) => {
   let fails = false;
   const wrap = (store: Store): Store =>
-    overriding(store, {
+    withOverrides(store, {
       append: async (commit: Commit) => {
         if (fails) throw new Error('disk full');
         await store.append(commit);

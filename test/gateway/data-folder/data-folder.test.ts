@@ -132,8 +132,8 @@ t.test('serve and demo refuse a missing store in one sentence with exit code 3',
   const { folder } = await closedFolder(t);
   rmSync(path.join(folder, FILE));
   for (const command of ['serve', 'demo']) {
-    const { ended, stdout, stderr } = await lockgate(t, command, '--data', folder, ...PORTS);
-    t.equal(ended?.code, 3, command);
+    const { exit, stdout, stderr } = await lockgate(t, command, '--data', folder, ...PORTS);
+    t.equal(exit?.code, 3, command);
     t.same(stdout, []);
     t.equal(stderr.length, 1, stderr.join('\n'));
     t.match(stderr[0], /^lockgate: there is no .*lockgate\.sqlite.* --new/);
@@ -184,8 +184,8 @@ t.test('a store that does not match its checksums is refused, and neither is ove
     ['db', 'migrate', '--data', folder],
     ['db', 'backup', '--data', folder, '--out', path.join(tempFolder(t), 'b.sqlite')],
   ]) {
-    const { ended, stderr } = await lockgate(t, ...words);
-    t.equal(ended?.code, 3, `${words.join(' ')}: ${stderr.join('\n')}`);
+    const { exit, stderr } = await lockgate(t, ...words);
+    t.equal(exit?.code, 3, `${words.join(' ')}: ${stderr.join('\n')}`);
     t.match(stderr[0], /damaged/);
   }
   t.ok(readFileSync(`${file}.sums`).equals(sums));
@@ -211,16 +211,16 @@ function flipBit(file: string, at: number): void {
 t.test('after db accept a damaged store starts, and the evidence is retained', async (t) => {
   const { folder, file } = await closedFolder(t);
   const whole = await lockgate(t, 'db', 'accept', '--data', folder, '--yes');
-  t.equal(whole.ended?.code, 3);
+  t.equal(whole.exit?.code, 3);
   t.match(whole.stderr[0], /has no damage/);
   const sums = readFileSync(`${file}.sums`);
   // A bit of a stored ping: SQLite reads the row without an error.
   flipBit(file, readFileSync(file).lastIndexOf(testBytes(7)) + 3);
   const unsure = await lockgate(t, 'db', 'accept', '--data', folder);
-  t.equal(unsure.ended?.code, 2);
+  t.equal(unsure.exit?.code, 2);
   t.match(unsure.stderr[0], /--yes/);
   const accepted = await lockgate(t, 'db', 'accept', '--data', folder, '--yes', '--json');
-  t.equal(accepted.ended?.code, 0, accepted.stderr.join('\n'));
+  t.equal(accepted.exit?.code, 0, accepted.stderr.join('\n'));
   const { kept, damage } = JSON.parse(accepted.stdout.join('\n'));
   t.match(damage, [/^bytes \d+ to \d+/]);
   t.match(kept, [/lockgate\.sqlite\.sums\.failed\./]);
@@ -238,9 +238,9 @@ t.test('db accept refuses a store that can’t be opened, and the evidence keeps
   truncateSync(file, 4096);
   const before = readdirSync(folder).sort();
   const sums = readFileSync(`${file}.sums`);
-  const { ended, stderr } = await lockgate(t, 'db', 'accept', '--data', folder, '--yes');
+  const { exit, stderr } = await lockgate(t, 'db', 'accept', '--data', folder, '--yes');
   t.match(stderr.join('\n'), /^lockgate: the store could not open: [^\n]*$/, 'one sentence');
-  t.equal(ended?.code, 4);
+  t.equal(exit?.code, 4);
   t.same(readdirSync(folder).sort(), before);
   t.ok(readFileSync(`${file}.sums`).equals(sums));
   await t.rejects(started(t, folder), { code: 'store-damaged' });
@@ -254,8 +254,8 @@ t.test('a failed start after a kill does not make the WAL look lost', async (t) 
   for (const name of readdirSync(folder)) copyFileSync(path.join(folder, name), path.join(newer, name));
   db.close();
   for (let start = 1; start <= 2; start++) {
-    const { ended, stderr } = await lockgate(t, 'serve', '--data', newer, ...PORTS);
-    t.equal(ended?.code, 3);
+    const { exit, stderr } = await lockgate(t, 'serve', '--data', newer, ...PORTS);
+    t.equal(exit?.code, 3);
     t.match(stderr.join('\n'), /newer version/, `start ${start}`);
   }
 });
@@ -300,8 +300,8 @@ t.test('after a kill a missing, foreign or damaged WAL is refused', async (t) =>
   copyFileSync(path.join(other, `${FILE}-wal`), `${closed.file}-wal`);
   await t.rejects(started(t, closed.folder), { code: 'store-damaged', message: /was closed.*-wal/ });
   for (const folder of [lost, foreign, rotten, closed.folder]) {
-    const { ended, stderr } = await lockgate(t, 'db', 'accept', '--data', folder, '--yes');
-    t.equal(ended?.code, 0, stderr.join('\n'));
+    const { exit, stderr } = await lockgate(t, 'db', 'accept', '--data', folder, '--yes');
+    t.equal(exit?.code, 0, stderr.join('\n'));
     await (await started(t, folder)).close();
   }
 });
@@ -327,10 +327,10 @@ t.test('file modes of an older store are corrected, with a sentence', async (t) 
   const older = [FILE, `${FILE}.sums`, 'gateway.lock', 'operator-address'];
   for (const name of older) chmodSync(path.join(folder, name), 0o644);
   const serve = lockgate(t, 'db', 'migrate', '--data', folder);
-  t.equal((await serve).ended?.code, 0);
+  t.equal((await serve).exit?.code, 0);
   for (const name of older) chmodSync(path.join(folder, name), 0o644);
-  const { ended, stderr } = await lockgate(t, 'config', 'rotate-key', '--data', folder);
-  t.equal(ended?.code, 0);
+  const { exit, stderr } = await lockgate(t, 'config', 'rotate-key', '--data', folder);
+  t.equal(exit?.code, 0);
   t.match(stderr.join('\n'), /4 files of .* could be read by others.*600/);
   t.same(filesOpenToOthers(folder), []);
 });

@@ -25,9 +25,9 @@ import type { Gateway } from '../../../gateway/gateway.js';
 import { openDurable } from '../../../gateway/store/sqlite/durable-file.js';
 import { Webhook } from '../../clients/webhook-libraries.js';
 import { LOCKGATE, Program } from '../../helpers/cli/program.js';
-import { eventsOf, MERCHANT, openGateway, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
+import { MERCHANT, openGateway, testBytes, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
 import { type TestReceiver, testReceiver } from '../../helpers/gateway/test-receiver.js';
-import { call } from '../../helpers/http/merchant-call.js';
+import { callMerchantApi } from '../../helpers/http/merchant-call.js';
 import { TestLock } from '../../helpers/mqtt/test-lock.js';
 import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
 
@@ -76,8 +76,8 @@ async function newSite(test: Teardown): Promise<Site> {
   const { key, text: apiKey } = await gateway.merchants.apiKeys.create(MERCHANT, 'shop');
   const token = await gateway.merchants.accessTokens.issue(key.id, ['pets:write']);
   const user = { id: 1, username: 'ada', password: 'lovelace' };
-  await call(gateway, '/v2/user/createWithList', { key: apiKey, body: [user] });
-  const login = await call(gateway, '/v2/user/login?username=ada&password=lovelace', { key: apiKey });
+  await callMerchantApi(gateway, '/v2/user/createWithList', { key: apiKey, body: [user] });
+  const login = await callMerchantApi(gateway, '/v2/user/login?username=ada&password=lovelace', { key: apiKey });
   const session = String(login.body).replace('logged in user session:', '');
   await gateway.close();
   const secrets = { webhookSecret, lockSecret, phoneSecret, apiKey, token, session };
@@ -89,7 +89,7 @@ async function checkThatAllWorks(t: Tap, at: Site): Promise<void> {
   const gateway = await openGateway(t, at.folder, {}, { keyFile: at.place.keyFile });
   const before = at.receiver.requests.length;
   const lock = await TestLock.connect(t, gateway.mqttPort, MAC, at.lockSecret);
-  const delivered = eventsOf(gateway, 'delivery', 1);
+  const delivered = waitForEvents(gateway, 'delivery', 1);
   await lock.send(testBytes(++at.sequence));
   t.match(await delivered, [{ outcome: 'delivered' }]);
   const request = at.receiver.requests[before];
@@ -260,7 +260,7 @@ t.test(
       const { settings, redelivery } = gateway.webhooks;
       const { secret } = await settings.rotateSecret(1, 0);
       await settings.set(1, { state: 'active', setHeaders: { Authorization: BEARER } });
-      const delivered = eventsOf(gateway, 'delivery', 1);
+      const delivered = waitForEvents(gateway, 'delivery', 1);
       t.same(await redelivery.recover({ sinceMs: 0 }), [{ urlId: 1, events: 1 }]);
       await delivered;
       const request = at.receiver.requests.at(-1);
@@ -275,7 +275,7 @@ t.test('config rotate-key and forget-secrets: text output, JSON output, and fail
   const at = await site(t);
   const run = async (...args: string[]) => {
     const program = new Program(t, process.execPath, [LOCKGATE, 'config', ...args, '--data', at.folder]);
-    const { code } = await program.end();
+    const { code } = await program.waitForExit();
     return { code, stdout: program.stdout.join('\n'), stderr: program.stderr.join('\n') };
   };
   const rotated = await run('rotate-key', '--json');

@@ -13,15 +13,15 @@ import { StoreFailure } from '../../../gateway/store/contract/errors.js';
 import { MAX_KEYS_PER_MERCHANT } from '../../../gateway/store/contract/merchants/access-store.js';
 import type { Store } from '../../../gateway/store/contract/store.js';
 import { Hours, ManualClock, Minutes, Seconds } from '../../../proto/clock.js';
-import { overriding } from '../../helpers/durability/sabotage.js';
-import { eventsOf, MERCHANT, openGateway, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
+import { withOverrides } from '../../helpers/durability/sabotage.js';
+import { MERCHANT, openGateway, testGateway, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
 import { testReceiver } from '../../helpers/gateway/test-receiver.js';
 import { root } from '../../helpers/house/our-files.js';
 import {
   accessToken,
   apiKey,
-  basic,
-  call,
+  basicAuthorization,
+  callMerchantApi,
   type MerchantAnswer,
   type MerchantCall,
 } from '../../helpers/http/merchant-call.js';
@@ -67,13 +67,13 @@ t.test('a call without a valid API key is refused', async (t) => {
     undefined,
     'Basic',
     'Basic ====',
-    basic(''),
-    basic('x'),
-    basic(key.slice(0, -1)),
-    basic(`${key}x`),
-    basic(key, 'password'),
-    basic(revoked.text),
-    basic(key.replace(/^lgk_.{12}/, 'lgk_000000000000')),
+    basicAuthorization(''),
+    basicAuthorization('x'),
+    basicAuthorization(key.slice(0, -1)),
+    basicAuthorization(`${key}x`),
+    basicAuthorization(key, 'password'),
+    basicAuthorization(revoked.text),
+    basicAuthorization(key.replace(/^lgk_.{12}/, 'lgk_000000000000')),
     `Basic ${Buffer.from(key).toString('base64')}`,
     `Bearer ${key}`,
     `Bearer ${token}`,
@@ -81,41 +81,57 @@ t.test('a call without a valid API key is refused', async (t) => {
   for (const [where, terms] of CALLS_WITH_KEY)
     for (const authorization of wrong) {
       const headers = { ...terms.headers, ...(authorization !== undefined && { authorization }) };
-      const answer = await call(gateway, where, { ...terms, headers });
+      const answer = await callMerchantApi(gateway, where, { ...terms, headers });
       const expected = { status: 401, headers: { ...PROBLEM, 'www-authenticate': /^Basic realm="lockgate"/ } };
       t.match(answer, { ...expected, body: { status: 401, code: 'unauthorized' } }, `${where} ${authorization}`);
     }
-  t.match(await call(gateway, '/v1/pet', { body: '{' }), { status: 401 }, 'refused before the body is read');
+  t.match(await callMerchantApi(gateway, '/v1/pet', { body: '{' }), { status: 401 }, 'refused before the body is read');
   t.match(
-    await call(gateway, '/v1/pet', { key, body: PET }),
+    await callMerchantApi(gateway, '/v1/pet', { key, body: PET }),
     { status: 201, body: { id: 1 } },
     'the refused calls created nothing',
   );
-  t.match(await call(gateway, '/v1/pet', { body: PET, headers: { authorization: basic(key).replace('B', 'b') } }), {
-    status: 201,
-  });
+  t.match(
+    await callMerchantApi(gateway, '/v1/pet', {
+      body: PET,
+      headers: { authorization: basicAuthorization(key).replace('B', 'b') },
+    }),
+    {
+      status: 201,
+    },
+  );
 });
 
 t.test('updating a pet requires a token with the right scope', async (t) => {
   const { gateway, key } = await openSetting(t);
-  await call(gateway, '/v1/pet', { key, body: PET });
+  await callMerchantApi(gateway, '/v1/pet', { key, body: PET });
   const put = { method: 'PUT', body: PET_CHANGE };
   const tests = await accessToken(gateway, key, 'webhooks:test');
   const pets = await accessToken(gateway, key, 'pets:write');
-  for (const authorization of [undefined, 'Bearer', 'Bearer x', basic(key), `Bearer ${key}`, `Bearer ${pets}x`]) {
-    const answer = await call(gateway, '/v2/pet', { ...put, ...(authorization && { headers: { authorization } }) });
+  for (const authorization of [
+    undefined,
+    'Bearer',
+    'Bearer x',
+    basicAuthorization(key),
+    `Bearer ${key}`,
+    `Bearer ${pets}x`,
+  ]) {
+    const answer = await callMerchantApi(gateway, '/v2/pet', {
+      ...put,
+      ...(authorization && { headers: { authorization } }),
+    });
     t.match(answer, { status: 401, headers: { ...PROBLEM, 'www-authenticate': /^Bearer / } }, String(authorization));
   }
-  const lacks = await call(gateway, '/v2/pet', { ...put, token: tests });
+  const lacks = await callMerchantApi(gateway, '/v2/pet', { ...put, token: tests });
   t.match(lacks, { status: 403, headers: { 'www-authenticate': /insufficient_scope/ } });
-  t.match(await call(gateway, '/v2/pet', { ...put, token: pets }), { status: 200 });
+  t.match(await callMerchantApi(gateway, '/v2/pet', { ...put, token: pets }), { status: 200 });
 });
 
 t.test('tokens are issued to OAuth clients, and expire or are revoked with their key', async (t) => {
   const clock = new ManualClock(Hours(1));
   const { gateway, key } = await openSetting(t, { wallClock: clock });
   const ask = (body: string, headers: Record<string, string> = FORM) =>
-    call(gateway, '/oauth/token', { key, body, headers });
+    callMerchantApi(gateway, '/oauth/token', { key, body, headers });
   const all = await ask('grant_type=client_credentials');
   t.match(all, { status: 200, headers: { 'cache-control': 'no-store', pragma: 'no-cache' } });
   t.match(all.body, { token_type: 'Bearer', expires_in: 3600, scope: 'pets:write webhooks:test' });
@@ -133,22 +149,33 @@ t.test('tokens are issued to OAuth clients, and expire or are revoked with their
   ];
   for (const [body, error] of refusals)
     t.match(await ask(body), { status: 400, headers: PROBLEM, body: { error, error_description: String } }, body);
-  t.match(await call(gateway, '/oauth/token', { key, body: '{}' }), { status: 415 });
-  t.match(await call(gateway, '/oauth/token', { method: 'POST' }), { status: 401, body: { error: 'invalid_client' } });
+  t.match(await callMerchantApi(gateway, '/oauth/token', { key, body: '{}' }), { status: 415 });
+  t.match(await callMerchantApi(gateway, '/oauth/token', { method: 'POST' }), {
+    status: 401,
+    body: { error: 'invalid_client' },
+  });
 
   const { access_token: token } = all.body as { access_token: string };
-  await call(gateway, '/v1/pet', { key, body: PET });
-  const put = () => call(gateway, '/v2/pet', { method: 'PUT', token, body: PET_CHANGE });
+  await callMerchantApi(gateway, '/v1/pet', { key, body: PET });
+  const put = () => callMerchantApi(gateway, '/v2/pet', { method: 'PUT', token, body: PET_CHANGE });
   clock.advance(Hours(1) - 1);
   t.match(await put(), { status: 200 });
   clock.advance(1);
   t.match(await put(), { status: 401, headers: { 'www-authenticate': /error="invalid_token"/ } });
   const young = await accessToken(gateway, key);
   const [{ publicId } = { publicId: '' }] = await gateway.merchants.apiKeys.list(MERCHANT);
-  t.match(await call(gateway, '/v2/pet', { method: 'PUT', token: young, body: PET_CHANGE }), { status: 200 });
+  t.match(await callMerchantApi(gateway, '/v2/pet', { method: 'PUT', token: young, body: PET_CHANGE }), {
+    status: 200,
+  });
   await gateway.merchants.apiKeys.revoke(publicId);
-  t.match(await call(gateway, '/v2/pet', { method: 'PUT', token: young, body: PET_CHANGE }), { status: 401 });
-  t.match(await call(gateway, '/v1/pet', { key, body: PET }), { status: 401 }, 'a revoked key is refused at once');
+  t.match(await callMerchantApi(gateway, '/v2/pet', { method: 'PUT', token: young, body: PET_CHANGE }), {
+    status: 401,
+  });
+  t.match(
+    await callMerchantApi(gateway, '/v1/pet', { key, body: PET }),
+    { status: 401 },
+    'a revoked key is refused at once',
+  );
 });
 
 t.test('a key’s last use is stored once a minute; a merchant has at most 100 keys', async (t) => {
@@ -159,7 +186,7 @@ t.test('a key’s last use is stored once a minute; a merchant has at most 100 k
     await gateway.store.writeMetadata('test', '1');
     return (await gateway.merchants.apiKeys.list())[0]?.lastUsedAtMs;
   };
-  const use = () => call(gateway, '/v2/user/logout', { key });
+  const use = () => callMerchantApi(gateway, '/v2/user/logout', { key });
   t.equal(await lastUsed(), null);
   await use();
   t.equal(await lastUsed(), Hours(1));
@@ -179,9 +206,10 @@ t.test('another merchant’s pet gets the same answer as one that does not exist
   await gateway.accounts.addMerchant(MERCHANT);
   const key = await apiKey(gateway, MERCHANT);
   const basil = await apiKey(gateway, (await gateway.accounts.addMerchant('Basil')).name);
-  for (let made = 0; made < 3; made += 1) await call(gateway, '/v1/pet', { key, body: PET });
+  for (let made = 0; made < 3; made += 1) await callMerchantApi(gateway, '/v1/pet', { key, body: PET });
   const token = await accessToken(gateway, basil);
-  const put = (id: number) => call(gateway, '/v2/pet', { method: 'PUT', token, body: { ...PET_CHANGE, id } });
+  const put = (id: number) =>
+    callMerchantApi(gateway, '/v2/pet', { method: 'PUT', token, body: { ...PET_CHANGE, id } });
   const [theirs, nobodys] = [await put(2), await put(999)];
   t.match(theirs, { status: 404 });
   t.equal(theirs.text, nobodys.text);
@@ -191,19 +219,19 @@ t.test('another merchant’s pet gets the same answer as one that does not exist
     'the pet is unchanged',
   );
   t.match(
-    (await call(gateway, '/v1/pet', { key: basil, body: PET })).body,
+    (await callMerchantApi(gateway, '/v1/pet', { key: basil, body: PET })).body,
     { id: 1 },
     'each merchant’s ids start at 1',
   );
   t.match(await put(1), { status: 200, body: { id: 1 } });
   const mine = await accessToken(gateway, key);
-  t.match(await call(gateway, '/v2/pet', { method: 'PUT', token: mine, body: { ...PET_CHANGE, id: 3 } }), {
+  t.match(await callMerchantApi(gateway, '/v2/pet', { method: 'PUT', token: mine, body: { ...PET_CHANGE, id: 3 } }), {
     status: 200,
   });
   const list = [{ id: 1, username: 'ada' }];
   for (const each of [key, basil])
     t.match(
-      await call(gateway, '/v2/user/createWithList', { key: each, body: list }),
+      await callMerchantApi(gateway, '/v2/user/createWithList', { key: each, body: list }),
       { status: 200 },
       'the same for users',
     );
@@ -215,7 +243,7 @@ t.test('POST /test_webhook answers each outcome, and refuses wrong calls', async
   await gateway.accounts.addDevice({ mac, merchant: MERCHANT });
   const token = await accessToken(gateway, key, 'webhooks:test');
   const test = (access: unknown, address: unknown) =>
-    call(gateway, '/test_webhook', { body: { access_token: access, mac_addr: address } });
+    callMerchantApi(gateway, '/test_webhook', { body: { access_token: access, mac_addr: address } });
   t.match(await test(token, mac), { status: 409, headers: PROBLEM, body: { code: 'no-webhook-url' } });
   const receiver = await testReceiver(t);
   await gateway.accounts.addWebhookUrl({ url: receiver.url, merchant: MERCHANT });
@@ -225,7 +253,7 @@ t.test('POST /test_webhook answers each outcome, and refuses wrong calls', async
     t.match(answer, { status: 200, body: { status: 'success', deliveries: [delivery] } }, spelling);
   }
   t.match(receiver.requests[0]?.json, { test: true, mac_addr: 'A4:C1:38:00:00:01' });
-  const missing = await call(gateway, '/test_webhook', { body: {} });
+  const missing = await callMerchantApi(gateway, '/test_webhook', { body: {} });
   t.match(missing, { status: 400, body: { errors: [{ pointer: '/access_token' }, { pointer: '/mac_addr' }] } });
   for (const address of ['', 'zz', 'A4C13800000', 7])
     t.match(await test(token, address), { status: 400, body: { errors: [{ pointer: '/mac_addr' }] } }, String(address));
@@ -250,7 +278,7 @@ t.test('POST /test_webhook answers each outcome, and refuses wrong calls', async
 t.test('bodies of a wrong type or size, and invalid JSON, are refused', async (t) => {
   const { gateway, key } = await openSetting(t);
   const pet = (body: string | Buffer, headers: Record<string, string> = {}) =>
-    call(gateway, '/v1/pet', { key, body, headers });
+    callMerchantApi(gateway, '/v1/pet', { key, body, headers });
   const good = JSON.stringify(PET);
   for (const type of ['application/json; charset=utf-8', 'application/json;charset=UTF-8', 'Application/JSON'])
     t.match(await pet(good, { 'content-type': type, accept: 'application/xml' }), {
@@ -272,10 +300,10 @@ t.test('bodies of a wrong type or size, and invalid JSON, are refused', async (t
   const plain = { 'content-type': 'text/plain;charset=UTF-8' };
   t.match(await pet(good, plain), { status: 415 });
   const list = (headers: Record<string, string>) =>
-    call(gateway, '/v2/user/createWithList', { key, body: '[]', headers });
+    callMerchantApi(gateway, '/v2/user/createWithList', { key, body: '[]', headers });
   t.match(await list(plain), { status: 200 }, 'some generated clients send plain text');
   t.match(await list({ ...plain, origin: 'https://example.com' }), { status: 415 }, 'a page of another origin may not');
-  t.match(await call(gateway, '/v1/pet', { key, method: 'POST' }), { status: 400 }, 'an empty body');
+  t.match(await callMerchantApi(gateway, '/v1/pet', { key, method: 'POST' }), { status: 400 }, 'an empty body');
   const broken = ['', ' ', '{', '{"name":}', "{'name':'x'}", 'name=Rex', '\u0000', `${good}x`, '{"name":"Rex",}'];
   for (const body of [...broken, `{"name":${good}`, `${good}1e999999999`])
     t.match(await pet(body), { status: 400, headers: PROBLEM, body: { status: 400 } }, JSON.stringify(body));
@@ -283,7 +311,7 @@ t.test('bodies of a wrong type or size, and invalid JSON, are refused', async (t
   const members = ['[]', '1', 'null', '"x"', '{"name":""}', '{"name":1}', '{}', '{"name":"a","species":[]}'];
   for (const body of [...members, '{"name":"\\udc00"}', '{"name":"a","owner":[]}', '{"__proto__":{"name":"a"}}'])
     t.match(await pet(body), { status: 400, body: { errors: [{ pointer: String, detail: String }] } }, body);
-  const users = (body: string) => call(gateway, '/v2/user/createWithList', { key, body });
+  const users = (body: string) => callMerchantApi(gateway, '/v2/user/createWithList', { key, body });
   const nested = (depth: number): string => `[{"x":${'['.repeat(depth)}${']'.repeat(depth)}}]`;
   t.match(await users(nested(500_000)), { status: 400, body: { detail: /64 levels deep/ } });
   t.match(await pet(nested(500_000)), { status: 413 }, 'refused by its size, before its nesting is checked');
@@ -317,7 +345,7 @@ t.test('bodies of a wrong type or size, and invalid JSON, are refused', async (t
 
 t.test('the number of values in a body is limited', async (t) => {
   const { gateway, key } = await openSetting(t);
-  const users = (body: string) => call(gateway, '/v2/user/createWithList', { key, body });
+  const users = (body: string) => callMerchantApi(gateway, '/v2/user/createWithList', { key, body });
   // Three brackets count, and one comma less than there are items.
   const items = (count: number) => `[{"x":[${'1e9,'.repeat(count - 1)}1e9]}]`;
   t.match(await users(items(MAX_VALUES - 2)), { status: 200 });
@@ -370,17 +398,17 @@ t.test('unknown methods get 405 and unknown paths 404', async (t) => {
   for (const [where, allow] of Object.entries({ ...allowed, '/oauth/token': 'POST', '/healthz': 'GET, HEAD' }))
     for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS']) {
       if (allow.split(', ').includes(method)) continue;
-      const answer = await call(gateway, where, {
+      const answer = await callMerchantApi(gateway, where, {
         method,
         key,
         ...(method === 'POST' && { body: 'x', headers: FORM }),
       });
       t.match(answer, { status: 405, headers: { allow, ...PROBLEM } }, `${method} ${where}`);
     }
-  t.match(await call(gateway, '/healthz', { method: 'HEAD' }), { status: 200, text: '' });
+  t.match(await callMerchantApi(gateway, '/healthz', { method: 'HEAD' }), { status: 200, text: '' });
   for (const where of ['/', '/v1/pet/', '/V1/pet', '/v1/pets', '/v2/user', '/v1/pet/1', '/%2e%2e/etc', '/console/'])
-    t.match(await call(gateway, where, { key, body: PET }), { status: 404, headers: PROBLEM }, where);
-  const odd = await call(gateway, '/v2/user/%zz?password=canary');
+    t.match(await callMerchantApi(gateway, where, { key, body: PET }), { status: 404, headers: PROBLEM }, where);
+  const odd = await callMerchantApi(gateway, '/v2/user/%zz?password=canary');
   t.match(odd, { status: 400, headers: PROBLEM });
   t.notMatch(odd.text, /canary|zz/);
 });
@@ -388,10 +416,10 @@ t.test('unknown methods get 405 and unknown paths 404', async (t) => {
 t.test('every answer has a unique id, and reveals nothing about the machine', async (t) => {
   const { gateway, key } = await openSetting(t);
   const answers = [
-    await call(gateway, '/v1/pet', { key, body: PET }),
-    await call(gateway, '/v1/pet', { body: PET }),
-    await call(gateway, '/nothing', { headers: { origin: 'https://example.com' } }),
-    await call(gateway, '/healthz', { headers: { 'x-request-id': 'mine' } }),
+    await callMerchantApi(gateway, '/v1/pet', { key, body: PET }),
+    await callMerchantApi(gateway, '/v1/pet', { body: PET }),
+    await callMerchantApi(gateway, '/nothing', { headers: { origin: 'https://example.com' } }),
+    await callMerchantApi(gateway, '/healthz', { headers: { 'x-request-id': 'mine' } }),
   ];
   for (const { headers } of answers) {
     t.match(headers, {
@@ -415,13 +443,13 @@ t.test('only pages of the configured origins may call', async (t) => {
   await gateway.accounts.addMerchant(MERCHANT);
   const key = await apiKey(gateway, MERCHANT);
   const asks = (from: string) => ({ origin: from, 'access-control-request-method': 'POST' });
-  const may = await call(gateway, '/v1/pet', { method: 'OPTIONS', headers: asks(origin) });
+  const may = await callMerchantApi(gateway, '/v1/pet', { method: 'OPTIONS', headers: asks(origin) });
   t.match(may, { status: 204, headers: { 'access-control-allow-origin': origin, vary: 'Origin' } });
   t.match(may.headers['access-control-allow-headers'], /authorization/);
-  const answer = await call(gateway, '/v1/pet', { key, body: PET, headers: { origin } });
+  const answer = await callMerchantApi(gateway, '/v1/pet', { key, body: PET, headers: { origin } });
   t.match(answer, { status: 201, headers: { 'access-control-allow-origin': origin } });
   for (const other of ['https://shop.example.org', 'http://shop.example', 'null']) {
-    const not = await call(gateway, '/v1/pet', { method: 'OPTIONS', headers: asks(other) });
+    const not = await callMerchantApi(gateway, '/v1/pet', { method: 'OPTIONS', headers: asks(other) });
     t.match(not, { status: 405 });
     t.equal(not.headers['access-control-allow-origin'], undefined, other);
   }
@@ -434,14 +462,14 @@ t.test('a client that hangs up while its list of users is being added adds none'
   const body = JSON.stringify(list('a', 10));
   const socket = connect(gateway.httpPort, '127.0.0.1');
   const answered = new Promise((resolve) => gateway.events.once('request', resolve));
-  const head = ['POST /v2/user/createWithList HTTP/1.1', 'host: a', `authorization: ${basic(key)}`];
+  const head = ['POST /v2/user/createWithList HTTP/1.1', 'host: a', `authorization: ${basicAuthorization(key)}`];
   const rest = ['content-type: application/json', `content-length: ${body.length}`, '', body];
   await new Promise<void>((resolve) => socket.write([...head, ...rest].join('\r\n'), () => resolve()));
-  await call(gateway, '/healthz');
+  await callMerchantApi(gateway, '/healthz');
   socket.destroy();
   await answered;
   // A longer list is hashed in turns with the rest of the first one, and so finishes after it.
-  t.match(await call(gateway, '/v2/user/createWithList', { key, body: list('b', 14) }), { status: 200 });
+  t.match(await callMerchantApi(gateway, '/v2/user/createWithList', { key, body: list('b', 14) }), { status: 200 });
   const users = await gateway.store.people.listUsers({ merchant: MERCHANT, afterId: null, limit: 99 });
   t.same(
     users.map(({ username }) => username?.[0]),
@@ -456,14 +484,14 @@ t.test('while the store can’t write, a call gets 503 with Retry-After and no r
       if (disk !== undefined) throw new StoreFailure('write', disk);
       return await store.people.addPet(...args);
     };
-    return overriding(store, { people: overriding(store.people, { addPet }) });
+    return withOverrides(store, { people: withOverrides(store.people, { addPet }) });
   };
   const { gateway, key } = await openSetting(t, { wrapStore });
-  const create = () => call(gateway, '/v1/pet', { key, body: PET });
+  const create = () => callMerchantApi(gateway, '/v1/pet', { key, body: PET });
   disk = sqliteError('SQLITE_FULL', 'database or disk is full');
   const full = await create();
   t.match(full, { status: 503, headers: { ...PROBLEM, 'retry-after': /^\d+$/ } });
-  const told = eventsOf(gateway, 'request', 1, ({ status }) => status === 500);
+  const told = waitForEvents(gateway, 'request', 1, ({ status }) => status === 500);
   disk = new TypeError('canary: pet.name');
   const broken = await create();
   t.match(broken, { status: 500, headers: PROBLEM, body: { detail: 'an internal error occurred' } });

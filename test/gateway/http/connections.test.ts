@@ -20,9 +20,9 @@ import { DescriptorWatch } from '../../../gateway/network/descriptor-watch.js';
 import { Descriptors } from '../../../gateway/network/descriptors.js';
 import { TrustedProxies } from '../../../gateway/network/trusted-proxies.js';
 import { afterThisTurn, ManualClock, Seconds } from '../../../proto/clock.js';
-import { within } from '../../helpers/clocks/bell.js';
+import { within } from '../../helpers/clocks/change-signal.js';
 import { MERCHANT, testGateway } from '../../helpers/gateway/test-gateway.js';
-import { apiKey, basic, call } from '../../helpers/http/merchant-call.js';
+import { apiKey, basicAuthorization, callMerchantApi } from '../../helpers/http/merchant-call.js';
 import { getRequest, openDescriptors, RawHttp } from '../../helpers/http/raw-http.js';
 
 /** The number of requests that one connection sends without waiting for an answer (quality.md §2). */
@@ -74,11 +74,11 @@ async function sameDescriptors(before: number, what: string): Promise<void> {
 const WAYS_TO_LEAVE: Readonly<Record<string, (client: RawHttp) => Promise<void>>> = {
   'hangs up at once': async ({ socket }) => void socket.destroy(),
   'reads a part and hangs up': async (client) => {
-    await client.receives(/HTTP\/1\.1 /);
+    await client.waitForText(/HTTP\/1\.1 /);
     client.socket.destroy();
   },
   'reads a part and resets': async (client) => {
-    await client.receives(/HTTP\/1\.1 /);
+    await client.waitForText(/HTTP\/1\.1 /);
     client.socket.resetAndDestroy();
   },
 };
@@ -89,7 +89,7 @@ async function leaveEach(port: number, paths: readonly string[], count: number, 
   for (const where of paths) {
     const client = await RawHttp.open(port);
     client.write(getRequest(where, ['host: a', header, 'connection: close']));
-    await client.ended();
+    await client.waitForClose();
   }
   const before = openDescriptors();
   for (const where of paths)
@@ -103,7 +103,7 @@ async function leaveEach(port: number, paths: readonly string[], count: number, 
 
 t.test('clients that pipeline requests and hang up leave no open file or socket', async (t) => {
   const gateway = await testGateway(t);
-  const merchant = `authorization: ${basic(await apiKey(gateway, MERCHANT))}`;
+  const merchant = `authorization: ${basicAuthorization(await apiKey(gateway, MERCHANT))}`;
   const operator = `authorization: Bearer ${gateway.operatorToken}`;
   await leaveEach(gateway.httpPort, PAGE_PATHS, PIPELINED_REQUESTS, merchant);
   await leaveEach(gateway.httpPort, MERCHANT_PATHS, PIPELINED_REQUESTS / 10, merchant);
@@ -124,14 +124,14 @@ t.test('1,000 pipelined requests are answered in order, one at a time', async (t
   const client = await RawHttp.open(port);
   const wanted = Array.from({ length: PIPELINED_REQUESTS }, (_, number) => `answer /${number};`);
   client.write(wanted.map((_, number) => getRequest(`/${number}`)).join(''));
-  await client.until(
+  await client.waitUntil(
     () => client.received.endsWith(`answer /${PIPELINED_REQUESTS - 1};`),
     () => `${client.statuses.length} answers came`,
   );
   t.same(client.received.match(/answer \/\d+;/g), wanted);
   t.equal(most, 1);
   client.write(getRequest('/more').repeat(2 * PIPELINED_REQUESTS));
-  await client.ended();
+  await client.waitForClose();
   t.pass('who sends far more than may wait is ended');
 });
 
@@ -144,7 +144,7 @@ t.test('a request after the last answer of its connection is not served', async 
   });
   const client = await RawHttp.open(port);
   client.write(['/first', '/last', '/never'].map((where) => getRequest(where)).join(''));
-  await client.ended();
+  await client.waitForClose();
   t.same(begun, ['/first', '/last']);
 });
 
@@ -175,7 +175,7 @@ t.test(
     for (const [index, client] of clients.entries())
       client.write(getRequest(`/${index}`, ['host: a', 'connection: close']));
     clients[CLIENTS / 2]?.socket.destroy();
-    await Promise.all(clients.map((client) => client.ended()));
+    await Promise.all(clients.map((client) => client.waitForClose()));
     isOver = true;
     const gone = `/${CLIENTS / 2}`;
     t.same(
@@ -210,7 +210,7 @@ t.test(
   async (t) => {
     const gateway = await testGateway(t);
     for (const where of ['/openapi.json', '/docs/static/swagger-ui-bundle.js', '/docs/static/swagger-ui.css']) {
-      const plain = await call(gateway, where);
+      const plain = await callMerchantApi(gateway, where);
       t.match(plain, {
         status: 200,
         headers: { etag: /^".{27}"$/, 'cache-control': 'no-cache', vary: 'Accept-Encoding' },
@@ -222,18 +222,18 @@ t.test(
       t.not(packed.headers.etag, plain.headers.etag, 'the compressed bytes have another ETag');
       for (const { headers } of [plain, packed]) {
         const known = { 'if-none-match': `"other", W/${headers.etag}`, 'accept-encoding': 'gzip' };
-        const again = await call(gateway, where, {
+        const again = await callMerchantApi(gateway, where, {
           headers: headers === plain.headers ? { 'if-none-match': String(headers.etag) } : known,
         });
         t.match(again, { status: 304, text: '', headers: { etag: headers.etag } }, `${where} again`);
       }
-      const head = await call(gateway, where, { method: 'HEAD' });
+      const head = await callMerchantApi(gateway, where, { method: 'HEAD' });
       t.match(head, { status: 200, text: '', headers: { 'content-length': plain.headers['content-length'] } });
-      const refusing = await call(gateway, where, { headers: { 'accept-encoding': 'gzip;q=0' } });
+      const refusing = await callMerchantApi(gateway, where, { headers: { 'accept-encoding': 'gzip;q=0' } });
       t.equal(refusing.headers['content-encoding'], undefined);
     }
-    t.match(await call(gateway, '/docs/static/csp.json'), { status: 404 });
-    t.match(await call(gateway, '/docs/static/%2e%2e/package.json'), { status: 404 });
+    t.match(await callMerchantApi(gateway, '/docs/static/csp.json'), { status: 404 });
+    t.match(await callMerchantApi(gateway, '/docs/static/%2e%2e/package.json'), { status: 404 });
   },
 );
 
@@ -272,19 +272,19 @@ t.test('a missing, repeated or invalid Host header gets 400 and closes the conne
       for (const where of ['/healthz', '/nowhere']) {
         const client = await RawHttp.open(port);
         client.write(getRequest(where, [...hosts, header]).repeat(2));
-        await client.ended();
+        await client.waitForClose();
         t.same(client.statuses, [400], `${name}, ${where}, ${what}: ${client.received}`);
         t.match(client.received, /application\/problem\+json.*"code":"input-host"/s);
       }
     for (const host of right) {
       const client = await RawHttp.open(port);
       client.write(getRequest('/healthz', [host, header, 'connection: close']));
-      await client.ended();
+      await client.waitForClose();
       t.same(client.statuses, [200], `${name}, ${host}`);
     }
     const old = await RawHttp.open(port);
     old.write(`GET /healthz HTTP/1.0\r\n${header}\r\n\r\n`);
-    await old.ended();
+    await old.waitForClose();
     t.same(old.statuses, [200], 'HTTP/1.0 does not require Host');
   }
 });
@@ -298,13 +298,23 @@ t.test('a port full of idle connections answers probes, operators and other clie
   for (const port of [gateway.httpPort, gateway.operatorPort]) {
     const idle: RawHttp[] = [];
     for (let count = 0; count < CROWD_SIZE; count += 1) idle.push(await RawHttp.open(port));
-    for (const from of ['127.0.0.1', '127.0.0.9']) {
+    for (const fromAddress of ['127.0.0.1', '127.0.0.9']) {
       for (const where of ['/healthz', '/readyz'])
-        t.match(await call(gateway, where, { from }), { status: 200 }, `${where} from ${from}`);
-      t.match(await call(gateway, '/v2/user/logout', { ...merchant, from }), { status: 200 });
-      t.match(await call({ httpPort: gateway.operatorPort }, '/status', { from, token: gateway.operatorToken }), {
-        status: 200,
-      });
+        t.match(
+          await callMerchantApi(gateway, where, { fromAddress }),
+          { status: 200 },
+          `${where} from ${fromAddress}`,
+        );
+      t.match(await callMerchantApi(gateway, '/v2/user/logout', { ...merchant, fromAddress }), { status: 200 });
+      t.match(
+        await callMerchantApi({ httpPort: gateway.operatorPort }, '/status', {
+          fromAddress,
+          token: gateway.operatorToken,
+        }),
+        {
+          status: 200,
+        },
+      );
     }
     for (const { socket } of idle) socket.destroy();
   }
@@ -391,7 +401,7 @@ t.test('a long body after an early answer is not read to its end', async (t) => 
   for (const [what, status, port = gateway.httpPort] of cases) {
     const client = await RawHttp.open(port);
     await client.flush(`${[`${what} HTTP/1.1`, ...json].join('\r\n')}\r\n\r\n`);
-    await client.receives(new RegExp(`^HTTP/1\\.1 ${status} `));
+    await client.waitForText(new RegExp(`^HTTP/1\\.1 ${status} `));
     t.ok((await sendEndless(client)) < ENDLESS_BYTES, what);
     client.socket.destroy();
   }
@@ -402,9 +412,9 @@ t.test('a short body after an early answer leaves the connection open', async (t
   const client = await RawHttp.open(gateway.httpPort);
   const body = 'x'.repeat(CHUNK_BYTES);
   await client.flush(`POST /nowhere HTTP/1.1\r\nhost: a\r\ncontent-length: ${body.length}\r\n\r\n`);
-  await client.receives(/^HTTP\/1\.1 404 /);
+  await client.waitForText(/^HTTP\/1\.1 404 /);
   await client.flush(body + getRequest('/healthz'));
-  await client.receives(/HTTP\/1\.1 200 /);
+  await client.waitForText(/HTTP\/1\.1 200 /);
   t.same(client.statuses, [404, 200]);
   client.socket.destroy();
 });
@@ -424,12 +434,16 @@ t.test('a port whose connections are all busy answers only probes', async (t) =>
   const busy = await RawHttp.open(server.port);
   // The client requests far more than the system's buffers hold, and reads only the start.
   busy.write(getRequest('/docs/static/swagger-ui-bundle.js').repeat(100));
-  await busy.receives(/HTTP\/1\.1 200/);
+  await busy.waitForText(/HTTP\/1\.1 200/);
   busy.socket.pause();
   const asked = { httpPort: server.port };
-  const [probe, ready] = [await call(asked, '/healthz'), await call(asked, '/readyz')];
+  const [probe, ready] = [await callMerchantApi(asked, '/healthz'), await callMerchantApi(asked, '/readyz')];
   t.match([probe, ready], [{ status: 200, headers: { connection: 'close' } }, { status: 200 }]);
-  t.match(await call(asked, '/openapi.json'), { status: 503, headers: { 'retry-after': '5' }, body: { code: 'busy' } });
+  t.match(await callMerchantApi(asked, '/openapi.json'), {
+    status: 503,
+    headers: { 'retry-after': '5' },
+    body: { code: 'busy' },
+  });
 });
 
 t.test('descriptors are reserved for operators, and a shortage is reported', async (t) => {

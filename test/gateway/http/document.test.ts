@@ -20,7 +20,7 @@ import { MERCHANT, testGateway, testMac } from '../../helpers/gateway/test-gatew
 import { type TestReceiver, testReceiver } from '../../helpers/gateway/test-receiver.js';
 import { root } from '../../helpers/house/our-files.js';
 import { freePort } from '../../helpers/http/free-port.js';
-import { accessToken, apiKey, basic, call } from '../../helpers/http/merchant-call.js';
+import { accessToken, apiKey, basicAuthorization, callMerchantApi } from '../../helpers/http/merchant-call.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 /** The routes that this test calls; own-data/document.test.ts calls the others. */
@@ -38,7 +38,7 @@ interface ApiDocument {
 }
 
 async function documentOf(gateway: Gateway): Promise<ApiDocument> {
-  return (await call(gateway, '/openapi.json')).body as ApiDocument;
+  return (await callMerchantApi(gateway, '/openapi.json')).body as ApiDocument;
 }
 
 /** Starts a gateway with a merchant, a lock, an API key, and a receiver for its webhook URL. */
@@ -56,7 +56,7 @@ async function openSetting(
 
 t.test('the document is valid OpenAPI, and has exactly the served routes', async (t) => {
   const gateway = await testGateway(t);
-  const answer = await call(gateway, '/openapi.json');
+  const answer = await callMerchantApi(gateway, '/openapi.json');
   t.match(answer, { status: 200, headers: { 'content-type': /^application\/json/ } });
   const document = answer.body as ApiDocument;
   t.match(await new Validator().validate(structuredClone(document) as never), { valid: true });
@@ -77,7 +77,7 @@ t.test('the document is valid OpenAPI, and has exactly the served routes', async
 
 t.test('the page loads everything from the gateway’s port', async (t) => {
   const gateway = await testGateway(t);
-  const page = await call(gateway, '/docs');
+  const page = await callMerchantApi(gateway, '/docs');
   t.match(page, { status: 200, headers: { 'content-type': /^text\/html/, 'x-content-type-options': 'nosniff' } });
   t.match(page.headers['content-security-policy'], /default-src 'self'/);
   t.notMatch(
@@ -90,9 +90,13 @@ t.test('the page loads everything from the gateway’s port', async (t) => {
   for (const where of wanted) {
     t.notMatch(where, /^(https?:)?\/\//, where);
     const path = new URL(where, 'http://here/docs/').pathname;
-    t.match(await call(gateway, path), { status: 200 }, path);
+    t.match(await callMerchantApi(gateway, path), { status: 200 }, path);
   }
-  t.same((await call(gateway, '/docs/json')).body, await documentOf(gateway), 'the page’s document is /openapi.json');
+  t.same(
+    (await callMerchantApi(gateway, '/docs/json')).body,
+    await documentOf(gateway),
+    'the page’s document is /openapi.json',
+  );
 });
 
 /** The sections of docs/http.md by their second-level headings. */
@@ -176,7 +180,7 @@ async function prism(t: Test, gateway: Gateway): Promise<string> {
   const flags = ['--errors', '--validate-request', 'false', '--port', String(port)];
   const args = [prismProgram(), 'proxy', file, `http://127.0.0.1:${gateway.httpPort}`, ...flags];
   const proxy = new Program(t, process.execPath, args);
-  await proxy.line(/Prism is listening/);
+  await proxy.waitForLine(/Prism is listening/);
   return `http://127.0.0.1:${port}`;
 }
 
@@ -211,8 +215,8 @@ type Ask = (row: string, terms?: RequestInit & { query?: string }) => Promise<Pr
 async function callEveryStatus(ask: Ask, parts: Awaited<ReturnType<typeof openSetting>>): Promise<void> {
   const { gateway, key, mac, receiver } = parts;
   const json = { 'content-type': 'application/json' };
-  const mine = { ...json, authorization: basic(key) };
-  const form = { authorization: basic(key), 'content-type': 'application/x-www-form-urlencoded' };
+  const mine = { ...json, authorization: basicAuthorization(key) };
+  const form = { authorization: basicAuthorization(key), 'content-type': 'application/x-www-form-urlencoded' };
   const token = await accessToken(gateway, key);
   const bearer = { ...json, authorization: `Bearer ${token}` };
   const long = JSON.stringify({ name: 'x'.repeat(1024 * 1024) });
@@ -262,12 +266,12 @@ async function callEveryStatus(ask: Ask, parts: Awaited<ReturnType<typeof openSe
 async function callWithoutScope(ask: Ask, gateway: Gateway): Promise<void> {
   const { text } = await gateway.merchants.apiKeys.create(MERCHANT, 'map', { scopes: ['locks:read'] });
   for (const { method, path, scheme } of SPEC_ROUTES)
-    if (scheme === 'api-key') await ask(`${method} ${path}`, { headers: { authorization: basic(text) } });
+    if (scheme === 'api-key') await ask(`${method} ${path}`, { headers: { authorization: basicAuthorization(text) } });
 }
 
 /** Calls each route without a special limit as a caller whose budget is exhausted. */
 async function exceedEveryBudget(ask: Ask, gateway: Gateway, key: string): Promise<void> {
-  const authorization = basic(key);
+  const authorization = basicAuthorization(key);
   const bearer = `Bearer ${await accessToken(gateway, key)}`;
   const { budgets } = gateway.merchants;
   spend(() => budgets.takeRequest(1, 0));
@@ -327,12 +331,12 @@ t.test('a client generated from the public Petstore document gets the answers of
   const client = await petstoreClient(`127.0.0.1:${gateway.httpPort}`, {
     authorizations: { petstore_auth: { token: { access_token: token } } },
     requestInterceptor: (request: { headers: Record<string, string> }) => {
-      request.headers.authorization ??= basic(key);
+      request.headers.authorization ??= basicAuthorization(key);
       return request;
     },
   });
   const { pet = {}, user = {} } = client.apis;
-  await call(gateway, '/v1/pet', { key, body: { name: 'Rex' } });
+  await callMerchantApi(gateway, '/v1/pet', { key, body: { name: 'Rex' } });
   const refused = (promise: Promise<unknown> | undefined): Promise<number> =>
     Promise.resolve(promise).then(
       () => 0,

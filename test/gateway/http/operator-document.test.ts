@@ -12,14 +12,14 @@ import { OPERATOR_ROUTES } from '../../../gateway/http/operator/server.js';
 import type { VersionedJudge } from '../../../gateway/ingest/judging.js';
 import { judgeInPlace } from '../../../proto/power/judge/judge.js';
 import { Validator } from '../../clients/openapi-tools.js';
-import { type Answered, ask } from '../../helpers/cli/operator-call.js';
+import { callOperator, type OperatorAnswer } from '../../helpers/cli/operator-call.js';
 import {
-  eventsOf,
   MERCHANT,
   openGateway,
   testBytes,
   testGateway,
   testMac,
+  waitForEvents,
 } from '../../helpers/gateway/test-gateway.js';
 import { testReceiver } from '../../helpers/gateway/test-receiver.js';
 import { connectedLock } from '../../helpers/mqtt/test-lock.js';
@@ -39,7 +39,7 @@ interface ApiDocument {
 }
 
 async function documentOf(gateway: Gateway): Promise<ApiDocument> {
-  return (await ask(gateway, 'GET', '/openapi.json')).body as ApiDocument;
+  return (await callOperator(gateway, 'GET', '/openapi.json')).body as ApiDocument;
 }
 
 t.test('the document is valid, and has every route with its parameters and body', async (t) => {
@@ -173,7 +173,7 @@ t.test('every answer matches the document', async (t) => {
   const gateway = await testGateway(t, { judging: failingOnce() });
   const receiver = await testReceiver(t);
   await gateway.accounts.addWebhookUrl({ merchant: MERCHANT, url: receiver.url });
-  const delivered = eventsOf(gateway, 'delivery', 1);
+  const delivered = waitForEvents(gateway, 'delivery', 1);
   const lock = await connectedLock(t, gateway, testMac(1));
   await lock.send(testBytes(1));
   const eventId = (await delivered)[0]?.eventId ?? '';
@@ -181,7 +181,7 @@ t.test('every answer matches the document', async (t) => {
   const { paths } = await documentOf(gateway);
   const ajv = new Ajv2020({ strict: false, allErrors: true });
   (formats as unknown as (to: Ajv2020) => void)(ajv);
-  const check = (method: string, row: string, { status, type = '', body }: Answered): unknown => {
+  const check = (method: string, row: string, { status, type = '', body }: OperatorAnswer): unknown => {
     const operation = paths[row]?.[method.toLowerCase()];
     const schema = operation?.responses[status]?.content[type.split(';', 1)[0] ?? '']?.schema;
     if (schema === undefined) return `nothing is said of ${status} ${type}`;
@@ -191,7 +191,7 @@ t.test('every answer matches the document', async (t) => {
   const called = new Set<string>();
   let key = '';
   for (const [method, row, where = row, body] of CALLS) {
-    const answer = await ask(gateway, method, where.replace('EVENT', eventId).replace('KEY', key), body);
+    const answer = await callOperator(gateway, method, where.replace('EVENT', eventId).replace('KEY', key), body);
     if (row === '/keys' && method === 'POST') key = (answer.body as { id: string }).id;
     t.ok(
       answer.status < 300,
@@ -210,14 +210,17 @@ t.test('every answer matches the document', async (t) => {
   t.match(paths['/devices/{mac}']?.get?.responses[404], {
     content: { 'application/problem+json': { schema: problem } },
   });
-  t.match(await ask(gateway, 'GET', '/devices/A4C138F0E1FF'), { status: 404, type: 'application/problem+json' });
+  t.match(await callOperator(gateway, 'GET', '/devices/A4C138F0E1FF'), {
+    status: 404,
+    type: 'application/problem+json',
+  });
 });
 
 t.test('the refusal by a full quota matches the document', async (t) => {
   const fairness = { ...DEFAULT_FAIRNESS, quota: { ...DEFAULT_FAIRNESS.quota, users: 1 } };
   const gateway = await openGateway(t, tempFolder(t), {}, { fairness });
   await gateway.accounts.addMerchant(MERCHANT);
-  const add = (username: string) => ask(gateway, 'POST', '/users', { username, merchant: MERCHANT });
+  const add = (username: string) => callOperator(gateway, 'POST', '/users', { username, merchant: MERCHANT });
   t.match(await add('ada'), { status: 201 });
   t.match(await add('bo'), { status: 429, body: { code: 'quota-full', budget: 'users' } });
   const { paths } = await documentOf(gateway);

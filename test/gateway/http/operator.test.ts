@@ -8,9 +8,9 @@ import { exitCodeOf } from '../../../cli/terminal/exit-codes.js';
 import type { Gateway } from '../../../gateway/gateway.js';
 import { OPERATOR_ROUTES } from '../../../gateway/http/operator/server.js';
 import { LockgateError } from '../../../proto/errors.js';
-import { ask } from '../../helpers/cli/operator-call.js';
+import { callOperator } from '../../helpers/cli/operator-call.js';
 import { MERCHANT, openGateway, testGateway } from '../../helpers/gateway/test-gateway.js';
-import { apiKey, basic } from '../../helpers/http/merchant-call.js';
+import { apiKey, basicAuthorization } from '../../helpers/http/merchant-call.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const PROBLEM = 'application/problem+json';
@@ -21,9 +21,13 @@ t.test('a call without the token is refused, and only the file’s owner can rea
   t.equal(statSync(path.join(folder, 'operator-token')).mode & 0o777, 0o600);
   t.equal(statSync(path.join(folder, 'key')).mode & 0o777, 0o600);
   for (const token of ['x', `${gateway.operatorToken}x`, gateway.operatorToken.slice(1), ''])
-    t.match(await ask(gateway, 'GET', '/status', undefined, token), { status: 401, type: PROBLEM });
-  t.match(await ask(gateway, 'GET', '/nothing', undefined, 'x'), { status: 401 }, 'unknown paths are not revealed');
-  t.match(await ask(gateway, 'GET', '/status'), { status: 200, body: { mqtt: { connected: 0 } } });
+    t.match(await callOperator(gateway, 'GET', '/status', undefined, token), { status: 401, type: PROBLEM });
+  t.match(
+    await callOperator(gateway, 'GET', '/nothing', undefined, 'x'),
+    { status: 401 },
+    'unknown paths are not revealed',
+  );
+  t.match(await callOperator(gateway, 'GET', '/status'), { status: 200, body: { mqtt: { connected: 0 } } });
 });
 
 t.test('an address or a folder that can’t be used stops the start with a sentence', async (t) => {
@@ -54,21 +58,21 @@ t.test('a caller’s mistake is answered with a problem with a code and a senten
     ['POST', '/webhooks', { url: 'http://a/', headers: { Host: 'b' } }, 400, /Host can't be set/],
   ];
   for (const [method, where, body, status, detail] of cases) {
-    const answer = await ask(gateway, method, where, body);
+    const answer = await callOperator(gateway, method, where, body);
     t.match(answer, { status, type: PROBLEM, body: { status, detail } }, `${method} ${where} ${JSON.stringify(body)}`);
   }
 });
 
 t.test('a secret is returned once, and never shown again', async (t) => {
   const gateway = await testGateway(t);
-  const device = await ask(gateway, 'POST', '/devices', { mac: 'A4C138F0E1D2' });
+  const device = await callOperator(gateway, 'POST', '/devices', { mac: 'A4C138F0E1D2' });
   const headers = { Authorization: 'Bearer merchant-secret' };
-  const webhook = await ask(gateway, 'POST', '/webhooks', { url: 'http://127.0.0.1:9/', headers });
+  const webhook = await callOperator(gateway, 'POST', '/webhooks', { url: 'http://127.0.0.1:9/', headers });
   t.match([device, webhook], [{ status: 201 }, { status: 201 }]);
   const secrets = [device, webhook].map(({ body }) => (body as { secret: string }).secret);
   const shown = await Promise.all(
     ['/devices', '/devices/A4C138F0E1D2', '/webhooks', '/merchants', '/status'].map((where) =>
-      ask(gateway, 'GET', where),
+      callOperator(gateway, 'GET', where),
     ),
   );
   for (const secret of [...secrets, 'merchant-secret']) t.notMatch(JSON.stringify(shown), secret);
@@ -109,10 +113,10 @@ t.test('only the token in the Authorization header is accepted, and all refusals
     ['in the query', 'GET', `/status?token=${token}&access_token=${token}`, {}],
     ['as a cookie', 'GET', '/status', { cookie: `token=${token}` }],
     ['as another header', 'GET', '/status', { 'x-api-key': token, 'proxy-authorization': `Bearer ${token}` }],
-    ['as a user', 'GET', '/status', { authorization: basic(token) }],
-    ['as a password', 'GET', '/status', { authorization: basic('operator', token) }],
+    ['as a user', 'GET', '/status', { authorization: basicAuthorization(token) }],
+    ['as a password', 'GET', '/status', { authorization: basicAuthorization('operator', token) }],
     ['a merchant’s key', 'GET', '/status', { authorization: `Bearer ${key}` }],
-    ['a merchant’s key as a user', 'GET', '/status', { authorization: basic(key) }],
+    ['a merchant’s key as a user', 'GET', '/status', { authorization: basicAuthorization(key) }],
     ['a page of others', 'POST', '/merchants', { ...pages, 'content-type': 'text/plain' }],
     ['a browser that asks before', 'OPTIONS', '/status', { ...pages, 'access-control-request-method': 'GET' }],
     ['a name that leads here (DNS rebinding)', 'GET', '/status', { host: 'evil.example', ...pages }],
@@ -139,7 +143,11 @@ t.test('only the token in the Authorization header is accepted, and all refusals
   const good = { authorization: `bearer   ${token}` };
   t.match(await send(gateway, 'GET', '/status', { ...good, host: 'gateway.example' }), { status: 200 });
   t.match(await send(gateway, 'GET', '/%zz', good), { status: 400, body: /the path is not valid/ });
-  t.match(await ask(gateway, 'GET', '/audit'), { body: { entries: [] } }, 'a refused caller leaves no audit entry');
+  t.match(
+    await callOperator(gateway, 'GET', '/audit'),
+    { body: { entries: [] } },
+    'a refused caller leaves no audit entry',
+  );
   const code = readFileSync(new URL('../../../../gateway/http/operator/token.ts', import.meta.url), 'utf8');
   t.match(code, /timingSafeEqual\(hashOf\(given\), /, 'hashes of equal length are compared in constant time');
 });
@@ -147,11 +155,17 @@ t.test('only the token in the Authorization header is accepted, and all refusals
 t.test('null is the same as absent for an optional member', async (t) => {
   const gateway = await testGateway(t);
   const mac = 'A4C138F0E1D2';
-  t.match(await ask(gateway, 'POST', '/devices', { mac, merchant: null, simulated: null }), { status: 201 });
+  t.match(await callOperator(gateway, 'POST', '/devices', { mac, merchant: null, simulated: null }), { status: 201 });
   const command = { macs: [mac], merchant: null, all: null, type: 'unlock', parameters: null, not_before: null };
-  t.match(await ask(gateway, 'POST', '/commands', command), { status: 201 });
-  t.match(await ask(gateway, 'POST', '/users', { username: 'ada', password: null, email: null }), { status: 201 });
-  t.match(await ask(gateway, 'POST', '/users', { username: null }), { status: 400 }, 'but not for a required member');
+  t.match(await callOperator(gateway, 'POST', '/commands', command), { status: 201 });
+  t.match(await callOperator(gateway, 'POST', '/users', { username: 'ada', password: null, email: null }), {
+    status: 201,
+  });
+  t.match(
+    await callOperator(gateway, 'POST', '/users', { username: null }),
+    { status: 400 },
+    'but not for a required member',
+  );
 });
 
 t.test('the error for wrong input names each member and what was expected', async (t) => {
@@ -195,7 +209,7 @@ t.test('the error for wrong input names each member and what was expected', asyn
     ['GET', '/deliveries?mac=x&mac=y', undefined, 'input-query', '/mac', /expected a string/],
   ];
   for (const [method, where, body, code, pointer, detail] of cases) {
-    const answer = await ask(gateway, method, where, body);
+    const answer = await callOperator(gateway, method, where, body);
     const errors = [{ pointer, detail }];
     t.match(
       answer,

@@ -5,7 +5,7 @@
 import t from 'tap';
 import type { Gateway } from '../../../gateway/gateway.js';
 import { MERCHANT, testGateway } from '../../helpers/gateway/test-gateway.js';
-import { accessToken, apiKey, call, type MerchantAnswer } from '../../helpers/http/merchant-call.js';
+import { accessToken, apiKey, callMerchantApi, type MerchantAnswer } from '../../helpers/http/merchant-call.js';
 
 interface Setting {
   readonly gateway: Gateway;
@@ -24,43 +24,54 @@ const PROBLEM = { 'content-type': /^application\/problem\+json/ };
 t.test('a pet is created, and updated under its assigned id', async (t) => {
   const { gateway, key, token } = await openSetting(t);
   const pet = { name: 'Rex', owner_id: '42', species: 'dog', breed: 'Beagle' };
-  const created = await call(gateway, '/v1/pet', { key, body: pet });
+  const created = await callMerchantApi(gateway, '/v1/pet', { key, body: pet });
   t.match(created, { status: 201, headers: { 'content-type': /^application\/json/ } });
   t.same(created.body, { id: 1, ...pet, photoUrls: [] });
   const change = { id: 1, name: 'Max', photoUrls: ['a', ''], status: 'sold', category: { id: 7, name: 'c' } };
   const tags = [{ id: 1, name: 'x' }, {}];
-  const changed = await call(gateway, '/v2/pet', { method: 'PUT', token, body: { ...change, tags } });
+  const changed = await callMerchantApi(gateway, '/v2/pet', { method: 'PUT', token, body: { ...change, tags } });
   t.equal(changed.status, 200);
   t.same(changed.body, { ...pet, ...change, tags });
-  const updated = await call(gateway, '/v2/pet', { method: 'PUT', token, body: { id: 1, name: 'Max', photoUrls: [] } });
+  const updated = await callMerchantApi(gateway, '/v2/pet', {
+    method: 'PUT',
+    token,
+    body: { id: 1, name: 'Max', photoUrls: [] },
+  });
   t.same(
     updated.body,
     { ...pet, id: 1, name: 'Max', photoUrls: [] },
     'an update removes the members that it leaves out',
   );
   const list = <T>(item: T, length: number): T[] => Array.from({ length }, () => item);
-  const put = (body: object) => call(gateway, '/v2/pet', { method: 'PUT', token, body: { ...change, ...body } });
+  const put = (body: object) =>
+    callMerchantApi(gateway, '/v2/pet', { method: 'PUT', token, body: { ...change, ...body } });
   t.match(await put({ photoUrls: list('a', 1000), tags: list({ id: 1 }, 1000) }), { status: 200 });
   t.match(await put({ photoUrls: list('a', 1001) }), { status: 405, body: { errors: [{ pointer: '/photoUrls' }] } });
   t.match(await put({ tags: list({ id: 1 }, 1001) }), { status: 405, body: { errors: [{ pointer: '/tags' }] } });
-  t.match((await call(gateway, '/v1/pet', { key, body: { name: 'a', more: { x: 1 } } })).body, { id: 2, name: 'a' });
+  t.match((await callMerchantApi(gateway, '/v1/pet', { key, body: { name: 'a', more: { x: 1 } } })).body, {
+    id: 2,
+    name: 'a',
+  });
 });
 
 t.test('null is the same as absent for an optional member', async (t) => {
   const { gateway, key, token } = await openSetting(t);
   const nothing = { owner_id: null, species: null, breed: null, owner: null };
-  const created = await call(gateway, '/v1/pet', { key, body: { name: 'Rex', ...nothing } });
+  const created = await callMerchantApi(gateway, '/v1/pet', { key, body: { name: 'Rex', ...nothing } });
   t.same(created.body, { id: 1, name: 'Rex', photoUrls: [] });
-  const owned = await call(gateway, '/v1/pet', { key, body: { name: 'Max', owner: { id: 'u', name: null } } });
+  const owned = await callMerchantApi(gateway, '/v1/pet', {
+    key,
+    body: { name: 'Max', owner: { id: 'u', name: null } },
+  });
   t.same(owned.body, { id: 2, name: 'Max', owner_id: 'u', photoUrls: [] });
   const put = (body: object) =>
-    call(gateway, '/v2/pet', { method: 'PUT', token, body: { id: 1, name: 'Rex', photoUrls: [], ...body } });
+    callMerchantApi(gateway, '/v2/pet', { method: 'PUT', token, body: { id: 1, name: 'Rex', photoUrls: [], ...body } });
   const changed = await put({ status: null, category: null, tags: null });
   t.same(changed.body, { id: 1, name: 'Rex', photoUrls: [] });
   const inside = await put({ category: { id: null, name: 'c' }, tags: [{ id: 7, name: null }] });
   t.match(inside, { status: 200, body: { category: { name: 'c' }, tags: [{ id: 7 }] } });
   t.match(
-    await call(gateway, '/v1/pet', { key, body: { name: null } }),
+    await callMerchantApi(gateway, '/v1/pet', { key, body: { name: null } }),
     { status: 400 },
     'but not for a required member',
   );
@@ -71,9 +82,9 @@ t.test('null is the same as absent for an optional member', async (t) => {
 
 t.test('an int64 is exact from the body to the answer', async (t) => {
   const { gateway, key, token } = await openSetting(t);
-  await call(gateway, '/v1/pet', { key, body: { name: 'Rex' } });
+  await callMerchantApi(gateway, '/v1/pet', { key, body: { name: 'Rex' } });
   const put = (id: string, category: string): Promise<MerchantAnswer> =>
-    call(gateway, '/v2/pet', {
+    callMerchantApi(gateway, '/v2/pet', {
       method: 'PUT',
       token,
       body: `{"id":${id},"name":"Rex","photoUrls":[],"category":{"id":${category}}}`,

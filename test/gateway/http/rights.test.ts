@@ -14,7 +14,13 @@ import { openDurable } from '../../../gateway/store/sqlite/durable-file.js';
 import { formatMac } from '../../../proto/wire/mac.js';
 import { MERCHANT, openGateway, testMac } from '../../helpers/gateway/test-gateway.js';
 import { root } from '../../helpers/house/our-files.js';
-import { accessToken, apiKey, call, type MerchantAnswer, type MerchantCall } from '../../helpers/http/merchant-call.js';
+import {
+  accessToken,
+  apiKey,
+  callMerchantApi,
+  type MerchantAnswer,
+  type MerchantCall,
+} from '../../helpers/http/merchant-call.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 /** The operations of the specification; own-data/access.test.ts tests the others. */
@@ -56,10 +62,10 @@ async function openSetting(test: Test): Promise<Place> {
     const key = await apiKey(gateway, name);
     callers.push({ key, token: await accessToken(gateway, key) });
     const user = { id: index + 11, username: name.toLowerCase(), password: 'x' };
-    await call(gateway, '/v2/user/createWithList', { key, body: [user] });
-    const { body } = await call(gateway, `/v2/user/login?username=${user.username}&password=x`, { key });
+    await callMerchantApi(gateway, '/v2/user/createWithList', { key, body: [user] });
+    const { body } = await callMerchantApi(gateway, `/v2/user/login?username=${user.username}&password=x`, { key });
     sessions[name] = String(body).split(':')[1] ?? '';
-    await call(gateway, '/v1/pet', { key, body: { name: 'Rex' } });
+    await callMerchantApi(gateway, '/v1/pet', { key, body: { name: 'Rex' } });
   }
   // Each merchant's pet ids start at 1. Basil's id is changed, so that the ids differ.
   const db = openDurable(path.join(folder, 'lockgate.sqlite'));
@@ -116,7 +122,7 @@ const NOBODYS = { pet: 9, userId: 19, username: 'nobod', mac: formatMac(testMac(
 
 function make({ gateway }: Place, row: string, caller: Caller, about: Subject): Promise<MerchantAnswer> {
   const [where, terms] = CALLS[row]?.(caller, about) ?? ['', {}];
-  return call(gateway, where, terms);
+  return callMerchantApi(gateway, where, terms);
 }
 
 /** The table of docs/http.md: for each operation, the status in each column. */
@@ -161,7 +167,7 @@ t.test('each operation answers each caller as the table of docs/http.md says', a
         const [where, terms] = CALLS[row]?.(caller, about) ?? ['', {}];
         const changed = BODIES[column]?.(terms, row) ?? terms;
         if (status === '–') t.equal(terms.body, undefined, `${column}: it has no body`);
-        else t.equal(String((await call(place.gateway, where, changed)).status), status, column);
+        else t.equal(String((await callMerchantApi(place.gateway, where, changed)).status), status, column);
       }
       const own = await make(place, row, place.callers['own key'], { ...about, userId: 31, username: 'new' });
       const allowed = row === 'GET /v2/user/login' ? 400 : row === 'POST /test_webhook' ? 409 : undefined;
@@ -255,10 +261,10 @@ t.test('the int64 ids of users and pets are stored exactly, or refused', async (
   const move = db.prepare('UPDATE pet SET id = ? WHERE merchant_id = 1');
   for (const [typed, value] of INT64) {
     const list = `[{"id":${typed},"username":${JSON.stringify(`u${typed}`)}}]`;
-    const { status } = await call(gateway, '/v2/user/createWithList', { key, body: list });
+    const { status } = await callMerchantApi(gateway, '/v2/user/createWithList', { key, body: list });
     t.strictSame([status, ids.get(`u${typed}`)], [value === undefined ? 400 : 200, value], `a user’s: ${typed}`);
     const body = `{"id":${typed},"name":"Max","photoUrls":[],"tags":[{"id":${typed === '"1"' ? 1 : typed}}]}`;
-    const update = () => call(gateway, '/v2/pet', { method: 'PUT', token, body });
+    const update = () => callMerchantApi(gateway, '/v2/pet', { method: 'PUT', token, body });
     if (value === undefined || value < 1n) t.match(await update(), { status: 400 }, `a pet’s: ${typed}`);
     else {
       // First a neighbouring id, which a rounded one would hit; then the id itself.

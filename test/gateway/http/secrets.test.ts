@@ -9,10 +9,10 @@ import { GatewayEvents } from '../../../gateway/events.js';
 import type { Gateway } from '../../../gateway/gateway.js';
 import { logEvents, makeLog } from '../../../gateway/log/log.js';
 import { systemClock } from '../../../proto/clock.js';
-import { ask } from '../../helpers/cli/operator-call.js';
+import { callOperator } from '../../helpers/cli/operator-call.js';
 import { runLockgate } from '../../helpers/cli/program.js';
 import { MERCHANT, openGateway } from '../../helpers/gateway/test-gateway.js';
-import { accessToken, basic, call, type MerchantCall } from '../../helpers/http/merchant-call.js';
+import { accessToken, basicAuthorization, callMerchantApi, type MerchantCall } from '../../helpers/http/merchant-call.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 interface Output {
@@ -25,7 +25,7 @@ async function run(gateway: Gateway, args: readonly string[]): Promise<Output> {
   const place = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
   const program = await runLockgate([...args, ...place]);
   const [stdout, stderr] = [program.stdout.join('\n'), program.stderr.join('\n')];
-  return { code: program.ended?.code ?? null, stdout, stderr };
+  return { code: program.exit?.code ?? null, stdout, stderr };
 }
 
 t.test('the command line adds and lists keys and users, as text and JSON, and refuses wrong calls', async (t) => {
@@ -41,13 +41,13 @@ t.test('the command line adds and lists keys and users, as text and JSON, and re
     stderr: /curl/,
   });
   const key = /lgk_\S+/.exec(made.stdout)?.[0] ?? '';
-  t.match(await call(gateway, '/v2/user/logout', { key }), { status: 200 }, 'the printed key is valid');
+  t.match(await callMerchantApi(gateway, '/v2/user/logout', { key }), { status: 200 }, 'the printed key is valid');
   const { id, key: second } = JSON.parse(
     (await lockgate('key', 'create', 'x', '--merchant', MERCHANT, '--json')).stdout,
   );
   t.match(await lockgate('key', 'revoke', id), { code: 0, stdout: `Revoked API key ${id} (x) of Amber.` });
   t.match(JSON.parse((await lockgate('key', 'revoke', id, '--json')).stdout), { id, state: 'revoked' }, 'again');
-  t.match(await call(gateway, '/v2/user/logout', { key: second }), { status: 401 });
+  t.match(await callMerchantApi(gateway, '/v2/user/logout', { key: second }), { status: 401 });
   const listed = await lockgate('key', 'list', '--merchant', MERCHANT);
   t.match(listed.stdout, /^ID +MERCHANT +NAME +STATE +SCOPES +LAST USED/);
   t.match(listed.stdout, /shop backend +active +all +(now|\d+ (s|min) ago).*\n.*x +revoked +all +never/);
@@ -68,7 +68,7 @@ t.test('the command line adds and lists keys and users, as text and JSON, and re
   t.match(user, { code: 0, stdout: /Added user ada of Amber\.\nPassword: \S{24}$/ });
   const password = user.stdout.split('Password: ')[1] ?? '';
   const logIn = (name: string, secret: string) =>
-    call(gateway, `/v2/user/login?${new URLSearchParams({ username: name, password: secret })}`, { key });
+    callMerchantApi(gateway, `/v2/user/login?${new URLSearchParams({ username: name, password: secret })}`, { key });
   t.match(await logIn('ada', password), { status: 200 });
   const file = path.join(tempFolder(t), 'password');
   writeFileSync(file, 'from a file\nand no further');
@@ -77,7 +77,10 @@ t.test('the command line adds and lists keys and users, as text and JSON, and re
   t.match(await logIn('bo', 'from a file'), { status: 200 });
   t.match(await lockgate('user', 'add', 'bo'), { code: 3, stderr: /taken already/ });
   t.match(await lockgate('user', 'add', 'cy', '--password-file', `${file}x`), { code: 2, stderr: /can't be read/ });
-  await call(gateway, '/v2/user/createWithList', { key, body: '[{"id":9223372036854775807,"username":"\\u001b[2J"}]' });
+  await callMerchantApi(gateway, '/v2/user/createWithList', {
+    key,
+    body: '[{"id":9223372036854775807,"username":"\\u001b[2J"}]',
+  });
   const table = (await lockgate('user', 'list')).stdout;
   t.match(table, /^ID +NAME +LOGIN.*\n1 +ada +yes +ada@example\.com.*\n2 +bo +yes.*\n9223372036854775807 +.\[2J +no/);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not be there
@@ -112,7 +115,7 @@ async function sendSecretsEverywhere(t: Test, gateway: Gateway, say: Say, key: s
   const texts = [`[{"password":{"${PASSWORD}":1}}]`, `[{"password":"${PASSWORD}",}]`, `"${PASSWORD}`, `[${PASSWORD}]`];
   for (const body of [...texts, `{"password":"${PASSWORD}"}`]) t.equal(await say(create, { key, body }), 400);
   const login = `/v2/user/login?username=ada&password=${PASSWORD}`;
-  const { body: session, headers } = await call(gateway, login, { key });
+  const { body: session, headers } = await callMerchantApi(gateway, login, { key });
   const statuses = {
     [login.replace('ada', 'nobody')]: 400,
     [login.replace('Canary', 'canary')]: 400,
@@ -123,7 +126,12 @@ async function sendSecretsEverywhere(t: Test, gateway: Gateway, say: Say, key: s
   };
   for (const [where, status] of Object.entries(statuses)) t.equal(await say(where, { key }), status, where);
   t.equal(await say(login), 401);
-  for (const authorization of [basic('x', PASSWORD), basic(PASSWORD), `Bearer ${PASSWORD}`, basic(`${key}x`)])
+  for (const authorization of [
+    basicAuthorization('x', PASSWORD),
+    basicAuthorization(PASSWORD),
+    `Bearer ${PASSWORD}`,
+    basicAuthorization(`${key}x`),
+  ])
     t.equal(await say('/v1/pet', { body: { name: 'Rex' }, headers: { authorization } }), 401);
   t.equal(await say('/test_webhook', { body: { access_token: PASSWORD, mac_addr: PASSWORD } }), 400);
   t.equal(await say('/test_webhook', { body: { access_token: `${token}x`, mac_addr: 'A4C138000001' } }), 401);
@@ -158,7 +166,7 @@ t.test('a secret appears only in the answer that returns it', async (t) => {
   const token = await accessToken(gateway, key);
   const said: string[] = [];
   const say: Say = async (where, terms = {}) => {
-    const { status, text, headers } = await call(gateway, where, terms);
+    const { status, text, headers } = await callMerchantApi(gateway, where, terms);
     said.push(text, JSON.stringify(headers));
     return status;
   };
@@ -167,7 +175,7 @@ t.test('a secret appears only in the answer that returns it', async (t) => {
   const texts = {
     answers: said.join('\n'),
     log: logged.join(''),
-    operators: JSON.stringify(await Promise.all(where.map((each) => ask(gateway, 'GET', each)))),
+    operators: JSON.stringify(await Promise.all(where.map((each) => callOperator(gateway, 'GET', each)))),
     metrics: await metricsOf(gateway),
     files: bytesOf(folder),
   };

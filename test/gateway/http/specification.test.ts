@@ -7,7 +7,7 @@ import type { Gateway } from '../../../gateway/gateway.js';
 import { formatMac } from '../../../proto/wire/mac.js';
 import { MERCHANT, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
 import { type TestReceiver, testReceiver } from '../../helpers/gateway/test-receiver.js';
-import { accessToken, apiKey, call } from '../../helpers/http/merchant-call.js';
+import { accessToken, apiKey, callMerchantApi } from '../../helpers/http/merchant-call.js';
 
 interface Site {
   readonly gateway: Gateway;
@@ -39,20 +39,25 @@ const ENDPOINTS: readonly Line[] = [
   [
     '1 POST /v1/pet: name required; owner_id, species, breed optional; 201, the pet',
     async (t, { gateway, key }) => {
-      t.match(await call(gateway, '/v1/pet', { key, body: PET }), { status: 201, body: { id: 1, ...PET } });
-      t.match(await call(gateway, '/v1/pet', { key, body: { name: 'Rex' } }), { status: 201, body: { id: 2 } });
+      t.match(await callMerchantApi(gateway, '/v1/pet', { key, body: PET }), { status: 201, body: { id: 1, ...PET } });
+      t.match(await callMerchantApi(gateway, '/v1/pet', { key, body: { name: 'Rex' } }), {
+        status: 201,
+        body: { id: 2 },
+      });
       const owner = { id: '7', name: 'Ada' };
-      t.match(await call(gateway, '/v1/pet', { key, body: { name: 'Rex', owner } }), { body: { owner_id: '7' } });
-      t.match(await call(gateway, '/v1/pet', { key, body: { ...PET, owner } }), { status: 400, ...PROBLEM });
+      t.match(await callMerchantApi(gateway, '/v1/pet', { key, body: { name: 'Rex', owner } }), {
+        body: { owner_id: '7' },
+      });
+      t.match(await callMerchantApi(gateway, '/v1/pet', { key, body: { ...PET, owner } }), { status: 400, ...PROBLEM });
       for (const body of ['{', {}, { name: '' }, { name: 7 }, { name: 'a', species: 7 }])
-        t.match(await call(gateway, '/v1/pet', { key, body }), { status: 400, ...PROBLEM });
+        t.match(await callMerchantApi(gateway, '/v1/pet', { key, body }), { status: 400, ...PROBLEM });
     },
   ],
   [
     '2 PUT /v2/pet: name and photoUrls required, a bearer token; 200, the pet; 400; 404; 405',
     async (t, { gateway, key, token }) => {
-      await call(gateway, '/v1/pet', { key, body: PET });
-      const put = (body: unknown) => call(gateway, '/v2/pet', { method: 'PUT', token, body });
+      await callMerchantApi(gateway, '/v1/pet', { key, body: PET });
+      const put = (body: unknown) => callMerchantApi(gateway, '/v2/pet', { method: 'PUT', token, body });
       const whole = { ...CHANGE, status: 'sold', category: { id: 1, name: 'Dogs' }, tags: [{ id: 2, name: 'brown' }] };
       t.match(await put(whole), { status: 200, body: whole });
       for (const id of [undefined, 'x', 1.5, 0, -1]) t.match(await put({ ...CHANGE, id }), { status: 400, ...PROBLEM });
@@ -65,13 +70,13 @@ const ENDPOINTS: readonly Line[] = [
   [
     '3 GET /v2/user/login: username and password in the query; 200, a body of type string; 400',
     async (t, { gateway, key }) => {
-      await call(gateway, '/v2/user/createWithList', { key, body: [ADA] });
-      const answer = await call(gateway, LOGIN, { key });
+      await callMerchantApi(gateway, '/v2/user/createWithList', { key, body: [ADA] });
+      const answer = await callMerchantApi(gateway, LOGIN, { key });
       t.match(answer, { status: 200, body: /^logged in user session:/, headers: { 'x-rate-limit': /^\d+$/ } });
       t.match(answer.headers['x-expires-after'], /^\d{4}-\d\d-\d\dT.*Z$/);
       t.match(String(answer.headers['set-cookie']), /HttpOnly/);
       for (const query of ['username=ada&password=x', 'username=eve&password=x', 'username=ada', ''])
-        t.match(await call(gateway, `/v2/user/login?${query}`, { key }), {
+        t.match(await callMerchantApi(gateway, `/v2/user/login?${query}`, { key }), {
           status: 400,
           body: { detail: 'Invalid username/password supplied' },
         });
@@ -80,7 +85,7 @@ const ENDPOINTS: readonly Line[] = [
   [
     '4 GET /v2/user/logout: no request; successful operation, no content; also where there was no session',
     async (t, { gateway, key }) => {
-      t.match(await call(gateway, '/v2/user/logout', { key }), { status: 200, text: '' });
+      t.match(await callMerchantApi(gateway, '/v2/user/logout', { key }), { status: 200, text: '' });
     },
   ],
   [
@@ -95,7 +100,7 @@ const ENDPOINTS: readonly Line[] = [
     '7 POST /test_webhook: access_token and mac_addr; status "success" on success',
     async (t, { gateway, token, mac, receiver }) => {
       const ask = (members: object) =>
-        call(gateway, '/test_webhook', { body: { access_token: token, mac_addr: mac, ...members } });
+        callMerchantApi(gateway, '/test_webhook', { body: { access_token: token, mac_addr: mac, ...members } });
       t.match(await ask({}), { status: 200, body: { status: 'success', deliveries: [{ status: 204 }] } });
       t.match(await ask({ mac_addr: 'x' }), { status: 400, ...PROBLEM });
       t.match(await ask({ mac_addr: undefined }), { status: 400, ...PROBLEM });
@@ -110,24 +115,27 @@ const ENDPOINTS: readonly Line[] = [
   [
     'Rule 1: operation 7 triggers a test webhook to the merchant’s URLs, to confirm that they receive data',
     async (t, { gateway, token, mac, receiver }) => {
-      await call(gateway, '/test_webhook', { body: { access_token: token, mac_addr: mac } });
+      await callMerchantApi(gateway, '/test_webhook', { body: { access_token: token, mac_addr: mac } });
       t.match(receiver.requests, [{ json: { test: true, mac_addr: mac } }]);
     },
   ],
   [
     'Rule 2: operation 4 ends the current logged-in user session',
     async (t, { gateway, key }) => {
-      await call(gateway, '/v2/user/createWithList', { key, body: [ADA] });
-      const session = String((await call(gateway, LOGIN, { key })).body).split(':')[1] ?? '';
+      await callMerchantApi(gateway, '/v2/user/createWithList', { key, body: [ADA] });
+      const session = String((await callMerchantApi(gateway, LOGIN, { key })).body).split(':')[1] ?? '';
       t.ok(await gateway.merchants.users.findSession(1, session));
-      await call(gateway, '/v2/user/logout', { key, headers: { 'x-session': session } });
+      await callMerchantApi(gateway, '/v2/user/logout', { key, headers: { 'x-session': session } });
       t.notOk(await gateway.merchants.users.findSession(1, session), 'the session ends at once');
     },
   ],
   [
     'Rule 3, not shown: the failure of operation 7 is a problem, or 502 with each URL’s answer (interfaces.md §2)',
     async (t, { gateway, token }) => {
-      t.match(await call(gateway, '/test_webhook', { body: { access_token: token } }), { status: 400, ...PROBLEM });
+      t.match(await callMerchantApi(gateway, '/test_webhook', { body: { access_token: token } }), {
+        status: 400,
+        ...PROBLEM,
+      });
     },
   ],
 ];
@@ -136,45 +144,53 @@ const AUTHENTICATION: readonly Line[] = [
   [
     '1 a request without an API key returns an error; keys are generated at any time',
     async (t, { gateway }) => {
-      t.match(await call(gateway, '/v1/pet', { body: PET }), {
+      t.match(await callMerchantApi(gateway, '/v1/pet', { body: PET }), {
         status: 401,
         headers: { 'www-authenticate': /^Basic/ },
       });
-      t.match(await call(gateway, '/v1/pet', { key: await apiKey(gateway, MERCHANT), body: PET }), { status: 201 });
+      t.match(await callMerchantApi(gateway, '/v1/pet', { key: await apiKey(gateway, MERCHANT), body: PET }), {
+        status: 201,
+      });
     },
   ],
   [
     '2 a key is the user part of HTTP basic authentication with an empty password',
     async (t, { gateway, key }) => {
       const authorization = `Basic ${Buffer.from(`${key}:`).toString('base64')}`;
-      t.match(await call(gateway, '/v1/pet', { headers: { authorization }, body: PET }), { status: 201 });
+      t.match(await callMerchantApi(gateway, '/v1/pet', { headers: { authorization }, body: PET }), { status: 201 });
     },
   ],
   [
     '3 operation 2 is authorized with a bearer token in the header Authorization',
     async (t, { gateway, key, token }) => {
-      await call(gateway, '/v1/pet', { key, body: PET });
+      await callMerchantApi(gateway, '/v1/pet', { key, body: PET });
       const headers = { authorization: `Bearer ${token}` };
-      t.match(await call(gateway, '/v2/pet', { method: 'PUT', headers, body: CHANGE }), { status: 200 });
-      t.match(await call(gateway, '/v2/pet', { method: 'PUT', key, body: CHANGE }), { status: 401 }, 'not with a key');
+      t.match(await callMerchantApi(gateway, '/v2/pet', { method: 'PUT', headers, body: CHANGE }), { status: 200 });
+      t.match(
+        await callMerchantApi(gateway, '/v2/pet', { method: 'PUT', key, body: CHANGE }),
+        { status: 401 },
+        'not with a key',
+      );
     },
   ],
   [
     '4 operation 7 takes an access_token member in its body',
     async (t, { gateway, token, mac }) => {
       const body = { mac_addr: mac };
-      t.match(await call(gateway, '/test_webhook', { body: { ...body, access_token: token } }), { status: 200 });
-      t.match(await call(gateway, '/test_webhook', { token, body }), { status: 400 }, 'not in a header');
+      t.match(await callMerchantApi(gateway, '/test_webhook', { body: { ...body, access_token: token } }), {
+        status: 200,
+      });
+      t.match(await callMerchantApi(gateway, '/test_webhook', { token, body }), { status: 400 }, 'not in a header');
     },
   ],
   [
     '5 the session carrier, not described: the cookie, or the header X-Session (interfaces.md §2)',
     async (t, { gateway, key }) => {
-      await call(gateway, '/v2/user/createWithList', { key, body: [ADA] });
-      const cookie = String((await call(gateway, LOGIN, { key })).headers['set-cookie']).split(';')[0] ?? '';
+      await callMerchantApi(gateway, '/v2/user/createWithList', { key, body: [ADA] });
+      const cookie = String((await callMerchantApi(gateway, LOGIN, { key })).headers['set-cookie']).split(';')[0] ?? '';
       const session = cookie.split('=')[1] ?? '';
       t.ok(await gateway.merchants.users.findSession(1, session));
-      await call(gateway, '/v2/user/logout', { key, headers: { cookie } });
+      await callMerchantApi(gateway, '/v2/user/logout', { key, headers: { cookie } });
       t.notOk(await gateway.merchants.users.findSession(1, session));
     },
   ],
@@ -182,7 +198,11 @@ const AUTHENTICATION: readonly Line[] = [
     '6 how a bearer token is obtained, not shown: POST /oauth/token, client credentials (interfaces.md §2)',
     async (t, { gateway, key }) => {
       const headers = { 'content-type': 'application/x-www-form-urlencoded' };
-      const answer = await call(gateway, '/oauth/token', { key, headers, body: 'grant_type=client_credentials' });
+      const answer = await callMerchantApi(gateway, '/oauth/token', {
+        key,
+        headers,
+        body: 'grant_type=client_credentials',
+      });
       t.match(answer, { status: 200, body: { token_type: 'Bearer', expires_in: 3600, access_token: String } });
     },
   ],
@@ -190,8 +210,8 @@ const AUTHENTICATION: readonly Line[] = [
     '7 which operations require which scheme beyond that, not shown: a key for 1, 3, 4, 5 and 6 (interfaces.md §2)',
     async (t, { gateway }) => {
       for (const [where, body] of [[LOGIN], ['/v2/user/logout'], ['/v2/user/createWithList', []]] as const)
-        t.match(await call(gateway, where, { body }), { status: 401, ...PROBLEM }, where);
-      t.match(await call(gateway, '/v2/user/createWithArray', { body: [] }), { status: 401, ...PROBLEM });
+        t.match(await callMerchantApi(gateway, where, { body }), { status: 401, ...PROBLEM }, where);
+      t.match(await callMerchantApi(gateway, '/v2/user/createWithArray', { body: [] }), { status: 401, ...PROBLEM });
     },
   ],
 ];
@@ -200,7 +220,7 @@ const ERRORS: readonly Line[] = [
   [
     'PUT /v2/pet 400 Invalid ID supplied',
     async (t, { gateway, token }) =>
-      void t.match(await call(gateway, '/v2/pet', { method: 'PUT', token, body: { ...CHANGE, id: 'x' } }), {
+      void t.match(await callMerchantApi(gateway, '/v2/pet', { method: 'PUT', token, body: { ...CHANGE, id: 'x' } }), {
         status: 400,
         body: { detail: 'Invalid ID supplied' },
       }),
@@ -208,7 +228,7 @@ const ERRORS: readonly Line[] = [
   [
     'PUT /v2/pet 404 Pet not found',
     async (t, { gateway, token }) =>
-      void t.match(await call(gateway, '/v2/pet', { method: 'PUT', token, body: CHANGE }), {
+      void t.match(await callMerchantApi(gateway, '/v2/pet', { method: 'PUT', token, body: CHANGE }), {
         status: 404,
         body: { detail: 'Pet not found' },
       }),
@@ -216,7 +236,7 @@ const ERRORS: readonly Line[] = [
   [
     'PUT /v2/pet 405 Validation exception',
     async (t, { gateway, token }) =>
-      void t.match(await call(gateway, '/v2/pet', { method: 'PUT', token, body: { id: 1 } }), {
+      void t.match(await callMerchantApi(gateway, '/v2/pet', { method: 'PUT', token, body: { id: 1 } }), {
         status: 405,
         body: { detail: 'Validation exception' },
       }),
@@ -224,14 +244,14 @@ const ERRORS: readonly Line[] = [
   [
     'GET /v2/user/login 400 Invalid username/password supplied',
     async (t, { gateway, key }) =>
-      void t.match(await call(gateway, LOGIN, { key }), {
+      void t.match(await callMerchantApi(gateway, LOGIN, { key }), {
         status: 400,
         body: { detail: 'Invalid username/password supplied' },
       }),
   ],
   [
     'any request without API key: an error is returned',
-    async (t, { gateway }) => void t.match(await call(gateway, LOGIN), { status: 401, ...PROBLEM }),
+    async (t, { gateway }) => void t.match(await callMerchantApi(gateway, LOGIN), { status: 401, ...PROBLEM }),
   ],
 ];
 
@@ -240,7 +260,7 @@ for (const [part, lines] of Object.entries({ Endpoints: ENDPOINTS, Authenticatio
     t.test(`${part}: ${statement}`, async (t) => await check(t, await openSite(t)));
 
 async function creates(t: Test, { gateway, key }: Site, where: string): Promise<void> {
-  const create = (body: unknown) => call(gateway, where, { key, body });
+  const create = (body: unknown) => callMerchantApi(gateway, where, { key, body });
   const whole = { id: 5, ...ADA, firstName: 'A', lastName: 'L', email: 'a@example.com', phone: '1', userStatus: 1 };
   t.match(await create([whole, {}]), { status: 200, text: '' });
   for (const body of [{}, [7], [{ id: 'x' }], [{}, { userStatus: 2 ** 31 }]])

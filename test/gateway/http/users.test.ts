@@ -6,7 +6,7 @@ import type { Gateway, GatewayOptions } from '../../../gateway/gateway.js';
 import { parseRange } from '../../../gateway/webhooks/sending/address-rule.js';
 import { ManualClock, Minutes, Seconds } from '../../../proto/clock.js';
 import { MERCHANT, openGateway, testGateway } from '../../helpers/gateway/test-gateway.js';
-import { apiKey, call, type MerchantAnswer } from '../../helpers/http/merchant-call.js';
+import { apiKey, callMerchantApi, type MerchantAnswer } from '../../helpers/http/merchant-call.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const LIST = '/v2/user/createWithList';
@@ -20,12 +20,15 @@ async function openSetting(test: Test, options: GatewayOptions = {}): Promise<{ 
 interface LoginTerms {
   readonly gateway: Gateway;
   readonly key: string;
-  readonly from?: string;
+  readonly fromAddress?: string;
 }
 
-function logIn({ gateway, key, from }: LoginTerms, username: string, password: string): Promise<MerchantAnswer> {
+function logIn({ gateway, key, fromAddress }: LoginTerms, username: string, password: string): Promise<MerchantAnswer> {
   const query = new URLSearchParams({ username, password });
-  return call(gateway, `/v2/user/login?${query}`, { key, ...(from !== undefined && { from }) });
+  return callMerchantApi(gateway, `/v2/user/login?${query}`, {
+    key,
+    ...(fromAddress !== undefined && { fromAddress }),
+  });
 }
 
 function sessionOf({ body }: MerchantAnswer): string {
@@ -43,12 +46,12 @@ t.test('users are created all or none, by either operation', async (t) => {
   const empty = { status: 200, text: '', headers: { 'content-length': '0' } };
   const ada =
     '{"id":9223372036854775807,"username":"ada","firstName":"A","userStatus":-2147483648,"odd":{"x":[1e999]}}';
-  t.match(await call(gateway, LIST, { key, body: `[${ada}]` }), empty);
+  t.match(await callMerchantApi(gateway, LIST, { key, body: `[${ada}]` }), empty);
   t.match(
-    await call(gateway, '/v2/user/createWithArray', { key, body: [{ username: 'bo', id: 2 }, {}, {}, {}] }),
+    await callMerchantApi(gateway, '/v2/user/createWithArray', { key, body: [{ username: 'bo', id: 2 }, {}, {}, {}] }),
     empty,
   );
-  t.match(await call(gateway, LIST, { key, body: [] }), empty);
+  t.match(await callMerchantApi(gateway, LIST, { key, body: [] }), empty);
   const listed = await gateway.store.people.listUsers({ merchant: MERCHANT, afterId: null, limit: 9 });
   const ids = [1n, 2n, 3n, 4n, 2n ** 63n - 1n];
   t.same(
@@ -75,35 +78,39 @@ t.test('users are created all or none, by either operation', async (t) => {
     ['[{"username":"x"},{"id":9223372036854775807}]', 409, [{ pointer: '/1/id' }]],
   ];
   for (const [body, status, errors] of refusals)
-    t.match(await call(gateway, LIST, { key, body }), { status, body: { status, errors } }, body);
-  const many = await call(gateway, LIST, { key, body: Array.from({ length: 1001 }, () => ({})) });
+    t.match(await callMerchantApi(gateway, LIST, { key, body }), { status, body: { status, errors } }, body);
+  const many = await callMerchantApi(gateway, LIST, { key, body: Array.from({ length: 1001 }, () => ({})) });
   t.match(many, { status: 413, body: { detail: /1001 items: at most 1000/ } });
   t.same(await names(gateway), [null, 'bo', null, null, 'ada'], 'the refused lists added no user');
-  t.match(await call(gateway, LIST, { key, body: Array.from({ length: 1000 }, () => ({})) }), empty);
+  t.match(await callMerchantApi(gateway, LIST, { key, body: Array.from({ length: 1000 }, () => ({})) }), empty);
 });
 
 t.test('texts are stored unchanged', async (t) => {
   const { gateway, key } = await openSetting(t);
   const texts = ['a\u0000b', '😀', "'; DROP TABLE user_account; --", '__proto__', '', ' Ada  ', 'e\u0301'];
-  t.match(await call(gateway, LIST, { key, body: texts.map((username) => ({ username })) }), { status: 200 });
+  t.match(await callMerchantApi(gateway, LIST, { key, body: texts.map((username) => ({ username })) }), {
+    status: 200,
+  });
   t.same(await names(gateway), texts);
   const odd = '[{"__proto__":{"username":"x"},"constructor":1,"username":"y"}]';
-  t.match(await call(gateway, LIST, { key, body: odd }), { status: 200 });
+  t.match(await callMerchantApi(gateway, LIST, { key, body: odd }), { status: 200 });
 });
 
 t.test('null is the same as absent in a user', async (t) => {
   const { gateway, key } = await openSetting(t);
   const members = ['id', 'username', 'firstName', 'lastName', 'email', 'password', 'phone', 'userStatus'];
   const nothing = Object.fromEntries(members.map((name) => [name, null]));
-  t.match(await call(gateway, LIST, { key, body: [nothing, nothing] }), { status: 200 });
+  t.match(await callMerchantApi(gateway, LIST, { key, body: [nothing, nothing] }), { status: 200 });
   t.same(await names(gateway), [null, null]);
 });
 
 t.test('user names are compared without case and surrounding spaces, and after NFKC normalization', async (t) => {
   const { gateway, key } = await openSetting(t);
   const add = (...usernames: string[]) =>
-    call(gateway, LIST, { key, body: usernames.map((username) => ({ username })) });
-  t.match(await call(gateway, LIST, { key, body: [{ username: ' Zo\u00eb ', password: 'x' }] }), { status: 200 });
+    callMerchantApi(gateway, LIST, { key, body: usernames.map((username) => ({ username })) });
+  t.match(await callMerchantApi(gateway, LIST, { key, body: [{ username: ' Zo\u00eb ', password: 'x' }] }), {
+    status: 200,
+  });
   for (const same of ['zo\u00eb', 'ZOE\u0308', 'zoe\u0308', '\uff3aoe\u0308', '\tZo\u00eb'])
     t.match(await add(same), { status: 409, body: { errors: [{ pointer: '/0/username' }] } }, same);
   for (const capitals of ['STRASSE', 'STRA\u1e9eE'])
@@ -125,7 +132,10 @@ t.test('user names are compared without case and surrounding spaces, and after N
 t.test('a login gives a session, and a logout ends it at once', async (t) => {
   const { gateway, key } = await openSetting(t);
   const user = { id: '9007199254740993', username: 'ada & bo', password: 'pässword+ %00' };
-  await call(gateway, LIST, { key, body: `[${JSON.stringify(user).replace('"9007199254740993"', user.id)}]` });
+  await callMerchantApi(gateway, LIST, {
+    key,
+    body: `[${JSON.stringify(user).replace('"9007199254740993"', user.id)}]`,
+  });
   const answer = await logIn({ gateway, key }, user.username, user.password);
   t.match(answer, { status: 200, headers: { 'content-type': /^application\/json/, 'cache-control': 'no-store' } });
   t.match(answer.body, /^logged in user session:lgu_[\w-]{43}$/);
@@ -138,7 +148,8 @@ t.test('a login gives a session, and a logout ends it at once', async (t) => {
   t.equal(await find(token), 9007199254740993n);
   const other = await gateway.accounts.addMerchant('Basil');
   const otherKey = await apiKey(gateway, other.name);
-  const out = (by: string, headers: Record<string, string>) => call(gateway, '/v2/user/logout', { key: by, headers });
+  const out = (by: string, headers: Record<string, string>) =>
+    callMerchantApi(gateway, '/v2/user/logout', { key: by, headers });
   t.match(await out(otherKey, { 'x-session': token }), { status: 200, text: '' });
   t.equal(await find(token), 9007199254740993n, 'another merchant can’t end the session');
   t.match(await out(key, { cookie: `a=b; ${cookie}` }), { status: 200, text: '' });
@@ -155,7 +166,7 @@ t.test('a login gives a session, and a logout ends it at once', async (t) => {
 t.test('a session expires', async (t) => {
   const clock = new ManualClock();
   const { gateway, key } = await openSetting(t, { wallClock: clock });
-  await call(gateway, LIST, { key, body: [{ username: 'ada', password: 'x' }] });
+  await callMerchantApi(gateway, LIST, { key, body: [{ username: 'ada', password: 'x' }] });
   const token = sessionOf(await logIn({ gateway, key }, 'ada', 'x'));
   clock.advance(Minutes(12 * 60) - 1);
   t.ok(await gateway.merchants.users.findSession(1, token));
@@ -165,7 +176,7 @@ t.test('a session expires', async (t) => {
 
 t.test('an unknown user, one without a password and a wrong password get the same answer', async (t) => {
   const { gateway, key } = await openSetting(t);
-  await call(gateway, LIST, {
+  await callMerchantApi(gateway, LIST, {
     key,
     body: [{ username: 'ada', password: 'x' }, { username: 'bo' }, { username: 'cy', password: '' }, {}],
   });
@@ -182,7 +193,8 @@ t.test('an unknown user, one without a password and a wrong password get the sam
     t.equal(answer.text, wrong[0]?.text, 'the bodies are identical');
   }
   const incomplete = ['', '?username=ada', '?password=x', '?username=ada&username=bo&password=x'];
-  for (const query of incomplete) t.match(await call(gateway, `/v2/user/login${query}`, { key }), INVALID, query);
+  for (const query of incomplete)
+    t.match(await callMerchantApi(gateway, `/v2/user/login${query}`, { key }), INVALID, query);
   const basil = await apiKey(gateway, (await gateway.accounts.addMerchant('Basil')).name);
   t.match(await logIn({ gateway, key: basil }, 'ada', 'x'), INVALID, 'another merchant’s user is unknown');
 });
@@ -190,7 +202,7 @@ t.test('an unknown user, one without a password and a wrong password get the sam
 t.test('an address may guess wrong ten times in five minutes at an account', async (t) => {
   const clock = new ManualClock();
   const { gateway, key } = await openSetting(t, { wallClock: clock });
-  await call(gateway, LIST, {
+  await callMerchantApi(gateway, LIST, {
     key,
     body: [
       { username: 'ada', password: 'x' },
@@ -206,7 +218,7 @@ t.test('an address may guess wrong ten times in five minutes at an account', asy
   const held = await logIn(attacker, 'ada', 'x');
   t.match(held, { status: 429, headers: { 'retry-after': '300' }, body: { code: 'rate-limited' } });
   t.match(
-    await logIn({ ...attacker, from: '127.0.0.3' }, 'ada', 'x'),
+    await logIn({ ...attacker, fromAddress: '127.0.0.3' }, 'ada', 'x'),
     { status: 200 },
     'the owner can log in from another address',
   );
@@ -273,10 +285,14 @@ t.test('behind a trusted proxy guesses count per client, and other forwarded hea
   const gateway = await openGateway(t, tempFolder(t), {}, { trustedProxies });
   await gateway.accounts.addMerchant(MERCHANT);
   const key = await apiKey(gateway, MERCHANT);
-  await call(gateway, LIST, { key, body: [{ username: 'ada', password: 'x' }] });
-  const through = async (from: string, forwarded: string, password: string) => {
+  await callMerchantApi(gateway, LIST, { key, body: [{ username: 'ada', password: 'x' }] });
+  const through = async (fromAddress: string, forwarded: string, password: string) => {
     const headers = { 'x-forwarded-for': forwarded, 'x-forwarded-proto': 'https' };
-    const answer = await call(gateway, `/v2/user/login?username=ada&password=${password}`, { key, from, headers });
+    const answer = await callMerchantApi(gateway, `/v2/user/login?username=ada&password=${password}`, {
+      key,
+      fromAddress,
+      headers,
+    });
     return { ...answer, isSecure: /; Secure$/.test(String(answer.headers['set-cookie'])) };
   };
   // The client invented the first entry; the proxies wrote the others.

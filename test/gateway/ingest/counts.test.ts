@@ -8,7 +8,7 @@ import { Locks } from '../../../gateway/locks/locks.js';
 import type { Commit } from '../../../gateway/store/contract/store.js';
 import { ManualClock } from '../../../proto/clock.js';
 import { NO_COMMANDS } from '../../helpers/commands/no-commands.js';
-import { overriding } from '../../helpers/durability/sabotage.js';
+import { withOverrides } from '../../helpers/durability/sabotage.js';
 import { MERCHANT, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
 import { lockSender } from '../../helpers/mqtt/lock-sender.js';
 import { RIDE_PING } from '../../helpers/sim/ride-ping.js';
@@ -30,7 +30,7 @@ async function countingIngest(test: Teardown) {
     senders.push(await lockSender(store, mac));
   }
   const counts = { uplinks: 0, states: 0, lookups: 0 };
-  const counting = overriding(store, {
+  const counting = withOverrides(store, {
     append: async ({ incoming, states }: Commit) => {
       counts.uplinks += incoming.filter(({ type }) => type === 'uplink').length;
       counts.states += states.size;

@@ -17,7 +17,7 @@ import { addUplinkSum } from '../../../gateway/store/sqlite/log/uplink-sum.js';
 import { registerRowSum } from '../../../gateway/store/sqlite/row-sum.js';
 import { registerUsernameKey } from '../../../gateway/store/sqlite/tables/people/username-key.js';
 import { cellular, JudgedRun, START_MS, uplink } from '../../helpers/pair/judged-uplinks.js';
-import { AppendFleet } from '../../helpers/store/append-fleet.js';
+import { UplinkSource } from '../../helpers/store/append-fleet.js';
 import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
 
 const BATCH = 1000;
@@ -51,10 +51,10 @@ t.test('a batch is one commit, and each uplink adds few bytes to it', async (t) 
   t.equal(db.pragma('synchronous', { simple: true }), 2, 'a commit is an fsync');
   db.pragma('wal_autocheckpoint = 0');
   const writer = new LogWriter(db, RUNS);
-  const fleet = new AppendFleet(LOCKS);
+  const fleet = new UplinkSource(LOCKS);
   const batches = 40;
   for (let batch = 0; batch < batches; batch++)
-    writer.write([{ type: 'append', commit: packCommit(fleet.batch(BATCH)) }]);
+    writer.write([{ type: 'append', commit: packCommit(fleet.nextCommit(BATCH)) }]);
   const { commits, bytes } = readWal(file);
   t.equal(commits, batches);
   const perUplink = Math.round(bytes / batches / BATCH);
@@ -76,10 +76,10 @@ t.test('an uplink costs one statement, and two more when its run is flushed to t
   addUplinkSum(db);
   t.teardown(() => db.close());
   const writer = new LogWriter(db, { minUplinks: 2000, uplinksPerCredential: 1, maxUplinks: 2000 });
-  const fleet = new AppendFleet(LOCKS);
+  const fleet = new UplinkSource(LOCKS);
   const append = (): number => {
     statements = 0;
-    writer.write([{ type: 'append', commit: packCommit(fleet.batch(BATCH)) }]);
+    writer.write([{ type: 'append', commit: packCommit(fleet.nextCommit(BATCH)) }]);
     return statements;
   };
   const first = append();
@@ -95,7 +95,7 @@ t.test('an uplink costs one statement, and two more when its run is flushed to t
 });
 
 t.test('the store’s thread gets one block of memory and no object per uplink', (t) => {
-  const { incoming } = new AppendFleet(LOCKS).batch(BATCH);
+  const { incoming } = new UplinkSource(LOCKS).nextCommit(BATCH);
   const packed = packCommit({ incoming, judged: [], states: new Map() } satisfies Commit);
   t.match(packed, { count: BATCH, extras: [], judged: [], commands: [] });
   t.ok(packed.uplinks.byteLength < BATCH * 160, `${packed.uplinks.byteLength} bytes`);

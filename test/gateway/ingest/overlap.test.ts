@@ -10,7 +10,7 @@ import type { Commit } from '../../../gateway/store/contract/store.js';
 import { openStore, sqliteUrl } from '../../../gateway/store/open-store.js';
 import { afterThisTurn, ManualClock, Seconds } from '../../../proto/clock.js';
 import { NO_COMMANDS } from '../../helpers/commands/no-commands.js';
-import { overriding } from '../../helpers/durability/sabotage.js';
+import { withOverrides } from '../../helpers/durability/sabotage.js';
 import { MERCHANT, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
 import { lockSender } from '../../helpers/mqtt/lock-sender.js';
 import { RIDE_PING, RIDE_POWER } from '../../helpers/sim/ride-ping.js';
@@ -55,7 +55,7 @@ class Site {
       await store.addDevice({ mac, merchant: MERCHANT, simulated: false, secretHash: Buffer.from(mac), nowMs: 1 });
       site.senders.push(await lockSender(store, mac));
     }
-    const held = overriding(store, {
+    const held = withOverrides(store, {
       append: async (commit: Commit) => {
         site.log.push(`commit ${++site.#commits}`);
         if (site.isHolding)

@@ -10,10 +10,10 @@ import { ManualClock } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { type Presence, presence } from '../../../proto/power/judge/presence.js';
 import { POWER_MODEL } from '../../../proto/power/model.js';
-import { Bell } from '../../helpers/clocks/bell.js';
+import { ChangeSignal } from '../../helpers/clocks/change-signal.js';
 import { NO_COMMANDS } from '../../helpers/commands/no-commands.js';
-import { overriding } from '../../helpers/durability/sabotage.js';
-import { eventsOf, MERCHANT, testBytes, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
+import { withOverrides } from '../../helpers/durability/sabotage.js';
+import { MERCHANT, testBytes, testGateway, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
 import { lockSender } from '../../helpers/mqtt/lock-sender.js';
 import { publishPacket, RawLock } from '../../helpers/mqtt/raw-mqtt.js';
 import { connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
@@ -32,7 +32,7 @@ class CommitGate {
   });
 
   wrap = (store: Store): Store =>
-    overriding(store, {
+    withOverrides(store, {
       append: async (commit) => {
         await this.#opened;
         await store.append(commit);
@@ -102,7 +102,7 @@ t.test('a flooding lock is refused, and another lock is not affected', async (t)
 t.test('after a failed commit a lock may send uplinks again', async (t) => {
   let fails = true;
   const { ingest, flooding } = await ingestOn(t, (store) =>
-    overriding(store, {
+    withOverrides(store, {
       append: async (commit) => {
         if (fails) throw new Error('the disk is full');
         await store.append(commit);
@@ -129,14 +129,14 @@ t.test('acknowledgements come in the order of the packets', async (t) => {
   const gateway = await testGateway(t);
   const mac = testMac();
   const { secret } = await gateway.accounts.addDevice({ mac });
-  const bell = new Bell();
-  const lock = await RawLock.connect(gateway.mqttPort, mac, secret, () => bell.ring());
+  const changeSignal = new ChangeSignal();
+  const lock = await RawLock.connect(gateway.mqttPort, mac, secret, () => changeSignal.notify());
   t.teardown(() => lock.socket.destroy());
   const ids = Array.from({ length: 200 }, (_, index) => ((index * 37) % 200) + 1);
   // Every seventh payload is not an uplink. It is acknowledged too, in its turn.
   const packets = ids.map((id, index) => publishPacket(id, index % 7 === 0 ? Buffer.from([1]) : testBytes(index)));
   lock.socket.write(Buffer.concat(packets));
-  await bell.until(
+  await changeSignal.waitUntil(
     () => lock.acked.length === ids.length,
     PATIENCE,
     () => `${lock.acked.length} PUBACKs of 200`,
@@ -150,17 +150,17 @@ t.test('a lock that floods over MQTT is disconnected, and another lock’s ping 
   const gateway = await testGateway(t, {
     wrapStore: (store) => {
       const wrapped = gate.wrap(store);
-      return overriding(store, { append: (commit) => (isGated ? wrapped : store).append(commit) });
+      return withOverrides(store, { append: (commit) => (isGated ? wrapped : store).append(commit) });
     },
   });
   const other = await connectedLock(t, gateway, testMac(2));
   const mac = testMac(1);
   const { secret } = await gateway.accounts.addDevice({ mac });
-  const ready = eventsOf(gateway, 'connected', 1, (event) => event.mac === mac);
+  const ready = waitForEvents(gateway, 'connected', 1, (event) => event.mac === mac);
   const flooding = await RawLock.connect(gateway.mqttPort, mac, secret, () => undefined);
   await ready;
   isGated = true;
-  const cut = eventsOf(gateway, 'disconnected', 1, (event) => event.mac === mac);
+  const cut = waitForEvents(gateway, 'disconnected', 1, (event) => event.mac === mac);
   // As small as possible, so that one read returns all of them.
   const junk = Array.from({ length: MAX_UNANSWERED_PER_LOCK + 500 }, (_, id) =>
     publishPacket(id + 1, Buffer.from([1])),
@@ -178,8 +178,8 @@ t.test('a lock that connects again while it is connected is online', async (t) =
   const gateway = await testGateway(t);
   const mac = testMac();
   const { secret } = await gateway.accounts.addDevice({ mac });
-  const ends = eventsOf(gateway, 'disconnected', 5);
-  const begins = eventsOf(gateway, 'connected', 6);
+  const ends = waitForEvents(gateway, 'disconnected', 5);
+  const begins = waitForEvents(gateway, 'connected', 6);
   for (let connection = 1; connection <= 6; connection++) await TestLock.connect(t, gateway.mqttPort, mac, secret);
   t.ok((await ends).every(({ cause }) => cause === 'takeover'));
   await begins;

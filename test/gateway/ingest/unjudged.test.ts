@@ -16,11 +16,11 @@ import { ManualClock, Minutes, Seconds } from '../../../proto/clock.js';
 import type { JudgeEvent } from '../../../proto/power/judge/event.js';
 import { judgeInPlace } from '../../../proto/power/judge/judge.js';
 import { formatMac } from '../../../proto/wire/mac.js';
-import { ask } from '../../helpers/cli/operator-call.js';
-import { Bell } from '../../helpers/clocks/bell.js';
+import { callOperator } from '../../helpers/cli/operator-call.js';
+import { ChangeSignal } from '../../helpers/clocks/change-signal.js';
 import { NO_COMMANDS } from '../../helpers/commands/no-commands.js';
-import { overriding } from '../../helpers/durability/sabotage.js';
-import { eventsOf, MERCHANT, openGateway, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
+import { withOverrides } from '../../helpers/durability/sabotage.js';
+import { MERCHANT, openGateway, testBytes, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
 import { testReceiver } from '../../helpers/gateway/test-receiver.js';
 import { lockSender } from '../../helpers/mqtt/lock-sender.js';
 import { connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
@@ -67,13 +67,13 @@ async function gatewayWith(
 ) {
   const gateway = await openGateway(test, folder, { judging, ...options });
   const turned: JudgingTurned[] = [];
-  const bell = new Bell();
+  const changeSignal = new ChangeSignal();
   gateway.events.on('judging', (event) => {
     turned.push(event);
-    bell.ring();
+    changeSignal.notify();
   });
   const heard = (count: number): Promise<void> =>
-    bell.until(
+    changeSignal.waitUntil(
       () => turned.length >= count,
       PATIENCE,
       () => `${turned.length} of ${count} changes`,
@@ -82,7 +82,7 @@ async function gatewayWith(
 }
 
 async function body(gateway: Gateway, where: string): Promise<Record<string, unknown>> {
-  return (await ask(gateway, 'GET', where)).body as Record<string, unknown>;
+  return (await callOperator(gateway, 'GET', where)).body as Record<string, unknown>;
 }
 
 async function unjudgedNotices(gateway: Gateway): Promise<string[]> {
@@ -102,7 +102,7 @@ t.test('pings of an unjudged lock are stored, acknowledged and delivered, and op
   await gateway.accounts.addWebhookUrl({ url: receiver.url });
   const bad = await connectedLock(t, gateway, BAD);
   const good = await connectedLock(t, gateway, GOOD);
-  const arrived = receiver.received(8);
+  const arrived = receiver.waitForRequests(8);
   for (let sequence = 1; sequence <= 4; sequence++) {
     await bad.send(testBytes(sequence));
     await good.send(testBytes(sequence));
@@ -132,7 +132,7 @@ t.test('pings of an unjudged lock are stored, acknowledged and delivered, and op
   );
   const steps = (await body(gateway, `/why?id=${mac}`)).steps as { code: string }[];
   t.ok(steps.some(({ code }) => code === 'unjudged') && steps.some(({ code }) => code === 'judge-failed'));
-  t.equal((await ask(gateway, 'GET', `/why?id=${encodeURIComponent(`${mac} 1/2`)}`)).status, 200);
+  t.equal((await callOperator(gateway, 'GET', `/why?id=${encodeURIComponent(`${mac} 1/2`)}`)).status, 200);
   await bad.send(testBytes(4));
   const again = (await gateway.store.readEvents(merchantId, 0, 100)).filter((each) => each.mac === BAD);
   t.equal(again.length, 4, 'a repeat is recognised');
@@ -154,7 +154,7 @@ for (const type of ['connect', 'disconnect', 'gateway'] as const)
       const { secret } = await gateway.accounts.addDevice({ mac: BAD });
       const bad = await TestLock.connect(t, gateway.mqttPort, BAD, secret);
       await bad.send(testBytes(1));
-      const gone = eventsOf(gateway, 'disconnected', 1);
+      const gone = waitForEvents(gateway, 'disconnected', 1);
       await bad.client.endAsync();
       await gone;
       await good.send(testBytes(1));
@@ -218,7 +218,7 @@ t.test('device rejudge rebuilds a lock’s state from the log and stores the fin
     await good.send(testBytes(sequence));
   }
   await heard(1);
-  const rejudge = (mac: string) => ask(gateway, 'POST', `/devices/${mac}/rejudge`);
+  const rejudge = (mac: string) => callOperator(gateway, 'POST', `/devices/${mac}/rejudge`);
   const mac = formatMac(BAD);
   t.match(await rejudge(mac), { status: 409, body: { code: 'judge-failed', detail: new RegExp(WHY) } });
   t.match(await rejudge(formatMac(GOOD)), { status: 409, body: { code: 'lock-is-judged' } });
@@ -308,7 +308,7 @@ t.test('an acknowledgement of a command is stored with the command’s state eve
   const judging = new FailingJudge((event) => event.type === 'uplink' && event.uplink.body.kind === 'ack');
   const changes: unknown[] = [];
   const { ingest, senders, take, locks } = await ingestOn(t, judging, (store) =>
-    overriding(store, {
+    withOverrides(store, {
       append: async (commit: Commit) => {
         changes.push(...(commit.commands ?? []));
         await store.append({ ...commit, commands: [] });
@@ -328,7 +328,7 @@ t.test('an acknowledgement of a command is stored with the command’s state eve
 t.test('a gateway starts even if the judge fails at a lock’s log', async (t) => {
   let commits = 0;
   const { ingest, senders, clock, opened, take } = await ingestOn(t, CURRENT_JUDGE, (store) =>
-    overriding(store, {
+    withOverrides(store, {
       // The stored states are those after the first pings; only the log has the later pings.
       append: async (commit: Commit) => {
         commits += 1;
@@ -357,7 +357,7 @@ t.test('after a failed commit, only the states of its locks are read again', asy
   let fails = false;
   const read: (readonly number[] | undefined)[] = [];
   const { clock, senders, take } = await ingestOn(t, CURRENT_JUDGE, (store) =>
-    overriding(store, {
+    withOverrides(store, {
       append: async (commit: Commit) => {
         if (fails) throw new StoreFailure('append', new Error('no room'));
         await store.append(commit);
@@ -383,7 +383,7 @@ t.test('after a failed commit, only the states of its locks are read again', asy
 t.test('locks whose states can’t be read wait to be judged, and their uplinks are acknowledged', async (t) => {
   let [failsToWrite, failsToRead] = [false, false];
   const site = await ingestOn(t, CURRENT_JUDGE, (store) =>
-    overriding(store, {
+    withOverrides(store, {
       append: async (commit: Commit) => {
         if (failsToWrite) throw new StoreFailure('append', new Error('no room'));
         await store.append(commit);
@@ -397,10 +397,10 @@ t.test('locks whose states can’t be read wait to be judged, and their uplinks 
   const { clock, senders, take, locks, events, ingest } = site;
   const [bad, good] = senders as [Sender, Sender];
   const turned: string[] = [];
-  const bell = new Bell();
+  const changeSignal = new ChangeSignal();
   events.on('judging', ({ mac, state, why }) => {
     turned.push(`${mac} ${state} ${why}`);
-    bell.ring();
+    changeSignal.notify();
   });
   for (const sender of [bad, good]) t.equal(await take(sender, 1), 'acked');
   [failsToWrite, failsToRead] = [true, true];
@@ -413,7 +413,7 @@ t.test('locks whose states can’t be read wait to be judged, and their uplinks 
   t.equal(await take(good, 3), 'acked');
   t.match(turned, [/^A4C138000001 stopped its stored state could not be read: .*a bad sector/]);
   failsToRead = false;
-  await bell.until(
+  await changeSignal.waitUntil(
     () => turned.length === 2,
     PATIENCE,
     () => turned.join(),

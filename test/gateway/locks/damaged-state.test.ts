@@ -10,7 +10,7 @@ import { newVerdict } from '../../../proto/power/judge/event.js';
 import { judgeInPlace } from '../../../proto/power/judge/judge.js';
 import { POWER_MODEL } from '../../../proto/power/model.js';
 import { DEFAULT_POWER, type Ping } from '../../../proto/wire/ping.js';
-import { eventsOf, openGateway, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
+import { openGateway, testBytes, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
 import { connectedLock } from '../../helpers/mqtt/test-lock.js';
 import { START_MS } from '../../helpers/pair/judged-uplinks.js';
 import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
@@ -39,7 +39,7 @@ async function lived(test: Teardown, folder: string): Promise<Record<string, unk
   await gateway.accounts.addMerchant('Amber');
   for (const mac of [DAMAGED, WHOLE]) {
     const lock = await connectedLock(test, gateway, mac);
-    const gone = eventsOf(gateway, 'disconnected', 1);
+    const gone = waitForEvents(gateway, 'disconnected', 1);
     await lock.send(testBytes(1));
     // One uplink is missing, one arrives late, one conflicts with another.
     await lock.send(testBytes(5, { power: { ...DEFAULT_POWER, mode: 'HIGH' }, body: CLOSE }));
@@ -74,7 +74,7 @@ for (const [name, value] of [
     const known = await lived(t, folder);
     damage(folder, `UPDATE device_state SET state = ${value} WHERE ${ROW}`);
     const gateway = await openGateway(t, folder);
-    const [reported] = await eventsOf(gateway, 'state-rebuilt', 1);
+    const [reported] = await waitForEvents(gateway, 'state-rebuilt', 1);
     t.match(reported, { mac: DAMAGED, from: 'log', why: /^(in )?the stored state/ });
     t.same(await stateOf(gateway), known, 'the state is the same as before');
     t.equal((await stateOf(gateway, WHOLE)).uplinks, 4, 'the other lock’s state too');
@@ -93,7 +93,7 @@ t.test('a state that was changed but is still valid JSON is rebuilt too', async 
     `UPDATE device_state SET sum = (SELECT sum FROM kept) WHERE ${ROW}`,
   );
   const gateway = await openGateway(t, folder);
-  t.match(await eventsOf(gateway, 'state-rebuilt', 1), [{ mac: DAMAGED, from: 'log', why: /match its checksum/ }]);
+  t.match(await waitForEvents(gateway, 'state-rebuilt', 1), [{ mac: DAMAGED, from: 'log', why: /match its checksum/ }]);
   t.same(await stateOf(gateway), known);
 });
 
@@ -107,7 +107,9 @@ t.test('a damaged uplink is skipped when the log is judged at the start, and is 
     `UPDATE device_state SET through_uplink_id = 1 WHERE ${ROW}`,
   );
   const gateway = await openGateway(t, folder);
-  t.match(await eventsOf(gateway, 'state-rebuilt', 1), [{ mac: DAMAGED, from: 'log', why: /uplink \d+ .*checksum/ }]);
+  t.match(await waitForEvents(gateway, 'state-rebuilt', 1), [
+    { mac: DAMAGED, from: 'log', why: /uplink \d+ .*checksum/ },
+  ]);
 });
 
 t.test('if the log is damaged too, the lock gets a new state', async (t) => {
@@ -119,7 +121,7 @@ t.test('if the log is damaged too, the lock gets a new state', async (t) => {
     `UPDATE uplink SET bytes = x'00' WHERE ${ROW} AND sequence = 3`,
   );
   const gateway = await openGateway(t, folder);
-  t.match(await eventsOf(gateway, 'state-rebuilt', 1), [{ mac: DAMAGED, from: 'nothing' }]);
+  t.match(await waitForEvents(gateway, 'state-rebuilt', 1), [{ mac: DAMAGED, from: 'nothing' }]);
   t.match(await stateOf(gateway), { uplinks: 0, ping: null, firstConnectionMs: null });
   t.equal((await stateOf(gateway, WHOLE)).uplinks, 4, 'the other lock’s state is unchanged');
 });

@@ -7,14 +7,14 @@ import type { Store } from '../../../gateway/store/contract/store.js';
 import { afterThisTurn, Days, ManualClock, systemClock } from '../../../proto/clock.js';
 import { decodeDownlink } from '../../../proto/wire/codec.js';
 import type { GpsPing, Uplink } from '../../../proto/wire/ping.js';
-import { ask } from '../../helpers/cli/operator-call.js';
+import { callOperator } from '../../helpers/cli/operator-call.js';
 import { runLockgate } from '../../helpers/cli/program.js';
-import { within } from '../../helpers/clocks/bell.js';
-import { overriding } from '../../helpers/durability/sabotage.js';
-import { eventsOf, openGateway, testBytes, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
+import { within } from '../../helpers/clocks/change-signal.js';
+import { withOverrides } from '../../helpers/durability/sabotage.js';
+import { waitForEvents, openGateway, testBytes, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
 import { testReceiver } from '../../helpers/gateway/test-receiver.js';
-import { deliveriesOf, eventually, sequencesOf, webhookBench } from '../../helpers/gateway/webhook-bench.js';
-import { connackOf, connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
+import { eventually, readDeliveries, receivedSequences, setUpWebhooks } from '../../helpers/gateway/webhook-setup.js';
+import { connackCode, connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const MAC = testMac();
@@ -66,25 +66,25 @@ t.test('a lock that moves leaves its history behind', async (t) => {
   await lock.send(gpsBytes(1, SECRET_PLACE));
   await lock.send(gpsBytes(2, { ...SECRET_PLACE, latitudeDegrees: 91 }));
   await lock.send(Buffer.from('junk'));
-  const shownBefore = await ask(gateway, 'GET', `/devices/${MAC}`);
+  const shownBefore = await callOperator(gateway, 'GET', `/devices/${MAC}`);
   t.match(shownBefore.body, { uplinks: [{}, {}], findings: [{}], quarantine: [{}], state: { latitude: 12.3456789 } });
 
-  const moved = await ask(gateway, 'PATCH', `/devices/${MAC}`, { merchant: 'Basil' });
+  const moved = await callOperator(gateway, 'PATCH', `/devices/${MAC}`, { merchant: 'Basil' });
   t.match(moved, { status: 200, body: { merchant: 'Basil', presence: 'never-seen' } });
   await within(ENDED_WITHIN_SECONDS, () => 'the end of the session', lock.closed);
-  const shown = (await ask(gateway, 'GET', `/devices/${MAC}`)).body as Record<string, unknown>;
+  const shown = (await callOperator(gateway, 'GET', `/devices/${MAC}`)).body as Record<string, unknown>;
   t.equal(shown.merchant, 'Basil');
   t.same(listsOf(shown), NOTHING);
   t.match(shown.state, { received_at: null, latitude: null, longitude: null, reason: null, battery_percent: null });
   t.notMatch(await traceOf(gateway), /12\.345|junk|"connect"|"ping"|"disconnect"/, 'and the trace does not have it');
 
   const again = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
-  const taken = eventsOf(gateway, 'uplink', 2);
+  const taken = waitForEvents(gateway, 'uplink', 2);
   await again.send(gpsBytes(2, { ...SECRET_PLACE, latitudeDegrees: 91 }));
   await again.send(gpsBytes(3, OTHER_PLACE));
   t.match(await taken, [{ repeated: true }, { repeated: false }], 'a repeat is recognised after the move');
-  await basil.received(1);
-  await amber.received(2);
+  await basil.waitForRequests(1);
+  await amber.waitForRequests(2);
   t.match(
     basil.requests.map(({ json }) => json),
     [{ sequence: 3, latitude: 31.4159265 }],
@@ -93,10 +93,15 @@ t.test('a lock that moves leaves its history behind', async (t) => {
     amber.requests.map(({ json }) => json.sequence),
     [1, 2],
   );
-  t.match((await ask(gateway, 'GET', `/devices/${MAC}`)).body, { uplinks: [{ sequence: 3 }], presence: 'online' });
+  t.match((await callOperator(gateway, 'GET', `/devices/${MAC}`)).body, {
+    uplinks: [{ sequence: 3 }],
+    presence: 'online',
+  });
 
-  await ask(gateway, 'PATCH', `/devices/${MAC}`, { merchant: 'Amber' });
-  t.match((await ask(gateway, 'GET', `/devices/${MAC}`)).body, { uplinks: [{ sequence: 2 }, { sequence: 1 }] });
+  await callOperator(gateway, 'PATCH', `/devices/${MAC}`, { merchant: 'Amber' });
+  t.match((await callOperator(gateway, 'GET', `/devices/${MAC}`)).body, {
+    uplinks: [{ sequence: 2 }, { sequence: 1 }],
+  });
 });
 
 t.test('events from before a move still go to the previous merchant', async (t) => {
@@ -108,12 +113,12 @@ t.test('events from before a move still go to the previous merchant', async (t) 
   await gateway.accounts.addWebhookUrl({ url: amber.url, merchant: 'Amber' });
   await gateway.accounts.addWebhookUrl({ url: basil.url, merchant: 'Basil' });
   const { secret } = await gateway.accounts.addDevice({ mac: MAC, merchant: 'Amber' });
-  const failed = eventsOf(gateway, 'delivery', 1);
+  const failed = waitForEvents(gateway, 'delivery', 1);
   await (await TestLock.connect(t, gateway.mqttPort, MAC, secret)).send(gpsBytes(1, SECRET_PLACE));
   t.match(await failed, [{ outcome: 'pending' }]);
   await gateway.accounts.devices.change(MAC, { merchant: 'Basil' });
   amber.answer = (_request, response) => void response.writeHead(204).end();
-  const delivered = eventsOf(gateway, 'delivery', 1);
+  const delivered = waitForEvents(gateway, 'delivery', 1);
   while (deliveryClock.pending === 0) await new Promise<void>((resolve) => afterThisTurn(resolve));
   deliveryClock.advance(60_000);
   t.match(await delivered, [{ outcome: 'delivered', number: 2 }]);
@@ -126,15 +131,18 @@ t.test('which settings of a lock can be changed', async (t) => {
   const lock = await connectedLock(t, gateway, MAC);
   await lock.send(testBytes(1));
   const at = `/devices/${MAC}`;
-  t.match(await ask(gateway, 'PATCH', at, {}), { status: 400, body: { code: 'input-change' } });
-  t.match(await ask(gateway, 'PATCH', at, { simulated: 'yes' }), { status: 400 });
-  t.match(await ask(gateway, 'PATCH', at, { merchant: 'Nobody' }), { status: 404, body: { code: 'no-such-merchant' } });
-  t.match(await ask(gateway, 'PATCH', `/devices/${OTHER}`, { simulated: true }), { status: 404 });
+  t.match(await callOperator(gateway, 'PATCH', at, {}), { status: 400, body: { code: 'input-change' } });
+  t.match(await callOperator(gateway, 'PATCH', at, { simulated: 'yes' }), { status: 400 });
+  t.match(await callOperator(gateway, 'PATCH', at, { merchant: 'Nobody' }), {
+    status: 404,
+    body: { code: 'no-such-merchant' },
+  });
+  t.match(await callOperator(gateway, 'PATCH', `/devices/${OTHER}`, { simulated: true }), { status: 404 });
   await lock.send(testBytes(2));
   t.pass('a change that is refused ends nothing');
-  t.match(await ask(gateway, 'PATCH', at, { simulated: true }), { status: 200, body: { simulated: true } });
+  t.match(await callOperator(gateway, 'PATCH', at, { simulated: true }), { status: 200, body: { simulated: true } });
   await within(ENDED_WITHIN_SECONDS, () => 'the end of the session', lock.closed);
-  t.match((await ask(gateway, 'GET', at)).body, { uplinks: [{}, {}], state: { lock_state: 'locked' } });
+  t.match((await callOperator(gateway, 'GET', at)).body, { uplinks: [{}, {}], state: { lock_state: 'locked' } });
 });
 
 t.test('a removed lock is not listed, its history stays, and it can be added again', async (t) => {
@@ -146,33 +154,33 @@ t.test('a removed lock is not listed, its history stays, and it can be added aga
   const phone = (await gateway.accounts.devices.addPhone({ mac: MAC, name: 'Ada', expiresAtMs: null })).secret;
   const ada = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'a', phone);
   await lock.send(testBytes(1));
-  t.match(await ask(gateway, 'DELETE', `/devices/${MAC}`), { status: 200, body: { removed: true } });
+  t.match(await callOperator(gateway, 'DELETE', `/devices/${MAC}`), { status: 200, body: { removed: true } });
   await within(ENDED_WITHIN_SECONDS, () => 'the end of both', Promise.all([lock.closed, ada.closed]));
   const refused = { clientId: MAC, username: MAC, password: secret };
-  t.equal(await connackOf(gateway.mqttPort, refused), NOT_AUTHORIZED);
+  t.equal(await connackCode(gateway.mqttPort, refused), NOT_AUTHORIZED);
   const ofPhone = { clientId: `phone-${MAC}-a`, username: MAC, password: phone };
-  t.equal(await connackOf(gateway.mqttPort, ofPhone), NOT_AUTHORIZED);
-  t.match(await ask(gateway, 'GET', `/devices/${MAC}`), { status: 404 });
-  t.match(await ask(gateway, 'DELETE', `/devices/${MAC}`), { status: 404 });
-  t.same((await ask(gateway, 'GET', '/devices')).body, { devices: [] });
+  t.equal(await connackCode(gateway.mqttPort, ofPhone), NOT_AUTHORIZED);
+  t.match(await callOperator(gateway, 'GET', `/devices/${MAC}`), { status: 404 });
+  t.match(await callOperator(gateway, 'DELETE', `/devices/${MAC}`), { status: 404 });
+  t.same((await callOperator(gateway, 'GET', '/devices')).body, { devices: [] });
   t.equal((await gateway.store.readEvents(1, 0, 9)).length, 1, 'its events are still delivered');
 
   await gateway.close();
   const next = await openGateway(t, folder);
-  t.same((await ask(next, 'GET', '/devices')).body, { devices: [] });
+  t.same((await callOperator(next, 'GET', '/devices')).body, { devices: [] });
   const back = await next.accounts.addDevice({ mac: MAC });
-  t.equal(await connackOf(next.mqttPort, refused), NOT_AUTHORIZED, 'the old secret stays revoked');
+  t.equal(await connackCode(next.mqttPort, refused), NOT_AUTHORIZED, 'the old secret stays revoked');
   const again = await TestLock.connect(t, next.mqttPort, MAC, back.secret);
   await again.send(testBytes(1));
-  t.match((await ask(next, 'GET', `/devices/${MAC}`)).body, { uplinks: [{ sequence: 1 }, { sequence: 1 }] });
+  t.match((await callOperator(next, 'GET', `/devices/${MAC}`)).body, { uplinks: [{ sequence: 1 }, { sequence: 1 }] });
 });
 
 t.test('no client can connect while a lock is being removed, and its state is deleted', async (t) => {
   const came: number[] = [];
   const wrapStore = (store: Store): Store =>
-    overriding(store, {
+    withOverrides(store, {
       removeDevice: async (...removal) => {
-        came.push(await connackOf(gateway.mqttPort, { clientId: MAC, username: MAC, password: secret }));
+        came.push(await connackCode(gateway.mqttPort, { clientId: MAC, username: MAC, password: secret }));
         await store.removeDevice(...removal);
       },
     });
@@ -194,27 +202,30 @@ t.test('commands that wait when a lock is moved or removed never reach the lock'
   const reset = { macs: [MAC], type: 'reset' };
   const mode = { macs: [MAC], type: 'set-power', parameters: { mode: 'HIGH' } };
   const locate = { macs: [MAC], type: 'locate-gps' };
-  for (const body of [reset, mode]) t.match(await ask(gateway, 'POST', '/commands', body), { status: 201 });
+  for (const body of [reset, mode]) t.match(await callOperator(gateway, 'POST', '/commands', body), { status: 201 });
   await gateway.accounts.devices.change(MAC, { merchant: 'Basil' });
   const ended = { state: 'cancelled', finished_at: String, waits: null };
-  t.match((await ask(gateway, 'GET', '/commands')).body, { commands: [ended, ended] });
+  t.match((await callOperator(gateway, 'GET', '/commands')).body, { commands: [ended, ended] });
   const first = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
   await first.send(testBytes(1));
-  const { twin } = (await ask(gateway, 'GET', `/devices/${MAC}`)).body as { twin: { wanted: object } };
+  const { twin } = (await callOperator(gateway, 'GET', `/devices/${MAC}`)).body as { twin: { wanted: object } };
   t.same(twin.wanted, {}, 'and is not pending');
-  t.match(await ask(gateway, 'POST', '/commands', locate), { status: 201 });
+  t.match(await callOperator(gateway, 'POST', '/commands', locate), { status: 201 });
   t.equal(await firstDown(first), 3, 'only the new merchant’s commands are sent');
 
-  await ask(gateway, 'POST', '/commands', { ...reset, not_before: new Date(systemClock.now() + 9e6).toISOString() });
+  await callOperator(gateway, 'POST', '/commands', {
+    ...reset,
+    not_before: new Date(systemClock.now() + 9e6).toISOString(),
+  });
   await gateway.accounts.devices.remove(MAC);
-  t.match((await ask(gateway, 'GET', '/commands')).body, { commands: [ended, ended, ended, ended] });
+  t.match((await callOperator(gateway, 'GET', '/commands')).body, { commands: [ended, ended, ended, ended] });
   await gateway.close();
   const next = await openGateway(t, folder);
   t.same(await next.store.commands.readUnfinished(), []);
   ({ secret } = await next.accounts.addDevice({ mac: MAC, merchant: 'Amber' }));
   const back = await TestLock.connect(t, next.mqttPort, MAC, secret);
   await back.send(testBytes(1));
-  t.match(await ask(next, 'POST', '/commands', locate), { status: 201 });
+  t.match(await callOperator(next, 'POST', '/commands', locate), { status: 201 });
   t.equal(await firstDown(back), 5, 'a lock that is added again does not get it either');
 });
 
@@ -236,8 +247,8 @@ t.test('a command requested during a move or a removal does not wait for the loc
       looked();
       return await store.commands.add(wanted);
     };
-    return overriding(store, {
-      commands: overriding(store.commands, { add }),
+    return withOverrides(store, {
+      commands: withOverrides(store.commands, { add }),
       changeDevice: (change) => askAround(() => store.changeDevice(change)),
       removeDevice: (...removal) => askAround(() => store.removeDevice(...removal)),
     });
@@ -308,7 +319,7 @@ t.test('erased data is removed from the files, and other data stays', async (t) 
   await gateway.accounts.addWebhookUrl({ url: receiver.url });
   const lock = await connectedLock(t, gateway, MAC);
   const other = await connectedLock(t, gateway, OTHER);
-  const failed = eventsOf(gateway, 'delivery', 4);
+  const failed = waitForEvents(gateway, 'delivery', 4);
   const numbers = Array.from({ length: PLENTY }, (_, index) => index + 1);
   for (let from = 0; from < PLENTY; from += AT_ONCE) {
     const some = numbers.slice(from, from + AT_ONCE);
@@ -323,12 +334,12 @@ t.test('erased data is removed from the files, and other data stays', async (t) 
   const phone = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'a', secret);
   await phone.send(gpsBytes(1, SECRET_PLACE));
   await failed;
-  const shown = (await ask(gateway, 'GET', `/devices/${MAC}`)).body as Record<string, unknown[]>;
+  const shown = (await callOperator(gateway, 'GET', `/devices/${MAC}`)).body as Record<string, unknown[]>;
   t.ok(shown.findings?.length && shown.quarantine?.length, 'each kind of data exists');
   const before = filesOf(folder);
   for (const trace of traces(SECRET_PLACE)) t.ok(before.includes(trace), `${trace.toString('hex')} is in the files`);
 
-  const erased = await ask(gateway, 'POST', `/devices/${MAC}/erase`);
+  const erased = await callOperator(gateway, 'POST', `/devices/${MAC}/erase`);
   t.match(erased, { status: 200, body: { uplinks: PLENTY + 2, quarantined: 1, pending_deliveries: Number } });
   const after = filesOf(folder);
   for (const trace of traces(SECRET_PLACE))
@@ -337,7 +348,7 @@ t.test('erased data is removed from the files, and other data stays', async (t) 
   for (const trace of traces(OTHER_PLACE)) t.ok(after.includes(trace), 'another lock’s are still there');
 
   await within(ENDED_WITHIN_SECONDS, () => 'the end of both', Promise.all([lock.closed, phone.closed]));
-  const shownAfter = (await ask(gateway, 'GET', `/devices/${MAC}`)).body as Record<string, unknown>;
+  const shownAfter = (await callOperator(gateway, 'GET', `/devices/${MAC}`)).body as Record<string, unknown>;
   t.equal(shownAfter.presence, 'never-seen');
   t.same(listsOf(shownAfter), NOTHING);
   const events = await gateway.store.readEvents(1, 0, 9999);
@@ -362,7 +373,7 @@ t.test(
     await gateway.accounts.devices.erase(MAC);
     for (const what of ['at once', 'after a restart']) {
       const again = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
-      const taken = eventsOf(gateway, 'uplink', 3);
+      const taken = waitForEvents(gateway, 'uplink', 3);
       for (const bytes of [gpsBytes(1, SECRET_PLACE), gpsBytes(2, SECRET_PLACE), gpsBytes(2, OTHER_PLACE)])
         await again.send(bytes);
       t.match(await taken, [{ repeated: true }, { repeated: true }, { repeated: true }], what);
@@ -372,14 +383,14 @@ t.test(
     }
     const last = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
     await last.send(gpsBytes(3, OTHER_PLACE));
-    t.match((await ask(gateway, 'GET', `/devices/${MAC}`)).body, { uplinks: [{ sequence: 3 }] });
+    t.match((await callOperator(gateway, 'GET', `/devices/${MAC}`)).body, { uplinks: [{ sequence: 3 }] });
     await gateway.accounts.devices.remove(MAC);
     t.match(
-      await ask(gateway, 'POST', `/devices/${MAC}/erase`),
+      await callOperator(gateway, 'POST', `/devices/${MAC}/erase`),
       { status: 200, body: { uplinks: 1 } },
       'when removed too',
     );
-    t.match(await ask(gateway, 'POST', `/devices/${OTHER}/erase`), { status: 404 });
+    t.match(await callOperator(gateway, 'POST', `/devices/${OTHER}/erase`), { status: 404 });
   },
 );
 
@@ -396,14 +407,14 @@ t.test('an event that waits for another attempt is not sent after it is erased',
     else answer();
   };
   await lock.send(gpsBytes(1, SECRET_PLACE));
-  await receiver.received(1);
+  await receiver.waitForRequests(1);
   await lock.send(gpsBytes(2, SECRET_PLACE));
-  const passed = eventsOf(gateway, 'delivery', 1, ({ mac }) => mac === OTHER);
+  const passed = waitForEvents(gateway, 'delivery', 1, ({ mac }) => mac === OTHER);
   await other.send(gpsBytes(1, OTHER_PLACE));
   await passed;
   await gateway.accounts.devices.erase(MAC);
-  const first = eventsOf(gateway, 'delivery', 1, ({ mac }) => mac === MAC);
-  const next = eventsOf(gateway, 'delivery', 1, ({ mac }) => mac === OTHER);
+  const first = waitForEvents(gateway, 'delivery', 1, ({ mac }) => mac === MAC);
+  const next = waitForEvents(gateway, 'delivery', 1, ({ mac }) => mac === OTHER);
   release();
   t.match(await first, [{ outcome: 'delivered' }], 'the running attempt finishes');
   await other.send(gpsBytes(2, OTHER_PLACE));
@@ -419,24 +430,24 @@ t.test('an event that waits for another attempt is not sent after it is erased',
 });
 
 t.test('an erased event and the events that wait for it are dropped, and later events are delivered', async (t) => {
-  const { clock, gateway, receiver } = await webhookBench(t, { ordered: true });
+  const { clock, gateway, receiver } = await setUpWebhooks(t, { ordered: true });
   const lock = await connectedLock(t, gateway, MAC);
   receiver.answer = (_request, response) => void response.writeHead(500).end();
   for (const sequence of [1, 2, 3]) await lock.send(gpsBytes(sequence, SECRET_PLACE));
-  await eventually('all wait', async () => (await deliveriesOf(gateway, ['pending'])).length === 3);
+  await eventually('all wait', async () => (await readDeliveries(gateway, ['pending'])).length === 3);
   t.match(await gateway.accounts.devices.erase(MAC), { uplinks: 3, pendingDeliveries: 3 });
-  t.same(await deliveriesOf(gateway), [], 'none of them is listed');
+  t.same(await readDeliveries(gateway), [], 'none of them is listed');
   receiver.answer = (_request, response) => void response.writeHead(204).end();
   const secret = await gateway.accounts.devices.rotateSecret(MAC);
   const again = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
-  const delivered = eventsOf(gateway, 'delivery', 1, ({ outcome }) => outcome === 'delivered');
+  const delivered = waitForEvents(gateway, 'delivery', 1, ({ outcome }) => outcome === 'delivered');
   await again.send(gpsBytes(4, OTHER_PLACE));
   // The attempt must have ended: a day during an attempt would exceed its time limit.
   await delivered;
   clock.advance(Days(1));
   await again.send(gpsBytes(5, OTHER_PLACE));
-  await receiver.received(3);
-  t.same(sequencesOf(receiver), [1, 4, 5]);
+  await receiver.waitForRequests(3);
+  t.same(receivedSequences(receiver), [1, 4, 5]);
 });
 
 t.test('erasing needs a confirmation on a terminal, and --yes elsewhere', async (t) => {
@@ -447,9 +458,9 @@ t.test('erasing needs a confirmation on a terminal, and --yes elsewhere', async 
   await lock.send(testBytes(1));
   const place = ['--data', folder, '--gateway', `http://127.0.0.1:${gateway.operatorPort}`];
   const asked = await runLockgate(['device', 'erase', MAC, ...place]);
-  t.match([asked.ended, asked.stderr.join()], [{ code: 2 }, /erasing can’t be undone: confirm with --yes/]);
+  t.match([asked.exit, asked.stderr.join()], [{ code: 2 }, /erasing can’t be undone: confirm with --yes/]);
   t.equal((await gateway.store.readUplinks(1, 9)).length, 1);
   const sure = await runLockgate(['device', 'erase', MAC, '--yes', ...place]);
-  t.match([sure.ended, sure.stdout.join()], [{ code: 0 }, /1 uplinks/]);
+  t.match([sure.exit, sure.stdout.join()], [{ code: 0 }, /1 uplinks/]);
   t.equal((await gateway.store.readUplinks(1, 9)).length, 0);
 });

@@ -8,8 +8,14 @@ import { Days, Hours, Minutes } from '../../../proto/clock.js';
 import { type Presence, presence } from '../../../proto/power/judge/presence.js';
 import { POWER_MODEL } from '../../../proto/power/model.js';
 import { formatMac } from '../../../proto/wire/mac.js';
-import { absencesOf, type MonthLock, PresenceMonth } from '../../helpers/presence/month.js';
-import { type Lateness, type SilenceRule, type Stretch, type Truth, truthOf } from '../../helpers/presence/truth.js';
+import { type MonthLock, PresenceMonth, randomOutages } from '../../helpers/presence/month.js';
+import {
+  type Lateness,
+  type PresencePeriod,
+  type SilenceRule,
+  type Truth,
+  truthOf,
+} from '../../helpers/presence/truth.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const LOCKS = 24;
@@ -28,7 +34,7 @@ const nameOf = (shown: Presence): string => (shown.presence === 'late' ? shown.r
 
 /** Reads all locks as the operator's list does: the stored states, at this moment. */
 async function look(month: PresenceMonth, shown: Shown[]): Promise<void> {
-  if (!month.isListening) return;
+  if (!month.isGatewayRunning) return;
   const atMs = month.clock.now();
   const states = new Map((await month.store.readDeviceStates()).map(({ deviceId, state }) => [deviceId, state]));
   for (const lock of month.locks) {
@@ -48,7 +54,10 @@ const isIn = (atMs: number, { fromMs, toMs }: { fromMs: number; toMs: number }):
 const toText = (atMs: number): string => new Date(atMs).toISOString();
 
 /** The late times that were not reported, and the reported ones that are not true. */
-function compareTold(stretches: readonly Stretch[], told: readonly { atMs: number; rule: SilenceRule }[]): string[] {
+function compareTold(
+  stretches: readonly PresencePeriod[],
+  told: readonly { atMs: number; rule: SilenceRule }[],
+): string[] {
   const lates = stretches.filter((each) => LATE.includes(each.presence));
   const faults: string[] = [];
   for (const late of lates.filter(isLong)) {
@@ -66,21 +75,21 @@ function compareTold(stretches: readonly Stretch[], told: readonly { atMs: numbe
 t.test('reported presence matches the truth for a month', async (t) => {
   const seed = Number(process.env.LOCKGATE_SEED ?? 1);
   t.comment(`LOCKGATE_SEED=${seed} node dist/test/gateway/locks/presence-month.test.js: another seed is another month`);
-  const month = await PresenceMonth.begin(seed, tempFolder(t), LOCKS, SPAN);
+  const month = await PresenceMonth.start(seed, tempFolder(t), LOCKS, SPAN);
   const random = new Prng(`looks ${seed}`);
   const endMs = month.startMs + SPAN;
   const shown: Shown[] = [];
-  const absences = absencesOf(random, month.startMs, endMs);
+  const absences = randomOutages(random, month.startMs, endMs);
   for (const absence of absences) {
     await lookUntil(absence.atMs);
-    await month.liveThrough(absence);
+    await month.runThroughOutage(absence);
     await look(month, shown);
   }
   await lookUntil(endMs);
 
   async function lookUntil(untilMs: number): Promise<void> {
     while (month.clock.now() < untilMs) {
-      await month.liveUntil(Math.min(untilMs, month.clock.now() + Math.round(random.between(Minutes(1), Hours(5)))));
+      await month.runUntil(Math.min(untilMs, month.clock.now() + Math.round(random.between(Minutes(1), Hours(5)))));
       await look(month, shown);
     }
   }
@@ -88,12 +97,12 @@ t.test('reported presence matches the truth for a month', async (t) => {
   const counts = new Map<string, number>();
   const count = (what: string, by = 1): void => void counts.set(what, (counts.get(what) ?? 0) + by);
   for (const lock of month.locks) {
-    const truth = truthOf(lock.link.facts, month.startMs, endMs);
+    const truth = truthOf(lock.link.storedEvents, month.startMs, endMs);
     for (const each of truth.presence) count(each.presence);
     count('lost acknowledgements', lock.link.lostAcks);
-    count('uplinks', lock.link.facts.filter(({ what }) => what === 'received').length);
-    await t.test(`${formatMac(lock.mac)}, ${lock.life.name}`, async (t) => {
-      const told = month.told.flatMap(({ mac, atMs, presence: now }) =>
+    count('uplinks', lock.link.storedEvents.filter(({ what }) => what === 'received').length);
+    await t.test(`${formatMac(lock.mac)}, ${lock.history.name}`, async (t) => {
+      const told = month.presenceEvents.flatMap(({ mac, atMs, presence: now }) =>
         mac === lock.mac && now.presence === 'late' ? [{ atMs, rule: now.rule }] : [],
       );
       t.same(compareTold(truth.presence, told), [], `${told.length} late times were reported`);
@@ -114,7 +123,7 @@ t.test('reported presence matches the truth for a month', async (t) => {
       ...Object.fromEntries(counts),
       absences: absences.length,
       looks: shown.length,
-      told: month.told.length,
+      told: month.presenceEvents.length,
     }),
   );
   for (const [what, least] of [

@@ -6,11 +6,11 @@ import t from 'tap';
 import type { GatewayEventMap } from '../../../gateway/events.js';
 import type { Commit, Store } from '../../../gateway/store/contract/store.js';
 import { afterThisTurn, ManualClock, Seconds } from '../../../proto/clock.js';
-import { Bell } from '../../helpers/clocks/bell.js';
-import { overriding } from '../../helpers/durability/sabotage.js';
+import { ChangeSignal } from '../../helpers/clocks/change-signal.js';
+import { withOverrides } from '../../helpers/durability/sabotage.js';
 import { openGateway, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
-import { brokerSite } from '../../helpers/mqtt/broker-site.js';
-import { connectPacket, puback, publishPacket, RawLock, subscribePacket } from '../../helpers/mqtt/raw-lock.js';
+import { connectPacket, pubackHex, publishPacket, RawLock, subscribePacket } from '../../helpers/mqtt/raw-lock.js';
+import { startTestBroker } from '../../helpers/mqtt/test-broker.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const [FROZEN, BUSY] = [testMac(1), testMac(2)];
@@ -28,7 +28,7 @@ async function turns(count: number): Promise<void> {
 
 t.test('a lock that stops reading is disconnected within 10 s and delays no other lock', async (t) => {
   const guardClock = new ManualClock(Seconds(1000));
-  const site = await brokerSite(t, { guardClock });
+  const site = await startTestBroker(t, { guardClock });
   const refused: GatewayEventMap['refused'][0][] = [];
   const ended: GatewayEventMap['disconnected'][0][] = [];
   site.events.on('refused', (event) => refused.push(event));
@@ -36,9 +36,9 @@ t.test('a lock that stops reading is disconnected within 10 s and delays no othe
   const frozen = await RawLock.connect(t, site.broker.port, await site.addLock(FROZEN));
   const busy = await RawLock.connect(t, site.broker.port, await site.addLock(BUSY));
   frozen.write(subscribePacket('down'));
-  await frozen.receives('9003000101');
+  await frozen.waitForHex('9003000101');
   busy.write(publishPacket('up', testBytes(1)));
-  await busy.receives(puback());
+  await busy.waitForHex(pubackHex());
 
   frozen.socket.pause();
   const session = [...site.broker.sessions.all()].find(({ sender }) => sender.mac === FROZEN);
@@ -53,13 +53,13 @@ t.test('a lock that stops reading is disconnected within 10 s and delays no othe
   t.same(ended, [], 'it is not disconnected before its time limit');
   for (let sequence = 2; sequence < 6; sequence++) {
     busy.write(publishPacket('up', testBytes(sequence), sequence));
-    await busy.receives(puback(sequence));
+    await busy.waitForHex(pubackHex(sequence));
     guardClock.advance(Seconds(0.75));
     await turns(20);
   }
   // 10 s have passed since it stopped; what happens is reported with the next commit.
   busy.write(publishPacket('up', testBytes(6), 6));
-  await busy.receives(puback(6));
+  await busy.waitForHex(pubackHex(6));
   t.match(ended, [{ mac: FROZEN, cause: 'dropped' }]);
   t.match(refused, [{ what: 'connection', clientId: FROZEN, why: /read nothing of what it was sent for 8 s/ }]);
   await Promise.all(sent);
@@ -79,7 +79,7 @@ t.test('a gateway that stops answers received uplinks and reads no more', async 
     isHeld = resolve;
   });
   const wrapStore = (store: Store): Store =>
-    overriding(store, {
+    withOverrides(store, {
       append: async (commit: Commit) => {
         if (holds && held === undefined) {
           await new Promise<void>((resolve) => {
@@ -95,17 +95,17 @@ t.test('a gateway that stops answers received uplinks and reads no more', async 
   const { secret } = await gateway.accounts.addDevice({ mac: BUSY });
   const lock = await RawLock.connect(t, gateway.mqttPort, { user: BUSY, secret });
   lock.write(publishPacket('up', testBytes(1), 1));
-  await lock.receives(puback(1));
+  await lock.waitForHex(pubackHex(1));
   holds = true;
   lock.write(publishPacket('up', testBytes(2), 2));
   await waitsForStore;
   const closed = gateway.close();
-  await lock.written(publishPacket('up', testBytes(3), 3));
+  await lock.flush(publishPacket('up', testBytes(3), 3));
   await turns(100);
   held?.();
   await closed;
-  await lock.ended();
-  t.ok(lock.heard.endsWith(puback(2)), 'the uplink that was being stored is answered');
+  await lock.waitForClose();
+  t.ok(lock.receivedHex.endsWith(pubackHex(2)), 'the uplink that was being stored is answered');
   const again = await openGateway(t, folder);
   t.same(
     (await again.store.readEvents(1, 0, 9)).map(({ sequence }) => sequence),
@@ -115,15 +115,15 @@ t.test('a gateway that stops answers received uplinks and reads no more', async 
 });
 
 t.test('no connection is left after overlapping connections that close at any moment of a CONNECT', async (t) => {
-  const site = await brokerSite(t);
-  const bell = new Bell();
+  const site = await startTestBroker(t);
+  const changeSignal = new ChangeSignal();
   let [began, ended] = [0, 0];
   site.events.on('connected', () => {
     began += 1;
   });
   site.events.on('disconnected', () => {
     ended += 1;
-    bell.ring();
+    changeSignal.notify();
   });
   for (let moment = 0; moment < MOMENTS; moment++) {
     const claim = await site.addLock(testMac(10 + moment));
@@ -137,7 +137,7 @@ t.test('no connection is left after overlapping connections that close at any mo
     other.socket.destroy();
   }
   const isOver = (): boolean => site.broker.connected === 0 && began === ended;
-  await bell.until(isOver, 10, () => `the end of ${site.broker.connected} connections`);
+  await changeSignal.waitUntil(isOver, 10, () => `the end of ${site.broker.connected} connections`);
   t.equal(site.broker.connected, 0);
   t.ok(began > 0, `${began} were opened and closed`);
 });

@@ -16,22 +16,22 @@ import { readConfig, resolveSettings } from '../../../gateway/config.js';
 import type { GatewayOptions } from '../../../gateway/gateway.js';
 import { readTlsIdentity } from '../../../gateway/mqtt/tls-identity.js';
 import { ManualClock, Seconds } from '../../../proto/clock.js';
-import { ask } from '../../helpers/cli/operator-call.js';
+import { callOperator } from '../../helpers/cli/operator-call.js';
 import { LOCKGATE, Program } from '../../helpers/cli/program.js';
 import { serveProgram } from '../../helpers/cli/serve-program.js';
-import { Bell } from '../../helpers/clocks/bell.js';
-import { eventsOf, openGateway, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
+import { ChangeSignal } from '../../helpers/clocks/change-signal.js';
+import { openGateway, testBytes, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
 import { freePort } from '../../helpers/http/free-port.js';
-import { brokerSite } from '../../helpers/mqtt/broker-site.js';
-import { MIDNIGHT_MS } from '../../helpers/mqtt/lock-bench.js';
 import {
-  ACCEPTED,
+  CONNACK_ACCEPTED,
+  CONNACK_NOT_AUTHORIZED,
   connectPacket,
-  NOT_AUTHORIZED,
-  puback,
+  pubackHex,
   publishPacket,
   RawLock,
 } from '../../helpers/mqtt/raw-lock.js';
+import { MIDNIGHT_MS } from '../../helpers/mqtt/model-lock.js';
+import { startTestBroker } from '../../helpers/mqtt/test-broker.js';
 import { type TestCertificate, testCertificate, writeCertificate } from '../../helpers/mqtt/test-certificates.js';
 import { PARKED, PARKED_AT } from '../../helpers/sim/parked-bicycle.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
@@ -56,7 +56,7 @@ async function place(t: Test, options: GatewayOptions = {}) {
 async function enter(t: Test, port: number, claim: { user: string; secret: string }, trusted: TestCertificate) {
   const lock = await RawLock.openTls(t, port, trusted.cert);
   lock.write(connectPacket(claim));
-  await lock.receives(ACCEPTED);
+  await lock.waitForHex(CONNACK_ACCEPTED);
   return lock;
 }
 
@@ -64,32 +64,32 @@ t.test('a lock can connect over TLS with its CONNECT in several records', async 
   const { gateway, port, claim } = await place(t);
   const lock = await RawLock.openTls(t, port, FIRST.cert);
   const bytes = connectPacket(claim);
-  for (let at = 0; at < bytes.length; at += 7) await lock.written(bytes.subarray(at, at + 7));
-  await lock.receives(ACCEPTED);
+  for (let at = 0; at < bytes.length; at += 7) await lock.flush(bytes.subarray(at, at + 7));
+  await lock.waitForHex(CONNACK_ACCEPTED);
   lock.write(publishPacket('up', testBytes(1)));
-  await lock.receives(puback());
+  await lock.waitForHex(pubackHex());
   t.match(await gateway.store.readEvents(1, 0, 9), [{ mac: MAC, sequence: 1 }]);
 
   const stranger = await RawLock.openTls(t, port, FIRST.cert);
   stranger.write(connectPacket({ ...claim, secret: 'wrong' }));
-  await stranger.ended();
-  t.equal(stranger.heard, NOT_AUTHORIZED);
+  await stranger.waitForClose();
+  t.equal(stranger.receivedHex, CONNACK_NOT_AUTHORIZED);
 });
 
 t.test('a handshake that is invalid or not finished in time is closed and reported', async (t) => {
   const clock = new ManualClock(Seconds(1000));
   const { gateway, port, claim } = await place(t, { guardClock: clock });
   const silent = await RawLock.open(t, port);
-  const reported = eventsOf(gateway, 'refused', 3);
+  const reported = waitForEvents(gateway, 'refused', 3);
   const plain = await RawLock.open(t, port);
   plain.write(connectPacket(claim));
-  await plain.ended();
+  await plain.waitForClose();
   const old = connectTls({ port, host: '127.0.0.1', ca: FIRST.cert, maxVersion: 'TLSv1.1', minVersion: 'TLSv1' });
   await new Promise<void>((resolve) => old.on('error', () => undefined).once('close', () => resolve()));
   clock.advance(Seconds(9.5));
   t.notOk(silent.isClosed, 'a slow handshake is not closed before the time limit');
   clock.advance(Seconds(1));
-  await silent.ended();
+  await silent.waitForClose();
   t.match(await reported, [
     { why: /handshake failed/ },
     { why: /handshake failed/ },
@@ -97,11 +97,11 @@ t.test('a handshake that is invalid or not finished in time is closed and report
   ]);
 
   const agreed = await RawLock.openTls(t, port, FIRST.cert);
-  const late = eventsOf(gateway, 'refused', 1);
+  const late = waitForEvents(gateway, 'refused', 1);
   agreed.write(connectPacket(claim).subarray(0, 20));
   await enter(t, port, claim, FIRST);
   clock.advance(Seconds(5.5));
-  await agreed.ended();
+  await agreed.waitForClose();
   t.match(await late, [{ why: /CONNECT was not finished within 5 s/ }]);
 });
 
@@ -123,7 +123,7 @@ t.test('new connections get a reloaded certificate; a bad certificate changes no
   t.throws(() => gateway.reloadTls(), { code: 'tls-file' }, 'a certificate that the key does not belong to');
   const again = await enter(t, port, other, SECOND);
   t.equal(again.fingerprint, fresh.fingerprint, 'the certificate in use stays');
-  const { entries } = (await ask(gateway, 'GET', '/audit')).body as { entries: object[] };
+  const { entries } = (await callOperator(gateway, 'GET', '/audit')).body as { entries: object[] };
   const reload = { action: 'tls.reload', actor: 'owner', after: { fingerprint: fresh.fingerprint }, outcome: 'done' };
   t.match(
     entries.filter((each) => 'action' in each && each.action === 'tls.reload'),
@@ -132,7 +132,7 @@ t.test('new connections get a reloaded certificate; a bad certificate changes no
   );
 
   old.write(publishPacket('up', testBytes(1)));
-  await old.receives(puback());
+  await old.waitForHex(pubackHex());
   t.pass('and the lock that was connected before it all still is');
 });
 
@@ -165,7 +165,7 @@ t.test('a wrong file stops the start with a sentence that names it', async (t) =
 
 t.test('the counted bytes are those on the wire, including the handshake', async (t) => {
   const files = writeCertificate(tempFolder(t), FIRST);
-  const site = await brokerSite(t, { tls: { host: '127.0.0.1', port: 0, files } });
+  const site = await startTestBroker(t, { tls: { host: '127.0.0.1', port: 0, files } });
   const wire = { up: 0, down: 0 };
   const proxy = createServer((from) => {
     const to = connect(site.broker.tlsPort ?? 0, '127.0.0.1');
@@ -189,7 +189,7 @@ t.test('the counted bytes are those on the wire, including the handshake', async
   const lock = await enter(t, (proxy.address() as AddressInfo).port, await site.addLock(MAC), FIRST);
   for (let sequence = 1; sequence <= 20; sequence++) {
     lock.write(publishPacket('up', testBytes(sequence), sequence));
-    await lock.receives(puback(sequence));
+    await lock.waitForHex(pubackHex(sequence));
   }
   const [session] = [...site.broker.sessions.all()];
   const raw = session?.connection.raw;
@@ -201,7 +201,7 @@ t.test('a simulated lock can send pings over TLS', async (t) => {
   const { gateway, port, claim } = await place(t);
   const clock = new ManualClock(MIDNIGHT_MS + Seconds(12 * 3600));
   const entries: DiaryEntry[] = [];
-  const bell = new Bell();
+  const changeSignal = new ChangeSignal();
   const unlocked = { atMs: clock.now() + Seconds(1), change: { type: 'lock-state', lockState: 'unlocked' } } as const;
   const tls = { ca: FIRST.cert, servername: 'localhost' };
   const lock = new Lock({
@@ -214,13 +214,13 @@ t.test('a simulated lock can send pings over TLS', async (t) => {
     jitterSeed: 1,
     diary: (_mac, _atMs, entry) => {
       entries.push(entry);
-      bell.ring();
+      changeSignal.notify();
     },
   });
   t.teardown(() => lock.stop());
   lock.start();
   clock.advance(Seconds(1));
-  await bell.until(
+  await changeSignal.waitUntil(
     () => entries.some(({ type }) => type === 'acknowledged'),
     20,
     () => JSON.stringify(entries),
@@ -243,19 +243,19 @@ t.test('SIGHUP reads the certificate again', async (t) => {
     '--mqtt-tls-key': files.key,
   };
   const serve = new Program(t, process.execPath, [LOCKGATE, 'serve', ...Object.entries(settings).flat()]);
-  t.match(await serve.line(/mqtts:/), `mqtts://127.0.0.1:${port}`);
-  await serve.line(/Ctrl-C/);
+  t.match(await serve.waitForLine(/mqtts:/), `mqtts://127.0.0.1:${port}`);
+  await serve.waitForLine(/Ctrl-C/);
   t.equal((await RawLock.openTls(t, port, FIRST.cert)).fingerprint, fingerprintOf(files));
   writeCertificate(folder, SECOND);
   serve.kill('SIGHUP');
-  await serve.line(/reread the certificate/, 'stderr');
+  await serve.waitForLine(/reread the certificate/, 'stderr');
   t.equal((await RawLock.openTls(t, port, SECOND.cert)).fingerprint, fingerprintOf(files));
   writeFileSync(files.key, 'no key');
   serve.kill('SIGHUP');
-  t.match(await serve.line(/key\.pem does not contain/, 'stderr'), /stays/);
+  t.match(await serve.waitForLine(/key\.pem does not contain/, 'stderr'), /stays/);
   await RawLock.openTls(t, port, SECOND.cert);
   serve.kill('SIGTERM');
-  t.match(await serve.end(20), { code: 0 });
+  t.match(await serve.waitForExit(20), { code: 0 });
 });
 
 t.test('SIGHUP without a certificate changes nothing at any moment', async (t) => {
@@ -271,10 +271,10 @@ t.test('SIGHUP without a certificate changes nothing at any moment', async (t) =
   const serve = serveProgram(t, data);
   await hasBegun;
   serve.kill('SIGHUP');
-  await serve.line(/Ctrl-C/);
-  await serve.line(/nothing to reread/, 'stderr');
+  await serve.waitForLine(/Ctrl-C/);
+  await serve.waitForLine(/nothing to reread/, 'stderr');
   serve.kill('SIGHUP');
-  await serve.lines(/nothing to reread/, 2, 'stderr');
+  await serve.waitForLines(/nothing to reread/, 2, 'stderr');
   serve.kill('SIGTERM');
-  t.match(await serve.end(20), { code: 0 });
+  t.match(await serve.waitForExit(20), { code: 0 });
 });

@@ -7,20 +7,20 @@ import type { Gateway } from '../../../gateway/gateway.js';
 import { FrameCounter, firstPacket } from '../../../gateway/mqtt/packets/frames.js';
 import type { DescriptorRoom } from '../../../gateway/network/descriptors.js';
 import { ManualClock, Minutes, Seconds } from '../../../proto/clock.js';
-import { eventsOf, testBytes, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
-import { brokerSite } from '../../helpers/mqtt/broker-site.js';
+import { testBytes, testGateway, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
 import {
-  ACCEPTED,
+  CONNACK_ACCEPTED,
+  CONNACK_NOT_AUTHORIZED,
   connectPacket,
-  lengthOf,
-  NOT_AUTHORIZED,
+  encodeLength,
   PINGREQ,
   packet,
-  puback,
+  pubackHex,
   publishPacket,
   RawLock,
   subscribePacket,
 } from '../../helpers/mqtt/raw-lock.js';
+import { startTestBroker } from '../../helpers/mqtt/test-broker.js';
 import { SeededChance } from '../../helpers/pair/seeded-chance.js';
 
 /** CONNACK: server unavailable. */
@@ -45,7 +45,7 @@ async function place(t: Test, options: Parameters<typeof testGateway>[1] = {}) {
 async function hasLooked(t: Test, gateway: Gateway): Promise<void> {
   const stranger = await RawLock.open(t, gateway.mqttPort);
   stranger.write(connectPacket({ user: 'nobody', secret: 'x' }));
-  await stranger.ended();
+  await stranger.waitForClose();
 }
 
 t.test('packets are counted correctly in chunks of any size', async (t) => {
@@ -68,12 +68,12 @@ t.test('packets are counted correctly in chunks of any size', async (t) => {
     t.equal(counter.complete, 2 * lengths.length + 1);
   }
   const why = (...bytes: number[]): string | undefined => new FrameCounter().pass(Buffer.from(bytes), 65_536)?.why;
-  t.equal(why(0x30, ...lengthOf(65_536)), undefined);
-  t.match(why(0x30, ...lengthOf(65_537)), /65,537 bytes/);
+  t.equal(why(0x30, ...encodeLength(65_536)), undefined);
+  t.match(why(0x30, ...encodeLength(65_537)), /65,537 bytes/);
   t.match(why(0x30, 0x80, 0x80, 0x80, 0x80, 0x01), /more than 4 bytes/);
   for (const type of [0, 1, 2, 5, 6, 7, 9, 11, 13, 15]) t.match(why(type << 4), /is not allowed/, `type ${type}`);
-  t.match(firstPacket(Buffer.from([0x10, ...lengthOf(4096)]), 4096), { state: 'incomplete', size: 4099 });
-  t.match(firstPacket(Buffer.from([0x10, ...lengthOf(4097)]), 4096), { state: 'fault' });
+  t.match(firstPacket(Buffer.from([0x10, ...encodeLength(4096)]), 4096), { state: 'incomplete', size: 4099 });
+  t.match(firstPacket(Buffer.from([0x10, ...encodeLength(4097)]), 4096), { state: 'fault' });
   t.match(firstPacket(Buffer.from([0x10]), 4096), { state: 'incomplete' });
   t.match(firstPacket(Buffer.from([0x10, 0xff, 0xff, 0xff, 0xff]), 4096), { state: 'fault' });
 });
@@ -88,16 +88,16 @@ t.test(
       'a PINGREQ': PINGREQ,
       HTTP: Buffer.from('GET / HTTP/1.1\r\n'),
       'a TLS ClientHello': Buffer.from([0x16, 3, 1, 2, 0, 1]),
-      '256 MB': Buffer.from([0x10, ...lengthOf(256 * KIB * KIB - 1)]),
-      '4 KiB and a byte': Buffer.from([0x10, ...lengthOf(4 * KIB + 1)]),
+      '256 MB': Buffer.from([0x10, ...encodeLength(256 * KIB * KIB - 1)]),
+      '4 KiB and a byte': Buffer.from([0x10, ...encodeLength(4 * KIB + 1)]),
       'a length without an end': Buffer.from([0x10, 0x80, 0x80, 0x80, 0x80, 0x80]),
     };
     for (const [what, bytes] of Object.entries(firsts)) {
-      const reported = eventsOf(gateway, 'refused', 1);
+      const reported = waitForEvents(gateway, 'refused', 1);
       const stranger = await open();
       stranger.write(bytes);
-      await stranger.ended();
-      t.equal(stranger.heard, '', `${what}: no answer`);
+      await stranger.waitForClose();
+      t.equal(stranger.receivedHex, '', `${what}: no answer`);
       t.match(
         await reported,
         [{ what: 'connect', address: '127.0.0.1', why: /first packet|announces|length|uses TLS/ }],
@@ -110,10 +110,10 @@ t.test(
 t.test('a CONNECT may arrive byte by byte', async (t) => {
   const { open, claim } = await place(t);
   const lock = await open();
-  for (const byte of connectPacket(claim)) await lock.written(Buffer.from([byte]));
-  await lock.receives(ACCEPTED);
-  for (const byte of publishPacket('up', testBytes(1))) await lock.written(Buffer.from([byte]));
-  await lock.receives(puback());
+  for (const byte of connectPacket(claim)) await lock.flush(Buffer.from([byte]));
+  await lock.waitForHex(CONNACK_ACCEPTED);
+  for (const byte of publishPacket('up', testBytes(1))) await lock.flush(Buffer.from([byte]));
+  await lock.waitForHex(pubackHex());
 });
 
 t.test('a connection without a complete CONNECT is closed after 5 s; one with a CONNECT stays', async (t) => {
@@ -125,15 +125,15 @@ t.test('a connection without a complete CONNECT is closed after 5 s; one with a 
   await hasLooked(t, gateway);
   clock.advance(Seconds(4.9));
   slow.write(bytes.subarray(40));
-  await slow.receives(ACCEPTED);
+  await slow.waitForHex(CONNACK_ACCEPTED);
   t.notOk(half.isClosed || silent.isClosed, 'none is closed before 5 s');
-  const reported = eventsOf(gateway, 'refused', 2);
+  const reported = waitForEvents(gateway, 'refused', 2);
   clock.advance(Seconds(0.6));
-  await half.ended();
-  await silent.ended();
+  await half.waitForClose();
+  await silent.waitForClose();
   t.match(await reported, [{ why: /not finished within 5 s/ }, { why: /not finished within 5 s/ }]);
   slow.write(PINGREQ);
-  await slow.receives('d000');
+  await slow.waitForHex('d000');
 });
 
 t.test('when the bytes held for strangers exceed the limit, the newest connection is closed', async (t) => {
@@ -142,7 +142,7 @@ t.test('when the bytes held for strangers exceed the limit, the newest connectio
   gateway.events.on('refused', ({ why }) => {
     if (why.includes('are held already')) refused += 1;
   });
-  const unfinished = Buffer.concat([Buffer.from([0x10, ...lengthOf(4 * KIB)]), Buffer.alloc(4 * KIB - 10, 0)]);
+  const unfinished = Buffer.concat([Buffer.from([0x10, ...encodeLength(4 * KIB)]), Buffer.alloc(4 * KIB - 10, 0)]);
   const strangers: RawLock[] = [];
   for (let count = 0; count < 32; count++) {
     const stranger = await open();
@@ -152,7 +152,7 @@ t.test('when the bytes held for strangers exceed the limit, the newest connectio
   await hasLooked(t, gateway);
   t.ok(refused >= 15 && refused <= 17, `of 32 strangers with 4 KiB each, ${refused} were refused`);
   const stayed = strangers.length - refused;
-  await Promise.all(strangers.slice(stayed).map((stranger) => stranger.ended()));
+  await Promise.all(strangers.slice(stayed).map((stranger) => stranger.waitForClose()));
   await enter();
   t.pass('a lock whose CONNECT comes whole needs nothing to be held');
   for (const stranger of strangers) stranger.socket.destroy();
@@ -167,9 +167,9 @@ t.test('the limit of connections per address applies', async (t) => {
   const { gateway, open } = await place(t, { guardLimits: { perAddress: 3 } });
   const first = await open();
   const others = [await open(), await open()];
-  const reported = eventsOf(gateway, 'refused', 1);
+  const reported = waitForEvents(gateway, 'refused', 1);
   const fourth = await open();
-  await fourth.ended();
+  await fourth.waitForClose();
   t.match(await reported, [{ what: 'connect', why: /has 3 connections/ }]);
   first.socket.destroy();
   const claim = { user: MAC, secret: 'x' };
@@ -177,8 +177,8 @@ t.test('the limit of connections per address applies', async (t) => {
   for (let isIn = false; !isIn; ) {
     const next = await open();
     next.write(connectPacket(claim));
-    await next.ended();
-    isIn = next.heard === NOT_AUTHORIZED;
+    await next.waitForClose();
+    isIn = next.receivedHex === CONNACK_NOT_AUTHORIZED;
   }
   t.notOk(others.some(({ isClosed }) => isClosed));
 });
@@ -193,9 +193,9 @@ t.test('at too many silent connections of an address, the oldest is closed, but 
     'what they have sent may still be on its way',
   );
   clock.advance(Seconds(1.5));
-  const reported = eventsOf(gateway, 'refused', 1);
+  const reported = waitForEvents(gateway, 'refused', 1);
   const newcomer = await open();
-  await silent[0]?.ended();
+  await silent[0]?.waitForClose();
   t.match(await reported, [
     { what: 'connect', why: /has 2 connections without a CONNECT; this one was silent the longest/ },
   ]);
@@ -209,7 +209,7 @@ t.test(
   async (t) => {
     let room: DescriptorRoom = 'short';
     const clock = new ManualClock(Seconds(1000));
-    const { broker, addLock } = await brokerSite(t, { guardClock: clock, roomFor: () => room });
+    const { broker, addLock } = await startTestBroker(t, { guardClock: clock, roomFor: () => room });
     const claim = await addLock(MAC);
     const knock = async (): Promise<RawLock> => {
       const lock = await RawLock.open(t, broker.port);
@@ -217,34 +217,34 @@ t.test(
       return lock;
     };
     const refused = await knock();
-    t.equal(await refused.answered(), UNAVAILABLE);
-    await refused.ended();
+    t.equal(await refused.waitForAnswer(), UNAVAILABLE);
+    await refused.waitForClose();
     room = 'none';
     const closed = await knock();
-    await closed.ended();
-    t.equal(closed.heard, '', 'no descriptor is left for an answer');
+    await closed.waitForClose();
+    t.equal(closed.receivedHex, '', 'no descriptor is left for an answer');
     room = 'enough';
     const silent = await RawLock.open(t, broker.port);
     const lock = await knock();
-    t.equal(await lock.answered(), ACCEPTED);
+    t.equal(await lock.waitForAnswer(), CONNACK_ACCEPTED);
     room = 'short';
     clock.advance(Seconds(1.5));
     const instead = await knock();
-    t.equal(await instead.answered(), ACCEPTED);
-    await silent.ended();
+    t.equal(await instead.waitForAnswer(), CONNACK_ACCEPTED);
+    await silent.waitForClose();
 
     room = 'enough';
     const another = await RawLock.open(t, broker.port);
     // The CONNACK shows that the broker has accepted the silent connection too.
-    await (await knock()).answered();
+    await (await knock()).waitForAnswer();
     room = 'none';
     clock.advance(Seconds(1.5));
     const kept = await knock();
-    await kept.ended();
-    t.equal(kept.heard, '', 'no connection keeps a reserved descriptor');
-    await another.ended();
+    await kept.waitForClose();
+    t.equal(kept.receivedHex, '', 'no connection keeps a reserved descriptor');
+    await another.waitForClose();
     room = 'enough';
-    t.equal(await (await knock()).answered(), ACCEPTED, 'the next connection gets the freed descriptor');
+    t.equal(await (await knock()).waitForAnswer(), CONNACK_ACCEPTED, 'the next connection gets the freed descriptor');
   },
 );
 
@@ -253,14 +253,14 @@ t.test('packets right after the CONNECT are processed only once the CONNECT is a
   const uplinks = Array.from({ length: 100 }, (_, index) => publishPacket('up', testBytes(index + 1), index + 1));
   const lock = await open();
   lock.write(Buffer.concat([connectPacket(claim), subscribePacket('down'), ...uplinks]));
-  await lock.receives(puback(100));
-  t.ok(lock.heard.startsWith(`${ACCEPTED}9003000101`), 'accepted, subscribed, and all acknowledged');
+  await lock.waitForHex(pubackHex(100));
+  t.ok(lock.receivedHex.startsWith(`${CONNACK_ACCEPTED}9003000101`), 'accepted, subscribed, and all acknowledged');
   t.equal((await gateway.store.readEvents(1, 0, 999)).length, 100);
 
   const liar = await open();
   liar.write(Buffer.concat([connectPacket({ ...claim, secret: 'wrong' }), publishPacket('up', testBytes(200))]));
-  await liar.ended();
-  t.equal(liar.heard, NOT_AUTHORIZED);
+  await liar.waitForClose();
+  t.equal(liar.receivedHex, CONNACK_NOT_AUTHORIZED);
   t.equal((await gateway.store.readEvents(1, 0, 999)).length, 100, 'nothing from a refused client is stored');
 });
 
@@ -272,14 +272,14 @@ t.test('a second CONNECT and packets that only servers send close the connection
     'a PUBREL': Buffer.from([0x62, 2, 0, 1]),
     'a PINGRESP': Buffer.from([0xd0, 0]),
     'a packet of type 15': Buffer.from([0xf0, 0]),
-    '65,537 bytes': Buffer.from([0x32, ...lengthOf(64 * KIB + 1)]),
+    '65,537 bytes': Buffer.from([0x32, ...encodeLength(64 * KIB + 1)]),
   };
   for (const [what, bytes] of Object.entries(packets)) {
     const lock = await enter();
-    const reported = eventsOf(gateway, 'refused', 1);
-    const ended = eventsOf(gateway, 'disconnected', 1);
+    const reported = waitForEvents(gateway, 'refused', 1);
+    const ended = waitForEvents(gateway, 'disconnected', 1);
     lock.write(bytes);
-    await lock.ended();
+    await lock.waitForClose();
     t.match(await reported, [{ what: 'packet', clientId: MAC, why: new RegExp(what) }], what);
     t.match(await ended, [{ mac: MAC, cause: 'gateway' }], 'by the gateway');
   }
@@ -289,10 +289,10 @@ t.test('an uplink that is too long is quarantined and acknowledged', async (t) =
   const { gateway, enter } = await place(t);
   const lock = await enter();
   const head = 'up'.length + 2 + 2;
-  const seen = eventsOf(gateway, 'quarantined', 2);
+  const seen = waitForEvents(gateway, 'quarantined', 2);
   for (const [id, length] of [1025, 64 * KIB - head].entries()) {
     lock.write(publishPacket('up', Buffer.alloc(length, 1), id + 1));
-    await lock.receives(puback(id + 1));
+    await lock.waitForHex(pubackHex(id + 1));
   }
   t.match(await seen, [{ code: 'too-long' }, { code: 'too-long' }]);
   t.same(
@@ -313,13 +313,13 @@ t.test('a silent client is disconnected after one and a half times its keepalive
     const lock = await enter({ keepalive });
     clock.advance(Seconds(seconds - 1));
     lock.write(PINGREQ);
-    await lock.receives('d000');
+    await lock.waitForHex('d000');
     clock.advance(Seconds(seconds - 1));
     lock.write(PINGREQ);
-    await lock.receives('d000d000');
-    const ended = eventsOf(gateway, 'disconnected', 1);
+    await lock.waitForHex('d000d000');
+    const ended = waitForEvents(gateway, 'disconnected', 1);
     clock.advance(Seconds(seconds + 1));
-    await lock.ended();
+    await lock.waitForClose();
     t.match(await ended, [{ mac: MAC, cause: 'keepalive' }], `keepalive ${keepalive}: ${seconds} s`);
   }
 });
@@ -333,11 +333,11 @@ t.test('unknown and wrong credentials get the same answer', async (t) => {
     'carries a will': { ...claim, will: true },
   };
   for (const [why, each] of Object.entries(claims)) {
-    const reported = eventsOf(gateway, 'refused', 1);
+    const reported = waitForEvents(gateway, 'refused', 1);
     const stranger = await open();
     stranger.write(connectPacket(each));
-    await stranger.ended();
-    t.equal(stranger.heard, NOT_AUTHORIZED, why);
+    await stranger.waitForClose();
+    t.equal(stranger.receivedHex, CONNACK_NOT_AUTHORIZED, why);
     t.match(await reported, [{ what: 'connect', why: new RegExp(why) }], 'only operators see the reason');
   }
 });
@@ -352,20 +352,20 @@ t.test('a client with a wrong credential can’t take over a lock’s connection
   ]) {
     const thief = await open();
     thief.write(connectPacket(claim));
-    await thief.ended();
-    t.equal(thief.heard, NOT_AUTHORIZED);
+    await thief.waitForClose();
+    t.equal(thief.receivedHex, CONNACK_NOT_AUTHORIZED);
   }
   lock.write(publishPacket('up', testBytes(1)));
-  await lock.receives(puback());
+  await lock.waitForHex(pubackHex());
 });
 
 t.test('refusals are counted for operators', async (t) => {
   const { gateway, open, enter } = await place(t);
   for (const topic of ['#', '+', 'up', '$SYS/#', '$share/g/down', 'down/+']) {
     const lock = await enter();
-    const reported = eventsOf(gateway, 'refused', 1);
+    const reported = waitForEvents(gateway, 'refused', 1);
     lock.write(subscribePacket(topic));
-    await lock.receives('9003000180');
+    await lock.waitForHex('9003000180');
     t.match(await reported, [{ what: 'subscribe' }], topic);
     lock.socket.destroy();
   }
@@ -381,14 +381,14 @@ t.test('refusals are counted for operators', async (t) => {
   };
   for (const [what, bytes] of Object.entries(publishes)) {
     const lock = await enter();
-    const reported = eventsOf(gateway, 'refused', 1);
+    const reported = waitForEvents(gateway, 'refused', 1);
     lock.write(bytes);
-    await lock.ended();
+    await lock.waitForClose();
     t.match(await reported, [{ what: 'publish' }], what);
   }
   const stranger = await open();
   stranger.write(PINGREQ);
-  await stranger.ended();
+  await stranger.waitForClose();
   const answer = await fetch(`http://127.0.0.1:${gateway.operatorPort}/status`, {
     headers: { authorization: `Bearer ${gateway.operatorToken}` },
   });

@@ -10,12 +10,12 @@ import { authenticate } from '../../../gateway/mqtt/authentication.js';
 import { type LockAccount, MAX_PHONES_PER_LOCK, type StoredCredential } from '../../../gateway/store/contract/store.js';
 import { Hours, ManualClock, Seconds, systemClock } from '../../../proto/clock.js';
 import type { CellularPing, Uplink } from '../../../proto/wire/ping.js';
-import { ask } from '../../helpers/cli/operator-call.js';
-import { within } from '../../helpers/clocks/bell.js';
-import { overriding } from '../../helpers/durability/sabotage.js';
-import { eventsOf, testBytes, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
+import { callOperator } from '../../helpers/cli/operator-call.js';
+import { within } from '../../helpers/clocks/change-signal.js';
+import { withOverrides } from '../../helpers/durability/sabotage.js';
+import { testBytes, testGateway, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
 import { testReceiver } from '../../helpers/gateway/test-receiver.js';
-import { connackOf, connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
+import { connackCode, connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
 
 const MAC = testMac();
 const OTHER = testMac(2);
@@ -57,11 +57,11 @@ t.test(
     const lock = await connectedLock(t, gateway, MAC);
     await lock.send(testBytes(1));
     const before = await stateOf(gateway);
-    const connected = eventsOf(gateway, 'connected', 2);
+    const connected = waitForEvents(gateway, 'connected', 2);
     const ada = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'ada1', await addPhone(gateway, 'Ada'));
     const bob = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'B', await addPhone(gateway, 'Bob'));
     t.match(await connected, [{ source: 'phone' }, { source: 'phone' }]);
-    const taken = eventsOf(gateway, 'uplink', 2);
+    const taken = waitForEvents(gateway, 'uplink', 2);
     await ada.send(phoneBytes(1));
     await bob.send(phoneBytes(1));
     t.same(
@@ -71,7 +71,7 @@ t.test(
         ['phone', []],
       ],
     );
-    await receiver.received(3);
+    await receiver.waitForRequests(3);
     t.match(
       receiver.requests.map(({ json }) => json),
       [{ reason: 'REASON_STATE_PING' }, { reason: 'PHONE', latitude: 48.85 }, { reason: 'PHONE', longitude: 2.35 }],
@@ -82,8 +82,8 @@ t.test(
       before,
       'the lock’s state is unchanged',
     );
-    t.match(await ask(gateway, 'GET', '/status'), { body: { mqtt: { connected: 3 } } });
-    const shown = (await ask(gateway, 'GET', `/devices/${MAC}`)).body as { uplinks: []; phone_uplinks: [] };
+    t.match(await callOperator(gateway, 'GET', '/status'), { body: { mqtt: { connected: 3 } } });
+    const shown = (await callOperator(gateway, 'GET', `/devices/${MAC}`)).body as { uplinks: []; phone_uplinks: [] };
     t.same([shown.uplinks.length, shown.phone_uplinks.length], [1, 2]);
     t.match(shown, {
       presence: 'online',
@@ -101,13 +101,13 @@ t.test('a phone’s connection is not the lock’s', async (t) => {
   const { secret } = await gateway.accounts.addDevice({ mac: MAC });
   const phone = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'a', await addPhone(gateway));
   await phone.send(phoneBytes(1));
-  const shown = (await ask(gateway, 'GET', `/devices/${MAC}`)).body as Record<string, unknown>;
+  const shown = (await callOperator(gateway, 'GET', `/devices/${MAC}`)).body as Record<string, unknown>;
   t.same([shown.presence, shown.uplinks], ['never-seen', []]);
   const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
-  const gone = eventsOf(gateway, 'disconnected', 1);
+  const gone = waitForEvents(gateway, 'disconnected', 1);
   await phone.client.endAsync();
   t.match(await gone, [{ source: 'phone', cause: 'closed' }]);
-  t.match((await ask(gateway, 'GET', `/devices/${MAC}`)).body, { presence: 'online' });
+  t.match((await callOperator(gateway, 'GET', `/devices/${MAC}`)).body, { presence: 'online' });
   await lock.send(testBytes(1));
 });
 
@@ -115,7 +115,7 @@ t.test('anything but PHONE from a phone, and PHONE from a lock, is stored with a
   const gateway = await testGateway(t);
   const lock = await connectedLock(t, gateway, MAC);
   const phone = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'a', await addPhone(gateway));
-  const taken = eventsOf(gateway, 'uplink', 2);
+  const taken = waitForEvents(gateway, 'uplink', 2);
   await phone.send(testBytes(1));
   await lock.send(testBytes(1, { body: OF_PHONE }));
   const [ofPhone, ofLock] = await taken;
@@ -130,11 +130,11 @@ t.test('a phone can’t subscribe and publishes only to up', async (t) => {
   const secret = await addPhone(gateway);
   const phone = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'a', secret);
   for (const topic of ['down', 'up', '#', '$SYS/#']) {
-    const refused = eventsOf(gateway, 'refused', 1);
+    const refused = waitForEvents(gateway, 'refused', 1);
     await phone.client.subscribeAsync(topic, { qos: 1 }).catch(() => undefined);
     t.match(await refused, [{ what: 'subscribe' }], topic);
   }
-  const refused = eventsOf(gateway, 'refused', 1);
+  const refused = waitForEvents(gateway, 'refused', 1);
   phone.client.publish('down', 'x', { qos: 1 });
   await phone.closed;
   t.match(await refused, [{ what: 'publish' }]);
@@ -152,9 +152,9 @@ t.test('every refusal is the same CONNACK; only operators see the reason', async
   await gateway.accounts.devices.revokePhone(MAC, 'revoked');
   wallClock.advance(Hours(1));
   const phone = { clientId: `phone-${MAC}-a`, username: MAC, password: good };
-  t.equal(await connackOf(gateway.mqttPort, phone), 0);
+  t.equal(await connackCode(gateway.mqttPort, phone), 0);
   const longest = `phone-${MAC}-${'Z9'.repeat(16)}`;
-  t.equal(await connackOf(gateway.mqttPort, { ...phone, clientId: longest }), 0, '32 letters and digits');
+  t.equal(await connackCode(gateway.mqttPort, { ...phone, clientId: longest }), 0, '32 letters and digits');
   const cases: readonly (readonly [string, { clientId: string; username?: string; password?: string }, RegExp])[] = [
     ['an unknown MAC', { ...phone, clientId: `phone-${testMac(9)}-a`, username: testMac(9) }, /no such lock/],
     ['a wrong secret', { ...phone, password: 'lgp_wrong' }, /wrong phone credential/],
@@ -171,8 +171,8 @@ t.test('every refusal is the same CONNACK; only operators see the reason', async
     ['a client id in small letters', { ...phone, clientId: `phone-${MAC.toLowerCase()}-a` }, /neither the same MAC/],
   ];
   for (const [what, options, why] of cases) {
-    const refused = eventsOf(gateway, 'refused', 1);
-    t.equal(await connackOf(gateway.mqttPort, options), NOT_AUTHORIZED, what);
+    const refused = waitForEvents(gateway, 'refused', 1);
+    t.equal(await connackCode(gateway.mqttPort, options), NOT_AUTHORIZED, what);
     t.match(await refused, [{ what: 'connect', why }], `${what} is reported to operators`);
   }
 });
@@ -221,7 +221,7 @@ t.test('a revoked phone’s connections are closed; other phones’ stay open', 
   const first = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'a1', ada);
   const second = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'a2', ada);
   const other = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'b', bob);
-  const gone = eventsOf(gateway, 'disconnected', 2);
+  const gone = waitForEvents(gateway, 'disconnected', 2);
   await gateway.accounts.devices.revokePhone(MAC, 'Ada');
   await within(ENDED_WITHIN_SECONDS, () => 'the end of Ada', Promise.all([first.closed, second.closed]));
   t.match(await gone, [
@@ -231,8 +231,12 @@ t.test('a revoked phone’s connections are closed; other phones’ stay open', 
   await other.send(phoneBytes(1));
   await lock.send(testBytes(1));
   const phone = { clientId: `phone-${MAC}-a1`, username: MAC };
-  t.equal(await connackOf(gateway.mqttPort, { ...phone, password: ada }), NOT_AUTHORIZED);
-  t.equal(await connackOf(gateway.mqttPort, { ...phone, password: await addPhone(gateway, 'Ada') }), 0, 'a new phone');
+  t.equal(await connackCode(gateway.mqttPort, { ...phone, password: ada }), NOT_AUTHORIZED);
+  t.equal(
+    await connackCode(gateway.mqttPort, { ...phone, password: await addPhone(gateway, 'Ada') }),
+    0,
+    'a new phone',
+  );
 });
 
 t.test('an expired phone’s connection ends within 5 s of the expiry, and not before it', async (t) => {
@@ -257,8 +261,8 @@ t.test('rotating the secret closes the lock’s connection; phones stay connecte
   const newer = await gateway.accounts.rotateLockSecret(MAC);
   await within(ENDED_WITHIN_SECONDS, () => 'the end of the lock', lock.closed);
   await phone.send(phoneBytes(1));
-  t.equal(await connackOf(gateway.mqttPort, { clientId: MAC, username: MAC, password: secret }), NOT_AUTHORIZED);
-  t.equal(await connackOf(gateway.mqttPort, { clientId: MAC, username: MAC, password: newer }), 0);
+  t.equal(await connackCode(gateway.mqttPort, { clientId: MAC, username: MAC, password: secret }), NOT_AUTHORIZED);
+  t.equal(await connackCode(gateway.mqttPort, { clientId: MAC, username: MAC, password: newer }), 0);
 });
 
 t.test('an old secret stays valid beside the new one until its time ends', async (t) => {
@@ -267,15 +271,15 @@ t.test('an old secret stays valid beside the new one until its time ends', async
   const { secret } = await gateway.accounts.addDevice({ mac: MAC });
   const newer = await gateway.accounts.devices.rotateSecret(MAC, Hours(1));
   const at = { clientId: MAC, username: MAC };
-  t.equal(await connackOf(gateway.mqttPort, { ...at, password: newer }), 0);
+  t.equal(await connackCode(gateway.mqttPort, { ...at, password: newer }), 0);
   const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
   wallClock.advance(Hours(1) + Seconds(ENDED_WITHIN_SECONDS));
   await within(ENDED_WITHIN_SECONDS, () => 'the end of the lock', lock.closed);
-  t.equal(await connackOf(gateway.mqttPort, { ...at, password: secret }), NOT_AUTHORIZED);
+  t.equal(await connackCode(gateway.mqttPort, { ...at, password: secret }), NOT_AUTHORIZED);
   const newest = await gateway.accounts.devices.rotateSecret(MAC, Hours(1));
   await gateway.accounts.devices.rotateSecret(MAC, Hours(1));
-  t.equal(await connackOf(gateway.mqttPort, { ...at, password: newer }), NOT_AUTHORIZED, 'one old secret at most');
-  t.equal(await connackOf(gateway.mqttPort, { ...at, password: newest }), 0);
+  t.equal(await connackCode(gateway.mqttPort, { ...at, password: newer }), NOT_AUTHORIZED, 'one old secret at most');
+  t.equal(await connackCode(gateway.mqttPort, { ...at, password: newest }), 0);
 });
 
 t.test('a CONNECT whose credential is revoked during its authentication is refused', async (t) => {
@@ -286,7 +290,7 @@ t.test('a CONNECT whose credential is revoked during its authentication is refus
   let isFirst = true;
   const gateway = await testGateway(t, {
     wrapStore: (store) =>
-      overriding(store, {
+      withOverrides(store, {
         findLock: async (...args: Parameters<typeof store.findLock>) => {
           const account = await store.findLock(...args);
           if (isFirst) {
@@ -300,7 +304,7 @@ t.test('a CONNECT whose credential is revoked during its authentication is refus
   });
   await gateway.accounts.addDevice({ mac: MAC });
   const password = await addPhone(gateway);
-  const answer = connackOf(gateway.mqttPort, { clientId: `phone-${MAC}-a`, username: MAC, password });
+  const answer = connackCode(gateway.mqttPort, { clientId: `phone-${MAC}-a`, username: MAC, password });
   await wasRead;
   await gateway.accounts.devices.revokePhone(MAC, 'Ada');
   release();
@@ -316,7 +320,7 @@ t.test('repeats and conflicts are recognised, whichever credential is newer', as
   for (const what of ['the phone’s is newer', 'the lock’s is newer']) {
     const phone = await TestLock.connectPhone(t, gateway.mqttPort, MAC, `a${name++}`, secret);
     const [first, other] = [phoneBytes(name), phoneBytes(name, { kept: 7 })];
-    const taken = eventsOf(gateway, 'uplink', 3, ({ source }) => source === 'phone');
+    const taken = waitForEvents(gateway, 'uplink', 3, ({ source }) => source === 'phone');
     await phone.send(first);
     await phone.send(first);
     await phone.send(other);
@@ -325,7 +329,7 @@ t.test('repeats and conflicts are recognised, whichever credential is newer', as
     t.match(three?.findings, [{ rule: 'sequence-conflict' }], what);
     const newer = await gateway.accounts.rotateLockSecret(MAC);
     const again = await TestLock.connect(t, gateway.mqttPort, MAC, newer);
-    const own = eventsOf(gateway, 'uplink', 2, ({ source }) => source === 'lock');
+    const own = waitForEvents(gateway, 'uplink', 2, ({ source }) => source === 'lock');
     await again.send(testBytes(5));
     await again.send(testBytes(5));
     t.match(await own, [{ repeated: false }, { repeated: true }], `${what}: the lock’s own`);
@@ -338,7 +342,7 @@ t.test('a trace contains a phone’s actions', async (t) => {
   await gateway.accounts.addDevice({ mac: MAC });
   const phone = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'a', await addPhone(gateway));
   await phone.send(phoneBytes(1));
-  const gone = eventsOf(gateway, 'disconnected', 1);
+  const gone = waitForEvents(gateway, 'disconnected', 1);
   await phone.client.endAsync();
   await gone;
   const response = await fetch(`http://127.0.0.1:${gateway.operatorPort}/trace`, {
@@ -362,15 +366,21 @@ t.test('the number of a lock’s phones is limited, and the names of valid ones 
   await gateway.accounts.addDevice({ mac: MAC });
   for (let count = 0; count < MAX_PHONES_PER_LOCK - 1; count += 1) await addPhone(gateway, `phone ${count}`);
   const at = `/devices/${MAC}/phones`;
-  t.match(await ask(gateway, 'POST', at, { name: 'phone 0' }), { status: 409, body: { code: 'phone-exists' } });
+  t.match(await callOperator(gateway, 'POST', at, { name: 'phone 0' }), {
+    status: 409,
+    body: { code: 'phone-exists' },
+  });
   const expires_at = new Date(wallClock.now() + Hours(1)).toISOString();
-  t.match(await ask(gateway, 'POST', at, { name: 'last', expires_at }), { status: 201, body: { expires_at } });
-  t.match(await ask(gateway, 'POST', at, { name: 'one more' }), { status: 409, body: { code: 'too-many-phones' } });
+  t.match(await callOperator(gateway, 'POST', at, { name: 'last', expires_at }), { status: 201, body: { expires_at } });
+  t.match(await callOperator(gateway, 'POST', at, { name: 'one more' }), {
+    status: 409,
+    body: { code: 'too-many-phones' },
+  });
   wallClock.advance(Hours(1));
-  t.match(await ask(gateway, 'POST', at, { name: 'last' }), { status: 201 }, 'an expired one does not count');
-  t.match(await ask(gateway, 'DELETE', `${at}/phone%200`), { status: 200, body: { revoked: true } });
-  t.match(await ask(gateway, 'DELETE', `${at}/phone%200`), { status: 404, body: { code: 'no-such-phone' } });
-  const { phones } = (await ask(gateway, 'GET', at)).body as { phones: { name: string; state: string }[] };
+  t.match(await callOperator(gateway, 'POST', at, { name: 'last' }), { status: 201 }, 'an expired one does not count');
+  t.match(await callOperator(gateway, 'DELETE', `${at}/phone%200`), { status: 200, body: { revoked: true } });
+  t.match(await callOperator(gateway, 'DELETE', `${at}/phone%200`), { status: 404, body: { code: 'no-such-phone' } });
+  const { phones } = (await callOperator(gateway, 'GET', at)).body as { phones: { name: string; state: string }[] };
   const states = phones.map(({ state }) => state);
   t.equal(states.filter((state) => state === 'active').length, MAX_PHONES_PER_LOCK - 1);
   t.equal(states.filter((state) => state === 'expired').length, 1);
@@ -384,8 +394,11 @@ t.test('the number of a lock’s phones is limited, and the names of valid ones 
     { name: 'never', expires_at: 'soon' },
     {},
   ];
-  for (const body of bad) t.match(await ask(gateway, 'POST', at, body), { status: 400 }, JSON.stringify(body));
+  for (const body of bad) t.match(await callOperator(gateway, 'POST', at, body), { status: 400 }, JSON.stringify(body));
   const nobody = `/devices/${OTHER}/phones`;
-  t.match(await ask(gateway, 'POST', nobody, { name: 'a' }), { status: 404, body: { code: 'no-such-device' } });
-  t.match(await ask(gateway, 'GET', nobody), { status: 404 });
+  t.match(await callOperator(gateway, 'POST', nobody, { name: 'a' }), {
+    status: 404,
+    body: { code: 'no-such-device' },
+  });
+  t.match(await callOperator(gateway, 'GET', nobody), { status: 404 });
 });

@@ -3,15 +3,15 @@ import t from 'tap';
 import { StoreFailure } from '../../../gateway/store/contract/errors.js';
 import { encodeUplink } from '../../../proto/wire/codec.js';
 import {
-  eventsOf,
   MERCHANT,
   openGateway,
   testBytes,
   testGateway,
   testMac,
   testUplink,
+  waitForEvents,
 } from '../../helpers/gateway/test-gateway.js';
-import { connackOf, connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
+import { connackCode, connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const MAC = testMac();
@@ -22,7 +22,7 @@ t.test('a lock authenticates with its MAC as client id and user name, and its se
   const { secret } = await gateway.accounts.addDevice({ mac: MAC });
   const other = await gateway.accounts.addDevice({ mac: testMac(2) });
   const good = { clientId: MAC, username: MAC, password: secret };
-  t.equal(await connackOf(gateway.mqttPort, good), 0);
+  t.equal(await connackCode(gateway.mqttPort, good), 0);
   const refused = {
     'a wrong secret': { ...good, password: `${secret}x` },
     'an empty secret': { ...good, password: '' },
@@ -35,18 +35,18 @@ t.test('a lock authenticates with its MAC as client id and user name, and its se
     'a will': { ...good, will: { topic: 'up', payload: Buffer.from('x'), qos: 0, retain: false } },
   } as const;
   for (const [what, options] of Object.entries(refused)) {
-    const why = eventsOf(gateway, 'refused', 1);
-    t.equal(await connackOf(gateway.mqttPort, options), NOT_AUTHORIZED, what);
+    const why = waitForEvents(gateway, 'refused', 1);
+    t.equal(await connackCode(gateway.mqttPort, options), NOT_AUTHORIZED, what);
     t.match(await why, [{ what: 'connect' }], `${what} is reported to operators`);
   }
   await gateway.accounts.rotateLockSecret(MAC);
-  t.equal(await connackOf(gateway.mqttPort, good), NOT_AUTHORIZED, 'an old secret after it was rotated');
+  t.equal(await connackCode(gateway.mqttPort, good), NOT_AUTHORIZED, 'an old secret after it was rotated');
 });
 
 t.test('an uplink is stored before it is acknowledged, and once', async (t) => {
   const gateway = await testGateway(t);
   const lock = await connectedLock(t, gateway, MAC);
-  const announced = eventsOf(gateway, 'uplink', 3);
+  const announced = waitForEvents(gateway, 'uplink', 3);
   await lock.send(testBytes(1));
   t.match(await gateway.store.readEvents(1, 0, 9), [{ mac: MAC, boot: 1, sequence: 1, bytes: testBytes(1) }]);
   await lock.send(testBytes(1));
@@ -73,7 +73,7 @@ t.test('a late uplink is stored and does not overwrite newer state', async (t) =
 t.test('bytes that are not an uplink are acknowledged, quarantined and visible', async (t) => {
   const gateway = await testGateway(t);
   const lock = await connectedLock(t, gateway, MAC);
-  const seen = eventsOf(gateway, 'quarantined', 3);
+  const seen = waitForEvents(gateway, 'quarantined', 3);
   await lock.send(Buffer.from('garbage'));
   await lock.send(Buffer.alloc(0));
   await lock.send(Buffer.alloc(1025));
@@ -119,7 +119,7 @@ t.test('a second connection of a lock takes over from the first', async (t) => {
   const gateway = await testGateway(t);
   const { secret } = await gateway.accounts.addDevice({ mac: MAC });
   const first = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
-  const ended = eventsOf(gateway, 'disconnected', 1);
+  const ended = waitForEvents(gateway, 'disconnected', 1);
   const second = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
   await first.closed;
   t.match(await ended, [{ mac: MAC, cause: 'takeover' }]);
@@ -165,7 +165,7 @@ t.test('after a restart the gateway continues with its stored state', async (t) 
   const second = await openGateway(t, folder);
   t.ok(second.clock.now() >= stoodAt, 'the run’s clock never goes back');
   const after = await TestLock.connect(t, second.mqttPort, MAC, secret);
-  const seen = eventsOf(second, 'uplink', 2);
+  const seen = waitForEvents(second, 'uplink', 2);
   await after.send(testBytes(1));
   await after.send(testBytes(2));
   t.match(await seen, [{ repeated: true }, { repeated: false }]);
@@ -181,7 +181,7 @@ t.test('a closing gateway answers received uplinks and accepts no more', async (
       if (!error) acked.push(sequence);
     });
   }
-  await eventsOf(gateway, 'uplink', 20);
+  await waitForEvents(gateway, 'uplink', 20);
   const folder = (gateway.store.description.split(', ')[1] ?? '').replace(/\/[^/]*$/, '');
   await gateway.close();
   await lock.closed;

@@ -24,9 +24,9 @@ import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
 import { afterThisTurn, Hours, ManualClock } from '../../../proto/clock.js';
 import { formatMac } from '../../../proto/wire/mac.js';
 import { toDate } from '../../../proto/wire/ping-json.js';
-import { ask } from '../../helpers/cli/operator-call.js';
+import { callOperator } from '../../helpers/cli/operator-call.js';
 import { LOCKGATE, Program, runLockgate } from '../../helpers/cli/program.js';
-import { eventsOf, testBytes, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
+import { waitForEvents, testBytes, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
 import { connectPacket, publishPacket, RawLock, subscribePacket } from '../../helpers/mqtt/raw-lock.js';
 import { openStore } from '../../helpers/store/new-store.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
@@ -46,14 +46,14 @@ async function place(t: Test) {
   const gateway = await testGateway(t);
   const { secret } = await gateway.accounts.addDevice({ mac: MAC });
   const refusals = async (mac = MAC): Promise<RefusalJson[]> => {
-    const { body } = await ask(gateway, 'GET', `/devices/${mac}`);
+    const { body } = await callOperator(gateway, 'GET', `/devices/${mac}`);
     return (body as { refusals: RefusalJson[] }).refusals;
   };
   /** Sends bytes as the first packet of a connection, and resolves when the connection is closed. */
   const say = async (bytes: Buffer): Promise<void> => {
     const lock = await RawLock.open(t, gateway.mqttPort);
     lock.write(bytes);
-    await lock.ended();
+    await lock.waitForClose();
   };
   const enter = (): Promise<RawLock> => RawLock.connect(t, gateway.mqttPort, { user: MAC, secret });
   return { gateway, secret, refusals, say, enter };
@@ -67,9 +67,9 @@ t.test('refusals of a lock are stored with their reason, and repeats are counted
   await say(connectPacket({ user: MAC, clientId: formatMac(MAC).toLowerCase(), secret }));
   const lock = await enter();
   lock.write(subscribePacket('other'));
-  await lock.receives('9003000180');
+  await lock.waitForHex('9003000180');
   lock.write(publishPacket('down', testBytes(1)));
-  await lock.ended();
+  await lock.waitForClose();
   const kept = await refusals();
   t.match(kept, [
     { what: 'publish', reason: 'topic', why: /topic "down"/, source: 'lock', address: '127.0.0.1', count: 1 },
@@ -80,7 +80,7 @@ t.test('refusals of a lock are stored with their reason, and repeats are counted
   const [{ first_at: first, last_at: last } = { first_at: '', last_at: '' }] = kept.slice(3);
   t.ok(first <= last && last <= toDate(gateway.clock.now()), `${first} to ${last}`);
   t.notMatch(JSON.stringify(kept), /lgs_/, 'the rows contain no secret');
-  const { body } = await ask(gateway, 'GET', `/why?id=${MAC}`);
+  const { body } = await callOperator(gateway, 'GET', `/why?id=${MAC}`);
   const steps = (body as { steps: { kind: string; sentence: string }[] }).steps;
   const sentences = steps.filter(({ kind }) => kind === 'refused').map(({ sentence }) => sentence);
   t.match(sentences, [
@@ -103,7 +103,7 @@ t.test('refusals of unknown MACs are not stored', async (t) => {
 
 t.test('events of refusals name the lock, so that tail --mac shows them', async (t) => {
   const { gateway, say } = await place(t);
-  const reported = eventsOf(gateway, 'refused', 1);
+  const reported = waitForEvents(gateway, 'refused', 1);
   await say(connectPacket({ user: MAC, clientId: 'ESP32', secret: 'x' }));
   t.match(await reported, [{ mac: MAC, clientId: 'ESP32' }]);
 });
@@ -114,25 +114,25 @@ t.test('refusals of an erased, removed or moved lock are treated like its histor
   const guess = (): Promise<void> => say(connectPacket({ user: MAC, secret: 'lgs_guess' }));
   await guess();
   t.match(
-    (await ask(gateway, 'POST', `/devices/${MAC}/erase`)).body,
+    (await callOperator(gateway, 'POST', `/devices/${MAC}/erase`)).body,
     { refusals: 0 },
     'waiting refusals are not written',
   );
   t.same(await refusals(), []);
   await guess();
   t.equal((await refusals()).length, 1);
-  t.match((await ask(gateway, 'POST', `/devices/${MAC}/erase`)).body, { refusals: 1 });
+  t.match((await callOperator(gateway, 'POST', `/devices/${MAC}/erase`)).body, { refusals: 1 });
   t.same(await refusals(), []);
 
   await guess();
-  await ask(gateway, 'PATCH', `/devices/${MAC}`, { merchant: 'Other' });
+  await callOperator(gateway, 'PATCH', `/devices/${MAC}`, { merchant: 'Other' });
   t.same(await refusals(), [], 'the refusals stay with the previous merchant');
   await guess();
   t.match(await refusals(), [{ count: 1 }]);
-  await ask(gateway, 'PATCH', `/devices/${MAC}`, { merchant: 'Amber' });
+  await callOperator(gateway, 'PATCH', `/devices/${MAC}`, { merchant: 'Amber' });
   t.match(await refusals(), [{ count: 1 }], 'and are there when the lock returns');
 
-  await ask(gateway, 'DELETE', `/devices/${MAC}`);
+  await callOperator(gateway, 'DELETE', `/devices/${MAC}`);
   await gateway.accounts.addDevice({ mac: MAC, merchant: 'Amber' });
   t.match(await refusals(), [{ reason: 'wrong-secret' }], 'a removed lock’s refusals stay');
 });
@@ -145,12 +145,12 @@ t.test('device show and tail --mac show refusals', async (t) => {
   };
   const run = (...words: string[]) => runLockgate([...words], environment);
   const tail = new Program(t, process.execPath, [LOCKGATE, 'tail', '--mac', MAC.toLowerCase()], environment);
-  await tail.line(/Watching/, 'stderr');
+  await tail.waitForLine(/Watching/, 'stderr');
   await say(connectPacket({ user: testMac(2), secret: 'x' }));
   for (let times = 0; times < 2; times++) await say(connectPacket({ user: MAC, secret: 'lgs_guess' }));
-  t.match(await tail.line(/refused/), /A4:C1:38:00:00:01 no +connect refused: wrong secret \(A4C138000001, 127/);
+  t.match(await tail.waitForLine(/refused/), /A4:C1:38:00:00:01 no +connect refused: wrong secret \(A4C138000001, 127/);
   const shown = await run('device', 'show', MAC);
-  t.equal(shown.ended?.code, 0);
+  t.equal(shown.exit?.code, 0);
   t.match(shown.stdout.join('\n'), /Refused\n20\S+Z {2}connect: wrong secret \(from 127\.0\.0\.1, 2 times since 20/);
   const why = (await run('why', MAC)).stdout.join(' ').replace(/\s+/g, ' ');
   t.match(why, /The last CONNECT was refused at \S+, from 127\.0\.0\.1, because the password was wrong \(2 times/);

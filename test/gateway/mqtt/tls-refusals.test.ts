@@ -8,7 +8,7 @@ import t, { type Test } from 'tap';
 import { mqttLinks } from '../../../firmware-sim/link/mqtt-link.js';
 import { clientTlsFailure, serverTlsFailure } from '../../../proto/tls-failure.js';
 import { runCommand } from '../../helpers/cli/command-line.js';
-import { eventsOf, openGateway, testMac } from '../../helpers/gateway/test-gateway.js';
+import { openGateway, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
 import { connectPacket, RawLock } from '../../helpers/mqtt/raw-lock.js';
 import { testCertificate, writeCertificate } from '../../helpers/mqtt/test-certificates.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
@@ -25,14 +25,14 @@ async function place(t: Test) {
 
 t.test('a plain client on the TLS port and a TLS client on the plain port get different refusals', async (t) => {
   const { gateway, tlsPort } = await place(t);
-  const plainRefused = eventsOf(gateway, 'refused', 1);
+  const plainRefused = waitForEvents(gateway, 'refused', 1);
   const plain = await RawLock.open(t, tlsPort);
   plain.write(connectPacket({ user: MAC, secret: 'x' }));
-  await plain.ended();
+  await plain.waitForClose();
   t.match(await plainRefused, [
     { reason: 'tls', why: /^the TLS handshake failed: the client does not use TLS, .* connect with mqtts:/ },
   ]);
-  const tlsRefused = eventsOf(gateway, 'refused', 1);
+  const tlsRefused = waitForEvents(gateway, 'refused', 1);
   const client = connectTls({ port: gateway.mqttPort, host: '127.0.0.1', ca: CERTIFICATE.cert });
   t.teardown(() => client.destroy());
   const said = await new Promise<Error>((resolve) => client.once('error', resolve));
@@ -42,7 +42,7 @@ t.test('a plain client on the TLS port and a TLS client on the plain port get di
 
 t.test('a client that refuses the certificate after the handshake is reported with the likely reason', async (t) => {
   const { gateway, tlsPort } = await place(t);
-  const refused = eventsOf(gateway, 'refused', 1);
+  const refused = waitForEvents(gateway, 'refused', 1);
   const failed = new Promise<string>((resolve) => {
     const address = { host: '127.0.0.1', port: tlsPort, tls: { servername: 'other.example', ca: CERTIFICATE.cert } };
     const link = mqttLinks(address, () => 'secret')(MAC, {

@@ -10,11 +10,11 @@ import { type BudgetLimits, OVER_HOLD_TIME, UplinkBudget } from '../../../gatewa
 import { UplinkBudgets } from '../../../gateway/mqtt/budget/uplink-budgets.js';
 import { Days, Hours, ManualClock, Minutes, Seconds } from '../../../proto/clock.js';
 import { formatMac } from '../../../proto/wire/mac.js';
-import { ask } from '../../helpers/cli/operator-call.js';
-import { Bell } from '../../helpers/clocks/bell.js';
+import { callOperator } from '../../helpers/cli/operator-call.js';
+import { ChangeSignal } from '../../helpers/clocks/change-signal.js';
 import { openGateway, testBytes, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
-import { handBroker, turns } from '../../helpers/mqtt/hand-broker.js';
-import { puback, publishPacket as publish } from '../../helpers/mqtt/raw-lock.js';
+import { runLoopTurns, startManualBroker } from '../../helpers/mqtt/manual-broker.js';
+import { pubackHex, publishPacket as publish } from '../../helpers/mqtt/raw-lock.js';
 import { publishPacket, RawLock } from '../../helpers/mqtt/raw-mqtt.js';
 import { connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
@@ -100,13 +100,13 @@ async function place(test: Test, options: GatewayOptions = {}) {
   const { secret } = await gateway.accounts.addDevice({ mac: MAC });
   const other = await connectedLock(test, gateway, OTHER);
   const turned: BudgetChanged[] = [];
-  const bell = new Bell();
+  const changeSignal = new ChangeSignal();
   gateway.events.on('budget', (event) => {
     turned.push(event);
-    bell.ring();
+    changeSignal.notify();
   });
   const flood = async (count: number): Promise<RawLock> => {
-    const lock = await RawLock.connect(gateway.mqttPort, MAC, secret, () => bell.ring());
+    const lock = await RawLock.connect(gateway.mqttPort, MAC, secret, () => changeSignal.notify());
     test.teardown(() => lock.socket.destroy());
     lock.socket.write(
       Buffer.concat(Array.from({ length: count }, (_, at) => publishPacket(at + 1, testBytes(at + 1)))),
@@ -115,7 +115,7 @@ async function place(test: Test, options: GatewayOptions = {}) {
   };
   /** Resolves when the lock's budget is over, or when the lock has a PUBACK for every ping. */
   const overOr = async (lock: RawLock, count: number): Promise<void> => {
-    await bell.until(
+    await changeSignal.waitUntil(
       () => turned.length > 0 || lock.acked.length === count,
       PATIENCE,
       () => `${lock.acked.length} PUBACKs`,
@@ -139,7 +139,7 @@ async function place(test: Test, options: GatewayOptions = {}) {
     }
     return clock.now() - from;
   };
-  return { clock, gateway, secret, turned, bell, flood, overOr, settled, acked };
+  return { clock, gateway, secret, turned, changeSignal, flood, overOr, settled, acked };
 }
 
 const COUNT = 4500;
@@ -147,7 +147,7 @@ const COUNT = 4500;
 const READ_AHEAD = Math.ceil((64 * 1024) / publishPacket(1, testBytes(1)).length) + 1;
 
 async function noticesOf(gateway: Gateway): Promise<string[]> {
-  const { body } = await ask(gateway, 'GET', '/notices?kind=lock-over-budget');
+  const { body } = await callOperator(gateway, 'GET', '/notices?kind=lock-over-budget');
   return (body as { notices: { subject: string; text: string; resolved_at: string | null }[] }).notices.map(
     ({ subject, text, resolved_at }) => `${subject} ${resolved_at === null ? 'open' : 'over'} ${text}`,
   );
@@ -162,10 +162,10 @@ t.test('a flooding lock is read at its budget’s rate, loses nothing, and is re
   t.match(turned, [{ mac: MAC, source: 'lock', state: 'over', why: /200 uplinks a second \(2,000 at once\)/ }]);
   const mac = formatMac(MAC);
   t.match(await noticesOf(gateway), [/^A4:C1:38:00:00:01 open A4:C1:38:00:00:01: the lock sends more than 200 upl/]);
-  t.match((await ask(gateway, 'GET', `/devices/${mac}`)).body, {
+  t.match((await callOperator(gateway, 'GET', `/devices/${mac}`)).body, {
     over_budget: [{ source: 'lock', limit: 'rate', why: /200 uplinks a second/ }],
   });
-  t.match((await ask(gateway, 'GET', `/why?id=${mac}`)).body, {
+  t.match((await callOperator(gateway, 'GET', `/why?id=${mac}`)).body, {
     steps: [{}, {}, {}, {}, { kind: 'gateway', code: 'over-budget', sentence: /none is lost/ }],
   });
   const took = await acked(lock, COUNT);
@@ -178,7 +178,7 @@ t.test('a flooding lock is read at its budget’s rate, loses nothing, and is re
   clock.advance(Minutes(2));
   t.match(turned.at(-1), { state: 'within' });
   t.equal((await noticesOf(gateway))[0]?.split(' ')[1], 'over');
-  t.match((await ask(gateway, 'GET', `/devices/${mac}`)).body, { over_budget: [] });
+  t.match((await callOperator(gateway, 'GET', `/devices/${mac}`)).body, { over_budget: [] });
 });
 
 t.test('reconnecting does not refill the budget', async (t) => {
@@ -197,11 +197,17 @@ t.test('reconnecting does not refill the budget', async (t) => {
 });
 
 t.test('all phones of a lock share a separate budget', async (t) => {
-  const { clock, gateway, secret, overOr, settled, bell, turned } = await place(t);
+  const { clock, gateway, secret, overOr, settled, changeSignal, turned } = await place(t);
   const phones = await Promise.all(
     ['p1', 'p2'].map(async (name) => {
       const { secret: key } = await gateway.accounts.devices.addPhone({ mac: MAC, name, expiresAtMs: null });
-      const phone = await RawLock.connect(gateway.mqttPort, MAC, key, () => bell.ring(), `phone-${MAC}-${name}`);
+      const phone = await RawLock.connect(
+        gateway.mqttPort,
+        MAC,
+        key,
+        () => changeSignal.notify(),
+        `phone-${MAC}-${name}`,
+      );
       t.teardown(() => phone.socket.destroy());
       return phone;
     }),
@@ -231,33 +237,33 @@ t.test('a connection that is not read does not count as silent', async (t) => {
   const budgets = new UplinkBudgets({ limits, clock, watcher });
   for (const fastPath of [true, false]) {
     const mac = testMac(fastPath ? 3 : 4);
-    const { connect, ingest } = await handBroker(t, { budgets, guardClock, fastPath });
+    const { connect, ingest } = await startManualBroker(t, { budgets, guardClock, fastPath });
     const lock = await connect(mac);
     const uplink = (id: number): Buffer => publish('up', Buffer.from(`p${id}`), id);
     const heard = (): string => lock.received.slice(8);
-    const expected = (count: number): string => Array.from({ length: count }, (_, at) => puback(at + 1)).join('');
+    const expected = (count: number): string => Array.from({ length: count }, (_, at) => pubackHex(at + 1)).join('');
     for (let id = 1; id <= 24; id++) {
       lock.send(uplink(id));
-      await turns(2);
+      await runLoopTurns(2);
       ingest.answer();
-      await turns(2);
+      await runLoopTurns(2);
     }
     t.equal(heard(), expected(24));
     lock.send(uplink(25));
     guardClock.advance(Minutes(50));
-    await turns();
+    await runLoopTurns();
     ingest.answer();
     t.equal(heard(), expected(24), 'nothing more is read');
     t.notOk(lock.destroyed, 'the keepalive of 300 s does not close the connection');
     clock.advance(Hours(1.1));
-    await turns();
+    await runLoopTurns();
     ingest.answer();
-    await turns();
+    await runLoopTurns();
     t.equal(heard(), expected(25), 'an hour later it is read');
     clock.advance(Hours(2));
     guardClock.advance(Minutes(20));
     guardClock.advance(Seconds(1));
-    await turns();
+    await runLoopTurns();
     const last = ingest.recordedEvents.at(-1)?.event;
     t.match(last, { type: 'disconnect', cause: 'keepalive' }, 'from then on silence counts again');
   }
@@ -268,14 +274,14 @@ t.test('uplinks right after the CONNECT count too', async (t) => {
   const watcher = { now: () => 0, over: () => undefined, within: () => undefined };
   const limits = { uplinksPerSecond: 1, burstUplinks: 1, uplinksPerDay: 0 };
   const budgets = new UplinkBudgets({ limits, clock, watcher });
-  const { connect, ingest } = await handBroker(t, { budgets });
+  const { connect, ingest } = await startManualBroker(t, { budgets });
   const uplink = (id: number): Buffer => publish('up', Buffer.from(`p${id}`), id);
   await connect(MAC, Buffer.concat([uplink(1), uplink(2), uplink(3)]));
   t.equal(ingest.taken.length, 3, 'all uplinks of one read are accepted');
   await connect(MAC, uplink(4));
   t.equal(ingest.taken.length, 3, 'the next connection starts with the negative budget');
   clock.advance(Seconds(3.1));
-  await turns();
+  await runLoopTurns();
   t.equal(ingest.taken.length, 4);
 });
 
@@ -289,16 +295,16 @@ t.test('a gateway at 3600 × speed allows 3600 times as many uplinks', async (t)
   ] as const) {
     const gateway = await testGateway(t, { speed });
     const { secret } = await gateway.accounts.addDevice({ mac: MAC });
-    const bell = new Bell();
+    const changeSignal = new ChangeSignal();
     let over = 0;
     gateway.events.on('budget', () => {
       over += 1;
-      bell.ring();
+      changeSignal.notify();
     });
-    const lock = await RawLock.connect(gateway.mqttPort, MAC, secret, () => bell.ring());
+    const lock = await RawLock.connect(gateway.mqttPort, MAC, secret, () => changeSignal.notify());
     for (let at = 0; at < sent && over === 0; at += inFlight) {
       for (let id = at + 1; id <= at + inFlight; id++) lock.socket.write(publishPacket(id, testBytes(id)));
-      await bell.until(
+      await changeSignal.waitUntil(
         () => lock.acked.length >= at + inFlight || over > 0,
         PATIENCE,
         () => `${lock.acked.length} PUBACKs`,
@@ -323,10 +329,10 @@ t.test('the settings of the budget are checked', async (t) => {
   const gateway = await openGateway(t, tempFolder(t), { budgetClock: new ManualClock() }, limits);
   await gateway.accounts.addMerchant('Amber');
   const { secret } = await gateway.accounts.addDevice({ mac: MAC });
-  const bell = new Bell();
-  const lock = await RawLock.connect(gateway.mqttPort, MAC, secret, () => bell.ring());
+  const changeSignal = new ChangeSignal();
+  const lock = await RawLock.connect(gateway.mqttPort, MAC, secret, () => changeSignal.notify());
   for (let id = 1; id <= 3000; id++) lock.socket.write(publishPacket(id, testBytes(id)));
-  await bell.until(
+  await changeSignal.waitUntil(
     () => lock.acked.length === 3000,
     PATIENCE,
     () => `${lock.acked.length} PUBACKs of 3,000 without limits`,

@@ -9,8 +9,8 @@ import { ManualClock, Minutes, Seconds } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { testMac } from '../../helpers/gateway/test-gateway.js';
 import { compareFastPath } from '../../helpers/mqtt/fast-path-streams.js';
-import { type HandSocket, handBroker, turns } from '../../helpers/mqtt/hand-broker.js';
-import { ACCEPTED, PINGREQ, puback, publishPacket, subscribePacket } from '../../helpers/mqtt/raw-lock.js';
+import { runLoopTurns, type SimulatedSocket, startManualBroker } from '../../helpers/mqtt/manual-broker.js';
+import { CONNACK_ACCEPTED, PINGREQ, pubackHex, publishPacket, subscribePacket } from '../../helpers/mqtt/raw-lock.js';
 import { chooseSeed } from '../../helpers/pair/seeded-chance.js';
 
 const MAC = testMac();
@@ -35,16 +35,16 @@ function uplinks(from: number, to: number): Buffer[] {
 }
 
 function pubacks(from: number, to: number): string {
-  return Array.from({ length: to - from + 1 }, (_, index) => puback(from + index)).join('');
+  return Array.from({ length: to - from + 1 }, (_, index) => pubackHex(from + index)).join('');
 }
 
 /** The bytes received since the CONNACK, hex. */
-function answersTo(lock: HandSocket): string {
-  return lock.received.slice(ACCEPTED.length);
+function answersTo(lock: SimulatedSocket): string {
+  return lock.received.slice(CONNACK_ACCEPTED.length);
 }
 
 t.test('an ordinary uplink never reaches the library, and a burst of uplinks is answered with one write', async (t) => {
-  const { connect, ingest, counts, events } = await handBroker(t);
+  const { connect, ingest, counts, events } = await startManualBroker(t);
   let acknowledged = 0;
   events.on('acknowledged', ({ durationMs }) => {
     if (durationMs >= 0) acknowledged += 1;
@@ -55,39 +55,39 @@ t.test('an ordinary uplink never reaches the library, and a burst of uplinks is 
   other.send(uplink(9));
   t.equal(answersTo(lock), '', 'nothing is acknowledged before it is stored');
   ingest.answer();
-  await turns();
+  await runLoopTurns();
   t.equal(answersTo(lock), pubacks(1, BURST), 'in the order in which they were sent (4.6)');
-  t.equal(answersTo(other), puback(9));
+  t.equal(answersTo(other), pubackHex(9));
   t.equal(lock.writes - before, 1);
   t.equal(connectionFilterOf(lock)?.passedToLibrary, 0);
   t.equal(counts.messagesUp, BURST + 1, 'each is counted');
   t.equal(acknowledged, BURST + 1, 'and so is each PUBACK');
   lock.send(Buffer.concat(uplinks(BURST + 1, 2 * BURST)));
   ingest.answer();
-  await turns();
+  await runLoopTurns();
   t.equal(answersTo(lock), pubacks(1, 2 * BURST), 'many uplinks in one chunk do not reach it either');
   t.equal(connectionFilterOf(lock)?.passedToLibrary, 0);
   lock.send(uplink(7, 'again', 0x0a));
   ingest.answer();
-  await turns();
-  t.equal(answersTo(lock), pubacks(1, 2 * BURST) + puback(7), 'a repeat is answered again (4.4)');
+  await runLoopTurns();
+  t.equal(answersTo(lock), pubacks(1, 2 * BURST) + pubackHex(7), 'a repeat is answered again (4.4)');
   t.equal(connectionFilterOf(lock)?.passedToLibrary, 0);
   for (const unusual of [subscribePacket('down'), QOS_0, PINGREQ]) lock.send(unusual);
-  await turns();
+  await runLoopTurns();
   t.equal(connectionFilterOf(lock)?.passedToLibrary, 3, 'an unusual packet reaches the library');
 });
 
 t.test('uplinks keep their order among a lock’s other packets', async (t) => {
-  const { connect, ingest } = await handBroker(t);
+  const { connect, ingest } = await startManualBroker(t);
   const lock = await connect(MAC);
   lock.send(
     Buffer.concat([uplink(1), PINGREQ, uplink(2), QOS_0, uplink(3), subscribePacket('down'), uplink(4), uplink(5)]),
   );
   lock.send(uplink(6), uplink(7));
-  await turns();
+  await runLoopTurns();
   for (let most = 0; most < 20; most++) {
     ingest.answer(1);
-    await turns();
+    await runLoopTurns();
   }
   const said = ['p1', 'p2', 'q-0', 'p3', 'p4', 'p5', 'p6', 'p7'];
   t.same(
@@ -101,27 +101,27 @@ t.test('uplinks keep their order among a lock’s other packets', async (t) => {
 });
 
 t.test('an uplink may be cut into chunks anywhere', async (t) => {
-  const { connect, ingest } = await handBroker(t);
+  const { connect, ingest } = await startManualBroker(t);
   const whole = Buffer.concat(uplinks(1, 3));
   for (let at = 1; at < whole.length; at++) {
     const lock = await connect(testMac(at));
     lock.send(Buffer.from(whole.subarray(0, at)));
-    await turns(1);
+    await runLoopTurns(1);
     ingest.answer();
-    await turns(1);
+    await runLoopTurns(1);
     lock.send(Buffer.from(whole.subarray(at)));
-    await turns(1);
+    await runLoopTurns(1);
     ingest.answer();
-    await turns(2);
+    await runLoopTurns(2);
     const taken = ingest.taken.splice(0).map(({ payload }) => payload);
-    ingest.forget();
+    ingest.forgetTaken();
     if (answersTo(lock) !== pubacks(1, 3) || taken.join() !== 'p1,p2,p3') t.fail(`cut at ${at}: ${taken}`);
   }
   t.pass(`${whole.length - 1} cuts`);
 });
 
 t.test('bytes in a payload are never read as packets, wherever the packet is cut', async (t) => {
-  const { connect, ingest } = await handBroker(t);
+  const { connect, ingest } = await startManualBroker(t);
   // As long as a length of two bytes allows, and full of bytes that look like uplinks.
   const payload = Buffer.alloc(300, uplink(99, 'evil'));
   for (let shift = 0; shift < uplink(99, 'evil').length; shift++) {
@@ -136,42 +136,42 @@ t.test('bytes in a payload are never read as packets, wherever the packet is cut
     ] as const)
       lock.send(Buffer.from(whole.subarray(from, to)));
     lock.send(whole.subarray(0, 2), whole.subarray(2));
-    await turns(2);
+    await runLoopTurns(2);
     ingest.answer();
-    await turns(2);
+    await runLoopTurns(2);
     t.same(
       ingest.taken.splice(0).map(({ payload: taken }) => taken.length),
       [300 - shift, 300 - shift],
     );
-    ingest.forget();
-    t.equal(answersTo(lock), puback(5) + puback(5));
+    ingest.forgetTaken();
+    t.equal(answersTo(lock), pubackHex(5) + pubackHex(5));
   }
 });
 
 t.test('the library’s answers do not overtake earlier PUBACKs of the same turn', async (t) => {
-  const { connect, ingest } = await handBroker(t);
+  const { connect, ingest } = await startManualBroker(t);
   const lock = await connect(MAC);
   const second = uplink(2);
   lock.send(Buffer.concat([uplink(1), second.subarray(0, 5)]));
-  await turns();
+  await runLoopTurns();
   lock.send(Buffer.concat([second.subarray(5), uplink(3)]));
-  await turns();
+  await runLoopTurns();
   t.equal(connectionFilterOf(lock)?.passedToLibrary, 2, 'the library handles the packet that arrived in two chunks');
   ingest.answer();
-  await turns();
+  await runLoopTurns();
   t.equal(answersTo(lock), pubacks(1, 3));
 });
 
 t.test('packets right after the CONNECT are answered after the CONNACK (3.2)', async (t) => {
-  const { connect, ingest } = await handBroker(t);
+  const { connect, ingest } = await startManualBroker(t);
   const lock = await connect(MAC, Buffer.concat([uplink(1), PINGREQ, uplink(2)]));
   ingest.answer();
-  await turns();
-  t.equal(lock.received.replace(PINGRESP, ''), ACCEPTED + pubacks(1, 2));
+  await runLoopTurns();
+  t.equal(lock.received.replace(PINGRESP, ''), CONNACK_ACCEPTED + pubacks(1, 2));
 });
 
 t.test('nothing is accepted after a DISCONNECT (3.14.4) or after a packet that closes the connection', async (t) => {
-  const { connect, ingest, events } = await handBroker(t);
+  const { connect, ingest, events } = await startManualBroker(t);
   const causes: string[] = [];
   events.on('disconnected', ({ cause }) => causes.push(cause));
   const ends = {
@@ -183,11 +183,11 @@ t.test('nothing is accepted after a DISCONNECT (3.14.4) or after a packet that c
     const lock = await connect(testMac(index + 1));
     lock.send(Buffer.concat([uplink(1), end, QOS_0, uplink(2)]));
     lock.send(uplink(3));
-    await turns();
+    await runLoopTurns();
     ingest.answer();
-    await turns();
+    await runLoopTurns();
     const taken = ingest.taken.splice(0).map(({ payload }) => payload);
-    ingest.forget();
+    ingest.forgetTaken();
     t.same(taken, ['p1'], what);
     t.ok(lock.destroyed, `${what}: the connection is closed`);
     t.equal(answersTo(lock), '', `${what}: and gets no more bytes`);
@@ -196,26 +196,26 @@ t.test('nothing is accepted after a DISCONNECT (3.14.4) or after a packet that c
 });
 
 t.test('an uplink that can’t be stored closes the connection; earlier stored ones are acknowledged', async (t) => {
-  const { connect, ingest, broker, events } = await handBroker(t);
+  const { connect, ingest, broker, events } = await startManualBroker(t);
   const causes: string[] = [];
   events.on('disconnected', ({ cause }) => causes.push(cause));
-  ingest.fails = (payload) => (payload === 'p2' ? new LockgateError('overloaded', 'full') : undefined);
+  ingest.failureOf = (payload) => (payload === 'p2' ? new LockgateError('overloaded', 'full') : undefined);
   const lock = await connect(MAC);
   lock.send(...uplinks(1, 3));
   ingest.answer();
-  await turns();
-  t.equal(answersTo(lock), puback(1));
+  await runLoopTurns();
+  t.equal(answersTo(lock), pubackHex(1));
   t.ok(lock.destroyed);
   t.same(causes, ['gateway']);
 
-  ingest.refuses = (payload) => (payload === 'p6' ? new LockgateError('overloaded', 'full') : undefined);
+  ingest.refusalOf = (payload) => (payload === 'p6' ? new LockgateError('overloaded', 'full') : undefined);
   const again = await connect(MAC);
   again.send(Buffer.concat(uplinks(4, 8)));
-  await turns();
+  await runLoopTurns();
   t.ok(again.destroyed, 'closed at once if the uplink is refused at once');
-  t.equal(ingest.waiting, 2, 'nothing after it is accepted');
+  t.equal(ingest.waitingCount, 2, 'nothing after it is accepted');
   ingest.answer();
-  await turns();
+  await runLoopTurns();
   t.equal(answersTo(again), '');
   t.equal(broker.connected, 0);
   t.equal(broker.refusals.publish, 0);
@@ -224,13 +224,13 @@ t.test('an uplink that can’t be stored closes the connection; earlier stored o
 t.test(
   'after the gateway closes a connection, or another takes it over, its uplinks are neither accepted nor acknowledged',
   async (t) => {
-    const { connect, ingest, broker } = await handBroker(t);
+    const { connect, ingest, broker } = await startManualBroker(t);
     const revoked = await connect(MAC);
     revoked.send(uplink(1));
     broker.sessions.end(Number.parseInt(MAC, 16));
     revoked.send(uplink(2));
     ingest.answer();
-    await turns();
+    await runLoopTurns();
     t.same(
       ingest.taken.map(({ payload }) => payload),
       ['p1'],
@@ -244,86 +244,86 @@ t.test(
     first.send(uplink(4));
     second.send(uplink(3));
     ingest.answer();
-    await turns();
+    await runLoopTurns();
     t.equal(answersTo(first), '');
-    t.equal(answersTo(second), puback(3));
+    t.equal(answersTo(second), pubackHex(3));
     t.ok(first.destroyed);
   },
 );
 
 t.test('a client with many unanswered uplinks, or that does not read, is not read', async (t) => {
-  const { connect, ingest } = await handBroker(t);
+  const { connect, ingest } = await startManualBroker(t);
   const flood = await connect(MAC);
   flood.send(...uplinks(1, 1000));
-  await turns();
+  await runLoopTurns();
   const most = ingest.taken.length;
   t.ok(most >= 1 && most <= 100, `${most} of 1,000 are taken`);
-  while (ingest.waiting > 0) {
+  while (ingest.waitingCount > 0) {
     ingest.answer();
-    await turns();
+    await runLoopTurns();
   }
   t.equal(answersTo(flood), pubacks(1, 1000), 'the remaining ones once these are answered');
 
   const deaf = await connect(testMac(2));
-  deaf.isRead = false;
+  deaf.isReading = false;
   const before = ingest.taken.length;
   for (let id = 1; id <= 20_000; id++) {
     deaf.send(uplink(id));
     ingest.answer();
-    if (id % 100 === 0) await turns(2);
+    if (id % 100 === 0) await runLoopTurns(2);
   }
   const taken = ingest.taken.length - before;
   t.ok(deaf.writableLength > 0 && deaf.writableLength <= 20_000, `${deaf.writableLength} bytes wait for the client`);
   t.ok(taken < 6000, `${taken} of 20,000 are taken`);
-  deaf.readAgain();
+  deaf.resumeReading();
   for (let most = 0; most < 2000 && ingest.taken.length - before < 20_000; most++) {
-    await turns(1);
+    await runLoopTurns(1);
     ingest.answer();
   }
-  await turns();
+  await runLoopTurns();
   t.equal(ingest.taken.length - before, 20_000, 'the remaining ones when the client reads again');
   t.equal(answersTo(deaf).length, 20_000 * 8);
 });
 
 t.test('uplinks keep a connection alive, and commands are sent between them', async (t) => {
   const guardClock = new ManualClock(Seconds(1000));
-  const { connect, ingest, broker, events } = await handBroker(t, { guardClock });
+  const { connect, ingest, broker, events } = await startManualBroker(t, { guardClock });
   const causes: string[] = [];
   events.on('disconnected', ({ cause }) => causes.push(cause));
   const lock = await connect(MAC);
   lock.send(subscribePacket('down'));
-  await turns();
+  await runLoopTurns();
   for (let id = 1; id <= 4; id++) {
     guardClock.advance(Seconds(400));
     lock.send(uplink(id));
     ingest.answer();
-    await turns();
+    await runLoopTurns();
   }
   t.equal(answersTo(lock), SUBACK + pubacks(1, 4), 'its keepalive of 300 s has passed four times');
   await broker.sessions.ofLock(Number.parseInt(MAC, 16))?.send(Buffer.from('unlock'));
   t.match(answersTo(lock), new RegExp(`${Buffer.from('unlock').toString('hex')}$`));
   lock.send(Buffer.from([0x40, 2, 0, 1]), uplink(5));
   ingest.answer();
-  await turns();
-  t.ok(answersTo(lock).endsWith(puback(5)));
+  await runLoopTurns();
+  t.ok(answersTo(lock).endsWith(pubackHex(5)));
   guardClock.advance(Seconds(451));
-  await turns();
+  await runLoopTurns();
   t.same(causes, ['keepalive']);
 });
 
 t.test('if the socket has another listener, the library handles everything', async (t) => {
-  const { connect, ingest } = await handBroker(t);
+  const { connect, ingest } = await startManualBroker(t);
   const lock = await connect(MAC, uplink(1), (socket) => socket.on('readable', () => undefined));
   lock.send(uplink(2));
-  await turns();
+  await runLoopTurns();
   ingest.answer();
-  await turns();
+  await runLoopTurns();
   t.equal(answersTo(lock), pubacks(1, 2));
   t.equal(connectionFilterOf(lock)?.uplinkPath, undefined);
 });
 
 t.test('a broker that stops answers received uplinks and accepts no more', async (t) => {
-  const { connect, ingest, broker } = await handBroker(t);
+  const { connect, ingest, broker } = await startManualBroker(t);
   const lock = await connect(MAC);
   lock.send(uplink(1), uplink(2));
   const closed = broker.close();
@@ -340,8 +340,8 @@ t.test(
     const seed = chooseSeed();
     const seen = await compareFastPath(t, seed, STREAMS);
     t.same(seen.faults, [], `LOCKGATE_SEED=${seed}`);
-    t.equal(seen.left, 0, 'no connection is left');
-    t.ok(seen.ended > STREAMS / 20 && seen.ended < STREAMS / 2, `${seen.ended} of ${STREAMS} were ended`);
-    t.ok(seen.uplinks > STREAMS && seen.passedToLibrary > STREAMS, `${seen.uplinks} uplinks in ${seen.pieces} pieces`);
+    t.equal(seen.openConnections, 0, 'no connection is left');
+    t.ok(seen.closed > STREAMS / 20 && seen.closed < STREAMS / 2, `${seen.closed} of ${STREAMS} were ended`);
+    t.ok(seen.uplinks > STREAMS && seen.passedToLibrary > STREAMS, `${seen.uplinks} uplinks in ${seen.chunks} pieces`);
   },
 );

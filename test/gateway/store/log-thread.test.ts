@@ -16,7 +16,7 @@ import type { Month } from '../../../gateway/usage/month.js';
 import { Usage } from '../../../gateway/usage/usage.js';
 import { ManualClock } from '../../../proto/clock.js';
 import { testMac } from '../../helpers/gateway/test-gateway.js';
-import { AppendFleet } from '../../helpers/store/append-fleet.js';
+import { UplinkSource } from '../../helpers/store/append-fleet.js';
 import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
 
 const NOBODY: NewUser = {
@@ -59,11 +59,11 @@ function commitsIn(file: string): number {
 t.test('batched writes share the commits of uplinks', async (t) => {
   const { file, reader } = await emptyStore(t);
   const log = await ThreadLog.open({ file, runSize: undefined }, reader);
-  const fleet = new AppendFleet(4);
+  const fleet = new UplinkSource(4);
   const rounds = 50;
   const all: Promise<void>[] = [];
   for (let round = 0; round < rounds; round++) {
-    all.push(log.append(packCommit(fleet.batch(4))));
+    all.push(log.append(packCommit(fleet.nextCommit(4))));
     all.push(log.writeBatched({ type: 'metadata', name: `fact-${round}`, value: String(round) }));
   }
   await Promise.all(all);
@@ -89,9 +89,9 @@ t.test('concurrent writes of merchants share commits with each other and with up
   const before = commitsIn(file);
   const pet = { name: 'Rex', ownerId: null, species: null, breed: null };
   const pets = 300;
-  const fleet = new AppendFleet(4);
+  const fleet = new UplinkSource(4);
   const [, added] = await Promise.all([
-    store.append(fleet.batch(4)),
+    store.append(fleet.nextCommit(4)),
     Promise.all(Array.from({ length: pets }, () => store.people.addPet(merchantId, pet, 0))),
   ]);
   t.same(new Set(added.map(({ id }) => id)).size, pets, 'each pet has a different id');
@@ -124,13 +124,13 @@ t.test('a refused write of a merchant does not roll back other writes in the sam
 t.test('a failed write does not make other writes in the same commit fail', async (t) => {
   const { file, reader } = await emptyStore(t);
   const log = await ThreadLog.open({ file, runSize: undefined }, reader);
-  const fleet = new AppendFleet(4);
+  const fleet = new UplinkSource(4);
   const bad = { type: 'metadata', name: 'bad', value: null as unknown as string } as const;
   const outcomes = await Promise.allSettled([
-    log.append(packCommit(fleet.batch(4))),
+    log.append(packCommit(fleet.nextCommit(4))),
     log.writeBatched(bad),
     log.writeBatched({ type: 'metadata', name: 'good', value: 'yes' }),
-    log.append(packCommit(fleet.batch(4))),
+    log.append(packCommit(fleet.nextCommit(4))),
   ]);
   t.same(
     outcomes.map(({ status }) => status),
@@ -170,9 +170,9 @@ t.test('the WAL stays short under a writer without pauses', async (t) => {
 t.test('scrub removes deleted data from the WAL also during a checkpoint', async (t) => {
   const folder = tempFolder(t);
   const store = await openSqliteStore(folder, { logThread: true });
-  const fleet = new AppendFleet(4);
+  const fleet = new UplinkSource(4);
   // Enough for the WAL to be copied: 1,000 pages.
-  for (let batch = 0; batch < 12; batch++) await store.append(fleet.batch(2000));
+  for (let batch = 0; batch < 12; batch++) await store.append(fleet.nextCommit(2000));
   await store.scrub();
   // Only page 1 is left, rewritten: it shows to which store the WAL belongs (folder/wal-presence.ts).
   const wal = readFileSync(path.join(folder, 'lockgate.sqlite-wal'));

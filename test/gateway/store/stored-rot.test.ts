@@ -10,18 +10,18 @@ import { DELIVERY_STATES } from '../../../gateway/store/contract/webhook-store.j
 import { decodeUplink } from '../../../proto/wire/codec.js';
 import { formatMac } from '../../../proto/wire/mac.js';
 import type { Ping } from '../../../proto/wire/ping.js';
-import { ask } from '../../helpers/cli/operator-call.js';
-import { why } from '../../helpers/cli/why-answer.js';
-import { eventsOf, openGateway, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
+import { callOperator } from '../../helpers/cli/operator-call.js';
+import { requestWhy } from '../../helpers/cli/why-answer.js';
+import { openGateway, testBytes, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
 import type { Answer } from '../../helpers/gateway/test-receiver.js';
 import {
-  deliveriesOf,
+  advanceToNextTimer,
   eventually,
-  sequencesOf,
-  toNextTimer,
-  type WebhookBench,
-  webhookBench,
-} from '../../helpers/gateway/webhook-bench.js';
+  readDeliveries,
+  receivedSequences,
+  setUpWebhooks,
+  type WebhookSetup,
+} from '../../helpers/gateway/webhook-setup.js';
 import { connectedLock, type TestLock } from '../../helpers/mqtt/test-lock.js';
 import { storeFileOf, writeStored } from '../../helpers/store/stored-bytes.js';
 
@@ -61,11 +61,11 @@ function elsewhere(bytes: Buffer): Buffer {
 const gps = (sequence: number): Buffer => testBytes(sequence, { body: GPS });
 
 /** Makes a URL that failed once at the lock's first ping, and then damages that ping in the store. */
-async function rotten(t: Test, url: { readonly ordered?: boolean } = {}): Promise<WebhookBench & { lock: TestLock }> {
-  const made = await webhookBench(t, url);
+async function rotten(t: Test, url: { readonly ordered?: boolean } = {}): Promise<WebhookSetup & { lock: TestLock }> {
+  const made = await setUpWebhooks(t, url);
   made.receiver.answer = failing;
   const lock = await connectedLock(t, made.gateway, MAC);
-  const failed = eventsOf(made.gateway, 'delivery', 1);
+  const failed = waitForEvents(made.gateway, 'delivery', 1);
   await lock.send(gps(1));
   await failed;
   writeStored(made.gateway, 1, elsewhere(gps(1)));
@@ -74,60 +74,60 @@ async function rotten(t: Test, url: { readonly ordered?: boolean } = {}): Promis
 }
 
 async function noticesOf(gateway: Gateway): Promise<{ kind: string; subject: string; resolved_at: string | null }[]> {
-  const { body } = await ask(gateway, 'GET', '/notices?kind=event-damaged');
+  const { body } = await callOperator(gateway, 'GET', '/notices?kind=event-damaged');
   return (body as { notices: { kind: string; subject: string; resolved_at: string | null }[] }).notices;
 }
 
 for (const ordered of [false, true])
   t.test(`a damaged ping is never sent and does not delay other pings, ordered: ${ordered}`, async (t) => {
     const { clock, gateway, receiver, lock } = await rotten(t, { ordered });
-    const cameOfIt = Promise.race([eventsOf(gateway, 'event-damaged', 1), eventsOf(gateway, 'delivery', 1)]);
-    await toNextTimer(clock);
+    const cameOfIt = Promise.race([waitForEvents(gateway, 'event-damaged', 1), waitForEvents(gateway, 'delivery', 1)]);
+    await advanceToNextTimer(clock);
     await cameOfIt;
-    const delivered = eventsOf(gateway, 'delivery', 2);
+    const delivered = waitForEvents(gateway, 'delivery', 2);
     await lock.send(gps(2));
     await lock.send(gps(3));
     t.match(await delivered, [{ outcome: 'delivered' }, { outcome: 'delivered' }]);
-    t.same(sequencesOf(receiver), [1, 2, 3], 'the first ping was sent only before it was damaged');
+    t.same(receivedSequences(receiver), [1, 2, 3], 'the first ping was sent only before it was damaged');
     for (const { json } of receiver.requests) t.equal(json.latitude, 52.3702157);
-    const [waiting, ...more] = await deliveriesOf(gateway, ['damaged']);
+    const [waiting, ...more] = await readDeliveries(gateway, ['damaged']);
     t.match(waiting, { uplink: { sequence: 1 }, attempts: { length: 1 }, nextAttemptAtMs: null });
     t.same(more, []);
   });
 
 t.test('the API, why, notices and resend show that a ping is damaged', async (t) => {
   const { clock, gateway } = await rotten(t);
-  const damaged = eventsOf(gateway, 'event-damaged', 1);
-  await toNextTimer(clock);
+  const damaged = waitForEvents(gateway, 'event-damaged', 1);
+  await advanceToNextTimer(clock);
   const [{ eventId } = { eventId: '' }] = await damaged;
-  const { body } = await ask(gateway, 'GET', '/deliveries?state=damaged');
+  const { body } = await callOperator(gateway, 'GET', '/deliveries?state=damaged');
   t.match(body, { deliveries: [{ event_id: eventId, state: 'damaged', reason: null, damaged: true }] });
-  const { steps } = await why(gateway, eventId);
+  const { steps } = await requestWhy(gateway, eventId);
   t.match(steps[0], { kind: 'message', code: 'damaged', sentence: /checksum/ });
   t.match(
     steps.find(({ kind, code }) => kind === 'delivery' && code === 'damaged'),
     { sentence: /waiting, damaged.*resend/s },
   );
   t.match(await noticesOf(gateway), [{ kind: 'event-damaged', subject: eventId, resolved_at: null }]);
-  const shown = await ask(gateway, 'GET', `/devices/${formatMac(MAC)}`);
+  const shown = await callOperator(gateway, 'GET', `/devices/${formatMac(MAC)}`);
   t.equal(shown.status, 200);
   t.match(shown.body, { uplinks: [{ sequence: 1, damaged: true }] });
-  const again = await ask(gateway, 'POST', `/events/${eventId}/resend`, {});
+  const again = await callOperator(gateway, 'POST', `/events/${eventId}/resend`, {});
   t.match(again, { status: 409, body: { detail: /damaged/ } });
 });
 
 t.test('a repaired ping is delivered: on request, or at the next start', async (t) => {
   for (const way of ['resend', 'recover', 'start'] as const) {
     const { clock, gateway, receiver } = await rotten(t);
-    const damaged = eventsOf(gateway, 'event-damaged', 1);
-    await toNextTimer(clock);
+    const damaged = waitForEvents(gateway, 'event-damaged', 1);
+    await advanceToNextTimer(clock);
     const [{ eventId } = { eventId: '' }] = await damaged;
     writeStored(gateway, 1, gps(1));
     const { redelivery } = gateway.webhooks;
     if (way === 'resend') await redelivery.resend(eventId);
     if (way === 'recover') t.match(await redelivery.recover({ sinceMs: 0 }), [{ events: 1 }]);
     if (way !== 'start') {
-      await receiver.received(2);
+      await receiver.waitForRequests(2);
       t.equal(receiver.requests[1]?.json.latitude, 52.3702157);
       await eventually('the notice is resolved', async () => (await noticesOf(gateway))[0]?.resolved_at !== null);
       continue;
@@ -135,11 +135,11 @@ t.test('a repaired ping is delivered: on request, or at the next start', async (
     const folder = path.dirname(storeFileOf(gateway));
     await gateway.close();
     const next = await openGateway(t, folder, { deliveryClock: clock });
-    await receiver.received(2);
+    await receiver.waitForRequests(2);
     t.equal(receiver.requests[1]?.json.latitude, 52.3702157);
-    await eventually('it is noted', async () => (await deliveriesOf(next, ['delivered'])).length === 1);
+    await eventually('it is noted', async () => (await readDeliveries(next, ['delivered'])).length === 1);
     t.same(
-      await deliveriesOf(
+      await readDeliveries(
         next,
         DELIVERY_STATES.filter((state) => state !== 'delivered'),
       ),
@@ -149,7 +149,7 @@ t.test('a repaired ping is delivered: on request, or at the next start', async (
 });
 
 t.test('a ping that is damaged before its first attempt is not sent either', async (t) => {
-  const { gateway, receiver, urlId } = await webhookBench(t);
+  const { gateway, receiver, urlId } = await setUpWebhooks(t);
   const { settings } = gateway.webhooks;
   await settings.set(urlId, { state: 'disabled' });
   const lock = await connectedLock(t, gateway, MAC);
@@ -158,31 +158,31 @@ t.test('a ping that is damaged before its first attempt is not sent either', asy
   writeStored(gateway, 1, elsewhere(gps(1)));
   await settings.set(urlId, { state: 'active' });
   await gateway.webhooks.redelivery.recover({ sinceMs: 0 });
-  await receiver.received(1);
+  await receiver.waitForRequests(1);
   await eventually('both are noted', async () => {
-    return (await deliveriesOf(gateway, ['damaged', 'delivered'])).length === 2;
+    return (await readDeliveries(gateway, ['damaged', 'delivered'])).length === 2;
   });
-  t.same(sequencesOf(receiver), [2]);
+  t.same(receivedSequences(receiver), [2]);
 });
 
 t.test('a test webhook uses the latest undamaged ping', async (t) => {
-  const { gateway, receiver } = await webhookBench(t);
+  const { gateway, receiver } = await setUpWebhooks(t);
   const lock = await connectedLock(t, gateway, MAC);
   await lock.send(gps(1));
   await lock.send(gps(2));
-  await receiver.received(2);
+  await receiver.waitForRequests(2);
   writeStored(gateway, 2, elsewhere(gps(2)));
   await gateway.webhooks.tester.test(MAC);
   t.match(receiver.requests[2]?.json, { sequence: 1, test: true, latitude: 52.3702157 });
 });
 
 t.test('rebuilding a lock’s state skips a damaged ping and reports it', async (t) => {
-  const { gateway, receiver } = await webhookBench(t);
+  const { gateway, receiver } = await setUpWebhooks(t);
   const lock = await connectedLock(t, gateway, MAC);
   for (const sequence of [1, 2, 3]) await lock.send(gps(sequence));
-  await receiver.received(3);
+  await receiver.waitForRequests(3);
   writeStored(gateway, 2, elsewhere(gps(2)));
-  const { steps } = await why(gateway, `${formatMac(MAC)} 1/3`);
+  const { steps } = await requestWhy(gateway, `${formatMac(MAC)} 1/3`);
   t.match(
     steps.find(({ kind, code }) => kind === 'bound' && code === 'damaged'),
     { sentence: /1 uplinks? whose stored bytes are damaged/ },

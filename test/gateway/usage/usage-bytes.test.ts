@@ -10,13 +10,13 @@ import type { UsageDelta, UsageRow } from '../../../gateway/store/contract/usage
 import { afterThisTurn, Seconds } from '../../../proto/clock.js';
 import { encodeDownlink } from '../../../proto/wire/codec.js';
 import type { Mac } from '../../../proto/wire/mac.js';
-import { Bell } from '../../helpers/clocks/bell.js';
-import { overriding } from '../../helpers/durability/sabotage.js';
+import { ChangeSignal } from '../../helpers/clocks/change-signal.js';
+import { withOverrides } from '../../helpers/durability/sabotage.js';
 import { GatewayChild } from '../../helpers/gateway/gateway-child.js';
 import { testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
-import { BEFORE_MONTH_END_MS, type UsageBench, usageBench } from '../../helpers/gateway/usage-bench.js';
+import { BEFORE_MONTH_END_MS, setUpUsage, type UsageSetup } from '../../helpers/gateway/usage-setup.js';
 import { CountingProxy, type ProxiedConnection } from '../../helpers/http/counting-proxy.js';
-import { connackOf, TestLock } from '../../helpers/mqtt/test-lock.js';
+import { connackCode, TestLock } from '../../helpers/mqtt/test-lock.js';
 
 t.setTimeout(120_000);
 
@@ -30,7 +30,7 @@ const TRANSPORTS: Readonly<Record<'tcp' | 'tls', IClientOptions>> = {
   tls: { protocol: 'mqtts', rejectUnauthorized: false },
 };
 
-interface Site extends UsageBench {
+interface Site extends UsageSetup {
   readonly proxy: CountingProxy;
   readonly secret: string;
   readonly deviceId: number;
@@ -39,8 +39,8 @@ interface Site extends UsageBench {
 }
 
 async function usageSite(t: Test, how: 'tcp' | 'tls'): Promise<Site> {
-  const bench = await usageBench(t);
-  const port = await bench.serve(how);
+  const bench = await setUpUsage(t);
+  const port = await bench.openPort(how);
   const proxy = await CountingProxy.start(t, () => port);
   const { device, secret } = await bench.accounts.addDevice({ mac: MAC });
   const join = (): Promise<TestLock> => TestLock.connect(t, proxy.port, MAC, secret, TRANSPORTS[how]);
@@ -48,7 +48,7 @@ async function usageSite(t: Test, how: 'tcp' | 'tls'): Promise<Site> {
 }
 
 /** The billed bytes of all months together. */
-async function billedBytes({ usage }: UsageBench): Promise<{ up: number; down: number }> {
+async function billedBytes({ usage }: UsageSetup): Promise<{ up: number; down: number }> {
   const rows = await usage.read({ mac: MAC });
   const sum = (of: (row: UsageRow) => number): number => rows.map(of).reduce((a, b) => a + b, 0);
   return { up: sum(({ bytesUp }) => bytesUp), down: sum(({ bytesDown }) => bytesDown) };
@@ -133,8 +133,8 @@ for (const how of ['tcp', 'tls'] as const) {
     for (const [what, live] of Object.entries(CONNECTION_ENDS)) {
       await live(here);
       connections = here.proxy.connections.length;
-      await here.proxy.allClosed(connections);
-      await here.drained();
+      await here.proxy.waitForAllClosed(connections);
+      await here.waitForSocketsClosed();
       const { up, down } = here.proxy.bytes;
       t.ok(up > 0 && down > 0);
       t.same(await billedBytes(here), { up, down }, what);
@@ -147,8 +147,8 @@ for (const how of ['tcp', 'tls'] as const) {
 t.test('every message is counted, including repeats and undecodable ones', async (t) => {
   const here = await usageSite(t, 'tcp');
   await fullLife(here);
-  await here.proxy.allClosed(1);
-  await here.drained();
+  await here.proxy.waitForAllClosed(1);
+  await here.waitForSocketsClosed();
   t.match(await here.usage.read({}), [
     { month: '2099-11', mac: MAC, simulated: false, messagesUp: 27, messagesDown: 1, connections: 1 },
   ]);
@@ -166,8 +166,8 @@ t.test('a connection that lasts beyond the end of a month is split there', async
   await lock.send(testBytes(2));
   await lock.send(testBytes(3));
   await lock.client.endAsync();
-  await here.proxy.allClosed(1);
-  await here.drained();
+  await here.proxy.waitForAllClosed(1);
+  await here.waitForSocketsClosed();
   const all = here.proxy.bytes;
   const [november, december, ...more] = await here.usage.read({});
   t.match(november, { month: '2099-11', bytesUp: up, bytesDown: down, messagesUp: 1, connections: 1 });
@@ -177,8 +177,8 @@ t.test('a connection that lasts beyond the end of a month is split there', async
 });
 
 t.test('a connection whose CONNECT is incomplete at the end of a month is split there', async (t) => {
-  const bench = await usageBench(t);
-  const port = await bench.serve('tcp');
+  const bench = await setUpUsage(t);
+  const port = await bench.openPort('tcp');
   const { secret } = await bench.accounts.addDevice({ mac: MAC });
   const bytes = connectPacket(MAC, secret);
   const socket = connect({ port, host: '127.0.0.1', noDelay: true });
@@ -205,9 +205,9 @@ function connectPacket(mac: Mac, secret: string): Buffer {
 t.test('a refused CONNECT is not billed', async (t) => {
   const here = await usageSite(t, 'tcp');
   const wrong = { clientId: MAC, username: MAC, password: 'wrong' };
-  t.equal(await connackOf(here.proxy.port, wrong), NOT_AUTHORIZED);
-  await here.proxy.allClosed(1);
-  await here.drained();
+  t.equal(await connackCode(here.proxy.port, wrong), NOT_AUTHORIZED);
+  await here.proxy.waitForAllClosed(1);
+  await here.waitForSocketsClosed();
   t.ok(here.proxy.bytes.up > 0);
   t.same(await here.usage.read({}), []);
   t.equal(here.usage.sims.activatedAtMs(MAC), null, 'it activates no SIM');
@@ -221,29 +221,29 @@ t.test('bytes that the system never accepted do not count as sent', async (t) =>
   raw.write(large);
   Socket.prototype.destroy.call(raw);
   t.ok(raw.bytesWritten >= large.length, 'Node’s own count includes them');
-  await here.proxy.allClosed(1);
-  await here.drained();
+  await here.proxy.waitForAllClosed(1);
+  await here.waitForSocketsClosed();
   t.ok(here.proxy.bytes.down < large.length);
   t.same(await billedBytes(here), here.proxy.bytes);
 });
 
 t.test('changed counts are stored every second in one commit, and a failure of the store loses none', async (t) => {
   const commits: (readonly UsageDelta[])[] = [];
-  const bell = new Bell();
+  const changeSignal = new ChangeSignal();
   let isFailing = false;
-  const here = await usageBench(t, {
+  const here = await setUpUsage(t, {
     wrapStore: (store) => {
       const add = async (deltas: readonly UsageDelta[], nowMs: number): Promise<void> => {
         if (isFailing) throw new StoreFailure('add usage', new Error('disk full'));
         await store.usage.add(deltas, nowMs);
         commits.push(deltas);
-        bell.ring();
+        changeSignal.notify();
       };
-      return overriding(store, { usage: overriding(store.usage, { add }) });
+      return withOverrides(store, { usage: withOverrides(store.usage, { add }) });
     },
   });
   const committed = (count: number): Promise<void> =>
-    bell.until(
+    changeSignal.waitUntil(
       () => commits.length === count,
       20,
       () => 'a commit',
@@ -292,7 +292,7 @@ function stored(lines: readonly string[]): { up: number; down: number } {
 }
 
 t.test('kill -9 loses only counts that were not stored yet, and nothing is counted twice', async (t) => {
-  const gateway = await GatewayChild.make(t, undefined, true);
+  const gateway = await GatewayChild.create(t, undefined, true);
   await gateway.start();
   await gateway.post('/merchants', { name: 'Amber' });
   const secret = await gateway.addLock(MAC);
@@ -301,7 +301,7 @@ t.test('kill -9 loses only counts that were not stored yet, and nothing is count
   for (let sequence = 1; sequence <= 20; sequence += 1) await first.send(testBytes(sequence));
   // The lock has its last PUBACK, so the proxy has counted all bytes up to now.
   const before = proxy.bytes;
-  await gateway.program.until((lines) => stored(lines).up === before.up && stored(lines).down === before.down);
+  await gateway.program.waitUntil((lines) => stored(lines).up === before.up && stored(lines).down === before.down);
   t.pass('within a second of the clock it is all on the disk');
   for (let sequence = 21; sequence <= 30; sequence += 1) await first.send(testBytes(sequence));
   await gateway.kill();
@@ -317,7 +317,7 @@ t.test('kill -9 loses only counts that were not stored yet, and nothing is count
   const second = await TestLock.connect(t, proxy.port, MAC, secret);
   await second.send(testBytes(31));
   await second.client.endAsync();
-  await proxy.allClosed(2);
+  await proxy.waitForAllClosed(2);
   const [after] = (await gateway.get<Answer>('/usage')).usage;
   const more = proxy.connections[1] as ProxiedConnection;
   t.match(after, { bytes_up: up + more.up, bytes_down: down + more.down }, 'the restarted gateway continues the count');
@@ -329,7 +329,7 @@ t.test('kill -9 loses only counts that were not stored yet, and nothing is count
 
 t.test('a SIM’s activation is durable before the CONNACK is sent, and its time never changes', async (t) => {
   const order: string[] = [];
-  const here = await usageBench(t, {
+  const here = await setUpUsage(t, {
     wrapStore: (store) => {
       const activate: typeof store.usage.activate = async (sims) => {
         await store.usage.activate(sims);
@@ -337,7 +337,7 @@ t.test('a SIM’s activation is durable before the CONNACK is sent, and its time
         for (let turns = 0; turns < 500; turns += 1) await new Promise<void>((resolve) => afterThisTurn(resolve));
         order.push('stored');
       };
-      return overriding(store, { usage: overriding(store.usage, { activate }) });
+      return withOverrides(store, { usage: withOverrides(store.usage, { activate }) });
     },
   });
   const { secret } = await here.accounts.addDevice({ mac: MAC });
@@ -356,32 +356,32 @@ t.test('a SIM’s activation is durable before the CONNACK is sent, and its time
 
 t.test('a lock whose activation can’t be stored is not accepted', async (t) => {
   let isFailing = true;
-  const here = await usageBench(t, {
+  const here = await setUpUsage(t, {
     wrapStore: (store) => {
       const activate: typeof store.usage.activate = async (sims) => {
         if (isFailing) throw new StoreFailure('activate a SIM', new Error('disk full'));
         await store.usage.activate(sims);
       };
-      return overriding(store, { usage: overriding(store.usage, { activate }) });
+      return withOverrides(store, { usage: withOverrides(store.usage, { activate }) });
     },
   });
   const { secret } = await here.accounts.addDevice({ mac: MAC });
   const identity = { clientId: MAC, username: MAC, password: secret };
-  t.equal(await connackOf(here.broker.port, identity), SERVER_UNAVAILABLE);
+  t.equal(await connackCode(here.broker.port, identity), SERVER_UNAVAILABLE);
   t.equal(here.usage.sims.activatedAtMs(MAC), null);
   isFailing = false;
-  t.equal(await connackOf(here.broker.port, identity), 0);
+  t.equal(await connackCode(here.broker.port, identity), 0);
 });
 
 t.test('first connections at the same time share their commits', async (t) => {
   const sizes: number[] = [];
-  const here = await usageBench(t, {
+  const here = await setUpUsage(t, {
     wrapStore: (store) => {
       const activate: typeof store.usage.activate = async (sims) => {
         sizes.push(sims.length);
         await store.usage.activate(sims);
       };
-      return overriding(store, { usage: overriding(store.usage, { activate }) });
+      return withOverrides(store, { usage: withOverrides(store.usage, { activate }) });
     },
   });
   const macs = Array.from({ length: 100 }, (_, index) => testMac(index));

@@ -27,12 +27,12 @@ import {
 } from '../../../gateway/usage/statement.js';
 import { ManualClock, Seconds } from '../../../proto/clock.js';
 import { formatMac, type Mac } from '../../../proto/wire/mac.js';
-import { type CommandEnd, runCommand } from '../../helpers/cli/command-line.js';
+import { type CommandResult, runCommand } from '../../helpers/cli/command-line.js';
 import { type CommandOutput, runLockgate } from '../../helpers/cli/program.js';
-import { Bell } from '../../helpers/clocks/bell.js';
-import { overriding } from '../../helpers/durability/sabotage.js';
+import { ChangeSignal } from '../../helpers/clocks/change-signal.js';
+import { withOverrides } from '../../helpers/durability/sabotage.js';
 import { MERCHANT, openGateway, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
-import { BEFORE_MONTH_END_MS, type UsageBench, usageBench } from '../../helpers/gateway/usage-bench.js';
+import { BEFORE_MONTH_END_MS, setUpUsage, type UsageSetup } from '../../helpers/gateway/usage-setup.js';
 import { TestLock } from '../../helpers/mqtt/test-lock.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
@@ -234,27 +234,27 @@ function delta(mac: Mac, members: Partial<UsageDelta> = {}): UsageDelta {
   return { ...unbilled(mac), merchantId: 1, ...members };
 }
 
-async function statementsOf({ usage }: Pick<UsageBench, 'usage'>, of: Month, merchant?: string): Promise<Statement[]> {
+async function statementsOf({ usage }: Pick<UsageSetup, 'usage'>, of: Month, merchant?: string): Promise<Statement[]> {
   return (await usage.statements(of, merchant)).map(({ body }) => JSON.parse(body) as Statement);
 }
 
 /** Adds a lock whose SIM was activated in November. */
-async function activeLock({ accounts, store }: UsageBench, number: number, merchant = MERCHANT): Promise<Mac> {
+async function activeLock({ accounts, store }: UsageSetup, number: number, merchant = MERCHANT): Promise<Mac> {
   const mac = testMac(number);
   await accounts.addDevice({ mac, merchant });
   await store.usage.activate([{ mac, atMs: Date.UTC(2099, 10, 12) }]);
   return mac;
 }
 
-interface ClosingBench extends UsageBench {
-  readonly bell: Bell;
+interface ClosingBench extends UsageSetup {
+  readonly changeSignal: ChangeSignal;
   readonly closed: Set<Month>;
 }
 
 /** Advances the clock to the end of November and waits for its statements. */
 async function endNovember(here: ClosingBench): Promise<void> {
   here.clock.advance(Seconds(10));
-  await here.bell.until(
+  await here.changeSignal.waitUntil(
     () => here.clock.now() >= monthEndMs(NOVEMBER) && here.closed.has(NOVEMBER),
     20,
     () => 'a close',
@@ -263,22 +263,22 @@ async function endNovember(here: ClosingBench): Promise<void> {
 
 /** A bench that records which months were closed. */
 async function closingBench(t: Test, data?: string, clock?: ManualClock): Promise<ClosingBench> {
-  const bell = new Bell();
+  const changeSignal = new ChangeSignal();
   const closed = new Set<Month>();
-  const bench = await usageBench(t, {
+  const bench = await setUpUsage(t, {
     ...(data !== undefined && { data }),
     ...(clock !== undefined && { clock }),
     wrapStore: (store) => {
       const close: typeof store.usage.close = async (merchantId, of, nowMs, make) => {
         const isNew = await store.usage.close(merchantId, of, nowMs, make);
         closed.add(of);
-        bell.ring();
+        changeSignal.notify();
         return isNew;
       };
-      return overriding(store, { usage: overriding(store.usage, { close }) });
+      return withOverrides(store, { usage: withOverrides(store.usage, { close }) });
     },
   });
-  return { ...bench, bell, closed };
+  return { ...bench, changeSignal, closed };
 }
 
 t.test('a month is closed automatically at its end, and only once', async (t) => {
@@ -461,8 +461,8 @@ t.test('“lockgate usage” shows usage, closes months, prints statements and s
   const run = (...args: string[]): Promise<CommandOutput> => runLockgate([...args, ...at]);
   const json = async (...args: string[]): Promise<unknown> => JSON.parse((await run(...args)).stdout.join(''));
   const refused = async (code: number, why: RegExp, ...args: string[]): Promise<void> => {
-    const { ended, stderr } = await run(...args);
-    t.match({ ended, stderr: stderr.join('\n') }, { ended: { code }, stderr: why }, args.join(' '));
+    const { exit, stderr } = await run(...args);
+    t.match({ exit, stderr: stderr.join('\n') }, { exit: { code }, stderr: why }, args.join(' '));
   };
   t.match(await json('device', 'show', mac, '--json'), { sim: { state: 'inactive', activated_at: null } });
   const lock = await TestLock.connect(t, gateway.mqttPort, mac, secret);
@@ -521,12 +521,12 @@ t.test('“usage show” lists the newest month first, the largest usage first, 
     LOCKGATE_GATEWAY: `http://127.0.0.1:${gateway.operatorPort}`,
     LOCKGATE_TOKEN: gateway.operatorToken,
   };
-  const show = async (typed: string, columns?: number): Promise<CommandEnd> =>
+  const show = async (typed: string, columns?: number): Promise<CommandResult> =>
     await runCommand(['usage', 'show', ...typed.split(' ').filter(Boolean)], {
       environment,
       ...(columns !== undefined && { columns }),
     });
-  const cells = ({ stdout }: CommandEnd): string[][] =>
+  const cells = ({ stdout }: CommandResult): string[][] =>
     stdout
       .trimEnd()
       .split('\n')

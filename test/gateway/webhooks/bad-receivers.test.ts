@@ -4,9 +4,9 @@
  * test/long/bad-receivers.test.ts; the bench has the times.
  */
 import t from 'tap';
-import { eventsOf, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
+import { testBytes, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
 import { type Answer, type TestReceiver, testReceiver } from '../../helpers/gateway/test-receiver.js';
-import { deliveriesOf, eventually, webhookBench } from '../../helpers/gateway/webhook-bench.js';
+import { eventually, readDeliveries, setUpWebhooks } from '../../helpers/gateway/webhook-setup.js';
 import { connectedLock } from '../../helpers/mqtt/test-lock.js';
 
 const LOCKS = 24;
@@ -36,7 +36,7 @@ const BAD: Readonly<Record<string, Answer>> = {
 };
 
 t.test('bad receivers do not affect good ones and use no more than their share', async (t) => {
-  const { gateway, receiver: good } = await webhookBench(t);
+  const { gateway, receiver: good } = await setUpWebhooks(t);
   const bad = new Map<string, TestReceiver>();
   for (const [manner, answer] of Object.entries(BAD)) {
     const receiver = await testReceiver(t);
@@ -46,10 +46,10 @@ t.test('bad receivers do not affect good ones and use no more than their share',
   }
   const locks = [];
   for (let number = 1; number <= LOCKS; number++) locks.push(await connectedLock(t, gateway, testMac(number)));
-  const opened = eventsOf(gateway, 'circuit', 3, ({ state }) => state === 'opened');
+  const opened = waitForEvents(gateway, 'circuit', 3, ({ state }) => state === 'opened');
   for (let sequence = 1; sequence <= PINGS; sequence++)
     await Promise.all(locks.map((lock) => lock.send(testBytes(sequence))));
-  await good.received(LOCKS * PINGS);
+  await good.waitForRequests(LOCKS * PINGS);
   for (let number = 1; number <= LOCKS; number++) {
     const mac = testMac(number).match(/../g)?.join(':');
     t.same(
@@ -67,7 +67,7 @@ t.test('bad receivers do not affect good ones and use no more than their share',
     t.ok(length >= 10 && length < 10 + LEAST_AT_ONCE, `${manner}: ${length} attempts`);
   }
   await eventually('the flood is cut, each time', async () => {
-    const delivered = await deliveriesOf(gateway, ['delivered']);
+    const delivered = await readDeliveries(gateway, ['delivered']);
     return delivered.length >= 2 * LOCKS * PINGS || delivered.length >= 500;
   });
 });

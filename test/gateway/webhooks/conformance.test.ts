@@ -11,7 +11,7 @@ import { encodeUplink } from '../../../proto/wire/codec.js';
 import { Webhook as StandardWebhook, svixWebhook } from '../../clients/webhook-libraries.js';
 import { LOCKGATE, Program } from '../../helpers/cli/program.js';
 import { testMac, testUplink } from '../../helpers/gateway/test-gateway.js';
-import { webhookBench } from '../../helpers/gateway/webhook-bench.js';
+import { setUpWebhooks } from '../../helpers/gateway/webhook-setup.js';
 import { connectedLock } from '../../helpers/mqtt/test-lock.js';
 
 const LIBRARIES = { standardwebhooks: StandardWebhook, svix: svixWebhook() } as const;
@@ -114,7 +114,7 @@ t.test('texts of locks and custom headers arrive unchanged, also while a secret 
     'X-Tab': 'a\tb',
     'X-Signs': '!"#$%&\'()*+,-./:;<=>?@[]^_`{|}~',
   };
-  const { gateway, receiver, secret, urlId } = await webhookBench(t, { headers: custom });
+  const { gateway, receiver, secret, urlId } = await setUpWebhooks(t, { headers: custom });
   for (const value of ['🔒', 'a\nb', 'a\rb', '\u0000', 'ł', '\u007f'])
     await t.rejects(gateway.accounts.addWebhookUrl({ url: receiver.url, headers: { 'X-A': value } }), {
       code: 'input-header',
@@ -124,7 +124,7 @@ t.test('texts of locks and custom headers arrive unchanged, also while a secret 
   const { body } = testUplink(1);
   for (const [index, firmwareVersion] of TEXTS.entries())
     await lock.send(Buffer.from(encodeUplink(testUplink(index + 1, { body: { ...body, firmwareVersion } as never }))));
-  await receiver.received(TEXTS.length);
+  await receiver.waitForRequests(TEXTS.length);
   t.same(
     receiver.requests.map(({ json }) => json.firmware_version),
     TEXTS,
@@ -141,7 +141,7 @@ t.test('texts of locks and custom headers arrive unchanged, also while a secret 
 t.test('listen refuses a body that is too large and continues', async (t) => {
   const words = [LOCKGATE, 'webhook', 'listen', '--port', '0', '--expect', '1'];
   const program = new Program(t, process.execPath, words);
-  const [url = ''] = /http:\S+/.exec(await program.line(/Listening on/, 'stderr')) ?? [];
+  const [url = ''] = /http:\S+/.exec(await program.waitForLine(/Listening on/, 'stderr')) ?? [];
   const post = (body: string) => {
     return got.post(url, { body, throwHttpErrors: false, retry: { limit: 0 } }).then(
       ({ statusCode }) => statusCode,
@@ -150,5 +150,5 @@ t.test('listen refuses a body that is too large and continues', async (t) => {
   };
   t.ok([413, 'cut off'].includes(await post('x'.repeat(5 * 1024 * 1024))));
   t.equal(await post('{}'), 204);
-  t.same(await program.end(), { code: 0, signal: null });
+  t.same(await program.waitForExit(), { code: 0, signal: null });
 });

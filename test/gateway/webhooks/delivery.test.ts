@@ -7,15 +7,15 @@ import type { Gateway } from '../../../gateway/gateway.js';
 import { afterThisTurn, ManualClock, Minutes, Seconds, systemClock } from '../../../proto/clock.js';
 import { Webhook } from '../../clients/webhook-libraries.js';
 import {
-  eventsOf,
   MERCHANT,
   openGateway,
   testBytes,
   testGateway,
   testMac,
+  waitForEvents,
 } from '../../helpers/gateway/test-gateway.js';
 import { type TestReceiver, testReceiver } from '../../helpers/gateway/test-receiver.js';
-import { deliveriesOf } from '../../helpers/gateway/webhook-bench.js';
+import { readDeliveries } from '../../helpers/gateway/webhook-setup.js';
 import { connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
 import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
 
@@ -40,7 +40,7 @@ interface Setup {
 t.test('a ping arrives once, signed, with the custom headers', async (t) => {
   const { gateway, receiver, secret } = await withReceiver(t);
   const lock = await connectedLock(t, gateway, MAC);
-  const delivered = eventsOf(gateway, 'delivery', 1);
+  const delivered = waitForEvents(gateway, 'delivery', 1);
   await lock.send(testBytes(1));
   await lock.send(testBytes(1));
   t.match(await delivered, [{ number: 1, status: 204, outcome: 'delivered', nextAttemptAtMs: null }]);
@@ -60,18 +60,18 @@ t.test('an endpoint that was down for three attempts gets every event once it is
   const { clock, gateway, receiver, secret } = await withReceiver(t);
   receiver.answer = (_request, response) => void response.writeHead(500).end('sorry');
   const lock = await connectedLock(t, gateway, MAC);
-  let attempted = eventsOf(gateway, 'delivery', 3);
+  let attempted = waitForEvents(gateway, 'delivery', 3);
   for (const sequence of [1, 2, 3]) await lock.send(testBytes(sequence));
   for (const [index, wait] of [Seconds(5), Minutes(5)].entries()) {
     t.match(await attempted, [{ number: index + 1, status: 500, outcome: 'pending' }, {}, {}]);
-    attempted = eventsOf(gateway, 'delivery', 3);
+    attempted = waitForEvents(gateway, 'delivery', 3);
     await pendingTimer(clock);
     clock.advance(wait);
   }
   t.match(await attempted, [{ number: 3, status: 500, outcome: 'pending' }, {}, {}]);
   await pendingTimer(clock);
   receiver.answer = (_request, response) => void response.writeHead(200).end();
-  const delivered = eventsOf(gateway, 'delivery', 3);
+  const delivered = waitForEvents(gateway, 'delivery', 3);
   clock.advance(Minutes(30));
   t.match(await delivered, [{ number: 4, outcome: 'delivered' }, {}, {}]);
   const ids = receiver.requests.map(({ headers }) => headers['webhook-id']);
@@ -99,11 +99,11 @@ t.test('redirects are failures and never followed; Retry-After is honoured', asy
   const { clock, gateway, receiver } = await withReceiver(t);
   const lock = await connectedLock(t, gateway, MAC);
   receiver.answer = (_request, response) => void response.writeHead(301, { location: '/elsewhere' }).end();
-  let attempted = eventsOf(gateway, 'delivery', 1);
+  let attempted = waitForEvents(gateway, 'delivery', 1);
   await lock.send(testBytes(1));
   t.match(await attempted, [{ status: 301, outcome: 'pending', nextAttemptAtMs: clock.now() + Seconds(5) }]);
   receiver.answer = (_request, response) => void response.writeHead(503, { 'retry-after': '600' }).end();
-  attempted = eventsOf(gateway, 'delivery', 1, ({ number }) => number === 1);
+  attempted = waitForEvents(gateway, 'delivery', 1, ({ number }) => number === 1);
   await lock.send(testBytes(2));
   t.match(await attempted, [{ status: 503, nextAttemptAtMs: clock.now() + Minutes(10) }]);
   t.equal(receiver.requests.length, 2);
@@ -113,7 +113,7 @@ t.test('a 410 disables the URL, and its events stay stored', async (t) => {
   const { gateway, receiver } = await withReceiver(t);
   const lock = await connectedLock(t, gateway, MAC);
   receiver.answer = (_request, response) => void response.writeHead(410).end();
-  const disabled = eventsOf(gateway, 'url-disabled', 1);
+  const disabled = waitForEvents(gateway, 'url-disabled', 1);
   await lock.send(testBytes(1));
   t.match(await disabled, [{ why: /410/ }]);
   await lock.send(testBytes(2));
@@ -127,7 +127,7 @@ t.test('a lock’s events arrive in order, and a failing event does not delay la
   const { gateway, receiver } = await withReceiver(t);
   const lock = await connectedLock(t, gateway, MAC);
   receiver.answer = ({ json }, response) => void response.writeHead(json.sequence === 3 ? 500 : 204).end();
-  const attempted = eventsOf(gateway, 'delivery', 20);
+  const attempted = waitForEvents(gateway, 'delivery', 20);
   for (let sequence = 1; sequence <= 20; sequence++) await lock.send(testBytes(sequence));
   await attempted;
   t.same(
@@ -147,7 +147,7 @@ t.test('a lock with many waiting events does not delay another lock', async (t) 
   const sent: Promise<void>[] = [];
   for (let sequence = 1; sequence <= 600; sequence++) sent.push(busy.send(testBytes(sequence)));
   await Promise.all(sent);
-  const delivered = eventsOf(gateway, 'delivery', 1);
+  const delivered = waitForEvents(gateway, 'delivery', 1);
   await other.send(testBytes(1));
   t.match(await delivered, [{ mac: testMac(2), outcome: 'delivered' }]);
   t.equal(held.length, 1, 'the busy lock’s first event still waits for its answer');
@@ -174,11 +174,11 @@ t.test('an event with a damaged row is not attempted, and later events are deliv
   receiver.answer = (_request, response) => void response.writeHead(204).end();
   const second = await openGateway(t, folder);
   const lock = await TestLock.connect(t, second.mqttPort, MAC, secret);
-  const attempted = eventsOf(second, 'delivery', 1, ({ outcome }) => outcome === 'delivered');
+  const attempted = waitForEvents(second, 'delivery', 1, ({ outcome }) => outcome === 'delivered');
   await lock.send(testBytes(2));
   t.match(await attempted, [{ outcome: 'delivered' }]);
   t.same(await second.store.readDueDeliveries(1, Number.MAX_SAFE_INTEGER, 9), []);
-  t.match(await deliveriesOf(second, ['damaged']), [{ uplink: { sequence: 1 }, attempts: [] }]);
+  t.match(await readDeliveries(second, ['damaged']), [{ uplink: { sequence: 1 }, attempts: [] }]);
 });
 
 t.test('internal addresses are refused unless the operator allows them', async (t) => {
@@ -190,7 +190,7 @@ t.test('internal addresses are refused unless the operator allows them', async (
   const hosts = ['127.0.0.1', 'localhost', '0x7f.1', '2130706433', '[::1]', '[::ffff:127.0.0.1]', '[::127.0.0.1]', '0'];
   for (const host of hosts) await gateway.accounts.addWebhookUrl({ url: `http://${host}:${port}/` });
   const lock = await connectedLock(t, gateway, MAC);
-  const attempted = eventsOf(gateway, 'delivery', hosts.length);
+  const attempted = waitForEvents(gateway, 'delivery', hosts.length);
   await lock.send(testBytes(1));
   for (const { error, status } of await attempted) t.match({ error, status }, { error: /not allowed/, status: null });
   t.equal(receiver.requests.length, 0);
@@ -205,13 +205,13 @@ t.test('events that were not delivered before a restart are delivered after it',
   await first.accounts.addWebhookUrl({ url: receiver.url });
   const { secret } = await first.accounts.addDevice({ mac: MAC });
   const lock = await TestLock.connect(t, first.mqttPort, MAC, secret);
-  const failed = eventsOf(first, 'delivery', 2);
+  const failed = waitForEvents(first, 'delivery', 2);
   for (const sequence of [1, 2]) await lock.send(testBytes(sequence));
   await failed;
   await first.close();
   receiver.answer = (_request, response) => void response.writeHead(200).end();
   await openGateway(t, folder, { deliveryClock: new ManualClock(systemClock.now() + Minutes(1)) });
-  await receiver.received(4);
+  await receiver.waitForRequests(4);
   const ids = receiver.requests.map(({ headers }) => headers['webhook-id']);
   t.same(new Set(ids.slice(2)), new Set(ids.slice(0, 2)));
 });

@@ -15,9 +15,9 @@ import { FiguresThread } from '../../../gateway/store/sqlite/figures/figures-in-
 import { Backlogs, MAX_UNDELIVERED_AGE, MAX_UNDELIVERED_EVENTS } from '../../../gateway/webhooks/backlogs.js';
 import { FAILURES_TO_OPEN } from '../../../gateway/webhooks/url/circuit.js';
 import { ManualClock, Minutes, Seconds } from '../../../proto/clock.js';
-import { within } from '../../helpers/clocks/bell.js';
+import { within } from '../../helpers/clocks/change-signal.js';
 import { testBytes, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
-import { eventually, webhookBench } from '../../helpers/gateway/webhook-bench.js';
+import { eventually, setUpWebhooks } from '../../helpers/gateway/webhook-setup.js';
 import { openDescriptors } from '../../helpers/http/raw-http.js';
 import { connectedLock } from '../../helpers/mqtt/test-lock.js';
 import { makeStore } from '../../helpers/store/new-store.js';
@@ -54,7 +54,7 @@ async function ping(t: Parameters<typeof connectedLock>[0], gateway: Gateway, fi
 }
 
 t.test('undelivered events of a URL are counted, whether its worker has read them or not', async (t) => {
-  const { gateway, receiver } = await webhookBench(t, {}, WITH_THREAD);
+  const { gateway, receiver } = await setUpWebhooks(t, {}, WITH_THREAD);
   let taken = 0;
   let refused = 0;
   receiver.answer = (_request, response) => {
@@ -100,7 +100,7 @@ t.test('undelivered events of a URL are counted, whether its worker has read the
 });
 
 t.test('locks that never connected count too', async (t) => {
-  const { gateway } = await webhookBench(t, {}, WITH_THREAD);
+  const { gateway } = await setUpWebhooks(t, {}, WITH_THREAD);
   const { in_service: before } = (await ask<{ locks: { in_service: number } }>(gateway, '/status')).locks;
   for (const number of [50, 51, 52]) await gateway.accounts.addDevice({ mac: testMac(number) });
   const { in_service: after } = (await ask<{ locks: { in_service: number } }>(gateway, '/status')).locks;
@@ -153,7 +153,7 @@ t.test('figures do not wait for outcomes that a failing store can’t store', as
 });
 
 t.test('a disabled URL has no circuit and no next attempt, and no next attempt is in the past', async (t) => {
-  const { clock, gateway, receiver, urlId } = await webhookBench(t, {}, WITH_THREAD);
+  const { clock, gateway, receiver, urlId } = await setUpWebhooks(t, {}, WITH_THREAD);
   receiver.answer = (_request, response) => void response.writeHead(500).end();
   await ping(t, gateway, 1);
   await eventually('its circuit is open', async () => (await listedOf(gateway)).circuit === 'open');

@@ -11,7 +11,7 @@ import { type AttemptResult, attemptDelivery } from '../../../gateway/webhooks/s
 import { type GuardedAgents, makeGuardedAgents } from '../../../gateway/webhooks/sending/guarded-agents.js';
 import type { LookupAll } from '../../../gateway/webhooks/sending/name-service.js';
 import { systemClock } from '../../../proto/clock.js';
-import { eventsOf, MERCHANT, openGateway, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
+import { MERCHANT, openGateway, testBytes, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
 import { freePort } from '../../helpers/http/free-port.js';
 import { connectedLock } from '../../helpers/mqtt/test-lock.js';
 import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
@@ -89,7 +89,7 @@ t.test('no spelling reaches an internal address, and a test webhook reveals noth
       hostOf.set(url.id, host);
     }
   const lock = await connectedLock(t, gateway, MAC);
-  const attempted = eventsOf(gateway, 'delivery', hostOf.size);
+  const attempted = waitForEvents(gateway, 'delivery', hostOf.size);
   await lock.send(testBytes(1));
   for (const { urlId, status, error, outcome } of await attempted)
     t.same({ status, error, outcome }, { status: null, error: REFUSED, outcome: 'pending' }, hostOf.get(urlId) ?? '');

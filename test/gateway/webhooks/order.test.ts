@@ -2,15 +2,15 @@
 import t from 'tap';
 import { Circuit, FAILURES_TO_OPEN, FIRST_PROBE_WAIT, MAX_PROBE_WAIT } from '../../../gateway/webhooks/url/circuit.js';
 import { Days, ManualClock, Minutes, Seconds, systemClock } from '../../../proto/clock.js';
-import { eventsOf, MERCHANT, openGateway, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
+import { MERCHANT, openGateway, testBytes, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
 import { type Answer, testReceiver } from '../../helpers/gateway/test-receiver.js';
 import {
-  deliveriesOf,
+  advanceToNextTimer,
   eventually,
-  sequencesOf,
-  toNextTimer,
-  webhookBench,
-} from '../../helpers/gateway/webhook-bench.js';
+  readDeliveries,
+  receivedSequences,
+  setUpWebhooks,
+} from '../../helpers/gateway/webhook-setup.js';
 import { connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
@@ -23,35 +23,35 @@ const fine: Answer = (_request, response) => void response.writeHead(204).end();
 t.test(
   'at an ordered URL a lock’s later events wait for its failed event, and other locks’ events do not',
   async (t) => {
-    const { clock, gateway, receiver } = await webhookBench(t, { ordered: true });
+    const { clock, gateway, receiver } = await setUpWebhooks(t, { ordered: true });
     const [lock, other] = [await connectedLock(t, gateway, MAC), await connectedLock(t, gateway, OTHER)];
     receiver.answer = (request, response) => (request.json.sequence === 1 ? failing : fine)(request, response);
     for (const sequence of [1, 2, 3, 4]) await lock.send(testBytes(sequence));
     for (const sequence of [11, 12]) await other.send(testBytes(sequence));
-    await eventually('three wait', async () => (await deliveriesOf(gateway, ['pending'])).length === 4);
+    await eventually('three wait', async () => (await readDeliveries(gateway, ['pending'])).length === 4);
     await eventually('the other’s are there', () => receiver.requests.length === 3);
-    t.same(new Set(sequencesOf(receiver)), new Set([1, 11, 12]));
-    t.equal(await toNextTimer(clock), Seconds(5), 'events that wait for order set no timer');
-    await receiver.received(4);
+    t.same(new Set(receivedSequences(receiver)), new Set([1, 11, 12]));
+    t.equal(await advanceToNextTimer(clock), Seconds(5), 'events that wait for order set no timer');
+    await receiver.waitForRequests(4);
     receiver.answer = fine;
-    t.equal(await toNextTimer(clock), Minutes(5));
-    await receiver.received(8);
-    t.same(sequencesOf(receiver).slice(3), [1, 1, 2, 3, 4], 'then the waiting events follow in order');
-    await eventually('all are delivered', async () => (await deliveriesOf(gateway, ['delivered'])).length === 6);
+    t.equal(await advanceToNextTimer(clock), Minutes(5));
+    await receiver.waitForRequests(8);
+    t.same(receivedSequences(receiver).slice(3), [1, 1, 2, 3, 4], 'then the waiting events follow in order');
+    await eventually('all are delivered', async () => (await readDeliveries(gateway, ['delivered'])).length === 6);
     await lock.send(testBytes(5));
-    await receiver.received(9);
-    const [last] = await deliveriesOf(gateway);
+    await receiver.waitForRequests(9);
+    const [last] = await readDeliveries(gateway);
     t.match(last, { uplink: { sequence: 5 } });
   },
 );
 
 t.test('at a URL that is not ordered no event waits for another', async (t) => {
-  const { gateway, receiver } = await webhookBench(t);
+  const { gateway, receiver } = await setUpWebhooks(t);
   const lock = await connectedLock(t, gateway, MAC);
   receiver.answer = (request, response) => (request.json.sequence === 1 ? failing : fine)(request, response);
   for (const sequence of [1, 2, 3]) await lock.send(testBytes(sequence));
-  await receiver.received(3);
-  t.same(sequencesOf(receiver), [1, 2, 3]);
+  await receiver.waitForRequests(3);
+  t.same(receivedSequences(receiver), [1, 2, 3]);
 });
 
 t.test(
@@ -68,20 +68,20 @@ t.test(
     const { secret } = await first.accounts.addDevice({ mac: MAC });
     const lock = await TestLock.connect(t, first.mqttPort, MAC, secret);
     for (const sequence of [1, 2, 3]) await lock.send(testBytes(sequence));
-    await eventually('two wait', async () => (await deliveriesOf(first, ['pending'])).length === 3);
+    await eventually('two wait', async () => (await readDeliveries(first, ['pending'])).length === 3);
     await first.close();
     const gateway = await openGateway(t, folder, options);
     const again = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
     await again.send(testBytes(4));
-    await eventually('three wait', async () => (await deliveriesOf(gateway, ['pending'])).length === 4);
-    const attempted = eventsOf(gateway, 'delivery', 10);
+    await eventually('three wait', async () => (await readDeliveries(gateway, ['pending'])).length === 4);
+    const attempted = waitForEvents(gateway, 'delivery', 10);
     for (let retry = 0; retry < 7; retry++) {
-      await receiver.received(retry + 1);
+      await receiver.waitForRequests(retry + 1);
       await eventually('it is noted', async () => {
-        const [delivery] = (await deliveriesOf(gateway, ['pending'])).slice(-1);
+        const [delivery] = (await readDeliveries(gateway, ['pending'])).slice(-1);
         return delivery?.attempts.length === retry + 1;
       });
-      await toNextTimer(clock);
+      await advanceToNextTimer(clock);
     }
     const ends = (await attempted).map(({ number, outcome }) => [number, outcome]);
     t.same(ends.slice(6), [
@@ -90,7 +90,7 @@ t.test(
       [1, 'delivered'],
       [1, 'delivered'],
     ]);
-    t.same(sequencesOf(receiver).slice(8), [2, 3, 4]);
+    t.same(receivedSequences(receiver).slice(8), [2, 3, 4]);
   },
 );
 
@@ -121,24 +121,24 @@ t.test('the circuit opens after repeated failures, probes at growing intervals, 
 });
 
 t.test('while the circuit is open only one probe runs at a time, and waiting events have no row', async (t) => {
-  const { clock, gateway, receiver } = await webhookBench(t);
+  const { clock, gateway, receiver } = await setUpWebhooks(t);
   const other = await testReceiver(t);
   await gateway.accounts.addWebhookUrl({ url: other.url });
   receiver.answer = failing;
-  const opened = eventsOf(gateway, 'circuit', 1);
+  const opened = waitForEvents(gateway, 'circuit', 1);
   const lock = await connectedLock(t, gateway, MAC);
   for (let sequence = 1; sequence <= 40; sequence++) await lock.send(testBytes(sequence));
   t.match(await opened, [{ urlId: 1, state: 'opened', why: /500/ }]);
-  await other.received(40);
+  await other.waitForRequests(40);
   t.equal(receiver.requests.length, FAILURES_TO_OPEN, 'one lock has one first attempt at a time');
-  t.equal(await toNextTimer(clock), FIRST_PROBE_WAIT);
-  await receiver.received(FAILURES_TO_OPEN + 1);
+  t.equal(await advanceToNextTimer(clock), FIRST_PROBE_WAIT);
+  await receiver.waitForRequests(FAILURES_TO_OPEN + 1);
   await eventually('the probe is noted', async () => {
-    return (await deliveriesOf(gateway, ['pending'])).some(({ attempts }) => attempts.length === 2);
+    return (await readDeliveries(gateway, ['pending'])).some(({ attempts }) => attempts.length === 2);
   });
   await eventually('the next probe is planned', () => (clock.nextDueMs ?? 0) > clock.now());
   t.equal(receiver.requests.length, FAILURES_TO_OPEN + 1, 'one probe, though ten retries were due');
-  const pending = await deliveriesOf(gateway, ['pending']);
+  const pending = await readDeliveries(gateway, ['pending']);
   t.equal(
     pending.filter(({ nextAttemptAtMs }) => nextAttemptAtMs !== null).length,
     FAILURES_TO_OPEN,
@@ -146,20 +146,20 @@ t.test('while the circuit is open only one probe runs at a time, and waiting eve
   );
   t.equal(pending.length, 40);
   receiver.answer = fine;
-  const closed = eventsOf(gateway, 'circuit', 1);
-  await toNextTimer(clock);
+  const closed = waitForEvents(gateway, 'circuit', 1);
+  await advanceToNextTimer(clock);
   t.match(await closed, [{ urlId: 1, state: 'closed' }]);
   clock.advance(Minutes(5));
   await eventually('everything is delivered', async () => {
-    return (await deliveriesOf(gateway, ['delivered'])).filter(({ urlId }) => urlId === 1).length === 40;
+    return (await readDeliveries(gateway, ['delivered'])).filter(({ urlId }) => urlId === 1).length === 40;
   });
 });
 
 t.test('changing a URL closes its circuit, so that a repaired URL gets attempts at once', async (t) => {
-  const { gateway, receiver, urlId } = await webhookBench(t);
+  const { gateway, receiver, urlId } = await setUpWebhooks(t);
   const good = await testReceiver(t);
   receiver.answer = failing;
-  const opened = eventsOf(gateway, 'circuit', 1);
+  const opened = waitForEvents(gateway, 'circuit', 1);
   const lock = await connectedLock(t, gateway, MAC);
   for (let sequence = 1; sequence <= 20; sequence++) await lock.send(testBytes(sequence));
   await opened;
@@ -168,21 +168,21 @@ t.test('changing a URL closes its circuit, so that a repaired URL gets attempts 
     return url !== null && (await gateway.webhooks.settings.read(url)).isCircuitOpen;
   });
   await gateway.webhooks.settings.set(urlId, { url: good.url });
-  await good.received(20 - FAILURES_TO_OPEN);
+  await good.waitForRequests(20 - FAILURES_TO_OPEN);
   const first = FAILURES_TO_OPEN + 1;
   t.same(
-    sequencesOf(good),
+    receivedSequences(good),
     Array.from({ length: 20 - FAILURES_TO_OPEN }, (_, index) => first + index),
   );
 });
 
 t.test('a URL is disabled after failing for five days; a success resets the time', async (t) => {
-  const { clock, gateway, receiver, urlId } = await webhookBench(t);
+  const { clock, gateway, receiver, urlId } = await setUpWebhooks(t);
   const lock = await connectedLock(t, gateway, MAC);
   let sequence = 0;
   const attempt = async (answer: Answer): Promise<void> => {
     receiver.answer = answer;
-    const attempted = eventsOf(gateway, 'delivery', 1, ({ number }) => number === 1);
+    const attempted = waitForEvents(gateway, 'delivery', 1, ({ number }) => number === 1);
     await lock.send(testBytes(++sequence));
     await attempted;
   };
@@ -195,11 +195,11 @@ t.test('a URL is disabled after failing for five days; a success resets the time
   clock.advance(Days(5) - 1);
   receiver.answer = failing;
   await eventually('its retry is noted', async () => {
-    return (await deliveriesOf(gateway, ['pending'])).some(({ attempts }) => attempts.length === 2);
+    return (await readDeliveries(gateway, ['pending'])).some(({ attempts }) => attempts.length === 2);
   });
   t.match(await gateway.store.webhooks.find(urlId), { state: 'active' });
   clock.advance(1);
-  const disabled = eventsOf(gateway, 'url-disabled', 1);
+  const disabled = waitForEvents(gateway, 'url-disabled', 1);
   await attempt(failing);
   t.match(await disabled, [
     { urlId, why: /every attempt failed for 5 days; the last error: the receiver answered 500/ },
@@ -207,19 +207,19 @@ t.test('a URL is disabled after failing for five days; a success resets the time
   t.match(await gateway.store.webhooks.find(urlId), { state: 'disabled' });
   const before = receiver.requests.length;
   await lock.send(testBytes(++sequence));
-  t.match(await deliveriesOf(gateway, ['kept']), [{ uplink: { sequence } }], 'events are still stored');
+  t.match(await readDeliveries(gateway, ['kept']), [{ uplink: { sequence } }], 'events are still stored');
   t.equal(receiver.requests.length, before);
 });
 
 t.test('a retry starts when it is due although another retry hangs', async (t) => {
-  const { clock, gateway, receiver } = await webhookBench(t);
+  const { clock, gateway, receiver } = await setUpWebhooks(t);
   const [lock, other] = [await connectedLock(t, gateway, MAC), await connectedLock(t, gateway, OTHER)];
   receiver.answer = failing;
-  let attempted = eventsOf(gateway, 'delivery', 1);
+  let attempted = waitForEvents(gateway, 'delivery', 1);
   await lock.send(testBytes(1));
   await attempted;
   clock.advance(Seconds(1));
-  attempted = eventsOf(gateway, 'delivery', 1);
+  attempted = waitForEvents(gateway, 'delivery', 1);
   await other.send(testBytes(2));
   await attempted;
   receiver.answer = () => undefined;
@@ -227,12 +227,12 @@ t.test('a retry starts when it is due although another retry hangs', async (t) =
   gateway.events.on('delivery', () => {
     ended += 1;
   });
-  await toNextTimer(clock);
-  await receiver.received(3);
-  await toNextTimer(clock);
-  await receiver.received(4);
+  await advanceToNextTimer(clock);
+  await receiver.waitForRequests(3);
+  await advanceToNextTimer(clock);
+  await receiver.waitForRequests(4);
   t.equal(ended, 0, 'the first retry still hangs');
-  t.same(sequencesOf(receiver), [1, 2, 1, 2]);
+  t.same(receivedSequences(receiver), [1, 2, 1, 2]);
 });
 
 t.test('events delivered after a failing or hanging one are not delivered again after a stop', async (t) => {
@@ -249,13 +249,13 @@ t.test('events delivered after a failing or hanging one are not delivered again 
   const lock = await connectedLock(t, first, MAC);
   const other = await connectedLock(t, first, OTHER);
   await lock.send(testBytes(1));
-  const delivered = eventsOf(first, 'delivery', 5);
+  const delivered = waitForEvents(first, 'delivery', 5);
   for (const sequence of [2, 3, 4, 5, 6]) await other.send(testBytes(sequence));
   await delivered;
   await first.close();
   receiver.answer = fine;
   const second = await openGateway(t, folder, options);
-  await receiver.received(7);
-  await eventually('all is delivered', async () => (await deliveriesOf(second, ['delivered'])).length === 6);
-  t.same(sequencesOf(receiver), [1, 2, 3, 4, 5, 6, 1]);
+  await receiver.waitForRequests(7);
+  await eventually('all is delivered', async () => (await readDeliveries(second, ['delivered'])).length === 6);
+  t.same(receivedSequences(receiver), [1, 2, 3, 4, 5, 6, 1]);
 });

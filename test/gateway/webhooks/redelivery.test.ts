@@ -6,15 +6,15 @@ import { openStore, sqliteUrl } from '../../../gateway/store/open-store.js';
 import { uplinkDigest } from '../../../gateway/webhooks/event-id.js';
 import { Days, Hours, ManualClock, Minutes, Seconds, systemClock } from '../../../proto/clock.js';
 import { formatMac, type Mac } from '../../../proto/wire/mac.js';
-import { eventsOf, MERCHANT, openGateway, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
+import { MERCHANT, openGateway, testBytes, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
 import { type Answer, testReceiver } from '../../helpers/gateway/test-receiver.js';
 import {
-  deliveriesOf,
+  advanceToNextTimer,
   eventually,
-  sequencesOf,
-  toNextTimer,
-  webhookBench,
-} from '../../helpers/gateway/webhook-bench.js';
+  readDeliveries,
+  receivedSequences,
+  setUpWebhooks,
+} from '../../helpers/gateway/webhook-setup.js';
 import { connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
@@ -25,15 +25,15 @@ const failing: Answer = (_request, response) => void response.writeHead(500).end
 const fine: Answer = (_request, response) => void response.writeHead(204).end();
 
 t.test('each delivery is listed with its attempts, also one whose first attempt succeeded', async (t) => {
-  const { clock, gateway, receiver } = await webhookBench(t);
+  const { clock, gateway, receiver } = await setUpWebhooks(t);
   receiver.answer = (request, response) => (request.json.sequence === 2 ? failing : fine)(request, response);
   const [lock, other] = [await connectedLock(t, gateway, MAC), await connectedLock(t, gateway, OTHER)];
   for (const sequence of [1, 2, 3]) await lock.send(testBytes(sequence));
   await other.send(testBytes(1));
   await eventually('all are noted', async () => {
-    return (await deliveriesOf(gateway)).every(({ attempts }) => attempts.length === 1);
+    return (await readDeliveries(gateway)).every(({ attempts }) => attempts.length === 1);
   });
-  const states = (await deliveriesOf(gateway)).map(({ uplink, state, nextAttemptAtMs }) => {
+  const states = (await readDeliveries(gateway)).map(({ uplink, state, nextAttemptAtMs }) => {
     return [uplink.mac, uplink.sequence, state, nextAttemptAtMs];
   });
   t.same(states, [
@@ -43,7 +43,7 @@ t.test('each delivery is listed with its attempts, also one whose first attempt 
     [MAC, 1, 'delivered', null],
   ]);
   const failed = { number: 1, atMs: clock.now(), status: 500, error: 'the receiver answered 500', answer: 'sorry' };
-  t.match(await deliveriesOf(gateway, ['pending']), [{ attempts: [failed] }]);
+  t.match(await readDeliveries(gateway, ['pending']), [{ attempts: [failed] }]);
   const { webhooks } = gateway.store;
   const range = { urlIds: [1], states: ['delivered', 'pending'] as const, fromId: 0, toId: 99, limit: 9 };
   const ofLock = await webhooks.readDeliveries({ ...range, deviceId: 2 });
@@ -60,37 +60,37 @@ t.test('each delivery is listed with its attempts, also one whose first attempt 
 });
 
 t.test('resend sends an event again under its id, delivered or not, to one URL or all', async (t) => {
-  const { gateway, receiver } = await webhookBench(t);
+  const { gateway, receiver } = await setUpWebhooks(t);
   const other = await testReceiver(t);
   const { url } = await gateway.accounts.addWebhookUrl({ url: other.url });
   const lock = await connectedLock(t, gateway, MAC);
   await lock.send(testBytes(1));
-  await Promise.all([receiver.received(1), other.received(1)]);
-  await eventually('both are noted', async () => (await deliveriesOf(gateway, ['delivered'])).length === 2);
+  await Promise.all([receiver.waitForRequests(1), other.waitForRequests(1)]);
+  await eventually('both are noted', async () => (await readDeliveries(gateway, ['delivered'])).length === 2);
   const id = String(receiver.requests[0]?.headers['webhook-id']);
   const { redelivery } = gateway.webhooks;
   t.same(await redelivery.resend(id, url.id), [{ urlId: url.id, became: 'due' }]);
-  await other.received(2);
+  await other.waitForRequests(2);
   t.equal(receiver.requests.length, 1, 'the other URL got nothing');
-  await eventually('it is noted', async () => (await deliveriesOf(gateway, ['delivered'])).length === 2);
+  await eventually('it is noted', async () => (await readDeliveries(gateway, ['delivered'])).length === 2);
   t.same(await redelivery.resend(id), [
     { urlId: 1, became: 'due' },
     { urlId: url.id, became: 'due' },
   ]);
-  await Promise.all([receiver.received(2), other.received(3)]);
+  await Promise.all([receiver.waitForRequests(2), other.waitForRequests(3)]);
   const bodies = [...receiver.requests, ...other.requests].map(({ headers, body }) => [headers['webhook-id'], body]);
   t.same(bodies, Array(5).fill([id, receiver.requests[0]?.body]), 'the same id and the same body');
   await eventually('all attempts are listed', async () => {
-    const [, second] = await deliveriesOf(gateway, ['delivered']);
+    const [, second] = await readDeliveries(gateway, ['delivered']);
     return second?.attempts.map(({ number }) => number).join() === '1,2,3';
   });
 });
 
 t.test('a dead delivery is listed, and resend starts its schedule again', async (t) => {
-  const { clock, gateway, receiver } = await webhookBench(t);
+  const { clock, gateway, receiver } = await setUpWebhooks(t);
   receiver.answer = failing;
   const lock = await connectedLock(t, gateway, MAC);
-  const dead = eventsOf(gateway, 'delivery', 1, ({ outcome }) => outcome === 'dead');
+  const dead = waitForEvents(gateway, 'delivery', 1, ({ outcome }) => outcome === 'dead');
   let attempts = 0;
   gateway.events.on('delivery', () => {
     attempts += 1;
@@ -98,34 +98,34 @@ t.test('a dead delivery is listed, and resend starts its schedule again', async 
   await lock.send(testBytes(1));
   for (let retry = 1; retry < 8; retry++) {
     await eventually('an attempt', () => attempts === retry && clock.nextDueMs !== undefined);
-    await toNextTimer(clock);
+    await advanceToNextTimer(clock);
   }
   const [{ eventId } = { eventId: '' }] = await dead;
-  t.match(await deliveriesOf(gateway, ['dead']), [{ nextAttemptAtMs: null, attempts: { length: 8 } }]);
-  const again = eventsOf(gateway, 'delivery', 1);
+  t.match(await readDeliveries(gateway, ['dead']), [{ nextAttemptAtMs: null, attempts: { length: 8 } }]);
+  const again = waitForEvents(gateway, 'delivery', 1);
   await gateway.webhooks.redelivery.resend(eventId);
   t.match(await again, [{ number: 9, outcome: 'pending', nextAttemptAtMs: clock.now() + Seconds(5) }]);
   receiver.answer = fine;
-  const delivered = eventsOf(gateway, 'delivery', 1);
-  await toNextTimer(clock);
+  const delivered = waitForEvents(gateway, 'delivery', 1);
+  await advanceToNextTimer(clock);
   t.match(await delivered, [{ number: 10, outcome: 'delivered' }]);
 });
 
 t.test('recover sends all undelivered events since a time, and none twice', async (t) => {
-  const { clock, gateway, receiver, urlId } = await webhookBench(t);
+  const { clock, gateway, receiver, urlId } = await setUpWebhooks(t);
   const { settings, redelivery } = gateway.webhooks;
   const lock = await connectedLock(t, gateway, MAC);
   const times: number[] = [];
   const send = async (sequence: number): Promise<void> => {
-    const taken = eventsOf(gateway, 'uplink', 1);
+    const taken = waitForEvents(gateway, 'uplink', 1);
     await lock.send(testBytes(sequence));
     times[sequence] = (await taken)[0]?.atMs ?? 0;
     await eventually('the next millisecond', () => gateway.clock.now() > (times[sequence] ?? 0));
   };
   await send(1);
-  await eventually('the first is delivered', async () => (await deliveriesOf(gateway, ['delivered'])).length === 1);
+  await eventually('the first is delivered', async () => (await readDeliveries(gateway, ['delivered'])).length === 1);
   receiver.answer = (_request, response) => void response.writeHead(410).end();
-  const disabled = eventsOf(gateway, 'url-disabled', 1);
+  const disabled = waitForEvents(gateway, 'url-disabled', 1);
   await send(2);
   await disabled;
   for (const sequence of [3, 4, 5]) await send(sequence);
@@ -134,22 +134,22 @@ t.test('recover sends all undelivered events since a time, and none twice', asyn
   receiver.answer = fine;
   await settings.set(urlId, { state: 'active' });
   t.same(await redelivery.recover({ sinceMs: times[4] ?? 0, untilMs: times[5], urlId }), [{ urlId, events: 1 }]);
-  await receiver.received(3);
-  t.same(sequencesOf(receiver), [1, 2, 4]);
-  await eventually('it is noted', async () => (await deliveriesOf(gateway, ['delivered'])).length === 2);
+  await receiver.waitForRequests(3);
+  t.same(receivedSequences(receiver), [1, 2, 4]);
+  await eventually('it is noted', async () => (await readDeliveries(gateway, ['delivered'])).length === 2);
   t.same(await redelivery.recover({ sinceMs: 0 }), [{ urlId, events: 3 }]);
-  await receiver.received(6);
-  t.same(sequencesOf(receiver).slice(3), [2, 3, 5], 'the dead event too, in order');
-  await eventually('all is delivered', async () => (await deliveriesOf(gateway, ['delivered'])).length === 5);
+  await receiver.waitForRequests(6);
+  t.same(receivedSequences(receiver).slice(3), [2, 3, 5], 'the dead event too, in order');
+  await eventually('all is delivered', async () => (await readDeliveries(gateway, ['delivered'])).length === 5);
   t.same(await redelivery.recover({ sinceMs: 0 }), [{ urlId, events: 0 }]);
   clock.advance(Hours(1));
   await send(6);
-  await receiver.received(7);
-  t.same(sequencesOf(receiver).at(-1), 6);
+  await receiver.waitForRequests(7);
+  t.same(receivedSequences(receiver).at(-1), 6);
 });
 
 t.test('recover works across several commits and keeps the order of an ordered URL', async (t) => {
-  const { gateway, receiver, urlId } = await webhookBench(t, { ordered: true });
+  const { gateway, receiver, urlId } = await setUpWebhooks(t, { ordered: true });
   const { settings, redelivery } = gateway.webhooks;
   const lock = await connectedLock(t, gateway, MAC);
   await settings.set(urlId, { state: 'disabled' });
@@ -160,32 +160,32 @@ t.test('recover works across several commits and keeps the order of an ordered U
   await settings.set(urlId, { state: 'active' });
   t.same(await redelivery.recover({ sinceMs: 0, urlId }), [{ urlId, events: count }]);
   await lock.send(testBytes(count + 1));
-  await receiver.received(count + 1);
+  await receiver.waitForRequests(count + 1);
   t.same(
-    sequencesOf(receiver),
+    receivedSequences(receiver),
     Array.from({ length: count + 1 }, (_, index) => index + 1),
   );
 });
 
 t.test('recover does not send an event twice that waits for its first attempt', async (t) => {
-  const { clock, gateway, receiver } = await webhookBench(t);
+  const { clock, gateway, receiver } = await setUpWebhooks(t);
   const lock = await connectedLock(t, gateway, MAC);
   let release: () => void = () => undefined;
   receiver.answer = (_request, response) => {
     release = () => void response.writeHead(204).end();
   };
-  const taken = eventsOf(gateway, 'uplink', 2);
+  const taken = waitForEvents(gateway, 'uplink', 2);
   for (const sequence of [1, 2]) await lock.send(testBytes(sequence));
-  await receiver.received(1);
+  await receiver.waitForRequests(1);
   for (const { eventId } of await taken)
     t.same(await gateway.webhooks.redelivery.resend(eventId), [{ urlId: 1, became: 'on-its-way' }]);
   receiver.answer = fine;
   release();
-  await receiver.received(2);
+  await receiver.waitForRequests(2);
   clock.advance(Minutes(1));
   await lock.send(testBytes(3));
-  await receiver.received(3);
-  t.same(sequencesOf(receiver), [1, 2, 3]);
+  await receiver.waitForRequests(3);
+  t.same(receivedSequences(receiver), [1, 2, 3]);
 });
 
 t.test(
@@ -201,17 +201,17 @@ t.test(
     const first = await openGateway(t, folder, { deliveryClock: clock });
     const receiver = await testReceiver(t);
     await first.accounts.addWebhookUrl({ url: receiver.url, sinceMs });
-    await receiver.received(2 * lastDay.length);
+    await receiver.waitForRequests(2 * lastDay.length);
     await eventually('all are noted', async () => {
-      return (await deliveriesOf(first, ['delivered'])).length === 2 * lastDay.length;
+      return (await readDeliveries(first, ['delivered'])).length === 2 * lastDay.length;
     });
-    t.same(await deliveriesOf(first, ['pending', 'dead', 'kept']), [], 'the URL gets no other events');
+    t.same(await readDeliveries(first, ['pending', 'dead', 'kept']), [], 'the URL gets no other events');
     await first.close();
     const second = await openGateway(t, folder, { deliveryClock: clock });
     const { secret } = await second.accounts.addDevice({ mac: testMac(3) });
     const lock = await TestLock.connect(t, second.mqttPort, testMac(3), secret);
     await lock.send(testBytes(1));
-    await receiver.received(2 * lastDay.length + 1);
+    await receiver.waitForRequests(2 * lastDay.length + 1);
     const got = receiver.requests.map(({ json }) => `${json.mac_addr} ${json.sequence}`);
     for (const mac of [MAC, OTHER])
       t.same(
@@ -255,7 +255,7 @@ async function writeHistory(folder: string, nowMs: number, sinceMs: number): Pro
 }
 
 t.test('recover after an outage of two hours sends exactly the missing events', async (t) => {
-  const { clock, gateway, receiver, urlId } = await webhookBench(t);
+  const { clock, gateway, receiver, urlId } = await setUpWebhooks(t);
   const lock = await connectedLock(t, gateway, MAC);
   const accepted: unknown[] = [];
   const working: Answer = (request, response) => {
@@ -264,7 +264,7 @@ t.test('recover after an outage of two hours sends exactly the missing events', 
   };
   let sequence = 0;
   const send = async (): Promise<number> => {
-    const taken = eventsOf(gateway, 'uplink', 1);
+    const taken = waitForEvents(gateway, 'uplink', 1);
     await lock.send(testBytes(++sequence));
     const [{ atMs } = { atMs: 0 }] = await taken;
     await eventually('the next millisecond', () => gateway.clock.now() > atMs);
@@ -282,7 +282,7 @@ t.test('recover after an outage of two hours sends exactly the missing events', 
   };
   receiver.answer = working;
   for (let each = 1; each <= 6; each++) await send();
-  await eventually('all is well', async () => (await deliveriesOf(gateway, ['delivered'])).length === 6);
+  await eventually('all is well', async () => (await readDeliveries(gateway, ['delivered'])).length === 6);
   receiver.answer = failing;
   const downMs = await send();
   await tenMinutes();
@@ -295,11 +295,11 @@ t.test('recover after an outage of two hours sends exactly the missing events', 
   receiver.answer = working;
   const [recovered] = await gateway.webhooks.redelivery.recover({ sinceMs: downMs, untilMs: backMs });
   t.equal(recovered?.urlId, urlId);
-  t.ok(await toNextTimer(clock), 'the circuit is open: the next attempt is a probe, which succeeds');
+  t.ok(await advanceToNextTimer(clock), 'the circuit is open: the next attempt is a probe, which succeeds');
   await eventually('the hole is filled', () => accepted.length === sequence);
   for (let each = 1; each <= 6; each++) await send();
   await eventually('everything is delivered', async () => {
-    return (await deliveriesOf(gateway, ['delivered'])).length === sequence;
+    return (await readDeliveries(gateway, ['delivered'])).length === sequence;
   });
   const all = Array.from({ length: 24 }, (_, index) => index + 1);
   t.same(

@@ -7,9 +7,14 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import t from 'tap';
 import { Hours, Minutes, Seconds } from '../../../proto/clock.js';
-import { eventsOf, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
+import { testBytes, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
 import { type Answer, type TestReceiver, testReceiver } from '../../helpers/gateway/test-receiver.js';
-import { eventually, toNextTimer, type WebhookBench, webhookBench } from '../../helpers/gateway/webhook-bench.js';
+import {
+  advanceToNextTimer,
+  eventually,
+  setUpWebhooks,
+  type WebhookSetup,
+} from '../../helpers/gateway/webhook-setup.js';
 import { testCertificate } from '../../helpers/mqtt/test-certificates.js';
 import { connectedLock } from '../../helpers/mqtt/test-lock.js';
 import type { Teardown } from '../../helpers/store/temp-folder.js';
@@ -30,20 +35,20 @@ interface Row {
   /** The waits, if they differ from the schedule. */
   readonly waits?: readonly number[];
   /** Called during an attempt: advances the clock to the attempt's end. */
-  readonly meanwhile?: (bench: WebhookBench) => void;
+  readonly meanwhile?: (bench: WebhookSetup) => void;
 }
 
 /** The bytes that are written to a response until it is cut off. */
 const openResponses = new Set<ServerResponse>();
 
 /** An attempt times out after exactly fifteen seconds. */
-function passLimit({ clock }: WebhookBench): void {
+function passLimit({ clock }: WebhookSetup): void {
   clock.advance(LIMIT - 1);
   if (clock.pending === 0) throw new Error('the attempt was cut before its time');
   clock.advance(1);
 }
 
-function dripUntilLimit({ clock }: WebhookBench): void {
+function dripUntilLimit({ clock }: WebhookSetup): void {
   for (let second = 1; second <= 15; second++) {
     for (const response of openResponses) response.write('x');
     clock.advance(Seconds(1));
@@ -122,22 +127,22 @@ const ROWS: readonly Row[] = [
 
 for (const row of ROWS) {
   t.test(`the retry schedule is followed if the answer is ${row.name}`, async (t) => {
-    const bench = await webhookBench(t);
+    const bench = await setUpWebhooks(t);
     const { clock, gateway, receiver } = bench;
     receiver.answer = row.answer;
     const waits = row.waits ?? WAITS;
     const lock = await connectedLock(t, gateway, MAC);
-    let attempted = eventsOf(gateway, 'delivery', 1);
+    let attempted = waitForEvents(gateway, 'delivery', 1);
     await lock.send(testBytes(1));
     for (const [index, wait] of [...waits, null].entries()) {
       const number = index + 1;
-      await receiver.received(number);
+      await receiver.waitForRequests(number);
       row.meanwhile?.(bench);
       const outcome = wait === null ? 'dead' : 'pending';
       const nextAttemptAtMs = wait === null ? null : clock.now() + wait;
       t.match(await attempted, [{ number, status: row.status, error: row.error, outcome, nextAttemptAtMs }]);
       if (wait === null) break;
-      attempted = eventsOf(gateway, 'delivery', 1);
+      attempted = waitForEvents(gateway, 'delivery', 1);
       await eventually('the retry is planned', () => clock.nextDueMs === nextAttemptAtMs);
       clock.advance(wait - 1);
       t.equal(receiver.requests.length, number, 'not earlier');
@@ -154,7 +159,7 @@ t.test('each wait varies randomly by at most a tenth', async (t) => {
     [0, 0.9],
     [0.999999999, 1.1],
   ] as const) {
-    const { clock, gateway, receiver } = await webhookBench(t, {}, { random: () => chance });
+    const { clock, gateway, receiver } = await setUpWebhooks(t, {}, { random: () => chance });
     receiver.answer = (_request, response) => void response.writeHead(500).end();
     const lock = await connectedLock(t, gateway, MAC);
     const attempts: number[] = [];
@@ -162,7 +167,7 @@ t.test('each wait varies randomly by at most a tenth', async (t) => {
     await lock.send(testBytes(1));
     for (let retry = 1; retry <= 7; retry++) {
       await eventually('an attempt', () => attempts.length === retry);
-      await toNextTimer(clock);
+      await advanceToNextTimer(clock);
     }
     await eventually('the last one', () => attempts.length === 8);
     t.same(
@@ -173,11 +178,11 @@ t.test('each wait varies randomly by at most a tenth', async (t) => {
 });
 
 t.test('a 410 makes the delivery dead and disables the URL', async (t) => {
-  const { clock, gateway, receiver, urlId } = await webhookBench(t);
+  const { clock, gateway, receiver, urlId } = await setUpWebhooks(t);
   receiver.answer = (_request, response) => void response.writeHead(410).end();
   const lock = await connectedLock(t, gateway, MAC);
-  const disabled = eventsOf(gateway, 'url-disabled', 1);
-  const attempted = eventsOf(gateway, 'delivery', 1);
+  const disabled = waitForEvents(gateway, 'url-disabled', 1);
+  const attempted = waitForEvents(gateway, 'delivery', 1);
   await lock.send(testBytes(1));
   t.match(await attempted, [{ number: 1, status: 410, outcome: 'dead', nextAttemptAtMs: null }]);
   t.match(await disabled, [{ urlId, why: /410/ }]);
@@ -189,7 +194,7 @@ t.test('a 410 makes the delivery dead and disables the URL', async (t) => {
 });
 
 t.test('a 200 with a gigabyte of body is cut off and counts as a success', async (t) => {
-  const { gateway, receiver } = await webhookBench(t);
+  const { gateway, receiver } = await setUpWebhooks(t);
   const closed = new Promise<number>((resolve) => {
     receiver.answer = (_request, response) => {
       const { socket } = response;
@@ -198,7 +203,7 @@ t.test('a 200 with a gigabyte of body is cut off and counts as a success', async
       flood(response);
     };
   });
-  const attempted = eventsOf(gateway, 'delivery', 1);
+  const attempted = waitForEvents(gateway, 'delivery', 1);
   await (await connectedLock(t, gateway, MAC)).send(testBytes(1));
   t.match(await attempted, [{ number: 1, status: 200, outcome: 'delivered' }]);
   t.ok((await closed) < GIGABYTE / 20, 'only the buffers of two sockets were sent, not a gigabyte');
@@ -206,19 +211,19 @@ t.test('a 200 with a gigabyte of body is cut off and counts as a success', async
 
 t.test('the retry schedule is followed if TLS fails: an untrusted certificate, and a server without TLS', async (t) => {
   for (const open of [selfSigned, plain]) {
-    const { clock, gateway, urlId } = await webhookBench(t);
+    const { clock, gateway, urlId } = await setUpWebhooks(t);
     const server = await open(t);
     await gateway.webhooks.settings.set(urlId, { url: server.url });
     const lock = await connectedLock(t, gateway, MAC);
-    let attempted = eventsOf(gateway, 'delivery', 1);
+    let attempted = waitForEvents(gateway, 'delivery', 1);
     await lock.send(testBytes(1));
     for (const [index, wait] of [...WAITS, null].entries()) {
       const outcome = wait === null ? 'dead' : 'pending';
       const nextAttemptAtMs = wait === null ? null : clock.now() + wait;
       t.match(await attempted, [{ number: index + 1, status: null, error: server.error, outcome, nextAttemptAtMs }]);
       if (wait === null) break;
-      attempted = eventsOf(gateway, 'delivery', 1);
-      await toNextTimer(clock);
+      attempted = waitForEvents(gateway, 'delivery', 1);
+      await advanceToNextTimer(clock);
     }
     t.equal(server.requests(), 0, 'no request was sent');
   }

@@ -4,33 +4,33 @@ import SqliteDatabase from 'better-sqlite3';
 import t from 'tap';
 import { Hours, ManualClock, Minutes, systemClock } from '../../../proto/clock.js';
 import { Webhook } from '../../clients/webhook-libraries.js';
-import { eventsOf, MERCHANT, openGateway, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
+import { MERCHANT, openGateway, testBytes, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
 import { type ReceivedRequest, testReceiver } from '../../helpers/gateway/test-receiver.js';
-import { deliveriesOf, eventually, sequencesOf, webhookBench } from '../../helpers/gateway/webhook-bench.js';
+import { eventually, readDeliveries, receivedSequences, setUpWebhooks } from '../../helpers/gateway/webhook-setup.js';
 import { connectedLock } from '../../helpers/mqtt/test-lock.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const MAC = testMac();
 
 t.test('a new address and new headers apply from the next event on', async (t) => {
-  const { gateway, receiver, urlId } = await webhookBench(t, { headers: { 'X-Team': 'bikes', 'X-Old': '1' } });
+  const { gateway, receiver, urlId } = await setUpWebhooks(t, { headers: { 'X-Team': 'bikes', 'X-Old': '1' } });
   const other = await testReceiver(t);
   const lock = await connectedLock(t, gateway, MAC);
   await lock.send(testBytes(1));
-  await receiver.received(1);
+  await receiver.waitForRequests(1);
   const { settings } = gateway.webhooks;
   const wishes = { url: other.url, setHeaders: { 'x-team': 'scooters' }, removeHeaders: ['x-old'] };
   const { url } = await settings.set(urlId, wishes);
   t.same(Object.keys(url.headersSealed), ['x-team']);
   await lock.send(testBytes(2));
-  await other.received(1);
-  t.same([sequencesOf(receiver), sequencesOf(other)], [[1], [2]]);
+  await other.waitForRequests(1);
+  t.same([receivedSequences(receiver), receivedSequences(other)], [[1], [2]]);
   t.equal(other.requests[0]?.headers['x-team'], 'scooters');
   t.notOk(other.requests[0]?.headers['x-old']);
 });
 
 t.test('wrong settings are refused with a sentence and change nothing', async (t) => {
-  const { gateway, urlId } = await webhookBench(t, { headers: { 'X-Team': 'bikes' } });
+  const { gateway, urlId } = await setUpWebhooks(t, { headers: { 'X-Team': 'bikes' } });
   const { settings } = gateway.webhooks;
   const before = await gateway.store.webhooks.find(urlId);
   await t.rejects(settings.set(9, { ordered: true }), { code: 'no-such-webhook' });
@@ -47,35 +47,35 @@ t.test('wrong settings are refused with a sentence and change nothing', async (t
 });
 
 t.test('a disabled URL gets no events, and after enabling it gets new events', async (t) => {
-  const { gateway, receiver, urlId } = await webhookBench(t);
+  const { gateway, receiver, urlId } = await setUpWebhooks(t);
   const { settings } = gateway.webhooks;
   const lock = await connectedLock(t, gateway, MAC);
   await lock.send(testBytes(1));
-  await receiver.received(1);
+  await receiver.waitForRequests(1);
   await settings.set(urlId, { state: 'disabled' });
   t.match(await gateway.store.listWebhookUrls(), [{ state: 'disabled', disabledWhy: /operator/ }]);
   await lock.send(testBytes(2));
   await lock.send(testBytes(3));
-  t.match(await deliveriesOf(gateway, ['kept']), [{ uplink: { sequence: 3 } }, { uplink: { sequence: 2 } }]);
+  t.match(await readDeliveries(gateway, ['kept']), [{ uplink: { sequence: 3 } }, { uplink: { sequence: 2 } }]);
   await settings.set(urlId, { state: 'active' });
   await lock.send(testBytes(4));
-  await receiver.received(2);
-  t.same(sequencesOf(receiver), [1, 4], 'events stored meanwhile are not sent automatically');
-  t.match(await deliveriesOf(gateway, ['kept']), [{ uplink: { sequence: 3 } }, { uplink: { sequence: 2 } }]);
+  await receiver.waitForRequests(2);
+  t.same(receivedSequences(receiver), [1, 4], 'events stored meanwhile are not sent automatically');
+  t.match(await readDeliveries(gateway, ['kept']), [{ uplink: { sequence: 3 } }, { uplink: { sequence: 2 } }]);
 });
 
 t.test('a URL without events can be disabled and enabled repeatedly', async (t) => {
-  const { gateway, receiver, urlId } = await webhookBench(t);
+  const { gateway, receiver, urlId } = await setUpWebhooks(t);
   const lock = await connectedLock(t, gateway, MAC);
   for (const round of [1, 2, 3]) {
     await gateway.webhooks.settings.set(urlId, { state: 'disabled' });
     await lock.send(testBytes(round * 2));
     await gateway.webhooks.settings.set(urlId, { state: 'active' });
     await lock.send(testBytes(round * 2 + 1));
-    await receiver.received(round);
+    await receiver.waitForRequests(round);
   }
-  t.same(sequencesOf(receiver), [3, 5, 7]);
-  t.equal((await deliveriesOf(gateway, ['kept'])).length, 3);
+  t.same(receivedSequences(receiver), [3, 5, 7]);
+  t.equal((await readDeliveries(gateway, ['kept'])).length, 3);
 });
 
 /** Whether one of the request's signatures is valid for this secret, by the reference library. */
@@ -86,15 +86,15 @@ function isSignedBy(secret: string, { headers, body }: ReceivedRequest): boolean
 }
 
 t.test('during a rotation each attempt is signed with both secrets, then only with the new one', async (t) => {
-  const { clock, gateway, receiver, urlId, secret } = await webhookBench(t);
+  const { clock, gateway, receiver, urlId, secret } = await setUpWebhooks(t);
   const lock = await connectedLock(t, gateway, MAC);
   const rotated = await gateway.webhooks.settings.rotateSecret(urlId, Hours(1));
   t.same(rotated.reading.oldSecretsUntilMs, [clock.now() + Hours(1)]);
   await lock.send(testBytes(1));
-  await receiver.received(1);
+  await receiver.waitForRequests(1);
   clock.advance(Hours(1));
   await lock.send(testBytes(2));
-  await receiver.received(2);
+  await receiver.waitForRequests(2);
   const [both, alone] = receiver.requests as [ReceivedRequest, ReceivedRequest];
   t.same(
     [both, alone].map((request) => [isSignedBy(secret, request), isSignedBy(rotated.secret, request)]),
@@ -119,11 +119,11 @@ t.test('a rotation survives a restart; without grace it ends all older secrets',
   const gateway = await openGateway(t, folder, options);
   const lock = await connectedLock(t, gateway, MAC);
   await lock.send(testBytes(1));
-  await receiver.received(1);
+  await receiver.waitForRequests(1);
   const third = await gateway.webhooks.settings.rotateSecret(url.id, 0);
   t.same(third.reading.oldSecretsUntilMs, []);
   await lock.send(testBytes(2));
-  await receiver.received(2);
+  await receiver.waitForRequests(2);
   const signers = receiver.requests.map((request) =>
     [secret, second.secret, third.secret].map((each) => isSignedBy(each, request)),
   );
@@ -152,46 +152,46 @@ t.test('the store has no secret in plain text, and the number of valid secrets i
 });
 
 t.test('a removed URL gets no more events, and only its rows are deleted', async (t) => {
-  const { gateway, receiver, urlId } = await webhookBench(t);
+  const { gateway, receiver, urlId } = await setUpWebhooks(t);
   const other = await testReceiver(t);
   await gateway.accounts.addWebhookUrl({ url: other.url });
   receiver.answer = (_request, response) => void response.writeHead(500).end();
   const lock = await connectedLock(t, gateway, MAC);
-  const attempted = eventsOf(gateway, 'delivery', 2);
+  const attempted = waitForEvents(gateway, 'delivery', 2);
   await lock.send(testBytes(1));
   await attempted;
   await gateway.webhooks.settings.remove(urlId);
   await lock.send(testBytes(2));
-  await other.received(2);
+  await other.waitForRequests(2);
   t.equal(receiver.requests.length, 1);
   t.match(await gateway.store.listWebhookUrls(), [{ id: 2 }]);
   t.equal(await gateway.store.nextDueAtMs(urlId), null);
   t.same(await gateway.store.readOutcomesAfter(urlId, 0), []);
-  await eventually('both are noted', async () => (await deliveriesOf(gateway, ['delivered'])).length === 2);
+  await eventually('both are noted', async () => (await readDeliveries(gateway, ['delivered'])).length === 2);
 });
 
 t.test('a URL whose receiver hangs can be removed', async (t) => {
-  const { gateway, receiver, urlId } = await webhookBench(t);
+  const { gateway, receiver, urlId } = await setUpWebhooks(t);
   receiver.answer = () => undefined;
   const lock = await connectedLock(t, gateway, MAC);
   await lock.send(testBytes(1));
-  await receiver.received(1);
+  await receiver.waitForRequests(1);
   await gateway.webhooks.settings.remove(urlId);
   t.same(await gateway.store.listWebhookUrls(), []);
 });
 
 t.test('a new URL starts with events from a given time, or from now', async (t) => {
-  const { gateway, receiver } = await webhookBench(t);
+  const { gateway, receiver } = await setUpWebhooks(t);
   const lock = await connectedLock(t, gateway, MAC);
   const times: number[] = [];
   for (const sequence of [1, 2, 3]) {
-    const uplink = eventsOf(gateway, 'uplink', 1);
+    const uplink = waitForEvents(gateway, 'uplink', 1);
     await lock.send(testBytes(sequence));
     times.push((await uplink)[0]?.atMs ?? 0);
     // The next ping is received at a later millisecond.
     await eventually('the next millisecond', () => gateway.clock.now() > (times.at(-1) ?? 0));
   }
-  await receiver.received(3);
+  await receiver.waitForRequests(3);
   const wanted: [sinceMs: number | undefined, sequences: number[]][] = [
     [times[1], [2, 3, 4]],
     [(times[2] ?? 0) + 1, [4]],
@@ -206,7 +206,7 @@ t.test('a new URL starts with events from a given time, or from now', async (t) 
   await lock.send(testBytes(4));
   for (const [index, each] of receivers.entries()) {
     const sequences = wanted[index]?.[1] ?? [];
-    await each.received(sequences.length);
-    t.same(sequencesOf(each), sequences, `number ${index}`);
+    await each.waitForRequests(sequences.length);
+    t.same(receivedSequences(each), sequences, `number ${index}`);
   }
 });

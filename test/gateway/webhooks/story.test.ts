@@ -16,7 +16,7 @@ import { Webhook } from '../../clients/webhook-libraries.js';
 import { LOCKGATE, Program, runProgram } from '../../helpers/cli/program.js';
 import { MERCHANT, openGateway, testBytes, testMac, testUplink } from '../../helpers/gateway/test-gateway.js';
 import { testReceiver } from '../../helpers/gateway/test-receiver.js';
-import { webhookBench } from '../../helpers/gateway/webhook-bench.js';
+import { setUpWebhooks } from '../../helpers/gateway/webhook-setup.js';
 import { connectedLock } from '../../helpers/mqtt/test-lock.js';
 import { JudgedRun } from '../../helpers/pair/judged-uplinks.js';
 import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
@@ -164,16 +164,16 @@ async function trigger(test: Teardown, gateway: Gateway, ...args: string[]): Pro
   const words = [LOCKGATE, 'webhook', 'trigger', ...args, ...place(gateway)];
   const program = await runProgram(test, process.execPath, words);
   const [stdout, stderr] = [program.stdout.join('\n'), program.stderr.join('\n')];
-  return { code: program.ended?.code ?? null, stdout, stderr };
+  return { code: program.exit?.code ?? null, stdout, stderr };
 }
 
 t.test(
   'trigger sends a story’s pings signed and in order, each with a separate id, and shows every answer',
   async (t) => {
-    const { gateway, receiver, secret } = await webhookBench(t, { headers: { 'X-Team': 'bikes' } });
+    const { gateway, receiver, secret } = await setUpWebhooks(t, { headers: { 'X-Team': 'bikes' } });
     const lock = await connectedLock(t, gateway, MAC);
     await lock.send(testBytes(1));
-    await receiver.received(1);
+    await receiver.waitForRequests(1);
     const before = systemClock.now();
     const said = await trigger(t, gateway, 'theft', MAC, '--fast', '--json');
     t.match(said, { code: 0, stderr: '' });
@@ -220,7 +220,7 @@ t.test(
 );
 
 t.test('trigger has exit codes, can send to one URL, and lists stories', async (t) => {
-  const { gateway, receiver } = await webhookBench(t);
+  const { gateway, receiver } = await setUpWebhooks(t);
   await gateway.accounts.addDevice({ mac: MAC });
   const other = await testReceiver(t);
   await gateway.accounts.addWebhookUrl({ url: other.url });
@@ -252,26 +252,26 @@ t.test('trigger has exit codes, can send to one URL, and lists stories', async (
 });
 
 t.test('trigger waits for the time of each ping, and Ctrl-C ends it with 130', async (t) => {
-  const { gateway, receiver } = await webhookBench(t);
+  const { gateway, receiver } = await setUpWebhooks(t);
   await gateway.accounts.addDevice({ mac: MAC });
   const words = [LOCKGATE, 'webhook', 'trigger', 'theft', MAC, ...place(gateway)];
   const program = new Program(t, process.execPath, words);
-  await program.line(/URL 1/);
+  await program.waitForLine(/URL 1/);
   program.kill('SIGINT');
-  t.same(await program.end(), { code: 130, signal: null });
+  t.same(await program.waitForExit(), { code: 130, signal: null });
   t.match(program.stderr.join('\n'), /over 3:24(.|\n)*Interrupted: 1 of 8 pings were sent/);
   t.equal(receiver.requests.length, 1);
   receiver.answer = () => undefined;
   const unanswered = new Program(t, process.execPath, [...words, '--fast']);
-  await receiver.received(2);
+  await receiver.waitForRequests(2);
   unanswered.kill('SIGINT');
-  t.same(await unanswered.end(), { code: 130, signal: null }, 'also while it waits for an answer');
+  t.same(await unanswered.waitForExit(), { code: 130, signal: null }, 'also while it waits for an answer');
   t.match(unanswered.stderr.join('\n'), /0 of 8 pings were sent/);
 });
 
 t.test('the operator’s route accepts only pings that a lock could send, and a limited number per minute', async (t) => {
   const clock = new ManualClock(systemClock.now());
-  const { gateway, receiver } = await webhookBench(t, {}, { deliveryClock: clock });
+  const { gateway, receiver } = await setUpWebhooks(t, {}, { deliveryClock: clock });
   await gateway.accounts.addDevice({ mac: MAC });
   const call = async (body: unknown) => {
     const response = await fetch(`http://127.0.0.1:${gateway.operatorPort}/devices/${MAC}/test-webhook`, {
@@ -314,7 +314,7 @@ t.test('many tests at once leak nothing, and a test of a moved lock reveals noth
   const onWarning = ({ name }: Error): void => void warnings.push(name);
   process.on('warning', onWarning);
   t.teardown(() => process.off('warning', onWarning));
-  const { gateway, receiver } = await webhookBench(t);
+  const { gateway, receiver } = await setUpWebhooks(t);
   const lock = await connectedLock(t, gateway, MAC);
   await lock.send(testBytes(1));
   await Promise.all(Array.from({ length: 25 }, () => gateway.webhooks.tester.test(MAC)));

@@ -10,16 +10,16 @@ import type { DeliveryProgress, Store } from '../../../gateway/store/contract/st
 import type { LookupAll } from '../../../gateway/webhooks/sending/name-service.js';
 import { FAILURES_TO_OPEN } from '../../../gateway/webhooks/url/circuit.js';
 import { ManualClock, Minutes, Seconds, systemClock } from '../../../proto/clock.js';
-import { overriding } from '../../helpers/durability/sabotage.js';
-import { eventsOf, MERCHANT, openGateway, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
+import { withOverrides } from '../../helpers/durability/sabotage.js';
+import { MERCHANT, openGateway, testBytes, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
 import { testReceiver } from '../../helpers/gateway/test-receiver.js';
 import {
-  deliveriesOf,
+  advanceToNextTimer,
   eventually,
-  sequencesOf,
-  toNextTimer,
-  webhookBench,
-} from '../../helpers/gateway/webhook-bench.js';
+  readDeliveries,
+  receivedSequences,
+  setUpWebhooks,
+} from '../../helpers/gateway/webhook-setup.js';
 import { connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
 import { sqliteError } from '../../helpers/store/store-faults.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
@@ -66,7 +66,7 @@ t.test('our own failures are no attempts, open no circuit, and are reported unti
   ] as const;
   for (const [code, subject] of rows) {
     const names = new TestNames();
-    const { clock, gateway, receiver, urlId } = await webhookBench(t, {}, { lookUp: names.lookUp });
+    const { clock, gateway, receiver, urlId } = await setUpWebhooks(t, {}, { lookUp: names.lookUp });
     await gateway.webhooks.settings.set(urlId, { url: named(receiver.url, 'merchant.test') });
     names.failure = () => code;
     let circuits = 0;
@@ -79,23 +79,23 @@ t.test('our own failures are no attempts, open no circuit, and are reported unti
     let before = 0;
     for (let tries = 0; tries < FAILURES_TO_OPEN + 2; tries++) {
       before = names.lookups;
-      t.ok((await toNextTimer(clock)) <= Seconds(15), 'the next try comes soon');
+      t.ok((await advanceToNextTimer(clock)) <= Seconds(15), 'the next try comes soon');
       await eventually('it is tried again', () => names.lookups > before);
     }
     await eventually('a notice', async () => (await noticesOf(gateway, 'cannot-send')).length > 0);
     t.match(await noticesOf(gateway, 'cannot-send'), [{ subject, resolvedAtMs: null }]);
     t.same(
-      (await deliveriesOf(gateway)).flatMap(({ attempts }) => attempts),
+      (await readDeliveries(gateway)).flatMap(({ attempts }) => attempts),
       [],
       `${code}: no attempt`,
     );
     t.equal(circuits, 0, `${code}: no circuit`);
     t.equal(receiver.requests.length, 0);
     names.failure = () => undefined;
-    await toNextTimer(clock);
-    await receiver.received(FAILURES_TO_OPEN + 2);
+    await advanceToNextTimer(clock);
+    await receiver.waitForRequests(FAILURES_TO_OPEN + 2);
     t.same(
-      sequencesOf(receiver),
+      receivedSequences(receiver),
       Array.from({ length: FAILURES_TO_OPEN + 2 }, (_, index) => index + 1),
     );
     await eventually('the notice is over', async () => {
@@ -107,7 +107,7 @@ t.test('our own failures are no attempts, open no circuit, and are reported unti
 
 t.test('a name look-up that takes longer than an attempt may last is no failure of the URL', async (t) => {
   const names = new TestNames();
-  const { clock, gateway, receiver, urlId } = await webhookBench(t, {}, { lookUp: names.lookUp });
+  const { clock, gateway, receiver, urlId } = await setUpWebhooks(t, {}, { lookUp: names.lookUp });
   await gateway.webhooks.settings.set(urlId, { url: named(receiver.url, 'merchant.test') });
   names.failure = () => null;
   const lock = await connectedLock(t, gateway, MAC);
@@ -116,7 +116,7 @@ t.test('a name look-up that takes longer than an attempt may last is no failure 
   clock.advance(Seconds(15));
   await eventually('it waits for its next try', () => (clock.nextDueMs ?? 0) > clock.now());
   t.same(
-    (await deliveriesOf(gateway)).flatMap(({ attempts }) => attempts),
+    (await readDeliveries(gateway)).flatMap(({ attempts }) => attempts),
     [],
   );
 });
@@ -124,16 +124,16 @@ t.test('a name look-up that takes longer than an attempt may last is no failure 
 t.test('an unknown name, or the only name to get no answer, is the URL’s own failure', async (t) => {
   for (const code of ['ENOTFOUND', 'EAI_AGAIN']) {
     const names = new TestNames();
-    const { gateway, receiver, urlId } = await webhookBench(t, {}, { lookUp: names.lookUp });
+    const { gateway, receiver, urlId } = await setUpWebhooks(t, {}, { lookUp: names.lookUp });
     const other = await testReceiver(t);
     await gateway.webhooks.settings.set(urlId, { url: named(receiver.url, 'bad.test') });
     await gateway.accounts.addWebhookUrl({ url: named(other.url, 'good.test') });
     names.failure = (name) => (name === 'bad.test' ? code : undefined);
     const lock = await connectedLock(t, gateway, MAC);
-    const opened = eventsOf(gateway, 'circuit', 1);
+    const opened = waitForEvents(gateway, 'circuit', 1);
     for (let sequence = 1; sequence <= FAILURES_TO_OPEN + 5; sequence++) {
       await lock.send(testBytes(sequence));
-      await other.received(sequence);
+      await other.waitForRequests(sequence);
     }
     t.match(await opened, [{ urlId, state: 'opened' }], code);
     t.equal((await noticesOf(gateway, 'cannot-send')).length, 0);
@@ -142,7 +142,7 @@ t.test('an unknown name, or the only name to get no answer, is the URL’s own f
 
 t.test('when names that were found before all stop getting answers, their URLs have not failed', async (t) => {
   const names = new TestNames();
-  const { clock, gateway, receiver, urlId } = await webhookBench(t, {}, { lookUp: names.lookUp });
+  const { clock, gateway, receiver, urlId } = await setUpWebhooks(t, {}, { lookUp: names.lookUp });
   const other = await testReceiver(t);
   // Each attempt then needs a new connection, and so a new look-up.
   for (const each of [receiver, other])
@@ -151,7 +151,7 @@ t.test('when names that were found before all stop getting answers, their URLs h
   await gateway.accounts.addWebhookUrl({ url: named(other.url, 'two.test') });
   const lock = await connectedLock(t, gateway, MAC);
   await lock.send(testBytes(1));
-  await Promise.all([receiver.received(1), other.received(1)]);
+  await Promise.all([receiver.waitForRequests(1), other.waitForRequests(1)]);
   names.failure = () => 'EAI_AGAIN';
   for (let sequence = 2; sequence <= FAILURES_TO_OPEN; sequence++) {
     await lock.send(testBytes(sequence));
@@ -159,7 +159,7 @@ t.test('when names that were found before all stop getting answers, their URLs h
     clock.advance(Seconds(10));
   }
   t.same(
-    (await deliveriesOf(gateway)).flatMap(({ attempts }) => attempts.filter(({ error }) => error !== null)),
+    (await readDeliveries(gateway)).flatMap(({ attempts }) => attempts.filter(({ error }) => error !== null)),
     [],
   );
   names.failure = () => undefined;
@@ -179,7 +179,7 @@ t.test('an ordered URL keeps its order even if its pending locks can’t be read
   receiver.answer = (_request, response) => void response.writeHead(500).end();
   await first.accounts.addWebhookUrl({ url: receiver.url, ordered: true });
   const { secret } = await first.accounts.addDevice({ mac: MAC });
-  const attempted = eventsOf(first, 'delivery', 1);
+  const attempted = waitForEvents(first, 'delivery', 1);
   await (await TestLock.connect(t, first.mqttPort, MAC, secret)).send(testBytes(1));
   await attempted;
   await first.close();
@@ -192,7 +192,7 @@ t.test('an ordered URL keeps its order even if its pending locks can’t be read
     return await store.webhooks.readPendingLocks(urlId);
   };
   const wrapStore = (store: Store): Store =>
-    overriding(store, { webhooks: overriding(store.webhooks, { readPendingLocks: readPendingLocks(store) }) });
+    withOverrides(store, { webhooks: withOverrides(store.webhooks, { readPendingLocks: readPendingLocks(store) }) });
   const gateway = await openGateway(t, folder, { ...options, wrapStore });
   await eventually('the read has failed', () => failuresLeft === 0);
   receiver.answer = (_request, response) => void response.writeHead(204).end();
@@ -200,19 +200,19 @@ t.test('an ordered URL keeps its order even if its pending locks can’t be read
   clock.advance(Seconds(1));
   clock.advance(Seconds(1));
   await eventually('the second event waits or was sent', async () => {
-    return receiver.requests.length > 1 || (await deliveriesOf(gateway, ['pending']))[0]?.nextAttemptAtMs != null;
+    return receiver.requests.length > 1 || (await readDeliveries(gateway, ['pending']))[0]?.nextAttemptAtMs != null;
   });
-  t.same(sequencesOf(receiver), [1], 'the second event waits for the first');
+  t.same(receivedSequences(receiver), [1], 'the second event waits for the first');
   clock.advance(Seconds(5));
-  await receiver.received(3);
-  t.same(sequencesOf(receiver), [1, 1, 2]);
+  await receiver.waitForRequests(3);
+  t.same(receivedSequences(receiver), [1, 1, 2]);
 });
 
 /** A store that refuses to record attempts of one event for as long as `isRefusing` returns true. */
 function refusing(uplinkId: number, isRefusing: () => boolean): (store: Store) => Store {
   const isBad = ({ attempts }: DeliveryProgress): boolean => attempts.some((attempt) => attempt.uplinkId === uplinkId);
   return (store) =>
-    overriding(store, {
+    withOverrides(store, {
       recordProgress: async (progress) => {
         if (isRefusing() && progress.some(isBad))
           throw new StoreFailure('record deliveries', sqliteError('SQLITE_CONSTRAINT', 'the row is refused'));
@@ -241,7 +241,7 @@ for (const { what, status } of [
     });
     const lock = await connectedLock(t, gateway, MAC);
     for (const sequence of [1, 2, 3]) await lock.send(testBytes(sequence));
-    await receiver.received(3);
+    await receiver.waitForRequests(3);
     await gateway.accounts.addWebhookUrl({ url: other.url });
     for (let sequence = 4; sequence <= 20; sequence++) await lock.send(testBytes(sequence));
     await eventually('all others are sent', () => {
@@ -249,7 +249,7 @@ for (const { what, status } of [
       return receiver.requests.length === 20;
     });
     const recorded = async (urlId: number): Promise<number> =>
-      (await deliveriesOf(gateway, ['delivered'])).filter((delivery) => delivery.urlId === urlId).length;
+      (await readDeliveries(gateway, ['delivered'])).filter((delivery) => delivery.urlId === urlId).length;
     await eventually('all others are recorded', async () => (await recorded(1)) === 19 && (await recorded(2)) === 17);
     t.equal((await gateway.store.webhooks.find(1))?.cursor, 2, 'the cursor stays before the refused event');
     t.equal((await gateway.store.webhooks.find(2))?.cursor, 20);
@@ -267,7 +267,7 @@ for (const { what, status } of [
     await eventually('it is recorded', async () => {
       clock.advance(Minutes(1));
       const states = status === 204 ? (['delivered'] as const) : (['pending', 'delivered'] as const);
-      const third = (await deliveriesOf(gateway, states)).find(({ uplink }) => uplink.sequence === 3);
+      const third = (await readDeliveries(gateway, states)).find(({ uplink }) => uplink.sequence === 3);
       return third !== undefined && third.attempts.length > 0;
     });
     await eventually('the notice is over', async () => {
@@ -286,10 +286,13 @@ t.test('an event whose outcome is refused until the stop is attempted again at t
   const { secret } = await first.accounts.addDevice({ mac: MAC });
   const lock = await TestLock.connect(t, first.mqttPort, MAC, secret);
   for (const sequence of [1, 2, 3, 4]) await lock.send(testBytes(sequence));
-  await receiver.received(4);
-  await eventually('the other three are recorded', async () => (await deliveriesOf(first, ['delivered'])).length === 3);
+  await receiver.waitForRequests(4);
+  await eventually(
+    'the other three are recorded',
+    async () => (await readDeliveries(first, ['delivered'])).length === 3,
+  );
   await first.close();
   await openGateway(t, folder, options);
-  await receiver.received(5);
-  t.same(sequencesOf(receiver), [1, 2, 3, 4, 2]);
+  await receiver.waitForRequests(5);
+  t.same(receivedSequences(receiver), [1, 2, 3, 4, 2]);
 });

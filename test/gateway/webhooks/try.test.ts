@@ -6,19 +6,19 @@ import { ManualClock, Minutes, Seconds, systemClock } from '../../../proto/clock
 import { Webhook } from '../../clients/webhook-libraries.js';
 import { MERCHANT, openGateway, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
 import { testReceiver } from '../../helpers/gateway/test-receiver.js';
-import { deliveriesOf, webhookBench } from '../../helpers/gateway/webhook-bench.js';
+import { readDeliveries, setUpWebhooks } from '../../helpers/gateway/webhook-setup.js';
 import { connectedLock } from '../../helpers/mqtt/test-lock.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const MAC = testMac();
 
 t.test('a test sends the lock’s latest ping to every active URL, signed, marked and with a new id', async (t) => {
-  const { gateway, receiver, secret } = await webhookBench(t, { headers: { 'X-Team': 'bikes' } });
+  const { gateway, receiver, secret } = await setUpWebhooks(t, { headers: { 'X-Team': 'bikes' } });
   const other = await testReceiver(t);
   await gateway.accounts.addWebhookUrl({ url: other.url });
   const lock = await connectedLock(t, gateway, MAC);
   for (const sequence of [1, 2]) await lock.send(testBytes(sequence));
-  await Promise.all([receiver.received(2), other.received(2)]);
+  await Promise.all([receiver.waitForRequests(2), other.waitForRequests(2)]);
   const { eventId, deliveries } = await gateway.webhooks.tester.test(MAC);
   t.match(deliveries, [
     { urlId: 1, origin: new URL(receiver.url).origin, status: 204, error: null },
@@ -31,11 +31,11 @@ t.test('a test sends the lock’s latest ping to every active URL, signed, marke
   t.doesNotThrow(() => new Webhook(secret).verify(first?.body ?? '', first?.headers as Record<string, string>));
   t.equal(second?.json.event_id, eventId);
   t.notOk(receiver.requests.slice(0, 2).some(({ json }) => json.event_id === eventId));
-  t.equal((await deliveriesOf(gateway)).length, 4, 'the test is not an event');
+  t.equal((await readDeliveries(gateway)).length, 4, 'the test is not an event');
 });
 
 t.test('a test of a lock that never sent anything uses a plausible ping', async (t) => {
-  const { clock, gateway, receiver } = await webhookBench(t);
+  const { clock, gateway, receiver } = await setUpWebhooks(t);
   await gateway.accounts.addDevice({ mac: MAC });
   await gateway.webhooks.tester.test(MAC);
   t.match(receiver.requests[0]?.json, {
@@ -48,7 +48,7 @@ t.test('a test of a lock that never sent anything uses a plausible ping', async 
 });
 
 t.test('every URL’s answer is returned; a disabled URL is tested if named', async (t) => {
-  const { gateway, receiver, urlId } = await webhookBench(t);
+  const { gateway, receiver, urlId } = await setUpWebhooks(t);
   const { tester, settings } = gateway.webhooks;
   await gateway.accounts.addDevice({ mac: MAC });
   const gone = await gateway.accounts.addWebhookUrl({ url: 'http://127.0.0.1:9/secret-path' });
@@ -72,7 +72,7 @@ t.test('every URL’s answer is returned; a disabled URL is tested if named', as
 });
 
 t.test('another merchant’s URLs get no test', async (t) => {
-  const { gateway, receiver } = await webhookBench(t);
+  const { gateway, receiver } = await setUpWebhooks(t);
   await gateway.accounts.addMerchant('Birch');
   const other = await testReceiver(t);
   const { url } = await gateway.accounts.addWebhookUrl({ url: other.url, merchant: 'Birch' });
@@ -98,7 +98,7 @@ t.test('a refused address always has the same error and no duration', async (t) 
 
 t.test('a merchant may send at most 30 tests in any minute', async (t) => {
   const clock = new ManualClock(systemClock.now());
-  const { gateway } = await webhookBench(t, {}, { deliveryClock: clock });
+  const { gateway } = await setUpWebhooks(t, {}, { deliveryClock: clock });
   await gateway.accounts.addDevice({ mac: MAC });
   const { tester } = gateway.webhooks;
   await tester.test(MAC);

@@ -4,15 +4,15 @@ import type { Gateway, GatewayOptions } from '../../../gateway/gateway.js';
 import { FAILURES_TO_OPEN, FIRST_PROBE_WAIT } from '../../../gateway/webhooks/url/circuit.js';
 import { Days, Hours, ManualClock, Minutes, Seconds, systemClock } from '../../../proto/clock.js';
 import { SteppedClock } from '../../helpers/clocks/stepped-clock.js';
-import { eventsOf, MERCHANT, openGateway, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
+import { MERCHANT, openGateway, testBytes, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
 import { type Answer, type TestReceiver, testReceiver } from '../../helpers/gateway/test-receiver.js';
 import {
-  deliveriesOf,
+  advanceToNextTimer,
   eventually,
-  sequencesOf,
-  toNextTimer,
-  webhookBench,
-} from '../../helpers/gateway/webhook-bench.js';
+  readDeliveries,
+  receivedSequences,
+  setUpWebhooks,
+} from '../../helpers/gateway/webhook-setup.js';
 import { connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
 import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
 
@@ -60,9 +60,9 @@ async function lives(test: Teardown): Promise<Lives> {
 
 t.test('a clock set back by an hour delays neither a probe nor a new ping at an open circuit', async (t) => {
   const { clock, dates, options } = settable();
-  const { gateway, receiver } = await webhookBench(t, {}, options);
+  const { gateway, receiver } = await setUpWebhooks(t, {}, options);
   receiver.answer = failing;
-  const opened = eventsOf(gateway, 'circuit', 1);
+  const opened = waitForEvents(gateway, 'circuit', 1);
   const lock = await connectedLock(t, gateway, MAC);
   for (let sequence = 1; sequence <= FAILURES_TO_OPEN + 2; sequence++) await lock.send(testBytes(sequence));
   await opened;
@@ -72,7 +72,7 @@ t.test('a clock set back by an hour delays neither a probe nor a new ping at an 
   clock.advance(FIRST_PROBE_WAIT);
   await eventually('the probe', () => receiver.requests.length > FAILURES_TO_OPEN);
   await eventually('everything is delivered', async () => {
-    return (await deliveriesOf(gateway, ['delivered'])).length === FAILURES_TO_OPEN + 3;
+    return (await readDeliveries(gateway, ['delivered'])).length === FAILURES_TO_OPEN + 3;
   });
 });
 
@@ -80,30 +80,30 @@ t.test('a clock set back between two starts makes no retry wait longer than its 
   const { open, receiver } = await lives(t);
   const first = await open(new ManualClock(systemClock.now() + Hours(5)));
   receiver.answer = failing;
-  const attempted = eventsOf(first.gateway, 'delivery', 1);
+  const attempted = waitForEvents(first.gateway, 'delivery', 1);
   await first.lock.send(testBytes(1));
   await attempted;
   await first.gateway.close();
   const clock = new ManualClock(systemClock.now());
   const { gateway } = await open(clock);
   receiver.answer = fine;
-  const span = await toNextTimer(clock);
+  const span = await advanceToNextTimer(clock);
   t.ok(span <= Seconds(5.5), `the retry waits ${span} ms`);
-  await eventually('it is delivered', async () => (await deliveriesOf(gateway, ['delivered'])).length === 1);
+  await eventually('it is delivered', async () => (await readDeliveries(gateway, ['delivered'])).length === 1);
 });
 
 t.test('a clock step of 5 days between two failures disables no URL', async (t) => {
   const { clock, dates, options } = settable();
-  const { gateway, receiver, urlId } = await webhookBench(t, {}, { ...options, random: () => 0.5 });
+  const { gateway, receiver, urlId } = await setUpWebhooks(t, {}, { ...options, random: () => 0.5 });
   receiver.answer = failing;
   const lock = await connectedLock(t, gateway, MAC);
-  const attempted = eventsOf(gateway, 'delivery', 1);
+  const attempted = waitForEvents(gateway, 'delivery', 1);
   await lock.send(testBytes(1));
   await attempted;
   await eventually('the retry is planned', () => clock.nextDueMs === clock.now() + Seconds(5));
   dates.step(Days(5));
   clock.advance(Seconds(5));
-  await eventually('the retry is noted', async () => (await deliveriesOf(gateway))[0]?.attempts.length === 2);
+  await eventually('the retry is noted', async () => (await readDeliveries(gateway))[0]?.attempts.length === 2);
   t.match(await gateway.store.webhooks.find(urlId), { state: 'active' });
 });
 
@@ -114,7 +114,7 @@ t.test('days without a running gateway don’t count as failing time, and earlie
   const clock = new ManualClock(start);
   const first = await open(clock);
   const fail = async ({ gateway, lock }: typeof first, sequence: number): Promise<void> => {
-    const attempted = eventsOf(gateway, 'delivery', 1, ({ number }) => number === 1);
+    const attempted = waitForEvents(gateway, 'delivery', 1, ({ number }) => number === 1);
     await lock.send(testBytes(sequence));
     await attempted;
   };
@@ -130,17 +130,17 @@ t.test('days without a running gateway don’t count as failing time, and earlie
   await fail(second, 4);
   t.match(await second.gateway.store.webhooks.find(1), { state: 'active' });
   later.advance(Minutes(3));
-  const disabled = eventsOf(second.gateway, 'url-disabled', 1);
+  const disabled = waitForEvents(second.gateway, 'url-disabled', 1);
   await second.lock.send(testBytes(5));
   t.match(await disabled, [{ why: /every attempt failed for 5 days/ }]);
 });
 
 t.test('before Retry-After has passed neither a retry nor a new event goes to the URL', async (t) => {
   for (const form of [(_nowMs: number) => '3600', (nowMs: number) => new Date(nowMs + Hours(1)).toUTCString()]) {
-    const { clock, gateway, receiver } = await webhookBench(t);
+    const { clock, gateway, receiver } = await setUpWebhooks(t);
     receiver.answer = patience(form(systemClock.now() + 999));
     const lock = await connectedLock(t, gateway, MAC);
-    const attempted = eventsOf(gateway, 'delivery', 1);
+    const attempted = waitForEvents(gateway, 'delivery', 1);
     await lock.send(testBytes(1));
     await attempted;
     receiver.answer = fine;
@@ -149,26 +149,26 @@ t.test('before Retry-After has passed neither a retry nor a new event goes to th
       clock.advance(Minutes(1));
       await gateway.store.webhooks.find(1);
     }
-    t.same(sequencesOf(receiver), [1]);
+    t.same(receivedSequences(receiver), [1]);
     clock.advance(Minutes(3));
-    await receiver.received(5);
-    t.same(sequencesOf(receiver).slice(1).sort(), [1, 2, 3, 4]);
+    await receiver.waitForRequests(5);
+    t.same(receivedSequences(receiver).slice(1).sort(), [1, 2, 3, 4]);
   }
 });
 
 t.test('an open circuit’s probe waits for Retry-After', async (t) => {
-  const { clock, gateway, receiver } = await webhookBench(t);
+  const { clock, gateway, receiver } = await setUpWebhooks(t);
   receiver.answer = failing;
-  const opened = eventsOf(gateway, 'circuit', 1);
+  const opened = waitForEvents(gateway, 'circuit', 1);
   const lock = await connectedLock(t, gateway, MAC);
   for (let sequence = 1; sequence <= FAILURES_TO_OPEN + 1; sequence++) await lock.send(testBytes(sequence));
   await opened;
   receiver.answer = patience('7200');
-  await toNextTimer(clock);
-  await receiver.received(FAILURES_TO_OPEN + 1);
+  await advanceToNextTimer(clock);
+  await receiver.waitForRequests(FAILURES_TO_OPEN + 1);
   await eventually('the next is planned', () => (clock.nextDueMs ?? 0) > clock.now() + Seconds(15));
-  t.equal(await toNextTimer(clock), Hours(2));
-  await receiver.received(FAILURES_TO_OPEN + 2);
+  t.equal(await advanceToNextTimer(clock), Hours(2));
+  await receiver.waitForRequests(FAILURES_TO_OPEN + 2);
 });
 
 t.test('Retry-After survives a restart, for at most 24 h, whatever the clock shows', async (t) => {
@@ -184,7 +184,7 @@ t.test('Retry-After survives a restart, for at most 24 h, whatever the clock sho
     const { open, receiver } = await lives(t);
     const first = await open(new ManualClock(start));
     receiver.answer = patience(asked);
-    const attempted = eventsOf(first.gateway, 'delivery', 1);
+    const attempted = waitForEvents(first.gateway, 'delivery', 1);
     await first.lock.send(testBytes(1));
     await attempted;
     await first.gateway.close();
@@ -194,18 +194,18 @@ t.test('Retry-After survives a restart, for at most 24 h, whatever the clock sho
     await lock.send(testBytes(2));
     t.equal(receiver.requests.length, 1);
     await eventually('it waits', () => clock.nextDueMs !== undefined);
-    t.equal(await toNextTimer(clock), held, `${asked} s, started after ${startsAfter} ms`);
-    await receiver.received(3);
-    t.same(sequencesOf(receiver).slice(1).sort(), [1, 2]);
+    t.equal(await advanceToNextTimer(clock), held, `${asked} s, started after ${startsAfter} ms`);
+    await receiver.waitForRequests(3);
+    t.same(receivedSequences(receiver).slice(1).sort(), [1, 2]);
   }
 });
 
 t.test('an operator’s test ignores a Retry-After, and a changed address is not bound by it', async (t) => {
-  const { gateway, receiver, urlId } = await webhookBench(t);
+  const { gateway, receiver, urlId } = await setUpWebhooks(t);
   const other = await testReceiver(t);
   receiver.answer = patience('3600');
   const lock = await connectedLock(t, gateway, MAC);
-  const attempted = eventsOf(gateway, 'delivery', 1);
+  const attempted = waitForEvents(gateway, 'delivery', 1);
   await lock.send(testBytes(1));
   await attempted;
   await lock.send(testBytes(2));
@@ -213,6 +213,6 @@ t.test('an operator’s test ignores a Retry-After, and a changed address is not
   t.equal(receiver.requests.length, 2);
   t.match(receiver.requests[1]?.json, { test: true });
   await gateway.webhooks.settings.set(urlId, { url: other.url });
-  await other.received(1);
-  t.same(sequencesOf(other), [2]);
+  await other.waitForRequests(1);
+  t.same(receivedSequences(other), [2]);
 });

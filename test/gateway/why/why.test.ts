@@ -6,21 +6,21 @@ import { OUTCOMES, type Outcome } from '../../../gateway/why/delivery-why.js';
 import { MAX_REPLAYED_UPLINKS } from '../../../gateway/why/lock-history.js';
 import { Hours, ManualClock, Minutes, Seconds } from '../../../proto/clock.js';
 import { formatMac, type Mac } from '../../../proto/wire/mac.js';
-import { ask } from '../../helpers/cli/operator-call.js';
+import { callOperator } from '../../helpers/cli/operator-call.js';
 import { type CommandOutput, runLockgate } from '../../helpers/cli/program.js';
-import { type WhyAnswer, why } from '../../helpers/cli/why-answer.js';
-import { eventsOf, MERCHANT, testBytes, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
-import { eventually, toNextTimer, type WebhookBench, webhookBench } from '../../helpers/gateway/webhook-bench.js';
+import { type WhyAnswer, requestWhy } from '../../helpers/cli/why-answer.js';
+import { waitForEvents, MERCHANT, testBytes, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
+import { eventually, advanceToNextTimer, type WebhookSetup, setUpWebhooks } from '../../helpers/gateway/webhook-setup.js';
 import { connectedLock, type TestLock } from '../../helpers/mqtt/test-lock.js';
 import { writeStored } from '../../helpers/store/stored-bytes.js';
-import { readEvents, storeEvents } from '../../helpers/store/stored-trace.js';
+import { readTraceLines, storeEvents } from '../../helpers/store/stored-trace.js';
 
 /** The outcomes that the tests below got from the operators' interface. */
 const seen = new Set<string>();
 
 /** The code and sentence of an event's delivery to a URL, without the URL. */
 async function readOutcome(gateway: Gateway, id: string, urlId: number): Promise<string> {
-  const { steps } = await why(gateway, `${id}/${urlId}`);
+  const { steps } = await requestWhy(gateway, `${id}/${urlId}`);
   const step = steps.find(({ kind }) => kind === 'delivery');
   seen.add(step?.code ?? '');
   return `${step?.code} ${step?.sentence.replace(/^URL \d+ \([^)]*\): /, '')}`;
@@ -38,7 +38,7 @@ async function waitForOutcome(gateway: Gateway, id: string, urlId: number, outco
 
 /** Sends a ping and returns its event id. */
 async function ping(gateway: Gateway, lock: TestLock, sequence: number): Promise<string> {
-  const taken = eventsOf(gateway, 'uplink', 1);
+  const taken = waitForEvents(gateway, 'uplink', 1);
   await lock.send(testBytes(sequence));
   return (await taken)[0]?.eventId ?? '';
 }
@@ -46,21 +46,21 @@ async function ping(gateway: Gateway, lock: TestLock, sequence: number): Promise
 async function whyBench(
   t: Test,
   url: { readonly ordered?: boolean } = {},
-): Promise<WebhookBench & { lock: TestLock; mac: Mac }> {
-  const webhooks = await webhookBench(t, url);
+): Promise<WebhookSetup & { lock: TestLock; mac: Mac }> {
+  const webhooks = await setUpWebhooks(t, url);
   const mac = testMac(1);
   return { ...webhooks, mac, lock: await connectedLock(t, webhooks.gateway, mac) };
 }
 
 /** Advances the clock to the next retry, and waits until its result is recorded. */
 async function nextAttempt(gateway: Gateway, clock: ManualClock): Promise<void> {
-  const attempted = eventsOf(gateway, 'delivery', 1);
-  await toNextTimer(clock);
+  const attempted = waitForEvents(gateway, 'delivery', 1);
+  await advanceToNextTimer(clock);
   await attempted;
 }
 
 const operator = async (gateway: Gateway, where: string, body: object): Promise<void> => {
-  const { status, body: answer } = await ask(gateway, 'POST', where, body);
+  const { status, body: answer } = await callOperator(gateway, 'POST', where, body);
   if (status >= 400) throw new Error(`${where}: ${status} ${JSON.stringify(answer)}`);
 };
 
@@ -70,7 +70,7 @@ t.test('why explains an event that was delivered, retried, given up, sent again 
   const { clock, gateway, receiver, urlId, lock } = await whyBench(t);
   const first = await ping(gateway, lock, 1);
   t.equal(await waitForOutcome(gateway, first, urlId, 'delivered-at-once'), 'delivered, at the first attempt.');
-  const { steps } = await why(gateway, first);
+  const { steps } = await requestWhy(gateway, first);
   const attempt = steps.find(({ kind }) => kind === 'attempt');
   t.match(attempt, { code: 'went-well', rests_on: 'interfaces.md §3', clock: 'wall' });
   t.match(attempt?.sentence, /^Attempt 1 at URL 1, at \S+Z: answer 204 within \d+ ms\.$/);
@@ -81,7 +81,7 @@ t.test('why explains an event that was delivered, retried, given up, sent again 
   const next = new Date(clock.now() + 5000).toISOString();
   t.equal(waitText, `waiting for its retry after one failed attempt: attempt 2 of 8 at ${next}.`);
   receiver.answer = (_request, response) => void response.writeHead(204).end();
-  await toNextTimer(clock);
+  await advanceToNextTimer(clock);
   const delivered = await waitForOutcome(gateway, second, urlId, 'delivered-retried');
   t.equal(delivered, 'delivered, at attempt 2 of 8, after one failed attempt.');
 
@@ -101,7 +101,7 @@ t.test('why explains an event that was delivered, retried, given up, sent again 
     await waitForOutcome(gateway, third, urlId, 'pending-resent'),
     /^waiting: it is to be sent again on request; attempt 1 of 8 at /,
   );
-  await receiver.received(11);
+  await receiver.waitForRequests(11);
   answer();
   const repeated = await waitForOutcome(gateway, third, urlId, 'delivered-resent');
   t.equal(repeated, 'delivered, at attempt 9, after a request to send it again.');
@@ -110,7 +110,7 @@ t.test('why explains an event that was delivered, retried, given up, sent again 
   const fourth = await ping(gateway, lock, 4);
   await waitForOutcome(gateway, fourth, urlId, 'pending-retry');
   writeStored(gateway, 4, testBytes(5));
-  await toNextTimer(clock);
+  await advanceToNextTimer(clock);
   t.equal(
     await waitForOutcome(gateway, fourth, urlId, 'damaged'),
     'waiting, damaged: its stored ping does not match its checksum, and damaged bytes are never sent; once its row ' +
@@ -157,7 +157,7 @@ t.test('why explains the events of a URL that is gone, disabled, enabled again, 
 t.test('why explains the wait for a receiver that answered with Retry-After', async (t) => {
   const { clock, gateway, receiver, urlId, lock } = await whyBench(t);
   receiver.answer = (_request, response) => void response.writeHead(429, { 'retry-after': '600' }).end();
-  const asked = eventsOf(gateway, 'delivery', 1);
+  const asked = waitForEvents(gateway, 'delivery', 1);
   await ping(gateway, lock, 1);
   await asked;
   const until = new Date(clock.now() + Minutes(10)).toISOString();
@@ -171,10 +171,10 @@ t.test('why explains the wait for a receiver that answered with Retry-After', as
 t.test('why explains waits for an open circuit, for an ordered URL, and for a first attempt', async (t) => {
   const { clock, gateway, receiver, urlId, lock } = await whyBench(t);
   receiver.answer = (_request, response) => void response.writeHead(500).end();
-  const opened = eventsOf(gateway, 'circuit', 1);
+  const opened = waitForEvents(gateway, 'circuit', 1);
   const ids: string[] = [];
   for (let sequence = 1; sequence <= FAILURES_TO_OPEN; sequence++) {
-    const attempted = eventsOf(gateway, 'delivery', 1);
+    const attempted = waitForEvents(gateway, 'delivery', 1);
     ids.push(await ping(gateway, lock, sequence));
     await attempted;
   }
@@ -192,7 +192,7 @@ t.test('why explains waits for an open circuit, for an ordered URL, and for a fi
   await eventually('the next probe', async () =>
     (await readOutcome(gateway, ids[1] ?? '', urlId)).includes(laterUrlId),
   );
-  const { steps } = await why(gateway, `${ids[1]}/${urlId}`);
+  const { steps } = await requestWhy(gateway, `${ids[1]}/${urlId}`);
   t.equal(steps.find(({ kind }) => kind === 'delivery')?.at, laterUrlId, 'nothing is sent before the probe');
 
   const ordered = await whyBench(t, { ordered: true });
@@ -238,27 +238,27 @@ t.test('why explains a refused address, a URL added later, a missing URL, and wh
     await waitForOutcome(gateway, event, laterUrlId, 'not-its-own'),
     `not sent: the URL was added after this event, and gets only later events; ${RESENDS} to it all the same.`,
   );
-  t.same(await ask(gateway, 'GET', `/why?id=${event}/99`).then(({ status }) => status), 404, 'no such URL');
+  t.same(await callOperator(gateway, 'GET', `/why?id=${event}/99`).then(({ status }) => status), 404, 'no such URL');
 
   const urllessGateway = await testGateway(t);
   const other = await connectedLock(t, urllessGateway, mac);
   const unsent = await ping(urllessGateway, other, 1);
-  const { steps } = await why(urllessGateway, unsent);
+  const { steps } = await requestWhy(urllessGateway, unsent);
   t.match(
     steps.find(({ kind }) => kind === 'delivery'),
     { code: 'no-url', sentence: 'The lock’s merchant had no webhook URL to send it to.' },
   );
-  const taken = eventsOf(urllessGateway, 'uplink', 1);
+  const taken = waitForEvents(urllessGateway, 'uplink', 1);
   const ack = { kind: 'ack', commandId: 7, result: 'ok', detail: '', highWindow: null } as const;
   await other.send(testBytes(2, { body: ack }));
   await taken;
-  const answered = await why(urllessGateway, `${formatMac(mac)} 1/2`);
+  const answered = await requestWhy(urllessGateway, `${formatMac(mac)} 1/2`);
   t.match(
     answered.steps.find(({ kind }) => kind === 'delivery'),
     { code: 'no-event' },
   );
   t.match(answered.steps.find(({ kind }) => kind === 'command')?.sentence, 'It answers command 7: ok.');
-  const test = await why(urllessGateway, 'evt_test_0123');
+  const test = await requestWhy(urllessGateway, 'evt_test_0123');
   t.match(test.steps[0]?.sentence, /^This is the id of a test webhook, which was requested \(POST \/test_webhook/);
 });
 
@@ -291,11 +291,11 @@ const LOST_CONNECTION = [
 t.test('why explains a lock at a past time and now: asleep, late, and with a waiting command', async (t) => {
   const runClock = new ManualClock(START_MS);
   const gateway = await testGateway(t, { runClock });
-  const { mac } = await storeEvents(gateway.store, testMac(5), readEvents(LOST_CONNECTION));
+  const { mac } = await storeEvents(gateway.store, testMac(5), readTraceLines(LOST_CONNECTION));
   runClock.advance(Hours(5));
   await operator(gateway, '/commands', { macs: [MAC], type: 'locate-gps', asked_by: 'Ada' });
   runClock.advance(Hours(1));
-  const { about, steps } = await why(gateway, MAC, '10:59');
+  const { about, steps } = await requestWhy(gateway, MAC, '10:59');
   t.same(about, { kind: 'lock', id: MAC, mac: formatMac(mac) });
   const sentences = steps.map(({ kind, code, sentence }) => `${kind} ${code}: ${sentence}`);
   t.match(sentences, [
@@ -310,15 +310,15 @@ t.test('why explains a lock at a past time and now: asleep, late, and with a wai
     'after nothing: Nothing has come from it since.',
     /^next asleep-period: Now: Asleep, as the model expects in MID/,
   ]);
-  const command = await why(gateway, 'command:1');
+  const command = await requestWhy(gateway, 'command:1');
   const waitText = command.steps.find(({ code }) => code === 'waits-connection')?.sentence;
   t.match(waitText, /^It waits: lock not connected.*; a lock receives commands only while it is connected\.$/);
   t.match(
-    (await why(gateway, MAC)).steps.find(({ code }) => code === 'open')?.sentence,
+    (await requestWhy(gateway, MAC)).steps.find(({ code }) => code === 'open')?.sentence,
     'Command 1 (locate-gps) was not answered yet: requested at 2026-11-20T11:00:00.000Z, expires at 2026-11-21T11:00',
   );
   runClock.advance(Hours(20));
-  const delivered = await why(gateway, MAC);
+  const delivered = await requestWhy(gateway, MAC);
   t.match(
     delivered.steps.find(({ kind }) => kind === 'silence'),
     { code: 'late-period', at: '2026-11-21T07:00:01.000Z', clock: 'run', rests_on: 'protocol.md §3' },
@@ -332,7 +332,7 @@ t.test('why explains two clocks, a moved lock, a shortened log, and two uplinks 
   const event = await ping(gateway, lock, 1);
   await gateway.accounts.addMerchant('Basil');
   await gateway.accounts.addWebhookUrl({ url: 'http://127.0.0.1:9/hook', merchant: MERCHANT });
-  const clocksAnswer = await why(gateway, event);
+  const clocksAnswer = await requestWhy(gateway, event);
   t.match(clocksAnswer.steps[0], { kind: 'clocks', code: 'two' });
   t.match(
     clocksAnswer.steps[0]?.sentence,
@@ -340,26 +340,30 @@ t.test('why explains two clocks, a moved lock, a shortened log, and two uplinks 
   );
   t.not(clocksAnswer.now, clocksAnswer.wall_now);
   await gateway.accounts.devices.change(testMac(1), { merchant: 'Basil' });
-  const moved = (await why(gateway, event)).steps.find(({ kind }) => kind === 'bound');
+  const moved = (await requestWhy(gateway, event)).steps.find(({ kind }) => kind === 'bound');
   t.match(moved, { code: 'moved', sentence: /^The lock belonged to another merchant then/ });
 
   const longLog = [HEADER, line(0, 'connect')];
   for (let index = 0; index <= MAX_REPLAYED_UPLINKS; index++) longLog.push(cell(1 + index, 'REASON_NETWORK_PING'));
-  await storeEvents(gateway.store, testMac(5), readEvents(longLog));
+  await storeEvents(gateway.store, testMac(5), readTraceLines(longLog));
   runClock.advance(Hours(2));
-  const cutStep = (await why(gateway, MAC)).steps[0];
+  const cutStep = (await requestWhy(gateway, MAC)).steps[0];
   t.match(cutStep, { kind: 'bound', code: 'cut' });
   t.equal(
     cutStep?.sentence,
     'The log goes back further: only the last 2,500 uplinks and as many connection events were replayed.',
   );
-  t.not((await why(gateway, `${MAC} 1/100`)).steps[0]?.kind, 'bound', 'nothing before that uplink is left out');
+  t.not((await requestWhy(gateway, `${MAC} 1/100`)).steps[0]?.kind, 'bound', 'nothing before that uplink is left out');
 
-  const firstLife = readEvents([HEADER, line(0, 'connect'), cell(1, 'REASON_RESET')]);
-  const repeated = readEvents([HEADER, cell(2, 'REASON_NETWORK_PING')]);
+  const firstLife = readTraceLines([HEADER, line(0, 'connect'), cell(1, 'REASON_RESET')]);
+  const repeated = readTraceLines([HEADER, cell(2, 'REASON_NETWORK_PING')]);
   const conflict = { events: [...firstLife.events, ...repeated.events], lock: firstLife.lock };
   await storeEvents(gateway.store, testMac(6), conflict);
-  const { status, body } = await ask(gateway, 'GET', `/why?id=${encodeURIComponent(`${formatMac(testMac(6))} 1/1`)}`);
+  const { status, body } = await callOperator(
+    gateway,
+    'GET',
+    `/why?id=${encodeURIComponent(`${formatMac(testMac(6))} 1/1`)}`,
+  );
   t.equal(status, 400);
   t.match((body as { detail: string }).detail, /1\/1 is 2 uplinks: use evt_A4C138000006_\S+, evt_A4C138000006_/);
 });
@@ -367,13 +371,13 @@ t.test('why explains two clocks, a moved lock, a shortened log, and two uplinks 
 t.test('“lockgate why” prints text or JSON, and fails with a sentence and an exit code', async (t) => {
   const runClock = new ManualClock(START_MS);
   const gateway = await testGateway(t, { runClock });
-  const { findings } = await storeEvents(gateway.store, testMac(5), readEvents(LOST_CONNECTION));
+  const { findings } = await storeEvents(gateway.store, testMac(5), readTraceLines(LOST_CONNECTION));
   runClock.advance(Hours(6));
   const at = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
   const run = (...args: string[]): Promise<CommandOutput> => runLockgate(['why', ...args, ...at]);
   const id = findings.get('not-closed');
   const shown = await run(`finding:${id}`);
-  t.equal(shown.ended?.code, 0, shown.stderr.join('\n'));
+  t.equal(shown.exit?.code, 0, shown.stderr.join('\n'));
   const text = shown.stdout.join('\n');
   t.match(
     text,
@@ -403,11 +407,11 @@ t.test('“lockgate why” prints text or JSON, and fails with a sentence and an
   ];
   for (const [args, code, message] of failures) {
     const ended = await run(...args);
-    t.equal(ended.ended?.code, code, args.join(' '));
+    t.equal(ended.exit?.code, code, args.join(' '));
     t.match(ended.stderr.join('\n'), message);
     t.same(ended.stdout, []);
   }
   const unreachable = await runLockgate(['why', MAC, '--gateway', 'http://127.0.0.1:9', '--token', 'x']);
-  t.equal(unreachable.ended?.code, 3);
+  t.equal(unreachable.exit?.code, 3);
   t.match(unreachable.stderr.join('\n'), /no gateway at http:\/\/127\.0\.0\.1:9/);
 });

@@ -5,32 +5,32 @@
  */
 import { Readable } from 'node:stream';
 import { runCommandLine } from '../../../cli/terminal/command-line.js';
-import { Bell } from '../clocks/bell.js';
+import { ChangeSignal } from '../clocks/change-signal.js';
 
 /** One write to an output stream. */
-interface Written {
+interface OutputWrite {
   readonly to: 'stdout' | 'stderr';
   readonly text: string;
 }
 
 /** A command's exit code, and what it wrote. */
-export interface CommandEnd {
+export interface CommandResult {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
-  readonly written: readonly Written[];
+  readonly writes: readonly OutputWrite[];
 }
 
 /** A command that is running. */
 export interface RunningCommand {
   /** Resolves when the output so far matches. */
-  until(pattern: RegExp): Promise<void>;
+  waitUntil(pattern: RegExp): Promise<void>;
   /** Sends Ctrl-C. */
   interrupt(): void;
 }
 
 /** The environment of a command. */
-export interface CommandPlace {
+export interface CommandEnvironment {
   /** The width of the terminal that stdout writes to; undefined if stdout is a pipe. */
   readonly columns?: number;
   readonly stdin?: string | Buffer;
@@ -39,7 +39,7 @@ export interface CommandPlace {
   /** The working folder; by default the test's. */
   readonly folder?: string;
   /** Called when the command starts; the test interacts with the command. */
-  readonly during?: (running: RunningCommand) => Promise<void>;
+  readonly whileRunning?: (running: RunningCommand) => Promise<void>;
 }
 
 /** How long a test waits for output that matches before it fails. */
@@ -47,35 +47,43 @@ const TIMEOUT_SECONDS = 30;
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 type Undo = () => void;
 
-let last: Promise<unknown> = Promise.resolve();
+let previousCommand: Promise<unknown> = Promise.resolve();
 
 /** Runs a command to its end, after all earlier calls. `args` is the command line without `lockgate`. */
-export async function runCommand(args: readonly string[], place: CommandPlace = {}): Promise<CommandEnd> {
-  const mine = last.then(() => runNow(args, place));
-  last = mine.catch(() => undefined);
-  return await mine;
+export async function runCommand(
+  args: readonly string[],
+  environment: CommandEnvironment = {},
+): Promise<CommandResult> {
+  const result = previousCommand.then(() => runNow(args, environment));
+  previousCommand = result.catch(() => undefined);
+  return await result;
 }
 
-async function runNow(args: readonly string[], place: CommandPlace): Promise<CommandEnd> {
-  const written: Written[] = [];
-  const bell = new Bell();
+async function runNow(args: readonly string[], environment: CommandEnvironment): Promise<CommandResult> {
+  const writes: OutputWrite[] = [];
+  const changeSignal = new ChangeSignal();
   const undo: Undo[] = [
-    captureWrites('stdout', written, bell),
-    captureWrites('stderr', written, bell),
-    replace(process.stdout, 'isTTY', place.columns === undefined ? undefined : true),
-    replace(process.stdout, 'columns', place.columns),
+    captureWrites('stdout', writes, changeSignal),
+    captureWrites('stderr', writes, changeSignal),
+    replace(process.stdout, 'isTTY', environment.columns === undefined ? undefined : true),
+    replace(process.stdout, 'columns', environment.columns),
     replace(process.stderr, 'isTTY', undefined),
-    replace(process, 'stdin', Readable.from(place.stdin === undefined ? [] : [place.stdin])),
-    replace(process, 'env', { PATH: process.env.PATH, HOME: process.env.HOME, NO_COLOR: '1', ...place.environment }),
+    replace(process, 'stdin', Readable.from(environment.stdin === undefined ? [] : [environment.stdin])),
+    replace(process, 'env', {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      NO_COLOR: '1',
+      ...environment.environment,
+    }),
     restoreSignalListeners(),
-    changeFolder(place.folder),
+    changeFolder(environment.folder),
   ];
   const before = process.exitCode;
   process.exitCode = undefined;
-  const output = (): string => written.map(({ text }) => text).join('');
+  const output = (): string => writes.map(({ text }) => text).join('');
   const running: RunningCommand = {
-    until: (pattern) =>
-      bell.until(
+    waitUntil: (pattern) =>
+      changeSignal.waitUntil(
         () => pattern.test(output()),
         TIMEOUT_SECONDS,
         () => `${pattern} in ${output()}`,
@@ -83,12 +91,12 @@ async function runNow(args: readonly string[], place: CommandPlace): Promise<Com
     interrupt: () => void process.emit('SIGINT', 'SIGINT'),
   };
   try {
-    await Promise.all([runCommandLine(args), place.during?.(running)]);
+    await Promise.all([runCommandLine(args), environment.whileRunning?.(running)]);
     return {
       code: Number(process.exitCode ?? 0),
-      stdout: textTo('stdout', written),
-      stderr: textTo('stderr', written),
-      written,
+      stdout: outputOf('stdout', writes),
+      stderr: outputOf('stderr', writes),
+      writes,
     };
   } finally {
     process.exitCode = before;
@@ -96,14 +104,14 @@ async function runNow(args: readonly string[], place: CommandPlace): Promise<Com
   }
 }
 
-function textTo(name: Written['to'], written: readonly Written[]): string {
-  return written.flatMap(({ to, text }) => (to === name ? [text] : [])).join('');
+function outputOf(name: OutputWrite['to'], writes: readonly OutputWrite[]): string {
+  return writes.flatMap(({ to, text }) => (to === name ? [text] : [])).join('');
 }
 
-function captureWrites(name: Written['to'], written: Written[], bell: Bell): Undo {
+function captureWrites(name: OutputWrite['to'], writes: OutputWrite[], changeSignal: ChangeSignal): Undo {
   return replace(process[name], 'write', (chunk: string | Uint8Array, ...rest: unknown[]): boolean => {
-    written.push({ to: name, text: typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString('utf8') });
-    bell.ring();
+    writes.push({ to: name, text: typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString('utf8') });
+    changeSignal.notify();
     const done = rest.at(-1);
     if (typeof done === 'function') queueMicrotask(() => done());
     return true;
@@ -112,11 +120,11 @@ function captureWrites(name: Written['to'], written: Written[], bell: Bell): Und
 
 /** Replaces a property's value. Returns a function that restores it. */
 function replace(target: object, name: string, value: unknown): Undo {
-  const own = Object.getOwnPropertyDescriptor(target, name);
+  const originalProperty = Object.getOwnPropertyDescriptor(target, name);
   Object.defineProperty(target, name, { value, configurable: true, writable: true, enumerable: true });
   return () => {
-    if (own === undefined) Reflect.deleteProperty(target, name);
-    else Object.defineProperty(target, name, own);
+    if (originalProperty === undefined) Reflect.deleteProperty(target, name);
+    else Object.defineProperty(target, name, originalProperty);
   };
 }
 

@@ -3,7 +3,7 @@
  * the gateway is killed and restarted. Then compares the locks' diaries with the requested commands. The gateway's own
  * account is never used.
  */
-import { Bell } from '../clocks/bell.js';
+import { ChangeSignal } from '../clocks/change-signal.js';
 import { CommandLock } from '../commands/command-lock.js';
 import type { SabotageName } from '../durability/sabotage.js';
 import { GatewayChild } from '../gateway/gateway-child.js';
@@ -19,7 +19,7 @@ export interface CommandRunOptions {
   readonly commandsPerLock: number;
   readonly kills: number;
   /** Seconds without a new line in any diary after which nothing more is expected: long on a busy machine. */
-  readonly stillSeconds: number;
+  readonly stallSeconds: number;
   readonly sabotage?: SabotageName;
 }
 
@@ -32,10 +32,10 @@ export interface CommandFinding {
 
 export interface CommandRunResult {
   readonly findings: readonly CommandFinding[];
-  readonly asked: number;
+  readonly requested: number;
   readonly received: number;
   readonly lost: number;
-  readonly complaints: readonly string[];
+  readonly errorLines: readonly string[];
 }
 
 /** What a lock did, by its own record. */
@@ -44,24 +44,24 @@ export type CommandDiary = Pick<CommandLock, 'mac' | 'carriedOut' | 'answered' |
 const PHASE_SECONDS = 60;
 const FIRST_MAC = 0xa4c138000001;
 /** The lifetime of commands: longer than a run, so that none expires. */
-const LIFE_SECONDS = 3600;
+const COMMAND_LIFETIME_SECONDS = 3600;
 
 /** Checks that each lock carries out each requested command exactly once and answers it, and carries out no other. */
 export function checkCommands(
-  asked: ReadonlyMap<string, ReadonlySet<number>>,
+  requested: ReadonlyMap<string, ReadonlySet<number>>,
   diaries: readonly CommandDiary[],
 ): CommandFinding[] {
   const findings: CommandFinding[] = [];
   for (const { mac, carriedOut, answered, sentAfterAnswer } of diaries) {
-    const own = asked.get(mac) ?? new Set();
-    const seen = new Set<number>();
+    const requestedIds = requested.get(mac) ?? new Set();
+    const carriedOutIds = new Set<number>();
     for (const id of carriedOut) {
-      if (!own.has(id)) findings.push({ broken: 'never-asked', mac, id });
-      if (seen.has(id)) findings.push({ broken: 'twice', mac, id });
-      seen.add(id);
+      if (!requestedIds.has(id)) findings.push({ broken: 'never-asked', mac, id });
+      if (carriedOutIds.has(id)) findings.push({ broken: 'twice', mac, id });
+      carriedOutIds.add(id);
     }
-    for (const id of own) {
-      if (!seen.has(id)) findings.push({ broken: 'missing', mac, id });
+    for (const id of requestedIds) {
+      if (!carriedOutIds.has(id)) findings.push({ broken: 'missing', mac, id });
       else if (!answered.has(id)) findings.push({ broken: 'unanswered', mac, id });
     }
     for (const id of sentAfterAnswer) findings.push({ broken: 'sent-after-answer', mac, id });
@@ -72,12 +72,12 @@ export function checkCommands(
 export class CommandRun {
   readonly #options: CommandRunOptions;
   readonly #chance: SeededChance;
-  readonly #bell = new Bell();
-  readonly #asked = new Map<string, Set<number>>();
+  readonly #changeSignal = new ChangeSignal();
+  readonly #requested = new Map<string, Set<number>>();
   #locks: CommandLock[] = [];
   #gateway!: GatewayChild;
   /** The number of diary lines: a line for each command carried out, and a line for each answer. */
-  #lines = 0;
+  #lineCount = 0;
 
   private constructor(options: CommandRunOptions) {
     this.#options = options;
@@ -90,12 +90,12 @@ export class CommandRun {
     await run.#setUp(test);
     const total = options.locks * options.commandsPerLock * 2;
     for (let kill = 1; kill <= options.kills; kill += 1) {
-      await run.#killAt((total * kill) / (options.kills + 1));
-      test.comment(`kill ${kill}: ${run.#lines} of ${total} lines`);
+      await run.#killAfterLines((total * kill) / (options.kills + 1));
+      test.comment(`kill ${kill}: ${run.#lineCount} of ${total} lines`);
       await run.#gateway.start();
     }
-    await run.#progress(total);
-    test.comment(`drained: ${run.#lines} of ${total} lines`);
+    await run.#waitForLines(total);
+    test.comment(`drained: ${run.#lineCount} of ${total} lines`);
     return await run.#conclude();
   }
 
@@ -107,40 +107,40 @@ export class CommandRun {
       const secret = await this.#gateway.addLock(mac);
       const chance = new SeededChance(this.#chance.between(0, 2 ** 31));
       const onLine = (): void => {
-        this.#lines += 1;
-        this.#bell.ring();
+        this.#lineCount += 1;
+        this.#changeSignal.notify();
       };
       this.#locks.push(new CommandLock({ mac, secret, port: this.#gateway.mqttPort, chance, onLine }));
-      this.#asked.set(mac, new Set());
+      this.#requested.set(mac, new Set());
     }
     test.teardown(() => {
       for (const lock of this.#locks) lock.offline();
     });
     // Half of the commands are requested before any lock connects, half while locks connect and disconnect.
     const half = Math.floor(this.#options.commandsPerLock / 2);
-    for (let round = 0; round < half; round += 1) await this.#ask(macs);
+    for (let round = 0; round < half; round += 1) await this.#requestCommands(macs);
     for (const lock of this.#locks) lock.online();
-    for (let round = half; round < this.#options.commandsPerLock; round += 1) await this.#ask(macs);
+    for (let round = half; round < this.#options.commandsPerLock; round += 1) await this.#requestCommands(macs);
   }
 
-  async #ask(macs: readonly string[]): Promise<void> {
+  async #requestCommands(macs: readonly string[]): Promise<void> {
     const type = this.#chance.pick(['unlock', 'lock', 'locate-gps', 'locate-cell', 'reset']);
-    const body = { macs, type, expires_in: LIFE_SECONDS };
+    const body = { macs, type, expires_in: COMMAND_LIFETIME_SECONDS };
     const { commands } = await this.#gateway.post<{ commands: { mac: string; id: number }[] }>('/commands', body);
-    for (const { mac, id } of commands) this.#asked.get(mac.replaceAll(':', ''))?.add(id);
+    for (const { mac, id } of commands) this.#requested.get(mac.replaceAll(':', ''))?.add(id);
   }
 
-  async #killAt(lines: number): Promise<void> {
-    await this.#progress(lines);
+  async #killAfterLines(lines: number): Promise<void> {
+    await this.#waitForLines(lines);
     await this.#gateway.kill();
   }
 
   /** Waits until there are so many lines, or until no more arrive. */
-  #progress(lines: number): Promise<boolean> {
-    return this.#bell.untilOrStill(
-      () => this.#lines >= lines,
-      () => this.#lines,
-      this.#options.stillSeconds,
+  #waitForLines(lines: number): Promise<boolean> {
+    return this.#changeSignal.waitUntilOrStalled(
+      () => this.#lineCount >= lines,
+      () => this.#lineCount,
+      this.#options.stallSeconds,
     );
   }
 
@@ -150,11 +150,11 @@ export class CommandRun {
     const sum = (count: (lock: CommandLock) => number): number =>
       this.#locks.reduce((all, lock) => all + count(lock), 0);
     return {
-      findings: checkCommands(this.#asked, this.#locks),
-      asked: [...this.#asked.values()].reduce((all, ids) => all + ids.size, 0),
+      findings: checkCommands(this.#requested, this.#locks),
+      requested: [...this.#requested.values()].reduce((all, ids) => all + ids.size, 0),
       received: sum(({ received }) => received),
       lost: sum(({ lost }) => lost),
-      complaints: this.#gateway.complaints,
+      errorLines: this.#gateway.errorLines,
     };
   }
 }

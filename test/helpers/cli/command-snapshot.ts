@@ -6,11 +6,11 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { root } from '../house/our-files.js';
-import type { CommandEnd } from './command-line.js';
+import type { CommandResult } from './command-line.js';
 
 const FOLDER = path.join(root, 'test/snapshots/cli');
 /** Lines of an output that a snapshot has; the remaining lines are replaced by their number and a hash. */
-const SHOWN_LINES = 48;
+const MAX_SHOWN_LINES = 48;
 
 /** Whether snapshots are written instead of compared. */
 export const isWriting = process.env.TAP_SNAPSHOT === '1';
@@ -19,8 +19,8 @@ export const isWriting = process.env.TAP_SNAPSHOT === '1';
 export type Normaliser = (text: string) => string;
 
 /** Formats a call with its output and exit code. */
-export function callText(title: string, end: CommandEnd, normalise: Normaliser, isJson = false): string {
-  const { written, code } = end;
+export function callText(title: string, end: CommandResult, normalise: Normaliser, isJson = false): string {
+  const { writes, code } = end;
   const lines: string[] = [];
   let at: 'stdout' | 'stderr' = 'stdout';
   let text = '';
@@ -30,7 +30,7 @@ export function callText(title: string, end: CommandEnd, normalise: Normaliser, 
     if (text !== '') lines.push(...cut.map((line) => (at === 'stderr' ? `! ${line}` : line).trimEnd()));
     text = '';
   };
-  for (const each of written) {
+  for (const each of writes) {
     if (each.to !== at) flush();
     at = each.to;
     text += each.text;
@@ -48,10 +48,10 @@ function prettyLines(text: string): string {
 }
 
 function elide(lines: readonly string[]): string[] {
-  if (lines.length <= SHOWN_LINES + 2) return [...lines];
-  const rest = lines.slice(SHOWN_LINES);
+  if (lines.length <= MAX_SHOWN_LINES + 2) return [...lines];
+  const rest = lines.slice(MAX_SHOWN_LINES);
   const hash = createHash('sha256').update(rest.join('\n')).digest('hex').slice(0, 12);
-  return [...lines.slice(0, SHOWN_LINES), `[${rest.length} lines more, sha256 ${hash}]`];
+  return [...lines.slice(0, MAX_SHOWN_LINES), `[${rest.length} lines more, sha256 ${hash}]`];
 }
 
 /** The file of a command's snapshot, such as `device-list.txt`. */
@@ -60,7 +60,7 @@ export function snapshotName(command: string): string {
 }
 
 /** The stored snapshot with this name; empty if there is none. With TAP_SNAPSHOT=1 first stores `text`. */
-export function keptSnapshot(name: string, text: string): string {
+export function storedSnapshot(name: string, text: string): string {
   const file = path.join(FOLDER, name);
   if (isWriting) {
     mkdirSync(FOLDER, { recursive: true });
@@ -70,6 +70,6 @@ export function keptSnapshot(name: string, text: string): string {
 }
 
 /** The names of all stored snapshots. */
-export function keptNames(): string[] {
+export function storedSnapshotNames(): string[] {
   return existsSync(FOLDER) ? readdirSync(FOLDER).sort() : [];
 }

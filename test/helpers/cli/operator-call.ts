@@ -2,21 +2,21 @@
 import got, { type Method } from 'got';
 import type { Gateway } from '../../../gateway/gateway.js';
 
-export interface Answered {
+export interface OperatorAnswer {
   readonly status: number;
   readonly type: string | undefined;
   readonly body: unknown;
 }
 
 /** Sends a request, with the operator's token unless another token is given. */
-export async function ask(
+export async function callOperator(
   gateway: Gateway,
   method: Method,
-  where: string,
+  path: string,
   json?: unknown,
   token?: string,
-): Promise<Answered> {
-  const answer = await got(`http://127.0.0.1:${gateway.operatorPort}${where}`, {
+): Promise<OperatorAnswer> {
+  const answer = await got(`http://127.0.0.1:${gateway.operatorPort}${path}`, {
     method,
     headers: { authorization: `Bearer ${token ?? gateway.operatorToken}` },
     throwHttpErrors: false,

@@ -3,54 +3,57 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import path from 'node:path';
-import { Bell } from '../clocks/bell.js';
+import { ChangeSignal } from '../clocks/change-signal.js';
 import { root } from '../house/our-files.js';
 import type { Teardown } from '../store/temp-folder.js';
 import { runCommand } from './command-line.js';
 
-/** The compiled command line. */
+/** The compiled `lockgate` program. */
 export const LOCKGATE = path.join(root, 'dist/program/main.js');
 
-export interface Ended {
+/** How a process exited: its exit code, or the signal that killed it. */
+export interface ProgramExit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
 }
 
+/** A program in a separate process. */
 export class Program {
+  /** The command line, shortened, for error messages. */
   readonly name: string;
   readonly stdout: string[] = [];
   readonly stderr: string[] = [];
-  /** Undefined while it runs. */
-  ended: Ended | undefined;
+  /** How the program exited; undefined while it runs. */
+  exit: ProgramExit | undefined;
   readonly #child: ChildProcess;
-  readonly #bell = new Bell();
+  readonly #changeSignal = new ChangeSignal();
 
-  /** Starts the program. The end of the test kills it if it still runs. */
+  /** Starts the program. If it still runs at the end of the test, it is killed then. */
   constructor(test: Teardown, command: string, args: readonly string[], environment: NodeJS.ProcessEnv = {}) {
     this.name = `${path.basename(command)} ${args.join(' ')}`.slice(0, 120);
     this.#child = spawn(command, args, { stdio: 'pipe', env: { ...process.env, NO_COLOR: '1', ...environment } });
-    this.#follow('stdout');
-    this.#follow('stderr');
-    // A program may end without reading its input; then the test checks how it ended.
+    this.#collectLines('stdout');
+    this.#collectLines('stderr');
+    // A program may exit without reading its input; then the test checks how it exited.
     this.#child.stdin?.on('error', () => undefined);
     this.#child.on('error', (error) => this.stderr.push(error.message));
     this.#child.on('close', (code, signal) => {
-      this.ended = { code, signal };
-      this.#bell.ring();
+      this.exit = { code, signal };
+      this.#changeSignal.notify();
     });
     test.teardown(async () => {
       this.kill('SIGKILL');
-      await this.end();
+      await this.waitForExit();
     });
   }
 
-  #follow(name: 'stdout' | 'stderr'): void {
-    let rest = '';
+  #collectLines(name: 'stdout' | 'stderr'): void {
+    let incompleteLine = '';
     this.#child[name]?.setEncoding('utf8').on('data', (chunk: string) => {
-      const lines = (rest + chunk).split('\n');
-      rest = lines.pop() ?? '';
-      this[name].push(...lines);
-      this.#bell.ring();
+      const newLines = (incompleteLine + chunk).split('\n');
+      incompleteLine = newLines.pop() ?? '';
+      this[name].push(...newLines);
+      this.#changeSignal.notify();
     });
   }
 
@@ -59,55 +62,64 @@ export class Program {
   }
 
   kill(signal: NodeJS.Signals): void {
-    if (this.ended === undefined) this.#child.kill(signal);
+    if (this.exit === undefined) this.#child.kill(signal);
   }
 
-  /** Writes to its standard input, which stays open. */
-  tell(text: string): void {
+  /** Writes to the program's standard input, which stays open. */
+  writeStdin(text: string): void {
     this.#child.stdin?.write(text);
   }
 
-  /** Writes to its standard input and closes it. */
-  say(text: Buffer | string): void {
+  /** Writes to the program's standard input and closes it. */
+  endStdin(text: Buffer | string): void {
     this.#child.stdin?.end(text);
   }
 
-  /** The first matching line of stdout or stderr. @throws Error if the program ends before, or after a timeout */
-  async line(fits: RegExp, from: 'stdout' | 'stderr' = 'stdout', seconds = 60): Promise<string> {
-    const find = (): string | undefined => this[from].find((line) => fits.test(line));
-    const isOver = (): boolean => find() !== undefined || this.ended !== undefined;
-    await this.#bell.until(isOver, seconds, () => `${fits} from ${this.#account()}`);
-    const line = find();
-    if (line === undefined) throw new Error(`no ${fits} from ${this.#account()}`);
-    return line;
+  /** Waits for a matching line, and returns the first. @throws Error if the program exits before, or after a timeout */
+  async waitForLine(pattern: RegExp, stream: 'stdout' | 'stderr' = 'stdout', seconds = 60): Promise<string> {
+    const find = (): string | undefined => this[stream].find((text) => pattern.test(text));
+    const isDone = (): boolean => find() !== undefined || this.exit !== undefined;
+    await this.#changeSignal.waitUntil(isDone, seconds, () => `${pattern} from ${this.#describeOutput()}`);
+    const found = find();
+    if (found === undefined) throw new Error(`no ${pattern} from ${this.#describeOutput()}`);
+    return found;
   }
 
-  /** Resolves when there are `count` matching lines. @throws Error after a timeout */
-  async lines(fits: RegExp, count: number, from: 'stdout' | 'stderr' = 'stdout', seconds = 60): Promise<void> {
-    const isOver = (): boolean => this[from].filter((line) => fits.test(line)).length >= count;
-    await this.#bell.until(isOver, seconds, () => `${count} lines ${fits} from ${this.#account()}`);
+  /** Waits for `count` matching lines. @throws Error after a timeout */
+  async waitForLines(
+    pattern: RegExp,
+    count: number,
+    stream: 'stdout' | 'stderr' = 'stdout',
+    seconds = 60,
+  ): Promise<void> {
+    const isDone = (): boolean => this[stream].filter((text) => pattern.test(text)).length >= count;
+    await this.#changeSignal.waitUntil(
+      isDone,
+      seconds,
+      () => `${count} lines ${pattern} from ${this.#describeOutput()}`,
+    );
   }
 
-  /** Resolves when the output `fits`. @throws Error if the program ends before, or after a timeout */
-  async until(fits: (stdout: readonly string[]) => boolean, seconds = 60): Promise<void> {
-    const isOver = (): boolean => fits(this.stdout) || this.ended !== undefined;
-    await this.#bell.until(isOver, seconds, () => `more from ${this.#account()}`);
-    if (!fits(this.stdout)) throw new Error(`no more from ${this.#account()}`);
+  /** Waits until `holds` accepts the output. @throws Error if the program exits before, or after a timeout */
+  async waitUntil(holds: (stdout: readonly string[]) => boolean, seconds = 60): Promise<void> {
+    const isDone = (): boolean => holds(this.stdout) || this.exit !== undefined;
+    await this.#changeSignal.waitUntil(isDone, seconds, () => `more from ${this.#describeOutput()}`);
+    if (!holds(this.stdout)) throw new Error(`no more from ${this.#describeOutput()}`);
   }
 
-  /** Waits for the end of the program. @throws Error after a timeout */
-  async end(seconds = 60): Promise<Ended> {
-    const isOver = (): boolean => this.ended !== undefined;
-    await this.#bell.until(isOver, seconds, () => `the end of ${this.#account()}`);
-    return this.ended as Ended;
+  /** Waits until the program has exited. @throws Error after a timeout */
+  async waitForExit(seconds = 60): Promise<ProgramExit> {
+    const isDone = (): boolean => this.exit !== undefined;
+    await this.#changeSignal.waitUntil(isDone, seconds, () => `the exit of ${this.#describeOutput()}`);
+    return this.exit as ProgramExit;
   }
 
-  #account(): string {
-    return `${this.name}, which said\n${[...this.stdout.slice(-5), ...this.stderr.slice(-20)].join('\n')}`;
+  #describeOutput(): string {
+    return `${this.name}, which printed\n${[...this.stdout.slice(-5), ...this.stderr.slice(-20)].join('\n')}`;
   }
 }
 
-/** Runs a program to its end. */
+/** Runs a program, with an empty standard input, until it has exited. */
 export async function runProgram(
   test: Teardown,
   command: string,
@@ -115,13 +127,13 @@ export async function runProgram(
   environment: NodeJS.ProcessEnv = {},
 ): Promise<Program> {
   const program = new Program(test, command, args, environment);
-  program.say('');
-  await program.end();
+  program.endStdin('');
+  await program.waitForExit();
   return program;
 }
 
 /** The end of a command: the parts of a {@link Program} that ended which tests read. */
-export type CommandOutput = Pick<Program, 'name' | 'stdout' | 'stderr'> & { readonly ended: Ended };
+export type CommandOutput = Pick<Program, 'name' | 'stdout' | 'stderr'> & { readonly exit: ProgramExit };
 
 /**
  * Runs a lockgate command to its end in the test's own process, since a process for each command costs a third of a
@@ -137,13 +149,13 @@ export async function runLockgate(
     name: `lockgate ${args.join(' ')}`,
     stdout: lines(stdout),
     stderr: lines(stderr),
-    ended: { code, signal: null },
+    exit: { code, signal: null },
   };
 }
 
 /** Runs a lockgate command to its end, and returns its JSON output. @throws Error if the command failed */
 export async function lockgateJson<T>(args: readonly string[]): Promise<T> {
   const command = await runLockgate([...args, '--json']);
-  if (command.ended.code !== 0) throw new Error(`${command.name}: ${command.stderr.join('\n')}`);
+  if (command.exit.code !== 0) throw new Error(`${command.name}: ${command.stderr.join('\n')}`);
   return JSON.parse(command.stdout.join('\n')) as T;
 }

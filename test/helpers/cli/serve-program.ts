@@ -21,8 +21,8 @@ export class ServeProgram {
   /** Starts the gateway and waits until it reports that it is ready. */
   static async start(test: Teardown, data: string, environment: NodeJS.ProcessEnv = {}): Promise<ServeProgram> {
     const serve = new ServeProgram(test, data, environment);
-    serve.mqttPort = Number(/:(\d+)$/.exec(await serve.program.line(/mqtt:/))?.[1]);
-    await serve.program.line(/Next:/);
+    serve.mqttPort = Number(/:(\d+)$/.exec(await serve.program.waitForLine(/mqtt:/))?.[1]);
+    await serve.program.waitForLine(/Next:/);
     return serve;
   }
 

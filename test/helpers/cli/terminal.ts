@@ -12,8 +12,8 @@ import { LOCKGATE } from './program.js';
 /** Why terminals are not available; false if they are. */
 export const NO_TERMINAL = spawnSync('tmux', ['-V']).error === undefined ? false : 'no tmux here';
 
-const LOOKED_EVERY = Seconds(0.05);
-const PATIENCE_LOOKS = 600;
+const POLL_INTERVAL = Seconds(0.05);
+const MAX_POLLS = 600;
 
 export class Terminal {
   readonly #socket: string;
@@ -26,11 +26,23 @@ export class Terminal {
     writeFileSync(command, `#!/bin/sh\nexec ${process.execPath} ${LOCKGATE} "$@"\n`);
     chmodSync(command, 0o755);
     const settings = { PATH: `${folder}:${process.env.PATH}`, LANG: 'C.UTF-8', TERM: 'screen-256color', PS1: '$ ' };
-    const given = Object.entries({ ...settings, HOME: folder, HISTFILE: '', ...environment }).map(
+    const variables = Object.entries({ ...settings, HOME: folder, HISTFILE: '', ...environment }).map(
       ([name, text]) => `${name}=${text}`,
     );
     const size = ['-x', String(columns), '-y', String(rows)];
-    this.#tmux('-f', '/dev/null', 'new-session', '-d', ...size, 'env', '-i', ...given, 'bash', '--norc', '--noprofile');
+    this.#tmux(
+      '-f',
+      '/dev/null',
+      'new-session',
+      '-d',
+      ...size,
+      'env',
+      '-i',
+      ...variables,
+      'bash',
+      '--norc',
+      '--noprofile',
+    );
     test.teardown(() => void spawnSync('tmux', ['-S', this.#socket, 'kill-server']));
   }
 
@@ -39,20 +51,20 @@ export class Terminal {
   }
 
   /** Sends keys by tmux's names (`Tab`, `C-c`, `Enter`); other text is typed. */
-  keys(...keys: readonly string[]): void {
-    this.#tmux('send-keys', ...keys);
+  pressKeys(...pressKeys: readonly string[]): void {
+    this.#tmux('send-keys', ...pressKeys);
   }
 
   /** Types a line and Enter. */
-  enter(line: string): void {
+  typeLine(line: string): void {
     this.#tmux('send-keys', '-l', line);
-    this.keys('Enter');
+    this.pressKeys('Enter');
   }
 
   /** Clears the screen except for the prompt, so that old output does not match. */
   async clear(): Promise<void> {
-    this.enter('clear');
-    await this.until(/^\$\s*$/);
+    this.typeLine('clear');
+    await this.waitForScreen(/^\$\s*$/);
   }
 
   /** The text on the screen; with colour codes if `styled`. */
@@ -65,17 +77,17 @@ export class Terminal {
   }
 
   /** One of tmux's variables, such as `cursor_flag` (1 if the cursor is visible) or `alternate_on`. */
-  value(name: string): string {
+  tmuxVariable(name: string): string {
     return this.#tmux('display-message', '-p', `#{${name}}`).trim();
   }
 
   /** The screen as soon as it `fits`. @throws Error with the screen's text after a timeout */
-  async until(fits: RegExp, styled = false): Promise<string> {
-    for (let looks = 0; looks < PATIENCE_LOOKS; looks += 1) {
-      const seen = this.screen(styled);
-      if (fits.test(seen)) return seen;
-      await new Promise<void>((resolve) => systemClock.after(LOOKED_EVERY, resolve));
+  async waitForScreen(pattern: RegExp, styled = false): Promise<string> {
+    for (let polls = 0; polls < MAX_POLLS; polls += 1) {
+      const screenText = this.screen(styled);
+      if (pattern.test(screenText)) return screenText;
+      await new Promise<void>((resolve) => systemClock.after(POLL_INTERVAL, resolve));
     }
-    throw new Error(`no ${fits} on the terminal, which shows\n${this.screen()}`);
+    throw new Error(`no ${pattern} on the terminal, which shows\n${this.screen()}`);
   }
 }

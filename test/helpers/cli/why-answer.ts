@@ -1,6 +1,6 @@
 /** Requests `GET /why` of a gateway, as `lockgate why` does. */
 import type { Gateway } from '../../../gateway/gateway.js';
-import { ask } from './operator-call.js';
+import { callOperator } from './operator-call.js';
 
 /** A step of the explanation. */
 export interface StepJson {
@@ -21,9 +21,9 @@ export interface WhyAnswer {
 }
 
 /** Sends the request. @throws Error if the status is not 200 */
-export async function why(gateway: Gateway, id: string, at?: string): Promise<WhyAnswer> {
+export async function requestWhy(gateway: Gateway, id: string, at?: string): Promise<WhyAnswer> {
   const query = new URLSearchParams({ id, ...(at !== undefined && { at }) });
-  const { status, body } = await ask(gateway, 'GET', `/why?${query}`);
+  const { status, body } = await callOperator(gateway, 'GET', `/why?${query}`);
   if (status !== 200) throw new Error(`${status} ${JSON.stringify(body)}`);
   return body as WhyAnswer;
 }

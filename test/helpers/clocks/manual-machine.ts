@@ -4,15 +4,15 @@ import { ManualClock, type Milliseconds, type Timer } from '../../../proto/clock
 
 export class ManualMachine implements MachineClock {
   readonly #time = new ManualClock();
-  #offMs: number;
+  #dateOffsetMs: number;
 
   /** @param startMs the date at the start, ms since the epoch */
   constructor(startMs: number) {
-    this.#offMs = startMs;
+    this.#dateOffsetMs = startMs;
   }
 
   wall(): number {
-    return this.#time.now() + this.#offMs;
+    return this.#time.now() + this.#dateOffsetMs;
   }
 
   monotonic(): number {
@@ -35,6 +35,6 @@ export class ManualMachine implements MachineClock {
 
   /** Sets the date forward, or back if negative. */
   step(by: Milliseconds): void {
-    this.#offMs += by;
+    this.#dateOffsetMs += by;
   }
 }

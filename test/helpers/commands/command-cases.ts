@@ -59,7 +59,7 @@ const spoilSums = ({ folder }: CommandSite): void => {
 const interruptAfter =
   (started: RegExp) =>
   async (running: RunningCommand): Promise<void> => {
-    await running.until(started);
+    await running.waitUntil(started);
     running.interrupt();
   };
 
@@ -84,7 +84,7 @@ const GENERAL: readonly CommandCase[] = [
     during: async (running, site) => {
       await site.listenedTo();
       await site.sendPing();
-      await running.until(/disconnect[\s\S]*(pres|"presence")/);
+      await running.waitUntil(/disconnect[\s\S]*(pres|"presence")/);
       running.interrupt();
     },
   },

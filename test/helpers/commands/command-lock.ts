@@ -6,7 +6,7 @@
 import { connect, type MqttClient } from 'mqtt';
 import { decodeDownlink, encodeUplink } from '../../../proto/wire/codec.js';
 import { type CommandAck, DEFAULT_POWER, type Ping, type Uplink } from '../../../proto/wire/ping.js';
-import { oddMoment } from '../clocks/bell.js';
+import { realDelay } from '../clocks/change-signal.js';
 import type { SeededChance } from '../pair/seeded-chance.js';
 
 export interface CommandLockOptions {
@@ -97,7 +97,7 @@ export class CommandLock {
 
   #reconnectLater(): void {
     if (this.#client !== undefined || !this.#mayConnect) return;
-    void oddMoment(this.#options.chance.between(1, MAX_AWAY_MS)).then(() => this.#connect());
+    void realDelay(this.#options.chance.between(1, MAX_AWAY_MS)).then(() => this.#connect());
   }
 
   #onConnect(client: MqttClient): void {

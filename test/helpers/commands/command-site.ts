@@ -14,7 +14,7 @@ import { parseMonth } from '../../../gateway/usage/month.js';
 import { afterThisTurn, Minutes, Seconds, systemClock } from '../../../proto/clock.js';
 import { type Mac, parseMac } from '../../../proto/wire/mac.js';
 import { DEFAULT_POWER, type Ping } from '../../../proto/wire/ping.js';
-import { eventsOf, openGateway, testBytes } from '../gateway/test-gateway.js';
+import { openGateway, testBytes, waitForEvents } from '../gateway/test-gateway.js';
 import { type TestReceiver, testReceiver } from '../gateway/test-receiver.js';
 import { root } from '../house/our-files.js';
 import { TestLock } from '../mqtt/test-lock.js';
@@ -108,7 +108,7 @@ export async function commandSite(test: Test): Promise<CommandSite> {
     sendPing: async () => {
       sequence += 1;
       const lock = await TestLock.connect(test, gateway.mqttPort, LOCK, secret);
-      const delivered = eventsOf(gateway, 'delivery', 1);
+      const delivered = waitForEvents(gateway, 'delivery', 1);
       await lock.send(testBytes(sequence, { boot: 41, timeMs: nowMs }));
       await delivered;
       await lock.client.endAsync();
@@ -157,7 +157,7 @@ async function fillGateway(test: Teardown, site: CommandSite): Promise<string> {
   await usage.close(october.value);
   await accounts.addWebhookUrl({ url: receiver.url, merchant: 'Amber Bikes', headers: { 'X-Team': 'bikes' } });
   const lock = await TestLock.connect(test, gateway.mqttPort, LOCK, secret);
-  const delivered = receiver.received(2);
+  const delivered = receiver.waitForRequests(2);
   const timeMs = SHOWN_AT_MS - Minutes(5);
   await lock.send(testBytes(12, { boot: 41, timeMs, body: PERIOD_PING }));
   await lock.send(testBytes(13, { boot: 41, timeMs: timeMs + Seconds(30), body: GPS_PING }));

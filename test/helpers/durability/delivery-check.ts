@@ -2,7 +2,7 @@
  * Compares the diaries of locks with the diary of the merchant, without asking the gateway, and returns every broken
  * promise.
  */
-import type { PingName } from './diary-lock.js';
+import type { PingKey } from './diary-lock.js';
 import type { Arrival } from './diary-merchant.js';
 
 export type BrokenPromise =
@@ -22,67 +22,69 @@ export interface Finding {
 /** A lock's diary. */
 export interface LockDiary {
   readonly mac: string;
-  readonly acked: readonly PingName[];
+  readonly acked: readonly PingKey[];
   /** Uplinks that were sent but never acknowledged: they may arrive or not. */
-  readonly unacked: readonly PingName[];
+  readonly unacked: readonly PingKey[];
   /** Uplinks that the lock may send before older ones (protocol.md §2); none if left out. */
-  readonly overtaking?: readonly PingName[];
+  readonly overtaking?: readonly PingKey[];
 }
 
 /** Returns every broken promise; empty if none is. A run with fewer acknowledgements than `floor` proves nothing. */
 export function checkDeliveries(
   locks: readonly LockDiary[],
   arrivals: readonly Arrival[],
-  floor: number,
+  minAcked: number,
 ): readonly Finding[] {
   const findings: Finding[] = [];
-  const find = (broken: BrokenPromise, message: string): void => void findings.push({ broken, message });
+  const addFinding = (broken: BrokenPromise, message: string): void => void findings.push({ broken, message });
   const acked = locks.reduce((sum, lock) => sum + lock.acked.length, 0);
-  if (acked < floor) find('too-few-acked', `${acked} pings were acknowledged: at least ${floor} are needed`);
+  if (acked < minAcked)
+    addFinding('too-few-acked', `${acked} pings were acknowledged: at least ${minAcked} are needed`);
 
   const idOfPing = new Map<string, string>();
   const firstOfId = new Map<string, { readonly ping: string; readonly bodyHash: string }>();
   const accepted = new Set<string>();
-  const lastFirst = new Map<string, PingName>();
-  const overtaking = new Set(locks.flatMap((lock) => (lock.overtaking ?? []).map((each) => nameOf(lock.mac, each))));
+  const lastFirst = new Map<string, PingKey>();
+  const overtaking = new Set(locks.flatMap((lock) => (lock.overtaking ?? []).map((each) => keyOf(lock.mac, each))));
   for (const arrival of arrivals) {
     const { webhookId, bodyHash } = arrival;
-    const ping = nameOf(arrival.mac, arrival);
+    const ping = keyOf(arrival.mac, arrival);
     if (arrival.accepted) accepted.add(ping);
     const id = idOfPing.get(ping);
     if (id === undefined) {
       idOfPing.set(ping, webhookId);
       const before = lastFirst.get(arrival.mac);
       if (before !== undefined && isAfter(before, arrival))
-        find('out-of-order', `ping ${ping} came for the first time after ${nameOf(arrival.mac, before)} had`);
+        addFinding('out-of-order', `ping ${ping} came for the first time after ${keyOf(arrival.mac, before)} had`);
       if (!overtaking.has(ping)) lastFirst.set(arrival.mac, arrival);
-    } else if (id !== webhookId) find('two-ids-for-a-ping', `ping ${ping} came as ${id} and as ${webhookId}`);
+    } else if (id !== webhookId) addFinding('two-ids-for-a-ping', `ping ${ping} came as ${id} and as ${webhookId}`);
     const first = firstOfId.get(webhookId);
     if (first === undefined) firstOfId.set(webhookId, { ping, bodyHash });
-    else if (first.ping !== ping) find('one-id-for-two-pings', `${webhookId} came for ${first.ping} and for ${ping}`);
-    else if (first.bodyHash !== bodyHash) find('changed-on-repeat', `${webhookId} came with two bodies`);
+    else if (first.ping !== ping)
+      addFinding('one-id-for-two-pings', `${webhookId} came for ${first.ping} and for ${ping}`);
+    else if (first.bodyHash !== bodyHash) addFinding('changed-on-repeat', `${webhookId} came with two bodies`);
   }
 
   const sent = new Set<string>();
   for (const { mac, acked, unacked } of locks) {
-    for (const each of [...acked, ...unacked]) sent.add(nameOf(mac, each));
+    for (const each of [...acked, ...unacked]) sent.add(keyOf(mac, each));
     for (const each of acked) {
-      const ping = nameOf(mac, each);
-      if (!accepted.has(ping)) find('missing', `ping ${ping} was acknowledged and never arrived`);
+      const ping = keyOf(mac, each);
+      if (!accepted.has(ping)) addFinding('missing', `ping ${ping} was acknowledged and never arrived`);
     }
   }
   for (const ping of idOfPing.keys()) {
-    if (!sent.has(ping)) find('never-sent', `ping ${ping} arrived and no lock made it`);
+    if (!sent.has(ping)) addFinding('never-sent', `ping ${ping} arrived and no lock made it`);
   }
   return findings;
 }
 
 /** Whether a lock made one uplink after the other (protocol.md §1: by boot, then by sequence). */
-function isAfter(one: PingName, other: PingName): boolean {
+function isAfter(one: PingKey, other: PingKey): boolean {
   return one.boot === other.boot ? one.sequence > other.sequence : one.boot > other.boot;
 }
 
-function nameOf(mac: string, { boot, sequence }: PingName): string {
+function keyOf(mac: string, { boot, sequence }: PingKey): string {
   return `${mac}/${boot}/${sequence}`;
 }
 

@@ -8,14 +8,14 @@ import { summarize } from './delivery-check.js';
 import { KillRun, type KillRunOptions } from './kill-run.js';
 
 /** A hundred acknowledged pings wait for a slow merchant; the gateway is killed when some of them have arrived. */
-const HUNDRED: Omit<KillRunOptions, 'seed' | 'kills' | 'floor'> = {
+const HUNDRED: Omit<KillRunOptions, 'seed' | 'kills' | 'minAcked'> = {
   locks: 12,
-  inFlight: 4,
-  lines: 'arrived',
-  linesPerLife: 50,
-  backlog: 100,
+  maxUnacked: 4,
+  countedLines: 'arrived',
+  minLinesPerKill: 50,
+  maxBacklog: 100,
   faultShare: 0,
-  slowestMs: 30,
+  maxAnswerMs: 30,
 };
 
 /** Adds the test with `kills` kills. */
@@ -25,10 +25,10 @@ export function testDeliveryKills(t: Test, kills: number, file: string): void {
   t.setTimeout(600_000);
   t.test(`${kills} kills in the middle of 100 deliveries lose none`, async (t) => {
     t.setTimeout(600_000);
-    const result = await KillRun.run(t, { ...HUNDRED, seed, kills, floor: 75 * kills });
+    const result = await KillRun.run(t, { ...HUNDRED, seed, kills, minAcked: 75 * kills });
     t.comment(`${result.acked} acknowledged, ${result.arrivals} webhooks, ${kills} kills`);
     t.same(result.findings, [], `${summarize(result.findings)}\nrepeat: ${repeat}`);
-    t.same(result.refused, [], 'every webhook verifies');
+    t.same(result.invalid, [], 'every webhook verifies');
     t.ok(result.arrivals >= 50 * kills, 'each life delivered some');
   });
 }
@@ -38,7 +38,7 @@ export function testSkippedEvents(t: Test, file: string): void {
   const seed = chooseSeed();
   t.test('the same run is red where events are skipped', async (t) => {
     t.setTimeout(600_000);
-    const { findings } = await KillRun.run(t, { ...HUNDRED, seed, kills: 1, floor: 75, sabotage: 'skip-event' });
+    const { findings } = await KillRun.run(t, { ...HUNDRED, seed, kills: 1, minAcked: 75, sabotage: 'skip-event' });
     t.ok(
       findings.some(({ broken }) => broken === 'missing'),
       `${summarize(findings)}\nrepeat: LOCKGATE_SEED=${seed} npm test -- ${file}`,

@@ -5,16 +5,16 @@
 import { connect, type MqttClient } from 'mqtt';
 import { encodeUplink } from '../../../proto/wire/codec.js';
 import { DEFAULT_POWER, type Ping } from '../../../proto/wire/ping.js';
-import { oddMoment } from '../clocks/bell.js';
+import { realDelay } from '../clocks/change-signal.js';
 import type { SeededChance } from '../pair/seeded-chance.js';
 
 /** The key of an uplink within its lock. */
-export interface PingName {
+export interface PingKey {
   readonly boot: number;
   readonly sequence: number;
 }
 
-interface Made extends PingName {
+interface SentUplink extends PingKey {
   readonly bytes: Buffer;
 }
 
@@ -23,10 +23,10 @@ export interface DiaryLockOptions {
   readonly secret: string;
   readonly port: number;
   /** Maximum number of unacknowledged uplinks. */
-  readonly inFlight: number;
+  readonly maxUnacked: number;
   readonly chance: SeededChance;
   /** Whether new uplinks may be made now: a fleet pauses while the merchant is far behind. */
-  readonly mayMake: () => boolean;
+  readonly mayCreateUplinks: () => boolean;
   /** Called with each line of the diary. */
   readonly onLine: (what: 'sent' | 'acked') => void;
 }
@@ -38,13 +38,13 @@ const RECONNECT_MS = 50;
 export class DiaryLock {
   readonly mac: string;
   /** In the order of their acknowledgements. */
-  readonly acked: PingName[] = [];
+  readonly acked: PingKey[] = [];
   readonly #options: DiaryLockOptions;
   #client: MqttClient | undefined;
-  #unacked: Made[] = [];
+  #unacked: SentUplink[] = [];
   #boot = 1;
   #sequence = 0;
-  #isMaking = true;
+  #isCreating = true;
   #mayConnect = false;
 
   constructor(options: DiaryLockOptions) {
@@ -53,23 +53,23 @@ export class DiaryLock {
   }
 
   /** The number of unacknowledged uplinks. */
-  get waiting(): number {
+  get unackedCount(): number {
     return this.#unacked.length;
   }
 
   /** Stops making uplinks; existing uplinks are still sent until they are acknowledged. */
-  finish(): void {
-    this.#isMaking = false;
+  stopCreating(): void {
+    this.#isCreating = false;
   }
 
   /** Must be called when the gateway has started. */
-  online(): void {
+  allowConnections(): void {
     this.#mayConnect = true;
     this.#connect();
   }
 
   /** Must be called when the gateway is stopped or killed. An open connection is not closed here. */
-  offline(): void {
+  forbidConnections(): void {
     this.#mayConnect = false;
   }
 
@@ -94,22 +94,22 @@ export class DiaryLock {
       keepalive: 0,
     });
     this.#client = client;
-    client.on('connect', () => this.#greet(client));
+    client.on('connect', () => this.#onConnected(client));
     // An error is ignored: lost uplinks are missing in the diary, and `close` follows.
     client.on('error', () => undefined);
     client.on('close', () => {
       client.end(true);
       if (this.#client !== client) return;
       this.#client = undefined;
-      if (this.#mayConnect) void oddMoment(RECONNECT_MS).then(() => this.#connect());
+      if (this.#mayConnect) void realDelay(RECONNECT_MS).then(() => this.#connect());
     });
   }
 
-  #greet(client: MqttClient): void {
+  #onConnected(client: MqttClient): void {
     client.subscribe('down', { qos: 1 });
     if (this.#options.chance.next() < 0.1) this.#reboot();
-    for (const made of this.#unacked) this.#send(client, made);
-    this.make();
+    for (const uplink of this.#unacked) this.#send(client, uplink);
+    this.createUplinks();
   }
 
   /** Simulates a boot; unacknowledged uplinks are still in flash. */
@@ -119,14 +119,14 @@ export class DiaryLock {
   }
 
   /** Makes uplinks as fast as they are acknowledged; called again when the fleet may continue. */
-  make(): void {
+  createUplinks(): void {
     const client = this.#client;
     if (client?.connected !== true) return;
-    while (this.#isMaking && this.#options.mayMake() && this.#unacked.length < this.#options.inFlight) {
+    while (this.#isCreating && this.#options.mayCreateUplinks() && this.#unacked.length < this.#options.maxUnacked) {
       this.#sequence += 1;
-      const made = { boot: this.#boot, sequence: this.#sequence, bytes: this.#encode() };
-      this.#unacked.push(made);
-      this.#send(client, made);
+      const uplink = { boot: this.#boot, sequence: this.#sequence, bytes: this.#encode() };
+      this.#unacked.push(uplink);
+      this.#send(client, uplink);
     }
   }
 
@@ -138,25 +138,25 @@ export class DiaryLock {
       power: DEFAULT_POWER,
       kept: 0,
       dropped: 0,
-      body: makePing(this.#options.chance),
+      body: randomPing(this.#options.chance),
     };
     return Buffer.from(encodeUplink(uplink));
   }
 
-  #send(client: MqttClient, made: Made): void {
-    client.publish('up', made.bytes, { qos: 1 }, (error) => {
+  #send(client: MqttClient, uplink: SentUplink): void {
+    client.publish('up', uplink.bytes, { qos: 1 }, (error) => {
       // Called without an error only for the PUBACK.
-      if (error || !this.#unacked.includes(made)) return;
-      this.#unacked = this.#unacked.filter((each) => each !== made);
-      this.acked.push({ boot: made.boot, sequence: made.sequence });
+      if (error || !this.#unacked.includes(uplink)) return;
+      this.#unacked = this.#unacked.filter((each) => each !== uplink);
+      this.acked.push({ boot: uplink.boot, sequence: uplink.sequence });
       this.#options.onLine('acked');
-      this.make();
+      this.createUplinks();
     });
     this.#options.onLine('sent');
   }
 }
 
-function makePing(chance: SeededChance): Ping {
+function randomPing(chance: SeededChance): Ping {
   const head = { lockState: 'unlocked', batteryPercent: chance.between(10, 101), ebikeVolts: null } as const;
   // Mostly cellular pings: GPS pings at this rate, all over the world, break rules of the judge.
   if (chance.next() < 0.9) {

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Webhook } from '../../clients/webhook-libraries.js';
-import { oddMoment } from '../clocks/bell.js';
+import { realDelay } from '../clocks/change-signal.js';
 import type { SeededChance } from '../pair/seeded-chance.js';
 
 /** One line of the merchant's diary. */
@@ -30,13 +30,13 @@ export interface DiaryMerchantOptions {
   /** The share of webhooks that fail at their first arrival. */
   readonly faultShare: number;
   /** The longest time of an answer, in ms. */
-  readonly slowestMs: number;
+  readonly maxAnswerMs: number;
 }
 
 export class DiaryMerchant {
   readonly arrivals: Arrival[] = [];
   /** Webhooks that did not verify, and why. */
-  readonly refused: string[] = [];
+  readonly invalid: string[] = [];
   /** How many pings were answered with 2xx at least once. */
   get accepted(): number {
     return this.#accepted.size;
@@ -49,7 +49,7 @@ export class DiaryMerchant {
 
   private constructor(options: DiaryMerchantOptions) {
     this.#options = options;
-    this.#server = createServer((request, response) => void this.#take(request, response));
+    this.#server = createServer((request, response) => void this.#onRequest(request, response));
   }
 
   static async start(options: DiaryMerchantOptions): Promise<DiaryMerchant> {
@@ -63,7 +63,7 @@ export class DiaryMerchant {
   }
 
   /** Verifies with this signing secret. */
-  trust(secret: string): void {
+  verifyWith(secret: string): void {
     this.#webhook = new Webhook(secret);
   }
 
@@ -72,14 +72,14 @@ export class DiaryMerchant {
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));
   }
 
-  async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       const chunks: Buffer[] = [];
       for await (const chunk of request) chunks.push(chunk as Buffer);
       const body = Buffer.concat(chunks).toString('utf8');
-      const fault = this.#fault(String(request.headers['webhook-id']));
-      this.#note(request, body, fault === undefined);
-      if (this.#options.slowestMs > 0) await oddMoment(this.#options.chance.between(0, this.#options.slowestMs));
+      const fault = this.#chooseFault(String(request.headers['webhook-id']));
+      this.#recordArrival(request, body, fault === undefined);
+      if (this.#options.maxAnswerMs > 0) await realDelay(this.#options.chance.between(0, this.#options.maxAnswerMs));
       if (fault === 'hang-up') response.destroy();
       else response.writeHead(fault === undefined ? 204 : 500).end();
     } catch {
@@ -89,7 +89,7 @@ export class DiaryMerchant {
   }
 
   /** Each webhook fails at most once: after a second failure the retry would come five minutes later. */
-  #fault(id: string): 'hang-up' | 'error' | undefined {
+  #chooseFault(id: string): 'hang-up' | 'error' | undefined {
     const { chance, faultShare } = this.#options;
     const isFirst = !this.#seen.has(id);
     this.#seen.add(id);
@@ -97,11 +97,11 @@ export class DiaryMerchant {
     return chance.pick(['hang-up', 'error']);
   }
 
-  #note(request: IncomingMessage, body: string, accepted: boolean): void {
+  #recordArrival(request: IncomingMessage, body: string, accepted: boolean): void {
     try {
       this.#webhook?.verify(body, request.headers as Record<string, string>);
     } catch (error) {
-      this.refused.push((error as Error).message);
+      this.invalid.push((error as Error).message);
       return;
     }
     const { mac_addr, boot, sequence } = JSON.parse(body) as { mac_addr: string; boot: number; sequence: number };

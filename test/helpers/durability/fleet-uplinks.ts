@@ -9,7 +9,7 @@ import { DEFAULT_POWER, type LockState, type Ping, type PowerSettings, type Upli
 import type { Reason } from '../../../proto/wire/reasons.js';
 
 /** An uplink and its bytes, which never change. */
-export interface Made {
+export interface FleetUplink {
   /** The true time at which it was made, not by the lock's clock. */
   readonly trueMs: number;
   readonly uplink: Uplink;
@@ -28,35 +28,35 @@ const REASONS: readonly Reason[] = [
 ];
 
 /** Returns 20 to 30 uplinks of a lock, over some boots, in the order in which the lock makes them. */
-export function fleetUplinks(random: Prng, startMs: number): Made[] {
+export function fleetUplinks(random: Prng, startMs: number): FleetUplink[] {
   const count = random.integer(20, 30);
   const isClockOff = random.chance(0.3);
-  const made: Made[] = [];
+  const uplinks: FleetUplink[] = [];
   let boot = random.integer(0, 1000);
   let sequence = 0;
-  let offset = isClockOff ? someOffset(random) : 0;
+  let offset = isClockOff ? randomOffset(random) : 0;
   let power = DEFAULT_POWER;
   for (let index = 0; index < count; index++) {
     if (index > 0 && random.chance(0.1)) {
       boot += random.integer(1, 3);
       sequence = 0;
-      if (isClockOff) offset = someOffset(random);
+      if (isClockOff) offset = randomOffset(random);
     }
-    if (random.chance(0.1)) power = somePower(random);
+    if (random.chance(0.1)) power = randomPower(random);
     sequence += 1;
     const trueMs = startMs + Minutes(10) * index + random.integer(0, Minutes(10) - 1);
-    const body: Uplink['body'] = random.chance(0.08) ? someAck(random) : somePing(random);
+    const body: Uplink['body'] = random.chance(0.08) ? randomAck(random) : randomPing(random);
     const uplink = { boot, sequence, timeMs: trueMs + offset, power, kept: 0, dropped: 0, body };
-    made.push({ trueMs, uplink, bytes: Buffer.from(encodeUplink(uplink)) });
+    uplinks.push({ trueMs, uplink, bytes: Buffer.from(encodeUplink(uplink)) });
   }
-  return made;
+  return uplinks;
 }
 
-function someOffset(random: Prng): number {
+function randomOffset(random: Prng): number {
   return Math.round(random.between(-TEN_YEARS, TEN_YEARS));
 }
 
-function somePower(random: Prng): PowerSettings {
+function randomPower(random: Prng): PowerSettings {
   return {
     mode: random.pick(['MID', 'HIGH']),
     rideTracking: random.chance(0.5),
@@ -65,7 +65,7 @@ function somePower(random: Prng): PowerSettings {
   };
 }
 
-function someAck(random: Prng): Uplink['body'] {
+function randomAck(random: Prng): Uplink['body'] {
   const minute = (): number => random.integer(0, 1439);
   const highWindow = random.chance(0.5)
     ? { fromMinute: minute(), toMinute: minute(), utcOffsetMinutes: random.integer(-720, 720) }
@@ -73,7 +73,7 @@ function someAck(random: Prng): Uplink['body'] {
   return { kind: 'ack', commandId: random.integer(1, 1000), result: 'ok', detail: '', highWindow };
 }
 
-function somePing(random: Prng): Ping {
+function randomPing(random: Prng): Ping {
   const head = {
     lockState: random.pick(['locked', 'unlocked', 'unknown'] as const) as LockState,
     batteryPercent: random.integer(5, 100),
@@ -92,18 +92,24 @@ function somePing(random: Prng): Ping {
 }
 
 /**
- * Returns a lock's uplinks in the order of arrival: a share is late, up to after all others, and a share is repeated.
+ * Returns a lock's uplinks in the order of arrival: `lateShare` of them arrive late, up to after all others, and
+ * `repeatedShare` arrive twice.
  */
-export function mangled(random: Prng, made: readonly Made[], late: number, repeated: number): Made[] {
-  const arrivals = made.map((item, index) => {
-    const place = random.chance(late) ? index + random.between(1, random.pick([3, 10, made.length])) : index;
-    return { item, place };
+export function shuffleAndRepeat(
+  random: Prng,
+  uplinks: readonly FleetUplink[],
+  lateShare: number,
+  repeatedShare: number,
+): FleetUplink[] {
+  const arrivals = uplinks.map((uplink, index) => {
+    const position = random.chance(lateShare) ? index + random.between(1, random.pick([3, 10, uplinks.length])) : index;
+    return { uplink, position };
   });
-  const again = arrivals
-    .filter(() => random.chance(repeated))
-    .map(({ item, place }) => ({ item, place: place + random.between(0, made.length) }));
-  return [...arrivals, ...again].sort((one, other) => one.place - other.place).map(({ item }) => item);
+  const repeats = arrivals
+    .filter(() => random.chance(repeatedShare))
+    .map(({ uplink, position }) => ({ uplink, position: position + random.between(0, uplinks.length) }));
+  return [...arrivals, ...repeats].sort((a, b) => a.position - b.position).map(({ uplink }) => uplink);
 }
 
 /** The time that an uplink takes on a fast network. */
-export const TRAVEL = Seconds(1);
+export const NETWORK_DELAY = Seconds(1);

@@ -2,12 +2,12 @@
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import { FIRST_SEQUENCE } from '../../bench/load/ping-template.js';
-import { FLOOD_BOOT, type FloodLock } from './flood-crowd.js';
+import { FLOOD_BOOT, type FloodLock } from './flood-locks.js';
 
 interface LockRow {
   readonly mac: string;
   readonly events: number;
-  readonly names: number;
+  readonly distinctSequences: number;
   readonly first: number;
   readonly last: number;
 }
@@ -42,18 +42,20 @@ export function floodFaults(data: string, locks: readonly FloodLock[]): string[]
        FROM uplink u JOIN device d ON d.id = u.device_id WHERE u.boot = ${FLOOD_BOOT} GROUP BY d.id`,
     )
     .all() as LockRow[];
-  const known = new Map(rows.map((row) => [row.mac.replaceAll(':', '').toUpperCase(), row]));
-  for (const { mac, last } of locks) {
-    const row = known.get(mac);
+  const rowsByMac = new Map(rows.map((row) => [row.mac.replaceAll(':', '').toUpperCase(), row]));
+  for (const { mac, lastAcked } of locks) {
+    const row = rowsByMac.get(mac);
     if (row === undefined) {
-      if (last > FIRST_SEQUENCE) faults.push(`${mac} was told up to ${last} and has nothing in the log`);
+      if (lastAcked > FIRST_SEQUENCE) faults.push(`${mac} was told up to ${lastAcked} and has nothing in the log`);
       continue;
     }
-    const span = row.last - FIRST_SEQUENCE;
-    if (row.last < last) faults.push(`${mac} was told that ${last} is safe, and the log ends at ${row.last}`);
-    if (row.last > last + 1) faults.push(`${mac} has ${row.last} in the log and was told up to ${last}`);
-    if (row.first !== FIRST_SEQUENCE + 1 || row.names !== span) faults.push(`${mac} has ${row.names} of ${span} names`);
-    if (row.events !== row.names) faults.push(`${mac} has ${row.events} events under ${row.names} names`);
+    const expectedCount = row.last - FIRST_SEQUENCE;
+    if (row.last < lastAcked) faults.push(`${mac} was told that ${lastAcked} is safe, and the log ends at ${row.last}`);
+    if (row.last > lastAcked + 1) faults.push(`${mac} has ${row.last} in the log and was told up to ${lastAcked}`);
+    if (row.first !== FIRST_SEQUENCE + 1 || row.distinctSequences !== expectedCount)
+      faults.push(`${mac} has ${row.distinctSequences} of ${expectedCount} names`);
+    if (row.events !== row.distinctSequences)
+      faults.push(`${mac} has ${row.events} events under ${row.distinctSequences} names`);
   }
   for (const sql of [...MISSING, ...STRAY]) {
     const count = db.prepare(sql).pluck().get() as number;

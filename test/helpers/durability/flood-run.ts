@@ -5,15 +5,15 @@
  */
 import type { RunSize } from '../../../gateway/store/contract/store-options.js';
 import { FIRST_SEQUENCE } from '../../bench/load/ping-template.js';
-import { Bell, oddMoment } from '../clocks/bell.js';
+import { ChangeSignal, realDelay } from '../clocks/change-signal.js';
 import { GatewayChild } from '../gateway/gateway-child.js';
 import { SeededChance } from '../pair/seeded-chance.js';
 import type { Teardown } from '../store/temp-folder.js';
 import { checkDeliveries } from './delivery-check.js';
-import type { PingName } from './diary-lock.js';
+import type { PingKey } from './diary-lock.js';
 import { DiaryMerchant } from './diary-merchant.js';
 import { floodFaults } from './flood-check.js';
-import { FLOOD_BOOT, FloodCrowd, type FloodLock, HEARD } from './flood-crowd.js';
+import { FLOOD_BOOT, type FloodLock, FloodLocks, MERCHANT_WITH_URL } from './flood-locks.js';
 import type { PowerLoss } from './power-loss.js';
 import type { SabotageName } from './sabotage.js';
 
@@ -23,10 +23,10 @@ export interface FloodRunOptions {
   readonly seed: number;
   readonly locks: number;
   /** The number of locks whose merchant writes a diary. */
-  readonly heard: number;
+  readonly locksWithUrl: number;
   readonly kills: number;
   /** Maximum time from the start of the flood to a kill, in ms; the minimum is a quarter of it. */
-  readonly lifeMs: number;
+  readonly maxRunMs: number;
   /** A small size of the log's runs, so that kills hit a flush of the memtable; by default the gateway's. */
   readonly runSize?: RunSize;
   readonly sabotage?: SabotageName;
@@ -41,7 +41,7 @@ export interface FloodRunResult {
   readonly acked: number;
   /** The number of received webhooks. */
   readonly arrivals: number;
-  readonly complaints: readonly string[];
+  readonly errorLines: readonly string[];
   /** How the gateway stopped when it was asked to. */
   readonly exitCode: number | null;
 }
@@ -49,16 +49,16 @@ export interface FloodRunResult {
 /** quality.md §2, graceful stop. */
 const STOP_SECONDS = 10;
 /** The merchant is considered to have everything after this time without a webhook. */
-const STILL_SECONDS = 4;
+const STALL_SECONDS = 4;
 
 export class FloodRun {
   readonly #options: FloodRunOptions;
   readonly #chance: SeededChance;
-  readonly #bell = new Bell();
+  readonly #changeSignal = new ChangeSignal();
   readonly #faults: string[] = [];
   #gateway!: GatewayChild;
   #merchant!: DiaryMerchant;
-  #crowd!: FloodCrowd;
+  #locks!: FloodLocks;
 
   private constructor(options: FloodRunOptions) {
     this.#options = options;
@@ -70,8 +70,8 @@ export class FloodRun {
     const run = new FloodRun(options);
     if (!(await run.#setUp(test))) return undefined;
     for (let kill = 1; kill <= options.kills; kill++) {
-      await run.#liveAndDie();
-      test.comment(`kill ${kill}: ${run.#crowd.acked} acknowledged`);
+      await run.#floodAndKill();
+      test.comment(`kill ${kill}: ${run.#locks.acked} acknowledged`);
       // A sabotage that was detected needs no further kills.
       if (options.sabotage !== undefined && run.#faults.length > 0) return run.#result(null);
       await run.#gateway.start();
@@ -80,23 +80,24 @@ export class FloodRun {
   }
 
   async #setUp(test: Test): Promise<boolean> {
-    const { locks, heard, sabotage, runSize, powerLoss, environment } = this.#options;
+    const { locks: lockCount, locksWithUrl, sabotage, runSize, powerLoss, environment } = this.#options;
     const chance = new SeededChance(this.#chance.between(0, 2 ** 31));
-    const onLine = (): void => this.#bell.ring();
-    this.#merchant = await DiaryMerchant.start({ chance, faultShare: 0, slowestMs: 0, onLine });
+    const onLine = (): void => this.#changeSignal.notify();
+    this.#merchant = await DiaryMerchant.start({ chance, faultShare: 0, maxAnswerMs: 0, onLine });
     test.teardown(() => this.#merchant.close());
-    const gateway = await GatewayChild.make(test, sabotage, false, runSize);
-    const crowd = await FloodCrowd.make(test, gateway.request.data, { locks, heard, chance: this.#chance });
-    if (crowd === undefined) return false;
+    const gateway = await GatewayChild.create(test, sabotage, false, runSize);
+    const size = { locks: lockCount, locksWithUrl, chance: this.#chance };
+    const locks = await FloodLocks.create(test, gateway.request.data, size);
+    if (locks === undefined) return false;
     this.#gateway = gateway;
-    this.#crowd = crowd;
+    this.#locks = locks;
     gateway.environment = { ...environment, ...powerLoss?.environment(gateway.request.data) };
     await gateway.start();
     const { secret } = await gateway.post<{ secret: string }>('/webhooks', {
       url: this.#merchant.url,
-      merchant: HEARD,
+      merchant: MERCHANT_WITH_URL,
     });
-    this.#merchant.trust(secret);
+    this.#merchant.verifyWith(secret);
     // A sabotaged store must lose pings in the power loss, but not the accounts, so a clean stop empties the WAL first.
     if (powerLoss === undefined) return true;
     await gateway.stop(STOP_SECONDS);
@@ -104,68 +105,68 @@ export class FloodRun {
     return true;
   }
 
-  async #liveAndDie(): Promise<void> {
-    const { lifeMs, powerLoss } = this.#options;
-    await this.#crowd.connect(this.#gateway.mqttPort, 'last');
-    await this.#crowd.flood(60_000);
-    await oddMoment(this.#chance.between(lifeMs / 4, lifeMs));
+  async #floodAndKill(): Promise<void> {
+    const { maxRunMs, powerLoss } = this.#options;
+    await this.#locks.connect(this.#gateway.mqttPort, 'last');
+    await this.#locks.flood(60_000);
+    await realDelay(this.#chance.between(maxRunMs / 4, maxRunMs));
     await this.#gateway.kill();
-    powerLoss?.strike(this.#chance);
-    await this.#crowd.over();
+    powerLoss?.undoUnsynced(this.#chance);
+    await this.#locks.waitForEnd();
     this.#check('after a kill');
   }
 
   /** Sends every ping again, stops the gateway in the middle, and waits for the remaining webhooks. */
   async #conclude(): Promise<FloodRunResult> {
-    const { lifeMs, heard } = this.#options;
-    await this.#crowd.connect(this.#gateway.mqttPort, 'first');
-    await this.#crowd.flood(lifeMs);
-    await this.#crowd.over();
+    const { maxRunMs, locksWithUrl } = this.#options;
+    await this.#locks.connect(this.#gateway.mqttPort, 'first');
+    await this.#locks.flood(maxRunMs);
+    await this.#locks.waitForEnd();
     this.#check('after everything came once more');
-    const { locks } = this.#crowd;
-    const heardUpTo = locks.slice(0, heard).map(({ last }) => last);
-    const expected = heardUpTo.reduce((sum, last) => sum + last - FIRST_SEQUENCE, 0);
+    const { locks } = this.#locks;
+    const lastAckedOfWebhookLocks = locks.slice(0, locksWithUrl).map(({ lastAcked }) => lastAcked);
+    const expected = lastAckedOfWebhookLocks.reduce((sum, last) => sum + last - FIRST_SEQUENCE, 0);
     const { arrivals } = this.#merchant;
-    await this.#bell.untilOrStill(
+    await this.#changeSignal.waitUntilOrStalled(
       () => this.#merchant.accepted >= expected,
       () => arrivals.length,
-      STILL_SECONDS,
+      STALL_SECONDS,
     );
-    await this.#crowd.connect(this.#gateway.mqttPort, 'last');
-    await this.#crowd.flood(60_000);
-    await oddMoment(this.#chance.between(lifeMs / 4, lifeMs));
+    await this.#locks.connect(this.#gateway.mqttPort, 'last');
+    await this.#locks.flood(60_000);
+    await realDelay(this.#chance.between(maxRunMs / 4, maxRunMs));
     const exitCode = await this.#gateway.stop(STOP_SECONDS);
-    await this.#crowd.over();
+    await this.#locks.waitForEnd();
     this.#check('after a stop');
-    this.#checkDiary(heardUpTo);
+    this.#checkDiary(lastAckedOfWebhookLocks);
     return this.#result(exitCode);
   }
 
   #result(exitCode: number | null): FloodRunResult {
     return {
       faults: this.#faults,
-      acked: this.#crowd.acked,
+      acked: this.#locks.acked,
       arrivals: this.#merchant.arrivals.length,
-      complaints: this.#gateway.complaints,
+      errorLines: this.#gateway.errorLines,
       exitCode,
     };
   }
 
   #check(when: string): void {
-    for (const fault of floodFaults(this.#gateway.request.data, this.#crowd.locks))
+    for (const fault of floodFaults(this.#gateway.request.data, this.#locks.locks))
       this.#faults.push(`${when}: ${fault}`);
   }
 
   /** Every ping acknowledged before the last flood must have arrived; of the last flood only some need to. */
-  #checkDiary(heardUpTo: readonly number[]): void {
-    const named = (from: number, to: number): PingName[] =>
+  #checkDiary(lastAckedOfWebhookLocks: readonly number[]): void {
+    const pingKeys = (from: number, to: number): PingKey[] =>
       Array.from({ length: to - from }, (_, index) => ({ boot: FLOOD_BOOT, sequence: from + 1 + index }));
-    const diaries = heardUpTo.map((upTo, index) => {
-      const { mac, last } = this.#crowd.locks[index] as FloodLock;
-      return { mac, acked: named(FIRST_SEQUENCE, upTo), unacked: named(upTo, last + 1) };
+    const diaries = lastAckedOfWebhookLocks.map((upTo, index) => {
+      const { mac, lastAcked } = this.#locks.locks[index] as FloodLock;
+      return { mac, acked: pingKeys(FIRST_SEQUENCE, upTo), unacked: pingKeys(upTo, lastAcked + 1) };
     });
-    const { arrivals, refused } = this.#merchant;
+    const { arrivals, invalid } = this.#merchant;
     for (const { message } of checkDeliveries(diaries, arrivals, 0)) this.#faults.push(`the merchant: ${message}`);
-    this.#faults.push(...refused);
+    this.#faults.push(...invalid);
   }
 }

@@ -6,7 +6,7 @@
 import path from 'node:path';
 import Database from 'better-sqlite3';
 import { acceptDamage } from '../../../gateway/data-folder/damage-acceptance.js';
-import { Bell, oddMoment } from '../clocks/bell.js';
+import { ChangeSignal, realDelay } from '../clocks/change-signal.js';
 import { GatewayChild } from '../gateway/gateway-child.js';
 import { SeededChance } from '../pair/seeded-chance.js';
 import type { Teardown } from '../store/temp-folder.js';
@@ -23,22 +23,22 @@ export interface KillRunOptions {
   readonly seed: number;
   readonly locks: number;
   /** Maximum number of unacknowledged uplinks of each lock. */
-  readonly inFlight: number;
+  readonly maxUnacked: number;
   readonly kills: number;
   /** The signal that ends a life, by default SIGKILL; after SIGTERM the gateway must exit in time. */
   readonly signal?: 'SIGKILL' | 'SIGTERM';
   /** Whose diary lines are counted for a life; by default chosen at random for each life. */
-  readonly lines?: 'sent' | 'acked' | 'arrived';
+  readonly countedLines?: 'sent' | 'acked' | 'arrived';
   /** Minimum diary lines of the chosen kind between a start and its kill; the maximum is twice as many. */
-  readonly linesPerLife: number;
+  readonly minLinesPerKill: number;
   /** Maximum number of acknowledged pings that the merchant lacks; beyond it locks make no new pings. */
-  readonly backlog: number;
+  readonly maxBacklog: number;
   /** A run with fewer acknowledgements fails. */
-  readonly floor: number;
+  readonly minAcked: number;
   /** The share of webhooks that the merchant fails the first time. */
   readonly faultShare: number;
   /** The merchant's slowest answer, in ms. */
-  readonly slowestMs: number;
+  readonly maxAnswerMs: number;
   readonly sabotage?: SabotageName;
   /** If given, each kill is also a loss of power: writes without an fsync are undone. */
   readonly powerLoss?: PowerLoss | undefined;
@@ -55,11 +55,11 @@ export interface KillRunResult {
   readonly acked: number;
   readonly arrivals: number;
   /** Webhooks that did not verify. */
-  readonly refused: readonly string[];
+  readonly invalid: readonly string[];
   /** The result of SQLite's integrity check after the last kill and at the end: `ok`. */
   readonly integrity: readonly string[];
   /** What the gateway wrote to stderr. */
-  readonly complaints: readonly string[];
+  readonly errorLines: readonly string[];
   /** The number of bytes that losses of power changed. */
   readonly bytesLost: number;
   /** How the gateway stopped, each time that it was asked to. */
@@ -67,16 +67,16 @@ export interface KillRunResult {
 }
 
 /** After this time without a new diary line the run is considered drained: a first retry takes at most 5.5 s. */
-const STILL_SECONDS = 8;
+const STALL_SECONDS = 8;
 /** The same if the merchant fails no webhook, so that there are no retries. */
-const STILL_SECONDS_WITHOUT_FAULTS = 3;
+const STALL_SECONDS_WITHOUT_FAULTS = 3;
 const PHASE_SECONDS = 60;
 /** interfaces.md §1: it stops within 5 s and loses nothing. */
 const STOP_SECONDS = 5;
 /** Maximum random delay of a kill after its diary line, so that not all kills hit the end of a commit. */
-const ODD_MS = 15;
+const MAX_KILL_DELAY_MS = 15;
 /** Some starts are killed too, within this time. */
-const START_MS = 400;
+const MAX_START_MS = 400;
 const START_KILL_SHARE = 0.25;
 /** The MAC of the first lock, as a number; further locks have the next numbers. */
 const FIRST_MAC = 0xa4c138000001;
@@ -84,7 +84,7 @@ const FIRST_MAC = 0xa4c138000001;
 export class KillRun {
   readonly #options: KillRunOptions;
   readonly #chance: SeededChance;
-  readonly #bell = new Bell();
+  readonly #changeSignal = new ChangeSignal();
   readonly #integrity: string[] = [];
   readonly #exitCodes: (number | null)[] = [];
   #bytesLost = 0;
@@ -92,9 +92,9 @@ export class KillRun {
   #merchant!: DiaryMerchant;
   #locks: DiaryLock[] = [];
   /** Whether locks make no new pings since the merchant is too far behind. */
-  #isHeld = false;
+  #isPaused = false;
   /** Lines in the diaries of all locks. */
-  readonly #lines = { sent: 0, acked: 0 };
+  readonly #lineCounts = { sent: 0, acked: 0 };
 
   private constructor(options: KillRunOptions) {
     this.#options = options;
@@ -109,7 +109,7 @@ export class KillRun {
       await run.#killUnderLoad();
       test.comment(`kill ${kill}: ${run.#tally()}`);
     }
-    await run.#fillUp();
+    await run.#reachMinAcked();
     test.comment(`no more faults: ${run.#tally()}`);
     await run.#drain();
     test.comment(`drained: ${run.#tally()}`);
@@ -117,12 +117,12 @@ export class KillRun {
   }
 
   async #setUp(test: Teardown): Promise<void> {
-    const { faultShare, slowestMs, inFlight } = this.#options;
+    const { faultShare, maxAnswerMs, maxUnacked } = this.#options;
     const chance = new SeededChance(this.#chance.between(0, 2 ** 31));
-    this.#merchant = await DiaryMerchant.start({ chance, faultShare, slowestMs, onLine: () => this.#goOn() });
+    this.#merchant = await DiaryMerchant.start({ chance, faultShare, maxAnswerMs, onLine: () => this.#onWebhook() });
     test.teardown(() => this.#merchant.close());
     this.#gateway = await this.#startGateway(test);
-    this.#merchant.trust(await this.#gateway.addWebhook(this.#merchant.url));
+    this.#merchant.verifyWith(await this.#gateway.addWebhook(this.#merchant.url));
     const macs = Array.from({ length: this.#options.locks }, (_, index) => FIRST_MAC + index);
     const added = macs.map(async (number) => {
       const mac = number.toString(16).toUpperCase();
@@ -131,24 +131,24 @@ export class KillRun {
     for (const { mac, secret } of await Promise.all(added)) {
       const chance = new SeededChance(this.#chance.between(0, 2 ** 31));
       const port = this.#gateway.mqttPort;
-      const mayMake = (): boolean => this.#mayMake();
+      const mayCreateUplinks = (): boolean => this.#mayCreateUplinks();
       const onLine = (what: 'sent' | 'acked'): void => {
-        this.#lines[what] += 1;
-        this.#bell.ring();
+        this.#lineCounts[what] += 1;
+        this.#changeSignal.notify();
       };
-      this.#locks.push(new DiaryLock({ mac, secret, port, inFlight, chance, mayMake, onLine }));
+      this.#locks.push(new DiaryLock({ mac, secret, port, maxUnacked, chance, mayCreateUplinks, onLine }));
     }
     test.teardown(() => {
       for (const lock of this.#locks) lock.cut();
     });
-    await this.#settleAccounts();
-    this.#online();
+    await this.#checkpointAccounts();
+    this.#connectLocks();
   }
 
   /**
    * A sabotaged store must lose pings in the power loss, but not the accounts, so a clean stop empties the WAL first.
    */
-  async #settleAccounts(): Promise<void> {
+  async #checkpointAccounts(): Promise<void> {
     if (this.#options.powerLoss === undefined) return;
     await this.#gateway.stop(STOP_SECONDS);
     await this.#gateway.start();
@@ -156,21 +156,21 @@ export class KillRun {
 
   async #startGateway(test: Teardown): Promise<GatewayChild> {
     const { sabotage, powerLoss, environment } = this.#options;
-    const gateway = await GatewayChild.make(test, sabotage);
+    const gateway = await GatewayChild.create(test, sabotage);
     gateway.environment = { ...environment, ...powerLoss?.environment(gateway.request.data) };
     await gateway.start();
     await gateway.post('/merchants', { name: 'Amber' });
     return gateway;
   }
 
-  #mayMake(): boolean {
-    this.#isHeld = this.#lines.acked - this.#merchant.accepted >= this.#options.backlog;
-    return !this.#isHeld;
+  #mayCreateUplinks(): boolean {
+    this.#isPaused = this.#lineCounts.acked - this.#merchant.accepted >= this.#options.maxBacklog;
+    return !this.#isPaused;
   }
 
-  #goOn(): void {
-    this.#bell.ring();
-    if (this.#isHeld && this.#mayMake()) for (const lock of this.#locks) lock.make();
+  #onWebhook(): void {
+    this.#changeSignal.notify();
+    if (this.#isPaused && this.#mayCreateUplinks()) for (const lock of this.#locks) lock.createUplinks();
   }
 
   #tally(): string {
@@ -178,33 +178,33 @@ export class KillRun {
     return `${sent} sent, ${acked} acknowledged, ${arrived} webhooks`;
   }
 
-  #online(): void {
-    for (const lock of this.#locks) lock.online();
+  #connectLocks(): void {
+    for (const lock of this.#locks) lock.allowConnections();
   }
 
   #count(kind: 'sent' | 'acked' | 'arrived'): number {
-    return kind === 'arrived' ? this.#merchant.arrivals.length : this.#lines[kind];
+    return kind === 'arrived' ? this.#merchant.arrivals.length : this.#lineCounts[kind];
   }
 
   async #killUnderLoad(): Promise<void> {
-    const { linesPerLife } = this.#options;
-    const kind = this.#options.lines ?? this.#chance.pick(['sent', 'acked', 'arrived'] as const);
-    const target = this.#count(kind) + this.#chance.between(linesPerLife, 2 * linesPerLife);
-    await this.#bell.until(
+    const { minLinesPerKill } = this.#options;
+    const kind = this.#options.countedLines ?? this.#chance.pick(['sent', 'acked', 'arrived'] as const);
+    const target = this.#count(kind) + this.#chance.between(minLinesPerKill, 2 * minLinesPerKill);
+    await this.#changeSignal.waitUntil(
       () => this.#count(kind) >= target,
       PHASE_SECONDS,
       () => `${target} pings ${kind}, ${this.#count(kind)} are`,
     );
-    if (this.#chance.next() < 0.5) await oddMoment(this.#chance.between(0, ODD_MS));
-    for (const lock of this.#locks) lock.offline();
-    await this.#endLife();
+    if (this.#chance.next() < 0.5) await realDelay(this.#chance.between(0, MAX_KILL_DELAY_MS));
+    for (const lock of this.#locks) lock.forbidConnections();
+    await this.#killOrStop();
     if (this.#chance.next() < START_KILL_SHARE) {
       this.#gateway.spawn();
-      await oddMoment(this.#chance.between(0, START_MS));
+      await realDelay(this.#chance.between(0, MAX_START_MS));
       await this.#kill();
     }
     await this.#startAgain();
-    this.#online();
+    this.#connectLocks();
   }
 
   async #startAgain(): Promise<void> {
@@ -217,47 +217,47 @@ export class KillRun {
     }
   }
 
-  async #endLife(): Promise<void> {
+  async #killOrStop(): Promise<void> {
     if (this.#options.signal === 'SIGTERM') this.#exitCodes.push(await this.#gateway.stop(STOP_SECONDS));
     else await this.#kill();
   }
 
   async #kill(): Promise<void> {
     await this.#gateway.kill();
-    this.#bytesLost += this.#options.powerLoss?.strike(this.#chance) ?? 0;
+    this.#bytesLost += this.#options.powerLoss?.undoUnsynced(this.#chance) ?? 0;
   }
 
   /** Makes load after the last kill, until enough pings are acknowledged. */
-  async #fillUp(): Promise<void> {
-    const { floor, linesPerLife } = this.#options;
-    const target = Math.max(floor, this.#count('acked') + linesPerLife);
-    await this.#bell.until(
+  async #reachMinAcked(): Promise<void> {
+    const { minAcked, minLinesPerKill } = this.#options;
+    const target = Math.max(minAcked, this.#count('acked') + minLinesPerKill);
+    await this.#changeSignal.waitUntil(
       () => this.#count('acked') >= target,
-      PHASE_SECONDS + floor / 100,
+      PHASE_SECONDS + minAcked / 100,
       () => `${target} acknowledged pings, ${this.#count('acked')} are`,
     );
   }
 
   /** Ends the faults: all waiting uplinks are acknowledged, and all arrive, or nothing more arrives. */
   async #drain(): Promise<void> {
-    for (const lock of this.#locks) lock.finish();
-    await this.#bell.until(
-      () => this.#locks.every((lock) => lock.waiting === 0),
+    for (const lock of this.#locks) lock.stopCreating();
+    await this.#changeSignal.waitUntil(
+      () => this.#locks.every((lock) => lock.unackedCount === 0),
       PHASE_SECONDS,
       () => 'an acknowledgement for everything that the locks made',
     );
-    if (await this.#settled()) return;
+    if (await this.#waitForDelivery()) return;
     // A restart delivers what was only lost in memory; data that is lost on the disk stays lost.
-    for (const lock of this.#locks) lock.offline();
+    for (const lock of this.#locks) lock.forbidConnections();
     await this.#gateway.stop(PHASE_SECONDS);
     await this.#startAgain();
-    await this.#settled();
+    await this.#waitForDelivery();
   }
 
-  #settled(): Promise<boolean> {
-    const seconds = this.#options.faultShare > 0 ? STILL_SECONDS : STILL_SECONDS_WITHOUT_FAULTS;
+  #waitForDelivery(): Promise<boolean> {
+    const seconds = this.#options.faultShare > 0 ? STALL_SECONDS : STALL_SECONDS_WITHOUT_FAULTS;
     const hasAll = (): boolean => this.#merchant.accepted >= this.#count('acked');
-    return this.#bell.untilOrStill(hasAll, () => this.#merchant.arrivals.length, seconds);
+    return this.#changeSignal.waitUntilOrStalled(hasAll, () => this.#merchant.arrivals.length, seconds);
   }
 
   async #conclude(): Promise<KillRunResult> {
@@ -265,15 +265,15 @@ export class KillRun {
     for (const lock of this.#locks) lock.cut();
     await this.#kill();
     if (this.#options.checksFile !== false) await this.#checkFile();
-    const { arrivals, refused } = this.#merchant;
+    const { arrivals, invalid } = this.#merchant;
     const diaries = this.#locks.map(({ mac, acked }) => ({ mac, acked, unacked: [] }));
     return {
-      findings: checkDeliveries(diaries, arrivals, this.#options.floor),
+      findings: checkDeliveries(diaries, arrivals, this.#options.minAcked),
       acked: this.#count('acked'),
       arrivals: arrivals.length,
-      refused,
+      invalid,
       integrity: this.#integrity,
-      complaints: this.#gateway.complaints,
+      errorLines: this.#gateway.errorLines,
       bytesLost: this.#bytesLost,
       exitCodes: this.#exitCodes,
     };

@@ -1,11 +1,11 @@
 /** The test that a gateway starts although its first starts were killed, in a quick and a long form. */
 import type { Test } from 'tap';
-import { oddMoment } from '../clocks/bell.js';
+import { realDelay } from '../clocks/change-signal.js';
 import { GatewayChild } from '../gateway/gateway-child.js';
 import { SeededChance } from '../pair/seeded-chance.js';
 
 /** About how long a start takes, from the start of the process until it listens. */
-const FIRST_START_MS = 700;
+const MAX_START_MS = 700;
 /** Starts that are killed on each new folder. */
 const KILLS = 3;
 
@@ -14,16 +14,16 @@ export function testKilledStarts(t: Test, folders: number, seed: number, repeat:
   t.test('a gateway starts after its first starts were killed', async (t) => {
     const chance = new SeededChance(seed);
     for (let folder = 0; folder < folders; folder += 1) {
-      const gateway = await GatewayChild.make(t);
+      const gateway = await GatewayChild.create(t);
       for (let kill = 0; kill < KILLS; kill += 1) {
         gateway.spawn();
-        await oddMoment(chance.between(0, FIRST_START_MS));
+        await realDelay(chance.between(0, MAX_START_MS));
         await gateway.kill();
       }
       await gateway.start();
       t.ok(await gateway.post('/merchants', { name: 'Amber' }), `repeat: ${repeat}`);
       t.equal(await gateway.stop(5), 0);
-      t.same(gateway.complaints, []);
+      t.same(gateway.errorLines, []);
     }
   });
 }

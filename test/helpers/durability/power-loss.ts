@@ -14,14 +14,14 @@ import type { SeededChance } from '../pair/seeded-chance.js';
 import { type Teardown, tempFolder } from '../store/temp-folder.js';
 
 /** The bytes that a disk writes either completely or not at all. */
-const SECTOR = 512;
+const SECTOR_BYTES = 512;
 /** The bytes of a note's header: the offset, the length of the old bytes and the file's old size, 64 bits each. */
-const HEAD = 24;
+const NOTE_HEADER_BYTES = 24;
 
 /** A write that was not synced: the bytes that it overwrote, and the file's size before it. */
-interface Note {
+interface UnsyncedWrite {
   readonly offset: number;
-  readonly before: Buffer;
+  readonly oldBytes: Buffer;
   readonly size: number;
 }
 
@@ -35,7 +35,7 @@ export class PowerLoss {
   }
 
   /** Undefined where it can't be built: it needs Linux and g++. */
-  static make(test: Teardown): PowerLoss | undefined {
+  static build(test: Teardown): PowerLoss | undefined {
     if (process.platform !== 'linux') return undefined;
     const folder = tempFolder(test);
     const library = path.join(folder, 'power-loss.so');
@@ -53,7 +53,7 @@ export class PowerLoss {
   }
 
   /** Undoes what the killed process had not synced. Returns how many bytes of its files changed by that. */
-  strike(chance: SeededChance): number {
+  undoUnsynced(chance: SeededChance): number {
     const undoesAll = chance.next() >= 0.5;
     let lost = 0;
     for (const name of readdirSync(this.#journal).sort()) {
@@ -62,7 +62,7 @@ export class PowerLoss {
       const file = readFileSync(journal.replace(/journal$/, 'path'), 'utf8');
       // The file may have been deleted since, or replaced by another one with the same path.
       const isSameFile = existsSync(file) && `${statSync(file).ino}.journal` === name;
-      if (isSameFile) lost += undo(file, readNotes(readFileSync(journal)), undoesAll ? undefined : chance);
+      if (isSameFile) lost += undo(file, readUnsyncedWrites(readFileSync(journal)), undoesAll ? undefined : chance);
       rmSync(journal);
       // SQLite rebuilds its shared memory from the files.
       rmSync(`${file}-shm`, { force: true });
@@ -71,41 +71,45 @@ export class PowerLoss {
   }
 }
 
-function readNotes(bytes: Buffer): Note[] {
-  const notes: Note[] = [];
+function readUnsyncedWrites(bytes: Buffer): UnsyncedWrite[] {
+  const writes: UnsyncedWrite[] = [];
   for (let at = 0; at < bytes.length; ) {
     const [offset, length, size] = [0, 8, 16].map((place) => Number(bytes.readBigInt64LE(at + place)));
-    notes.push({ offset: offset ?? 0, before: bytes.subarray(at + HEAD, at + HEAD + (length ?? 0)), size: size ?? 0 });
-    at += HEAD + (length ?? 0);
+    writes.push({
+      offset: offset ?? 0,
+      oldBytes: bytes.subarray(at + NOTE_HEADER_BYTES, at + NOTE_HEADER_BYTES + (length ?? 0)),
+      size: size ?? 0,
+    });
+    at += NOTE_HEADER_BYTES + (length ?? 0);
   }
-  return notes;
+  return writes;
 }
 
 /** Undoes all noted writes of a file or, with a `chance`, some sectors of them. Returns how many bytes changed. */
-function undo(file: string, notes: readonly Note[], chance: SeededChance | undefined): number {
-  if (notes.length === 0) return 0;
-  const now = readFileSync(file);
-  const synced = atLastSync(now, notes);
-  const after = chance === undefined ? synced : mixed(synced, now, chance);
+function undo(file: string, writes: readonly UnsyncedWrite[], chance: SeededChance | undefined): number {
+  if (writes.length === 0) return 0;
+  const current = readFileSync(file);
+  const synced = contentAtLastSync(current, writes);
+  const after = chance === undefined ? synced : mixSectors(synced, current, chance);
   writeFileSync(file, after);
-  return countDifferent(now, after);
+  return countDifferent(current, after);
 }
 
 /** The file's bytes as they were at its last fsync. */
-function atLastSync(now: Buffer, notes: readonly Note[]): Buffer {
-  const image = Buffer.alloc(notes.reduce((most, { size }) => Math.max(most, size), now.length));
-  now.copy(image);
-  for (const { offset, before } of notes.toReversed()) before.copy(image, offset);
-  return image.subarray(0, notes[0]?.size);
+function contentAtLastSync(current: Buffer, writes: readonly UnsyncedWrite[]): Buffer {
+  const image = Buffer.alloc(writes.reduce((maximum, { size }) => Math.max(maximum, size), current.length));
+  current.copy(image);
+  for (const { offset, oldBytes } of writes.toReversed()) oldBytes.copy(image, offset);
+  return image.subarray(0, writes[0]?.size);
 }
 
 /** Returns each sector at random either as last synced or with its current bytes; the same for the file's length. */
-function mixed(synced: Buffer, now: Buffer, chance: SeededChance): Buffer {
-  const after = Buffer.alloc(chance.pick([synced, now]).length);
-  for (let at = 0; at < after.length; at += SECTOR)
+function mixSectors(synced: Buffer, current: Buffer, chance: SeededChance): Buffer {
+  const after = Buffer.alloc(chance.pick([synced, current]).length);
+  for (let at = 0; at < after.length; at += SECTOR_BYTES)
     chance
-      .pick([synced, now])
-      .subarray(at, at + SECTOR)
+      .pick([synced, current])
+      .subarray(at, at + SECTOR_BYTES)
       .copy(after, at);
   return after;
 }

@@ -14,7 +14,7 @@ import { PowerLoss } from './power-loss.js';
 export function testPowerLoss(t: Test, load: Omit<KillRunOptions, 'seed'>, sabotagedKills: number, file: string): void {
   const seed = chooseSeed();
   const repeat = `LOCKGATE_SEED=${seed} npm test -- ${file}`;
-  const powerLoss = PowerLoss.make(t);
+  const powerLoss = PowerLoss.build(t);
   const skip = powerLoss === undefined ? 'there is no g++ to build a library with that follows what is written' : false;
   t.setTimeout(7_200_000);
   t.comment(`seed ${seed}, options ${JSON.stringify(load)}; repeat: ${repeat}`);
@@ -25,7 +25,7 @@ export function testPowerLoss(t: Test, load: Omit<KillRunOptions, 'seed'>, sabot
     t.comment(`${result.acked} acknowledged, ${result.arrivals} webhooks, ${result.bytesLost} bytes lost`);
     t.same(result.findings, [], `${summarize(result.findings)}\nrepeat: ${repeat}`);
     t.same(result.integrity, ['ok', 'ok'], 'the file is whole after a loss of power and after a stop');
-    t.same(result.complaints, [], 'the gateway had nothing to complain about');
+    t.same(result.errorLines, [], 'the gateway had nothing to complain about');
     t.same(result.exitCodes, [0]);
   });
 

@@ -16,14 +16,14 @@ export type SabotageName = EventSabotageName | CommandSabotageName;
 /** The delay of the commit after the acknowledgement. */
 const COMMIT_DELAY_MS = 150;
 /** One event in this many is skipped. */
-const SKIPPED_SHARE = 16;
+const SKIP_EVERY = 16;
 /** Added to ids that must not change. */
-const OTHER_IDS = 1_000_000;
+const ID_OFFSET = 1_000_000;
 
 export const SABOTAGES: Readonly<Record<SabotageName, (store: Store) => Store>> = {
   /** Acknowledges at once, commits a little later. */
   'ack-first': (store) =>
-    overriding(store, {
+    withOverrides(store, {
       append: async (commit: Commit) => {
         setTimeout(() => void store.append(commit).catch(() => undefined), COMMIT_DELAY_MS);
       },
@@ -31,10 +31,10 @@ export const SABOTAGES: Readonly<Record<SabotageName, (store: Store) => Store>> 
 
   /** Never delivers some pings. */
   'skip-event': (store) =>
-    overriding(store, {
+    withOverrides(store, {
       readEvents: async (merchantId: number, afterId: number, limit: number) => {
         const events = await store.readEvents(merchantId, afterId, limit);
-        return events.filter(({ id }) => id % SKIPPED_SHARE !== 0);
+        return events.filter(({ id }) => id % SKIP_EVERY !== 0);
       },
     }),
 
@@ -43,7 +43,7 @@ export const SABOTAGES: Readonly<Record<SabotageName, (store: Store) => Store>> 
    * once.
    */
   'early-cursor': (store) =>
-    overriding(store, {
+    withOverrides(store, {
       readEvents: async (merchantId: number, afterId: number, limit: number) => {
         const events = await store.readEvents(merchantId, afterId, limit);
         const cursor = events.at(-1)?.id;
@@ -61,7 +61,7 @@ export const SABOTAGES: Readonly<Record<SabotageName, (store: Store) => Store>> 
       digest.writeUInt32BE(process.pid);
       return { ...uplink, digest };
     };
-    return overriding(store, {
+    return withOverrides(store, {
       readEvents: async (...args: Parameters<Store['readEvents']>) => (await store.readEvents(...args)).map(renamed),
       readDueDeliveries: async (...args: Parameters<Store['readDueDeliveries']>): Promise<DueDelivery[]> =>
         (await store.readDueDeliveries(...args)).map((due) => ({ ...due, uplink: renamed(due.uplink) })),
@@ -69,32 +69,32 @@ export const SABOTAGES: Readonly<Record<SabotageName, (store: Store) => Store>> 
   },
 
   /** Forgets unanswered commands at a restart. */
-  'forget-commands': (store) => withCommands(store, { readUnfinished: async () => [] }),
+  'forget-commands': (store) => withCommandOverrides(store, { readUnfinished: async () => [] }),
 
   /** Sends unanswered commands again with another id after a restart. */
   'new-command-ids': (store) =>
-    withCommands(store, {
+    withCommandOverrides(store, {
       readUnfinished: async () =>
         (await store.commands.readUnfinished()).map((record) => {
-          return record.state === 'sent' ? { ...record, id: record.id + OTHER_IDS } : record;
+          return record.state === 'sent' ? { ...record, id: record.id + ID_OFFSET } : record;
         }),
     }),
 
   /** Stores the uplink with an answer, but not the answer. */
   'forget-answers': (store) =>
-    overriding(store, {
+    withOverrides(store, {
       append: (commit: Commit) =>
         store.append({ ...commit, commands: (commit.commands ?? []).filter(({ type }) => type === 'sent') }),
     }),
 };
 
 /** Returns a store with changed methods for commands. */
-function withCommands(store: Store, changed: Partial<CommandStore>): Store {
-  return overriding(store, { commands: overriding(store.commands, changed) });
+function withCommandOverrides(store: Store, changed: Partial<CommandStore>): Store {
+  return withOverrides(store, { commands: withOverrides(store.commands, changed) });
 }
 
 /** Returns a store with some methods replaced. */
-export function overriding<T extends object>(store: T, changed: Partial<T>): T {
+export function withOverrides<T extends object>(store: T, changed: Partial<T>): T {
   return new Proxy(store, {
     get: (target, name) => {
       const own = (changed as Record<string | symbol, unknown>)[name];

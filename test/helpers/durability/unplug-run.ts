@@ -12,7 +12,7 @@ import type { World, WorldChange, WorldEvent } from '../../../firmware-sim/world
 import { openStore, sqliteUrl } from '../../../gateway/store/open-store.js';
 import { afterThisTurn, Days, Hours, type Milliseconds, RunClock, systemClock } from '../../../proto/clock.js';
 import { formatMac, type Mac } from '../../../proto/wire/mac.js';
-import { Bell, oddMoment } from '../clocks/bell.js';
+import { ChangeSignal, realDelay } from '../clocks/change-signal.js';
 import { GatewayChild } from '../gateway/gateway-child.js';
 import { SeededChance } from '../pair/seeded-chance.js';
 import type { Teardown } from '../store/temp-folder.js';
@@ -27,12 +27,12 @@ type Test = Teardown & { comment(line: string): void };
 export interface Outage {
   /** The time from the start of the run to the outage. */
   readonly afterMs: Milliseconds;
-  readonly lasts: Milliseconds;
+  readonly durationMs: Milliseconds;
   /** How the gateway is stopped: by a signal to stop, or killed. */
   readonly signal: 'SIGTERM' | 'SIGKILL';
 }
 
-export interface UnplugRunOptions {
+export interface OutageRunOptions {
   readonly seed: number;
   readonly locks: number;
   readonly speed: number;
@@ -44,26 +44,26 @@ export interface UnplugRunOptions {
   readonly sabotage?: SabotageName;
 }
 
-export interface UnplugRunResult {
+export interface OutageRunResult {
   /** The broken promises, from the diaries. */
   readonly findings: readonly Finding[];
   readonly diary: UplinkDiary;
   readonly arrivals: number;
   /** For each outage, the number of uplinks that waited in the locks when the gateway started again. */
-  readonly keptAtReturn: readonly number[];
+  readonly unackedAtRestart: readonly number[];
   /** The number of the judge's findings, by rule. */
   readonly rules: ReadonlyMap<string, { readonly count: number; readonly message: string }>;
   /** Locks whose presence in the gateway differs from the lock itself at the end. */
   readonly disagreements: readonly string[];
-  readonly complaints: readonly string[];
+  readonly errorLines: readonly string[];
 }
 
 /** Nothing but waiting is left when it comes to this; the longest wait of a lock to try again is 6 min of its time. */
 const PHASE_SECONDS = 60;
 const STOP_SECONDS = 10;
 /** After this time without a webhook no further webhook is expected. */
-const STILL_SECONDS = 3;
-const ASKED_EVERY_MS = 100;
+const STALL_SECONDS = 3;
+const POLL_INTERVAL_MS = 100;
 
 /**
  * A life that ends in calm: from a moment on nothing happens but that all is well again, once. Last of all the lock is
@@ -72,7 +72,7 @@ const ASKED_EVERY_MS = 100;
 class CalmingWorld implements World {
   readonly #inner: World;
   readonly #calmMs: number;
-  #left: readonly WorldChange[] = [
+  #remainingChanges: readonly WorldChange[] = [
     { type: 'coverage', covered: true },
     { type: 'sky', open: true },
     { type: 'settings', change: { airplane: false } },
@@ -94,13 +94,13 @@ class CalmingWorld implements World {
   nextAtMs(): number {
     const atMs = this.#inner.nextAtMs();
     if (atMs < this.#calmMs) return atMs;
-    return this.#left.length > 0 ? this.#calmMs : Number.POSITIVE_INFINITY;
+    return this.#remainingChanges.length > 0 ? this.#calmMs : Number.POSITIVE_INFINITY;
   }
 
   take(): WorldEvent | undefined {
     if (this.#inner.nextAtMs() < this.#calmMs) return this.#inner.take();
-    const [change, ...left] = this.#left;
-    this.#left = left;
+    const [change, ...left] = this.#remainingChanges;
+    this.#remainingChanges = left;
     return change && { atMs: this.#calmMs, change };
   }
 
@@ -118,15 +118,15 @@ class CalmingWorld implements World {
 }
 
 interface RunParts {
-  readonly bell: Bell;
+  readonly changeSignal: ChangeSignal;
   readonly gateway: GatewayChild;
   readonly merchant: DiaryMerchant;
 }
 
-export class UnplugRun {
-  readonly #options: UnplugRunOptions;
+export class OutageRun {
+  readonly #options: OutageRunOptions;
   readonly #test: Test;
-  readonly #bell: Bell;
+  readonly #changeSignal: ChangeSignal;
   readonly #diary: UplinkDiary;
   readonly #gateway: GatewayChild;
   readonly #merchant: DiaryMerchant;
@@ -134,37 +134,42 @@ export class UnplugRun {
   #startMs = 0;
   #fleet!: Fleet;
 
-  private constructor(test: Test, options: UnplugRunOptions, parts: RunParts) {
+  private constructor(test: Test, options: OutageRunOptions, parts: RunParts) {
     this.#test = test;
     this.#options = options;
-    this.#bell = parts.bell;
+    this.#changeSignal = parts.changeSignal;
     this.#gateway = parts.gateway;
     this.#merchant = parts.merchant;
     // A lock writes before it acts: what is waited for is what it is after.
-    this.#diary = new UplinkDiary(() => afterThisTurn(() => this.#bell.ring()));
+    this.#diary = new UplinkDiary(() => afterThisTurn(() => this.#changeSignal.notify()));
   }
 
   /** Runs to the end. @throws Error if a gateway does not start or a phase does not end */
-  static async run(test: Test, options: UnplugRunOptions): Promise<UnplugRunResult> {
+  static async run(test: Test, options: OutageRunOptions): Promise<OutageRunResult> {
     const chance = new SeededChance(options.seed);
-    const bell = new Bell();
-    const merchant = await DiaryMerchant.start({ chance, faultShare: 0, slowestMs: 0, onLine: () => bell.ring() });
+    const changeSignal = new ChangeSignal();
+    const merchant = await DiaryMerchant.start({
+      chance,
+      faultShare: 0,
+      maxAnswerMs: 0,
+      onLine: () => changeSignal.notify(),
+    });
     test.teardown(() => merchant.close());
-    const gateway = await GatewayChild.fast(test, options.speed, options.sabotage);
-    const run = new UnplugRun(test, options, { bell, gateway, merchant });
+    const gateway = await GatewayChild.createWithSpeed(test, options.speed, options.sabotage);
+    const run = new OutageRun(test, options, { changeSignal, gateway, merchant });
     await run.#setUp();
-    const keptAtReturn: number[] = [];
-    for (const outage of options.outages) keptAtReturn.push(await run.#unplug(outage));
-    return { ...(await run.#conclude()), keptAtReturn };
+    const unackedAtRestart: number[] = [];
+    for (const outage of options.outages) unackedAtRestart.push(await run.#runOutage(outage));
+    return { ...(await run.#conclude()), unackedAtRestart };
   }
 
   async #setUp(): Promise<void> {
     const { locks, seed, speed, calmAfterMs, worldOf } = this.#options;
     const gateway = this.#gateway;
-    await beginAtNine(gateway.request.data);
+    await setRunClockToNine(gateway.request.data);
     await gateway.start();
     await gateway.post('/merchants', { name: 'Amber' });
-    this.#merchant.trust(await gateway.addWebhook(this.#merchant.url));
+    this.#merchant.verifyWith(await gateway.addWebhook(this.#merchant.url));
     const macs = fleetMacs(seed, locks);
     const { devices } = await gateway.post<{ devices: { secret: string }[] }>('/devices/import', {
       devices: macs.map((mac) => ({ mac: formatMac(mac) })),
@@ -179,7 +184,7 @@ export class UnplugRun {
       macs,
       pace: 'lively',
       openLink: mqttLinks({ host: '127.0.0.1', port: gateway.mqttPort }, (mac) => secrets.get(mac) ?? ''),
-      diary: this.#diary.write,
+      diary: this.#diary.observe,
       startEvery: 0,
       worldOf: (_mac, index) => new CalmingWorld(worldOf(index, this.#startMs, seed), this.#startMs + calmAfterMs),
     });
@@ -188,38 +193,38 @@ export class UnplugRun {
   }
 
   /** Resolves at a time of the run. */
-  #at(afterMs: Milliseconds): Promise<void> {
+  #waitUntilRunTime(afterMs: Milliseconds): Promise<void> {
     const left = this.#startMs + afterMs - this.#clock.now();
     return new Promise((resolve) => void this.#clock.after(left, resolve));
   }
 
   /** Counts the uplinks that wait in the locks when the gateway starts again. */
-  async #unplug({ afterMs, lasts, signal }: Outage): Promise<number> {
-    await this.#at(afterMs);
+  async #runOutage({ afterMs, durationMs, signal }: Outage): Promise<number> {
+    await this.#waitUntilRunTime(afterMs);
     if (signal === 'SIGKILL') await this.#gateway.kill();
     else await this.#gateway.stop(STOP_SECONDS);
-    const goneMs = this.#clock.now() - this.#startMs;
-    await this.#at(goneMs + lasts);
-    const { kept } = this.#diary;
+    const stoppedAfterMs = this.#clock.now() - this.#startMs;
+    await this.#waitUntilRunTime(stoppedAfterMs + durationMs);
+    const { unacked } = this.#diary;
     await this.#gateway.start();
-    this.#test.comment(`${signal}: ${this.#diary.made} made, ${kept} kept when the gateway came back`);
-    return kept;
+    this.#test.comment(`${signal}: ${this.#diary.created} made, ${unacked} kept when the gateway came back`);
+    return unacked;
   }
 
-  async #conclude(): Promise<Omit<UnplugRunResult, 'keptAtReturn'>> {
-    await this.#at(this.#options.calmAfterMs);
-    await this.#bell.until(
-      () => this.#diary.kept === 0 && this.#fleet.locks.every(isSettled),
+  async #conclude(): Promise<Omit<OutageRunResult, 'unackedAtRestart'>> {
+    await this.#waitUntilRunTime(this.#options.calmAfterMs);
+    await this.#changeSignal.waitUntil(
+      () => this.#diary.unacked === 0 && this.#fleet.locks.every(isSettled),
       PHASE_SECONDS,
-      () => `locks that have told all: ${this.#diary.kept} uplinks are kept`,
+      () => `locks that have told all: ${this.#diary.unacked} uplinks are kept`,
     );
     const disagreements = await this.#comparePresence();
     await this.#fleet.stop();
-    const expected = (): number => this.#diary.made - this.#diary.discarded - this.#diary.kept;
-    await this.#bell.untilOrStill(
+    const expected = (): number => this.#diary.created - this.#diary.discarded - this.#diary.unacked;
+    await this.#changeSignal.waitUntilOrStalled(
       () => this.#merchant.accepted >= expected(),
       () => this.#merchant.arrivals.length,
-      STILL_SECONDS,
+      STALL_SECONDS,
     );
     await this.#gateway.stop(STOP_SECONDS);
     const { arrivals } = this.#merchant;
@@ -229,7 +234,7 @@ export class UnplugRun {
       arrivals: arrivals.length,
       rules: this.#rules(),
       disagreements,
-      complaints: this.#gateway.complaints,
+      errorLines: this.#gateway.errorLines,
     };
   }
 
@@ -240,17 +245,19 @@ export class UnplugRun {
     for (let times = 0; ; times += 1) {
       const { devices } = await this.#gateway.get<{ devices: { mac: string; presence: string }[] }>('/devices');
       const presences = new Map(devices.map(({ mac, presence }) => [mac, presence]));
-      const differ = this.#fleet.locks.flatMap(({ mac, state }) => {
-        const its = state.link === 'up' ? 'online' : 'asleep';
-        const known = presences.get(formatMac(mac));
-        return its === known ? [] : [`${formatMac(mac)} is ${its} and the gateway says ${known}`];
+      const differences = this.#fleet.locks.flatMap(({ mac, state }) => {
+        const ownPresence = state.link === 'up' ? 'online' : 'asleep';
+        const gatewayPresence = presences.get(formatMac(mac));
+        return ownPresence === gatewayPresence
+          ? []
+          : [`${formatMac(mac)} is ${ownPresence} and the gateway says ${gatewayPresence}`];
       });
-      if (differ.length === 0 || times >= PHASE_SECONDS) return differ;
-      await oddMoment(ASKED_EVERY_MS);
+      if (differences.length === 0 || times >= PHASE_SECONDS) return differences;
+      await realDelay(POLL_INTERVAL_MS);
     }
   }
 
-  #rules(): UnplugRunResult['rules'] {
+  #rules(): OutageRunResult['rules'] {
     const db = new Database(path.join(this.#gateway.request.data, 'lockgate.sqlite'), { readonly: true });
     const rows = db
       .prepare('SELECT rule, count(*) AS count, max(message) AS message FROM finding GROUP BY rule')
@@ -274,7 +281,7 @@ function isSettled({ state }: Lock): boolean {
  * The run begins at nine in the morning of the day after tomorrow, by the clock that the store keeps: inside the high
  * window, and after the wall-clock time, so that the run's clock continues at each start.
  */
-async function beginAtNine(data: string): Promise<void> {
+async function setRunClockToNine(data: string): Promise<void> {
   const store = await openStore(sqliteUrl(data));
   const today = Math.floor(systemClock.now() / Days(1)) * Days(1);
   await store.writeMetadata('run-clock-ms', String(today + Days(2) + Hours(9)));

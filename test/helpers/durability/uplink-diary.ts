@@ -8,23 +8,23 @@ import type { Mac } from '../../../proto/wire/mac.js';
 import type { Uplink } from '../../../proto/wire/ping.js';
 import type { LockDiary } from './delivery-check.js';
 
-interface Page {
+interface LockPage {
   /** Uplinks that are neither acknowledged nor discarded, by key. */
-  readonly kept: Map<string, Uplink>;
+  readonly unacked: Map<string, Uplink>;
   readonly acked: Uplink[];
-  made: number;
+  created: number;
   /** Uplinks discarded since the last boot, which the lock reports as `dropped`. */
   discardedSinceBoot: number;
 }
 
 export class UplinkDiary {
   /** Sentences about uplinks that a lock must not have discarded. */
-  readonly wrongs: string[] = [];
-  made = 0;
+  readonly violations: string[] = [];
+  created = 0;
   discarded = 0;
   /** The maximum number of uplinks that one lock stored at a time. */
-  mostKept = 0;
-  readonly #pages = new Map<Mac, Page>();
+  maxUnackedOfLock = 0;
+  readonly #pages = new Map<Mac, LockPage>();
   readonly #onLine: () => void;
 
   /** @param onLine called after each line */
@@ -33,69 +33,71 @@ export class UplinkDiary {
   }
 
   /** The observer to pass to a fleet. */
-  readonly write: Diary = (mac, _atMs, entry) => {
+  readonly observe: Diary = (mac, _atMs, entry) => {
     const page = this.#page(mac);
     if (entry.type === 'booted') page.discardedSinceBoot = 0;
-    else if (entry.type === 'acknowledged') this.#acknowledged(mac, page, entry.uplink);
-    else if (entry.type === 'did' && entry.effect.type === 'made') this.#madeOne(mac, page, entry.effect.uplink);
-    else if (entry.type === 'did' && entry.effect.type === 'discarded') this.#gone(mac, page, entry.effect.uplink);
+    else if (entry.type === 'acknowledged') this.#onAcknowledged(mac, page, entry.uplink);
+    else if (entry.type === 'did' && entry.effect.type === 'made') this.#onCreated(mac, page, entry.effect.uplink);
+    else if (entry.type === 'did' && entry.effect.type === 'discarded')
+      this.#onDiscarded(mac, page, entry.effect.uplink);
     this.#onLine();
   };
 
   /** The number of unacknowledged uplinks of all locks. */
-  get kept(): number {
-    let kept = 0;
-    for (const page of this.#pages.values()) kept += page.kept.size;
-    return kept;
+  get unacked(): number {
+    let unacked = 0;
+    for (const page of this.#pages.values()) unacked += page.unacked.size;
+    return unacked;
   }
 
   /** The locks' diaries for delivery-check.ts: every uplink that was not discarded must have arrived once. */
   toDeliver(): LockDiary[] {
-    return [...this.#pages].map(([mac, { acked, kept }]) => ({
+    return [...this.#pages].map(([mac, { acked, unacked }]) => ({
       mac,
-      acked: [...acked, ...kept.values()],
+      acked: [...acked, ...unacked.values()],
       unacked: [],
-      overtaking: [...acked, ...kept.values()].filter(isOvertaking),
+      overtaking: [...acked, ...unacked.values()].filter(isOvertaking),
     }));
   }
 
-  #page(mac: Mac): Page {
+  #page(mac: Mac): LockPage {
     let page = this.#pages.get(mac);
     if (page === undefined) {
-      page = { kept: new Map(), acked: [], made: 0, discardedSinceBoot: 0 };
+      page = { unacked: new Map(), acked: [], created: 0, discardedSinceBoot: 0 };
       this.#pages.set(mac, page);
     }
     return page;
   }
 
-  #acknowledged(mac: Mac, page: Page, uplink: Uplink): void {
-    if (page.kept.delete(nameOf(uplink))) page.acked.push(uplink);
-    else this.wrongs.push(`${mac} was told twice that ${nameOf(uplink)} is safe`);
+  #onAcknowledged(mac: Mac, page: LockPage, uplink: Uplink): void {
+    if (page.unacked.delete(keyOf(uplink))) page.acked.push(uplink);
+    else this.violations.push(`${mac} was told twice that ${keyOf(uplink)} is safe`);
   }
 
-  #madeOne(mac: Mac, page: Page, uplink: Uplink): void {
-    this.made += 1;
-    page.made += 1;
-    page.kept.set(nameOf(uplink), uplink);
-    this.mostKept = Math.max(this.mostKept, page.kept.size);
-    if (page.kept.size > POWER_MODEL.bufferUplinks) this.wrongs.push(`${mac} keeps ${page.kept.size} uplinks`);
+  #onCreated(mac: Mac, page: LockPage, uplink: Uplink): void {
+    this.created += 1;
+    page.created += 1;
+    page.unacked.set(keyOf(uplink), uplink);
+    this.maxUnackedOfLock = Math.max(this.maxUnackedOfLock, page.unacked.size);
+    if (page.unacked.size > POWER_MODEL.bufferUplinks)
+      this.violations.push(`${mac} keeps ${page.unacked.size} uplinks`);
     if (uplink.dropped !== page.discardedSinceBoot)
-      this.wrongs.push(`${mac} tells ${uplink.dropped} dropped and discarded ${page.discardedSinceBoot}`);
+      this.violations.push(`${mac} tells ${uplink.dropped} dropped and discarded ${page.discardedSinceBoot}`);
   }
 
   /**
    * Only a full buffer may discard an uplink; a theft ping only if the buffer has no other uplinks except those in
    * flight.
    */
-  #gone(mac: Mac, page: Page, uplink: Uplink): void {
+  #onDiscarded(mac: Mac, page: LockPage, uplink: Uplink): void {
     this.discarded += 1;
     page.discardedSinceBoot += 1;
-    const wasKept = page.kept.size;
-    if (!page.kept.delete(nameOf(uplink)))
-      this.wrongs.push(`${mac} discarded ${nameOf(uplink)}, which it did not keep`);
-    if (wasKept < POWER_MODEL.bufferUplinks) this.wrongs.push(`${mac} discarded one of ${wasKept}`);
-    const others = [...page.kept.values()].filter((each) => !isTheft(each)).length;
-    if (isTheft(uplink) && others > 1) this.wrongs.push(`${mac} discarded a theft and kept ${others} others`);
+    const unackedBefore = page.unacked.size;
+    if (!page.unacked.delete(keyOf(uplink)))
+      this.violations.push(`${mac} discarded ${keyOf(uplink)}, which it did not keep`);
+    if (unackedBefore < POWER_MODEL.bufferUplinks) this.violations.push(`${mac} discarded one of ${unackedBefore}`);
+    const others = [...page.unacked.values()].filter((each) => !isTheft(each)).length;
+    if (isTheft(uplink) && others > 1) this.violations.push(`${mac} discarded a theft and kept ${others} others`);
   }
 }
 
@@ -108,6 +110,6 @@ function isOvertaking({ body }: Uplink): boolean {
   return body.kind === 'cellular' && (body.reason === 'REASON_THEFT' || body.reason === 'REASON_RESET');
 }
 
-function nameOf({ boot, sequence }: Uplink): string {
+function keyOf({ boot, sequence }: Uplink): string {
   return `${boot}/${sequence}`;
 }

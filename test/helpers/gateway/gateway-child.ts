@@ -19,7 +19,7 @@ const MERCHANT = 'Amber';
 export class GatewayChild {
   readonly request: GatewayRequest;
   /** The stderr lines of all its processes: none if there was no error. */
-  readonly complaints: string[] = [];
+  readonly errorLines: string[] = [];
   /** Additional environment variables of its processes. */
   environment: NodeJS.ProcessEnv = {};
   #test: Teardown;
@@ -32,29 +32,29 @@ export class GatewayChild {
   }
 
   /** A gateway on a new folder that is not started yet. */
-  static async make(
+  static async create(
     test: Teardown,
     sabotage?: SabotageName,
-    tellsUsage = false,
+    printsUsage = false,
     runSize?: GatewayRequest['runSize'],
     data = tempFolder(test),
   ): Promise<GatewayChild> {
-    const place = { data, mqttPort: await freePort(), operatorPort: await freePort() };
-    return new GatewayChild(test, { ...place, sabotage, tellsUsage, runSize });
+    const locations = { data, mqttPort: await freePort(), operatorPort: await freePort() };
+    return new GatewayChild(test, { ...locations, sabotage, printsUsage, runSize });
   }
 
   /** A started gateway on a new folder, with a merchant. */
   static async start(test: Teardown, sabotage?: SabotageName, fault?: StoreFault): Promise<GatewayChild> {
-    const made = await GatewayChild.make(test, sabotage);
-    const child = new GatewayChild(test, { ...made.request, fault });
+    const created = await GatewayChild.create(test, sabotage);
+    const child = new GatewayChild(test, { ...created.request, fault });
     await child.start();
     await child.post('/merchants', { name: MERCHANT });
     return child;
   }
 
   /** A gateway on a new folder that is not started yet and has no merchant, with this speed of the run's clock. */
-  static async fast(test: Teardown, speed: number, sabotage?: SabotageName): Promise<GatewayChild> {
-    const { request } = await GatewayChild.make(test, sabotage);
+  static async createWithSpeed(test: Teardown, speed: number, sabotage?: SabotageName): Promise<GatewayChild> {
+    const { request } = await GatewayChild.create(test, sabotage);
     return new GatewayChild(test, { ...request, speed });
   }
 
@@ -63,10 +63,10 @@ export class GatewayChild {
   }
 
   /** The process's resident memory in bytes: now, and its maximum. Only on Linux. */
-  memory(): { readonly resident: number; readonly most: number } {
+  memory(): { readonly resident: number; readonly maximum: number } {
     const status = readFileSync(`/proc/${this.#program?.pid}/status`, 'utf8');
     const kib = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]);
-    return { resident: kib('VmRSS') * 1024, most: kib('VmHWM') * 1024 };
+    return { resident: kib('VmRSS') * 1024, maximum: kib('VmHWM') * 1024 };
   }
 
   /** The process's memory after a garbage collection, in bytes. */
@@ -75,48 +75,48 @@ export class GatewayChild {
     const isMemory = (line: string): boolean => line.startsWith('memory ');
     const before = stdout.filter(isMemory).length;
     this.program.kill('SIGUSR2');
-    await this.program.until((lines) => lines.filter(isMemory).length > before);
+    await this.program.waitUntil((lines) => lines.filter(isMemory).length > before);
     return JSON.parse((stdout.findLast(isMemory) as string).slice('memory '.length)) as NodeJS.MemoryUsage;
   }
 
-  /** Starts the process; {@link ready} waits until the gateway is ready. */
+  /** Starts the process; {@link waitUntilReady} waits until the gateway is ready. */
   spawn(): void {
     this.#program = new Program(this.#test, process.execPath, [SCRIPT, JSON.stringify(this.request)], this.environment);
   }
 
-  async ready(): Promise<void> {
-    const line = (await this.#program?.line(/^\{/)) ?? '';
+  async waitUntilReady(): Promise<void> {
+    const line = (await this.#program?.waitForLine(/^\{/)) ?? '';
     this.#token = (JSON.parse(line) as GatewayReady).operatorToken;
   }
 
   async start(): Promise<void> {
     this.spawn();
-    await this.ready();
+    await this.waitUntilReady();
   }
 
   /** Kills the process with SIGKILL: none of its handlers runs. */
   async kill(): Promise<void> {
     this.#program?.kill('SIGKILL');
-    await this.#ended();
+    await this.#collectExit();
   }
 
   /** Stops the process with SIGTERM. Returns its exit code. @throws Error if it does not exit within `seconds` */
   async stop(seconds: number): Promise<number | null> {
     this.#program?.kill('SIGTERM');
-    await this.#program?.end(seconds);
-    return await this.#ended();
+    await this.#program?.waitForExit(seconds);
+    return await this.#collectExit();
   }
 
   /** Waits for the process to exit. Returns its exit code. @throws Error if it does not exit within `seconds` */
-  async ends(seconds: number): Promise<number | null> {
-    await this.#program?.end(seconds);
-    return await this.#ended();
+  async waitForExit(seconds: number): Promise<number | null> {
+    await this.#program?.waitForExit(seconds);
+    return await this.#collectExit();
   }
 
-  async #ended(): Promise<number | null> {
+  async #collectExit(): Promise<number | null> {
     const program = this.#program as Program;
-    const { code } = await program.end();
-    this.complaints.push(...program.stderr);
+    const { code } = await program.waitForExit();
+    this.errorLines.push(...program.stderr);
     return code;
   }
 
@@ -136,7 +136,7 @@ export class GatewayChild {
   }
 
   async post<T>(route: string, body: unknown): Promise<T> {
-    return await this.#ask(route, {
+    return await this.#request(route, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify(body),
@@ -144,10 +144,10 @@ export class GatewayChild {
   }
 
   async get<T>(route: string): Promise<T> {
-    return await this.#ask(route, {});
+    return await this.#request(route, {});
   }
 
-  async #ask<T>(route: string, request: { method?: string; headers?: object; body?: string }): Promise<T> {
+  async #request<T>(route: string, request: { method?: string; headers?: object; body?: string }): Promise<T> {
     const answer = await fetch(`http://127.0.0.1:${this.request.operatorPort}${route}`, {
       ...request,
       headers: { authorization: `Bearer ${this.#token}`, ...request.headers },

@@ -12,7 +12,7 @@ import type { Store } from '../../../gateway/store/contract/store.js';
 import type { RunSize } from '../../../gateway/store/contract/store-options.js';
 import type { UsageDelta } from '../../../gateway/store/contract/usage-store.js';
 import { parseRange } from '../../../gateway/webhooks/sending/address-rule.js';
-import { overriding, SABOTAGES, type SabotageName } from '../durability/sabotage.js';
+import { SABOTAGES, type SabotageName, withOverrides } from '../durability/sabotage.js';
 import { FAULTS, type StoreFault } from '../store/store-faults.js';
 
 export interface GatewayRequest {
@@ -25,7 +25,7 @@ export interface GatewayRequest {
   /** The speed of the run's clock; 1 if undefined. */
   readonly speed?: number | undefined;
   /** Prints a line `usage […]` for each commit of counted usage when it is on disk. */
-  readonly tellsUsage?: boolean | undefined;
+  readonly printsUsage?: boolean | undefined;
   /** Another size of the log's runs. */
   readonly runSize?: RunSize | undefined;
 }
@@ -36,24 +36,24 @@ export interface GatewayReady {
   readonly operatorToken: string;
 }
 
-function wrapping(
+function storeWrapper(
   sabotage: SabotageName | undefined,
   fault: StoreFault | undefined,
-  tellsUsage: boolean | undefined,
+  printsUsage: boolean | undefined,
   data: string,
 ): Pick<GatewayOptions, 'wrapStore'> {
-  if (tellsUsage) return { wrapStore: tellingUsage };
+  if (printsUsage) return { wrapStore: printingUsage };
   if (sabotage !== undefined) return { wrapStore: SABOTAGES[sabotage] };
   return fault === undefined ? {} : { wrapStore: (store) => FAULTS[fault](store, data) };
 }
 
-function tellingUsage(store: Store): Store {
+function printingUsage(store: Store): Store {
   const { usage } = store;
   const add = async (deltas: readonly UsageDelta[], nowMs: number): Promise<void> => {
     await usage.add(deltas, nowMs);
     process.stdout.write(`usage ${JSON.stringify(deltas)}\n`);
   };
-  return overriding(store, { usage: overriding(usage, { add }) });
+  return withOverrides(store, { usage: withOverrides(usage, { add }) });
 }
 
 /** The memory after two garbage collections: the second may free objects that the first only found. */
@@ -69,7 +69,7 @@ async function main(): Promise<void> {
   process.stdin.on('end', () => process.exit(1)).resume();
   (process.stdin as NodeJS.ReadStream & { unref?: () => void }).unref?.();
   const request = JSON.parse(process.argv[2] ?? '') as GatewayRequest;
-  const { sabotage, fault, tellsUsage, runSize, speed = 1, ...place } = request;
+  const { sabotage, fault, printsUsage, runSize, speed = 1, ...place } = request;
   const gateway = await startGateway(
     {
       ...place,
@@ -93,7 +93,7 @@ async function main(): Promise<void> {
       allowWebhookRange: [parseRange('127.0.0.0/8')],
       keepDays: 0,
     },
-    { ...wrapping(sabotage, fault, tellsUsage, place.data), speed, runSize, onBroken: exitBroken },
+    { ...storeWrapper(sabotage, fault, printsUsage, place.data), speed, runSize, onBroken: exitBroken },
   );
   gateway.events.on('store-failed', ({ why }) => process.stderr.write(`store failed: ${why}\n`));
   gateway.events.on('store-broken', ({ why }) => process.stderr.write(`store broken: ${why}\n`));

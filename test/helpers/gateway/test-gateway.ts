@@ -104,16 +104,16 @@ export function testBytes(sequence: number, members: Partial<Uplink> = {}): Buff
 }
 
 /** Resolves when the gateway has emitted `count` events of this name for which `fits` returns true. */
-export function eventsOf<Name extends keyof GatewayEventMap>(
+export function waitForEvents<Name extends keyof GatewayEventMap>(
   gateway: Gateway,
   name: Name,
   count: number,
-  fits: (event: GatewayEventMap[Name][0]) => boolean = () => true,
+  matches: (event: GatewayEventMap[Name][0]) => boolean = () => true,
 ): Promise<GatewayEventMap[Name][0][]> {
   return new Promise((resolve) => {
     const seen: GatewayEventMap[Name][0][] = [];
     const listener = (event: GatewayEventMap[Name][0]): void => {
-      if (!fits(event)) return;
+      if (!matches(event)) return;
       seen.push(event);
       if (seen.length < count) return;
       gateway.events.off(name, listener as never);

@@ -20,7 +20,7 @@ export class TestReceiver {
   url = '';
 
   /** Resolves when `count` requests have arrived in all. */
-  async received(count: number): Promise<void> {
+  async waitForRequests(count: number): Promise<void> {
     while (this.requests.length < count) await this.#next();
   }
 

@@ -14,7 +14,7 @@ import { runProgram } from '../cli/program.js';
 import { type Teardown, tempFolder } from '../store/temp-folder.js';
 
 /** A line that is not run unchanged. */
-export interface Exception {
+export interface LineException {
   readonly line: RegExp;
   /** `parsed`: the flags and values of the command line are checked, but the command is not run. */
   readonly how: 'parsed' | 'left out';
@@ -22,9 +22,9 @@ export interface Exception {
 }
 
 /** A placeholder in the document, and the value that replaces it here. */
-export type Fill = readonly [what: RegExp | string, here: string];
+export type Replacement = readonly [what: RegExp | string, here: string];
 
-export interface DocumentPlace {
+export interface DocumentEnvironment {
   /** The folder in which the examples run. */
   readonly folder: string;
   readonly environment: Readonly<Record<string, string>>;
@@ -78,7 +78,7 @@ export function exampleLines(text: string): string[] {
 }
 
 /** The exceptions that match no line, and so are obsolete. */
-export function staleExceptions(lines: readonly string[], exceptions: readonly Exception[]): string[] {
+export function unusedExceptions(lines: readonly string[], exceptions: readonly LineException[]): string[] {
   return exceptions.filter(({ line }) => !lines.some((each) => line.test(each))).map(({ line }) => String(line));
 }
 
@@ -86,16 +86,25 @@ export function staleExceptions(lines: readonly string[], exceptions: readonly E
 export async function runLines(
   test: Teardown,
   lines: readonly string[],
-  { fills, exceptions, place }: { fills: readonly Fill[]; exceptions: readonly Exception[]; place: DocumentPlace },
+  {
+    replacements,
+    exceptions,
+    environment,
+  }: { replacements: readonly Replacement[]; exceptions: readonly LineException[]; environment: DocumentEnvironment },
 ): Promise<FailedLine[]> {
   const run = tempFolder(test);
-  await listen(test, run, place.environment);
+  await serveCommands(test, run, environment.environment);
   for (const name of ['said', 'failed', 'err']) writeFileSync(path.join(run, name), '');
   writeFileSync(path.join(run, 'prelude'), PRELUDE);
   const script = path.join(run, 'script');
-  writeFileSync(script, `${scriptLines(lines, exceptions, fills).join('\n')}\n`);
+  writeFileSync(script, `${scriptLines(lines, exceptions, replacements).join('\n')}\n`);
   const here = { RUN: run, BASH_ENV: path.join(run, 'prelude') };
-  const bash = await runProgram(test, 'bash', ['-c', `cd ${place.folder} && exec bash ${script} < /dev/null`], here);
+  const bash = await runProgram(
+    test,
+    'bash',
+    ['-c', `cd ${environment.folder} && exec bash ${script} < /dev/null`],
+    here,
+  );
   const failed = readFileSync(path.join(run, 'failed'), 'utf8').split('\n').filter(Boolean);
   // A line that bash can't parse ends the script with an error.
   for (const each of bash.stderr) {
@@ -108,17 +117,21 @@ export async function runLines(
   });
 }
 
-function scriptLines(lines: readonly string[], exceptions: readonly Exception[], fills: readonly Fill[]): string[] {
+function scriptLines(
+  lines: readonly string[],
+  exceptions: readonly LineException[],
+  replacements: readonly Replacement[],
+): string[] {
   let isLeftOut = false;
   return lines.map((line) => {
     // If a command is left out, so are the lines on which it continues.
     const how = isLeftOut ? 'left out' : exceptions.find((each) => each.line.test(line))?.how;
     isLeftOut = how === 'left out' && line.endsWith('\\');
     if (how === 'left out') return '';
-    const given = how === 'parsed' ? line.replace(/\b(npx )?lockgate (?=[a-z])/g, 'parsed ') : line;
-    return fills.reduce(
+    const replaced = how === 'parsed' ? line.replace(/\b(npx )?lockgate (?=[a-z])/g, 'parsed ') : line;
+    return replacements.reduce(
       (text, [what, here]) => text.replaceAll(what instanceof RegExp ? globally(what) : what, here),
-      given,
+      replaced,
     );
   });
 }
@@ -128,8 +141,12 @@ function globally(what: RegExp): RegExp {
 }
 
 /** Serves the script's requests: a folder, a path for the output, `run` or `parse`, and the words of the command. */
-async function listen(test: Teardown, run: string, environment: Readonly<Record<string, string>>): Promise<void> {
-  const take = async (request: IncomingMessage): Promise<number> => {
+async function serveCommands(
+  test: Teardown,
+  run: string,
+  environment: Readonly<Record<string, string>>,
+): Promise<void> {
+  const handleRequest = async (request: IncomingMessage): Promise<number> => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const [folder = '', id = '', how, ...words] = Buffer.concat(chunks).toString('utf8').split('\0').slice(0, -1);
@@ -145,7 +162,7 @@ async function listen(test: Teardown, run: string, environment: Readonly<Record<
     }
   };
   const server = createServer((request, response) => {
-    take(request).then(
+    handleRequest(request).then(
       (code) => response.end(String(code)),
       (error: Error) => response.end(`99 ${error.message}`),
     );
@@ -162,13 +179,13 @@ async function parse(words: readonly string[]): Promise<{ code: number; stdout: 
   const program = await makeProgram(calledGroups(words));
   let stderr = '';
   let isCalled = false;
-  const silence = (command: Command): void => {
+  const countInsteadOfRun = (command: Command): void => {
     command.configureOutput({ writeErr: (text) => (stderr += text) }).action(() => {
       isCalled = true;
     });
-    for (const each of command.commands) silence(each);
+    for (const each of command.commands) countInsteadOfRun(each);
   };
-  silence(program);
+  countInsteadOfRun(program);
   try {
     await program.parseAsync([...words], { from: 'user' });
   } catch (error) {

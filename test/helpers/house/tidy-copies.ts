@@ -10,7 +10,7 @@ interface Line {
   readonly number: number;
 }
 
-interface Place {
+interface CodePosition {
   readonly file: SourceFile;
   readonly lines: readonly Line[];
   /** The index in `lines` at which the copied code starts. */
@@ -23,7 +23,7 @@ interface Place {
  */
 export function findCopies(files: readonly SourceFile[]): string[] {
   const findings: string[] = [];
-  const first = new Map<string, Place>();
+  const first = new Map<string, CodePosition>();
   for (const file of files) {
     const lines = codeLines(file.text);
     for (let from = 0; from + MAX_EQUAL_LINES < lines.length; from++) {
@@ -66,11 +66,11 @@ function textAt(lines: readonly Line[], from: number): string {
     .join('\n');
 }
 
-function isOverlap(one: Place, other: Place): boolean {
+function isOverlap(one: CodePosition, other: CodePosition): boolean {
   return one.file === other.file && other.from - one.from <= MAX_EQUAL_LINES;
 }
 
-function sharedLength(one: Place, other: Place): number {
+function sharedLength(one: CodePosition, other: CodePosition): number {
   let length = 0;
   while (one.lines[one.from + length]?.text === other.lines[other.from + length]?.text) {
     if (other.lines[other.from + length] === undefined) break;
@@ -83,7 +83,7 @@ function isExplained(one: SourceFile, other: SourceFile): boolean {
   return one.text.includes(`Repeats ${other.path}: `) || other.text.includes(`Repeats ${one.path}: `);
 }
 
-function sentence(one: Place, other: Place, length: number): string {
-  const at = ({ file, lines, from }: Place) => `${file.path}:${lines[from]?.number}`;
+function sentence(one: CodePosition, other: CodePosition, length: number): string {
+  const at = ({ file, lines, from }: CodePosition) => `${file.path}:${lines[from]?.number}`;
   return `${at(other)}: ${length} lines are the same as from ${at(one)}; share them, or say why: "Repeats PATH: why".`;
 }

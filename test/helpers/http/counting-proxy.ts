@@ -3,7 +3,7 @@
  * the bytes, so TLS is counted as well.
  */
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
-import { Bell } from '../clocks/bell.js';
+import { ChangeSignal } from '../clocks/change-signal.js';
 import type { Teardown } from '../store/temp-folder.js';
 
 /** One connection through the proxy. */
@@ -18,7 +18,7 @@ export interface ProxiedConnection {
 export class CountingProxy {
   readonly connections: ProxiedConnection[] = [];
   readonly #server: Server;
-  readonly #bell = new Bell();
+  readonly #changeSignal = new ChangeSignal();
   readonly #sockets = new Set<Socket>();
 
   private constructor(target: () => number) {
@@ -48,13 +48,17 @@ export class CountingProxy {
   }
 
   /** Resolves when at least `count` connections were made and all of them are closed. */
-  async allClosed(count: number): Promise<void> {
-    await this.until(() => this.connections.length >= count && this.connections.every(({ isClosed }) => isClosed));
+  async waitForAllClosed(count: number): Promise<void> {
+    await this.waitUntil(() => this.connections.length >= count && this.connections.every(({ isClosed }) => isClosed));
   }
 
   /** Resolves when the condition is true; checks it after each chunk and close. */
-  async until(condition: () => boolean): Promise<void> {
-    await this.#bell.until(condition, 20, () => `the proxy, where there were ${JSON.stringify(this.connections)}`);
+  async waitUntil(condition: () => boolean): Promise<void> {
+    await this.#changeSignal.waitUntil(
+      condition,
+      20,
+      () => `the proxy, where there were ${JSON.stringify(this.connections)}`,
+    );
   }
 
   #forward(lock: Socket, port: number): void {
@@ -68,7 +72,7 @@ export class CountingProxy {
       from.on('data', (chunk: Buffer) => {
         count(chunk.length);
         to.write(chunk);
-        this.#bell.ring();
+        this.#changeSignal.notify();
       });
       from.on('end', () => to.end());
       from.on('error', () => to.destroy());
@@ -77,7 +81,7 @@ export class CountingProxy {
         connection.isClosed = openSides === 0;
         to.destroySoon();
         this.#sockets.delete(from);
-        this.#bell.ring();
+        this.#changeSignal.notify();
       });
     };
     forwardBytes(lock, gateway, (bytes) => {

@@ -13,7 +13,7 @@ export interface MerchantCall {
   /** Sends the body in chunks, without a Content-Length. */
   readonly isChunked?: boolean;
   /** The address to call from; Linux has all of 127.0.0.0/8. */
-  readonly from?: string;
+  readonly fromAddress?: string;
 }
 
 export interface MerchantAnswer {
@@ -25,39 +25,42 @@ export interface MerchantAnswer {
 }
 
 /** The header of basic authentication. */
-export function basic(user: string, password = ''): string {
+export function basicAuthorization(user: string, password = ''): string {
   return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
 }
 
 /** Makes a call and waits for the answer. */
-export function call(
+export function callMerchantApi(
   gateway: Pick<Gateway, 'httpPort'>,
-  where: string,
-  terms: MerchantCall = {},
+  path: string,
+  options: MerchantCall = {},
 ): Promise<MerchantAnswer> {
-  const { key, token, body, isChunked = false, from } = terms;
+  const { key, token, body, isChunked = false, fromAddress } = options;
   const isRaw = typeof body === 'string' || Buffer.isBuffer(body);
   const payload = body === undefined ? undefined : isRaw ? body : JSON.stringify(body);
   const headers = {
-    ...(key !== undefined && { authorization: basic(key) }),
+    ...(key !== undefined && { authorization: basicAuthorization(key) }),
     ...(token !== undefined && { authorization: `Bearer ${token}` }),
     ...(payload !== undefined && {
       'content-type': 'application/json',
       ...(isChunked ? { 'transfer-encoding': 'chunked' } : { 'content-length': String(Buffer.byteLength(payload)) }),
     }),
-    ...terms.headers,
+    ...options.headers,
   };
-  const method = terms.method ?? (payload === undefined ? 'GET' : 'POST');
+  const method = options.method ?? (payload === undefined ? 'GET' : 'POST');
   return new Promise((resolve, reject) => {
-    const place = { host: '127.0.0.1', port: gateway.httpPort, path: where, agent: false as const };
-    const request = httpRequest({ ...place, method, headers, ...(from && { localAddress: from }) }, (answer) => {
-      const chunks: Buffer[] = [];
-      answer.on('data', (chunk: Buffer) => chunks.push(chunk)).on('error', reject);
-      answer.on('end', () => {
-        const text = Buffer.concat(chunks).toString('utf8');
-        resolve({ status: answer.statusCode ?? 0, headers: answer.headers, text, body: readJson(text) });
-      });
-    });
+    const place = { host: '127.0.0.1', port: gateway.httpPort, path: path, agent: false as const };
+    const request = httpRequest(
+      { ...place, method, headers, ...(fromAddress && { localAddress: fromAddress }) },
+      (answer) => {
+        const chunks: Buffer[] = [];
+        answer.on('data', (chunk: Buffer) => chunks.push(chunk)).on('error', reject);
+        answer.on('end', () => {
+          const text = Buffer.concat(chunks).toString('utf8');
+          resolve({ status: answer.statusCode ?? 0, headers: answer.headers, text, body: readJson(text) });
+        });
+      },
+    );
     request.on('error', reject);
     request.end(payload);
   });
@@ -80,6 +83,6 @@ export async function apiKey(gateway: Gateway, merchant: string): Promise<string
 export async function accessToken(gateway: Gateway, key: string, scope = ''): Promise<string> {
   const body = `grant_type=client_credentials${scope === '' ? '' : `&scope=${encodeURIComponent(scope)}`}`;
   const headers = { 'content-type': 'application/x-www-form-urlencoded' };
-  const answer = await call(gateway, '/oauth/token', { key, body, headers });
+  const answer = await callMerchantApi(gateway, '/oauth/token', { key, body, headers });
   return (answer.body as { access_token: string }).access_token;
 }

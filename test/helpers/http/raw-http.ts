@@ -3,11 +3,11 @@
  */
 import { readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
-import { Bell } from '../clocks/bell.js';
+import { ChangeSignal } from '../clocks/change-signal.js';
 
 /** The text of a GET request; `headers` are header lines. */
-export function getRequest(where: string, headers: readonly string[] = ['host: a']): string {
-  return `${[`GET ${where} HTTP/1.1`, ...headers].join('\r\n')}\r\n\r\n`;
+export function getRequest(path: string, headers: readonly string[] = ['host: a']): string {
+  return `${[`GET ${path} HTTP/1.1`, ...headers].join('\r\n')}\r\n\r\n`;
 }
 
 /** The number of open file descriptors of this process. */
@@ -21,24 +21,28 @@ export class RawHttp {
   readonly socket: Socket;
   isClosed = false;
   #received = '';
-  readonly #bell = new Bell();
+  readonly #changeSignal = new ChangeSignal();
 
   private constructor(socket: Socket) {
     this.socket = socket;
     socket.setEncoding('latin1').on('data', (text: string) => {
       this.#received += text;
-      this.#bell.ring();
+      this.#changeSignal.notify();
     });
     socket.on('error', () => undefined);
     socket.on('close', () => {
       this.isClosed = true;
-      this.#bell.ring();
+      this.#changeSignal.notify();
     });
   }
 
   /** Connects, from the address `from` where given: Linux accepts all of 127.0.0.0/8. */
-  static async open(port: number, from?: string): Promise<RawHttp> {
-    const socket = connect({ port, host: '127.0.0.1', ...(from !== undefined && { localAddress: from }) });
+  static async open(port: number, fromAddress?: string): Promise<RawHttp> {
+    const socket = connect({
+      port,
+      host: '127.0.0.1',
+      ...(fromAddress !== undefined && { localAddress: fromAddress }),
+    });
     await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject));
     return new RawHttp(socket);
   }
@@ -63,20 +67,20 @@ export class RawHttp {
   }
 
   /** Resolves when the received text matches. */
-  async receives(what: RegExp): Promise<void> {
-    await this.until(
+  async waitForText(what: RegExp): Promise<void> {
+    await this.waitUntil(
       () => what.test(this.#received),
       () => `${what}, after ${JSON.stringify(this.#received.slice(-300))}`,
     );
   }
 
-  async until(holds: () => boolean, what: () => string): Promise<void> {
-    await this.#bell.until(holds, 20, what);
+  async waitUntil(holds: () => boolean, what: () => string): Promise<void> {
+    await this.#changeSignal.waitUntil(holds, 20, what);
   }
 
   /** Resolves when the other side has closed the connection. */
-  async ended(): Promise<void> {
-    await this.until(
+  async waitForClose(): Promise<void> {
+    await this.waitUntil(
       () => this.isClosed,
       () => 'the end of the connection',
     );

@@ -6,7 +6,7 @@
  */
 import { TextDecoder } from 'node:util';
 import type { SeededChance } from '../pair/seeded-chance.js';
-import { connectPacket, lengthOf, PINGREQ, packet, publishPacket, subscribePacket } from './raw-lock.js';
+import { connectPacket, encodeLength, PINGREQ, packet, publishPacket, subscribePacket } from './raw-lock.js';
 
 export interface MutatedStream {
   /** Whether the client is authenticated before the mutated packets. */
@@ -26,7 +26,7 @@ const MAX_PACKETS = 24;
 /** Share of mutated packets that are uplinks with changes only in the payload, so that the connection stays open. */
 const PAYLOAD_ONLY_SHARE = 0.75;
 const MAX_MUTATIONS = 3;
-const ODD_BYTES = [0, 1, 2, 0x7f, 0x80, 0xff] as const;
+const EXTREME_BYTES = [0, 1, 2, 0x7f, 0x80, 0xff] as const;
 const MAX_PACKET_BYTES = 65_536;
 
 /** Makes a random stream. */
@@ -35,9 +35,9 @@ export function makeMutated(chance: SeededChance, identity: Identity): MutatedSt
   const connect = connectPacket({ ...identity, keepalive: chance.pick([0, 10, 300]), will: chance.next() < 0.1 });
   const mutated = new Set<number>();
   const packets: Buffer[] = [];
-  const mutate = (whole: Buffer): Buffer => {
+  const mutate = (original: Buffer): Buffer => {
     mutated.add(packets.length);
-    let bytes = whole;
+    let bytes = original;
     for (let times = chance.between(1, MAX_MUTATIONS + 1); times > 0; times--) bytes = mutateOnce(chance, bytes);
     return bytes;
   };
@@ -52,32 +52,32 @@ export function makeMutated(chance: SeededChance, identity: Identity): MutatedSt
     }
   }
   const bytes = Buffer.concat(packets);
-  const reached = isAuthenticated ? 2 + expectedOf(bytes.subarray(connectEnd(bytes))).taken : 1;
+  const reached = isAuthenticated ? 2 + allowedReaction(bytes.subarray(endOfConnect(bytes))).packetCount : 1;
   return { isAuthenticated, bytes, packets, mutated: [...mutated].filter((index) => index < reached).length };
 }
 
 /** Cuts a stream into chunks: between packets, anywhere, or nowhere. */
 export function cutAnywhere(chance: SeededChance, { bytes, packets }: MutatedStream): Buffer[] {
-  const most = chance.pick([0, 0, 1e6, 200, 20]);
-  if (most === 0) return packets.map((each) => Buffer.from(each));
-  const pieces: Buffer[] = [];
+  const maxChunkBytes = chance.pick([0, 0, 1e6, 200, 20]);
+  if (maxChunkBytes === 0) return packets.map((each) => Buffer.from(each));
+  const chunks: Buffer[] = [];
   for (let at = 0; at < bytes.length; ) {
-    const length = chance.between(1, most + 1);
-    pieces.push(Buffer.from(bytes.subarray(at, at + length)));
+    const length = chance.between(1, maxChunkBytes + 1);
+    chunks.push(Buffer.from(bytes.subarray(at, at + length)));
     at += length;
   }
-  return pieces;
+  return chunks;
 }
 
 function validPacket(chance: SeededChance): Buffer {
-  const odds = chance.next();
+  const random = chance.next();
   const id = chance.between(1, 65_536);
   const payload = Buffer.alloc(chance.pick([0, 1, 40, 120, 130, 1030]), chance.between(0, 256));
-  if (odds < 0.45) return publishPacket('up', payload, id, chance.pick([0x02, 0x02, 0x0a]));
-  if (odds < 0.55) return packet(0x30, Buffer.concat([Buffer.from([0, 2]), Buffer.from('up'), payload]));
-  if (odds < 0.7) return subscribePacket(chance.pick(['down', 'down', '#', 'é€😀']), chance.between(0, 3));
-  if (odds < 0.8) return packet(0xa2, Buffer.from([id >> 8, id & 255, 0, 4, ...Buffer.from('down')]));
-  if (odds < 0.9) return packet(0x40, Buffer.from([id >> 8, id & 255]));
+  if (random < 0.45) return publishPacket('up', payload, id, chance.pick([0x02, 0x02, 0x0a]));
+  if (random < 0.55) return packet(0x30, Buffer.concat([Buffer.from([0, 2]), Buffer.from('up'), payload]));
+  if (random < 0.7) return subscribePacket(chance.pick(['down', 'down', '#', 'é€😀']), chance.between(0, 3));
+  if (random < 0.8) return packet(0xa2, Buffer.from([id >> 8, id & 255, 0, 4, ...Buffer.from('down')]));
+  if (random < 0.9) return packet(0x40, Buffer.from([id >> 8, id & 255]));
   return chance.pick([PINGREQ, PINGREQ, Buffer.from([0xe0, 0])]);
 }
 
@@ -93,16 +93,17 @@ function mutateOnce(chance: SeededChance, bytes: Buffer): Buffer {
   const until = Math.min(bytes.length, at + chance.between(1, 9));
   const [before, within, after] = [bytes.subarray(0, at), bytes.subarray(at, until), bytes.subarray(until)];
   const changed = Buffer.from(bytes);
-  const odds = chance.next();
-  if (bytes.length === 0 || odds < 0.1) return Buffer.concat([before, randomBytes(chance), bytes.subarray(at)]);
-  if (odds < 0.3) changed[at] = (changed[at] as number) ^ (1 << chance.between(0, 8));
-  else if (odds < 0.5) changed[at] = chance.pick(ODD_BYTES);
-  else if (odds < 0.6) return Buffer.concat([before, after]);
-  else if (odds < 0.7) return Buffer.concat([before, within, within, after]);
-  else if (odds < 0.8) return before;
-  else if (odds < 0.9)
+  const random = chance.next();
+  if (bytes.length === 0 || random < 0.1) return Buffer.concat([before, randomBytes(chance), bytes.subarray(at)]);
+  if (random < 0.3) changed[at] = (changed[at] as number) ^ (1 << chance.between(0, 8));
+  else if (random < 0.5) changed[at] = chance.pick(EXTREME_BYTES);
+  else if (random < 0.6) return Buffer.concat([before, after]);
+  else if (random < 0.7) return Buffer.concat([before, within, within, after]);
+  else if (random < 0.8) return before;
+  else if (random < 0.9)
     changed[1] = chance.pick([0, 1, 2, 3, 4, 5, (changed[1] as number) - 1, (changed[1] as number) + 1]);
-  else return Buffer.concat([bytes.subarray(0, 1), Buffer.from(lengthOf(chance.between(0, 300))), bytes.subarray(2)]);
+  else
+    return Buffer.concat([bytes.subarray(0, 1), Buffer.from(encodeLength(chance.between(0, 300))), bytes.subarray(2)]);
   return changed;
 }
 
@@ -111,28 +112,28 @@ function randomBytes(chance: SeededChance): Buffer {
 }
 
 /** The allowed reactions of a gateway to the bytes after an accepted CONNECT. */
-export interface Expected {
+export interface AllowedReaction {
   /** Packet ids of the uplinks at QoS 1, in order, up to the packet that closes the connection. */
   readonly pubacks: readonly number[];
   /** Number of packets up to there, and number of uplinks among them. */
-  readonly taken: number;
+  readonly packetCount: number;
   readonly uplinks: number;
   /** Whether a packet may close the connection. */
-  readonly ends: boolean;
+  readonly mayClose: boolean;
 }
 
 /** Reads the bytes after a CONNECT. */
-export function expectedOf(said: Buffer): Expected {
+export function allowedReaction(sentBytes: Buffer): AllowedReaction {
   const pubacks: number[] = [];
-  let [taken, uplinks] = [0, 0];
-  for (let rest = said; ; taken++) {
+  let [packetCount, uplinks] = [0, 0];
+  for (let rest = sentBytes; ; packetCount++) {
     const next = nextPacket(rest);
-    if (next === 'ends') return { pubacks, taken, uplinks, ends: true };
+    if (next === 'ends') return { pubacks, packetCount, uplinks, mayClose: true };
     // An incomplete packet may or may not close the connection.
-    if (next === undefined) return { pubacks, taken, uplinks, ends: rest.length > 0 };
+    if (next === undefined) return { pubacks, packetCount, uplinks, mayClose: rest.length > 0 };
     const { header, body } = next;
     const uplink = readUplink(header, body);
-    if (uplink === undefined && !isValid(header, body)) return { pubacks, taken, uplinks, ends: true };
+    if (uplink === undefined && !isValid(header, body)) return { pubacks, packetCount, uplinks, mayClose: true };
     if (uplink !== undefined) uplinks += 1;
     if (uplink !== undefined && uplink > 0) pubacks.push(uplink);
     rest = next.rest;
@@ -140,9 +141,9 @@ export function expectedOf(said: Buffer): Expected {
 }
 
 /** The offset after the first CONNECT; undefined if it is incomplete. */
-export function connectEnd(said: Buffer): number | undefined {
-  const next = nextPacket(said);
-  return next === 'ends' || next === undefined ? undefined : said.length - next.rest.length;
+export function endOfConnect(sentBytes: Buffer): number | undefined {
+  const next = nextPacket(sentBytes);
+  return next === 'ends' || next === undefined ? undefined : sentBytes.length - next.rest.length;
 }
 
 function nextPacket(bytes: Buffer): { header: number; body: Buffer; rest: Buffer } | 'ends' | undefined {
@@ -199,12 +200,12 @@ function isFilter(bytes: Buffer): boolean {
 }
 
 /** Splits the gateway's packets, which are short; undefined if the received bytes are not complete packets. */
-export function packetsOf(heard: Buffer): Buffer[] | undefined {
+export function packetsOf(receivedBytes: Buffer): Buffer[] | undefined {
   const packets: Buffer[] = [];
-  for (let at = 0; at < heard.length; ) {
-    const end = at + 2 + (heard[at + 1] ?? 0);
-    if (end > heard.length) return undefined;
-    packets.push(heard.subarray(at, end));
+  for (let at = 0; at < receivedBytes.length; ) {
+    const end = at + 2 + (receivedBytes[at + 1] ?? 0);
+    if (end > receivedBytes.length) return undefined;
+    packets.push(receivedBytes.subarray(at, end));
     at = end;
   }
   return packets;

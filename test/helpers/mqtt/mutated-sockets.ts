@@ -2,16 +2,16 @@
 import { readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { monotonicMs } from '../../../proto/clock.js';
-import { Bell, oddMoment } from '../clocks/bell.js';
+import { ChangeSignal, realDelay } from '../clocks/change-signal.js';
 import type { GatewayChild } from '../gateway/gateway-child.js';
 import { testBytes, testMac } from '../gateway/test-gateway.js';
 import { SeededChance } from '../pair/seeded-chance.js';
-import { connectEnd, cutAnywhere, type Identity, makeMutated } from './mutated-packets.js';
+import { cutAnywhere, endOfConnect, type Identity, makeMutated } from './mutated-packets.js';
 import { faultOf } from './mutated-run.js';
 import { publishPacket, RawLock } from './raw-mqtt.js';
 
 /** Streams that run at a time, each with a different lock. */
-const WORKERS = 48;
+const CONCURRENT_STREAMS = 48;
 const HONEST_LOCKS = 8;
 /** Maximum number of locks in a run: each run uses different MACs. */
 const MAX_LOCKS_PER_RUN = 100;
@@ -20,11 +20,11 @@ const DEADLINE_SECONDS = 60;
 const MAX_FAULTS = 10;
 const CONNACK_BYTES = 4;
 
-export interface SocketsSeen {
+export interface SocketRunResult {
   readonly faults: string[];
   streams: number;
   mutated: number;
-  letIn: number;
+  accepted: number;
   /** How long each ping of an honest lock waited for its PUBACK, ms. */
   readonly waitsMs: number[];
 }
@@ -35,98 +35,99 @@ export async function runOverSockets(
   run: number,
   seed: number,
   mutated: number,
-): Promise<SocketsSeen> {
-  const seen: SocketsSeen = { faults: [], streams: 0, mutated: 0, letIn: 0, waitsMs: [] };
-  const isDone = (): boolean => seen.mutated >= mutated || seen.faults.length >= MAX_FAULTS;
+): Promise<SocketRunResult> {
+  const totals: SocketRunResult = { faults: [], streams: 0, mutated: 0, accepted: 0, waitsMs: [] };
+  const isDone = (): boolean => totals.mutated >= mutated || totals.faults.length >= MAX_FAULTS;
   const identities: Identity[] = [];
-  for (let number = 1; number <= HONEST_LOCKS + WORKERS; number++) {
+  for (let number = 1; number <= HONEST_LOCKS + CONCURRENT_STREAMS; number++) {
     const user = testMac(run * MAX_LOCKS_PER_RUN + number);
     identities.push({ user, secret: await child.addLock(user) });
   }
-  const honest = identities.slice(0, HONEST_LOCKS).map((identity) => pingOn(child, identity, seen, isDone));
+  const honest = identities.slice(0, HONEST_LOCKS).map((identity) => pingUntilDone(child, identity, totals, isDone));
   const hostile = identities.slice(HONEST_LOCKS).map(async (identity) => {
     while (!isDone()) {
-      const streamSeed = seed + seen.streams++;
+      const streamSeed = seed + totals.streams++;
       const chance = new SeededChance(streamSeed);
       const stream = makeMutated(chance, identity);
-      const heard = await sendChunks(child.mqttPort, cutAnywhere(chance, stream), stream.isAuthenticated);
-      const fault = faultOf(stream, heard, { isOpen: undefined });
-      if (fault !== undefined) seen.faults.push(`LOCKGATE_SEED=${streamSeed} LOCKGATE_MUTATED=1: ${fault}`);
-      if (heard[3] === 0) seen.letIn += 1;
-      seen.mutated += stream.mutated;
+      const received = await sendChunks(child.mqttPort, cutAnywhere(chance, stream), stream.isAuthenticated);
+      const fault = faultOf(stream, received, { isOpen: undefined });
+      if (fault !== undefined) totals.faults.push(`LOCKGATE_SEED=${streamSeed} LOCKGATE_MUTATED=1: ${fault}`);
+      if (received[3] === 0) totals.accepted += 1;
+      totals.mutated += stream.mutated;
     }
   });
   await Promise.all([...honest, ...hostile]);
-  return seen;
+  return totals;
 }
 
 /** The number of open descriptors of a process, once it has not changed for two seconds. Only on Linux. */
-export async function settledDescriptors(pid: number): Promise<number> {
+export async function stableDescriptorCount(pid: number): Promise<number> {
   let count = 0;
   for (let same = 0; same < 20; same++) {
     const now = readdirSync(`/proc/${pid}/fd`).length;
     if (now !== count) same = 0;
     count = now;
-    await oddMoment(100);
+    await realDelay(100);
   }
   return count;
 }
 
 /** Pings as a lock, one uplink at a time, until the run is done. @throws Error if an uplink is not acknowledged */
-async function pingOn(
+async function pingUntilDone(
   child: GatewayChild,
   { user, secret }: Identity,
-  seen: SocketsSeen,
+  totals: SocketRunResult,
   isDone: () => boolean,
 ): Promise<void> {
-  const bell = new Bell();
-  const lock = await RawLock.connect(child.mqttPort, user, secret, () => bell.ring());
+  const changeSignal = new ChangeSignal();
+  const lock = await RawLock.connect(child.mqttPort, user, secret, () => changeSignal.notify());
   for (let sequence = 1; !isDone(); sequence++) {
     const fromMs = monotonicMs();
     lock.socket.write(publishPacket(1 + (sequence % 65_535), testBytes(sequence)));
-    await bell.until(
+    await changeSignal.waitUntil(
       () => lock.acked.length >= sequence,
       DEADLINE_SECONDS,
       () => `the PUBACK of ${user}'s ${sequence}`,
     );
-    seen.waitsMs.push(monotonicMs() - fromMs);
-    await oddMoment(5);
+    totals.waitsMs.push(monotonicMs() - fromMs);
+    await realDelay(5);
   }
   lock.socket.destroy();
   await lock.closed;
 }
 
 /** Sends chunks over one connection and closes the client's side. Returns all received bytes. */
-async function sendChunks(port: number, pieces: readonly Buffer[], isLetIn: boolean): Promise<Buffer> {
+async function sendChunks(port: number, chunks: readonly Buffer[], isAuthenticated: boolean): Promise<Buffer> {
   const socket: Socket = connect(port, '127.0.0.1');
   socket.setNoDelay(true);
   socket.on('error', () => undefined);
-  let heard = Buffer.alloc(0);
-  const bell = new Bell();
+  let received = Buffer.alloc(0);
+  const changeSignal = new ChangeSignal();
   let isClosed = false;
-  socket.on('data', (piece: Buffer) => {
-    heard = Buffer.concat([heard, piece]);
-    bell.ring();
+  socket.on('data', (chunk: Buffer) => {
+    received = Buffer.concat([received, chunk]);
+    changeSignal.notify();
   });
   socket.on('close', () => {
     isClosed = true;
-    bell.ring();
+    changeSignal.notify();
   });
   const until = (holds: () => boolean, what: string): Promise<void> =>
-    bell.until(
+    changeSignal.waitUntil(
       () => isClosed || holds(),
       DEADLINE_SECONDS,
       () => what,
     );
-  let said = 0;
-  const connectBytes = isLetIn ? (connectEnd(Buffer.concat(pieces)) ?? 0) : 0;
-  for (const piece of pieces) {
-    socket.write(piece);
-    said += piece.length;
+  let sentBytes = 0;
+  const connectBytes = isAuthenticated ? (endOfConnect(Buffer.concat(chunks)) ?? 0) : 0;
+  for (const chunk of chunks) {
+    socket.write(chunk);
+    sentBytes += chunk.length;
     // After the CONNECT, wait for the CONNACK: bytes in the same chunk are processed then too.
-    if (isLetIn && said >= connectBytes) await until(() => heard.length >= CONNACK_BYTES, 'the CONNACK');
+    if (isAuthenticated && sentBytes >= connectBytes)
+      await until(() => received.length >= CONNACK_BYTES, 'the CONNACK');
   }
   socket.end();
   await until(() => false, 'the end of the connection');
-  return heard;
+  return received;
 }

@@ -4,32 +4,33 @@
  */
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
-import { Bell } from '../clocks/bell.js';
+import { ChangeSignal } from '../clocks/change-signal.js';
 import type { Teardown } from '../store/temp-folder.js';
 
 const MAX_WAIT_SECONDS = 20;
 
 /** A packet with its length before it (MQTT 3.1.1, 2.2). */
 export function packet(header: number, body: Buffer): Buffer {
-  return Buffer.concat([Buffer.from([header, ...lengthOf(body.length)]), body]);
+  return Buffer.concat([Buffer.from([header, ...encodeLength(body.length)]), body]);
 }
 
 /** A length in the encoding of the fixed header. */
-export function lengthOf(count: number): number[] {
+export function encodeLength(count: number): number[] {
   const bytes: number[] = [];
-  for (let left = count; ; left >>= 7) {
-    bytes.push(left > 127 ? (left & 127) | 128 : left);
-    if (left <= 127) return bytes;
+  for (let remaining = count; ; remaining >>= 7) {
+    bytes.push(remaining > 127 ? (remaining & 127) | 128 : remaining);
+    if (remaining <= 127) return bytes;
   }
 }
 
-function text(value: string): Buffer {
+/** A string with its length before it (MQTT 3.1.1, 1.5.3). */
+function mqttString(value: string): Buffer {
   const bytes = Buffer.from(value);
   return Buffer.concat([Buffer.from([bytes.length >> 8, bytes.length & 255]), bytes]);
 }
 
 /** The fields of a CONNECT. The client id is the user name by default. */
-export interface Claim {
+export interface ConnectFields {
   readonly user: string;
   readonly secret: string;
   readonly clientId?: string;
@@ -38,40 +39,42 @@ export interface Claim {
 }
 
 /** A CONNECT with a clean session. */
-export function connectPacket({ user, secret, clientId = user, keepalive = 300, will = false }: Claim): Buffer {
-  const head = [...text('MQTT'), 4, will ? 0xc6 : 0xc2, keepalive >> 8, keepalive & 255];
-  const texts = [clientId, ...(will ? ['up', 'gone'] : []), user, secret].map(text);
-  return packet(0x10, Buffer.concat([Buffer.from(head), ...texts]));
+export function connectPacket({ user, secret, clientId = user, keepalive = 300, will = false }: ConnectFields): Buffer {
+  const head = [...mqttString('MQTT'), 4, will ? 0xc6 : 0xc2, keepalive >> 8, keepalive & 255];
+  // A will has a topic and a message.
+  const fields = [clientId, ...(will ? ['up', 'gone'] : []), user, secret].map(mqttString);
+  return packet(0x10, Buffer.concat([Buffer.from(head), ...fields]));
 }
 
 /** A PUBLISH with packet id `id`. */
 export function publishPacket(topic: string, payload: Buffer, id = 1, flags = 0x02): Buffer {
-  return packet(0x30 | flags, Buffer.concat([text(topic), Buffer.from([id >> 8, id & 255]), payload]));
+  return packet(0x30 | flags, Buffer.concat([mqttString(topic), Buffer.from([id >> 8, id & 255]), payload]));
 }
 
 /** A SUBSCRIBE with packet id 1. */
 export function subscribePacket(topic: string, qos = 1): Buffer {
-  return packet(0x82, Buffer.concat([Buffer.from([0, 1]), text(topic), Buffer.from([qos])]));
+  return packet(0x82, Buffer.concat([Buffer.from([0, 1]), mqttString(topic), Buffer.from([qos])]));
 }
 
 /** CONNACK: accepted. */
-export const ACCEPTED = '20020000';
+export const CONNACK_ACCEPTED = '20020000';
 /** CONNACK: not authorized. */
-export const NOT_AUTHORIZED = '20020005';
+export const CONNACK_NOT_AUTHORIZED = '20020005';
 export const PINGREQ = Buffer.from([0xc0, 0]);
 
 /** PUBACK of a packet id. */
-export function puback(id = 1): string {
+export function pubackHex(id = 1): string {
   return Buffer.from([0x40, 2, id >> 8, id & 255]).toString('hex');
 }
 
+/** A client on a real socket. */
 export class RawLock {
   readonly socket: Socket;
   isClosed = false;
   /** SHA-256 of the gateway's certificate. */
   fingerprint = '';
-  readonly #bell = new Bell();
-  #heard = '';
+  readonly #changeSignal = new ChangeSignal();
+  #receivedHex = '';
 
   /** A client on a socket, which is destroyed after the test. */
   constructor(test: Teardown, socket: Socket) {
@@ -80,11 +83,11 @@ export class RawLock {
     socket.on('error', () => undefined);
     socket.on('close', () => {
       this.isClosed = true;
-      this.#bell.ring();
+      this.#changeSignal.notify();
     });
-    socket.on('data', (piece: Buffer) => {
-      this.#heard += piece.toString('hex');
-      this.#bell.ring();
+    socket.on('data', (chunk: Buffer) => {
+      this.#receivedHex += chunk.toString('hex');
+      this.#changeSignal.notify();
     });
     test.teardown(() => void socket.destroy());
   }
@@ -107,54 +110,54 @@ export class RawLock {
   }
 
   /** Connects, sends a CONNECT and waits for the CONNACK. */
-  static async connect(test: Teardown, port: number, claim: Claim): Promise<RawLock> {
+  static async connect(test: Teardown, port: number, fields: ConnectFields): Promise<RawLock> {
     const lock = await RawLock.open(test, port);
-    lock.write(connectPacket(claim));
-    await lock.receives(ACCEPTED);
+    lock.write(connectPacket(fields));
+    await lock.waitForHex(CONNACK_ACCEPTED);
     return lock;
   }
 
   /** All received bytes, hex. */
-  get heard(): string {
-    return this.#heard;
+  get receivedHex(): string {
+    return this.#receivedHex;
   }
 
   write(bytes: Buffer): void {
     this.socket.write(bytes);
   }
 
-  /** Writes, and resolves when the system has the bytes. */
-  async written(bytes: Buffer): Promise<void> {
+  /** Writes, and resolves when the operating system has accepted the bytes. */
+  async flush(bytes: Buffer): Promise<void> {
     await new Promise<void>((resolve) => this.socket.write(bytes, () => resolve()));
   }
 
   /** Resolves when the received bytes end with `hex`. @throws Error if they don't, or the connection closes before */
-  async receives(hex: string): Promise<void> {
-    const fits = (): boolean => this.#heard.endsWith(hex);
-    await this.#bell.until(
-      () => fits() || this.isClosed,
+  async waitForHex(hex: string): Promise<void> {
+    const hasArrived = (): boolean => this.#receivedHex.endsWith(hex);
+    await this.#changeSignal.waitUntil(
+      () => hasArrived() || this.isClosed,
       MAX_WAIT_SECONDS,
-      () => `${hex}; heard ${this.#heard.slice(-80)}`,
+      () => `${hex}; received ${this.#receivedHex.slice(-80)}`,
     );
-    if (!fits()) throw new Error(`the connection ended before ${hex}; heard ${this.#heard.slice(-80)}`);
+    if (!hasArrived()) throw new Error(`the connection closed before ${hex}; received ${this.#receivedHex.slice(-80)}`);
   }
 
   /** The first received bytes, hex; empty if the connection closes before. */
-  async answered(): Promise<string> {
-    await this.#bell.until(
-      () => this.#heard !== '' || this.isClosed,
+  async waitForAnswer(): Promise<string> {
+    await this.#changeSignal.waitUntil(
+      () => this.#receivedHex !== '' || this.isClosed,
       MAX_WAIT_SECONDS,
-      () => 'an answer, or the end of the connection',
+      () => 'an answer, or the close of the connection',
     );
-    return this.#heard;
+    return this.#receivedHex;
   }
 
   /** Resolves when the connection has closed. */
-  async ended(): Promise<void> {
-    await this.#bell.until(
+  async waitForClose(): Promise<void> {
+    await this.#changeSignal.waitUntil(
       () => this.isClosed,
       MAX_WAIT_SECONDS,
-      () => 'the end of the connection',
+      () => 'the close of the connection',
     );
   }
 }

@@ -8,27 +8,27 @@ const CONNACK = 0x20;
 
 /** A CONNECT with a clean session, as a lock sends it. */
 export function connectPacket(mac: string, secret: string, clientId = mac): Buffer {
-  const head = Buffer.from([...text('MQTT'), 4, 0xc2, 0, 0]);
-  return packet(CONNECT, Buffer.concat([head, text(clientId), text(mac), text(secret)]));
+  const variableHeader = Buffer.from([...mqttString('MQTT'), 4, 0xc2, 0, 0]);
+  return packet(CONNECT, Buffer.concat([variableHeader, mqttString(clientId), mqttString(mac), mqttString(secret)]));
 }
 
 /** A PUBLISH to `up` at QoS 1. */
 export function publishPacket(id: number, payload: Uint8Array): Buffer {
-  return packet(PUBLISH_QOS_1, Buffer.concat([text('up'), Buffer.from([id >> 8, id & 0xff]), payload]));
+  return packet(PUBLISH_QOS_1, Buffer.concat([mqttString('up'), Buffer.from([id >> 8, id & 0xff]), payload]));
 }
 
-function text(value: string): Buffer {
+function mqttString(value: string): Buffer {
   const bytes = Buffer.from(value);
   return Buffer.concat([Buffer.from([bytes.length >> 8, bytes.length & 0xff]), bytes]);
 }
 
 function packet(type: number, body: Buffer): Buffer {
   const length: number[] = [];
-  let left = body.length;
+  let remaining = body.length;
   do {
-    length.push((left & 0x7f) | (left > 0x7f ? 0x80 : 0));
-    left >>= 7;
-  } while (left > 0);
+    length.push((remaining & 0x7f) | (remaining > 0x7f ? 0x80 : 0));
+    remaining >>= 7;
+  } while (remaining > 0);
   return Buffer.concat([Buffer.from([type, ...length]), body]);
 }
 
@@ -38,14 +38,14 @@ export class RawLock {
   readonly acked: number[] = [];
   /** Resolves when the connection has closed. */
   readonly closed: Promise<void>;
-  #rest = Buffer.alloc(0);
-  readonly #ring: () => void;
+  #unparsed = Buffer.alloc(0);
+  readonly #onPuback: () => void;
 
-  private constructor(socket: Socket, ring: () => void) {
+  private constructor(socket: Socket, onPuback: () => void) {
     this.socket = socket;
-    this.#ring = ring;
+    this.#onPuback = onPuback;
     this.closed = new Promise((resolve) => socket.once('close', () => resolve()));
-    socket.on('data', (chunk) => this.#take(chunk));
+    socket.on('data', (chunk) => this.#onData(chunk));
     socket.on('error', () => undefined);
   }
 
@@ -54,7 +54,7 @@ export class RawLock {
     port: number,
     mac: string,
     secret: string,
-    ring: () => void,
+    onPuback: () => void,
     clientId?: string,
   ): Promise<RawLock> {
     const socket = connect(port, '127.0.0.1');
@@ -62,15 +62,15 @@ export class RawLock {
     const connack = await new Promise<Buffer>((resolve) => socket.once('data', resolve));
     if (connack[0] !== CONNACK || connack[3] !== 0)
       throw new Error(`the CONNECT was refused: ${connack.toString('hex')}`);
-    return new RawLock(socket, ring);
+    return new RawLock(socket, onPuback);
   }
 
-  #take(chunk: Buffer): void {
-    this.#rest = Buffer.concat([this.#rest, chunk]);
-    for (; this.#rest.length >= 4; this.#rest = this.#rest.subarray(4)) {
-      if (this.#rest[0] !== PUBACK) throw new Error(`no PUBACK: ${this.#rest.toString('hex')}`);
-      this.acked.push(this.#rest.readUInt16BE(2));
+  #onData(chunk: Buffer): void {
+    this.#unparsed = Buffer.concat([this.#unparsed, chunk]);
+    for (; this.#unparsed.length >= 4; this.#unparsed = this.#unparsed.subarray(4)) {
+      if (this.#unparsed[0] !== PUBACK) throw new Error(`no PUBACK: ${this.#unparsed.toString('hex')}`);
+      this.acked.push(this.#unparsed.readUInt16BE(2));
     }
-    this.#ring();
+    this.#onPuback();
   }
 }

@@ -7,7 +7,7 @@ import type { Mac } from '../../../proto/wire/mac.js';
 import type { Teardown } from '../store/temp-folder.js';
 
 /** The CONNACK's return code of an attempt to connect; 0 if accepted. */
-export async function connackOf(port: number, options: IClientOptions): Promise<number> {
+export async function connackCode(port: number, options: IClientOptions): Promise<number> {
   const client = mqtt.connect({ host: '127.0.0.1', port, reconnectPeriod: 0, protocolVersion: 4, ...options });
   try {
     return await new Promise<number>((resolve, reject) => {

@@ -9,7 +9,7 @@ import { judgeInPlace } from '../../../proto/power/judge/judge.js';
 import { POWER_MODEL, type PowerModel } from '../../../proto/power/model.js';
 import { formatMac } from '../../../proto/wire/mac.js';
 import type { Uplink } from '../../../proto/wire/ping.js';
-import { BENCH_MAC } from '../mqtt/lock-bench.js';
+import { MODEL_LOCK_MAC } from '../mqtt/model-lock.js';
 
 /** Maximum number of uplinks per boot in a test, so that boot and sequence fit in one number. */
 const SEQUENCES_PER_BOOT = 2 ** 24;
@@ -37,7 +37,7 @@ export class PairJudge {
     model: PowerModel = POWER_MODEL,
   ) {
     this.#model = model;
-    this.belief = newBelief(model, formatMac(BENCH_MAC), atMs, initial);
+    this.belief = newBelief(model, formatMac(MODEL_LOCK_MAC), atMs, initial);
     this.#onFinding = onFinding;
     this.#onWithdrawal = onWithdrawal;
   }

@@ -18,7 +18,7 @@ import { afterThisTurn, Hours, ManualClock, Minutes, Seconds } from '../../../pr
 import type { Mac } from '../../../proto/wire/mac.js';
 import type { Ping, Uplink } from '../../../proto/wire/ping.js';
 import { NO_COMMANDS } from '../commands/no-commands.js';
-import { overriding } from '../durability/sabotage.js';
+import { withOverrides } from '../durability/sabotage.js';
 import { testBytes, testMac } from '../gateway/test-gateway.js';
 import { lockSender } from '../mqtt/lock-sender.js';
 import { openStore } from '../store/new-store.js';
@@ -103,7 +103,7 @@ export class RandomHistory {
 
   async #listen(): Promise<void> {
     const clock = this.#clock;
-    const store = overriding(this.#store, {
+    const store = withOverrides(this.#store, {
       append: async (commit: Commit) => {
         if (this.#failsNextCommit) {
           this.#failsNextCommit = false;

@@ -15,7 +15,7 @@ import type { GpsFix, StepEffect, StepInput } from '../../../proto/power/step/io
 import { type Draft, type NewLock, newLock } from '../../../proto/power/step/state.js';
 import { needsCellPosition, needsFix, stepInPlace } from '../../../proto/power/step/step.js';
 import type { Downlink, HighWindow, Uplink } from '../../../proto/wire/ping.js';
-import { BENCH_MAC } from '../mqtt/lock-bench.js';
+import { MODEL_LOCK_MAC } from '../mqtt/model-lock.js';
 import { keyNumber, PairJudge } from './judge.js';
 import { type NetworkEndpoints, PairNetwork } from './network.js';
 
@@ -106,7 +106,7 @@ export class PairRun {
     this.#step = options.wrapStep?.(stepInPlace) ?? stepInPlace;
     this.clock = new VirtualClock(startMs);
     this.random = new Prng(seed);
-    this.state = newLock(this.#model, { mac: BENCH_MAC, firmwareVersion: '2.4.1', jitterSeed: 1, ...lock });
+    this.state = newLock(this.#model, { mac: MODEL_LOCK_MAC, firmwareVersion: '2.4.1', jitterSeed: 1, ...lock });
     const { power, highWindow, lockState } = lock;
     this.initial = {
       listeningSinceMs: startMs,

@@ -10,24 +10,24 @@ import { Hours, Seconds } from '../../../proto/clock.js';
 import type { DisconnectCause } from '../../../proto/power/judge/event.js';
 import { encodeUplink } from '../../../proto/wire/codec.js';
 import type { Command, Downlink, Uplink } from '../../../proto/wire/ping.js';
-import type { Fact } from './truth.js';
+import type { TrueEvent } from './truth.js';
 
 /** A broker closes a silent connection after 1.5 times the keepalive (MQTT 3.1.1 §3.1.2.10). */
 const KEEPALIVE_LIMIT = Seconds(450);
 const COMMAND_LIFETIME = Hours(24);
 
 /** The part of the gateway that the connection uses; `ingest` is undefined while the gateway does not run. */
-export interface Switchboard {
+export interface PresenceNetwork {
   readonly clock: VirtualClock;
   ingest: Ingest | undefined;
   /** A random number in [0, 1): decides whether an acknowledgement is lost and when a dead connection is noticed. */
-  readonly share: () => number;
+  readonly random: () => number;
   readonly lostAcks: number;
 }
 
 /** A recorded event, and whether the gateway has stored it. */
-interface Note {
-  readonly fact: Fact;
+interface RecordedEvent {
+  readonly event: TrueEvent;
   isStored: boolean;
 }
 
@@ -39,49 +39,49 @@ interface Session {
 export class PresenceLink implements Link {
   readonly #sender: Sender;
   readonly #events: LinkEvents;
-  readonly #board: Switchboard;
-  readonly #notes: Note[] = [];
+  readonly #network: PresenceNetwork;
+  readonly #recorded: RecordedEvent[] = [];
   /** The session that the gateway has. */
   #session: Session | undefined;
   #pending: Downlink[] = [];
   lostAcks = 0;
 
-  constructor(sender: Sender, events: LinkEvents, board: Switchboard) {
+  constructor(sender: Sender, events: LinkEvents, board: PresenceNetwork) {
     this.#sender = sender;
     this.#events = events;
-    this.#board = board;
+    this.#network = board;
   }
 
   /** The stored events in order of time. */
-  get facts(): Fact[] {
-    const kept = this.#notes.filter(({ isStored }) => isStored).map(({ fact }) => fact);
+  get storedEvents(): TrueEvent[] {
+    const stored = this.#recorded.filter(({ isStored }) => isStored).map(({ event }) => event);
     // An answer is recorded when it is stored, which is after its arrival.
-    return kept.sort((one, other) => one.atMs - other.atMs);
+    return stored.sort((one, other) => one.atMs - other.atMs);
   }
 
   connect(): void {
-    if (this.#board.ingest === undefined) {
+    if (this.#network.ingest === undefined) {
       this.#events.failed({ message: 'refused' });
       return;
     }
     this.#end('takeover');
     this.#session = { isLockUp: true };
-    const note = this.#note({ atMs: this.#nowMs, what: 'connected' });
-    this.#happen({ type: 'connect', source: 'lock', atMs: this.#nowMs }, note);
+    const recorded = this.#record({ atMs: this.#nowMs, what: 'connected' });
+    this.#reportToGateway({ type: 'connect', source: 'lock', atMs: this.#nowMs }, recorded);
     this.#events.connected();
     for (const downlink of this.#pending) this.#deliver(downlink);
   }
 
   publish(uplink: Uplink): void {
     const session = this.#session;
-    const { ingest } = this.#board;
+    const { ingest } = this.#network;
     if (session?.isLockUp !== true || ingest === undefined) return;
-    const note = this.#note({ atMs: this.#nowMs, what: 'received', uplink });
+    const recorded = this.#record({ atMs: this.#nowMs, what: 'received', uplink });
     ingest.take(this.#sender, encodeUplink(uplink), (error) => {
       if (error !== undefined) return;
-      note.isStored = true;
-      if (uplink.body.kind === 'ack') this.#answered(uplink.body.commandId, note.fact.atMs);
-      if (this.#board.share() < this.#board.lostAcks) this.lostAcks += 1;
+      recorded.isStored = true;
+      if (uplink.body.kind === 'ack') this.#answered(uplink.body.commandId, recorded.event.atMs);
+      if (this.#network.random() < this.#network.lostAcks) this.lostAcks += 1;
       else if (this.#session === session && session.isLockUp) this.#events.acknowledged(uplink);
     });
   }
@@ -97,7 +97,7 @@ export class PresenceLink implements Link {
     const session = this.#session;
     if (session?.isLockUp !== true) return;
     session.isLockUp = false;
-    this.#board.clock.after(Math.round(this.#board.share() * KEEPALIVE_LIMIT), () => {
+    this.#network.clock.after(Math.round(this.#network.random() * KEEPALIVE_LIMIT), () => {
       if (this.#session === session) this.#end('keepalive');
     });
   }
@@ -112,48 +112,48 @@ export class PresenceLink implements Link {
   }
 
   /** The network breaks the connection, and both sides notice it. */
-  cut(): void {
+  breakConnection(): void {
     this.#lose(() => this.#end('dropped'));
   }
 
   /** The gateway ends. A stop records the disconnect; after a crash only the lock notices it. */
-  gatewayEnds(how: 'stop' | 'crash'): void {
+  gatewayEnded(how: 'stop' | 'crash'): void {
     this.#lose(() => (how === 'stop' ? this.#end('gateway') : this.#forget()));
-    this.#note({ atMs: this.#nowMs, what: 'ends' }).isStored = true;
+    this.#record({ atMs: this.#nowMs, what: 'ends' }).isStored = true;
   }
 
-  gatewayListens(): void {
-    this.#note({ atMs: this.#nowMs, what: 'listens' }).isStored = true;
+  gatewayStarted(): void {
+    this.#record({ atMs: this.#nowMs, what: 'listens' }).isStored = true;
   }
 
   /** Sends a command as soon as there is a connection, and again on each later one until it is answered. */
   command(id: number, command: Command): void {
     const downlink = { id, expiresMs: this.#nowMs + COMMAND_LIFETIME, command };
     this.#pending.push(downlink);
-    if (this.#session !== undefined && this.#board.ingest !== undefined) this.#deliver(downlink);
+    if (this.#session !== undefined && this.#network.ingest !== undefined) this.#deliver(downlink);
   }
 
   get #nowMs(): number {
-    return this.#board.clock.now();
+    return this.#network.clock.now();
   }
 
-  #note(fact: Fact): Note {
-    const note = { fact, isStored: false };
-    this.#notes.push(note);
-    return note;
+  #record(event: TrueEvent): RecordedEvent {
+    const recorded = { event, isStored: false };
+    this.#recorded.push(recorded);
+    return recorded;
   }
 
-  #happen(event: Parameters<Ingest['recordEvent']>[2], note?: Note): void {
-    this.#board.ingest?.recordEvent(this.#sender.deviceId, this.#sender.mac, event, () => {
-      if (note !== undefined) note.isStored = true;
+  #reportToGateway(event: Parameters<Ingest['recordEvent']>[2], recorded?: RecordedEvent): void {
+    this.#network.ingest?.recordEvent(this.#sender.deviceId, this.#sender.mac, event, () => {
+      if (recorded !== undefined) recorded.isStored = true;
     });
   }
 
   #end(cause: DisconnectCause): void {
     if (this.#session === undefined) return;
     this.#session = undefined;
-    const note = this.#note({ atMs: this.#nowMs, what: 'disconnected' });
-    this.#happen({ type: 'disconnect', source: 'lock', cause, atMs: this.#nowMs }, note);
+    const recorded = this.#record({ atMs: this.#nowMs, what: 'disconnected' });
+    this.#reportToGateway({ type: 'disconnect', source: 'lock', cause, atMs: this.#nowMs }, recorded);
   }
 
   #forget(): void {
@@ -172,15 +172,15 @@ export class PresenceLink implements Link {
       this.#pending = this.#pending.filter((each) => each !== downlink);
       return;
     }
-    const isWish = command.type === 'set-power' && command.airplane === true;
-    const note = isWish ? this.#note({ atMs: this.#nowMs, what: 'asked-for-silence', id }) : undefined;
-    this.#happen({ type: 'command', id, command, atMs: this.#nowMs }, note);
+    const isSilenceCommand = command.type === 'set-power' && command.airplane === true;
+    const recorded = isSilenceCommand ? this.#record({ atMs: this.#nowMs, what: 'asked-for-silence', id }) : undefined;
+    this.#reportToGateway({ type: 'command', id, command, atMs: this.#nowMs }, recorded);
     // On a dead connection that the gateway has not noticed, the command is sent but does not arrive.
     if (this.#session?.isLockUp === true) this.#events.command(downlink);
   }
 
   #answered(id: number, atMs: number): void {
     this.#pending = this.#pending.filter((downlink) => downlink.id !== id);
-    this.#notes.push({ fact: { atMs, what: 'answered', id }, isStored: true });
+    this.#recorded.push({ event: { atMs, what: 'answered', id }, isStored: true });
   }
 }

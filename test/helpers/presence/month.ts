@@ -17,14 +17,14 @@ import type { Store } from '../../../gateway/store/contract/store.js';
 import { Days, Hours, type Milliseconds, Minutes, Seconds } from '../../../proto/clock.js';
 import type { Mac } from '../../../proto/wire/mac.js';
 import { NO_COMMANDS } from '../commands/no-commands.js';
-import { overriding } from '../durability/sabotage.js';
+import { withOverrides } from '../durability/sabotage.js';
 import { lockSender } from '../mqtt/lock-sender.js';
 import { openStore } from '../store/new-store.js';
-import { PresenceLink, type Switchboard } from './link.js';
-import { type Life, lifeOf } from './lives.js';
+import { PresenceLink, type PresenceNetwork } from './link.js';
+import { type LockHistory, makeHistory } from './lock-histories.js';
 
 /** The clock advances in slices. The events of a slice share as few commits as possible. */
-const SLICE = Seconds(20);
+const CLOCK_STEP = Seconds(20);
 /** The interval at which the gateway records its clock: a crash loses up to this much. */
 const CLOCK_RECORD_INTERVAL = Seconds(5);
 
@@ -32,12 +32,12 @@ const CLOCK_RECORD_INTERVAL = Seconds(5);
 export interface MonthLock {
   readonly mac: Mac;
   readonly deviceId: number;
-  readonly life: Life;
+  readonly history: LockHistory;
   readonly link: PresenceLink;
 }
 
 /** A time in which the gateway does not run. */
-export interface Absence {
+export interface GatewayOutage {
   readonly atMs: number;
   readonly span: Milliseconds;
   readonly how: 'stop' | 'crash';
@@ -48,13 +48,13 @@ export class PresenceMonth {
   readonly startMs: number;
   readonly locks: MonthLock[] = [];
   /** All presence events of the gateway. */
-  readonly told: PresenceChanged[] = [];
+  readonly presenceEvents: PresenceChanged[] = [];
   readonly #random: Prng;
   readonly #folder: string;
-  readonly #board: Switchboard;
+  readonly #network: PresenceNetwork;
   #store: Store | undefined;
-  #listening: { readonly ingest: Ingest; readonly locks: Locks } | undefined;
-  #isDead = false;
+  #gateway: { readonly ingest: Ingest; readonly locks: Locks } | undefined;
+  #hasCrashed = false;
   #lastRanMs: number | null = null;
 
   private constructor(seed: number, folder: string, startMs: number) {
@@ -63,13 +63,13 @@ export class PresenceMonth {
     this.startMs = startMs;
     this.clock = new VirtualClock(startMs);
     const chance = this.#random.fork('network');
-    this.#board = { clock: this.clock, ingest: undefined, share: () => chance.fraction(), lostAcks: 0.03 };
+    this.#network = { clock: this.clock, ingest: undefined, random: () => chance.fraction(), lostAcks: 0.03 };
   }
 
   /** Starts a month: the gateway listens, and the locks have no power yet. */
-  static async begin(seed: number, folder: string, count: number, span: Milliseconds): Promise<PresenceMonth> {
+  static async start(seed: number, folder: string, count: number, span: Milliseconds): Promise<PresenceMonth> {
     const month = new PresenceMonth(seed, folder, Date.UTC(2026, 0, 5));
-    await month.#listen();
+    await month.#startGateway();
     await month.#provision(seed, count, span);
     return month;
   }
@@ -80,67 +80,67 @@ export class PresenceMonth {
   }
 
   /** Whether the gateway listens. */
-  get isListening(): boolean {
-    return this.#listening !== undefined;
+  get isGatewayRunning(): boolean {
+    return this.#gateway !== undefined;
   }
 
   /** Runs until `untilMs`. Everything received by then is stored, answered and announced. */
-  async liveUntil(untilMs: number): Promise<void> {
+  async runUntil(untilMs: number): Promise<void> {
     while (this.clock.now() < untilMs) {
-      this.clock.run(Math.min(this.clock.now() + SLICE, untilMs));
-      await this.#listening?.ingest.idle();
+      this.clock.run(Math.min(this.clock.now() + CLOCK_STEP, untilMs));
+      await this.#gateway?.ingest.idle();
     }
   }
 
   /** Runs until the gateway's absence starts, and on until it is over. */
-  async liveThrough({ atMs, span, how }: Absence): Promise<void> {
-    await this.liveUntil(atMs);
+  async runThroughOutage({ atMs, span, how }: GatewayOutage): Promise<void> {
+    await this.runUntil(atMs);
     // A crash interrupts uplinks that were received but not stored yet.
-    if (how === 'crash') this.clock.run(this.clock.now() + SLICE);
-    await this.#end(how);
-    await this.liveUntil(this.clock.now() + span);
-    await this.#listen();
+    if (how === 'crash') this.clock.run(this.clock.now() + CLOCK_STEP);
+    await this.#stopGateway(how);
+    await this.runUntil(this.clock.now() + span);
+    await this.#startGateway();
   }
 
   async close(): Promise<void> {
-    if (this.#listening !== undefined) await this.#end('stop');
+    if (this.#gateway !== undefined) await this.#stopGateway('stop');
   }
 
-  async #listen(): Promise<void> {
+  async #startGateway(): Promise<void> {
     const opened = await openStore(this.#folder);
     this.#store = opened;
-    this.#isDead = false;
-    const store = overriding(opened, {
+    this.#hasCrashed = false;
+    const store = withOverrides(opened, {
       append: async (commit) => {
-        if (this.#isDead) throw new Error('the gateway is dead');
+        if (this.#hasCrashed) throw new Error('the gateway is dead');
         await opened.append(commit);
       },
     });
     const { clock } = this;
     const events = new GatewayEvents();
-    events.on('presence', (event) => this.told.push(event));
+    events.on('presence', (event) => this.presenceEvents.push(event));
     const locks = new Locks(store, clock, (due) => {
       for (const { deviceId, mac } of due) ingest.recordEvent(deviceId, mac, { type: 'tick', atMs: clock.now() });
     });
     const ingest = new Ingest({ commands: NO_COMMANDS, store, locks, clock, events, onStored: () => undefined });
     await startListening({ locks, ingest, clock, lastRanMs: this.#lastRanMs });
-    this.#listening = { ingest, locks };
+    this.#gateway = { ingest, locks };
     this.#store = withCurrentStates(opened, locks);
-    this.#board.ingest = ingest;
-    for (const { link } of this.locks) link.gatewayListens();
+    this.#network.ingest = ingest;
+    for (const { link } of this.locks) link.gatewayStarted();
     await ingest.idle();
   }
 
-  async #end(how: Absence['how']): Promise<void> {
-    const listening = this.#listening;
-    if (listening === undefined) return;
-    this.#isDead = how === 'crash';
-    for (const { link } of this.locks) link.gatewayEnds(how);
-    this.#board.ingest = undefined;
-    this.#listening = undefined;
-    await stopListening({ ...listening, clock: this.clock });
-    const forgotten = how === 'crash' ? this.#random.between(0, CLOCK_RECORD_INTERVAL) : 0;
-    this.#lastRanMs = Math.floor(this.clock.now() - forgotten);
+  async #stopGateway(how: GatewayOutage['how']): Promise<void> {
+    const gateway = this.#gateway;
+    if (gateway === undefined) return;
+    this.#hasCrashed = how === 'crash';
+    for (const { link } of this.locks) link.gatewayEnded(how);
+    this.#network.ingest = undefined;
+    this.#gateway = undefined;
+    await stopListening({ ...gateway, clock: this.clock });
+    const lostClockMs = how === 'crash' ? this.#random.between(0, CLOCK_RECORD_INTERVAL) : 0;
+    this.#lastRanMs = Math.floor(this.clock.now() - lostClockMs);
     await this.#store?.close();
     this.#store = undefined;
   }
@@ -152,22 +152,22 @@ export class PresenceMonth {
       const secretHash = Buffer.from(mac);
       await this.store.addDevice({ mac, merchant: 'Amber', simulated: false, secretHash, nowMs: this.startMs });
       const sender = await lockSender(this.store, mac);
-      const life = lifeOf(index, this.#random.fork(`life ${index}`), this.startMs, span);
-      this.locks.push(this.#live({ mac, deviceId: sender.deviceId, life }, sender, flash));
+      const history = makeHistory(index, this.#random.fork(`life ${index}`), this.startMs, span);
+      this.locks.push(this.#startLock({ mac, deviceId: sender.deviceId, history }, sender, flash));
     }
   }
 
-  #live(one: Omit<MonthLock, 'link'>, sender: ConstructorParameters<typeof PresenceLink>[0], flash: MemoryFlash) {
+  #startLock(one: Omit<MonthLock, 'link'>, sender: ConstructorParameters<typeof PresenceLink>[0], flash: MemoryFlash) {
     const { clock } = this;
-    const { mac, life } = one;
+    const { mac, history } = one;
     const links: PresenceLink[] = [];
     const lock = new Lock({
       mac,
       firmwareVersion: '2.4.1',
       clock,
-      world: life.world,
+      world: history.world,
       openLink: (_mac, events) => {
-        const link = new PresenceLink(sender, events, this.#board);
+        const link = new PresenceLink(sender, events, this.#network);
         links.push(link);
         return link;
       },
@@ -175,24 +175,25 @@ export class PresenceMonth {
       jitterSeed: this.#random.uint32(),
     });
     const link = links[0] as PresenceLink;
-    link.gatewayListens();
+    link.gatewayStarted();
     const at = (atMs: number, callback: () => void): void => void clock.after(Math.round(atMs - clock.now()), callback);
-    at(life.bornMs, () => lock.start());
-    for (const [index, { atMs, command }] of life.orders.entries()) at(atMs, () => link.command(index + 1, command));
-    for (const atMs of life.cutsMs) at(atMs, () => link.cut());
+    at(history.poweredOnMs, () => lock.start());
+    for (const [index, { atMs, command }] of history.commands.entries())
+      at(atMs, () => link.command(index + 1, command));
+    for (const atMs of history.connectionLossesMs) at(atMs, () => link.breakConnection());
     return { ...one, link };
   }
 }
 
 /** Random absences of the gateway in a month, of seconds to days, by stop or crash. */
-export function absencesOf(random: Prng, startMs: number, endMs: number): Absence[] {
-  const absences: Absence[] = [];
+export function randomOutages(random: Prng, startMs: number, endMs: number): GatewayOutage[] {
+  const outages: GatewayOutage[] = [];
   const spans = [Seconds(5), Minutes(2), Minutes(25), Hours(2), Hours(9), Days(1.2)];
   let atMs = startMs + Hours(20);
   for (let number = 0; atMs < endMs; number++) {
     const span = Math.round((spans[number % spans.length] as number) * random.between(0.6, 1.4));
-    absences.push({ atMs: Math.round(atMs), span, how: random.chance(0.5) ? 'crash' : 'stop' });
+    outages.push({ atMs: Math.round(atMs), span, how: random.chance(0.5) ? 'crash' : 'stop' });
     atMs += span + random.between(Hours(12), Days(4));
   }
-  return absences.filter((absence) => absence.atMs + absence.span < endMs - Days(1));
+  return outages.filter((absence) => absence.atMs + absence.span < endMs - Days(1));
 }

@@ -9,7 +9,7 @@
 import { Days, Hours, Minutes } from '../../../proto/clock.js';
 import type { HighWindow, Uplink } from '../../../proto/wire/ping.js';
 
-export type Fact = { readonly atMs: number } & (
+export type TrueEvent = { readonly atMs: number } & (
   | { readonly what: 'listens' | 'ends' | 'connected' | 'disconnected' }
   | { readonly what: 'asked-for-silence' | 'answered'; readonly id: number }
   | { readonly what: 'received'; readonly uplink: Uplink }
@@ -29,7 +29,7 @@ export interface Lateness {
 export type TruePresence = 'never-seen' | 'online' | 'airplane' | 'low-battery' | 'asleep' | SilenceRule;
 
 /** A time in which the presence did not change. */
-export interface Stretch {
+export interface PresencePeriod {
   readonly presence: TruePresence;
   readonly fromMs: number;
   readonly toMs: number;
@@ -37,7 +37,7 @@ export interface Stretch {
 
 type State = 'AIRPLANE' | 'LOW_BATTERY' | 'RECOVERY' | 'HIGH' | 'MID';
 
-const BOUNDS = { period: Hours(25), window: Minutes(10), recovery: Minutes(10) };
+const MAX_SILENCE_MS = { period: Hours(25), window: Minutes(10), recovery: Minutes(10) };
 const NEVER = Number.POSITIVE_INFINITY;
 
 /** The state after some events. */
@@ -52,19 +52,19 @@ class TrueState {
   lastPeriodMs = -NEVER;
   window: HighWindow = { fromMinute: 420, toMinute: 1140, utcOffsetMinutes: 0 };
   /** Since when an airplane command waits for its answer. */
-  askedSinceMs = NEVER;
+  silenceCommandSinceMs = NEVER;
   /** Earlier times in which an airplane command waited for its answer. */
   readonly suspensions: { fromMs: number; toMs: number }[] = [];
-  readonly #asked = new Map<number, boolean>();
+  readonly #silenceCommands = new Map<number, boolean>();
   readonly #seen = new Set<string>();
   #power: Uplink | undefined;
   #battery: Uplink | undefined;
   #window: Uplink | undefined;
   #period: Uplink | undefined;
 
-  take(fact: Fact): void {
-    const { atMs } = fact;
-    switch (fact.what) {
+  apply(event: TrueEvent): void {
+    const { atMs } = event;
+    switch (event.what) {
       case 'listens':
         this.#offline(atMs);
         this.listensSinceMs = atMs;
@@ -81,15 +81,15 @@ class TrueState {
         this.#offline(atMs);
         break;
       case 'asked-for-silence':
-        if (this.#asked.has(fact.id)) break;
-        this.#asked.set(fact.id, false);
-        this.askedSinceMs = Math.min(this.askedSinceMs, atMs);
+        if (this.#silenceCommands.has(event.id)) break;
+        this.#silenceCommands.set(event.id, false);
+        this.silenceCommandSinceMs = Math.min(this.silenceCommandSinceMs, atMs);
         break;
       case 'answered':
-        this.#answered(fact.id, atMs);
+        this.#answered(event.id, atMs);
         break;
       case 'received':
-        this.#receive(fact.uplink, atMs);
+        this.#receive(event.uplink, atMs);
         break;
     }
   }
@@ -100,11 +100,11 @@ class TrueState {
   }
 
   #answered(id: number, atMs: number): void {
-    if (this.#asked.get(id) !== false) return;
-    this.#asked.set(id, true);
-    if ([...this.#asked.values()].includes(false)) return;
-    this.suspensions.push({ fromMs: this.askedSinceMs, toMs: atMs });
-    this.askedSinceMs = NEVER;
+    if (this.#silenceCommands.get(id) !== false) return;
+    this.#silenceCommands.set(id, true);
+    if ([...this.#silenceCommands.values()].includes(false)) return;
+    this.suspensions.push({ fromMs: this.silenceCommandSinceMs, toMs: atMs });
+    this.silenceCommandSinceMs = NEVER;
   }
 
   #receive(uplink: Uplink, atMs: number): void {
@@ -123,11 +123,11 @@ class TrueState {
       this.#period = uplink;
       this.lastPeriodMs = atMs;
     }
-    this.#enter(this.#told(), atMs);
+    this.#enter(this.#reportedState(), atMs);
   }
 
   /** The first of the five that applies (protocol.md §2). */
-  #told(): State {
+  #reportedState(): State {
     const power = this.#power?.power;
     const battery = this.#battery?.body;
     if (power?.airplane === true) return 'AIRPLANE';
@@ -144,18 +144,18 @@ class TrueState {
   }
 
   /** After which time each rule is broken, if no event comes before. Rules that can't be broken are left out. */
-  bounds(): { rule: SilenceRule; afterMs: number }[] {
-    const { listensSinceMs, firstConnectedMs, askedSinceMs } = this;
-    if (listensSinceMs === NEVER || firstConnectedMs === NEVER || askedSinceMs !== NEVER) return [];
+  ruleDeadlines(): { rule: SilenceRule; afterMs: number }[] {
+    const { listensSinceMs, firstConnectedMs, silenceCommandSinceMs } = this;
+    if (listensSinceMs === NEVER || firstConnectedMs === NEVER || silenceCommandSinceMs !== NEVER) return [];
     const found: { rule: SilenceRule; afterMs: number }[] = [];
     if (hasPeriod(this.state)) {
       const sinceMs = Math.max(this.lastPeriodMs, firstConnectedMs, listensSinceMs, this.periodStateSinceMs);
-      found.push({ rule: 'period-overdue', afterMs: sinceMs + BOUNDS.period + this.#suspendedSince(sinceMs) });
+      found.push({ rule: 'period-overdue', afterMs: sinceMs + MAX_SILENCE_MS.period + this.#suspendedSince(sinceMs) });
     }
     if (this.isConnected) return found;
     const sinceMs = Math.max(this.offlineSinceMs, firstConnectedMs, listensSinceMs, this.stateSinceMs);
-    if (this.state === 'RECOVERY') found.push({ rule: 'recovery-offline', afterMs: sinceMs + BOUNDS.recovery });
-    if (this.state === 'HIGH') found.push({ rule: 'window-offline', afterMs: overWindow(this.window, sinceMs) });
+    if (this.state === 'RECOVERY') found.push({ rule: 'recovery-offline', afterMs: sinceMs + MAX_SILENCE_MS.recovery });
+    if (this.state === 'HIGH') found.push({ rule: 'window-offline', afterMs: overdueInWindow(this.window, sinceMs) });
     return found;
   }
 
@@ -182,13 +182,13 @@ function isNewer(uplink: Uplink, than: Uplink | undefined): boolean {
 }
 
 /** When 10 min of a single opening of the window have passed since `sinceMs`. */
-function overWindow({ fromMinute, toMinute, utcOffsetMinutes }: HighWindow, sinceMs: number): number {
-  if (fromMinute === toMinute) return sinceMs + BOUNDS.window;
+function overdueInWindow({ fromMinute, toMinute, utcOffsetMinutes }: HighWindow, sinceMs: number): number {
+  if (fromMinute === toMinute) return sinceMs + MAX_SILENCE_MS.window;
   const length = Minutes(toMinute > fromMinute ? toMinute - fromMinute : toMinute - fromMinute + 1440);
   const today = Math.floor(sinceMs / Days(1));
   for (let day = today - 3; day <= today + 3; day++) {
     const opensMs = Days(day) + Minutes(fromMinute - utcOffsetMinutes);
-    const overMs = Math.max(opensMs, sinceMs) + BOUNDS.window;
+    const overMs = Math.max(opensMs, sinceMs) + MAX_SILENCE_MS.window;
     if (overMs < opensMs + length) return overMs;
   }
   return NEVER;
@@ -198,29 +198,29 @@ export interface Truth {
   /** The times in which each rule was broken, whatever the presence was. */
   readonly latenesses: readonly Lateness[];
   /** The presences in order, without gaps. */
-  readonly presence: readonly Stretch[];
+  readonly presence: readonly PresencePeriod[];
 }
 
-/** The truth about one lock. @param facts in order of time */
-export function truthOf(facts: readonly Fact[], startMs: number, endMs: number): Truth {
+/** The truth about one lock. @param events in order of time */
+export function truthOf(events: readonly TrueEvent[], startMs: number, endMs: number): Truth {
   const trueState = new TrueState();
   const latenesses: Lateness[] = [];
-  const stretches: Stretch[] = [{ presence: 'never-seen', fromMs: startMs, toMs: facts[0]?.atMs ?? endMs }];
-  for (const [index, fact] of facts.entries()) {
-    trueState.take(fact);
-    const toMs = facts[index + 1]?.atMs ?? endMs;
+  const periods: PresencePeriod[] = [{ presence: 'never-seen', fromMs: startMs, toMs: events[0]?.atMs ?? endMs }];
+  for (const [index, event] of events.entries()) {
+    trueState.apply(event);
+    const toMs = events[index + 1]?.atMs ?? endMs;
     const late = trueState
-      .bounds()
-      .map(({ rule, afterMs }) => ({ rule, afterMs, fromMs: Math.max(afterMs, fact.atMs), toMs }))
+      .ruleDeadlines()
+      .map(({ rule, afterMs }) => ({ rule, afterMs, fromMs: Math.max(afterMs, event.atMs), toMs }))
       .filter(({ afterMs }) => afterMs < toMs)
       .sort((one, other) => one.afterMs - other.afterMs);
     for (const { rule, fromMs } of late) addLateness(latenesses, { rule, fromMs, toMs });
     const first = late[0];
-    addStretch(stretches, { presence: trueState.presence(undefined), fromMs: fact.atMs, toMs: first?.fromMs ?? toMs });
+    addPeriod(periods, { presence: trueState.presence(undefined), fromMs: event.atMs, toMs: first?.fromMs ?? toMs });
     if (first !== undefined)
-      addStretch(stretches, { presence: trueState.presence(first.rule), fromMs: first.fromMs, toMs });
+      addPeriod(periods, { presence: trueState.presence(first.rule), fromMs: first.fromMs, toMs });
   }
-  return { latenesses, presence: stretches };
+  return { latenesses, presence: periods };
 }
 
 function addLateness(known: Lateness[], next: Lateness): void {
@@ -230,7 +230,7 @@ function addLateness(known: Lateness[], next: Lateness): void {
   else known.push(next);
 }
 
-function addStretch(known: Stretch[], next: Stretch): void {
+function addPeriod(known: PresencePeriod[], next: PresencePeriod): void {
   if (next.fromMs >= next.toMs) return;
   const before = known.at(-1);
   if (before?.presence === next.presence) known[known.length - 1] = { ...before, toMs: next.toMs };

@@ -71,7 +71,7 @@ export function pcapOf(segments: readonly TestSegment[]): Buffer {
 }
 
 /** A classic little-endian capture with the same packets in another format. */
-export function asFormat(pcap: Buffer, format: 'big-endian' | 'nanoseconds' | 'pcapng'): Buffer {
+export function convertCapture(pcap: Buffer, format: 'big-endian' | 'nanoseconds' | 'pcapng'): Buffer {
   const linkType = pcap.readUInt32LE(20);
   const isBig = format === 'big-endian';
   const u32 = (...values: number[]): Buffer => {
@@ -81,7 +81,7 @@ export function asFormat(pcap: Buffer, format: 'big-endian' | 'nanoseconds' | 'p
     return bytes;
   };
   const magic = format === 'nanoseconds' ? 0xa1b23c4d : 0xa1b2c3d4;
-  const parts = format === 'pcapng' ? pcapngHeader(u32, linkType) : [u32(magic, 0, 0, 0, 65_535, linkType)];
+  const blocks = format === 'pcapng' ? pcapngHeader(u32, linkType) : [u32(magic, 0, 0, 0, 65_535, linkType)];
   for (let at = 24; at < pcap.length; ) {
     const [seconds, micros, length, original] = [0, 4, 8, 12].map((each) => pcap.readUInt32LE(at + each)) as [
       number,
@@ -95,11 +95,11 @@ export function asFormat(pcap: Buffer, format: 'big-endian' | 'nanoseconds' | 'p
       const padding = Buffer.alloc((4 - (length % 4)) % 4);
       const size = 32 + length + padding.length;
       const time = [Number(units >> 32n), Number(units & 0xffffffffn)];
-      parts.push(u32(6, size, 0, ...time, length, original), bytes, padding, u32(size));
-    } else parts.push(u32(seconds, format === 'nanoseconds' ? micros * 1000 : micros, length, original), bytes);
+      blocks.push(u32(6, size, 0, ...time, length, original), bytes, padding, u32(size));
+    } else blocks.push(u32(seconds, format === 'nanoseconds' ? micros * 1000 : micros, length, original), bytes);
     at += 16 + length;
   }
-  return Buffer.concat(parts);
+  return Buffer.concat(blocks);
 }
 
 /** A section, an interface with nanoseconds, and a block that is no packet. */

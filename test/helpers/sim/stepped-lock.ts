@@ -6,9 +6,9 @@
 import type { Gateway } from '../../../gateway/gateway.js';
 import { type ManualClock, type Milliseconds, Minutes } from '../../../proto/clock.js';
 import { formatMac, type Mac } from '../../../proto/wire/mac.js';
-import { ask } from '../cli/operator-call.js';
+import { callOperator } from '../cli/operator-call.js';
 import { Program } from '../cli/program.js';
-import { Bell } from '../clocks/bell.js';
+import { ChangeSignal } from '../clocks/change-signal.js';
 import type { Teardown } from '../store/temp-folder.js';
 
 /** Something at a time of the day, written 07:30:05: an event of the lock, a command, or a loss of power. */
@@ -35,7 +35,7 @@ const WAKE = /^at (\d+) wake (\d+|never)$/;
 
 export class SteppedLock {
   readonly #parts: SteppedLockParts;
-  readonly #bell = new Bell();
+  readonly #changeSignal = new ChangeSignal();
   #program!: Program;
   /** Lines of the program that were read. */
   #read = 0;
@@ -53,7 +53,7 @@ export class SteppedLock {
     parts.gateway.events.on('disconnected', ({ mac }) => {
       if (mac !== parts.mac) return;
       this.#gatewayEnded += 1;
-      this.#bell.ring();
+      this.#changeSignal.notify();
     });
   }
 
@@ -88,14 +88,14 @@ export class SteppedLock {
   async #happen(event: DayEvent): Promise<void> {
     if ('event' in event) return await this.#tell(event.event);
     if ('restart' in event) {
-      this.#program.say('');
-      await this.#program.end();
+      this.#program.endStdin('');
+      await this.#program.waitForExit();
       return await this.start();
     }
     // The lock learns the time first: a command must not arrive before its clock has reached the command's time.
     await this.#tell('tick');
     const { gateway, mac } = this.#parts;
-    const { status, body } = await ask(gateway, 'POST', '/commands', {
+    const { status, body } = await callOperator(gateway, 'POST', '/commands', {
       macs: [formatMac(mac)],
       type: event.command,
       parameters: event.parameters ?? {},
@@ -111,7 +111,7 @@ export class SteppedLock {
   async #tell(event: string): Promise<void> {
     const nowMs = this.#parts.clock.now();
     this.#wake = undefined;
-    this.#program.tell(`${nowMs} ${event}\n`);
+    this.#program.writeStdin(`${nowMs} ${event}\n`);
     await this.#settle(event);
   }
 
@@ -119,10 +119,10 @@ export class SteppedLock {
     const nowMs = this.#parts.clock.now();
     const deadline = (): string => `${nowMs} ${event}: ${this.#program.stdout.slice(-5).join(' | ')}`;
     for (;;) {
-      await this.#program.until((lines) => lines.length > this.#read || this.#isSettled(nowMs), STEP_SECONDS);
+      await this.#program.waitUntil((lines) => lines.length > this.#read || this.#isSettled(nowMs), STEP_SECONDS);
       this.#readLines();
       if (!this.#isSettled(nowMs)) continue;
-      await this.#bell.until(() => this.#gatewayEnded >= this.#ended, STEP_SECONDS, deadline);
+      await this.#changeSignal.waitUntil(() => this.#gatewayEnded >= this.#ended, STEP_SECONDS, deadline);
       return;
     }
   }

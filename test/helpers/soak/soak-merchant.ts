@@ -51,11 +51,11 @@ export class SoakMerchant {
 
   /** The number of pings of a lock up to `last` that were not received, and of received pings that it never sent. */
   compare(mac: string, last: number): { readonly missing: number; readonly never_sent: number } {
-    const page = this.#pingsByMac.get(mac);
+    const pings = this.#pingsByMac.get(mac);
     let [missing, neverSent] = [0, 0];
     for (let index = 0; index < MAX_PINGS_PER_LOCK; index += 1) {
       const isSent = index < last - FIRST_SEQUENCE;
-      const count = page?.counts[index] ?? 0;
+      const count = pings?.counts[index] ?? 0;
       if (isSent && count === 0) missing += 1;
       if (!isSent && count > 0) neverSent += 1;
     }
@@ -103,12 +103,12 @@ export class SoakMerchant {
   }
 
   #pingsOf(mac: string): LockPings {
-    let page = this.#pingsByMac.get(mac);
-    if (page === undefined) {
-      page = { counts: new Uint8Array(MAX_PINGS_PER_LOCK), hashes: new Uint32Array(MAX_PINGS_PER_LOCK) };
-      this.#pingsByMac.set(mac, page);
+    let pings = this.#pingsByMac.get(mac);
+    if (pings === undefined) {
+      pings = { counts: new Uint8Array(MAX_PINGS_PER_LOCK), hashes: new Uint32Array(MAX_PINGS_PER_LOCK) };
+      this.#pingsByMac.set(mac, pings);
     }
-    return page;
+    return pings;
   }
 
   #addMistake(what: string): void {

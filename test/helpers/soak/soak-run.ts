@@ -6,13 +6,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { ChildProgram } from '../../bench/load/child-program.js';
-import { lockLogins, BENCH_MERCHANT, registerLocks } from '../../bench/load/lock-logins.js';
+import { BENCH_MERCHANT, lockLogins, registerLocks } from '../../bench/load/lock-logins.js';
 import { FIRST_SEQUENCE, newBootNumber } from '../../bench/load/ping-template.js';
-import { Bell, oddMoment } from '../clocks/bell.js';
+import { ChangeSignal, realDelay } from '../clocks/change-signal.js';
 import type { SabotageName } from '../durability/sabotage.js';
 import { GatewayChild } from '../gateway/gateway-child.js';
 import type { Teardown } from '../store/temp-folder.js';
-import type { SoakRequest, SoakTally } from './soak-crowd.js';
+import type { SoakRequest, SoakTally } from './soak-locks.js';
 import { SoakMerchant } from './soak-merchant.js';
 
 export interface SoakOptions {
@@ -23,7 +23,7 @@ export interface SoakOptions {
   readonly measurements: number;
   readonly secondsBetweenMeasurements: number;
   /** At the end, the test waits for webhooks until none has arrived for this long. */
-  readonly stillSeconds: number;
+  readonly stallSeconds: number;
   readonly sabotage?: SabotageName;
 }
 
@@ -51,69 +51,74 @@ export interface SoakResult {
   readonly missing: number;
   readonly neverSent: number;
   readonly mistakes: readonly string[];
-  readonly complaints: readonly string[];
+  readonly errorLines: readonly string[];
   readonly exitCode: number | null;
 }
 
 type Test = Teardown & { comment(line: string): void };
 
-const CROWD = fileURLToPath(new URL('./soak-crowd.js', import.meta.url));
+const LOCKS_PROGRAM = fileURLToPath(new URL('./soak-locks.js', import.meta.url));
 const STOP_SECONDS = 10;
 /** The operating system shows a closed connection with a short delay. */
-const SETTLE_MS = 300;
+const SOCKET_DELAY_MS = 300;
 const MAX_SOCKET_READINGS = 5;
 const ESTABLISHED = '01';
 const MEGABYTE = 1e6;
 
 /** Runs the soak test to its end. */
 export async function runSoak(test: Test, options: SoakOptions): Promise<SoakResult> {
-  const gateway = await GatewayChild.make(test, options.sabotage);
+  const gateway = await GatewayChild.create(test, options.sabotage);
   await registerLocks(gateway.request.data, options.locks);
   await gateway.start();
   const merchant = await SoakMerchant.start();
   test.teardown(() => merchant.close());
-  const { secret } = await gateway.post<{ secret: string }>('/webhooks', { url: merchant.url, merchant: BENCH_MERCHANT });
+  const { secret } = await gateway.post<{ secret: string }>('/webhooks', {
+    url: merchant.url,
+    merchant: BENCH_MERCHANT,
+  });
   merchant.verifyWith(secret);
   const { locks, seed } = options;
   const request: SoakRequest = { port: gateway.mqttPort, locks, boot: newBootNumber(), seed };
-  const crowd = new ChildProgram(process.execPath, [CROWD, JSON.stringify(request)]);
-  test.teardown(() => crowd.stop());
-  await crowd.readAnswer();
+  const locksProgram = new ChildProgram(process.execPath, [LOCKS_PROGRAM, JSON.stringify(request)]);
+  test.teardown(() => locksProgram.stop());
+  await locksProgram.readAnswer();
 
   const measurements: SoakMeasurement[] = [];
-  let tally = await crowd.ask<SoakTally>('still');
+  let tally = await locksProgram.ask<SoakTally>('still');
   for (let round = 0; round <= options.measurements; round += 1) {
     const measurement = await measure(gateway, round * options.secondsBetweenMeasurements);
     measurements.push(measurement);
-    test.comment(commentOn(measurement, tally, merchant));
+    test.comment(describeMeasurement(measurement, tally, merchant));
     if (round === options.measurements) break;
-    await crowd.ask('go');
-    await oddMoment(options.secondsBetweenMeasurements * 1000);
-    tally = await crowd.ask<SoakTally>('still');
+    await locksProgram.ask('go');
+    await realDelay(options.secondsBetweenMeasurements * 1000);
+    tally = await locksProgram.ask<SoakTally>('still');
   }
-  return await conclude({ gateway, merchant, crowd, measurements, tally, stillSeconds: options.stillSeconds });
+  return await conclude({ gateway, merchant, locksProgram, measurements, tally, stallSeconds: options.stallSeconds });
 }
 
 async function conclude(run: {
   readonly gateway: GatewayChild;
   readonly merchant: SoakMerchant;
-  readonly crowd: ChildProgram;
+  readonly locksProgram: ChildProgram;
   readonly measurements: readonly SoakMeasurement[];
   readonly tally: SoakTally;
-  readonly stillSeconds: number;
+  readonly stallSeconds: number;
 }): Promise<SoakResult> {
-  const { gateway, merchant, crowd, measurements, tally } = run;
-  const bell = new Bell();
-  merchant.onArrival = () => bell.ring();
+  const { gateway, merchant, locksProgram, measurements, tally } = run;
+  const changeSignal = new ChangeSignal();
+  merchant.onArrival = () => changeSignal.notify();
   const acked = ackedOf(tally);
-  await bell.untilOrStill(
+  await changeSignal.waitUntilOrStalled(
     () => merchant.pings >= acked,
     () => merchant.arrivals,
-    run.stillSeconds,
+    run.stallSeconds,
   );
-  await crowd.stop();
+  await locksProgram.stop();
   const exitCode = await gateway.stop(STOP_SECONDS);
-  const compared = lockLogins(tally.last.length).map(({ mac }, index) => merchant.compare(mac, tally.last[index] ?? 0));
+  const compared = lockLogins(tally.lastAcked.length).map(({ mac }, index) =>
+    merchant.compare(mac, tally.lastAcked[index] ?? 0),
+  );
   return {
     measurements,
     tally,
@@ -122,23 +127,23 @@ async function conclude(run: {
     missing: compared.reduce((sum, { missing }) => sum + missing, 0),
     neverSent: compared.reduce((sum, { never_sent }) => sum + never_sent, 0),
     mistakes: merchant.mistakes,
-    complaints: gateway.complaints,
+    errorLines: gateway.errorLines,
     exitCode,
   };
 }
 
-function ackedOf({ last }: SoakTally): number {
-  return last.reduce((sum, value) => sum + value - FIRST_SEQUENCE, 0);
+function ackedOf({ lastAcked }: SoakTally): number {
+  return lastAcked.reduce((sum, value) => sum + value - FIRST_SEQUENCE, 0);
 }
 
 async function measure(gateway: GatewayChild, seconds: number): Promise<SoakMeasurement> {
-  await oddMoment(SETTLE_MS);
+  await realDelay(SOCKET_DELAY_MS);
   const { heapUsed, rss } = await gateway.memoryAfterCollection();
   const { mqtt } = await gateway.get<{ mqtt: { connected: number } }>('/status');
-  let sockets = establishedOn(gateway.mqttPort);
+  let sockets = establishedConnections(gateway.mqttPort);
   // The system's list changes while it is read, so one reading may miss connections.
   for (let again = 0; again < MAX_SOCKET_READINGS && sockets !== mqtt.connected; again += 1)
-    sockets = establishedOn(gateway.mqttPort);
+    sockets = establishedConnections(gateway.mqttPort);
   return {
     atMinute: seconds / 60,
     heapBytes: heapUsed,
@@ -150,12 +155,12 @@ async function measure(gateway: GatewayChild, seconds: number): Promise<SoakMeas
 }
 
 /** The number of established connections to a port of 127.0.0.1, on the server's side. Works on Linux only. */
-export function establishedOn(port: number): number {
-  return establishedIn(readFileSync('/proc/net/tcp', 'utf8'), port);
+export function establishedConnections(port: number): number {
+  return countEstablished(readFileSync('/proc/net/tcp', 'utf8'), port);
 }
 
 /** Counts such connections in the text of `/proc/net/tcp`. A row may occur twice if others ended during the reading. */
-export function establishedIn(table: string, port: number): number {
+export function countEstablished(table: string, port: number): number {
   const local = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   const clients = new Set<string>();
   for (const row of table.split('\n').slice(1)) {
@@ -165,7 +170,7 @@ export function establishedIn(table: string, port: number): number {
   return clients.size;
 }
 
-function commentOn(measurement: SoakMeasurement, tally: SoakTally, merchant: SoakMerchant): string {
+function describeMeasurement(measurement: SoakMeasurement, tally: SoakTally, merchant: SoakMerchant): string {
   const { atMinute, heapBytes, residentBytes, descriptors, sockets, connections } = measurement;
   return [
     `minute ${atMinute.toFixed(1)}: heap ${(heapBytes / MEGABYTE).toFixed(2)} MB`,

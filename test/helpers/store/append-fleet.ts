@@ -5,7 +5,7 @@ import { uplinkDigest } from '../../../gateway/webhooks/event-id.js';
 import { testBytes } from '../gateway/test-gateway.js';
 import { SeededChance } from '../pair/seeded-chance.js';
 
-export class AppendFleet {
+export class UplinkSource {
   readonly #locks: number;
   readonly #chance = new SeededChance(7);
   readonly #sequences: number[];
@@ -21,7 +21,7 @@ export class AppendFleet {
   }
 
   /** Returns a commit with the next uplinks, of random locks. */
-  batch(size: number): Commit {
+  nextCommit(size: number): Commit {
     return { incoming: Array.from({ length: size }, () => this.#uplink()), judged: [], states: new Map() };
   }
 

@@ -6,17 +6,17 @@ import { copyFileSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { checkDatabase } from '../../../gateway/store/sqlite/check/check.js';
 import { runLockgate } from '../cli/program.js';
-import { Bell } from '../clocks/bell.js';
+import { ChangeSignal } from '../clocks/change-signal.js';
 import { MERCHANT, openGateway, testBytes, testMac } from '../gateway/test-gateway.js';
 import { testReceiver } from '../gateway/test-receiver.js';
-import { eventually } from '../gateway/webhook-bench.js';
+import { eventually } from '../gateway/webhook-setup.js';
 import { TestLock } from '../mqtt/test-lock.js';
 import { type Teardown, tempFolder } from './temp-folder.js';
 
 export interface BackupRunOptions {
   readonly locks: number;
   /** Pings that are acknowledged before the backup starts; sending continues until the backup has finished. */
-  readonly before: number;
+  readonly ackedBeforeBackup: number;
 }
 
 export interface BackupRun {
@@ -26,65 +26,65 @@ export interface BackupRun {
   /** Pings, as `MAC sequence`, that were acknowledged before the backup started. */
   readonly acked: readonly string[];
   /** The number of pings that were acknowledged during the backup. */
-  readonly meanwhile: number;
+  readonly ackedDuringBackup: number;
   /** The locks' pings in the restored store. */
   readonly restored: ReadonlySet<string>;
   /** The findings of `db check` in the restored store before its start and after its close. */
   readonly damage: readonly unknown[];
   /** Pings that reached the merchant with more than one id. */
-  readonly twice: readonly string[];
+  readonly withSeveralIds: readonly string[];
   /** Pings of the restored store that the merchant never got. */
   readonly undelivered: readonly string[];
 }
 
 /** Runs it. */
-export async function runBackup(test: Teardown, { locks, before }: BackupRunOptions): Promise<BackupRun> {
+export async function runBackup(test: Teardown, { locks, ackedBeforeBackup }: BackupRunOptions): Promise<BackupRun> {
   const data = tempFolder(test);
   const gateway = await openGateway(test, data);
   await gateway.accounts.addMerchant(MERCHANT);
   const receiver = await testReceiver(test);
   await gateway.accounts.addWebhookUrl({ url: receiver.url });
   const acked: string[] = [];
-  const bell = new Bell();
-  let isOver = false;
+  const changeSignal = new ChangeSignal();
+  let isBackupDone = false;
   const sending = Array.from({ length: locks }, async (_, index) => {
     const mac = testMac(index + 1);
     const { secret } = await gateway.accounts.addDevice({ mac });
     const lock = await TestLock.connect(test, gateway.mqttPort, mac, secret);
-    for (let sequence = 1; !isOver; sequence += 1) {
+    for (let sequence = 1; !isBackupDone; sequence += 1) {
       await lock.send(testBytes(sequence));
       acked.push(`${mac} ${sequence}`);
-      bell.ring();
+      changeSignal.notify();
     }
   });
-  await bell.until(
-    () => acked.length >= before,
+  await changeSignal.waitUntil(
+    () => acked.length >= ackedBeforeBackup,
     60,
-    () => `${before} pings`,
+    () => `${ackedBeforeBackup} pings`,
   );
   const out = path.join(tempFolder(test), 'backup.sqlite');
   const ackedBefore = [...acked];
-  const where = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
-  const made = await runLockgate(['db', 'backup', '--out', out, ...where, '--json']);
-  const meanwhile = acked.length - ackedBefore.length;
-  isOver = true;
+  const gatewayFlags = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
+  const made = await runLockgate(['db', 'backup', '--out', out, ...gatewayFlags, '--json']);
+  const ackedDuringBackup = acked.length - ackedBefore.length;
+  isBackupDone = true;
   await Promise.all(sending);
   await gateway.close();
   const printed = JSON.parse(made.stdout.join('') || '{}') as Record<string, unknown>;
-  const rest = await restore(test, data, out);
+  const restoredStore = await restore(test, data, out);
   const ids = new Map<string, Set<unknown>>();
   for (const { json } of receiver.requests) {
     const name = `${String(json.mac_addr).replaceAll(':', '')} ${json.sequence}`;
     ids.set(name, (ids.get(name) ?? new Set()).add(json.event_id));
   }
   return {
-    code: made.ended?.code ?? null,
+    code: made.exit?.code ?? null,
     printed,
     acked: ackedBefore,
-    meanwhile,
-    ...rest,
-    twice: [...ids].filter(([, of]) => of.size > 1).map(([name]) => name),
-    undelivered: [...rest.restored].filter((name) => !ids.has(name)),
+    ackedDuringBackup,
+    ...restoredStore,
+    withSeveralIds: [...ids].filter(([, of]) => of.size > 1).map(([name]) => name),
+    undelivered: [...restoredStore.restored].filter((name) => !ids.has(name)),
   };
 }
 

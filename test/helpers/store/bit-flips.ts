@@ -6,7 +6,7 @@ import { checkBlocks } from '../../../gateway/store/sqlite/check/blocks.js';
 import { checkDatabase } from '../../../gateway/store/sqlite/check/check.js';
 import type { SeededChance } from '../pair/seeded-chance.js';
 
-export interface Flips {
+export interface FlipResult {
   readonly count: number;
   readonly found: number;
   /** The flipped bits that were not found: byte and bit. */
@@ -24,24 +24,24 @@ interface Files {
 /**
  * Flips `count` random bits of the file, one at a time, and restores the file.
  *
- * @param counts whether a byte carries information
+ * @param carriesInformation whether a byte carries information
  */
 export async function flipBits(
   file: string,
   count: number,
   chance: SeededChance,
-  counts: (at: number) => boolean = () => true,
-): Promise<Flips> {
+  carriesInformation: (at: number) => boolean = () => true,
+): Promise<FlipResult> {
   const files = readFiles(file);
   return await flipEach(file, count, () => {
-    const at = chooseByte(files.main, chance, counts);
+    const at = chooseByte(files.main, chance, carriesInformation);
     const bit = chance.between(0, 8);
     return { files: { ...files, main: flip(files.main, at, bit) }, name: `byte ${at}, bit ${bit}` };
   });
 }
 
 /** Flips random bits of the WAL that a killed process left, up to byte `end`. */
-export async function flipWalBits(file: string, count: number, chance: SeededChance, end: number): Promise<Flips> {
+export async function flipWalBits(file: string, count: number, chance: SeededChance, end: number): Promise<FlipResult> {
   const files = readFiles(file);
   const wal = files.wal ?? Buffer.alloc(0);
   return await flipEach(file, count, () => {
@@ -51,12 +51,12 @@ export async function flipWalBits(file: string, count: number, chance: SeededCha
   });
 }
 
-async function flipEach(file: string, count: number, next: () => { files: Files; name: string }): Promise<Flips> {
-  const whole = readFiles(file);
+async function flipEach(file: string, count: number, next: () => { files: Files; name: string }): Promise<FlipResult> {
+  const original = readFiles(file);
   const rows = digestRows(file);
   const missed: string[] = [];
   const harmful: string[] = [];
-  for (let done = 0; done < count; done += 1) {
+  for (let flips = 0; flips < count; flips += 1) {
     const { files, name } = next();
     restore(file, files);
     if (await isFound(file)) continue;
@@ -64,7 +64,7 @@ async function flipEach(file: string, count: number, next: () => { files: Files;
     restore(file, files);
     if (digestRows(file) !== rows) harmful.push(name);
   }
-  restore(file, whole);
+  restore(file, original);
   return { count, found: count - missed.length, missed, harmful };
 }
 
@@ -90,10 +90,10 @@ function digestRows(file: string): string {
   }
 }
 
-function chooseByte({ length }: Buffer, chance: SeededChance, counts: (at: number) => boolean): number {
+function chooseByte({ length }: Buffer, chance: SeededChance, carriesInformation: (at: number) => boolean): number {
   for (;;) {
     const at = chance.between(0, length);
-    if (counts(at)) return at;
+    if (carriesInformation(at)) return at;
   }
 }
 

@@ -4,9 +4,9 @@ import { closeSync, openSync, writeSync } from 'node:fs';
 /** Fills the file system that `file` is on. Use only on a small file system that was made for the test. */
 export function fillDisk(file: string): void {
   const descriptor = openSync(file, 'w');
-  const piece = Buffer.alloc(4096);
+  const page = Buffer.alloc(4096);
   try {
-    for (;;) writeSync(descriptor, piece);
+    for (;;) writeSync(descriptor, page);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
   } finally {

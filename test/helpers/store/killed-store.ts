@@ -6,8 +6,8 @@ import { copyFileSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
 import type { SeededChance } from '../pair/seeded-chance.js';
-import { AppendFleet } from './append-fleet.js';
-import { type Stock, stockStore } from './stocked-store.js';
+import { UplinkSource } from './append-fleet.js';
+import { type StockSize, stockStore } from './stocked-store.js';
 import { type Teardown, tempFolder } from './temp-folder.js';
 
 const WAL_HEADER_BYTES = 32;
@@ -29,16 +29,16 @@ export interface KilledStore {
 /** Makes a killed store whose WAL has `commits` commits. */
 export async function killedStore(
   test: Teardown,
-  stock: Stock,
+  stock: StockSize,
   commits: number,
   chance: SeededChance,
 ): Promise<KilledStore> {
   const folder = tempFolder(test);
   await stockStore(folder, stock, chance);
   const store = await openSqliteStore(folder);
-  const fleet = new AppendFleet(stock.locks);
+  const fleet = new UplinkSource(stock.locks);
   for (let done = 0; done < commits; done += 1) {
-    const { incoming, ...rest } = fleet.batch(UPLINKS_PER_COMMIT);
+    const { incoming, ...rest } = fleet.nextCommit(UPLINKS_PER_COMMIT);
     // The stocked uplinks have boot 1. With another boot, none of these repeats one of them.
     const uplinks = incoming.map((each) => (each.type === 'uplink' ? { ...each, boot: 2 } : each));
     await store.append({ ...rest, incoming: uplinks });

@@ -13,16 +13,16 @@ import { root } from '../house/our-files.js';
 
 const FILE = 'lockgate.sqlite';
 /** The store that is copied. Each build empties this folder. */
-const MADE_FILE = path.join(root, 'dist/program/new-store.sqlite');
+const CACHED_FILE = path.join(root, 'dist/program/new-store.sqlite');
 
-let made: Promise<Buffer> | undefined;
+let newStoreBytes: Promise<Buffer> | undefined;
 
 /** Puts a new store into an existing folder without a store; does nothing in any other folder. */
 export async function makeStore(folder: string): Promise<void> {
   const file = path.join(folder, FILE);
   if (!existsSync(folder) || !statSync(folder).isDirectory() || existsSync(file)) return;
-  made ??= make();
-  writeFileSync(file, await made, { mode: 0o600 });
+  newStoreBytes ??= createStoreBytes();
+  writeFileSync(file, await newStoreBytes, { mode: 0o600 });
 }
 
 /** Opens the store in a folder, as openSqliteStore does. */
@@ -31,16 +31,16 @@ export async function openStore(folder: string, options: StoreOptions = {}): Pro
   return await openSqliteStore(folder, options);
 }
 
-async function make(): Promise<Buffer> {
-  if (existsSync(MADE_FILE)) return readFileSync(MADE_FILE);
+async function createStoreBytes(): Promise<Buffer> {
+  if (existsSync(CACHED_FILE)) return readFileSync(CACHED_FILE);
   const folder = mkdtempSync(path.join(tmpdir(), 'lockgate-test-'));
   try {
     await (await openSqliteStore(folder)).close();
     const bytes = readFileSync(path.join(folder, FILE));
     // Test files run at the same time, so the file appears complete.
-    const unfinished = `${MADE_FILE}.${process.pid}`;
+    const unfinished = `${CACHED_FILE}.${process.pid}`;
     writeFileSync(unfinished, bytes);
-    renameSync(unfinished, MADE_FILE);
+    renameSync(unfinished, CACHED_FILE);
     return bytes;
   } finally {
     rmSync(folder, { recursive: true });

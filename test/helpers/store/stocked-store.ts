@@ -15,19 +15,19 @@ import type { SeededChance } from '../pair/seeded-chance.js';
 export const STOCK_START_MS = Date.UTC(2099, 9, 1);
 const OCTOBER = '2099-10' as Month;
 const HASH = Buffer.alloc(32, 7);
-const PER_COMMIT = 40;
-const FAILING_EVERY = 7;
+const UPLINKS_PER_COMMIT = 40;
+const FAIL_EVERY = 7;
 /** A small size of runs, so that most uplinks are in the indexes. */
-const SHORT_RUNS = { minUplinks: 30, uplinksPerCredential: 1, maxUplinks: 60 };
+const SMALL_RUN_SIZE = { minUplinks: 30, uplinksPerCredential: 1, maxUplinks: 60 };
 
-export interface Stock {
+export interface StockSize {
   readonly locks: number;
   readonly pings: number;
 }
 
 /** Makes such a store in `folder` and closes it. */
-export async function stockStore(folder: string, stock: Stock, chance: SeededChance): Promise<void> {
-  const store = await openSqliteStore(folder, { runSize: SHORT_RUNS });
+export async function stockStore(folder: string, stock: StockSize, chance: SeededChance): Promise<void> {
+  const store = await openSqliteStore(folder, { runSize: SMALL_RUN_SIZE });
   try {
     await stockRegistry(store, stock);
     await stockPeople(store);
@@ -39,7 +39,7 @@ export async function stockStore(folder: string, stock: Stock, chance: SeededCha
   }
 }
 
-async function stockRegistry(store: Store, { locks }: Stock): Promise<void> {
+async function stockRegistry(store: Store, { locks }: StockSize): Promise<void> {
   await store.addMerchant('Amber', STOCK_START_MS);
   const device = { merchant: 'Amber', simulated: false, secretHash: HASH, nowMs: STOCK_START_MS };
   await store.addDevices(Array.from({ length: locks }, (_, index) => ({ ...device, mac: testMac(index + 1) })));
@@ -71,12 +71,12 @@ async function stockPeople({ access, people }: Store): Promise<void> {
 }
 
 /** Appends uplinks of random locks, so that the index by key grows everywhere, as in real use. */
-async function stockLog(store: Store, { locks, pings }: Stock, chance: SeededChance): Promise<void> {
+async function stockLog(store: Store, { locks, pings }: StockSize, chance: SeededChance): Promise<void> {
   const sequences = new Map<number, number>();
-  for (let made = 0; made < pings; made += PER_COMMIT) {
+  for (let made = 0; made < pings; made += UPLINKS_PER_COMMIT) {
     const incoming: Incoming[] = [];
     const states = new Map<number, string>();
-    for (let index = 0; index < PER_COMMIT; index += 1) {
+    for (let index = 0; index < UPLINKS_PER_COMMIT; index += 1) {
       const deviceId = 1 + Math.floor(chance.next() * locks);
       const sequence = (sequences.get(deviceId) ?? 0) + 1;
       sequences.set(deviceId, sequence);
@@ -99,7 +99,7 @@ async function stockLog(store: Store, { locks, pings }: Stock, chance: SeededCha
     await stockDeliveries(store, made);
   }
   const bytes = Buffer.from('nonsense');
-  const odd = {
+  const notAnUplink = {
     deviceId: 1,
     credentialId: 1,
     receivedAtMs: STOCK_START_MS,
@@ -111,16 +111,16 @@ async function stockLog(store: Store, { locks, pings }: Stock, chance: SeededCha
   const finding = { rule: 'period-too-soon', severity: 'violation', message: 'm', mac: 'A4:C1:38:00:00:01' } as const;
   const findings = Array.from({ length: 30 }, (_, index) => ({ ...finding, about, atMs: STOCK_START_MS + index }));
   const judged = [{ deviceId: 1, withdrawn: [], findings }];
-  await store.append({ incoming: [{ type: 'quarantine', ...odd }], judged, states: new Map() });
+  await store.append({ incoming: [{ type: 'quarantine', ...notAnUplink }], judged, states: new Map() });
 }
 
 /** Records attempts of each event of the commit at both URLs; some failed, and some of these are final. */
 async function stockDeliveries(store: Store, made: number): Promise<void> {
-  const ids = Array.from({ length: PER_COMMIT }, (_, index) => made + index + 1);
+  const ids = Array.from({ length: UPLINKS_PER_COMMIT }, (_, index) => made + index + 1);
   for (const urlId of [1, 2]) {
     const attempts = ids.map((uplinkId): AttemptRecord => {
       const first = { urlId, uplinkId, number: 1, atMs: STOCK_START_MS, durationMs: 3 };
-      if (uplinkId % FAILING_EVERY !== 0)
+      if (uplinkId % FAIL_EVERY !== 0)
         return { ...first, status: 204, error: null, answer: '', outcome: { state: 'delivered' } };
       const outcome = { state: 'pending', nextAttemptAtMs: STOCK_START_MS + 5000 } as const;
       return { ...first, status: 500, error: 'it answered 500', answer: 'no', outcome };
@@ -129,7 +129,7 @@ async function stockDeliveries(store: Store, made: number): Promise<void> {
   }
 }
 
-async function stockUsage({ usage }: Store, { locks }: Stock): Promise<void> {
+async function stockUsage({ usage }: Store, { locks }: StockSize): Promise<void> {
   const macs = Array.from({ length: locks }, (_, index) => testMac(index + 1));
   await usage.activate(macs.map((mac) => ({ mac, atMs: STOCK_START_MS })));
   await usage.putPlan('Amber', { perMb: '0.12', perSim: '0.80', currency: 'EUR' }, OCTOBER, STOCK_START_MS);
@@ -146,9 +146,9 @@ async function stockUsage({ usage }: Store, { locks }: Stock): Promise<void> {
 async function stockNotices({ notices, commands, refusals }: Store): Promise<void> {
   const refusal = { source: 'lock', what: 'publish', reason: 'topic', address: '203.0.113.7', count: 1 } as const;
   const times = { firstAtMs: STOCK_START_MS, lastAtMs: STOCK_START_MS };
-  const kept = Array.from({ length: 20 }, (_, index) => ({ ...refusal, ...times, why: `topic "old ${index}"` }));
+  const refusalRows = Array.from({ length: 20 }, (_, index) => ({ ...refusal, ...times, why: `topic "old ${index}"` }));
   await refusals.write(
-    kept.map((each) => ({ ...each, mac: testMac(1) })),
+    refusalRows.map((each) => ({ ...each, mac: testMac(1) })),
     STOCK_START_MS,
   );
   const change = {

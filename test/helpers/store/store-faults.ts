@@ -6,7 +6,7 @@ import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { StoreFailure } from '../../../gateway/store/contract/errors.js';
 import type { Store } from '../../../gateway/store/contract/store.js';
-import { overriding } from '../durability/sabotage.js';
+import { withOverrides } from '../durability/sabotage.js';
 
 export type StoreFault = 'io-error' | 'never-ends';
 
@@ -18,7 +18,7 @@ export function sqliteError(code: string, message: string): Error {
 export const FAULTS: Readonly<Record<StoreFault, (store: Store, data: string) => Store>> = {
   /** An fsync fails, and nothing of the write is on the disk. */
   'io-error': (store, data) =>
-    overriding(store, {
+    withOverrides(store, {
       append: async (commit) => {
         if (!hasFault(data)) return await store.append(commit);
         throw new StoreFailure('append', sqliteError('SQLITE_IOERR_FSYNC', 'disk I/O error'));
@@ -27,7 +27,7 @@ export const FAULTS: Readonly<Record<StoreFault, (store: Store, data: string) =>
 
   /** A write never finishes, as on a network disk whose server is gone. */
   'never-ends': (store, data) =>
-    overriding(store, {
+    withOverrides(store, {
       append: async (commit) => {
         if (hasFault(data)) await new Promise<never>(() => undefined);
         await store.append(commit);

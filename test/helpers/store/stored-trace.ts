@@ -26,8 +26,8 @@ export interface StoredTrace {
 }
 
 /** The events of a hand-written trace, and what its header says of its lock. */
-export function handTrace(file: string): { readonly events: TraceEvent[]; readonly lock: TraceLock } {
-  return readEvents(
+export function readHandTrace(file: string): { readonly events: TraceEvent[]; readonly lock: TraceLock } {
+  return readTraceLines(
     readFileSync(join(root, 'test/traces', file), 'utf8')
       .trimEnd()
       .split('\n'),
@@ -35,7 +35,7 @@ export function handTrace(file: string): { readonly events: TraceEvent[]; readon
 }
 
 /** The same for lines. */
-export function readEvents(lines: readonly string[]): { readonly events: TraceEvent[]; readonly lock: TraceLock } {
+export function readTraceLines(lines: readonly string[]): { readonly events: TraceEvent[]; readonly lock: TraceLock } {
   const reader = new TraceReader();
   const events: TraceEvent[] = [];
   for (const line of lines) {
@@ -83,26 +83,26 @@ export async function storeEvents(
   const state = { ...newDeviceState(mac, nowMs, nowMs), belief };
   const incoming: Incoming[] = [];
   const judged: Judged[] = [];
-  const contents = new Map<string, Buffer>();
+  const digestsByKey = new Map<string, Buffer>();
   for (const each of events) {
-    const told = judgeEventOf(each);
+    const judgeEvent = judgeEventOf(each);
     const verdict = newVerdict();
-    let event: JudgeEvent = told;
-    if (told.type === 'uplink') {
-      const bytes = Buffer.from(encodeUplink(told.uplink));
-      const { boot, sequence, body } = told.uplink;
+    let event: JudgeEvent = judgeEvent;
+    if (judgeEvent.type === 'uplink') {
+      const bytes = Buffer.from(encodeUplink(judgeEvent.uplink));
+      const { boot, sequence, body } = judgeEvent.uplink;
       const digest = uplinkDigest(bytes);
-      const name = `${boot}/${sequence}`;
-      event = { ...told, credential, novelty: contents.has(name) ? 'conflict' : 'new' };
-      contents.set(name, digest);
-      noteUplink(state, credential, told.uplink, told.atMs);
+      const uplinkKey = `${boot}/${sequence}`;
+      event = { ...judgeEvent, credential, novelty: digestsByKey.has(uplinkKey) ? 'conflict' : 'new' };
+      digestsByKey.set(uplinkKey, digest);
+      noteUplink(state, credential, judgeEvent.uplink, judgeEvent.atMs);
       incoming.push({
         ...{ type: 'uplink', deviceId: device.id, merchantId: device.merchantId, credentialId: credential },
-        ...{ boot, sequence, digest, kind: UPLINK_KINDS.indexOf(body.kind), bytes, receivedAtMs: told.atMs },
-        buffered: told.atMs - told.uplink.timeMs > POWER_MODEL.bounds.bufferedOver,
+        ...{ boot, sequence, digest, kind: UPLINK_KINDS.indexOf(body.kind), bytes, receivedAtMs: judgeEvent.atMs },
+        buffered: judgeEvent.atMs - judgeEvent.uplink.timeMs > POWER_MODEL.bounds.bufferedOver,
       });
-    } else if (told.type !== 'tick') {
-      const { type, atMs, ...rest } = told as JudgeEvent & Record<string, unknown>;
+    } else if (judgeEvent.type !== 'tick') {
+      const { type, atMs, ...rest } = judgeEvent as JudgeEvent & Record<string, unknown>;
       incoming.push({ type: 'lock-event', deviceId: device.id, atMs, event: { event: type, ...rest } as never });
     }
     judgeInPlace(POWER_MODEL, belief, event, verdict);

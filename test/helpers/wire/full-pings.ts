@@ -20,10 +20,10 @@ export function fullPing(type: PingType): Ping {
 }
 
 /** One of two different values for the field. Both are plausible, and the wire does not round them. */
-export function sampleValue({ value }: PingField, which: 0 | 1, offset = 1): unknown {
-  const number = offset + 20 * which;
-  if (value.kind === 'reason') return which === 0 ? 'REASON_THEFT' : 'REASON_STATE_PING';
-  if (value.kind === 'word') return value.words[which + 1];
+export function sampleValue({ value }: PingField, variant: 0 | 1, offset = 1): unknown {
+  const number = offset + 20 * variant;
+  if (value.kind === 'reason') return variant === 0 ? 'REASON_THEFT' : 'REASON_STATE_PING';
+  if (value.kind === 'word') return value.words[variant + 1];
   if (value.kind === 'text') return `2.4.${number}`;
   return value.kind === 'number' && value.perUnit > 1 ? number + 0.5 : number;
 }

@@ -9,7 +9,7 @@ import { ruleRow } from '../../../proto/power/rules.js';
 import { encodeUplink } from '../../../proto/wire/codec.js';
 import { formatMac } from '../../../proto/wire/mac.js';
 import { isPingUplink, type Uplink } from '../../../proto/wire/ping.js';
-import { eventsOf, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
+import { testGateway, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
 import { byLength } from '../../helpers/house/test-length.js';
 import { connectedLock } from '../../helpers/mqtt/test-lock.js';
 import { JudgedRun, START_MS } from '../../helpers/pair/judged-uplinks.js';
@@ -156,7 +156,7 @@ const READ_LIMIT = 5000;
 async function ingested(test: Teardown, arrivals: readonly Uplink[]): Promise<Ended> {
   const gateway = await testGateway(test);
   const lock = await connectedLock(test, gateway, MAC);
-  const announced = eventsOf(gateway, 'uplink', arrivals.length);
+  const announced = waitForEvents(gateway, 'uplink', arrivals.length);
   for (let next = 0; next < arrivals.length; next += MAX_IN_FLIGHT) {
     const some = arrivals.slice(next, next + MAX_IN_FLIGHT);
     await Promise.all(some.map((uplink) => lock.send(Buffer.from(encodeUplink(uplink)))));

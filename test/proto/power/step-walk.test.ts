@@ -6,7 +6,12 @@ import { Days, Hours, Minutes, Seconds } from '../../../proto/clock.js';
 import type { StepInput } from '../../../proto/power/step/io.js';
 import type { Command, Ping, Uplink } from '../../../proto/wire/ping.js';
 import { byLength } from '../../helpers/house/test-length.js';
-import { type BenchOptions, LockBench, MIDNIGHT_MS, type TimedEffect } from '../../helpers/mqtt/lock-bench.js';
+import {
+  MIDNIGHT_MS,
+  ModelLock,
+  type ModelLockOptions,
+  type TimedEffect,
+} from '../../helpers/mqtt/model-lock.js';
 
 const WALKS = byLength(40, 600);
 const STEPS = 400;
@@ -26,7 +31,7 @@ const COMMANDS: readonly Command[] = [
   { type: 'set-power', airplane: true },
 ];
 
-function randomInput(random: Prng, bench: LockBench): StepInput {
+function randomInput(random: Prng, bench: ModelLock): StepInput {
   const flip = random.chance(0.5);
   const kind = random.integer(0, 30);
   if (kind < 7) return { type: 'motion', moving: flip };
@@ -42,9 +47,9 @@ function randomInput(random: Prng, bench: LockBench): StepInput {
   return { type: 'command', downlink };
 }
 
-function walk(seed: number): { bench: LockBench; options: BenchOptions } {
+function walk(seed: number): { bench: ModelLock; options: ModelLockOptions } {
   const random = new Prng(seed);
-  const options: BenchOptions = {
+  const options: ModelLockOptions = {
     startMs: MIDNIGHT_MS + random.integer(0, Days(1)),
     lockState: random.pick(['locked', 'unlocked']),
     batteryPercent: random.pick([8, 50]),
@@ -56,14 +61,15 @@ function walk(seed: number): { bench: LockBench; options: BenchOptions } {
       recovery: random.chance(0.2),
     },
   };
-  const bench = new LockBench(options);
+  const bench = new ModelLock(options);
   for (let done = 0; done < STEPS; done++) {
-    if (random.chance(0.1)) bench.answers = random.chance(0.7);
-    if (random.chance(0.1)) bench.acknowledges = random.chance(0.7);
+    if (random.chance(0.1)) bench.gatewayAnswers = random.chance(0.7);
+    if (random.chance(0.1)) bench.gatewayAcknowledges = random.chance(0.7);
     // Before the network works again, the connection with an unanswered uplink is lost.
-    if (bench.acknowledges && bench.answers && bench.state.inFlight) bench.give({ type: 'disconnected' });
-    bench.give(randomInput(random, bench)).pass(random.pick([0, 1, Seconds(3), Seconds(30), Minutes(4)]));
-    if (random.chance(0.05)) bench.pass(Hours(5));
+    if (bench.gatewayAcknowledges && bench.gatewayAnswers && bench.state.inFlight)
+      bench.handle({ type: 'disconnected' });
+    bench.handle(randomInput(random, bench)).advance(random.pick([0, 1, Seconds(3), Seconds(30), Minutes(4)]));
+    if (random.chance(0.05)) bench.advance(Hours(5));
   }
   return { bench, options };
 }
@@ -91,7 +97,7 @@ function wrongWith(uplink: PingUplink): string | undefined {
 }
 
 /** Violations of the rules about a ping and earlier ones, in the order in which they were made. */
-function wrongInOrder(uplinks: readonly Uplink[], options: BenchOptions): string[] {
+function wrongInOrder(uplinks: readonly Uplink[], options: ModelLockOptions): string[] {
   const wrong: string[] = [];
   let periodMs = Number.NEGATIVE_INFINITY;
   let toldAirplane = false;
@@ -153,10 +159,10 @@ t.test('no walk breaks a rule', async (t) => {
   const seen = new Set<string>();
   for (let seed = 1; seed <= WALKS; seed++) {
     const { bench, options } = walk(seed);
-    const made = bench.made();
+    const made = bench.createdUplinks();
     for (const uplink of made) seen.add(isPing(uplink) ? `${uplink.body.kind} ${uplink.body.reason}` : 'ack');
     t.same(wrongInOrder(made, options), [], `seed ${seed}: the uplinks made`);
-    t.same(wrongOnLink(bench.noted), [], `seed ${seed}: the uplinks sent`);
+    t.same(wrongOnLink(bench.timedEffects), [], `seed ${seed}: the uplinks sent`);
     t.same(wrongNumbers(made), [], `seed ${seed}: the sequence numbers`);
   }
   t.equal(seen.size, 14, 'all kinds of uplinks occur on the walks');
@@ -165,15 +171,15 @@ t.test('no walk breaks a rule', async (t) => {
 t.test('each uplink is either discarded, or sent and acknowledged in the end', async (t) => {
   for (let seed = 1; seed <= WALKS; seed++) {
     const { bench } = walk(seed);
-    bench.answers = true;
-    bench.acknowledges = true;
-    if (bench.state.inFlight) bench.give({ type: 'disconnected' });
-    bench.give({ type: 'settings', change: { airplane: false } }).give({ type: 'battery', percent: 90 });
-    bench.give({ type: 'coverage', covered: true }).give({ type: 'motion', moving: false }).pass(Hours(1));
+    bench.gatewayAnswers = true;
+    bench.gatewayAcknowledges = true;
+    if (bench.state.inFlight) bench.handle({ type: 'disconnected' });
+    bench.handle({ type: 'settings', change: { airplane: false } }).handle({ type: 'battery', percent: 90 });
+    bench.handle({ type: 'coverage', covered: true }).handle({ type: 'motion', moving: false }).advance(Hours(1));
     const name = ({ boot, sequence }: Uplink) => `${boot}/${sequence}`;
-    const made = new Set(bench.made().map(name));
-    for (const { effect } of bench.noted) if (effect.type === 'discarded') made.delete(name(effect.uplink));
-    for (const uplink of bench.published()) made.delete(name(uplink));
+    const made = new Set(bench.createdUplinks().map(name));
+    for (const { effect } of bench.timedEffects) if (effect.type === 'discarded') made.delete(name(effect.uplink));
+    for (const uplink of bench.publishedUplinks()) made.delete(name(uplink));
     t.same([...made], [], `seed ${seed}: all were sent`);
     t.same(bench.state.waiting, [], `seed ${seed}: all were acknowledged`);
   }
@@ -186,7 +192,7 @@ t.test('step does not change the given state, and the same inputs lead to the sa
     t.same(one.state, other.state);
     const before = JSON.stringify(one.state);
     const given = one.state;
-    one.give({ type: 'battery', percent: 3 }).give({ type: 'lock-state', lockState: 'locked' }).pass(Hours(1));
+    one.handle({ type: 'battery', percent: 3 }).handle({ type: 'lock-state', lockState: 'locked' }).advance(Hours(1));
     t.equal(JSON.stringify(given), before);
   }
 });

@@ -27,10 +27,10 @@ import { uplinkCase, uplinkSteps } from '../../../proto/why/uplink.js';
 import { formatMac } from '../../../proto/wire/mac.js';
 import type { Command, LockState, Ping, Source } from '../../../proto/wire/ping.js';
 import { REASONS, type Reason } from '../../../proto/wire/reasons.js';
-import { why } from '../../helpers/cli/why-answer.js';
+import { requestWhy } from '../../helpers/cli/why-answer.js';
 import { testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
 import { cellular, uplink } from '../../helpers/pair/judged-uplinks.js';
-import { handTrace, judgeEventOf, storeEvents } from '../../helpers/store/stored-trace.js';
+import { judgeEventOf, readHandTrace, storeEvents } from '../../helpers/store/stored-trace.js';
 
 /** Later than all traces, so that each moment in a trace is in the past. */
 const NOW = Date.UTC(2026, 10, 22, 12);
@@ -320,9 +320,9 @@ t.test('for every rule, the steps say how it was broken, what the rule is, and w
     'a new rule wants a row here',
   );
   for (const [index, [rule, found, because, restsOn]] of BROKEN.entries()) {
-    const stored = await storeEvents(gateway.store, testMac(index + 1), handTrace(`${rule}.breaks-1.jsonl`));
+    const stored = await storeEvents(gateway.store, testMac(index + 1), readHandTrace(`${rule}.breaks-1.jsonl`));
     const id = stored.findings.get(rule) ?? 0;
-    const { about, steps } = await why(gateway, `finding:${id}`);
+    const { about, steps } = await requestWhy(gateway, `finding:${id}`);
     t.same(about, { kind: 'finding', id: `finding:${id}`, mac: formatMac(stored.mac) });
     const [first, second] = steps.filter(({ kind }) => !['bound', 'clocks'].includes(kind));
     t.match(first, { kind: 'rule-broken', code: rule, rests_on: SECTIONS.judge }, rule);
@@ -333,13 +333,13 @@ t.test('for every rule, the steps say how it was broken, what the rule is, and w
     t.match(steps.at(-1), { kind: 'next' }, 'the last step says what happens next');
     t.ok(steps.some(({ kind }) => kind === 'state') && steps.every((step) => step.rests_on !== ''));
   }
-  const overdue = await why(gateway, 'A4C138000013', '2026-11-21T07:01:01.000Z');
+  const overdue = await requestWhy(gateway, 'A4C138000013', '2026-11-21T07:01:01.000Z');
   t.match(sentenceOf(overdue.steps, 'rule-broken', 'period-overdue'), 'It broke period-overdue, a warning (finding:');
 });
 
 /** The steps for the uplink in one line of a hand-written trace without findings. */
 function chainOf(file: string, line: number): readonly WhyStep[] {
-  const { events, lock } = handTrace(file);
+  const { events, lock } = readHandTrace(file);
   const nowMs = events[0]?.atMs ?? 0;
   const { highWindow, connected: isConnected, ...known } = lock;
   const window = highWindow === null ? {} : { highWindow };

@@ -5,7 +5,7 @@
 import t from 'tap';
 import { OWN_DATA_ROUTES } from '../../../../gateway/http/merchant/own-data/routes.js';
 import { ALL_KEY_SCOPES } from '../../../../gateway/store/contract/merchants/key-scopes.js';
-import { call, type MerchantAnswer } from '../../../helpers/http/merchant-call.js';
+import { callMerchantApi, type MerchantAnswer } from '../../../helpers/http/merchant-call.js';
 import { OWN_DATA_CALLS } from '../../../helpers/http/own-data/calls.js';
 import { ownDataSite } from '../../../helpers/http/own-data/site.js';
 
@@ -35,7 +35,7 @@ t.test('each operation answers its callers by key, scope and merchant', async (t
       if (row === undefined) return;
       const ask = (key: string | undefined, about = amber) => {
         const [where, terms] = row.make(about);
-        return call(gateway, where, { method, ...terms, key });
+        return callMerchantApi(gateway, where, { method, ...terms, key });
       };
       for (const [name, key] of [
         ['none', undefined] as const,

@@ -12,7 +12,7 @@ import { OWN_DATA_ROUTES } from '../../../../gateway/http/merchant/own-data/rout
 import type { MerchantRoute } from '../../../../gateway/http/merchant/route.js';
 import { runProgram } from '../../../helpers/cli/program.js';
 import { root } from '../../../helpers/house/our-files.js';
-import { call, type MerchantAnswer } from '../../../helpers/http/merchant-call.js';
+import { callMerchantApi, type MerchantAnswer } from '../../../helpers/http/merchant-call.js';
 import { OWN_DATA_CALLS } from '../../../helpers/http/own-data/calls.js';
 import { ownDataSite } from '../../../helpers/http/own-data/site.js';
 import { tempFolder } from '../../../helpers/store/temp-folder.js';
@@ -46,7 +46,7 @@ t.test('each documented status is answered, by an answer that fits its schema', 
     t.strictSame(Object.keys(makers).sort(), expected.sort(), `${method} ${path}: a call for each documented status`);
     for (const [status, make] of Object.entries(makers)) {
       const [where, terms] = make(amber);
-      const answer = await call(gateway, where, { method, key: amber.key, ...terms });
+      const answer = await callMerchantApi(gateway, where, { method, key: amber.key, ...terms });
       t.equal(String(answer.status), status, `${method} ${where}: ${answer.text.slice(0, 300)}`);
       t.equal(fault(route, answer), undefined, `${method} ${where} fits`);
     }

@@ -8,7 +8,7 @@ import { Kysely, Migrator, SqliteDialect } from '../../../../gateway/store/sqlit
 import { migrationProvider } from '../../../../gateway/store/sqlite/migrations.js';
 import { openSqliteStore } from '../../../../gateway/store/sqlite/sqlite-store.js';
 import { MERCHANT, testGateway } from '../../../helpers/gateway/test-gateway.js';
-import { accessToken, call } from '../../../helpers/http/merchant-call.js';
+import { accessToken, callMerchantApi } from '../../../helpers/http/merchant-call.js';
 import { tempFolder } from '../../../helpers/store/temp-folder.js';
 
 t.test('a key has the scopes that it was made with, or all', async (t) => {
@@ -26,7 +26,7 @@ t.test('a key without the scope spec gets no token, and changes nothing', async 
   const gateway = await testGateway(t);
   const { text: key } = await gateway.merchants.apiKeys.create(MERCHANT, 'map', { scopes: ['locks:read'] });
   t.equal(await accessToken(gateway, key), undefined);
-  const refused = await call(gateway, '/v1/pet', { key, body: { name: 'Rex' } });
+  const refused = await callMerchantApi(gateway, '/v1/pet', { key, body: { name: 'Rex' } });
   t.match(refused, { status: 403, body: { code: 'insufficient-scope', detail: /lacks the scope spec/ } });
   t.notOk(refused.headers['www-authenticate'], 'another key, not another way to authenticate, would help');
 });

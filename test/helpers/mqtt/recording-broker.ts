@@ -6,15 +6,15 @@ const CONNECT = 1;
 const PUBLISH = 3;
 const CONNACK = Buffer.from([0x20, 2, 0, 0]);
 
-export interface TakenPublish {
+export interface RecordedPublish {
   readonly clientId: string;
   readonly topic: string;
   readonly payload: Buffer;
 }
 
-export class CountingBroker {
+export class RecordingBroker {
   readonly port: number;
-  readonly taken: TakenPublish[] = [];
+  readonly publishes: RecordedPublish[] = [];
   /** Answers a PUBLISH. A test may replace it to answer late, wrongly or not at all. */
   answer: (puback: Buffer, socket: Socket) => void = (puback, socket) => void socket.write(puback);
 
@@ -22,42 +22,45 @@ export class CountingBroker {
     this.port = port;
   }
 
-  static async start(test: Teardown): Promise<CountingBroker> {
-    const held: { broker?: CountingBroker } = {};
+  static async start(test: Teardown): Promise<RecordingBroker> {
+    const holder: { broker?: RecordingBroker } = {};
     const sockets = new Set<Socket>();
     const server = createServer((socket) => {
       sockets.add(socket);
-      held.broker?.serve(socket.on('error', () => undefined));
+      holder.broker?.serve(socket.on('error', () => undefined));
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     test.teardown(() => {
       server.close();
       for (const socket of sockets) socket.destroy();
     });
-    held.broker = new CountingBroker((server.address() as AddressInfo).port);
-    return held.broker;
+    holder.broker = new RecordingBroker((server.address() as AddressInfo).port);
+    return holder.broker;
   }
 
   private serve(socket: Socket): void {
-    let rest = Buffer.alloc(0);
+    let unparsed = Buffer.alloc(0);
     let clientId = '';
-    socket.on('data', (piece: Buffer) => {
+    socket.on('data', (chunk: Buffer) => {
       // Packets of these tests are shorter than 128 bytes, so their length has one byte.
-      for (rest = Buffer.concat([rest, piece]); rest.length >= 2 && rest.length >= 2 + (rest[1] ?? 0); ) {
-        const [type, body] = [(rest[0] ?? 0) >> 4, rest.subarray(2, 2 + (rest[1] ?? 0))];
-        rest = rest.subarray(2 + (rest[1] ?? 0));
+      for (
+        unparsed = Buffer.concat([unparsed, chunk]);
+        unparsed.length >= 2 && unparsed.length >= 2 + (unparsed[1] ?? 0);
+      ) {
+        const [type, body] = [(unparsed[0] ?? 0) >> 4, unparsed.subarray(2, 2 + (unparsed[1] ?? 0))];
+        unparsed = unparsed.subarray(2 + (unparsed[1] ?? 0));
         if (type === CONNECT) {
           clientId = textAt(body, 10);
           socket.write(CONNACK);
-        } else if (type === PUBLISH) this.#take(clientId, body, socket);
+        } else if (type === PUBLISH) this.#onPublish(clientId, body, socket);
       }
     });
   }
 
-  #take(clientId: string, body: Buffer, socket: Socket): void {
+  #onPublish(clientId: string, body: Buffer, socket: Socket): void {
     const topic = textAt(body, 0);
     const idAt = 2 + topic.length;
-    this.taken.push({ clientId, topic, payload: Buffer.from(body.subarray(idAt + 2)) });
+    this.publishes.push({ clientId, topic, payload: Buffer.from(body.subarray(idAt + 2)) });
     this.answer(Buffer.from([0x40, 2, ...body.subarray(idAt, idAt + 2)]), socket);
   }
 }

@@ -14,10 +14,10 @@ import type { Command, Downlink, Position, Uplink } from '../../../proto/wire/pi
 export const MIDNIGHT_MS = Date.UTC(2026, 10, 20);
 
 /** A MAC whose daily ping is due far from the hours that the tests use. */
-export const BENCH_MAC = macOf('A4C138F0E1D2');
+export const MODEL_LOCK_MAC = macOf('A4C138F0E1D2');
 
 /** Maximum number of wakes at one moment: more would be a lock that wakes itself for ever. */
-const MAX_WAKES_AT_ONCE = 50;
+const MAX_WAKES_PER_MOMENT = 50;
 
 export function macOf(text: string): Mac {
   const mac = parseMac(text);
@@ -25,7 +25,7 @@ export function macOf(text: string): Mac {
   return mac.value;
 }
 
-export interface BenchOptions extends Partial<NewLock> {
+export interface ModelLockOptions extends Partial<NewLock> {
   readonly model?: PowerModel;
   /** When the lock boots; noon if undefined. */
   readonly startMs?: number;
@@ -34,65 +34,66 @@ export interface BenchOptions extends Partial<NewLock> {
 /** An effect of the lock, and its time. */
 export type TimedEffect = { readonly atMs: number; readonly effect: StepEffect };
 
-export class LockBench {
+export class ModelLock {
   readonly model: PowerModel;
   state: StepState;
   nowMs: number;
   wakeAtMs = Number.POSITIVE_INFINITY;
   /** Whether the gateway answers. If not, connects are refused and uplinks stay unacknowledged. */
-  answers = true;
+  gatewayAnswers = true;
   /** Whether uplinks are acknowledged. */
-  acknowledges = true;
+  gatewayAcknowledges = true;
   fix: GpsFix = {
     position: { latitudeDegrees: 52.37, longitudeDegrees: 4.89, uncertaintyMeters: 8 },
     speedMetersPerSecond: 3,
     directionDegrees: 90,
   };
   cellPosition: Position | null = { latitudeDegrees: 52.3, longitudeDegrees: 4.9, uncertaintyMeters: 900 };
-  readonly noted: TimedEffect[] = [];
+  readonly timedEffects: TimedEffect[] = [];
   steps = 0;
 
-  constructor(options: BenchOptions = {}) {
+  constructor(options: ModelLockOptions = {}) {
     this.model = options.model ?? POWER_MODEL;
     this.nowMs = options.startMs ?? MIDNIGHT_MS + Minutes(12 * 60);
     this.state = newLock(this.model, {
-      mac: BENCH_MAC,
+      mac: MODEL_LOCK_MAC,
       firmwareVersion: '2.4.1',
       jitterSeed: 1,
       batteryPercent: 80,
       lockState: 'locked',
       ...options,
     });
-    this.give({ type: 'boot' });
+    this.handle({ type: 'boot' });
   }
 
   /** Gives the lock an input now, and answers its network requests. */
-  give(input: StepInput): this {
+  handle(input: StepInput): this {
     const result = step(this.model, this.state, input, this.nowMs);
     this.steps++;
     this.state = result.state;
     this.wakeAtMs = result.wakeAtMs;
-    for (const effect of result.effects) this.noted.push({ atMs: this.nowMs, effect });
+    for (const effect of result.effects) this.timedEffects.push({ atMs: this.nowMs, effect });
     for (const effect of result.effects) this.#answer(effect);
     return this;
   }
 
   #answer(effect: StepEffect): void {
-    if (effect.type === 'connect') this.give({ type: this.answers ? 'connected' : 'connect-failed' });
-    else if (effect.type === 'disconnect') this.give({ type: 'disconnected' });
-    else if (effect.type === 'publish' && this.answers && this.acknowledges) this.acknowledge(effect.uplink);
+    if (effect.type === 'connect') this.handle({ type: this.gatewayAnswers ? 'connected' : 'connect-failed' });
+    else if (effect.type === 'disconnect') this.handle({ type: 'disconnected' });
+    else if (effect.type === 'publish' && this.gatewayAnswers && this.gatewayAcknowledges)
+      this.acknowledge(effect.uplink);
   }
 
   acknowledge(uplink: Uplink): this {
-    return this.give({ type: 'acknowledged', boot: uplink.boot, sequence: uplink.sequence });
+    return this.handle({ type: 'acknowledged', boot: uplink.boot, sequence: uplink.sequence });
   }
 
   /** Lets time pass, and wakes the lock at the times that it requested. */
-  pass(spanMs: number): this {
+  advance(spanMs: number): this {
     const untilMs = this.nowMs + spanMs;
-    for (let atOnce = 0; this.wakeAtMs <= untilMs; ) {
-      atOnce = this.wakeAtMs <= this.nowMs ? atOnce + 1 : 0;
-      if (atOnce > MAX_WAKES_AT_ONCE) throw new Error('the lock wakes itself for ever');
+    for (let wakesAtThisMoment = 0; this.wakeAtMs <= untilMs; ) {
+      wakesAtThisMoment = this.wakeAtMs <= this.nowMs ? wakesAtThisMoment + 1 : 0;
+      if (wakesAtThisMoment > MAX_WAKES_PER_MOMENT) throw new Error('the lock wakes itself for ever');
       this.nowMs = Math.max(this.nowMs, this.wakeAtMs);
       this.tick();
     }
@@ -101,7 +102,7 @@ export class LockBench {
   }
 
   tick(): this {
-    return this.give({
+    return this.handle({
       type: 'tick',
       fix: needsFix(this.state) && this.state.skyOpen ? this.fix : null,
       cellPosition: needsCellPosition(this.state) ? this.cellPosition : null,
@@ -111,24 +112,24 @@ export class LockBench {
   /** Sends a command that is valid for two minutes. */
   command(id: number, command: Command, expiresMs = this.nowMs + Minutes(2)): this {
     const downlink: Downlink = { id, expiresMs, command };
-    return this.give({ type: 'command', downlink });
+    return this.handle({ type: 'command', downlink });
   }
 
   /** The uplinks that the lock made, from the index `since` of `noted` on. */
-  made(since = 0): Uplink[] {
-    return this.noted.slice(since).flatMap(({ effect }) => (effect.type === 'made' ? [effect.uplink] : []));
+  createdUplinks(since = 0): Uplink[] {
+    return this.timedEffects.slice(since).flatMap(({ effect }) => (effect.type === 'made' ? [effect.uplink] : []));
   }
 
-  published(since = 0): Uplink[] {
-    return this.noted.slice(since).flatMap(({ effect }) => (effect.type === 'publish' ? [effect.uplink] : []));
+  publishedUplinks(since = 0): Uplink[] {
+    return this.timedEffects.slice(since).flatMap(({ effect }) => (effect.type === 'publish' ? [effect.uplink] : []));
   }
 
   /**
    * What was sent and how the connection fared, with seconds since `fromMs`: `30 gps STATE_PING`, `0 connect`. The
    * receiver's switching has its own test.
    */
-  story(fromMs: number): string[] {
-    return this.noted
+  describeSince(fromMs: number): string[] {
+    return this.timedEffects
       .filter(({ atMs }) => atMs >= fromMs)
       .filter(({ effect }) => !HIDDEN_EFFECTS.has(effect.type))
       .map(({ atMs, effect }) => `${(atMs - fromMs) / 1000} ${describeEffect(effect)}`);

@@ -1,6 +1,6 @@
 /**
  * A broker that a test controls completely: with simulated sockets, so that the test cuts the chunks, and an ingest
- * that answers when the test calls it. Everything the broker does between two steps is done when {@link turns}
+ * that answers when the test calls it. Everything the broker does between two steps is done when {@link runLoopTurns}
  * resolves.
  */
 import { Duplex } from 'node:stream';
@@ -21,12 +21,12 @@ const SECRET = 'lgs_hand';
 const MAX_TURNS = 30;
 
 /** Resolves when work that was started is done. */
-export async function turns(count = 6): Promise<void> {
+export async function runLoopTurns(count = 6): Promise<void> {
   for (let turn = 0; turn < count; turn++) await new Promise<void>(afterThisTurn);
 }
 
 /** The gateway's side of a connection; the other side is the test. */
-export class HandSocket extends Duplex {
+export class SimulatedSocket extends Duplex {
   /** No system counts its bytes. */
   readonly _handle = null;
   readonly bytesRead = 0;
@@ -34,10 +34,10 @@ export class HandSocket extends Duplex {
   /** How often something was written. */
   writes = 0;
   /** Whether the client reads. While false, written bytes stay in the buffer. */
-  isRead = true;
+  isReading = true;
   readonly #chunks: Buffer[] = [];
-  #isOver = false;
-  #unread: () => void = () => undefined;
+  #hasEnded = false;
+  #finishWrite: () => void = () => undefined;
 
   constructor() {
     super({ allowHalfOpen: false });
@@ -50,13 +50,13 @@ export class HandSocket extends Duplex {
 
   /** Sends chunks, unless the connection is closed. */
   send(...pieces: readonly Buffer[]): void {
-    for (const piece of pieces) if (!this.#isOver && !this.destroyed) this.push(piece);
+    for (const piece of pieces) if (!this.#hasEnded && !this.destroyed) this.push(piece);
   }
 
   /** Closes the client's side. */
   endSending(): void {
-    if (!this.#isOver && !this.destroyed) this.push(null);
-    this.#isOver = true;
+    if (!this.#hasEnded && !this.destroyed) this.push(null);
+    this.#hasEnded = true;
   }
 
   override _read(): void {}
@@ -65,14 +65,14 @@ export class HandSocket extends Duplex {
     this.writes += 1;
     this.bytesWritten += chunk.length;
     this.#chunks.push(chunk);
-    if (this.isRead) done();
-    else this.#unread = done;
+    if (this.isReading) done();
+    else this.#finishWrite = done;
   }
 
   /** Reads the waiting bytes, and keeps reading. */
-  readAgain(): void {
-    this.isRead = true;
-    this.#unread();
+  resumeReading(): void {
+    this.isReading = true;
+    this.#finishWrite();
   }
 
   override _final(done: () => void): void {
@@ -83,25 +83,25 @@ export class HandSocket extends Duplex {
 }
 
 /** An uplink that was taken. */
-export interface Taken {
+export interface TakenUplink {
   readonly sender: Sender;
   readonly payload: string;
   readonly answer: Answer;
 }
 
 /** Takes uplinks like the real ingest, and answers in order when the test calls `answer`. */
-export class HandIngest {
-  readonly taken: Taken[] = [];
+export class ManualIngest {
+  readonly taken: TakenUplink[] = [];
   readonly recordedEvents: { readonly mac: Mac; readonly event: DeviceEvent }[] = [];
   /** Why a payload is refused at once, as when too many wait; undefined if it is not. */
-  refuses: (payload: string) => Error | undefined = () => undefined;
+  refusalOf: (payload: string) => Error | undefined = () => undefined;
   /** The error with which a payload is answered; undefined for an acknowledgement. */
-  fails: (payload: string) => Error | undefined = () => undefined;
+  failureOf: (payload: string) => Error | undefined = () => undefined;
   #answered = 0;
 
   take(sender: Sender, bytes: Uint8Array, answer: Answer): void {
     const payload = Buffer.from(bytes).toString('latin1');
-    const refused = this.refuses(payload);
+    const refused = this.refusalOf(payload);
     if (refused !== undefined) answer(refused);
     else this.taken.push({ sender, payload, answer });
   }
@@ -112,20 +112,20 @@ export class HandIngest {
   }
 
   /** The number of uplinks that wait for an answer. */
-  get waiting(): number {
+  get waitingCount(): number {
     return this.taken.length - this.#answered;
   }
 
   /** Answers the first `count` waiting uplinks at once, as a commit does. */
-  answer(count = this.waiting): void {
+  answer(count = this.waitingCount): void {
     for (const { payload, answer } of this.taken.slice(this.#answered, this.#answered + count)) {
       this.#answered += 1;
-      answer(this.fails(payload));
+      answer(this.failureOf(payload));
     }
   }
 
   /** Must be called after the test has emptied `taken`. */
-  forget(): void {
+  forgetTaken(): void {
     this.#answered = this.taken.length;
   }
 
@@ -135,8 +135,8 @@ export class HandIngest {
 }
 
 /** Starts a broker that accepts every lock; it is closed after the test. */
-export async function handBroker(test: Teardown, options: Partial<BrokerOptions> = {}) {
-  const ingest = new HandIngest();
+export async function startManualBroker(test: Teardown, options: Partial<BrokerOptions> = {}) {
+  const ingest = new ManualIngest();
   const events = new GatewayEvents();
   const credential = { id: 1, secretHash: Buffer.alloc(32, SECRET), expiresAtMs: null, isRevoked: false };
   const findLock = async (mac: Mac) => {
@@ -162,8 +162,8 @@ export async function handBroker(test: Teardown, options: Partial<BrokerOptions>
   test.teardown(() => broker.close());
 
   /** Opens a connection that has sent nothing yet. */
-  const open = (): HandSocket => {
-    const socket = new HandSocket();
+  const open = (): SimulatedSocket => {
+    const socket = new SimulatedSocket();
     const stream = socket as unknown as Connection['stream'];
     broker.take({ stream, raw: stream, address: 'hand' });
     return socket;
@@ -172,14 +172,14 @@ export async function handBroker(test: Teardown, options: Partial<BrokerOptions>
   /** Opens an authenticated connection of a lock. `behind` is sent together with the CONNECT. */
   const connect = async (
     mac: Mac,
-    behind: Buffer = Buffer.alloc(0),
-    before: (socket: HandSocket) => void = () => undefined,
-  ): Promise<HandSocket> => {
+    extraBytes: Buffer = Buffer.alloc(0),
+    prepare: (socket: SimulatedSocket) => void = () => undefined,
+  ): Promise<SimulatedSocket> => {
     const socket = open();
-    before(socket);
-    socket.send(Buffer.concat([connectPacket({ user: mac, secret: SECRET }), behind]));
-    for (let turn = 0; turn < MAX_TURNS && socket.received === ''; turn++) await turns(1);
-    await turns();
+    prepare(socket);
+    socket.send(Buffer.concat([connectPacket({ user: mac, secret: SECRET }), extraBytes]));
+    for (let turn = 0; turn < MAX_TURNS && socket.received === ''; turn++) await runLoopTurns(1);
+    await runLoopTurns();
     return socket;
   };
   return { broker, ingest, events, counts, open, connect };

@@ -20,7 +20,7 @@ import { MERCHANT } from './test-gateway.js';
 /** Ten seconds before a month ends, in the far future, so that every wall-clock time is earlier. */
 export const BEFORE_MONTH_END_MS = Date.UTC(2099, 10, 30, 23, 59, 50);
 
-export interface UsageBench {
+export interface UsageSetup {
   readonly store: Store;
   readonly accounts: Accounts;
   readonly usage: Usage;
@@ -28,24 +28,24 @@ export interface UsageBench {
   readonly events: GatewayEvents;
   /** The clock of months and bills. */
   readonly clock: ManualClock;
-  /** The raw sockets of connections to the ports of {@link serve}, in order. */
+  /** The raw sockets of connections to the ports of {@link openPort}, in order. */
   readonly sockets: Socket[];
   /** Resolves when all these sockets are closed: their bytes are counted by then. */
-  drained(): Promise<void>;
+  waitForSocketsClosed(): Promise<void>;
   /** Opens another port for the broker's connections. Returns the port. */
-  serve(how: 'tcp' | 'tls'): Promise<number>;
+  openPort(how: 'tcp' | 'tls'): Promise<number>;
   /** Stops all parts; may be called again. */
   close(): Promise<void>;
 }
 
-export interface UsageBenchOptions {
+export interface UsageSetupOptions {
   readonly data?: string;
   readonly clock?: ManualClock;
   readonly wrapStore?: (store: Store) => Store;
 }
 
 /** Starts the parts, with a merchant if the folder is new. */
-export async function usageBench(test: Teardown, options: UsageBenchOptions = {}): Promise<UsageBench> {
+export async function setUpUsage(test: Teardown, options: UsageSetupOptions = {}): Promise<UsageSetup> {
   const clock = options.clock ?? new ManualClock(BEFORE_MONTH_END_MS);
   const parts = await startBrokerParts({
     data: options.data ?? tempFolder(test),
@@ -77,15 +77,15 @@ export async function usageBench(test: Teardown, options: UsageBenchOptions = {}
   let closed: Promise<void> | undefined;
   const close = (): Promise<void> => (closed ??= closeAll());
   test.teardown(close);
-  const serve = async (how: 'tcp' | 'tls'): Promise<number> => {
+  const openPort = async (how: 'tcp' | 'tls'): Promise<number> => {
     const { port, end } = await listen(broker, sockets, how === 'tls' ? await certificate() : undefined);
     ends.push(end);
     return port;
   };
-  const drained = async (): Promise<void> => {
+  const waitForSocketsClosed = async (): Promise<void> => {
     for (const socket of sockets) if (!socket.closed) await once(socket, 'close');
   };
-  return { store, accounts, usage, broker, events, clock, sockets, drained, serve, close };
+  return { store, accounts, usage, broker, events, clock, sockets, waitForSocketsClosed, openPort, close };
 }
 
 interface Certificate {

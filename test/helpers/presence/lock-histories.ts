@@ -15,32 +15,32 @@ export interface TimedCommand {
   readonly command: Command;
 }
 
-export interface Life {
+export interface LockHistory {
   readonly name: string;
   /** When the lock gets power for the first time. */
-  readonly bornMs: number;
+  readonly poweredOnMs: number;
   readonly world: ScriptedWorld;
-  readonly orders: readonly TimedCommand[];
+  readonly commands: readonly TimedCommand[];
   /** When the network breaks its connection, if it has one. */
-  readonly cutsMs: readonly number[];
+  readonly connectionLossesMs: readonly number[];
 }
 
 interface Profile {
   readonly name: string;
   readonly power?: Partial<PowerSettings>;
-  readonly orders?: readonly Command[];
-  readonly hands?: 'airplane' | 'recovery';
+  readonly commands?: readonly Command[];
+  readonly changedOnLock?: 'airplane' | 'recovery';
   readonly lowBattery?: boolean;
   readonly rides?: boolean;
   /** At noon of this day an airplane command is sent on a dead connection; the lock gets it much later. */
-  readonly silencedOnDay?: number;
+  readonly silenceCommandOnDay?: number;
   /** The mean time between outages of coverage; 6 days by default. */
   readonly outageEvery?: Milliseconds;
 }
 
-const OVER_MIDNIGHT = { fromMinute: 22 * 60, toMinute: 2 * 60, utcOffsetMinutes: 60 };
-const SHORT = { fromMinute: 6 * 60, toMinute: 6 * 60 + 12, utcOffsetMinutes: -330 };
-const TOO_SHORT = { fromMinute: 600, toMinute: 609, utcOffsetMinutes: 0 };
+const WINDOW_OVER_MIDNIGHT = { fromMinute: 22 * 60, toMinute: 2 * 60, utcOffsetMinutes: 60 };
+const WINDOW_OF_12_MINUTES = { fromMinute: 6 * 60, toMinute: 6 * 60 + 12, utcOffsetMinutes: -330 };
+const WINDOW_OF_9_MINUTES = { fromMinute: 600, toMinute: 609, utcOffsetMinutes: 0 };
 
 /** The profiles, assigned in turn. Most keep no connection open: an open one costs a hundred uplinks a day. */
 const PROFILES: readonly Profile[] = [
@@ -48,30 +48,38 @@ const PROFILES: readonly Profile[] = [
   { name: 'MID, ride tracking', rides: true, power: { rideTracking: true } },
   { name: 'HIGH by day', power: { mode: 'HIGH' } },
   { name: 'MID, low battery', lowBattery: true },
-  { name: 'MID, airplane by hand', hands: 'airplane', rides: true },
-  { name: 'HIGH over midnight by command', orders: [{ type: 'set-power', mode: 'HIGH', highWindow: OVER_MIDNIGHT }] },
-  { name: 'MID, recovery now and then', hands: 'recovery' },
-  { name: 'HIGH, told to be silent in vain', power: { mode: 'HIGH' }, hands: 'airplane', silencedOnDay: 6 },
+  { name: 'MID, airplane by hand', changedOnLock: 'airplane', rides: true },
+  {
+    name: 'HIGH over midnight by command',
+    commands: [{ type: 'set-power', mode: 'HIGH', highWindow: WINDOW_OVER_MIDNIGHT }],
+  },
+  { name: 'MID, recovery now and then', changedOnLock: 'recovery' },
+  {
+    name: 'HIGH, told to be silent in vain',
+    power: { mode: 'HIGH' },
+    changedOnLock: 'airplane',
+    silenceCommandOnDay: 6,
+  },
   { name: 'recovery', power: { recovery: true }, outageEvery: Days(3) },
   {
     name: 'HIGH in windows of minutes',
-    orders: [
-      { type: 'set-power', mode: 'HIGH', highWindow: SHORT },
-      { type: 'set-power', highWindow: TOO_SHORT },
+    commands: [
+      { type: 'set-power', mode: 'HIGH', highWindow: WINDOW_OF_12_MINUTES },
+      { type: 'set-power', highWindow: WINDOW_OF_9_MINUTES },
     ],
   },
   {
     name: 'airplane by command',
-    orders: [
+    commands: [
       { type: 'set-power', airplane: true },
       { type: 'set-power', airplane: true },
     ],
-    hands: 'airplane',
+    changedOnLock: 'airplane',
   },
   {
     name: 'MID, HIGH and back by command',
     lowBattery: true,
-    orders: [
+    commands: [
       { type: 'set-power', mode: 'HIGH', rideTracking: true },
       { type: 'set-power', mode: 'MID' },
     ],
@@ -79,47 +87,57 @@ const PROFILES: readonly Profile[] = [
 ];
 
 /** Everything that happens to the lock with this number in the month. */
-export function lifeOf(index: number, random: Prng, startMs: number, span: Milliseconds): Life {
+export function makeHistory(index: number, random: Prng, startMs: number, span: Milliseconds): LockHistory {
   const profile = PROFILES[index % PROFILES.length] as Profile;
-  const bornMs = startMs + (random.chance(0.15) ? random.between(Days(1), Days(5)) : random.between(0, Hours(1)));
+  const poweredOnMs = startMs + (random.chance(0.15) ? random.between(Days(1), Days(5)) : random.between(0, Hours(1)));
   const endMs = startMs + span;
   const events: WorldEvent[] = [];
   const add = (atMs: number, change: WorldChange): void => void events.push({ atMs: Math.round(atMs), change });
-  const sometimes = (everyMs: Milliseconds, happen: (atMs: number) => void): void => {
-    for (let atMs = bornMs + random.between(0, 2 * everyMs); atMs < endMs; atMs += random.between(0.3, 1.7) * everyMs)
+  const repeatAtRandom = (everyMs: Milliseconds, happen: (atMs: number) => void): void => {
+    for (
+      let atMs = poweredOnMs + random.between(0, 2 * everyMs);
+      atMs < endMs;
+      atMs += random.between(0.3, 1.7) * everyMs
+    )
       happen(atMs);
   };
-  sometimes(profile.outageEvery ?? Days(6), (atMs) => outage(add, random, atMs));
-  if (profile.rides === true) sometimes(Days(2), (atMs) => ride(add, random, atMs));
-  if (profile.lowBattery === true) sometimes(Days(8), (atMs) => lowBattery(add, random, atMs));
-  if (profile.hands !== undefined) byHand(profile.hands, add, random, sometimes);
-  sometimes(Days(12), (atMs) => add(atMs, { type: random.chance(0.5) ? 'modem-reset' : 'boot' }));
-  const orders: TimedCommand[] = [];
-  for (const [number, command] of (profile.orders ?? []).entries())
-    orders.push({ atMs: bornMs + random.between(0.2, 1) * ((number + 1) * Days(7)), command });
-  if (profile.silencedOnDay !== undefined) {
-    const diesMs = startMs + Days(profile.silencedOnDay) + Hours(12);
-    add(diesMs, { type: 'coverage', covered: false });
-    add(diesMs + Hours(20), { type: 'coverage', covered: true });
-    orders.push({ atMs: diesMs + 1, command: { type: 'set-power', airplane: true } });
+  repeatAtRandom(profile.outageEvery ?? Days(6), (atMs) => addOutage(add, random, atMs));
+  if (profile.rides === true) repeatAtRandom(Days(2), (atMs) => addRide(add, random, atMs));
+  if (profile.lowBattery === true) repeatAtRandom(Days(8), (atMs) => lowBattery(add, random, atMs));
+  if (profile.changedOnLock !== undefined) addLockSettingChanges(profile.changedOnLock, add, random, repeatAtRandom);
+  repeatAtRandom(Days(12), (atMs) => add(atMs, { type: random.chance(0.5) ? 'modem-reset' : 'boot' }));
+  const commands: TimedCommand[] = [];
+  for (const [number, command] of (profile.commands ?? []).entries())
+    commands.push({ atMs: poweredOnMs + random.between(0.2, 1) * ((number + 1) * Days(7)), command });
+  if (profile.silenceCommandOnDay !== undefined) {
+    const connectionDiesMs = startMs + Days(profile.silenceCommandOnDay) + Hours(12);
+    add(connectionDiesMs, { type: 'coverage', covered: false });
+    add(connectionDiesMs + Hours(20), { type: 'coverage', covered: true });
+    commands.push({ atMs: connectionDiesMs + 1, command: { type: 'set-power', airplane: true } });
   }
   events.sort((one, other) => one.atMs - other.atMs);
-  const cutsMs: number[] = [];
-  sometimes(Days(2), (atMs) => cutsMs.push(atMs));
+  const connectionLossesMs: number[] = [];
+  repeatAtRandom(Days(2), (atMs) => connectionLossesMs.push(atMs));
   const power = { ...DEFAULT_POWER, ...profile.power };
-  return { name: profile.name, bornMs, world: new ScriptedWorld(beginning(power), events, FIX), orders, cutsMs };
+  return {
+    name: profile.name,
+    poweredOnMs,
+    world: new ScriptedWorld(initialState(power), events, FIX),
+    commands,
+    connectionLossesMs,
+  };
 }
 
 type Add = (atMs: number, change: WorldChange) => void;
 
 /** Adds an outage of coverage of minutes, hours or days. */
-function outage(add: Add, random: Prng, atMs: number): void {
+function addOutage(add: Add, random: Prng, atMs: number): void {
   const span = random.pick([Minutes(4), Minutes(15), Hours(3), Hours(30), Days(2.5)]) * random.between(0.7, 1.3);
   add(atMs, { type: 'coverage', covered: false });
   add(atMs + span, { type: 'coverage', covered: true });
 }
 
-function ride(add: Add, random: Prng, atMs: number): void {
+function addRide(add: Add, random: Prng, atMs: number): void {
   const endsMs = atMs + Minutes(random.integer(2, 6));
   add(atMs, { type: 'lock-state', lockState: 'unlocked' });
   add(atMs + Seconds(5), { type: 'motion', moving: true });
@@ -138,19 +156,19 @@ function lowBattery(add: Add, random: Prng, atMs: number): void {
   add(atMs + span, { type: 'battery', percent: 70 });
 }
 
-function byHand(
+function addLockSettingChanges(
   which: 'airplane' | 'recovery',
   add: Add,
   random: Prng,
-  sometimes: (everyMs: Milliseconds, happen: (atMs: number) => void) => void,
+  repeatAtRandom: (everyMs: Milliseconds, happen: (atMs: number) => void) => void,
 ): void {
-  sometimes(Days(7), (atMs) => {
+  repeatAtRandom(Days(7), (atMs) => {
     add(atMs, { type: 'settings', change: { [which]: true } });
     add(atMs + random.between(Hours(2), Days(1.5)), { type: 'settings', change: { [which]: false } });
   });
 }
 
-function beginning(power: PowerSettings): InitialState {
+function initialState(power: PowerSettings): InitialState {
   return {
     lockState: 'locked',
     batteryPercent: 80,

@@ -10,19 +10,19 @@ import { MERCHANT, testBytes, testMac } from '../gateway/test-gateway.js';
 import { type TestReceiver, testReceiver } from '../gateway/test-receiver.js';
 import { TestLock } from '../mqtt/test-lock.js';
 import { type Teardown, tempFolder } from '../store/temp-folder.js';
-import { Bell, within } from './bell.js';
+import { ChangeSignal, within } from './change-signal.js';
 import { SetClock } from './set-clock.js';
 
 /** A lock of the fleet: its credentials, and how many pings it has made. */
 interface FleetLock {
   readonly mac: Mac;
   readonly secret: string;
-  made: number;
+  pingCount: number;
   connection: TestLock | undefined;
 }
 
 /** An event, as `tail --json` prints it. */
-export type Told = Readonly<Record<string, unknown>> & { readonly event: string };
+export type PrintedEvent = Readonly<Record<string, unknown>> & { readonly event: string };
 
 export interface ClockStatus {
   readonly state: 'agrees' | 'ahead' | 'behind';
@@ -40,7 +40,7 @@ export interface NoticeRow {
   readonly resolved_at: string | null;
 }
 
-export class ClockSite {
+export class ClockSetup {
   readonly clock: SetClock;
   readonly data: string;
   readonly receiver: TestReceiver;
@@ -49,8 +49,8 @@ export class ClockSite {
   client!: GatewayClient;
   readonly #test: Teardown;
   /** The gateway's events since its start that no call of the reader below has returned or skipped. */
-  readonly #told: Told[] = [];
-  readonly #bell = new Bell();
+  readonly #unreadEvents: PrintedEvent[] = [];
+  readonly #changeSignal = new ChangeSignal();
 
   private constructor(test: Teardown, receiver: TestReceiver) {
     this.#test = test;
@@ -60,19 +60,19 @@ export class ClockSite {
   }
 
   /** Starts a gateway with a merchant, a webhook URL and `locks` locks, each of which has sent a ping. */
-  static async open(test: Teardown, locks: number): Promise<ClockSite> {
-    const site = new ClockSite(test, await testReceiver(test));
-    await site.start();
-    await site.client.post('/merchants', { name: MERCHANT });
-    await site.client.post('/webhooks', { merchant: MERCHANT, url: site.receiver.url });
+  static async open(test: Teardown, locks: number): Promise<ClockSetup> {
+    const setup = new ClockSetup(test, await testReceiver(test));
+    await setup.start();
+    await setup.client.post('/merchants', { name: MERCHANT });
+    await setup.client.post('/webhooks', { merchant: MERCHANT, url: setup.receiver.url });
     for (let number = 1; number <= locks; number += 1) {
       const mac = testMac(number);
-      const { secret } = await site.client.post<{ secret: string }>('/devices', { mac: formatMac(mac) });
-      site.locks.push({ mac, secret, made: 0, connection: undefined });
+      const { secret } = await setup.client.post<{ secret: string }>('/devices', { mac: formatMac(mac) });
+      setup.locks.push({ mac, secret, pingCount: 0, connection: undefined });
     }
-    for (const lock of site.locks) await site.ping(lock);
-    await site.receiver.received(locks);
-    return site;
+    for (const lock of setup.locks) await setup.ping(lock);
+    await setup.receiver.waitForRequests(locks);
+    return setup;
   }
 
   get first(): FleetLock {
@@ -83,45 +83,50 @@ export class ClockSite {
   async start(): Promise<void> {
     this.serve = await ServeProgram.start(this.#test, this.data, this.clock.environment);
     this.client = new GatewayClient({ data: this.data });
-    this.#told.length = 0;
+    this.#unreadEvents.length = 0;
     const ended = new AbortController();
     this.#test.teardown(() => ended.abort());
-    void this.#follow(await this.client.listen('/events', ended.signal)).catch(() => undefined);
+    void this.#collectEvents(await this.client.listen('/events', ended.signal)).catch(() => undefined);
   }
 
-  async #follow(lines: AsyncIterable<string>): Promise<void> {
+  async #collectEvents(lines: AsyncIterable<string>): Promise<void> {
     for await (const line of lines) {
       if (line === '') continue;
-      this.#told.push(JSON.parse(line) as Told);
-      this.#bell.ring();
+      this.#unreadEvents.push(JSON.parse(line) as PrintedEvent);
+      this.#changeSignal.notify();
     }
   }
 
   /** Resolves with the next unread event of this name for which `fits` returns true. Skips events before it. */
-  async told(event: string, fits: (told: Told) => boolean = () => true, seconds = 30): Promise<Told> {
-    const at = (): number => this.#told.findIndex((told) => told.event === event && fits(told));
-    await this.#bell.until(
+  async nextEvent(
+    event: string,
+    matches: (nextEvent: PrintedEvent) => boolean = () => true,
+    seconds = 30,
+  ): Promise<PrintedEvent> {
+    const at = (): number =>
+      this.#unreadEvents.findIndex((nextEvent) => nextEvent.event === event && matches(nextEvent));
+    await this.#changeSignal.waitUntil(
       () => at() >= 0,
       seconds,
       () => event,
     );
-    return this.#told.splice(0, at() + 1).at(-1) as Told;
+    return this.#unreadEvents.splice(0, at() + 1).at(-1) as PrintedEvent;
   }
 
   /** Resolves when the gateway next reports that its clock is in this state. */
-  async tells(state: ClockStatus['state']): Promise<void> {
-    await this.told('clock', (told) => told.state === state);
+  async waitForClockState(state: ClockStatus['state']): Promise<void> {
+    await this.nextEvent('clock', (nextEvent) => nextEvent.state === state);
   }
 
   /** Resolves when the merchant has every ping. Counts ids, since a ping may be sent twice. */
-  async delivered(): Promise<void> {
-    const wanted = this.locks.reduce((sum, { made }) => sum + made, 0);
+  async waitForDelivery(): Promise<void> {
+    const expectedCount = this.locks.reduce((sum, { pingCount }) => sum + pingCount, 0);
     const ids = (): number => new Set(this.receiver.requests.map(({ headers }) => headers['webhook-id'])).size;
-    await within(60, () => `${wanted} pings; ${ids()} arrived`, this.#receivedAll(wanted, ids));
+    await within(60, () => `${expectedCount} pings; ${ids()} arrived`, this.#receivedAll(expectedCount, ids));
   }
 
-  async #receivedAll(wanted: number, ids: () => number): Promise<void> {
-    while (ids() < wanted) await this.receiver.received(this.receiver.requests.length + 1);
+  async #receivedAll(expectedCount: number, ids: () => number): Promise<void> {
+    while (ids() < expectedCount) await this.receiver.waitForRequests(this.receiver.requests.length + 1);
   }
 
   /** Stops the gateway as an operator does. */
@@ -131,14 +136,14 @@ export class ClockSite {
       lock.connection = undefined;
     }
     this.serve.program.kill('SIGTERM');
-    await this.serve.program.end();
+    await this.serve.program.waitForExit();
   }
 
   /** Sends a fresh ping by a lock's clock that is wrong by `offMs`; resolves at its PUBACK. */
   async ping(lock: FleetLock, offMs = 0): Promise<void> {
     lock.connection ??= await TestLock.connect(this.#test, this.serve.mqttPort, lock.mac, lock.secret);
-    lock.made += 1;
-    await lock.connection.send(testBytes(lock.made, { timeMs: systemClock.now() + offMs }));
+    lock.pingCount += 1;
+    await lock.connection.send(testBytes(lock.pingCount, { timeMs: systemClock.now() + offMs }));
   }
 
   async clockStatus(): Promise<ClockStatus> {

@@ -14,12 +14,12 @@ import { lockLogins } from '../../bench/load/lock-logins.js';
 import {
   FIRST_SEQUENCE,
   pingTemplate,
-  writeVarint,
   SEQUENCE_BYTES,
   SEQUENCE_LIMIT,
   TIME_BYTES,
+  writeVarint,
 } from '../../bench/load/ping-template.js';
-import { ACCEPTED, connectPacket, puback, publishPacket } from '../mqtt/raw-lock.js';
+import { CONNACK_ACCEPTED, connectPacket, pubackHex, publishPacket } from '../mqtt/raw-lock.js';
 import { SeededChance } from '../pair/seeded-chance.js';
 
 export interface SoakRequest {
@@ -32,18 +32,18 @@ export interface SoakRequest {
 /** What the locks counted. */
 export interface SoakTally {
   /** For each lock, the sequence number of its last acknowledged ping. All earlier pings are acknowledged too. */
-  readonly last: readonly number[];
+  readonly lastAcked: readonly number[];
   /** The number of accepted connections. */
   readonly connects: number;
   /** The number of pings sent again after a cut. */
   readonly repeats: number;
   /** The number of turns that were skipped because the previous ping was unanswered. */
-  readonly late: number;
+  readonly skippedTurns: number;
 }
 
 /** A second is divided into turns of this length. Each lock sends a ping in one of the turns. */
 const TURN_MS = 10;
-const TURNS = 100;
+const TURNS_PER_SECOND = 100;
 /** The share of pings after which the lock cuts its connection (quality.md §2). */
 const CUT_PROBABILITY = 0.05;
 const KEEPALIVE_SECONDS = 300;
@@ -53,10 +53,10 @@ const RETRY_MS = 100;
 const template = { value: pingTemplate(1) };
 
 class SoakLock {
-  last = FIRST_SEQUENCE;
+  lastAcked = FIRST_SEQUENCE;
   connects = 0;
   repeats = 0;
-  late = 0;
+  skippedTurns = 0;
   onChange: () => void = () => undefined;
   readonly #request: SoakRequest;
   readonly #connectPacket: Buffer;
@@ -75,7 +75,7 @@ class SoakLock {
   }
 
   /** Whether the lock is connected and no ping waits for its PUBACK. */
-  get isSettled(): boolean {
+  get isIdle(): boolean {
     return this.#isOpen && this.#inFlight === undefined;
   }
 
@@ -101,16 +101,16 @@ class SoakLock {
   /** Sends the next ping, unless the previous ping is unanswered. */
   ping(): void {
     if (!this.#isOpen || this.#inFlight !== undefined) {
-      this.late += 1;
+      this.skippedTurns += 1;
       return;
     }
-    const sequence = this.last + 1;
+    const sequence = this.lastAcked + 1;
     if (sequence >= SEQUENCE_LIMIT) throw new Error('a lock has used up its sequences');
     const { bytes, sequenceAt, timeAt } = template.value;
     writeVarint(bytes, sequenceAt, sequence, SEQUENCE_BYTES);
     writeVarint(bytes, timeAt, systemClock.now(), TIME_BYTES);
     const id = (sequence % 65_535) + 1;
-    this.#inFlight = { packet: publishPacket('up', bytes, id), answer: puback(id) };
+    this.#inFlight = { packet: publishPacket('up', bytes, id), answer: pubackHex(id) };
     this.#socket?.write(this.#inFlight.packet);
     if (this.#chance.next() < CUT_PROBABILITY / 2) this.#cut();
   }
@@ -119,10 +119,10 @@ class SoakLock {
     if (socket !== this.#socket) return;
     this.#receivedHex += chunk.toString('hex');
     if (!this.#isOpen) {
-      if (this.#receivedHex.length < ACCEPTED.length) return;
-      if (this.#receivedHex !== ACCEPTED) throw new Error(`a CONNECT was answered with ${this.#receivedHex}`);
+      if (this.#receivedHex.length < CONNACK_ACCEPTED.length) return;
+      if (this.#receivedHex !== CONNACK_ACCEPTED) throw new Error(`a CONNECT was answered with ${this.#receivedHex}`);
       this.#receivedHex = '';
-      this.#opened(socket);
+      this.#onConnected(socket);
       return;
     }
     const answer = this.#inFlight?.answer ?? '';
@@ -131,12 +131,12 @@ class SoakLock {
       throw new Error(`a ping was answered with ${this.#receivedHex} instead of ${answer}`);
     this.#receivedHex = '';
     this.#inFlight = undefined;
-    this.last += 1;
+    this.lastAcked += 1;
     if (this.#chance.next() < CUT_PROBABILITY / 2) this.#cut();
     this.onChange();
   }
 
-  #opened(socket: Socket): void {
+  #onConnected(socket: Socket): void {
     this.#isOpen = true;
     this.connects += 1;
     if (this.#inFlight !== undefined) {
@@ -157,71 +157,73 @@ class SoakLock {
   }
 }
 
-class SoakCrowd {
+class SoakLocks {
   readonly locks: readonly SoakLock[];
-  isGoing = false;
+  isSending = false;
   #turn = 0;
   #startedMs = 0;
-  #onSettled: (() => void) | undefined;
+  #onAllIdle: (() => void) | undefined;
 
   constructor(request: SoakRequest) {
     template.value = pingTemplate(request.boot);
     this.locks = lockLogins(request.locks).map((account, index) => {
       const lock = new SoakLock(request, account, request.seed + index);
-      lock.onChange = () => this.#checkSettled();
+      lock.onChange = () => this.#checkAllIdle();
       return lock;
     });
   }
 
   /** Stops sending. Resolves when all locks are connected and all pings are answered. */
-  async settle(): Promise<void> {
-    this.isGoing = false;
+  async stopSending(): Promise<void> {
+    this.isSending = false;
     await new Promise<void>((resolve) => {
-      this.#onSettled = resolve;
-      this.#checkSettled();
+      this.#onAllIdle = resolve;
+      this.#checkAllIdle();
     });
-    this.#onSettled = undefined;
+    this.#onAllIdle = undefined;
   }
 
-  go(): void {
-    this.isGoing = true;
+  startSending(): void {
+    this.isSending = true;
     this.#turn = 0;
     this.#startedMs = performance.now();
     this.#runDueTurns();
   }
 
   tally(): SoakTally {
-    const sum = (of: 'connects' | 'repeats' | 'late'): number => this.locks.reduce((all, lock) => all + lock[of], 0);
+    const sum = (of: 'connects' | 'repeats' | 'skippedTurns'): number =>
+      this.locks.reduce((all, lock) => all + lock[of], 0);
     return {
-      last: this.locks.map(({ last }) => last),
+      lastAcked: this.locks.map(({ lastAcked }) => lastAcked),
       connects: sum('connects'),
       repeats: sum('repeats'),
-      late: sum('late'),
+      skippedTurns: sum('skippedTurns'),
     };
   }
 
-  #checkSettled(): void {
-    if (this.#onSettled !== undefined && this.locks.every((lock) => lock.isSettled)) this.#onSettled();
+  #checkAllIdle(): void {
+    if (this.#onAllIdle !== undefined && this.locks.every((lock) => lock.isIdle)) this.#onAllIdle();
   }
 
   /** Runs all due turns. A late turn is made up for, so that the rate is constant. */
   #runDueTurns(): void {
-    if (!this.isGoing) return;
+    if (!this.isSending) return;
     const due = Math.floor((performance.now() - this.#startedMs) / TURN_MS);
     for (; this.#turn <= due; this.#turn += 1) {
-      for (let index = this.#turn % TURNS; index < this.locks.length; index += TURNS) this.locks[index]?.ping();
+      for (let index = this.#turn % TURNS_PER_SECOND; index < this.locks.length; index += TURNS_PER_SECOND)
+        this.locks[index]?.ping();
     }
     systemClock.after(TURN_MS, () => this.#runDueTurns());
   }
 }
 
 async function main(argument: string): Promise<void> {
-  const crowd = new SoakCrowd(JSON.parse(argument) as SoakRequest);
-  await crowd.settle();
+  const crowd = new SoakLocks(JSON.parse(argument) as SoakRequest);
+  await crowd.stopSending();
   console.log('{}');
   for await (const line of createInterface({ input: process.stdin })) {
-    if (line === 'go') crowd.go();
-    else await crowd.settle();
+    if (line === 'go') crowd.startSending();
+    else await crowd.stopSending();
     console.log(JSON.stringify(line === 'go' ? {} : crowd.tally()));
   }
   process.exit(0);

@@ -6,7 +6,7 @@ import { type Teardown, tempFolder } from '../store/temp-folder.js';
 import { startBrokerParts } from './broker-parts.js';
 
 /** Starts the parts; they are closed after the test. */
-export async function brokerSite(test: Teardown, options: Partial<BrokerOptions> = {}) {
+export async function startTestBroker(test: Teardown, options: Partial<BrokerOptions> = {}) {
   const { broker, events, store, keys, stop } = await startBrokerParts({ data: tempFolder(test), broker: options });
   test.teardown(stop);
   const merchant = await store.addMerchant('Amber', 0);

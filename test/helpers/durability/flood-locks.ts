@@ -9,14 +9,14 @@ import { openKeys } from '../../../gateway/data-folder/keys.js';
 import { openStore, sqliteUrl } from '../../../gateway/store/open-store.js';
 import { parseMac } from '../../../proto/wire/mac.js';
 import { ChildProgram } from '../../bench/load/child-program.js';
-import { lockLogins, type LockLogin } from '../../bench/load/lock-logins.js';
 import { compileOnce } from '../../bench/load/generator.js';
+import { type LockLogin, lockLogins } from '../../bench/load/lock-logins.js';
 import { FIRST_SEQUENCE, pingTemplate } from '../../bench/load/ping-template.js';
 import type { SeededChance } from '../pair/seeded-chance.js';
 import { type Teardown, tempFolder } from '../store/temp-folder.js';
 
 /** The merchant with a webhook URL, and the merchant without one: no receiver could keep up with all locks. */
-export const [HEARD, UNHEARD] = ['Amber', 'Blue'] as const;
+export const [MERCHANT_WITH_URL, MERCHANT_WITHOUT_URL] = ['Amber', 'Blue'] as const;
 /** The boot number of all pings of a run, so that a sequence number identifies a ping. */
 export const FLOOD_BOOT = 7;
 
@@ -27,17 +27,17 @@ const FIRST_PING_MS = Date.UTC(2026, 10, 20, 6);
 
 /** A lock, and its last acknowledged ping. */
 export interface FloodLock extends LockLogin {
-  readonly isHeard: boolean;
-  last: number;
+  readonly hasWebhookUrl: boolean;
+  lastAcked: number;
 }
 
-export class FloodCrowd {
+export class FloodLocks {
   readonly locks: readonly FloodLock[];
   readonly #generator: string;
   readonly #test: Teardown;
   readonly #chance: SeededChance;
   #program: ChildProgram | undefined;
-  #life: Promise<{ readonly last: readonly number[] }> | undefined;
+  #floodResult: Promise<{ readonly lastAcked: readonly number[] }> | undefined;
 
   private constructor(test: Teardown, generator: string, locks: readonly FloodLock[], chance: SeededChance) {
     this.#test = test;
@@ -50,37 +50,45 @@ export class FloodCrowd {
    * Makes a data folder with these locks, `heard` of them of the merchant with a webhook URL. Undefined if there is no
    * compiler to build the process with.
    */
-  static async make(
+  static async create(
     test: Teardown,
     data: string,
-    { locks: count, heard, chance }: { readonly locks: number; readonly heard: number; readonly chance: SeededChance },
-  ): Promise<FloodCrowd | undefined> {
+    {
+      locks: count,
+      locksWithUrl,
+      chance,
+    }: { readonly locks: number; readonly locksWithUrl: number; readonly chance: SeededChance },
+  ): Promise<FloodLocks | undefined> {
     const generator = compileOnce();
     if (generator === undefined) return undefined;
-    const locks = lockLogins(count).map((lock, index) => ({ ...lock, isHeard: index < heard, last: FIRST_SEQUENCE }));
+    const locks = lockLogins(count).map((lock, index) => ({
+      ...lock,
+      hasWebhookUrl: index < locksWithUrl,
+      lastAcked: FIRST_SEQUENCE,
+    }));
     const store = await openStore(sqliteUrl(data));
-    for (const merchant of [HEARD, UNHEARD]) await store.addMerchant(merchant, 0);
+    for (const merchant of [MERCHANT_WITH_URL, MERCHANT_WITHOUT_URL]) await store.addMerchant(merchant, 0);
     const keys = openKeys(data, false);
-    const devices = locks.map(({ mac: text, secret, isHeard }) => {
+    const devices = locks.map(({ mac: text, secret, hasWebhookUrl }) => {
       const mac = parseMac(text);
       if (!mac.ok) throw new Error(mac.error.message);
-      const merchant = isHeard ? HEARD : UNHEARD;
+      const merchant = hasWebhookUrl ? MERCHANT_WITH_URL : MERCHANT_WITHOUT_URL;
       return { mac: mac.value, merchant, simulated: false, secretHash: keys.hashSecret(secret), nowMs: 0 };
     });
     await store.addDevices(devices);
     await store.close();
-    return new FloodCrowd(test, generator, locks, chance);
+    return new FloodLocks(test, generator, locks, chance);
   }
 
   /** The number of acknowledged pings, each counted once. */
   get acked(): number {
-    return this.locks.reduce((sum, { last }) => sum + last - FIRST_SEQUENCE, 0);
+    return this.locks.reduce((sum, { lastAcked }) => sum + lastAcked - FIRST_SEQUENCE, 0);
   }
 
   /** Connects all locks. They continue after their last ping, or send every ping again from the first. */
   async connect(port: number, from: 'last' | 'first'): Promise<void> {
     const plan = path.join(tempFolder(this.#test), 'plan');
-    writeFileSync(plan, this.#planOf(port, from));
+    writeFileSync(plan, this.#planText(port, from));
     const program = new ChildProgram(this.#generator, [plan]);
     this.#test.teardown(() => program.stop());
     this.#program = program;
@@ -91,24 +99,27 @@ export class FloodCrowd {
   async flood(milliseconds: number): Promise<void> {
     const program = this.#program as ChildProgram;
     await program.ask(`life ${milliseconds}`);
-    this.#life = program.readAnswer();
+    this.#floodResult = program.readAnswer();
     // The result is read when the flood has ended.
-    this.#life.catch(() => undefined);
+    this.#floodResult.catch(() => undefined);
   }
 
   /** Waits for the end of the flood, and records each lock's last acknowledged ping. */
-  async over(): Promise<void> {
-    const { last } = (await this.#life) as { readonly last: readonly number[] };
-    for (const [index, lock] of this.locks.entries()) lock.last = Math.max(lock.last, last[index] ?? 0);
+  async waitForEnd(): Promise<void> {
+    const { lastAcked } = (await this.#floodResult) as { readonly lastAcked: readonly number[] };
+    for (const [index, lock] of this.locks.entries()) lock.lastAcked = Math.max(lock.lastAcked, lastAcked[index] ?? 0);
     await this.#program?.stop();
   }
 
-  #planOf(port: number, from: 'last' | 'first'): string {
+  #planText(port: number, from: 'last' | 'first'): string {
     const { bytes, sequenceAt, timeAt } = pingTemplate(FLOOD_BOOT);
     const lines = [`port ${port}`, `template ${bytes.toString('hex')}`, `time ${timeAt}`, `begin ${FIRST_PING_MS}`];
-    for (const { mac, secret, last } of this.locks) {
-      const begin = Math.max(FIRST_SEQUENCE, last - this.#chance.between(0, MAX_REPEATED));
-      lines.push(`sequence ${sequenceAt} ${from === 'last' ? begin : FIRST_SEQUENCE}`, `lock ${mac} ${secret} up`);
+    for (const { mac, secret, lastAcked } of this.locks) {
+      const firstSequence = Math.max(FIRST_SEQUENCE, lastAcked - this.#chance.between(0, MAX_REPEATED));
+      lines.push(
+        `sequence ${sequenceAt} ${from === 'last' ? firstSequence : FIRST_SEQUENCE}`,
+        `lock ${mac} ${secret} up`,
+      );
     }
     return `${lines.join('\n')}\n`;
   }

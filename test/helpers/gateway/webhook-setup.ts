@@ -6,12 +6,12 @@ import type { Gateway, GatewayOptions } from '../../../gateway/gateway.js';
 import type { DeliveryReading, DeliveryState } from '../../../gateway/store/contract/webhook-store.js';
 import { ATTEMPT_TIMEOUT } from '../../../gateway/webhooks/sending/attempt.js';
 import { afterThisTurn, ManualClock, systemClock } from '../../../proto/clock.js';
-import { within } from '../clocks/bell.js';
+import { within } from '../clocks/change-signal.js';
 import type { Teardown } from '../store/temp-folder.js';
 import { testGateway } from './test-gateway.js';
 import { type TestReceiver, testReceiver } from './test-receiver.js';
 
-export interface WebhookBench {
+export interface WebhookSetup {
   readonly clock: ManualClock;
   readonly gateway: Gateway;
   readonly receiver: TestReceiver;
@@ -20,11 +20,11 @@ export interface WebhookBench {
 }
 
 /** A gateway on a manual clock, without jitter, with a receiver as its merchant's URL. */
-export async function webhookBench(
+export async function setUpWebhooks(
   test: Teardown,
   url: { readonly ordered?: boolean; readonly headers?: Record<string, string> } = {},
   options: GatewayOptions = {},
-): Promise<WebhookBench> {
+): Promise<WebhookSetup> {
   const clock = new ManualClock(systemClock.now());
   const gateway = await testGateway(test, { deliveryClock: clock, random: () => 0.5, ...options });
   const receiver = await testReceiver(test);
@@ -35,16 +35,16 @@ export async function webhookBench(
 /** Resolves when `holds` returns true, checked each turn of the loop. @throws Error with `what` if not within 20 s */
 export async function eventually(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
   let isOver = false;
-  const look = async (): Promise<void> => {
+  const pollCondition = async (): Promise<void> => {
     while (!isOver && !(await holds())) await new Promise<void>((resolve) => afterThisTurn(resolve));
   };
-  await within(20, () => what, look()).finally(() => {
+  await within(20, () => what, pollCondition()).finally(() => {
     isOver = true;
   });
 }
 
 /** Advances the clock to its next timer, except the time limit of an attempt that has just started. */
-export async function toNextTimer(clock: ManualClock): Promise<number> {
+export async function advanceToNextTimer(clock: ManualClock): Promise<number> {
   const limitMs = clock.now() + ATTEMPT_TIMEOUT;
   await eventually('a timer', () => clock.nextDueMs !== undefined && clock.nextDueMs !== limitMs);
   const span = Math.max((clock.nextDueMs ?? 0) - clock.now(), 0);
@@ -53,7 +53,7 @@ export async function toNextTimer(clock: ManualClock): Promise<number> {
 }
 
 /** The deliveries of the gateway's URLs in these states, newest event first. */
-export async function deliveriesOf(
+export async function readDeliveries(
   { store }: Gateway,
   states: readonly DeliveryState[] = ['pending', 'delivered', 'dead', 'kept'],
 ): Promise<DeliveryReading[]> {
@@ -62,6 +62,6 @@ export async function deliveriesOf(
 }
 
 /** The sequence numbers of the events that a receiver got, in order. */
-export function sequencesOf(receiver: TestReceiver): unknown[] {
+export function receivedSequences(receiver: TestReceiver): unknown[] {
   return receiver.requests.map(({ json }) => json.sequence);
 }

@@ -11,22 +11,22 @@ import { Hours, Minutes, Seconds } from '../../../proto/clock.js';
 import { encodeDownlink, encodeUplink } from '../../../proto/wire/codec.js';
 import type { Mac } from '../../../proto/wire/mac.js';
 import { DEFAULT_POWER, type Downlink, type PowerSettings, type Uplink } from '../../../proto/wire/ping.js';
-import { usageBench } from '../gateway/usage-bench.js';
+import { setUpUsage } from '../gateway/usage-setup.js';
 import { CountingProxy } from '../http/counting-proxy.js';
 import { TestLock } from '../mqtt/test-lock.js';
 import { RUN_STARTS_MS } from '../sim/judged-run.js';
 import { PARKED, PARKED_AT } from '../sim/parked-bicycle.js';
 
 /** The world of a parked bicycle, in which only the given events happen. */
-export function standing(power: Partial<PowerSettings> = {}, events: readonly WorldEvent[] = []): World {
+export function parkedWorld(power: Partial<PowerSettings> = {}, events: readonly WorldEvent[] = []): World {
   const fix = { position: PARKED_AT, speedMetersPerSecond: 0, directionDegrees: 0 };
   return new ScriptedWorld({ ...PARKED, power: { ...DEFAULT_POWER, ...power } }, events, fix);
 }
 
 /** A day with a ride and other events, so that the lock sends each kind of uplink. */
-export function livelyWorld(): World {
+export function eventfulWorld(): World {
   const at = (span: number, change: WorldEvent['change']): WorldEvent => ({ atMs: RUN_STARTS_MS + span, change });
-  return standing({ recovery: true, rideTracking: true }, [
+  return parkedWorld({ recovery: true, rideTracking: true }, [
     at(Hours(1), { type: 'lock-state', lockState: 'unlocked' }),
     at(Hours(1) + Minutes(1), { type: 'motion', moving: true }),
     at(Hours(1) + Minutes(9), { type: 'motion', moving: false }),
@@ -37,15 +37,15 @@ export function livelyWorld(): World {
   ]);
 }
 
-type Passed =
+type DayMessage =
   | { readonly type: 'connect' | 'keepalive' | 'disconnect' }
   | { readonly type: 'uplink'; readonly uplink: Uplink }
   | { readonly type: 'command'; readonly downlink: Downlink };
 
 /** Runs a lock for a day. Returns its messages in order, and its traffic as the simulator counts it. */
-export function dayOf(world: World, wire: WireSize) {
+export function simulateDay(world: World, wire: WireSize) {
   const traffic = new Traffic(wire, RUN_STARTS_MS, Number.POSITIVE_INFINITY);
-  const passed: Passed[] = [];
+  const passed: DayMessage[] = [];
   let mac: Mac | undefined;
   let lastMs = 0;
   const silence = (atMs: number): void => {
@@ -88,12 +88,12 @@ export function dayOf(world: World, wire: WireSize) {
 }
 
 /** Repeats the messages between a real MQTT client and the gateway. Returns the traffic that the gateway bills. */
-export async function playLive(t: Test, how: 'tcp' | 'tls', mac: Mac, passed: readonly Passed[]) {
-  const bench = await usageBench(t);
-  const port = await bench.serve(how);
+export async function replayDay(t: Test, transport: 'tcp' | 'tls', mac: Mac, passed: readonly DayMessage[]) {
+  const bench = await setUpUsage(t);
+  const port = await bench.openPort(transport);
   const proxy = await CountingProxy.start(t, () => port);
   const { device, secret } = await bench.accounts.addDevice({ mac });
-  const tls = how === 'tls' ? ({ protocol: 'mqtts', rejectUnauthorized: false } as const) : {};
+  const tls = transport === 'tls' ? ({ protocol: 'mqtts', rejectUnauthorized: false } as const) : {};
   let lock: TestLock | undefined;
   for (const one of passed) {
     if (one.type === 'connect') {
@@ -118,8 +118,8 @@ export async function playLive(t: Test, how: 'tcp' | 'tls', mac: Mac, passed: re
       await lock.closed;
     }
   }
-  await proxy.allClosed(proxy.connections.length);
-  await bench.drained();
+  await proxy.waitForAllClosed(proxy.connections.length);
+  await bench.waitForSocketsClosed();
   const [row] = await bench.usage.read({ mac });
   if (row === undefined) throw new Error('nothing was billed');
   return { row };
