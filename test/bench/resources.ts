@@ -31,13 +31,13 @@ export class Resources implements Teardown {
   }
 
   /** Registers a function that {@link release} calls. */
-  teardown(release: () => unknown): void {
-    this.#teardowns.push(release);
+  teardown(undo: () => unknown): void {
+    this.#teardowns.push(undo);
   }
 
   /** Starts one of the bench's scripts in a separate process; see {@link ChildProgram.startScript}. */
-  startScript(startScript: string, argument: unknown): ChildProgram {
-    return this.#stopAtRelease(ChildProgram.startScript(startScript, argument));
+  startScript(file: string, argument: unknown): ChildProgram {
+    return this.#stopAtRelease(ChildProgram.startScript(file, argument));
   }
 
   /** Starts a program in a separate process. */
@@ -45,22 +45,22 @@ export class Resources implements Teardown {
     return this.#stopAtRelease(new ChildProgram(command, args));
   }
 
-  #stopAtRelease(startProgram: ChildProgram): ChildProgram {
-    this.teardown(() => startProgram.stop());
-    return startProgram;
+  #stopAtRelease(program: ChildProgram): ChildProgram {
+    this.teardown(() => program.stop());
+    return program;
   }
 
   /** Creates an empty folder, which is deleted at the end. */
   makeFolder(): string {
-    const makeFolder = mkdtempSync(path.join(tmpdir(), 'lockgate-bench-'));
-    this.teardown(() => rmSync(makeFolder, { recursive: true, force: true }));
-    return makeFolder;
+    const folder = mkdtempSync(path.join(tmpdir(), 'lockgate-bench-'));
+    this.teardown(() => rmSync(folder, { recursive: true, force: true }));
+    return folder;
   }
 
   /** Calls the registered functions, last first. */
   async release(): Promise<void> {
     openResources.delete(this);
-    for (const release of this.#teardowns.splice(0).reverse()) await release();
+    for (const undo of this.#teardowns.splice(0).reverse()) await undo();
   }
 }
 

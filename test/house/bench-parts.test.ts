@@ -323,7 +323,7 @@ t.test('the shares in a profile are shares of the busy time', async (t) => {
 t.test('every script that a row starts exists', async (t) => {
   const sources = ourFiles().filter((file) => /^test\/bench\/.*\.ts$/.test(file));
   const started = sources.flatMap((file) => {
-    return [...readFileSync(path.join(root, file), 'utf8').matchAll(/resources\.script\('([^']*)'/g)].map(
+    return [...readFileSync(path.join(root, file), 'utf8').matchAll(/resources\.startScript\('([^']*)'/g)].map(
       ([, name = '']) => name,
     );
   });

@@ -30,7 +30,7 @@ t.test('the check reports each broken promise', async (t) => {
   t.same(broken({}), []);
   t.same(broken({ carriedOut: [1] }), ['missing 2']);
   t.same(broken({ carriedOut: [1, 2, 1] }), ['twice 1']);
-  t.same(broken({ carriedOut: [1, 2, 3] }), ['never-asked 3']);
+  t.same(broken({ carriedOut: [1, 2, 3] }), ['never-requested 3']);
   t.same(broken({ answered: new Set([1]) }), ['unanswered 2']);
   t.same(broken({ sentAfterAnswer: [2] }), ['sent-after-answer 2']);
 });
@@ -41,7 +41,7 @@ t.test('the same check detects each sabotage', async (t) => {
   const small: CommandRunOptions = { seed, locks: 10, commandsPerLock: 10, kills: 1, stallSeconds: 3 };
   const expected: Readonly<Partial<Record<SabotageName, CommandFinding['broken']>>> = {
     'forget-commands': 'missing',
-    'new-command-ids': 'never-asked',
+    'new-command-ids': 'never-requested',
     'forget-answers': 'sent-after-answer',
   };
   const runs = Object.entries(expected).map(async ([sabotage, broken]) => {

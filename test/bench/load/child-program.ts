@@ -25,8 +25,8 @@ export class ChildProgram {
   }
 
   /** Starts a script of the bench with `argument` as JSON; `script` is the path of the compiled file in test/bench. */
-  static startScript(startScript: string, argument: unknown): ChildProgram {
-    const file = fileURLToPath(new URL(`../${startScript}`, import.meta.url));
+  static startScript(script: string, argument: unknown): ChildProgram {
+    const file = fileURLToPath(new URL(`../${script}`, import.meta.url));
     return new ChildProgram(process.execPath, ['--expose-gc', file, JSON.stringify(argument)]);
   }
 

@@ -65,8 +65,8 @@ export function benchAck({ quick, profiles }: BenchOptions): Promise<BenchRow> {
         }),
       ],
       details: [
-        `half of the highest rate seen before each round, ${from} to ${to}; of the lastFlood round, half of the pings ` +
-          `waited up to ${lastFlood.load.p50_ms.toFixed(1)} ms, the one that waited longest ` +
+        `half of the highest rate seen before each round, ${from} to ${to}; of the last round, half of the ` +
+          `pings waited up to ${lastFlood.load.p50_ms.toFixed(1)} ms, the one that waited longest ` +
           `${lastFlood.load.max_ms.toFixed(0)} ms`,
         ...floodDetails(lastFlood),
       ],

@@ -25,7 +25,7 @@ export interface CommandRunOptions {
 
 /** A violation: what went wrong with which command of which lock. */
 export interface CommandFinding {
-  readonly broken: 'missing' | 'unanswered' | 'twice' | 'never-asked' | 'sent-after-answer';
+  readonly broken: 'missing' | 'unanswered' | 'twice' | 'never-requested' | 'sent-after-answer';
   readonly mac: string;
   readonly id: number;
 }
@@ -56,7 +56,7 @@ export function checkCommands(
     const requestedIds = requested.get(mac) ?? new Set();
     const carriedOutIds = new Set<number>();
     for (const id of carriedOut) {
-      if (!requestedIds.has(id)) findings.push({ broken: 'never-asked', mac, id });
+      if (!requestedIds.has(id)) findings.push({ broken: 'never-requested', mac, id });
       if (carriedOutIds.has(id)) findings.push({ broken: 'twice', mac, id });
       carriedOutIds.add(id);
     }

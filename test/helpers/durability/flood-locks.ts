@@ -25,7 +25,12 @@ const MAX_REPEATED = 40;
 /** In the past, so that no ping is from the future: a lock sends some hundred thousand pings, a millisecond apart. */
 const FIRST_PING_MS = Date.UTC(2026, 10, 20, 6);
 
-/** A lock, and its last acknowledged ping. */
+/** The generator's answer at the end of a flood: the sequence of each lock's last acknowledged ping. */
+interface GeneratorResult {
+  readonly last: readonly number[];
+}
+
+/** A lock, and the sequence of its last acknowledged ping. */
 export interface FloodLock extends LockLogin {
   readonly hasWebhookUrl: boolean;
   lastAcked: number;
@@ -37,7 +42,7 @@ export class FloodLocks {
   readonly #test: Teardown;
   readonly #chance: SeededChance;
   #program: ChildProgram | undefined;
-  #floodResult: Promise<{ readonly lastAcked: readonly number[] }> | undefined;
+  #floodResult: Promise<GeneratorResult> | undefined;
 
   private constructor(test: Teardown, generator: string, locks: readonly FloodLock[], chance: SeededChance) {
     this.#test = test;
@@ -106,8 +111,8 @@ export class FloodLocks {
 
   /** Waits for the end of the flood, and records each lock's last acknowledged ping. */
   async waitForEnd(): Promise<void> {
-    const { lastAcked } = (await this.#floodResult) as { readonly lastAcked: readonly number[] };
-    for (const [index, lock] of this.locks.entries()) lock.lastAcked = Math.max(lock.lastAcked, lastAcked[index] ?? 0);
+    const { last } = (await this.#floodResult) as GeneratorResult;
+    for (const [index, lock] of this.locks.entries()) lock.lastAcked = Math.max(lock.lastAcked, last[index] ?? 0);
     await this.#program?.stop();
   }
 
