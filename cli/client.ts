@@ -24,7 +24,10 @@ const DEFAULT_GATEWAY = 'http://127.0.0.1:8081';
 /** The maximum size of an answer of the gateway that is not a stream. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
-/** An error answer of the gateway. `errors` lists the invalid members of the request, if the answer names them (RFC 9457). */
+/**
+ * An error answer of the gateway. `errors` lists the invalid members of the request, if the answer names them (RFC
+ * 9457).
+ */
 export class GatewayRefusal extends LockgateError {
   readonly errors: readonly { readonly pointer: string; readonly detail: string }[];
 

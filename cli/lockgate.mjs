@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// The `lockgate` command. In a prepared clone it only imports dist/program/main.js. It checks that packages and dist are
-// complete and that the SQLite driver fits this Node.js. It does not check that dist is up to date: comparing the
+// The `lockgate` command. In a prepared clone it only imports dist/program/main.js. It checks that packages and dist
+// are complete and that the SQLite driver fits this Node.js. It does not check that dist is up to date: comparing the
 // sources would slow every call down, and only developers need it, who have `npm run build`.
 import { existsSync, readFileSync } from 'node:fs';
 import module from 'node:module';

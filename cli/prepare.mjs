@@ -12,8 +12,8 @@ const { clonePath, reportFailure, UserError, printProgress } = await import('./p
 
 const forTests = { packages: 'all', clients: true, sources: 'all' };
 /**
- * Each job: the file that it runs, arguments in front of those of the command line, and the options of `makeReady`, which
- * installs and compiles what the job needs. `last` is the text of the last progress line.
+ * Each job: the file that it runs, arguments in front of those of the command line, and the options of `makeReady`,
+ * which installs and compiles what the job needs. `last` is the text of the last progress line.
  */
 const jobs = {
   start: { file: 'dist/program/main.js', args: ['demo'], needs: { last: 'Starting the demo' } },

@@ -25,7 +25,9 @@ const LONG_FOLDER = 'dist/test/long/';
 /** Tests that call the TypeScript compiler or read every file; `npm run check` runs them. */
 const CHECK_FOLDER = 'dist/test/check/';
 const COSTS_FILE = clonePath('test', 'costs.tsv');
-/** Files that run at the same time: more than most machines have cores, because a test spends half of its time waiting. */
+/**
+ * Files that run at the same time: more than most machines have cores, because a test spends half of its time waiting.
+ */
 const MAX_JOBS = 4;
 /** The time limit of one file; generous, since a build machine may be busy. */
 const TIMEOUT_SECONDS = 180;

@@ -31,8 +31,8 @@ function compilerStamp() {
 }
 
 /**
- * The fingerprints of the source files that dist was compiled from; none if everything must be compiled. File times would
- * not do: every file of a fresh clone is new.
+ * The fingerprints of the source files that dist was compiled from; none if everything must be compiled. File times
+ * would not do: every file of a fresh clone is new.
  */
 function readStamp() {
   try {

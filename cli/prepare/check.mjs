@@ -43,7 +43,9 @@ async function compile() {
   }
 }
 
-/** Checks imports with depcruise; also that it read every file, because it silently reads none if TypeScript is missing. */
+/**
+ * Checks imports with depcruise; also that it read every file, because it silently reads none if TypeScript is missing.
+ */
 async function boundaries() {
   const folders = [...new Set(sourceFiles('all').map((file) => file.split('/')[0]))];
   const args = ['--config', '.dependency-cruiser.cjs', '--output-type', 'json', ...folders];

@@ -15,8 +15,9 @@ const redrawEveryMs = 200;
 const flags = ['--no-audit', '--no-fund', '--foreground-scripts', '--loglevel=notice'];
 
 /**
- * Runs `npm ...args` in a folder of the clone. Throws a UserError with the end of npm's output if it fails. `packages` are
- * the folders that npm will create; progress counts those that exist. When all exist, progress shows the text `last`.
+ * Runs `npm ...args` in a folder of the clone. Throws a UserError with the end of npm's output if it fails. `packages`
+ * are the folders that npm will create; progress counts those that exist. When all exist, progress shows the text
+ * `last`.
  */
 export async function runNpm(args, { folder = clonePath(), packages = [], last = 'finishing' } = {}) {
   mkdirSync(clonePath('.prepare'), { recursive: true });

@@ -6,9 +6,9 @@ import { oneAtATime } from './one-at-a-time.mjs';
 import { printProgress } from './workplace.mjs';
 
 /**
- * Installs and compiles what is missing or stale, with a numbered line for each step. Throws a UserError with a sentence on
- * failure. `packages` is `run` or `all`; `clients` says whether foreign clients are needed; `sources` is `product`,
- * `all`, or null to compile nothing. `last` is the text for the job itself, as the last numbered line.
+ * Installs and compiles what is missing or stale, with a numbered line for each step. Throws a UserError with a
+ * sentence on failure. `packages` is `run` or `all`; `clients` says whether foreign clients are needed; `sources` is
+ * `product`, `all`, or null to compile nothing. `last` is the text for the job itself, as the last numbered line.
  */
 export async function makeReady({ packages = 'run', clients = false, sources = 'product', last = null } = {}) {
   if (isInstalled(packages) && (!clients || areClientsInstalled()) && (!sources || isBuilt(sources))) return;

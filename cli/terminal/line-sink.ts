@@ -3,7 +3,9 @@ import { closeSync, openSync, writeSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { LockgateError } from '../../proto/errors.js';
 
-/** Collects lines and writes them in chunks. Each gzipped chunk is a separate gzip member; a gzip file may have many. */
+/**
+ * Collects lines and writes them in chunks. Each gzipped chunk is a separate gzip member; a gzip file may have many.
+ */
 export class LineSink {
   readonly #file: string | undefined;
   readonly #descriptor: number | undefined;

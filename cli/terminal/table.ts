@@ -126,7 +126,9 @@ function cellLines<Row>(row: Row, index: number, shown: readonly SizedColumn<Row
   });
 }
 
-/** Lays out a row whose cells have one or more lines each. `applyStyle` colours a text of the column with this index. */
+/**
+ * Lays out a row whose cells have one or more lines each. `applyStyle` colours a text of the column with this index.
+ */
 function rowLines<Row>(
   shown: readonly SizedColumn<Row>[],
   cells: readonly (readonly string[])[],

@@ -40,7 +40,11 @@ export async function showConfig(flags: ShowFlags): Promise<void> {
   printTable(settings, COLUMNS);
 }
 
-/** The gateway that the flags name or that runs on the data folder; undefined if none runs there. @throws LockgateError if a given gateway can't be reached */
+/**
+ * The gateway that the flags name or that runs on the data folder; undefined if none runs there.
+ *
+ * @throws LockgateError if a gateway was named and can't be reached
+ */
 async function askGateway(flags: ConnectionFlags): Promise<RunningGateway | undefined> {
   const { LOCKGATE_GATEWAY, LOCKGATE_TOKEN } = process.env;
   const isNamed = [flags.gateway, flags.token, LOCKGATE_GATEWAY, LOCKGATE_TOKEN].some((each) => (each ?? '') !== '');

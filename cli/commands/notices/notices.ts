@@ -28,7 +28,7 @@ interface Page {
   readonly unread: number;
 }
 
-/** A copy of the kinds in gateway/store/contract/notice-store.ts, which help must not load; a test compares them. */
+/** Repeats gateway/store/contract/notice-store.ts: help must not load that file. A test compares the two lists. */
 const KINDS = [
   'url-disabled',
   'circuit-open',

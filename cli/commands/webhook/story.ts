@@ -1,6 +1,6 @@
 /**
- * `lockgate webhook trigger`: sends the pings of a story as test webhooks (interfaces.md §3). A story is a short scripted
- * course of events for one simulated lock, such as a theft.
+ * `lockgate webhook trigger`: sends the pings of a story as test webhooks (interfaces.md §3). A story is a short
+ * scripted course of events for one simulated lock, such as a theft.
  */
 import { STORIES, type Story } from '../../../firmware-sim/story/story.js';
 import { runStory, type StoryLock, type StoryPing } from '../../../firmware-sim/story/story-run.js';
