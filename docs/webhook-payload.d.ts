@@ -1,7 +1,7 @@
 // Generated from gateway/webhooks/payload/schema.ts by `npm run gen`. Change the schema and run it again instead
 // of editing this.
 
-/** The body of a webhook: ping_type says which. Let pass members that you don’t know: more may come. */
+/** The body of a webhook: ping_type says which. Ignore members that you don’t know: later versions may add some. */
 export type WebhookPayload = CellularWebhook | GpsWebhook | CloseConnectionWebhook;
 
 /** Why it was sent. A reason that this version doesn’t know comes as REASON_UNRECOGNIZED_ and its number. */
@@ -55,7 +55,7 @@ export interface CellularWebhook {
   sequence: number;
   /** The ping arrived over 60 s after the lock made it. */
   buffered: boolean;
-  /** Sent by a test or a story, not by a lock. */
+  /** Sent by a test or a story (a scripted series of pings), not by a lock. */
   test: boolean;
   /** The lock is simulated. */
   simulated: boolean;
@@ -99,7 +99,7 @@ export interface GpsWebhook {
   sequence: number;
   /** The ping arrived over 60 s after the lock made it. */
   buffered: boolean;
-  /** Sent by a test or a story, not by a lock. */
+  /** Sent by a test or a story (a scripted series of pings), not by a lock. */
   test: boolean;
   /** The lock is simulated. */
   simulated: boolean;
@@ -129,7 +129,7 @@ export interface CloseConnectionWebhook {
   sequence: number;
   /** The ping arrived over 60 s after the lock made it. */
   buffered: boolean;
-  /** Sent by a test or a story, not by a lock. */
+  /** Sent by a test or a story (a scripted series of pings), not by a lock. */
   test: boolean;
   /** The lock is simulated. */
   simulated: boolean;

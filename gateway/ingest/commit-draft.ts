@@ -1,4 +1,10 @@
-/** The draft of one commit: collects what the commit stores and what is announced after it (ingest/README.md). */
+/**
+ * The draft of one commit: collects what the commit stores and what is announced after the commit (ingest/README.md).
+ *
+ * The judge (proto/power/judge) checks each uplink and each other event of a lock against the protocol's rules. It
+ * changes the lock's state and returns findings: broken rules. A draft only collects the results; it neither judges nor
+ * writes.
+ */
 import type { Presence } from '../../proto/power/judge/presence.js';
 import type { KnownLock } from '../locks/locks.js';
 import { type NextPhases, nextPhase } from '../phase.js';
@@ -37,23 +43,27 @@ export class CommitDraft {
   readonly #number = ++draftCount;
   /** The judged items in order: answered and announced when the commit is on disk. */
   readonly batch: Judgeable[] = [];
+  /** The uplinks, quarantined messages and events that the commit adds to the store's log. */
   readonly incoming: Incoming[] = [];
+  /** The judge's findings, and earlier findings that it withdrew. */
   readonly judged: Judged[] = [];
+  /** Commands that were sent or acknowledged. */
   readonly commands: CommandChange[] = [];
   /** The locks whose state may have changed. */
   readonly touched: KnownLock[] = [];
   /** The touched locks whose state must be in the commit, since replaying the log would not reproduce it. */
   readonly changed = new Set<KnownLock>();
-  /** The merchants whose webhook URLs have something to send. */
+  /** The merchants of the uplinks. Their webhook workers are woken after the commit. */
   readonly merchantIds = new Set<number>();
-  /** The locks whose states the commit writes. */
+  /** The locks whose states the commit writes. Set when the draft is closed. */
   written: readonly KnownLock[] = [];
-  /** The presences of its locks that may have changed. */
+  /** The presences of the touched locks, as of this commit. */
   readonly presences: PresenceChange[] = [];
   /** The number of uplinks in `incoming`. */
-  uplinks = 0;
+  uplinkCount = 0;
   /** The uplinks of `incoming` by key. Built when first needed. */
   #byKey: Map<string, IncomingUplink[]> | undefined;
+  /** Saves a lookup in `merchantIds` when consecutive uplinks have the same merchant. */
   #lastMerchantId = -1;
   #phase: DraftPhase = 'open';
   #error: Error | undefined;
@@ -87,7 +97,7 @@ export class CommitDraft {
   /** Adds an uplink for the log. */
   add(uplink: IncomingUplink): void {
     this.incoming.push(uplink);
-    this.uplinks += 1;
+    this.uplinkCount += 1;
     if (this.#byKey !== undefined) this.#index(uplink);
     if (uplink.merchantId === this.#lastMerchantId) return;
     this.#lastMerchantId = uplink.merchantId;
@@ -110,17 +120,20 @@ export class CommitDraft {
 
   #index(uplink: IncomingUplink): void {
     const key = keyOf(uplink.credentialId, uplink.boot, uplink.sequence);
-    const same = this.#byKey?.get(key);
-    if (same === undefined) this.#byKey?.set(key, [uplink]);
-    else same.push(uplink);
+    const sameKey = this.#byKey?.get(key);
+    if (sameKey === undefined) this.#byKey?.set(key, [uplink]);
+    else sameKey.push(uplink);
   }
 
-  /** Closes the draft. Returns what the store must write, including the dirty states of the `flushed` locks. */
-  commit(flushed: readonly KnownLock[]): Commit {
+  /**
+   * Closes the draft. Returns what the store must write, including the states of the `dirtyLocks`, which are newer than
+   * the stored states. Leaves out torn states: the judge threw while it was changing them.
+   */
+  close(dirtyLocks: readonly KnownLock[]): Commit {
     this.#enter('writing');
     const { incoming, judged, commands } = this;
     const states = new Map<number, string>();
-    this.written = [...new Set([...this.changed, ...flushed])].filter(({ isTorn }) => !isTorn);
+    this.written = [...new Set([...this.changed, ...dirtyLocks])].filter(({ isTorn }) => !isTorn);
     for (const lock of this.written) states.set(lock.deviceId, JSON.stringify(lock.state));
     return { incoming, judged, states, commands };
   }

@@ -1,6 +1,7 @@
 /**
- * Judges queued uplinks and events one after the other: each updates the judge's belief about its lock. What must be
- * stored is added to the draft of the next commit (commit-draft.ts).
+ * Judges queued uplinks and events one after the other: the judge (proto/power/judge) checks each against the
+ * protocol's rules and updates its belief, which is what the judge remembers about the lock. What must be stored is
+ * added to the draft of the next commit (commit-draft.ts).
  *
  * While the store is still writing the previous commit, the uplinks of that commit are looked up in its draft, since
  * the store does not return them yet.
@@ -31,25 +32,25 @@ export interface Acknowledgement {
 export class DraftJudge {
   readonly #locks: Locks;
   readonly #store: Pick<Store, 'readDigests' | 'why'>;
-  readonly #underWay: () => CommitDraft | undefined;
+  readonly #writingDraft: () => CommitDraft | undefined;
 
-  /** @param underWay returns the draft that the store is writing, if any */
-  constructor(locks: Locks, store: Pick<Store, 'readDigests' | 'why'>, underWay: () => CommitDraft | undefined) {
+  /** @param writingDraft returns the draft that the store is writing, if any */
+  constructor(locks: Locks, store: Pick<Store, 'readDigests' | 'why'>, writingDraft: () => CommitDraft | undefined) {
     this.#locks = locks;
     this.#store = store;
-    this.#underWay = underWay;
+    this.#writingDraft = writingDraft;
   }
 
   /**
-   * Judges `waiting` and adds it to the draft. Returns a promise only if the store must be read; undefined means done.
+   * Judges `item` and adds it to the draft. Returns a promise only if the store must be read; undefined means done.
    *
    * @throws StoreFailure
    */
-  add(waiting: Judgeable, draft: CommitDraft): Promise<void> | undefined {
-    draft.batch.push(waiting);
-    if (waiting.type === 'uplink') return this.#addUplink(waiting, draft);
-    if (waiting.type === 'rejection') this.#addRejection(waiting, draft);
-    else this.#addEvent(waiting, draft);
+  add(item: Judgeable, draft: CommitDraft): Promise<void> | undefined {
+    draft.batch.push(item);
+    if (item.type === 'uplink') return this.#addUplink(item, draft);
+    if (item.type === 'rejection') this.#addRejection(item, draft);
+    else this.#addEvent(item, draft);
     return undefined;
   }
 
@@ -72,43 +73,44 @@ export class DraftJudge {
     draft.changed.add(lock);
     const verdict = this.#locks.judge(lock, event);
     queued.findings = verdict.findings;
-    noteVerdict(deviceId, verdict, draft);
+    addVerdict(deviceId, verdict, draft);
   }
 
-  #addUplink(taken: PendingUplink, draft: CommitDraft): Promise<void> | undefined {
-    const { deviceId, mac } = taken.sender;
-    const lock = this.#locks.known(deviceId, mac, taken.receivedAtMs);
-    // A lock that was reflashed starts a new life and counts its boots from 1 again (uplink-life.ts).
-    if (lock.marks.length > 0 && taken.source === 'lock')
-      taken.life = lifeOf(lock.marks, taken.uplink.timeMs, taken.receivedAtMs);
-    if (this.#locks.isNewest(lock, taken.source, taken)) {
-      this.#judgeUplink(lock, taken, draft);
+  #addUplink(pending: PendingUplink, draft: CommitDraft): Promise<void> | undefined {
+    const { deviceId, mac } = pending.sender;
+    const lock = this.#locks.known(deviceId, mac, pending.receivedAtMs);
+    // The marks are the times at which the lock was reflashed. Each starts a new "life" of the lock, which counts its
+    // boots from 1 again (uplink-life.ts).
+    if (lock.marks.length > 0 && pending.source === 'lock')
+      pending.life = lifeOf(lock.marks, pending.uplink.timeMs, pending.receivedAtMs);
+    if (this.#locks.isNewest(lock, pending.source, pending)) {
+      this.#judgeUplink(lock, pending, draft);
       return undefined;
     }
-    return this.#addNotNewest(lock, taken, draft);
+    return this.#addNotNewest(lock, pending, draft);
   }
 
-  /** Judges an uplink whose key may have been used before, since it is not newer than all others of its lock. */
-  async #addNotNewest(lock: KnownLock, taken: PendingUplink, draft: CommitDraft): Promise<void> {
-    taken.novelty = await this.#noveltyOf(lock, taken, draft);
-    this.#judgeUplink(lock, taken, draft);
+  /** Judges an uplink that is not newer than all other uplinks of its lock, so its key may have been used before. */
+  async #addNotNewest(lock: KnownLock, pending: PendingUplink, draft: CommitDraft): Promise<void> {
+    pending.novelty = await this.#noveltyOf(lock, pending, draft);
+    this.#judgeUplink(lock, pending, draft);
   }
 
-  #judgeUplink(lock: KnownLock, taken: PendingUplink, draft: CommitDraft): void {
+  #judgeUplink(lock: KnownLock, pending: PendingUplink, draft: CommitDraft): void {
     const locks = this.#locks;
-    const { deviceId, source, novelty } = taken;
-    const verdict = locks.judge(lock, taken);
-    taken.findings = verdict.findings;
-    const hasFound = noteVerdict(deviceId, verdict, draft);
+    const { deviceId, source, novelty } = pending;
+    const verdict = locks.judge(lock, pending);
+    pending.findings = verdict.findings;
+    const hasFindings = addVerdict(deviceId, verdict, draft);
     draft.touch(lock);
     const isJudged = lock.state.unjudged === undefined;
-    if (isJudged && isReplayable(taken) && !hasFound && lock.isStored) locks.markDirty(lock);
+    if (isJudged && isReplayable(pending) && !hasFindings && lock.isStored) locks.markDirty(lock);
     else if (isJudged) draft.changed.add(lock);
     if (novelty === 'repeat') return;
     // A phone's uplink is about the phone, not about the lock.
-    if (isJudged && source === 'lock') locks.noteUplink(lock, taken);
-    draft.add(taken);
-    const ack = ackOf(taken);
+    if (isJudged && source === 'lock') locks.noteUplink(lock, pending);
+    draft.add(pending);
+    const ack = ackOf(pending);
     if (ack === undefined) return;
     // The command's new state goes into the same commit as the uplink.
     const { commandId: id, state, detail, atMs } = ack;
@@ -116,26 +118,28 @@ export class DraftJudge {
   }
 
   /**
-   * Whether the uplink's key is new, or was used before by the same content (a repeat) or other content (a conflict).
+   * Whether the uplink's key (credential, boot, sequence) is new, or was used before by an uplink with the same content
+   * (a repeat) or with other content (a conflict).
    */
-  async #noveltyOf(lock: KnownLock, taken: PendingUplink, draft: CommitDraft): Promise<UplinkNovelty> {
-    const { credentialId, boot, sequence, digest } = taken;
+  async #noveltyOf(lock: KnownLock, pending: PendingUplink, draft: CommitDraft): Promise<UplinkNovelty> {
+    const { credentialId, boot, sequence, digest } = pending;
     // The draft being written is read before the store: in the other order, a commit that ends in between is missed.
-    const underWay = this.#underWay()?.digestsOf(credentialId, boot, sequence) ?? [];
-    const inDraft = draft.digestsOf(credentialId, boot, sequence);
-    const known = [...underWay, ...inDraft, ...(await this.#store.readDigests(credentialId, boot, sequence))];
-    if (known.length === 0) return 'new';
-    // An erased uplink leaves only its key, so any uplink with this key counts as its repeat.
-    if (known.some((each) => each.length === 0 || each.equals(digest))) return 'repeat';
-    if (lock.marks.length === 0 || taken.source === 'phone') return 'conflict';
-    return (await this.#isKeyUsedInLife(lock, taken, draft)) ? 'conflict' : 'new';
+    const unstored = [this.#writingDraft(), draft].flatMap(
+      (each) => each?.digestsOf(credentialId, boot, sequence) ?? [],
+    );
+    const digests = [...unstored, ...(await this.#store.readDigests(credentialId, boot, sequence))];
+    if (digests.length === 0) return 'new';
+    // An erased uplink leaves its key and an empty digest, so any uplink with this key counts as its repeat.
+    if (digests.some((each) => each.length === 0 || each.equals(digest))) return 'repeat';
+    if (lock.marks.length === 0 || pending.source === 'phone') return 'conflict';
+    return (await this.#isKeyUsedInLife(lock, pending, draft)) ? 'conflict' : 'new';
   }
 
   /** Whether an uplink of the same life has this key. An uplink of another life does not conflict. */
-  async #isKeyUsedInLife(lock: KnownLock, taken: PendingUplink, draft: CommitDraft): Promise<boolean> {
-    const { credentialId, boot, sequence, life } = taken;
-    const waiting = [this.#underWay(), draft].flatMap((each) => each?.withKey(credentialId, boot, sequence) ?? []);
-    if (waiting.some((each) => each.life === life)) return true;
+  async #isKeyUsedInLife(lock: KnownLock, pending: PendingUplink, draft: CommitDraft): Promise<boolean> {
+    const { credentialId, boot, sequence, life } = pending;
+    const unstored = [this.#writingDraft(), draft].flatMap((each) => each?.withKey(credentialId, boot, sequence) ?? []);
+    if (unstored.some((each) => each.life === life)) return true;
     const stored = await this.#store.why.findUplinks(lock.deviceId, boot, sequence);
     return stored.some((each) => each.credentialId === credentialId && storedLife(each, lock.marks) === life);
   }
@@ -163,8 +167,8 @@ function sourceOf({ source }: { readonly source: Source }): { readonly source?: 
   return source === 'phone' ? { source } : {};
 }
 
-/** Adds the verdict to the draft. Returns whether it has findings or withdrawals. */
-function noteVerdict(deviceId: number, { withdrawn, findings }: Verdict, draft: CommitDraft): boolean {
+/** Adds the verdict to the draft. Returns whether it has findings or withdraws earlier ones. */
+function addVerdict(deviceId: number, { withdrawn, findings }: Verdict, draft: CommitDraft): boolean {
   if (findings.length === 0 && withdrawn.length === 0) return false;
   draft.judged.push({ deviceId, withdrawn, findings });
   return true;

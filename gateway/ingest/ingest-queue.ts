@@ -16,7 +16,7 @@ import type { Answer, PendingUplink, Sender } from './pending-uplink.js';
 /** An event of a lock that is not an uplink. */
 export type DeviceEvent = ConnectEvent | DisconnectEvent | CommandEvent | GatewayEvent | TickEvent;
 
-/** Received bytes that are not an uplink. They are quarantined. */
+/** Received bytes that can't be decoded as an uplink. They are stored in the quarantine. */
 export interface QueuedRejection {
   readonly type: 'rejection';
   readonly sender: Sender;
@@ -26,6 +26,7 @@ export interface QueuedRejection {
   readonly answer: Answer;
 }
 
+/** An event of a lock that is not an uplink, such as a connect, in the queue. */
 export interface QueuedEvent {
   readonly type: 'event';
   readonly deviceId: number;
@@ -48,11 +49,13 @@ export interface QueuedWork {
   readonly done: (error?: Error) => void;
 }
 
+/** An item that goes into the draft of a commit. */
 export type Judgeable = PendingUplink | QueuedRejection | QueuedEvent;
 
+/** An item of the queue. */
 export type Queued = Judgeable | QueuedWork;
 
-/** How many removed items may stay at the front of the array before it is copied. */
+/** Number of removed items at the front of the array at which the array is copied without them. */
 const MAX_REMOVED_ITEMS = 4096;
 
 /**
@@ -60,6 +63,7 @@ const MAX_REMOVED_ITEMS = 4096;
  */
 export class IngestQueue {
   #items: Queued[] = [];
+  /** The index of the first item. Items before it were removed. */
   #head = 0;
 
   get length(): number {
@@ -71,8 +75,8 @@ export class IngestQueue {
     return this.#items[this.#head];
   }
 
-  add(waiting: Queued): void {
-    this.#items.push(waiting);
+  add(item: Queued): void {
+    this.#items.push(item);
   }
 
   /** Removes the first item. The queue must not be empty. */
@@ -85,15 +89,15 @@ export class IngestQueue {
   }
 
   /** Puts items back at the front. */
-  putBack(waiting: readonly Queued[]): void {
-    this.#items = [...waiting, ...this.#items.slice(this.#head)];
+  putBack(items: readonly Queued[]): void {
+    this.#items = [...items, ...this.#items.slice(this.#head)];
     this.#head = 0;
   }
 
   /** Removes and returns the items for which `fits` returns true. */
-  takeOut<T extends Queued>(fits: (waiting: Queued) => waiting is T): T[] {
+  takeOut<T extends Queued>(fits: (item: Queued) => item is T): T[] {
     const items = this.#items.slice(this.#head);
-    this.#items = items.filter((waiting) => !fits(waiting));
+    this.#items = items.filter((item) => !fits(item));
     this.#head = 0;
     return items.filter(fits);
   }

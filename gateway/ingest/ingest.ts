@@ -1,5 +1,6 @@
 /**
- * Processes uplinks step by step: decode, queue, judge, commit together with others, answer, announce.
+ * Processes uplinks step by step: decode, queue, judge, commit together with other uplinks, answer, announce. The judge
+ * (proto/power/judge) checks each against the protocol's rules. An answer without an error is the lock's PUBACK.
  *
  * No uplink is acknowledged before it is on disk. While the store writes one commit, arriving uplinks are judged into
  * the draft of the next (group commit), which is sent as soon as the previous commit is on disk. So one fsync serves
@@ -48,7 +49,8 @@ const MAX_WAITING_UPLINKS = 20_000;
 const MAX_COMMIT_ITEMS = 2_000;
 /**
  * How long connects, disconnects and ticks may wait for an uplink to share its commit, in real time: no lock waits for
- * an answer to them. When very many locks reconnect at once, a commit for every few of them would delay the rest.
+ * an answer to them. When very many locks reconnect at once, a commit for every few of them would delay the
+ * others.
  */
 const MAX_EVENT_WAIT = Seconds(0.1);
 const DELAYABLE_EVENTS: ReadonlySet<DeviceEvent['type']> = new Set(['connect', 'disconnect', 'tick']);
@@ -75,12 +77,12 @@ export interface IngestParts {
   /** The run's clock. */
   readonly clock: Clock;
   readonly events: GatewayEvents;
-  /** Whether the store can't write now. Uplinks are then refused, so that the queue does not fill. */
+  /** Returns whether the store can't write now. Uplinks are then refused, so that the queue does not fill. */
   readonly isStoreFailing?: () => boolean;
   /** Called after a commit with the merchants that have new events, and the number of its uplinks. */
   readonly onStored: (merchantIds: ReadonlySet<number>, uplinks: number) => void;
   readonly commands: CommandListener;
-  /** While the machine's clock is in doubt, receives the time that each lock reports. */
+  /** Says whether the machine's clock is in doubt. Receives the time that each lock reports during a doubt. */
   readonly doubt?: Pick<ClockDoubt, 'isDoubted' | 'noteUplink'> | undefined;
 }
 
@@ -106,7 +108,7 @@ export class Ingest {
   #isWakeScheduled = false;
   #eventTimer: Timer | undefined;
   #stopping = false;
-  /** The repair of torn lock states (locks.ts) is queued, or waits for its next try. */
+  /** A repair of torn states, which the judge left half changed when it threw, is queued or waits for its next try. */
   #isRepairing = false;
   #repairTimer: Timer | undefined;
 
@@ -167,14 +169,17 @@ export class Ingest {
   }
 
   #answer(batch: readonly Judgeable[], error?: Error): void {
-    for (const waiting of batch) {
-      if (waiting.type === 'event') continue;
-      this.#unansweredOf(waiting.sender.deviceId).count -= 1;
-      waiting.answer(error);
+    for (const item of batch) {
+      if (item.type === 'event') continue;
+      this.#unansweredOf(item.sender.deviceId).count -= 1;
+      item.answer(error);
     }
   }
 
-  /** Queues an event of a lock. Events are never refused: they are few, and the judge must see all of them. */
+  /**
+   * Queues an event of a lock. Events are never refused: they are few, and the judge must see all of them. Calls
+   * `announce` when the event is on disk.
+   */
   recordEvent(deviceId: number, mac: Mac, event: DeviceEvent, announce: () => void = () => undefined): void {
     this.#queue.add({ type: 'event', deviceId, mac, event, announce, findings: [] });
     if (this.#stopping || !DELAYABLE_EVENTS.has(event.type)) this.#startCommitting();
@@ -245,16 +250,17 @@ export class Ingest {
     });
   }
 
+  /** The commit loop: judges and commits until nothing waits. */
   async #commitAll(): Promise<void> {
     try {
       for (;;) {
         await this.#judgeWaiting();
         this.#reportJudging();
-        const before = this.#writing;
-        if (before?.phase === 'writing') await this.#nextWake();
-        else if (before?.error !== undefined) await this.#commitFailed([before, this.#draft], before.error);
+        const previous = this.#writing;
+        if (previous?.phase === 'writing') await this.#nextWake();
+        else if (previous?.error !== undefined) await this.#commitFailed([previous, this.#draft], previous.error);
         else {
-          const error = this.#advance(before);
+          const error = this.#advance(previous);
           if (error !== undefined) await this.#commitFailed([this.#draft], error);
         }
         if (this.#writing !== undefined || this.#draft.batch.length > 0) continue;
@@ -269,12 +275,12 @@ export class Ingest {
     }
   }
 
-  /** Sends the next commit, then answers `before`, which is on disk. Returns why the next commit can't be sent. */
-  #advance(before: CommitDraft | undefined): Error | undefined {
-    const presenceChanges = before === undefined ? [] : this.#commitDone(before);
-    // The next commit is sent before `before` is answered, so that the store does not wait for the answers.
+  /** Sends the next commit, then answers the stored draft. Returns why the next commit can't be sent. */
+  #advance(stored: CommitDraft | undefined): Error | undefined {
+    const presenceChanges = stored === undefined ? [] : this.#commitDone(stored);
+    // The next commit is sent before the answers to the stored one, so that the store does not wait for them.
     const error = this.#sendDraft();
-    if (before !== undefined) this.#finish(before, presenceChanges);
+    if (stored !== undefined) this.#finish(stored, presenceChanges);
     return error;
   }
 
@@ -286,7 +292,7 @@ export class Ingest {
       if (next === undefined || next.type === 'work') return;
       this.#queue.removeFirst();
       try {
-        // Usually synchronous: then there is no await, so that nothing else runs in between.
+        // Usually undefined: then there is no await, so that nothing else runs between two items.
         const adding = this.#judge.add(next, draft);
         if (adding !== undefined) await adding;
       } catch (error) {
@@ -296,9 +302,9 @@ export class Ingest {
   }
 
   /**
-   * Reports locks whose judging has stopped or resumed, and queues the repair of states that the judge left half
-   * written. If the store fails, the repair is tried again. Until it succeeds these locks are not judged, but their
-   * uplinks are stored and acknowledged as usual.
+   * Reports locks whose judging has stopped or resumed, and queues the repair of torn states, which the judge left half
+   * changed when it threw. If the store fails, the repair is tried again. Until the repair succeeds, these locks are
+   * not judged, but their uplinks are stored and acknowledged as usual.
    */
   #reportJudging(): void {
     const { locks, events, clock } = this.#parts;
@@ -339,10 +345,10 @@ export class Ingest {
   }
 
   /** Notes that a commit is on disk. No other is being written. Returns the changes of presence to announce. */
-  #commitDone({ uplinks, written, presences }: CommitDraft): readonly PresenceChange[] {
+  #commitDone({ uplinkCount, written, presences }: CommitDraft): readonly PresenceChange[] {
     const { locks } = this.#parts;
     this.#writing = undefined;
-    locks.commitDone(uplinks, written);
+    locks.commitDone(uplinkCount, written);
     return presences.filter(({ lock, presence }) => locks.reportPresence(lock, presence));
   }
 
@@ -356,7 +362,7 @@ export class Ingest {
       const presence = locks.presenceNow(lock);
       if (presence !== undefined) draft.presences.push({ lock, presence });
     }
-    const commit = draft.commit(locks.takeDirty(draft.uplinks));
+    const commit = draft.close(locks.takeDirty(draft.uplinkCount));
     locks.commitSent(draft.written);
     const end = (error?: Error): void => {
       draft.end(error);
@@ -378,11 +384,11 @@ export class Ingest {
       done(error as Error);
     }
     this.#reportJudging();
-    this.#parts.locks.arm();
+    this.#parts.locks.scheduleTick();
     if (!refusesWaiting) return;
     const refused = this.#queue.takeOut(
-      (waiting: Queued): waiting is PendingUplink | QueuedRejection =>
-        (waiting.type === 'uplink' || waiting.type === 'rejection') && waiting.sender.deviceId === deviceId,
+      (item: Queued): item is PendingUplink | QueuedRejection =>
+        (item.type === 'uplink' || item.type === 'rejection') && item.sender.deviceId === deviceId,
     );
     this.#answer(refused, new LockgateError('account-changed', 'the lock’s account changed'));
   }
@@ -398,7 +404,7 @@ export class Ingest {
     for (const { deviceId, findings } of draft.judged)
       this.#guardLock(locks.find(deviceId), () => this.#announceBoots(deviceId, findings));
     if (draft.merchantIds.size > 0) onStored(draft.merchantIds, draft.incoming.length);
-    locks.arm();
+    locks.scheduleTick();
   }
 
   /**
@@ -429,19 +435,19 @@ export class Ingest {
     const { events, commands, locks } = this.#parts;
     const hasListeners = events.listenerCount('uplink') > 0;
     const uplinks: PendingUplink[] = [];
-    for (const each of batch) {
-      if (each.type === 'uplink') {
-        uplinks.push(each);
-        if (hasListeners) events.emit('uplink', each.report());
-        const ack = each.novelty === 'repeat' ? undefined : ackOf(each);
+    for (const item of batch) {
+      if (item.type === 'uplink') {
+        uplinks.push(item);
+        if (hasListeners) events.emit('uplink', item.report());
+        const ack = item.novelty === 'repeat' ? undefined : ackOf(item);
         if (ack !== undefined) this.#guardLock(locks.find(ack.deviceId), () => commands.acknowledged(ack));
-      } else if (each.type === 'rejection') {
-        const { receivedAtMs: atMs, sender, rejection, bytes } = each;
+      } else if (item.type === 'rejection') {
+        const { receivedAtMs: atMs, sender, rejection, bytes } = item;
         events.emit('quarantined', { atMs, mac: sender.mac, ...rejection, bytes });
       } else {
-        each.announce();
-        const { atMs } = each.event;
-        for (const finding of each.findings) events.emit('finding', { atMs, mac: each.mac, finding });
+        item.announce();
+        const { atMs } = item.event;
+        for (const finding of item.findings) events.emit('finding', { atMs, mac: item.mac, finding });
       }
     }
     if (uplinks.length > 0) events.emit('stored', { uplinks });
@@ -463,7 +469,7 @@ export class Ingest {
     // A stop does not wait for a failing store: the next start notices that this run did not end properly.
     if (!this.#stopping) {
       await new Promise<void>((resolve) => clock.after(STORE_RETRY_DELAY, resolve));
-      this.#queue.putBack(batch.filter((waiting) => waiting.type === 'event'));
+      this.#queue.putBack(batch.filter((item) => item.type === 'event'));
     }
     try {
       await locks.reload(touched);

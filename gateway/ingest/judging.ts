@@ -1,6 +1,6 @@
 /**
- * Defines the judge in use, and the record of a lock for which the judge failed (quality.md §2, "an exception while one
- * lock is judged").
+ * Defines the judge in use, which checks what locks do against the protocol's rules, and the record of a lock for which
+ * the judge failed (quality.md §2, "an exception while one lock is judged").
  *
  * Nothing that a lock sends makes a correct judge throw. So an exception is a bug in lockgate, and would recur whenever
  * the same event is judged. From then on the lock is not judged: its pings are stored, acknowledged and delivered, its
@@ -10,6 +10,7 @@
 import { judgeInPlace } from '../../proto/power/judge/judge.js';
 import { VERSION } from '../version.js';
 
+/** A judge, and the version of lockgate that it belongs to. */
 export interface VersionedJudge {
   readonly judge: typeof judgeInPlace;
   /** The version of lockgate. Another version may have fixed the bug. */
@@ -29,7 +30,7 @@ export interface JudgingStop {
   readonly version: string;
 }
 
-/** The judge threw while the log was being replayed. */
+/** The judge threw while a lock's stored uplinks were being judged again. */
 export class JudgeFailure extends Error {
   constructor(cause: unknown) {
     super(`the judge failed: ${messageOf(cause)}`, { cause });
@@ -41,6 +42,6 @@ const MAX_MESSAGE_CHARS = 300;
 
 /** The message of a thrown value, shortened. */
 export function messageOf(error: unknown): string {
-  const text = error instanceof Error ? error.message : String(error);
-  return [...text].slice(0, MAX_MESSAGE_CHARS).join('');
+  const message = error instanceof Error ? error.message : String(error);
+  return [...message].slice(0, MAX_MESSAGE_CHARS).join('');
 }

@@ -1,6 +1,7 @@
 /**
- * An uplink from its arrival to its answer. The same object is queued, judged, stored and announced: separate objects
- * for these steps would cost more than judging.
+ * One uplink of a lock or phone, from its arrival at the gateway to its answer. The same object is queued, judged,
+ * stored and announced: separate objects for these steps would take more time than judging takes. To judge an uplink is
+ * to check it against the protocol's rules (proto/power/judge). Does no I/O.
  */
 import type { Finding, UplinkEvent, UplinkNovelty } from '../../proto/power/judge/event.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
@@ -17,7 +18,9 @@ export interface Sender {
   readonly merchantId: number;
   readonly credentialId: number;
   readonly mac: Mac;
+  /** Whether the lock is simulated. */
   readonly simulated: boolean;
+  /** Whether the lock itself sent the uplink, or a phone on the lock's behalf. */
   readonly source: Source;
 }
 
@@ -26,21 +29,25 @@ export type Answer = (error?: Error) => void;
 
 const NO_FINDINGS: readonly Finding[] = Object.freeze([]);
 
+/** It is the judge's input (`UplinkEvent`) and the store's (`IncomingUplink`). Both name some members differently. */
 export class PendingUplink implements IncomingUplink, UplinkEvent {
   readonly type = 'uplink';
   readonly sender: Sender;
   readonly answer: Answer;
   readonly uplink: Uplink;
   readonly bytes: Buffer;
-  /* The other members of an `UplinkEvent`, which the judge takes. */
+  /* The members that only the judge's input has. */
   readonly source: Source;
   readonly credential: number;
   readonly atMs: number;
-  /** Set by the judging, for a lock that was reflashed. */
+  /**
+   * The number of wipes of the lock's flash before the uplink, plus 1: after each wipe the lock counts its boots from 1
+   * again. DraftJudge sets it.
+   */
   life: number = FIRST_LIFE;
-  /** Set by the judging. */
+  /** Whether an earlier uplink used the key (credential, boot, sequence). DraftJudge sets it. */
   novelty: UplinkNovelty = 'new';
-  /* The other members of an `IncomingUplink`, which the store takes. */
+  /* The members that only the store's input has. */
   readonly deviceId: number;
   readonly merchantId: number;
   readonly credentialId: number;
@@ -68,7 +75,7 @@ export class PendingUplink implements IncomingUplink, UplinkEvent {
     this.sequence = uplink.sequence;
     this.kind = UPLINK_KINDS.indexOf(uplink.body.kind);
     this.receivedAtMs = receivedAtMs;
-    // An uplink that arrives over 60 s after its time was buffered somewhere (protocol.md §3).
+    // Over 60 s between the lock's time and the receipt mean that the lock or the network buffered it (protocol.md §3).
     this.buffered = receivedAtMs - uplink.timeMs > POWER_MODEL.bounds.bufferedOver;
   }
 
@@ -78,7 +85,7 @@ export class PendingUplink implements IncomingUplink, UplinkEvent {
     return this.#digest;
   }
 
-  /** Whether the log already had the uplink with the same bytes. */
+  /** Whether the store's log already had this uplink: the same key and the same bytes. */
   get repeated(): boolean {
     return this.novelty === 'repeat';
   }

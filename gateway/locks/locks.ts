@@ -427,8 +427,8 @@ export class Locks {
     return now.presence !== before.presence || (now.presence === 'late' && now.rule !== (before as typeof now).rule);
   }
 
-  /** Arms the timer for the next tick. Must be called after events were judged. */
-  arm(): void {
+  /** Sets the timer for the next tick. Must be called after events were judged. */
+  scheduleTick(): void {
     const dueMs = this.#deadlines.firstMs;
     if (dueMs === this.#timerDueMs) return;
     this.#timer?.cancel();
@@ -449,7 +449,7 @@ export class Locks {
     const due: KnownLock[] = [];
     for (let lock = this.#takeDue(); lock !== undefined; lock = this.#takeDue()) due.push(lock);
     if (due.length > 0) this.#onDue(due);
-    this.arm();
+    this.scheduleTick();
   }
 
   #takeDue(): KnownLock | undefined {

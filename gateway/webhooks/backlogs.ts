@@ -1,6 +1,6 @@
 /**
- * Watches each webhook URL's backlog of undelivered events, and emits a `backlog` event when a URL falls far behind or
- * catches up (quality.md §2, undelivered events).
+ * Watches each webhook URL's backlog of undelivered events (stored pings), and emits a `backlog` event when a URL falls
+ * far behind or catches up (quality.md §2, undelivered events).
  *
  * Every ten seconds each URL's backlog is compared with two bounds: a number of events and an age. A URL beyond one of
  * them is *behind* until it is within half of both; then it has *caught up*. The gap between the bounds and their
@@ -15,8 +15,8 @@ const CHECK_INTERVAL: Milliseconds = Seconds(10);
 /** More undelivered events than this put a URL behind. */
 export const MAX_UNDELIVERED_EVENTS = 10_000;
 /**
- * An older undelivered event also puts a URL behind. The age is the run clock's, divided by the run's speed. Within an
- * hour a failed event has had three retries.
+ * An undelivered event older than this also puts a URL behind. The age is in real time: by the run's clock, divided by
+ * the run's speed. Within an hour a failed event has had three retries.
  */
 export const MAX_UNDELIVERED_AGE: Milliseconds = Hours(1);
 
@@ -25,9 +25,9 @@ export interface BacklogsParts {
   readonly events: GatewayEvents;
   /** The clock of the checks. */
   readonly clock: Clock;
-  /** The clock of the events' times of receipt. */
+  /** The run's clock, which stamps receipts. A demonstration can run it faster than real time. */
   readonly runClock: Clock;
-  /** The speed of the run's clock, 1 for real time. */
+  /** Seconds of the run's clock per second of real time. */
   readonly speed: number;
 }
 
@@ -44,7 +44,7 @@ export class Backlogs {
 
   /** Starts the checks. */
   start(): void {
-    this.#checking = this.#check().finally(() => this.#arm());
+    this.#checking = this.#check().finally(() => this.#scheduleCheck());
   }
 
   /** Resolves when the running check has finished. */
@@ -69,10 +69,10 @@ export class Backlogs {
     return oldestReceivedAtMs === null ? null : Math.max(this.#parts.runClock.now() - oldestReceivedAtMs, 0);
   }
 
-  #arm(): void {
+  #scheduleCheck(): void {
     if (this.#isStopped) return;
     this.#timer = this.#parts.clock.after(CHECK_INTERVAL, () => {
-      this.#checking = this.#check().finally(() => this.#arm());
+      this.#checking = this.#check().finally(() => this.#scheduleCheck());
     });
   }
 
@@ -84,12 +84,15 @@ export class Backlogs {
       // health/store.ts reports a failing store. The URLs' states stay unchanged.
       return;
     }
-    for (const backlog of backlogs) this.#judge(backlog);
+    for (const backlog of backlogs) this.#update(backlog);
     const ids = new Set(backlogs.map(({ urlId }) => urlId));
     for (const urlId of this.#behindUrls) if (!ids.has(urlId)) this.#enter(urlId, 'caught-up', 'it was removed');
   }
 
-  #judge(backlog: UrlBacklog): void {
+  /**
+   * Compares a backlog with the bounds. `behind` counts events without an attempt, `pending` events with failed ones.
+   */
+  #update(backlog: UrlBacklog): void {
     const { urlId, isDisabled, behind, pending } = backlog;
     const isBehind = this.#behindUrls.has(urlId);
     const boundFactor = isBehind ? 0.5 : 1;

@@ -30,11 +30,12 @@ const TURN_OFF_DELAY: Milliseconds = 250;
 const GRANT_INTERVAL: Milliseconds = 5;
 /** The event loop's idle time is measured once per this many grants. */
 const GRANTS_PER_MEASUREMENT = 10;
-/** Attempts per second of all URLs together. The minimum takes some 2 % of the thread. */
+/** Attempts per second of all URLs together. The minimum takes some 2 % of the gateway's main thread. */
 const INITIAL_ATTEMPTS_PER_SECOND = 800;
 export const MIN_ATTEMPTS_PER_SECOND = 100;
 /**
- * The rate rises while the loop is idle for more than the first share of its time, and falls below the second share.
+ * The rate rises while the loop is idle for more than the first share of its time, and falls while the loop is idle for
+ * less than the second share.
  */
 const SPEED_UP_IDLE_SHARE = 0.35;
 const SLOW_DOWN_IDLE_SHARE = 0.25;
@@ -83,7 +84,10 @@ export class DeliveryThrottle {
   /** How many attempts a worker may start now. A worker that may start none is woken by a later grant. */
   freeAttempts(worker: Throttled): number {
     const freeAttempts = Math.min(this.#attemptsLeft, this.#maxPerWorker - (this.#started.get(worker) ?? 0));
-    if (freeAttempts <= 0) (this.#started.has(worker) ? this.#waitingServed : this.#waiting).add(worker);
+    if (freeAttempts <= 0) {
+      const waiting = this.#started.has(worker) ? this.#waitingServed : this.#waiting;
+      waiting.add(worker);
+    }
     return freeAttempts;
   }
 
@@ -133,15 +137,18 @@ export class DeliveryThrottle {
     this.#grant();
   }
 
+  /** Adapts the rate to the event loop's idle share since the last measurement. */
   #adapt(now: LoopTime): void {
     const idle = now.idle - this.#lastLoopTime.idle;
-    const share = idle / Math.max(idle + now.active - this.#lastLoopTime.active, 1);
+    const active = now.active - this.#lastLoopTime.active;
+    const idleShare = idle / Math.max(idle + active, 1);
     this.#lastLoopTime = now;
-    if (share > SPEED_UP_IDLE_SHARE) this.#rate = Math.min(this.#rate * SPEED_UP_FACTOR, MAX_ATTEMPTS_PER_SECOND);
-    else if (share < SLOW_DOWN_IDLE_SHARE)
+    if (idleShare > SPEED_UP_IDLE_SHARE) this.#rate = Math.min(this.#rate * SPEED_UP_FACTOR, MAX_ATTEMPTS_PER_SECOND);
+    else if (idleShare < SLOW_DOWN_IDLE_SHARE)
       this.#rate = Math.max(this.#rate * SLOW_DOWN_FACTOR, MIN_ATTEMPTS_PER_SECOND);
   }
 
+  /** Grants the attempts of one interval, and sets the timer for the next. */
   #grant(): void {
     this.#timer = this.#parts.clock.after(GRANT_INTERVAL, () => this.#onTimer());
     this.#grants += 1;

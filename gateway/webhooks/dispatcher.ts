@@ -1,12 +1,13 @@
 /**
- * Runs one worker for each active webhook URL, and wakes the worker when its merchant has new events.
+ * Runs one worker for each active webhook URL, and wakes the worker when its merchant has new events (stored pings).
+ * The worker sends the events that follow the URL's cursor: the id before its oldest event without an outcome.
  *
  * The dispatcher has each URL in one of these states:
  *
  * - *followed*: the URL has a worker (url-worker.ts).
  * - *changing*: an operator changed the URL. Its worker has stopped and finishes the attempts under way; then the
  *   dispatcher reads the URL from the store, and the URL is followed or idle. Changes of one URL run one after another.
- * - *idle*: the URL is disabled. It has no worker, so no circuit and no probe.
+ * - *idle*: the URL is disabled. It has no worker, so no circuit breaker and no probe.
  *
  * Once the dispatcher stops, all workers stop, and no URL gets another one.
  */
@@ -21,7 +22,7 @@ import { ProgressRecorder } from './url/progress-recorder.js';
 import { StalledUrls } from './url/stalled-urls.js';
 import { UrlWorker, type WorkerParts } from './url/url-worker.js';
 
-/** Events that the workers of all URLs together may have read ahead: some 16 MB. */
+/** Events that the workers of all URLs together may have read before attempting them: some 16 MB. */
 const MAX_TOTAL_READ_AHEAD_EVENTS = 32_768;
 /** The wait before the next read of a store that failed. */
 const STORE_RETRY_DELAY: Milliseconds = Seconds(1);
@@ -70,7 +71,7 @@ export class Dispatcher {
 
   async #follow(url: WebhookUrl): Promise<void> {
     const { store, waits } = this.#parts;
-    // Damaged rows may have been repaired in the meantime.
+    // Pings in the log that were damaged may have been repaired in the meantime: their deliveries become due again.
     const wholeLog = { afterId: 0, toId: Number.MAX_SAFE_INTEGER, nowMs: waits.now() };
     if (url.state === 'active') await store.webhooks.releaseRepaired(url.id, wholeLog);
     this.#startWorker(url, await store.webhooks.readOldSecrets(url.id, waits.wall.now()));
@@ -121,7 +122,7 @@ export class Dispatcher {
     return atMs === undefined ? null : this.#parts.waits.toDate(atMs);
   }
 
-  /** Must be called after somebody else than the URL's worker made deliveries of the URL due. */
+  /** Must be called after an operator's request made deliveries of the URL due. */
   recheckDue(urlId: number): void {
     this.#workers.get(urlId)?.recheckDue();
   }
@@ -133,8 +134,8 @@ export class Dispatcher {
    */
   reload(urlId: number): Promise<void> {
     const stopped = this.#stopWorker(urlId, CHANGE_GRACE);
-    const before = this.#changing.get(urlId) ?? Promise.resolve();
-    const change = Promise.all([before, stopped])
+    const previousChange = this.#changing.get(urlId) ?? Promise.resolve();
+    const change = Promise.all([previousChange, stopped])
       .then(() => this.#followAgain(urlId))
       .finally(() => {
         if (this.#changing.get(urlId) === change) this.#changing.delete(urlId);
@@ -146,6 +147,7 @@ export class Dispatcher {
   /** Stops the deliveries of a URL. The caller has disabled it in the store and removes it afterwards. */
   async stopForRemoval(urlId: number): Promise<void> {
     const stopped = this.#stopWorker(urlId, REMOVAL_GRACE);
+    // A running change may start another worker, which is stopped too.
     await this.#changing.get(urlId);
     await Promise.all([stopped, this.#stopWorker(urlId, REMOVAL_GRACE)]);
     this.#recorder.forget(urlId);
@@ -202,8 +204,8 @@ export class Dispatcher {
   }
 
   #mayReadAhead(): boolean {
-    let ahead = 0;
-    for (const worker of this.#workers.values()) ahead += worker.readAheadCount;
-    return ahead < MAX_TOTAL_READ_AHEAD_EVENTS;
+    let readAhead = 0;
+    for (const worker of this.#workers.values()) readAhead += worker.readAheadCount;
+    return readAhead < MAX_TOTAL_READ_AHEAD_EVENTS;
   }
 }

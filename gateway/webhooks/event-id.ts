@@ -1,9 +1,10 @@
 /**
- * Makes and parses the id of an event: the uplink's key (protocol.md §1) and the start of its content's hash, as text.
+ * Makes and parses the id of an event, which is a stored uplink of a lock: the uplink's key (protocol.md §1) and the
+ * start of its content's hash, as text. Pure.
  *
  * The id derives only from the uplink. So an uplink has the same id however late and often it arrives, also after a
- * crash or in another store. Two uplinks that claim one key with different content have two ids. The store finds an
- * event by its index of keys and needs no index of ids.
+ * crash or in another store. Two uplinks with the same key and different content have two ids. The store finds
+ * an event by its index of keys and needs no index of ids.
  */
 import { hash } from 'node:crypto';
 import { type Mac, macFromWire } from '../../proto/wire/mac.js';

@@ -10,8 +10,8 @@ import type { ResendOutcome } from '../store/contract/webhook-store.js';
 import type { Dispatcher } from './dispatcher.js';
 import { parseEventId } from './event-id.js';
 
-/** Events that become due in one commit. Pings wait while it runs, so it is small. */
-const RECOVERED_PER_COMMIT = 500;
+/** Maximum number of events that one commit makes due. Pings wait while the commit runs, so it is small. */
+const MAX_RECOVERED_PER_COMMIT = 500;
 
 export interface RedeliveryParts {
   readonly store: Store;
@@ -86,13 +86,14 @@ export class Redelivery {
     const { store } = this.#parts;
     if (untilMs <= sinceMs) throw new LockgateError('input-date', 'until is not after since');
     const urls = await store.listWebhookUrls();
-    const named = urls.filter(({ id }) => urlId === undefined || id === urlId);
-    if (urlId !== undefined && named.length === 0) throw noSuchWebhook(urlId);
-    if (urlId !== undefined) named.forEach(requireActive);
+    const wantedUrls = urls.filter(({ id }) => urlId === undefined || id === urlId);
+    if (urlId !== undefined && wantedUrls.length === 0) throw noSuchWebhook(urlId);
+    if (urlId !== undefined) wantedUrls.forEach(requireActive);
+    // Ids of uplinks grow in the order of receipt, so the time range is a range of ids: after `afterId`, up to `toId`.
     const afterId = (await store.webhooks.findFirstUplinkFrom(sinceMs)) - 1;
     const toId = (await store.webhooks.findFirstUplinkFrom(untilMs)) - 1;
     const recovered: Recovered[] = [];
-    for (const url of named)
+    for (const url of wantedUrls)
       recovered.push({
         urlId: url.id,
         events: url.state === 'active' ? await this.#recoverAt(url, afterId, toId) : null,
@@ -100,31 +101,34 @@ export class Redelivery {
     return recovered;
   }
 
-  async #recoverAt({ id }: WebhookUrl, from: number, toId: number): Promise<number> {
+  /** Makes the URL's undelivered events with these uplink ids due. Returns their number. */
+  async #recoverAt({ id }: WebhookUrl, firstAfterId: number, toId: number): Promise<number> {
     const { store, dispatcher, waits } = this.#parts;
-    let events = 0;
-    for (let afterId: number | null = from; afterId !== null; ) {
-      const batch = { afterId, toId, limit: RECOVERED_PER_COMMIT, nowMs: waits.now() };
+    let eventCount = 0;
+    for (let afterId: number | null = firstAfterId; afterId !== null; ) {
+      const batch = { afterId, toId, limit: MAX_RECOVERED_PER_COMMIT, nowMs: waits.now() };
       const { count, lastId } = await store.webhooks.recover(id, batch);
-      events += count;
+      eventCount += count;
       afterId = lastId;
       dispatcher.recheckDue(id);
     }
-    const repaired = await store.webhooks.releaseRepaired(id, { afterId: from, toId, nowMs: waits.now() });
-    if (repaired > 0) dispatcher.recheckDue(id);
-    return events + repaired;
+    // Events that were not sent since their stored pings were damaged, and whose pings have been repaired since.
+    const range = { afterId: firstAfterId, toId, nowMs: waits.now() };
+    const repairedCount = await store.webhooks.releaseRepaired(id, range);
+    if (repairedCount > 0) dispatcher.recheckDue(id);
+    return eventCount + repairedCount;
   }
 }
 
 /** The event with this id. @throws LockgateError `input-event`, `no-such-event` */
 async function findEvent(store: Store, eventId: string): Promise<StoredUplink> {
-  const name = parseEventId(eventId);
-  if (name === undefined)
+  const key = parseEventId(eventId);
+  if (key === undefined)
     throw new LockgateError(
       'input-event',
       `${JSON.stringify(eventId.slice(0, 80))} is not an event id: expected evt_…`,
     );
-  const uplink = await store.webhooks.findEvent(name);
+  const uplink = await store.webhooks.findEvent(key);
   if (uplink === null) throw new LockgateError('no-such-event', `there is no event ${eventId}`);
   return uplink;
 }

@@ -37,10 +37,10 @@ export interface GivenPing {
 
 /** Reads a ping with its envelope from the JSON of traces. @throws LockgateError `input-ping` */
 export function readGivenPing(json: unknown): PingUplink {
-  const read = uplinkFromJson(json, 'ping');
-  if (!read.ok) throw new LockgateError('input-ping', read.error.message);
-  if (!isPingUplink(read.value)) throw new LockgateError('input-ping', 'ping is an acknowledgement: expected a ping');
-  return read.value;
+  const uplink = uplinkFromJson(json, 'ping');
+  if (!uplink.ok) throw new LockgateError('input-ping', uplink.error.message);
+  if (!isPingUplink(uplink.value)) throw new LockgateError('input-ping', 'ping is an acknowledgement: expected a ping');
+  return uplink.value;
 }
 
 /** The given ping as a stored uplink of the lock. @throws LockgateError `input-ping` if no lock could send the ping */
@@ -53,13 +53,14 @@ export function givenPing(device: Device, given: GivenPing): StoredUplink {
   }
 }
 
-function asStored({ id: deviceId, merchantId, mac, simulated }: Device, given: GivenPing): StoredUplink {
-  const { uplink, receivedAtMs } = given;
+/** The ping in the form of a stored uplink. @throws LockgateError if no lock could send the ping */
+function asStored({ id: deviceId, merchantId, mac, simulated }: Device, ping: GivenPing): StoredUplink {
+  const { uplink, receivedAtMs } = ping;
   const bytes = Buffer.from(encodeUplink(uplink));
   if (bytes.length > UPLINK_MAX_BYTES)
     throw new LockgateError('input-ping', `it has ${bytes.length} bytes: a lock may send at most ${UPLINK_MAX_BYTES}`);
   const { boot, sequence } = uplink;
-  const who = { id: 0, deviceId, merchantId, mac, simulated, credentialId: 0, source: 'lock' as const };
+  const sender = { id: 0, deviceId, merchantId, mac, simulated, credentialId: 0, source: 'lock' as const };
   const buffered = receivedAtMs - uplink.timeMs > POWER_MODEL.bounds.bufferedOver;
-  return { ...who, boot, sequence, digest: uplinkDigest(bytes), bytes, receivedAtMs, buffered, isDamaged: false };
+  return { ...sender, boot, sequence, digest: uplinkDigest(bytes), bytes, receivedAtMs, buffered, isDamaged: false };
 }

@@ -15,10 +15,12 @@ import { checkHeaderCount, checkHeaders, sealHeaders, unsealHeaders } from './pa
 import { makeWebhookSecret } from './payload/signature.js';
 import type { DeliveryClock } from './url/delivery-clock.js';
 
-/** How long older secrets stay valid after a rotation: default and maximum. */
+/** How long a URL's older secrets stay valid after it gets a new one: default and maximum. */
 const DEFAULT_SECRET_GRACE: Milliseconds = Hours(24);
 const MAX_SECRET_GRACE: Milliseconds = Days(30);
-/** Maximum number of valid secrets of one URL. Each adds 48 bytes to the signature header. */
+/**
+ * Maximum number of valid secrets of one URL. Each signs every webhook, which adds 48 bytes to the signature header.
+ */
 const MAX_VALID_SECRETS = 5;
 
 /**
@@ -31,7 +33,7 @@ export interface WebhookSettingsParts {
   readonly store: Store;
   readonly keys: Keys;
   readonly dispatcher: Dispatcher;
-  /** The clock that deliveries wait by; its wall clock dates secrets. */
+  /** The clock that deliveries wait by; the validity of secrets is by its wall clock. */
   readonly waits: DeliveryClock;
   readonly events: GatewayEvents;
   /** The run's clock, for events. */
@@ -67,15 +69,16 @@ export class WebhookSettings {
     this.#parts = parts;
   }
 
+  /** Reads the state of the URL. */
   async read(url: WebhookUrl): Promise<WebhookReading> {
     const { store, dispatcher, waits } = this.#parts;
-    const old = await store.webhooks.readOldSecrets(url.id, waits.wall.now());
+    const oldSecrets = await store.webhooks.readOldSecrets(url.id, waits.wall.now());
     return {
       url,
       isCircuitOpen: dispatcher.isCircuitOpen(url.id),
       heldUntilMs: dispatcher.heldUntilMs(url.id),
       probeAtMs: dispatcher.probeAtMs(url.id),
-      oldSecretsUntilMs: old.map(({ validUntilMs }) => validUntilMs),
+      oldSecretsUntilMs: oldSecrets.map(({ validUntilMs }) => validUntilMs),
     };
   }
 

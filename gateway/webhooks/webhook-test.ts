@@ -29,7 +29,7 @@ export const TESTS_PER_MINUTE = 30;
 export const STORY_PINGS_PER_MINUTE = 120;
 const BUDGET_WINDOW: Milliseconds = Minutes(1);
 /** How many of the lock's latest uplinks are searched for a ping: 100 acknowledgements may follow the last ping. */
-const UPLINKS_SEARCHED = 200;
+const SEARCHED_UPLINKS = 200;
 
 export interface WebhookTesterParts extends DeliverySenderParts {
   readonly store: Store;
@@ -109,17 +109,17 @@ export class WebhookTester {
   }
 
   async #findUrls({ mac, merchantId }: Device, urlId: number | undefined): Promise<WebhookUrl[]> {
-    const all = await this.#parts.store.listWebhookUrls();
-    const urls = all.filter((url) => url.merchantId === merchantId);
-    const named = urls.filter((url) => (urlId === undefined ? url.state === 'active' : url.id === urlId));
-    if (named.length > 0) return named;
+    const allUrls = await this.#parts.store.listWebhookUrls();
+    const merchantUrls = allUrls.filter((url) => url.merchantId === merchantId);
+    const wanted = merchantUrls.filter((url) => (urlId === undefined ? url.state === 'active' : url.id === urlId));
+    if (wanted.length > 0) return wanted;
     if (urlId !== undefined) throw noSuchWebhook(urlId);
     throw new LockgateError('no-webhook-url', `the merchant of ${formatMac(mac)} has no active webhook URL`);
   }
 
   /** The lock's latest intact ping, or a plausible one. */
   async #latestPing(device: Device): Promise<StoredUplink> {
-    const uplinks = await this.#parts.store.readUplinks(device.id, UPLINKS_SEARCHED);
+    const uplinks = await this.#parts.store.readUplinks(device.id, SEARCHED_UPLINKS);
     const latest = uplinks.find(({ bytes, isDamaged }) => {
       if (isDamaged) return false;
       const decoded = decodeUplink(bytes);
@@ -143,14 +143,15 @@ export class WebhookTester {
 class MinuteBudget {
   readonly #limit: number;
   readonly #budget: BudgetName;
-  readonly #what: string;
+  readonly #limited: string;
   /** When each merchant's pings of the last minute were sent. */
   readonly #spentAtMs = new Map<number, number[]>();
 
-  constructor(most: number, budget: BudgetName, what: string) {
-    this.#limit = most;
+  /** @param limited what the limit counts, in the plural, for the error sentence */
+  constructor(limit: number, budget: BudgetName, limited: string) {
+    this.#limit = limit;
     this.#budget = budget;
-    this.#what = what;
+    this.#limited = limited;
   }
 
   /** Counts one ping of the merchant. @throws OverBudget `rate-limited` if the limit is reached */
@@ -160,7 +161,7 @@ class MinuteBudget {
     );
     this.#spentAtMs.set(merchantId, times);
     if (times.length >= this.#limit) {
-      const message = `at most ${this.#limit} ${this.#what} a minute; wait a little`;
+      const message = `at most ${this.#limit} ${this.#limited} a minute; wait a little`;
       throw OverBudget.rate(this.#budget, message, (times[0] ?? nowMs) + BUDGET_WINDOW - nowMs);
     }
     times.push(nowMs);

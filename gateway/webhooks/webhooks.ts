@@ -1,4 +1,4 @@
-/** The webhook functions of a gateway that its HTTP interfaces use. */
+/** The functions of webhooks that the gateway's HTTP interfaces use: settings, redelivery, tests. */
 import type { DeliveryReading } from '../store/contract/webhook-store.js';
 import type { Dispatcher } from './dispatcher.js';
 import { Redelivery } from './redelivery.js';

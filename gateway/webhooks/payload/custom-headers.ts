@@ -40,20 +40,20 @@ const RESERVED_PREFIXES = ['content-', 'webhook-'];
 export function checkHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   const entries = Object.entries(headers);
   checkHeaderCount(entries.length);
-  const seen = new Map<string, string>();
+  const seenNames = new Map<string, string>();
   for (const [name, value] of entries) {
-    const lower = name.toLowerCase();
-    if (RESERVED_HEADERS.has(lower) || RESERVED_PREFIXES.some((prefix) => lower.startsWith(prefix)))
+    const lowerName = name.toLowerCase();
+    if (RESERVED_HEADERS.has(lowerName) || RESERVED_PREFIXES.some((prefix) => lowerName.startsWith(prefix)))
       throw new LockgateError(
         'input-header',
         `the header ${name} can't be set: lockgate or the HTTP connection sets it`,
       );
     if (!isValidHeader(name, value))
       throw new LockgateError('input-header', `the header ${JSON.stringify(name.slice(0, 80))} is not valid in HTTP`);
-    const sameName = seen.get(lower);
+    const sameName = seenNames.get(lowerName);
     if (sameName !== undefined)
       throw new LockgateError('input-header', `${sameName} and ${name} are the same header in HTTP: set only one`);
-    seen.set(lower, name);
+    seenNames.set(lowerName, name);
   }
   return { ...headers };
 }
@@ -86,7 +86,7 @@ export function unsealHeaders(keys: Keys, headersSealed: Readonly<Record<string,
 
 function mapValues(
   headers: Readonly<Record<string, string>>,
-  change: (value: string) => string,
+  convert: (value: string) => string,
 ): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, change(value)]));
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, convert(value)]));
 }

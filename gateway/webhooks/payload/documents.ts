@@ -10,7 +10,8 @@ export function payloadSchemaText(): string {
   const document = {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'WebhookPayload',
-    description: 'The body of a webhook, by its ping_type. Let pass members that you don’t know: more may come.',
+    description:
+      'The body of a webhook, by its ping_type. Ignore members that you don’t know: later versions may add some.',
     oneOf: PAYLOAD_SCHEMAS,
   };
   return `${JSON.stringify(document, null, 2)}\n`;
@@ -24,7 +25,7 @@ export function payloadTypesText(): string {
     '// Generated from gateway/webhooks/payload/schema.ts by `npm run gen`. Change the schema and run it again instead',
     '// of editing this.',
     '',
-    '/** The body of a webhook: ping_type says which. Let pass members that you don’t know: more may come. */',
+    '/** The body of a webhook: ping_type says which. Ignore members that you don’t know: later versions may add some. */',
     `export type WebhookPayload = ${schemas.map(({ title }) => title).join(' | ')};`,
     '',
     `/** ${reason.description} */`,
@@ -62,10 +63,10 @@ function interfaceLines({ title = '', description = '', properties = {}, require
 }
 
 /** The TypeScript types of a member. A pattern becomes a template type only if it names a reason. */
-function alternatives({ type, const: only, enum: words, anyOf, pattern }: SchemaNode): string[] {
+function alternatives({ type, const: onlyValue, enum: values, anyOf, pattern }: SchemaNode): string[] {
   if (anyOf !== undefined) return anyOf.flatMap(alternatives);
-  if (only !== undefined) return [quoted(only)];
-  if (words !== undefined) return words.map(quoted);
+  if (onlyValue !== undefined) return [quoted(onlyValue)];
+  if (values !== undefined) return values.map(quoted);
   // biome-ignore lint/suspicious/noTemplateCurlyInString: the string is TypeScript source
   if (pattern?.startsWith('^REASON_UNRECOGNIZED_')) return ['`REASON_UNRECOGNIZED_${number}`'];
   if (type === 'string' || type === 'boolean' || type === 'null') return [type];

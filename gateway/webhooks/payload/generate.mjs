@@ -15,16 +15,16 @@ const documents = {
 for (const [path, text] of Object.entries(documents)) {
   const file = new URL(path, root);
   if (!process.argv.includes('--check')) writeFileSync(file, text);
-  else if (readOr(file, '') !== text) {
+  else if (readOrEmpty(file) !== text) {
     console.error(`${path} does not match payload/schema.ts. Run npm run gen and commit the result.`);
     process.exitCode = 1;
   }
 }
 
-function readOr(file, missing) {
+function readOrEmpty(file) {
   try {
     return readFileSync(file, 'utf8').replaceAll('\r\n', '\n');
   } catch {
-    return missing;
+    return '';
   }
 }

@@ -16,6 +16,7 @@ const UINT32 = { minimum: 0, maximum: 2 ** 32 - 1 };
 /** RFC 3339 in UTC with milliseconds, the years 1970–9999. */
 const DATE = { format: 'date-time', pattern: String.raw`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$` };
 
+/** The members before the ping's own. */
 const head = {
   event_id: Type.String({
     description: 'Identifies the event. The same on every attempt, and the same as the header webhook-id.',
@@ -35,36 +36,37 @@ const date = {
   }),
 };
 
+/** The members after the ping's own. */
 const tail = {
   received_at: Type.String({ description: 'When lockgate received the ping.', ...DATE }),
   boot: Type.Integer({ description: 'Counts the boots of the lock.', ...UINT32 }),
   sequence: Type.Integer({ description: 'Counts the messages of the lock since that boot.', ...UINT32 }),
   buffered: Type.Boolean({ description: 'The ping arrived over 60 s after the lock made it.' }),
-  test: Type.Boolean({ description: 'Sent by a test or a story, not by a lock.' }),
+  test: Type.Boolean({ description: 'Sent by a test or a story (a scripted series of pings), not by a lock.' }),
   simulated: Type.Boolean({ description: 'The lock is simulated.' }),
 };
 
 /** The schema of every value that the wire format can carry. */
-function valueSchema(value: PingValue, described: { readonly description?: string }): TSchema {
+function valueSchema(value: PingValue, annotation: { readonly description?: string }): TSchema {
   switch (value.kind) {
     case 'reason': {
       const unrecognized = { type: 'string', pattern: '^REASON_UNRECOGNIZED_-?[0-9]+$' };
       return Type.Unsafe({
         title: 'Reason',
-        ...described,
+        ...annotation,
         anyOf: [{ enum: REASONS.map(({ name }) => name) }, unrecognized],
       });
     }
     case 'word': {
       const [unknown = '', ...words] = value.words;
-      return Type.Enum([...words, unknown], described);
+      return Type.Enum([...words, unknown], annotation);
     }
     case 'count':
-      return Type.Integer({ ...described, ...UINT32 });
+      return Type.Integer({ ...annotation, ...UINT32 });
     case 'text':
-      return Type.String(described);
+      return Type.String(annotation);
     case 'number': {
-      const options = { ...described, ...(value.signed ? {} : { minimum: 0 }) };
+      const options = { ...annotation, ...(value.signed ? {} : { minimum: 0 }) };
       return value.perUnit === 1 ? Type.Integer(options) : Type.Number(options);
     }
   }
@@ -111,7 +113,7 @@ function eachRequiresOthers(members: readonly string[]): Record<string, string[]
   return Object.fromEntries(members.map((member) => [member, members.filter((other) => other !== member)]));
 }
 
-const Frame = Type.Object({ ...head, ...date, ...tail });
+const CommonMembers = Type.Object({ ...head, ...date, ...tail });
 
 /** The body of a webhook. */
-export type WebhookPayload = Static<typeof Frame> & (CellularPingJson | GpsPingJson | CloseConnectionPingJson);
+export type WebhookPayload = Static<typeof CommonMembers> & (CellularPingJson | GpsPingJson | CloseConnectionPingJson);

@@ -74,7 +74,9 @@ function embeddedIpv4(address: Address): Address {
 /** Whether ipaddr.js classifies the address as unicast though it is not public. */
 function isMistakenForUnicast(address: Address): boolean {
   if (address.kind() === 'ipv4') return false;
-  return address.toString() === LOOPBACK6.toString() || !address.match(GLOBAL_UNICAST as never, 3);
+  return address.toString() === LOOPBACK6.toString() || !address.match(GLOBAL_UNICAST as never, GLOBAL_UNICAST_BITS);
 }
 
+/** Public IPv6 addresses are in 2000::/3 (RFC 4291 §2.4). */
 const GLOBAL_UNICAST = ipaddr.parse('2000::');
+const GLOBAL_UNICAST_BITS = 3;

@@ -14,8 +14,8 @@ import { type OwnFailure, ownFailureOf, ownFailureText } from './own-failure.js'
 /** The time limit of an attempt, from the name look-up to the end of the answer. */
 export const ATTEMPT_TIMEOUT: Milliseconds = Seconds(15);
 /** How much of an answer is read (the chunk that passes the limit is read to its end), and how much is stored. */
-const ANSWER_READ_BYTES = 64 * 1024;
-const ANSWER_STORED_BYTES = 1024;
+const MAX_ANSWER_READ_BYTES = 64 * 1024;
+const MAX_ANSWER_STORED_BYTES = 1024;
 
 /**
  * The error of an attempt at a forbidden address. It has no details, since it must not reveal what listens there. It
@@ -55,11 +55,11 @@ export async function attemptDelivery(
   try {
     const answer = await post(request, agents, clock, signal);
     const { status, retryAfter } = answer;
-    const asked =
+    const requestedWait =
       status === 429 || status === 503 ? parseRetryAfter(retryAfter, answer.dateMs ?? clock.now()) : undefined;
     const error = status >= 200 && status < 300 ? null : `the receiver answered ${status}`;
     const result = { status, durationMs: elapsedMs(), error, answer: answer.text };
-    return { ...result, retryAfter: asked, isAddressRefused: false };
+    return { ...result, retryAfter: requestedWait, isAddressRefused: false };
   } catch (error) {
     const ownFailure = await ownFailureOf(error as Error, new URL(request.url).hostname, agents.names);
     const { code } = error as NodeJS.ErrnoException;
@@ -187,17 +187,17 @@ function toAnswer({ statusCode = 0, headers }: http.IncomingMessage, bytes: Buff
 /** Resolves with the start of the body once the body is complete or the limit is reached. */
 function readLimited(response: http.IncomingMessage): Promise<Buffer> {
   // An answer that announces more than the limit is never read completely, so only the stored part is read.
-  const isTooLong = Number(response.headers['content-length']) > ANSWER_READ_BYTES;
-  const maxBytes = isTooLong ? ANSWER_STORED_BYTES : ANSWER_READ_BYTES;
+  const isTooLong = Number(response.headers['content-length']) > MAX_ANSWER_READ_BYTES;
+  const maxBytes = isTooLong ? MAX_ANSWER_STORED_BYTES : MAX_ANSWER_READ_BYTES;
   return new Promise((resolve, reject) => {
     const stored: Buffer[] = [];
     let [size, storedSize] = [0, 0];
     const done = (): void => resolve(Buffer.concat(stored));
     response.on('data', (chunk: Buffer) => {
       size += chunk.length;
-      if (storedSize < ANSWER_STORED_BYTES) {
+      if (storedSize < MAX_ANSWER_STORED_BYTES) {
         // A copy: a slice would keep the whole chunk in memory.
-        const start = Buffer.from(chunk.subarray(0, ANSWER_STORED_BYTES - storedSize));
+        const start = Buffer.from(chunk.subarray(0, MAX_ANSWER_STORED_BYTES - storedSize));
         stored.push(start);
         storedSize += start.length;
       }

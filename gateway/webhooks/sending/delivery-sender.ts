@@ -1,6 +1,6 @@
 /**
- * Makes an attempt to deliver one event to one URL: builds body, headers and signatures, sends them, and turns the
- * result into the record for the store and the `delivery` event of the gateway.
+ * Makes an attempt to deliver one event (a stored ping) to one URL: builds body, headers and signatures, sends them,
+ * and turns the result into the record for the store and the `delivery` event of the gateway.
  */
 import type { DeliveryAttempted } from '../../events.js';
 import type { AttemptRecord, StoredUplink, WebhookUrl } from '../../store/contract/store.js';
@@ -39,7 +39,9 @@ export interface DeliverySenderParts {
 /** An attempt that was made. */
 export interface Attempted {
   readonly event: StoredUplink;
+  /** The attempt's number, 1 for the first at this event. */
   readonly number: number;
+  /** When it started, in wall-clock time. */
   readonly atMs: number;
   readonly result: AttemptResult;
 }
@@ -81,18 +83,34 @@ export class DeliverySender {
     return await attemptDelivery({ url: this.#url.url, headers, body }, agents, waits.wall, signal);
   }
 
-  /** The record for the store. `before`: attempts made before an operator last had the event sent again. */
-  attemptRecord({ event, number, atMs, result }: Attempted, before: number, hasRow: boolean): AttemptRecord {
+  /**
+   * The record for the store.
+   *
+   * @param attemptsBefore attempts made before an operator last had the event sent again
+   * @param hasRow whether the store has a delivery row for the event at this URL, because an earlier attempt failed
+   */
+  attemptRecord({ event, number, atMs, result }: Attempted, attemptsBefore: number, hasRow: boolean): AttemptRecord {
     const { status, durationMs, error, answer } = result;
-    const outcome = this.#outcome(number - before, result);
-    const what = { status, error, answer, outcome, hasRow };
-    return { urlId: this.#url.id, uplinkId: event.id, number, atMs, durationMs, ...what };
+    const outcome = this.#outcome(number - attemptsBefore, result);
+    return {
+      urlId: this.#url.id,
+      uplinkId: event.id,
+      number,
+      atMs,
+      durationMs,
+      status,
+      error,
+      answer,
+      outcome,
+      hasRow,
+    };
   }
 
-  #outcome(tries: number, result: AttemptResult): AttemptRecord['outcome'] {
+  /** The outcome of the attempt with this number in the retry schedule. */
+  #outcome(scheduledNumber: number, result: AttemptResult): AttemptRecord['outcome'] {
     if (result.error === null) return { state: 'delivered' };
     if (result.status === 410) return { state: 'dead' };
-    const delay = retryDelay(tries, this.#parts.random(), result.retryAfter);
+    const delay = retryDelay(scheduledNumber, this.#parts.random(), result.retryAfter);
     if (delay === undefined) return { state: 'dead' };
     return { state: 'pending', nextAttemptAtMs: this.#parts.waits.now() + delay };
   }
@@ -107,8 +125,8 @@ export function deliveryEvent(
 ): DeliveryAttempted {
   const { urlId, number, status, durationMs, error, outcome } = attemptRecord;
   const nextAttemptAtMs = outcome.state === 'pending' ? waits.toDate(outcome.nextAttemptAtMs) : null;
-  const what = { number, status, durationMs, error, outcome: outcome.state, nextAttemptAtMs };
-  return { atMs, urlId, mac: event.mac, eventId: eventId(event), ...what };
+  const result = { number, status, durationMs, error, outcome: outcome.state, nextAttemptAtMs };
+  return { atMs, urlId, mac: event.mac, eventId: eventId(event), ...result };
 }
 
 /** The text of the body; undefined if the stored ping does not match its checksum or can't be decoded. */

@@ -1,5 +1,6 @@
 /**
- * Looks up host names for webhooks with the system's name service, and detects when the name service is dead.
+ * Looks up host names for webhooks with the system's name service, and detects when the name service is dead, that is,
+ * answers no look-up at all.
  *
  * A look-up without an answer has one of two causes. Either the name servers of that host are broken, which is a
  * failure of the URL, or the machine's name service is dead, which is a failure of this machine. To find out, names
@@ -22,7 +23,7 @@ export type LookupAll = (
 /** How many recently resolved names are remembered. */
 const MAX_REMEMBERED_NAMES = 16;
 /** How many remembered names are looked up again when another name gets no answer. */
-const NAMES_CHECKED = 3;
+const CHECKED_NAMES = 3;
 /** Look-ups that may run at a time while the service is dead. */
 const MAX_LOOKUPS_WHILE_DEAD = 2;
 
@@ -43,7 +44,7 @@ export class NameService {
   readonly #underWay = new Map<string, number>();
   /** The latest resolved names, oldest first. */
   readonly #resolvedNames = new Set<string>();
-  /** For each name without an answer, the running check of other names. */
+  /** For each name without an answer, the running check of other names. Resolves with whether they get answers. */
   readonly #checks = new Map<string, Promise<boolean>>();
   #isDead = false;
 
@@ -76,7 +77,9 @@ export class NameService {
     return this.#underWay.has(hostname);
   }
 
-  /** After this name got no answer: whether other names get one, so that only this name is broken. */
+  /**
+   * Must be called after this name got no answer. Resolves with true if other names get one: only this name is broken.
+   */
   answersOthers(hostname: string): Promise<boolean> {
     const check =
       this.#checks.get(hostname) ?? this.#checkOthers(hostname).finally(() => void this.#checks.delete(hostname));
@@ -86,7 +89,7 @@ export class NameService {
 
   async #checkOthers(hostname: string): Promise<boolean> {
     if (this.#isDead) return false;
-    const others = [...this.#resolvedNames].filter((each) => each !== hostname).slice(-NAMES_CHECKED);
+    const others = [...this.#resolvedNames].filter((each) => each !== hostname).slice(-CHECKED_NAMES);
     const answers = await Promise.all(others.map((each) => this.#getsAnswer(each)));
     this.#isDead = answers.length === 0 || answers.includes(false);
     return !this.#isDead;

@@ -42,8 +42,8 @@ export async function ownFailureOf(
 ): Promise<OwnFailure | undefined> {
   const { code = '' } = error as NodeJS.ErrnoException;
   // Node tries every address of a name. If one failed otherwise, such as by refusing, the receiver caused the failure.
-  const all = error instanceof AggregateError ? (error.errors as NodeJS.ErrnoException[]) : [];
-  if (all.some((each) => FAILURE_BY_CODE[each.code ?? ''] === undefined)) return undefined;
+  const addressErrors = error instanceof AggregateError ? (error.errors as NodeJS.ErrnoException[]) : [];
+  if (addressErrors.some((each) => FAILURE_BY_CODE[each.code ?? ''] === undefined)) return undefined;
   if (FAILURE_BY_CODE[code] !== undefined) return FAILURE_BY_CODE[code];
   if (!isUnanswered(error)) return undefined;
   return (await names.answersOthers(hostname)) ? undefined : 'name-service';

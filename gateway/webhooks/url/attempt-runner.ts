@@ -1,17 +1,19 @@
 /**
- * Runs the attempts at one URL, each from its start until its outcome is stored. The worker (url-worker.ts) decides
- * which attempt starts when.
+ * Runs the attempts to deliver events (stored pings) to one URL, each from its start until its outcome is stored. The
+ * worker (url-worker.ts) decides which attempt starts when. The URL's cursor is the id before its oldest event without
+ * an outcome. An event gets a row in the store's table of deliveries only if its first attempt does not succeed.
  *
  * An attempt ends in one of four ways:
  *
- * - It has an *outcome*: delivered, pending (it is retried) or dead. The outcome is stored together with the cursor.
+ * - It has an *outcome*: delivered, pending (to be retried) or dead (given up). The outcome is stored together with the
+ *   cursor.
  * - It was *not made*, since this machine lacked something (own-failure.ts). Nothing is stored, and the event returns
  *   to its place in the queue.
  * - It was *cut off* by the worker's stop. Nothing is stored, and the next worker attempts the event again.
  * - Its outcome is *set aside*, since the store refuses this outcome only (progress-recorder.ts). Until the outcome is
  *   stored, the event is not attempted; at an ordered URL, neither are the lock's later events.
  *
- * An event whose stored ping is damaged is not attempted; its row gets the state `damaged`.
+ * An event whose stored ping is damaged is not attempted. It gets a row with the state `damaged`.
  */
 import type { Clock } from '../../../proto/clock.js';
 import type { GatewayEvents } from '../../events.js';
@@ -68,11 +70,11 @@ export interface PlannedAttempt {
   readonly number: number;
   /** Attempts made before an operator last had the event sent again. */
   readonly attemptsBefore: number;
-  /** Whether the store has a row for the event at this URL. */
+  /** Whether the store's table of deliveries has a row for the event at this URL. */
   readonly hasRow: boolean;
 }
 
-/** What an {@link AttemptRunner} needs to know of its URL. */
+/** What an {@link AttemptRunner} needs for its URL. */
 export interface AttemptRunnerUrl {
   readonly url: WebhookUrl;
   readonly secrets: UrlSecrets;
@@ -118,18 +120,18 @@ export class AttemptRunner {
     if (record.outcome.state !== 'pending') await order?.release(event.deviceId);
   }
 
-  /** Gives rows to events that wait for an earlier event of their lock. */
+  /** Stores delivery rows for events that wait for an earlier event of their lock. The rows are due at once. */
   async storeBlocked(events: readonly StoredUplink[]): Promise<void> {
     const { queue, retries, order } = this.#state;
     const atMs = this.#parts.waits.now();
-    for (const { deviceId } of events) order?.storing(deviceId);
+    for (const { deviceId } of events) order?.rowWriteStarted(deviceId);
     const blocked = events.map(({ id }) => ({ uplinkId: id, atMs }));
     const progress = { urlId: this.#urlId, attempts: [], blocked, cursor: queue.cursor };
     const isSetAside = (await this.#parts.record(progress, this.#owner)) === 'set-aside';
     retries.changed();
     for (const { id, deviceId } of events) {
       if (isSetAside) retries.setAside(id, deviceId);
-      order?.stored(deviceId);
+      order?.rowWriteEnded(deviceId);
     }
     for (const deviceId of new Set(events.map((event) => event.deviceId))) await order?.release(deviceId);
   }
@@ -156,30 +158,32 @@ export class AttemptRunner {
       this.#parts.stalled.stall(ownFailure, this.#urlId, error ?? ownFailure);
   }
 
+  /** Stores the attempt's outcome with what it changes at the URL, and announces both. */
   async #conclude(attempted: Attempted, record: AttemptRecord): Promise<void> {
     const { events, runClock, waits } = this.#parts;
     const urlId = this.#urlId;
-    const { circuit, ...changed } = this.#judge(attempted);
+    const { circuit, ...storedChange } = this.#noteResult(attempted);
     const { event, result } = attempted;
     if (circuit !== undefined) this.#reportCircuit(circuit, result.error ?? 'an attempt succeeded');
-    const { disabledWhy } = changed;
+    const { disabledWhy } = storedChange;
     if (disabledWhy !== undefined) this.#owner.stopStarting();
-    const progress = { urlId, attempts: [record], cursor: this.#state.queue.cursor, ...changed };
+    const progress = { urlId, attempts: [record], cursor: this.#state.queue.cursor, ...storedChange };
     if ((await this.#parts.record(progress, this.#owner)) === 'set-aside') this.#setAside(event, record);
     events.emit('delivery', deliveryEvent(event, record, runClock.now(), waits));
     if (disabledWhy !== undefined) events.emit('url-disabled', { atMs: runClock.now(), urlId, why: disabledWhy });
   }
 
   /**
-   * Sets the event aside until the store takes its outcome. After `delivered`, the lock's later events need not wait.
+   * Makes no attempt at the event until the store accepts its outcome. After `delivered`, the lock's later events need
+   * not wait.
    */
   #setAside({ id, deviceId }: StoredUplink, { outcome }: AttemptRecord): void {
     const blocksLock = this.#state.order !== undefined && outcome.state === 'pending';
     this.#state.retries.setAside(id, blocksLock ? deviceId : undefined);
   }
 
-  /** What the result changes in the URL's availability. */
-  #judge({ result }: Attempted): AvailabilityChange {
+  /** Updates the URL's availability by the result. Returns what has changed. */
+  #noteResult({ result }: Attempted): AvailabilityChange {
     const { waits, stalled } = this.#parts;
     stalled.resume(this.#urlId);
     return this.#state.availability.note(result, waits.now(), waits.wall.now(), this.#owner.underWay);

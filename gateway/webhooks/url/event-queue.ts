@@ -1,6 +1,7 @@
 /**
- * The event queue of one URL: the merchant's events after the URL's cursor that were read from the log and have no
- * outcome yet, in order of arrival.
+ * The event queue of one URL: the merchant's events that were read from the store's log of uplinks and have no outcome
+ * yet, in order of arrival. An event is a stored ping; its id is the uplink's. The URL's cursor is the id before its
+ * oldest event without an outcome, and the queue starts there.
  */
 import type { Store, StoredUplink, WebhookUrl } from '../../store/contract/store.js';
 
@@ -17,14 +18,14 @@ export class EventQueue {
   /** Ids after the cursor whose events had an outcome before this worker started. Undefined until the first read. */
   #concludedBefore: Set<number> | undefined;
   /** The id of the last event that was read. */
-  #position: number;
+  #lastReadId: number;
   /** Counts calls of {@link forgetLock}: a read during such a call may return erased events. */
   #forgetCount = 0;
 
   constructor(url: WebhookUrl, store: Store) {
     this.#url = url;
     this.#store = store;
-    this.#position = url.cursor;
+    this.#lastReadId = url.cursor;
   }
 
   /** Events that were read and wait for their first attempt. */
@@ -34,26 +35,29 @@ export class EventQueue {
 
   /** The id before the oldest event without an outcome. */
   get cursor(): number {
-    let oldest = this.#waiting[0]?.id ?? this.#position + 1;
+    let oldest = this.#waiting[0]?.id ?? this.#lastReadId + 1;
     for (const id of this.#started.keys()) oldest = Math.min(oldest, id);
     return oldest - 1;
   }
 
   /** Reads the next events. Returns whether there may be more. @throws StoreFailure */
   async readMore(): Promise<boolean> {
-    this.#concludedBefore ??= new Set(await this.#store.readOutcomesAfter(this.#url.id, this.#position));
+    this.#concludedBefore ??= new Set(await this.#store.readOutcomesAfter(this.#url.id, this.#lastReadId));
     const concluded = this.#concludedBefore;
-    const forgets = this.#forgetCount;
-    const events = await this.#store.readEvents(this.#url.merchantId, this.#position, EVENTS_PER_READ);
-    if (forgets !== this.#forgetCount) return true;
-    this.#position = events.at(-1)?.id ?? this.#position;
+    const forgetCountBefore = this.#forgetCount;
+    const events = await this.#store.readEvents(this.#url.merchantId, this.#lastReadId, EVENTS_PER_READ);
+    if (forgetCountBefore !== this.#forgetCount) return true;
+    this.#lastReadId = events.at(-1)?.id ?? this.#lastReadId;
     this.#waiting.push(...events.filter(({ id }) => !concluded.delete(id)));
     return events.length > 0;
   }
 
-  /** Keeps the events for which `waits` returns true, called oldest first. The caller starts or stores the others. */
-  keepWaiting(waits: (event: StoredUplink) => boolean): void {
-    this.#waiting = this.#waiting.filter(waits);
+  /**
+   * Calls `mustWait` for each event, oldest first. An event for which it returns false leaves the queue: the caller has
+   * started or stored it.
+   */
+  keepWaiting(mustWait: (event: StoredUplink) => boolean): void {
+    this.#waiting = this.#waiting.filter(mustWait);
   }
 
   /** Must be called when the event's first attempt starts. */
@@ -69,8 +73,8 @@ export class EventQueue {
   /** Returns an event whose attempt was not made to its old place, unless the event was forgotten meanwhile. */
   putBack(event: StoredUplink): void {
     if (!this.#started.delete(event.id)) return;
-    const after = this.#waiting.findIndex(({ id }) => id > event.id);
-    this.#waiting.splice(after === -1 ? this.#waiting.length : after, 0, event);
+    const nextIndex = this.#waiting.findIndex(({ id }) => id > event.id);
+    this.#waiting.splice(nextIndex === -1 ? this.#waiting.length : nextIndex, 0, event);
   }
 
   /** Drops a lock's events, which were erased from the log. */

@@ -1,7 +1,8 @@
 /**
- * Measures how long every attempt at a URL has failed (interfaces.md §3: after 5 days the URL is disabled). Only
+ * Measures for how long all attempts at a URL have failed (interfaces.md §3: after 5 days the URL is disabled). Only
  * observed time counts: from one failure to the next within one run of the gateway. Time in which the gateway did not
- * run or could not send does not count, nor do jumps of the machine's clock. Pure: times are arguments.
+ * run or could not send does not count, nor do jumps of the machine's clock. Pure: times are arguments. The delivery
+ * clock (delivery-clock.ts) never jumps; the wall clock may.
  */
 import { Days, type Milliseconds, Minutes } from '../../../proto/clock.js';
 import type { Failing } from '../../store/contract/webhook-store.js';
@@ -12,7 +13,9 @@ export const DISABLED_AFTER: Milliseconds = Days(5);
 const STORE_INTERVAL: Milliseconds = Minutes(1);
 
 export class FailingTime {
+  /** Since when (wall-clock time) and for how long attempts have failed; null while they succeed. */
   #failing: Failing | null;
+  /** The failing time that the store has. */
   #storedForMs: Milliseconds;
   /** When the last failure was observed, by the delivery clock. */
   #lastFailureMs: number | undefined;
@@ -43,9 +46,9 @@ export class FailingTime {
    */
   failed(nowMs: number, dateMs: number): Failing | undefined {
     const before = this.#failing;
-    const seen = this.#lastFailureMs === undefined ? 0 : Math.max(nowMs - this.#lastFailureMs, 0);
+    const observedMs = this.#lastFailureMs === undefined ? 0 : Math.max(nowMs - this.#lastFailureMs, 0);
     this.#lastFailureMs = nowMs;
-    this.#failing = { sinceMs: before?.sinceMs ?? dateMs, forMs: (before?.forMs ?? 0) + seen };
+    this.#failing = { sinceMs: before?.sinceMs ?? dateMs, forMs: (before?.forMs ?? 0) + observedMs };
     const { forMs } = this.#failing;
     if (before !== null && forMs - this.#storedForMs < STORE_INTERVAL && !this.hasReachedLimit) return undefined;
     this.#storedForMs = forMs;

@@ -1,8 +1,10 @@
 /**
- * Stores the outcomes of attempts at all URLs: one commit for all waiting outcomes (group commit). If the store fails,
- * the commit is repeated in order, so that no cursor passes an outcome that is not stored.
+ * Stores the outcomes of delivery attempts at all URLs: one commit for all waiting outcomes (group commit). Each
+ * outcome comes with the URL's cursor, the id before its oldest event without an outcome. If the store fails, the
+ * commit is repeated in order, so that no cursor passes an outcome that is not stored.
  *
- * If the store can write but refuses an outcome, the outcome itself is the cause. An outcome is
+ * If the store can write but refuses an outcome, the outcome itself is the cause, such as a damaged row in the table of
+ * deliveries. An outcome is
  *
  * - *queued* until a commit has it; then it is *stored*;
  * - *refused* once a failed commit was halved until it had only this outcome. The outcome leaves the queue and is tried
@@ -18,13 +20,13 @@ import type { DeliveryProgress, Store } from '../../store/contract/store.js';
 
 /** How long an outcome waits for others to share its commit, and how many waiting outcomes start the commit at once. */
 const GATHER_TIME: Milliseconds = 20;
-const MAX_GATHERED = 512;
+const MAX_GATHERED_OUTCOMES = 512;
 /** The wait before the next write after the store failed or refused an outcome. */
 const STORE_RETRY_DELAY: Milliseconds = Seconds(1);
 /** Tries of a refused outcome before it is set aside, and the interval of its tries from then on. */
 const TRIES_BEFORE_SET_ASIDE = 3;
 const SET_ASIDE_RETRY_INTERVAL: Milliseconds = Minutes(5);
-/** An empty entry that is written to find out whether the store can write at all. */
+/** The key of an empty metadata entry that is written to find out whether the store can write at all. */
 const WRITE_CHECK_KEY = 'delivery-proof';
 
 export interface ProgressRecorderParts {
@@ -44,8 +46,11 @@ export interface Recording {
   storedAfterAll(progress: DeliveryProgress): void;
 }
 
+/** An outcome that waits for a commit. */
 interface Queued {
+  /** The outcome, the cursor and the changes to the URL. */
   readonly progress: DeliveryProgress;
+  /** The worker that records the outcome. */
   readonly by: Recording;
   readonly done: (recorded: Recorded) => void;
 }
@@ -55,7 +60,7 @@ interface Refused extends Queued {
   tries: number;
 }
 
-const NO_RECORDING: Recording = { storedAfterAll: () => undefined };
+const NO_WORKER: Recording = { storedAfterAll: () => undefined };
 
 export class ProgressRecorder {
   readonly #parts: ProgressRecorderParts;
@@ -78,7 +83,7 @@ export class ProgressRecorder {
   record(progress: DeliveryProgress, by: Recording): Promise<Recorded> {
     return new Promise((done) => {
       this.#queue.push({ progress, by, done });
-      if (this.#isStopping || this.#queue.length >= MAX_GATHERED) this.#start();
+      if (this.#isStopping || this.#queue.length >= MAX_GATHERED_OUTCOMES) this.#start();
       else this.#gathering ??= systemClock.after(GATHER_TIME, () => this.#start());
     });
   }
@@ -98,7 +103,7 @@ export class ProgressRecorder {
   /** From now on outcomes are stored at once, and nothing waits for a store that fails. */
   stop(): void {
     this.#isStopping = true;
-    for (const urlChanges of this.#refused.values()) for (const { done } of urlChanges) done('set-aside');
+    for (const refusedOfUrl of this.#refused.values()) for (const { done } of refusedOfUrl) done('set-aside');
   }
 
   #start(): void {
@@ -118,9 +123,9 @@ export class ProgressRecorder {
       const batch = this.#queue;
       if (batch.length === 0) continue;
       this.#queue = [];
-      const left = await this.#write(batch);
-      if (left.length === 0) continue;
-      this.#queue = [...left, ...this.#queue];
+      const unwritten = await this.#write(batch);
+      if (unwritten.length === 0) continue;
+      this.#queue = [...unwritten, ...this.#queue];
       await new Promise<void>((resolve) => this.#parts.waits.after(STORE_RETRY_DELAY, resolve));
     }
   }
@@ -128,7 +133,7 @@ export class ProgressRecorder {
   /** Writes a batch. Returns the outcomes that are not written because the store can't write now. */
   async #write(batch: readonly Queued[]): Promise<readonly Queued[]> {
     // After giving up, nothing more is written: a cursor stored without the outcomes before it would lose an event.
-    const failure = this.#hasGivenUp ? undefined : await this.#failureOf(batch);
+    const failure = this.#hasGivenUp ? undefined : await this.#storeBatch(batch);
     if (failure === undefined) {
       for (const { done } of batch) done('stored');
       return [];
@@ -145,14 +150,18 @@ export class ProgressRecorder {
     return [];
   }
 
+  /**
+   * Writes the halves of a batch that the store refuses, to find the outcome at fault. Returns what `#write` returns.
+   */
   async #writeHalves(batch: readonly Queued[]): Promise<readonly Queued[]> {
     const middle = batch.length >> 1;
-    const left = await this.#write(batch.slice(0, middle));
-    if (left.length > 0) return [...left, ...batch.slice(middle)];
+    const unwritten = await this.#write(batch.slice(0, middle));
+    if (unwritten.length > 0) return [...unwritten, ...batch.slice(middle)];
     return await this.#write(batch.slice(middle));
   }
 
-  async #failureOf(batch: readonly Queued[]): Promise<Error | undefined> {
+  /** Stores a batch in one commit. Returns the error if the store fails. */
+  async #storeBatch(batch: readonly Queued[]): Promise<Error | undefined> {
     const { store, events, runClock } = this.#parts;
     try {
       await store.recordProgress(batch.map(({ progress }) => this.#withPinnedCursor(progress)));
@@ -189,17 +198,18 @@ export class ProgressRecorder {
   #refuse({ progress, by, done }: Queued): readonly Queued[] {
     const { urlId, attempts, blocked = [], damaged = [], cursor: _cursor, ...urlChanges } = progress;
     if (uplinkIdsOf(progress).length === 0) {
-      // The progress has no event's outcome: the URL was removed, or its row is refused. The next progress repeats it.
+      // There is no event's outcome, only a change to the URL: the URL was removed, or the store refuses its row. The
+      // next attempt at the URL stores the change again.
       done('stored');
       return [];
     }
     const refused: Refused = { progress: { urlId, attempts, blocked, damaged }, by, done, tries: 1 };
-    const others = this.#refused.get(urlId) ?? new Set();
-    this.#refused.set(urlId, others.add(refused));
+    const refusedOfUrl = this.#refused.get(urlId) ?? new Set();
+    this.#refused.set(urlId, refusedOfUrl.add(refused));
     if (Object.keys(urlChanges).length > 0)
       this.#queue.unshift({
         progress: { urlId, attempts: [], ...urlChanges },
-        by: NO_RECORDING,
+        by: NO_WORKER,
         done: () => undefined,
       });
     this.#scheduleRetry(refused);
@@ -220,18 +230,19 @@ export class ProgressRecorder {
 
   async #tryAgain(refused: Refused): Promise<void> {
     const { urlId } = refused.progress;
-    const others = this.#refused.get(urlId);
+    const refusedOfUrl = this.#refused.get(urlId);
     // The outcome was forgotten meanwhile.
-    if (others?.has(refused) !== true) return;
-    const failure = await this.#failureOf([refused]);
+    if (refusedOfUrl?.has(refused) !== true) return;
+    const failure = await this.#storeBatch([refused]);
     if (failure === undefined) {
-      others.delete(refused);
-      if (others.size === 0) this.#refused.delete(urlId);
+      refusedOfUrl.delete(refused);
+      if (refusedOfUrl.size === 0) this.#refused.delete(urlId);
       if (refused.tries >= TRIES_BEFORE_SET_ASIDE) refused.by.storedAfterAll(refused.progress);
       refused.done('stored');
-      if (others.size === 0) this.#report(urlId, 'ended', '');
+      if (refusedOfUrl.size === 0) this.#report(urlId, 'ended', '');
       return;
     }
+    // A failure of the whole store is not the outcome's fault.
     if (failureKind(failure) === 'other' && (await this.#canWrite())) this.#countFailedTry(refused, failure);
     this.#scheduleRetry(refused);
   }

@@ -1,6 +1,7 @@
 /**
- * Tracks the stalled URLs: nothing can be sent to them because this machine lacks something (own-failure.ts). For each
- * thing lacked, a `cannot-send` event reports when the first URL stalls and when no URL is stalled any more.
+ * Tracks the stalled URLs: nothing can be sent to them because this machine lacks something, such as memory or a name
+ * service (own-failure.ts). For each of these, a `cannot-send` event reports when the first URL stalls and when no URL
+ * is stalled any more.
  */
 import type { Clock } from '../../../proto/clock.js';
 import type { GatewayEvents } from '../../events.js';
@@ -19,11 +20,11 @@ export class StalledUrls {
   }
 
   /** An attempt at this URL could not be made; `why` is a sentence for people. */
-  stall(what: OwnFailure, urlId: number, why: string): void {
-    this.#resumeExcept(urlId, what);
-    const urls = this.#urls.get(what) ?? new Set();
-    if (urls.size === 0) this.#report(what, 'began', why);
-    this.#urls.set(what, urls.add(urlId));
+  stall(lacked: OwnFailure, urlId: number, why: string): void {
+    this.#resumeExcept(urlId, lacked);
+    const urls = this.#urls.get(lacked) ?? new Set();
+    if (urls.size === 0) this.#report(lacked, 'began', why);
+    this.#urls.set(lacked, urls.add(urlId));
   }
 
   /** An attempt at this URL was made, successful or not; or the URL's worker has stopped. */
@@ -32,14 +33,14 @@ export class StalledUrls {
   }
 
   #resumeExcept(urlId: number, except?: OwnFailure): void {
-    for (const [what, urls] of this.#urls) {
-      if (what === except || !urls.delete(urlId) || urls.size > 0) continue;
-      this.#urls.delete(what);
-      this.#report(what, 'ended', 'attempts are made again');
+    for (const [lacked, urls] of this.#urls) {
+      if (lacked === except || !urls.delete(urlId) || urls.size > 0) continue;
+      this.#urls.delete(lacked);
+      this.#report(lacked, 'ended', 'attempts are made again');
     }
   }
 
-  #report(what: OwnFailure, state: 'began' | 'ended', why: string): void {
-    this.#events.emit('cannot-send', { atMs: this.#runClock.now(), what, state, why });
+  #report(lacked: OwnFailure, state: 'began' | 'ended', why: string): void {
+    this.#events.emit('cannot-send', { atMs: this.#runClock.now(), what: lacked, state, why });
   }
 }

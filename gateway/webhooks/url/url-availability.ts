@@ -49,9 +49,11 @@ export class UrlAvailability {
     nowMs: number,
   ) {
     this.#failing = new FailingTime(failingSinceMs === null ? null : { sinceMs: failingSinceMs, forMs: failingForMs });
+    // The stored end may be far off if the machine's clock was changed since: the wait is never longer than asked for.
     this.#heldUntilMs = hold === null ? nowMs : Math.min(hold.untilMs, nowMs + hold.spanMs);
   }
 
+  /** The URL's mode at this time. */
   mode(nowMs: number): UrlMode {
     if (this.#heldUntilMs > nowMs) return 'held';
     if (this.#stall !== undefined) return 'stalled';

@@ -1,25 +1,29 @@
 /**
  * Tracks the retries of one URL: which are running, which are due, and when the next one is due. Also tracks events
- * that are set aside, since the store refuses their outcomes (progress-recorder.ts): they are not attempted meanwhile.
+ * (stored pings) that are set aside, since the store refuses their outcomes (progress-recorder.ts): they are not
+ * attempted meanwhile. An event's id is the id of its uplink in the log.
  */
 import type { DueDelivery, Store } from '../../store/contract/store.js';
 import type { DeliveryWait } from '../../store/contract/webhook-store.js';
 import { maxRetryDelay } from './schedule.js';
 
-/** Rows per read in {@link UrlRetries.shortenWaits}. */
-const ROWS_PER_READ = 500;
+/** Waiting deliveries per read in {@link UrlRetries.shortenWaits}. */
+const WAITS_PER_READ = 500;
 
 export class UrlRetries {
   readonly #urlId: number;
   readonly #store: Store;
+  /** The events whose retries are running. */
   readonly #underWay = new Set<number>();
   /** Events set aside, each with the lock whose later events wait for it; undefined if none wait. */
   readonly #setAside = new Map<number, number | undefined>();
   /** When the next retry is due; null if none waits, undefined if the store must be read. */
   #dueAtMs: number | null | undefined;
-  /** How often the due retries have changed. */
-  #changes = 0;
-  #forgets = 0;
+  /** How often the due retries have changed: shows whether they changed during a read. */
+  #changeCount = 0;
+  /** How often events were erased: shows whether a read may have returned erased events. */
+  #forgetCount = 0;
+  /** Whether {@link shortenWaits} is done. */
   #isShortened = false;
 
   constructor(urlId: number, store: Store) {
@@ -37,24 +41,26 @@ export class UrlRetries {
     return this.#setAside.size;
   }
 
-  /** The due retries have changed: the store must be read again. */
+  /** Must be called when the due retries have changed: the store is then read again. */
   changed(): void {
-    this.#changes += 1;
+    this.#changeCount += 1;
     this.#dueAtMs = undefined;
   }
 
-  /** Events were erased: a running read may return erased events. */
+  /** Must be called after events were erased: a running read may return erased events. */
   forget(): void {
-    this.#forgets += 1;
+    this.#forgetCount += 1;
     this.changed();
   }
 
-  begin(uplinkId: number): void {
+  /** Must be called when a retry of the event starts. */
+  started(uplinkId: number): void {
     this.#underWay.add(uplinkId);
     this.changed();
   }
 
-  end(uplinkId: number): void {
+  /** Must be called when the retry has ended and its outcome is stored or set aside. */
+  ended(uplinkId: number): void {
     this.#underWay.delete(uplinkId);
     this.changed();
   }
@@ -65,7 +71,7 @@ export class UrlRetries {
     this.changed();
   }
 
-  /** The outcomes of these events, which were set aside, have been stored. */
+  /** Must be called when the outcomes of these events, which were set aside, have been stored. */
   stored(uplinkIds: readonly number[]): void {
     for (const id of uplinkIds) this.#setAside.delete(id);
     this.changed();
@@ -78,29 +84,31 @@ export class UrlRetries {
   }
 
   /**
-   * The retries that are due and neither running nor set aside, longest due first: at most `wanted`, plus `skipped`
-   * more, since the caller may be unable to start that many.
+   * The retries that are due and neither running nor set aside, longest due first: enough that the caller can start
+   * `wanted` of them although it may have to skip up to `maxSkipped`.
    *
    * @throws StoreFailure
    */
-  async read(nowMs: number, wanted: number, skipped: number): Promise<DueDelivery[]> {
-    if (wanted <= 0 || (this.#dueAtMs !== undefined && (this.#dueAtMs ?? Number.POSITIVE_INFINITY) > nowMs)) return [];
-    const forgets = this.#forgets;
-    const limit = wanted + skipped + this.#underWay.size + this.#setAside.size;
+  async read(nowMs: number, wanted: number, maxSkipped: number): Promise<DueDelivery[]> {
+    const isNoneDue = this.#dueAtMs === null || (this.#dueAtMs ?? 0) > nowMs;
+    if (wanted <= 0 || isNoneDue) return [];
+    const forgetCountBefore = this.#forgetCount;
+    // The store's result includes running retries and events set aside, which are filtered out below.
+    const limit = wanted + maxSkipped + this.#underWay.size + this.#setAside.size;
     const due = await this.#store.readDueDeliveries(this.#urlId, nowMs, limit);
-    // `forget` wakes the worker afterwards, which reads again.
-    if (forgets !== this.#forgets) return [];
+    // The caller of `forget` wakes the worker afterwards, which reads again.
+    if (forgetCountBefore !== this.#forgetCount) return [];
     return due.filter(({ uplink }) => !this.#underWay.has(uplink.id) && !this.#setAside.has(uplink.id));
   }
 
   /** When the next retry that is not running is due; null if none waits. @throws StoreFailure */
   async nextAtMs(): Promise<number | null> {
     if (this.#dueAtMs !== undefined) return this.#dueAtMs;
-    const changes = this.#changes;
+    const changeCountBefore = this.#changeCount;
     const except = this.#setAside.size === 0 ? this.#underWay : new Set([...this.#underWay, ...this.#setAside.keys()]);
     const dueAtMs = await this.#store.nextDueAtMs(this.#urlId, except);
-    // A change during the read wakes the worker.
-    if (changes !== this.#changes) return null;
+    // The change during the read also wakes the worker, which asks again.
+    if (changeCountBefore !== this.#changeCount) return null;
     this.#dueAtMs = dueAtMs;
     return dueAtMs;
   }
@@ -115,14 +123,14 @@ export class UrlRetries {
     if (this.#isShortened) return;
     const { webhooks } = this.#store;
     for (let afterId: number | undefined = 0; afterId !== undefined; ) {
-      const wanted = { afterId, fromMs: heldUntilMs, limit: ROWS_PER_READ };
-      const waits: readonly DeliveryWait[] = await webhooks.readWaits(this.#urlId, wanted);
-      const latest = waits.map(({ uplinkId, attempts, atMs }) => {
+      const range = { afterId, fromMs: heldUntilMs, limit: WAITS_PER_READ };
+      const waits: readonly DeliveryWait[] = await webhooks.readWaits(this.#urlId, range);
+      const limitedWaits = waits.map(({ uplinkId, attempts, atMs }) => {
         return { uplinkId, atMs: Math.min(atMs, Math.max(nowMs + maxRetryDelay(attempts), heldUntilMs)) };
       });
-      const shorter = latest.filter(({ atMs }, index) => atMs !== waits[index]?.atMs);
-      if (shorter.length > 0) await webhooks.shortenWaits(this.#urlId, shorter);
-      afterId = waits.length < ROWS_PER_READ ? undefined : waits.at(-1)?.uplinkId;
+      const shortened = limitedWaits.filter(({ atMs }, index) => atMs !== waits[index]?.atMs);
+      if (shortened.length > 0) await webhooks.shortenWaits(this.#urlId, shortened);
+      afterId = waits.length < WAITS_PER_READ ? undefined : waits.at(-1)?.uplinkId;
     }
     this.#isShortened = true;
     this.changed();

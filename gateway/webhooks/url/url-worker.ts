@@ -1,12 +1,13 @@
 /**
- * The worker of one webhook URL: follows the log of uplinks and decides which event is attempted when.
+ * The worker of one webhook URL: follows the store's log of uplinks and decides which event (stored ping) is attempted
+ * when. It makes no attempt itself: attempt-runner.ts does.
  *
  * The worker reads the merchant's events after the URL's cursor into a queue (event-queue.ts) and attempts them in
  * order. A lock's next event waits until the first attempt at the lock's previous event has ended, so that successful
- * deliveries arrive in each lock's order. An event whose attempt failed gets a row in the store and waits there for its
- * retry; the queue moves on without it. At an ordered URL the lock's later events wait as well (lock-order.ts). The
- * stored cursor is always before the oldest event without an outcome. So a crash loses no event, and an event whose
- * outcome was not stored is attempted again under the same id.
+ * deliveries arrive in each lock's order. An event whose attempt failed gets a row in the store's table of deliveries
+ * and waits there for its retry; the queue moves on without it. At an ordered URL the lock's later events wait as well
+ * (lock-order.ts). The stored cursor is the id before the oldest event without an outcome. So a crash loses no event,
+ * and an event whose outcome was not stored is attempted again under the same id.
  *
  * The worker is in one of these modes:
  *
@@ -39,7 +40,10 @@ const MAX_READ_AHEAD_EVENTS = 4096;
 const MIN_READ_AHEAD_EVENTS = 128;
 /** Maximum number of successful deliveries that are not stored yet. After a crash they are repeated under their ids. */
 const MAX_UNRECORDED_DELIVERIES = 1024;
-/** At this number of refused outcomes, no attempt is made: each would be repeated after the next start. */
+/**
+ * At this number of events set aside, since the store refuses their outcomes (progress-recorder.ts), no attempt is
+ * made: each such event is sent again after the next start.
+ */
 const MAX_SET_ASIDE_EVENTS = 100;
 /** The wait before the next pass after a failure of the store. */
 const STORE_RETRY_DELAY = Seconds(1);
@@ -144,7 +148,7 @@ export class UrlWorker implements AttemptOwner {
     this.wake();
   }
 
-  /** An outcome that was set aside has been stored: further attempts at its event may follow. */
+  /** Called when an outcome that was set aside has been stored: further attempts at its event may follow. */
   storedAfterAll(progress: DeliveryProgress): void {
     this.#state.retries.stored(uplinkIdsOf(progress));
     this.recheckDue();
@@ -155,17 +159,19 @@ export class UrlWorker implements AttemptOwner {
     this.stopStarting();
     if (this.#jobs === 0) return;
     const idle = new Promise<void>((resolve) => this.#onIdle.push(resolve));
-    const cut = systemClock.after(grace, () => this.#abort.abort());
+    const abortTimer = systemClock.after(grace, () => this.#abort.abort());
     await idle;
-    cut.cancel();
+    abortTimer.cancel();
   }
 
+  /** Starts nothing new. Running attempts continue. */
   stopStarting(): void {
     if (!this.isStopped) this.#enter('stopped');
     this.#timer?.cancel();
     this.#parts.stalled.resume(this.#url.id);
   }
 
+  /** Counts a delivery whose outcome is still being stored. Only `stop` waits for `recorded`. */
   recordLater(recorded: Promise<void>): void {
     this.#unrecorded += 1;
     this.#track(recorded, () => {
@@ -222,10 +228,11 @@ export class UrlWorker implements AttemptOwner {
   #freeAttempts(): number {
     const { availability, retries } = this.#state;
     if (this.#unrecorded >= MAX_UNRECORDED_DELIVERIES || retries.setAsideCount >= MAX_SET_ASIDE_EVENTS) return 0;
-    const room = availability.freeAttempts(this.#parts.waits.now(), this.#running);
-    return room <= 0 ? 0 : Math.min(room, this.#parts.throttle.freeAttempts(this));
+    const free = availability.freeAttempts(this.#parts.waits.now(), this.#running);
+    return free <= 0 ? 0 : Math.min(free, this.#parts.throttle.freeAttempts(this));
   }
 
+  /** Starts as many due retries as may start. At an ordered URL, skips those of locks with an attempt under way. */
   async #startRetries(nowMs: number): Promise<void> {
     const { availability, retries, order } = this.#state;
     const free = Math.min(availability.retryLimit - retries.underWay, this.#freeAttempts());
@@ -261,12 +268,13 @@ export class UrlWorker implements AttemptOwner {
   #startQueued(): void {
     const { queue, order } = this.#state;
     const blocked: StoredUplink[] = [];
-    const passed = new Set<number>();
+    /** Locks with an event that stays in the queue: their later events stay too. */
+    const waitingLocks = new Set<number>();
     queue.keepWaiting((event) => {
       const { deviceId } = event;
       if (order?.isBlocked(deviceId)) blocked.push(event);
-      else if (this.isStopped || this.#isLockBusy(event) || passed.has(deviceId) || this.#freeAttempts() <= 0) {
-        passed.add(deviceId);
+      else if (this.isStopped || this.#isLockBusy(event) || waitingLocks.has(deviceId) || this.#freeAttempts() <= 0) {
+        waitingLocks.add(deviceId);
         return true;
       } else this.#startEvent(event);
       return false;
@@ -286,15 +294,15 @@ export class UrlWorker implements AttemptOwner {
   #startRetry({ uplink: event, attempts, attemptsBefore }: DueDelivery): void {
     const { order, retries } = this.#state;
     this.#parts.throttle.attemptStarted(this);
-    retries.begin(event.id);
+    retries.started(event.id);
     if (order !== undefined) this.#busyLocks.add(event.deviceId);
     this.#run(this.#runner.run({ event, number: attempts + 1, attemptsBefore, hasRow: true }), () => {
-      retries.end(event.id);
+      retries.ended(event.id);
       if (order !== undefined) this.#busyLocks.delete(event.deviceId);
     });
   }
 
-  /** Gives events of blocked locks rows, so that the queue moves on without them. */
+  /** Stores delivery rows for events of blocked locks, so that the queue moves on without them. */
   #storeBlocked(events: readonly StoredUplink[]): void {
     this.#run(this.#runner.storeBlocked(events), () => undefined);
   }
