@@ -1,6 +1,7 @@
 /**
  * Wraps the store so that its readers get the current states of locks. The gateway writes a lock's state only
  * occasionally (dirty-states.ts), so the state in memory may be newer than the stored one; readers get the newer state.
+ * The wrapper changes no stored state.
  */
 import type { DeviceReading, Store, StoredState } from '../store/contract/store.js';
 import { forwardStore } from '../store/contract/store-methods.js';
@@ -24,24 +25,24 @@ type StateMethods = {
 
 /** The same store, but its results have the current states. */
 export function withCurrentStates(store: Store, locks: Locks): Store {
-  const current = (deviceId: number, stored: string | null): string | null =>
+  const newest = (deviceId: number, stored: string | null): string | null =>
     stored === null ? null : (locks.newerState(deviceId) ?? stored);
-  const renewed = (reading: DeviceReading): DeviceReading => {
-    const state = current(reading.device.id, reading.state);
+  const withNewestState = (reading: DeviceReading): DeviceReading => {
+    const state = newest(reading.device.id, reading.state);
     return state === reading.state ? reading : { ...reading, state };
   };
   // `readDeviceState` returns a string, which `HasState` can't recognise as a state.
-  const states: Pick<Store, StateMethods | 'readDeviceState'> = {
-    readDeviceState: async (deviceId) => current(deviceId, await store.readDeviceState(deviceId)),
+  const overrides: Pick<Store, StateMethods | 'readDeviceState'> = {
+    readDeviceState: async (deviceId) => newest(deviceId, await store.readDeviceState(deviceId)),
     readDeviceStates: async (deviceIds) =>
-      (await store.readDeviceStates(deviceIds)).map((each) => {
-        return { ...each, state: current(each.deviceId, each.state) ?? each.state };
+      (await store.readDeviceStates(deviceIds)).map((stored) => {
+        return { ...stored, state: newest(stored.deviceId, stored.state) ?? stored.state };
       }),
-    listDevices: async () => (await store.listDevices()).map(renewed),
+    listDevices: async () => (await store.listDevices()).map(withNewestState),
     findDevice: async (mac) => {
-      const found = await store.findDevice(mac);
-      return found === null ? null : renewed(found);
+      const reading = await store.findDevice(mac);
+      return reading === null ? null : withNewestState(reading);
     },
   };
-  return { ...forwardStore(store), ...states };
+  return { ...forwardStore(store), ...overrides };
 }

@@ -1,9 +1,11 @@
 /**
- * The state of a lock: the judge's belief, and the lock's latest ping for lists. It is stored as JSON. Pure, except
- * that functions update the states that they get.
+ * The state of a lock: the judge's belief, which is what the judge (proto/power/judge) has concluded from the lock's
+ * uplinks and other events, and the lock's latest ping for lists. It is stored as JSON. Pure, except that functions
+ * update the states that they get.
  *
- * Uplinks count in the order of protocol.md §1 (age of the credential, boot, sequence), not in the order of arrival: a
- * late uplink adds missing information but overwrites nothing newer.
+ * Uplinks count in the order of protocol.md §1 (age of the credential, life, boot, sequence), not in the order of
+ * arrival: a late uplink adds missing information but overwrites nothing newer. A life is the time between two wipes of
+ * the lock's flash; after each wipe, boots count from 1 again.
  */
 import { ok, problem, type Result } from '../../proto/errors.js';
 import {
@@ -56,15 +58,16 @@ export function newDeviceState(mac: Mac, atMs: number, listeningSinceMs: number)
 }
 
 /** The state of a lock after a move or an erasure: a new state, except for `usedTo`. */
-export function resetState(known: DeviceState, mac: Mac, nowMs: number): DeviceState {
-  const { powerFrom } = known.belief;
-  const { usedTo } = known;
+export function resetState(before: DeviceState, mac: Mac, nowMs: number): DeviceState {
+  // The key of the lock's newest uplink: every uplink reports the power settings.
+  const { powerFrom } = before.belief;
+  const { usedTo } = before;
   const { credential, life, boot, sequence } = powerFrom;
   const isNewer = usedTo === undefined || isAfterKey(usedTo, credential, life, boot, sequence);
-  const forgotten = newDeviceState(mac, nowMs, nowMs);
-  // What it was sent before may still be answered.
-  Object.assign(forgotten.belief, { commandsSinceMs: nowMs, commandsAboveId: NEVER });
-  return { ...forgotten, usedTo: isNewer ? { ...powerFrom } : usedTo };
+  const state = newDeviceState(mac, nowMs, nowMs);
+  // The lock may still acknowledge commands from before, which the new belief does not know.
+  Object.assign(state.belief, { commandsSinceMs: nowMs, commandsAboveId: NEVER });
+  return { ...state, usedTo: isNewer ? { ...powerFrom } : usedTo };
 }
 
 /**
@@ -121,23 +124,23 @@ const SHAPE = {
 };
 
 /** Where `value` differs from `shape`, in a few words; undefined if it matches. Extra members are allowed. */
-function shapeDifference(shape: unknown, value: unknown, at: string): string | undefined {
-  if (value === undefined) return `${at} is missing`;
+function shapeDifference(shape: unknown, value: unknown, path: string): string | undefined {
+  if (value === undefined) return `${path} is missing`;
   if (shape === null) return undefined;
   if (Array.isArray(shape)) {
-    if (!Array.isArray(value)) return `${at} is not a list`;
+    if (!Array.isArray(value)) return `${path} is not a list`;
     // An empty sample says nothing about the items.
     if (shape.length === 0) return undefined;
     for (const [index, item] of value.entries()) {
-      const difference = shapeDifference(shape[0], item, `${at}[${index}]`);
+      const difference = shapeDifference(shape[0], item, `${path}[${index}]`);
       if (difference !== undefined) return difference;
     }
     return undefined;
   }
-  if (typeof value !== typeof shape || value === null) return `${at} is not of type ${typeof shape}`;
+  if (typeof value !== typeof shape || value === null) return `${path} is not of type ${typeof shape}`;
   if (typeof shape !== 'object') return undefined;
-  for (const [name, part] of Object.entries(shape as object)) {
-    const difference = shapeDifference(part, (value as Record<string, unknown>)[name], `${at}.${name}`);
+  for (const [name, member] of Object.entries(shape as object)) {
+    const difference = shapeDifference(member, (value as Record<string, unknown>)[name], `${path}.${name}`);
     if (difference !== undefined) return difference;
   }
   return undefined;
@@ -155,23 +158,23 @@ export function noteUplink(
   if (!isPingUplink(uplink)) return;
   const { boot, sequence, timeMs, body } = uplink;
   const { reason, kind } = body;
-  const known = state.ping;
-  if (known === null) state.ping = { credential, life, boot, sequence, timeMs, reason, kind };
-  else if (isAfterKey(known, credential, life, boot, sequence) || isGreater(credential, life, uplink, known)) {
-    setKey(known, credential, life, boot, sequence);
-    known.timeMs = timeMs;
-    known.reason = reason;
-    known.kind = kind;
+  const latest = state.ping;
+  if (latest === null) state.ping = { credential, life, boot, sequence, timeMs, reason, kind };
+  else if (isAfterKey(latest, credential, life, boot, sequence) || isGreater(credential, life, uplink, latest)) {
+    setKey(latest, credential, life, boot, sequence);
+    latest.timeMs = timeMs;
+    latest.reason = reason;
+    latest.kind = kind;
   }
 }
 
 /**
- * Whether the uplink replaces the known ping with the same key. The greater of two conflicting pings counts: an
- * arbitrary rule, but independent of the order of arrival (protocol.md §3, "Late data").
+ * Whether the uplink has the same key as the latest ping and replaces it. The greater of two conflicting pings counts:
+ * an arbitrary rule, but independent of the order of arrival (protocol.md §3, "Late data").
  */
-function isGreater(credential: number, life: number, uplink: PingUplink, known: LatestPing): boolean {
+function isGreater(credential: number, life: number, uplink: PingUplink, latest: LatestPing): boolean {
   const { boot, sequence, timeMs, body } = uplink;
-  if (!isSameKey(known, credential, life, boot, sequence)) return false;
-  if (timeMs !== known.timeMs) return timeMs > known.timeMs;
-  return `${body.kind} ${body.reason}` > `${known.kind} ${known.reason}`;
+  if (!isSameKey(latest, credential, life, boot, sequence)) return false;
+  if (timeMs !== latest.timeMs) return timeMs > latest.timeMs;
+  return `${body.kind} ${body.reason}` > `${latest.kind} ${latest.reason}`;
 }

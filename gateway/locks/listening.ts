@@ -29,9 +29,10 @@ export async function startListening({
   lastRanMs,
 }: ListeningParts): Promise<readonly StateRebuilt[]> {
   const rebuilt = await locks.load();
-  const abandoned = [...locks.all()].filter(({ state }) => state.belief.listeningSinceMs !== null);
-  const endedMs = abandoned.reduce((ms, { state }) => Math.max(ms, state.belief.nowMs), lastRanMs ?? 0);
-  recordAll(ingest, abandoned, 'stop', endedMs);
+  // For these locks the judge's belief says that a gateway is listening: the previous run did not record its stop.
+  const withoutStop = [...locks.all()].filter(({ state }) => state.belief.listeningSinceMs !== null);
+  const stoppedMs = withoutStop.reduce((ms, { state }) => Math.max(ms, state.belief.nowMs), lastRanMs ?? 0);
+  recordAll(ingest, withoutStop, 'stop', stoppedMs);
   recordAll(ingest, locks.all(), 'start', clock.now());
   // Rebuilt states must be on disk before anything else starts, so that no damaged row is read again.
   if (rebuilt.length > 0) await ingest.idle();
@@ -39,8 +40,8 @@ export async function startListening({
 }
 
 /**
- * Lets the run's clock jump, by calling `take`. Records a stop before and a start after the jump, so that the jump does
- * not count as silence. For the judge, connected locks and phones connect again after it.
+ * Lets the run's clock jump, by calling `makeStep`. Records a stop before and a start after the jump, so that the jump
+ * does not count as silence. For the judge, connected locks and phones connect again after the jump.
  */
 export function recordClockStep(
   { locks, ingest, clock }: Omit<ListeningParts, 'lastRanMs'>,
@@ -62,6 +63,7 @@ export async function stopListening({ locks, ingest, clock }: Omit<ListeningPart
   locks.stop();
 }
 
+/** Queues an event for each lock: the gateway starts or stops listening. */
 function recordAll(ingest: Ingest, locks: Iterable<KnownLock>, state: 'start' | 'stop', atMs: number): void {
   for (const { deviceId, mac } of locks) ingest.recordEvent(deviceId, mac, { type: 'gateway', state, atMs });
 }

@@ -1,7 +1,8 @@
 /**
- * Rebuilds a lock's state from its log after the lock was marked as reflashed. The reflash marks divide the lock's
- * uplinks into lives (protocol.md §1); the whole log is judged again with them, in the order of arrival. Beliefs that
- * follow only from times of receipt do not depend on lives and stay unchanged. Findings are not reported again.
+ * Rebuilds a lock's state from its log after the lock was marked as reflashed. Each mark is a time at which the lock's
+ * flash was wiped; the marks divide the lock's uplinks into lives, in each of which boots count from 1 (protocol.md
+ * §1). The whole log is judged again with them, in the order of arrival. The members of the judge's belief that follow
+ * only from times of receipt do not depend on lives and stay unchanged. Findings are not reported again.
  */
 import { afterThisTurn } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
@@ -70,19 +71,22 @@ export class LivesReplay {
   }
 
   /**
-   * The state that replaces `known`, the lock's present state: the rebuilt one, or `known` if the log has no entries.
+   * The state that replaces the lock's present state: the rebuilt one, or the present one if the log has no entries.
    */
-  replace(known: DeviceState): DeviceState {
+  replace(present: DeviceState): DeviceState {
     const state = this.#state;
     // The state of a lock that is not judged stays unchanged.
-    if (state === undefined || known.unjudged !== undefined) return known;
-    copyReceiptBeliefs(state.belief, known.belief);
-    const { usedTo } = known;
-    return { ...state, receivedAtMs: known.receivedAtMs, ...(usedTo !== undefined && { usedTo }) };
+    if (state === undefined || present.unjudged !== undefined) return present;
+    copyReceiptBeliefs(state.belief, present.belief);
+    const { usedTo } = present;
+    return { ...state, receivedAtMs: present.receivedAtMs, ...(usedTo !== undefined && { usedTo }) };
   }
 }
 
-/** Copies the beliefs that follow from times of receipt (connection, commands, time): the log may lack some events. */
+/**
+ * Copies from the known belief the members that follow from times of receipt (connection, commands, time): the log may
+ * lack some of the events that led to them.
+ */
 function copyReceiptBeliefs(belief: Belief, known: Belief): void {
   belief.nowMs = known.nowMs;
   belief.isConnected = known.isConnected;
@@ -104,7 +108,9 @@ function copyReceiptBeliefs(belief: Belief, known: Belief): void {
   belief.dueMs = known.nowMs;
 }
 
+/** Whether the lock has been silent, in the sense of the rule, since the same time in both beliefs. */
 function isSameSilence(rule: RuleName, belief: Belief, known: Belief): boolean {
-  const since = (of: Belief) => silenceLapses(POWER_MODEL, of).find((lapse) => lapse.rule === rule)?.sinceMs;
-  return since(belief) === since(known);
+  const silentSinceMs = (each: Belief) =>
+    silenceLapses(POWER_MODEL, each).find((lapse) => lapse.rule === rule)?.sinceMs;
+  return silentSinceMs(belief) === silentSinceMs(known);
 }

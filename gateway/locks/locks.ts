@@ -1,5 +1,6 @@
 /**
- * Holds in memory all locks that have ever sent or done anything, with their states. A stored state and the log
+ * Holds in memory all locks that have ever sent or done anything, with their states. A state has the judge's belief:
+ * what the judge (proto/power/judge) has concluded about the lock. A stored state and the store's log of uplinks
  * together always reproduce the state in memory (dirty-states.ts).
  *
  * Some findings depend only on time, such as a late lock. So each lock has a due time, which the judge sets, and at
@@ -35,7 +36,7 @@ export interface KnownLock {
   readonly deviceId: number;
   readonly mac: Mac;
   state: DeviceState;
-  /** When it was reflashed (protocol.md §1), ms since the epoch, earliest first. */
+  /** The reflash marks: when the lock's flash was wiped (protocol.md §1), ms since the epoch, earliest first. */
   marks: readonly number[];
   /** The presence that was last announced. */
   presence: Presence;
@@ -79,15 +80,17 @@ export class Locks {
   readonly #clock: Clock;
   readonly #onDue: (locks: readonly KnownLock[]) => void;
   readonly #locks = new Map<number, KnownLock>();
+  /** The locks by the due time of their next tick. */
   readonly #deadlines = new Deadlines<KnownLock>();
   readonly #listeningSinceMs: number;
-  /** The marks of the locks that were reflashed. */
+  /** The reflash marks of the locks that have any, by device id. */
   readonly #marks = new Map<number, readonly number[]>();
   readonly #dirty = new DirtyStates<KnownLock>();
   readonly #judging: VersionedJudge;
   /** The locks that wait for {@link repairTorn}. */
   readonly #torn = new Set<KnownLock>();
   readonly #judgingChanges: JudgingChange[] = [];
+  /** Filled by the judge. An empty one is reused for the next event. */
   #verdict = newVerdict();
   #timer: Timer | undefined;
   #timerDueMs = Number.POSITIVE_INFINITY;
@@ -115,11 +118,11 @@ export class Locks {
     const atMs = this.#clock.now();
     for (const [deviceId, marks] of await this.#store.marks.readAll()) this.#marks.set(deviceId, marks);
     for (const loaded of (await this.#loadStates(atMs)).values()) {
-      const { deviceId, mac, state, isReplayed, rebuilt: made } = loaded;
+      const { deviceId, mac, state, isReplayed, rebuilt: rebuild } = loaded;
       // The presence at the start is not announced.
       const lock = this.#add(deviceId, mac, state, true);
       if (isReplayed) this.#dirty.add(lock);
-      if (made !== undefined) rebuilt.push({ atMs, mac, ...made });
+      if (rebuild !== undefined) rebuilt.push({ atMs, mac, ...rebuild });
       if (state.unjudged?.sinceMs === atMs) this.#judgingChanges.push({ lock, unjudged: state.unjudged });
     }
     return rebuilt;
@@ -152,7 +155,7 @@ export class Locks {
    * stops.
    */
   judge(lock: KnownLock, event: JudgeEvent): Verdict {
-    if (lock.state.unjudged !== undefined) return this.#eventMissed(lock);
+    if (lock.state.unjudged !== undefined) return this.#countUnjudged(lock);
     const verdict = this.#verdict;
     const { belief } = lock.state;
     try {
@@ -160,7 +163,7 @@ export class Locks {
     } catch (error) {
       this.#verdict = newVerdict();
       this.stopJudging(lock, messageOf(error), event.atMs);
-      return this.#eventMissed(lock);
+      return this.#countUnjudged(lock);
     }
     if (belief.dueMs !== lock.dueMs) this.#deadlines.set(lock, belief.dueMs);
     if (verdict.findings.length === 0 && verdict.withdrawn.length === 0) return EMPTY_VERDICT;
@@ -168,7 +171,7 @@ export class Locks {
     return verdict;
   }
 
-  #eventMissed(lock: KnownLock): Verdict {
+  #countUnjudged(lock: KnownLock): Verdict {
     lock.unjudgedEvents += 1;
     return EMPTY_VERDICT;
   }
@@ -238,9 +241,10 @@ export class Locks {
   }
 
   /**
-   * Replaces the states that the judge may have left half written by the last stored ones, and stores those with the
-   * mark that the locks are not judged. Lost states are restored, and the events since then are judged. Must be called
-   * while no commit is being written and nothing is being judged.
+   * Repairs the torn states, which the judge may have left half changed when it threw. Each is replaced by the stored
+   * state, which is then stored with a mark that the lock is not judged. A lost state, which could not be read, is
+   * restored, and the events since then are judged. Must be called while no commit is being written and nothing is
+   * being judged.
    *
    * @throws StoreFailure if the store can't be read or written; the caller must then try again
    */
@@ -253,24 +257,24 @@ export class Locks {
     );
     const repaired: RepairedLock[] = [];
     for (const lock of torn) {
-      const known = loaded.get(lock.deviceId)?.state ?? newDeviceState(lock.mac, nowMs, this.#listeningSinceMs);
+      const stored = loaded.get(lock.deviceId)?.state ?? newDeviceState(lock.mac, nowMs, this.#listeningSinceMs);
       const { unjudged } = lock.state;
-      if (lock.isLost && known.unjudged === undefined)
+      if (lock.isLost && stored.unjudged === undefined)
         repaired.push(
-          lock.unjudgedEvents === 0 ? { lock, state: known, judged: [] } : await this.#replayOr(lock, known),
+          lock.unjudgedEvents === 0 ? { lock, state: stored, judged: [] } : await this.#replayOrMark(lock, stored),
         );
-      else repaired.push({ lock, state: { ...known, unjudged: unjudged ?? known.unjudged }, judged: [] });
+      else repaired.push({ lock, state: { ...stored, unjudged: unjudged ?? stored.unjudged }, judged: [] });
     }
     await this.#storeStates(repaired);
   }
 
-  /** The lock's state replayed from the log; if the judge fails again, `known` with the mark of an unjudged lock. */
-  async #replayOr(lock: KnownLock, known: DeviceState): Promise<RepairedLock> {
+  /** The lock's state replayed from the log; if the judge fails again, the stored state, marked as not judged. */
+  async #replayOrMark(lock: KnownLock, stored: DeviceState): Promise<RepairedLock> {
     try {
       return await replayState(this.#store, this.#judging, lock);
     } catch (error) {
       if (!(error instanceof JudgeFailure)) throw error;
-      return { lock, state: { ...known, unjudged: lock.state.unjudged }, judged: [] };
+      return { lock, state: { ...stored, unjudged: lock.state.unjudged }, judged: [] };
     }
   }
 
@@ -320,20 +324,24 @@ export class Locks {
     return lock !== undefined && !lock.isTorn && this.#dirty.has(lock) ? JSON.stringify(lock.state) : undefined;
   }
 
-  /** The locks whose dirty states the next commit must write. @param uplinks number of uplinks in the commit */
-  takeDirty(uplinks: number): readonly KnownLock[] {
-    return this.#dirty.nextBatch(uplinks).filter(({ isTorn }) => !isTorn);
+  /**
+   * The locks whose dirty states, newer than the stored ones, the next commit must write.
+   *
+   * @param uplinkCount number of uplinks in the commit
+   */
+  takeDirty(uplinkCount: number): readonly KnownLock[] {
+    return this.#dirty.nextBatch(uplinkCount).filter(({ isTorn }) => !isTorn);
   }
 
   /** Must be called when a commit with the current states of these locks has been sent to the store. */
-  commitSent(repaired: readonly KnownLock[]): void {
-    this.#dirty.flushStarted(repaired);
+  commitSent(written: readonly KnownLock[]): void {
+    this.#dirty.flushStarted(written);
   }
 
   /** Must be called when that commit is on disk, with its number of uplinks and the same locks. */
-  commitDone(uplinks: number, repaired: readonly KnownLock[]): void {
-    this.#dirty.flushed(uplinks);
-    for (const lock of repaired) lock.isStored = true;
+  commitDone(uplinkCount: number, written: readonly KnownLock[]): void {
+    this.#dirty.flushed(uplinkCount);
+    for (const lock of written) lock.isStored = true;
   }
 
   /**
@@ -392,12 +400,12 @@ export class Locks {
 
   /** Sets a state that is stored, or that the log reproduces. */
   #setState(lock: KnownLock, state: DeviceState): void {
-    const [before, now] = [lock.state.unjudged, state.unjudged];
+    const [unjudgedBefore, unjudged] = [lock.state.unjudged, state.unjudged];
     lock.state = state;
     lock.isTorn = false;
     lock.unjudgedEvents = 0;
     this.#torn.delete(lock);
-    if (before?.sinceMs !== now?.sinceMs) this.#judgingChanges.push({ lock, unjudged: now });
+    if (unjudgedBefore?.sinceMs !== unjudged?.sinceMs) this.#judgingChanges.push({ lock, unjudged });
     this.#scheduleDue(lock);
   }
 
@@ -452,6 +460,7 @@ export class Locks {
     this.scheduleTick();
   }
 
+  /** Removes and returns a lock whose tick is due; undefined if there is none. */
   #takeDue(): KnownLock | undefined {
     return this.#deadlines.take(this.#clock.now());
   }

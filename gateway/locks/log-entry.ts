@@ -1,5 +1,6 @@
 /**
- * Converts entries of a lock's log to events for the judge and to decoded uplinks, and checks whether they are intact.
+ * Converts entries of a lock's log (stored uplinks and other events, in the order of arrival) to events for the judge
+ * and to decoded uplinks, and checks whether they are intact. Pure.
  */
 import type { JudgeEvent } from '../../proto/power/judge/event.js';
 import { decodeUplink } from '../../proto/wire/codec.js';
@@ -9,12 +10,14 @@ import type { LockEvent, LogEntry, StoredUplink } from '../store/contract/store.
 import { DEFAULT_SET_POWER_LIFETIME } from './stored-belief.js';
 
 /** When the uplink was received or the event happened, ms since the epoch. */
-export function atOf(entry: LogEntry): number {
+export function entryTimeMs(entry: LogEntry): number {
   return entry.type === 'uplink' ? entry.uplink.receivedAtMs : entry.atMs;
 }
 
 /**
- * The event that the judge saw when the entry was written, but with the lock's present reflash marks.
+ * The event that the judge saw when the entry was written. An uplink's life is derived from the lock's present reflash
+ * marks, the times at which the lock's flash was wiped (uplink-life.ts).
+ *
  * @throws Error if an uplink's bytes are damaged
  */
 export function judgeEventOf(entry: LogEntry, marks: readonly number[] = NO_MARKS): JudgeEvent {

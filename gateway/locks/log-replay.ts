@@ -1,6 +1,6 @@
 /**
- * Replays a lock's log: judges it again in the order of arrival. The store already has the findings, except for the
- * time in which the lock was not judged.
+ * Replays a lock's log: judges its stored uplinks and other events again, in the order of arrival. The store already
+ * has the findings, except for the time in which the lock was not judged. Writes nothing.
  */
 import { type Finding, type JudgeEvent, newVerdict, type Verdict } from '../../proto/power/judge/event.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
@@ -13,9 +13,10 @@ import { isIntact, judgeEventOf } from './log-entry.js';
 
 /** How many entries of the log are read at once. */
 const ENTRIES_PER_READ = 500;
-/** How many of a lock's newest findings are compared with those of the replay. */
-const FINDINGS_COMPARED = 1000;
+/** How many of a lock's newest stored findings are compared with those of the replay. */
+const COMPARED_FINDINGS = 1000;
 
+/** A lock whose log is replayed. */
 export interface ReplayedLock {
   readonly deviceId: number;
   readonly mac: Mac;
@@ -62,16 +63,16 @@ export async function replayState<Lock extends ReplayedLock & { readonly state: 
 ): Promise<{ readonly lock: Lock; readonly state: DeviceState; readonly judged: readonly Judged[] }> {
   const { deviceId } = lock;
   const sinceMs = lock.state.unjudged?.sinceMs ?? Number.POSITIVE_INFINITY;
-  const known = await store.readFindings(deviceId, FINDINGS_COMPARED);
-  const knownKeys = new Set(known.map(({ finding }) => findingKey(finding)));
+  const stored = await store.readFindings(deviceId, COMPARED_FINDINGS);
+  const storedKeys = new Set(stored.map(({ finding }) => findingKey(finding)));
   const judged: Judged[] = [];
   const state = await replayLog(store, judging, lock, ({ atMs }, { withdrawn, findings }) => {
     if (atMs < sinceMs) return;
-    const newFindings = findings.filter((finding) => !knownKeys.has(findingKey(finding)));
+    const newFindings = findings.filter((finding) => !storedKeys.has(findingKey(finding)));
     if (newFindings.length > 0 || withdrawn.length > 0) judged.push({ deviceId, withdrawn, findings: newFindings });
   });
-  const { unjudged: _mark, ...before } = lock.state;
-  return { lock, state: state ?? before, judged };
+  const { unjudged: _stop, ...stateBefore } = lock.state;
+  return { lock, state: state ?? stateBefore, judged };
 }
 
 /** A text that identifies a finding. */

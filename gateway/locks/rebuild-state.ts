@@ -1,7 +1,8 @@
 /**
- * Loads lock states from the store and updates them from the log. If a stored state is older than the log
- * (dirty-states.ts), the uplinks after it are judged again. If its row is damaged, the lock's whole log is judged
- * again. If the judge throws, the lock gets its previous state and a mark that it is not judged (ingest/judging.ts).
+ * Loads lock states from the store and updates them from the store's log of uplinks. If a stored state is older than
+ * the log (dirty-states.ts), the uplinks after it are judged again. If the stored state is damaged, the lock's whole
+ * log is judged again. If the judge throws, the lock gets its previous state and a mark that it is not judged
+ * (ingest/judging.ts).
  */
 import type { StateRebuilt } from '../events.js';
 import { JudgeFailure, type JudgingStop, messageOf, type VersionedJudge } from '../ingest/judging.js';
@@ -46,37 +47,37 @@ export async function loadStates(
   const loaded = new Map<number, LoadedState>();
   const behindLog = new Map<number, LoadedState>();
   for (const row of await store.readDeviceStates(deviceIds)) {
-    const each = await loadState(loading, row);
-    loaded.set(row.deviceId, each);
-    if (each.rebuilt === undefined && each.state.unjudged === undefined) behindLog.set(row.deviceId, each);
+    const lock = await loadState(loading, row);
+    loaded.set(row.deviceId, lock);
+    if (lock.rebuilt === undefined && lock.state.unjudged === undefined) behindLog.set(row.deviceId, lock);
   }
   const failed = await replayUnflushed(store, judging, behindLog, deviceIds);
   if (failed.size === 0) return loaded;
-  // States that the judge left half written are dropped: their rows are read again and judged up to the failure.
-  const ids = [...failed.keys()];
-  const again = new Map<number, LoadedState>();
-  for (const row of await store.readDeviceStates(ids)) again.set(row.deviceId, await loadState(loading, row));
-  await replayUnflushed(store, judging, again, ids, failed);
-  for (const [deviceId, each] of again) {
+  // States that the judge left half changed are dropped: the stored ones are read again and judged up to the failure.
+  const failedIds = [...failed.keys()];
+  const reloaded = new Map<number, LoadedState>();
+  for (const row of await store.readDeviceStates(failedIds)) reloaded.set(row.deviceId, await loadState(loading, row));
+  await replayUnflushed(store, judging, reloaded, failedIds, failed);
+  for (const [deviceId, lock] of reloaded) {
     const { why = '' } = failed.get(deviceId) ?? {};
-    loaded.set(deviceId, { ...each, state: { ...each.state, unjudged: unjudgedNow(loading, why) } });
+    loaded.set(deviceId, { ...lock, state: { ...lock.state, unjudged: judgingStop(loading, why) } });
   }
   return loaded;
 }
 
 async function loadState(loading: Loading, row: StoredState): Promise<LoadedState> {
   const { deviceId, mac } = row;
-  const read = readDeviceState(row.state);
-  const fault = row.isDamaged === true ? DAMAGED_STATE : read.ok ? undefined : read.error.message;
-  if (fault !== undefined || !read.ok) {
+  const parsed = readDeviceState(row.state);
+  const fault = row.isDamaged === true ? DAMAGED_STATE : parsed.ok ? undefined : parsed.error.message;
+  if (fault !== undefined || !parsed.ok) {
     const { state, from } = await rebuildState(loading, row);
     return { deviceId, mac, state, isReplayed: false, rebuilt: { why: fault ?? '', from } };
   }
-  const { unjudged } = read.value;
+  const { unjudged } = parsed.value;
   const state =
     unjudged === undefined || unjudged.version === loading.judging.version
-      ? read.value
-      : await tryAgain(loading, row, read.value);
+      ? parsed.value
+      : await judgeAnew(loading, row, parsed.value);
   return { deviceId, mac, state, isReplayed: false, rebuilt: undefined };
 }
 
@@ -86,37 +87,39 @@ async function rebuildState(
   lock: ReplayedLock,
 ): Promise<{ readonly state: DeviceState; readonly from: StateRebuilt['from'] }> {
   const { store, judging, nowMs } = loading;
-  const nothing = newDeviceState(lock.mac, nowMs, nowMs);
+  const newState = newDeviceState(lock.mac, nowMs, nowMs);
   try {
     const state = await replayLog(store, judging, lock);
     if (state !== undefined) return { state, from: 'log' };
   } catch (error) {
     if (error instanceof JudgeFailure)
-      return { state: { ...nothing, unjudged: unjudgedNow(loading, messageOf(error.cause)) }, from: 'nothing' };
+      return { state: { ...newState, unjudged: judgingStop(loading, messageOf(error.cause)) }, from: 'nothing' };
     // The log is damaged too: the lock gets a new state.
   }
-  return { state: nothing, from: 'nothing' };
+  return { state: newState, from: 'nothing' };
 }
 
 /** Judges the log of a lock at which another version of lockgate failed; if this version fails too, keeps the state. */
-async function tryAgain(loading: Loading, lock: ReplayedLock, before: DeviceState): Promise<DeviceState> {
+async function judgeAnew(loading: Loading, lock: ReplayedLock, before: DeviceState): Promise<DeviceState> {
   try {
-    return (await replayLog(loading.store, loading.judging, lock)) ?? withoutMark(before);
+    return (await replayLog(loading.store, loading.judging, lock)) ?? withoutStop(before);
   } catch (error) {
     if (error instanceof StoreFailure) throw error;
     const why = messageOf(error instanceof JudgeFailure ? error.cause : error);
     return {
       ...before,
-      unjudged: { ...unjudgedNow(loading, why), sinceMs: before.unjudged?.sinceMs ?? loading.nowMs },
+      unjudged: { ...judgingStop(loading, why), sinceMs: before.unjudged?.sinceMs ?? loading.nowMs },
     };
   }
 }
 
-function withoutMark({ unjudged: _mark, ...state }: DeviceState): DeviceState {
+/** The state without the mark that the lock is not judged. */
+function withoutStop({ unjudged: _stop, ...state }: DeviceState): DeviceState {
   return state;
 }
 
-function unjudgedNow({ judging, nowMs }: Loading, why: string): JudgingStop {
+/** The mark of a lock that is not judged from now on. */
+function judgingStop({ judging, nowMs }: Loading, why: string): JudgingStop {
   return { sinceMs: nowMs, why, version: judging.version };
 }
 
@@ -140,16 +143,17 @@ async function replayUnflushed(
   until: ReadonlyMap<number, ReplayFailure> = new Map(),
 ): Promise<Map<number, ReplayFailure>> {
   const failed = new Map<number, ReplayFailure>();
-  const judged = new Map<number, number>();
+  /** How many uplinks of each lock were judged. */
+  const judgedCounts = new Map<number, number>();
   const marks = await store.marks.readAll();
   for await (const uplinks of store.readUplinksAfterStates(MAX_DIRTY_UPLINKS, UPLINKS_PER_READ, deviceIds)) {
     for (const uplink of uplinks) {
       const { deviceId } = uplink;
       const loaded = states.get(deviceId);
-      const count = judged.get(deviceId) ?? 0;
+      const count = judgedCounts.get(deviceId) ?? 0;
       if (loaded === undefined || failed.has(deviceId) || count === until.get(deviceId)?.judged) continue;
       loaded.isReplayed = true;
-      judged.set(deviceId, count + 1);
+      judgedCounts.set(deviceId, count + 1);
       try {
         judgeStored(judging, loaded.state, uplink, marks.get(deviceId));
       } catch (error) {

@@ -1,6 +1,7 @@
 /**
- * Upgrades beliefs that an older version of lockgate stored. They can't be rebuilt from the log instead, since
- * retention may have deleted a part of it.
+ * Upgrades beliefs that an older version of lockgate stored. A belief is what the judge (proto/power/judge) has
+ * concluded about a lock. Old beliefs can't be rebuilt from the log of uplinks instead, since retention may have
+ * deleted a part of the log. Reads no store.
  */
 import { Hours } from '../../proto/clock.js';
 import { isObject } from '../../proto/json-reader.js';
@@ -25,6 +26,7 @@ function hasLives({ powerFrom }: Record<string, unknown>): boolean {
   return isObject(powerFrom) && 'life' in powerFrom;
 }
 
+/** The members of a belief that are keys of uplinks: credential, life, boot, sequence. */
 const KEY_MEMBERS = [
   'powerFrom',
   'batteryFrom',
@@ -35,7 +37,10 @@ const KEY_MEMBERS = [
   'first',
 ];
 
-/** Adds lives to keys, and times to the runs of boots. The latest ping gives the times of its own boot. */
+/**
+ * Adds lives to keys, and times to the runs (what the judge knows of each boot). A life is the time between two wipes
+ * of the lock's flash. The latest ping gives the times of its own boot.
+ */
 function upgradeKeys(state: Record<string, unknown>, belief: Record<string, unknown>): void {
   for (const name of KEY_MEMBERS) belief[name] = withLife(belief[name]);
   if (Array.isArray(belief.periods)) belief.periods = belief.periods.map(withLife);
@@ -54,15 +59,16 @@ function upgradeKeys(state: Record<string, unknown>, belief: Record<string, unkn
     Object.assign(run as Run, { earliestMs: timeMs, latestMs: timeMs, latestSequence: sequence });
 }
 
-function withLife(name: unknown): unknown {
-  if (!isObject(name) || typeof name.boot !== 'number') return name;
-  const { credential, boot, ...rest } = name;
-  return { credential, life: boot < 0 ? 0 : boot === NEVER ? NEVER : FIRST_LIFE, boot, ...rest };
+/** The key with a life: the first, or the bound before or after all lives if the key is before or after all boots. */
+function withLife(key: unknown): unknown {
+  if (!isObject(key) || typeof key.boot !== 'number') return key;
+  const { credential, boot, ...others } = key;
+  return { credential, life: boot < 0 ? 0 : boot === NEVER ? NEVER : FIRST_LIFE, boot, ...others };
 }
 
 /**
- * Older beliefs know nothing of commands, of what a connection brought and of uplinks in order. Each counts from the
- * next event on; what came before is unknown, and breaks no rule.
+ * Adds the members for commands, for the uplinks of a connection and for the order of uplinks, which older beliefs
+ * lack. They describe only what happens from now on; what came before is unknown, and breaks no rule.
  */
 function upgradeOrder(belief: Record<string, unknown>): void {
   if (belief.networkPings !== undefined || typeof belief.nowMs !== 'number') return;
@@ -92,6 +98,7 @@ function upgradeOrder(belief: Record<string, unknown>): void {
   }
 }
 
+/** A stretch (consecutive uplinks of a boot) of which the judge knows nothing. */
 function unknownStretch(): Stretch {
   return { ...newStretch(Number.POSITIVE_INFINITY), isHeadOpen: false };
 }

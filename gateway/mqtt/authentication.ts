@@ -45,7 +45,7 @@ const PHONE_CLIENT_ID = /^phone-([0-9A-F]{12})-[0-9A-Za-z]{1,32}$/;
  */
 const MIN_COMPARISONS: Readonly<Record<Source, number>> = { lock: 4, phone: MAX_PHONES_PER_LOCK };
 
-/** Fills up the comparisons, so that they always take the same time. */
+/** Compared when a lock has fewer credentials than the minimum, so that a check always takes the same time. */
 const DUMMY_CREDENTIAL: StoredCredential = { id: 0, secretHash: Buffer.alloc(32), expiresAtMs: null, isRevoked: true };
 
 /** Checks a claim against the store's credentials at `nowMs`, wall-clock time. Rejects if the store fails. */
@@ -64,8 +64,8 @@ export async function authenticate(
     );
   const { mac, source } = claimed;
   const account = await store.findLock(mac, source);
-  const given = keys.hashSecret(password ?? Buffer.alloc(0));
-  const credential = findByHash(given, account?.credentials ?? [], MIN_COMPARISONS[source]);
+  const givenHash = keys.hashSecret(password ?? Buffer.alloc(0));
+  const credential = findByHash(givenHash, account?.credentials ?? [], MIN_COMPARISONS[source]);
   if (account === null) return refusal('unknown-lock', 'no such lock');
   if (credential === undefined)
     return refusal('wrong-secret', source === 'phone' ? 'wrong phone credential' : 'wrong secret');
@@ -86,14 +86,14 @@ function readClientId(clientId: string): ClaimedSender | undefined {
 
 /** The credential with this hash. Compares with all credentials, and makes at least `minComparisons` comparisons. */
 function findByHash(
-  given: Buffer,
-  known: readonly StoredCredential[],
+  hash: Buffer,
+  credentials: readonly StoredCredential[],
   minComparisons: number,
 ): StoredCredential | undefined {
   let found: StoredCredential | undefined;
-  for (let index = 0; index < Math.max(known.length, minComparisons); index += 1) {
-    const each = known[index] ?? DUMMY_CREDENTIAL;
-    if (timingSafeEqual(each.secretHash, given) && each !== DUMMY_CREDENTIAL) found ??= each;
+  for (let index = 0; index < Math.max(credentials.length, minComparisons); index += 1) {
+    const credential = credentials[index] ?? DUMMY_CREDENTIAL;
+    if (timingSafeEqual(credential.secretHash, hash) && credential !== DUMMY_CREDENTIAL) found ??= credential;
   }
   return found;
 }

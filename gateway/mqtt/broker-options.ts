@@ -23,7 +23,7 @@ export interface BrokerOptions {
   readonly limits?: Partial<GuardLimits> | undefined;
   /** Measures the time limits of connections in real time, independent of the run's clock. */
   readonly guardClock?: Clock | undefined;
-  /** Whether the process has a free file descriptor for a connection; always if undefined. */
+  /** Returns whether the process has a free file descriptor for a connection; always if undefined. */
   readonly roomFor?: ((raw: Socket) => DescriptorRoom) | undefined;
   readonly store: Store;
   readonly keys: Keys;
@@ -31,11 +31,14 @@ export interface BrokerOptions {
   /** Counts bytes and messages for billing, and activates SIM cards. */
   readonly usage: Pick<Usage, 'meter' | 'sims'>;
   readonly events: GatewayEvents;
-  /** The run's clock. */
+  /** The run's clock, which stamps events. A demonstration can run it faster than real time. */
   readonly clock: Clock;
   /** The clock by which credentials expire. */
   readonly wallClock: Clock;
-  /** Whether the store can write, by its last check. While it can't, a CONNECT is refused (server unavailable). */
+  /**
+   * Resolves with whether the store can write, by its last check. While it can't, a CONNECT is refused (server
+   * unavailable).
+   */
   readonly canStore?: () => Promise<boolean>;
   /** How much each lock may send; unlimited if undefined. */
   readonly budgets?: UplinkBudgets | undefined;

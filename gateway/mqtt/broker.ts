@@ -78,6 +78,7 @@ export class Broker {
   readonly #aedes: Aedes;
   readonly #guard: ConnectionGuard;
   readonly #listeners: Listener[] = [];
+  /** The keepalive that each client's CONNECT asks for, in seconds. */
   readonly #keepalives = new WeakMap<Client, number>();
   readonly #sessionOf = new WeakMap<Client, Session>();
   readonly #clientsWithWill = new WeakSet<Client>();
@@ -255,41 +256,43 @@ export class Broker {
     if ((await this.#options.canStore?.()) === false)
       throw this.#unavailable(client, { reason: 'store', why: 'the store can’t write now' });
     const hasWill = this.#clientsWithWill.has(client);
-    let answer: Authentication;
+    let result: Authentication;
     try {
-      answer = await this.#authenticateUnchanged({ clientId: client.id, username, password, hasWill });
+      result = await this.#authenticateUnchanged({ clientId: client.id, username, password, hasWill });
     } catch (error) {
       const reason = error instanceof StoreFailure ? 'store' : 'other';
       throw this.#unavailable(client, { reason, why: (error as Error).message });
     }
-    if (!answer.ok || connection === undefined) {
-      const cause = answer.ok ? UNKNOWN_CONNECTION : answer.cause;
+    if (!result.ok || connection === undefined) {
+      const cause = result.ok ? UNKNOWN_CONNECTION : result.cause;
       this.#reportRefusal('connect', client, cause);
       throw refusal(NOT_AUTHORIZED, cause);
     }
-    this.#startSession(client, connection, answer);
+    this.#startSession(client, connection, result);
   }
 
   /** Authenticates a claim, again if credentials were withdrawn meanwhile. */
   async #authenticateUnchanged(claim: ConnectClaim): Promise<Authentication> {
     for (let times = 0; times < MAX_AUTHENTICATIONS; times += 1) {
-      const { endCount } = this.sessions;
-      const answer = await authenticate(this.#options, claim, this.#options.wallClock.now());
+      const endCountBefore = this.sessions.endCount;
+      const result = await authenticate(this.#options, claim, this.#options.wallClock.now());
       // The activation of a SIM card must be on disk before the CONNACK: no crash may lose or delay it.
-      if (answer.ok && answer.sender.source === 'lock') await this.#options.usage.sims.activate(answer.sender.mac);
-      if (endCount === this.sessions.endCount) return answer;
+      if (result.ok && result.sender.source === 'lock') await this.#options.usage.sims.activate(result.sender.mac);
+      if (endCountBefore === this.sessions.endCount) return result;
     }
     throw new LockgateError('overloaded', 'credentials are being withdrawn faster than a CONNECT can be checked');
   }
 
+  /** Reports that the gateway can't serve a CONNECT now. Returns the error for CONNACK 3. */
   #unavailable(client: Client, cause: RefusalCause): AuthenticateError {
     this.#reportRefusal('connect', client, cause);
     return refusal(SERVER_UNAVAILABLE, cause);
   }
 
+  /** Creates the session of an authenticated client, and opens its connection for further packets. */
   #startSession(client: Client, connection: ConnectionFilter, { sender, expiresAtMs }: Accepted): void {
     // When aedes registers this client, aedes closes the previous connection of the same client id.
-    for (const before of this.sessions.ofClient(sender.deviceId, client.id)) before.cause ??= 'takeover';
+    for (const previous of this.sessions.ofClient(sender.deviceId, client.id)) previous.cause ??= 'takeover';
     const messages = this.#options.usage.meter.accepted(connection.raw, sender);
     // Bytes that are still on their way when the gateway closes a connection are billed too, so they must be counted.
     makeCloseLinger(connection, systemClock, () => client.close());

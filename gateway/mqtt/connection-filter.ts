@@ -20,7 +20,7 @@ import type { RefusalCause } from './refusals/refusal-reason.js';
 import type { TimerWheelItem } from './timer-wheel.js';
 
 /**
- * The life of a connection:
+ * The phases of a connection:
  *
  * - `handshake`: TLS is being negotiated. Only TLS connections start here.
  * - `connect`: the CONNECT is incomplete. Its bytes are held and checked; the library does not know the connection yet.
@@ -45,7 +45,9 @@ export interface FilterWatcher {
   readonly maxBytes: { readonly connect: number; readonly packet: number };
   /** The gateway is stopping: nothing more is read. */
   readonly isClosing: boolean;
-  /** The filter holds `change` more bytes. Returns false if that is too much; the connection was then ended. */
+  /**
+   * The filter holds `change` more bytes, or fewer if negative. Returns false if that is too much: it was then ended.
+   */
   heldBytesChanged(filter: ConnectionFilter, change: number): boolean;
   /** The CONNECT is complete and well-formed. */
   connectComplete(filter: ConnectionFilter): void;
@@ -63,8 +65,8 @@ export interface FilterWatcher {
 export interface UplinkPath {
   /** Whether too many uplinks are unanswered, so that nothing more may be read. */
   readonly isFull: boolean;
-  /** Takes the payload of one PUBLISH to `up` at QoS 1 with packet id `id`. The path must copy what it retains. */
-  take(payload: Buffer, id: number): void;
+  /** Takes the payload of one PUBLISH to `up` at QoS 1. The path must copy what it retains. */
+  take(payload: Buffer, packetId: number): void;
 }
 
 /** The identity that a CONNECT claims; empty strings if it has none. */
@@ -261,7 +263,7 @@ export class ConnectionFilter implements Connection, TimerWheelItem {
       return connect;
     }
     if (this.#phase !== 'open' || this.watcher.isClosing) return null;
-    // The lock's previous connection may have used up the budget. The library then waits for `readOn` to notify it.
+    // The lock's previous connection may have used up the budget. `updateReading` notifies the library later.
     if (this.isOverBudget) {
       this.budget?.hold(this);
       return null;
@@ -307,11 +309,11 @@ export class ConnectionFilter implements Connection, TimerWheelItem {
    * Counts the packets of an authenticated client. Returns false if one is malformed; the connection was then closed.
    */
   #countPackets(chunk: Buffer): boolean {
-    const { complete } = this.#frames;
+    const completeBefore = this.#frames.complete;
     const fault = this.#frames.pass(chunk, this.watcher.maxBytes.packet);
-    const packets = this.#frames.complete - complete;
-    if (packets > 0) this.budget?.take(packets);
-    if (fault === undefined) this.watcher.received(this, packets > 0);
+    const packetCount = this.#frames.complete - completeBefore;
+    if (packetCount > 0) this.budget?.take(packetCount);
+    if (fault === undefined) this.watcher.received(this, packetCount > 0);
     else this.watcher.fault(this, fault);
     return fault === undefined;
   }
@@ -341,23 +343,21 @@ export class ConnectionFilter implements Connection, TimerWheelItem {
   #dispatch(chunk: Buffer): void {
     /** Everything before this offset has been passed on. */
     let passedTo = 0;
-    for (let at = this.#frames.firstPacketAt; at < chunk.length; ) {
-      const end = packetEnd(chunk, at);
+    for (let packetAt = this.#frames.firstPacketAt; packetAt < chunk.length; ) {
+      const end = packetEnd(chunk, packetAt);
       if (end === 0) break;
-      const payloadAt = uplinkPayloadOffset(chunk, at, end, UP_TOPIC_BYTES);
+      const payloadAt = uplinkPayloadOffset(chunk, packetAt, end, UP_TOPIC_BYTES);
       if (payloadAt > 0) {
-        if (at > passedTo) this.#passToLibrary(chunk.subarray(passedTo, at));
+        if (packetAt > passedTo) this.#passToLibrary(chunk.subarray(passedTo, packetAt));
         if (!this.#acceptsInput()) return;
-        passedTo = at;
+        passedTo = packetAt;
         // The library is still busy with earlier bytes.
         if (this.#forLibrary !== undefined) break;
-        this.uplinkPath?.take(
-          chunk.subarray(payloadAt, end),
-          ((chunk[payloadAt - 2] as number) << 8) | (chunk[payloadAt - 1] as number),
-        );
+        const packetId = ((chunk[payloadAt - 2] as number) << 8) | (chunk[payloadAt - 1] as number);
+        this.uplinkPath?.take(chunk.subarray(payloadAt, end), packetId);
         passedTo = end;
       }
-      at = end;
+      packetAt = end;
     }
     if (passedTo < chunk.length && this.#acceptsInput())
       this.#passToLibrary(passedTo === 0 ? chunk : chunk.subarray(passedTo));
@@ -383,12 +383,13 @@ export class ConnectionFilter implements Connection, TimerWheelItem {
     return chunk;
   }
 
+  /** Reads from the socket. The held bytes come first. */
   #readSocket(): Buffer | null {
     const chunk = socketRead.call(this.stream);
-    const before = this.#bytes;
-    if (before === undefined) return chunk;
+    const held = this.#bytes;
+    if (held === undefined) return chunk;
     this.#bytes = undefined;
-    return chunk === null ? before : Buffer.concat([before, chunk]);
+    return chunk === null ? held : Buffer.concat([held, chunk]);
   }
 
   #holdBytes(bytes: Buffer | undefined): boolean {
@@ -403,16 +404,16 @@ export class ConnectionFilter implements Connection, TimerWheelItem {
   }
 }
 
-/** Appends `piece` to the held bytes. A full buffer doubles, so that bytes that arrive one by one are cheap to hold. */
-function append(before: Buffer | undefined, chunk: Buffer): Buffer {
-  if (before === undefined && chunk.buffer.byteLength === chunk.length) return chunk;
-  const filled = before?.length ?? 0;
-  const length = filled + chunk.length;
+/** Appends a chunk to the held bytes. A full buffer doubles, so that bytes that arrive one by one are cheap to hold. */
+function append(held: Buffer | undefined, chunk: Buffer): Buffer {
+  if (held === undefined && chunk.buffer.byteLength === chunk.length) return chunk;
+  const heldLength = held?.length ?? 0;
+  const length = heldLength + chunk.length;
   // Only a buffer that this function allocated has unused space after its bytes.
-  const fits = before !== undefined && before.buffer.byteLength >= length;
-  const memory = fits ? before.buffer : Buffer.allocUnsafeSlow(before === undefined ? length : 2 * length).buffer;
+  const fits = held !== undefined && held.buffer.byteLength >= length;
+  const memory = fits ? held.buffer : Buffer.allocUnsafeSlow(held === undefined ? length : 2 * length).buffer;
   const bytes = Buffer.from(memory, 0, length);
-  if (!fits && before !== undefined) bytes.set(before);
-  bytes.set(chunk, filled);
+  if (!fits && held !== undefined) bytes.set(held);
+  bytes.set(chunk, heldLength);
   return bytes;
 }

@@ -76,8 +76,8 @@ const NO_DESCRIPTOR: RefusalCause = {
  */
 const MIN_SILENCE_BEFORE_EVICTION: Milliseconds = Seconds(1);
 
-/** A CONNACK without its return code: type, length, no session present (MQTT 3.1.1, 3.2). */
-const CONNACK = [0x20, 2, 0] as const;
+/** The bytes of a CONNACK before its return code: type, length, no session present (MQTT 3.1.1, 3.2). */
+const CONNACK_START = [0x20, 2, 0] as const;
 
 /** The return code for a lock that should come back later (MQTT 3.1.1, 3.2.2.3). */
 const SERVER_UNAVAILABLE = 3;
@@ -92,7 +92,7 @@ export interface GuardOptions {
   readonly limits: GuardLimits;
   /** Runs in real time and never goes back. */
   readonly clock: Clock;
-  /** Whether the process has a free file descriptor for a connection; always if undefined. */
+  /** Returns whether the process has a free file descriptor for a connection; always if undefined. */
   readonly roomFor?: ((raw: Socket) => DescriptorRoom) | undefined;
   /** The CONNECT is complete; the caller must hand the stream to the broker library. */
   readonly onConnect: (connection: Connection) => void;
@@ -154,8 +154,8 @@ export class ConnectionGuard implements FilterWatcher {
     if (filter.phase !== 'answering') return;
     filter.open();
     this.#strangers -= 1;
-    const asked = keepalive === 0 ? DEFAULT_KEEPALIVE : Math.min(Seconds(keepalive), MAX_KEEPALIVE);
-    filter.maxSilence = asked * KEEPALIVE_FACTOR;
+    const effective = keepalive === 0 ? DEFAULT_KEEPALIVE : Math.min(Seconds(keepalive), MAX_KEEPALIVE);
+    filter.maxSilence = effective * KEEPALIVE_FACTOR;
     filter.receivedAtMs = this.#options.clock.now();
     this.#wheel.set(filter, filter.maxSilence);
   }
@@ -179,13 +179,13 @@ export class ConnectionGuard implements FilterWatcher {
    * Resolves when no connection is left.
    */
   async closeAll(): Promise<void> {
-    const left = [...this.#filters].map(({ stream }) => {
+    const closings = [...this.#filters].map(({ stream }) => {
       if (stream.closed) return undefined;
       const closed = new Promise<void>((resolve) => stream.once('close', () => resolve()));
       stream.destroy();
       return closed;
     });
-    await Promise.all(left);
+    await Promise.all(closings);
   }
 
   /** Destroys every connection at once. */
@@ -221,7 +221,7 @@ export class ConnectionGuard implements FilterWatcher {
   fault(filter: ConnectionFilter, cause: RefusalCause, returnCode = 0): void {
     if (filter.phase === 'closed') return;
     const what = filter.phase === 'open' ? 'packet' : 'connect';
-    const answer = returnCode === 0 ? undefined : Buffer.from([...CONNACK, returnCode]);
+    const answer = returnCode === 0 ? undefined : Buffer.from([...CONNACK_START, returnCode]);
     this.#end(filter, () => this.#options.onRefused(filter, what, cause), answer);
   }
 
@@ -236,23 +236,25 @@ export class ConnectionGuard implements FilterWatcher {
     const { perAddress, silentPerAddress, strangers } = this.#options.limits;
     if (this.#countAddress(address, 1) > perAddress)
       return crowdCause(`the address has ${perAddress} connections already`);
-    const isCrowd = this.#silentStrangers.countOf(address) >= silentPerAddress;
-    if (isCrowd)
+    if (this.#silentStrangers.countOf(address) >= silentPerAddress)
       this.#evictSilent(
         this.#silentStrangers.oldestOf(address),
         crowdCause(`the address has ${silentPerAddress} connections without a CONNECT`),
       );
     const cause = crowdCause(`${strangers} connections are not authenticated yet`);
-    return this.#strangers > strangers && !this.#evictSilent(this.#silentStrangers.oldestOfMost(), cause)
+    return this.#strangers > strangers && !this.#evictSilent(this.#silentStrangers.oldestOfLargestGroup(), cause)
       ? cause
       : undefined;
   }
 
-  /** Why there is no descriptor for a new connection. Marks a connection that can still get a CONNACK as surplus. */
+  /**
+   * Why a new connection must be closed at once for lack of a file descriptor; undefined if it need not be. If
+   * descriptors are short, sets `lacksDescriptor`: the connection may stay until it has got a CONNACK.
+   */
   #descriptorFault(filter: ConnectionFilter): RefusalCause | undefined {
     const room = this.#options.roomFor?.(filter.raw) ?? 'enough';
     if (room === 'enough') return undefined;
-    const hasEvicted = this.#evictSilent(this.#silentStrangers.oldestOfMost(), NO_DESCRIPTOR);
+    const hasEvicted = this.#evictSilent(this.#silentStrangers.oldestOfLargestGroup(), NO_DESCRIPTOR);
     // The connection has a descriptor that is reserved for other uses, so it can't stay, even if another was just
     // closed.
     if (room === 'none') return NO_DESCRIPTOR;
@@ -270,11 +272,11 @@ export class ConnectionGuard implements FilterWatcher {
 
   #deadlinePassed(filter: ConnectionFilter): void {
     const { limits, clock } = this.#options;
-    const within = (reason: 'tls' | 'slow', what: string, limit: Milliseconds): void =>
-      this.fault(filter, { reason, why: `${what} within ${limit / Seconds(1)} s` });
-    if (filter.phase === 'handshake') within('tls', 'the TLS handshake was not finished', limits.handshakeWithin);
-    else if (filter.phase === 'connect') within('slow', 'the CONNECT was not finished', limits.connectWithin);
-    else if (filter.phase === 'answering') within('slow', 'the CONNECT could not be answered', limits.answerWithin);
+    const timeOut = (reason: 'tls' | 'slow', missed: string, limit: Milliseconds): void =>
+      this.fault(filter, { reason, why: `${missed} within ${limit / Seconds(1)} s` });
+    if (filter.phase === 'handshake') timeOut('tls', 'the TLS handshake was not finished', limits.handshakeWithin);
+    else if (filter.phase === 'connect') timeOut('slow', 'the CONNECT was not finished', limits.connectWithin);
+    else if (filter.phase === 'answering') timeOut('slow', 'the CONNECT could not be answered', limits.answerWithin);
     else {
       const left = filter.receivedAtMs + filter.maxSilence - clock.now();
       if (left > 0) this.#wheel.set(filter, left);
@@ -345,6 +347,7 @@ export class ConnectionGuard implements FilterWatcher {
     this.#countAddress(filter.address, -1);
   }
 
+  /** Changes the number of connections of an address group and returns it; 0 without a limit per address. */
   #countAddress(address: string, change: number): number {
     if (this.#options.limits.perAddress === 0) return 0;
     const group = addressGroup(address);

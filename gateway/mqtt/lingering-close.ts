@@ -49,7 +49,7 @@ function dropIncoming(stream: Socket, onTooMuch: () => void): void {
   stream.resume();
 }
 
-/** A `read` that returns nothing to the library, which reads with null. */
+/** A `read` that returns nothing to the library: the library passes null as size, Node passes a number or nothing. */
 function readForNode(this: Socket, size?: number | null): Buffer | null {
   return size === null ? null : (Socket.prototype.read.call(this, size) as Buffer | null);
 }

@@ -24,7 +24,7 @@ export class SessionExpiry {
   add(session: Session): void {
     if (session.expiresAtMs === null) return;
     this.#expiring.add(session);
-    this.#arm();
+    this.#scheduleCheck();
   }
 
   remove(session: Session): void {
@@ -37,7 +37,7 @@ export class SessionExpiry {
     this.#timer = undefined;
   }
 
-  #arm(): void {
+  #scheduleCheck(): void {
     this.#timer ??= this.#clock.after(CHECK_INTERVAL, () => this.#check());
   }
 
@@ -49,6 +49,6 @@ export class SessionExpiry {
       this.#expiring.delete(session);
       this.#end(session);
     }
-    if (this.#expiring.size > 0) this.#arm();
+    if (this.#expiring.size > 0) this.#scheduleCheck();
   }
 }

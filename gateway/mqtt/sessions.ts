@@ -101,9 +101,10 @@ export class Session implements SessionParts {
 
 export class Sessions {
   readonly #byDevice = new Map<number, Set<Session>>();
+  /** The callers of {@link whenNone}, by device. */
   readonly #waiting = new Map<number, (() => void)[]>();
   #count = 0;
-  #ends = 0;
+  #endCount = 0;
 
   /** The number of sessions. */
   get count(): number {
@@ -115,24 +116,24 @@ export class Sessions {
    * credentials may have been withdrawn meanwhile.
    */
   get endCount(): number {
-    return this.#ends;
+    return this.#endCount;
   }
 
   /** Must be called as soon as a session is authenticated, so that {@link end} misses no session. */
   add(session: Session): void {
     const { deviceId } = session.sender;
-    const known = this.#byDevice.get(deviceId);
-    if (known === undefined) this.#byDevice.set(deviceId, new Set([session]));
-    else known.add(session);
+    const sessions = this.#byDevice.get(deviceId);
+    if (sessions === undefined) this.#byDevice.set(deviceId, new Set([session]));
+    else sessions.add(session);
     this.#count += 1;
   }
 
   remove(session: Session): void {
     const { deviceId } = session.sender;
-    const known = this.#byDevice.get(deviceId);
-    if (known?.delete(session) !== true) return;
+    const sessions = this.#byDevice.get(deviceId);
+    if (sessions?.delete(session) !== true) return;
     this.#count -= 1;
-    if (known.size > 0) return;
+    if (sessions.size > 0) return;
     this.#byDevice.delete(deviceId);
     for (const done of this.#waiting.get(deviceId) ?? []) done();
     this.#waiting.delete(deviceId);
@@ -168,7 +169,7 @@ export class Sessions {
    * credentials: then a CONNECT that read the old credentials reads them again (see {@link endCount}).
    */
   end(deviceId: number, fits: (session: Session) => boolean = () => true): void {
-    this.#ends += 1;
+    this.#endCount += 1;
     for (const session of [...(this.#byDevice.get(deviceId) ?? [])]) if (fits(session)) session.end();
   }
 }

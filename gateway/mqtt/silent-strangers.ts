@@ -6,8 +6,9 @@
 import { addressGroup } from '../network/address-group.js';
 import type { ConnectionFilter } from './connection-filter.js';
 
+/** The connections that have not sent a complete CONNECT, by address group. */
 export class SilentStrangers {
-  /** The connections of each address, the longest silent first. */
+  /** The connections of each address group, longest silent first. */
   readonly #byAddress = new Map<string, Set<ConnectionFilter>>();
 
   add(filter: ConnectionFilter): void {
@@ -34,8 +35,8 @@ export class SilentStrangers {
     return first(this.#byAddress.get(addressGroup(address)));
   }
 
-  /** The longest silent connection of the address with the most silent connections. */
-  oldestOfMost(): ConnectionFilter | undefined {
+  /** The longest silent connection of the address group with the most silent connections. */
+  oldestOfLargestGroup(): ConnectionFilter | undefined {
     let largest: Set<ConnectionFilter> | undefined;
     for (const filters of this.#byAddress.values()) if (filters.size > (largest?.size ?? 0)) largest = filters;
     return first(largest);

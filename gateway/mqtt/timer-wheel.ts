@@ -1,6 +1,8 @@
 /**
- * Manages the deadlines of very many connections with one timer. Most deadlines are cancelled or moved before they are
- * due; the cost of setting, moving or cancelling one does not depend on their number.
+ * Manages the deadlines of very many connections with one timer. Time is divided into slots of equal length, numbered
+ * from the epoch; an item is in the slot of its deadline, and the timer steps from slot to slot. Most deadlines are
+ * cancelled or moved before they are due; the cost of setting, moving or cancelling one does not depend on their
+ * number.
  */
 import type { Clock, Milliseconds, Timer } from '../../proto/clock.js';
 
@@ -76,12 +78,12 @@ export class TimerWheel<T extends TimerWheelItem> {
     // step.
     this.#hasDeferred = !this.#hasDeferred && nowMs - this.#stepDueMs > SLOT_DURATION;
     if (this.#hasDeferred) return void this.keepTurning();
-    const now = Math.floor(nowMs / SLOT_DURATION);
+    const currentSlot = Math.floor(nowMs / SLOT_DURATION);
     // After a long pause, more slots have passed than there are non-empty ones, so only the non-empty ones are visited.
-    if (now - this.#lastSlot > this.#slots.size) {
-      for (const slot of [...this.#slots.keys()].sort((a, b) => a - b)) if (slot <= now) this.#fireSlot(slot);
-    } else for (let slot = this.#lastSlot + 1; slot <= now; slot++) this.#fireSlot(slot);
-    this.#lastSlot = Math.max(this.#lastSlot, now);
+    if (currentSlot - this.#lastSlot > this.#slots.size) {
+      for (const slot of [...this.#slots.keys()].sort((a, b) => a - b)) if (slot <= currentSlot) this.#fireSlot(slot);
+    } else for (let slot = this.#lastSlot + 1; slot <= currentSlot; slot++) this.#fireSlot(slot);
+    this.#lastSlot = Math.max(this.#lastSlot, currentSlot);
     if (this.#onTurn() || this.#slots.size > 0) this.keepTurning();
   }
 

@@ -16,6 +16,7 @@ export interface TlsFiles {
   readonly key: string;
 }
 
+/** A certificate with its private key, checked and ready for use. */
 export interface TlsIdentity {
   readonly context: SecureContext;
   /** SHA-256 of the certificate, hex with colons. */
@@ -39,11 +40,11 @@ export function readTlsIdentity(files: TlsFiles): TlsIdentity {
   return { context, fingerprint: certificate.fingerprint256, validTo: certificate.validTo };
 }
 
-function readPem(file: string, what: string): Buffer {
+function readPem(file: string, contents: 'certificate' | 'key'): Buffer {
   try {
     return readFileSync(file);
   } catch (error) {
-    throw fault(`the TLS ${what} ${file} can't be read: ${(error as NodeJS.ErrnoException).code ?? String(error)}`);
+    throw fault(`the TLS ${contents} ${file} can't be read: ${(error as NodeJS.ErrnoException).code ?? String(error)}`);
   }
 }
 
@@ -51,6 +52,7 @@ function parseKey(key: Buffer): KeyObject {
   return createPrivateKey({ key, format: 'pem' });
 }
 
+/** Runs `work`, which parses the file's contents. @throws LockgateError `tls-file` that names what is expected */
 function parse<T>(file: string, expected: string, work: () => T): T {
   try {
     return work();

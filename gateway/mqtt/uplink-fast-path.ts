@@ -19,7 +19,7 @@ import type { Session } from './sessions.js';
 const MAX_UNANSWERED_UPLINKS = 64;
 
 /** The first two bytes of each PUBACK: its type and its length (MQTT 3.1.1, 3.4). */
-const PUBACK = '\x40\x02';
+const PUBACK_HEADER = '\x40\x02';
 
 export interface FastPathOptions {
   readonly ingest: Pick<Ingest, 'take'>;
@@ -91,14 +91,14 @@ export class UplinkFastPath implements UplinkPath {
     return this.#unanswered >= MAX_UNANSWERED_UPLINKS;
   }
 
-  take(payload: Buffer, id: number): void {
+  take(payload: Buffer, packetId: number): void {
     const session = this.#session;
     if (session.isEnded) return;
     const { ingest, onFirst } = this.#paths.options;
     if (session.phase === 'authenticated') onFirst(this.#filter);
     session.messages.messagesUp += 1;
     this.#unanswered += 1;
-    ingest.take(session.sender, payload, this.#answer(id, monotonicMs()));
+    ingest.take(session.sender, payload, this.#answer(packetId, monotonicMs()));
   }
 
   /** Writes the waiting PUBACKs. Must be called before a write that must not overtake them. */
@@ -111,15 +111,17 @@ export class UplinkFastPath implements UplinkPath {
     if (stream.writable && !stream.readableEnded && !stream.write(pubacks, 'latin1')) this.#filter.updateReading();
   }
 
-  #answer(id: number, arrivedAt: number): Answer {
+  /** The callback with which ingest answers an uplink. */
+  #answer(packetId: number, arrivedAt: number): Answer {
     return (error) => {
       if (this.#unanswered === 0) throw new Error('an uplink was answered twice');
       this.#unanswered -= 1;
       if (error !== undefined) this.#fail(error);
       else {
-        this.#pubacks += PUBACK + String.fromCharCode(id >> 8, id & 0xff);
+        this.#pubacks += PUBACK_HEADER + String.fromCharCode(packetId >> 8, packetId & 0xff);
         this.#paths.answered(this, arrivedAt);
       }
+      // The path was full until this answer.
       if (this.#unanswered === MAX_UNANSWERED_UPLINKS - 1) this.#filter.updateReading();
     };
   }

@@ -19,7 +19,7 @@ import { type CommandAck, isPingUplink, type Source, type Uplink } from '../../.
 import { toDate } from '../../../proto/wire/ping-json.js';
 import { NO_MARKS } from '../../../proto/wire/uplink-life.js';
 import { newDeviceState } from '../../locks/device-state.js';
-import { atOf, decodeStored, isIntact, judgeEventOf } from '../../locks/log-entry.js';
+import { decodeStored, entryTimeMs, isIntact, judgeEventOf } from '../../locks/log-entry.js';
 import type { LogEntry, Store, StoredUplink } from '../../store/contract/store.js';
 import { CredentialNumbers } from './credential-numbers.js';
 
@@ -47,7 +47,7 @@ export async function* exportTrace(
   const next = new Deadlines<LogWalk>();
   for (const walk of walks) {
     header.set(walk.mac, await walk.skipTo(range.sinceMs, judge));
-    if (walk.current !== undefined) next.set(walk, atOf(walk.current));
+    if (walk.current !== undefined) next.set(walk, entryTimeMs(walk.current));
   }
   const leftOut = walks.reduce((sum, walk) => sum + walk.leftOut, 0);
   const note = leftOut === 0 ? '' : `${leftOut} damaged uplinks before the start of this trace were left out`;
@@ -61,7 +61,7 @@ export async function* exportTrace(
     if (!isGateway || line !== lastGateway) yield line;
     if (isGateway) lastGateway = line;
     await walk.step();
-    if (walk.current !== undefined) next.set(walk, atOf(walk.current));
+    if (walk.current !== undefined) next.set(walk, entryTimeMs(walk.current));
   }
 }
 
@@ -98,10 +98,10 @@ class LogWalk {
   async skipTo(sinceMs: number, judge: typeof judgeInPlace): Promise<TraceLock> {
     await this.step();
     const reflashed = this.#marks.length === 0 ? {} : { reflashed: this.#marks };
-    if (this.current === undefined || atOf(this.current) >= sinceMs) return { ...UNNAMED_LOCK, ...reflashed };
-    const { belief } = newDeviceState(this.mac, atOf(this.current), atOf(this.current));
+    if (this.current === undefined || entryTimeMs(this.current) >= sinceMs) return { ...UNNAMED_LOCK, ...reflashed };
+    const { belief } = newDeviceState(this.mac, entryTimeMs(this.current), entryTimeMs(this.current));
     let isJudged = true;
-    while (this.current !== undefined && atOf(this.current) < sinceMs) {
+    while (this.current !== undefined && entryTimeMs(this.current) < sinceMs) {
       if (!isIntact(this.current)) this.leftOut += 1;
       else if (isJudged) isJudged = isWellJudged(judge, belief, judgeEventOf(this.current, this.#marks));
       await this.step();

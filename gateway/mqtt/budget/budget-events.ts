@@ -6,13 +6,13 @@ import type { BudgetLimit, BudgetLimits, BudgetWatcher } from './uplink-budget.j
 
 /** A sentence for people, without a full stop: which limit a lock exceeds, and the consequence. */
 export function budgetText(limits: BudgetLimits, limit: BudgetLimit, source: Source): string {
-  const who = source === 'phone' ? 'phones that act for it' : 'the lock';
-  const sends = source === 'phone' ? 'send' : 'sends';
+  const subject = source === 'phone' ? 'phones that act for it send' : 'the lock sends';
+  const verb = source === 'phone' ? 'are' : 'is';
   const [perSecond, burst, perDay] = [limits.uplinksPerSecond, limits.burstUplinks, limits.uplinksPerDay].map((count) =>
     count.toLocaleString('en'),
   );
-  const what = limit === 'day' ? `${perDay} uplinks a day` : `${perSecond} uplinks a second (${burst} at once)`;
-  return `${who} ${sends} more than ${what} and ${source === 'phone' ? 'are' : 'is'} read at that pace`;
+  const exceeded = limit === 'day' ? `${perDay} uplinks a day` : `${perSecond} uplinks a second (${burst} at once)`;
+  return `${subject} more than ${exceeded} and ${verb} read at that pace`;
 }
 
 /** A watcher that emits `budget` events. @param clock the run's clock */
@@ -24,8 +24,14 @@ export function budgetWatcher(events: GatewayEvents, clock: Clock, limits: Budge
       events.emit('budget', { atMs: clock.now(), mac, source, state: 'over', why });
     },
     within: ({ owner: { mac, source } }) => {
-      const who = source === 'phone' ? 'phones that act for it are' : 'the lock is';
-      events.emit('budget', { atMs: clock.now(), mac, source, state: 'within', why: `${who} within the budget again` });
+      const subject = source === 'phone' ? 'phones that act for it are' : 'the lock is';
+      events.emit('budget', {
+        atMs: clock.now(),
+        mac,
+        source,
+        state: 'within',
+        why: `${subject} within the budget again`,
+      });
     },
   };
 }

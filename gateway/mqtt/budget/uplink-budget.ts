@@ -43,20 +43,20 @@ export interface BudgetWatcher {
 }
 
 /** A lock counts as within its budget when the budget was not spent for this long. */
-export const OVER_HOLD_TIME: Milliseconds = Minutes(1);
+export const WITHIN_BUDGET_AFTER: Milliseconds = Minutes(1);
 /** The minimum wait for tokens: limits how often a flooding lock's budget is checked. */
 const MIN_REFILL_WAIT: Milliseconds = 50;
 
 /** A bucket of tokens. Its number of tokens may become negative. */
 class TokenBucket {
   readonly #capacity: number;
-  readonly #perMs: number;
+  readonly #tokensPerMs: number;
   #tokens: number;
   #refilledAtMs: number;
 
-  constructor(capacity: number, perMs: number, nowMs: number) {
+  constructor(capacity: number, tokensPerMs: number, nowMs: number) {
     this.#capacity = capacity;
-    this.#perMs = perMs;
+    this.#tokensPerMs = tokensPerMs;
     this.#tokens = capacity;
     this.#refilledAtMs = nowMs;
   }
@@ -69,11 +69,11 @@ class TokenBucket {
   /** How long until the bucket has a token; 0 if it has one. */
   wait(nowMs: number): Milliseconds {
     this.#refill(nowMs);
-    return this.#tokens >= 1 ? 0 : (1 - this.#tokens) / this.#perMs;
+    return this.#tokens >= 1 ? 0 : (1 - this.#tokens) / this.#tokensPerMs;
   }
 
   #refill(nowMs: number): void {
-    this.#tokens = Math.min(this.#capacity, this.#tokens + (nowMs - this.#refilledAtMs) * this.#perMs);
+    this.#tokens = Math.min(this.#capacity, this.#tokens + (nowMs - this.#refilledAtMs) * this.#tokensPerMs);
     this.#refilledAtMs = nowMs;
   }
 }
@@ -87,8 +87,8 @@ export class UplinkBudget {
   over: { readonly sinceMs: number; readonly limit: BudgetLimit } | undefined;
   readonly #clock: Clock;
   readonly #watcher: BudgetWatcher;
-  readonly #rate: TokenBucket | undefined;
-  readonly #day: TokenBucket | undefined;
+  readonly #rateBucket: TokenBucket | undefined;
+  readonly #dayBucket: TokenBucket | undefined;
   readonly #held = new Set<HeldConnection>();
   #timer: Timer | undefined;
 
@@ -98,19 +98,19 @@ export class UplinkBudget {
     this.owner = owner;
     this.#clock = clock;
     this.#watcher = watcher;
-    if (uplinksPerSecond > 0) this.#rate = new TokenBucket(burstUplinks, uplinksPerSecond / Seconds(1), nowMs);
-    if (uplinksPerDay > 0) this.#day = new TokenBucket(uplinksPerDay, uplinksPerDay / Days(1), nowMs);
+    if (uplinksPerSecond > 0) this.#rateBucket = new TokenBucket(burstUplinks, uplinksPerSecond / Seconds(1), nowMs);
+    if (uplinksPerDay > 0) this.#dayBucket = new TokenBucket(uplinksPerDay, uplinksPerDay / Days(1), nowMs);
   }
 
   /** Counts uplinks that arrived. */
   take(count: number): void {
     const nowMs = this.#clock.now();
-    this.#rate?.take(count, nowMs);
-    this.#day?.take(count, nowMs);
+    this.#rateBucket?.take(count, nowMs);
+    this.#dayBucket?.take(count, nowMs);
     this.#update(nowMs);
   }
 
-  /** Calls the connection's `readOn` once there are tokens again. */
+  /** Calls the connection's `updateReading` once there are tokens again. */
   hold(connection: HeldConnection): void {
     this.#held.add(connection);
   }
@@ -127,12 +127,13 @@ export class UplinkBudget {
   }
 
   #update(nowMs: number): void {
-    const dayWait = this.#day?.wait(nowMs) ?? 0;
-    const wait = Math.max(this.#rate?.wait(nowMs) ?? 0, dayWait);
+    const dayWait = this.#dayBucket?.wait(nowMs) ?? 0;
+    const wait = Math.max(this.#rateBucket?.wait(nowMs) ?? 0, dayWait);
     if (wait > 0) this.#spend(wait, dayWait > 0 ? 'day' : 'rate');
     else if (this.isSpent) this.#refilled();
   }
 
+  /** Notes that the budget is spent, and sets a timer for the time when it has a token again. */
   #spend(wait: Milliseconds, limit: BudgetLimit): void {
     this.isSpent = true;
     const before = this.over;
@@ -145,7 +146,7 @@ export class UplinkBudget {
 
   #refilled(): void {
     this.isSpent = false;
-    this.#after(OVER_HOLD_TIME, () => {
+    this.#after(WITHIN_BUDGET_AFTER, () => {
       this.over = undefined;
       this.#watcher.within(this);
     });

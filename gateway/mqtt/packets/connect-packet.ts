@@ -28,7 +28,7 @@ const USER_NAME = 0x80;
 
 /** The contents of a CONNECT, as far as they can be read. */
 export interface ConnectContents {
-  /** Empty if the CONNECT has none, as is the user name. */
+  /* Each is empty if the CONNECT has none. */
   readonly clientId: string;
   readonly userName: string;
   /** Why the CONNECT is refused; undefined if it is valid. */
@@ -102,16 +102,17 @@ class ConnectFields {
   userName = '';
   fault: RefusalCause | undefined;
   readonly #packet: Buffer;
-  #at: number;
+  /** The offset of the next unread byte. */
+  #offset: number;
 
   constructor(packet: Buffer) {
     this.#packet = packet;
-    this.#at = bodyOffset(packet);
+    this.#offset = bodyOffset(packet);
   }
 
   /** The number of unread bytes; 0 after a fault. */
   get bytesLeft(): number {
-    return this.fault === undefined ? this.#packet.length - this.#at : 0;
+    return this.fault === undefined ? this.#packet.length - this.#offset : 0;
   }
 
   /** Notes that the CONNECT is malformed. Later faults do not replace the first. */
@@ -154,10 +155,10 @@ class ConnectFields {
   }
 
   #take(name: string, length: number): Buffer {
-    const isComplete = this.fault === undefined && length <= this.#packet.length - this.#at;
+    const isComplete = this.fault === undefined && length <= this.#packet.length - this.#offset;
     if (!isComplete) this.fail(`it ends within its ${name}`);
-    const from = this.#at;
-    if (isComplete) this.#at += length;
-    return this.#packet.subarray(from, this.#at);
+    const from = this.#offset;
+    if (isComplete) this.#offset += length;
+    return this.#packet.subarray(from, this.#offset);
   }
 }

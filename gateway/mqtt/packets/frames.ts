@@ -1,6 +1,6 @@
 /**
- * Finds the boundaries of MQTT packets (MQTT 3.1.1, 2.2) without buffering. A packet that is too long is recognised by
- * its fixed header, before its body has arrived.
+ * Finds the boundaries of MQTT packets (MQTT 3.1.1, 2.2) without buffering. The fixed header (type, flags, length)
+ * shows whether a packet is too long before its body has arrived. Does no I/O.
  */
 import type { RefusalCause } from '../refusals/refusal-reason.js';
 import { flagsFault, PacketFields } from './packet-fields.js';

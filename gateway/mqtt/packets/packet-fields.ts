@@ -9,6 +9,7 @@
 import type { RefusalCause } from '../refusals/refusal-reason.js';
 import { Utf8Check } from './utf8-check.js';
 
+/** Packet types (MQTT 3.1.1, 2.2.1). */
 const [PUBLISH, PUBACK, SUBSCRIBE, UNSUBSCRIBE, PINGREQ] = [3, 4, 8, 10, 12];
 
 /* The fields. They are numbers instead of strings, since this code runs for every byte of every header. */
@@ -27,14 +28,15 @@ const MAX_QOS = 2;
 /** The length of a PUBACK's body, which is its packet id. */
 const PUBACK_BODY_BYTES = 2;
 
+/** Follows the fields of one packet after the other through chunks of any size. */
 export class PacketFields {
   #type = 0;
   #hasQos = false;
   #field = UNCHECKED;
   /** How many bytes of the current field are still missing. */
-  #missing = 0;
+  #missingBytes = 0;
   /** How many bytes of the packet come after the current field. */
-  #remaining = 0;
+  #bytesAfterField = 0;
   /** The value of the current field, if it is a number. */
   #number = 0;
   /** Created for the first topic filter: most connections send few. */
@@ -43,7 +45,7 @@ export class PacketFields {
   /** Starts a packet with a body of `length` bytes. Returns its fault, if any. */
   begin(header: number, length: number): RefusalCause | undefined {
     this.#type = header >> 4;
-    this.#remaining = length;
+    this.#bytesAfterField = length;
     if (this.#type === PUBLISH) {
       this.#hasQos = (header & QOS_BITS) !== 0;
       return this.#startField(TOPIC_LENGTH, 2);
@@ -59,16 +61,16 @@ export class PacketFields {
     for (let at = from; at < to && this.#field !== UNCHECKED; ) {
       let fault: RefusalCause | undefined;
       if (this.#field === TOPIC) {
-        const end = Math.min(at + this.#missing, to);
+        const end = Math.min(at + this.#missingBytes, to);
         fault = this.#passTopic(chunk, at, end);
-        this.#missing -= end - at;
+        this.#missingBytes -= end - at;
         at = end;
       } else {
         this.#number = (this.#number << 8) | (chunk[at] as number);
-        this.#missing -= 1;
+        this.#missingBytes -= 1;
         at += 1;
       }
-      if (fault === undefined && this.#missing === 0) fault = this.#fieldComplete();
+      if (fault === undefined && this.#missingBytes === 0) fault = this.#fieldComplete();
       if (fault !== undefined) return fault;
     }
     return undefined;
@@ -83,10 +85,10 @@ export class PacketFields {
   }
 
   #startField(field: number, length: number): RefusalCause | undefined {
-    if (length > this.#remaining) return this.#fault(`it ends within its ${this.#nameOf(field)}`);
+    if (length > this.#bytesAfterField) return this.#fault(`it ends within its ${this.#nameOf(field)}`);
     this.#field = field;
-    this.#missing = length;
-    this.#remaining -= length;
+    this.#missingBytes = length;
+    this.#bytesAfterField -= length;
     this.#number = 0;
     return undefined;
   }
@@ -102,7 +104,7 @@ export class PacketFields {
     if (this.#field === PACKET_ID) {
       if (this.#number === 0) return this.#fault('packet id 0');
       if (isPublish || this.#type === PUBACK) return this.#startField(UNCHECKED, 0);
-      return this.#remaining === 0 ? this.#fault('it has no topic filter') : this.#startField(TOPIC_LENGTH, 2);
+      return this.#bytesAfterField === 0 ? this.#fault('it has no topic filter') : this.#startField(TOPIC_LENGTH, 2);
     }
     if (this.#number > MAX_QOS) return this.#fault(`it asks for QoS ${this.#number}`);
     return this.#nextFilter();
@@ -116,7 +118,7 @@ export class PacketFields {
   }
 
   #nextFilter(): RefusalCause | undefined {
-    return this.#remaining === 0 ? this.#startField(UNCHECKED, 0) : this.#startField(TOPIC_LENGTH, 2);
+    return this.#bytesAfterField === 0 ? this.#startField(UNCHECKED, 0) : this.#startField(TOPIC_LENGTH, 2);
   }
 
   #nameOf(field: number): string {

@@ -6,9 +6,10 @@
 const NUL = 'contains U+0000';
 const ILL_FORMED = 'is not UTF-8';
 
+/** Checks one string after the other, each in chunks of any size. */
 export class Utf8Check {
   /** How many bytes of the current character are still missing. */
-  #missing = 0;
+  #missingBytes = 0;
   /* The range that the character's next byte must be in. */
   #lowest = 0x80;
   #highest = 0xbf;
@@ -17,11 +18,11 @@ export class Utf8Check {
   pass(chunk: Uint8Array, from: number, to: number): string | undefined {
     for (let at = from; at < to; at++) {
       const byte = chunk[at] as number;
-      if (this.#missing > 0) {
+      if (this.#missingBytes > 0) {
         if (byte < this.#lowest || byte > this.#highest) return ILL_FORMED;
         this.#lowest = 0x80;
         this.#highest = 0xbf;
-        this.#missing -= 1;
+        this.#missingBytes -= 1;
       } else if (byte >= 0x80) {
         if (!this.#begin(byte)) return ILL_FORMED;
       } else if (byte === 0) return NUL;
@@ -31,8 +32,8 @@ export class Utf8Check {
 
   /** Ends the string and prepares for the next one. Returns the string's fault, if any. */
   end(): string | undefined {
-    const isComplete = this.#missing === 0;
-    this.#missing = 0;
+    const isComplete = this.#missingBytes === 0;
+    this.#missingBytes = 0;
     this.#lowest = 0x80;
     this.#highest = 0xbf;
     return isComplete ? undefined : ILL_FORMED;
@@ -41,7 +42,7 @@ export class Utf8Check {
   /** Starts a multi-byte character. The ranges exclude overlong forms, surrogates and code points beyond Unicode. */
   #begin(byte: number): boolean {
     if (byte < 0xc2 || byte > 0xf4) return false;
-    this.#missing = byte < 0xe0 ? 1 : byte < 0xf0 ? 2 : 3;
+    this.#missingBytes = byte < 0xe0 ? 1 : byte < 0xf0 ? 2 : 3;
     if (byte === 0xe0) this.#lowest = 0xa0;
     else if (byte === 0xed) this.#highest = 0x9f;
     else if (byte === 0xf0) this.#lowest = 0x90;

@@ -1,7 +1,7 @@
 /**
- * Records in the store what the broker refused from locks. The recorder listens to `refused` events, counts repeats in
- * one row, and writes small batches, so that attackers can't slow down the storing of pings. A crash loses the last
- * second.
+ * Records in the store what the broker refused from locks, such as a CONNECT with a wrong secret. The recorder listens
+ * to `refused` events, counts repeats in one row of the store's table of refusals, and writes small batches, so that
+ * attackers can't slow down the storing of pings. A crash loses the last second.
  *
  * Refusals of clients that only claim to be a lock never displace refusals of authenticated locks.
  */
@@ -14,7 +14,10 @@ import type { Refusal, RefusalChange, RefusalStore } from '../../store/contract/
 export const WRITE_INTERVAL: Milliseconds = Seconds(1);
 /** Maximum number of rows in one write. */
 export const MAX_WRITTEN_ROWS = 100;
-/** Rows that may wait for authenticated clients, and as many for the others; further refusals are dropped. */
+/**
+ * Maximum number of rows about authenticated clients that wait to be written, and the same number about other clients.
+ * Further refusals are dropped.
+ */
 export const MAX_WAITING_ROWS = 500;
 /** The pause after a write that failed. */
 const STORE_RETRY_DELAY = Seconds(5);
@@ -34,9 +37,9 @@ export interface RefusalRecorderParts {
 export class RefusalRecorder {
   readonly #parts: RefusalRecorderParts;
   /** Waiting refusals of authenticated clients. */
-  readonly #proven = new Map<string, RefusalChange>();
+  readonly #ofAuthenticated = new Map<string, RefusalChange>();
   /** Waiting refusals of clients that only claim to be a lock. */
-  readonly #claimed = new Map<string, RefusalChange>();
+  readonly #ofUnauthenticated = new Map<string, RefusalChange>();
   #timer: Timer | undefined;
   #sweepTimer: Timer | undefined;
   #storing: Promise<void> = Promise.resolve();
@@ -45,12 +48,12 @@ export class RefusalRecorder {
   constructor(parts: RefusalRecorderParts) {
     this.#parts = parts;
     parts.events.on('refused', (refused) => this.#note(refused));
-    this.#armSweep();
+    this.#scheduleSweep();
   }
 
   /** The number of rows that wait to be written. */
   get waiting(): number {
-    return this.#proven.size + this.#claimed.size;
+    return this.#ofAuthenticated.size + this.#ofUnauthenticated.size;
   }
 
   /** The refusals of a lock, latest first. Includes waiting refusals if the store can write. */
@@ -67,7 +70,7 @@ export class RefusalRecorder {
 
   /** Drops the waiting refusals of a lock whose history will be erased. Resolves when no write is running. */
   async forget(mac: Mac): Promise<void> {
-    for (const waiting of [this.#proven, this.#claimed])
+    for (const waiting of [this.#ofAuthenticated, this.#ofUnauthenticated])
       for (const [key, change] of waiting) if (change.mac === mac) waiting.delete(key);
     await this.#storing;
   }
@@ -77,48 +80,48 @@ export class RefusalRecorder {
     this.#isStopped = true;
     this.#timer?.cancel();
     this.#sweepTimer?.cancel();
-    let before: number;
+    let waitingBefore: number;
     do {
-      before = this.waiting;
+      waitingBefore = this.waiting;
       await this.store();
-    } while (this.waiting > 0 && this.waiting < before);
+    } while (this.waiting > 0 && this.waiting < waitingBefore);
   }
 
   #note({ mac, source, isAuthenticated, what, reason, why, address, atMs }: Refused): void {
     if (mac === null) return;
-    // The broker has found that no lock has this MAC.
+    // No lock has this MAC, so there is none whose history could show the refusal.
     if (reason === 'unknown-lock') return;
     const change = { mac, source, what, reason, why, address, count: 1, firstAtMs: atMs, lastAtMs: atMs };
-    this.#add(isAuthenticated ? this.#proven : this.#claimed, change);
-    this.#arm(WRITE_INTERVAL);
+    this.#add(isAuthenticated ? this.#ofAuthenticated : this.#ofUnauthenticated, change);
+    this.#scheduleWrite(WRITE_INTERVAL);
   }
 
   #add(waiting: Map<string, RefusalChange>, change: RefusalChange): void {
     const { mac, source, what, why } = change;
     const key = `${mac} ${source} ${what} ${why}`;
-    const before = waiting.get(key);
-    if (before === undefined && waiting.size >= MAX_WAITING_ROWS) return;
-    waiting.set(key, before === undefined ? change : mergeRefusals(before, change));
+    const known = waiting.get(key);
+    if (known === undefined && waiting.size >= MAX_WAITING_ROWS) return;
+    waiting.set(key, known === undefined ? change : mergeRefusals(known, change));
   }
 
   async #storeWaiting(): Promise<void> {
     const { store, now, isStoreFailing } = this.#parts;
     if (this.waiting === 0) return;
-    if (isStoreFailing()) return this.#arm(STORE_RETRY_DELAY);
-    const proven = take(this.#proven, MAX_WRITTEN_ROWS);
-    const claimed = take(this.#claimed, MAX_WRITTEN_ROWS - proven.length);
+    if (isStoreFailing()) return this.#scheduleWrite(STORE_RETRY_DELAY);
+    const authenticated = take(this.#ofAuthenticated, MAX_WRITTEN_ROWS);
+    const unauthenticated = take(this.#ofUnauthenticated, MAX_WRITTEN_ROWS - authenticated.length);
     try {
-      await store.write([...proven, ...claimed], now());
+      await store.write([...authenticated, ...unauthenticated], now());
     } catch {
       // health/store.ts reports a failing store. A failed write of refusals must not disturb anything else.
-      for (const change of proven) this.#add(this.#proven, change);
-      for (const change of claimed) this.#add(this.#claimed, change);
-      return this.#arm(STORE_RETRY_DELAY);
+      for (const change of authenticated) this.#add(this.#ofAuthenticated, change);
+      for (const change of unauthenticated) this.#add(this.#ofUnauthenticated, change);
+      return this.#scheduleWrite(STORE_RETRY_DELAY);
     }
-    if (this.waiting > 0) this.#arm(WRITE_INTERVAL);
+    if (this.waiting > 0) this.#scheduleWrite(WRITE_INTERVAL);
   }
 
-  #arm(delay: Milliseconds): void {
+  #scheduleWrite(delay: Milliseconds): void {
     if (this.#isStopped) return;
     this.#timer ??= this.#parts.clock.after(delay, () => {
       this.#timer = undefined;
@@ -126,11 +129,12 @@ export class RefusalRecorder {
     });
   }
 
-  #armSweep(): void {
+  /** Deletes old rows at the interval: a write of nothing does so too. */
+  #scheduleSweep(): void {
     this.#sweepTimer = this.#parts.clock.after(SWEEP_INTERVAL, () => {
       if (this.#isStopped) return;
       if (!this.#parts.isStoreFailing()) this.#parts.store.write([], this.#parts.now()).catch(() => undefined);
-      this.#armSweep();
+      this.#scheduleSweep();
     });
   }
 }
@@ -146,7 +150,8 @@ function take(waiting: Map<string, RefusalChange>, limit: number): RefusalChange
   return taken;
 }
 
-function mergeRefusals(one: RefusalChange, other: RefusalChange): RefusalChange {
-  const [older, newer] = one.lastAtMs <= other.lastAtMs ? [one, other] : [other, one];
-  return { ...newer, count: one.count + other.count, firstAtMs: Math.min(older.firstAtMs, newer.firstAtMs) };
+/** Two refusals for the same reason as one, with the sum of their counts. */
+function mergeRefusals(a: RefusalChange, b: RefusalChange): RefusalChange {
+  const [older, newer] = a.lastAtMs <= b.lastAtMs ? [a, b] : [b, a];
+  return { ...newer, count: a.count + b.count, firstAtMs: Math.min(older.firstAtMs, newer.firstAtMs) };
 }

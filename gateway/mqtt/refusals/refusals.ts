@@ -37,6 +37,7 @@ export class Refusals {
     return this.#counts;
   }
 
+  /** Counts a refusal and announces it. `what` is refused: a CONNECT, a publish and so on. */
   report(what: Refused['what'], client: RefusedClient, { reason, why }: RefusalCause): void {
     this.#counts[what] += 1;
     const { address, sender } = client;

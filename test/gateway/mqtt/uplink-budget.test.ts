@@ -6,7 +6,7 @@ import t, { type Test } from 'tap';
 import { readConfig, resolveSettings } from '../../../gateway/config.js';
 import type { BudgetChanged } from '../../../gateway/events.js';
 import type { Gateway, GatewayOptions } from '../../../gateway/gateway.js';
-import { type BudgetLimits, OVER_HOLD_TIME, UplinkBudget } from '../../../gateway/mqtt/budget/uplink-budget.js';
+import { type BudgetLimits, UplinkBudget, WITHIN_BUDGET_AFTER } from '../../../gateway/mqtt/budget/uplink-budget.js';
 import { UplinkBudgets } from '../../../gateway/mqtt/budget/uplink-budgets.js';
 import { Days, Hours, ManualClock, Minutes, Seconds } from '../../../proto/clock.js';
 import { formatMac } from '../../../proto/wire/mac.js';
@@ -66,7 +66,7 @@ t.test('the budget allows a burst, then a rate per second, then a number per day
   budget.take(1);
   clock.advance(2 * longest + Seconds(1));
   t.notOk(budget.isSpent, 'the next uplink is read after a second, not after a day');
-  clock.advance(OVER_HOLD_TIME);
+  clock.advance(WITHIN_BUDGET_AFTER);
   t.equal(said.at(-1), 'within');
   t.end();
 });
