@@ -1,7 +1,7 @@
 // Generated from gateway/webhooks/payload/schema.ts by `npm run gen`. Change the schema and run it again instead
 // of editing this.
 
-/** The body of a webhook: ping_type says which. Ignore members that you don’t know: later versions may add some. */
+/** The body of a webhook: ping_type says which. Ignore unknown members: later versions may add some. */
 export type WebhookPayload = CellularWebhook | GpsWebhook | CloseConnectionWebhook;
 
 /** Why it was sent. A reason that this version doesn’t know comes as REASON_UNRECOGNIZED_ and its number. */

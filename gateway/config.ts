@@ -11,6 +11,7 @@ import { type AddressRange, parseRange } from './webhooks/sending/address-rule.j
 /** The key of a setting in {@link SETTINGS}. */
 export type SettingKey = Exclude<keyof Config, 'mqttTls' | 'fairness'> | 'mqttTlsCert' | 'mqttTlsKey' | FairnessKey;
 
+/** A row of {@link SETTINGS}. */
 export interface Setting {
   readonly key: SettingKey;
   readonly flag: string;
@@ -20,6 +21,7 @@ export interface Setting {
   readonly meaning: string;
 }
 
+/** The values of all settings, checked. */
 export interface Config {
   /** The data folder. */
   readonly data: string;
@@ -262,6 +264,7 @@ export const SETTING_SOURCES = ['flag', 'environment', 'default'] as const;
 
 export type SettingSource = (typeof SETTING_SOURCES)[number];
 
+/** A setting with the text of its value, not checked yet, and its source. */
 export interface ResolvedSetting {
   readonly setting: Setting;
   readonly text: string;
@@ -295,9 +298,9 @@ export function misspeltVariables(environment: Readonly<Record<string, string | 
   return Object.keys(environment)
     .filter((name) => /^LOCKGATE_./i.test(name) && !names.includes(name))
     .sort()
-    .map((name) => ({ name, meant: didYouMean(name, names) }))
-    .filter(({ meant }) => meant !== '')
-    .map(({ name, meant }) => `the environment has ${name}, which is not a setting.${meant}`);
+    .map((name) => ({ name, suggestion: didYouMean(name, names) }))
+    .filter(({ suggestion }) => suggestion !== '')
+    .map(({ name, suggestion }) => `the environment has ${name}, which is not a setting.${suggestion}`);
 }
 
 /** A setting in the JSON of `lockgate config` and `GET /config`. */
@@ -343,39 +346,39 @@ export function settingsInForce(
 
 /** The settings as values. @throws LockgateError `input-setting` or `input-range` if a value is wrong */
 export function readConfig(resolved: readonly ResolvedSetting[]): Config {
-  const text = (key: SettingKey): ResolvedSetting => {
+  const settingOf = (key: SettingKey): ResolvedSetting => {
     const found = resolved.find(({ setting }) => setting.key === key);
     if (found === undefined) throw new Error(`no setting ${key}`);
     return found;
   };
   return {
-    data: text('data').text,
-    keyFile: text('keyFile').text || null,
-    mqttHost: text('mqttHost').text,
-    mqttPort: readPort(text('mqttPort')),
-    mqttTlsHost: text('mqttTlsHost').text,
-    mqttTlsPort: readPort(text('mqttTlsPort')),
-    mqttTls: readTlsFiles(text('mqttTlsCert').text, text('mqttTlsKey').text),
-    mqttPerAddress: readCount(text('mqttPerAddress')),
-    lockUplinksPerSecond: readCount(text('lockUplinksPerSecond')),
-    lockUplinkBurst: readCount(text('lockUplinkBurst'), 1),
-    lockUplinksPerDay: readCount(text('lockUplinksPerDay'), 0, 10),
-    httpHost: text('httpHost').text,
-    httpPort: readPort(text('httpPort')),
-    httpCorsOrigin: readOrigins(text('httpCorsOrigin')),
-    httpPerAddress: readCount(text('httpPerAddress')),
-    trustedProxies: readProxies(text('trustedProxies')),
-    fairness: readFairness((key) => readLimit(text(key))),
-    operatorHost: text('operatorHost').text,
-    operatorPort: readPort(text('operatorPort')),
-    allowWebhookRange: text('allowWebhookRange')
+    data: settingOf('data').text,
+    keyFile: settingOf('keyFile').text || null,
+    mqttHost: settingOf('mqttHost').text,
+    mqttPort: readPort(settingOf('mqttPort')),
+    mqttTlsHost: settingOf('mqttTlsHost').text,
+    mqttTlsPort: readPort(settingOf('mqttTlsPort')),
+    mqttTls: readTlsFiles(settingOf('mqttTlsCert').text, settingOf('mqttTlsKey').text),
+    mqttPerAddress: readCount(settingOf('mqttPerAddress')),
+    lockUplinksPerSecond: readCount(settingOf('lockUplinksPerSecond')),
+    lockUplinkBurst: readCount(settingOf('lockUplinkBurst'), 1),
+    lockUplinksPerDay: readCount(settingOf('lockUplinksPerDay'), 0, 10),
+    httpHost: settingOf('httpHost').text,
+    httpPort: readPort(settingOf('httpPort')),
+    httpCorsOrigin: readOrigins(settingOf('httpCorsOrigin')),
+    httpPerAddress: readCount(settingOf('httpPerAddress')),
+    trustedProxies: readProxies(settingOf('trustedProxies')),
+    fairness: readFairness((key) => readLimit(settingOf(key))),
+    operatorHost: settingOf('operatorHost').text,
+    operatorPort: readPort(settingOf('operatorPort')),
+    allowWebhookRange: settingOf('allowWebhookRange')
       .text.split(',')
       .map((range) => range.trim())
       .filter((range) => range !== '')
       .map(parseRange),
-    keepDays: readKeepDays(text('keepDays')),
-    logFormat: readChoice(text('logFormat'), LOG_FORMATS),
-    logLevel: readChoice(text('logLevel'), LOG_LEVELS),
+    keepDays: readKeepDays(settingOf('keepDays')),
+    logFormat: readChoice(settingOf('logFormat'), LOG_FORMATS),
+    logLevel: readChoice(settingOf('logLevel'), LOG_LEVELS),
   };
 }
 

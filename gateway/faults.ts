@@ -1,4 +1,4 @@
-/** An error for a request with several faults, each with its place (like `errors` in RFC 9457's example). */
+/** An error for a request with several faults, each with a pointer to the faulty member (RFC 9457). */
 import { LockgateError } from '../proto/errors.js';
 
 /** Maximum number of faults of one request that are reported; further ones are only counted. */
@@ -16,7 +16,7 @@ export class RequestFaults extends LockgateError {
 
   constructor(code: string, message: string, faults: readonly Fault[]) {
     super(code, message);
-    this.name = 'ManyFaults';
+    this.name = 'RequestFaults';
     this.faults = faults;
   }
 }

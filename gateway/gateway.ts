@@ -2,8 +2,8 @@
  * Starts and stops the gateway. Only this file and `start/` build the gateway's parts and connect them.
  *
  * The store starts first and the MQTT listener late, so that no ping can arrive before it can be stored. The parts stop
- * in reverse order: no new connections, received pings are stored and answered, running deliveries finish, the store
- * closes. The two HTTP interfaces report start and stop, so they start early and stop late.
+ * in reverse order: the gateway accepts no new connections, stores and answers received pings, lets running deliveries
+ * finish, and closes the store. The two HTTP interfaces report start and stop, so they start early and stop late.
  */
 import { afterThisTurn, type Clock, systemClock } from '../proto/clock.js';
 import type { Accounts } from './accounts/accounts.js';
@@ -55,7 +55,7 @@ export interface Gateway {
   readonly notices: Notices;
   readonly store: Store;
   readonly usage: Usage;
-  /** The run's clock. */
+  /** The run's clock, which stamps receipts. A demonstration can run it faster than real time. */
   readonly clock: Clock;
   /** The gateway's clocks, and how the machine's clock compares to them. */
   readonly clocks: RecordedClocks;
@@ -96,8 +96,9 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     runSize: options.runSize,
     onCatchUp: (progress) => events.emit('catching-up', { atMs: systemClock.now(), ...progress }),
   });
-  let stamp: Clock = systemClock;
-  const now = (): number => stamp.now();
+  // Events are stamped by the system's clock until the run's clock exists.
+  let stampClock: Clock = systemClock;
+  const now = (): number => stampClock.now();
   const health = new Health({ events, clock: systemClock, now });
   const { onBroken, wrapStore } = options;
   const unwatched = wrapStore?.(opened) ?? opened;
@@ -110,7 +111,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     return stopped;
   };
   const stampBy = (clock: Clock): void => {
-    stamp = clock;
+    stampClock = clock;
   };
   try {
     const { store } = watch;
@@ -134,24 +135,25 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
   }
 }
 
-async function startParts(config: Config, options: GatewayOptions, ground: GatewayBase): Promise<Gateway> {
-  const { store, canStore, events, health, descriptors, started, stop } = ground;
+/** Starts all parts after the store, in the order of their dependencies. */
+async function startParts(config: Config, options: GatewayOptions, base: GatewayBase): Promise<Gateway> {
+  const { store, canStore, events, health, descriptors, started, stop } = base;
   const metrics = new Metrics(events, health, descriptors.descriptors);
   const keys = await openSecrets(store, config);
-  const { clocks, clock, wallClock } = await startClocks(options, ground);
-  const interfaces = await startInterfaces(config, options, ground, metrics);
-  const audit = await startAudit(ground, wallClock);
-  const notices = await startNotices(ground, wallClock);
+  const { clocks, clock, wallClock } = await startClocks(options, base);
+  const interfaces = await startInterfaces(config, options, base, metrics);
+  const audit = await startAudit(base, wallClock);
+  const notices = await startNotices(base, wallClock);
   // Usage stops after the last connection has closed, so that it counts all of its bytes.
   const usage = await Usage.start({ store, clock: options.usageClock ?? clocks.wall, runClock: clock, events });
   started.push(stopStep('the counting of usage', () => usage.stop()));
-  const delivering = { store, keys, events, runClock: clock };
-  const { dispatcher, webhooks } = makeWebhooks(config, options, clocks.wall, delivering);
+  const deliveryParts = { store, keys, events, runClock: clock };
+  const { dispatcher, webhooks } = makeWebhooks(config, options, clocks.wall, deliveryParts);
   await startDeliveries(dispatcher, webhooks, started);
   const isStoreFailing = (): boolean => health.isStoreFailing;
-  const figures = startFigures(options, delivering, dispatcher, isStoreFailing, started);
+  const figures = startFigures(options, deliveryParts, dispatcher, isStoreFailing, started);
 
-  // Commands are sent by the broker, which starts after ingest.
+  // Commands go out through the broker, which starts after ingest and is set here then.
   const lateBroker: { broker?: Broker } = {};
   const onStored: IngestParts['onStored'] = (ids, uplinks) => dispatcher.wake(ids, uplinks);
   const { lastRanMs, doubt } = clocks;
@@ -164,10 +166,10 @@ async function startParts(config: Config, options: GatewayOptions, ground: Gatew
   notices.reconcile({ locks: () => locks.all(), urls: await store.listWebhookUrls() });
   const currentStore = withCurrentStates(store, locks);
   const budgets = makeBudgets(config, options, events, clock);
-  const reported = { usage, budgets, refusals: startRefusals(ground, clock) };
-  const shared = { store: currentStore, keys, events, clock, wallClock, ingest, locks, commands, ...reported };
-  const work = { ...shared, dispatcher, canStore, descriptors };
-  const { broker, accounts } = await startIdentity(config, options, work, started);
+  const refusals = startRefusals(base, clock);
+  const stateParts = { store: currentStore, keys, events, clock, wallClock, ingest, locks, commands };
+  const lockParts = { ...stateParts, usage, budgets, refusals, dispatcher, canStore, descriptors };
+  const { broker, accounts } = await startIdentity(config, options, lockParts, started);
   lateBroker.broker = broker;
   started.push(clocks.listen(clockListener({ events, clock, locks, ingest, commands, sessions: broker.sessions })));
   metrics.readFrom(metricSources({ broker, ingest, dispatcher, locks, notices, budgets, doubt, figures }));
@@ -176,7 +178,7 @@ async function startParts(config: Config, options: GatewayOptions, ground: Gatew
   const token = OperatorToken.open(config.data, systemClock);
   const operator = await startOperator(
     config,
-    { ...work, webhooks, merchants, notices, audit, accounts, clocks, broker, health, metrics, token, figures },
+    { ...lockParts, webhooks, merchants, notices, audit, accounts, clocks, broker, health, metrics, token, figures },
     interfaces,
     options.settings ?? [],
   );
@@ -235,7 +237,8 @@ async function startNotices({ store, events, health, now, started }: GatewayBase
   return notices;
 }
 
-function metricSources(of: {
+/** The functions from which metrics read their values. */
+function metricSources(parts: {
   readonly broker: Broker;
   readonly ingest: Ingest;
   readonly dispatcher: Dispatcher;
@@ -246,16 +249,16 @@ function metricSources(of: {
   readonly figures: Figures;
 }): MetricSources {
   return {
-    connections: () => [...of.broker.sessions.all()].map(({ sender }) => sender.source),
-    ingestWaiting: () => of.ingest.waiting,
-    figures: () => of.figures.read(),
-    isCircuitOpen: (urlId) => of.dispatcher.isCircuitOpen(urlId),
-    certificateEndMs: () => of.broker.certificateEndMs,
-    noticesUnread: () => of.notices.unread(),
-    locksOverBudget: () => of.budgets.countOver(),
-    presences: () => [...of.locks.all()].map(({ presence }) => presence.presence),
-    clockAheadMs: () => of.doubt.aheadMs,
-    locksUnjudged: () => [...of.locks.unjudged()].length,
+    connections: () => [...parts.broker.sessions.all()].map(({ sender }) => sender.source),
+    ingestWaiting: () => parts.ingest.waiting,
+    figures: () => parts.figures.read(),
+    isCircuitOpen: (urlId) => parts.dispatcher.isCircuitOpen(urlId),
+    certificateEndMs: () => parts.broker.certificateEndMs,
+    noticesUnread: () => parts.notices.unread(),
+    locksOverBudget: () => parts.budgets.countOver(),
+    presences: () => [...parts.locks.all()].map(({ presence }) => presence.presence),
+    clockAheadMs: () => parts.doubt.aheadMs,
+    locksUnjudged: () => [...parts.locks.unjudged()].length,
   };
 }
 

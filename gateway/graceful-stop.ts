@@ -15,12 +15,12 @@ export const STOP_LIMIT: Milliseconds = Seconds(9);
 export interface StopStep {
   (): Promise<void>;
   /** The name of the part, for the error. */
-  what?: string;
+  partName?: string;
 }
 
 /** A step with a name. */
-export function stopStep(what: string, stop: () => Promise<void>): StopStep {
-  return Object.assign(() => stop(), { what });
+export function stopStep(partName: string, stop: () => Promise<void>): StopStep {
+  return Object.assign(() => stop(), { partName });
 }
 
 /**
@@ -41,8 +41,8 @@ export async function stopAll(steps: readonly StopStep[], clock: Clock): Promise
   const ended = run();
   const hung = new Promise<never>((_resolve, reject) => {
     const limit = clock.after(STOP_LIMIT, () => {
-      const what = current?.what ?? 'one of its parts';
-      reject(new LockgateError('stop-hung', `the gateway did not stop within ${STOP_LIMIT / 1000} s: ${what} hangs`));
+      const part = current?.partName ?? 'one of its parts';
+      reject(new LockgateError('stop-hung', `the gateway did not stop within ${STOP_LIMIT / 1000} s: ${part} hangs`));
     });
     const cancel = (): void => limit.cancel();
     ended.then(cancel, cancel);

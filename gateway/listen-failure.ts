@@ -17,11 +17,15 @@ const UNUSABLE_ADDRESS_REASONS: Readonly<Record<string, string>> = {
 
 /**
  * The error to throw if listening on `host` and `port` failed with `error`: LockgateError `port-taken` or
- * `input-address`, otherwise `error` itself. `what` names the listener.
+ * `input-address`, otherwise `error` itself.
  */
-export function listenFailure(what: string, { host, port }: { host: string; port: number }, error: unknown): Error {
+export function listenFailure(
+  listenerName: string,
+  { host, port }: { host: string; port: number },
+  error: unknown,
+): Error {
   const { code = '' } = error as NodeJS.ErrnoException;
-  const sentence = `${what} can't listen on ${host}:${port}`;
+  const sentence = `${listenerName} can't listen on ${host}:${port}`;
   if (code === 'EADDRINUSE') return new LockgateError('port-taken', `${sentence}: another process uses the port`);
   const why = UNUSABLE_ADDRESS_REASONS[code];
   return why === undefined ? (error as Error) : new LockgateError('input-address', `${sentence}: ${why}`);

@@ -7,16 +7,17 @@
 export type NextPhases<Phase extends string> = Readonly<Record<Phase, readonly Phase[]>>;
 
 /**
- * Returns `to` if it may follow `from`. @param what names the object in the error
+ * Returns `to` if it may follow `from`.
  *
+ * @param subject names the object in the error
  * @throws Error if `to` may not follow `from`: a bug in lockgate, since no input chooses a phase
  */
 export function nextPhase<Phase extends string>(
-  what: string,
-  next: NextPhases<Phase>,
+  subject: string,
+  nextPhases: NextPhases<Phase>,
   from: Phase,
   to: NoInfer<Phase>,
 ): Phase {
-  if (!next[from].includes(to)) throw new Error(`${what} cannot go from "${from}" to "${to}"`);
+  if (!nextPhases[from].includes(to)) throw new Error(`${subject} cannot go from "${from}" to "${to}"`);
   return to;
 }

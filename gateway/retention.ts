@@ -1,9 +1,10 @@
 /**
- * Deletes rows that are older than the configured number of days. Works in small steps with pauses, so that a ping
- * waits for at most one step.
+ * Deletes uplinks, lock events, findings and quarantined messages that are older than the configured number of days.
+ * Works in small steps with pauses, so that a ping waits for at most one step.
  *
- * An undelivered event stays, however old it is, until it is delivered or its URL is disabled. A repeat of a deleted
- * uplink would count as new. Uplinks may be 30 days late (protocol.md §3), so the settings allow no shorter time.
+ * An undelivered event (stored ping) stays, however old it is, until it is delivered or its URL is disabled. A repeat
+ * of a deleted uplink would count as new. Uplinks may be 30 days late (protocol.md §3), so the settings allow no
+ * shorter time.
  */
 import { type Clock, Days, Hours, type Milliseconds, Minutes, type Timer } from '../proto/clock.js';
 import type { GatewayEvents, Swept } from './events.js';
@@ -24,7 +25,7 @@ export interface RetentionParts {
   readonly keepDays: number;
   /** Wall clock: times the intervals between steps and sweeps. */
   readonly clock: Clock;
-  /** The run's clock: its times are in the log's rows. */
+  /** The run's clock, which stamped the rows. */
   readonly runClock: Clock;
 }
 
@@ -39,6 +40,7 @@ export class Retention {
     this.#parts = parts;
   }
 
+  /** Schedules the first sweep, unless rows are stored for ever. */
   start(): void {
     if (this.#parts.keepDays > 0) this.#sweepAfter(FIRST_SWEEP_DELAY);
   }
@@ -71,6 +73,7 @@ export class Retention {
     if (swept.uplinks + swept.others + swept.held > 0) events.emit('swept', { atMs: runClock.now(), ...swept });
   }
 
+  /** Deletes the old rows of a table, step by step. `swept` counts them; `held` counts undelivered events. */
   async #sweepTable(table: (typeof AGING_TABLES)[number], swept: Mutable<Omit<Swept, 'atMs'>>): Promise<void> {
     const { beforeMs } = swept;
     for (let afterId: number | null = 0; afterId !== null && !this.#stopped; ) {

@@ -1,6 +1,6 @@
 /**
  * Issues and checks access tokens, which merchants send as bearer tokens (interfaces.md §2). A token is opaque, valid
- * for one hour, and stored and looked up by a keyed hash, so a client cannot steer the comparison by what it sends.
+ * for one hour, and stored and looked up by a keyed hash, so the time of a lookup reveals nothing about stored tokens.
  */
 import { randomBytes } from 'node:crypto';
 import { type Clock, Hours, type Milliseconds } from '../../proto/clock.js';
@@ -38,7 +38,7 @@ export class AccessTokens {
     return token;
   }
 
-  /** @returns the stored token, or null where it is unknown, expired or revoked */
+  /** @returns the stored token, or null if it is unknown, expired or revoked */
   async check(token: string): Promise<AccessToken | null> {
     const { store, keys, clock } = this.#parts;
     return await store.access.findToken(keys.hashSecret(token), clock.now());

@@ -23,9 +23,9 @@ export interface AddWebhookUrl {
   readonly url: string;
   readonly merchant?: string | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Deliver each lock's events in order: later events wait behind one that fails. */
+  /** Whether to deliver each lock's events in order: later events then wait for an earlier one that failed. */
   readonly ordered?: boolean | undefined;
-  /** The URL gets the events received from this time on, by the run's clock; undefined for those from now on. */
+  /** The URL gets the events received from this time on, by the run's clock; from now on if undefined. */
   readonly sinceMs?: number | undefined;
 }
 
@@ -55,7 +55,7 @@ export class Accounts {
   /**
    * Adds all of the locks or none.
    *
-   * @param merchant the merchant of the locks that name none; optional where there is only one merchant
+   * @param merchant the merchant of the locks that name none; optional if there is only one merchant
    */
   async importDevices(
     devices: readonly ImportedDevice[],
@@ -91,7 +91,7 @@ export class Accounts {
   }
 
   /**
-   * The named merchant, or where none is named, the only merchant there is. A given name is returned unchecked.
+   * The merchant's name; if none is given, the name of the only merchant. A given name is returned unchecked.
    *
    * @throws LockgateError `merchant-needed`
    */

@@ -3,8 +3,8 @@
  * by its public id.
  *
  * A key is `lgk_<public id>_<secret>`. Lists show the public id, and keys are looked up by it. The secret is 32 random
- * bytes, so a fast keyed hash is enough. Hashes are compared in constant time; where there is no such key, the
- * comparison is with a hash that no key has.
+ * bytes, so a fast keyed hash is enough. Hashes are compared in constant time; if there is no such key, the comparison
+ * is with a hash that no key has.
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { type Clock, type Milliseconds, Minutes } from '../../proto/clock.js';
@@ -20,7 +20,7 @@ const SECRET_BYTES = 32;
 /** Twelve hex digits, then 32 bytes in base64url. */
 const KEY_TEXT = /^lgk_([0-9a-f]{12})_[A-Za-z0-9_-]{43}$/;
 const MAX_NAME_CHARS = 200;
-/** How far a key's stored last use may lag behind: a write for each request would cost more than the request. */
+/** How old a key's stored last use may be: a write for each request would cost more than the request. */
 const LAST_USE_WRITE_INTERVAL: Milliseconds = Minutes(1);
 /** Keys whose last write is remembered, to skip the next one. At this size the map is cleared. */
 const MAX_REMEMBERED_USES = 10_000;
@@ -77,7 +77,7 @@ export class ApiKeys {
     return await this.#parts.store.access.revokeKey(publicId, this.#parts.clock.now());
   }
 
-  /** The key that this text is, where it is in force. */
+  /** The key with this text; undefined if there is none or it is revoked. */
   async check(text: string): Promise<ApiKey | undefined> {
     const { store, keys, clock } = this.#parts;
     const publicId = KEY_TEXT.exec(text)?.[1];
@@ -90,8 +90,9 @@ export class ApiKeys {
 
   /** Writes the key's last use. The request does not wait for the write, and succeeds even if the write fails. */
   #noteUse({ id, lastUsedAtMs }: ApiKey, nowMs: number): void {
-    const before = this.#lastUseWrittenAtMs.get(id) ?? lastUsedAtMs;
-    if (before !== null && nowMs - before < LAST_USE_WRITE_INTERVAL && nowMs >= before) return;
+    const writtenAtMs = this.#lastUseWrittenAtMs.get(id) ?? lastUsedAtMs;
+    // After the clock was set back, the stored use is in the future, and is written again.
+    if (writtenAtMs !== null && nowMs - writtenAtMs < LAST_USE_WRITE_INTERVAL && nowMs >= writtenAtMs) return;
     if (this.#lastUseWrittenAtMs.size >= MAX_REMEMBERED_USES) this.#lastUseWrittenAtMs.clear();
     this.#lastUseWrittenAtMs.set(id, nowMs);
     this.#parts.store.access.recordKeyUse(id, nowMs).catch(() => this.#lastUseWrittenAtMs.delete(id));

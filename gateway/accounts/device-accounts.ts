@@ -3,10 +3,11 @@
  * only hashed.
  *
  * A change that takes a right away from connections also closes them: the change is committed first, so that a new
- * CONNECT reads the new state, and then the live sessions are closed. A change of the lock's state (a move, an erasure,
- * a removal) runs between two commits of the ingest, so that no earlier uplink is judged or stored as a later one.
+ * CONNECT reads the new state, and then the open sessions are closed. A change of the lock's state (a move, an erasure,
+ * a removal) runs between two commits of the ingest, so that no uplink from before the change is judged or stored after
+ * it.
  */
-import { type Clock, type Milliseconds, Seconds } from '../../proto/clock.js';
+import { type Clock, Days, type Milliseconds, Seconds } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import { bootBackSinceMs } from '../../proto/power/judge/boots.js';
 import { formatMac, type Mac } from '../../proto/wire/mac.js';
@@ -27,7 +28,7 @@ import type { Dispatcher } from '../webhooks/dispatcher.js';
 
 const MAX_PHONE_NAME_CHARS = 64;
 /** A lock's old secret may stay valid for this long after its replacement. */
-const MAX_OLD_SECRET_LIFE: Milliseconds = Seconds(30 * 24 * 3600);
+const MAX_OLD_SECRET_LIFETIME: Milliseconds = Days(30);
 /** How long a change waits for the sessions that it closed. */
 const SESSION_CLOSE_TIMEOUT = Seconds(5);
 
@@ -50,14 +51,14 @@ export interface DeviceAccountsParts {
 
 export interface AddDevice {
   readonly mac: Mac;
-  /** The merchant's name; optional where there is only one merchant. */
+  /** The merchant's name; optional if there is only one merchant. */
   readonly merchant?: string | undefined;
   readonly simulated?: boolean | undefined;
 }
 
 export interface AddPhone {
   readonly mac: Mac;
-  /** Unique among the lock's valid phones; `device phone revoke` takes it. */
+  /** Unique among the lock's valid phones. `device phone revoke` identifies the phone by it. */
   readonly name: string;
   /** Ms since the epoch; null for a credential that never expires. */
   readonly expiresAtMs: number | null;
@@ -70,7 +71,7 @@ export interface ChangeDevice {
 
 export class DeviceAccounts {
   readonly #parts: DeviceAccountsParts;
-  /** Resolves after the last reflash. Reflashes run one at a time, since each reads all marks and then adds one. */
+  /** Resolves after the last call of {@link reflash}. Calls run one at a time: each reads all marks and adds one. */
   #reflashing: Promise<unknown> = Promise.resolve();
 
   constructor(parts: DeviceAccountsParts) {
@@ -99,7 +100,7 @@ export class DeviceAccounts {
    */
   async rotateSecret(mac: Mac, keepOldMs: Milliseconds = 0): Promise<string> {
     const { store, keys, clock } = this.#parts;
-    if (!(keepOldMs >= 0 && keepOldMs <= MAX_OLD_SECRET_LIFE))
+    if (!(keepOldMs >= 0 && keepOldMs <= MAX_OLD_SECRET_LIFETIME))
       throw new LockgateError('input-keep-old', 'an old secret stays valid for at most 30 days');
     const secret = makeLockSecret();
     const nowMs = clock.now();
@@ -214,8 +215,9 @@ export class DeviceAccounts {
   }
 
   /**
-   * Marks the lock as reflashed at `atMs`, by the lock's clock (default: now). Uplinks made from then on belong to a
-   * new life (protocol.md §1), and the lock's state is rebuilt in that order. Its connection stays open.
+   * Marks the lock as reflashed at `atMs`, by the lock's clock (default: now): its flash was wiped. Uplinks made from
+   * then on belong to a new life, in which boots count from 1 again (protocol.md §1), and the lock's state is rebuilt
+   * in that order. Its connection stays open.
    *
    * @returns all marks of the lock, earliest first
    * @throws LockgateError `no-such-device`, `input-at`, `too-many-marks`, `judge-failed`
@@ -243,6 +245,7 @@ export class DeviceAccounts {
     return marks;
   }
 
+  /** The lock's marks with a new one. @throws LockgateError `too-many-marks` */
   async #marksWith(deviceId: number, mac: Mac, markMs: number): Promise<readonly number[]> {
     const marks = await this.#parts.store.marks.read(deviceId);
     if (marks.length < MAX_REFLASH_MARKS || marks.includes(markMs)) return withMark(marks, markMs);
@@ -252,11 +255,12 @@ export class DeviceAccounts {
     );
   }
 
+  /** Stores the mark together with the state that the replay has rebuilt. */
   async #storeMark(deviceId: number, mac: Mac, markMs: number, marks: readonly number[], replay: LivesReplay) {
     const { store, locks, events, runClock } = this.#parts;
     await replay.catchUp();
-    const known = locks.find(deviceId)?.state;
-    const state = known === undefined ? null : replay.replace(known);
+    const present = locks.find(deviceId)?.state;
+    const state = present === undefined ? null : replay.replace(present);
     await store.marks.add({ deviceId, markMs, state: state === null ? null : JSON.stringify(state) });
     locks.mark(deviceId, marks);
     if (state !== null) locks.replace(deviceId, state);
@@ -270,20 +274,20 @@ export class DeviceAccounts {
     return reading;
   }
 
-  /** Called before any connection is closed, so that a mistyped name closes none. */
+  /** Checks that the merchant exists. Called before any connection is closed, so that a mistyped name closes none. */
   async #checkMerchant(name: string): Promise<void> {
     if ((await this.#parts.store.listMerchants()).some((merchant) => merchant.name === name)) return;
     throw new LockgateError('no-such-merchant', `there is no merchant named ${JSON.stringify(name)}`);
   }
 
-  /** Runs `work` with the lock's reset state, which keeps only which uplink keys were used. */
+  /** Runs `work` with the lock's reset state, which still says which uplink keys were used. */
   async #resetState<T>(deviceId: number, mac: Mac, work: (state: string | null) => Promise<T>): Promise<T> {
     const { sessions, ingest, locks, runClock } = this.#parts;
     await this.#closeConnections(deviceId);
     const done: T[] = [];
     await ingest.runExclusive(deviceId, async () => {
-      const known = locks.find(deviceId)?.state;
-      const state = known === undefined ? null : resetState(known, mac, runClock.now());
+      const present = locks.find(deviceId)?.state;
+      const state = present === undefined ? null : resetState(present, mac, runClock.now());
       done.push(await work(state === null ? null : JSON.stringify(state)));
       locks.replace(deviceId, state);
       // Connections opened meanwhile were accepted under the old state.

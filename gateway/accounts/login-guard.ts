@@ -1,7 +1,7 @@
 /**
  * Limits password guessing (quality.md §2, brute force). Wrong guesses are counted for each pair of account and client
- * address: at most ten in any five minutes. An attacker thus locks out only themselves: the owner logs in from another
- * address, and people behind the attacker's address log in to other accounts.
+ * address: at most ten in any five minutes. So an attacker blocks only their own attempts: the owner logs in from
+ * another address, and people behind the attacker's address log in to other accounts.
  *
  * Two wider limits apply to strangers, which are addresses from which nobody has logged in to the account before: one
  * for each account, against many addresses that guess at it, and one for each address, against a few guesses at each of
@@ -23,18 +23,19 @@ export const GUESS_WINDOW: Milliseconds = Minutes(5);
  */
 export const MAX_STRANGER_GUESSES = 100;
 /**
- * Accounts, addresses and pairs with wrong guesses that are held in memory. A guess adds three, so this is more than
- * three threads can check in a window. Beyond it the oldest are dropped; expired ones are dropped earlier.
+ * Maximum number of accounts, addresses and pairs with wrong guesses that are held in memory. A guess adds three, so
+ * this is more than the three threads that compare passwords can check in a window. Beyond it the oldest are dropped;
+ * expired ones are dropped earlier.
  */
 const MAX_COUNTERS = 200_000;
-/** Attempts of one pair that may wait for each other; further attempts are asked to retry later. */
+/** Maximum number of attempts of one pair that wait for each other; the gateway refuses further ones for a second. */
 const MAX_QUEUED_PER_PAIR = 1_000;
 /** Pairs with a successful login that are held in memory; beyond it the oldest are dropped. */
 const MAX_KNOWN_PAIRS = 50_000;
 
 /** A login attempt whose turn it is. The caller must report the result with `end`. */
 export interface Attempt {
-  /** Undefined where the password may be checked; otherwise how long the client must wait. */
+  /** How long the client must wait; undefined if the password may be checked. */
   readonly retryAfterMs: number | undefined;
   /** Reports the result and lets the pair's next attempt start. Must always be called. */
   readonly end: (result: 'right' | 'wrong' | 'undecided') => void;
@@ -63,14 +64,14 @@ export class LoginGuard {
     const sharedKeys = [hashedKey('account', merchantId, username), hashedKey('address', merchantId, group)];
     const queue = this.#queues.get(pair) ?? { last: Promise.resolve(), count: 0 };
     if (queue.count >= MAX_QUEUED_PER_PAIR) return { retryAfterMs: Seconds(1), end: () => undefined };
-    const before = queue.last;
+    const previous = queue.last;
     let done: () => void = () => undefined;
     queue.last = new Promise<void>((resolve) => {
       done = resolve;
     });
     queue.count += 1;
     this.#queues.set(pair, queue);
-    await before;
+    await previous;
     const isKnown = this.#knownPairs.has(pair);
     const retryAfterMs = this.#waitMs(pair, MAX_GUESSES) ?? (isKnown ? undefined : this.#strangersWaitMs(sharedKeys));
     const isStranger = retryAfterMs === undefined && !isKnown;
@@ -87,7 +88,10 @@ export class LoginGuard {
     return { retryAfterMs, end };
   }
 
-  /** Strangers' attempts under way count as wrong: otherwise all attempts sent at once would pass. */
+  /**
+   * How long a stranger must wait for the limits of the account and the address; undefined if not at all. Strangers'
+   * attempts under way count as wrong: otherwise all attempts sent at once would pass.
+   */
   #strangersWaitMs(sharedKeys: readonly string[]): number | undefined {
     const waits = sharedKeys.flatMap((key) => {
       const underWay = this.#strangersUnderWay.get(key) ?? 0;
@@ -106,12 +110,13 @@ export class LoginGuard {
     }
   }
 
-  /** How long until fewer than `limit` wrong guesses are in the window; undefined where that is so now. */
+  /** How long until fewer than `limit` wrong guesses are in the window; undefined if there are fewer now. */
   #waitMs(key: string, limit: number): number | undefined {
     const nowMs = this.#clock.now();
     const times = (this.#wrongAtMs.get(key) ?? []).filter((atMs) => atMs > nowMs - GUESS_WINDOW && atMs <= nowMs);
-    const first = times.at(-limit);
-    return first === undefined ? undefined : first + GUESS_WINDOW - nowMs;
+    // When this guess leaves the window, fewer than `limit` are left.
+    const leavingAtMs = times.at(-limit);
+    return leavingAtMs === undefined ? undefined : leavingAtMs + GUESS_WINDOW - nowMs;
   }
 
   #countWrong(key: string): void {
@@ -120,10 +125,10 @@ export class LoginGuard {
     // Re-inserted, so that the map is ordered by the newest guess and the oldest entries come first.
     this.#wrongAtMs.delete(key);
     this.#wrongAtMs.set(key, [...times, nowMs].slice(-MAX_STRANGER_GUESSES));
-    for (const [oldest, before] of this.#wrongAtMs) {
-      const last = before.at(-1) ?? 0;
-      if (this.#wrongAtMs.size <= MAX_COUNTERS && last > nowMs - GUESS_WINDOW && last <= nowMs) break;
-      this.#wrongAtMs.delete(oldest);
+    for (const [oldestKey, oldestTimes] of this.#wrongAtMs) {
+      const newestMs = oldestTimes.at(-1) ?? 0;
+      if (this.#wrongAtMs.size <= MAX_COUNTERS && newestMs > nowMs - GUESS_WINDOW && newestMs <= nowMs) break;
+      this.#wrongAtMs.delete(oldestKey);
     }
   }
 

@@ -20,6 +20,7 @@ export interface MerchantParts {
   readonly budgets: HttpBudgets;
 }
 
+/** Builds the parts that have no other owner, and returns them together with the given ones. */
 export function makeMerchantParts(parts: {
   readonly store: Store;
   readonly keys: Keys;

@@ -17,11 +17,11 @@ const ARGON2_OPTIONS = { memoryCost: 19_456, timeCost: 2, parallelism: 1, output
 
 /** Node has four threads for blocking work, and DNS look-ups and file reads need them too. */
 const MAX_CONCURRENT_HASHES = Math.min(3, availableParallelism());
-/** Some two seconds of work. */
+/** Maximum number of waiting logins of all sources: some two seconds of work. */
 const MAX_WAITING_LOGINS = 128;
-/** A source is one merchant's logins from one address. */
+/** Maximum number of waiting logins of one source, which is one merchant's logins from one address. */
 const MAX_WAITING_LOGINS_PER_SOURCE = 32;
-/** Passwords of all lists under way together: some half a minute of work. */
+/** Maximum number of passwords of all lists under way together: some half a minute of work. */
 const MAX_LISTED_PASSWORDS = 2_000;
 const MAX_QUEUED_PER_LIST = MAX_CONCURRENT_HASHES;
 
@@ -42,10 +42,10 @@ export class Passwords {
   }
 
   /**
-   * Whether `password` matches the hash. With no hash the answer is false and takes as long.
+   * Whether `password` matches the hash. Without a hash the answer is false, after the same time.
    *
    * @param source where the login comes from: sources take turns
-   * @throws LockgateError `busy` where too many logins wait
+   * @throws LockgateError `busy` if too many logins wait
    */
   async check(password: string, passwordHash: string | null, source: string): Promise<boolean> {
     const queuedBefore = this.#loginQueues.get(source)?.length ?? 0;
@@ -63,16 +63,17 @@ export class Passwords {
    * Hashes the passwords of a list; null stays null.
    *
    * @param signal aborts the work, with the signal's reason as the error
-   * @throws LockgateError `busy` where too many passwords wait
+   * @throws LockgateError `busy` if too many passwords wait
    */
   async hashAll(passwords: readonly (string | null)[], signal: AbortSignal): Promise<(string | null)[]> {
     const count = passwords.filter((password) => password !== null).length;
     if (this.#listedPasswords + count > MAX_LISTED_PASSWORDS) throw busy();
     this.#listedPasswords += count;
     const hashes: (string | null)[] = passwords.map(() => null);
-    const waiting = passwords.entries();
+    // The workers share one iterator, so each takes the next password.
+    const remaining = passwords.entries();
     const work = async (): Promise<void> => {
-      for (const [index, password] of waiting) {
+      for (const [index, password] of remaining) {
         signal.throwIfAborted();
         if (password !== null)
           hashes[index] = await this.#runInTurn(
@@ -89,6 +90,7 @@ export class Passwords {
     return hashes;
   }
 
+  /** Runs `work` when fewer than the maximum of hashes run; until then, `enqueue` puts its start into a queue. */
   async #runInTurn<T>(enqueue: (start: () => void) => void, work: () => Promise<T>): Promise<T> {
     if (this.#running >= MAX_CONCURRENT_HASHES) await new Promise<void>(enqueue);
     else this.#running += 1;

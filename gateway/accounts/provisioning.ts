@@ -8,9 +8,9 @@ import { type Keys, makeLockSecret } from '../data-folder/keys.js';
 import { type Fault, MAX_REPORTED_FAULTS, RequestFaults } from '../faults.js';
 import type { NewDevice, Store } from '../store/contract/store.js';
 
-/** A list of this size is added in one transaction, for which pings wait some 4 s. */
+/** Maximum number of locks in a list. Adding that many in one transaction delays pings for some 4 s. */
 export const MAX_IMPORTED_DEVICES = 100_000;
-/** Secrets made before the event loop gets a turn. */
+/** Number of secrets that are made in one turn of the event loop. */
 const SECRETS_PER_TURN = 1000;
 
 export interface ImportedDevice {
@@ -21,14 +21,16 @@ export interface ImportedDevice {
 
 export interface ImportRequest {
   readonly devices: readonly ImportedDevice[];
-  /** Resolves to the merchant of the locks that name none. Called only where there are such locks. */
+  /** Resolves to the merchant of the locks that name none. Called only if there are such locks. */
   readonly merchant: () => Promise<string>;
   readonly simulated: boolean;
 }
 
 /**
+ * Adds all locks of the list or none.
+ *
  * @returns the locks with their secrets, in the order of the list
- * @throws ManyFaults `input-import` for unreadable or repeated MACs, `device-exists`, `no-such-merchant`
+ * @throws RequestFaults `input-import` for unreadable or repeated MACs, `device-exists`, `no-such-merchant`
  */
 export async function importDevices(
   { store, keys, clock }: { readonly store: Store; readonly keys: Keys; readonly clock: Clock },
@@ -60,24 +62,25 @@ export async function importDevices(
   return newDevices;
 }
 
-/** The MACs of the list. @throws ManyFaults `input-import` where one is invalid or listed twice */
+/** The MACs of the list. @throws RequestFaults `input-import` if one is invalid or listed twice */
 function readMacs(devices: readonly ImportedDevice[]): Mac[] {
   const macs: Mac[] = [];
-  const firstAt = new Map<Mac, number>();
+  /** The index at which each MAC occurs first. */
+  const firstIndexes = new Map<Mac, number>();
   refuseFaulty('input-import', devices, ({ mac: text }, index) => {
     const mac = parseMac(text);
     if (!mac.ok) return { member: 'mac', detail: mac.error.message };
     macs.push(mac.value);
-    const first = firstAt.get(mac.value);
-    if (first === undefined) firstAt.set(mac.value, index);
-    return first === undefined
+    const firstIndex = firstIndexes.get(mac.value);
+    if (firstIndex === undefined) firstIndexes.set(mac.value, index);
+    return firstIndex === undefined
       ? undefined
-      : { member: 'mac', detail: `${formatMac(mac.value)} is at index ${first} already: expected each lock once` };
+      : { member: 'mac', detail: `${formatMac(mac.value)} is at index ${firstIndex} already: expected each lock once` };
   });
   return macs;
 }
 
-/** @throws ManyFaults where `fault` returns a fault for any of the items */
+/** Checks each item with `fault`, which returns its fault if it has one. @throws RequestFaults with all faults */
 function refuseFaulty<T>(
   code: string,
   items: readonly T[],
@@ -86,11 +89,11 @@ function refuseFaulty<T>(
   const faults: Fault[] = [];
   let count = 0;
   for (const [index, item] of items.entries()) {
-    const found = fault(item, index);
-    if (found === undefined) continue;
+    const itemFault = fault(item, index);
+    if (itemFault === undefined) continue;
     count += 1;
     if (count <= MAX_REPORTED_FAULTS)
-      faults.push({ pointer: `/devices/${index}/${found.member}`, detail: found.detail });
+      faults.push({ pointer: `/devices/${index}/${itemFault.member}`, detail: itemFault.detail });
   }
   if (count === 0) return;
   const more = count > 1 ? `, and ${count - 1} more of the list can’t be added either` : '';

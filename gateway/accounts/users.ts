@@ -54,13 +54,13 @@ export class Users {
   }
 
   /**
-   * Adds all of the users or none. Passwords are hashed before anything is written. Since hashing takes long, taken
-   * names and ids are looked for before it; the store checks again when it writes.
+   * Adds all of the users or none. Passwords are hashed before anything is written. Hashing takes long, so taken names
+   * and ids are refused before it; the store checks them again when it writes.
    *
    * @param signal aborts the work, with nothing added
    * @param by who adds the users: a merchant has a budget of password hashes, an operator has none
-   * @throws ManyFaults `user-exists` for a name or an id that is twice in the list or is taken
-   * @throws OverBudget where the merchant would have too many users, or its budget of password hashes is exhausted
+   * @throws RequestFaults `user-exists` for a name or an id that is twice in the list or is taken
+   * @throws OverBudget if the merchant would have too many users, or its budget of password hashes is exhausted
    * @throws LockgateError `busy`
    */
   async add(
@@ -83,6 +83,8 @@ export class Users {
   }
 
   /**
+   * Checks a password and opens a session.
+   *
    * @throws OverBudget `password-hashes`
    * @throws LockgateError `busy`
    */
@@ -107,7 +109,7 @@ export class Users {
     }
   }
 
-  /** The id of the session's user; null where the session has ended, or is another merchant's. */
+  /** The id of the session's user; null if the session has ended, or is another merchant's. */
   async findSession(merchantId: number, token: string): Promise<bigint | null> {
     const { store, keys, clock } = this.#parts;
     return await store.people.findSession(merchantId, keys.hashSecret(token), clock.now());
@@ -128,18 +130,18 @@ export class Users {
   }
 }
 
-/** @throws ManyFaults `user-exists` */
+/** Checks that no id and no user name is twice in the list. @throws RequestFaults `user-exists` */
 function refuseTwice(users: readonly TypedUser[]): void {
   const faults: Fault[] = [];
   for (const member of ['id', 'username'] as const) {
-    const firstAt = new Map<bigint | string, number>();
+    const firstIndexes = new Map<bigint | string, number>();
     for (const [index, user] of users.entries()) {
       const given = user[member];
       if (given === null) continue;
       const value = typeof given === 'string' ? usernameKey(given) : given;
-      const first = firstAt.get(value);
-      if (first === undefined) firstAt.set(value, index);
-      else faults.push({ pointer: `/${index}/${member}`, detail: `it is at index ${first} already` });
+      const firstIndex = firstIndexes.get(value);
+      if (firstIndex === undefined) firstIndexes.set(value, index);
+      else faults.push({ pointer: `/${index}/${member}`, detail: `it is at index ${firstIndex} already` });
     }
   }
   if (faults.length === 0) return;

@@ -64,6 +64,7 @@ const GATEWAY: AuditWho = { actor: 'gateway', address: null, agent: null, osUser
 
 export class Audit {
   readonly #parts: AuditParts;
+  /** Automatic entries that are not written yet, and the number of those left out. */
   #waiting: (AuditStart & AuditResult)[] = [];
   #leftOut = 0;
   #storing: Promise<void> = Promise.resolve();
@@ -85,7 +86,7 @@ export class Audit {
   /**
    * Writes an entry, makes the change, and writes its outcome.
    *
-   * @throws what `work` throws; StoreFailure where the entry can't be written, and then `work` is not called
+   * @throws what `work` throws; StoreFailure if the entry can't be written, and then `work` is not called
    */
   async change<T>(change: AuditedChange, work: () => Promise<T>, describe: AuditReporter): Promise<T> {
     const { store, clock } = this.#parts;
@@ -95,12 +96,12 @@ export class Audit {
   /** Logs a change that was made, by `who` or automatically. It is written within a second. */
   note(action: string, object: string, after: AuditDetails | null, who: AuditWho = GATEWAY): void {
     const nowMs = this.#parts.clock.now();
-    const beginning = beginningOf({ who, action, object, before: null }, nowMs);
-    const entry = { ...beginning, outcome: 'done' as const, code: null, after: jsonOf(after), endedAtMs: nowMs };
+    const start = startOf({ who, action, object, before: null }, nowMs);
+    const entry = { ...start, outcome: 'done' as const, code: null, after: jsonOf(after), endedAtMs: nowMs };
     if (this.#waiting.length < MAX_WAITING_ENTRIES) this.#waiting.push(entry);
     else this.#leftOut += 1;
     this.#report(entry);
-    this.#arm();
+    this.#scheduleWrite();
   }
 
   /** The stored entries, newest first. Waiting entries are written first, if the store can write. */
@@ -140,7 +141,7 @@ export class Audit {
       try {
         await this.#parts.store.audit.write(entries);
       } catch {
-        this.#arm(FAILED_WRITE_DELAY);
+        this.#scheduleWrite(FAILED_WRITE_DELAY);
         return;
       }
       this.#waiting = this.#waiting.slice(entries.length);
@@ -151,7 +152,7 @@ export class Audit {
     this.note('audit.left-out', '', { count });
   }
 
-  #arm(delay = WRITE_DELAY): void {
+  #scheduleWrite(delay = WRITE_DELAY): void {
     if (this.#isStopped) return;
     this.#timer ??= this.#parts.clock.after(delay, () => {
       this.#timer = undefined;
@@ -184,19 +185,19 @@ export interface NotedWork<T> {
 /**
  * Makes a change and logs it, for callers that work on a data folder without a running gateway.
  *
- * @throws what `work` throws; StoreFailure where the entry can't be written, and then `work` is not called
+ * @throws what `work` throws; StoreFailure if the entry can't be written, and then `work` is not called
  */
 export async function makeNoted<T>(store: AuditStore, clock: Clock, noted: NotedWork<T>): Promise<T> {
   const { change, work, describe, onEnd } = noted;
-  const beginning = beginningOf(change, clock.now());
-  const id = await store.begin(beginning);
+  const start = startOf(change, clock.now());
+  const id = await store.begin(start);
   const end = async (outcome: AuditResult['outcome'], code: string | null, answer?: unknown): Promise<void> => {
-    const described = describeSafely(describe, answer, change.object);
-    const object = scrubbed(described.object, MAX_OBJECT_CHARS);
-    const ended = { outcome, code, object, after: jsonOf(described.after), endedAtMs: clock.now() };
+    const description = describeSafely(describe, answer, change.object);
+    const object = scrubbed(description.object, MAX_OBJECT_CHARS);
+    const result = { outcome, code, object, after: jsonOf(description.after), endedAtMs: clock.now() };
     // The change is made, so the caller gets its result. If this write fails, the entry becomes *unknown*.
-    await store.end(id, ended).catch(() => undefined);
-    onEnd?.({ ...beginning, ...ended });
+    await store.end(id, result).catch(() => undefined);
+    onEnd?.({ ...start, ...result });
   };
   try {
     const answer = await work();
@@ -210,7 +211,7 @@ export async function makeNoted<T>(store: AuditStore, clock: Clock, noted: Noted
 }
 
 /** The entry that is written before its change is made. */
-function beginningOf({ who, action, object, before }: AuditedChange, atMs: number): AuditStart {
+function startOf({ who, action, object, before }: AuditedChange, atMs: number): AuditStart {
   return {
     atMs,
     actor: who.actor,
@@ -224,7 +225,7 @@ function beginningOf({ who, action, object, before }: AuditedChange, atMs: numbe
   };
 }
 
-/** A refused request may have any shape. Where `describe` fails on it, the description is left out. */
+/** Describes a change. A refused request may have any shape: if `describe` fails on it, the description is left out. */
 function describeSafely(describe: AuditReporter, answer: unknown, object: string): ReturnType<AuditReporter> {
   try {
     return describe(answer);
@@ -233,9 +234,10 @@ function describeSafely(describe: AuditReporter, answer: unknown, object: string
   }
 }
 
-function jsonOf(described: AuditDetails | null): string | null {
-  if (described === null) return null;
-  const text = scrubSecrets(JSON.stringify(described));
+/** The details as JSON, without secrets; only its length if it is too long. */
+function jsonOf(details: AuditDetails | null): string | null {
+  if (details === null) return null;
+  const text = scrubSecrets(JSON.stringify(details));
   return text.length <= MAX_JSON_CHARS ? text : JSON.stringify({ left_out: `${text.length} characters` });
 }
 

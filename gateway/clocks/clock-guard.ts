@@ -2,9 +2,9 @@
  * Protects actions that can't be undone (deletion by age, closing of months, expiry) from a wrong machine clock
  * (quality.md §2).
  *
- * The gateway has two clocks that run by the machine's monotonic clock: `wall`, the date, and `run`, the run's clock
- * (protocol.md §3). Both show *confirmed* times. Once a second they are compared with the machine's date, and the guard
- * is in one of three states:
+ * The gateway has two clocks that run by the machine's monotonic clock: `wall`, the date, and `run`, the run's clock,
+ * which stamps receipts and which a demonstration can speed up (protocol.md §3). Both show *confirmed* times. Once a
+ * second they are compared with the machine's date, and the guard is in one of three states:
  *
  * - `agrees`: the machine's date is at most a day ahead and at most 5 min behind. `wall` follows the date forward, not
  *   back; `run` follows `wall`.
@@ -65,8 +65,8 @@ export interface ClockGuardParts {
   readonly speed: number;
   /** Called when the state changed, or the machine's clock jumped again. */
   readonly onStateChange: (reading: ClockReading, by: ClockAuthority) => void;
-  /** Called before a step of the run's clock of over a minute. It must call `take`, which makes the step, once. */
-  readonly onStep: (step: RunStep, take: () => void) => void;
+  /** Called before a step of the run's clock of over a minute. It must call `makeStep` once. */
+  readonly onStep: (step: RunStep, makeStep: () => void) => void;
 }
 
 /** The doubt about the machine's clock, in the states `ahead` and `behind`. */
@@ -74,8 +74,10 @@ interface Doubt {
   readonly state: 'ahead' | 'behind';
   /** By how much the machine's clock is ahead of the confirmed one; negative if it is behind. */
   readonly aheadMs: Milliseconds;
+  /** Since when the machine's clock has been in doubt, by `wall` and by `run`. */
   readonly sinceMs: number;
   readonly sinceRunMs: number;
+  /** The locks that agree with the machine's clock. */
   readonly witnesses: ClockWitnesses;
 }
 
@@ -103,6 +105,7 @@ export class ClockGuard {
     return this.#doubt?.aheadMs ?? 0;
   }
 
+  /** The machine's clock compared with the confirmed one, at this moment. */
   reading(): ClockReading {
     const { state = 'agrees', sinceMs = null, witnesses } = this.#doubt ?? {};
     const [machineMs, confirmedMs] = [this.#parts.machine.wall(), this.wall.now()];
@@ -121,6 +124,7 @@ export class ClockGuard {
       return;
     }
     const before = this.#doubt;
+    // The doubt goes on. A further jump of the machine's clock needs new witnesses.
     if (before?.state === state && Math.abs(before.aheadMs - aheadMs) <= MAX_AGREEING_DIFFERENCE) return;
     const witnesses = new ClockWitnesses();
     if (this.#lockCount !== undefined) witnesses.setLockCount(this.#lockCount);
@@ -130,8 +134,8 @@ export class ClockGuard {
   }
 
   /** Counts an uplink that agrees with the machine's clock. Confirms the machine's clock once enough locks agree. */
-  noteUplink(testimony: ReportedTime): void {
-    this.#doubt?.witnesses.noteUplink(testimony, this.#parts.machine.wall());
+  noteUplink(reported: ReportedTime): void {
+    this.#doubt?.witnesses.noteUplink(reported, this.#parts.machine.wall());
     this.#confirmIfEnough();
   }
 
@@ -156,8 +160,9 @@ export class ClockGuard {
   }
 
   /**
-   * Whether it is uncertain that something has expired: expired by the machine's clock, but not by the confirmed one.
-   * Both times are by the run's clock. Anything made after the jump is certain: the run's clock has measured its age.
+   * Whether it is uncertain that something has expired: it has expired by the machine's clock, but not by the confirmed
+   * one. Both times are by the run's clock. The expiry of anything made after the jump is certain, since the run's
+   * clock has measured its age.
    */
   isExpiryDoubtful(madeAtMs: number, expiresAtMs: number): boolean {
     if (this.#doubt?.state !== 'ahead' || madeAtMs > this.#doubt.sinceRunMs) return false;

@@ -12,6 +12,7 @@ export interface ClockListenerParts extends Omit<ListeningParts, 'lastRanMs'> {
   readonly commands: Pick<Commands, 'clockTurned' | 'clockStepped'>;
 }
 
+/** The listener that announces the state of the clocks, and adapts commands and the judge to steps. */
 export function clockListener(parts: ClockListenerParts): ClockListener {
   const { events, clock, commands, sessions } = parts;
   return {
@@ -21,11 +22,11 @@ export function clockListener(parts: ClockListenerParts): ClockListener {
       events.emit('clock', { atMs: clock.now(), state, machineMs, confirmedMs, why });
       commands.clockTurned();
     },
-    stepping: (step, take) => {
+    stepping: (step, makeStep) => {
       const connected = [...sessions.all()]
         .filter(({ phase }) => phase !== 'authenticated')
         .map(({ sender }) => sender);
-      recordClockStep(parts, connected, take);
+      recordClockStep(parts, connected, makeStep);
       commands.clockStepped(step);
     },
   };

@@ -7,8 +7,8 @@
 import { type Milliseconds, Minutes } from '../../proto/clock.js';
 import type { Source } from '../../proto/wire/ping.js';
 
-/** How many locks are needed. */
-export const WITNESSES_NEEDED = 5;
+/** How many locks are needed, or fewer if the store has fewer. */
+export const MAX_NEEDED_LOCKS = 5;
 /** By how much a lock's time may differ from the machine's and still count as agreeing. */
 export const MAX_AGREEING_DIFFERENCE: Milliseconds = Minutes(5);
 
@@ -29,6 +29,7 @@ export interface LockCount {
   readonly simulated: number;
 }
 
+/** The locks that agree with the machine's clock. */
 export class ClockWitnesses {
   readonly #real = new Set<number>();
   readonly #simulated = new Set<number>();
@@ -39,7 +40,7 @@ export class ClockWitnesses {
     if (source !== 'lock' || kept !== 0 || !(Math.abs(timeMs - machineMs) <= MAX_AGREEING_DIFFERENCE)) return;
     const witnesses = simulated ? this.#simulated : this.#real;
     // No more locks than needed are stored.
-    if (witnesses.size < WITNESSES_NEEDED) witnesses.add(deviceId);
+    if (witnesses.size < MAX_NEEDED_LOCKS) witnesses.add(deviceId);
   }
 
   /** Sets the number of locks in service. */
@@ -56,11 +57,11 @@ export class ClockWitnesses {
   get needed(): number | null {
     if (this.#count === undefined) return null;
     const { real, simulated } = this.#count;
-    return Math.min(real === 0 ? simulated : real, WITNESSES_NEEDED) || null;
+    return Math.min(real === 0 ? simulated : real, MAX_NEEDED_LOCKS) || null;
   }
 
   /** Whether enough locks agree. */
   get hasEnough(): boolean {
-    return this.agreeing >= (this.needed ?? WITNESSES_NEEDED);
+    return this.agreeing >= (this.needed ?? MAX_NEEDED_LOCKS);
   }
 }

@@ -33,8 +33,8 @@ export interface RecordedClocksParts {
 export interface ClockListener {
   /** The machine's clock has become doubtful, or is confirmed. */
   stateChanged(reading: ClockReading, by: ClockAuthority): void;
-  /** The run's clock is about to step. The listener must call `take`, which makes the step. */
-  stepping(step: RunStep, take: () => void): void;
+  /** The run's clock is about to step. The listener must call `makeStep`. */
+  stepping(step: RunStep, makeStep: () => void): void;
 }
 
 /** The doubt about the machine's clock, for parts that handle uplinks and expiry. */
@@ -43,7 +43,9 @@ export interface ClockDoubt {
   readonly isDoubted: boolean;
   /** By how much the machine's clock is ahead of the confirmed one; 0 if they agree. */
   readonly aheadMs: Milliseconds;
-  noteUplink(testimony: ReportedTime): void;
+  /** Passes on the time that a lock reports: enough locks confirm the machine's clock. */
+  noteUplink(reported: ReportedTime): void;
+  /** Whether something has expired by the machine's clock but not by the confirmed one; times by the run's clock. */
   isExpiryDoubtful(madeAtMs: number, expiresAtMs: number): boolean;
 }
 
@@ -69,6 +71,7 @@ export class RecordedClocks {
   #listener: ClockListener | undefined;
   #compareTimer: Timer | undefined;
   #recordTimer: Timer | undefined;
+  /** When locks were last counted (monotonic). */
   #countedAt = Number.NEGATIVE_INFINITY;
   #isStopped = false;
 
@@ -107,8 +110,9 @@ export class RecordedClocks {
     const recordedWall = await store.readMetadata(WALL_METADATA_NAME);
     // A store without a recorded date is from an older version. Its run's clock was never behind the date, but in demos
     // ahead of it.
-    const before = ranMs === 0 ? machine.wall() : Math.min(ranMs, machine.wall());
-    const clocks = new RecordedClocks(parts, { ranMs, wallMs: recordedWall === null ? before : Number(recordedWall) });
+    const assumedWallMs = ranMs === 0 ? machine.wall() : Math.min(ranMs, machine.wall());
+    const wallMs = recordedWall === null ? assumedWallMs : Number(recordedWall);
+    const clocks = new RecordedClocks(parts, { ranMs, wallMs });
     await clocks.#record();
     clocks.#compareRepeatedly();
     clocks.#recordRepeatedly();
@@ -151,9 +155,9 @@ export class RecordedClocks {
     if (!this.#isSpedUp) this.#listener?.stateChanged(reading, by);
   };
 
-  readonly #onStep = (step: RunStep, take: () => void): void => {
-    if (this.#listener === undefined) take();
-    else this.#listener.stepping(step, take);
+  readonly #onStep = (step: RunStep, makeStep: () => void): void => {
+    if (this.#listener === undefined) makeStep();
+    else this.#listener.stepping(step, makeStep);
   };
 
   #compareRepeatedly(): void {

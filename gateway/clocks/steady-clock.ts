@@ -1,23 +1,24 @@
-/** A clock that runs by the machine's monotonic clock from the time to which it was set. Only `set` makes it jump. */
+/** A clock that starts at a given time and advances with the machine's monotonic clock. Only `set` makes it jump. */
 import type { Clock, Milliseconds, Timer } from '../../proto/clock.js';
 import type { MachineClock } from './machine-clock.js';
 
 export class SteadyClock implements Clock {
   readonly #machine: MachineClock;
   readonly #speed: number;
+  /** The time to which it was set, and the monotonic clock's reading then. */
   #setToMs: number;
-  #setAt: number;
+  #setAtMonotonic: number;
 
   /** @param speed relative to the machine's monotonic clock */
   constructor(machine: MachineClock, startMs: number, speed = 1) {
     this.#machine = machine;
     this.#speed = speed;
     this.#setToMs = startMs;
-    this.#setAt = machine.monotonic();
+    this.#setAtMonotonic = machine.monotonic();
   }
 
   now(): number {
-    return Math.floor(this.#setToMs + (this.#machine.monotonic() - this.#setAt) * this.#speed);
+    return Math.floor(this.#setToMs + (this.#machine.monotonic() - this.#setAtMonotonic) * this.#speed);
   }
 
   /** Calls `callback` once, after `delay` at the clock's speed. {@link set} does not change timers that already run. */
@@ -28,6 +29,6 @@ export class SteadyClock implements Clock {
   /** Sets the clock to `nowMs`, ms since the epoch. */
   set(nowMs: number): void {
     this.#setToMs = nowMs;
-    this.#setAt = this.#machine.monotonic();
+    this.#setAtMonotonic = this.#machine.monotonic();
   }
 }

@@ -2,8 +2,9 @@
  * Sends commands, to each lock one at a time, when the lock is reachable and its state takes commands. Sends a command
  * again under the same id, until the lock answers or the command expires (protocol.md §1 and §2, Commands).
  *
- * A command passes the ingest's queue first: the sending is judged, logged and durable before the bytes are written. So
- * the judge sees a command before its answer, and a command that may have reached a lock never counts as unsent.
+ * A command passes through the ingest's queue first: the sending is judged (checked against the protocol's rules),
+ * logged and on disk before the bytes are written. So the judge sees a command before its answer, and a command that
+ * may have reached a lock never counts as unsent.
  *
  * An unfinished command is in one of these states here:
  *
@@ -37,7 +38,7 @@ import {
   type OpenCommand,
   sendableAtMs,
 } from './command-queue.js';
-import { FIRST_UPLINK_WAIT, MAX_LEAVING, MAX_WAITING_PER_LOCK } from './command-terms.js';
+import { FIRST_UPLINK_WAIT, MAX_LEAVING_COMMANDS, MAX_WAITING_PER_LOCK } from './command-terms.js';
 
 /** The wait before the gateway tries again to store an expiry. */
 const EXPIRY_RETRY_DELAY = Seconds(1);
@@ -49,7 +50,7 @@ export interface DispatcherParts {
   readonly clock: Clock;
   /** Wall-clock time. */
   readonly wallClock: Clock;
-  /** Tells which expiries are doubtful, because the machine's clock is not trusted; undefined for none. */
+  /** Says which expiries are doubtful, because the machine's clock is not trusted; undefined if none ever is. */
   readonly doubt?: Pick<ClockDoubt, 'aheadMs' | 'isExpiryDoubtful'> | undefined;
   readonly findLock: (deviceId: number) => KnownLock | undefined;
   /** The lock's own connection; undefined while there is none. */
@@ -62,6 +63,7 @@ export class CommandDispatcher {
   readonly #parts: DispatcherParts;
   /** The queues of locks that have unfinished commands, by lock. */
   readonly #queues = new Map<number, CommandQueue>();
+  /** The queues by the time at which each is examined again. */
   readonly #deadlines = new Deadlines<CommandQueue>();
   /** When each connection subscribed to `down`, in wall-clock time. */
   readonly #listeningSince = new WeakMap<Session, number>();
@@ -72,8 +74,10 @@ export class CommandDispatcher {
   readonly #retries = new Set<Timer>();
   /** Connections to which a command is being written. */
   readonly #writing = new WeakSet<Session>();
+  /** Running writes to the store. */
   readonly #writes = new Set<Promise<void>>();
-  #leaving = 0;
+  /** The number of commands in the ingest's queue. */
+  #leavingCount = 0;
   #timer: Timer | undefined;
   #timerDueMs = NEVER;
   #isStopped = false;
@@ -96,7 +100,7 @@ export class CommandDispatcher {
     await Promise.all(this.#writes);
   }
 
-  /** Reserves a place in the lock's queue for a command that is about to be stored; false where the queue is full. */
+  /** Reserves a place in the lock's queue for a command that is about to be stored; false if the queue is full. */
   reserve(deviceId: number, mac: Mac): boolean {
     const queue = this.#queueOf(deviceId, mac);
     if (queue.open.length + queue.reserved >= MAX_WAITING_PER_LOCK) return false;
@@ -120,18 +124,18 @@ export class CommandDispatcher {
     this.#examine(queue);
   }
 
-  /** The lock's queue; undefined where it has no unfinished command. */
+  /** The lock's queue; undefined if it has no unfinished command. */
   queueOf(deviceId: number): CommandQueue | undefined {
     return this.#queues.get(deviceId);
   }
 
-  /** A lock has subscribed to `down`: it can receive commands from now on. */
+  /** Must be called when a lock has subscribed to `down`: it can receive commands from now on. */
   listening(session: Session): void {
     this.#listeningSince.set(session, this.#parts.wallClock.now());
     this.#examineLock(session.sender.deviceId);
   }
 
-  /** The gateway's view of the lock may have changed: it connected, say, or its battery is no longer low. */
+  /** Must be called when the lock's state may have changed: for example, its battery is no longer low. */
   judged(lock: KnownLock): void {
     if (this.#queues.size > 0) this.#examineLock(lock.deviceId);
   }
@@ -146,7 +150,7 @@ export class CommandDispatcher {
   }
 
   /**
-   * Takes a queued command out of its queue. Returns the function that puts it back; undefined where it is not queued.
+   * Takes a queued command out of its queue. Returns the function that puts it back; undefined if it is not queued.
    */
   withdraw(id: number, deviceId: number): (() => void) | undefined {
     const queue = this.#queues.get(deviceId);
@@ -182,16 +186,16 @@ export class CommandDispatcher {
    * remaining time, which was measured correctly; scheduled commands keep their dates.
    */
   stepped({ fromMs, toMs, doubtedSinceMs }: RunStep): void {
-    const moved: number[] = [];
+    const postponedIds: number[] = [];
     const [byMs, sinceMs] = [toMs - fromMs, doubtedSinceMs ?? Number.POSITIVE_INFINITY];
     for (const { open } of this.#queues.values())
-      for (const each of open) {
-        const { id, createdAtMs, notBeforeMs, expiresAtMs } = each.record;
+      for (const command of open) {
+        const { id, createdAtMs, notBeforeMs, expiresAtMs } = command.record;
         if (createdAtMs <= sinceMs || notBeforeMs !== null || expiresAtMs <= fromMs) continue;
-        each.record = { ...each.record, createdAtMs: createdAtMs + byMs, expiresAtMs: expiresAtMs + byMs };
-        moved.push(id);
+        command.record = { ...command.record, createdAtMs: createdAtMs + byMs, expiresAtMs: expiresAtMs + byMs };
+        postponedIds.push(id);
       }
-    if (moved.length > 0) this.#storePostponement(moved, byMs);
+    if (postponedIds.length > 0) this.#storePostponement(postponedIds, byMs);
     this.examineAll();
   }
 
@@ -210,8 +214,8 @@ export class CommandDispatcher {
   }
 
   #queueOf(deviceId: number, mac: Mac): CommandQueue {
-    const known = this.#queues.get(deviceId);
-    if (known !== undefined) return known;
+    const existing = this.#queues.get(deviceId);
+    if (existing !== undefined) return existing;
     const queue = newQueue(deviceId, mac);
     this.#queues.set(deviceId, queue);
     return queue;
@@ -249,7 +253,7 @@ export class CommandDispatcher {
       else dueMs = Math.min(dueMs, atMs);
     }
     if (dueMs !== queue.dueMs && dueMs < NEVER) this.#deadlines.set(queue, dueMs);
-    this.#arm();
+    this.#setTimer();
   }
 
   /** Removes the queue of a lock without unfinished commands. */
@@ -261,7 +265,7 @@ export class CommandDispatcher {
     this.#firstUplinkTimers.delete(queue);
   }
 
-  /** The lock's connection, where it has subscribed and the lock's state takes commands. */
+  /** The lock's connection; undefined unless it has subscribed and the lock's state takes commands. */
   #reachable(queue: CommandQueue): Session | undefined {
     const session = this.#parts.sessionOf(queue.deviceId);
     if (session?.sender.source !== 'lock' || !session.isListening || session.connection.stream.destroyed)
@@ -273,7 +277,7 @@ export class CommandDispatcher {
     return hasSentUplink || this.#waitedForFirstUplink(queue, session) ? session : undefined;
   }
 
-  /** Whether the connection has had its time for a first uplink. If not, sets a timer for the rest of it. */
+  /** Whether the wait for the connection's first uplink is over. If not, sets a timer for its end. */
   #waitedForFirstUplink(queue: CommandQueue, session: Session): boolean {
     const { wallClock } = this.#parts;
     const remainingMs = (this.#listeningSince.get(session) ?? wallClock.now()) + FIRST_UPLINK_WAIT - wallClock.now();
@@ -290,16 +294,16 @@ export class CommandDispatcher {
 
   /** Passes a command through the ingest's queue, and then sends it. */
   #leave(queue: CommandQueue, open: OpenCommand, session: Session): void {
-    if (this.#leaving >= MAX_LEAVING) {
+    if (this.#leavingCount >= MAX_LEAVING_COMMANDS) {
       this.#waitingToLeave.add(queue);
       return;
     }
-    this.#leaving += 1;
+    this.#leavingCount += 1;
     queue.leaving = open;
     const atMs = this.#parts.clock.now();
     const { id, command, expiresAtMs: expiresMs } = open.record;
     this.#parts.recordEvent(queue.deviceId, queue.mac, { type: 'command', id, command, expiresMs, atMs }, () => {
-      this.#leaving -= 1;
+      this.#leavingCount -= 1;
       queue.leaving = undefined;
       this.#send(queue, open, session, atMs);
       this.#examine(queue);
@@ -307,9 +311,10 @@ export class CommandDispatcher {
     });
   }
 
+  /** Lets waiting queues send a command, as many as the limit allows. */
   #leaveNext(): void {
     for (const queue of this.#waitingToLeave) {
-      if (this.#leaving >= MAX_LEAVING) return;
+      if (this.#leavingCount >= MAX_LEAVING_COMMANDS) return;
       this.#waitingToLeave.delete(queue);
       this.#examine(queue);
     }
@@ -329,10 +334,10 @@ export class CommandDispatcher {
     if (this.#isStopped || this.#parts.clock.now() >= expiresMs) return;
     // aedes loses a message that another follows too closely, so the next command waits until this one is written.
     this.#writing.add(session);
-    // The lock compares the expiry with its own clock. Where the machine's clock jumped ahead, the lock's probably did
+    // The lock compares the expiry with its own clock. If the machine's clock jumped ahead, the lock's probably did
     // too.
-    const byLockClockMs = expiresMs + Math.max(this.#parts.doubt?.aheadMs ?? 0, 0);
-    void session.send(Buffer.from(encodeDownlink({ id, expiresMs: byLockClockMs, command }))).finally(() => {
+    const expiresByLockMs = expiresMs + Math.max(this.#parts.doubt?.aheadMs ?? 0, 0);
+    void session.send(Buffer.from(encodeDownlink({ id, expiresMs: expiresByLockMs, command }))).finally(() => {
       this.#writing.delete(session);
       this.#examineLock(queue.deviceId);
     });
@@ -377,7 +382,8 @@ export class CommandDispatcher {
     this.#examine(queue);
   }
 
-  #arm(): void {
+  /** Sets the timer for the earliest time at which a queue is due. */
+  #setTimer(): void {
     const dueMs = this.#deadlines.firstMs;
     if (dueMs === this.#timerDueMs || this.#isStopped) return;
     this.#timer?.cancel();
@@ -399,6 +405,6 @@ export class CommandDispatcher {
       queue.dueMs = NEVER;
       this.#examine(queue);
     }
-    this.#arm();
+    this.#setTimer();
   }
 }

@@ -9,8 +9,8 @@ import { type Mac, parseMac } from '../../proto/wire/mac.js';
 import type { Command } from '../../proto/wire/ping.js';
 import { COMMAND_TYPES, readCommand } from '../../proto/wire/ping-from-json.js';
 import {
-  lifeOf,
-  MAX_LIFE,
+  defaultLifetime,
+  MAX_LIFETIME,
   MAX_MACS_PER_REQUEST,
   MAX_SCHEDULE_AHEAD,
   MAX_SIREN_SECONDS,
@@ -23,7 +23,7 @@ export type CommandTargets = { readonly macs: readonly Mac[] } | { readonly merc
 /** A checked request. Times are by the run's clock, ms since the epoch. */
 export interface CommandRequest {
   readonly targets: CommandTargets;
-  /** The number of locks that the caller expects; undefined where the request does not state it. */
+  /** The number of locks that the caller expects; undefined if the request does not state it. */
   readonly expectedCount: number | undefined;
   readonly command: Command;
   readonly notBeforeMs: number | null;
@@ -33,10 +33,12 @@ export interface CommandRequest {
   readonly askedBy: string;
 }
 
+/** The members of the body. */
 const MEMBERS = new Set([
   ...['macs', 'merchant', 'all', 'expected_count', 'type', 'parameters'],
   ...['expires_in', 'not_before', 'confirm_airplane', 'asked_by'],
 ]);
+/** The members of `parameters` for each type of command. */
 const PARAMETERS: Readonly<Record<Command['type'], readonly string[]>> = {
   unlock: [],
   lock: [],
@@ -65,7 +67,7 @@ export function readCommandRequest(body: unknown, nowMs: number): CommandRequest
       json.expected_count === undefined ? undefined : reader.count(json.expected_count, '', 'expected_count'),
     command,
     notBeforeMs,
-    expiresAtMs: (notBeforeMs ?? nowMs) + readLife(reader, json, command),
+    expiresAtMs: (notBeforeMs ?? nowMs) + readLifetime(reader, json, command),
     confirmsAirplane:
       json.confirm_airplane === undefined ? false : reader.flag(json.confirm_airplane, '', 'confirm_airplane'),
     askedBy: readAskedBy(reader, json),
@@ -114,6 +116,7 @@ function readCheckedCommand(reader: JsonReader, json: JsonObject): Command {
   return command;
 }
 
+/** Checks the parameters of a set-power command. */
 function checkPower(reader: JsonReader, parameters: JsonObject): void {
   if (Object.keys(parameters).length === 0)
     reader.expect(undefined, '', 'parameters', `at least one of ${PARAMETERS['set-power'].join(', ')}`);
@@ -138,12 +141,12 @@ function readNotBefore(reader: JsonReader, json: JsonObject, nowMs: number): num
 }
 
 /** How long the command stays valid from when it may first be sent. In the JSON, `expires_in` is in seconds. */
-function readLife(reader: JsonReader, json: JsonObject, command: Command): Milliseconds {
-  if (json.expires_in === undefined) return lifeOf(command.type);
-  const life = Math.round(Seconds(reader.number(json.expires_in, '', 'expires_in')));
-  if (life < Seconds(1) || life > MAX_LIFE)
-    reader.expect(json.expires_in, '', 'expires_in', `seconds, 1 to ${MAX_LIFE / Seconds(1)}`);
-  return life;
+function readLifetime(reader: JsonReader, json: JsonObject, command: Command): Milliseconds {
+  if (json.expires_in === undefined) return defaultLifetime(command.type);
+  const lifetime = Math.round(Seconds(reader.number(json.expires_in, '', 'expires_in')));
+  if (lifetime < Seconds(1) || lifetime > MAX_LIFETIME)
+    reader.expect(json.expires_in, '', 'expires_in', `seconds, 1 to ${MAX_LIFETIME / Seconds(1)}`);
+  return lifetime;
 }
 
 function readAskedBy(reader: JsonReader, json: JsonObject): string {

@@ -21,7 +21,7 @@ export interface OpenCommand {
 export interface CommandQueue extends Due {
   readonly deviceId: number;
   readonly mac: Mac;
-  /** In the order of their ids. */
+  /** The unfinished commands, in the order of their ids. */
   open: OpenCommand[];
   /** The command that is on its way through the ingest's queue. */
   leaving: OpenCommand | undefined;
@@ -39,37 +39,36 @@ function earliestSendMs({ createdAtMs, notBeforeMs }: CommandRecord): number {
   return Math.max(createdAtMs, notBeforeMs ?? createdAtMs);
 }
 
-/** Whether a command is held back, because it may have expired. */
+/** Returns whether a command is held back: the machine's clock is in doubt, and the command may have expired. */
 export type IsHeld = (record: CommandRecord) => boolean;
 
 /**
- * The next command: the unanswered sent one, so that a lock has one at a time; otherwise the oldest, where a scheduled
- * command counts from its scheduled time. Commands that are held back are skipped. Undefined where none may be sent
- * yet.
+ * The next command: the unanswered sent one, so that a lock has one at a time; otherwise the oldest one, by its
+ * scheduled time if it has one. Commands that are held back are skipped. Undefined if none may be sent yet.
  */
 export function nextCommand({ open }: CommandQueue, nowMs: number, isHeld: IsHeld): OpenCommand | undefined {
-  let first: OpenCommand | undefined;
-  for (const each of open) {
-    if (isHeld(each.record)) continue;
-    if (each.record.state === 'sent') return each;
-    const at = earliestSendMs(each.record);
-    if (at <= nowMs && (first === undefined || at < earliestSendMs(first.record))) first = each;
+  let oldest: OpenCommand | undefined;
+  for (const command of open) {
+    if (isHeld(command.record)) continue;
+    if (command.record.state === 'sent') return command;
+    const sendMs = earliestSendMs(command.record);
+    if (sendMs <= nowMs && (oldest === undefined || sendMs < earliestSendMs(oldest.record))) oldest = command;
   }
-  return first;
+  return oldest;
 }
 
-/** When the passing of time changes the queue: the next expiry or scheduled time. {@link NEVER} where none is ahead. */
+/** When the passing of time changes the queue: the next expiry or scheduled time. {@link NEVER} if there is none. */
 export function nextChangeMs({ open }: CommandQueue, nowMs: number): number {
-  let next = NEVER;
+  let changeMs = NEVER;
   for (const { record } of open) {
-    next = Math.min(next, record.expiresAtMs);
-    if (earliestSendMs(record) > nowMs) next = Math.min(next, earliestSendMs(record));
+    changeMs = Math.min(changeMs, record.expiresAtMs);
+    if (earliestSendMs(record) > nowMs) changeMs = Math.min(changeMs, earliestSendMs(record));
   }
-  return next;
+  return changeMs;
 }
 
-/** From when on a command may be sent on this connection: at once, or some time after its last send on it. */
-export function sendableAtMs({ record, session, sendsOnSession }: OpenCommand, on: Session): number {
-  if (session !== on || record.lastSentAtMs === null) return -NEVER;
+/** From when on a command may be sent on a connection: at once, or some time after its last send on this connection. */
+export function sendableAtMs({ record, session, sendsOnSession }: OpenCommand, current: Session): number {
+  if (session !== current || record.lastSentAtMs === null) return -NEVER;
   return record.lastSentAtMs + resendDelay(record.command.type, sendsOnSession);
 }

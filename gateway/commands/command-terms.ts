@@ -1,25 +1,25 @@
 /**
- * Every limit and time span of commands, with its reason. Spans are by the run's clock, which locks use, except
- * {@link FIRST_UPLINK_WAIT}, which is about MQTT.
+ * Every limit and time span of commands, with its reason. Spans are by the run's clock, which locks use and which a
+ * demonstration can run faster than real time, except {@link FIRST_UPLINK_WAIT}, which is about MQTT.
  */
 import { Days, Hours, type Milliseconds, Minutes, Seconds } from '../../proto/clock.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
 import type { Command } from '../../proto/wire/ping.js';
 
 /** For commands that move or sound a lock: a lock that wakes at dawn must not spring open for last night's tap. */
-const SHORT_LIFE = Minutes(2);
-const LONG_LIFE = Hours(24);
+const SHORT_LIFETIME = Minutes(2);
+const LONG_LIFETIME = Hours(24);
 
 /** How long a command stays valid by default, counted from when it may first be sent (protocol.md §1). */
-export function lifeOf(type: Command['type']): Milliseconds {
-  return type === 'unlock' || type === 'lock' || type === 'siren' ? SHORT_LIFE : LONG_LIFE;
+export function defaultLifetime(type: Command['type']): Milliseconds {
+  return type === 'unlock' || type === 'lock' || type === 'siren' ? SHORT_LIFETIME : LONG_LIFETIME;
 }
 
 /** The longest validity that a request may ask for, and how far ahead a command may be scheduled. */
-export const MAX_LIFE = Days(30);
+export const MAX_LIFETIME = Days(30);
 export const MAX_SCHEDULE_AHEAD = Days(366);
 
-/** Commands that may wait for one lock: bounds memory, and what a lock must execute when it wakes. */
+/** Maximum number of commands that wait for one lock: limits memory, and what a lock must execute when it wakes. */
 export const MAX_WAITING_PER_LOCK = 100;
 
 export const MAX_MACS_PER_REQUEST = 10_000;
@@ -36,24 +36,26 @@ export const MAX_UTC_OFFSET_MINUTES = 840;
  */
 export const FIRST_UPLINK_WAIT = Seconds(1);
 
-/** A command that stays unanswered on a live connection is sent again after this, then after twice as long … */
+/**
+ * A command that stays unanswered on an open connection is sent again after the minimum. Each further wait is twice as
+ * long, up to the maximum, since each send costs the lock some 30 bytes.
+ */
 const MIN_RESEND_DELAY = Seconds(30);
-/** … and so on up to this: each send costs the lock some 30 bytes. */
 const MAX_RESEND_DELAY = Minutes(15);
 
-/** How long after its last send a command is sent again, after `times` sends on one connection. */
-export function resendDelay(type: Command['type'], times: number): Milliseconds {
+/** How long after its last send a command is sent again, after `sendCount` sends on one connection. */
+export function resendDelay(type: Command['type'], sendCount: number): Milliseconds {
   // The lock may search for a GPS fix for some time before it answers.
-  const doubled = Math.min(MIN_RESEND_DELAY * 2 ** (times - 1), MAX_RESEND_DELAY);
+  const doubled = Math.min(MIN_RESEND_DELAY * 2 ** (sendCount - 1), MAX_RESEND_DELAY);
   return type === 'locate-gps' ? doubled + POWER_MODEL.timings.fixSearchEnds : doubled;
 }
 
-/** Commands of all locks in the ingest's queue at once: the commands of a whole fleet must not keep uplinks out. */
-export const MAX_LEAVING = 1000;
+/** Maximum number of commands in the ingest's queue: the commands of a whole fleet must not keep uplinks out. */
+export const MAX_LEAVING_COMMANDS = 1000;
 
-/** set-power commands of a lock that are read for its wanted settings; older ones do not count. */
+/** Maximum number of set-power commands of a lock that are read for its wanted settings; older ones do not count. */
 export const MAX_TWIN_COMMANDS = 200;
 
-/** The number of commands that a list shows: by default, and at most. */
+/** The number of commands that a list shows: default and maximum. */
 export const DEFAULT_LISTED = 50;
 export const MAX_LISTED = 1000;

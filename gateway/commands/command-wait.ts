@@ -1,4 +1,4 @@
-/** Tells what an unfinished command waits for, as lists and "why" show it. Pure. */
+/** Determines what an unfinished command waits for, as lists and "why" show it. Pure. */
 import type { Belief } from '../../proto/power/judge/belief.js';
 import { presence } from '../../proto/power/judge/presence.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
@@ -20,13 +20,15 @@ export interface Wait {
     | 'acknowledgement'
     | 'sending';
   readonly text: string;
-  /** When the wait is expected to end, ms since the epoch by the run's clock; absent where unknown. */
+  /** When the wait is expected to end, ms since the epoch by the run's clock; absent if unknown. */
   readonly dueMs?: number;
 }
 
+/** Everything that determines what a command waits for. */
 export interface WaitQuestion {
   readonly record: CommandRecord;
   readonly queue: CommandQueue | undefined;
+  /** What the judge has concluded about the lock; undefined if the lock has never done anything. */
   readonly belief: Belief | undefined;
   /** The lock's own connection; undefined while there is none. */
   readonly session: Pick<Session, 'subscription'> | undefined;
@@ -34,7 +36,7 @@ export interface WaitQuestion {
   readonly isHeld: IsHeld;
 }
 
-/** What the command waits for; null where it is finished. */
+/** What the command waits for; null if it is finished. */
 export function waitOf(question: WaitQuestion): Wait | null {
   const { record, queue, belief, session, nowMs, isHeld } = question;
   const { id, state, notBeforeMs } = record;

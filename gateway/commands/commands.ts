@@ -32,7 +32,7 @@ export class Commands implements CommandListener {
   readonly #parts: CommandsParts;
   readonly #dispatcher: CommandDispatcher;
   /** Counts the calls of {@link cancelled}, each of which may have cancelled a command that is still being stored. */
-  #cancels = 0;
+  #cancelCount = 0;
 
   constructor(parts: CommandsParts) {
     this.#parts = parts;
@@ -50,11 +50,11 @@ export class Commands implements CommandListener {
   }
 
   /**
-   * Queues a command for each of its locks, all of them durable when this resolves, and sends it where a lock is
-   * reachable. A full queue of one lock refuses the command only for that lock.
+   * Queues a command for each of its locks, and sends it to those that are reachable. All queued commands are on disk
+   * when this resolves. If the queue of a lock is full, the command is refused for that lock only.
    *
-   * @throws LockgateError `no-such-device`, `no-such-merchant`; `count-differs` where the fleet is not as large as
-   * expected; `airplane-unconfirmed`; `commands-queueFull` where no lock has room
+   * @throws LockgateError `no-such-device`, `no-such-merchant`; `count-differs` if the fleet is not as large as
+   * expected; `airplane-unconfirmed`; `commands-full` if the queues of all locks are full
    */
   async send(request: CommandRequest): Promise<CommandOutcome[]> {
     const devices = await this.#devices(request.targets);
@@ -73,18 +73,20 @@ export class Commands implements CommandListener {
     });
   }
 
+  /** Stores the command for these locks, whose queues have a reserved place. Returns the records by device id. */
   async #store(request: CommandRequest, devices: readonly Target[]): Promise<Map<number, CommandRecord>> {
     const { command, notBeforeMs, expiresAtMs, askedBy } = request;
     const { store, clock } = this.#parts;
     const createdAtMs = clock.now();
-    const wanted = devices.map(({ deviceId, merchantId }): NewCommand => {
+    const newCommands = devices.map(({ deviceId, merchantId }): NewCommand => {
       return { deviceId, merchantId, command, createdAtMs, notBeforeMs, expiresAtMs, askedBy };
     });
-    let cancels = this.#cancels;
+    let cancelCount = this.#cancelCount;
     try {
-      let records = await store.commands.add(wanted);
-      while (cancels !== this.#cancels) {
-        cancels = this.#cancels;
+      let records = await store.commands.add(newCommands);
+      // A cancellation during the write may have cancelled some of the commands: they are read again.
+      while (cancelCount !== this.#cancelCount) {
+        cancelCount = this.#cancelCount;
         records = await Promise.all(records.map(({ id }) => this.find(id)));
       }
       return new Map(records.map((record) => [record.deviceId, record]));
@@ -119,7 +121,7 @@ export class Commands implements CommandListener {
   /**
    * Cancels a command that has not been sent.
    *
-   * @throws LockgateError `no-such-command`; `command-sent` where it has been sent, or is finished
+   * @throws LockgateError `no-such-command`; `command-sent` if it has been sent, or is finished
    */
   async cancel(id: number): Promise<CommandRecord> {
     const { store, clock, events } = this.#parts;
@@ -147,7 +149,7 @@ export class Commands implements CommandListener {
    * merchant, and must not open for the next one. Must be called as soon as the cancellation is committed.
    */
   cancelled(deviceId: number, atMs: number): void {
-    this.#cancels += 1;
+    this.#cancelCount += 1;
     this.#dispatcher.drop(deviceId, atMs);
   }
 
@@ -167,17 +169,17 @@ export class Commands implements CommandListener {
     return waitOf({ record, queue, belief, session, nowMs: clock.now(), isHeld: this.#dispatcher.isHeld });
   }
 
-  /** To be called when the machine's clock becomes trusted or doubted: held commands may be sent, or have expired. */
+  /** Must be called when the machine's clock becomes trusted or doubted: held commands may be sent, or have expired. */
   clockTurned(): void {
     this.#dispatcher.examineAll();
   }
 
-  /** To be called when the run's clock has made a step. */
+  /** Must be called when the run's clock has made a step. */
   clockStepped(step: RunStep): void {
     this.#dispatcher.stepped(step);
   }
 
-  /** To be called when a lock has subscribed to `down`: it can receive commands from now on. */
+  /** Must be called when a lock has subscribed to `down`: it can receive commands from now on. */
   listening(session: Session): void {
     this.#dispatcher.listening(session);
   }
@@ -188,7 +190,7 @@ export class Commands implements CommandListener {
 
   acknowledged(acknowledgement: Acknowledgement): void {
     if (this.#dispatcher.acknowledged(acknowledgement)) return;
-    // The answer is stored. Where the command can't be read now, only the report is lost.
+    // The answer is stored. If the command can't be read now, only the report is lost.
     this.#reportStray(acknowledgement).catch(() => undefined);
   }
 
@@ -219,8 +221,8 @@ function checkCount({ targets, expectedCount }: CommandRequest, count: number): 
   if (expectedCount === count) return;
   if (!('merchant' in targets) && expectedCount === undefined) return;
   const given = expectedCount === undefined ? 'no expected_count was given' : `expected_count is ${expectedCount}`;
-  const what = 'merchant' in targets ? `${targets.merchant} has ${count} locks` : `${count} locks are named`;
-  throw new LockgateError('count-differs', `${what}, and ${given}: set expected_count to ${count} if all are meant`);
+  const fleet = 'merchant' in targets ? `${targets.merchant} has ${count} locks` : `${count} locks are named`;
+  throw new LockgateError('count-differs', `${fleet}, and ${given}: set expected_count to ${count} if all are meant`);
 }
 
 /** The caller must confirm that airplane mode cuts the lock off (protocol.md §2). */

@@ -1,6 +1,6 @@
 /**
- * Reads a lock's twin: the power settings that commands ask for, those that the lock last reported, and where they
- * differ (protocol.md §1, set power). Only reads.
+ * Reads a lock's twin: the power settings that commands ask for, the power settings that the lock last reported, and
+ * the differences (protocol.md §1, set power). Only reads.
  */
 import type { Belief } from '../../proto/power/judge/belief.js';
 import type { HighWindow, PowerChange } from '../../proto/wire/ping.js';
@@ -35,9 +35,9 @@ export async function readTwin(
   belief: Belief | undefined,
   nowMs: number,
 ): Promise<Twin> {
-  const wishes = await store.readPowerWishes(deviceId, nowMs, MAX_TWIN_COMMANDS);
+  const changes = await store.readPowerWishes(deviceId, nowMs, MAX_TWIN_COMMANDS);
   // The store returns the newest first, and a newer command overrides an older one.
-  const combined: PowerChange = wishes.reduceRight((before, wish) => Object.assign(before, wish), {} as PowerChange);
+  const combined: PowerChange = changes.reduceRight((older, newer) => Object.assign(older, newer), {} as PowerChange);
   const wanted = settingsJson(combined);
   const reported =
     belief === undefined || belief.uplinks === 0

@@ -35,20 +35,25 @@ export async function acceptDamage(folder: string, options: AcceptOptions = {}):
   const { clock = systemClock } = options;
   const file = storeFileOf(folder);
   if (!existsSync(file)) throw new LockgateError('input-data', `there is no store in ${folder}: no ${file}`);
+  /** Set while the store is opened, if it is damaged. */
   const found: AcceptedDamage[] = [];
-  const facts = ({ damage, kept }: AcceptedDamage) => ({ damage, kept });
+  const auditDetails = ({ damage, kept }: AcceptedDamage) => ({ damage, kept });
   const onDamage = (damage: readonly string[], kept: readonly string[]): void => {
     found.push({ damage, kept });
   };
-  return await workOnFolder(folder, { ...options, action: 'store.accept-damage', facts, onDamage }, async (store) => {
-    const [accepted] = found;
-    if (accepted === undefined)
-      throw new LockgateError('store-whole', `the store in ${folder} has no damage that a start would refuse`);
-    const { damage, kept } = accepted;
-    const text = `an operator accepted a damaged store: ${damage.join('; ')} (evidence: ${kept.join(', ')})`;
-    const nowMs = clock.now();
-    const when = { count: 1, firstAtMs: nowMs, lastAtMs: nowMs, resolvedAtMs: null };
-    await store.notices.write([{ kind: 'store-damaged', subject: 'store', text, ...when }]);
-    return accepted;
-  });
+  return await workOnFolder(
+    folder,
+    { ...options, action: 'store.accept-damage', auditDetails, onDamage },
+    async (store) => {
+      const [accepted] = found;
+      if (accepted === undefined)
+        throw new LockgateError('store-whole', `the store in ${folder} has no damage that a start would refuse`);
+      const { damage, kept } = accepted;
+      const text = `an operator accepted a damaged store: ${damage.join('; ')} (evidence: ${kept.join(', ')})`;
+      const nowMs = clock.now();
+      const occurrence = { count: 1, firstAtMs: nowMs, lastAtMs: nowMs, resolvedAtMs: null };
+      await store.notices.write([{ kind: 'store-damaged', subject: 'store', text, ...occurrence }]);
+      return accepted;
+    },
+  );
 }

@@ -22,8 +22,8 @@ export interface FolderWork<T> {
   readonly who?: AuditWho | undefined;
   /** The wall clock; the system's by default. */
   readonly clock?: Clock | undefined;
-  /** Returns what the audit log records of the result. */
-  readonly facts: (done: T) => AuditDetails;
+  /** Returns what the audit log records of the task's result. */
+  readonly auditDetails: (result: T) => AuditDetails;
   /** Called with a sentence after file modes were corrected: other users could read files of the folder. */
   readonly onModesCorrected?: StoreOptions['onModesCorrected'];
   /** If given, a damaged store is opened too (store/contract/store-options.ts). */
@@ -42,7 +42,7 @@ export function checkFolder(folder: string): void {
  */
 export async function workOnFolder<T>(
   folder: string,
-  { action, who = OWNER, clock = systemClock, facts, onModesCorrected, onDamage }: FolderWork<T>,
+  { action, who = OWNER, clock = systemClock, auditDetails, onModesCorrected, onDamage }: FolderWork<T>,
   work: (store: Store) => Promise<T>,
 ): Promise<T> {
   checkFolder(folder);
@@ -51,7 +51,7 @@ export async function workOnFolder<T>(
     return await makeNoted(store.audit, clock, {
       change: { who, action, object: '', before: null },
       work: () => work(store),
-      describe: (done) => ({ object: '', after: done === undefined ? null : facts(done as T) }),
+      describe: (result) => ({ object: '', after: result === undefined ? null : auditDetails(result as T) }),
     });
   } finally {
     await store.close();

@@ -40,18 +40,18 @@ const DISABLED_WHY = 'its secret was lost with the key: give it a new one, and i
  * @throws LockgateError `data-in-use` while a gateway runs; `key-missing`, `bad-key`, `wrong-key`
  */
 export async function rotateKey(
-  place: SecretPaths,
+  paths: SecretPaths,
   options: KeyChangeOptions = {},
 ): Promise<{ count: number; file: string }> {
-  const file = keyFileOf(place.data, place.keyFile);
-  const facts = ({ count }: { readonly count: number }): AuditDetails => ({ secrets: count });
-  return await workOnFolder(place.data, { ...options, action: 'secrets.rotate-key', facts }, async (store) => {
-    const keys = await openSecrets(store, place);
+  const file = keyFileOf(paths.data, paths.keyFile);
+  const auditDetails = ({ count }: { readonly count: number }): AuditDetails => ({ secrets: count });
+  return await workOnFolder(paths.data, { ...options, action: 'secrets.rotate-key', auditDetails }, async (store) => {
+    const keys = await openSecrets(store, paths);
     let count = 0;
-    await changeKey(file, options, async (next) => {
-      const hashKeySealed = keys.sealHashKey(next);
-      const change = { keyId: next.id, hashKeySealed };
-      count = await store.secrets.reseal((sealed) => next.seal(keys.unseal(sealed)), change);
+    await changeKey(file, options, async (newKeys) => {
+      const hashKeySealed = keys.sealHashKey(newKeys);
+      const change = { keyId: newKeys.id, hashKeySealed };
+      count = await store.secrets.reseal((sealed) => newKeys.seal(keys.unseal(sealed)), change);
       await store.scrub();
     });
     return { count, file };
@@ -66,22 +66,25 @@ export async function rotateKey(
  * @returns who needs a new secret
  * @throws LockgateError `data-in-use` while a gateway runs; `key-fits` if the key is not lost
  */
-export async function forgetSecrets(place: SecretPaths, options: KeyChangeOptions = {}): Promise<ForgottenSecrets> {
-  const file = keyFileOf(place.data, place.keyFile);
+export async function forgetSecrets(paths: SecretPaths, options: KeyChangeOptions = {}): Promise<ForgottenSecrets> {
+  const file = keyFileOf(paths.data, paths.keyFile);
   const { clock = systemClock } = options;
-  const facts = ({ urls, locks, phones, apiKeys }: ForgottenSecrets): AuditDetails => {
+  const auditDetails = ({ urls, locks, phones, apiKeys }: ForgottenSecrets): AuditDetails => {
     return { webhooks: urls.length, locks: locks.length, phones: phones.length, api_keys: apiKeys.length };
   };
-  return await workOnFolder(place.data, { ...options, action: 'secrets.forget', facts }, async (store) => {
-    if (await hasStoreKey(store, place))
+  return await workOnFolder(paths.data, { ...options, action: 'secrets.forget', auditDetails }, async (store) => {
+    if (await hasStoreKey(store, paths))
       throw new LockgateError('key-fits', `${file} is this store's key: nothing is lost`);
     const forgotten: ForgottenSecrets[] = [];
     // The file may hold another store's key. It is copied, since the new key will replace it.
     if (existsSync(file)) copySecretFile(file, `${file}.of-another-store`);
-    await changeKey(file, options, async (next) => {
-      const unknownSecret = (): Buffer => next.seal(makeWebhookSecret());
+    await changeKey(file, options, async (newKeys) => {
+      // A URL must have a secret. Nobody learns this one.
+      const unknownSecret = (): Buffer => newKeys.seal(makeWebhookSecret());
       const nowMs = clock.now();
-      forgotten.push(await store.secrets.forget({ keyId: next.id, unknownSecret, disabledWhy: DISABLED_WHY, nowMs }));
+      forgotten.push(
+        await store.secrets.forget({ keyId: newKeys.id, unknownSecret, disabledWhy: DISABLED_WHY, nowMs }),
+      );
       await store.scrub();
     });
     return forgotten[0] as ForgottenSecrets;
@@ -92,14 +95,14 @@ export async function forgetSecrets(place: SecretPaths, options: KeyChangeOption
 async function changeKey(
   file: string,
   { onStep = () => undefined }: KeyChangeOptions,
-  changeSecrets: (next: Keys) => Promise<void>,
+  changeSecrets: (newKeys: Keys) => Promise<void>,
 ): Promise<void> {
-  const nextFile = nextKeyFile(file);
-  writeSecretFile(nextFile, makeKeyText());
+  const newFile = nextKeyFile(file);
+  writeSecretFile(newFile, makeKeyText());
   onStep('key-made');
-  await changeSecrets(new Keys(parseKey(readSecretFile(nextFile), nextFile)));
+  await changeSecrets(new Keys(parseKey(readSecretFile(newFile), newFile)));
   onStep('secrets-changed');
-  moveSecretFile(nextFile, file);
+  moveSecretFile(newFile, file);
   onStep('key-in-place');
 }
 

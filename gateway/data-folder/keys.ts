@@ -26,6 +26,7 @@ const SECRET_PREFIX = 'lgs_';
 /** The prefix of a phone credential, which has the same length. */
 const PHONE_PREFIX = 'lgp_';
 
+/** The keys of a store. */
 export class Keys {
   /** Identifies the key without revealing it. */
   readonly id: string;
@@ -42,9 +43,9 @@ export class Keys {
         : Buffer.from(this.unseal(hashKeySealed), 'base64');
   }
 
-  /** Returns the hashing key, sealed with `next`, the key that will replace this one. */
-  sealHashKey(next: Keys): Buffer {
-    return next.seal(this.#hashing.toString('base64'));
+  /** Returns the hashing key, sealed with the key that will replace this one. */
+  sealHashKey(newKeys: Keys): Buffer {
+    return newKeys.seal(this.#hashing.toString('base64'));
   }
 
   /** HMAC-SHA-256 of a lock's secret, or of a phone's. */
@@ -64,8 +65,8 @@ export class Keys {
     try {
       const decipher = createDecipheriv(CIPHER, this.#sealing, sealed.subarray(0, NONCE_BYTES));
       decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
-      const text = sealed.subarray(NONCE_BYTES, -TAG_BYTES);
-      return decipher.update(text, undefined, 'utf8') + decipher.final('utf8');
+      const ciphertext = sealed.subarray(NONCE_BYTES, -TAG_BYTES);
+      return decipher.update(ciphertext, undefined, 'utf8') + decipher.final('utf8');
     } catch (error) {
       throw new LockgateError('wrong-key', 'a secret of the store was sealed with another key than this', {
         cause: error,
@@ -92,6 +93,7 @@ function derive(master: Buffer, purpose: string): Buffer {
 export interface KeyOptions {
   /** The key's file; by default `key` in the data folder. */
   readonly file?: string | null | undefined;
+  /** What the store records: the key's id, the sealed hashing key, and a sealed sample to test the key with. */
   readonly metadata?: KeyMetadata | undefined;
 }
 
@@ -133,10 +135,10 @@ export function parseKey(text: string, file: string): Buffer {
 export function openKeys(
   folder: string,
   isInUse: boolean,
-  { file: given, metadata = NO_METADATA }: KeyOptions = {},
+  { file: fileSetting, metadata = NO_METADATA }: KeyOptions = {},
 ): Keys {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const file = keyFileOf(folder, given);
+  const file = keyFileOf(folder, fileSetting);
   if (!existsSync(path.dirname(file)))
     throw new LockgateError('input-setting', `there is no folder ${path.dirname(file)} for the key's file`);
   finishKeyChange(file, metadata);
@@ -169,8 +171,9 @@ function wrongKey(file: string): LockgateError {
  * the secrets; else deletes the new key.
  */
 function finishKeyChange(file: string, { keyId }: KeyMetadata): void {
-  const next = nextKeyFile(file);
-  if (!existsSync(next)) return;
-  if (keyId !== null && new Keys(parseKey(readSecretFile(next), next)).id === keyId) moveSecretFile(next, file);
-  else deleteSecretFile(next);
+  const newFile = nextKeyFile(file);
+  if (!existsSync(newFile)) return;
+  const newId = keyId === null ? null : new Keys(parseKey(readSecretFile(newFile), newFile)).id;
+  if (keyId !== null && newId === keyId) moveSecretFile(newFile, file);
+  else deleteSecretFile(newFile);
 }

@@ -59,7 +59,7 @@ function refuseReadableByOthers(file: string): void {
   if (!stat.isFile() || (mode & (uid === process.geteuid?.() ? FORBIDDEN_IF_OWN : FORBIDDEN_IF_FOREIGN)) === 0) return;
   throw new LockgateError(
     'input-secret-file',
-    `${file} is open to others (mode ${(mode & 0o777).toString(8)}): chmod 600 it, and replace the secret ` +
+    `other users may read ${file} (mode ${(mode & 0o777).toString(8)}): chmod 600 it, and replace the secret ` +
       'if another user may have read it',
   );
 }

@@ -1,7 +1,7 @@
 /**
- * The budgets of HTTP requests (interfaces.md §2, Fairness). Each merchant has its own budgets. Requests without a
- * merchant's key or token ("stranger") count for their address. Refusals cost the gateway time too, so after many of
- * them each further refusal is delayed by a second.
+ * The budgets of HTTP requests (interfaces.md §2, Fairness). Each merchant has its own budgets. A client without a
+ * merchant's key or token is a "stranger": its requests count for its address. Refusals cost the gateway time too, so
+ * after many of them each further refusal is delayed by a second.
  */
 import { type Clock, type Milliseconds, Seconds } from '../../proto/clock.js';
 import type { Fairness, Rate } from './fairness-settings.js';
@@ -21,6 +21,7 @@ export class HttpBudgets {
   readonly #bytes: TokenBuckets;
   readonly #hashes: TokenBuckets;
   readonly #strangers: TokenBuckets;
+  /** Health probes of strangers. */
   readonly #probes: TokenBuckets;
   readonly #refusals: TokenBuckets;
 
@@ -53,8 +54,8 @@ export class HttpBudgets {
 
   /** Counts a long list of users as several requests. */
   chargeUsers(merchantId: number, users: number): void {
-    const more = Math.ceil(users / USERS_PER_REQUEST) - 1;
-    if (more > 0) this.#requests.charge(String(merchantId), more);
+    const furtherRequests = Math.ceil(users / USERS_PER_REQUEST) - 1;
+    if (furtherRequests > 0) this.#requests.charge(String(merchantId), furtherRequests);
   }
 
   /** Counts passwords to be hashed or compared. @throws OverBudget `password-hashes` */
@@ -75,11 +76,11 @@ export class HttpBudgets {
   /**
    * Resolves when a refusal may be answered: at once for the first refusals, after a second if there are too many.
    *
-   * @param who a merchant's id or an address
+   * @param client a merchant's id or an address
    * @param disconnected aborted when the client has disconnected
    */
-  async waitForRefusal(who: number | string, disconnected: AbortSignal): Promise<void> {
-    if (disconnected.aborted || this.#refusals.take(String(who), 1) === 0) return;
+  async waitForRefusal(client: number | string, disconnected: AbortSignal): Promise<void> {
+    if (disconnected.aborted || this.#refusals.take(String(client), 1) === 0) return;
     await new Promise<void>((resolve) => {
       const timer = this.#clock.after(REFUSAL_DELAY, resolve);
       disconnected.addEventListener('abort', () => {
@@ -90,11 +91,17 @@ export class HttpBudgets {
   }
 }
 
-function take(buckets: TokenBuckets, name: string, cost: number, budget: BudgetName, what: string): void {
+/**
+ * Takes a cost from a bucket.
+ *
+ * @param limited what the bucket limits, in the plural, for the error's sentence
+ * @throws OverBudget
+ */
+function take(buckets: TokenBuckets, name: string, cost: number, budget: BudgetName, limited: string): void {
   const retryAfterMs = buckets.take(name, cost);
   if (retryAfterMs === 0) return;
   const { perSecond, burst } = buckets.rate;
-  const [every, often] = perSecond < 1 ? ['minute', perSecond * 60] : ['second', perSecond];
-  const limit = `${often.toLocaleString('en')} ${what} a ${every}, and ${burst.toLocaleString('en')} at once`;
+  const [unit, perUnit] = perSecond < 1 ? ['minute', perSecond * 60] : ['second', perSecond];
+  const limit = `${perUnit.toLocaleString('en')} ${limited} a ${unit}, and ${burst.toLocaleString('en')} at once`;
   throw OverBudget.rate(budget, `too much in a short time: at most ${limit}`, retryAfterMs);
 }

@@ -21,9 +21,10 @@ export const BUDGETS = {
 
 export type BudgetName = keyof typeof BUDGETS;
 
-/** The `Retry-After` of a full quota. When data is deleted or the operator raises the quota is unknown. */
+/** The `Retry-After` of a full quota. Nobody knows when data is deleted or the operator raises the quota. */
 const QUOTA_RETRY_AFTER: Milliseconds = Hours(1);
 
+/** A request exceeds a budget or a quota. */
 export class OverBudget extends LockgateError {
   readonly budget: BudgetName;
   /** The time after which another try may succeed. */

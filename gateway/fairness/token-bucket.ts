@@ -1,7 +1,7 @@
 /**
- * Token buckets: budgets that refill at a steady rate up to their burst. A cost above the burst is granted when the
- * bucket is full and makes the level negative, so that no request is refused for ever. Work that is already done can be
- * charged afterwards, and may also make the level negative.
+ * Token buckets: budgets that refill at a steady rate up to their burst. The level is the number of tokens left. A cost
+ * above the burst is granted when the bucket is full and makes the level negative, so that no request is refused for
+ * ever. Work that is already done can be charged afterwards, and may also make the level negative.
  */
 import type { Clock, Milliseconds } from '../../proto/clock.js';
 import type { Rate } from './fairness-settings.js';
@@ -36,9 +36,9 @@ class TokenBucket {
   }
 
   #fill({ perSecond, burst }: Rate, nowMs: number): void {
-    const passed = Math.max(nowMs - this.#filledAtMs, 0) / 1000;
+    const passedSeconds = Math.max(nowMs - this.#filledAtMs, 0) / 1000;
     this.#filledAtMs = nowMs;
-    this.#level = Math.min(this.#level + passed * perSecond, burst);
+    this.#level = Math.min(this.#level + passedSeconds * perSecond, burst);
   }
 }
 
@@ -47,7 +47,7 @@ class TokenBucket {
  */
 const MAX_BUCKETS = 50_000;
 /** How many of the oldest buckets are examined when a new one is added. */
-const BUCKETS_EXAMINED = 16;
+const EXAMINED_BUCKETS = 16;
 
 /** A bucket for each merchant or address. */
 export class TokenBuckets {
@@ -83,16 +83,16 @@ export class TokenBuckets {
     const known = this.#buckets.get(name);
     if (known !== undefined) return known;
     this.#makeRoom(nowMs);
-    const made = new TokenBucket(this.#rate, nowMs);
-    this.#buckets.set(name, made);
-    return made;
+    const bucket = new TokenBucket(this.#rate, nowMs);
+    this.#buckets.set(name, bucket);
+    return bucket;
   }
 
   /** Drops full buckets among the oldest; at the limit, drops all buckets that it examines. */
   #makeRoom(nowMs: number): void {
     let examined = 0;
     for (const [name, bucket] of this.#buckets) {
-      if (examined === BUCKETS_EXAMINED) break;
+      if (examined === EXAMINED_BUCKETS) break;
       examined += 1;
       if (bucket.isFull(this.#rate, nowMs) || this.#buckets.size >= MAX_BUCKETS) this.#buckets.delete(name);
     }

@@ -12,12 +12,12 @@ const NOT_READY_DELAY = Seconds(2);
 /** The gateway is ready again after this time without such a delay. */
 const READY_AGAIN_AFTER = Seconds(5);
 /** {@link WorstDelay} covers this many slots of this duration. */
-const SLOTS = 6;
+const SLOT_COUNT = 6;
 const SLOT_DURATION = Seconds(10);
 
 /** The worst delay of the last minute, in slots of ten seconds. */
 export class WorstDelay {
-  readonly #worstBySlot = new Array<number>(SLOTS).fill(0);
+  readonly #worstBySlot = new Array<number>(SLOT_COUNT).fill(0);
   readonly #monotonic: () => number;
   #slot = 0;
 
@@ -29,8 +29,8 @@ export class WorstDelay {
 
   note(delay: Milliseconds): void {
     this.#dropOldSlots();
-    const at = this.#slot % SLOTS;
-    this.#worstBySlot[at] = Math.max(this.#worstBySlot[at] ?? 0, delay);
+    const index = this.#slot % SLOT_COUNT;
+    this.#worstBySlot[index] = Math.max(this.#worstBySlot[index] ?? 0, delay);
   }
 
   /** The worst delay of the last 50 to 60 s. */
@@ -45,10 +45,10 @@ export class WorstDelay {
 
   /** Clears the slots that are over a minute old. */
   #dropOldSlots(): void {
-    const now = this.#currentSlot();
-    const passedSlots = Math.min(now - this.#slot, SLOTS);
-    for (let each = 1; each <= passedSlots; each += 1) this.#worstBySlot[(this.#slot + each) % SLOTS] = 0;
-    this.#slot = now;
+    const currentSlot = this.#currentSlot();
+    const passedSlots = Math.min(currentSlot - this.#slot, SLOT_COUNT);
+    for (let each = 1; each <= passedSlots; each += 1) this.#worstBySlot[(this.#slot + each) % SLOT_COUNT] = 0;
+    this.#slot = currentSlot;
   }
 }
 
@@ -66,7 +66,7 @@ export interface EventLoopParts {
 export function watchEventLoop({ clock, health, onDelay, monotonic = monotonicMs }: EventLoopParts): () => void {
   let timer: Timer;
   let lastLateAtMs: number | undefined;
-  const arm = (): void => {
+  const scheduleSample = (): void => {
     const dueMs = monotonic() + SAMPLE_INTERVAL;
     timer = clock.after(SAMPLE_INTERVAL, () => {
       const nowMs = monotonic();
@@ -79,9 +79,9 @@ export function watchEventLoop({ clock, health, onDelay, monotonic = monotonicMs
         lastLateAtMs = undefined;
         health.end('event-loop');
       }
-      arm();
+      scheduleSample();
     });
   };
-  arm();
+  scheduleSample();
   return () => timer.cancel();
 }

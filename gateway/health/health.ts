@@ -6,7 +6,7 @@
  * ready.
  *
  * Its phase is `starting`, then `running`, then `stopping`; a start that fails goes from `starting` to `stopping`. The
- * first and the last are reasons too. The other reasons come and go in any phase, except `store-broken`, which stays.
+ * first and the last are reasons too. All other reasons come and go in any phase, except `store-broken`, which stays.
  */
 import type { Clock } from '../../proto/clock.js';
 import type { GatewayEvents, ReasonCode } from '../events.js';
@@ -53,7 +53,7 @@ export class Health {
     return this.#phase;
   }
 
-  /** To be called once all listeners are open. @throws Error where the gateway is not starting */
+  /** To be called once all listeners are open. @throws Error if the gateway is not starting */
   started(): void {
     this.#phase = nextPhase('the gateway', NEXT_PHASES, this.#phase, 'running');
     this.end('starting');

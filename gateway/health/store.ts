@@ -27,6 +27,7 @@ const MIN_PROBE_SPACING = Seconds(0.1);
  * text is cleared at once.
  */
 const PROBE_CHARS = 64 * 1024;
+/** The name of the metadata entry that a probe writes. */
 const PROBE_METADATA = 'write-probe';
 
 const EMPTY_COMMIT: Commit = { incoming: [], judged: [], commands: [], states: new Map() };
@@ -72,6 +73,7 @@ export class StoreWatch {
     return !health.isStoreFailing;
   }
 
+  /** Wraps a method of the store that writes. */
   #watchWrite(name: string, write: WriteMethod): WriteMethod {
     const kind = commitKind(name);
     return async (...args) => {
@@ -155,7 +157,7 @@ export class StoreWatch {
   }
 }
 
-/** Writes a probe. Returns the failure, or undefined where the store can write. */
+/** Writes a probe. Returns the failure, or undefined if the store can write. */
 async function tryWrite(store: Store): Promise<StoreFailure | undefined> {
   try {
     await store.append(EMPTY_COMMIT);
@@ -172,8 +174,9 @@ function commitKind(method: string): CommitKind {
   return method === 'recordProgress' ? 'deliveries' : 'other';
 }
 
-function rowsOf(kind: CommitKind, [first]: readonly unknown[]): number {
-  if (kind === 'ingest') return (first as Commit).incoming.length;
+/** The number of rows that a write stores, by its first argument. */
+function rowsOf(kind: CommitKind, [argument]: readonly unknown[]): number {
+  if (kind === 'ingest') return (argument as Commit).incoming.length;
   if (kind === 'other') return 1;
-  return (first as readonly DeliveryProgress[]).reduce((sum, { attempts }) => sum + attempts.length, 0);
+  return (argument as readonly DeliveryProgress[]).reduce((sum, { attempts }) => sum + attempts.length, 0);
 }

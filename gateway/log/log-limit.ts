@@ -7,6 +7,7 @@ import { type Clock, type Milliseconds, Seconds, type Timer } from '../../proto/
 const WINDOW_DURATION: Milliseconds = Seconds(10);
 const MAX_LINES_PER_WINDOW = 10;
 
+/** The limit of one kind of log line. */
 export class LogLimit {
   readonly #clock: Clock;
   readonly #onLeftOut: (count: number) => void;

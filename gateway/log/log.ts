@@ -77,13 +77,13 @@ function logConnections(log: Logger, { onEach, onLimited }: Listeners): void {
     log.debug({ event: 'disconnect', mac: formatMac(mac), source, cause }, 'disconnected'),
   );
   onLimited('refused', ({ mac, what, clientId, address, why }) => {
-    const lock = mac === null ? {} : { mac: formatMac(mac) };
-    log.warn({ event: 'refused', ...lock, what, client_id: clientId, address, why }, `${what} refused`);
+    const macMember = mac === null ? {} : { mac: formatMac(mac) };
+    log.warn({ event: 'refused', ...macMember, what, client_id: clientId, address, why }, `${what} refused`);
   });
   onLimited('budget', ({ mac, source, state, why }) => {
-    const what = { event: 'budget', mac: formatMac(mac), source, state, why };
-    if (state === 'over') log.warn(what, 'over its budget of uplinks');
-    else log.info(what, 'within its budget of uplinks again');
+    const members = { event: 'budget', mac: formatMac(mac), source, state, why };
+    if (state === 'over') log.warn(members, 'over its budget of uplinks');
+    else log.info(members, 'within its budget of uplinks again');
   });
   onLimited('quarantined', ({ mac, code, message, bytes }) =>
     log.warn(
@@ -133,14 +133,14 @@ function logDeliveries(log: Logger, { onEach, onLimited }: Listeners): void {
     log.warn({ event: 'url-disabled', url_id: urlId, why }, 'webhook URL disabled'),
   );
   onEach('circuit', ({ urlId, state, why }) => {
-    const what = { event: 'circuit', url_id: urlId, state, why };
-    if (state === 'opened') log.warn(what, 'a webhook URL fails and gets only probes');
-    else log.info(what, 'a webhook URL takes events again');
+    const members = { event: 'circuit', url_id: urlId, state, why };
+    if (state === 'opened') log.warn(members, 'a webhook URL fails and gets only probes');
+    else log.info(members, 'a webhook URL takes events again');
   });
   onEach('backlog', ({ urlId, state, why }) => {
-    const what = { event: 'backlog', url_id: urlId, state, why };
-    if (state === 'behind') log.warn(what, 'a webhook URL is far behind');
-    else log.info(what, 'a webhook URL has caught up');
+    const members = { event: 'backlog', url_id: urlId, state, why };
+    if (state === 'behind') log.warn(members, 'a webhook URL is far behind');
+    else log.info(members, 'a webhook URL has caught up');
   });
 }
 
@@ -168,9 +168,9 @@ function logStore(log: Logger, { onEach, onLimited }: Listeners): void {
     else log.error({ event: 'clock', state, why }, 'the machine’s clock is not trusted');
   });
   onEach('judging', ({ mac, state, why }) => {
-    const what = { event: 'judging', mac: formatMac(mac), state, why };
-    if (state === 'stopped') log.error(what, 'a lock is not judged any more: the judge failed');
-    else log.info(what, 'a lock is judged again');
+    const members = { event: 'judging', mac: formatMac(mac), state, why };
+    if (state === 'stopped') log.error(members, 'a lock is not judged any more: the judge failed');
+    else log.info(members, 'a lock is judged again');
   });
   onEach('catching-up', ({ done, of }) =>
     log.info(

@@ -34,7 +34,7 @@ export interface MetricSources {
   readonly locksOverBudget: () => number;
   readonly locksUnjudged: () => number;
   readonly presences: () => Iterable<Presence['presence']>;
-  /** By how much the machine's clock is ahead of the confirmed time, in ms; 0 where it is not in doubt. */
+  /** By how much the machine's clock is ahead of the confirmed time, in ms; 0 if it is not in doubt. */
   readonly clockAheadMs: () => Milliseconds;
 }
 
@@ -79,19 +79,19 @@ export class Metrics {
   /** Sets the figures that were read for this scrape. */
   #readScraped({ store, disk, oldestAgeMs }: ReadFigures, sources: MetricSources): void {
     const registry = this.#registry;
-    const known = [...sources.presences()];
-    const silent = Math.max((store?.locksInService ?? 0) - known.length, 0);
-    registry.read('lockgate_presence', () => addNeverSeen(countEach(PRESENCES, known), silent));
+    const presences = [...sources.presences()];
+    const neverSeen = Math.max((store?.locksInService ?? 0) - presences.length, 0);
+    registry.read('lockgate_presence', () => addNeverSeen(countEach(PRESENCES, presences), neverSeen));
     registry.read('lockgate_store_bytes', () => (disk === undefined ? [] : [[disk.storeBytes]]));
     registry.read('lockgate_disk_free_bytes', () => (disk === undefined ? [] : [[disk.freeBytes]]));
     const backlogs = store?.backlogs ?? [];
-    const each = (value: (backlog: UrlBacklog) => number): Iterable<Reading> =>
-      boundUrls(backlogs.map((backlog) => [backlog.urlId, value(backlog)]));
-    registry.read('lockgate_deliveries_waiting', () => each(({ behind, pending }) => behind + pending));
-    registry.read('lockgate_url_events', () => urlEvents(each));
-    const first = backlogs.slice(0, MAX_URL_SERIES);
+    const ofEach = (value: (backlog: UrlBacklog) => number): Iterable<Reading> =>
+      limitSeries(backlogs.map((backlog) => [backlog.urlId, value(backlog)]));
+    registry.read('lockgate_deliveries_waiting', () => ofEach(({ behind, pending }) => behind + pending));
+    registry.read('lockgate_url_events', () => urlEvents(ofEach));
+    const firstUrls = backlogs.slice(0, MAX_URL_SERIES);
     const ofFirst = (value: (backlog: UrlBacklog) => number): Iterable<Reading> =>
-      first.map((backlog) => [value(backlog), String(backlog.urlId)]);
+      firstUrls.map((backlog) => [value(backlog), String(backlog.urlId)]);
     registry.read('lockgate_url_oldest_seconds', () => ofFirst((url) => (oldestAgeMs(url) ?? 0) / Seconds(1)));
     registry.read('lockgate_url_circuit_open', () => ofFirst(({ urlId }) => Number(sources.isCircuitOpen(urlId))));
     registry.read('lockgate_url_disabled', () => ofFirst(({ isDisabled }) => Number(isDisabled)));
@@ -127,13 +127,13 @@ function countUplinks(events: GatewayEvents, registry: MetricRegistry): void {
   const findings = registry.tally('lockgate_findings_total');
   const ack = registry.histogram('lockgate_ack_seconds');
   events.on('stored', (stored) => {
-    for (const { uplink, repeated, findings: made } of stored.uplinks) {
+    for (const { uplink, repeated, findings: uplinkFindings } of stored.uplinks) {
       uplinks.add(uplink.body.kind, repeated ? 'repeat' : 'new');
       if (!repeated && isPingUplink(uplink)) {
         const { reason } = uplink.body;
         pings.add(KNOWN_REASONS.has(reason) ? reason : 'unrecognized');
       }
-      for (const { rule, severity } of made) findings.add(rule, severity);
+      for (const { rule, severity } of uplinkFindings) findings.add(rule, severity);
     }
   });
   events.on('finding', ({ finding: { rule, severity } }) => findings.add(rule, severity));
@@ -179,38 +179,41 @@ function inSeconds(duration: Milliseconds): number {
   return duration / Seconds(1);
 }
 
-/** No reading where the value is unknown. */
+/** One reading without labels; none if the value is unknown. */
 function known(value: number | undefined): Reading[] {
   return value === undefined ? [] : [[value]];
 }
 
-/** How often each of `names` occurs, including 0. */
-function* countEach<Name extends string>(names: readonly Name[], each: Iterable<Name>): Iterable<Reading> {
+/** How often each of `names` occurs in `occurrences`, including 0. */
+function* countEach<Name extends string>(names: readonly Name[], occurrences: Iterable<Name>): Iterable<Reading> {
   const counts = new Map<Name, number>(names.map((name) => [name, 0]));
-  for (const name of each) counts.set(name, (counts.get(name) ?? 0) + 1);
+  for (const name of occurrences) counts.set(name, (counts.get(name) ?? 0) + 1);
   for (const [name, count] of counts) yield [count, name];
 }
 
-/** Adds the locks in service that have never sent anything to those never seen. */
-function* addNeverSeen(readings: Iterable<Reading>, silent: number): Iterable<Reading> {
-  for (const [count, presence = ''] of readings) yield [presence === 'never-seen' ? count + silent : count, presence];
+/** Adds the locks that the gateway has not in memory, since they have never done anything, to those never seen. */
+function* addNeverSeen(readings: Iterable<Reading>, neverSeen: number): Iterable<Reading> {
+  for (const [count, presence = ''] of readings)
+    yield [presence === 'never-seen' ? count + neverSeen : count, presence];
 }
 
 const URL_STATES = ['behind', 'pending', 'dead', 'damaged'] as const;
 
-function* urlEvents(each: (value: (backlog: UrlBacklog) => number) => Iterable<Reading>): Iterable<Reading> {
+/** The number of events in each state at each URL. */
+function* urlEvents(ofEach: (value: (backlog: UrlBacklog) => number) => Iterable<Reading>): Iterable<Reading> {
   for (const state of URL_STATES) {
-    for (const [count, urlId = ''] of each((backlog) => backlog[state])) yield [count, urlId, state];
+    for (const [count, urlId = ''] of ofEach((backlog) => backlog[state])) yield [count, urlId, state];
   }
 }
 
-function* boundUrls(waiting: Iterable<readonly [urlId: number, waiting: number]>): Iterable<Reading> {
-  let shown = 0;
-  let others = 0;
-  for (const [urlId, count] of waiting) {
-    shown += 1;
-    if (shown <= MAX_URL_SERIES) yield [count, String(urlId)];
-    else others += count;
+/** A reading for each of the first URLs, and one with the sum of all further URLs. */
+function* limitSeries(countByUrl: Iterable<readonly [urlId: number, count: number]>): Iterable<Reading> {
+  let urls = 0;
+  let sumOfOthers = 0;
+  for (const [urlId, count] of countByUrl) {
+    urls += 1;
+    if (urls <= MAX_URL_SERIES) yield [count, String(urlId)];
+    else sumOfOthers += count;
   }
-  if (shown > MAX_URL_SERIES) yield [others, 'others'];
+  if (urls > MAX_URL_SERIES) yield [sumOfOthers, 'others'];
 }

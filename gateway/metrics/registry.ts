@@ -10,13 +10,16 @@ import { METRICS, type MetricName, type MetricRow } from './table.js';
 /** A value with its labels, in the order of the row's `labels`. */
 export type Reading = readonly [value: number, ...labels: readonly string[]];
 
-/** Maximum number of label combinations of a metric; further ones are dropped. The metrics of table.ts have fewer. */
+/**
+ * Maximum number of label combinations of a metric; further ones are not counted. The metrics of table.ts have fewer.
+ */
 const MAX_SERIES = 500;
 
 /** Counts by labels, in plain numbers. */
 export class Tally {
   readonly #counts = new Map<string, { readonly labels: readonly string[]; count: number }>();
 
+  /** Adds 1 to the count of these labels. */
   add(...labels: readonly string[]): void {
     const key = labels.join(' ');
     const entry = this.#counts.get(key);
@@ -29,6 +32,7 @@ export class Tally {
   }
 }
 
+/** All metrics of table.ts, with what counts or reads each. */
 export class MetricRegistry {
   readonly #registry = new Registry();
   readonly #tallies = new Map<MetricName, Tally>();

@@ -36,7 +36,7 @@ export class DescriptorWatch {
   constructor(parts: DescriptorWatchParts) {
     this.#parts = parts;
     this.descriptors = parts.descriptors;
-    if (this.descriptors.limit !== undefined) this.#arm();
+    if (this.descriptors.limit !== undefined) this.#scheduleCheck();
   }
 
   /** Whether a new connection may have its descriptor. Reports a shortage. */
@@ -69,10 +69,10 @@ export class DescriptorWatch {
     this.#timer?.cancel();
   }
 
-  #arm(): void {
+  #scheduleCheck(): void {
     this.#timer = this.#parts.clock.after(CHECK_INTERVAL, () => {
       this.#check();
-      this.#arm();
+      this.#scheduleCheck();
     });
   }
 
@@ -94,7 +94,7 @@ export class DescriptorWatch {
     this.#report(
       'short',
       `of the ${limit} descriptors (open files and connections) that this process may have, only the ${reserve} that ` +
-        'reserved for operators and files are free: new locks are refused for now; raise the limit (ulimit -n)',
+        'are reserved for operators and files are free: new locks are refused for now; raise the limit (ulimit -n)',
     );
   }
 

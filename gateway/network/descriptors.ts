@@ -1,7 +1,8 @@
 /**
  * Decides whether a new connection may have a file descriptor. Every connection and every open file takes one. When
- * none is left, nobody can connect, not even the operator, and the store can't open its files. So a reserve is kept
- * free, and each kind of connection must leave a part of it free: locks all of it, merchants half, operators a quarter.
+ * none is left, nobody can connect, not even the operator, and the store can't open its files. So some descriptors are
+ * a reserve, of which each kind of connection must leave a part free: locks all of it, merchants half, operators a
+ * quarter.
  *
  * The system gives a new connection the lowest free number. A number within the reserve means that all numbers below
  * are in use, so one comparison per connection shows how many are left, without counting.
@@ -31,6 +32,7 @@ const USABLE_SHARES: Readonly<Record<Caller, { readonly enough: number; readonly
   operator: { enough: 3 / 4, short: 1 },
 };
 
+/** The file descriptors of this process. */
 export class Descriptors {
   /** How many descriptors this process may have open; undefined if there is no limit. */
   readonly limit: number | undefined;
@@ -67,14 +69,14 @@ export class Descriptors {
     }
   }
 
-  /** The room for a new connection. */
+  /** What to do with a new connection, by the number of its descriptor. */
   roomFor(caller: Caller, socket: Socket): DescriptorRoom {
-    const number = descriptorOf(socket);
-    if (this.limit === undefined || number === undefined) return 'enough';
+    const descriptor = descriptorOf(socket);
+    if (this.limit === undefined || descriptor === undefined) return 'enough';
     const { enough, short } = USABLE_SHARES[caller];
-    const base = this.limit - this.reserve;
-    if (number < base + enough * this.reserve) return 'enough';
-    return number < base + short * this.reserve ? 'short' : 'none';
+    const reserveStart = this.limit - this.reserve;
+    if (descriptor < reserveStart + enough * this.reserve) return 'enough';
+    return descriptor < reserveStart + short * this.reserve ? 'short' : 'none';
   }
 }
 

@@ -19,6 +19,7 @@ export interface ForwardedRequest {
   readonly socket: { readonly remoteAddress?: string | undefined };
 }
 
+/** The proxies that the operator trusts, as address ranges. */
 export class TrustedProxies {
   readonly #ranges: readonly AddressRange[];
 

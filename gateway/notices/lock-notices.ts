@@ -10,18 +10,21 @@ export const MAX_SINGLE_NOTICES = 1_000;
 export interface LockNoticesListener {
   /** `subject` is the lock's MAC, or {@link OTHERS}. */
   readonly note: (subject: string, text: string) => void;
+  /** The notice is resolved. */
   readonly close: (subject: string) => void;
 }
 
 export class LockNotices {
   readonly #listener: LockNoticesListener;
   readonly #sharedText: string;
+  /** The MACs of locks with their own notice. */
   readonly #single = new Set<string>();
+  /** The MACs of locks that share a notice. */
   readonly #sharing = new Set<string>();
   /** The shared notice is open in the store from an earlier run, and its locks are not known yet. */
   #isSharedOpen = false;
 
-  /** @param many the text of the shared notice, which follows a number: "locks are late" */
+  /** @param sharedText the text of the shared notice, which follows a number: "locks are late" */
   constructor(sharedText: string, listener: LockNoticesListener) {
     this.#sharedText = sharedText;
     this.#listener = listener;
@@ -57,10 +60,10 @@ export class LockNotices {
     else if (this.#sharing.delete(mac)) this.#closeShared();
   }
 
-  /** Opens and closes notices so that exactly the locks of `now` have one. Its values are the notices' texts. */
-  compare(now: ReadonlyMap<string, string>): void {
-    for (const mac of [...this.#single, ...this.#sharing]) if (!now.has(mac)) this.close(mac);
-    for (const [mac, text] of now) if (!this.#single.has(mac) && !this.#sharing.has(mac)) this.open(mac, text);
+  /** Opens and closes notices so that exactly the locks of `textByMac` have one, with these texts. */
+  reconcile(textByMac: ReadonlyMap<string, string>): void {
+    for (const mac of [...this.#single, ...this.#sharing]) if (!textByMac.has(mac)) this.close(mac);
+    for (const [mac, text] of textByMac) if (!this.#single.has(mac) && !this.#sharing.has(mac)) this.open(mac, text);
     if (this.#isSharedOpen) this.#closeShared();
   }
 

@@ -1,6 +1,6 @@
 /**
  * Creates and resolves notices: conditions that an operator should know about. Notices are made from the gateway's
- * events, so no other code calls this for them, and are stored.
+ * events, so no other code calls this file to create one, and are stored.
  *
  * Nothing waits for a notice. Changes are collected in memory and written once a second, in one commit of a bounded
  * size; then a `notices` event is emitted. While the store can't write, they wait, as one change for each kind and
@@ -29,11 +29,14 @@ const MAX_CHANGES_PER_COMMIT = 500;
 const FAILED_WRITE_DELAY: Milliseconds = Seconds(5);
 /** How often the notices of late locks are checked for locks that were removed or moved, which causes no event. */
 const LATE_CHECK_INTERVAL: Milliseconds = Minutes(10);
-/** Damaged events whose notice is resolved once they are delivered; the notices of further ones stay open. */
+/**
+ * Maximum number of damaged events whose notices are resolved once the events are delivered. The notices of further
+ * damaged events stay open.
+ */
 const MAX_TRACKED_DAMAGED_EVENTS = 10_000;
 const MAX_TEXT_CHARS = 500;
 
-/** Kinds whose open notices are resolved when the gateway starts. */
+/** Kinds whose open notices are resolved when the gateway starts: their conditions don't survive a restart. */
 const RESOLVED_AT_START: ReadonlySet<NoticeKind> = new Set([
   'circuit-open',
   'url-behind',
@@ -99,7 +102,7 @@ export class Notices {
     this.#overBudget = lockNotices('lock-over-budget', 'locks send more than they may: tail shows each');
   }
 
-  /** Starts to listen to events. Rejects where the store can't be read. */
+  /** Starts to listen to events. Rejects if the store can't be read. */
   static async start(parts: NoticesParts): Promise<Notices> {
     const notices = new Notices(parts);
     const open = await parts.store.notices.readOpen();
@@ -163,11 +166,11 @@ export class Notices {
     this.#isStopped = true;
     this.#timer?.cancel();
     this.#lateCheckTimer?.cancel();
-    let before: number;
+    let pendingBefore: number;
     do {
-      before = this.#pending.size;
+      pendingBefore = this.#pending.size;
       await this.store();
-    } while (this.#pending.size > 0 && this.#pending.size < before);
+    } while (this.#pending.size > 0 && this.#pending.size < pendingBefore);
   }
 
   #listen(): void {
@@ -243,14 +246,14 @@ export class Notices {
   /** A lock and its phones share a notice, which is resolved when both are within their budgets. */
   #noteBudget({ mac, source, state, why }: BudgetChanged): void {
     const subject = formatMac(mac);
-    const over = this.#sourcesOverBudget.get(subject) ?? new Set();
+    const sources = this.#sourcesOverBudget.get(subject) ?? new Set();
     if (state === 'over') {
-      this.#sourcesOverBudget.set(subject, over.add(source));
+      this.#sourcesOverBudget.set(subject, sources.add(source));
       this.#overBudget.open(subject, `${subject}: ${why}`);
       return;
     }
-    over.delete(source);
-    if (over.size > 0) return;
+    sources.delete(source);
+    if (sources.size > 0) return;
     this.#sourcesOverBudget.delete(subject);
     this.#overBudget.close(subject);
   }
@@ -267,7 +270,7 @@ export class Notices {
     this.#note('boot-back', mac, text);
   }
 
-  /** Opens and resolves `boot-back` notices, of which a crash may have lost the last second. */
+  /** Opens and resolves `boot-back` notices by the locks' current states: a crash may have lost the last second. */
   #reconcileBootBacks(): void {
     const open = new Set(this.#bootBacksAtStart);
     for (const { mac, state } of this.#locks?.() ?? []) {
@@ -284,33 +287,35 @@ export class Notices {
 
   /** Opens and closes the notices of late and unjudged locks by their current state; repeats while any lock is late. */
   #reconcileLate(): void {
-    const now = new Map<string, string>();
+    const textByMac = new Map<string, string>();
     for (const { mac, presence } of this.#locks?.() ?? [])
-      if (presence.presence === 'late') now.set(formatMac(mac), lateText(formatMac(mac), presence));
-    this.#late.compare(now);
+      if (presence.presence === 'late') textByMac.set(formatMac(mac), lateText(formatMac(mac), presence));
+    this.#late.reconcile(textByMac);
     this.#reconcileUnjudged();
-    this.#arm();
+    this.#setTimers();
   }
 
-  /** The judge may work again for a lock after a restart, or newly fail. */
+  /** Opens and closes the notices of unjudged locks: after a restart, the judge may work again for a lock, or fail. */
   #reconcileUnjudged(): void {
-    const unjudged = new Map<string, string>();
+    const textByMac = new Map<string, string>();
     for (const { mac, state } of this.#locks?.() ?? [])
-      if (state?.unjudged !== undefined) unjudged.set(formatMac(mac), unjudgedText(formatMac(mac), state.unjudged.why));
-    this.#unjudged.compare(unjudged);
+      if (state?.unjudged !== undefined)
+        textByMac.set(formatMac(mac), unjudgedText(formatMac(mac), state.unjudged.why));
+    this.#unjudged.reconcile(textByMac);
   }
 
   #note(kind: NoticeKind, subject: string, text: string): void {
     this.#pending.note(kind, subject, [...text].slice(0, MAX_TEXT_CHARS).join(''), this.#parts.clock.now());
-    this.#arm();
+    this.#setTimers();
   }
 
   #resolve(kind: NoticeKind, subject: string): void {
     this.#pending.close(kind, subject, this.#parts.clock.now());
-    this.#arm();
+    this.#setTimers();
   }
 
-  #arm(delay = WRITE_DELAY): void {
+  /** Sets the timers for the next write and the next check of late locks, unless they are set already. */
+  #setTimers(delay = WRITE_DELAY): void {
     if (this.#isStopped) return;
     const { clock } = this.#parts;
     if (this.#pending.size > 0)
@@ -328,17 +333,17 @@ export class Notices {
   async #storePending(): Promise<void> {
     const { store, isStoreFailing } = this.#parts;
     const changes = isStoreFailing() ? [] : this.#pending.take(MAX_CHANGES_PER_COMMIT);
-    if (changes.length === 0) return this.#arm();
+    if (changes.length === 0) return this.#setTimers();
     try {
       await store.notices.write(changes);
     } catch {
       // The store reports its own failures. A failed notice must not affect anything else.
       this.#pending.putBack(changes);
-      return this.#arm(FAILED_WRITE_DELAY);
+      return this.#setTimers(FAILED_WRITE_DELAY);
     }
     await this.#countUnread();
     this.#emitNotices(changes.filter(({ text }) => text !== null).length);
-    this.#arm();
+    this.#setTimers();
   }
 
   async #countUnread(): Promise<void> {
@@ -349,6 +354,7 @@ export class Notices {
     }
   }
 
+  /** Announces that a commit created or repeated this many notices. */
   #emitNotices(noted: number): void {
     if (noted === 0) return;
     const { events, now } = this.#parts;

@@ -1,11 +1,11 @@
 /**
- * Holds changes of notices that wait for their write: one change for each kind and subject, however often it changed.
- * Bounded: beyond the limit, the new subjects of a kind are counted together. Does no I/O.
+ * Holds changes of notices that wait for their write: one change for each kind and subject (what the notice is about),
+ * however often the notice changed. Beyond a limit, the new subjects of a kind are counted together. Does no I/O.
  */
 import type { NoticeChange, NoticeKind } from '../store/contract/notice-store.js';
 
 /** Maximum number of waiting kinds and subjects. Closings may exceed it: there are at most as many as open notices. */
-export const MAX_PENDING = 5_000;
+export const MAX_PENDING_CHANGES = 5_000;
 
 /** The subject of the notice that several subjects share. */
 export const OTHERS = 'others';
@@ -20,7 +20,7 @@ export class PendingNotices {
   /** Adds an occurrence of a notice. `atMs` is wall-clock time, ms since the epoch. */
   note(kind: NoticeKind, subject: string, text: string, atMs: number): void {
     const isNew = !this.#changes.has(keyOf(kind, subject));
-    const usedSubject = isNew && this.#changes.size >= MAX_PENDING ? OTHERS : subject;
+    const usedSubject = isNew && this.#changes.size >= MAX_PENDING_CHANGES ? OTHERS : subject;
     const change = { kind, subject: usedSubject, text, count: 1, firstAtMs: atMs, lastAtMs: atMs, resolvedAtMs: null };
     this.#add(this.#changes.get(keyOf(kind, usedSubject)), change);
   }
@@ -46,12 +46,13 @@ export class PendingNotices {
   putBack(changes: readonly NoticeChange[]): void {
     for (const older of changes) {
       const newer = this.#changes.get(keyOf(older.kind, older.subject));
-      this.#add(older, newer ?? older, newer === undefined);
+      if (newer === undefined) this.#add(undefined, older);
+      else this.#add(older, newer);
     }
   }
 
-  #add(older: NoticeChange | undefined, newer: NoticeChange, isOnly = older === undefined): void {
-    this.#changes.set(keyOf(newer.kind, newer.subject), isOnly ? newer : merged(older as NoticeChange, newer));
+  #add(older: NoticeChange | undefined, newer: NoticeChange): void {
+    this.#changes.set(keyOf(newer.kind, newer.subject), older === undefined ? newer : merged(older, newer));
   }
 }
 
@@ -59,6 +60,7 @@ function keyOf(kind: NoticeKind, subject: string): string {
   return `${kind} ${subject}`;
 }
 
+/** Two changes of a notice as one. A change without a text only resolves the notice. */
 function merged(older: NoticeChange, newer: NoticeChange): NoticeChange {
   if (older.text === null) return newer;
   const { resolvedAtMs } = newer;

@@ -21,15 +21,15 @@ export function makeWebhooks(
   dates: Clock,
   parts: Pick<DispatcherParts, 'store' | 'keys' | 'events' | 'runClock'>,
 ): { dispatcher: Dispatcher; webhooks: Webhooks } {
-  const delivering: DispatcherParts = {
+  const dispatcherParts: DispatcherParts = {
     ...parts,
     agents: makeGuardedAgents(config.allowWebhookRange, options.lookUp),
     waits: new DeliveryClock(options.deliveryDates ?? options.deliveryClock ?? dates, options.deliveryClock),
     userAgent: `lockgate/${VERSION}`,
     random: options.random ?? cryptoRandom,
   };
-  const dispatcher = new Dispatcher(delivering);
-  return { dispatcher, webhooks: new Webhooks({ ...delivering, dispatcher }) };
+  const dispatcher = new Dispatcher(dispatcherParts);
+  return { dispatcher, webhooks: new Webhooks({ ...dispatcherParts, dispatcher }) };
 }
 
 /** Builds the figures that are counted on demand, and starts the watch on URLs' backlogs. */
@@ -46,12 +46,13 @@ export function startFigures(
   return new Figures({
     backlogs,
     store,
-    settled: () => dispatcher.flushOutcomes(),
+    outcomesStored: () => dispatcher.flushOutcomes(),
     isStoreFailing,
     clock: systemClock,
   });
 }
 
+/** Starts the deliveries to all URLs, and adds the step that stops them to `started`. */
 export async function startDeliveries(
   dispatcher: Dispatcher,
   { tester }: Webhooks,

@@ -64,11 +64,12 @@ export interface GatewayOptions {
 /** The objects that exist before the first part starts. */
 export interface GatewayBase {
   readonly store: Store;
+  /** Resolves with whether the store can write. */
   readonly canStore: () => Promise<boolean>;
   readonly events: GatewayEvents;
   readonly health: Health;
   readonly descriptors: DescriptorWatch;
-  /** For each started part the step that stops it, in the order of the starts. */
+  /** For each started part the step that stops it, in the order in which the parts were started. */
   readonly started: StopStep[];
   readonly stop: () => Promise<void>;
   /** Returns the time for the timestamps of events. */

@@ -36,13 +36,16 @@ interface Interfaces {
   readonly budgets: HttpBudgets;
 }
 
+/**
+ * Starts the merchants' interface and prepares the operator's. Both answer "not ready" until the parts have started.
+ */
 export async function startInterfaces(
   config: Config,
   options: GatewayOptions,
-  ground: GatewayBase,
+  base: GatewayBase,
   metrics: Metrics,
 ): Promise<Interfaces> {
-  const { health, started, events, now, descriptors } = ground;
+  const { health, started, events, now, descriptors } = base;
   const fairness = config.fairness ?? DEFAULT_FAIRNESS;
   const budgets = new HttpBudgets(fairness, options.httpBudgetClock ?? new RunClock(0));
   const delays = new WorstDelay();
@@ -52,6 +55,7 @@ export async function startInterfaces(
   };
   const stopWatching = watchEventLoop({ clock: systemClock, health, onDelay });
   started.push(stopStep('the watch on the event loop', async () => stopWatching()));
+  // The server is started before the object exists from which it reads the merchants' parts.
   let interfaces: Interfaces | undefined;
   const http = await HttpServer.start({
     ...httpAccess(config, 'merchant', descriptors),
@@ -64,11 +68,11 @@ export async function startInterfaces(
     merchants: () => interfaces?.merchants,
     onAnswered: (answered) => events.emit('request', { atMs: now(), ...answered }),
   });
-  const made: Interfaces = { delays, http, operator: undefined, merchants: undefined, budgets };
-  interfaces = made;
+  const startedInterfaces: Interfaces = { delays, http, operator: undefined, merchants: undefined, budgets };
+  interfaces = startedInterfaces;
   started.push(stopStep('the merchants’ interface', () => http.close()));
-  started.push(stopStep('the operator’s interface', async () => await made.operator?.close()));
-  return made;
+  started.push(stopStep('the operator’s interface', async () => await startedInterfaces.operator?.close()));
+  return startedInterfaces;
 }
 
 /** Starts serving merchants' calls. */
@@ -81,6 +85,7 @@ export function startMerchants(
   return merchants;
 }
 
+/** Starts the operator's interface. */
 export function startOperator(
   config: Config,
   parts: Omit<OperatorServerOptions, 'host' | 'port' | 'status' | 'settings' | keyof HttpAccess> & {

@@ -71,8 +71,8 @@ export async function startIngest(
   });
   const ingest: Ingest = new Ingest({ ...parts, locks, commands });
   const rebuilt = await startListening({ locks, ingest, clock, lastRanMs });
-  const end = (): Promise<void> => stopListening({ locks, ingest, clock });
-  started.push(stopStep('the storing of received pings', end));
+  const stop = (): Promise<void> => stopListening({ locks, ingest, clock });
+  started.push(stopStep('the storing of received pings', stop));
   await commands.load();
   started.push(stopStep('the commands', () => commands.stop()));
   return { ingest, locks, commands, rebuilt };
@@ -82,17 +82,17 @@ export async function startIngest(
 export async function startIdentity(
   config: Config,
   options: GatewayOptions,
-  work: LockServiceParts,
+  parts: LockServiceParts,
   started: StopStep[],
 ): Promise<{ broker: Broker; accounts: Accounts }> {
-  const { store, events, clock, wallClock, commands, dispatcher, descriptors } = work;
+  const { store, events, clock, wallClock, commands, dispatcher, descriptors } = parts;
   const retention = new Retention({ store, events, keepDays: config.keepDays, clock: wallClock, runClock: clock });
   retention.start();
   started.push(stopStep('the deletion of old data', () => retention.stop()));
   // Once all locks are connected, no descriptor may be left for loading files.
   if (descriptors.expectLocks(await store.countDevices())) await loadRequestChecks();
   const broker = await Broker.start({
-    ...work,
+    ...parts,
     host: config.mqttHost,
     port: config.mqttPort,
     tls: config.mqttTls && { host: config.mqttTlsHost, port: config.mqttTlsPort, files: config.mqttTls },
@@ -109,7 +109,7 @@ export async function startIdentity(
     }),
   );
   const accounts = new Accounts({
-    ...work,
+    ...parts,
     clock: wallClock,
     runClock: clock,
     sessions: broker.sessions,

@@ -15,6 +15,7 @@ import { deleteSecretFile, writeSecretFile } from '../data-folder/secret-file.js
 export const BLOCK_BYTES = 64 * 1024;
 
 const SUM_BYTES = 4;
+const BLOCKS_PER_READ = 16;
 
 /** The checksums of a file. */
 export interface BlockSums {
@@ -31,6 +32,7 @@ export function sumsFileOf(file: string): string {
 
 /** Computes the checksums of a stream, given in chunks of any size. */
 export class BlockSummer {
+  /** The number of bytes so far, and the checksum of the current block. */
   #bytes = 0;
   #current = 0;
   readonly #sums: number[] = [];
@@ -39,10 +41,10 @@ export class BlockSummer {
     let offset = 0;
     while (offset < chunk.length) {
       const blockRemainder = BLOCK_BYTES - (this.#bytes % BLOCK_BYTES);
-      const part = chunk.subarray(offset, offset + blockRemainder);
-      this.#current = crc32(part, this.#current);
-      this.#bytes += part.length;
-      offset += part.length;
+      const blockPart = chunk.subarray(offset, offset + blockRemainder);
+      this.#current = crc32(blockPart, this.#current);
+      this.#bytes += blockPart.length;
+      offset += blockPart.length;
       if (this.#bytes % BLOCK_BYTES === 0) this.#finishBlock();
     }
   }
@@ -58,17 +60,17 @@ export class BlockSummer {
   }
 }
 
-/** Reads a file and computes its checksums; calls `onBlock` with the number of bytes read so far. */
-export function sumFile(file: string, onBlock: (bytes: number) => void = () => undefined): BlockSums {
+/** Reads a file and computes its checksums; calls `onRead` with the number of bytes read so far. */
+export function sumFile(file: string, onRead: (bytes: number) => void = () => undefined): BlockSums {
   const summer = new BlockSummer();
   const handle = openSync(file, 'r');
   try {
-    const block = Buffer.allocUnsafe(BLOCK_BYTES * 16);
-    let total = 0;
-    for (let read = readSync(handle, block); read > 0; read = readSync(handle, block)) {
-      summer.add(block.subarray(0, read));
-      total += read;
-      onBlock(total);
+    const buffer = Buffer.allocUnsafe(BLOCKS_PER_READ * BLOCK_BYTES);
+    let totalBytes = 0;
+    for (let bytesRead = readSync(handle, buffer); bytesRead > 0; bytesRead = readSync(handle, buffer)) {
+      summer.add(buffer.subarray(0, bytesRead));
+      totalBytes += bytesRead;
+      onRead(totalBytes);
     }
   } finally {
     closeSync(handle);
@@ -98,9 +100,11 @@ export function readSums(file: string): BlockSums | 'damaged' | null {
   if (!existsSync(sumsFileOf(file))) return null;
   const [line = '', sum] = readFileSync(sumsFileOf(file), 'utf8').split('\n');
   if (hex(crc32(line)) !== sum) return 'damaged';
-  const { bytes, crc32: text } = JSON.parse(line) as { bytes: number; crc32: string };
-  const raw = Buffer.from(text, 'base64');
-  const sums = Uint32Array.from({ length: raw.length / SUM_BYTES }, (_, index) => raw.readUInt32LE(index * SUM_BYTES));
+  const { bytes, crc32: sumsBase64 } = JSON.parse(line) as { bytes: number; crc32: string };
+  const sumsBytes = Buffer.from(sumsBase64, 'base64');
+  const sums = Uint32Array.from({ length: sumsBytes.length / SUM_BYTES }, (_, index) =>
+    sumsBytes.readUInt32LE(index * SUM_BYTES),
+  );
   return { bytes, sums };
 }
 

@@ -9,7 +9,7 @@ import { openSqliteStore } from './sqlite/sqlite-store.js';
 type OpenEngine = (location: string, options: StoreOptions) => Promise<Store>;
 
 interface Engine {
-  /** The urlForm of the engine's URLs, for error messages. */
+  /** The form of the engine's URLs, for error messages. */
   readonly urlForm: string;
   readonly open: OpenEngine;
 }
@@ -28,7 +28,7 @@ export function sqliteUrl(folder: string): string {
  * Opens a store, creating it if it doesn't exist, and locks it for this process.
  *
  * @param url `sqlite:` and the path of a data folder
- * @throws LockgateError `input-store` for a URL with an unknown scheme; problem the engine throws: `data-in-use`,
+ * @throws LockgateError `input-store` for a URL with an unknown scheme; what the engine throws: `data-in-use`,
  * `store-missing`, `store-damaged`, `store-newer`, `store-unsafe` …
  * @throws StoreFailure if the store can't be read or written
  */
@@ -43,7 +43,7 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
   }
 }
 
-/** Quotes only the scheme: problem follows it in a URL may contain a password. */
+/** The error for a wrong URL. It quotes only the scheme: the part after it may contain a password. */
 function badUrl(scheme: string | null): LockgateError {
   const forms = [...ENGINES.values()].map(({ urlForm }) => urlForm).join(', ');
   const problem = { '': 'it has no scheme', null: 'nothing follows its scheme' }[String(scheme)];

@@ -44,12 +44,14 @@ export async function migrateDataFolder(
 /** The store of a data folder that this process has locked, so that no gateway starts on the folder. */
 export interface LockedStore {
   /**
-   * Copies the store to `file`, replacing an existing file. Resolves when the copy is on the disk.
+   * Copies the store to `file`, replacing an existing file. Calls `report` with the progress. Resolves when the copy is
+   * on the disk.
    *
    * @throws LockgateError `store-damaged` for a damaged store, since the copy's new checksums would hide the damage;
    * `no-room`
    */
   copyTo(file: string, report: ReportPages): Promise<BlockSums>;
+  /** Unlocks the store: a gateway may start on the folder again. */
   release(): void;
 }
 

@@ -27,7 +27,7 @@ interface MeteredConnection {
   readonly messages: MessageCounts;
   /** 1 once its CONNECT is accepted. */
   connections: 0 | 1;
-  /** The part of its counts that is in the deltas already. */
+  /** The part of its counts that `#deltas` has already. */
   recorded: UsageCounts;
   /** Undefined until its CONNECT is accepted. */
   sender: Sender | undefined;
@@ -35,12 +35,14 @@ interface MeteredConnection {
   earlier: { readonly month: Month; readonly counts: UsageCounts }[];
 }
 
+/** The meter of all connections. It counts in memory only. */
 export class Meter {
   readonly #clock: Clock;
   #month: Month;
   #monthEndMs: number;
   readonly #openConnections = new Set<MeteredConnection>();
   readonly #connectionOf = new WeakMap<Socket, MeteredConnection>();
+  /** Counts that were read from connections and not taken yet ({@link take}). */
   #deltas: UsageDelta[] = [];
 
   /** `clock` determines the month. A month that has ended never returns, even if the clock is set back. */
@@ -122,7 +124,7 @@ export class Meter {
     this.#deltas = [...merged.values()];
   }
 
-  /** Starts the next month where the current one has ended. All traffic up to now is recorded in the old one. */
+  /** Starts the next month if the current one has ended. All traffic up to now is recorded in the old one. */
   turnMonth(): void {
     const nowMs = this.#clock.now();
     if (nowMs < this.#monthEndMs) return;
@@ -141,16 +143,16 @@ export class Meter {
     // Traffic before the CONNECT is recorded when the CONNECT is accepted, or at the month's end if that is earlier.
     if (sender === undefined && this.#clock.now() < this.#monthEndMs) return;
     const { messagesUp, messagesDown } = messages;
-    const moved = { messagesUp, messagesDown, connections, bytesUp: bytes.up, bytesDown: bytes.down };
+    const total = { messagesUp, messagesDown, connections, bytesUp: bytes.up, bytesDown: bytes.down };
     const counts = {
       messagesUp: messagesUp - recorded.messagesUp,
       messagesDown: messagesDown - recorded.messagesDown,
       connections: connections - recorded.connections,
-      bytesUp: moved.bytesUp - recorded.bytesUp,
-      bytesDown: moved.bytesDown - recorded.bytesDown,
+      bytesUp: total.bytesUp - recorded.bytesUp,
+      bytesDown: total.bytesDown - recorded.bytesDown,
     };
     if (isZero(counts)) return;
-    connection.recorded = moved;
+    connection.recorded = total;
     if (sender === undefined) connection.earlier.push({ month: this.#month, counts });
     else this.#add(sender, this.#month, counts);
   }

@@ -40,7 +40,7 @@ export function previousMonth(month: Month): Month {
   return shifted(month, -1);
 }
 
-/** Every month from one to another, both included; none where the first comes after the last. */
+/** Every month from one to another, both included; none if the first comes after the last. */
 export function monthsBetween(first: Month, last: Month): Month[] {
   const months: Month[] = [];
   for (let month = first; month <= last; month = nextMonth(month)) months.push(month);

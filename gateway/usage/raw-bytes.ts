@@ -18,6 +18,7 @@ interface SocketWithHandle {
   } | null;
 }
 
+/** The byte counts of one TCP socket: up is received, down is sent. */
 export class RawBytes {
   readonly #socket: Socket & SocketWithHandle;
   #up = 0;

@@ -1,5 +1,5 @@
 /**
- * When the SIM card of each lock was activated: by the lock's first accepted CONNECT, and never deactivated
+ * Records when the SIM card of each lock was activated: by the lock's first accepted CONNECT. It is never deactivated
  * (interfaces.md §5).
  *
  * An activation is durable before the CONNACK is sent, so a crash cannot move it to a later time. This costs a lock's
@@ -12,7 +12,9 @@ import type { UsageStore } from '../store/contract/usage-store.js';
 export class SimCards {
   readonly #store: Pick<UsageStore, 'activate' | 'readActivations'>;
   readonly #clock: Clock;
+  /** When each active SIM was activated, by the lock's MAC. */
   readonly #activatedAtMs = new Map<Mac, number>();
+  /** Activations that are not stored yet. */
   #waiting = new Map<Mac, number>();
   /** Resolves when the waiting activations are stored. */
   #nextStore: Promise<void> | undefined;
@@ -35,7 +37,7 @@ export class SimCards {
     return this.#activatedAtMs.get(mac) ?? null;
   }
 
-  /** Activates an inactive SIM. Resolves when that is durable; rejects where the store fails. */
+  /** Activates an inactive SIM. Resolves when that is durable; rejects if the store fails. */
   async activate(mac: Mac): Promise<void> {
     if (this.#activatedAtMs.has(mac)) return;
     if (!this.#waiting.has(mac)) this.#waiting.set(mac, this.#clock.now());

@@ -17,29 +17,29 @@ import {
   roundAmount,
 } from './price.js';
 
-/** Counts of one lock in one month that are not on any statement yet. */
+/** Counts of one lock in one month that no statement has yet. */
 export interface UnbilledUsage extends UsageCounts {
   readonly month: Month;
   readonly mac: Mac;
   readonly simulated: boolean;
 }
 
-/** The data that a statement is made from. */
+/** The data from which a statement is made. */
 export interface StatementBasis {
   readonly merchant: string;
   readonly month: Month;
   readonly closedAtMs: number;
-  /** When the gateway started to count usage, ms since the epoch; null where this is unknown. */
+  /** When the gateway started to count usage, ms since the epoch; null if unknown. */
   readonly countingSinceMs: number | null;
-  /** The plan in force in the month; null where there is none. */
+  /** The plan in force in the month; null if there is none. */
   readonly plan: PricePlan | null;
   /** The usage of this month. */
   readonly usage: readonly UnbilledUsage[];
-  /** The usage of earlier months that is not on their closed statements. */
+  /** The usage of earlier months that their statements lack: it was stored after they were closed. */
   readonly late: readonly UnbilledUsage[];
   /** When the locks' SIMs were activated, ms since the epoch. */
   readonly activations: ReadonlyMap<Mac, number>;
-  /** The locks whose SIMs this merchant pays for where they are active. */
+  /** The locks of this merchant, who pays for their active SIMs. */
   readonly simsOf: readonly Mac[];
 }
 
@@ -49,7 +49,7 @@ export interface StatementLine extends CountsJson {
   readonly activated_in_month: boolean;
   /** Whether the lock's SIM is charged for on this statement. */
   readonly active: boolean;
-  /** Decimal texts, exact; null where no plan is in force. */
+  /** Decimal texts, exact; null if no plan is in force. */
   readonly data_amount: string | null;
   readonly sim_amount: string | null;
   readonly amount: string | null;
@@ -110,10 +110,10 @@ export function makeStatement(basis: StatementBasis): Statement {
   const { merchant, month, closedAtMs, countingSinceMs, plan, usage, late } = basis;
   const amounts = amountsOf(plan);
   const active = new Set(activeSims(basis));
-  const counts = byLock(billed(usage));
+  const counts = sumByLock(withoutSimulated(usage));
   const macs = [...new Set([...counts.keys(), ...active])].sort();
   const lines = macs.map((mac) => makeLine(basis, amounts, mac, counts.get(mac) ?? ZERO_USAGE, active.has(mac)));
-  const corrections = billed(late)
+  const corrections = withoutSimulated(late)
     .sort((a, b) => compare(`${a.month} ${a.mac}`, `${b.month} ${b.mac}`))
     .map((row) => ({
       month: row.month,
@@ -140,7 +140,7 @@ export function makeStatement(basis: StatementBasis): Statement {
     },
     lines,
     corrections,
-    totals: makeTotals(billed(usage), billed(late), lines.length, active.size, amounts),
+    totals: makeTotals(withoutSimulated(usage), withoutSimulated(late), lines.length, active.size, amounts),
     not_billed: { simulated_locks: new Set(simulated.map(({ mac }) => mac)).size, ...countsJson(sum(simulated)) },
     notes: NOTES,
   };
@@ -195,7 +195,7 @@ function activeSims({ simsOf, activations, month }: StatementBasis): Mac[] {
   return simsOf.filter((mac) => (activations.get(mac) ?? Number.POSITIVE_INFINITY) < end);
 }
 
-/** Formats the amounts of one plan as texts. Without a plan, every text is null. */
+/** Functions that format the amounts of one plan as texts. Without a plan, every text is null. */
 interface Amounts {
   readonly data: (bytes: number) => string | null;
   readonly sims: (sims: number) => string | null;
@@ -204,17 +204,18 @@ interface Amounts {
 }
 
 function amountsOf(plan: PricePlan | null): Amounts {
-  const text = (make: (plan: PricePlan) => Amount): string | null => plan && formatAmount(make(plan), plan.currency);
-  const total = (of: PricePlan, bytes: number, sims: number): Amount => priceOfBytes(of, bytes) + priceOfSims(of, sims);
+  if (plan === null) return { data: () => null, sims: () => null, total: () => null, rounded: () => null };
+  const format = (amount: Amount): string => formatAmount(amount, plan.currency);
+  const total = (bytes: number, sims: number): Amount => priceOfBytes(plan, bytes) + priceOfSims(plan, sims);
   return {
-    data: (bytes) => text((of) => priceOfBytes(of, bytes)),
-    sims: (sims) => text((of) => priceOfSims(of, sims)),
-    total: (bytes, sims) => text((of) => total(of, bytes, sims)),
-    rounded: (bytes, sims) => text((of) => roundAmount(total(of, bytes, sims), of.currency)),
+    data: (bytes) => format(priceOfBytes(plan, bytes)),
+    sims: (sims) => format(priceOfSims(plan, sims)),
+    total: (bytes, sims) => format(total(bytes, sims)),
+    rounded: (bytes, sims) => format(roundAmount(total(bytes, sims), plan.currency)),
   };
 }
 
-function billed(rows: readonly UnbilledUsage[]): UnbilledUsage[] {
+function withoutSimulated(rows: readonly UnbilledUsage[]): UnbilledUsage[] {
   return rows.filter(({ simulated }) => !simulated);
 }
 
@@ -222,8 +223,8 @@ function sum(rows: readonly UsageCounts[]): UsageCounts {
   return rows.reduce(addCounts, ZERO_USAGE);
 }
 
-/** The sum of each lock's rows. A lock has several rows where its simulated mark changed within the month. */
-function byLock(rows: readonly UnbilledUsage[]): Map<Mac, UsageCounts> {
+/** The sum of each lock's counts. A lock has several if it was marked or unmarked as simulated within the month. */
+function sumByLock(rows: readonly UnbilledUsage[]): Map<Mac, UsageCounts> {
   const counts = new Map<Mac, UsageCounts>();
   for (const row of rows) counts.set(row.mac, addCounts(counts.get(row.mac) ?? ZERO_USAGE, row));
   return counts;

@@ -24,10 +24,10 @@ import { SimCards } from './sim-cards.js';
 import { makeStatement } from './statement.js';
 
 /** How often counts are stored. A crash loses at most the counts of one such interval (interfaces.md §5). */
-const STORE_EVERY = Seconds(1);
+const STORE_INTERVAL = Seconds(1);
 /** Locks whose counts are stored in one batch. It is small, since pings in the same commit wait for it. */
-const BATCH_SIZE = 100;
-/** With more locks than fit into this many batches, the batches are larger. */
+const BATCH_LOCKS = 100;
+/** With more locks than fit into this many batches, the batches are larger: all must be stored within the interval. */
 const MAX_BATCHES = 20;
 
 export interface UsageParts {
@@ -43,7 +43,7 @@ export interface UsageParts {
 export interface ClosedMonth {
   readonly merchant: string;
   readonly month: Month;
-  /** False where it had been closed before. */
+  /** False if it had been closed before. */
   readonly isNew: boolean;
 }
 
@@ -66,22 +66,22 @@ export class Usage {
     this.#countingSince = countingSince;
   }
 
-  /** Closes the months that ended while the gateway was down, and starts to count. Rejects where the store fails. */
+  /** Closes the months that ended while the gateway was down, and starts to count. Rejects if the store fails. */
   static async start(parts: UsageParts): Promise<Usage> {
     const { store, clock } = parts;
     const sims = await SimCards.load(store.usage, clock);
-    let since = await store.readMetadata(COUNTING_SINCE_METADATA);
-    if (since === null) {
-      since = String(clock.now());
-      await store.writeMetadata(COUNTING_SINCE_METADATA, since);
+    let countingSince = await store.readMetadata(COUNTING_SINCE_METADATA);
+    if (countingSince === null) {
+      countingSince = String(clock.now());
+      await store.writeMetadata(COUNTING_SINCE_METADATA, countingSince);
     }
-    const usage = new Usage(parts, sims, monthOf(Number(since)));
+    const usage = new Usage(parts, sims, monthOf(Number(countingSince)));
     await usage.#closeDue();
-    usage.#arm();
+    usage.#scheduleTick();
     return usage;
   }
 
-  /** Stores all counts up to now. Rejects where the store fails; the counts are stored with the next call. */
+  /** Stores all counts up to now. Rejects if the store fails; the counts are then stored with the next call. */
   store(): Promise<void> {
     // Calls run one after the other: when this one resolves, no earlier call is still storing counts.
     const result = this.#storing.then(() => this.#storeCounted());
@@ -91,12 +91,12 @@ export class Usage {
 
   async #storeCounted(): Promise<void> {
     const deltas = this.meter.take();
-    const batchSize = Math.max(BATCH_SIZE, Math.ceil(deltas.length / MAX_BATCHES));
-    for (let at = 0; at < deltas.length; at += batchSize) {
+    const batchSize = Math.max(BATCH_LOCKS, Math.ceil(deltas.length / MAX_BATCHES));
+    for (let start = 0; start < deltas.length; start += batchSize) {
       try {
-        await this.#parts.store.usage.add(deltas.slice(at, at + batchSize), this.#parts.clock.now());
+        await this.#parts.store.usage.add(deltas.slice(start, start + batchSize), this.#parts.clock.now());
       } catch (error) {
-        this.meter.putBack(deltas.slice(at));
+        this.meter.putBack(deltas.slice(start));
         throw error;
       }
     }
@@ -112,7 +112,7 @@ export class Usage {
    * Closes a month that has ended, and all months before it, for every merchant. A month that is already closed is not
    * changed. The default is the last month that ended.
    *
-   * @throws LockgateError `usage-month-open` where the month has not ended
+   * @throws LockgateError `usage-month-open` if the month has not ended
    */
   async close(month: Month = this.#lastEnded()): Promise<ClosedMonth[]> {
     if (month > this.#lastEnded())
@@ -123,18 +123,19 @@ export class Usage {
     await this.store();
     const closed: ClosedMonth[] = [];
     for (const merchant of await this.#parts.store.listMerchants()) {
-      for (const each of this.#monthsDue(merchant, month)) closed.push(await this.#closeFor(merchant, each, false));
+      for (const dueMonth of this.#monthsDue(merchant, month))
+        closed.push(await this.#closeFor(merchant, dueMonth, false));
     }
     return closed;
   }
 
-  /** The statements of a month. @throws LockgateError `no-such-statement` where there is none */
+  /** The statements of a month. @throws LockgateError `no-such-statement` if there is none */
   async statements(month: Month = this.#lastEnded(), merchant?: string): Promise<StoredStatement[]> {
     const statements = await this.#parts.store.usage.readStatements(month, merchant);
     if (statements.length > 0) return statements;
-    const whose = merchant === undefined ? '' : ` for a merchant named ${JSON.stringify(merchant)}`;
+    const merchantText = merchant === undefined ? '' : ` for a merchant named ${JSON.stringify(merchant)}`;
     const why = month > this.#lastEnded() ? 'it has not ended' : 'close it with "lockgate usage close"';
-    throw new LockgateError('no-such-statement', `there is no statement of ${month}${whose}: ${why}`);
+    throw new LockgateError('no-such-statement', `there is no statement of ${month}${merchantText}: ${why}`);
   }
 
   /**
@@ -146,6 +147,7 @@ export class Usage {
     return await this.#parts.store.usage.putPlan(merchant, checkPlan(plan), from, this.#parts.clock.now());
   }
 
+  /** The price plans of a merchant, or of all merchants. */
   plans(merchant?: string): Promise<DatedPlan[]> {
     return this.#parts.store.usage.readPlans(merchant);
   }
@@ -165,14 +167,15 @@ export class Usage {
 
   /**
    * The months to close for a merchant, up to `last`: from the first in which the merchant existed and usage was
-   * counted. `last` is always among them.
+   * counted. `last` is always one of them.
    */
   #monthsDue(merchant: Merchant, last: Month): Month[] {
-    const added = monthOf(merchant.createdAtMs);
-    const first = added > this.#countingSince ? added : this.#countingSince;
+    const createdIn = monthOf(merchant.createdAtMs);
+    const first = createdIn > this.#countingSince ? createdIn : this.#countingSince;
     return first > last ? [last] : monthsBetween(first, last);
   }
 
+  /** Closes a month for a merchant. @param byItself whether the gateway closes it without an operator's request */
   async #closeFor(merchant: Merchant, month: Month, byItself: boolean): Promise<ClosedMonth> {
     const isNew = await this.#parts.store.usage.close(merchant.id, month, this.#parts.clock.now(), (basis) =>
       JSON.stringify(makeStatement(basis)),
@@ -196,18 +199,18 @@ export class Usage {
     this.#closedThrough = last;
   }
 
-  /** Wakes every second, and at the very end of the month. */
-  #arm(): void {
+  /** Sets the timer for the next tick: every second, and at the end of the month. */
+  #scheduleTick(): void {
     if (this.#isStopped) return;
     const { clock } = this.#parts;
     const untilMonthEnd = Math.max(this.meter.monthEndMs - clock.now(), 0);
-    this.#timer = clock.after(Math.min(STORE_EVERY, untilMonthEnd), () => {
+    this.#timer = clock.after(Math.min(STORE_INTERVAL, untilMonthEnd), () => {
       this.meter.turnMonth();
       // While a tick waits for a slow store, no second tick starts. The next tick stores the counts since then.
       this.#ticking ??= this.#tick().finally(() => {
         this.#ticking = undefined;
       });
-      this.#arm();
+      this.#scheduleTick();
     });
   }
 

@@ -22,7 +22,7 @@ export const TYPE_WHY: Readonly<Record<Command['type'], string>> = Object.freeze
 });
 
 /** The sentence for each state of a command. */
-export const STATE_WHY: Readonly<Record<CommandState, (of: CommandRecord) => string>> = Object.freeze({
+export const STATE_WHY: Readonly<Record<CommandState, (command: CommandRecord) => string>> = Object.freeze({
   queued: () => 'It is queued: it has not left for the lock yet.',
   sent: () =>
     'It was sent and is not answered: it is sent again under the same id, and the lock executes each id once.',
@@ -39,12 +39,14 @@ export const STATE_WHY: Readonly<Record<CommandState, (of: CommandRecord) => str
       : 'It was cancelled before the lock answered: the lock was removed, or moved to another merchant.',
 });
 
+/** The end of a sentence with the reason that the lock gave; empty if it gave none. */
 function reasonText(detail: string): string {
   return detail === '' ? '' : `, and gave the reason: ${detail}`;
 }
 
 interface WaitRow {
   readonly sentence: string;
+  /** The section of the specification that demands the wait. */
   readonly restsOn: Section;
 }
 
@@ -78,12 +80,12 @@ export function commandSteps(record: CommandRecord, wait: Wait | null): WhyStep[
   const { id, mac, command, createdAtMs, notBeforeMs, expiresAtMs, askedBy } = record;
   const commandText = `Command ${id} asks lock ${formatMac(mac)} ${TYPE_WHY[command.type]}.`;
   const requestText = `Requested at ${toDate(createdAtMs)} by ${askedBy}.`;
-  const lifeText = describeSpan(expiresAtMs - (notBeforeMs ?? createdAtMs));
-  const scheduled = notBeforeMs === null ? '' : ` It was not to be sent before ${toDate(notBeforeMs)}.`;
-  const life = `${scheduled} It expires at ${toDate(expiresAtMs)}, ${lifeText} after it may first be sent.`.trim();
+  const lifetimeText = describeSpan(expiresAtMs - (notBeforeMs ?? createdAtMs));
+  const scheduleText = notBeforeMs === null ? '' : `It was not to be sent before ${toDate(notBeforeMs)}. `;
+  const expiryText = `It expires at ${toDate(expiresAtMs)}, ${lifetimeText} after it may first be sent.`;
   return [
     step('command', command.type, SECTIONS.wire, `${commandText} ${requestText}`, createdAtMs),
-    step('command', 'expiry', SECTIONS.wire, `${life} ${EXPIRY_RULE}`, expiresAtMs),
+    step('command', 'expiry', SECTIONS.wire, `${scheduleText}${expiryText} ${EXPIRY_RULE}`, expiresAtMs),
     ...sentSteps(record),
     step('command', record.state, SECTIONS.wire, STATE_WHY[record.state](record), record.finishedAtMs),
     ...(wait === null ? [] : [waitStep(wait)]),
@@ -96,11 +98,11 @@ const EXPIRY_RULE =
 
 function sentSteps({ firstSentAtMs, lastSentAtMs, sentCount }: CommandRecord): WhyStep[] {
   if (firstSentAtMs === null) return [];
-  const again = sentCount > 1 ? `, ${sentCount} times, last at ${toDate(lastSentAtMs ?? firstSentAtMs)}` : '';
-  return [step('command', 'sent-at', SECTIONS.wire, `Sent at ${toDate(firstSentAtMs)}${again}.`, firstSentAtMs)];
+  const repeatText = sentCount > 1 ? `, ${sentCount} times, last at ${toDate(lastSentAtMs ?? firstSentAtMs)}` : '';
+  return [step('command', 'sent-at', SECTIONS.wire, `Sent at ${toDate(firstSentAtMs)}${repeatText}.`, firstSentAtMs)];
 }
 
-function waitStep({ for: what, text, dueMs }: Wait): WhyStep {
-  const row = WAIT_WHY[what];
-  return step('command', `waits-${what}`, row.restsOn, `It waits: ${text}; ${row.sentence}.`, dueMs ?? null);
+function waitStep({ for: awaited, text, dueMs }: Wait): WhyStep {
+  const { restsOn, sentence } = WAIT_WHY[awaited];
+  return step('command', `waits-${awaited}`, restsOn, `It waits: ${text}; ${sentence}.`, dueMs ?? null);
 }

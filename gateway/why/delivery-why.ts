@@ -1,5 +1,6 @@
 /**
- * Explains what happened to an event at a webhook URL: a sentence for each outcome (interfaces.md §3). Pure.
+ * Explains what happened to an event (a stored ping) at a webhook URL: a sentence for each outcome (interfaces.md §3).
+ * Pure.
  */
 
 import { SECTIONS, step, type WhyStep } from '../../proto/why/step.js';
@@ -9,7 +10,7 @@ import { ADDRESS_REFUSED } from '../webhooks/sending/attempt.js';
 import { MAX_PROBE_WAIT } from '../webhooks/url/circuit.js';
 import { RETRY_DELAYS } from '../webhooks/url/schedule.js';
 
-/** Every state in which an event may be at a URL. Where several apply, {@link outcomeOf} chooses. */
+/** Every state in which an event may be at a URL. If several apply, {@link outcomeOf} chooses. */
 export const OUTCOMES = [
   'not-its-own',
   'kept-disabled',
@@ -34,17 +35,18 @@ export const OUTCOMES = [
 
 export type Outcome = (typeof OUTCOMES)[number];
 
-/** An event at a URL. `reading` is null where the event is not for this URL. */
+/** An event at a URL. */
 export interface DeliveryCase {
   readonly url: WebhookUrl;
+  /** What the store knows of the delivery; null if the event is not for this URL. */
   readonly reading: DeliveryReading | null;
   /** When the URL's open circuit lets one attempt through, ms since the epoch; null while it is closed. */
   readonly probeAtMs: number | null;
-  /** Until when the receiver asked for no requests (Retry-After), ms since the epoch; null where it did not ask. */
+  /** Until when the receiver asked for no requests (Retry-After), ms since the epoch; null if it asked for none. */
   readonly heldUntilMs: number | null;
   /**
-   * Not null where the URL is ordered and earlier events of the lock are pending at it; `first` is the first of them,
-   * where it is known.
+   * Not null if the URL is ordered and earlier events of the lock are pending at it. `first` is the first of these
+   * events; null if it is not known.
    */
   readonly behind: { readonly first: { readonly reading: DeliveryReading; readonly eventId: string } | null } | null;
   /** The URL's cursor passed the event without sending it, while the URL was disabled. */
@@ -52,19 +54,19 @@ export interface DeliveryCase {
 }
 
 /** The number of attempts in a complete retry schedule. */
-const ATTEMPTS_SCHEDULED = RETRY_DELAYS.length + 1;
+const SCHEDULED_ATTEMPTS = RETRY_DELAYS.length + 1;
 /** With more attempts, the oldest are left out. */
-const MAX_ATTEMPTS_SHOWN = 20;
-const PROBE_MINUTES = MAX_PROBE_WAIT / 60_000;
+const MAX_SHOWN_ATTEMPTS = 20;
+const MAX_PROBE_WAIT_MINUTES = MAX_PROBE_WAIT / 60_000;
 
-const RESEND = '“lockgate webhook resend” sends it again';
+const RESEND_TEXT = '“lockgate webhook resend” sends it again';
 
 function attemptsOf({ reading }: DeliveryCase): readonly StoredAttempt[] {
   return reading?.attempts ?? [];
 }
 
-function lastOf(of: DeliveryCase): StoredAttempt | undefined {
-  return attemptsOf(of).at(-1);
+function lastAttemptOf(delivery: DeliveryCase): StoredAttempt | undefined {
+  return attemptsOf(delivery).at(-1);
 }
 
 /** The number of the next attempt in the current schedule; a resend starts a new schedule. */
@@ -76,14 +78,15 @@ function nextText(reading: DeliveryReading | null): string {
   const atMs = reading?.nextAttemptAtMs ?? null;
   return atMs === null
     ? 'the next attempt is under way'
-    : `attempt ${nextNumber(reading)} of ${ATTEMPTS_SCHEDULED} at ${toDate(atMs)}`;
+    : `attempt ${nextNumber(reading)} of ${SCHEDULED_ATTEMPTS} at ${toDate(atMs)}`;
 }
 
 /** When an open circuit lets an attempt through, and when the event's own attempt is due. */
 function circuitText({ probeAtMs, reading }: DeliveryCase): string {
-  const tried = `at ${toDate(probeAtMs ?? 0)}, and then at most ${PROBE_MINUTES} min apart, until one succeeds`;
-  const own = reading?.nextAttemptAtMs == null ? '' : `; for this event ${nextText(reading)} at the earliest`;
-  return `one event is tried ${tried}${own}`;
+  const firstProbe = toDate(probeAtMs ?? 0);
+  const probeText = `at ${firstProbe}, and then at most ${MAX_PROBE_WAIT_MINUTES} min apart, until one succeeds`;
+  const ownText = reading?.nextAttemptAtMs == null ? '' : `; for this event ${nextText(reading)} at the earliest`;
+  return `one event is tried ${probeText}${ownText}`;
 }
 
 function behindText({ behind }: DeliveryCase): string {
@@ -93,9 +96,9 @@ function behindText({ behind }: DeliveryCase): string {
 }
 
 /** The sentence for each outcome; follows “URL 1 (https://…):”. */
-export const OUTCOME_WHY: Readonly<Record<Outcome, (of: DeliveryCase) => string>> = Object.freeze({
+export const OUTCOME_WHY: Readonly<Record<Outcome, (delivery: DeliveryCase) => string>> = Object.freeze({
   'not-its-own': () =>
-    `not sent: the URL was added after this event, and gets only later events; ${RESEND} to it all the same.`,
+    `not sent: the URL was added after this event, and gets only later events; ${RESEND_TEXT} to it all the same.`,
   'kept-disabled': ({ url }) =>
     `not sent: the URL is disabled (${url.disabledWhy}). The event is stored; when the URL is enabled, “lockgate ` +
     'webhook recover” sends it.',
@@ -103,32 +106,37 @@ export const OUTCOME_WHY: Readonly<Record<Outcome, (of: DeliveryCase) => string>
     'not sent: the URL was disabled when the event came. The event is stored, and “lockgate webhook recover” sends it.',
   'delivered-recovered': () =>
     'delivered late: the URL was disabled when the event came, and an operator requested it later (recover or resend).',
-  'delivered-resent': (of) => `delivered, at attempt ${lastOf(of)?.number}, after a request to send it again.`,
-  'delivered-retried': (of) =>
-    `delivered, at attempt ${lastOf(of)?.number} of ${ATTEMPTS_SCHEDULED}, after ${failuresText(attemptsOf(of))}.`,
+  'delivered-resent': (delivery) =>
+    `delivered, at attempt ${lastAttemptOf(delivery)?.number}, after a request to send it again.`,
+  'delivered-retried': (delivery) =>
+    `delivered, at attempt ${lastAttemptOf(delivery)?.number} of ${SCHEDULED_ATTEMPTS}, after ` +
+    `${failuresText(attemptsOf(delivery))}.`,
   'delivered-at-once': () => 'delivered, at the first attempt.',
   damaged: () =>
-    'waiting, damaged: its stored ping does not match its checksum, and damaged bytes are never sent; once its row ' +
-    `is restored it is sent at the next start, or ${RESEND}.`,
+    'waiting, damaged: its stored ping does not match its checksum, and damaged bytes are never sent; once the ' +
+    `stored ping is restored, it is sent at the next start, or ${RESEND_TEXT}.`,
   'dead-gone': () =>
     'dead: the receiver answered 410, which says that the URL is gone, so the URL was disabled; ' +
-    `${RESEND} once it is enabled.`,
+    `${RESEND_TEXT} once it is enabled.`,
   'dead-refused': () =>
     'dead: the URL’s address is not allowed (it is internal, or a metadata address), so nothing was sent; ' +
-    `${RESEND}.`,
-  dead: (of) => `dead: given up after ${attemptsOf(of).length} failed attempts; it stays readable, and ${RESEND}.`,
+    `${RESEND_TEXT}.`,
+  dead: (delivery) =>
+    `dead: given up after ${attemptsOf(delivery).length} failed attempts; it stays readable, and ${RESEND_TEXT}.`,
   'pending-disabled': ({ url }) =>
     `waiting: the URL is disabled (${url.disabledWhy}); the attempts continue when it is enabled.`,
-  'pending-behind': (of) => `waiting behind ${behindText(of)}: the URL keeps each lock’s order.`,
+  'pending-behind': (delivery) => `waiting behind ${behindText(delivery)}: the URL gets each lock’s events in order.`,
   'pending-held': ({ heldUntilMs }) =>
     'waiting: the receiver asked for a pause (Retry-After), so nothing is sent to the URL until ' +
     `${toDate(heldUntilMs ?? 0)}.`,
-  'pending-circuit': (of) => `waiting: every attempt at the URL fails, so its circuit is open, and ${circuitText(of)}.`,
-  'pending-refused': (of) =>
+  'pending-circuit': (delivery) =>
+    `waiting: every attempt at the URL fails, so its circuit is open, and ${circuitText(delivery)}.`,
+  'pending-refused': (delivery) =>
     'waiting: the URL’s address is not allowed (it is internal, or a metadata address) unless the operator allows ' +
-    `its range, so nothing was sent; ${nextText(of.reading)}.`,
-  'pending-resent': (of) => `waiting: it is to be sent again on request; ${nextText(of.reading)}.`,
-  'pending-retry': (of) => `waiting for its retry after ${failuresText(attemptsOf(of))}: ${nextText(of.reading)}.`,
+    `its range, so nothing was sent; ${nextText(delivery.reading)}.`,
+  'pending-resent': (delivery) => `waiting: it is to be sent again on request; ${nextText(delivery.reading)}.`,
+  'pending-retry': (delivery) =>
+    `waiting for its retry after ${failuresText(attemptsOf(delivery))}: ${nextText(delivery.reading)}.`,
   'pending-first': () => 'waiting for its first attempt, which is made as soon as it is its turn.',
 });
 
@@ -138,50 +146,55 @@ function failuresText(attempts: readonly StoredAttempt[]): string {
 }
 
 /** The state of the event at the URL. */
-export function outcomeOf(of: DeliveryCase): Outcome {
-  const { reading } = of;
+export function outcomeOf(delivery: DeliveryCase): Outcome {
+  const { reading } = delivery;
   if (reading === null) return 'not-its-own';
-  if (reading.state === 'kept') return of.url.state === 'disabled' && !of.isInGap ? 'kept-disabled' : 'kept-gap';
-  if (reading.state === 'delivered') return deliveredAs(of, reading);
-  const last = lastOf(of);
+  if (reading.state === 'kept')
+    return delivery.url.state === 'disabled' && !delivery.isInGap ? 'kept-disabled' : 'kept-gap';
+  if (reading.state === 'delivered') return deliveredOutcome(delivery, reading);
+  const last = lastAttemptOf(delivery);
   if (reading.state === 'damaged') return 'damaged';
   if (reading.state === 'dead') {
     if (last?.status === 410) return 'dead-gone';
     return last?.error === ADDRESS_REFUSED ? 'dead-refused' : 'dead';
   }
-  if (of.url.state === 'disabled') return 'pending-disabled';
-  if (of.behind !== null) return 'pending-behind';
-  if (of.heldUntilMs !== null) return 'pending-held';
-  if (of.probeAtMs !== null) return 'pending-circuit';
+  if (delivery.url.state === 'disabled') return 'pending-disabled';
+  if (delivery.behind !== null) return 'pending-behind';
+  if (delivery.heldUntilMs !== null) return 'pending-held';
+  if (delivery.probeAtMs !== null) return 'pending-circuit';
   if (last?.error === ADDRESS_REFUSED) return 'pending-refused';
   if (last !== undefined) return nextNumber(reading) === 1 ? 'pending-resent' : 'pending-retry';
   // At an ordered URL, an event that waited behind another one has a stored next attempt too.
-  const wasAsked = of.isInGap || (reading.nextAttemptAtMs !== null && !of.url.ordered);
-  return wasAsked ? 'pending-resent' : 'pending-first';
+  const isRequested = delivery.isInGap || (reading.nextAttemptAtMs !== null && !delivery.url.ordered);
+  return isRequested ? 'pending-resent' : 'pending-first';
 }
 
-function deliveredAs(of: DeliveryCase, { attempts, attemptsBefore }: DeliveryReading): Outcome {
-  if (of.isInGap) return 'delivered-recovered';
+/** How a delivered event was delivered. */
+function deliveredOutcome(delivery: DeliveryCase, { attempts, attemptsBefore }: DeliveryReading): Outcome {
+  if (delivery.isInGap) return 'delivered-recovered';
   if (attemptsBefore > 0) return 'delivered-resent';
   return attempts.length > 1 ? 'delivered-retried' : 'delivered-at-once';
 }
 
 /** The steps of an event at one URL: its attempts, then its outcome. Times of deliveries are wall-clock times. */
-export function deliverySteps(of: DeliveryCase): WhyStep[] {
-  const { url } = of;
-  const outcome = outcomeOf(of);
-  const attempts = attemptsOf(of);
-  const omittedCount = attempts.length - MAX_ATTEMPTS_SHOWN;
-  const sentence = `URL ${url.id} (${url.url}): ${OUTCOME_WHY[outcome](of)}`;
-  const atMs = nextAtMs(outcome, of) ?? attempts.at(-1)?.atMs ?? null;
+export function deliverySteps(delivery: DeliveryCase): WhyStep[] {
+  const { url } = delivery;
+  const outcome = outcomeOf(delivery);
+  const attempts = attemptsOf(delivery);
+  const omittedCount = attempts.length - MAX_SHOWN_ATTEMPTS;
+  const sentence = `URL ${url.id} (${url.url}): ${OUTCOME_WHY[outcome](delivery)}`;
+  const atMs = nextAtMs(outcome, delivery) ?? attempts.at(-1)?.atMs ?? null;
   return [
     ...(omittedCount > 0 ? [omittedStep(url.id, omittedCount)] : []),
-    ...attempts.slice(-MAX_ATTEMPTS_SHOWN).map((attempt) => attemptStep(url.id, attempt)),
+    ...attempts.slice(-MAX_SHOWN_ATTEMPTS).map((attempt) => attemptStep(url.id, attempt)),
     step('delivery', outcome, SECTIONS.webhooks, sentence, atMs, 'wall'),
   ];
 }
 
-/** When something happens next, ms since the epoch: an open circuit lets nothing through before its probe. */
+/**
+ * When something happens next, ms since the epoch; null if nothing is planned. An open circuit lets nothing through
+ * before its probe.
+ */
 function nextAtMs(outcome: Outcome, { reading, probeAtMs, heldUntilMs, behind }: DeliveryCase): number | null {
   if (outcome === 'pending-behind') return behind?.first?.reading.nextAttemptAtMs ?? null;
   const ownMs = reading?.nextAttemptAtMs ?? null;

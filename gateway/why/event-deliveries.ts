@@ -10,10 +10,10 @@ import { eventId } from '../webhooks/event-id.js';
 import type { Webhooks } from '../webhooks/webhooks.js';
 import { type DeliveryCase, deliverySteps } from './delivery-why.js';
 
-/** Further URLs of a merchant are only counted. */
-const MAX_URLS_SHOWN = 20;
+/** Maximum number of URLs of a merchant that are explained. Further URLs are only counted. */
+const MAX_SHOWN_URLS = 20;
 /** Maximum number of earlier pending events of a lock that are read to find the first. */
-const MAX_PENDING_READ = 100;
+const MAX_READ_PENDING = 100;
 
 export interface DeliveriesParts {
   readonly store: Store;
@@ -23,7 +23,7 @@ export interface DeliveriesParts {
 /**
  * The steps of all deliveries of an event, or of the one to `urlId`.
  *
- * @throws LockgateError `no-such-webhook` where the merchant has no such URL
+ * @throws LockgateError `no-such-webhook` if the merchant has no such URL
  */
 export async function eventDeliverySteps(
   parts: DeliveriesParts,
@@ -32,20 +32,21 @@ export async function eventDeliverySteps(
 ): Promise<WhyStep[]> {
   const { store } = parts;
   const urls = (await store.listWebhookUrls()).filter(({ merchantId }) => merchantId === uplink.merchantId);
-  const chosen = urls.filter(({ id }) => urlId === undefined || id === urlId);
-  if (urlId !== undefined && chosen.length === 0) throw noSuchWebhook(urlId);
-  if (chosen.length === 0) {
+  const wantedUrls = urls.filter(({ id }) => urlId === undefined || id === urlId);
+  if (urlId !== undefined && wantedUrls.length === 0) throw noSuchWebhook(urlId);
+  if (wantedUrls.length === 0) {
     const sentence = 'The lock’s merchant had no webhook URL to send it to.';
     return [step('delivery', 'no-url', SECTIONS.events, sentence)];
   }
   const steps: WhyStep[] = [];
-  for (const url of chosen.slice(0, MAX_URLS_SHOWN)) steps.push(...deliverySteps(await caseOf(parts, uplink, url)));
-  const omittedCount = chosen.length - MAX_URLS_SHOWN;
+  for (const url of wantedUrls.slice(0, MAX_SHOWN_URLS)) steps.push(...deliverySteps(await caseOf(parts, uplink, url)));
+  const omittedCount = wantedUrls.length - MAX_SHOWN_URLS;
   if (omittedCount > 0)
     steps.push(step('bound', 'urls', SECTIONS.operator, `${omittedCount} more URLs are left out here.`));
   return steps;
 }
 
+/** Reads everything that determines the outcome of an event at a URL. */
 async function caseOf(
   { store, webhooks }: DeliveriesParts,
   uplink: StoredUplink,
@@ -55,7 +56,8 @@ async function caseOf(
   const { probeAtMs, heldUntilMs } = await webhooks.settings.read(url);
   const isInGap = await store.why.findGap(url.id, uplink.id);
   const behind = await findEarlierPending(store, uplink, url);
-  const first = behind?.first ? { ...behind.first, reading: withWallClockDate(behind.first.reading, webhooks) } : null;
+  const earliest = behind?.first ?? null;
+  const first = earliest && { ...earliest, reading: withWallClockDate(earliest.reading, webhooks) };
   return { url, reading, probeAtMs, heldUntilMs, isInGap, behind: behind && { first } };
 }
 
@@ -71,14 +73,14 @@ async function readingOf(store: Store, { id }: StoredUplink, urlId: number): Pro
   return (await store.webhooks.readDeliveries(filter))[0] ?? null;
 }
 
-/** At an ordered URL, the first of the lock's earlier events that are pending; null where there is none. */
+/** At an ordered URL, the first of the lock's earlier events that are pending; null if none is. */
 async function findEarlierPending(store: Store, { id, deviceId }: StoredUplink, url: WebhookUrl) {
   if (!url.ordered) return null;
   const states = ['pending'] as const;
-  const filter = { urlIds: [url.id], states, deviceId, fromId: 0, toId: id - 1, limit: MAX_PENDING_READ };
+  const filter = { urlIds: [url.id], states, deviceId, fromId: 0, toId: id - 1, limit: MAX_READ_PENDING };
   const pending = await store.webhooks.readDeliveries(filter);
   const first = pending.at(-1);
   if (first === undefined) return null;
-  // With that many pending events, the first may not be among those read, so it is not named.
-  return { first: pending.length < MAX_PENDING_READ ? { reading: first, eventId: eventId(first.uplink) } : null };
+  // If the limit was reached, an even earlier event may not have been read, so the first is not known.
+  return { first: pending.length < MAX_READ_PENDING ? { reading: first, eventId: eventId(first.uplink) } : null };
 }

@@ -1,6 +1,7 @@
 /**
- * Replays a lock's stored log through the judge, up to the uplink or the time that a "why" question is about. The
- * number of entries is bounded, and they are read in batches, with a turn of the event loop between two. Only reads.
+ * Replays a lock's log (its stored uplinks and other events) through the judge, which checks them against the
+ * protocol's rules, up to the uplink or the time that a "why" question is about. The number of entries is limited, and
+ * they are read in batches, with a turn of the event loop between two. Only reads.
  */
 import { afterThisTurn } from '../../proto/clock.js';
 import type { JudgeEvent, UplinkEvent } from '../../proto/power/judge/event.js';
@@ -11,7 +12,7 @@ import type { VersionedJudge } from '../ingest/judging.js';
 import { judgeEventOf } from '../locks/log-entry.js';
 import type { LogEntry, Store, StoredUplink } from '../store/contract/store.js';
 
-/** Maximum number of uplinks to replay, and of connection events: weeks of a busy lock. */
+/** Maximum number of uplinks to replay, and the same for connection events: weeks of a busy lock. */
 export const MAX_REPLAYED_UPLINKS = 2_500;
 /** Maximum number of entries read after the target. */
 const MAX_ENTRIES_AFTER = 500;
@@ -24,14 +25,16 @@ export interface HistoryLock {
   readonly mac: Mac;
 }
 
-/** Where the history ends: at an uplink, or at a time in ms since the epoch. */
+/**
+ * Where the history ends: at an uplink (`event` is the same uplink, for the judge), or at a time in ms since the epoch.
+ */
 export type Target = { readonly uplink: StoredUplink; readonly event: UplinkEvent } | { readonly atMs: number };
 
 /** The judged history, and what was left out of it. */
 export interface ReadHistory extends JudgedHistory {
   /** The number of entries that are left out because their stored bytes are damaged. */
   readonly damaged: number;
-  /** Whether the target uplink is among the entries read. False where the lock belonged to another merchant then. */
+  /** Whether the target uplink is among the entries read. False if the lock belonged to another merchant then. */
   readonly isComplete: boolean;
 }
 
@@ -75,7 +78,7 @@ export async function readHistory(
   return { ...history, damaged, isComplete: isPastTarget || !('uplink' in target) };
 }
 
-/** Undefined where the stored bytes are damaged. */
+/** The entry as an event for the judge; undefined if the stored bytes are damaged. */
 function eventOf(entry: LogEntry, marks: readonly number[]): JudgeEvent | undefined {
   try {
     return judgeEventOf(entry, marks);

@@ -1,4 +1,7 @@
-/** Explains why bytes were quarantined: a sentence for each rejection code of codec.ts (protocol.md §1). Pure. */
+/**
+ * Explains why a message of a lock was quarantined, that is, stored apart since it could not be decoded as an uplink: a
+ * sentence for each rejection code of codec.ts (protocol.md §1). Pure.
+ */
 
 import { SECTIONS, step, type WhyStep } from '../../proto/why/step.js';
 import type { UplinkRejection } from '../../proto/wire/codec.js';
@@ -18,12 +21,12 @@ export const REJECTION_WHY: Readonly<Record<UplinkRejection['code'], string>> = 
 /** The steps of a quarantined message. */
 export function quarantineSteps({ receivedAtMs, code, message, bytes }: QuarantinedMessage): WhyStep[] {
   const reason = REJECTION_WHY[code as UplinkRejection['code']] ?? 'an earlier version of the gateway rejected it';
-  const received = `${bytes.length} bytes came at ${toDate(receivedAtMs)} and could not be accepted: ${message}.`;
+  const receivedText = `${bytes.length} bytes came at ${toDate(receivedAtMs)} and could not be accepted: ${message}.`;
   const storedText =
     'They were put into quarantine and acknowledged all the same: a lock can’t repair its firmware, and would send ' +
     `them for ever. The gateway stores ${MAX_QUARANTINED_PER_LOCK.toLocaleString('en')} such messages of a lock.`;
   return [
-    step('quarantine', code, SECTIONS.wire, `${received} The reason: ${reason}.`, receivedAtMs),
+    step('quarantine', code, SECTIONS.wire, `${receivedText} The reason: ${reason}.`, receivedAtMs),
     step('quarantine', 'kept', SECTIONS.wire, storedText, receivedAtMs),
     step('delivery', 'no-event', SECTIONS.wire, 'It is no ping, so it is neither judged nor sent to any webhook.'),
   ];

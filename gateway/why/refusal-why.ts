@@ -5,7 +5,7 @@ import { toDate } from '../../proto/wire/ping-json.js';
 import type { RefusalReason } from '../mqtt/refusals/refusal-reason.js';
 import type { Refusal } from '../store/contract/refusal-store.js';
 
-const MAX_REFUSALS_SHOWN = 3;
+const MAX_SHOWN_REFUSALS = 3;
 
 /** Why a CONNECT was refused, worded to follow "because". Other reasons use the stored sentence. */
 export const CONNECT_WHY: Readonly<Partial<Record<RefusalReason, string>>> = Object.freeze({
@@ -17,18 +17,20 @@ export const CONNECT_WHY: Readonly<Partial<Record<RefusalReason, string>>> = Obj
   'unknown-lock': 'there was no such lock',
 });
 
+/** What was refused, worded to follow "The last". */
 const SUBJECTS: Readonly<Record<Exclude<Refusal['what'], 'connect'>, string>> = Object.freeze({
   publish: 'PUBLISH that was refused',
   subscribe: 'SUBSCRIBE that was refused',
   packet: 'packet that was refused',
-  connection: 'connection that was cut',
+  connection: 'connection that was closed',
 });
 
 /** The steps for the latest refusals up to `atMs`, by the run's clock. */
 export function refusalSteps(refusals: readonly Refusal[], atMs: number): WhyStep[] {
-  const before = refusals.filter(({ firstAtMs }) => firstAtMs <= atMs);
-  return before.slice(0, MAX_REFUSALS_SHOWN).map((refusal) => {
+  const startedBefore = refusals.filter(({ firstAtMs }) => firstAtMs <= atMs);
+  return startedBefore.slice(0, MAX_SHOWN_REFUSALS).map((refusal) => {
     const { what, reason, lastAtMs, firstAtMs } = refusal;
+    // Repeats of a refusal share one record. If its last occurrence is after the time, only the first is certain.
     const shownMs = lastAtMs <= atMs ? lastAtMs : firstAtMs;
     const sentence = `${sentenceOf(refusal, shownMs)}${timesText(refusal, atMs)}.`;
     return step('refused', `${what}-${reason}`, SECTIONS.wire, sentence, shownMs);
@@ -37,14 +39,14 @@ export function refusalSteps(refusals: readonly Refusal[], atMs: number): WhySte
 
 function sentenceOf({ source, what, reason, why, address }: Refusal, atMs: number): string {
   const senderText = source === 'phone' ? ' of a phone' : '';
-  const where = `${toDate(atMs)}, from ${address}`;
-  if (what !== 'connect') return `The last ${SUBJECTS[what]}${senderText} came at ${where}: ${why}`;
+  const timeAndAddress = `${toDate(atMs)}, from ${address}`;
+  if (what !== 'connect') return `The last ${SUBJECTS[what]}${senderText} came at ${timeAndAddress}: ${why}`;
   const plainReason = CONNECT_WHY[reason as RefusalReason];
   const because = plainReason === undefined ? `: ${why}` : `, because ${plainReason}`;
-  return `The last CONNECT${senderText} was refused at ${where}${because}`;
+  return `The last CONNECT${senderText} was refused at ${timeAndAddress}${because}`;
 }
 
-/** How often the same was refused. The store has only the first and the last time, and the total. */
+/** How often this was refused. The store has only the first and the last time, and the total. */
 function timesText({ count, firstAtMs, lastAtMs }: Refusal, atMs: number): string {
   if (count === 1) return '';
   if (lastAtMs > atMs) return ' (and again after that time)';

@@ -7,7 +7,7 @@ import { type Mac, parseMac } from '../../proto/wire/mac.js';
 import { type EventKey, parseEventId } from '../webhooks/event-id.js';
 
 export type Subject =
-  | { readonly kind: 'event'; readonly id: string; readonly name: EventKey; readonly urlId?: number }
+  | { readonly kind: 'event'; readonly id: string; readonly key: EventKey; readonly urlId?: number }
   /** The id of a test webhook, which is no event. */
   | { readonly kind: 'test-webhook'; readonly id: string }
   | { readonly kind: 'uplink'; readonly mac: Mac; readonly boot: number; readonly sequence: number }
@@ -42,9 +42,9 @@ export function parseSubject(text: string): Subject {
 
 function parseEvent(given: string, id: string, url: string | undefined): Subject {
   if (id.startsWith('evt_test_')) return { kind: 'test-webhook', id };
-  const name = parseEventId(id);
-  if (name === undefined) throw notUnderstood(given);
-  return { kind: 'event', id, name, ...(url !== undefined && { urlId: Number(url) }) };
+  const key = parseEventId(id);
+  if (key === undefined) throw notUnderstood(given);
+  return { kind: 'event', id, key, ...(url !== undefined && { urlId: Number(url) }) };
 }
 
 function notUnderstood(given: string): LockgateError {
@@ -55,8 +55,7 @@ function notUnderstood(given: string): LockgateError {
     return new LockgateError('input-why', `${shown} is ambiguous: use ${choices}`);
   }
   if (/^#?\d+\/\d+$/.test(given)) {
-    const name = given.replace('#', '');
-    const example = `A4:C1:38:F0:E1:D2 ${name}`;
+    const example = `A4:C1:38:F0:E1:D2 ${given.replace('#', '')}`;
     return new LockgateError(
       'input-why',
       `${shown} names an uplink but no lock: put the MAC before it, such as ${example}`,

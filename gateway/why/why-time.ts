@@ -44,9 +44,9 @@ function spanBack(text: string, nowMs: number): number | undefined {
 function timeOfDay(text: string, nowMs: number): number | undefined {
   const [, hours, minutes, seconds = '0'] = TIME_OF_DAY_FORM.exec(text) ?? [];
   if (hours === undefined) return undefined;
-  const ofDay = Hours(Number(hours)) + Minutes(Number(minutes)) + Seconds(Number(seconds));
-  const today = nowMs - (nowMs % Days(1)) + ofDay;
-  return today <= nowMs ? today : today - Days(1);
+  const sinceMidnight = Hours(Number(hours)) + Minutes(Number(minutes)) + Seconds(Number(seconds));
+  const todayMs = nowMs - (nowMs % Days(1)) + sinceMidnight;
+  return todayMs <= nowMs ? todayMs : todayMs - Days(1);
 }
 
 /** Also accepts a date without seconds: `2026-11-21T10:00Z`. */

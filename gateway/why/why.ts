@@ -1,7 +1,7 @@
 /**
  * Answers "why" questions (interfaces.md §4): reads from the store what is known about the subject, and builds a chain
- * of sentences. proto/why/ explains what the model expects and which rules apply; this file adds deliveries, commands
- * and what happens next. Only reads.
+ * of sentences. proto/why/ explains what the model of a lock's power modes expects and which of the protocol's rules
+ * apply; this file adds deliveries, commands and what happens next. Only reads.
  */
 import type { Clock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
@@ -36,11 +36,11 @@ import { parseSubject, type Subject } from './why-subject.js';
 import { readMoment } from './why-time.js';
 
 /** Commands of a lock that are read to find those unfinished at a given time, and how many of them are shown. */
-const MAX_COMMANDS_READ = 200;
-const MAX_COMMANDS_SHOWN = 5;
+const MAX_READ_COMMANDS = 200;
+const MAX_SHOWN_COMMANDS = 5;
 /** Findings of a lock that are read to find the one that reported its lateness. */
-const MAX_FINDINGS_READ = 200;
-/** The run's clock and the wall clock are presented as one clock where they differ by at most this. */
+const MAX_READ_FINDINGS = 200;
+/** The run's clock and the wall clock are presented as one clock if they differ by at most this. */
 const MAX_SAME_CLOCK_DIFFERENCE_MS = 60_000;
 
 export interface WhyParts {
@@ -52,7 +52,7 @@ export interface WhyParts {
   readonly locks: Pick<Locks, 'judging' | 'find'>;
   /** Refused connections and packets of locks. */
   readonly refusals: Pick<RefusalRecorder, 'read'>;
-  /** The run's clock. */
+  /** The run's clock, which stamps receipts. A demonstration can run it faster than real time. */
   readonly clock: Clock;
   /** Wall-clock time, for deliveries. */
   readonly wallClock: Clock;
@@ -72,6 +72,8 @@ type Explanation = Pick<WhyAnswer, 'about' | 'steps'>;
 type WhyContext = WhyParts & { readonly nowMs: number };
 
 /**
+ * Explains a subject.
+ *
  * @param text the subject, in a form that why-subject.ts accepts
  * @param at the time, only for a lock, in a form that why-time.ts accepts; undefined for now
  * @throws LockgateError `input-why`, `input-at`, `no-such-…`
@@ -113,7 +115,9 @@ const TEST_STEP = step(
     'see that the URL receives data. It is no event, is marked as a test, goes to each URL once, and is not stored.',
 );
 
-/** Where the run's clock differs from the wall clock, says so: locks use the run's clock, deliveries the wall clock. */
+/**
+ * Says that the run's clock, which locks use, differs from the wall clock, which deliveries use; empty if it does not.
+ */
 function clockSteps(nowMs: number, wallNowMs: number, steps: readonly WhyStep[]): WhyStep[] {
   if (Math.abs(nowMs - wallNowMs) <= MAX_SAME_CLOCK_DIFFERENCE_MS || steps.every(({ clock }) => clock !== 'wall'))
     return [];
@@ -125,9 +129,9 @@ function clockSteps(nowMs: number, wallNowMs: number, steps: readonly WhyStep[])
 
 async function explainEvent(
   parts: WhyContext,
-  { id, name, urlId }: Extract<Subject, { kind: 'event' }>,
+  { id, key, urlId }: Extract<Subject, { kind: 'event' }>,
 ): Promise<Explanation> {
-  const uplink = await parts.store.webhooks.findEvent(name);
+  const uplink = await parts.store.webhooks.findEvent(key);
   if (uplink === null) throw new LockgateError('no-such-event', `there is no event ${id}`);
   const about = { kind: 'event', id: urlId === undefined ? id : `${id}/${urlId}`, mac: uplink.mac } as const;
   return { about, steps: await uplinkChain(parts, uplink, urlId) };
@@ -137,13 +141,13 @@ async function explainUplink(parts: WhyContext, subject: Extract<Subject, { kind
   const { mac } = subject;
   const label = uplinkLabel(subject);
   const { deviceId } = await findLock(parts, mac);
-  const found = await parts.store.why.findUplinks(deviceId, subject.boot, subject.sequence);
-  const [uplink] = found;
+  const uplinks = await parts.store.why.findUplinks(deviceId, subject.boot, subject.sequence);
+  const [uplink] = uplinks;
   if (uplink === undefined)
     throw new LockgateError('no-such-uplink', `${formatMac(mac)} has no uplink ${label} in the log`);
-  if (found.length > 1) {
-    const choices = found.map(eventId).join(', ');
-    throw new LockgateError('input-why', `${formatMac(mac)} ${label} is ${found.length} uplinks: use ${choices}`);
+  if (uplinks.length > 1) {
+    const choices = uplinks.map(eventId).join(', ');
+    throw new LockgateError('input-why', `${formatMac(mac)} ${label} is ${uplinks.length} uplinks: use ${choices}`);
   }
   return { about: { kind: 'uplink', id: label, mac }, steps: await uplinkChain(parts, uplink) };
 }
@@ -155,7 +159,7 @@ const ACK_STEP = step(
   'An acknowledgement is no ping: it is no event for merchants, and goes to no webhook.',
 );
 
-/** The chain of a stored uplink. */
+/** The chain of a stored uplink. Only the delivery to `urlId`, if given. */
 async function uplinkChain(parts: WhyContext, uplink: StoredUplink, urlId?: number): Promise<WhyStep[]> {
   const decoded = decodeUplink(uplink.bytes);
   const damage = uplink.isDamaged ? 'they don’t match their checksum' : decoded.ok ? undefined : decoded.error.message;
@@ -174,7 +178,8 @@ async function uplinkChain(parts: WhyContext, uplink: StoredUplink, urlId?: numb
   const chain = uplinkSteps(uplinkCase(POWER_MODEL, { ...history, isCut }), labelled);
   return [
     ...omissionSteps(history),
-    // Where the lock belonged to another merchant, the earlier log was not read, so the gateway's view is unknown.
+    // If the lock belonged to another merchant then, the log of that time was not read, so the gateway's view is
+    // unknown.
     ...chain.filter(({ kind }) => history.isComplete || (kind !== 'before' && kind !== 'connection')),
     ...deliveries,
     ...(await nextSteps(parts, { deviceId, mac })),
@@ -224,15 +229,18 @@ async function explainFinding(parts: WhyContext, id: number): Promise<Explanatio
   return { about, steps: [...brokenSteps(labelled), ...moment, ...(await nextSteps(parts, { deviceId, mac }))] };
 }
 
-/** The uplink that a finding is about. Where two have the same key, the last one received before the finding. */
+/**
+ * The uplink that a finding is about: if two have the same key, the last one received before the finding. Undefined if
+ * the finding is not about an uplink.
+ */
 async function findUplink(
   parts: WhyContext,
   deviceId: number,
   { about, atMs }: Finding,
 ): Promise<StoredUplink | undefined> {
   if (about === null) return undefined;
-  const found = await parts.store.why.findUplinks(deviceId, about.boot, about.sequence);
-  return found.findLast((each) => each.credentialId === about.credential && each.receivedAtMs <= atMs) ?? found[0];
+  const uplinks = await parts.store.why.findUplinks(deviceId, about.boot, about.sequence);
+  return uplinks.findLast((each) => each.credentialId === about.credential && each.receivedAtMs <= atMs) ?? uplinks[0];
 }
 
 /** Moves the step of the finding's rule to the front. */
@@ -252,7 +260,7 @@ async function explainCommand(parts: WhyContext, id: number): Promise<Explanatio
   };
 }
 
-/** The step for the uplink that acknowledged a command; none where no uplink did. */
+/** The step for the uplink that acknowledged a command; empty if no uplink did. */
 async function answerSteps(
   parts: WhyContext,
   { id, deviceId, mac, finishedAtMs, state }: Awaited<ReturnType<Commands['find']>>,
@@ -315,18 +323,19 @@ async function momentSteps(parts: WhyContext, lock: HistoryLock, atMs: number): 
   ];
 }
 
-/** The finding that reported the lock's lateness. */
+/** The steps for the finding that reported the lock's lateness; empty if the lock is not late. */
 async function lateSteps({ store }: WhyContext, { deviceId }: HistoryLock, silence: WhyStep): Promise<WhyStep[]> {
   const rule = LATE_RULES[silence.code];
   const sinceMs = silence.atMs;
   if (rule === undefined || sinceMs === null) return [];
-  const findings = await store.readFindings(deviceId, MAX_FINDINGS_READ);
+  const findings = await store.readFindings(deviceId, MAX_READ_FINDINGS);
   const lateFinding = findings.findLast(({ finding }) => finding.rule === rule && finding.atMs >= sinceMs);
   return lateFinding === undefined
     ? []
     : brokenSteps({ label: `finding:${lateFinding.id}`, finding: lateFinding.finding });
 }
 
+/** The rule that reports a lock as late, by the code of the step about its silence. */
 const LATE_RULES: Readonly<Record<string, RuleName | undefined>> = {
   'late-period': 'period-overdue',
   'late-window': 'window-offline',
@@ -335,13 +344,13 @@ const LATE_RULES: Readonly<Record<string, RuleName | undefined>> = {
 
 /** Commands that were requested before the given time and unfinished at it. */
 async function waitingSteps({ store }: WhyContext, { deviceId }: HistoryLock, atMs: number): Promise<WhyStep[]> {
-  const commands = await store.commands.list({ deviceId, limit: MAX_COMMANDS_READ });
-  const open = commands.filter(({ createdAtMs, finishedAtMs }) => {
+  const commands = await store.commands.list({ deviceId, limit: MAX_READ_COMMANDS });
+  const unfinished = commands.filter(({ createdAtMs, finishedAtMs }) => {
     return createdAtMs <= atMs && (finishedAtMs === null || finishedAtMs > atMs);
   });
-  return open.slice(-MAX_COMMANDS_SHOWN).map(({ id, command, createdAtMs, expiresAtMs }) => {
-    const life = `requested at ${toDate(createdAtMs)}, expires at ${toDate(expiresAtMs)}`;
-    const sentence = `Command ${id} (${command.type}) was not answered yet: ${life}.`;
+  return unfinished.slice(-MAX_SHOWN_COMMANDS).map(({ id, command, createdAtMs, expiresAtMs }) => {
+    const times = `requested at ${toDate(createdAtMs)}, expires at ${toDate(expiresAtMs)}`;
+    const sentence = `Command ${id} (${command.type}) was not answered yet: ${times}.`;
     return step('command', 'open', SECTIONS.wire, sentence, createdAtMs);
   });
 }
@@ -357,9 +366,9 @@ async function nextSteps(
     ];
   const unjudged = unjudgedSteps(locks, deviceId);
   if (unjudged.length > 0) return [...budgetSteps(budgets, deviceId), ...unjudged];
-  const stored = await store.readDeviceState(deviceId);
-  const read = stored === null ? undefined : readDeviceState(stored);
-  const { belief } = read?.ok === true ? read.value : newDeviceState(mac, nowMs, nowMs);
+  const stateJson = await store.readDeviceState(deviceId);
+  const state = stateJson === null ? undefined : readDeviceState(stateJson);
+  const { belief } = state?.ok === true ? state.value : newDeviceState(mac, nowMs, nowMs);
   locks.judging.judge(POWER_MODEL, belief, { type: 'tick', atMs: nowMs }, newVerdict());
   const now = silenceStep(POWER_MODEL, belief, nowMs, 'next');
   return [...budgetSteps(budgets, deviceId), { ...now, sentence: `Now: ${now.sentence}` }];

@@ -226,7 +226,7 @@ t.test('a token file that is missing, empty or readable by others lets no client
   await gateway.close();
   await t.rejects(openGateway(t, data), {
     code: 'input-secret-file',
-    message: /operator-token is open to others.*644/,
+    message: /other users may read .*operator-token.*644/,
   });
   chmodSync(file, 0o600);
   await (await openGateway(t, data)).close();
@@ -240,7 +240,7 @@ t.test('a key file that is readable by others stops the start and a change of th
     chmodSync(file, mode);
     const refused = {
       code: 'input-secret-file',
-      message: new RegExp(`key is open to others.*${mode.toString(8)}.*chmod`),
+      message: new RegExp(`other users may read .*key .*${mode.toString(8)}.*chmod`),
     };
     await t.rejects(openGateway(t, data), refused, mode.toString(8));
     await t.rejects(rotateKey({ data, keyFile: null }), refused);

@@ -8,7 +8,7 @@ import { agoText } from '../../cli/terminal/time-text.js';
 import { GatewayEvents, type NoticesWritten } from '../../gateway/events.js';
 import { MAX_SINGLE_NOTICES } from '../../gateway/notices/lock-notices.js';
 import { type NoticeSources, Notices } from '../../gateway/notices/notices.js';
-import { MAX_PENDING, OTHERS, PendingNotices } from '../../gateway/notices/pending-notices.js';
+import { MAX_PENDING_CHANGES, OTHERS, PendingNotices } from '../../gateway/notices/pending-notices.js';
 import { StoreFailure } from '../../gateway/store/contract/errors.js';
 import {
   MAX_NOTICES,
@@ -280,10 +280,10 @@ t.test('10,000 locks that are late at once need few commits, and beyond 1,000 th
 
 t.test('waiting changes are bounded: beyond the limit, new subjects of a kind are counted together', async (t) => {
   const pending = new PendingNotices();
-  for (let id = 0; id < MAX_PENDING + 7; id++) pending.note('circuit-open', String(id), 'x', id);
+  for (let id = 0; id < MAX_PENDING_CHANGES + 7; id++) pending.note('circuit-open', String(id), 'x', id);
   pending.note('circuit-open', '0', 'y', 9);
-  t.equal(pending.size, MAX_PENDING + 1);
-  const taken = pending.take(MAX_PENDING + 1);
+  t.equal(pending.size, MAX_PENDING_CHANGES + 1);
+  const taken = pending.take(MAX_PENDING_CHANGES + 1);
   t.match(taken.at(-1), { subject: OTHERS, count: 7 });
   t.match(taken[0], { subject: '0', count: 2, text: 'y', firstAtMs: 0, lastAtMs: 9 });
 });

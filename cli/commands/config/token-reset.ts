@@ -28,7 +28,7 @@ export async function resetToken(flags: { readonly data?: string; readonly json?
 /** Replaces the token. If no gateway runs, also writes the audit entry, which otherwise the gateway writes. */
 async function replaceToken(data: string): Promise<GatewayState> {
   try {
-    const work = { action: 'token.change', who: localOwner(), facts: () => ({}), onModesCorrected: printNote };
+    const work = { action: 'token.change', who: localOwner(), auditDetails: () => ({}), onModesCorrected: printNote };
     await workOnFolder(data, work, async () => resetOperatorToken(data));
     return 'not-running';
   } catch (error) {

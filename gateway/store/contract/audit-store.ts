@@ -9,7 +9,7 @@ export const MAX_AUDIT_ENTRIES = 100_000;
 
 /**
  * Who acted: `operator`, a person or program with the operator's token; `owner`, with access to the data folder itself
- * and no token; or the gateway on its own.
+ * and no token; or `gateway`, which acts automatically.
  */
 export const AUDIT_ACTORS = ['operator', 'owner', 'gateway'] as const;
 
@@ -82,9 +82,9 @@ export interface AuditFilter {
 
 export interface AuditStore {
   /** Records the start of an action and returns the entry's id. Deletes entries beyond {@link MAX_AUDIT_ENTRIES}. */
-  begin(beginning: AuditStart): Promise<number>;
+  begin(start: AuditStart): Promise<number>;
   /** Records the outcome. */
-  end(id: number, end: AuditResult): Promise<void>;
+  end(id: number, result: AuditResult): Promise<void>;
   /** Records finished actions, in one commit. */
   write(entries: readonly (AuditStart & AuditResult)[]): Promise<void>;
   /** Marks every `begun` entry as `unknown`. Called once, after the store is opened. */

@@ -56,5 +56,5 @@ export interface SecretStore {
   /** Seals every secret with another key; returns the number of secrets. */
   reseal(reseal: (sealed: Buffer) => Buffer, key: { keyId: string; hashKeySealed: Buffer }): Promise<number>;
   /** Discards every secret and what depends on secrets: disables URLs, revokes credentials and API keys. */
-  forget(forgetting: ForgetRequest): Promise<ForgottenSecrets>;
+  forget(request: ForgetRequest): Promise<ForgottenSecrets>;
 }

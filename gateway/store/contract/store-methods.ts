@@ -1,7 +1,8 @@
 /**
- * A table of the store's methods that says which of them write, and `forwardStore`, which wraps a store with it
- * (health/store.ts watches the writes; locks/current-states.ts returns current states). A method of the contract that
- * the table lacks does not compile.
+ * A table of the store's methods that says which of them write, and `forwardStore`, which wraps a store and finds the
+ * methods that write in this table. health/store.ts watches the writes with it; locks/current-states.ts replaces
+ * methods so that they return current states. If the contract has a method that the table lacks, this file does not
+ * compile.
  */
 import type { Store } from './store.js';
 

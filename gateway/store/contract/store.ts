@@ -107,7 +107,7 @@ export interface DeviceChange {
   /** The merchant's name. */
   readonly merchant?: string | undefined;
   readonly simulated?: boolean | undefined;
-  /** JSON of the lock's new state; null removes the state. */
+  /** JSON of the lock's new state (locks/device-state.ts); null removes the state. */
   readonly state?: string | null;
   /** Given if `merchant` is: unfinished commands are cancelled as of this time, by the run's clock. */
   readonly cancelledAtMs?: number | undefined;
@@ -167,8 +167,12 @@ export interface IncomingUplink {
   readonly kind: number;
   readonly bytes: Buffer;
   readonly receivedAtMs: number;
+  /** It arrived over 60 s after the lock made it. */
   readonly buffered: boolean;
-  /** The life of the lock (mark-store.ts) that the uplink belongs to; not stored, since marks may be added later. */
+  /**
+   * The life of the lock, a number that each reflash raises (mark-store.ts), that the uplink belongs to; not stored,
+   * since marks may be added later.
+   */
   readonly life?: number;
 }
 
@@ -193,7 +197,10 @@ export interface IncomingQuarantine {
 
 export type Incoming = IncomingUplink | IncomingQuarantine | IncomingLockEvent;
 
-/** The result of judging one event of a lock. Withdrawals are applied before findings. */
+/**
+ * The result of judging one event of a lock, that is, of checking it against the protocol's rules: new findings (broken
+ * rules), and earlier findings that are taken back. Withdrawals are applied before findings.
+ */
 export interface Judged {
   readonly deviceId: number;
   readonly withdrawn: readonly Withdrawal[];
@@ -241,7 +248,7 @@ export interface AttemptRecord {
   readonly status: number | null;
   readonly error: string | null;
   readonly answer: string | null;
-  /** Whether the delivery already has a row, though this may be its first attempt. */
+  /** Whether the table of deliveries already has a row for it, though this may be its first attempt. */
   readonly hasRow?: boolean;
   /** The delivery's new state; `delivered` at the first attempt needs no row. */
   readonly outcome:
@@ -262,7 +269,7 @@ export interface DeliveryProgress {
   readonly failing?: Failing | null;
   /** A pause that the receiver asked for. */
   readonly hold?: Hold;
-  /** The new cursor; left out if unchanged. */
+  /** The new cursor: the id before the URL's oldest event without an outcome; left out if unchanged. */
   readonly cursor?: number | undefined;
   /** If given, disables the URL: a sentence why. */
   readonly disabledWhy?: string;
@@ -328,7 +335,7 @@ export interface Store {
     limit: number,
     deviceIds?: readonly number[],
   ): AsyncIterable<StoredUplink[]>;
-  /** Returns the digests of the uplinks with one key; an empty digest represents all erased uplinks. */
+  /** Returns the digests of the uplinks with one key; an erased uplink has an empty digest. */
   readDigests(credentialId: number, boot: number, sequence: number): Promise<Buffer[]>;
   /** Returns the lock with this MAC, with the lock's credentials (default) or its phones', for authentication. */
   findLock(mac: Mac, kind?: Source): Promise<LockAccount | null>;
@@ -338,8 +345,9 @@ export interface Store {
   /** Returns the merchant's events after `afterId`, oldest first. */
   readEvents(merchantId: number, afterId: number, limit: number): Promise<StoredUplink[]>;
   /**
-   * Returns the uplink ids after `afterId` that already have an outcome at this URL: a failed event has a row, a
-   * delivered event an attempt. The cursor may be before them if an older event has no outcome.
+   * Returns the uplink ids after `afterId` that already have an outcome at this URL: a failed event has a row in the
+   * table of deliveries, a delivered event a stored attempt. The cursor may be before them if an older event has no
+   * outcome.
    */
   readOutcomesAfter(urlId: number, afterId: number): Promise<number[]>;
   /**
@@ -395,7 +403,7 @@ export interface Store {
   /** Removes erased data from the files too, if the engine has older copies of it. */
   scrub(): Promise<void>;
   /** Deletes old rows in one chunk of a table, except for undelivered events. */
-  deleteOld(piece: AgingChunk): Promise<AgingResult>;
+  deleteOld(chunk: AgingChunk): Promise<AgingResult>;
   listDevices(): Promise<DeviceReading[]>;
   /** Returns the number of locks in service. */
   countDevices(): Promise<number>;

@@ -16,9 +16,11 @@ export interface StoredUplink {
   readonly source: Source;
   readonly boot: number;
   readonly sequence: number;
+  /** The first 8 bytes of the SHA-256 of `bytes`. */
   readonly digest: Buffer;
   readonly bytes: Buffer;
   readonly receivedAtMs: number;
+  /** It arrived over 60 s after the lock made it. */
   readonly buffered: boolean;
   /**
    * Its row does not match its checksum: the disk changed it. The content must be neither sent nor judged; any other
@@ -28,7 +30,8 @@ export interface StoredUplink {
 }
 
 /**
- * Returns the life (mark-store.ts) that a stored uplink belongs to; if its bytes are damaged, by its time of receipt.
+ * Returns the number of the lock's life to which a stored uplink belongs: each reflash mark starts a new life
+ * (mark-store.ts). If the uplink's bytes are damaged, its time of receipt decides.
  */
 export function storedLife({ bytes, receivedAtMs }: StoredUplink, marks: readonly number[]): number {
   const decoded = decodeUplink(bytes);

@@ -18,7 +18,7 @@ export const COUNTING_SINCE_METADATA = 'usage-counting-since-ms';
 export interface UsageDelta extends UsageCounts {
   readonly month: Month;
   readonly mac: Mac;
-  /** The merchant that had the lock when it connected. */
+  /** The merchant to whom the lock belonged when it connected. */
   readonly merchantId: number;
   readonly simulated: boolean;
 }
@@ -72,8 +72,8 @@ export interface UsageStore {
   /** Returns the closed months of a merchant. */
   readClosedMonths(merchantId: number): Promise<Month[]>;
   /**
-   * Closes a month for a merchant, once: reads the counts, stores the statement that `make` returns, and records what
-   * is billed, in one transaction. A closed month is not changed.
+   * Closes a month for a merchant, once: reads the counts, stores the statement that `make` returns as JSON, and
+   * records what is billed, in one transaction. A closed month is not changed.
    *
    * @returns whether this call closed the month
    */

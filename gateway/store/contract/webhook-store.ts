@@ -27,7 +27,7 @@ export interface WebhookUrl {
   readonly failingSinceMs: number | null;
   /** How long the URL has failed since then, counting only time in which a gateway ran and could send. */
   readonly failingForMs: number;
-  /** The pause that the URL's receiver asked for; null if it did not. */
+  /** The pause that the URL's receiver asked for; null if it asked for none. */
   readonly hold: Hold | null;
   readonly createdAtMs: number;
 }
@@ -89,8 +89,8 @@ export interface SecretRotation {
 
 /**
  * The state of a delivery. `pending` will be sent. `kept` was not sent while the URL was disabled, and is sent only on
- * request. `damaged` has a stored ping that does not match its checksum: the ping is not sent until its row matches
- * again (interfaces.md §3).
+ * request. `damaged` has a stored ping that does not match its checksum: the ping is not sent until it matches again
+ * (interfaces.md §3).
  */
 export const DELIVERY_STATES = ['pending', 'delivered', 'dead', 'kept', 'damaged'] as const;
 
@@ -155,7 +155,7 @@ export interface WebhookStore {
   /** Returns the device ids of locks with a pending delivery at this URL. */
   readPendingLocks(urlId: number): Promise<number[]>;
   /** Returns the pending deliveries of this URL, in the order of their events. */
-  readWaits(urlId: number, piece: WaitsPage): Promise<DeliveryWait[]>;
+  readWaits(urlId: number, page: WaitsPage): Promise<DeliveryWait[]>;
   /** Makes deliveries due earlier; deliveries that are already due earlier, or final, are not changed. */
   shortenWaits(urlId: number, waits: readonly { readonly uplinkId: number; readonly atMs: number }[]): Promise<void>;
   /** Whether the URL has a pending delivery of this lock. */
@@ -163,8 +163,8 @@ export interface WebhookStore {
 
   /** Returns the id of the first uplink received at this time or later; the last id + 1 if there is none. */
   findFirstUplinkFrom(receivedAtMs: number): Promise<number>;
-  /** Returns the event with this name; null if the log has none, or the name's MAC is not the lock's. */
-  findEvent(name: EventKey): Promise<StoredUplink | null>;
+  /** Returns the event with this key; null if the log has none, or the key's MAC is not the lock's. */
+  findEvent(key: EventKey): Promise<StoredUplink | null>;
   /** Returns deliveries, newest events first; of one event, in the order of the URLs. */
   readDeliveries(filter: DeliveryFilter): Promise<DeliveryReading[]>;
   /** Makes an event due at a URL now; its retry schedule starts again. */
@@ -178,5 +178,5 @@ export interface WebhookStore {
    * Makes undelivered events of the URL due: dead, kept, or waiting for a retry. Returns how many, and the last uplink
    * id, after which the next step starts; null if there was no such event.
    */
-  recover(urlId: number, piece: RecoveryStep): Promise<{ readonly count: number; readonly lastId: number | null }>;
+  recover(urlId: number, step: RecoveryStep): Promise<{ readonly count: number; readonly lastId: number | null }>;
 }

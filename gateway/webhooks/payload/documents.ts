@@ -10,8 +10,7 @@ export function payloadSchemaText(): string {
   const document = {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'WebhookPayload',
-    description:
-      'The body of a webhook, by its ping_type. Ignore members that you don’t know: later versions may add some.',
+    description: 'The body of a webhook, by its ping_type. Ignore unknown members: later versions may add some.',
     oneOf: PAYLOAD_SCHEMAS,
   };
   return `${JSON.stringify(document, null, 2)}\n`;
@@ -25,7 +24,7 @@ export function payloadTypesText(): string {
     '// Generated from gateway/webhooks/payload/schema.ts by `npm run gen`. Change the schema and run it again instead',
     '// of editing this.',
     '',
-    '/** The body of a webhook: ping_type says which. Ignore members that you don’t know: later versions may add some. */',
+    '/** The body of a webhook: ping_type says which. Ignore unknown members: later versions may add some. */',
     `export type WebhookPayload = ${schemas.map(({ title }) => title).join(' | ')};`,
     '',
     `/** ${reason.description} */`,

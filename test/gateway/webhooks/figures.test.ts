@@ -147,8 +147,8 @@ t.test('figures do not wait for outcomes that a failing store can’t store', as
     readDiskSpace: async () => ({ storeBytes: 0, freeBytes: 0 }),
   };
   const backlogs = new Backlogs({ store, events: new GatewayEvents(), clock, runClock: clock, speed: 1 });
-  const settled = (): Promise<void> => new Promise(() => undefined);
-  const figures = new Figures({ backlogs, store, settled, isStoreFailing: () => true, clock });
+  const outcomesStored = (): Promise<void> => new Promise(() => undefined);
+  const figures = new Figures({ backlogs, store, outcomesStored, isStoreFailing: () => true, clock });
   t.match(await within(20, () => 'no answer while the store fails', figures.read()), { store: { locksInService: 2 } });
 });
 

@@ -113,8 +113,8 @@ t.test('why explains an event that was delivered, retried, given up, sent again 
   await advanceToNextTimer(clock);
   t.equal(
     await waitForOutcome(gateway, fourth, urlId, 'damaged'),
-    'waiting, damaged: its stored ping does not match its checksum, and damaged bytes are never sent; once its row ' +
-      `is restored it is sent at the next start, or ${RESENDS}.`,
+    'waiting, damaged: its stored ping does not match its checksum, and damaged bytes are never sent; once the ' +
+      `stored ping is restored, it is sent at the next start, or ${RESENDS}.`,
   );
 });
 
@@ -204,8 +204,8 @@ t.test('why explains waits for an open circuit, for an ordered URL, and for a fi
   for (const each of [behind, third])
     t.equal(
       (await waitForOutcome(ordered.gateway, each, ordered.urlId, 'pending-behind')).replace(/at \S+Z/, 'at …'),
-      `waiting behind an earlier event of this lock, ${failing} (attempt 2 of 8 at …): the URL keeps each lock’s ` +
-        'order.',
+      `waiting behind an earlier event of this lock, ${failing} (attempt 2 of 8 at …): the URL gets each lock’s ` +
+        'events in order.',
     );
 
   const slow = await whyBench(t);

@@ -84,11 +84,11 @@ export interface PeopleStore {
   /**
    * Adds all users or none.
    *
-   * @throws ManyFaults `user-exists` for an id or a user name that is taken, in any spelling
+   * @throws RequestFaults `user-exists` for an id or a user name that is taken, in any spelling
    * @throws OverBudget if the quota would be exceeded
    */
   addUsers(merchantId: number, users: readonly NewUser[], nowMs: number): Promise<void>;
-  /** Checks ids and user names as addUsers does, before costly work. @throws ManyFaults `user-exists` */
+  /** Checks ids and user names as addUsers does, before costly work. @throws RequestFaults `user-exists` */
   checkNotTaken(merchantId: number, users: readonly Pick<NewUser, 'id' | 'username'>[]): Promise<void>;
   /** Checks that the merchant's quota allows `users` more users. @throws OverBudget if not */
   checkUserQuota(merchantId: number, users: number): Promise<void>;

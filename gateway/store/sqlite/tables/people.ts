@@ -150,7 +150,7 @@ export class SqlitePeople implements PeopleStore {
 
 const idText = sql<string>`CAST(id AS TEXT)`.as('id_text');
 
-/** Returns the error for a refused write: ManyFaults `user-exists`, OverBudget or PetTooLarge. */
+/** Returns the error for a refused write: RequestFaults `user-exists`, OverBudget or PetTooLarge. */
 function refusalError(refusal: MerchantRefusal, quota: Quota): Error {
   if (refusal.code === 'full') return overQuotaError(refusal.quota, quota);
   if (refusal.code === 'pet-too-large') return new PetTooLarge(refusal.bytes, quota);
