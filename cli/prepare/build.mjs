@@ -4,7 +4,15 @@
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { bundleFolders, bundleInputs, bundlePackages, bundleProgram, importBundles } from './bundles.mjs';
+import {
+  allBundleFolders,
+  bundleFolders,
+  bundleInputs,
+  bundlePackages,
+  bundleProgram,
+  bundleTap,
+  importBundles,
+} from './bundles.mjs';
 import { clonePath, filesBelow, fingerprint, printProgress, readOrNull, sourceFiles, UserError } from './workplace.mjs';
 
 /**
@@ -83,6 +91,7 @@ async function build(scope) {
     rmSync(stampFile, { force: true });
     rmSync(tscStateFile, { force: true });
     if (isFromNothing) await bundlePackages(esbuild);
+    if (scope === 'all') await bundleTap(esbuild, isFromNothing);
     for (const path of removed) delete files[path];
     for (const { path, code, map } of outputs) write(path, code, map);
     removeStaleOutputs(files);
@@ -133,7 +142,7 @@ function removeStaleOutputs(files) {
   const expected = new Set(Object.keys(files).map(outputOf));
   const folders = new Set();
   for (const path of [...filesBelow('dist', '.js'), ...filesBelow('dist', '.js.map')]) {
-    const isBundle = bundleFolders.some((folder) => path.startsWith(`${folder}/`));
+    const isBundle = allBundleFolders.some((folder) => path.startsWith(`${folder}/`));
     if (isBundle || expected.has(path.replace(/\.map$/, ''))) continue;
     rmSync(clonePath(path));
     folders.add(dirname(path));

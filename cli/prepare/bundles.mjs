@@ -25,8 +25,13 @@ const formats = {
   'typebox/value': 'esm',
 };
 const packagesFolder = 'dist/packages';
+/** tap's bundle, which only a build with the tests makes: loading tap took a quarter of a second in each test file. */
+const tapBundle = 'dist/test-packages/tap.js';
 const programFolder = 'dist/program';
+/** The folders that every build fills. */
 export const bundleFolders = [packagesFolder, programFolder];
+/** All folders of bundles. */
+export const allBundleFolders = [...bundleFolders, posix.dirname(tapBundle)];
 /** The program with which tests start a gateway in a separate process. */
 const testGateway = 'dist/test/helpers/gateway/gateway-process.js';
 /** The imports in esbuild's output: `from "x"`, `import "x"` and `import("x")`. */
@@ -34,7 +39,7 @@ const imports = /\b(from |import |import\()"([^".][^"]*)"/g;
 /** How a module of lockgate names the file of a thread that it starts. */
 const threadFile = /new Worker\(new URL\("\.\/([\w-]+\.js)", import\.meta\.url\)/g;
 /** Defines `require`, with which the CommonJS modules in a bundle load the modules of Node.js. */
-const banner = `import { createRequire } from 'node:module';\nconst require = createRequire(import.meta.url);`;
+const banner = `import { createRequire as makeRequire } from 'node:module';\nconst require = makeRequire(import.meta.url);`;
 const options = { bundle: true, platform: 'node', format: 'esm', target: 'es2023', logLevel: 'warning' };
 
 /** What the bundles depend on besides the sources: the versions of all packages, and this file. */
@@ -44,8 +49,24 @@ export function bundleInputs() {
 
 /** The code of a file in dist (a path from the root) with its imports of bundled packages pointing at the bundles. */
 export function importBundles(code, path) {
-  const toBundles = posix.relative(posix.dirname(path), packagesFolder);
-  return code.replace(imports, (all, start, name) => (name in formats ? `${start}"${toBundles}/${name}.js"` : all));
+  const folder = posix.dirname(path);
+  const bundleOf = (name) => (name === 'tap' ? tapBundle : name in formats ? `${packagesFolder}/${name}.js` : null);
+  return code.replace(imports, (all, start, name) => {
+    const bundle = bundleOf(name);
+    return bundle === null ? all : `${start}"${posix.relative(folder, bundle)}"`;
+  });
+}
+
+/** Bundles tap, unless it is bundled already. */
+export async function bundleTap({ build }, isFromNothing) {
+  if (!isFromNothing && readOrNull(clonePath(tapBundle)) !== null) return;
+  await build({
+    ...options,
+    absWorkingDir: clonePath(),
+    entryPoints: ['tap'],
+    outfile: tapBundle,
+    banner: { js: banner },
+  });
 }
 
 /** Bundles the packages. Code that several of them use goes to a shared file. */
