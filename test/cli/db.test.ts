@@ -236,10 +236,10 @@ t.test('db backup copies a folder to a file with mode 600, and does not overwrit
   t.equal((await db('backup', '--out', out, '--data', folder)).exit?.code, 2);
   t.equal((await db('backup', '--out', out, '--data', folder, '--force')).exit?.code, 0);
   const taken = await db('backup', '--out', path.dirname(out), '--data', folder, '--force');
-  t.match(taken, { ended: { code: 2 }, stderr: [/is not a file: expected a file or a new name$/] });
+  t.match(taken, { exit: { code: 2 }, stderr: [/is not a file: expected a file or a new name$/] });
   const long = path.join(path.dirname(out), 'x'.repeat(300));
   const refused = await db('backup', '--out', long, '--data', folder);
-  t.match(refused, { ended: { code: 2 }, stderr: [/can’t be written: its name is too long$/] });
+  t.match(refused, { exit: { code: 2 }, stderr: [/can’t be written: its name is too long$/] });
   t.same(readdirSync(path.dirname(out)).sort(), ['b.sqlite', 'b.sqlite.sums'], 'no partial file is left');
   t.equal((await db('backup', '--out', `${out}2`, '--gateway', 'http://127.0.0.1:9', '--token', 'x')).exit?.code, 3);
   t.notOk(existsSync(`${out}2.part`));

@@ -255,7 +255,7 @@ t.test('“lockgate audit” lists entries', async (t) => {
   const gateway = await testGateway(t);
   const at = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
   const command = (...args: string[]): Promise<CommandOutput> => runLockgate(args);
-  t.match(await command('audit', ...at), { ended: { code: 0 }, stdout: [], stderr: [/There is no entry yet/] });
+  t.match(await command('audit', ...at), { exit: { code: 0 }, stdout: [], stderr: [/There is no entry yet/] });
   await callOperator(gateway, 'POST', '/devices', { mac: MAC });
   await command('device', 'set', MAC, '--simulated', ...at);
   await callOperator(gateway, 'POST', '/merchants', { name: MERCHANT });
@@ -278,9 +278,9 @@ t.test('“lockgate audit” lists entries', async (t) => {
     ...at,
   );
   t.match(JSON.parse(json.stdout.join('')), { entries: [{ id: 2, os_user: /./, agent: /\(cli\)$/ }] });
-  t.match(await command('audit', '--since', 'x', ...at), { ended: { code: 2 }, stderr: [/--since is "x": expected/] });
+  t.match(await command('audit', '--since', 'x', ...at), { exit: { code: 2 }, stderr: [/--since is "x": expected/] });
   const away = ['--gateway', 'http://127.0.0.1:9', '--token', 'x'];
-  t.match(await command('audit', ...away), { ended: { code: 3 }, stderr: [/no gateway.*lockgate serve/] });
+  t.match(await command('audit', ...away), { exit: { code: 3 }, stderr: [/no gateway.*lockgate serve/] });
   const event = { at: '2026-11-20T06:00:00.000Z', event: 'audited', actor: 'operator', os_user: 'ada' };
   const line = eventLine({ ...event, action: 'key.revoke', object: 'k1', outcome: 'refused', code: 'no-such-key' });
   t.match(line, /audit key\.revoke k1 refused \(no-such-key\), by operator ada$/, 'tail shows it');

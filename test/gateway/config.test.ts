@@ -70,10 +70,10 @@ t.test('a wrong setting is reported with the same sentence as at the start', asy
   for (const [args, environment, message] of wrong)
     t.throws(() => readConfig(resolveSettings(flagsOf(args), environment)), { code: 'input-setting', message });
   const run = await lockgate(['config', '--mqtt-port', 'x']);
-  t.match(run, { ended: { code: 2 }, stdout: [], stderr: [/^lockgate: --mqtt-port is "x": expected a port/] });
+  t.match(run, { exit: { code: 2 }, stdout: [], stderr: [/^lockgate: --mqtt-port is "x": expected a port/] });
   t.equal(run.stderr.length, 1, 'in one sentence');
   const both = await lockgate(['config', '--gateway', 'http://127.0.0.1:9', '--mqtt-port', '1']);
-  t.match(both, { ended: { code: 2 }, stderr: [/not both/] });
+  t.match(both, { exit: { code: 2 }, stderr: [/not both/] });
 });
 
 t.test('with a running gateway, config shows the values in use, with the ports that the system chose', async (t) => {
@@ -96,7 +96,7 @@ t.test('with a running gateway, config shows the values in use, with the ports t
     'no secret, though their files are named',
   );
   const away = ['config', '--gateway', 'http://127.0.0.1:9', '--token', 'x'];
-  t.match(await lockgate(away), { ended: { code: 3 }, stderr: [/no gateway.*lockgate serve/] });
+  t.match(await lockgate(away), { exit: { code: 3 }, stderr: [/no gateway.*lockgate serve/] });
   writeFileSync(path.join(data, 'operator-address'), 'http://127.0.0.1:9\n');
   t.match(await shown(['--data', data]), { running: false }, 'the address of a gateway that has stopped');
 });
@@ -139,7 +139,7 @@ t.test('a variable that looks like a misspelt setting is reported, and no other'
   t.same(misspeltVariables(environment), [sentence]);
   const data = tempFolder(t);
   const shown = await lockgate(['config', '--data', data], { LOCKGATE_MQTT_PROT: '1' });
-  t.match(shown, { ended: { code: 0 }, stderr: [`Warning: ${sentence}`, /would use/] });
+  t.match(shown, { exit: { code: 0 }, stderr: [`Warning: ${sentence}`, /would use/] });
 });
 
 t.test('the CLI warns before it sends a token over a network unencrypted', async (t) => {
@@ -196,7 +196,7 @@ t.test('replacing the token of a running gateway invalidates the old one and its
   serve.program.kill('SIGTERM');
   t.match(await serve.program.waitForExit(), { code: 0 });
   t.match(await lockgate(['config', 'reset-operator-token', '--data', data], { LOCKGATE_TOKEN: old }), {
-    ended: { code: 0 },
+    exit: { code: 0 },
     stdout: [/The operator’s new token is in .*operator-token; the old one no longer works\./],
     stderr: [/LOCKGATE_TOKEN is set here/],
   });

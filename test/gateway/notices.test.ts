@@ -423,7 +423,7 @@ t.test('“lockgate notices” lists notices and marks them as read', async (t) 
   const run = (...args: string[]): Promise<CommandOutput> => runLockgate(['notices', ...args]);
   for (const urlId of [1, 2, 3]) gateway.events.emit('url-disabled', disabled(urlId));
   gateway.events.emit('url-changed', { atMs: 0, urlId: 2, state: 'active' });
-  t.match(await run('read', '1', ...at), { ended: { code: 0 }, stdout: ['1 marked as read.'] });
+  t.match(await run('read', '1', ...at), { exit: { code: 0 }, stdout: ['1 marked as read.'] });
   const shown = await run('--all', '--mark-read', ...at);
   t.match(shown.stdout, [
     /^ +ID +LAST +KIND +STATE +TIMES +WHAT$/,
@@ -435,12 +435,12 @@ t.test('“lockgate notices” lists notices and marks them as read', async (t) 
   const json = await run('--all', '--since', '1h', '--limit', '2', '--json', ...at);
   const notice = { id: 3, last_at: /^20.*Z$/, read_at: /^20.*Z$/, resolved_at: null };
   t.match(JSON.parse(json.stdout.join('')), { notices: [notice, { id: 2 }], unread: 0 });
-  t.match(await run('read', '--all', '--json', ...at), { ended: { code: 0 }, stdout: ['{"read":0}'] });
-  t.match(await run(...at), { ended: { code: 0 }, stdout: [], stderr: [/There are no unread notices/] });
+  t.match(await run('read', '--all', '--json', ...at), { exit: { code: 0 }, stdout: ['{"read":0}'] });
+  t.match(await run(...at), { exit: { code: 0 }, stdout: [], stderr: [/There are no unread notices/] });
   const none = await run('--all', '--kind', 'degraded', ...at);
-  t.match(none, { ended: { code: 0 }, stdout: [], stderr: ['No notices match.'] });
-  t.match(await run('--kind', 'x', ...at), { ended: { code: 2 }, stderr: [/expected url-disabled, circuit-open/] });
-  t.match(await run('--gateway', 'http://127.0.0.1:9', '--token', 'x'), { ended: { code: 3 }, stderr: [/no gateway/] });
+  t.match(none, { exit: { code: 0 }, stdout: [], stderr: ['No notices match.'] });
+  t.match(await run('--kind', 'x', ...at), { exit: { code: 2 }, stderr: [/expected url-disabled, circuit-open/] });
+  t.match(await run('--gateway', 'http://127.0.0.1:9', '--token', 'x'), { exit: { code: 3 }, stderr: [/no gateway/] });
 });
 
 t.test('tail shows a line for each write of notices', async (t) => {

@@ -37,7 +37,7 @@ export function floodFaults(data: string, locks: readonly FloodLock[]): string[]
   const faults: string[] = [];
   const rows = db
     .prepare(
-      `SELECT d.mac, count(*) AS events, count(DISTINCT u.sequence) AS names, min(u.sequence) AS "first",
+      `SELECT d.mac, count(*) AS events, count(DISTINCT u.sequence) AS distinctSequences, min(u.sequence) AS "first",
          max(u.sequence) AS "last"
        FROM uplink u JOIN device d ON d.id = u.device_id WHERE u.boot = ${FLOOD_BOOT} GROUP BY d.id`,
     )
