@@ -12,11 +12,11 @@ import type { Ping, PingUplink, PowerMode, PowerSettings } from '../wire/ping.js
 import { bytePattern, LineCursor, tokensOf } from './line-cursor.js';
 import { FIRST_CREDENTIAL, MAX_CREDENTIAL } from './trace.js';
 
-/** The bytes between the values, in the order of ping-json.ts. The closing quote of a token belongs to the token. */
+/** The bytes between the values, in the order of ping-json.ts: each `TO_…` is what comes before a value. */
 const TO_AT = bytePattern('{"at":"');
 const TO_MAC = bytePattern('","mac":"');
 const TO_TYPE = bytePattern('","event":"ping","source":"lock","ping":{"ping_type":"');
-/** Where the line names a credential. */
+/** The same for a line that names a credential. */
 const TO_CREDENTIAL = bytePattern('","event":"ping","source":"lock","credential":');
 const CREDENTIAL_TO_TYPE = bytePattern(',"ping":{"ping_type":"');
 const TO_BOOT = bytePattern(',"boot":');
@@ -42,6 +42,7 @@ export class CanonicalLine {
   credential = 0;
 
   readonly #cursor = new LineCursor();
+  /** The position of the line's `at`, which the uplink's own date usually equals. */
   #dateStart = 0;
   readonly #powers = new Map<number, PowerSettings>();
 

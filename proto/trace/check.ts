@@ -1,6 +1,7 @@
 /**
- * Judges one complete trace (protocol.md §4). Each event is first a tick for every lock, and the gateway counts as
- * listening from the first event. Pure: the caller reads the file and passes its events in order.
+ * Judges one complete trace (protocol.md §4): passes each event to the judge, which checks what locks do. Before each
+ * event, the judge learns for every lock that time has passed. The gateway counts as listening from the first event on.
+ * Pure: the caller reads the file and passes its events in order.
  */
 import { Deadlines, type Due } from '../deadlines.js';
 import { type Belief, newBelief } from '../power/judge/belief.js';
@@ -25,20 +26,23 @@ import {
 
 /** What the check remembers about one lock. */
 interface JudgedLock extends Due {
+  /** What the judge concludes about the lock. */
   readonly belief: Belief;
+  /** When the lock's flash was wiped; each time starts a new life, in which boots count from 1 again. */
   readonly reflashMarksMs: readonly number[];
+  /** Which uplinks have come, and in which lines. */
   readonly seen: SeenCredentials;
   firmwareVersion: string | null;
 }
 
-/** Uplinks of all locks that are remembered for findings about an uplink before the current line. */
+/** How many uplinks of all locks are remembered, for findings about an uplink of an earlier line. */
 const MAX_RECENT_UPLINKS = 1024;
 
-/** Follows the judging of each event, for explanations. It must not change what it is passed, nor keep it. */
+/** Observes how each event is judged, to explain it. It must neither change its arguments nor store them. */
 export interface CheckObserver {
-  /** Called before the judge sees an event of a lock, with what it believes of the lock until then. */
+  /** Called before the judge takes an event of a lock, with the belief so far. */
   before(belief: Belief, event: JudgeEvent, line: number): void;
-  /** Called after it, with what it believes now. The verdict has the findings that the event caused. */
+  /** Called afterwards, with the new belief. The verdict has the findings that the event caused. */
   after(belief: Belief, event: JudgeEvent, verdict: Verdict, line: number): void;
 }
 
@@ -50,20 +54,20 @@ export class TraceCheck {
   readonly #observer: CheckObserver | null;
   readonly #locks = new Map<Mac, JudgedLock>();
   readonly #deadlines = new Deadlines<JudgedLock>();
-  readonly #bound = new SeenUplinksLimit();
+  readonly #seenLimit = new SeenUplinksLimit();
   readonly #verdict: Verdict = newVerdict();
   readonly #list = new FindingList();
   readonly #sink: FindingSink;
-  /** A ring: the next one overwrites the oldest. */
+  /** A ring buffer of uplinks: the next one overwrites the oldest, at `#recentIndex`. */
   readonly #recent: (TracePing | TraceAck)[] = [];
   #recentIndex = 0;
   #listeningSinceMs: number | null = null;
-  #hasBegun = false;
+  #hasStarted = false;
   #pings = 0;
 
   /**
    * @param withCoverage whether to count pings by state, trigger and reason
-   * @param sink takes the findings; without it the check keeps them in memory
+   * @param sink receives the findings; without it the check holds them in memory
    */
   constructor(
     model: PowerModel,
@@ -86,7 +90,7 @@ export class TraceCheck {
 
   /** How many locks the header or an event names. */
   get locks(): number {
-    return this.#hasBegun ? this.#locks.size : this.#header.locks.size;
+    return this.#hasStarted ? this.#locks.size : this.#header.locks.size;
   }
 
   /** The findings that were not withdrawn, in the order of their lines; none if a sink took them. */
@@ -106,7 +110,7 @@ export class TraceCheck {
 
   /** Judges the event of a line. */
   judge(event: TraceEvent, line: number): void {
-    if (!this.#hasBegun) this.#begin(event);
+    if (!this.#hasStarted) this.#begin(event);
     if (this.#deadlines.firstMs < event.atMs) this.#tickDueLocks(event.atMs, line);
     switch (event.event) {
       case 'ping':
@@ -138,7 +142,7 @@ export class TraceCheck {
   }
 
   #begin(event: TraceEvent): void {
-    this.#hasBegun = true;
+    this.#hasStarted = true;
     const isStart = event.event === 'gateway' && event.state === 'start';
     this.#listeningSinceMs = isStart ? null : event.atMs;
     for (const mac of this.#header.locks.keys()) this.#newLock(mac, event.atMs);
@@ -160,7 +164,7 @@ export class TraceCheck {
     const lock: JudgedLock = {
       belief,
       reflashMarksMs,
-      seen: new SeenCredentials(this.#bound, 1 + reflashMarksMs.length),
+      seen: new SeenCredentials(this.#seenLimit, 1 + reflashMarksMs.length),
       firmwareVersion: null,
       dueMs: 0,
     };
@@ -181,17 +185,17 @@ export class TraceCheck {
   #judgeUplink(event: TracePing | TraceAck, line: number): void {
     const { mac, source, credential = FIRST_CREDENTIAL, atMs, uplink } = event;
     const lock = this.#locks.get(mac) ?? this.#newLock(mac, atMs);
-    const isOfLives = source === 'lock' && lock.reflashMarksMs.length > 0;
-    const life = isOfLives ? lifeOf(lock.reflashMarksMs, uplink.timeMs, atMs) : FIRST_LIFE;
+    const hasSeveralLives = source === 'lock' && lock.reflashMarksMs.length > 0;
+    const life = hasSeveralLives ? lifeOf(lock.reflashMarksMs, uplink.timeMs, atMs) : FIRST_LIFE;
     // Uplinks of phones are never compared with the lock's.
     const novelty = lock.seen.note(source, credential, life, uplink, line);
     if (source === 'lock' && uplink.body.kind === 'cellular') lock.firmwareVersion = uplink.body.firmwareVersion;
     this.#recent[this.#recentIndex] = event;
     this.#recentIndex = (this.#recentIndex + 1) % MAX_RECENT_UPLINKS;
     if (event.event === 'ping') this.#notePing(event);
-    const judged: UplinkEvent = { type: 'uplink', source, atMs, credential, life, novelty, uplink };
-    this.#judgeOne(lock, judged, line);
-    this.#afterJudging(lock, judged, line);
+    const uplinkEvent: UplinkEvent = { type: 'uplink', source, atMs, credential, life, novelty, uplink };
+    this.#judgeOne(lock, uplinkEvent, line);
+    this.#afterJudging(lock, uplinkEvent, line);
   }
 
   #notePing({ source, uplink }: TracePing): void {
@@ -218,13 +222,14 @@ export class TraceCheck {
     if (this.#verdict.findings.length > 0 || this.#verdict.withdrawn.length > 0) this.#collect(lock, judged, line);
   }
 
+  /** Passes the judge's findings and withdrawals to the sink. `judged` is the uplink that the line has, if any. */
   #collect(lock: JudgedLock, judged: UplinkEvent | null, line: number): void {
     for (const { mac, rule, about } of this.#verdict.withdrawn) this.#sink.withdraw(rule, mac, about);
     for (const { mac, rule, severity, message, about, atMs } of this.#verdict.findings) {
       const { firmwareVersion } = lock;
       const sent = about === null ? null : this.#sentOf(mac, about, judged);
-      const onLine = lineOf(lock, about, judged, line);
-      this.#sink.add({ line: onLine, mac, rule, severity, message, atMs, about, sent, firmwareVersion });
+      const aboutLine = lineOf(lock, about, judged, line);
+      this.#sink.add({ line: aboutLine, mac, rule, severity, message, atMs, about, sent, firmwareVersion });
     }
     this.#verdict.withdrawn.length = 0;
     this.#verdict.findings.length = 0;

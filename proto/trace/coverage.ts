@@ -1,13 +1,13 @@
 /**
- * Counts which of the power model's states, triggers and reasons occur in a trace, so that a tester sees what the trace
- * does not cover. Pure.
+ * Coverage: counts which of the power model's states, triggers (reasons to send) and ping reasons occur in a trace, so
+ * that a tester sees what the trace does not cover. Pure.
  */
 
 import type { EffectiveState, PowerModel, StateRow, TriggerName, TriggerRow } from '../power/model.js';
 import type { Ping } from '../wire/ping.js';
 import type { Reason } from '../wire/reasons.js';
 
-/** One cell of the table: pings of a reason, sent in a state. */
+/** One cell of the coverage table: the pings of one reason and type that were made in one state. */
 export interface CoverageCell {
   readonly state: EffectiveState;
   /** What made the lock send the ping; null if no trigger explains it, as for a close-connection ping. */
@@ -42,14 +42,14 @@ export class Coverage {
   /** All cells that the model allows, whether or not they occurred, then those that occurred but are not allowed. */
   cells(): CoverageCell[] {
     const cells: CoverageCell[] = [];
-    const listed = new Set<string>();
+    const listedKeys = new Set<string>();
     for (const cell of allowedCells(this.#model)) {
       const key = `${cell.state} ${cell.reason} ${cell.pingType}`;
-      listed.add(key);
+      listedKeys.add(key);
       cells.push({ ...cell, isAllowed: true, pings: this.#counts.get(key) ?? 0 });
     }
     for (const [key, cell] of this.#seen) {
-      if (!listed.has(key)) cells.push({ ...cell, isAllowed: false, pings: this.#counts.get(key) ?? 0 });
+      if (!listedKeys.has(key)) cells.push({ ...cell, isAllowed: false, pings: this.#counts.get(key) ?? 0 });
     }
     return cells;
   }

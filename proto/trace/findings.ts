@@ -1,7 +1,7 @@
 /**
- * The findings of a trace's check: what a finding says, and where findings are kept until the end of the trace. A later
- * line may explain an earlier finding, which is then withdrawn. Does no I/O: a caller with very many findings passes a
- * {@link FindingSink} of its own.
+ * The findings of a trace's check: what a finding says, and a list that holds findings until the end of the trace. A
+ * later line may explain an earlier finding, which is then withdrawn. Does no I/O: a caller with very many findings
+ * passes another {@link FindingSink} than the list.
  */
 import type { UplinkKey } from '../power/judge/event.js';
 import { IN_ORDER_RULES } from '../power/judge/in-order/ordered-uplink.js';
@@ -26,11 +26,11 @@ export interface TraceFinding {
   readonly sent: { readonly source: Source; readonly uplink: Uplink } | null;
   /** The firmware version that the lock last reported before; null if it has not reported one. */
   readonly firmwareVersion: string | null;
-  /** The event of the world that calls for what is missing: only for the rule `owed`. */
+  /** Only for the rule `owed`: the `world` event (what truly happened) because of which an uplink is missing. */
   readonly world?: OwedCause;
 }
 
-/** Takes the findings of a check. */
+/** Receives the findings of a check. */
 export interface FindingSink {
   add(finding: TraceFinding): void;
   /** Removes a finding that {@link isWithdrawable}, if there is one. */
@@ -57,7 +57,7 @@ export function findingKey(rule: RuleName, mac: string, about: UplinkKey): strin
   return `${rule} ${mac} ${credential} ${life} ${boot} ${sequence}`;
 }
 
-/** Keeps findings in memory. */
+/** Holds findings in memory. */
 export class FindingList implements FindingSink {
   readonly #findings = new Set<TraceFinding>();
   readonly #withdrawn: TraceFinding[] = [];

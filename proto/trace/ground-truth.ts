@@ -1,7 +1,7 @@
 /**
- * Reads the ground truth: the members of a trace's `world` events, which say what truly happened around a lock
- * (protocol.md §4). firmware-sim/trace/ground-truth.ts writes them; a test bench may write them too. The judge never
- * reads these events.
+ * Reads the ground truth: the members of a trace's `world` events, which record what truly happened around a lock
+ * (protocol.md §4). The simulator writes them; a test bench may write them too. The judge never reads these events.
+ * Pure.
  */
 import { ok, problem, type Result } from '../errors.js';
 import { type JsonObject, JsonReader } from '../json-reader.js';
@@ -9,7 +9,7 @@ import type { GpsFix, StepInput } from '../power/step/io.js';
 import type { TetherState } from '../wire/ping.js';
 import type { TraceWorld } from './trace.js';
 
-/** A change around a lock. */
+/** Something that changed for a lock, as the simulated lock would receive it. */
 export type TruthChange = Extract<
   StepInput,
   {
@@ -86,7 +86,7 @@ function readSettings(reader: JsonReader, json: JsonObject): Settings {
   };
 }
 
-/** The uncertainty of a fix that is read from a `world` event, which states none. */
+/** The uncertainty assumed for a true position, since a `world` event states none. */
 const TRUE_UNCERTAINTY_METERS = 5;
 
 function readFix(reader: JsonReader, json: JsonObject): GpsFix {

@@ -1,6 +1,6 @@
 /**
- * Reads the first line of a trace: what is known of each lock before the first event (protocol.md §4). An error is left
- * in the `JsonReader`, a member that the format does not have in the notes. Does no I/O.
+ * Reads the first line of a trace, the header: what is known of each lock before the first event (protocol.md §4).
+ * Leaves errors in the `JsonReader`, and members that the format does not have in the `TraceNotes`. Does no I/O.
  */
 import type { JsonObject, JsonReader } from '../json-reader.js';
 import type { CommandBefore } from '../power/judge/belief.js';
@@ -11,10 +11,10 @@ import { MAX_REFLASH_MARKS } from '../wire/uplink-life.js';
 import { COMMAND_MEMBERS, HEADER_MEMBERS, noteCommand, noteHighWindow, notePower, type TraceNotes } from './notes.js';
 import { TRACE_NAME, TRACE_VERSION, type TraceHeader, type TraceLock, UNNAMED_LOCK } from './trace.js';
 
-/** What an error says that it expected where the header is missing or wrong. */
+/** What an error says was expected if the header is missing or wrong. */
 export const HEADER_EXPECTED = `a header such as {"trace":"${TRACE_NAME}","version":${TRACE_VERSION},"locks":{}}`;
 
-/** Commands that a header lists for a lock at most. */
+/** The maximum number of commands that a header lists for a lock. */
 export const MAX_COMMANDS_BEFORE = 1000;
 
 const LOCK_STATES = ['locked', 'unlocked', 'unknown'] as const satisfies readonly LockState[];
@@ -31,11 +31,11 @@ export function readHeader(reader: JsonReader, json: JsonObject, notes: TraceNot
   notes.check(json, '', 'the header', HEADER_MEMBERS);
   const note = json.note === undefined ? '' : reader.text(json.note, '', 'note');
   const locks = new Map<Mac, TraceLock>();
-  const named = json.locks === undefined ? {} : reader.object(json.locks, '', 'locks');
-  for (const [text, value] of Object.entries(named)) {
+  const locksJson = json.locks === undefined ? {} : reader.object(json.locks, '', 'locks');
+  for (const [text, value] of Object.entries(locksJson)) {
     const mac = parseMac(text);
     if (!mac.ok) reader.error ??= `in locks, ${mac.error.message}`;
-    else if (locks.has(mac.value)) reader.error ??= `in locks, ${text} stands twice: expected each lock once`;
+    else if (locks.has(mac.value)) reader.error ??= `in locks, ${text} is listed twice: expected each lock once`;
     else locks.set(mac.value, readLock(reader, value, `locks.${text}`, notes));
   }
   return { note, locks };
@@ -47,13 +47,13 @@ function readLock(reader: JsonReader, value: unknown, name: string, notes: Trace
   notes.check(json, name, 'a lock of the header', LOCK_MEMBERS);
   notePower(notes, json.power, `${name}.power`);
   noteHighWindow(notes, json.high_window, `${name}.high_window`);
-  const { high_window: window, last_period: period, connected, lock_state: state, reflashed, commands } = json;
+  const { high_window: window, last_period: lastPeriod, connected, lock_state: state, reflashed, commands } = json;
   return {
     power: readHeaderPower(reader, json.power, name),
     highWindow: window === undefined ? null : readHighWindow(reader, window, name, 'high_window'),
     lockState: state === undefined ? 'unknown' : reader.word(state, name, 'lock_state', LOCK_STATES),
     connected: connected === undefined ? false : reader.flag(connected, name, 'connected'),
-    lastPeriodMs: period === undefined || period === null ? null : reader.date(period, name, 'last_period'),
+    lastPeriodMs: lastPeriod === undefined || lastPeriod === null ? null : reader.date(lastPeriod, name, 'last_period'),
     ...(reflashed !== undefined && { reflashed: readReflashMarks(reader, reflashed, name) }),
     ...(commands !== undefined && { commands: readCommandsBefore(reader, commands, name, notes) }),
   };
@@ -73,15 +73,15 @@ function readCommandsBefore(reader: JsonReader, value: unknown, name: string, no
     return [];
   }
   return value.map((each, index) => {
-    const at = `${name}.commands.${index}`;
-    const json = reader.object(each, at, '');
-    noteCommand(notes, json, at, COMMAND_MEMBERS.inHeader);
+    const path = `${name}.commands.${index}`;
+    const json = reader.object(each, path, '');
+    noteCommand(notes, json, path, COMMAND_MEMBERS.inHeader);
     return {
-      id: reader.count(json.id, at, 'id'),
-      command: readCommand(reader, json, at),
-      atMs: reader.date(json.at, at, 'at'),
+      id: reader.count(json.id, path, 'id'),
+      command: readCommand(reader, json, path),
+      atMs: reader.date(json.at, path, 'at'),
       ...(json.expires !== undefined &&
-        json.expires !== null && { expiresMs: reader.date(json.expires, at, 'expires') }),
+        json.expires !== null && { expiresMs: reader.date(json.expires, path, 'expires') }),
     };
   });
 }

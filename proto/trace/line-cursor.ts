@@ -43,7 +43,7 @@ const NULL = bytePattern('null');
 const TRUE = bytePattern('true');
 const FALSE = bytePattern('false');
 
-/** The reasons by the code of their first character after `REASON_`. */
+/** The reasons by the code of their first character after `REASON_`, so that only a few must be compared. */
 const REASON_KEY_OFFSET = 'REASON_'.length;
 const REASONS_BY_KEY: readonly (readonly Token<Reason>[])[] = Array.from({ length: 128 }, (_, code) =>
   tokensOf<Reason>(...REASONS.map((row) => row.name).filter((name) => name.charCodeAt(REASON_KEY_OFFSET) === code)),
@@ -53,6 +53,7 @@ const REASONS_BY_KEY: readonly (readonly Token<Reason>[])[] = Array.from({ lengt
 const MAX_EXACT_DIGITS = 15;
 const POWERS_OF_TEN = Array.from({ length: MAX_EXACT_DIGITS + 1 }, (_, exponent) => 10 ** exponent);
 const MAX_UINT32 = 2 ** 32 - 1;
+/** A longer text, such as a firmware version, is left to the slow path. */
 const MAX_TEXT_LENGTH = 32;
 
 const QUOTE = 34;
@@ -61,8 +62,12 @@ const DOT = 46;
 const ZERO = 48;
 const BACKSLASH = 92;
 const COLON = 58;
-const BRACE = 125;
+const CLOSING_BRACE = 125;
+/** The length of `2026-11-20T06:00:00.000Z`. */
 const DATE_LENGTH = 24;
+/** The length of `A4:C1:38:F0:E1:D2`, and its number of pairs of digits. */
+const MAC_LENGTH = 17;
+const MAC_PAIRS = 6;
 
 /** See the head of this file. */
 export class LineCursor {
@@ -74,6 +79,7 @@ export class LineCursor {
   #bytes: Uint8Array = new Uint8Array(0);
   #view: DataView = new DataView(new ArrayBuffer(0));
   #end = 0;
+  /** The text that was read last, cached for {@link text}. */
   #lastText: Token<string> | null = null;
 
   /** Starts a new line, from `start` up to but not including `end`. */
@@ -139,7 +145,7 @@ export class LineCursor {
 
   /** Moves past the closing brace of an object. */
   close(): void {
-    if (this.#bytes[this.at] !== BRACE) this.isCanonical = false;
+    if (this.#bytes[this.at] !== CLOSING_BRACE) this.isCanonical = false;
     this.at += 1;
   }
 
@@ -170,13 +176,13 @@ export class LineCursor {
   mac(): number {
     const bytes = this.#bytes;
     let number = 0;
-    for (let pair = 0; pair < 6; pair++) {
+    for (let pair = 0; pair < MAC_PAIRS; pair++) {
       const at = this.at + 3 * pair;
       const value = hexDigit(bytes[at] as number) * 16 + hexDigit(bytes[at + 1] as number);
-      if (!(value >= 0) || (pair < 5 && bytes[at + 2] !== COLON)) this.isCanonical = false;
+      if (!(value >= 0) || (pair < MAC_PAIRS - 1 && bytes[at + 2] !== COLON)) this.isCanonical = false;
       number = number * 256 + value;
     }
-    this.at += 17;
+    this.at += MAC_LENGTH;
     return number;
   }
 
@@ -213,7 +219,7 @@ export class LineCursor {
       if (decimals === 0) this.isCanonical = false;
     }
     const isLeadingZero = bytes[start] === ZERO && whole > 1;
-    // An exponent is not canonical. It makes the next `pass` fail.
+    // An exponent is not canonical. It is not read here, so the next `pass` fails.
     if (whole === 0 || whole + decimals > MAX_EXACT_DIGITS || isLeadingZero) return this.#notCanonical(0);
     this.at = at;
     const value = mantissa / (POWERS_OF_TEN[decimals] as number);

@@ -1,7 +1,7 @@
 /**
- * Collects the members of a trace that the format does not have (protocol.md §4). They are ignored, and a misspelt
- * member would turn a rule off in silence; so each is noted, with the member that was probably meant. A note is no
- * error and no finding. Pure; bounded in size.
+ * Collects the members of a trace that the format does not have (protocol.md §4). The reader ignores such a member, so
+ * a misspelt one could silently turn a rule off. Therefore each is noted, with the member that was probably meant. A
+ * note is neither an error nor a finding. Pure; bounded in size.
  */
 import { nearestNames } from '../did-you-mean.js';
 import { isObject, type JsonObject, showJson } from '../json-reader.js';
@@ -22,9 +22,10 @@ export interface TraceNote {
 /** Different unknown members that are noted; further ones are only counted. */
 const MAX_NOTES = 100;
 
+/** How much of a member's name a note shows. */
 const MAX_NAME_CHARACTERS = 60;
 
-/** The members of the header, of the objects in a line, and of each event besides `at` and `event`. */
+/** The members that the format has: of the header, of the objects in a line, and of each event. */
 export const HEADER_MEMBERS = new Set(['trace', 'version', 'note', 'locks']);
 const POWER_MEMBERS = new Set(['mode', 'ride_tracking', 'airplane', 'recovery']);
 const HIGH_WINDOW_MEMBERS = new Set(['from', 'to', 'utc_offset_minutes']);
@@ -72,13 +73,13 @@ export class TraceNotes {
 
   #add(member: string, path: string, kind: string, known: ReadonlySet<string>): void {
     const key = `${kind} ${member}`;
-    const before = this.#notes.get(key);
-    if (before !== undefined) before.times += 1;
+    const knownNote = this.#notes.get(key);
+    if (knownNote !== undefined) knownNote.times += 1;
     else if (this.#notes.size >= MAX_NOTES) this.leftOut += 1;
     else {
       const name = path === '' ? member : `${path}.${member}`;
-      const meant = suggestion(member, known);
-      const message = `${showJson(member)} is no member of ${kind} and was ignored.${meant}`;
+      const suggested = suggestion(member, known);
+      const message = `${showJson(member)} is no member of ${kind} and was ignored.${suggested}`;
       this.#notes.set(key, { line: this.line, member: name.slice(0, MAX_NAME_CHARACTERS), message, times: 1 });
     }
   }
@@ -87,13 +88,13 @@ export class TraceNotes {
 /** The member that was probably meant: one of the same object, or one of another object of a line. */
 function suggestion(member: string, known: ReadonlySet<string>): string {
   const word = member.slice(0, MAX_NAME_CHARACTERS);
-  const near = nearestNames(word, known);
-  if (near.length > 0) return ` Did you mean ${near.join(' or ')}?`;
+  const nearest = nearestNames(word, known);
+  if (nearest.length > 0) return ` Did you mean ${nearest.join(' or ')}?`;
   if (PING_MEMBERS.has(word)) return ` It belongs in "ping".`;
   return '';
 }
 
-/** Notes the unknown members of an event's line; those of a `world` event are free. */
+/** Notes the unknown members of an event's line. A `world` event may have any members. */
 export function noteEvent(notes: TraceNotes, json: JsonObject, event: keyof typeof EVENT_MEMBERS | 'world'): void {
   if (event === 'world') return;
   notes.check(json, '', `${event === 'ack' ? 'an' : 'a'} "${event}" event`, EVENT_MEMBERS[event]);

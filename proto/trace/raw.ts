@@ -1,7 +1,7 @@
 /**
  * Reads the member `raw` of a trace's ping or acknowledgement: the bytes of its uplink in base64 (protocol.md §4). The
- * bytes take precedence over the JSON members. A member that differs from them is an error, since one of the two is not
- * what happened.
+ * bytes take precedence over the JSON members. A JSON member that differs from the bytes is an error, since one of the
+ * two is not what the lock sent. Errors are left in the `JsonReader`. Pure.
  */
 
 import { isObject, type JsonObject, type JsonReader, showJson } from '../json-reader.js';
@@ -50,14 +50,18 @@ export function readRaw(reader: JsonReader, value: unknown, json: unknown, event
 
 /** Compares the members that the JSON has; omitted members are taken from the bytes. */
 function compareWithJson(reader: JsonReader, uplink: Uplink, json: JsonObject, event: 'ping' | 'ack'): void {
-  const ofBytes = toJson(uplink);
-  const ofJson = afterTransmission(reader, { ...ofBytes, ...withoutOtherTime(json, ofBytes) }, event);
-  if (ofJson === null) return;
-  for (const member of new Set([...Object.keys(ofBytes), ...Object.keys(ofJson)])) {
-    const [bytes, json] = [ofBytes[member], ofJson[member]];
-    if (JSON.stringify(bytes) === JSON.stringify(json)) continue;
-    const shown = [bytes, json].map((one) => (isObject(one) ? JSON.stringify(one) : showJson(one)));
-    reader.error ??= `${event}.${member} is ${shown[1]}, but raw has ${shown[0]}: expected the same`;
+  const membersOfBytes = toJson(uplink);
+  const membersOfJson = afterTransmission(
+    reader,
+    { ...membersOfBytes, ...withoutOtherTime(json, membersOfBytes) },
+    event,
+  );
+  if (membersOfJson === null) return;
+  for (const member of new Set([...Object.keys(membersOfBytes), ...Object.keys(membersOfJson)])) {
+    const [valueOfBytes, valueOfJson] = [membersOfBytes[member], membersOfJson[member]];
+    if (JSON.stringify(valueOfBytes) === JSON.stringify(valueOfJson)) continue;
+    const show = (value: unknown): string => (isObject(value) ? JSON.stringify(value) : showJson(value));
+    reader.error ??= `${event}.${member} is ${show(valueOfJson)}, but raw has ${show(valueOfBytes)}: expected the same`;
     return;
   }
 }
@@ -78,9 +82,9 @@ function afterTransmission(reader: JsonReader, json: JsonObject, event: 'ping' |
 }
 
 /** A time is given as `date` or as `time_ms`. If the JSON gives one of them, the other is removed. */
-function withoutOtherTime(json: JsonObject, ofBytes: JsonObject): JsonObject {
+function withoutOtherTime(json: JsonObject, membersOfBytes: JsonObject): JsonObject {
   if (json.date !== undefined) return { ...json, time_ms: undefined };
-  return json.time_ms !== undefined && ofBytes.date !== undefined ? { ...json, date: undefined } : json;
+  return json.time_ms !== undefined && membersOfBytes.date !== undefined ? { ...json, date: undefined } : json;
 }
 
 function toJson(uplink: Uplink): JsonObject {

@@ -1,6 +1,7 @@
 /**
  * Reads a trace line by line (protocol.md §4). Each line gives an event, or an error that says what is wrong with the
- * line. After the first line that can't be read, every further line gives the same error. Does no I/O.
+ * line. After the first line that can't be read, every further line gives the same error. A ping line in the *canonical
+ * spelling*, exactly as writer.ts writes it, takes a fast path (canonical-line.ts). Does no I/O.
  */
 import { ok, type Problem, type Result } from '../errors.js';
 import { isObject, type JsonObject, JsonReader } from '../json-reader.js';
@@ -23,7 +24,7 @@ export interface TraceProblem extends Problem {
   readonly line: number;
 }
 
-/** Spellings of MACs in the cache, which saves parsing a MAC on every line. */
+/** The maximum number of MAC spellings in the caches, which save parsing a MAC in every line. */
 const MAX_MAC_SPELLINGS = 100_000;
 
 const EVENTS = ['connect', 'disconnect', 'ping', 'ack', 'command', 'tick', 'gateway', 'world'] as const;
@@ -31,8 +32,10 @@ const SOURCES = ['lock', 'phone'] as const satisfies readonly Source[];
 const CAUSES = ['closed', 'dropped', 'keepalive', 'takeover', 'gateway'] as const satisfies readonly DisconnectCause[];
 const GATEWAY_STATES = ['start', 'stop'] as const;
 
+/** The lock itself, with its only or oldest credential. */
 const FIRST_SENDER: Sender = Object.freeze({ source: 'lock', credential: FIRST_CREDENTIAL });
 
+/** A lock, and what the reader remembers of it for members that lines omit. */
 interface KnownLock {
   readonly mac: Mac;
   readonly memory: TraceMemory;
@@ -186,7 +189,7 @@ export class TraceReader {
     const members = isObject(json[event]) ? json[event] : {};
     const credential = readCredential(reader, json.credential === undefined ? members.credential : json.credential);
     const sender = { source, credential: credential ?? FIRST_CREDENTIAL };
-    const from = credential === undefined ? { source } : { source, credential };
+    const senderMembers = credential === undefined ? { source } : { source, credential };
     const raw = json.raw ?? members.raw;
     if (typeof raw === 'string') this.#raw = Buffer.from(raw, 'base64');
     if (event === 'ping') {
@@ -195,7 +198,7 @@ export class TraceReader {
           ? readPingLine(reader, json.ping, memory.defaults(sender, atMs))
           : (readRaw(reader, raw, json.ping, event) as PingUplink);
       memory.noteUplink(sender, uplink.boot, uplink.sequence);
-      return { event, atMs, mac, ...from, uplink };
+      return { event, atMs, mac, ...senderMembers, uplink };
     }
     const uplink =
       raw === undefined
@@ -203,7 +206,7 @@ export class TraceReader {
         : (readRaw(reader, raw, json.ack, event) as Uplink<CommandAck>);
     memory.noteUplink(sender, uplink.boot, uplink.sequence);
     memory.noteAck(source, uplink);
-    return { event, atMs, mac, ...from, uplink };
+    return { event, atMs, mac, ...senderMembers, uplink };
   }
 
   #lockOf(reader: JsonReader, text: unknown): KnownLock {

@@ -1,6 +1,7 @@
 /**
- * Which uplinks of one lock a trace has had, for each of the lock's and its phones' credentials (protocol.md §1): the
- * same number under another credential is another uplink. Pure.
+ * Remembers which uplinks of one lock a trace has had, for each credential of the lock and of its phones (protocol.md
+ * §1): an uplink with the same number but another credential is another uplink. A *life* is the time between two wipes
+ * of the lock's flash (uplink-life.ts). Pure.
  */
 import type { UplinkNovelty } from '../power/judge/event.js';
 import type { Source, Uplink } from '../wire/ping.js';
@@ -8,25 +9,25 @@ import { SeenUplinks, type SeenUplinksLimit } from '../wire/seen-uplinks.js';
 import { FIRST_LIFE } from '../wire/uplink-life.js';
 import { FIRST_CREDENTIAL } from './trace.js';
 
-/** The uplinks of one credential; one element for each of the lock's lives (uplink-life.ts), in order. */
-type Lives = readonly SeenUplinks[];
+/** The uplinks of one credential, one element for each of the lock's lives, in order. */
+type SeenByLife = readonly SeenUplinks[];
 
 /** See the head of this file. */
 export class SeenCredentials {
-  readonly #bound: SeenUplinksLimit;
+  readonly #limit: SeenUplinksLimit;
   readonly #lives: number;
-  readonly #first: Lives;
-  readonly #others = new Map<number, Lives>();
-  readonly #phones = new Map<number, Lives>();
+  readonly #first: SeenByLife;
+  readonly #others = new Map<number, SeenByLife>();
+  readonly #phones = new Map<number, SeenByLife>();
 
   /** @param lives how many lives the lock has had */
   constructor(bound: SeenUplinksLimit, lives: number) {
-    this.#bound = bound;
+    this.#limit = bound;
     this.#lives = lives;
     this.#first = this.#newLives(lives);
   }
 
-  /** Notes the uplink of a line, and returns whether it was there before. The same content is a repeat in any life. */
+  /** Notes the uplink of a line, and returns whether it came before. The same content is a repeat in any life. */
   note(source: Source, credential: number, life: number, uplink: Uplink, line: number): UplinkNovelty {
     const lives = this.#livesOf(source, credential);
     const ofLife = lives[life - 1] as SeenUplinks;
@@ -34,13 +35,13 @@ export class SeenCredentials {
     return ofLife.note(uplink, line);
   }
 
-  /** The line of an uplink of the lock itself; undefined if it is unknown or forgotten. */
+  /** The line in which an uplink of the lock itself came first; undefined if it is unknown or forgotten. */
   lineOf(credential: number, life: number, boot: number, sequence: number): number | undefined {
     const lives = credential === FIRST_CREDENTIAL ? this.#first : this.#others.get(credential);
     return lives?.[life - 1]?.lineOf(boot, sequence);
   }
 
-  #livesOf(source: Source, credential: number): Lives {
+  #livesOf(source: Source, credential: number): SeenByLife {
     if (source === 'lock' && credential === FIRST_CREDENTIAL) return this.#first;
     const group = source === 'lock' ? this.#others : this.#phones;
     const known = group.get(credential);
@@ -50,7 +51,7 @@ export class SeenCredentials {
     return added;
   }
 
-  #newLives(count: number): Lives {
-    return Array.from({ length: count }, () => new SeenUplinks(this.#bound));
+  #newLives(count: number): SeenByLife {
+    return Array.from({ length: count }, () => new SeenUplinks(this.#limit));
   }
 }

@@ -21,7 +21,7 @@ import {
 export const TRACE_NAME = 'lockgate';
 export const TRACE_VERSION = 1;
 
-/** The number of the oldest credential that a trace has of a source, and of the only one where lines name none. */
+/** The number of a lock's or phone's oldest credential in a trace, and of its only one if the lines name none. */
 export const FIRST_CREDENTIAL = 1;
 /** The greatest number of a credential. */
 export const MAX_CREDENTIAL = 65_535;
@@ -112,7 +112,7 @@ export interface TraceGateway extends Timed {
   readonly state: 'start' | 'stop';
 }
 
-/** What truly happened around a simulated lock. The judge must not see it, so its members are not interpreted here. */
+/** What truly happened around a lock. The judge must not see it, so its members are not interpreted here. */
 export interface TraceWorld extends Timed {
   readonly event: 'world';
   /** Null if the event is not about a lock. */

@@ -1,6 +1,6 @@
 /**
- * Explains events of a lock that are no uplinks: it connected, it disconnected, it was sent a command. The caller
- * passes the history around the event. Pure.
+ * Explains events of a lock other than uplinks: the lock connected, it disconnected, or a command was sent to it. The
+ * caller passes the history around the event. Each explanation is a list of steps (step.ts). Pure.
  */
 import type { CommandEvent, ConnectEvent, DisconnectEvent, JudgeEvent, UplinkEvent } from '../power/judge/event.js';
 import { describeSpan, describeTime } from '../power/judge/words.js';
@@ -12,18 +12,18 @@ import { REASON_WHY } from './reasons.js';
 import { silenceStep } from './silence.js';
 import { SECTIONS, step, type WhyStep } from './step.js';
 
-/** All steps that explain why a lock or phone connected, and what came of the connection. */
+/** All steps that explain why a lock or phone connected, what came over the connection, and how it ended. */
 export function connectSteps(model: PowerModel, history: JudgedHistory, event: ConnectEvent): WhyStep[] {
   const { atMs } = event;
   if (event.source === 'phone') return [phoneStep(event, 'connected')];
   const { beliefBefore } = history;
   const at = describeTime(atMs);
-  const head = beliefBefore.isConnected
+  const sentence = beliefBefore.isConnected
     ? `The lock connected at ${at}, although it counted as connected since ` +
       `${describeTime(beliefBefore.connectedSinceMs)}: that connection ended then, as a takeover.`
     : `The lock connected at ${at}${offlineText(beliefBefore.offlineSinceMs, atMs)}.`;
   return [
-    step('connection', beliefBefore.isConnected ? 'takeover' : 'connected', SECTIONS.events, head, atMs),
+    step('connection', beliefBefore.isConnected ? 'takeover' : 'connected', SECTIONS.events, sentence, atMs),
     believedStep(model, beliefBefore, atMs, true),
     ...(beliefBefore.isConnected ? [] : [silenceStep(model, beliefBefore, atMs)]),
     ...lastEndStep({ ...history, belief: beliefBefore }),
@@ -38,7 +38,7 @@ function offlineText(offlineSinceMs: number | null, atMs: number): string {
 
 /** What the lock sent over the connection: its first uplink says what the connection was made for. */
 function purposeSteps(after: readonly JudgeEvent[]): WhyStep[] {
-  const uplinks = ownUplinks(ofConnection(after));
+  const uplinks = ownUplinks(eventsOfConnection(after));
   const [first] = uplinks;
   if (first === undefined)
     return [step('trigger', 'none', SECTIONS.model, 'No uplink of the lock came over this connection.')];
@@ -61,7 +61,7 @@ function endSteps(after: readonly JudgeEvent[], atMs: number): WhyStep[] {
     return [step('after', 'open', SECTIONS.traces, 'The events that were read do not say how it ended.')];
   const cause = end.type === 'disconnect' ? end.cause : end.type === 'connect' ? 'takeover' : 'gateway';
   const row = CONNECTION_END_WHY[cause];
-  const how = isClosed(ofConnection(after)) ? row.closed : row.unclosed;
+  const how = hasClosePing(eventsOfConnection(after)) ? row.closed : row.unclosed;
   const sentence = `It ended at ${describeTime(end.atMs)}, after ${describeSpan(end.atMs - atMs)}: ${how}.`;
   return [step('connection', cause, row.restsOn, sentence, end.atMs)];
 }
@@ -71,13 +71,14 @@ function endsConnection(event: JudgeEvent): boolean {
   return event.type === 'gateway' && event.state === 'stop';
 }
 
-/** The events up to the end of the connection. */
-function ofConnection(after: readonly JudgeEvent[]): readonly JudgeEvent[] {
+/** The events before the end of the connection. */
+function eventsOfConnection(after: readonly JudgeEvent[]): readonly JudgeEvent[] {
   const end = after.findIndex(endsConnection);
   return end === -1 ? after : after.slice(0, end);
 }
 
-function isClosed(events: readonly JudgeEvent[]): boolean {
+/** Whether a close-connection ping came. */
+function hasClosePing(events: readonly JudgeEvent[]): boolean {
   return ownUplinks(events).some(({ uplink }) => uplink.body.kind === 'close_connection');
 }
 
@@ -107,8 +108,8 @@ export function disconnectSteps(model: PowerModel, history: JudgedHistory, event
   ];
 }
 
-function phoneStep({ atMs }: ConnectEvent | DisconnectEvent, did: string): WhyStep {
-  const sentence = `A phone ${did} at ${describeTime(atMs)}. It acts for the lock and says nothing about it.`;
+function phoneStep({ atMs }: ConnectEvent | DisconnectEvent, action: string): WhyStep {
+  const sentence = `A phone ${action} at ${describeTime(atMs)}. It acts for the lock and says nothing about it.`;
   return step('connection', 'phone', SECTIONS.wire, sentence, atMs);
 }
 

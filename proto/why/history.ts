@@ -29,7 +29,9 @@ export interface JudgedHistory {
   readonly failures: number;
 }
 
-/** Takes the events before the moment with `take`, and then the moment with `endAt` or `endAtTime`. */
+/**
+ * Pass the events before the moment to `take`, and then the moment to `endAt` or `endAtTime`, which return the history.
+ */
 export class HistoryReplay {
   readonly #model: PowerModel;
   readonly #mac: string;
@@ -38,6 +40,7 @@ export class HistoryReplay {
   #failures = 0;
   readonly #isCut: boolean;
   readonly #before: JudgeEvent[] = [];
+  /** The keys of the uplinks so far. */
   readonly #keys = new Set<string>();
 
   /**
@@ -102,6 +105,7 @@ export class HistoryReplay {
     return { ...this.#common(after), target: null, ...end };
   }
 
+  /** The members that both kinds of history have. */
   #common(
     after: readonly JudgeEvent[],
   ): Pick<JudgedHistory, 'before' | 'isCut' | 'beliefBefore' | 'after' | 'failures'> {
@@ -109,7 +113,7 @@ export class HistoryReplay {
     return { before: this.#before, isCut, beliefBefore: this.#belief, after, failures: this.#failures };
   }
 
-  /** A log stores each uplink once, so a key that comes again has other content: a conflict. */
+  /** The event with its novelty: a log stores each uplink once, so a key that comes again is a conflict. */
   #withNovelty(event: JudgeEvent): JudgeEvent {
     if (event.type !== 'uplink' || event.novelty !== 'new') return event;
     const { credential, life = FIRST_LIFE, uplink } = event;

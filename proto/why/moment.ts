@@ -9,6 +9,7 @@ import type { PowerModel } from '../power/model.js';
 import { type JudgedHistory, ownUplinks, uplinkLabel } from './history.js';
 import { SECTIONS, type Section, step, type WhyStep } from './step.js';
 
+/** How to explain one cause of a connection's end. */
 interface EndRow {
   /** The sentence for a connection that had its close-connection ping. */
   readonly closed: string;
@@ -52,12 +53,12 @@ export const CONNECTION_END_WHY: Readonly<Record<DisconnectCause, EndRow>> = Obj
 
 /** How the lock's last connection ended; no step if the lock is connected or never was. */
 export function lastEndStep({ before, belief }: JudgedHistory): WhyStep[] {
-  const ended = before.findLast((event) => event.type === 'disconnect' && event.source === 'lock');
-  const stopped = before.findLast((event) => event.type === 'gateway');
+  const lastDisconnect = before.findLast((event) => event.type === 'disconnect' && event.source === 'lock');
+  const lastGatewayEvent = before.findLast((event) => event.type === 'gateway');
   if (belief.isConnected || belief.offlineSinceMs === null) return [];
   const { offlineSinceMs, closeSeen } = belief;
-  const isByGateway = stopped?.atMs === offlineSinceMs && ended?.atMs !== offlineSinceMs;
-  const cause = isByGateway || ended?.type !== 'disconnect' ? 'gateway' : ended.cause;
+  const isByGateway = lastGatewayEvent?.atMs === offlineSinceMs && lastDisconnect?.atMs !== offlineSinceMs;
+  const cause = isByGateway || lastDisconnect?.type !== 'disconnect' ? 'gateway' : lastDisconnect.cause;
   const row = CONNECTION_END_WHY[cause];
   const how = closeSeen === 'none' ? row.unclosed : row.closed;
   return [

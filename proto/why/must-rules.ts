@@ -1,6 +1,6 @@
 /**
- * The second half of rules.ts: why the rules of protocol.md §3, "What a lock must do", exist, which uplinks they apply
- * to, and why one of them keeps its rule.
+ * The second half of rules.ts, for the rules of protocol.md §3, "What a lock must do": why each rule exists, to which
+ * uplinks it applies, and why an uplink complies with it. Pure data and functions.
  */
 import type { MustRuleName } from '../power/rules.js';
 import { isReason, type RuleCase, type RuleWhy } from './rule-why.js';
@@ -29,8 +29,8 @@ export const MUST_RULE_WHY: Readonly<Record<MustRuleName, RuleWhy>> = Object.fre
   'gps-before-cellular': {
     because: 'A trigger starts with a cellular ping, sent without waiting for a fix; its GPS pings follow.',
     restsOn: SECTIONS.model,
-    appliesTo: (of) =>
-      of.body.kind === 'gps' && isReason('REASON_THEFT', 'REASON_STATE_PING', 'REASON_PERIOD_TRACKING')(of),
+    appliesTo: (ruleCase) =>
+      ruleCase.body.kind === 'gps' && isReason('REASON_THEFT', 'REASON_STATE_PING', 'REASON_PERIOD_TRACKING')(ruleCase),
     whyComplies: () =>
       'a cellular ping of its reason was made in the 10 min before, or not all uplinks of that time are known',
   },
@@ -65,7 +65,7 @@ export const MUST_RULE_WHY: Readonly<Record<MustRuleName, RuleWhy>> = Object.fre
   'refresh-missing': {
     because: 'While a theft or ride lasts, a cellular ping of its reason is sent at least every 5 min.',
     restsOn: SECTIONS.model,
-    appliesTo: (of) => of.body.kind === 'gps' && isRunPing(of),
+    appliesTo: (ruleCase) => ruleCase.body.kind === 'gps' && isRunPing(ruleCase),
     whyComplies: () =>
       'a cellular ping of its trigger was made in the 6 min before, or its run has not lasted that long',
   },
@@ -104,7 +104,7 @@ export const MUST_RULE_WHY: Readonly<Record<MustRuleName, RuleWhy>> = Object.fre
   'clock-behind': {
     because: 'What a lock makes on a connection was not made before that connection.',
     restsOn: SECTIONS.wire,
-    appliesTo: (of) => isClose(of) || isAck(of),
+    appliesTo: (ruleCase) => isClose(ruleCase) || isAck(ruleCase),
     whyComplies: () => 'its time is not over 5 min before what it follows',
   },
   'motion-unlikely': {

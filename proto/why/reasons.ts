@@ -14,6 +14,7 @@ type StateColumn = keyof Pick<
   'theft' | 'period' | 'stateChange' | 'cellOnInRide' | 'rideTracking' | 'commands'
 >;
 
+/** Why a lock sends a ping of one reason. */
 export interface ReasonWhy {
   /** What made the lock send a cellular ping of this reason. */
   readonly cellular: string;
@@ -26,6 +27,7 @@ export interface ReasonWhy {
   readonly restsOn: Section;
 }
 
+// Parts of sentences that several rows share.
 const RIDE = 'sent while the lock is unlocked and moving: a ride, in which its cellular connection is on';
 const FAREWELL = 'sent when the lock is about to leave the network, before it disconnects';
 const FROM_A_PHONE = 'sent by the user’s phone instead of the lock, with the phone’s own coordinates';

@@ -1,4 +1,4 @@
-/** What a row of the tables in rules.ts and must-rules.ts consists of. */
+/** The type of the rows of rules.ts and must-rules.ts, which explain each rule of the judge. Pure. */
 import type { UplinkEvent } from '../power/judge/event.js';
 import type { PowerModel } from '../power/model.js';
 import type { CommandAck, Ping } from '../wire/ping.js';

@@ -152,7 +152,7 @@ export const RULE_WHY: Readonly<Record<RuleName, RuleWhy>> = Object.freeze({
   ...MUST_RULE_WHY,
 });
 
-/** Whether the rule applies only to some uplinks, and this is one of them. */
+/** Whether the rule applies only to some uplinks, and to this one. */
 export function appliesInParticular(rule: RuleName, ruleCase: RuleCase): boolean {
   const { appliesTo } = RULE_WHY[rule];
   return typeof appliesTo === 'function' && ruleCase.event.source === 'lock' && appliesTo(ruleCase);
@@ -168,11 +168,11 @@ function whyPeriodComplies({ model, event, history }: RuleCase): string {
   const { timeMs } = event.uplink;
   const { periodSequenceSpan } = model.bounds;
   const times = history.beliefBefore.periods.map((ping) => ping.timeMs).filter((each) => each <= timeMs);
-  const before = lastSequenceStart(times, periodSequenceSpan);
-  if (before === undefined) return 'no daily ping before it is known';
-  if (timeMs - before <= periodSequenceSpan)
-    return `it belongs to the daily ping of ${describeTime(before)}: pings within 10 min are one sequence`;
-  return `the daily ping before it was made at ${describeTime(before)}, ${describeSpan(timeMs - before)} earlier`;
+  const startMs = lastSequenceStart(times, periodSequenceSpan);
+  if (startMs === undefined) return 'no daily ping before it is known';
+  if (timeMs - startMs <= periodSequenceSpan)
+    return `it belongs to the daily ping of ${describeTime(startMs)}: pings within 10 min are one sequence`;
+  return `the daily ping before it was made at ${describeTime(startMs)}, ${describeSpan(timeMs - startMs)} earlier`;
 }
 
 /** When the last sequence of `times`, which are sorted, started. */

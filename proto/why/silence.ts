@@ -36,7 +36,10 @@ export const SILENCES = [
 
 export type Silence = (typeof SILENCES)[number];
 
-/** What the sentences are made from. Times are ms since the epoch, by the judge's clock. */
+/**
+ * What the sentences are made from. The belief is what the judge concludes about the lock; a lapse is a silence that
+ * makes a lock late once it has lasted too long. Times are ms since the epoch, by the judge's clock.
+ */
 interface SilenceInput {
   readonly model: PowerModel;
   readonly belief: Belief;
@@ -44,6 +47,7 @@ interface SilenceInput {
   readonly lapses: readonly Lapse[];
 }
 
+/** How to explain one kind of silence. */
 interface SilenceRow {
   readonly sentence: (input: SilenceInput) => string;
   readonly restsOn: Section;

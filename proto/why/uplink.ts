@@ -1,6 +1,6 @@
 /**
- * Explains an uplink (interfaces.md §4): why the lock sent it, what it is, and which rules apply to it. This file makes
- * the steps that rest on the power model and the judge. Pure.
+ * Explains an uplink (interfaces.md §4) in steps, each a sentence (step.ts): why the lock sent it, what it is, and
+ * which rules apply to it. This file makes the steps that follow from the power model and the judge. Pure.
  */
 import { Minutes } from '../clock.js';
 import { isAfterKey } from '../power/judge/belief.js';
@@ -120,7 +120,7 @@ function keptConnectionText({ body, history }: RuleCase, row: StateRow): string 
   return ` In ${row.state} nothing keeps a connection.`;
 }
 
-/** An uplink may answer a command that was sent up to this long before. A search for a fix takes up to 120 s. */
+/** An uplink may be caused by a command sent up to this long before. A search for a fix takes up to 120 s of that. */
 const COMMAND_ANSWERED_WITHIN = Minutes(10);
 
 /** The step about the command that may have caused the uplink. */
@@ -185,12 +185,12 @@ const KIND_NAMES: Readonly<Record<Ping['kind'] | 'ack', string>> = {
 function messageSteps({ model, event, body }: RuleCase): WhyStep[] {
   const { uplink, atMs } = event;
   const reason = body.kind === 'ack' ? ` of command ${body.commandId}` : `, ${body.reason}`;
-  const rest = [
+  const remarks = [
     uplink.kept > 0 ? `${uplink.kept} made earlier still waited in the lock` : '',
     uplink.dropped > 0 ? `the lock had discarded ${uplink.dropped} since its boot` : '',
   ].filter((text) => text !== '');
-  const also = rest.length === 0 ? '' : `; ${rest.join(', ')}`;
-  const made = `It is ${KIND_NAMES[body.kind]}${reason}: boot ${uplink.boot}, sequence ${uplink.sequence}${also}.`;
+  const remarkText = remarks.length === 0 ? '' : `; ${remarks.join(', ')}`;
+  const made = `It is ${KIND_NAMES[body.kind]}${reason}: boot ${uplink.boot}, sequence ${uplink.sequence}${remarkText}.`;
   const restsOn = body.kind === 'ack' ? SECTIONS.wire : SECTIONS.ping;
   return [
     step('message', body.kind, restsOn, made, isDatable(uplink.timeMs) ? uplink.timeMs : null, 'lock'),
@@ -214,21 +214,24 @@ function arrivalOf(timeMs: number, atMs: number, { bounds }: PowerModel): [strin
   return ['live', SECTIONS.judge, `${made}, ${span}: live. ${ack}`];
 }
 
+/** The steps about rules: those broken, those withdrawn, those that apply to this uplink in particular, all others. */
 function ruleSteps(ruleCase: RuleCase, standing: readonly StandingFinding[]): WhyStep[] {
   const broken = new Set(standing.map(({ finding }) => finding.rule));
   const withdrawn = ruleCase.history.isCut ? [] : withdrawnRules(ruleCase, broken);
   const isKept = (rule: RuleName): boolean => !broken.has(rule) && !withdrawn.includes(rule);
   const kept = RULES.filter(({ rule }) => isKept(rule) && appliesInParticular(rule, ruleCase));
-  const anyway = RULES.filter(({ rule }) => isKept(rule) && appliesToEvery(rule, ruleCase)).map(({ rule }) => rule);
+  const alwaysApplied = RULES.filter(({ rule }) => isKept(rule) && appliesToEvery(rule, ruleCase)).map(
+    ({ rule }) => rule,
+  );
   const steps = [
     ...standing.flatMap((each) => brokenSteps(each)),
     ...withdrawn.map((rule) => withdrawnStep(rule, ruleCase)),
     ...kept.map(({ rule }) => compliedStep(rule, ruleCase)),
   ];
-  if (anyway.length === 0) return steps;
+  if (alwaysApplied.length === 0) return steps;
   const whose = ruleCase.event.source === 'phone' ? 'each uplink of a phone' : 'each uplink of a lock';
-  const sentence = `It complies with the rules for ${whose}: ${anyway.join(', ')}.`;
-  return [...steps, step('rules-kept', anyway.join(' '), SECTIONS.judge, sentence, ruleCase.event.atMs)];
+  const sentence = `It complies with the rules for ${whose}: ${alwaysApplied.join(', ')}.`;
+  return [...steps, step('rules-kept', alwaysApplied.join(' '), SECTIONS.judge, sentence, ruleCase.event.atMs)];
 }
 
 /** The two steps about a finding: its message, and the rule with the reason why it exists. */

@@ -132,7 +132,7 @@ function judgeFirstAck(
   if (change.highWindow !== undefined && highWindow !== null && !isSameWindow(change.highWindow, highWindow))
     untrue.push('high_window');
   if (untrue.length === 0) return;
-  const message = `Command ${commandId} was acknowledged as ok, but not carried verdict: ${untrue.join(', ')}.`;
+  const message = `Command ${commandId} was acknowledged as ok, but not carried out: ${untrue.join(', ')}.`;
   verdict.findings.push(finding('ack-untrue', belief.mac, keyOf(event), event.atMs, message));
 }
 

@@ -1,6 +1,7 @@
 /**
- * Makes a certificate from traces: for each row whether it was seen to hold, seen broken, or not seen. Absence is never
- * a pass (protocol.md §3). Pure: the caller reads the files, one after another, and passes their events in order.
+ * Makes a certificate from traces. For each row, a requirement, it says whether the requirement was seen to hold, seen
+ * broken, or not seen; a row without evidence never passes (protocol.md §3). Pure: the caller reads the files, one
+ * after another, and passes their events in order.
  */
 import { ok, type Result } from '../../errors.js';
 import type { PowerModel } from '../../power/model.js';
@@ -18,14 +19,15 @@ import { RowFindings, type StandingFinding } from './row-findings.js';
 import { certificateRows } from './rows.js';
 import { Tally } from './tally.js';
 
-/** Firmware versions that a certificate lists; a lock may report any text. */
+/** The maximum number of firmware versions that a certificate lists. A lock may report any text as its version. */
 const MAX_VERSIONS = 100;
 
-/** A trace that a certificate rests on. */
+/** A trace from which a certificate was made. */
 export interface CertifiedTrace {
   readonly file: string;
-  /** Of the file's bytes, as 64 hexadecimal digits. */
+  /** The digest of the file's bytes, as 64 hexadecimal digits. */
   readonly sha256: string;
+  /** How many locks and pings it has. */
   readonly locks: number;
   readonly pings: number;
   /** The times of its first and last event, ms since the epoch; null if it has none. */
@@ -38,12 +40,12 @@ export interface Certificate {
   readonly lockgate: string;
   /** The firmware version that it is about; null if none was stated. */
   readonly firmware: string | null;
-  /** The versions that cellular pings report, with their number. */
+  /** The firmware versions that cellular pings report, each with its number of pings. */
   readonly reported: readonly { readonly version: string; readonly pings: number }[];
-  /** Pings left out, because another firmware than the stated one made them. */
+  /** How many pings were left out, because another firmware than the stated one made them. */
   readonly leftOut: number;
   readonly traces: readonly CertifiedTrace[];
-  /** Different locks in all traces. */
+  /** How many different locks all traces have. */
   readonly locks: number;
   readonly pings: number;
   readonly fromMs: number | null;
@@ -51,7 +53,10 @@ export interface Certificate {
   readonly rows: readonly JudgedRow[];
 }
 
-/** Rules whose finding is about another ping than the one that made the function fail: their reason does not count. */
+/**
+ * Rules whose findings fail a row whatever the row's `reasons`: they are about another ping than the one that is
+ * missing or wrong, so the reason of that ping says nothing.
+ */
 const ANY_REASON: ReadonlySet<string> = new Set<RuleName>([
   'change-untold',
   'network-ping-missing',
@@ -77,10 +82,10 @@ export class CertificateMaker {
   readonly #rows: readonly CertificateRow[];
   readonly #rowsByRule = new Map<string, CertificateRow[]>();
   readonly #notedByRule = new Map<string, CertificateRow[]>();
-  /** What the stated firmware showed, and locks that have not reported one yet. */
-  readonly #ours = new Tally();
-  /** What other firmware showed. */
-  readonly #others = new Tally();
+  /** Counts what the stated firmware showed. A lock that has not reported its firmware yet counts here. */
+  readonly #certifiedTally = new Tally();
+  /** Counts what other firmware showed. */
+  readonly #otherTally = new Tally();
   readonly #reported = new Map<string, number>();
   readonly #locks = new Set<Mac>();
   readonly #traces: CertifiedTrace[] = [];
@@ -102,7 +107,7 @@ export class CertificateMaker {
     }
   }
 
-  /** Pings of the open trace so far. */
+  /** How many pings of the open trace have been judged. */
   get pings(): number {
     return this.#open?.check.pings ?? 0;
   }
@@ -129,7 +134,7 @@ export class CertificateMaker {
   /**
    * Judges the event of a line of the open trace.
    *
-   * @returns an error that says what was expected of an event of the world; the trace has no truth then
+   * @returns an error if a `world` event (what truly happened around a lock) is invalid, with what was expected
    */
   judge(event: TraceEvent, line: number): Result<null> {
     const open = this.#open;
@@ -137,7 +142,7 @@ export class CertificateMaker {
     open.fromMs ??= event.atMs;
     open.toMs = event.atMs;
     if ('mac' in event && event.mac !== null) this.#locks.add(event.mac);
-    // The findings of this line need what is noted of it.
+    // First, because #attribute looks up this line's note when the check makes a finding.
     this.#observe(open, event, line);
     open.check.judge(event, line);
     return compareWithWorld(open.owed, event, line);
@@ -153,7 +158,7 @@ export class CertificateMaker {
     if (body.kind === 'cellular') this.#countVersion(body.firmwareVersion);
   }
 
-  /** Ends the open trace. @param sha256 of the file's bytes, as hexadecimal digits */
+  /** Closes the open trace. @param sha256 of the file's bytes, as hexadecimal digits */
   finish(sha256: string): void {
     const open = this.#open;
     if (open === null) return;
@@ -168,9 +173,9 @@ export class CertificateMaker {
   certificate(lockgate: string): Certificate {
     const isReported = this.#firmware === null || this.#reported.has(this.#firmware);
     const tally = new Tally();
-    tally.add(this.#ours);
-    // If no ping reports the stated version, the certificate says so and rests on all pings.
-    if (!isReported) tally.add(this.#others);
+    tally.add(this.#certifiedTally);
+    // If no ping reports the stated version, the certificate says so and counts all pings.
+    if (!isReported) tally.add(this.#otherTally);
     const times = this.#traces.flatMap(({ fromMs, toMs }) => (fromMs === null || toMs === null ? [] : [fromMs, toMs]));
     return {
       lockgate,
@@ -187,7 +192,7 @@ export class CertificateMaker {
   }
 
   #tallyOf(firmware: string | null): Tally {
-    return this.#isOther(firmware) ? this.#others : this.#ours;
+    return this.#isOther(firmware) ? this.#otherTally : this.#certifiedTally;
   }
 
   #isOther(firmware: string | null): boolean {
@@ -201,6 +206,7 @@ export class CertificateMaker {
     this.#reported.set(version, (count ?? 0) + 1);
   }
 
+  /** Makes the rows fail that a finding of the rule `owed` is about: a missing uplink, or a wrong position. */
   #attributeOwed({ file, evidence }: Pick<OpenTrace, 'file' | 'evidence'>, found: OwedFinding): void {
     const { line, mac, rule, message, missing } = found;
     if (this.#ignored.has(rule)) return;
@@ -209,16 +215,20 @@ export class CertificateMaker {
     for (const row of rows) tally.fail(row, { at: `${file}:${line}`, mac, rule, message });
   }
 
+  /**
+   * Makes the rows fail that a finding of the judge is about: of the rows of its rule, those for the uplink's state and
+   * reason, or all if there are none.
+   */
   #attribute(
     { file, evidence, notes }: Pick<OpenTrace, 'file' | 'evidence' | 'notes'>,
     { line, mac, rule, message }: StandingFinding,
   ): void {
     if (this.#ignored.has(rule)) return;
     const found = { at: `${file}:${line}`, mac, rule, message };
-    // A finding about time passing is at the line that happens to come next, perhaps another lock's.
+    // A finding about time that passed has the line that came next, which may be about another lock.
     const note = ruleRow(rule)?.restsOn === 'time' ? null : notes.of(line);
     const isOther = note?.isOtherFirmware ?? this.#isOther(evidence.firmwareOf(mac));
-    const tally = isOther ? this.#others : this.#ours;
+    const tally = isOther ? this.#otherTally : this.#certifiedTally;
     for (const { row } of this.#notedByRule.get(rule) ?? []) tally.noteWarning(row, found);
     const candidates = this.#rowsByRule.get(rule) ?? [];
     const rows = candidates.filter((row) => isAbout(row, rule, note));
@@ -226,7 +236,9 @@ export class CertificateMaker {
   }
 }
 
-/** Whether a finding of the rule, about the uplink noted, is about the row. */
+/**
+ * Whether a finding of the rule belongs to the row. `note` describes the uplink of the finding's line, if it has one.
+ */
 function isAbout({ state, reasons }: CertificateRow, rule: string, note: LineNote | null): boolean {
   if (note === null) return state === null && reasons === undefined;
   if (state !== null && state !== note.state) return false;
@@ -239,7 +251,7 @@ function append(rowsByRule: Map<string, CertificateRow[]>, rule: string, row: Ce
   else rows.push(row);
 }
 
-/** Compares the trace with the events of the world in it. Without such events nothing is owed and no position known. */
+/** Compares the trace with its `world` events. Without such events, no uplink is owed and no true position is known. */
 function compareWithWorld(owed: OwedCheck, event: TraceEvent, line: number): Result<null> {
   const read = event.event === 'world' ? owed.world(event, line) : ok(null);
   if (!read.ok) return read;

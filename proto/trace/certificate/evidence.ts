@@ -1,6 +1,6 @@
 /**
- * Reports what a trace shows: which rows of a certificate hold, and in which line. It never says that a row is broken;
- * the judge's rules do that. Pure: the caller passes a trace's events in order.
+ * Reports which rows of a certificate (row.ts) a trace shows to hold, and in which line. It never reports that a row is
+ * broken; the judge's rules do that. Pure: the caller passes a trace's events in order.
  */
 import { Minutes } from '../../clock.js';
 import { stateRow } from '../../power/judge/state.js';
@@ -14,10 +14,10 @@ import { isAsAsked, LockMemory } from './lock-memory.js';
 import { notePingOrder } from './order-evidence.js';
 import { notePingContent } from './ping-evidence.js';
 
-/** Takes a row that a line shows to hold, with the firmware version of the lock; null if it has not said it yet. */
+/** Receives the id of a row that a line shows to hold, and the lock's firmware version; null if not yet reported. */
 export type NoteEvidence = (row: string, line: number, firmware: string | null) => void;
 
-/** A lock that says nothing for so long after its announcement is silent. */
+/** A lock that sends nothing for this long after it announced its silence counts as silent. */
 const SILENCE_MS = Minutes(10);
 
 /** See the head of this file. One for each trace. */
@@ -25,7 +25,7 @@ export class Evidence {
   readonly #model: PowerModel;
   readonly #header: TraceHeader;
   readonly #note: NoteEvidence;
-  readonly #bound = new SeenUplinksLimit();
+  readonly #seenLimit = new SeenUplinksLimit();
   readonly #locks = new Map<Mac, LockMemory>();
 
   constructor(model: PowerModel, header: TraceHeader, note: NoteEvidence) {
@@ -68,7 +68,7 @@ export class Evidence {
     return this.#locks.get(mac.replaceAll(':', '') as Mac)?.firmware ?? null;
   }
 
-  /** Ends the trace: silences that last until its end count. */
+  /** Called at the end of the trace: silences that last until then count. */
   end(atMs: number): void {
     for (const lock of this.#locks.values()) this.#noteSilence(lock, atMs);
   }
@@ -76,7 +76,7 @@ export class Evidence {
   #lockOf(mac: Mac): LockMemory {
     let lock = this.#locks.get(mac);
     if (lock === undefined) {
-      lock = new LockMemory(this.#bound, this.#header.locks.get(mac));
+      lock = new LockMemory(this.#seenLimit, this.#header.locks.get(mac));
       this.#locks.set(mac, lock);
     }
     return lock;
@@ -134,13 +134,13 @@ export class Evidence {
     return state;
   }
 
-  /** What every uplink shows: number, boot, clock, connection. */
+  /** Reports the rows that any uplink can show: about its number, boot, clock and connection. */
   #noteUplink(lock: LockMemory, atMs: number, uplink: Uplink, note: (row: string) => void): void {
-    const { before } = lock;
+    const { before: previous } = lock;
     const { boot, sequence, timeMs } = uplink;
     const { bufferedOver } = this.#model.bounds;
-    if (before?.boot === boot && sequence === before.sequence + 1) note('sequence-numbers');
-    if (before !== null && boot > before.boot) note('boot-counter');
+    if (previous?.boot === boot && sequence === previous.sequence + 1) note('sequence-numbers');
+    if (previous !== null && boot > previous.boot) note('boot-counter');
     lock.before = { boot, sequence };
     const ageMs = atMs - timeMs;
     if (Math.abs(ageMs) <= bufferedOver) note('clock-true');
@@ -163,7 +163,7 @@ export class Evidence {
     if (isSoon && lock.state === 'MID') note('connection-let-go');
   }
 
-  /** Notes a close-connection ping with which the lock enters a silent state. */
+  /** Notes a close-connection ping that announces a silent state. */
   #announce(lock: LockMemory, state: EffectiveState, line: number, atMs: number): void {
     if (state !== 'AIRPLANE' && state !== 'LOW_BATTERY') return;
     if (lock.state === null || lock.state === state) return;
@@ -171,7 +171,7 @@ export class Evidence {
     lock.silence = { state, line, sinceMs: atMs, isNoted: false };
   }
 
-  /** Notes a silence that has lasted long enough by `atMs`, where an uplink or the trace's end interrupts it. */
+  /** Reports a silence that has lasted long enough when an uplink or the end of the trace interrupts it at `atMs`. */
   #noteSilence({ silence, firmware }: LockMemory, atMs: number): void {
     if (silence === null || silence.isNoted) return;
     if (atMs - silence.sinceMs >= SILENCE_MS) {

@@ -1,6 +1,6 @@
 /**
- * The rows about what a lock does in each state: one for every combination of state, trigger and ping type that the
- * power model allows. They follow from the model's table, so a change of the model changes them.
+ * The rows of a certificate about what a lock does in each state: one for every combination of state, trigger and ping
+ * type that the power model allows. They follow from the model's table, so a change of the model changes them. Pure.
  */
 import type { EffectiveState, PowerModel, TriggerName } from '../../power/model.js';
 import type { RuleName } from '../../power/rules.js';
@@ -8,7 +8,7 @@ import type { KnownReason } from '../../wire/reasons.js';
 import { allowedCells, type BareCell } from '../coverage.js';
 import type { CertificateRow } from './row.js';
 
-/** A function of a lock, in whatever state. */
+/** What the rows about one function have in common, whatever the state. */
 interface FunctionRow {
   readonly id: string;
   readonly says: string;
@@ -19,7 +19,7 @@ interface FunctionRow {
 
 const GROUP = 'Functions in each state';
 
-/** By trigger and ping type. */
+/** The functions, by trigger and ping type. */
 const FUNCTIONS: Readonly<Record<string, FunctionRow>> = {
   'theft cellular': {
     id: 'theft-cellular',
@@ -107,7 +107,7 @@ const FUNCTIONS: Readonly<Record<string, FunctionRow>> = {
   },
 };
 
-/** The states that a lock enters by saying goodbye: their close-connection ping has rows of its own. */
+/** The states that a lock announces with a close-connection ping. That ping has its own rows in obligation-rows.ts. */
 const SILENT_STATES: ReadonlySet<EffectiveState> = new Set(['AIRPLANE', 'LOW_BATTERY']);
 
 /** The function's id in a state, as in `theft-cellular-mid`. */
@@ -117,13 +117,13 @@ export function stateRowId(functionId: string, state: EffectiveState): string {
 
 /** The id of the row that a kind of ping in a state shows; null if the model does not allow that ping there. */
 export function functionRowOf(cell: Pick<BareCell, 'state' | 'trigger' | 'pingType'>): string | null {
-  const found = FUNCTIONS[`${cell.trigger} ${cell.pingType}`];
-  return found === undefined ? null : stateRowId(found.id, cell.state);
+  const functionRow = FUNCTIONS[`${cell.trigger} ${cell.pingType}`];
+  return functionRow === undefined ? null : stateRowId(functionRow.id, cell.state);
 }
 
 /**
- * The rows of a trigger that fail because the lock owed its pings (rule `owed`): those of the lock's state, or of all
- * states if that one does not have the trigger or is not known.
+ * The ids of the rows that fail when a lock did not make a trigger's pings (rule `owed`): those of the lock's state, or
+ * those of all states if the state is unknown or does not have the trigger.
  */
 export function rowsOwing(model: PowerModel, trigger: TriggerName, state: EffectiveState | null): string[] {
   const cells = allowedCells(model).filter((cell) => cell.trigger === trigger);
@@ -139,9 +139,9 @@ export function functionRows(model: PowerModel): CertificateRow[] {
       if (!SILENT_STATES.has(cell.state)) rows.push(closeRow(cell.state));
       continue;
     }
-    const found = FUNCTIONS[`${cell.trigger} ${cell.pingType}`];
-    if (found === undefined) continue;
-    const { id, reason, failsBy, ...texts } = found;
+    const functionRow = FUNCTIONS[`${cell.trigger} ${cell.pingType}`];
+    if (functionRow === undefined) continue;
+    const { id, reason, failsBy, ...texts } = functionRow;
     rows.push({
       ...texts,
       failsBy: [...failsBy, 'owed'],

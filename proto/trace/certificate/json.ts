@@ -1,4 +1,7 @@
-/** A certificate as JSON (interfaces.md §4). The same traces give the same JSON: it has no date of its own. */
+/**
+ * A certificate as JSON (interfaces.md §4). The JSON says nothing about when it was made, so the same traces always
+ * give the same JSON.
+ */
 import { toDate } from '../../wire/ping-json.js';
 import type { Certificate, CertifiedTrace } from './certificate.js';
 import type { JudgedRow } from './row.js';

@@ -1,6 +1,7 @@
 /**
- * Remembers, in one byte for each line of a trace, the reason and state of its uplink and whether another firmware made
- * it. A finding names only its line, and often an earlier one: with this its rows can be told apart.
+ * Remembers, in one byte for each line of a trace, the reason and state of the line's uplink, and whether other
+ * firmware than the certified one made it. A finding names only a line, often an earlier one; from the note follows
+ * which rows of the certificate the finding is about. Pure.
  */
 import type { EffectiveState, PowerModel } from '../../power/model.js';
 import { type KnownReason, REASONS, type Reason } from '../../wire/reasons.js';
@@ -8,10 +9,10 @@ import { type KnownReason, REASONS, type Reason } from '../../wire/reasons.js';
 /** Lines in a chunk. A chunk without uplinks takes no memory. */
 const LINES_PER_CHUNK = 65_536;
 
-/** Lines remembered, in as many bytes. A finding about a later line counts for every row of its rule. */
+/** The maximum number of lines, and of bytes. A finding about a later line counts for every row of its rule. */
 const MAX_LINES = 64 * 1024 * 1024;
 
-/** The bit of an uplink that another firmware than the certified one made. */
+/** This bit marks an uplink that other firmware than the certified one made. */
 const OTHER_FIRMWARE = 128;
 
 /** What is remembered of an uplink. */
@@ -42,6 +43,7 @@ export class LineNotes {
       chunk = new Uint8Array(LINES_PER_CHUNK);
       this.#chunks[index] = chunk;
     }
+    // 0 means that nothing was noted. Reason and state together are one number, which is below 128.
     const reasonIndex = reason === null ? -1 : REASON_NAMES.indexOf(reason);
     const code = 1 + (reasonIndex + 1) * this.#states.length + this.#states.indexOf(state);
     chunk[line % LINES_PER_CHUNK] = code | (isOtherFirmware ? OTHER_FIRMWARE : 0);

@@ -1,6 +1,6 @@
 /**
- * What evidence of a certificate remembers about one lock: its last uplinks by kind, its connection and its commands.
- * Bounded: nothing here grows with the trace but `seen`, which all locks share a limit for.
+ * What is remembered of one lock while a certificate's evidence is collected (evidence.ts): its last uplinks by kind,
+ * its connection and its commands. Only `seen` grows with the trace, up to a limit that all locks share.
  */
 import type { CommandBefore } from '../../power/judge/belief.js';
 import type { EffectiveState } from '../../power/model.js';
@@ -17,15 +17,17 @@ export interface SentCommand {
   readonly expiresMs: number | undefined;
 }
 
-/** The uplink before, by receipt. */
+/** The uplink that was received last. */
 export interface UplinkBefore {
   readonly boot: number;
   readonly sequence: number;
 }
 
-/** A run of GPS pings of one reason. Times are the lock’s, ms since the epoch. */
+/** GPS pings of a theft or ride. Times are by the lock’s clock, ms since the epoch. */
 export interface GpsRun {
+  /** When the last GPS ping was made. */
   gpsMs: number;
+  /** When the last cellular ping of the same trigger was made. */
   cellularMs: number;
   /** Whether a GPS ping came since the last cellular one. */
   hasGpsSince: boolean;
@@ -36,36 +38,43 @@ export interface Silence {
   readonly state: EffectiveState;
   /** The line of the announcement. */
   readonly line: number;
+  /** When the last uplink was received, ms since the epoch. */
   sinceMs: number;
+  /** Whether it has been reported as evidence. */
   isNoted: boolean;
 }
 
-/** See the head of this file. Times start at minus infinity: never. */
+/** See the head of this file. Before an event has happened, its time is minus infinity. */
 export class LockMemory {
+  /** Which uplinks have come, to recognise repeats. */
   readonly seen: SeenUplinks;
-  /** As its last cellular ping says; null before the first. */
+  /** The version that its last cellular ping reports; null before the first. */
   firmware: string | null = null;
   before: UplinkBefore | null = null;
-  /** Of the last ping. */
+  /** The state in which the last ping was made, and what that ping reports. */
   state: EffectiveState | null = null;
   lockState: LockState = 'unknown';
   batteryPercent: number | null = null;
+  /** The silence that the lock is in; null if it has announced none. */
   silence: Silence | null = null;
   /** When each reason’s last cellular ping was made. */
   readonly cellularMs = new Map<string, number>();
-  /** The reason whose GPS ping came since the last close-connection ping. */
+  /** Whether the GPS ping of a state change or daily ping came since the last close-connection ping. */
   hasGpsToFollow = false;
   readonly theft: GpsRun = newRun();
   readonly ride: GpsRun = newRun();
+  /** When the last cellular daily ping was made. */
   dailyMs = Number.NEGATIVE_INFINITY;
   networkPingMs = Number.NEGATIVE_INFINITY;
   position: Position | null = null;
   positionMs = Number.NEGATIVE_INFINITY;
   isConnected = false;
-  /** Whether the trace has the connection’s begin. */
+  /** Whether the trace has the connect of the current connection. */
   hasSeenConnect = false;
+  /** Whether a close-connection ping came on the connection, and whether it is the last uplink so far. */
   hasClosePing = false;
   isClosePingLast = false;
+  /** When the last uplink was received. */
   uplinkAtMs = Number.NEGATIVE_INFINITY;
   /** The lock state that an acknowledged command promises for the next ping. */
   promised: LockState | null = null;

@@ -1,6 +1,7 @@
 /**
- * The rows that hold in more than one function: silence, order and cadence, connections, commands, the content of
- * pings, clocks and numbers. Each rule of the judge belongs to at least one row here or in function-rows.ts.
+ * The rows of a certificate about requirements that concern more than one function: silence, order and cadence,
+ * connections, commands, the content of pings, clocks and numbers. Each rule of the judge belongs to at least one row
+ * here or in function-rows.ts. Pure data.
  */
 import type { Command } from '../../wire/ping.js';
 import type { CertificateRow } from './row.js';
@@ -12,9 +13,10 @@ const TRIGGERS = 'protocol.md §2';
 const WIRE = 'protocol.md §1';
 const RULES = 'protocol.md §3';
 
-type Texts = Omit<CertificateRow, 'group' | 'state'> & Partial<Pick<CertificateRow, 'state'>>;
+/** A row without its group, and without its state if it holds in all states. */
+type RowText = Omit<CertificateRow, 'group' | 'state'> & Partial<Pick<CertificateRow, 'state'>>;
 
-function group(name: string, rows: readonly Texts[]): CertificateRow[] {
+function group(name: string, rows: readonly RowText[]): CertificateRow[] {
   return rows.map((row) => ({ state: null, ...row, group: name }));
 }
 
@@ -320,7 +322,7 @@ const CONTENT = group('Content of pings', [
   },
 ]);
 
-/** The row that only events of the world can show. */
+/** The row that only `world` events can show: they record what truly happened around a lock. */
 export const POSITION_TRUE_ROW = 'position-true';
 
 const CLOCK = group('Clock, numbers and truth', [
@@ -354,7 +356,7 @@ const CLOCK = group('Clock, numbers and truth', [
   },
 ]);
 
-/** All rows that do not follow from the table of states. */
+/** All rows that do not follow from the power model's table. */
 export const OBLIGATION_ROWS: readonly CertificateRow[] = [
   ...SILENCE,
   ...ORDER,

@@ -1,5 +1,6 @@
 /**
- * What a ping shows together with the pings before it: order, cadence, changes, and the commands that it answers. Pure.
+ * Which rows of a certificate (row.ts) a ping shows to hold together with the pings before it: order, cadence, changes,
+ * and the commands that it answers. Pure: changes only the memory of the lock, and reports each row by calling `note`.
  */
 import { Hours, Seconds } from '../../clock.js';
 import { metersBetween } from '../../power/judge/in-order/geodesy.js';
@@ -7,7 +8,7 @@ import type { EffectiveState, PowerModel } from '../../power/model.js';
 import type { Ping, PingUplink } from '../../wire/ping.js';
 import type { GpsRun, LockMemory } from './lock-memory.js';
 
-/** A ping with all that its order is compared with. */
+/** A ping, and what it is compared with. */
 export interface OrderedPing {
   readonly model: PowerModel;
   readonly lock: LockMemory;
@@ -17,15 +18,15 @@ export interface OrderedPing {
   readonly note: (row: string) => void;
 }
 
-/** How far the time between two GPS pings may be from the model's. */
+/** How much the time between two GPS pings may differ from the model's interval. */
 const THEFT_TOLERANCE_MS = Seconds(2);
 const RIDE_TOLERANCE_MS = Seconds(5);
 
-/** Two daily pings this far apart are a day apart. */
+/** Two daily pings are a day apart if the time between them is in this range. */
 const MIN_DAY_MS = Hours(23);
 const MAX_DAY_MS = Hours(25);
 
-/** Notes the rows that the ping shows together with the lock's memory, and updates the memory. */
+/** Reports the rows that the ping shows together with the lock's memory, and updates the memory. */
 export function notePingOrder(ping: OrderedPing): void {
   const { lock, body, note } = ping;
   if (body.kind === 'close_connection') {
@@ -46,10 +47,10 @@ function noteCellular({ model, lock, state, uplink, body, note }: OrderedPing): 
       if (isKnown(lock) && lock.lockState !== body.lockState) note('change-told');
       break;
     case 'REASON_THEFT':
-      refresh(lock.theft, timeMs, bounds.refreshOver, () => note('theft-refresh'));
+      noteRefresh(lock.theft, timeMs, bounds.refreshOver, () => note('theft-refresh'));
       break;
     case 'REASON_UNLOCKED_MOVEMENT':
-      refresh(lock.ride, timeMs, bounds.refreshOver, () => note('ride-refresh'));
+      noteRefresh(lock.ride, timeMs, bounds.refreshOver, () => note('ride-refresh'));
       break;
     case 'REASON_PERIOD_TRACKING':
       if (isWithin(timeMs - lock.dailyMs, MIN_DAY_MS, MAX_DAY_MS)) note('daily-once');
@@ -67,8 +68,8 @@ function noteCellular({ model, lock, state, uplink, body, note }: OrderedPing): 
   lock.cellularMs.set(body.reason, timeMs);
 }
 
-/** Notes a cellular ping in a run of GPS pings. */
-function refresh(run: GpsRun, timeMs: number, withinMs: number, note: () => void): void {
+/** Notes a cellular ping in a run of GPS pings, and reports it if it came soon enough after the last cellular ping. */
+function noteRefresh(run: GpsRun, timeMs: number, withinMs: number, note: () => void): void {
   if (run.hasGpsSince && isWithin(timeMs - run.cellularMs, 1, withinMs)) note();
   run.cellularMs = timeMs;
   run.hasGpsSince = false;
@@ -106,13 +107,14 @@ function noteGps({ model, lock, uplink, body, note }: OrderedPing): void {
   lock.positionMs = timeMs;
 }
 
+/** Notes a GPS ping of a run, and reports it if it came at the model's interval after the GPS ping before. */
 function noteCadence(run: GpsRun, timeMs: number, everyMs: number, toleranceMs: number, note: () => void): void {
   if (isWithin(timeMs - run.gpsMs, everyMs - toleranceMs, everyMs + toleranceMs)) note();
   run.gpsMs = timeMs;
   run.hasGpsSince = true;
 }
 
-/** Notes a located position that a command of its kind asked for. */
+/** Reports a located position if a command of its kind asked for it. */
 function noteLocate({ model, lock, uplink, body, note }: OrderedPing): void {
   const type = body.reason === 'REASON_GPS_PING' ? 'locate-gps' : 'locate-cell';
   const { locateWithin, locateSlack } = model.bounds;

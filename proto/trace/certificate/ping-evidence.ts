@@ -1,4 +1,7 @@
-/** What one ping of a lock shows by itself: functions of its state, and its content. Pure. */
+/**
+ * Which rows of a certificate (row.ts) a single ping of a lock shows to hold: those about functions of its state, and
+ * about its content. Pure: reports each row by calling `note` with the row's id.
+ */
 import type { EffectiveState, TriggerName } from '../../power/model.js';
 import type { Ping, PowerSettings } from '../../wire/ping.js';
 import { isKnownReason, type Reason } from '../../wire/reasons.js';
@@ -6,7 +9,7 @@ import { functionRowOf, stateRowId } from './function-rows.js';
 
 type Note = (row: string) => void;
 
-/** The trigger of each reason that is not the close-connection ping's or the phone's. */
+/** The trigger of the power model that makes pings of each reason. Close-connection and phone pings have no trigger. */
 const TRIGGER_OF: Partial<Record<Reason, TriggerName>> = {
   REASON_THEFT: 'theft',
   REASON_STATE_PING: 'state-change',
@@ -19,7 +22,7 @@ const TRIGGER_OF: Partial<Record<Reason, TriggerName>> = {
   REASON_RESET: 'reset',
 };
 
-/** Notes the rows that a ping shows by itself. */
+/** Reports the rows that a ping shows by itself. `state` and `power` are those in which the lock made it. */
 export function notePingContent(state: EffectiveState, power: PowerSettings, ping: Ping, note: Note): void {
   if (isKnownReason(ping.reason)) {
     note('known-reasons');
@@ -36,6 +39,7 @@ export function notePingContent(state: EffectiveState, power: PowerSettings, pin
   noteFunction(state, power, ping, note);
 }
 
+/** Reports the rows about functions: the one for state, trigger and ping type, and those that hold in all states. */
 function noteFunction(state: EffectiveState, power: PowerSettings, ping: Ping, note: Note): void {
   const trigger = TRIGGER_OF[ping.reason];
   if (trigger === undefined || !isAsAllowed(power, ping)) return;
@@ -62,7 +66,7 @@ function noteFunction(state: EffectiveState, power: PowerSettings, ping: Ping, n
   }
 }
 
-/** Whether lock state, ping type and position are what the reason asks for. */
+/** Whether lock state, ping type and position are as the ping's reason requires. */
 function isAsAllowed(power: PowerSettings, ping: Ping): boolean {
   switch (ping.reason) {
     case 'REASON_THEFT':

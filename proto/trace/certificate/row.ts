@@ -1,4 +1,7 @@
-/** The types of a certificate: what its rows say, and the verdict of each (protocol.md §3). Plain data, no code. */
+/**
+ * The types of a certificate, which says for each requirement whether recorded traces show it to hold (protocol.md §3):
+ * its rows, and the verdict on each. Plain data, no code.
+ */
 import type { EffectiveState } from '../../power/model.js';
 import type { KnownReason } from '../../wire/reasons.js';
 
@@ -8,17 +11,17 @@ export interface CertificateRow {
   readonly row: string;
   /** The heading under which a certificate lists it. */
   readonly group: string;
-  /** The state of the power model that it is about; null if it holds in all. */
+  /** The state of the power model that the requirement is about; null if it holds in all states. */
   readonly state: EffectiveState | null;
   /** What must hold, as one sentence. */
   readonly says: string;
-  /** Where that is required. */
+  /** The section that requires it. */
   readonly section: string;
   /** What in a trace shows that it holds, as a phrase. */
   readonly seenWhen: string;
-  /** The rules whose findings make it fail. */
+  /** The judge's rules whose findings make the row fail. */
   readonly failsBy: readonly string[];
-  /** Rules whose warnings are listed but do not make it fail, because the network may be the cause. */
+  /** Rules whose warnings are listed but do not make the row fail, because the network may be the cause. */
   readonly notedBy?: readonly string[];
   /** If present, only findings about pings with one of these reasons count. */
   readonly reasons?: readonly KnownReason[];
@@ -26,9 +29,9 @@ export interface CertificateRow {
 
 export type RowVerdict = 'PASS' | 'FAIL' | 'NOT SEEN';
 
-/** A finding that made a row fail, or that is noted in it. */
+/** A finding that made a row fail, or that a row lists as a warning. */
 export interface RowFinding {
-  /** The line, as `FILE:LINE`. */
+  /** The line of the trace, as `FILE:LINE`. */
   readonly at: string;
   readonly mac: string;
   readonly rule: string;
@@ -38,14 +41,14 @@ export interface RowFinding {
 /** The verdict on a row, with its evidence. */
 export interface JudgedRow extends CertificateRow {
   readonly verdict: RowVerdict;
-  /** How often it was seen to hold. */
+  /** How often the requirement was seen to hold. */
   readonly seen: number;
   /** The first lines that show it, as `FILE:LINE`. */
   readonly lines: readonly string[];
-  /** How many findings made it fail, and the first of them. */
+  /** How many findings made the row fail, and the first of them. */
   readonly failures: number;
   readonly firstFailures: readonly RowFinding[];
-  /** How many warnings are noted, and the first of them. */
+  /** How many warnings are listed, and the first of them. */
   readonly noted: number;
   readonly firstNoted: readonly RowFinding[];
 }

@@ -10,7 +10,7 @@ export function certificateRows(model: PowerModel): CertificateRow[] {
 }
 
 /**
- * The rows that a name means: the one with that id, or, for a name without its state such as `theft-cellular`, the row
+ * The rows that a name selects: the row with that id; or, for an id without its state such as `theft-cellular`, the row
  * of each state. Empty if there is none.
  */
 export function rowsNamed<Row extends CertificateRow>(rows: readonly Row[], name: string): Row[] {

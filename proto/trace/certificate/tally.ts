@@ -1,7 +1,10 @@
-/** Counts the evidence and the findings of each row. Bounded: it keeps only the first lines of each. */
+/**
+ * Counts the evidence and the findings for each row of a certificate (row.ts). Bounded: it stores only the first lines
+ * and findings of each row. Pure.
+ */
 import type { CertificateRow, JudgedRow, RowFinding, RowVerdict } from './row.js';
 
-/** Lines and findings that a certificate names for each row. */
+/** The maximum number of lines, and of findings, that a certificate names for each row. */
 const MAX_REFERENCES = 5;
 
 interface Counts {
@@ -17,11 +20,12 @@ interface Counts {
 export class Tally {
   readonly #counts = new Map<string, Counts>();
 
+  /** Counts a line that shows the row to hold. */
   see(row: string, file: string, line: number): void {
     this.seeMany(row, file, 1, [line]);
   }
 
-  /** Counts `seen` times; `lines` are the first of them. */
+  /** The same for several lines: `seen` is their number, `lines` are the first of them. */
   seeMany(row: string, file: string, seen: number, lines: readonly number[]): void {
     const counts = this.#of(row);
     counts.seen += seen;
@@ -31,12 +35,14 @@ export class Tally {
     }
   }
 
+  /** Counts a finding that makes the row fail. */
   fail(row: string, found: RowFinding): void {
     const counts = this.#of(row);
     counts.failures += 1;
     if (counts.firstFailures.length < MAX_REFERENCES) counts.firstFailures.push(found);
   }
 
+  /** Counts a warning that the row lists without failing. */
   noteWarning(row: string, found: RowFinding): void {
     const counts = this.#of(row);
     counts.noted += 1;
@@ -77,6 +83,7 @@ function newCounts(): Counts {
   return { seen: 0, lines: [], failures: 0, firstFailures: [], noted: 0, firstNoted: [] };
 }
 
+/** Appends entries up to the limit. */
 function fill<T>(target: T[], source: readonly T[]): void {
   target.push(...source.slice(0, MAX_REFERENCES - target.length));
 }

@@ -4,7 +4,8 @@
  *
  * Two uplinks are the same if lock, kind and reason are equal and the lock made them at the same time, within the
  * tolerance, whenever they arrived. All other events are compared by their time in the trace. Boot and sequence numbers
- * may differ. Memory is bounded: beyond {@link MAX_WAITING} events without a counterpart, the oldest is given up.
+ * may differ. Memory is bounded: beyond {@link MAX_WAITING} events without a counterpart, the oldest counts as an event
+ * that only its trace has.
  */
 import type { Milliseconds } from '../../clock.js';
 import { formatMac, type Mac } from '../../wire/mac.js';
@@ -60,7 +61,8 @@ export interface DiffOptions {
   readonly values: boolean;
 }
 
-interface Waiting {
+/** An event that waits for its counterpart in the other trace. */
+interface WaitingEvent {
   readonly key: string;
   readonly mac: string;
   readonly what: string;
@@ -74,9 +76,9 @@ interface Waiting {
 export class TraceDiff {
   readonly #options: DiffOptions;
   readonly #lockOfB: ReadonlyMap<Mac, Mac>;
-  readonly #waiting = { a: new Map<string, Waiting[]>(), b: new Map<string, Waiting[]>() };
+  readonly #waiting = { a: new Map<string, WaitingEvent[]>(), b: new Map<string, WaitingEvent[]>() };
   /** The waiting events of each trace in order of arrival, oldest first. */
-  readonly #order = { a: new Set<Waiting>(), b: new Set<Waiting>() };
+  readonly #order = { a: new Set<WaitingEvent>(), b: new Set<WaitingEvent>() };
   readonly #rows = new Map<string, DiffRow>();
   #details: Difference[] = [];
   #isTruncated = false;
@@ -90,10 +92,10 @@ export class TraceDiff {
   add(side: Side, event: TraceEvent, line: number): void {
     const item = this.#itemOf(side, event, line);
     if (item === null) return;
-    const other = side === 'a' ? 'b' : 'a';
-    const match = this.#takeNearest(this.#waiting[other].get(item.key), item.timeMs);
+    const otherSide = side === 'a' ? 'b' : 'a';
+    const match = this.#takeNearest(this.#waiting[otherSide].get(item.key), item.timeMs);
     if (match !== undefined) {
-      this.#order[other].delete(match);
+      this.#order[otherSide].delete(match);
       if (side === 'a') this.#compare(item, match);
       else this.#compare(match, item);
       return;
@@ -121,10 +123,10 @@ export class TraceDiff {
   /** Counts by lock and reason, the earliest difference first; rows without a difference last. */
   rows(): DiffRow[] {
     const endMs = Number.POSITIVE_INFINITY;
-    return [...this.#rows.values()].sort((one, other) => {
-      const [oneMs, otherMs] = [one.first?.timeMs ?? endMs, other.first?.timeMs ?? endMs];
-      if (oneMs !== otherMs) return oneMs - otherMs;
-      return `${one.mac} ${one.what}` < `${other.mac} ${other.what}` ? -1 : 1;
+    return [...this.#rows.values()].sort((a, b) => {
+      const [aMs, bMs] = [a.first?.timeMs ?? endMs, b.first?.timeMs ?? endMs];
+      if (aMs !== bMs) return aMs - bMs;
+      return `${a.mac} ${a.what}` < `${b.mac} ${b.what}` ? -1 : 1;
     });
   }
 
@@ -138,7 +140,7 @@ export class TraceDiff {
     return this.#isTruncated;
   }
 
-  #itemOf(side: Side, event: TraceEvent, line: number): Waiting | null {
+  #itemOf(side: Side, event: TraceEvent, line: number): WaitingEvent | null {
     if (event.event === 'tick' || event.event === 'gateway' || event.event === 'world') return null;
     const { mac: lock } = event;
     const counterpart = side === 'b' ? this.#lockOfB.get(lock) : lock;
@@ -153,13 +155,13 @@ export class TraceDiff {
     return { key, mac: formatMac(mac), what, pingType, timeMs, line, members: membersOf(event) };
   }
 
-  #takeNearest(waiting: Waiting[] | undefined, timeMs: number): Waiting | undefined {
+  #takeNearest(waiting: WaitingEvent[] | undefined, timeMs: number): WaitingEvent | undefined {
     if (waiting === undefined) return undefined;
     let nearest = -1;
     let distance = this.#options.toleranceMs;
     // Counterparts are usually among the last.
     for (let index = waiting.length - 1; index >= Math.max(0, waiting.length - MAX_COMPARED); index--) {
-      const away = Math.abs((waiting[index] as Waiting).timeMs - timeMs);
+      const away = Math.abs((waiting[index] as WaitingEvent).timeMs - timeMs);
       if (away > distance) continue;
       nearest = index;
       distance = away;
@@ -178,17 +180,18 @@ export class TraceDiff {
     }
   }
 
-  #onlyIn(side: Side, { mac, what, pingType, timeMs, line }: Waiting): void {
+  #onlyIn(side: Side, { mac, what, pingType, timeMs, line }: WaitingEvent): void {
     const [lineA, lineB] = side === 'a' ? [line, null] : [null, line];
     this.#note({ kind: `only-${side}`, mac, what, pingType, timeMs, lineA, lineB, values: {} });
   }
 
-  #compare(a: Waiting, b: Waiting): void {
+  #compare(a: WaitingEvent, b: WaitingEvent): void {
     const values: Record<string, readonly [unknown, unknown]> = {};
     if (this.#options.values) {
       for (const member of new Set([...Object.keys(a.members), ...Object.keys(b.members)])) {
-        const [one, other] = [a.members[member], b.members[member]];
-        if (JSON.stringify(one) !== JSON.stringify(other)) values[member] = [one ?? null, other ?? null];
+        const [valueOfA, valueOfB] = [a.members[member], b.members[member]];
+        const isSame = JSON.stringify(valueOfA) === JSON.stringify(valueOfB);
+        if (!isSame) values[member] = [valueOfA ?? null, valueOfB ?? null];
       }
     }
     const { mac, what, pingType, timeMs } = a;
@@ -222,8 +225,8 @@ export class TraceDiff {
 /** Maximum number of waiting events that an event is compared with. */
 const MAX_COMPARED = 1000;
 
-function byTime(one: Difference, other: Difference): number {
-  return one.timeMs - other.timeMs || (one.lineA ?? one.lineB ?? 0) - (other.lineA ?? other.lineB ?? 0);
+function byTime(a: Difference, b: Difference): number {
+  return a.timeMs - b.timeMs || (a.lineA ?? a.lineB ?? 0) - (b.lineA ?? b.lineB ?? 0);
 }
 
 /** The compared members of an event. */

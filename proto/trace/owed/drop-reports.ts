@@ -1,12 +1,18 @@
-/** What a lock reports as dropped because its buffer was full. Such uplinks were made, and never arrive. */
+/**
+ * What one lock reports as dropped because its buffer was full. The lock made those uplinks, but they never arrive, so
+ * they do not count as missing. Pure.
+ */
 import type { Uplink } from '../../wire/ping.js';
 
+/** See the head of this file. */
 export class DropReports {
+  /** The newest boot, and the count that it has reported. */
   #boot = 0;
   #dropped = 0;
   /** The time of the uplink that last reported more dropped uplinks than before, ms since the epoch. */
   #reportedMs = Number.NEGATIVE_INFINITY;
 
+  /** An uplink arrived. */
   see({ boot, dropped, timeMs }: Uplink): void {
     if (boot > this.#boot) {
       this.#boot = boot;

@@ -1,6 +1,6 @@
 /**
- * A duty: an uplink that a lock owes for an event of the world, with the times between which it must be made. The
- * tolerances are here too. This file judges nothing.
+ * A duty: an uplink that a lock must make because of a `world` event (which records what truly happened around the
+ * lock), with the times between which the lock must make it. Also the tolerances of the rule `owed`. Pure.
  */
 import { Hours, type Milliseconds, Minutes, Seconds } from '../../clock.js';
 import type { TriggerName } from '../../power/model.js';
@@ -8,23 +8,23 @@ import type { LockState, Uplink } from '../../wire/ping.js';
 
 /** How much later than the model says an uplink may be made. */
 export const SLACK: Milliseconds = Seconds(30);
-/** How much earlier than the event of the world an uplink may be made: clocks differ. */
+/** How much earlier than the `world` event an uplink may be made, because clocks differ. */
 export const EARLY: Milliseconds = Seconds(30);
-/** A receiver with an open sky has a fix after the model's time and this. */
+/** How much longer than the model says a receiver may search under an open sky. */
 export const FIX_SLACK: Milliseconds = Seconds(15);
-/** GPS pings of a theft or ride are missing where so many in a row are. */
+/** GPS pings of a theft or ride count as missing if this many in a row do not come. */
 export const MISSED_GPS_PINGS = 3;
 /**
- * A lock that could send all the time, and sent nothing, does not send any more. Faults of the network that neither
- * trace nor truth shows last up to 20 min, and retries are up to 6 min apart.
+ * An uplink is missing if the lock could have sent it for this long. It is longer than network faults that neither
+ * trace nor truth shows (up to 20 min) together with the time between two attempts to connect (up to 6 min).
  */
 export const PATIENCE: Milliseconds = Hours(1);
 /** A motion must last longer than this to be a ride; sensors differ in how soon they notice. */
 export const MIN_RIDE: Milliseconds = Seconds(6);
-/** From a connect to the ping that reports a reset. */
+/** How soon after a connect the ping that reports a reset must be made. */
 export const RESET_WITHIN: Milliseconds = Minutes(1);
 
-/** The event of the world that a finding names. */
+/** The `world` event because of which an uplink must be made. */
 export interface WorldCause {
   /** The number of its line in the truth. */
   readonly line: number;
@@ -34,7 +34,7 @@ export interface WorldCause {
   readonly text: string;
 }
 
-/** The event of the world in a finding. */
+/** The same event as a finding shows it. */
 export interface OwedCause {
   /** The number of its line in the truth. */
   readonly line: number;
@@ -44,10 +44,11 @@ export interface OwedCause {
   readonly event: string;
 }
 
+/** See the head of this file. */
 export interface Duty {
   readonly trigger: TriggerName;
   readonly kind: 'cellular' | 'gps';
-  /** The reasons that fulfil it. The first is the expected one. */
+  /** The ping may have any of these reasons. The first is the expected one. */
   readonly reasons: readonly string[];
   /** The lock state that the ping must carry; null for any. */
   readonly lockState: LockState | null;
@@ -55,10 +56,10 @@ export interface Duty {
   readonly fromMs: number;
   /** Infinity where the end is not known yet. */
   byMs: number;
-  /** If what makes it due ends before this, nothing is owed. */
+  /** If the cause (such as a motion) ends before this, the uplink need not be made. */
   readonly maturesMs: number;
   readonly cause: WorldCause;
-  /** The duties of one theft or ride have one: only the first that is missed becomes a finding. */
+  /** Shared by the duties of one theft or ride, of which only the first missed one becomes a finding. */
   readonly group: { isReported: boolean };
 }
 

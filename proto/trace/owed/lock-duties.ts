@@ -1,6 +1,8 @@
 /**
- * What the model owes for the events of one lock's world, and which of it the lock did not send (protocol.md §3). The
- * caller passes events of the world and of the trace in order of time. Bounded in memory; never throws on input.
+ * What one lock must send by the power model, given the `world` events (what truly happened around it), and which of
+ * that it did not send (protocol.md §3, `owed`). A *duty* (duty.ts) is an uplink that must be made by some time. The
+ * caller passes `world` events and events of the trace in order of time. Pure; bounded in memory; never throws on
+ * input.
  */
 import type { PowerModel, StateRow, TriggerName } from '../../power/model.js';
 import type { Command, Uplink } from '../../wire/ping.js';
@@ -14,40 +16,49 @@ import { SingleFix } from './single-fix.js';
 import { Tracking } from './tracking.js';
 import { Whereabouts, type WrongPlace } from './whereabouts.js';
 
-/** How many missing uplinks of a lock are waited for. A lock can buffer 256. */
+/** The maximum number of overdue duties whose uplinks may still arrive. A lock can buffer 256 uplinks. */
 const MAX_WAITING = 512;
 
-/** What a lock owed and did not send: an uplink, or its connection since a moment (ms since the epoch). */
+/** What is missing: an uplink, or the lock's connection since `sinceMs` (ms since the epoch). */
 export type Missing =
   | { readonly type: 'uplink'; readonly duty: Duty }
   | { readonly type: 'connection'; readonly cause: WorldCause; readonly sinceMs: number; readonly state: string };
 
+/** See the head of this file. */
 export class LockDuties {
   readonly truth: LockTruth;
   readonly #model: PowerModel;
   readonly #report: (missing: Missing) => void;
   readonly #whereabouts = new Whereabouts();
   readonly #drops = new DropReports();
+  /**
+   * The duties of each kind: of a theft, of a ride, of the daily ping, and of the GPS pings that follow a single time.
+   */
   readonly #theft: Tracking;
   readonly #ride: Tracking;
   readonly #period: Run;
   readonly #stateFix: SingleFix;
   readonly #periodFix: SingleFix;
-  /** Duties that are due, in the order in which they became due. Their uplinks may still arrive. */
+  /** Duties without their uplink so far, in the order in which they became due. The uplink may still arrive. */
   #waiting: Duty[] = [];
+  /** Whether the lock state last changed in a state without state-change pings, so that no ping reported it. */
   #isLockStateHidden = false;
+  /** When the lock connected; null while it is not connected. */
   #connectedMs: number | null;
-  /** When the last connection began or ended; for the time without one. */
+  /** When the lock last connected or disconnected. */
   #linkChangedMs: number;
   #isOfflineReported = false;
-  /** The last event of the world; null before the first, while nothing is owed. */
+  /** The last `world` event; null before the first, when nothing is expected yet. */
   #cause: WorldCause | null = null;
-  /** The last event that let the lock connect, or changed its effective state. */
+  /** The last `world` event that changed the coverage or the effective state. */
   #reachableCause: WorldCause | null = null;
-  /** What was due earlier is not in the trace. */
+  /** When the trace begins. It can't have uplinks that were due earlier. */
   readonly #beginMs: number;
 
-  /** @param beginMs when the trace begins, ms since the epoch */
+  /**
+   * @param beginMs when the trace begins, ms since the epoch
+   * @param report is called with each missing uplink or connection
+   */
   constructor(model: PowerModel, lock: TraceLock, beginMs: number, report: (missing: Missing) => void) {
     const owe = (duty: Duty): void => this.#owe(duty);
     this.#model = model;
@@ -66,7 +77,7 @@ export class LockDuties {
     this.#linkChangedMs = beginMs;
   }
 
-  /** An event of the world. */
+  /** Takes a `world` event, read as changes and a true position. */
   world({ atMs, changes, fix }: GroundTruth, cause: WorldCause): void {
     this.#advance(atMs);
     this.#cause = cause;
@@ -78,6 +89,7 @@ export class LockDuties {
     this.#update(atMs);
   }
 
+  /** The lock connected. It must now report a restart of its modem, if there was one. */
   connected(atMs: number): void {
     this.#advance(atMs);
     this.#connectedMs = atMs;
@@ -122,13 +134,13 @@ export class LockDuties {
     this.#giveUp((duty) => duty.byMs < uplink.timeMs);
   }
 
-  /** Compares the position of a GPS ping. Null if it can be true; undefined if the truth is not known. */
+  /** Compares the position of a GPS ping. Null if it can be true; undefined if no true position is known. */
   comparePosition({ timeMs, body }: Uplink): WrongPlace | null | undefined {
     return body.kind === 'gps' ? this.#whereabouts.compare(timeMs, body.position) : undefined;
   }
 
   /**
-   * Time passed, and no event of the lock came.
+   * Reports what is missing at `atMs` although the lock could have sent it for long enough.
    *
    * @param listeningSinceMs since when the gateway listens, ms since the epoch; null if it does not
    */
@@ -147,6 +159,7 @@ export class LockDuties {
     this.#judgeConnection(atMs, reachableMs);
   }
 
+  /** Reports a missing connection, once, if the lock should have had one for long enough. */
   #judgeConnection(atMs: number, reachableMs: number): void {
     const keptMs = this.truth.keptSinceMs(atMs);
     if (keptMs === null) this.#isOfflineReported = false;
@@ -180,7 +193,7 @@ export class LockDuties {
     this.#periodFix.sky(atMs, truth.isSkyOpen);
   }
 
-  /** A boot ends every search and every theft or ride; one that goes on begins again. */
+  /** A boot ends every search, theft and ride. If the lock still moves, the theft or ride starts again. */
   #boot(atMs: number): void {
     this.#theft.reset(atMs);
     this.#ride.reset(atMs);
@@ -189,6 +202,7 @@ export class LockDuties {
     this.#waiting = this.#waiting.filter(({ trigger }) => trigger !== 'reset');
   }
 
+  /** After a restart of the modem, a REASON_RESET ping is due once the lock connects. */
   #expectReset(atMs: number, cause: WorldCause): void {
     const reasons = ['REASON_RESET'];
     const times = { fromMs: atMs, byMs: Number.POSITIVE_INFINITY, maturesMs: atMs };
@@ -196,23 +210,21 @@ export class LockDuties {
     this.#owe({ trigger: 'reset', kind: 'cellular', reasons, lockState: null, ...times, cause, group });
   }
 
-  /**
-   * @param wasUnknown whether the lock state before is not known, so that this may be no change
-   */
+  /** The shackle moved. @param wasUnknown whether the lock state before is not known, so that this may be no change */
   #changeLockState(atMs: number, wasUnknown: boolean, cause: WorldCause): void {
     const { row, lockState, isSkyOpen } = this.truth;
-    // A change that a silent state hides may make the next change one back to what was last reported.
+    // If the change before was not reported, this one may restore the lock state that was last reported.
     const isOwed = row.stateChange && !this.#isLockStateHidden && !wasUnknown;
     this.#isLockStateHidden = !row.stateChange;
     this.#stateFix.cancel(atMs);
     if (!isOwed) return;
     const times = { fromMs: atMs, byMs: atMs + SLACK, maturesMs: atMs };
-    const what = { trigger: 'state-change', kind: 'cellular', reasons: ['REASON_STATE_PING'] } as const;
-    this.#owe({ ...what, lockState, ...times, cause, group: { isReported: false } });
+    const ping = { trigger: 'state-change', kind: 'cellular', reasons: ['REASON_STATE_PING'] } as const;
+    this.#owe({ ...ping, lockState, ...times, cause, group: { isReported: false } });
     this.#stateFix.begin(atMs, isSkyOpen, cause);
   }
 
-  /** Lets the conditions of all triggers follow the truth. */
+  /** Starts and ends the duties of all triggers as the truth requires from `atMs` on. */
   #update(atMs: number): void {
     const { row, isMoving, lockState, isSkyOpen, power } = this.truth;
     const cause = this.#cause;
@@ -231,7 +243,7 @@ export class LockDuties {
     }
   }
 
-  /** What only an uplink says: settings, and a shackle that a command moved. */
+  /** Takes over what only an uplink shows: settings, and a shackle that a command moved. */
   #believe(uplink: Uplink): void {
     const { truth } = this;
     const { row, power } = truth;
@@ -241,49 +253,52 @@ export class LockDuties {
     if (hasMoved) this.#isLockStateHidden = false;
     const { timeMs } = uplink;
     this.#update(timeMs);
-    const { lockState, power: now, row: inForce } = truth;
-    // What the truth of now excludes was not owed from then on.
-    this.#waiting = this.#waiting.filter(({ trigger, kind, fromMs, byMs, lockState: owed }) => {
-      if (trigger === 'theft') return fromMs < timeMs || (lockState === 'locked' && inForce.theft);
-      if (trigger === 'state-change') return owed === null || fromMs < timeMs || owed !== lockState;
+    const { lockState, power: newPower, row: newRow } = truth;
+    // Duties that start after the uplink was made, and that its settings or lock state exclude, never were due.
+    this.#waiting = this.#waiting.filter(({ trigger, kind, fromMs, byMs, lockState: dueLockState }) => {
+      if (trigger === 'theft') return fromMs < timeMs || (lockState === 'locked' && newRow.theft);
+      if (trigger === 'state-change') return dueLockState === null || fromMs < timeMs || dueLockState !== lockState;
       if (trigger !== 'ride') return true;
-      if (kind === 'gps' && !now.rideTracking && byMs > timeMs) return false;
-      return fromMs < timeMs || (lockState === 'unlocked' && inForce.cellOnInRide);
+      if (kind === 'gps' && !newPower.rideTracking && byMs > timeMs) return false;
+      return fromMs < timeMs || (lockState === 'unlocked' && newRow.cellOnInRide);
     });
   }
 
+  /** A cellular daily ping must be followed by a GPS ping. */
   #expectPeriodFix({ body, timeMs }: Uplink): void {
     if (body.kind !== 'cellular' || body.reason !== 'REASON_PERIOD_TRACKING') return;
     const { row, isSkyOpen, skySinceMs, rowSinceMs } = this.truth;
-    // A late ping says nothing here: the sky at its time is not known any more.
+    // For a late ping it is no longer known whether GPS could be received when it was made.
     const cause = this.#cause;
     if (cause === null || !row.period || timeMs < Math.max(skySinceMs, rowSinceMs, cause.atMs)) return;
     this.#periodFix.begin(timeMs, isSkyOpen, cause);
   }
 
+  /** Notes a duty whose uplink has not come in time. */
   #owe(duty: Duty): void {
     if (duty.fromMs < this.#beginMs || duty.group.isReported || this.#waiting.length >= MAX_WAITING) return;
     this.#waiting.push(duty);
   }
 
+  /** Reports the duties whose uplink can no longer arrive, unless the lock reports that it dropped the uplink. */
   #giveUp(isHopeless: (duty: Duty) => boolean): void {
     if (this.#waiting.length === 0) return;
-    const rest: Duty[] = [];
+    const stillWaiting: Duty[] = [];
     for (const duty of this.#waiting) {
-      if (!isHopeless(duty)) rest.push(duty);
+      if (!isHopeless(duty)) stillWaiting.push(duty);
       else if (!duty.group.isReported && !this.#drops.explain(duty.fromMs)) {
         duty.group.isReported = true;
         this.#report({ type: 'uplink', duty });
       }
     }
-    this.#waiting = rest.filter(({ group }) => !group.isReported);
+    this.#waiting = stillWaiting.filter(({ group }) => !group.isReported);
   }
 }
 
 /**
  * Whether an uplink shows that a command had moved the shackle, so that there was no such theft or ride.
  *
- * @param shackleMovedMs when an event of the world last moved it, ms since the epoch
+ * @param shackleMovedMs when a `world` event last moved the shackle, ms since the epoch
  */
 function contradicts({ timeMs, body }: Uplink, { trigger, fromMs, maturesMs }: Duty, shackleMovedMs: number): boolean {
   if (body.kind === 'ack' || timeMs > maturesMs || timeMs < Math.min(fromMs, shackleMovedMs + 1)) return false;

@@ -1,7 +1,8 @@
 /**
- * What is true of one lock at a moment: the events of the world, and what only the lock's own uplinks say (settings and
- * a shackle that a command changed). What the truth does not say is as usual: covered, under an open sky, with enough
- * battery, standing still.
+ * What is true of one lock at a moment. It follows from the `world` events, which record what truly happened around the
+ * lock, and from the lock's uplinks where only they show it: settings and a shackle that a command changed. Whatever
+ * neither says is assumed to be as usual: the lock is covered by the network, receives GPS (its *sky* is open), has
+ * enough battery and stands still. Pure.
  */
 import { Days } from '../../clock.js';
 import { stateRow, windowPhase } from '../../power/judge/state.js';
@@ -10,28 +11,34 @@ import type { Command, HighWindow, LockState, PowerSettings, Uplink } from '../.
 import type { TruthChange } from '../ground-truth.js';
 import type { TraceLock } from '../trace.js';
 
+/** See the head of this file. Times are ms since the epoch; minus infinity for what has not happened. */
 export class LockTruth {
   isMoving = false;
   lockState: LockState;
-  /** When an event of the world last moved the shackle, ms since the epoch. */
+  /** When a `world` event last moved the shackle, which locks and unlocks. */
   shackleMovedMs = Number.NEGATIVE_INFINITY;
   isCovered = true;
-  /** Since when it is covered, ms since the epoch. */
+  /** When the coverage last changed. */
   coveredSinceMs = Number.NEGATIVE_INFINITY;
   isSkyOpen = true;
+  /** When GPS reception last changed. */
   skySinceMs = Number.NEGATIVE_INFINITY;
+  /** The power model's row for the effective state. */
   row: StateRow;
   /** Since when the effective state is in force. */
   rowSinceMs = Number.NEGATIVE_INFINITY;
   power: PowerSettings;
-  /** A set-power that may have been carried out, and that no uplink has shown yet. */
+  /** Whether a set-power was sent of which no uplink has shown yet whether the lock has carried it out. */
   hasOpenSetPower = false;
+  /** Whether such a set-power switches airplane mode on. */
   #isAirplaneAsked = false;
+  /** When the last set-power was sent. */
   #askedMs = Number.NEGATIVE_INFINITY;
   #lockStateSinceMs = Number.NEGATIVE_INFINITY;
   #powerSinceMs = Number.NEGATIVE_INFINITY;
   #windowSinceMs = Number.NEGATIVE_INFINITY;
   #batteryPercent: number | null = null;
+  /** Whether the battery level is from a `world` event, not from an uplink. */
   #isBatteryTrue = false;
   #highWindow: HighWindow;
   readonly #model: PowerModel;
@@ -44,7 +51,7 @@ export class LockTruth {
     this.row = stateRow(model, power, null);
   }
 
-  /** Applies a change of the world. */
+  /** Applies a change that a `world` event records. */
   change(atMs: number, change: TruthChange): void {
     switch (change.type) {
       case 'motion':
@@ -81,7 +88,9 @@ export class LockTruth {
     this.#settleRow(atMs);
   }
 
-  /** A command was sent. Until the lock shows the outcome, it may have carried out a set-power. */
+  /**
+   * A command was sent. Only a set-power matters: until an uplink shows the outcome, the lock may have carried it out.
+   */
   asked(atMs: number, command: Command): void {
     if (command.type !== 'set-power') return;
     this.hasOpenSetPower = true;
@@ -91,13 +100,14 @@ export class LockTruth {
   }
 
   /**
-   * Believes what an uplink says of settings, and of a battery that the world does not know.
+   * Takes over an uplink's settings, and its battery level if no `world` event has one.
    *
-   * @param connectedMs when its connection began
+   * @param connectedMs when the uplink's connection was opened
    */
   believe({ timeMs, power, body }: Uplink, connectedMs: number): void {
-    const isLater = timeMs > this.#askedMs && connectedMs > this.#askedMs;
-    if (isLater || (body.kind === 'ack' && body.highWindow !== null)) {
+    // An uplink on a later connection shows whether the set-power was carried out, as does its acknowledgement.
+    const isOnLaterConnection = timeMs > this.#askedMs && connectedMs > this.#askedMs;
+    if (isOnLaterConnection || (body.kind === 'ack' && body.highWindow !== null)) {
       this.hasOpenSetPower = false;
       this.#isAirplaneAsked = false;
     }
@@ -113,7 +123,10 @@ export class LockTruth {
     this.#settleRow(timeMs);
   }
 
-  /** Whether an uplink shows a lock state that no event of the world explains: a command moved the shackle. */
+  /**
+   * Takes over an uplink's lock state. Returns whether it is a new one: then a command moved the shackle, since no
+   * `world` event explains the change.
+   */
   believeLockState({ timeMs, body }: Uplink): boolean {
     if (body.kind === 'ack' || body.lockState === 'unknown' || body.lockState === this.lockState) return false;
     if (timeMs <= this.#lockStateSinceMs) return false;
@@ -122,7 +135,7 @@ export class LockTruth {
     return true;
   }
 
-  /** Since when the connection must be kept, by the state alone; null if it need not be at `atMs`. */
+  /** Since when the effective state requires a connection; null if it requires none at `atMs`. */
   keptSinceMs(atMs: number): number | null {
     const { connectionKept } = this.row;
     if (connectionKept === 'never' || this.hasOpenSetPower) return null;
@@ -133,6 +146,7 @@ export class LockTruth {
     return Math.max(this.rowSinceMs, atMs + changesIn + closedFor - DAY_MS);
   }
 
+  /** Determines the effective state. */
   #settleRow(atMs: number): void {
     const power = this.#isAirplaneAsked ? { ...this.power, airplane: true } : this.power;
     const row = stateRow(this.#model, power, this.#batteryPercent);

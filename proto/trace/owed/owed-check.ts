@@ -1,8 +1,8 @@
 /**
- * Compares a trace with a truth (protocol.md §3, `owed`): finds the events of the world for which a lock owes an uplink
- * or a connection that never came, and GPS positions that are not where the lock was. Pure: the caller reads both files
- * and passes their events in order of time, those of the world first where the times are equal. The judge has no part
- * in this, and this file uses no finding of the judge.
+ * The rule `owed` (protocol.md §3): compares a trace with a *truth*, the `world` events that record what truly happened
+ * around the locks. Finds events for which a lock should have sent an uplink or kept a connection and did not, and GPS
+ * positions that are not where the lock was. Pure: the caller reads both files and passes their events in order of
+ * time; of events with the same time, the `world` events first. The judge has no part in this check.
  */
 import { ok, type Result } from '../../errors.js';
 import { describeTime } from '../../power/judge/words.js';
@@ -26,39 +26,44 @@ import type { OwedCause, WorldCause } from './duty.js';
 import { LockDuties, type Missing } from './lock-duties.js';
 import { connectionSentence, describeCause, placeSentence, uplinkSentence } from './sentences.js';
 
-/** A finding of the rule `owed`. Its line is the line of the trace: of the event of the world, if the truth is the same
- * file; otherwise where it became certain that the uplink does not come. For a position, the line of its ping. */
+/**
+ * A finding of the rule `owed`. Its line is a line of the trace: that of the `world` event, if the trace has it; else
+ * that at which it became certain that the uplink does not come. For a wrong position it is the line of the ping.
+ */
 export type OwedFinding = TraceFinding & { readonly world: OwedCause; readonly missing: TriggerName | 'position' };
 
+/** What a check compares, and where its results go. */
 export interface OwedOptions {
   readonly model: PowerModel;
   /** The header of the trace. */
   readonly header: TraceHeader;
-  /** The header of the truth, if that is another file: what it says of a lock goes before. */
+  /** The header of the truth, if the truth is another file. It takes precedence over the trace's header. */
   readonly truthHeader?: TraceHeader;
-  /** The name of the truth for sentences; null if it is the trace itself. */
+  /** The file name of the truth, for sentences; null if the truth is the trace itself. */
   readonly truthName: string | null;
-  /** Takes the findings. Without it, {@link OwedCheck.findings} has them. */
+  /** Receives the findings. Without it, {@link OwedCheck.findings} returns them. */
   readonly findings?: Pick<FindingSink, 'add'>;
   /** Called for each GPS position that was compared, with the line of its ping. */
   readonly onPosition?: (mac: string, line: number, isTrue: boolean) => void;
 }
 
-/** The line of an event of the world that is in no file. */
+/** The line number of a `world` event that is in no file, as in a simulation that writes none. */
 export const UNWRITTEN = 0;
 
-/** How often the time that passes is noticed, in ms of the trace. */
+/** How often the check looks for uplinks that are overdue, in time of the trace. */
 const TICK_INTERVAL_MS = 10 * 60_000;
-/** How many wrong positions of a lock are remembered, so that a repeated uplink is no second finding. */
-const MAX_REMEMBERED = 64;
+/** How many wrong positions of a lock are remembered, so that a repeated uplink makes no second finding. */
+const MAX_WRONG_POSITIONS = 64;
 
 interface ComparedLock {
+  /** The MAC in the form `A4:C1:38:F0:E1:D2`. */
   readonly mac: string;
   readonly duties: LockDuties;
-  /** Whether the trace has this lock. Nothing is expected of the others. */
+  /** Whether the trace has this lock. Nothing is expected of a lock that only the truth has. */
   isInTrace: boolean;
   firmwareVersion: string | null;
-  wrongPlaces: string[];
+  /** The keys (boot and sequence) of the last uplinks with a wrong position. */
+  wrongPositionKeys: string[];
 }
 
 /** See the head of this file. */
@@ -66,9 +71,12 @@ export class OwedCheck {
   readonly #options: OwedOptions;
   readonly #locks = new Map<Mac, ComparedLock>();
   readonly #findings: OwedFinding[] = [];
+  /** When the trace begins; null before its first event. */
   #beginMs: number | null = null;
+  /** Since when the gateway listens; null while it doesn't. */
   #listeningSinceMs: number | null = null;
   #nextTickMs = Number.NEGATIVE_INFINITY;
+  /** The line and the time of the trace's last event. */
   #line = 1;
   #nowMs = 0;
 
@@ -76,7 +84,7 @@ export class OwedCheck {
     this.#options = options;
   }
 
-  /** How many events of the world were read. */
+  /** How many `world` events were read. */
   worldEvents = 0;
 
   /** The findings, in the order of their lines. */
@@ -85,7 +93,8 @@ export class OwedCheck {
   }
 
   /**
-   * The trace begins. To be called before events of a truth that begins earlier: nothing is owed for those.
+   * The trace begins. If the truth begins earlier, this must be called before the first `world` event, so that no
+   * uplink from before the trace is expected.
    *
    * @param atMs the time of the trace's first event, ms since the epoch
    */
@@ -95,7 +104,7 @@ export class OwedCheck {
     for (const mac of this.#options.header.locks.keys()) this.#lockOf(mac).isInTrace = true;
   }
 
-  /** An event of the truth. An error names the member and what was expected. */
+  /** Takes a `world` event. An error names the member and what was expected. */
   world(event: TraceWorld, line: number): Result<null> {
     const truth = readGroundTruth(event);
     if (!truth.ok) return truth;
@@ -107,7 +116,7 @@ export class OwedCheck {
     return ok(null);
   }
 
-  /** An event of the trace. Events of the world in it are ignored: {@link world} takes them. */
+  /** Takes an event of the trace. It ignores `world` events, which must be passed to {@link world}. */
   event(event: TraceEvent, line: number): void {
     this.#line = line;
     this.#nowMs = event.atMs;
@@ -133,17 +142,17 @@ export class OwedCheck {
   }
 
   #comparePosition(lock: ComparedLock, { atMs, uplink, source, credential }: TracePing | TraceAck, line: number): void {
-    const wrong = lock.duties.comparePosition(uplink);
-    if (wrong === undefined) return;
+    const wrongPlace = lock.duties.comparePosition(uplink);
+    if (wrongPlace === undefined) return;
     const { boot, sequence } = uplink;
     const key = `${boot} ${sequence}`;
-    if (lock.wrongPlaces.includes(key)) return;
-    this.#options.onPosition?.(lock.mac, line, wrong === null);
-    if (wrong === null) return;
-    lock.wrongPlaces = [...lock.wrongPlaces.slice(1 - MAX_REMEMBERED), key];
+    if (lock.wrongPositionKeys.includes(key)) return;
+    this.#options.onPosition?.(lock.mac, line, wrongPlace === null);
+    if (wrongPlace === null) return;
+    lock.wrongPositionKeys = [...lock.wrongPositionKeys.slice(1 - MAX_WRONG_POSITIONS), key];
     const about = { credential: credential ?? FIRST_CREDENTIAL, boot, sequence };
-    const message = this.#messageOf(placeSentence(uplink, wrong), wrong.cause);
-    this.#add(lock, wrong.cause, { line, atMs, about, sent: { source, uplink }, message, missing: 'position' });
+    const message = this.#messageOf(placeSentence(uplink, wrongPlace), wrongPlace.cause);
+    this.#add(lock, wrongPlace.cause, { line, atMs, about, sent: { source, uplink }, message, missing: 'position' });
   }
 
   #tick(atMs: number): void {
@@ -156,19 +165,19 @@ export class OwedCheck {
     const known = this.#locks.get(mac);
     if (known !== undefined) return known;
     const { model, header, truthHeader } = this.#options;
-    const start: TraceLock = {
+    const lockAtStart: TraceLock = {
       ...(header.locks.get(mac) ?? UNNAMED_LOCK),
       ...(truthHeader?.locks.has(mac) && truthStart(truthHeader.locks.get(mac) as TraceLock)),
     };
     const text = formatMac(mac);
     const lock: ComparedLock = {
       mac: text,
-      duties: new LockDuties(model, start, this.#beginMs ?? Number.NEGATIVE_INFINITY, (missing) =>
+      duties: new LockDuties(model, lockAtStart, this.#beginMs ?? Number.NEGATIVE_INFINITY, (missing) =>
         this.#addMissing(lock, missing),
       ),
       isInTrace: false,
       firmwareVersion: null,
-      wrongPlaces: [],
+      wrongPositionKeys: [],
     };
     this.#locks.set(mac, lock);
     return lock;
@@ -191,9 +200,9 @@ export class OwedCheck {
 
   #messageOf(sentence: string, { line, atMs, text }: WorldCause): string {
     const { truthName } = this.#options;
-    const where = truthName === null ? `line ${line}` : `${truthName}:${line}`;
-    const place = line === UNWRITTEN ? '' : ` (${where})`;
-    return `${capitalize(sentence)}: world event “${text}” of ${describeTime(atMs)}${place}.`;
+    const reference = truthName === null ? `line ${line}` : `${truthName}:${line}`;
+    const inParentheses = line === UNWRITTEN ? '' : ` (${reference})`;
+    return `${capitalize(sentence)}: world event “${text}” of ${describeTime(atMs)}${inParentheses}.`;
   }
 
   #add(
@@ -212,7 +221,7 @@ function capitalize(sentence: string): string {
   return sentence.slice(0, 1).toUpperCase() + sentence.slice(1);
 }
 
-/** What the header of a truth says of a lock, where the trace begins with it. */
+/** The members of a truth's header that take precedence over the trace's header. */
 function truthStart({ power, lockState, highWindow }: TraceLock): Partial<TraceLock> {
   return { power, lockState, ...(highWindow !== null && { highWindow }) };
 }

@@ -1,13 +1,17 @@
-/** The sentences of the findings of `owed`. */
+/**
+ * The sentences of the findings of the rule `owed`: an uplink or a connection is missing, or a position is wrong, given
+ * the `world` events, which record what truly happened around the lock. Pure.
+ */
 import type { JsonObject } from '../../json-reader.js';
 import { describeTime } from '../../power/judge/words.js';
 import type { Uplink } from '../../wire/ping.js';
 import type { Duty } from './duty.js';
 import type { WrongPlace } from './whereabouts.js';
 
-/** How much of an event's members a sentence shows. */
+/** How much of a `world` event's members a sentence shows. */
 const MAX_SHOWN_CHARACTERS = 80;
 
+/** What happened, by the trigger of the missing uplink. Three triggers never have a missing uplink. */
 const WHY = {
   theft: 'the lock moved while it was locked',
   ride: 'the lock moved while it was unlocked',
@@ -19,7 +23,7 @@ const WHY = {
   'locate-cell': '',
 } as const;
 
-/** A missing uplink. */
+/** The sentence about a missing uplink. It starts in lower case, as do the others. */
 export function uplinkSentence({ trigger, kind, reasons, lockState, fromMs, byMs }: Duty): string {
   const type = kind === 'gps' ? 'GPS' : 'cellular';
   const state = lockState === null ? '' : ` with lock state ${lockState}`;
@@ -30,19 +34,19 @@ export function uplinkSentence({ trigger, kind, reasons, lockState, fromMs, byMs
   return `${WHY[trigger]}${sky}, and no ${type} ${reasons[0]}${state} was made ${when}`;
 }
 
-/** A missing connection. */
+/** The sentence about a missing connection. */
 export function connectionSentence(state: string, sinceMs: number): string {
   return `in ${state} the connection is kept, and the lock is not connected since ${describeTime(sinceMs)}`;
 }
 
-/** A position that is not true. */
+/** The sentence about a position that is not true. */
 export function placeSentence({ body }: Uplink, { meters, allowedMeters }: WrongPlace): string {
   const reason = body.kind === 'ack' ? '' : body.reason;
-  const [far, limit] = [Math.round(meters), Math.round(allowedMeters)].map((value) => value.toLocaleString('en-US'));
-  return `the position of the GPS ping ${reason} is ${far} m from the true one, and may be ${limit} m`;
+  const [distance, limit] = [meters, allowedMeters].map((value) => Math.round(value).toLocaleString('en-US'));
+  return `the position of the GPS ping ${reason} is ${distance} m from the true one, and may be ${limit} m`;
 }
 
-/** The members of an event of the world, as `moving true`. */
+/** The members of a `world` event in a sentence, such as `moving true`. */
 export function describeCause(members: JsonObject): string {
   const parts: string[] = [];
   for (const [name, value] of Object.entries(members)) {

@@ -1,21 +1,27 @@
 /**
- * The one GPS ping that follows a change of the lock state, or the daily ping (protocol.md §2): owed if the sky is open
- * long enough before the search ends.
+ * The single GPS ping that must follow the cellular ping of a lock state change or of the day (protocol.md §2). It is
+ * due only if GPS can be received (the *sky* is open) for long enough before the lock's search for a fix ends. A *duty*
+ * (duty.ts) is an uplink that must be made by some time. Pure.
  */
 import type { PowerModel } from '../../power/model.js';
 import type { Uplink } from '../../wire/ping.js';
 import { type Duty, FIX_SLACK, fulfils, SLACK, type WorldCause } from './duty.js';
 
+/** See the head of this file. */
 export class SingleFix {
   readonly #model: PowerModel;
   readonly #trigger: 'state-change' | 'period';
   readonly #reasons: readonly string[];
   readonly #owe: (duty: Duty) => void;
+  /** When the search started; null while no GPS ping is due. */
   #sinceMs: number | null = null;
   #cause: WorldCause | null = null;
   #duty: Duty | null = null;
 
-  /** @param reasons its own, and those of the triggers that outrank it */
+  /**
+   * @param reasons the reasons that the GPS ping may have: the trigger's, and those of the triggers that outrank it
+   * @param owe is called with the duty when it is certain that the ping must be made; the uplink may still arrive
+   */
   constructor(
     model: PowerModel,
     trigger: 'state-change' | 'period',
@@ -28,7 +34,7 @@ export class SingleFix {
     this.#owe = owe;
   }
 
-  /** The cellular ping is due: the search begins. */
+  /** The cellular ping is due, so the search starts. */
   begin(atMs: number, isSkyOpen: boolean, cause: WorldCause): void {
     this.cancel(atMs);
     this.#sinceMs = atMs;
@@ -36,7 +42,7 @@ export class SingleFix {
     this.sky(atMs, isSkyOpen);
   }
 
-  /** The sky opened or closed. */
+  /** GPS reception started or ended. */
   sky(atMs: number, isOpen: boolean): void {
     this.advance(atMs);
     this.#duty = null;
@@ -51,6 +57,7 @@ export class SingleFix {
     };
   }
 
+  /** Time passed: reports the duty once GPS was received for long enough. */
   advance(nowMs: number): void {
     if (this.#duty === null || nowMs < this.#duty.maturesMs) return;
     this.#owe(this.#duty);
@@ -58,11 +65,12 @@ export class SingleFix {
     this.#sinceMs = null;
   }
 
+  /** An uplink arrived, which may fulfil the duty. */
   see(uplink: Uplink): void {
     if (this.#duty !== null && fulfils(uplink, this.#duty)) this.#sinceMs = this.#duty = null;
   }
 
-  /** The lock no longer owes it: it booted, entered another state, or changed its lock state again. */
+  /** The ping is no longer due: the lock booted, entered another state, or changed its lock state again. */
   cancel(atMs: number): void {
     this.advance(atMs);
     this.#sinceMs = this.#duty = null;

@@ -1,6 +1,7 @@
 /**
- * What a theft or a ride owes (protocol.md §2): a cellular ping at its start and every 5 min, and GPS pings while the
- * lock moves under an open sky. Knows nothing of other triggers, nor of what becomes of a duty.
+ * Which pings a lock must make during a theft or a ride (protocol.md §2): a cellular ping at the start and every 5 min,
+ * and GPS pings while the lock moves and receives GPS (its *sky* is open). A *duty* (duty.ts) is an uplink that must be
+ * made by some time. Pure; what happens to overdue duties is decided in lock-duties.ts.
  */
 import type { Milliseconds } from '../../clock.js';
 import type { PowerModel } from '../../power/model.js';
@@ -8,57 +9,62 @@ import type { Uplink } from '../../wire/ping.js';
 import { type Duty, FIX_SLACK, MIN_RIDE, MISSED_GPS_PINGS, SLACK, type WorldCause } from './duty.js';
 import { Run, type RunPlan } from './run.js';
 
-type Tracked = 'theft' | 'ride';
+type TrackedTrigger = 'theft' | 'ride';
 
-/** What holds at a moment, and the event of the world that made it so. */
+/** What holds from `atMs` on, and the `world` event that made it so. */
 export interface TrackingInput {
   readonly atMs: number;
   /** Whether lock state and effective state allow the trigger. */
   readonly isPossible: boolean;
   readonly isMoving: boolean;
-  /** Whether GPS pings are sent, apart from the sky. */
+  /** Whether GPS pings are sent as soon as GPS can be received. */
   readonly hasGps: boolean;
   readonly isSkyOpen: boolean;
   readonly cause: WorldCause;
 }
 
+/** See the head of this file. */
 export class Tracking {
   readonly #model: PowerModel;
-  readonly #trigger: Tracked;
+  readonly #trigger: TrackedTrigger;
   readonly #cellular: Run;
   readonly #gps: Run;
+  /** Whether the lock moves in a state and lock state that allow the trigger. */
   #isOn = false;
-  /** Whether the lock stood still for a while before. */
+  /** Whether the lock only paused, so that the theft or ride has continued since before the pause. */
   #isContinued = false;
+  /** When the theft or ride starts: a theft after 6 s of motion. */
   #startsMs = 0;
-  /** The trigger goes on until then though the lock stands still. */
+  /** Until when the theft or ride continues although the lock stands still. */
   #lastsUntilMs = Number.NEGATIVE_INFINITY;
-  /** The receiver may have given up its search, and starts again with the next cellular ping. */
+  /** Whether the GPS receiver may have given up its search. It then starts again with the next cellular ping. */
   #mayHaveGivenUp = false;
 
-  constructor(model: PowerModel, trigger: Tracked, owe: (duty: Duty) => void) {
+  constructor(model: PowerModel, trigger: TrackedTrigger, owe: (duty: Duty) => void) {
     this.#model = model;
     this.#trigger = trigger;
     this.#cellular = new Run(planOf(model, trigger, 'cellular'), owe);
     this.#gps = new Run(planOf(model, trigger, 'gps'), owe);
   }
 
+  /** Time passed. */
   advance(nowMs: number): void {
     this.#cellular.advance(nowMs);
     this.#gps.advance(nowMs);
   }
 
+  /** An uplink arrived. */
   see(uplink: Uplink): void {
     this.#cellular.see(uplink);
     this.#gps.see(uplink);
   }
 
-  /** The lock booted: it forgets the trigger, and begins it again if it still moves. */
+  /** The lock booted and forgot the theft or ride. The next {@link update} starts it again if the lock still moves. */
   reset(atMs: number): void {
     this.#stop(atMs);
   }
 
-  /** Something changed. Called after each change, with what holds from then on. */
+  /** To be called after each change, with what holds from then on. */
   update(input: TrackingInput): void {
     const { atMs, isPossible, isMoving, hasGps, isSkyOpen } = input;
     if (!isPossible) {
@@ -86,16 +92,17 @@ export class Tracking {
     this.#cellular.begin({ fromMs, byMs: maturesMs + SLACK, maturesMs, cause, isOwedInPause: false });
   }
 
+  /** The lock stopped moving. The theft or ride continues for 2 min, if it has started at all. */
   #halt(atMs: number): void {
     const { theftEndsAfterStill, rideEndsAfterStill } = this.#model.timings;
     const isTheft = this.#trigger === 'theft';
-    const hasBegun = atMs > this.#startsMs;
+    const hasStarted = atMs > this.#startsMs;
     this.#isOn = false;
-    this.#lastsUntilMs = hasBegun
+    this.#lastsUntilMs = hasStarted
       ? atMs + (isTheft ? theftEndsAfterStill : rideEndsAfterStill)
       : Number.NEGATIVE_INFINITY;
     this.#cellular.end(atMs);
-    this.#gps.pause(hasBegun ? this.#lastsUntilMs : Number.NEGATIVE_INFINITY);
+    this.#gps.pause(hasStarted ? this.#lastsUntilMs : Number.NEGATIVE_INFINITY);
   }
 
   #stop(atMs: number): void {
@@ -108,14 +115,15 @@ export class Tracking {
   #beginGps({ atMs, cause }: TrackingInput): void {
     const { coldFixTakes, refreshEvery, theftGpsEvery, rideGpsEvery } = this.#model.timings;
     const fromMs = Math.max(atMs, this.#startsMs);
-    const search = coldFixTakes + FIX_SLACK + (this.#mayHaveGivenUp ? refreshEvery : 0);
+    const searchTakes = coldFixTakes + FIX_SLACK + (this.#mayHaveGivenUp ? refreshEvery : 0);
     const every = this.#trigger === 'theft' ? theftGpsEvery : rideGpsEvery;
-    const times = { fromMs, byMs: fromMs + search + every + SLACK, maturesMs: fromMs + search };
+    const times = { fromMs, byMs: fromMs + searchTakes + every + SLACK, maturesMs: fromMs + searchTakes };
     this.#gps.begin({ ...times, cause, isOwedInPause: !this.#isContinued });
   }
 }
 
-function planOf({ timings, triggers }: PowerModel, trigger: Tracked, kind: 'cellular' | 'gps'): RunPlan {
+/** The run of cellular or of GPS pings. A GPS ping counts as missing only if several in a row are. */
+function planOf({ timings, triggers }: PowerModel, trigger: TrackedTrigger, kind: 'cellular' | 'gps'): RunPlan {
   const row = triggers.find((each) => each.trigger === trigger);
   const reason = (kind === 'gps' ? row?.gpsReason : row?.cellularReason) ?? '';
   const gpsEvery = trigger === 'theft' ? timings.theftGpsEvery : timings.rideGpsEvery;

@@ -1,6 +1,6 @@
 /**
- * Where a lock truly was: the `fix` events of the world, and whether it moved between them. Says whether a GPS position
- * can be true (protocol.md §3).
+ * Where a lock truly was: the true positions (*fixes*) of `world` events, which record what truly happened around the
+ * lock, and whether the lock moved between them. Decides whether a GPS position can be true (protocol.md §3). Pure.
  */
 import { metersBetween } from '../../power/judge/in-order/geodesy.js';
 import type { Position } from '../../wire/ping.js';
@@ -10,7 +10,7 @@ import type { WorldCause } from './duty.js';
 const TOLERANCE_METERS = 100;
 /** Between two fixes a moving lock is at most this fast (m/s): 180 km/h. */
 const MAX_SPEED = 50;
-/** How many fixes are kept for uplinks that come late. */
+/** How many fixes are remembered, to compare uplinks that come late. */
 const MAX_FIXES = 4096;
 
 interface TrueFix {
@@ -21,38 +21,42 @@ interface TrueFix {
   leftMs: number;
 }
 
-/** A position that is further from the true one than it may be. */
+/** A reported position that is too far from the true one. */
 export interface WrongPlace {
+  /** The `world` event that has the true position. */
   readonly cause: WorldCause;
-  /** How far from the true position of the event. */
+  /** The distance between the two. */
   readonly meters: number;
-  /** How far it may be. */
+  /** The distance that would be allowed. */
   readonly allowedMeters: number;
 }
 
+/** See the head of this file. */
 export class Whereabouts {
   #fixes: TrueFix[] = [];
   #isMoving = false;
 
+  /** The lock started or stopped moving. */
   moved(atMs: number, isMoving: boolean): void {
     this.#isMoving = isMoving;
     const last = this.#fixes.at(-1);
     if (isMoving && last !== undefined) last.leftMs = Math.min(last.leftMs, atMs);
   }
 
+  /** A `world` event has the lock's true position. */
   fix(atMs: number, position: TrueFix['position'], cause: WorldCause): void {
     const leftMs = this.#isMoving ? atMs : Number.POSITIVE_INFINITY;
     this.#fixes.push({ atMs, position, cause, leftMs });
     if (this.#fixes.length > MAX_FIXES) this.#fixes = this.#fixes.slice(MAX_FIXES / 2);
   }
 
-  /** Every uplink made before this has arrived, so older fixes are no longer needed. */
+  /** Forgets fixes from before `madeMs`, because every uplink made earlier has arrived. */
   forgetBefore(madeMs: number): void {
     const index = this.#indexAt(madeMs);
     if (index > 0) this.#fixes = this.#fixes.slice(index);
   }
 
-  /** Compares a position measured at `madeMs`. Null if it can be true; undefined if the truth is not known. */
+  /** Compares a position measured at `madeMs`. Null if it can be true; undefined if no fix is known. */
   compare(madeMs: number, position: Position): WrongPlace | null | undefined {
     const index = this.#indexAt(madeMs);
     const before = this.#fixes[index];
@@ -69,10 +73,14 @@ export class Whereabouts {
   }
 }
 
-/** @param movedFor how long the lock may have moved between the fix and the position, in ms; negative for not at all */
-function wrongPlace({ position, cause }: TrueFix, movedFor: number, told: Position): WrongPlace | null {
+/**
+ * Compares a reported position with a fix. Null if it can be true.
+ *
+ * @param movedFor how long the lock may have moved between the two, in ms; negative if it can't have moved
+ */
+function wrongPlace({ position, cause }: TrueFix, movedFor: number, reported: Position): WrongPlace | null {
   const reachMeters = movedFor > 0 ? (movedFor / 1000) * MAX_SPEED : 0;
-  const allowedMeters = told.uncertaintyMeters + TOLERANCE_METERS + reachMeters;
-  const meters = metersBetween(position, told);
+  const allowedMeters = reported.uncertaintyMeters + TOLERANCE_METERS + reachMeters;
+  const meters = metersBetween(position, reported);
   return meters > allowedMeters ? { cause, meters, allowedMeters } : null;
 }

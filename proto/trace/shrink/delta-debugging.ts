@@ -17,20 +17,20 @@ export function* removeChunks<Part>(
   parts: readonly Part[],
   holds: Property<Part>,
 ): Generator<void, readonly Part[], void> {
-  let left = parts;
-  for (let size = Math.ceil(left.length / 2); size >= 1; ) {
-    const before = left.length;
-    for (let start = 0; start < left.length && left.length > 1; ) {
-      const without = [...left.slice(0, start), ...left.slice(start + size)];
+  let remaining = parts;
+  for (let size = Math.ceil(remaining.length / 2); size >= 1; ) {
+    const before = remaining.length;
+    for (let start = 0; start < remaining.length && remaining.length > 1; ) {
+      const without = [...remaining.slice(0, start), ...remaining.slice(start + size)];
       yield;
-      if (without.length > 0 && holds(without)) left = without;
+      if (without.length > 0 && holds(without)) remaining = without;
       else start += size;
     }
     // Removing a part may make others removable, so the pass with single parts is repeated.
     if (size > 1) size = Math.ceil(size / 2);
-    else if (left.length === before) break;
+    else if (remaining.length === before) break;
   }
-  return left;
+  return remaining;
 }
 
 /** Removes pairs of parts that can be removed only together. Does nothing to a list of over 40 parts. */
@@ -38,20 +38,20 @@ export function* removePairs<Part>(
   parts: readonly Part[],
   holds: Property<Part>,
 ): Generator<void, readonly Part[], void> {
-  let left = parts;
-  if (left.length > MAX_PARTS_FOR_PAIRS) return left;
-  for (let first = 0; first < left.length; first++) {
-    for (let second = first + 1; second < left.length && left.length > 2; ) {
-      const [one, other] = [first, second];
-      const without = left.filter((_, index) => index !== one && index !== other);
+  let remaining = parts;
+  if (remaining.length > MAX_PARTS_FOR_PAIRS) return remaining;
+  for (let first = 0; first < remaining.length; first++) {
+    for (let second = first + 1; second < remaining.length && remaining.length > 2; ) {
+      const [firstIndex, secondIndex] = [first, second];
+      const without = remaining.filter((_, index) => index !== firstIndex && index !== secondIndex);
       yield;
       if (holds(without)) {
-        left = without;
+        remaining = without;
         second = first + 1;
       } else second += 1;
     }
   }
-  return left;
+  return remaining;
 }
 
 /** Splits a list into groups of neighbours with the same key, as larger parts to remove first. */

@@ -1,6 +1,7 @@
 /**
- * The events that a finding can rest on: those of its lock, and the moments at which time passed. Collects them from a
- * whole trace with bounded memory. Pure: the caller reads the file and passes its events in order.
+ * Collects from a trace, with bounded memory, the events that a finding can depend on: those of its lock, and moments
+ * at which only time passed. `trace shrink` searches among them. Pure: the caller reads the file and passes its events
+ * in order.
  */
 import type { Mac } from '../../wire/mac.js';
 import type { TraceFinding } from '../findings.js';
@@ -15,7 +16,7 @@ export interface TracedLine {
   readonly line: number;
 }
 
-/** The finding that a smaller trace must have too. */
+/** The finding that the smaller trace must still have. */
 export interface ShrinkTarget extends Pick<TraceFinding, 'rule' | 'line' | 'message'> {
   readonly mac: Mac;
 }
@@ -30,13 +31,16 @@ export interface LockEvents {
 const MAX_LINES_BEFORE = 100_000;
 const MAX_LINES_AFTER = 100_000;
 
-/** Collects the events that a finding can rest on. */
+/** See the head of this file. */
 export class Evidence {
   readonly #target: ShrinkTarget;
+  /** Makes the header from the events that were forgotten. */
   readonly #tracker: HeaderTracker;
+  /** Whether the trace's header names the lock. */
   readonly #isNamed: boolean;
   #hasForgotten = false;
   #lines: TracedLine[] = [];
+  /** How many events came after the finding's line. */
   #after = 0;
   #lastMs: number | null = null;
 
@@ -73,7 +77,11 @@ export class Evidence {
     this.#hasForgotten = true;
   }
 
-  /** The collected events. The last one is a tick at the end of the trace, for findings that time brings. */
+  /**
+   * The collected events. The last one is a tick at the end of the trace, for findings about time that passed.
+   *
+   * @param lines the number of lines of the trace
+   */
   end(lines: number): LockEvents {
     const [first] = this.#lines;
     const lock = first === undefined ? null : this.#tracker.lockAt(first.event.atMs);

@@ -1,24 +1,26 @@
 /**
- * Follows one lock through the events of a trace, so that a trace that starts later can have a correct header. It knows
- * what the events say, and judges nothing.
+ * Follows one lock through the events of a trace. From that it makes the lock's entry in the header of a trace that
+ * starts later. Pure; it does not judge the events.
  */
 import { Hours, Minutes } from '../../clock.js';
 import type { CommandBefore } from '../../power/judge/belief.js';
 import type { CommandAck, PingUplink, Uplink } from '../../wire/ping.js';
 import type { TraceEvent, TraceLock } from '../trace.js';
 
-/** Pings of the daily sequence that are this close belong to one sequence (protocol.md §3, period-too-soon). */
+/** Period pings this close together belong to one sequence, the pings of one day (protocol.md §3, period-too-soon). */
 const MAX_PERIOD_SEQUENCE_MS = Minutes(10);
 /** A header lists commands that were sent in this time before it, and those that have not expired (protocol.md §4). */
 const COMMANDS_MATTER_MS = Hours(24);
 /** Maximum number of commands that are remembered; the judge remembers no more. */
 const MAX_COMMANDS = 64;
 
-/** What a header says of a lock after the events so far. */
+/** See the head of this file. */
 export class HeaderTracker {
   #lock: TraceLock;
   #commands: CommandBefore[];
+  /** Whether the original header lists the commands sent before the trace. */
   #hasCommands: boolean;
+  /** The time of the first event. */
   #fromMs: number | null = null;
   #boot = 0;
   #sequence = 0;
@@ -30,7 +32,7 @@ export class HeaderTracker {
     this.#hasCommands = lock.commands !== undefined;
   }
 
-  /** The lock before an event at `atMs`. Its commands are left out where the trace is too short to know them. */
+  /** The header's entry for a trace that starts at `atMs`. Omits the commands if not all that can matter are known. */
   lockAt(atMs: number): TraceLock {
     const { commands: _, ...lock } = this.#lock;
     const hasPassedADay = this.#fromMs !== null && atMs - this.#fromMs >= COMMANDS_MATTER_MS;
@@ -41,7 +43,7 @@ export class HeaderTracker {
     return { ...lock, commands };
   }
 
-  /** Takes the next event of the lock, or an event that is not about a lock. */
+  /** Takes the next event of the lock, or the next event that is about no lock. */
   note(event: TraceEvent): void {
     this.#fromMs ??= event.atMs;
     if ('source' in event && event.source === 'phone') return;

@@ -20,18 +20,19 @@ import { HeaderTracker } from './header-tracker.js';
 const SHORT_EVENTS = 12;
 /**
  * Maximum number of events that a stage of the search judges. A core judges some 400,000 events a second, so the search
- * ends within a minute, with what it has found by then. The last stage, which allows additional findings, gets most.
+ * ends within a minute, with the smallest trace found by then. `clean` is for the stages that allow no additional
+ * findings, `last` for the last one, which allows them and has more to try.
  */
 const MAX_JUDGED_EVENTS = { clean: 1_000_000, last: 6_000_000 } as const;
 /** Preparing a check costs as much as judging so many events. */
 const CHECK_COST_EVENTS = 20;
-/** The spans before the finding that are tried, shortest first; then all events. */
+/** The spans before the finding that the search tries, shortest first. If none is long enough, all events remain. */
 const WINDOWS_MS = [Minutes(15), Hours(2), Hours(12), Hours(26), Days(3), Days(10)];
 
 /** The phases of a search, in order. */
 export type ShrinkPhase = 'evidence' | 'days' | 'connections' | 'events' | 'header';
 
-/** A search that the caller advances, and that says how far it is. */
+/** A search that the caller advances step by step, and whose progress it can show. */
 export class Shrinking {
   phase: ShrinkPhase = 'evidence';
   /** How many smaller traces were judged. */
@@ -40,6 +41,7 @@ export class Shrinking {
   /** The messages of the lock's findings, judged with all collected events. */
   readonly #known = new Set<string>();
   #best: LockEvents;
+  /** Whether a smaller trace may have findings that the original does not have. */
   #allowsOthers = false;
   /** Events that the current stage may still judge. */
   #budget = Number.POSITIVE_INFINITY;
@@ -70,7 +72,7 @@ export class Shrinking {
     yield* this.#removeParts();
     if (!this.#isShort()) yield* this.#startWithHeader(trimmed);
     if (this.#isShort()) return true;
-    // A shorter trace with findings of its own is better than a long one without.
+    // A short trace with additional findings is better than a long one without.
     this.#allowsOthers = true;
     this.#budget = MAX_JUDGED_EVENTS.last;
     yield* this.#removeParts();
@@ -81,7 +83,7 @@ export class Shrinking {
     return this.#best.lines.length <= SHORT_EVENTS;
   }
 
-  /** Searches again, with a header that says what came before the evidence, and takes the result if it is shorter. */
+  /** Searches again, with a header that states the lock's condition before the evidence. Takes a shorter result. */
   *#startWithHeader(trimmed: LockEvents): Generator<void, void, void> {
     const before = this.#best;
     this.#best = trimmed;
@@ -100,7 +102,7 @@ export class Shrinking {
     yield* this.#simplifyHeader();
   }
 
-  /** The events up to the first at which the finding has been made. */
+  /** Cuts off the events after the one at which the finding is made, found by bisection. */
   *#trimEnd(): Generator<void, void, void> {
     const { lock, lines } = this.#best;
     let [tooFew, enough] = [0, lines.length];
@@ -113,7 +115,11 @@ export class Shrinking {
     this.#best = { lock, lines: lines.slice(0, enough) };
   }
 
-  /** Takes the shortest span before the finding. @param lockAt the header's entry for a trace from event `start` on */
+  /**
+   * Cuts off the events before the shortest span that has the finding.
+   *
+   * @param lockAt returns the header's entry for a trace that starts at the event with index `start`
+   */
   *#trimStart(lockAt: (events: LockEvents, start: number) => TraceLock | null): Generator<void, void, void> {
     const all = this.#best;
     const { lines } = all;
@@ -152,8 +158,8 @@ export class Shrinking {
   *#removeGroups(keyOf: (line: TracedLine) => number): Generator<void, void, void> {
     const { lock, lines } = this.#best;
     const groups = groupNeighbours(lines, keyOf);
-    const left = yield* removeChunks(groups, (parts) => this.#holds({ lock, lines: parts.flat() }));
-    this.#best = { lock, lines: left.flat() };
+    const remaining = yield* removeChunks(groups, (parts) => this.#holds({ lock, lines: parts.flat() }));
+    this.#best = { lock, lines: remaining.flat() };
   }
 
   /** Removes the lock from the header, or the members of its entry that the finding does not need. */
@@ -161,17 +167,17 @@ export class Shrinking {
     this.phase = 'header';
     const { lock, lines } = this.#best;
     if (lock === null) return;
-    for (const simpler of simplerLocks(lock)) {
+    for (const simplify of headerSimplifications(lock)) {
       yield;
-      const tried = { lock: simpler(this.#best.lock ?? lock), lines };
-      if (this.#holds(tried)) this.#best = tried;
+      const simpler = { lock: simplify(this.#best.lock ?? lock), lines };
+      if (this.#holds(simpler)) this.#best = simpler;
       if (this.#best.lock === null) return;
     }
   }
 
   /**
-   * Whether a trace has the finding, and no finding that the original does not have. False once the budget is used up,
-   * so that nothing more is removed.
+   * Whether a trace has the finding and, unless they are allowed, no finding that the original does not have. False
+   * once the budget is used up, so that nothing more is removed.
    */
   #holds(events: LockEvents): boolean {
     if (this.#budget <= 0) return false;
@@ -179,9 +185,9 @@ export class Shrinking {
     const { rule, line, message } = this.#target;
     let isFound = false;
     for (const found of this.#judge(events)) {
-      // The messages of one finding in two traces are compared, not read: they contain its times and values.
-      const isSame = new Set([message, found.message]).size === 1;
-      if (isSame && found.rule === rule && found.line === line) isFound = true;
+      // Equal messages mean equal times and values. Nothing else may depend on a message's words.
+      const isSameMessage = new Set([message, found.message]).size === 1;
+      if (isSameMessage && found.rule === rule && found.line === line) isFound = true;
       else if (!this.#allowsOthers && !this.#known.has(found.message)) return false;
     }
     return isFound;
@@ -197,20 +203,24 @@ export class Shrinking {
   }
 }
 
-/** Changes to a header's entry, each of which says less: first without the entry, then without one member each. */
-function simplerLocks(lock: TraceLock): ((now: TraceLock) => TraceLock | null)[] {
+/**
+ * Functions that each simplify a lock's entry in the header, to be tried in order: the first removes the entry, each
+ * further one removes a member or sets it to its default.
+ */
+function headerSimplifications(lock: TraceLock): ((entry: TraceLock) => TraceLock | null)[] {
   const { commands = [] } = lock;
   return [
     () => null,
     ({ commands: _, ...rest }) => rest,
-    ...commands.map(({ id }) => (now: TraceLock): TraceLock => {
-      return now.commands === undefined ? now : { ...now, commands: now.commands.filter((one) => one.id !== id) };
+    ...commands.map(({ id }) => (entry: TraceLock): TraceLock => {
+      if (entry.commands === undefined) return entry;
+      return { ...entry, commands: entry.commands.filter((command) => command.id !== id) };
     }),
     ({ reflashed: _, ...rest }) => rest,
-    (now) => ({ ...now, lastPeriodMs: null }),
-    (now) => ({ ...now, highWindow: null }),
-    (now) => ({ ...now, connected: false }),
-    (now) => ({ ...now, lockState: UNNAMED_LOCK.lockState }),
-    (now) => ({ ...now, power: UNNAMED_LOCK.power }),
+    (entry) => ({ ...entry, lastPeriodMs: null }),
+    (entry) => ({ ...entry, highWindow: null }),
+    (entry) => ({ ...entry, connected: false }),
+    (entry) => ({ ...entry, lockState: UNNAMED_LOCK.lockState }),
+    (entry) => ({ ...entry, power: UNNAMED_LOCK.power }),
   ];
 }

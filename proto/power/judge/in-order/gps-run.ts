@@ -102,12 +102,12 @@ function judgeMotion({ bounds }: PowerModel, run: GpsRun, ping: OrderedUplink, b
   if (run.still !== null && ping.timeMs - run.still.timeMs > bounds.stillOver && !run.isStillReported) {
     run.isStillReported = true;
     const { sequence, timeMs } = run.still;
-    const message = `GPS pings ${run.reason} say speed 0 at ping place for ${describeSpan(ping.timeMs - timeMs)}.`;
+    const message = `GPS pings ${run.reason} say speed 0 at one place for ${describeSpan(ping.timeMs - timeMs)}.`;
     breaches.push({ rule: 'motion-unlikely', fromSequence: sequence, fromMs: timeMs, message });
   }
   if (run.frozenPings !== bounds.frozenPings) return;
   const pings = `${run.frozenPings} GPS pings ${run.reason} in a row`;
-  const message = `${pings} say that the lock moves, and all give exactly ping position.`;
+  const message = `${pings} say that the lock moves, and all give exactly one position.`;
   breaches.push({ rule: 'motion-unlikely', fromSequence: run.frozenSequence, fromMs: run.frozenMs, message });
 }
 
