@@ -34,3 +34,8 @@ export function markdownTable(head: readonly string[], rows: readonly (readonly 
   };
   return [line(head), `|${'---|'.repeat(head.length)}`, ...rows.map(line)].join('\n');
 }
+
+/** A link from lockgate's folder, such as `docs/protocol.md#states`, as a link from a document in docs/. */
+export function relativeLink(link: string): string {
+  return link.replace(/^docs\//, '');
+}

@@ -3,13 +3,18 @@
  * writes them with generate.mjs; test/proto/reference.test.ts checks that they are up to date. Pure.
  */
 import { traceSchemaText } from '../trace/schema/trace-schema.js';
+import { certificateParts } from './certificate-tables.js';
 import type { GeneratedParts } from './generated-parts.js';
 import { protocolParts } from './protocol-tables.js';
 import { traceParts } from './trace-tables.js';
 
 /** The generated parts of each document, by its path from the project's folder. */
 export function documentParts(): Readonly<Record<string, GeneratedParts>> {
-  return { 'docs/protocol.md': protocolParts(), 'docs/traces.md': traceParts() };
+  return {
+    'docs/certificate.md': certificateParts(),
+    'docs/protocol.md': protocolParts(),
+    'docs/traces.md': traceParts(),
+  };
 }
 
 /** The text of each generated file, by its path from the project's folder. */

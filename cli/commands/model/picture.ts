@@ -1,4 +1,5 @@
 /** `lockgate model show`: the power model and the rules as text, JSON or a diagram. */
+import { ruleLink } from '../../../proto/citations.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { type Condition, POWER_MODEL, type StateRow } from '../../../proto/power/model.js';
 import { describeModelNumber } from '../../../proto/power/model-number.js';
@@ -19,7 +20,7 @@ export function showModel(flags: ModelFlags): void {
   const format = flags.json ? 'json' : flags.format;
   if (flags.rules && (format === 'mermaid' || format === 'dot'))
     throw new LockgateError('input-format', `the rules have no ${format} diagram: expected --format text or json`);
-  if (format === 'json') printJson(flags.rules ? { rules: RULES } : modelToJson());
+  if (format === 'json') printJson(flags.rules ? rulesToJson() : modelToJson());
   else if (flags.rules) printRules();
   else if (format === 'text') printModel();
   else for (const line of format === 'mermaid' ? mermaidLines() : dotLines()) print(line);
@@ -31,6 +32,11 @@ function printRules(): void {
     { title: 'SEVERITY', show: (row) => row.severity },
     { title: 'BROKEN WHEN', show: (row) => row.brokenWhen, prose: true },
   ]);
+}
+
+/** The rules, each with the link of its description. */
+function rulesToJson(): object {
+  return { rules: RULES.map((row) => ({ ...row, link: ruleLink(row.rule) })) };
 }
 
 /** The model, with its high window (the hours in which a lock in HIGH stays connected) as times of day. */

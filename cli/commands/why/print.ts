@@ -1,4 +1,5 @@
 /** Prints an answer of `lockgate why`: each step's sentence, wrapped, and below it the section and time. */
+import type { WhyStepJson } from '../../../proto/why/step-json.js';
 import { toDate } from '../../../proto/wire/ping-json.js';
 import { paint, print, type Style, sanitizeLine } from '../../terminal/output.js';
 import { agoText } from '../../terminal/time-text.js';
@@ -11,20 +12,6 @@ export interface WhyJson {
   readonly now: string;
   readonly wall_now: string;
   readonly steps: readonly WhyStepJson[];
-}
-
-/** A step of the explanation. */
-export interface WhyStepJson {
-  /** The printed label, such as `rule-broken`. */
-  readonly kind: string;
-  /** A finer code for programs. */
-  readonly code: string;
-  readonly sentence: string;
-  /** The section of the specification or a design page that the sentence follows from. */
-  readonly rests_on: string;
-  readonly at: string | null;
-  /** The clock of `at`: the gateway's, which may be sped up (`run`), wall-clock time, or the lock's. */
-  readonly clock: 'run' | 'wall' | 'lock';
 }
 
 /** The width of the text in a pipe, and its minimum width on a terminal, in columns. */

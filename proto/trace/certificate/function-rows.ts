@@ -161,7 +161,7 @@ function closeRow(state: EffectiveState): CertificateRow {
     group: GROUP,
     state,
     says: 'A lock that disconnects makes a close-connection ping first.',
-    section: 'Specification, Ping and Ping reason values; protocol.md §2',
+    section: 'Specification, Ping (device message); Specification, Ping reason values; protocol.md §2',
     seenWhen: 'a close-connection ping REASON_CLOSE_CONNECTION',
     failsBy: ['wrong-ping-type'],
     reasons: ['REASON_CLOSE_CONNECTION'],

@@ -2,6 +2,7 @@
  * A certificate as JSON (interfaces.md §4). The JSON says nothing about when it was made, so the same traces always
  * give the same JSON.
  */
+import { citationsOf } from '../../citations.js';
 import { toDate } from '../../wire/ping-json.js';
 import type { Certificate, CertifiedTrace } from './certificate.js';
 import type { JudgedRow } from './row.js';
@@ -76,6 +77,7 @@ export function rowJson(judged: JudgedRow): object {
     group,
     says,
     section,
+    links: citationsOf(section).map(({ link }) => link),
   };
 }
 

@@ -11,6 +11,7 @@ import { type CommandOutput, runLockgate } from '../../helpers/cli/program.js';
 import { type WhyAnswer, requestWhy } from '../../helpers/cli/why-answer.js';
 import { waitForEvents, MERCHANT, testBytes, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
 import { eventually, advanceToNextTimer, type WebhookSetup, setUpWebhooks } from '../../helpers/gateway/webhook-setup.js';
+import { followLink } from '../../helpers/house/document-links.js';
 import { connectedLock, type TestLock } from '../../helpers/mqtt/test-lock.js';
 import { writeStored } from '../../helpers/store/stored-bytes.js';
 import { readTraceLines, storeEvents } from '../../helpers/store/stored-trace.js';
@@ -390,8 +391,13 @@ t.test('“lockgate why” prints text or JSON, and fails with a sentence and an
   const json = await run(MAC, '--at', '2h ago', '--json');
   const document = JSON.parse(json.stdout.join('\n')) as WhyAnswer;
   t.match(document, { about: { kind: 'lock', id: MAC, mac: MAC }, now: '2026-11-20T12:00:00.000Z' });
+  t.same(
+    document.steps.flatMap(({ link }) => followLink(link) ?? []),
+    [],
+    'each step’s link leads to an anchor',
+  );
   for (const step of document.steps)
-    t.same(Object.keys(step), ['kind', 'code', 'sentence', 'rests_on', 'at', 'clock'], step.kind);
+    t.same(Object.keys(step), ['kind', 'code', 'sentence', 'rests_on', 'link', 'at', 'clock'], step.kind);
   const show = await runLockgate(['device', 'show', MAC, ...at]);
   t.ok(
     show.stdout.some((each) => each.includes(`finding:${id}`)),

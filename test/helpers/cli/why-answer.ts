@@ -8,6 +8,7 @@ export interface StepJson {
   readonly code: string;
   readonly sentence: string;
   readonly rests_on: string;
+  readonly link: string;
   readonly at: string | null;
   readonly clock: string;
 }

@@ -8,6 +8,7 @@ import { certificateJson } from '../../../../proto/trace/certificate/json.js';
 import type { JudgedRow, RowFinding, RowVerdict } from '../../../../proto/trace/certificate/row.js';
 import { toDate } from '../../../../proto/wire/ping-json.js';
 import { sanitizeLine } from '../../../terminal/output.js';
+import { LINKS_NOTE, ruleHtml, sectionHtml } from '../citation-html.js';
 
 const DATA_START = '<template id="certificate-data">';
 const DATA_END = '</template>';
@@ -37,6 +38,7 @@ export function certificateHtml(certificate: Certificate): string {
     ...groups.flatMap((group) => groupTable(group, rows)),
     ...traceTable(certificate),
     ...explanation(),
+    LINKS_NOTE,
     '</main>',
     `${DATA_START}${escapeHtml(JSON.stringify(certificateJson(certificate)))}${DATA_END}`,
     '</body>',
@@ -149,7 +151,7 @@ function tableRow(row: JudgedRow): string {
     `<tr class="${css}">`,
     `<th scope="row"><code>${breakable(row.row)}</code></th>`,
     `<td>${state ?? 'all'}</td>`,
-    `<td>${escapeHtml(says)}<br><span class="section">${escapeHtml(section)}</span>${warnings}</td>`,
+    `<td>${escapeHtml(says)}<br><span class="section">${sectionHtml(section)}</span>${warnings}</td>`,
     `<td class="verdict"><span aria-hidden="true">${MARKS[verdict]}</span> ${verdict}</td>`,
     `<td class="number">${number(seen)}</td>`,
     `<td class="lines">${lines.length === 0 ? 'none' : linesByFile(lines)}</td>`,
@@ -209,7 +211,7 @@ function explanation(): string[] {
 }
 
 function finding({ at, mac, rule, message }: RowFinding): string {
-  return `<span class="lines">${breakable(at)}</span>, ${mac}, ${rule}: ${escapeHtml(message)}`;
+  return `<span class="lines">${breakable(at)}</span>, ${mac}, ${ruleHtml(rule)}: ${escapeHtml(message)}`;
 }
 
 function plural(count: number, noun: string): string {

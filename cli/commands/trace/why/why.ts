@@ -1,15 +1,17 @@
 /** `lockgate trace why FILE:LINE`: explains a line of a trace as `lockgate why` does an event, without a gateway. */
+import { ruleLink } from '../../../../proto/citations.js';
 import { LockgateError } from '../../../../proto/errors.js';
 import { POWER_MODEL } from '../../../../proto/power/model.js';
 import { TraceCheck } from '../../../../proto/trace/check.js';
 import type { TraceFinding } from '../../../../proto/trace/findings.js';
 import type { TraceEvent, TraceHeader } from '../../../../proto/trace/trace.js';
 import type { WhyStep } from '../../../../proto/why/step.js';
+import { stepToJson } from '../../../../proto/why/step-json.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
-import { isDatable, toDate } from '../../../../proto/wire/ping-json.js';
+import { toDate } from '../../../../proto/wire/ping-json.js';
 import { printJson, printNote, sanitizeLine } from '../../../terminal/output.js';
 import { ProgressLine } from '../../../terminal/progress-line.js';
-import { printSteps, type WhyStepJson } from '../../why/print.js';
+import { printSteps } from '../../why/print.js';
 import { type SpooledTrace, withSpooledTrace } from '../spooled-trace.js';
 import { LineRecorder } from './judged-line.js';
 import { lineSteps } from './line-steps.js';
@@ -71,17 +73,14 @@ function printExplanation(
   const at = toDate(event.atMs);
   const id = nameOf(place);
   if (!json) {
-    printSteps(`${id}  ${macs.join(' ')}`, steps.map(stepJson));
+    printSteps(`${id}  ${macs.join(' ')}`, steps.map(stepToJson));
     return;
   }
   const about = { kind: 'line', id, file, line, event: event.event, mac };
-  const broken = findings.map(({ rule, severity, message, mac: of }) => ({ line, mac: of, rule, severity, message }));
-  printJson({ about, at, findings: broken, steps: steps.map(stepJson) });
-}
-
-function stepJson({ kind, code, sentence, restsOn, atMs, clock }: WhyStep): WhyStepJson {
-  const at = atMs !== null && isDatable(atMs) ? toDate(atMs) : null;
-  return { kind, code, sentence, rests_on: restsOn, at, clock };
+  const broken = findings.map(({ rule, severity, message, mac: of }) => {
+    return { line, mac: of, rule, severity, message, link: ruleLink(rule) };
+  });
+  printJson({ about, at, findings: broken, steps: steps.map(stepToJson) });
 }
 
 /** @throws LockgateError `input-line` */

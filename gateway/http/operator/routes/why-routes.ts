@@ -2,9 +2,10 @@
 import { Type } from 'typebox';
 
 import { LockgateError } from '../../../../proto/errors.js';
-import { SECTIONS, STEP_KINDS, type WhyStep } from '../../../../proto/why/step.js';
+import { SECTIONS, STEP_KINDS } from '../../../../proto/why/step.js';
+import { stepToJson } from '../../../../proto/why/step-json.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
-import { isDatable, toDate } from '../../../../proto/wire/ping-json.js';
+import { toDate } from '../../../../proto/wire/ping-json.js';
 import { explain } from '../../../why/why.js';
 import { textOf } from '../query.js';
 import type { Route } from '../routes.js';
@@ -20,6 +21,7 @@ const Chain = Type.Object({
       code: Type.String(),
       sentence: Type.String(),
       rests_on: OneOf(Object.values(SECTIONS)),
+      link: Type.String({ description: 'Where that section is: a path from lockgate’s folder, with an anchor.' }),
       at: MaybeTime,
       clock: OneOf(['run', 'wall', 'lock']),
     }),
@@ -46,13 +48,8 @@ export const WHY_ROUTES: readonly Route[] = [
         about: { ...about, mac: about.mac === null ? null : formatMac(about.mac) },
         now: toDate(nowMs),
         wall_now: toDate(wallNowMs),
-        steps: steps.map(stepJson),
+        steps: steps.map(stepToJson),
       };
     },
   },
 ];
-
-function stepJson({ kind, code, sentence, restsOn, atMs, clock }: WhyStep): object {
-  const at = atMs === null || !isDatable(atMs) ? null : toDate(atMs);
-  return { kind, code, sentence, rests_on: restsOn, at, clock };
-}

@@ -1,4 +1,5 @@
 /** The JSON form of a finding of `trace check`, which all reports and `--baseline` use. Pure. */
+import { ruleLink } from '../../../../../proto/citations.js';
 import { type RuleName, ruleRow, type Severity } from '../../../../../proto/power/rules.js';
 import type { TraceFinding } from '../../../../../proto/trace/findings.js';
 import type { OwedCause } from '../../../../../proto/trace/owed/duty.js';
@@ -23,6 +24,8 @@ export interface FindingJson {
   readonly firmware_version: string | null;
   /** The section that defines the rule. */
   readonly section: string;
+  /** Where the rule is described: a path from lockgate's folder, with an anchor. */
+  readonly link: string;
   /** The members of the uplink at fault, as in a trace; null if it is not known any more, or there is none. */
   readonly values: Readonly<Record<string, unknown>> | null;
   /** The event of the world that calls for it: only for the rule `owed`. */
@@ -41,6 +44,7 @@ export function findingToJson(finding: TraceFinding): FindingJson {
     ...(credential !== FIRST_CREDENTIAL && { credential }),
     firmware_version: firmwareVersion,
     section: ruleRow(rule)?.section ?? '',
+    link: ruleLink(rule),
     values: sent === null ? null : { source: sent.source, ...uplinkToJson(sent.uplink) },
     ...(world !== undefined && { world }),
   };

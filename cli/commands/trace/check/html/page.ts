@@ -5,6 +5,7 @@
  */
 import { print, untilStdoutDrained } from '../../../../terminal/output.js';
 import { escapeXml as escapeHtml } from '../../../../terminal/xml-text.js';
+import { LINKS_NOTE, linkHtml, ruleHtml } from '../../citation-html.js';
 import type { FileReport } from '../checked-file.js';
 import type { FindingJson } from '../findings/finding-json.js';
 import { knownFindings, plural, type Report } from '../formats/report.js';
@@ -36,7 +37,7 @@ export async function printHtml(report: Report): Promise<void> {
   print(`<th scope="col">Allows</th></tr></thead>\n<tbody>${modelRows().join('\n')}</tbody>\n</table>`);
   print('<p>In a timeline a violation is a filled triangle (▼), a warning an open circle (○).</p>');
   for (const [index, file] of files.entries()) await printFile(file, index);
-  print('</main>\n</body>\n</html>');
+  print(`${LINKS_NOTE}\n</main>\n</body>\n</html>`);
 }
 
 function printRequired(required: readonly RequiredRow[]): void {
@@ -58,7 +59,8 @@ function printSummary(rows: readonly SummaryRow[]): void {
   for (const { rule, severity, findings, locks, firmware } of rows) {
     const versions = [...firmware].map(([version, count]) => `${version}: ${count.toLocaleString('en-US')}`);
     const numbers = [findings, locks].map((count) => `<td class="number">${count.toLocaleString('en-US')}</td>`);
-    print(`<tr><th scope="row">${rule}</th><td>${severity}</td>${numbers.join('')}${cell(versions.join(', '))}</tr>`);
+    const first = `<th scope="row">${ruleHtml(rule)}</th><td>${severity}</td>`;
+    print(`<tr>${first}${numbers.join('')}${cell(versions.join(', '))}</tr>`);
   }
   print('</tbody>\n</table>');
 }
@@ -99,12 +101,14 @@ function printFindings(findings: readonly FindingJson[], count: number): void {
   }
   print(`<table>\n<caption>${plural(count, 'finding')}</caption>\n<thead><tr><th scope="col">Line</th>`);
   print('<th scope="col">Time</th><th scope="col">Severity</th><th scope="col">Rule</th>');
-  print('<th scope="col">Uplink</th><th scope="col">What was found</th></tr></thead>\n<tbody>');
-  for (const { line, at, severity, rule, boot, sequence, message } of findings) {
+  print('<th scope="col">Uplink</th><th scope="col">What was found</th>');
+  print('<th scope="col">Section</th></tr></thead>\n<tbody>');
+  for (const { line, at, severity, rule, boot, sequence, message, section, link } of findings) {
     const mark = `<td class="short ${severity}">${severity === 'violation' ? '▼' : '○'} ${severity}</td>`;
     const uplink = boot === null ? '' : `${boot}/${sequence}`;
+    const source = `<td class="short">${linkHtml({ text: section, link })}</td>`;
     const place = `<td class="number">${line}</td>${shortCell(at ?? '')}`;
-    print(`<tr>${place}${mark}${shortCell(rule)}${shortCell(uplink)}${cell(message)}</tr>`);
+    print(`<tr>${place}${mark}${shortCell(rule)}${shortCell(uplink)}${cell(message)}${source}</tr>`);
   }
   print('</tbody>\n</table>');
   const more = count - findings.length;

@@ -1,0 +1,28 @@
+/**
+ * Citations and rules as HTML links, for the report of `trace check` and for certificates. A link is a path from
+ * lockgate's folder, because a page has no place of its own: the page says so. Pure.
+ */
+import { type Citation, citationsOf, ruleLink } from '../../../proto/citations.js';
+import { ruleRow } from '../../../proto/power/rules.js';
+import { escapeXml as escapeHtml } from '../../terminal/xml-text.js';
+
+/** A paragraph that says where the links lead. */
+export const LINKS_NOTE =
+  '<p>Links to rules and sections are paths in lockgate’s own folder, such as docs/protocol.md. To follow them, open ' +
+  'this page there.</p>';
+
+/** A citation as a link. */
+export function linkHtml({ text, link }: Citation): string {
+  return `<a href="${escapeHtml(link)}">${escapeHtml(text)}</a>`;
+}
+
+/** The citations of a section, each as a link. */
+export function sectionHtml(section: string): string {
+  return citationsOf(section).map(linkHtml).join('; ');
+}
+
+/** The name of a rule as a link, whose title says when the rule is broken. */
+export function ruleHtml(rule: string): string {
+  const title = escapeHtml(ruleRow(rule)?.brokenWhen ?? '');
+  return `<a href="${escapeHtml(ruleLink(rule))}" title="${title}">${escapeHtml(rule)}</a>`;
+}
