@@ -8,9 +8,14 @@ import { Hours, ManualClock, Minutes, Seconds } from '../../../proto/clock.js';
 import { formatMac, type Mac } from '../../../proto/wire/mac.js';
 import { callOperator } from '../../helpers/cli/operator-call.js';
 import { type CommandOutput, runLockgate } from '../../helpers/cli/program.js';
-import { type WhyAnswer, requestWhy } from '../../helpers/cli/why-answer.js';
-import { waitForEvents, MERCHANT, testBytes, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
-import { eventually, advanceToNextTimer, type WebhookSetup, setUpWebhooks } from '../../helpers/gateway/webhook-setup.js';
+import { requestWhy, type WhyAnswer } from '../../helpers/cli/why-answer.js';
+import { MERCHANT, testBytes, testGateway, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
+import {
+  advanceToNextTimer,
+  eventually,
+  setUpWebhooks,
+  type WebhookSetup,
+} from '../../helpers/gateway/webhook-setup.js';
 import { followLink } from '../../helpers/house/document-links.js';
 import { connectedLock, type TestLock } from '../../helpers/mqtt/test-lock.js';
 import { writeStored } from '../../helpers/store/stored-bytes.js';
