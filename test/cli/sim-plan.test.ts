@@ -17,7 +17,7 @@ import type { Sender } from '../../gateway/ingest/ingest.js';
 import { encodeUplink } from '../../proto/wire/codec.js';
 import type { Mac } from '../../proto/wire/mac.js';
 import type { PowerSettings } from '../../proto/wire/ping.js';
-import { simulateDay, eventfulWorld, replayDay, parkedWorld } from '../helpers/cli/day-traffic.js';
+import { eventfulWorld, parkedWorld, replayDay, simulateDay } from '../helpers/cli/day-traffic.js';
 import { runLockgate } from '../helpers/cli/program.js';
 import { MERCHANT } from '../helpers/gateway/test-gateway.js';
 import { startBrokerParts } from '../helpers/mqtt/broker-parts.js';
@@ -28,11 +28,13 @@ import { tempFolder } from '../helpers/store/temp-folder.js';
 t.setTimeout(120_000);
 
 t.test('the gateway’s meter counts what the plan counts, to the byte', async (t) => {
-  const { mac, passed, counted } = simulateDay(eventfulWorld(), new WireSize());
-  const kinds = new Set(passed.map((one) => (one.type === 'uplink' ? one.uplink.body.kind : one.type)));
+  const { mac, messages, counted } = simulateDay(eventfulWorld(), new WireSize());
+  const kinds = new Set(
+    messages.map((message) => (message.type === 'uplink' ? message.uplink.body.kind : message.type)),
+  );
   for (const kind of ['connect', 'keepalive', 'command', 'disconnect', 'cellular', 'gps', 'close_connection', 'ack'])
     t.ok(kinds.has(kind as never), kind);
-  const { row } = await replayDay(t, 'tcp', mac, passed);
+  const { row } = await replayDay(t, 'tcp', mac, messages);
   t.match(row, {
     connections: counted.connections,
     messagesUp: counted.messagesUp,
@@ -43,8 +45,8 @@ t.test('the gateway’s meter counts what the plan counts, to the byte', async (
 });
 
 t.test('with TLS the gateway’s meter agrees with the plan within 1 %', async (t) => {
-  const { mac, passed, counted } = simulateDay(eventfulWorld(), new WireSize({ tls: TLS_13 }));
-  const { row } = await replayDay(t, 'tls', mac, passed);
+  const { mac, messages, counted } = simulateDay(eventfulWorld(), new WireSize({ tls: TLS_13 }));
+  const { row } = await replayDay(t, 'tls', mac, messages);
   for (const way of ['bytesUp', 'bytesDown'] as const) {
     const off = Math.abs(counted[way] - row[way]) / row[way];
     t.ok(off < 0.01, `${way}: ${counted[way]} counted, ${row[way]} billed`);

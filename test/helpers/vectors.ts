@@ -42,7 +42,7 @@ export function hexOf(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('hex');
 }
 
-/** An uplink as in a sample: with the names of protocol.md §4, and the time in ms, since not every time is a date. */
+/** An uplink (a lock's message) as in a sample: names as in protocol.md §4; time in ms, as not every time is a date. */
 export function uplinkToJson({ boot, sequence, timeMs, power, kept, dropped, body }: Uplink): object {
   const envelope = { boot, sequence, time_ms: timeMs, power: powerToJson(power), kept, dropped };
   if (body.kind !== 'ack') return { ...envelope, ping: pingToJson(body) };
@@ -53,7 +53,7 @@ export function uplinkToJson({ boot, sequence, timeMs, power, kept, dropped, bod
   };
 }
 
-/** A downlink as in a sample: the command as in protocol.md §4, with its expiry in ms. */
+/** A downlink (a message to a lock) as in a sample: the command as in protocol.md §4, with its expiry in ms. */
 export function downlinkToJson({ id, expiresMs, command }: Downlink): object {
   const head = { id, expires_ms: expiresMs, type: command.type };
   if (command.type === 'siren') return { ...head, seconds: command.seconds };

@@ -10,7 +10,7 @@ const MEGABYTES = 1e6;
 
 t.setTimeout(600_000);
 
-t.test('ten good receivers get every webhook beside ninety bad ones, and memory stays bounded', async (t) => {
+t.test('ten good receivers get every webhook although ninety others misbehave, and memory stays bounded', async (t) => {
   t.setTimeout(600_000);
   const { arrived, expected, growth, quiet, bad } = await runBadReceivers({ good: 10, bad: 90, pings: 60, rounds: 3 });
   t.comment(`p99 quiet ${quiet.map(Math.round)} ms, bad ${bad.map(Math.round)} ms`);

@@ -1,5 +1,6 @@
-// A fleet-month with all scenarios has a certificate in which every row passes (protocol.md §3). With a function left
-// out, rows say so: by what the world called for, or without a world as not seen.
+// A month of a hundred simulated locks, and all built-in scenarios, give a firmware certificate in which every row
+// passes (protocol.md §3). If a trace lacks the pings of a function, the function's rows do not pass. "World" events in
+// a trace say what truly happened around a lock; without them the row of true positions is not seen.
 import t from 'tap';
 import { VirtualTrace } from '../../firmware-sim/fleet/virtual-trace.js';
 import { Minutes } from '../../proto/clock.js';
@@ -8,23 +9,24 @@ import { RUN_STARTS_MS } from '../helpers/sim/judged-run.js';
 
 t.setTimeout(Minutes(10));
 
-function fleetMonth(world: boolean): string[] {
+/** The trace of a month of a hundred locks, as lines. */
+function monthOfLocks(hasWorldEvents: boolean): string[] {
   const lines: string[] = [];
-  const options = { seed: 'month', locks: 100, days: 30, startMs: RUN_STARTS_MS, note: '', world };
+  const options = { seed: 'month', locks: 100, days: 30, startMs: RUN_STARTS_MS, note: '', world: hasWorldEvents };
   const trace = new VirtualTrace(options, (line) => lines.push(line));
   trace.advance(trace.endMs);
   return lines;
 }
 
-for (const world of [true, false]) {
+for (const hasWorldEvents of [true, false]) {
   t.test(
-    `a month of a hundred locks and all scenarios, ${world ? 'with' : 'without'} events of the world`,
+    `a month of a hundred locks and all scenarios, ${hasWorldEvents ? 'with' : 'without'} world events`,
     async (t) => {
-      const scenarios = await scenarioLines(undefined, world);
-      const traces = [fleetMonth(world), ...scenarios].map((lines, index) => ({ file: `${index}`, lines }));
+      const scenarios = await scenarioLines(undefined, hasWorldEvents);
+      const traces = [monthOfLocks(hasWorldEvents), ...scenarios].map((lines, index) => ({ file: `${index}`, lines }));
       const certificate = certificateOf(traces, '2.4.1');
       t.same(rowsWith(certificate, 'FAIL'), []);
-      t.same(rowsWith(certificate, 'NOT SEEN'), world ? [] : ['position-true']);
+      t.same(rowsWith(certificate, 'NOT SEEN'), hasWorldEvents ? [] : ['position-true']);
       const withoutTheft = traces.map(({ file, lines }) => ({
         file,
         lines: lines.filter((line) => !line.includes('"reason":"REASON_THEFT"')),

@@ -19,7 +19,7 @@ const options: KillRunOptions = {
   locks: 50,
   maxUnacked: 8,
   kills,
-  // A life has on average 1.5 times as many lines; the load after the last kill continues until `minAcked` is reached.
+  // On average 1.5 times as many lines come between two kills; after the last kill the locks send until `minAcked`.
   minLinesPerKill: Math.ceil(minAcked / kills / 2),
   maxBacklog: 5000,
   minAcked,
@@ -31,7 +31,7 @@ const options: KillRunOptions = {
 t.setTimeout(7_200_000);
 t.comment(`seed ${seed}, options ${JSON.stringify(options)}; repeat: ${repeat}`);
 
-t.test('kill -9 under load loses nothing that was acknowledged', async (t) => {
+t.test('kill -9 under load loses no acknowledged ping', async (t) => {
   t.setTimeout(7_200_000);
   const result = await KillRun.run(t, options);
   t.comment(`${result.acked} acknowledged, ${result.arrivals} webhooks, ${options.kills} kills`);

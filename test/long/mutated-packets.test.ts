@@ -26,10 +26,12 @@ const repeat = 'npm test -- dist/test/long/mutated-packets.test.js';
 t.comment(`seed ${seed}; LOCKGATE_SEED=${seed} LOCKGATE_MUTATED=${MUTATED} ${repeat} repeats it`);
 
 t.test('mutated packets in one process delay no honest ping and leave no connection', async (t) => {
-  const seen = await runMutated(t, seed, IN_PROCESS_PACKETS);
-  t.same(seen.faults, [], `LOCKGATE_SEED=${seed} LOCKGATE_MUTATED=${MUTATED}`);
-  t.comment(`${seen.mutated} packets in ${seen.streams} streams; an honest ping waited ${seen.maxTurns} turns at most`);
-  t.equal(seen.openConnections, 0, 'no connection is left');
+  const result = await runMutated(t, seed, IN_PROCESS_PACKETS);
+  t.same(result.faults, [], `LOCKGATE_SEED=${seed} LOCKGATE_MUTATED=${MUTATED}`);
+  t.comment(
+    `${result.mutated} packets in ${result.streams} streams; an honest ping waited ${result.maxTurns} turns at most`,
+  );
+  t.equal(result.openConnections, 0, 'no connection is open at the end');
 });
 
 t.test('mutated packets over sockets leak neither memory nor descriptors', async (t) => {

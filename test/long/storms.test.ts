@@ -16,7 +16,7 @@ import { establishedConnections } from '../helpers/soak/soak-run.js';
 const LOCKS = Number(process.env.LOCKGATE_LOCKS ?? 10_000);
 const STORMS = 5;
 /** The program of the locks. It is a separate process, so that it has its own limit of descriptors. */
-const CROWD = fileURLToPath(new URL('../bench/load/many-locks.js', import.meta.url));
+const LOCK_PROGRAM = fileURLToPath(new URL('../bench/load/many-locks.js', import.meta.url));
 const MEGABYTE = 1e6;
 /** How much the heap may differ between two garbage collections of the same state. */
 const MAX_GROWTH_BYTES = 10 * MEGABYTE;
@@ -34,8 +34,8 @@ t.test(`${LOCKS} locks survive ${STORMS} storms, and nothing leaks`, async (t) =
   await registerLocks(gateway.request.data, LOCKS);
   await gateway.start();
   const request: ManyLocksRequest = { port: gateway.mqttPort, locks: LOCKS, subscribes: true };
-  const crowd = new ChildProgram(process.execPath, [CROWD, JSON.stringify(request)]);
-  t.teardown(() => crowd.stop());
+  const lockProgram = new ChildProgram(process.execPath, [LOCK_PROGRAM, JSON.stringify(request)]);
+  t.teardown(() => lockProgram.stop());
 
   const connected = async (): Promise<number> =>
     (await gateway.get<{ mqtt: { connected: number } }>('/status')).mqtt.connected;
@@ -50,13 +50,13 @@ t.test(`${LOCKS} locks survive ${STORMS} storms, and nothing leaks`, async (t) =
   const idle: Sample[] = [];
   const full: Sample[] = [];
   for (let storm = 0; storm <= STORMS; storm += 1) {
-    const { retries, ms } = await crowd.ask<{ retries: number; ms: number }>('connect');
+    const { retries, ms } = await lockProgram.ask<{ retries: number; ms: number }>('connect');
     t.comment(`storm ${storm}: all are connected after ${(ms / 1000).toFixed(1)} s, ${retries} tries failed`);
     await eventually('the gateway counts every lock', async () => (await connected()) === LOCKS);
     // The system's list of sockets changes while it is read, so one reading may miss some.
     await eventually('as many sockets as connections', () => establishedConnections(gateway.mqttPort) === LOCKS);
     full.push(await takeSample('all connected'));
-    await crowd.ask('drop');
+    await lockProgram.ask('drop');
     await eventually('the gateway counts no lock', async () => (await connected()) === 0);
     idle.push(await takeSample('all disconnected'));
   }

@@ -13,7 +13,7 @@ interface OutputWrite {
   readonly text: string;
 }
 
-/** A command's exit code, and what it wrote. */
+/** A finished command: its exit code and its output. */
 export interface CommandResult {
   readonly code: number;
   readonly stdout: string;
@@ -23,7 +23,7 @@ export interface CommandResult {
 
 /** A command that is running. */
 export interface RunningCommand {
-  /** Resolves when the output so far matches. */
+  /** Resolves when stdout and stderr so far, together, match. */
   waitUntil(pattern: RegExp): Promise<void>;
   /** Sends Ctrl-C. */
   interrupt(): void;
@@ -49,7 +49,7 @@ type Undo = () => void;
 
 let previousCommand: Promise<unknown> = Promise.resolve();
 
-/** Runs a command to its end, after all earlier calls. `args` is the command line without `lockgate`. */
+/** Runs a command to its end, once all earlier calls are finished. `args` is the command line without `lockgate`. */
 export async function runCommand(
   args: readonly string[],
   environment: CommandEnvironment = {},

@@ -1,7 +1,7 @@
 /**
  * Sends commands to locks under adverse conditions: locks connect briefly and lose connections at random moments, and
- * the gateway is killed and restarted. Then compares the locks' diaries with the requested commands. The gateway's own
- * account is never used.
+ * the gateway is killed and restarted. Then compares the requested commands with the locks' diaries (the records in
+ * which each lock writes what it carried out). The gateway's own records are never used.
  */
 import { ChangeSignal } from '../clocks/change-signal.js';
 import { CommandLock } from '../commands/command-lock.js';
@@ -10,7 +10,7 @@ import { GatewayChild } from '../gateway/gateway-child.js';
 import { SeededChance } from '../pair/seeded-chance.js';
 import type { Teardown } from '../store/temp-folder.js';
 
-/** The test that it runs in: told how it goes. */
+/** The test in which the run takes place; it prints comments on the progress. */
 type Test = Teardown & { comment(line: string): void };
 
 export interface CommandRunOptions {
@@ -18,7 +18,7 @@ export interface CommandRunOptions {
   readonly locks: number;
   readonly commandsPerLock: number;
   readonly kills: number;
-  /** Seconds without a new line in any diary after which nothing more is expected: long on a busy machine. */
+  /** After this time without a new line in any diary, nothing more is expected. Must be long on a busy machine. */
   readonly stallSeconds: number;
   readonly sabotage?: SabotageName;
 }
@@ -32,7 +32,9 @@ export interface CommandFinding {
 
 export interface CommandRunResult {
   readonly findings: readonly CommandFinding[];
+  /** The number of requested commands. */
   readonly requested: number;
+  /** The number of messages that the locks received, and of received messages that they dropped on purpose. */
   readonly received: number;
   readonly lost: number;
   readonly errorLines: readonly string[];
@@ -135,7 +137,7 @@ export class CommandRun {
     await this.#gateway.kill();
   }
 
-  /** Waits until there are so many lines, or until no more arrive. */
+  /** Waits until there are this many lines, or until no more arrive. */
   #waitForLines(lines: number): Promise<boolean> {
     return this.#changeSignal.waitUntilOrStalled(
       () => this.#lineCount >= lines,

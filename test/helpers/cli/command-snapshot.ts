@@ -9,7 +9,7 @@ import { root } from '../house/our-files.js';
 import type { CommandResult } from './command-line.js';
 
 const FOLDER = path.join(root, 'test/snapshots/cli');
-/** Lines of an output that a snapshot has; the remaining lines are replaced by their number and a hash. */
+/** Maximum number of lines of an output in a snapshot; further lines are replaced by their number and a hash. */
 const MAX_SHOWN_LINES = 48;
 
 /** Whether snapshots are written instead of compared. */

@@ -1,3 +1,4 @@
+/** Reads CSV files for tests, with a parser that is independent of lockgate's code. */
 import { readFileSync } from 'node:fs';
 import { parse } from 'csv-parse/sync';
 

@@ -1,6 +1,6 @@
 /**
- * The traffic of one lock in a day: recorded from a virtual run, then repeated between a real MQTT client and the
- * gateway through a proxy that counts bytes.
+ * The traffic of one lock in a day. {@link simulateDay} records it from a simulation without a gateway; {@link
+ * replayDay} sends the same messages between a real MQTT client and a gateway, through a proxy that counts bytes.
  */
 import type { Test } from 'tap';
 import { runVirtual } from '../../../firmware-sim/fleet/virtual-run.js';
@@ -17,7 +17,7 @@ import { TestLock } from '../mqtt/test-lock.js';
 import { RUN_STARTS_MS } from '../sim/judged-run.js';
 import { PARKED, PARKED_AT } from '../sim/parked-bicycle.js';
 
-/** The world of a parked bicycle, in which only the given events happen. */
+/** The surroundings of a parked bicycle, in which only the given events happen. */
 export function parkedWorld(power: Partial<PowerSettings> = {}, events: readonly WorldEvent[] = []): World {
   const fix = { position: PARKED_AT, speedMetersPerSecond: 0, directionDegrees: 0 };
   return new ScriptedWorld({ ...PARKED, power: { ...DEFAULT_POWER, ...power } }, events, fix);
@@ -37,6 +37,8 @@ export function eventfulWorld(): World {
   ]);
 }
 
+const KEEPALIVE = Seconds(300);
+
 type DayMessage =
   | { readonly type: 'connect' | 'keepalive' | 'disconnect' }
   | { readonly type: 'uplink'; readonly uplink: Uplink }
@@ -45,11 +47,12 @@ type DayMessage =
 /** Runs a lock for a day. Returns its messages in order, and its traffic as the simulator counts it. */
 export function simulateDay(world: World, wire: WireSize) {
   const traffic = new Traffic(wire, RUN_STARTS_MS, Number.POSITIVE_INFINITY);
-  const passed: DayMessage[] = [];
+  const messages: DayMessage[] = [];
   let mac: Mac | undefined;
   let lastMs = 0;
-  const silence = (atMs: number): void => {
-    for (let dueMs = lastMs + Seconds(300); dueMs < atMs; dueMs += Seconds(300)) passed.push({ type: 'keepalive' });
+  // A silent client sends a PINGREQ at each keepalive interval.
+  const addKeepalivesUntil = (atMs: number): void => {
+    for (let dueMs = lastMs + KEEPALIVE; dueMs < atMs; dueMs += KEEPALIVE) messages.push({ type: 'keepalive' });
     lastMs = atMs;
   };
   runVirtual({
@@ -63,64 +66,64 @@ export function simulateDay(world: World, wire: WireSize) {
       connect: (from, atMs) => {
         mac = from;
         lastMs = atMs;
-        passed.push({ type: 'connect' });
+        messages.push({ type: 'connect' });
         traffic.connect(from, atMs);
       },
       uplink: (from, atMs, uplink) => {
-        silence(atMs);
-        passed.push({ type: 'uplink', uplink });
+        addKeepalivesUntil(atMs);
+        messages.push({ type: 'uplink', uplink });
         traffic.uplink(from, atMs, uplink);
       },
       command: (to, atMs, downlink) => {
-        silence(atMs);
-        passed.push({ type: 'command', downlink });
+        addKeepalivesUntil(atMs);
+        messages.push({ type: 'command', downlink });
         traffic.command(to, atMs, downlink);
       },
       disconnect: (from, atMs, cause) => {
-        silence(atMs);
-        passed.push({ type: 'disconnect' });
+        addKeepalivesUntil(atMs);
+        messages.push({ type: 'disconnect' });
         traffic.disconnect(from, atMs, cause);
       },
     },
   });
   if (mac === undefined) throw new Error('the lock never connected');
-  return { mac, passed, counted: traffic.of(mac) };
+  return { mac, messages, counted: traffic.of(mac) };
 }
 
 /** Repeats the messages between a real MQTT client and the gateway. Returns the traffic that the gateway bills. */
-export async function replayDay(t: Test, transport: 'tcp' | 'tls', mac: Mac, passed: readonly DayMessage[]) {
-  const bench = await setUpUsage(t);
-  const port = await bench.openPort(transport);
+export async function replayDay(t: Test, transport: 'tcp' | 'tls', mac: Mac, messages: readonly DayMessage[]) {
+  const setup = await setUpUsage(t);
+  const port = await setup.openPort(transport);
   const proxy = await CountingProxy.start(t, () => port);
-  const { device, secret } = await bench.accounts.addDevice({ mac });
+  const { device, secret } = await setup.accounts.addDevice({ mac });
   const tls = transport === 'tls' ? ({ protocol: 'mqtts', rejectUnauthorized: false } as const) : {};
   let lock: TestLock | undefined;
-  for (const one of passed) {
-    if (one.type === 'connect') {
+  for (const message of messages) {
+    if (message.type === 'connect') {
       lock = await TestLock.connect(t, proxy.port, mac, secret, { ...tls, keepalive: 300 });
       await lock.client.subscribeAsync('down', { qos: 1 });
     }
-    if (lock === undefined) throw new Error('nothing passes before a connect');
+    if (lock === undefined) throw new Error('a message comes before the first connect');
     const { client } = lock;
-    if (one.type === 'uplink') await lock.send(Buffer.from(encodeUplink(one.uplink)));
-    else if (one.type === 'command') {
+    if (message.type === 'uplink') await lock.send(Buffer.from(encodeUplink(message.uplink)));
+    else if (message.type === 'command') {
       const arrived = new Promise((resolve) => client.once('message', resolve));
-      await bench.broker.sessions.ofLock(device.id)?.send(Buffer.from(encodeDownlink(one.downlink)));
+      await setup.broker.sessions.ofLock(device.id)?.send(Buffer.from(encodeDownlink(message.downlink)));
       await arrived;
-    } else if (one.type === 'keepalive') {
+    } else if (message.type === 'keepalive') {
       const answered = new Promise<void>((resolve) => {
         client.setMaxListeners(0).on('packetreceive', (packet) => packet.cmd === 'pingresp' && resolve());
       });
       client.sendPing();
       await answered;
-    } else if (one.type === 'disconnect') {
+    } else if (message.type === 'disconnect') {
       await client.endAsync();
       await lock.closed;
     }
   }
   await proxy.waitForAllClosed(proxy.connections.length);
-  await bench.waitForSocketsClosed();
-  const [row] = await bench.usage.read({ mac });
-  if (row === undefined) throw new Error('nothing was billed');
-  return { row };
+  await setup.waitForSocketsClosed();
+  const [billed] = await setup.usage.read({ mac });
+  if (billed === undefined) throw new Error('nothing was billed');
+  return { row: billed };
 }

@@ -1,4 +1,4 @@
-/** Calls the operator interface, and returns the answer. */
+/** Calls a gateway's HTTP interface for operators, and returns the answer. */
 import got, { type Method } from 'got';
 import type { Gateway } from '../../../gateway/gateway.js';
 

@@ -50,7 +50,7 @@ export class Terminal {
     return execFileSync('tmux', ['-S', this.#socket, ...args], { encoding: 'utf8' });
   }
 
-  /** Sends keys by tmux's names (`Tab`, `C-c`, `Enter`); other text is typed. */
+  /** Presses keys, given by tmux's names (`Tab`, `C-c`, `Enter`); any other text is typed. */
   pressKeys(...pressKeys: readonly string[]): void {
     this.#tmux('send-keys', ...pressKeys);
   }
@@ -81,7 +81,7 @@ export class Terminal {
     return this.#tmux('display-message', '-p', `#{${name}}`).trim();
   }
 
-  /** The screen as soon as it `fits`. @throws Error with the screen's text after a timeout */
+  /** Waits until the screen matches, and returns its text. @throws Error with the screen's text after a timeout */
   async waitForScreen(pattern: RegExp, styled = false): Promise<string> {
     for (let polls = 0; polls < MAX_POLLS; polls += 1) {
       const screenText = this.screen(styled);

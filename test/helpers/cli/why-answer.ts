@@ -1,4 +1,4 @@
-/** Requests `GET /why` of a gateway, as `lockgate why` does. */
+/** Requests the explanation of an event from a gateway (`GET /why`), as `lockgate why` does. */
 import type { Gateway } from '../../../gateway/gateway.js';
 import { callOperator } from './operator-call.js';
 

@@ -1,6 +1,6 @@
 /**
- * Runs `lockgate serve` on a machine whose clock the test sets, with a fleet of locks and a merchant's endpoint that
- * have the real time.
+ * Runs `lockgate serve` on a machine whose clock the test sets. The locks and the merchant's endpoint have the real
+ * time.
  */
 import { GatewayClient } from '../../../cli/client.js';
 import { systemClock } from '../../../proto/clock.js';
@@ -24,6 +24,7 @@ interface FleetLock {
 /** An event, as `tail --json` prints it. */
 export type PrintedEvent = Readonly<Record<string, unknown>> & { readonly event: string };
 
+/** What `GET /status` says about the machine's clock. */
 export interface ClockStatus {
   readonly state: 'agrees' | 'ahead' | 'behind';
   readonly machine: string;
@@ -48,7 +49,7 @@ export class ClockSetup {
   serve!: ServeProgram;
   client!: GatewayClient;
   readonly #test: Teardown;
-  /** The gateway's events since its start that no call of the reader below has returned or skipped. */
+  /** The gateway's events since its start that {@link nextEvent} has neither returned nor skipped. */
   readonly #unreadEvents: PrintedEvent[] = [];
   readonly #changeSignal = new ChangeSignal();
 
@@ -79,7 +80,7 @@ export class ClockSetup {
     return this.locks[0] as FleetLock;
   }
 
-  /** Starts the gateway. */
+  /** Starts the gateway, and collects its events. */
   async start(): Promise<void> {
     this.serve = await ServeProgram.start(this.#test, this.data, this.clock.environment);
     this.client = new GatewayClient({ data: this.data });
@@ -103,14 +104,14 @@ export class ClockSetup {
     matches: (nextEvent: PrintedEvent) => boolean = () => true,
     seconds = 30,
   ): Promise<PrintedEvent> {
-    const at = (): number =>
+    const indexOfMatch = (): number =>
       this.#unreadEvents.findIndex((nextEvent) => nextEvent.event === event && matches(nextEvent));
     await this.#changeSignal.waitUntil(
-      () => at() >= 0,
+      () => indexOfMatch() >= 0,
       seconds,
       () => event,
     );
-    return this.#unreadEvents.splice(0, at() + 1).at(-1) as PrintedEvent;
+    return this.#unreadEvents.splice(0, indexOfMatch() + 1).at(-1) as PrintedEvent;
   }
 
   /** Resolves when the gateway next reports that its clock is in this state. */

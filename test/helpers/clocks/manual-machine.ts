@@ -1,4 +1,7 @@
-/** A machine with manual clocks: `advance` moves both, `step` changes only the date. */
+/**
+ * A machine with two manual clocks, the date and the monotonic clock: `advance` moves both, `step` changes only the
+ * date.
+ */
 import type { MachineClock } from '../../../gateway/clocks/machine-clock.js';
 import { ManualClock, type Milliseconds, type Timer } from '../../../proto/clock.js';
 
@@ -23,7 +26,7 @@ export class ManualMachine implements MachineClock {
     return this.#time.after(delay, callback);
   }
 
-  /** How many callbacks wait. */
+  /** The number of timers that have not fired. */
   get pending(): number {
     return this.#time.pending;
   }
@@ -33,7 +36,7 @@ export class ManualMachine implements MachineClock {
     this.#time.advance(span);
   }
 
-  /** Sets the date forward, or back if negative. */
+  /** Sets the date forward by `by`, or back if negative. */
   step(by: Milliseconds): void {
     this.#dateOffsetMs += by;
   }

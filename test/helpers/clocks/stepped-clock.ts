@@ -1,4 +1,4 @@
-/** A clock that a test sets while it runs: its dates jump, but running timers are not affected. */
+/** A clock that a test sets forward or back: its dates jump, but running timers are not affected. */
 import type { Clock, ManualClock, Milliseconds, Timer } from '../../../proto/clock.js';
 
 export class SteppedClock implements Clock {

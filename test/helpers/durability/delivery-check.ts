@@ -1,6 +1,6 @@
 /**
- * Compares the diaries of locks with the diary of the merchant, without asking the gateway, and returns every broken
- * promise.
+ * Compares the diaries of locks (which pings were acknowledged) with the diary of the merchant (which webhooks
+ * arrived), without asking the gateway, and returns every broken promise.
  */
 import type { PingKey } from './diary-lock.js';
 import type { Arrival } from './diary-merchant.js';
@@ -25,11 +25,14 @@ export interface LockDiary {
   readonly acked: readonly PingKey[];
   /** Uplinks that were sent but never acknowledged: they may arrive or not. */
   readonly unacked: readonly PingKey[];
-  /** Uplinks that the lock may send before older ones (protocol.md §2); none if left out. */
+  /** Uplinks that the lock may send before older ones (protocol.md §2); none if undefined. */
   readonly overtaking?: readonly PingKey[];
 }
 
-/** Returns every broken promise; empty if none is. A run with fewer acknowledgements than `floor` proves nothing. */
+/**
+ * Returns every broken promise; empty if there is none. A run with fewer than `minAcked` acknowledgements proves
+ * nothing, which is a finding too.
+ */
 export function checkDeliveries(
   locks: readonly LockDiary[],
   arrivals: readonly Arrival[],
@@ -42,9 +45,10 @@ export function checkDeliveries(
     addFinding('too-few-acked', `${acked} pings were acknowledged: at least ${minAcked} are needed`);
 
   const idOfPing = new Map<string, string>();
-  const firstOfId = new Map<string, { readonly ping: string; readonly bodyHash: string }>();
+  const firstArrivalOfId = new Map<string, { readonly ping: string; readonly bodyHash: string }>();
   const accepted = new Set<string>();
-  const lastFirst = new Map<string, PingKey>();
+  /** For each lock, the latest ping that arrived for the first time; later first arrivals must be newer pings. */
+  const lastNewPing = new Map<string, PingKey>();
   const overtaking = new Set(locks.flatMap((lock) => (lock.overtaking ?? []).map((each) => keyOf(lock.mac, each))));
   for (const arrival of arrivals) {
     const { webhookId, bodyHash } = arrival;
@@ -53,13 +57,13 @@ export function checkDeliveries(
     const id = idOfPing.get(ping);
     if (id === undefined) {
       idOfPing.set(ping, webhookId);
-      const before = lastFirst.get(arrival.mac);
+      const before = lastNewPing.get(arrival.mac);
       if (before !== undefined && isAfter(before, arrival))
         addFinding('out-of-order', `ping ${ping} came for the first time after ${keyOf(arrival.mac, before)} had`);
-      if (!overtaking.has(ping)) lastFirst.set(arrival.mac, arrival);
+      if (!overtaking.has(ping)) lastNewPing.set(arrival.mac, arrival);
     } else if (id !== webhookId) addFinding('two-ids-for-a-ping', `ping ${ping} came as ${id} and as ${webhookId}`);
-    const first = firstOfId.get(webhookId);
-    if (first === undefined) firstOfId.set(webhookId, { ping, bodyHash });
+    const first = firstArrivalOfId.get(webhookId);
+    if (first === undefined) firstArrivalOfId.set(webhookId, { ping, bodyHash });
     else if (first.ping !== ping)
       addFinding('one-id-for-two-pings', `${webhookId} came for ${first.ping} and for ${ping}`);
     else if (first.bodyHash !== bodyHash) addFinding('changed-on-repeat', `${webhookId} came with two bodies`);
@@ -79,9 +83,9 @@ export function checkDeliveries(
   return findings;
 }
 
-/** Whether a lock made one uplink after the other (protocol.md §1: by boot, then by sequence). */
-function isAfter(one: PingKey, other: PingKey): boolean {
-  return one.boot === other.boot ? one.sequence > other.sequence : one.boot > other.boot;
+/** Whether a lock made uplink `a` after uplink `b` (protocol.md §1: ordered by boot, then by sequence). */
+function isAfter(a: PingKey, b: PingKey): boolean {
+  return a.boot === b.boot ? a.sequence > b.sequence : a.boot > b.boot;
 }
 
 function keyOf(mac: string, { boot, sequence }: PingKey): string {

@@ -1,6 +1,6 @@
 /**
- * A test lock that records in a diary which uplinks it made, and which uplinks the gateway acknowledged. As a real lock
- * does, it sends unacknowledged uplinks again after a reconnect, with the same bytes.
+ * A test lock that records which uplinks (messages) it made, and which of them the gateway acknowledged: its diary. As
+ * a real lock does, it sends unacknowledged uplinks again after a reconnect, with the same bytes.
  */
 import { connect, type MqttClient } from 'mqtt';
 import { encodeUplink } from '../../../proto/wire/codec.js';
@@ -25,19 +25,22 @@ export interface DiaryLockOptions {
   /** Maximum number of unacknowledged uplinks. */
   readonly maxUnacked: number;
   readonly chance: SeededChance;
-  /** Whether new uplinks may be made now: a fleet pauses while the merchant is far behind. */
+  /** Whether the lock may make new uplinks now: the run pauses while the merchant is far behind. */
   readonly mayCreateUplinks: () => boolean;
   /** Called with each line of the diary. */
   readonly onLine: (what: 'sent' | 'acked') => void;
 }
 
 const FIRST_TIME_MS = Date.UTC(2026, 10, 20, 6);
-/** The delay before the lock reconnects while the gateway should be running. */
+/** The delay before the lock reconnects, if the connection closed although the gateway should be running. */
 const RECONNECT_MS = 50;
+
+/** The share of connects before which the lock reboots. */
+const REBOOT_SHARE = 0.1;
 
 export class DiaryLock {
   readonly mac: string;
-  /** In the order of their acknowledgements. */
+  /** The acknowledged uplinks, in the order of their acknowledgements. */
   readonly acked: PingKey[] = [];
   readonly #options: DiaryLockOptions;
   #client: MqttClient | undefined;
@@ -62,13 +65,13 @@ export class DiaryLock {
     this.#isCreating = false;
   }
 
-  /** Must be called when the gateway has started. */
+  /** Connects, and reconnects from now on. Must be called when the gateway has started. */
   allowConnections(): void {
     this.#mayConnect = true;
     this.#connect();
   }
 
-  /** Must be called when the gateway is stopped or killed. An open connection is not closed here. */
+  /** No reconnects from now on. Must be called before the gateway is stopped or killed. Closes no open connection. */
   forbidConnections(): void {
     this.#mayConnect = false;
   }
@@ -107,7 +110,7 @@ export class DiaryLock {
 
   #onConnected(client: MqttClient): void {
     client.subscribe('down', { qos: 1 });
-    if (this.#options.chance.next() < 0.1) this.#reboot();
+    if (this.#options.chance.next() < REBOOT_SHARE) this.#reboot();
     for (const uplink of this.#unacked) this.#send(client, uplink);
     this.createUplinks();
   }
@@ -158,7 +161,7 @@ export class DiaryLock {
 
 function randomPing(chance: SeededChance): Ping {
   const head = { lockState: 'unlocked', batteryPercent: chance.between(10, 101), ebikeVolts: null } as const;
-  // Mostly cellular pings: GPS pings at this rate, all over the world, break rules of the judge.
+  // Mostly cellular pings: GPS pings at this rate, all over the world, break rules of the power model.
   if (chance.next() < 0.9) {
     const tail = { firmwareVersion: '2.4.1', tetherState: 'detached', position: null } as const;
     return { kind: 'cellular', reason: 'REASON_UNLOCKED_MOVEMENT', ...head, ...tail };

@@ -1,7 +1,7 @@
 /**
- * A test merchant that records every webhook that it receives and verifies, with the reference library of Standard
- * Webhooks instead of lockgate's code. It is sometimes slow, answers 500, or closes the connection before its answer;
- * it must get each ping all the same.
+ * A test merchant that records every webhook that it receives: its diary. It verifies signatures with the reference
+ * library of Standard Webhooks instead of lockgate's code. It is sometimes slow, answers 500, or closes the connection
+ * before its answer; the gateway must deliver each ping nevertheless.
  */
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -29,13 +29,13 @@ export interface DiaryMerchantOptions {
   readonly onLine: () => void;
   /** The share of webhooks that fail at their first arrival. */
   readonly faultShare: number;
-  /** The longest time of an answer, in ms. */
+  /** The maximum delay of an answer, in ms. */
   readonly maxAnswerMs: number;
 }
 
 export class DiaryMerchant {
   readonly arrivals: Arrival[] = [];
-  /** Webhooks that did not verify, and why. */
+  /** Why webhooks did not verify, a sentence for each. */
   readonly invalid: string[] = [];
   /** How many pings were answered with 2xx at least once. */
   get accepted(): number {

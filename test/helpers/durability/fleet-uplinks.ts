@@ -1,6 +1,6 @@
 /**
- * Makes the uplinks of a fleet over some boots, and orders in which they may arrive: clocks are years off and jump at a
- * boot; uplinks arrive repeatedly, and long after later uplinks.
+ * Makes random uplinks (messages) of locks over some boots, and the order in which they arrive. Locks' clocks may be
+ * years off and jump at a boot; uplinks may arrive twice, and long after later uplinks.
  */
 import type { Prng } from '../../../firmware-sim/prng.js';
 import { Days, Minutes, Seconds } from '../../../proto/clock.js';
@@ -10,7 +10,7 @@ import type { Reason } from '../../../proto/wire/reasons.js';
 
 /** An uplink and its bytes, which never change. */
 export interface FleetUplink {
-  /** The true time at which it was made, not by the lock's clock. */
+  /** The true time at which the lock made it; the lock's clock may differ. */
   readonly trueMs: number;
   readonly uplink: Uplink;
   readonly bytes: Buffer;

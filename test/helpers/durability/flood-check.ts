@@ -4,33 +4,36 @@ import SqliteDatabase from 'better-sqlite3';
 import { FIRST_SEQUENCE } from '../../bench/load/ping-template.js';
 import { FLOOD_BOOT, type FloodLock } from './flood-locks.js';
 
+/** What the store has of one lock. */
 interface LockRow {
   readonly mac: string;
+  /** The number of stored pings. */
   readonly events: number;
   readonly distinctSequences: number;
+  /** The lowest and the highest stored sequence. */
   readonly first: number;
   readonly last: number;
 }
 
-/** SQL: whether a row `t` of an index table belongs to the uplink `u`. */
+/** SQL: whether a row `t` of an index table belongs to the row `u` of the table `uplink`. */
 const BELONGS_TO = {
   uplink_name: '(t.credential_id, t.boot, t.sequence) = (u.credential_id, u.boot, u.sequence)',
   uplink_of_device: 't.device_id = u.device_id',
 } as const;
 
-/** SQL for each index table: uplinks that are missing although the table should be complete up to them. */
+/** SQL for each index table: uplinks that the table lacks although it should be complete up to `settled_id`. */
 const MISSING = Object.entries(BELONGS_TO).map(
   ([table, fits]) => `SELECT count(*) FROM uplink u, uplink_settled s WHERE u.id <= s.settled_id
     AND NOT EXISTS (SELECT 1 FROM ${table} t WHERE t.uplink_id = u.id AND ${fits})`,
 );
-/** SQL for each index table: rows without an uplink in the log. */
+/** SQL for each index table: rows without a row in the table `uplink`. */
 const STRAY = Object.keys(BELONGS_TO).map(
   (table) => `SELECT count(*) FROM ${table} WHERE uplink_id NOT IN (SELECT id FROM uplink)`,
 );
 
 /**
- * Returns every broken promise; empty if none is. Each lock sends one ping at a time, so the file must have every ping
- * up to the last acknowledged one exactly once, and after it at most one more.
+ * Returns every broken promise as a sentence; empty if there is none. Each lock sends one ping at a time, so the file
+ * must have every ping up to the last acknowledged one exactly once, and after it at most one more.
  */
 export function floodFaults(data: string, locks: readonly FloodLock[]): string[] {
   const db = new SqliteDatabase(path.join(data, 'lockgate.sqlite'), { readonly: true });
@@ -46,16 +49,19 @@ export function floodFaults(data: string, locks: readonly FloodLock[]): string[]
   for (const { mac, lastAcked } of locks) {
     const row = rowsByMac.get(mac);
     if (row === undefined) {
-      if (lastAcked > FIRST_SEQUENCE) faults.push(`${mac} was told up to ${lastAcked} and has nothing in the log`);
+      if (lastAcked > FIRST_SEQUENCE)
+        faults.push(`${mac} got PUBACKs up to ${lastAcked}, and the store has no ping of it`);
       continue;
     }
     const expectedCount = row.last - FIRST_SEQUENCE;
-    if (row.last < lastAcked) faults.push(`${mac} was told that ${lastAcked} is safe, and the log ends at ${row.last}`);
-    if (row.last > lastAcked + 1) faults.push(`${mac} has ${row.last} in the log and was told up to ${lastAcked}`);
+    if (row.last < lastAcked)
+      faults.push(`${mac} got the PUBACK of ${lastAcked}, and the stored pings end at ${row.last}`);
+    if (row.last > lastAcked + 1)
+      faults.push(`${mac} has the stored ping ${row.last}, and got PUBACKs up to ${lastAcked}`);
     if (row.first !== FIRST_SEQUENCE + 1 || row.distinctSequences !== expectedCount)
-      faults.push(`${mac} has ${row.distinctSequences} of ${expectedCount} names`);
+      faults.push(`${mac} has ${row.distinctSequences} of ${expectedCount} sequences`);
     if (row.events !== row.distinctSequences)
-      faults.push(`${mac} has ${row.events} events under ${row.distinctSequences} names`);
+      faults.push(`${mac} has ${row.events} stored pings with ${row.distinctSequences} sequences`);
   }
   for (const sql of [...MISSING, ...STRAY]) {
     const count = db.prepare(sql).pluck().get() as number;

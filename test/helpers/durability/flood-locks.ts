@@ -1,7 +1,8 @@
 /**
- * Very many locks that send as fast as they are answered, from one separate process that uses little CPU, and the last
- * acknowledged ping of each lock. After a kill of the gateway each lock continues a few pings before its last
- * acknowledged ping, with the same bytes, as a lock does that lost the answers.
+ * Plays very many locks in one separate process that uses little CPU (the bench's load generator): each sends its next
+ * ping as soon as the previous one is acknowledged. Records the last acknowledged ping of each lock. After a kill of
+ * the gateway each lock continues a few pings before its last acknowledged ping, with the same bytes, as a lock does
+ * that lost the acknowledgements.
  */
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -15,12 +16,12 @@ import { FIRST_SEQUENCE, pingTemplate } from '../../bench/load/ping-template.js'
 import type { SeededChance } from '../pair/seeded-chance.js';
 import { type Teardown, tempFolder } from '../store/temp-folder.js';
 
-/** The merchant with a webhook URL, and the merchant without one: no receiver could keep up with all locks. */
+/** Most locks belong to a merchant without a webhook URL, since no receiver could keep up with all locks. */
 export const [MERCHANT_WITH_URL, MERCHANT_WITHOUT_URL] = ['Amber', 'Blue'] as const;
 /** The boot number of all pings of a run, so that a sequence number identifies a ping. */
 export const FLOOD_BOOT = 7;
 
-/** Maximum number of pings that a lock repeats when it continues. */
+/** Maximum number of acknowledged pings that a lock repeats when it continues. */
 const MAX_REPEATED = 40;
 /** In the past, so that no ping is from the future: a lock sends some hundred thousand pings, a millisecond apart. */
 const FIRST_PING_MS = Date.UTC(2026, 10, 20, 6);
@@ -52,8 +53,8 @@ export class FloodLocks {
   }
 
   /**
-   * Makes a data folder with these locks, `heard` of them of the merchant with a webhook URL. Undefined if there is no
-   * compiler to build the process with.
+   * Registers these locks in a data folder, `locksWithUrl` of them for the merchant with a webhook URL. Undefined if
+   * there is no compiler to build the load generator.
    */
   static async create(
     test: Teardown,

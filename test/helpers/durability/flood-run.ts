@@ -1,7 +1,7 @@
 /**
- * The durability run at the highest rate: a crowd of locks floods a gateway that is killed repeatedly, with or without
- * a loss of power. Then the acknowledged pings are compared with the file of the store, and for some locks with the
- * diary of their merchant, without asking the gateway.
+ * The durability run at the highest rate: many locks flood a gateway that is killed repeatedly, with or without a loss
+ * of power. Then the run compares the acknowledged pings with the store's file, and for some locks with the webhooks
+ * that their merchant recorded in a diary. The gateway is not asked.
  */
 import type { RunSize } from '../../../gateway/store/contract/store-options.js';
 import { FIRST_SEQUENCE } from '../../bench/load/ping-template.js';
@@ -22,12 +22,15 @@ type Test = Teardown & { comment(line: string): void };
 export interface FloodRunOptions {
   readonly seed: number;
   readonly locks: number;
-  /** The number of locks whose merchant writes a diary. */
+  /** The number of locks whose merchant has a webhook URL, and writes a diary. */
   readonly locksWithUrl: number;
   readonly kills: number;
   /** Maximum time from the start of the flood to a kill, in ms; the minimum is a quarter of it. */
   readonly maxRunMs: number;
-  /** A small size of the log's runs, so that kills hit a flush of the memtable; by default the gateway's. */
+  /**
+   * A small number of uplinks that the store collects in memory before it sorts them into its indexes, so that some
+   * kills interrupt the sorting; by default the gateway's number.
+   */
   readonly runSize?: RunSize;
   readonly sabotage?: SabotageName;
   /** If given, each kill is also a loss of power: writes without an fsync are undone. */
@@ -42,7 +45,7 @@ export interface FloodRunResult {
   /** The number of received webhooks. */
   readonly arrivals: number;
   readonly errorLines: readonly string[];
-  /** How the gateway stopped when it was asked to. */
+  /** The gateway's exit code after SIGTERM; null if a sabotage was found before. */
   readonly exitCode: number | null;
 }
 
@@ -65,7 +68,7 @@ export class FloodRun {
     this.#chance = new SeededChance(options.seed);
   }
 
-  /** Runs to the end. Undefined if there is no compiler to build the crowd with. */
+  /** Runs to the end. Undefined if there is no compiler to build the load generator. */
   static async run(test: Test, options: FloodRunOptions): Promise<FloodRunResult | undefined> {
     const run = new FloodRun(options);
     if (!(await run.#setUp(test))) return undefined;
@@ -157,7 +160,7 @@ export class FloodRun {
       this.#faults.push(`${when}: ${fault}`);
   }
 
-  /** Every ping acknowledged before the last flood must have arrived; of the last flood only some need to. */
+  /** Every ping acknowledged before the last flood must have arrived; pings of the last flood may have arrived. */
   #checkDiary(lastAckedOfWebhookLocks: readonly number[]): void {
     const pingKeys = (from: number, to: number): PingKey[] =>
       Array.from({ length: to - from }, (_, index) => ({ boot: FLOOD_BOOT, sequence: from + 1 + index }));

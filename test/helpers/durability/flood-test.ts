@@ -1,4 +1,4 @@
-/** The tests of a gateway that is killed during a flood, in a quick form and a long form. */
+/** Adds the tests of a gateway that is killed during a flood of pings (quality.md §2), in a quick or a long form. */
 import type { Test } from 'tap';
 import { chooseSeed } from '../pair/seeded-chance.js';
 import { SYNCHRONOUS_NORMAL } from '../store/synchronous-normal.js';
@@ -6,15 +6,15 @@ import { FloodRun, type FloodRunOptions } from './flood-run.js';
 import { PowerLoss } from './power-loss.js';
 import type { EventSabotageName } from './sabotage.js';
 
-/** A small size of the log's runs, so that most kills hit a flush of the memtable. */
+/** The store sorts uplinks into its indexes after this few, so that most kills interrupt the sorting. */
 const SMALL_RUN_SIZE = { minUplinks: 400, uplinksPerCredential: 1, maxUplinks: 1200 };
-const NO_COMPILER_MESSAGE = 'there is no g++ to build the crowd with';
+const NO_COMPILER_MESSAGE = 'there is no g++ to build the load generator';
 const MAX_SHOWN_FAULTS = 8;
 
 interface FloodTestForm {
-  /** The test file to run for a repetition. */
+  /** The test file that repeats the run. */
   readonly repeat: string;
-  /** Whether to run all sabotages, and also the gateway's normal size of runs. */
+  /** Whether to run all sabotages, and also the gateway's normal number of uplinks before each sorting. */
   readonly isLong: boolean;
 }
 
@@ -33,8 +33,8 @@ export function testFlood(t: Test, load: Omit<FloodRunOptions, 'seed'>, { repeat
       }
       t.comment(`${result.acked} acknowledged, ${result.arrivals} webhooks`);
       t.same(result.faults.slice(0, MAX_SHOWN_FAULTS), [], `${String(result.faults.length)} faults; seed ${seed}`);
-      t.same(result.errorLines, [], 'the gateway had nothing to complain about');
-      t.equal(result.exitCode, 0, 'and ends by itself when it is asked to');
+      t.same(result.errorLines, [], 'the gateway wrote nothing to stderr');
+      t.equal(result.exitCode, 0, 'the gateway stops normally after SIGTERM');
     });
   const testLossIsFound = (name: string, options: Partial<FloodRunOptions>): void =>
     void t.test(name, { timeout: isLong ? 7_200_000 : 80_000 }, async (t) => {
@@ -47,9 +47,13 @@ export function testFlood(t: Test, load: Omit<FloodRunOptions, 'seed'>, { repeat
     });
 
   const powerLossOption = powerLoss === undefined ? {} : { powerLoss };
-  testNoLoss('a flood, killed', { runSize: SMALL_RUN_SIZE });
-  if (isLong) testNoLoss('a flood, killed, in runs as a gateway has them', {});
-  if (isLong) testNoLoss('a flood that loses its power', { ...powerLossOption, runSize: SMALL_RUN_SIZE });
+  testNoLoss('kills during a flood lose no acknowledged ping', { runSize: SMALL_RUN_SIZE });
+  if (isLong) testNoLoss('the same with the gateway’s normal number of uplinks before each sorting', {});
+  if (isLong)
+    testNoLoss('losses of power during a flood lose no acknowledged ping', {
+      ...powerLossOption,
+      runSize: SMALL_RUN_SIZE,
+    });
   for (const sabotage of ['ack-first', 'skip-event'] satisfies EventSabotageName[])
     if (isLong || sabotage === 'ack-first')
       testLossIsFound(`the check finds ${sabotage}`, { sabotage, kills: isLong ? 3 : 1 });

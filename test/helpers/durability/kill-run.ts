@@ -1,7 +1,7 @@
 /**
- * The durability run: locks and a merchant write diaries while the gateway between them is killed repeatedly. Then the
- * faults end, the remaining uplinks and webhooks arrive, and the diaries are compared, without asking the gateway. A
- * "life" is the time from a start of the gateway to its kill.
+ * The durability run: locks record sent and acknowledged uplinks in diaries, a merchant records arrived webhooks, while
+ * the gateway between them is killed repeatedly. Then the faults end, the remaining uplinks and webhooks arrive, and
+ * the run compares the diaries, without asking the gateway.
  */
 import path from 'node:path';
 import Database from 'better-sqlite3';
@@ -25,26 +25,26 @@ export interface KillRunOptions {
   /** Maximum number of unacknowledged uplinks of each lock. */
   readonly maxUnacked: number;
   readonly kills: number;
-  /** The signal that ends a life, by default SIGKILL; after SIGTERM the gateway must exit in time. */
+  /** The signal that ends the gateway, by default SIGKILL; after SIGTERM the gateway must exit in time. */
   readonly signal?: 'SIGKILL' | 'SIGTERM';
-  /** Whose diary lines are counted for a life; by default chosen at random for each life. */
+  /** Which diary lines are counted to time a kill; by default chosen at random for each kill. */
   readonly countedLines?: 'sent' | 'acked' | 'arrived';
-  /** Minimum diary lines of the chosen kind between a start and its kill; the maximum is twice as many. */
+  /** Minimum number of counted diary lines between a start and the next kill; the maximum is twice as many. */
   readonly minLinesPerKill: number;
-  /** Maximum number of acknowledged pings that the merchant lacks; beyond it locks make no new pings. */
+  /** While the merchant lacks this many acknowledged pings, locks make no new pings. */
   readonly maxBacklog: number;
   /** A run with fewer acknowledgements fails. */
   readonly minAcked: number;
   /** The share of webhooks that the merchant fails the first time. */
   readonly faultShare: number;
-  /** The merchant's slowest answer, in ms. */
+  /** The maximum delay of the merchant's answers, in ms. */
   readonly maxAnswerMs: number;
   readonly sabotage?: SabotageName;
   /** If given, each kill is also a loss of power: writes without an fsync are undone. */
   readonly powerLoss?: PowerLoss | undefined;
   /** Further environment variables of the gateway's processes. */
   readonly environment?: NodeJS.ProcessEnv;
-  /** Whether a store that a start refuses as damaged is accepted, so that the run shows what was lost. */
+  /** Whether the run continues with a store that the gateway refuses as damaged, so that it shows what was lost. */
   readonly acceptsDamage?: boolean;
   /** Whether the file is checked after the run, which takes another kill and start. True by default. */
   readonly checksFile?: boolean;
@@ -62,7 +62,7 @@ export interface KillRunResult {
   readonly errorLines: readonly string[];
   /** The number of bytes that losses of power changed. */
   readonly bytesLost: number;
-  /** How the gateway stopped, each time that it was asked to. */
+  /** The gateway's exit code after each SIGTERM. */
   readonly exitCodes: readonly (number | null)[];
 }
 
@@ -71,7 +71,7 @@ const STALL_SECONDS = 8;
 /** The same if the merchant fails no webhook, so that there are no retries. */
 const STALL_SECONDS_WITHOUT_FAULTS = 3;
 const PHASE_SECONDS = 60;
-/** interfaces.md §1: it stops within 5 s and loses nothing. */
+/** The gateway stops within 5 s and loses nothing (interfaces.md §1). */
 const STOP_SECONDS = 5;
 /** Maximum random delay of a kill after its diary line, so that not all kills hit the end of a commit. */
 const MAX_KILL_DELAY_MS = 15;
@@ -146,7 +146,8 @@ export class KillRun {
   }
 
   /**
-   * A sabotaged store must lose pings in the power loss, but not the accounts, so a clean stop empties the WAL first.
+   * A sabotaged store must lose pings in the power loss, but not the accounts, so a clean stop writes the WAL into the
+   * database file first.
    */
   async #checkpointAccounts(): Promise<void> {
     if (this.#options.powerLoss === undefined) return;
@@ -227,7 +228,7 @@ export class KillRun {
     this.#bytesLost += this.#options.powerLoss?.undoUnsynced(this.#chance) ?? 0;
   }
 
-  /** Makes load after the last kill, until enough pings are acknowledged. */
+  /** Waits after the last kill, with locks sending, until enough pings are acknowledged. */
   async #reachMinAcked(): Promise<void> {
     const { minAcked, minLinesPerKill } = this.#options;
     const target = Math.max(minAcked, this.#count('acked') + minLinesPerKill);
@@ -238,13 +239,13 @@ export class KillRun {
     );
   }
 
-  /** Ends the faults: all waiting uplinks are acknowledged, and all arrive, or nothing more arrives. */
+  /** Waits until all uplinks are acknowledged, and until all have arrived at the merchant or nothing more arrives. */
   async #drain(): Promise<void> {
     for (const lock of this.#locks) lock.stopCreating();
     await this.#changeSignal.waitUntil(
       () => this.#locks.every((lock) => lock.unackedCount === 0),
       PHASE_SECONDS,
-      () => 'an acknowledgement for everything that the locks made',
+      () => 'an acknowledgement of every uplink that the locks made',
     );
     if (await this.#waitForDelivery()) return;
     // A restart delivers what was only lost in memory; data that is lost on the disk stays lost.

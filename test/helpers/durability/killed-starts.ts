@@ -1,4 +1,4 @@
-/** The test that a gateway starts although its first starts were killed, in a quick and a long form. */
+/** Adds the test that a gateway starts on a data folder although its first starts there were killed. */
 import type { Test } from 'tap';
 import { realDelay } from '../clocks/change-signal.js';
 import { GatewayChild } from '../gateway/gateway-child.js';
@@ -6,10 +6,10 @@ import { SeededChance } from '../pair/seeded-chance.js';
 
 /** About how long a start takes, from the start of the process until it listens. */
 const MAX_START_MS = 700;
-/** Starts that are killed on each new folder. */
+/** The number of starts that are killed on each new folder. */
 const KILLS = 3;
 
-/** Adds the test. `folders` is the number of new data folders; `repeat` is the command that repeats the test. */
+/** `folders` is the number of new data folders; `repeat` is the command that repeats the test. */
 export function testKilledStarts(t: Test, folders: number, seed: number, repeat: string): void {
   t.test('a gateway starts after its first starts were killed', async (t) => {
     const chance = new SeededChance(seed);

@@ -1,10 +1,11 @@
-// Preloaded into a process (LD_PRELOAD), it notes what each write to a file since that file's last fsync overwrote, so
-// that a test can take those writes back after a kill: what a loss of power does to what only the system had.
+// A library to preload into a process (LD_PRELOAD). For each write to a file since that file's last fsync, it records
+// the bytes that the write overwrote, so that a test can undo the writes after a kill. A loss of power has this effect:
+// bytes that only the operating system had are lost.
 //
-// POWER_LOSS_FOLDER is the folder whose files are followed, POWER_LOSS_JOURNAL a folder for the notes: for each file,
-// named by its inode, a record a write: offset, length of what was there, size of the file before (three 64-bit numbers
-// of this machine's order), then what was there. An fsync that went well empties the file's notes. Beside them stands
-// INODE.path with the file's name. SQLite's shared memory (-shm) is no file that anybody syncs, and is left out.
+// POWER_LOSS_FOLDER is the folder whose files are recorded, POWER_LOSS_JOURNAL the folder for the records. For each
+// file, INODE.journal has a record for each write: offset, length of the old bytes, size of the file before (three
+// 64-bit numbers in this machine's byte order), then the old bytes. A successful fsync empties the journal. INODE.path
+// has the file's path. SQLite's shared memory (-shm) is not recorded, since it is never synced.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -21,21 +22,23 @@
 
 namespace {
 
-// One for all files: a write and its note must not be parted, nor an fsync and what it covers.
-std::mutex turn;
-// The name of a followed file, and where the notes of it are written; by inode.
-struct Notes {
+// One for all files. Held during a write and its record, and during an fsync and the emptying of the journal, so that
+// no other thread writes in between.
+std::mutex mutex;
+// The path of a recorded file, and the descriptor of its journal.
+struct Journal {
   std::string path;
   int file;
 };
-std::map<ino_t, Notes> *followed = nullptr;
+// By inode.
+std::map<ino_t, Journal> *journals = nullptr;
 
 bool endsWith(const std::string &text, const std::string &end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
-// The file's name; empty where it isn't to be followed.
-std::string followedPath(int descriptor) {
+// The path of the file behind the descriptor; empty if the file is not recorded.
+std::string recordedPath(int descriptor) {
   const char *folder = std::getenv("POWER_LOSS_FOLDER");
   if (folder == nullptr) return "";
   char link[64], name[4096];
@@ -47,8 +50,8 @@ std::string followedPath(int descriptor) {
   return isInside && !endsWith(path, "-shm") && !endsWith(path, " (deleted)") ? path : "";
 }
 
-// Begins notes on a file, in place of those of one that had this inode before.
-int openNotes(ino_t inode, const std::string &path) {
+// Creates the journal of a file, and replaces a journal of an earlier file with the same inode. Returns its descriptor.
+int openJournal(ino_t inode, const std::string &path) {
   const std::string base = std::string(std::getenv("POWER_LOSS_JOURNAL")) + "/" + std::to_string(inode);
   const int named = open((base + ".path").c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (named < 0) std::abort();
@@ -59,61 +62,62 @@ int openNotes(ino_t inode, const std::string &path) {
   return file;
 }
 
-// The notes of the file behind the descriptor, and its size; -1 where it isn't followed. To be called in turn.
-int notesOf(int descriptor, off_t *size) {
+// The journal of the file behind the descriptor, and the file's size; -1 if the file is not recorded. The caller must
+// hold the mutex.
+int journalOf(int descriptor, off_t *size) {
   struct stat status;
   if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) return -1;
   *size = status.st_size;
-  const std::string path = followedPath(descriptor);
+  const std::string path = recordedPath(descriptor);
   if (path.empty()) return -1;
-  if (followed == nullptr) followed = new std::map<ino_t, Notes>();
-  const auto found = followed->find(status.st_ino);
-  if (found != followed->end() && found->second.path == path) return found->second.file;
-  if (found != followed->end()) close(found->second.file);
-  const int file = openNotes(status.st_ino, path);
-  (*followed)[status.st_ino] = Notes{path, file};
+  if (journals == nullptr) journals = new std::map<ino_t, Journal>();
+  const auto found = journals->find(status.st_ino);
+  if (found != journals->end() && found->second.path == path) return found->second.file;
+  if (found != journals->end()) close(found->second.file);
+  const int file = openJournal(status.st_ino, path);
+  (*journals)[status.st_ino] = Journal{path, file};
   return file;
 }
 
-// Notes what stands at this place. To be called in turn, before the write.
-void note(int file, int descriptor, off_t offset, size_t length, off_t size) {
-  const size_t kept = offset >= size ? 0 : static_cast<size_t>(std::min<off_t>(size - offset, length));
-  std::vector<char> record(24 + kept);
-  const int64_t head[3] = {offset, static_cast<int64_t>(kept), size};
+// Records the bytes that a write will overwrite. The caller must hold the mutex.
+void recordOldBytes(int file, int descriptor, off_t offset, size_t length, off_t size) {
+  const size_t old_length = offset >= size ? 0 : static_cast<size_t>(std::min<off_t>(size - offset, length));
+  std::vector<char> record(24 + old_length);
+  const int64_t head[3] = {offset, static_cast<int64_t>(old_length), size};
   std::memcpy(record.data(), head, sizeof head);
-  // The file may be open for writing alone.
-  if (kept > 0) {
+  // The descriptor may not allow reading, so the file is opened again.
+  if (old_length > 0) {
     char link[64];
     std::snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
     const int reader = open(link, O_RDONLY | O_CLOEXEC);
-    if (reader < 0 || pread(reader, record.data() + 24, kept, offset) != static_cast<ssize_t>(kept)) std::abort();
+    if (reader < 0 || pread(reader, record.data() + 24, old_length, offset) != static_cast<ssize_t>(old_length)) std::abort();
     close(reader);
   }
   if (syscall(SYS_write, file, record.data(), record.size()) != static_cast<long>(record.size())) std::abort();
 }
 
-int synced(long number, int descriptor) {
-  const std::lock_guard<std::mutex> mine(turn);
+int syncFile(long number, int descriptor) {
+  const std::lock_guard<std::mutex> lock(mutex);
   off_t size = 0;
-  const int file = notesOf(descriptor, &size);
+  const int file = journalOf(descriptor, &size);
   const int result = static_cast<int>(syscall(number, descriptor));
   if (result == 0 && file >= 0 && syscall(SYS_ftruncate, file, 0L) != 0) std::abort();
   return result;
 }
 
-ssize_t written(int descriptor, const void *bytes, size_t length, off_t offset) {
-  const std::lock_guard<std::mutex> mine(turn);
+ssize_t writeFile(int descriptor, const void *bytes, size_t length, off_t offset) {
+  const std::lock_guard<std::mutex> lock(mutex);
   off_t size = 0;
-  const int file = notesOf(descriptor, &size);
-  if (file >= 0) note(file, descriptor, offset, length, size);
+  const int file = journalOf(descriptor, &size);
+  if (file >= 0) recordOldBytes(file, descriptor, offset, length, size);
   return syscall(SYS_pwrite64, descriptor, bytes, length, offset);
 }
 
-int truncated(int descriptor, off_t length) {
-  const std::lock_guard<std::mutex> mine(turn);
+int truncateFile(int descriptor, off_t length) {
+  const std::lock_guard<std::mutex> lock(mutex);
   off_t size = 0;
-  const int file = notesOf(descriptor, &size);
-  if (file >= 0) note(file, descriptor, length, length < size ? static_cast<size_t>(size - length) : 0, size);
+  const int file = journalOf(descriptor, &size);
+  if (file >= 0) recordOldBytes(file, descriptor, length, length < size ? static_cast<size_t>(size - length) : 0, size);
   return static_cast<int>(syscall(SYS_ftruncate, descriptor, length));
 }
 
@@ -121,16 +125,16 @@ int truncated(int descriptor, off_t length) {
 
 extern "C" {
 
-int fsync(int descriptor) { return synced(SYS_fsync, descriptor); }
-int fdatasync(int descriptor) { return synced(SYS_fdatasync, descriptor); }
+int fsync(int descriptor) { return syncFile(SYS_fsync, descriptor); }
+int fdatasync(int descriptor) { return syncFile(SYS_fdatasync, descriptor); }
 
 ssize_t pwrite(int descriptor, const void *bytes, size_t length, off_t offset) {
-  return written(descriptor, bytes, length, offset);
+  return writeFile(descriptor, bytes, length, offset);
 }
 ssize_t pwrite64(int descriptor, const void *bytes, size_t length, off64_t offset) {
-  return written(descriptor, bytes, length, offset);
+  return writeFile(descriptor, bytes, length, offset);
 }
 
-int ftruncate(int descriptor, off_t length) { return truncated(descriptor, length); }
-int ftruncate64(int descriptor, off64_t length) { return truncated(descriptor, length); }
+int ftruncate(int descriptor, off_t length) { return truncateFile(descriptor, length); }
+int ftruncate64(int descriptor, off64_t length) { return truncateFile(descriptor, length); }
 }

@@ -1,10 +1,11 @@
 /**
- * Simulates a loss of power: after a process was killed, whatever it wrote without an fsync is undone (quality.md §2).
- * The library built from power-loss.cc is preloaded into the process and notes what each unsynced write overwrote; this
- * file reads those notes and restores the old bytes.
+ * Simulates a loss of power: after a process was killed, everything that it wrote without an fsync is undone
+ * (quality.md §2). The library built from power-loss.cc is preloaded into the process. For each write to a file since
+ * its last fsync, the library stores the bytes that the write overwrote; this file reads these records and restores the
+ * bytes.
  *
- * A disk that loses power keeps no order: of the unsynced sectors, any may have been written and any may not. So half
- * of the losses undo every unsynced write, and the other half only some sectors, at random.
+ * A disk writes sectors in any order, so at a loss of power any of the unsynced sectors may have been written. So half
+ * of the simulated losses undo every unsynced write, and the other half only some sectors, at random.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -15,7 +16,7 @@ import { type Teardown, tempFolder } from '../store/temp-folder.js';
 
 /** The bytes that a disk writes either completely or not at all. */
 const SECTOR_BYTES = 512;
-/** The bytes of a note's header: the offset, the length of the old bytes and the file's old size, 64 bits each. */
+/** The header of a record: the offset, the length of the old bytes and the file's old size, 64 bits each. */
 const NOTE_HEADER_BYTES = 24;
 
 /** A write that was not synced: the bytes that it overwrote, and the file's size before it. */
@@ -34,7 +35,7 @@ export class PowerLoss {
     this.#journal = journal;
   }
 
-  /** Undefined where it can't be built: it needs Linux and g++. */
+  /** Builds the library; undefined if it can't be built, since it needs Linux and g++. */
   static build(test: Teardown): PowerLoss | undefined {
     if (process.platform !== 'linux') return undefined;
     const folder = tempFolder(test);
@@ -47,7 +48,7 @@ export class PowerLoss {
     return new PowerLoss(library, journal);
   }
 
-  /** The environment variables for a process whose writes to files in `folder` are to be noted. */
+  /** The environment variables for a process whose writes to files in `folder` are recorded. */
   environment(folder: string): NodeJS.ProcessEnv {
     return { LD_PRELOAD: this.#library, POWER_LOSS_FOLDER: folder, POWER_LOSS_JOURNAL: this.#journal };
   }
@@ -85,7 +86,7 @@ function readUnsyncedWrites(bytes: Buffer): UnsyncedWrite[] {
   return writes;
 }
 
-/** Undoes all noted writes of a file or, with a `chance`, some sectors of them. Returns how many bytes changed. */
+/** Undoes all unsynced writes of a file or, with a `chance`, some sectors of them. Returns how many bytes changed. */
 function undo(file: string, writes: readonly UnsyncedWrite[], chance: SeededChance | undefined): number {
   if (writes.length === 0) return 0;
   const current = readFileSync(file);
@@ -114,8 +115,8 @@ function mixSectors(synced: Buffer, current: Buffer, chance: SeededChance): Buff
   return after;
 }
 
-function countDifferent(one: Buffer, other: Buffer): number {
-  let count = Math.abs(one.length - other.length);
-  for (let at = 0; at < Math.min(one.length, other.length); at += 1) if (one[at] !== other[at]) count += 1;
+function countDifferent(a: Buffer, b: Buffer): number {
+  let count = Math.abs(a.length - b.length);
+  for (let index = 0; index < Math.min(a.length, b.length); index += 1) if (a[index] !== b[index]) count += 1;
   return count;
 }

@@ -1,7 +1,7 @@
 /**
- * The test of losses of power, in a quick form and a long form: the run of kill.test.ts, but each kill also undoes all
- * writes without an fsync (quality.md §2). With synchronous NORMAL, which survives a kill as FULL does, the same run
- * must lose acknowledged pings; a start may also refuse the store as damaged.
+ * Adds the tests of losses of power, in a quick or a long form: the gateway is killed repeatedly as in kill.test.ts,
+ * but each kill also undoes all writes without an fsync (quality.md §2). With SQLite's setting synchronous NORMAL,
+ * which survives kills, the same run must lose acknowledged pings; the gateway may also refuse the store as damaged.
  */
 import type { Test } from 'tap';
 import { chooseSeed } from '../pair/seeded-chance.js';
@@ -15,21 +15,21 @@ export function testPowerLoss(t: Test, load: Omit<KillRunOptions, 'seed'>, sabot
   const seed = chooseSeed();
   const repeat = `LOCKGATE_SEED=${seed} npm test -- ${file}`;
   const powerLoss = PowerLoss.build(t);
-  const skip = powerLoss === undefined ? 'there is no g++ to build a library with that follows what is written' : false;
+  const skip = powerLoss === undefined ? 'there is no g++ to build the library that records writes' : false;
   t.setTimeout(7_200_000);
   t.comment(`seed ${seed}, options ${JSON.stringify(load)}; repeat: ${repeat}`);
 
-  t.test(`${load.kills} losses of power take nothing that was acknowledged`, { skip }, async (t) => {
+  t.test(`${load.kills} losses of power lose no acknowledged ping`, { skip }, async (t) => {
     t.setTimeout(7_200_000);
     const result = await KillRun.run(t, { ...load, seed, powerLoss });
     t.comment(`${result.acked} acknowledged, ${result.arrivals} webhooks, ${result.bytesLost} bytes lost`);
     t.same(result.findings, [], `${summarize(result.findings)}\nrepeat: ${repeat}`);
-    t.same(result.integrity, ['ok', 'ok'], 'the file is whole after a loss of power and after a stop');
-    t.same(result.errorLines, [], 'the gateway had nothing to complain about');
+    t.same(result.integrity, ['ok', 'ok'], 'the file is intact after a loss of power and after a stop');
+    t.same(result.errorLines, [], 'the gateway wrote nothing to stderr');
     t.same(result.exitCodes, [0]);
   });
 
-  t.test('with synchronous NORMAL the same run loses some', { skip }, async (t) => {
+  t.test('with synchronous NORMAL the same run loses acknowledged pings', { skip }, async (t) => {
     t.setTimeout(7_200_000);
     const sabotaged = {
       ...load,
@@ -44,7 +44,7 @@ export function testPowerLoss(t: Test, load: Omit<KillRunOptions, 'seed'>, sabot
     const { findings, acked, bytesLost } = await KillRun.run(t, sabotaged);
     const missing = findings.filter(({ broken }) => broken === 'missing').length;
     t.comment(`${missing} of ${acked} acknowledged pings never arrived; ${bytesLost} bytes lost`);
-    t.ok(bytesLost > 0, 'something had not been synced');
+    t.ok(bytesLost > 0, 'some writes had not been synced');
     t.ok(missing > 0, `acknowledged pings are missing; repeat: ${repeat}`);
   });
 }

@@ -1,8 +1,8 @@
 /**
  * Stores that break a promise on purpose, to test the durability tests: each test must fail with them.
  *
- * Synchronous NORMAL is not among them: after kill -9 it has lost nothing, as FULL; only a loss of power shows the
- * difference (quality.md §2). Its sabotage is in store/synchronous-normal.ts.
+ * SQLite's setting synchronous NORMAL is not among them: after kill -9 nothing is lost with NORMAL or FULL; only a loss
+ * of power shows the difference (quality.md §2). That sabotage is in store/synchronous-normal.ts.
  */
 import type { CommandStore } from '../../../gateway/store/contract/command-record.js';
 import type { Commit, DueDelivery, Store, StoredUplink } from '../../../gateway/store/contract/store.js';
@@ -17,7 +17,7 @@ export type SabotageName = EventSabotageName | CommandSabotageName;
 const COMMIT_DELAY_MS = 150;
 /** One event in this many is skipped. */
 const SKIP_EVERY = 16;
-/** Added to ids that must not change. */
+/** Added to command ids, which must not change. */
 const ID_OFFSET = 1_000_000;
 
 export const SABOTAGES: Readonly<Record<SabotageName, (store: Store) => Store>> = {
@@ -39,8 +39,8 @@ export const SABOTAGES: Readonly<Record<SabotageName, (store: Store) => Store>> 
     }),
 
   /**
-   * Moves the cursor when events are read, not when they have an outcome: delivery at most once instead of at least
-   * once.
+   * Moves a URL's cursor (the last event that needs no more delivery) when events are read, not when they have an
+   * outcome: delivery at most once instead of at least once.
    */
   'early-cursor': (store) =>
     withOverrides(store, {

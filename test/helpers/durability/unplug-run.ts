@@ -1,7 +1,8 @@
 /**
- * A run with outages of the gateway: a simulated fleet continues, at speed, while there is no gateway for minutes of
- * simulated time. Then the gateway starts again, the locks send their stored uplinks, and the diaries of the locks and
- * of the merchant are compared. Only findings and presence are read from the gateway.
+ * A run with outages of the gateway: simulated locks continue, faster than real time, while the gateway is stopped for
+ * minutes of simulated time. Then the gateway starts again, and the locks send their stored uplinks (messages). The run
+ * compares the diaries, in which the locks and the merchant record what they sent and received. Only findings and
+ * presence are read from the gateway.
  */
 import path from 'node:path';
 import Database from 'better-sqlite3';
@@ -28,7 +29,7 @@ export interface Outage {
   /** The time from the start of the run to the outage. */
   readonly afterMs: Milliseconds;
   readonly durationMs: Milliseconds;
-  /** How the gateway is stopped: by a signal to stop, or killed. */
+  /** The signal that stops or kills the gateway. */
   readonly signal: 'SIGTERM' | 'SIGKILL';
 }
 
@@ -58,7 +59,7 @@ export interface OutageRunResult {
   readonly errorLines: readonly string[];
 }
 
-/** Nothing but waiting is left when it comes to this; the longest wait of a lock to try again is 6 min of its time. */
+/** Enough for a lock's longest pause between attempts to connect, 6 min of simulated time. */
 const PHASE_SECONDS = 60;
 const STOP_SECONDS = 10;
 /** After this time without a webhook no further webhook is expected. */
@@ -66,8 +67,9 @@ const STALL_SECONDS = 3;
 const POLL_INTERVAL_MS = 100;
 
 /**
- * A life that ends in calm: from a moment on nothing happens but that all is well again, once. Last of all the lock is
- * opened and closed, so that even one that left a silent state, and has nothing to say of that, tells how it is.
+ * The surroundings of a lock that become calm: at a certain time all faults end, and nothing happens after that. Last,
+ * the lock is opened and closed, so that a lock that has just left a silent state (airplane, low battery) sends a ping
+ * with its new state.
  */
 class CalmingWorld implements World {
   readonly #inner: World;
@@ -140,7 +142,7 @@ export class OutageRun {
     this.#changeSignal = parts.changeSignal;
     this.#gateway = parts.gateway;
     this.#merchant = parts.merchant;
-    // A lock writes before it acts: what is waited for is what it is after.
+    // A lock writes its diary before it acts, so waiting code checks its condition only after the action.
     this.#diary = new UplinkDiary(() => afterThisTurn(() => this.#changeSignal.notify()));
   }
 
@@ -192,13 +194,13 @@ export class OutageRun {
     this.#fleet.start();
   }
 
-  /** Resolves at a time of the run. */
+  /** Resolves at this time after the start of the run, by the run's clock. */
   #waitUntilRunTime(afterMs: Milliseconds): Promise<void> {
     const left = this.#startMs + afterMs - this.#clock.now();
     return new Promise((resolve) => void this.#clock.after(left, resolve));
   }
 
-  /** Counts the uplinks that wait in the locks when the gateway starts again. */
+  /** Stops the gateway and starts it again. Returns how many uplinks wait in the locks at its start. */
   async #runOutage({ afterMs, durationMs, signal }: Outage): Promise<number> {
     await this.#waitUntilRunTime(afterMs);
     if (signal === 'SIGKILL') await this.#gateway.kill();
@@ -207,7 +209,9 @@ export class OutageRun {
     await this.#waitUntilRunTime(stoppedAfterMs + durationMs);
     const { unacked } = this.#diary;
     await this.#gateway.start();
-    this.#test.comment(`${signal}: ${this.#diary.created} made, ${unacked} kept when the gateway came back`);
+    this.#test.comment(
+      `${signal}: ${this.#diary.created} made, ${unacked} unacknowledged when the gateway started again`,
+    );
     return unacked;
   }
 
@@ -216,7 +220,7 @@ export class OutageRun {
     await this.#changeSignal.waitUntil(
       () => this.#diary.unacked === 0 && this.#fleet.locks.every(isSettled),
       PHASE_SECONDS,
-      () => `locks that have told all: ${this.#diary.unacked} uplinks are kept`,
+      () => `locks without unacknowledged uplinks: ${this.#diary.unacked} uplinks are unacknowledged`,
     );
     const disagreements = await this.#comparePresence();
     await this.#fleet.stop();
@@ -250,7 +254,7 @@ export class OutageRun {
         const gatewayPresence = presences.get(formatMac(mac));
         return ownPresence === gatewayPresence
           ? []
-          : [`${formatMac(mac)} is ${ownPresence} and the gateway says ${gatewayPresence}`];
+          : [`${formatMac(mac)} is ${ownPresence} according to itself, and the gateway says ${gatewayPresence}`];
       });
       if (differences.length === 0 || times >= PHASE_SECONDS) return differences;
       await realDelay(POLL_INTERVAL_MS);
@@ -271,15 +275,15 @@ export class OutageRun {
   }
 }
 
-/** Asleep, or on a connection that is kept: not on the way from one to the other. */
+/** Whether the lock is asleep, or connected in a state that holds the connection open; not in between. */
 function isSettled({ state }: Lock): boolean {
   const isKept = state.stateName === 'RECOVERY' || state.stateName === 'HIGH';
   return isKept ? state.link === 'up' : state.link === 'down' && state.waiting.length === 0;
 }
 
 /**
- * The run begins at nine in the morning of the day after tomorrow, by the clock that the store keeps: inside the high
- * window, and after the wall-clock time, so that the run's clock continues at each start.
+ * Sets the start of the run to nine in the morning of the day after tomorrow, by the clock in the store. Nine is inside
+ * the window of HIGH mode; a time later than the wall-clock time makes the run's clock continue at each start.
  */
 async function setRunClockToNine(data: string): Promise<void> {
   const store = await openStore(sqliteUrl(data));

@@ -1,6 +1,6 @@
 /**
- * A diary of the uplinks of a simulated fleet: which uplinks each lock made, which were acknowledged, and which the
- * lock discarded; and a check that locks discard only as the limit of their buffer allows (protocol.md §2).
+ * A diary of the uplinks (messages) of simulated locks: which uplinks each lock made, which were acknowledged, and
+ * which the lock discarded. Checks that locks discard only if their buffer is full (protocol.md §2).
  */
 import type { Diary } from '../../../firmware-sim/lock/diary.js';
 import { POWER_MODEL } from '../../../proto/power/model.js';
@@ -17,8 +17,9 @@ interface LockPage {
   discardedSinceBoot: number;
 }
 
+/** The diaries of all locks. */
 export class UplinkDiary {
-  /** Sentences about uplinks that a lock must not have discarded. */
+  /** Violations of these rules, as sentences. */
   readonly violations: string[] = [];
   created = 0;
   discarded = 0;
@@ -71,7 +72,7 @@ export class UplinkDiary {
 
   #onAcknowledged(mac: Mac, page: LockPage, uplink: Uplink): void {
     if (page.unacked.delete(keyOf(uplink))) page.acked.push(uplink);
-    else this.violations.push(`${mac} was told twice that ${keyOf(uplink)} is safe`);
+    else this.violations.push(`${mac} received twice that ${keyOf(uplink)} was acknowledged`);
   }
 
   #onCreated(mac: Mac, page: LockPage, uplink: Uplink): void {
@@ -80,9 +81,11 @@ export class UplinkDiary {
     page.unacked.set(keyOf(uplink), uplink);
     this.maxUnackedOfLock = Math.max(this.maxUnackedOfLock, page.unacked.size);
     if (page.unacked.size > POWER_MODEL.bufferUplinks)
-      this.violations.push(`${mac} keeps ${page.unacked.size} uplinks`);
+      this.violations.push(`${mac} stores ${page.unacked.size} uplinks`);
     if (uplink.dropped !== page.discardedSinceBoot)
-      this.violations.push(`${mac} tells ${uplink.dropped} dropped and discarded ${page.discardedSinceBoot}`);
+      this.violations.push(
+        `${mac} reports ${uplink.dropped} dropped uplinks, but discarded ${page.discardedSinceBoot}`,
+      );
   }
 
   /**
@@ -94,10 +97,12 @@ export class UplinkDiary {
     page.discardedSinceBoot += 1;
     const unackedBefore = page.unacked.size;
     if (!page.unacked.delete(keyOf(uplink)))
-      this.violations.push(`${mac} discarded ${keyOf(uplink)}, which it did not keep`);
-    if (unackedBefore < POWER_MODEL.bufferUplinks) this.violations.push(`${mac} discarded one of ${unackedBefore}`);
+      this.violations.push(`${mac} discarded ${keyOf(uplink)}, which it did not have`);
+    if (unackedBefore < POWER_MODEL.bufferUplinks)
+      this.violations.push(`${mac} discarded an uplink although it stored only ${unackedBefore}`);
     const others = [...page.unacked.values()].filter((each) => !isTheft(each)).length;
-    if (isTheft(uplink) && others > 1) this.violations.push(`${mac} discarded a theft and kept ${others} others`);
+    if (isTheft(uplink) && others > 1)
+      this.violations.push(`${mac} discarded a theft ping although it stored ${others} other uplinks`);
   }
 }
 
@@ -105,7 +110,7 @@ function isTheft({ body }: Uplink): boolean {
   return body.kind !== 'ack' && body.reason === 'REASON_THEFT';
 }
 
-/** A theft's cellular ping goes before those kept, and so does the word that the modem was reset. */
+/** A theft's cellular ping is sent before older uplinks, and so is the ping that reports a modem reset. */
 function isOvertaking({ body }: Uplink): boolean {
   return body.kind === 'cellular' && (body.reason === 'REASON_THEFT' || body.reason === 'REASON_RESET');
 }

@@ -1,6 +1,6 @@
 /**
- * A gateway in a child process that can be killed and restarted on the same data folder and ports, with a client of its
- * operator's interface.
+ * A gateway in a child process that can be killed and restarted on the same data folder and ports, and calls of its
+ * HTTP interface for operators.
  */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -18,9 +18,9 @@ const MERCHANT = 'Amber';
 
 export class GatewayChild {
   readonly request: GatewayRequest;
-  /** The stderr lines of all its processes: none if there was no error. */
+  /** What all processes of this gateway wrote to stderr; no line if there was no error. */
   readonly errorLines: string[] = [];
-  /** Additional environment variables of its processes. */
+  /** Additional environment variables of the gateway's processes. */
   environment: NodeJS.ProcessEnv = {};
   #test: Teardown;
   #program: Program | undefined;
@@ -31,7 +31,7 @@ export class GatewayChild {
     this.request = request;
   }
 
-  /** A gateway on a new folder that is not started yet. */
+  /** A gateway on a new folder that is not started yet and has no merchant. */
   static async create(
     test: Teardown,
     sabotage?: SabotageName,
@@ -52,7 +52,7 @@ export class GatewayChild {
     return child;
   }
 
-  /** A gateway on a new folder that is not started yet and has no merchant, with this speed of the run's clock. */
+  /** The same, with a clock that runs at this speed. */
   static async createWithSpeed(test: Teardown, speed: number, sabotage?: SabotageName): Promise<GatewayChild> {
     const { request } = await GatewayChild.create(test, sabotage);
     return new GatewayChild(test, { ...request, speed });

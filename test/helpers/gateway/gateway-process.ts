@@ -20,13 +20,13 @@ export interface GatewayRequest {
   readonly mqttPort: number;
   readonly operatorPort: number;
   readonly sabotage?: SabotageName | undefined;
-  /** The fault of the store, which starts with {@link beginFault}. */
+  /** A fault of the store, which starts when the test calls `beginFault` of store-faults.ts. */
   readonly fault?: StoreFault | undefined;
-  /** The speed of the run's clock; 1 if undefined. */
+  /** How fast the gateway's clock runs; 1, real time, if undefined. */
   readonly speed?: number | undefined;
   /** Prints a line `usage […]` for each commit of counted usage when it is on disk. */
   readonly printsUsage?: boolean | undefined;
-  /** Another size of the log's runs. */
+  /** After how many uplinks the store sorts them into its indexes; by default the gateway's numbers. */
   readonly runSize?: RunSize | undefined;
 }
 

@@ -41,7 +41,7 @@ export function testConfig(data: string): Config {
   };
 }
 
-/** The store works in the thread of the test, which saves the CPU of starting two threads for each gateway. */
+/** The store works in the test's thread: starting two threads for each gateway would cost CPU time. */
 export const NO_THREADS: GatewayOptions = { logThread: false, figuresThread: false };
 
 /** Starts a gateway that is closed after the test; closing it earlier is fine. */
@@ -61,9 +61,9 @@ export async function openGateway(
   await makeStore(data);
   const gateway = await startGateway({ ...testConfig(data), ...settings }, { ...NO_THREADS, ...options });
   let closed: Promise<void> | undefined;
-  const once: Gateway = { ...gateway, close: () => (closed ??= gateway.close()) };
-  test.teardown(() => once.close());
-  return once;
+  const gatewayClosedOnce: Gateway = { ...gateway, close: () => (closed ??= gateway.close()) };
+  test.teardown(() => gatewayClosedOnce.close());
+  return gatewayClosedOnce;
 }
 
 /** A MAC for a test, different for each number. */
@@ -84,7 +84,7 @@ const CELLULAR: Ping = {
   position: null,
 };
 
-/** A valid uplink, with some members replaced. */
+/** A valid uplink (a lock's message), with some members replaced. */
 export function testUplink(sequence: number, members: Partial<Uplink> = {}): Uplink {
   return {
     boot: 1,

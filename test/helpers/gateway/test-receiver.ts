@@ -13,6 +13,7 @@ export interface ReceivedRequest {
 
 export type Answer = (request: ReceivedRequest, response: ServerResponse) => void;
 
+/** The endpoint and its recorded requests. */
 export class TestReceiver {
   readonly requests: ReceivedRequest[] = [];
   /** Answers a request; 204 unless the test replaces it. */

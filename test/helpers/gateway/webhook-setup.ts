@@ -1,6 +1,6 @@
 /**
- * The setup that tests of webhooks share: a gateway whose deliveries use a manual clock, a merchant's receiver, and
- * waits for conditions.
+ * What tests of webhooks share: a gateway whose deliveries use a manual clock, a merchant's receiver, and functions
+ * that wait for conditions.
  */
 import type { Gateway, GatewayOptions } from '../../../gateway/gateway.js';
 import type { DeliveryReading, DeliveryState } from '../../../gateway/store/contract/webhook-store.js';

@@ -21,8 +21,8 @@ export interface LineException {
   readonly reason: string;
 }
 
-/** A placeholder in the document, and the value that replaces it here. */
-export type Replacement = readonly [what: RegExp | string, here: string];
+/** A placeholder in the document, and the value that replaces it in the run. */
+export type Replacement = readonly [placeholder: RegExp | string, value: string];
 
 export interface DocumentEnvironment {
   /** The folder in which the examples run. */
@@ -38,8 +38,9 @@ export interface FailedLine {
 }
 
 /**
- * The start of the script, in bash. `learnt` prints the last secret or id of a kind that any command has printed. The
- * trap writes down each failed command with its line; a pipeline fails if any part of it fails.
+ * The start of the script, in bash. `handed` passes a command to this process and prints its output. `learnt` prints
+ * the last secret or id of a kind that any command has printed. The trap records each failed command with its line; a
+ * pipeline fails if any part of it fails.
  */
 const PRELUDE = `
 set -E -o pipefail
@@ -82,7 +83,7 @@ export function unusedExceptions(lines: readonly string[], exceptions: readonly 
   return exceptions.filter(({ line }) => !lines.some((each) => line.test(each))).map(({ line }) => String(line));
 }
 
-/** Runs the lines. @returns the lines that failed */
+/** Runs the lines. Returns the commands that failed. */
 export async function runLines(
   test: Teardown,
   lines: readonly string[],
@@ -130,14 +131,15 @@ function scriptLines(
     if (how === 'left out') return '';
     const replaced = how === 'parsed' ? line.replace(/\b(npx )?lockgate (?=[a-z])/g, 'parsed ') : line;
     return replacements.reduce(
-      (text, [what, here]) => text.replaceAll(what instanceof RegExp ? globally(what) : what, here),
+      (text, [placeholder, value]) =>
+        text.replaceAll(placeholder instanceof RegExp ? withGlobalFlag(placeholder) : placeholder, value),
       replaced,
     );
   });
 }
 
-function globally(what: RegExp): RegExp {
-  return new RegExp(what.source, [...new Set(`${what.flags}g`)].join(''));
+function withGlobalFlag(pattern: RegExp): RegExp {
+  return new RegExp(pattern.source, [...new Set(`${pattern.flags}g`)].join(''));
 }
 
 /** Serves the script's requests: a folder, a path for the output, `run` or `parse`, and the words of the command. */

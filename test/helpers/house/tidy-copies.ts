@@ -18,8 +18,8 @@ interface CodePosition {
 }
 
 /**
- * A sentence for each pair of places, in one file or in two, that have over 12 equal lines.
- * A comment `Repeats PATH: why` in either file allows what it shares with that other file.
+ * A sentence for each pair of positions, in one file or in two, from which over 12 lines are equal. A comment `Repeats
+ * PATH: why` in one of the files allows the copy.
  */
 export function findCopies(files: readonly SourceFile[]): string[] {
   const findings: string[] = [];

@@ -6,7 +6,7 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { ChangeSignal } from '../clocks/change-signal.js';
 import type { Teardown } from '../store/temp-folder.js';
 
-/** One connection through the proxy. */
+/** One connection through the proxy; `up` is from the lock to the gateway. */
 export interface ProxiedConnection {
   /** Bytes from the lock, and bytes to it. */
   up: number;

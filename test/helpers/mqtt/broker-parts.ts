@@ -1,6 +1,7 @@
 /**
- * A broker with the parts that process its uplinks: store, judge, ingest, usage. They are connected as in gateway.ts;
- * webhooks, commands and HTTP are left out. For tests that need access to these parts.
+ * A broker with the parts of a gateway that process its uplinks (locks' messages): store, ingest, power model, usage.
+ * They are connected as in gateway.ts; webhooks, commands and HTTP are left out. For tests that need access to these
+ * parts.
  */
 
 import { openKeys } from '../../../gateway/data-folder/keys.js';

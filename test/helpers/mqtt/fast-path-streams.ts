@@ -1,6 +1,7 @@
 /**
- * Random streams of a lock's packets on one connection: mostly uplinks, with other allowed packets between them and
- * sometimes a packet that closes the connection, cut into chunks anywhere. Compares the fast path with the library.
+ * Random streams of a lock's packets on one connection: mostly uplinks (PUBLISH to `up`), with other allowed packets
+ * between them and sometimes a packet that closes the connection, cut into chunks at random. Compares two ways to read
+ * them: the gateway's fast path, which reads uplinks itself, and the broker library, which reads all packets.
  */
 
 import { connectionFilterOf } from '../../../gateway/mqtt/connection-filter.js';
@@ -31,13 +32,13 @@ interface PacketStream {
   /** Whether a packet, or an uplink that can't be stored, closes the connection. */
   readonly closesConnection: boolean;
   readonly chunks: readonly Buffer[];
-  /** How many uplinks are answered after each chunk; the remaining ones are answered later. */
+  /** For each chunk, how many uplinks are answered after it; the remaining ones are answered at the end. */
   readonly answers: readonly number[];
 }
 
 /** The result of a stream. */
 interface StreamResult {
-  /** The payloads that ingest took, in order. */
+  /** The payloads that the gateway's ingest received, in order. */
   readonly taken: readonly string[];
   /** The packet ids of the PUBACKs, in order. */
   readonly pubacks: readonly number[];
@@ -95,7 +96,10 @@ export async function compareFastPath(test: Teardown, seed: number, streams: num
   };
 }
 
-/** Makes a random stream. One with late answers has no packet that closes it, since what is read before may differ. */
+/**
+ * Makes a random stream. A stream with late answers has no packet that closes the connection, since the fast path and
+ * the library may have read different numbers of packets before the close.
+ */
 function makeStream(chance: SeededChance): PacketStream {
   const answersLate = chance.next() < 0.4;
   const packets: Buffer[] = [];
@@ -144,7 +148,7 @@ function withOverlongLength(allBytes: Buffer): Buffer {
   return Buffer.concat([allBytes.subarray(0, 1), Buffer.from([...length, 0]), allBytes.subarray(headBytes)]);
 }
 
-/** The other packets that a lock may send. */
+/** Allowed packets that are not uplinks: PINGREQ, SUBSCRIBE, UNSUBSCRIBE, PUBACK. */
 const OTHER_PACKETS: readonly Buffer[] = [
   PINGREQ,
   subscribePacket('down'),
@@ -255,7 +259,7 @@ function isPrefix(one: readonly unknown[], other: readonly unknown[]): boolean {
   return one.every((each, index) => each === other[index]);
 }
 
-/** Whether one is a prefix of the other. */
+/** Whether one list is a prefix of the other list. */
 function isEitherPrefix(one: readonly unknown[], other: readonly unknown[]): boolean {
   return isPrefix(one, other) || isPrefix(other, one);
 }

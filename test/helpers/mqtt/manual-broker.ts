@@ -1,7 +1,7 @@
 /**
- * A broker that a test controls completely: with simulated sockets, so that the test cuts the chunks, and an ingest
- * that answers when the test calls it. Everything the broker does between two steps is done when {@link runLoopTurns}
- * resolves.
+ * A broker that a test controls completely: sockets are simulated, so that the test decides into which chunks bytes are
+ * cut, and ingest (the part that stores uplinks) answers when the test calls it. After each step the test awaits
+ * {@link runLoopTurns}; then the broker has finished its work.
  */
 import { Duplex } from 'node:stream';
 import type { Keys } from '../../../gateway/data-folder/keys.js';
@@ -20,18 +20,18 @@ const SECRET = 'lgs_hand';
 /** More turns of the event loop than any step takes. A CONNECT takes the most. */
 const MAX_TURNS = 30;
 
-/** Resolves when work that was started is done. */
+/** Resolves after some turns of the event loop, when work that was started is done. */
 export async function runLoopTurns(count = 6): Promise<void> {
   for (let turn = 0; turn < count; turn++) await new Promise<void>(afterThisTurn);
 }
 
 /** The gateway's side of a connection; the other side is the test. */
 export class SimulatedSocket extends Duplex {
-  /** No system counts its bytes. */
+  /** There is no operating system's socket whose bytes could be counted. */
   readonly _handle = null;
   readonly bytesRead = 0;
   bytesWritten = 0;
-  /** How often something was written. */
+  /** The number of writes by the gateway. */
   writes = 0;
   /** Whether the client reads. While false, written bytes stay in the buffer. */
   isReading = true;
@@ -49,8 +49,8 @@ export class SimulatedSocket extends Duplex {
   }
 
   /** Sends chunks, unless the connection is closed. */
-  send(...pieces: readonly Buffer[]): void {
-    for (const piece of pieces) if (!this.#hasEnded && !this.destroyed) this.push(piece);
+  send(...chunks: readonly Buffer[]): void {
+    for (const chunk of chunks) if (!this.#hasEnded && !this.destroyed) this.push(chunk);
   }
 
   /** Closes the client's side. */
@@ -82,7 +82,7 @@ export class SimulatedSocket extends Duplex {
   }
 }
 
-/** An uplink that was taken. */
+/** An uplink that ingest received, with the function that answers it. */
 export interface TakenUplink {
   readonly sender: Sender;
   readonly payload: string;
@@ -169,7 +169,7 @@ export async function startManualBroker(test: Teardown, options: Partial<BrokerO
     return socket;
   };
 
-  /** Opens an authenticated connection of a lock. `behind` is sent together with the CONNECT. */
+  /** Opens an authenticated connection of a lock. `extraBytes` are sent in the same chunk as the CONNECT. */
   const connect = async (
     mac: Mac,
     extraBytes: Buffer = Buffer.alloc(0),

@@ -1,6 +1,6 @@
 /**
- * One simulated lock, `step`, with a network that answers at once or is broken, and a time that a test advances. The
- * lock's effects are recorded with their times, so that a test's rows read like the protocol.
+ * One lock of the power model (its function `step`), with a network that answers at once or is broken, and a time that
+ * a test advances. Records the lock's effects (what it sends and switches) with their times.
  */
 import { Minutes } from '../../../proto/clock.js';
 import { POWER_MODEL, type PowerModel } from '../../../proto/power/model.js';
@@ -13,7 +13,7 @@ import type { Command, Downlink, Position, Uplink } from '../../../proto/wire/pi
 /** Midnight, UTC, of a Friday. */
 export const MIDNIGHT_MS = Date.UTC(2026, 10, 20);
 
-/** A MAC whose daily ping is due far from the hours that the tests use. */
+/** The daily ping's time depends on the MAC. With this MAC it is far from the hours that the tests use. */
 export const MODEL_LOCK_MAC = macOf('A4C138F0E1D2');
 
 /** Maximum number of wakes at one moment: more would be a lock that wakes itself for ever. */
@@ -115,7 +115,7 @@ export class ModelLock {
     return this.handle({ type: 'command', downlink });
   }
 
-  /** The uplinks that the lock made, from the index `since` of `noted` on. */
+  /** The uplinks that the lock made, from the index `since` of `timedEffects` on. */
   createdUplinks(since = 0): Uplink[] {
     return this.timedEffects.slice(since).flatMap(({ effect }) => (effect.type === 'made' ? [effect.uplink] : []));
   }
@@ -125,8 +125,8 @@ export class ModelLock {
   }
 
   /**
-   * What was sent and how the connection fared, with seconds since `fromMs`: `30 gps STATE_PING`, `0 connect`. The
-   * receiver's switching has its own test.
+   * Lists what was sent and what happened to the connection, with seconds since `fromMs`: `30 gps STATE_PING`, `0
+   * connect`. The GPS receiver's switching is left out, since it has its own test.
    */
   describeSince(fromMs: number): string[] {
     return this.timedEffects

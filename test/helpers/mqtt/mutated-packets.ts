@@ -1,8 +1,8 @@
 /**
- * Mutated packets: valid packets of a lock with bits flipped, bytes changed, inserted, removed or repeated, wrong
+ * Makes mutated packets: valid packets of a lock with bits flipped, bytes changed, inserted, removed or repeated, wrong
  * lengths, and cut-off packets. A stream has the packets of one connection; a quarter of the streams start with a
- * mutated CONNECT, the others are authenticated first. Also a reference decoder that reads the same bytes in a simple,
- * slow way, directly after MQTT 3.1.1, and determines the answers that a gateway may give.
+ * mutated CONNECT, the other streams with a valid one. A reference decoder reads the same bytes in a simple, slow way,
+ * directly after MQTT 3.1.1, and determines the reactions that a gateway may show.
  */
 import { TextDecoder } from 'node:util';
 import type { SeededChance } from '../pair/seeded-chance.js';
@@ -13,7 +13,7 @@ export interface MutatedStream {
   readonly isAuthenticated: boolean;
   readonly bytes: Buffer;
   readonly packets: readonly Buffer[];
-  /** Number of mutated packets up to the first that closes the connection: later ones are not read. */
+  /** Number of mutated packets up to the first that closes the connection; the gateway does not read later ones. */
   readonly mutated: number;
 }
 
@@ -56,7 +56,7 @@ export function makeMutated(chance: SeededChance, identity: Identity): MutatedSt
   return { isAuthenticated, bytes, packets, mutated: [...mutated].filter((index) => index < reached).length };
 }
 
-/** Cuts a stream into chunks: between packets, anywhere, or nowhere. */
+/** Cuts a stream into chunks at random: between packets, anywhere, or nowhere. */
 export function cutAnywhere(chance: SeededChance, { bytes, packets }: MutatedStream): Buffer[] {
   const maxChunkBytes = chance.pick([0, 0, 1e6, 200, 20]);
   if (maxChunkBytes === 0) return packets.map((each) => Buffer.from(each));
@@ -81,6 +81,7 @@ function validPacket(chance: SeededChance): Buffer {
   return chance.pick([PINGREQ, PINGREQ, Buffer.from([0xe0, 0])]);
 }
 
+/** Flips a bit in the second half, which is only payload. */
 function mutateWithin(chance: SeededChance, bytes: Buffer): Buffer {
   const changed = Buffer.from(bytes);
   const at = chance.between(bytes.length >> 1, bytes.length);
@@ -115,7 +116,7 @@ function randomBytes(chance: SeededChance): Buffer {
 export interface AllowedReaction {
   /** Packet ids of the uplinks at QoS 1, in order, up to the packet that closes the connection. */
   readonly pubacks: readonly number[];
-  /** Number of packets up to there, and number of uplinks among them. */
+  /** Number of packets before the packet that closes the connection, and number of uplinks among them. */
   readonly packetCount: number;
   readonly uplinks: number;
   /** Whether a packet may close the connection. */

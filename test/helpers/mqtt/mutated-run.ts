@@ -1,5 +1,6 @@
 /**
- * Sends mutated packets to a controlled broker (manual-broker.ts), and checks that honest locks are answered in time.
+ * Sends mutated packets to a broker with simulated sockets (manual-broker.ts). Checks the broker's answers, and that
+ * honest locks, which send only valid packets, are answered in time.
  */
 
 import { testMac } from '../gateway/test-gateway.js';
@@ -29,7 +30,7 @@ export interface MutatedRunResult {
   readonly faults: string[];
   readonly streams: number;
   readonly mutated: number;
-  /** Number of streams whose CONNECT was accepted, and of streams whose connection the gateway closed. */
+  /** Number of streams whose CONNECT was accepted, and number of streams whose connection the gateway closed. */
   readonly accepted: number;
   readonly closed: number;
   readonly uplinks: number;
@@ -78,19 +79,19 @@ async function sendStream(
   ingest.taken.length = 0;
   ingest.forgetTaken();
   honestSocket.send(publishPacket('up', Buffer.from('honest'), id));
-  let waited = 0;
+  let waitedTurns = 0;
   for (const chunk of cutAnywhere(chance, stream)) {
     socket.send(chunk);
-    if (honestSocket.received.length === receivedBefore) waited += 1;
+    if (honestSocket.received.length === receivedBefore) waitedTurns += 1;
     await runLoopTurns(1);
     ingest.answer();
   }
-  for (; waited <= HONEST_TURNS && honestSocket.received.length === receivedBefore; waited++) {
+  for (; waitedTurns <= HONEST_TURNS && honestSocket.received.length === receivedBefore; waitedTurns++) {
     await runLoopTurns(1);
     ingest.answer();
   }
   const honestAnswer = honestSocket.received.slice(receivedBefore);
-  totals.maxTurns = Math.max(totals.maxTurns, waited);
+  totals.maxTurns = Math.max(totals.maxTurns, waitedTurns);
   for (let turn = 0; turn < STREAM_TURNS; turn++) {
     await runLoopTurns(1);
     ingest.answer();
@@ -102,7 +103,7 @@ async function sendStream(
   totals.closed += isOpen ? 0 : 1;
   totals.uplinks += uplinks;
   if (socket.received.startsWith(CONNACK_ACCEPTED)) totals.accepted += 1;
-  if (honestAnswer !== pubackHex(id) || waited > HONEST_TURNS)
+  if (honestAnswer !== pubackHex(id) || waitedTurns > HONEST_TURNS)
     return `an honest lock received ${JSON.stringify(honestAnswer)} within ${HONEST_TURNS} turns`;
   return faultOf(stream, Buffer.from(socket.received, 'hex'), { isOpen, uplinks });
 }

@@ -10,7 +10,7 @@ import { cutAnywhere, endOfConnect, type Identity, makeMutated } from './mutated
 import { faultOf } from './mutated-run.js';
 import { publishPacket, RawLock } from './raw-mqtt.js';
 
-/** Streams that run at a time, each with a different lock. */
+/** Streams that are sent at the same time, each by a different lock. */
 const CONCURRENT_STREAMS = 48;
 const HONEST_LOCKS = 8;
 /** Maximum number of locks in a run: each run uses different MACs. */

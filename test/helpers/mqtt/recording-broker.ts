@@ -6,6 +6,7 @@ const CONNECT = 1;
 const PUBLISH = 3;
 const CONNACK = Buffer.from([0x20, 2, 0, 0]);
 
+/** A PUBLISH that the broker received. */
 export interface RecordedPublish {
   readonly clientId: string;
   readonly topic: string;

@@ -1,4 +1,4 @@
-/** A broker with store and judge, without the rest of a gateway, for tests that need access to these parts. */
+/** A broker with a store and a merchant, without the other parts of a gateway, for tests of the broker itself. */
 
 import type { BrokerOptions } from '../../../gateway/mqtt/broker-options.js';
 import type { Mac } from '../../../proto/wire/mac.js';

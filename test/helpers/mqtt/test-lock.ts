@@ -24,6 +24,7 @@ export async function connackCode(port: number, options: IClientOptions): Promis
   }
 }
 
+/** A connected client. */
 export class TestLock {
   readonly client: MqttClient;
   /** Resolves when the connection has closed, from either side. */

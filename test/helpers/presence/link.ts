@@ -1,7 +1,8 @@
 /**
  * A simulated connection between a simulated lock and a gateway's ingest, in one process and on one clock: it does what
- * MQTT and the broker do, without sockets. It records the true events, but only those that the gateway has stored: a
- * connection or an uplink that a crash lost does not count as having happened.
+ * MQTT and the broker do, without sockets. It records what truly happens (connects, uplinks, commands), so that a test
+ * can compare the presence that the gateway reports. Events that the gateway had not stored before a crash do not
+ * count.
  */
 import type { Link, LinkEvents } from '../../../firmware-sim/link/link.js';
 import type { VirtualClock } from '../../../firmware-sim/virtual-clock.js';
@@ -16,12 +17,13 @@ import type { TrueEvent } from './truth.js';
 const KEEPALIVE_LIMIT = Seconds(450);
 const COMMAND_LIFETIME = Hours(24);
 
-/** The part of the gateway that the connection uses; `ingest` is undefined while the gateway does not run. */
+/** What all connections share; `ingest`, which receives events, is undefined while the gateway does not run. */
 export interface PresenceNetwork {
   readonly clock: VirtualClock;
   ingest: Ingest | undefined;
   /** A random number in [0, 1): decides whether an acknowledgement is lost and when a dead connection is noticed. */
   readonly random: () => number;
+  /** The share of acknowledgements that are lost. */
   readonly lostAcks: number;
 }
 
@@ -31,6 +33,7 @@ interface RecordedEvent {
   isStored: boolean;
 }
 
+/** The gateway's side of a connection. */
 interface Session {
   /** Whether the lock's side of the connection is open. */
   isLockUp: boolean;
@@ -41,8 +44,9 @@ export class PresenceLink implements Link {
   readonly #events: LinkEvents;
   readonly #network: PresenceNetwork;
   readonly #recorded: RecordedEvent[] = [];
-  /** The session that the gateway has. */
+  /** Undefined while the lock is not connected, as far as the gateway knows. */
   #session: Session | undefined;
+  /** Unanswered commands. */
   #pending: Downlink[] = [];
   lostAcks = 0;
 
@@ -56,7 +60,7 @@ export class PresenceLink implements Link {
   get storedEvents(): TrueEvent[] {
     const stored = this.#recorded.filter(({ isStored }) => isStored).map(({ event }) => event);
     // An answer is recorded when it is stored, which is after its arrival.
-    return stored.sort((one, other) => one.atMs - other.atMs);
+    return stored.sort((a, b) => a.atMs - b.atMs);
   }
 
   connect(): void {
@@ -116,7 +120,7 @@ export class PresenceLink implements Link {
     this.#lose(() => this.#end('dropped'));
   }
 
-  /** The gateway ends. A stop records the disconnect; after a crash only the lock notices it. */
+  /** The gateway stops or crashes. A stop records the disconnect; after a crash only the lock notices it. */
   gatewayEnded(how: 'stop' | 'crash'): void {
     this.#lose(() => (how === 'stop' ? this.#end('gateway') : this.#forget()));
     this.#record({ atMs: this.#nowMs, what: 'ends' }).isStored = true;

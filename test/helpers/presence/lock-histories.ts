@@ -1,4 +1,7 @@
-/** Generates what happens to each lock of the presence month, from a seed and the lock's profile. */
+/**
+ * Generates what happens to each lock in a simulated month (month.ts): rides, outages, commands, changed settings. The
+ * lock's profile says which of these, a seed says when.
+ */
 import type { Prng } from '../../../firmware-sim/prng.js';
 import {
   type InitialState,
@@ -15,16 +18,18 @@ export interface TimedCommand {
   readonly command: Command;
 }
 
+/** What happens to one lock. */
 export interface LockHistory {
   readonly name: string;
   /** When the lock gets power for the first time. */
   readonly poweredOnMs: number;
   readonly world: ScriptedWorld;
   readonly commands: readonly TimedCommand[];
-  /** When the network breaks its connection, if it has one. */
+  /** When the network breaks the lock's connection, if it has one. */
   readonly connectionLossesMs: readonly number[];
 }
 
+/** A kind of lock: its first settings, and what happens to it. */
 interface Profile {
   readonly name: string;
   readonly power?: Partial<PowerSettings>;
@@ -32,7 +37,7 @@ interface Profile {
   readonly changedOnLock?: 'airplane' | 'recovery';
   readonly lowBattery?: boolean;
   readonly rides?: boolean;
-  /** At noon of this day an airplane command is sent on a dead connection; the lock gets it much later. */
+  /** At noon of this day an airplane command is sent on a dead connection; the lock receives it 20 h later. */
   readonly silenceCommandOnDay?: number;
   /** The mean time between outages of coverage; 6 days by default. */
   readonly outageEvery?: Milliseconds;
@@ -42,20 +47,23 @@ const WINDOW_OVER_MIDNIGHT = { fromMinute: 22 * 60, toMinute: 2 * 60, utcOffsetM
 const WINDOW_OF_12_MINUTES = { fromMinute: 6 * 60, toMinute: 6 * 60 + 12, utcOffsetMinutes: -330 };
 const WINDOW_OF_9_MINUTES = { fromMinute: 600, toMinute: 609, utcOffsetMinutes: 0 };
 
-/** The profiles, assigned in turn. Most keep no connection open: an open one costs a hundred uplinks a day. */
+/**
+ * The profiles, assigned to locks in turn. Most hold no connection open, since a lock with an open connection sends a
+ * hundred uplinks a day, which slows the test.
+ */
 const PROFILES: readonly Profile[] = [
   { name: 'MID, rides', rides: true },
   { name: 'MID, ride tracking', rides: true, power: { rideTracking: true } },
   { name: 'HIGH by day', power: { mode: 'HIGH' } },
   { name: 'MID, low battery', lowBattery: true },
-  { name: 'MID, airplane by hand', changedOnLock: 'airplane', rides: true },
+  { name: 'MID, airplane set on the lock', changedOnLock: 'airplane', rides: true },
   {
     name: 'HIGH over midnight by command',
     commands: [{ type: 'set-power', mode: 'HIGH', highWindow: WINDOW_OVER_MIDNIGHT }],
   },
   { name: 'MID, recovery now and then', changedOnLock: 'recovery' },
   {
-    name: 'HIGH, told to be silent in vain',
+    name: 'HIGH, airplane command on a dead connection',
     power: { mode: 'HIGH' },
     changedOnLock: 'airplane',
     silenceCommandOnDay: 6,
@@ -115,7 +123,7 @@ export function makeHistory(index: number, random: Prng, startMs: number, span: 
     add(connectionDiesMs + Hours(20), { type: 'coverage', covered: true });
     commands.push({ atMs: connectionDiesMs + 1, command: { type: 'set-power', airplane: true } });
   }
-  events.sort((one, other) => one.atMs - other.atMs);
+  events.sort((a, b) => a.atMs - b.atMs);
   const connectionLossesMs: number[] = [];
   repeatAtRandom(Days(2), (atMs) => connectionLossesMs.push(atMs));
   const power = { ...DEFAULT_POWER, ...profile.power };

@@ -1,6 +1,7 @@
 /**
- * Simulates a month of some locks and a gateway on one virtual clock, with the real ingest, judge and store, and with
- * everything that can go wrong between a lock and its gateway.
+ * Simulates a month of some locks and a gateway on one virtual clock, with the gateway's real ingest, power model and
+ * store, and with everything that can go wrong between a lock and its gateway. For tests of presence (whether the
+ * gateway reports a lock as online, asleep or late).
  */
 
 import { fleetMacs } from '../../../firmware-sim/fleet/fleet.js';
@@ -23,7 +24,7 @@ import { openStore } from '../store/new-store.js';
 import { PresenceLink, type PresenceNetwork } from './link.js';
 import { type LockHistory, makeHistory } from './lock-histories.js';
 
-/** The clock advances in slices. The events of a slice share as few commits as possible. */
+/** The clock advances in steps of this length. The events of a step share as few commits as possible. */
 const CLOCK_STEP = Seconds(20);
 /** The interval at which the gateway records its clock: a crash loses up to this much. */
 const CLOCK_RECORD_INTERVAL = Seconds(5);
@@ -36,7 +37,7 @@ export interface MonthLock {
   readonly link: PresenceLink;
 }
 
-/** A time in which the gateway does not run. */
+/** A time during which the gateway does not run. */
 export interface GatewayOutage {
   readonly atMs: number;
   readonly span: Milliseconds;
@@ -66,7 +67,7 @@ export class PresenceMonth {
     this.#network = { clock: this.clock, ingest: undefined, random: () => chance.fraction(), lostAcks: 0.03 };
   }
 
-  /** Starts a month: the gateway listens, and the locks have no power yet. */
+  /** Starts a month: the gateway runs, and the locks have no power yet. */
   static async start(seed: number, folder: string, count: number, span: Milliseconds): Promise<PresenceMonth> {
     const month = new PresenceMonth(seed, folder, Date.UTC(2026, 0, 5));
     await month.#startGateway();
@@ -92,7 +93,7 @@ export class PresenceMonth {
     }
   }
 
-  /** Runs until the gateway's absence starts, and on until it is over. */
+  /** Runs until the outage starts, and on until it is over. */
   async runThroughOutage({ atMs, span, how }: GatewayOutage): Promise<void> {
     await this.runUntil(atMs);
     // A crash interrupts uplinks that were received but not stored yet.
@@ -185,7 +186,7 @@ export class PresenceMonth {
   }
 }
 
-/** Random absences of the gateway in a month, of seconds to days, by stop or crash. */
+/** Random outages of the gateway in a month, of seconds to days, by stop or crash. */
 export function randomOutages(random: Prng, startMs: number, endMs: number): GatewayOutage[] {
   const outages: GatewayOutage[] = [];
   const spans = [Seconds(5), Minutes(2), Minutes(25), Hours(2), Hours(9), Days(1.2)];

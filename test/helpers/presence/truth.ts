@@ -1,14 +1,16 @@
 /**
- * An oracle of a lock's true presence. It derives from the true events and protocol.md §3, without code of the judge;
- * it shares only the names of rules with the judge.
+ * Computes a lock's true presence (online, asleep, late …) from the events that truly happened and from protocol.md §3,
+ * so that a test can compare what the gateway reports. Must not use code of the gateway's judge, which it checks; it
+ * shares only the names of rules with the judge.
  *
- * A connection lasts until the gateway notices its end, and a lock is in the state of its newest uplink that arrived:
+ * A connection lasts until the gateway notices its close, and a lock is in the state of its newest uplink that arrived:
  * the gateway can know no more. Everything else (when the lock connected, which uplinks arrived, since when the gateway
  * listens) comes from the simulation.
  */
 import { Days, Hours, Minutes } from '../../../proto/clock.js';
 import type { HighWindow, Uplink } from '../../../proto/wire/ping.js';
 
+/** An event that truly happened; `listens` and `ends` are the gateway's start and stop. */
 export type TrueEvent = { readonly atMs: number } & (
   | { readonly what: 'listens' | 'ends' | 'connected' | 'disconnected' }
   | { readonly what: 'asked-for-silence' | 'answered'; readonly id: number }
@@ -126,7 +128,7 @@ class TrueState {
     this.#enter(this.#reportedState(), atMs);
   }
 
-  /** The first of the five that applies (protocol.md §2). */
+  /** The first of the five states that applies (protocol.md §2). */
   #reportedState(): State {
     const power = this.#power?.power;
     const battery = this.#battery?.body;
@@ -143,7 +145,7 @@ class TrueState {
     this.stateSinceMs = atMs;
   }
 
-  /** After which time each rule is broken, if no event comes before. Rules that can't be broken are left out. */
+  /** The time after which each rule is broken, if no event comes before. Leaves out rules that can't be broken. */
   ruleDeadlines(): { rule: SilenceRule; afterMs: number }[] {
     const { listensSinceMs, firstConnectedMs, silenceCommandSinceMs } = this;
     if (listensSinceMs === NEVER || firstConnectedMs === NEVER || silenceCommandSinceMs !== NEVER) return [];
@@ -181,7 +183,7 @@ function isNewer(uplink: Uplink, than: Uplink | undefined): boolean {
   return uplink.boot === than.boot ? uplink.sequence > than.sequence : uplink.boot > than.boot;
 }
 
-/** When 10 min of a single opening of the window have passed since `sinceMs`. */
+/** The first time after `sinceMs` at which 10 min of one opening of the window have passed. */
 function overdueInWindow({ fromMinute, toMinute, utcOffsetMinutes }: HighWindow, sinceMs: number): number {
   if (fromMinute === toMinute) return sinceMs + MAX_SILENCE_MS.window;
   const length = Minutes(toMinute > fromMinute ? toMinute - fromMinute : toMinute - fromMinute + 1440);
@@ -213,7 +215,7 @@ export function truthOf(events: readonly TrueEvent[], startMs: number, endMs: nu
       .ruleDeadlines()
       .map(({ rule, afterMs }) => ({ rule, afterMs, fromMs: Math.max(afterMs, event.atMs), toMs }))
       .filter(({ afterMs }) => afterMs < toMs)
-      .sort((one, other) => one.afterMs - other.afterMs);
+      .sort((a, b) => a.afterMs - b.afterMs);
     for (const { rule, fromMs } of late) addLateness(latenesses, { rule, fromMs, toMs });
     const first = late[0];
     addPeriod(periods, { presence: trueState.presence(undefined), fromMs: event.atMs, toMs: first?.fromMs ?? toMs });

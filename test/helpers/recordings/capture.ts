@@ -1,4 +1,4 @@
-/** Makes captures: TCP segments of an MQTT connection as packets of a pcap or pcapng file. */
+/** Makes network captures for tests: TCP segments of an MQTT connection as packets of a pcap or pcapng file. */
 import mqttPacket, { type Packet } from 'mqtt-packet';
 
 /** One TCP segment of a test's connection. */
@@ -10,7 +10,7 @@ export interface TestSegment {
   readonly offset: number;
   readonly bytes?: Uint8Array;
   readonly flags?: number;
-  /** How much the segment acknowledges of what the other side sends. */
+  /** How many bytes of the other side the segment acknowledges. */
   readonly acknowledges?: number;
   readonly clientPort?: number;
   readonly serverPort?: number;
@@ -20,6 +20,7 @@ export const FIN = 1;
 export const SYN = 2;
 export const RST = 4;
 const ACK = 16;
+/** The client's first sequence number: near the maximum, so that it wraps around soon. */
 const CLIENT_START = 0xfffffff0;
 const SERVER_START = 1000;
 
@@ -28,7 +29,7 @@ export function mqtt(packet: Packet): Buffer {
   return mqttPacket.generate(packet);
 }
 
-/** An Ethernet frame with the segment. Sequence numbers of the client wrap around soon. */
+/** An Ethernet frame with an IPv4 packet with the segment. */
 export function frameOf(segment: TestSegment): Buffer {
   const { from, offset, bytes = Buffer.alloc(0), flags = 0, acknowledges, clientPort = 50_000 } = segment;
   const { serverPort = 1883 } = segment;
@@ -51,6 +52,7 @@ export function frameOf(segment: TestSegment): Buffer {
   return Buffer.concat([ethernet, ip, tcp, bytes]);
 }
 
+/** The time of the first packet: 2026-11-20 08:00 UTC. */
 const START_SECONDS = 1_795_161_600;
 
 /** A classic capture with microseconds. */
@@ -102,7 +104,7 @@ export function convertCapture(pcap: Buffer, format: 'big-endian' | 'nanoseconds
   return Buffer.concat(blocks);
 }
 
-/** A section, an interface with nanoseconds, and a block that is no packet. */
+/** A section, an interface with nanoseconds, and a block that is not a packet, which readers must skip. */
 function pcapngHeader(u32: (...values: number[]) => Buffer, linkType: number): Buffer[] {
   const section = u32(0x0a0d0d0a, 28, 0x1a2b3c4d, 1, 0xffffffff, 0xffffffff, 28);
   const resolution = Buffer.from([9, 0, 1, 0, 9, 0, 0, 0]);

@@ -1,4 +1,4 @@
-/** Reads recordings of tests with a reader of cli/recordings, and collects what it reports. */
+/** Reads test recordings with a reader of cli/recordings, and collects the events, skipped rows and faults. */
 import type { RecordedEvent, RecordingFault, RecordingReader } from '../../../cli/recordings/recording.js';
 
 /** What a reader read. */
@@ -10,7 +10,7 @@ export interface ReadRecording {
   readonly faults: readonly RecordingFault[];
 }
 
-/** @param chunkBytes how many bytes the reader gets at once */
+/** Reads the files one after the other. @param chunkBytes how many bytes the reader gets at a time */
 export async function readRecording(
   reader: RecordingReader,
   files: readonly (Uint8Array | string)[],
@@ -42,12 +42,12 @@ async function* chunksOf(bytes: Buffer, chunkBytes: number): AsyncGenerator<Uint
 export function eventLines(events: readonly RecordedEvent[]): string[] {
   const startMs = events[0]?.event.atMs ?? 0;
   return events.map(({ event }) => {
-    const what = [event.event];
-    if (event.event === 'disconnect') what.push(event.cause as never);
+    const words = [event.event];
+    if (event.event === 'disconnect') words.push(event.cause as never);
     if (event.event === 'ping' || event.event === 'ack')
-      what.push(`${event.uplink.boot}/${event.uplink.sequence}` as never);
-    if (event.event === 'command') what.push(`${event.id} ${event.command.type}` as never);
+      words.push(`${event.uplink.boot}/${event.uplink.sequence}` as never);
+    if (event.event === 'command') words.push(`${event.id} ${event.command.type}` as never);
     const source = event.event !== 'command' && event.source === 'phone' ? ' phone' : '';
-    return `${(event.atMs - startMs) / 1000} ${event.mac.slice(-2)}${source} ${what.join(' ')}`;
+    return `${(event.atMs - startMs) / 1000} ${event.mac.slice(-2)}${source} ${words.join(' ')}`;
   });
 }

@@ -37,7 +37,7 @@ export interface SoakTally {
   readonly connects: number;
   /** The number of pings sent again after a cut. */
   readonly repeats: number;
-  /** The number of turns that were skipped because the previous ping was unanswered. */
+  /** The number of times that a lock skipped its ping because the previous ping was unanswered. */
   readonly skippedTurns: number;
 }
 
@@ -50,8 +50,10 @@ const KEEPALIVE_SECONDS = 300;
 /** The wait before a failed connection is tried again. */
 const RETRY_MS = 100;
 
+/** The bytes of a ping, in which each lock writes its sequence and time; replaced when the boot number is known. */
 const template = { value: pingTemplate(1) };
 
+/** One lock, which reconnects whenever its connection closes. */
 class SoakLock {
   lastAcked = FIRST_SEQUENCE;
   connects = 0;

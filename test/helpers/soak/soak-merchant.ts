@@ -1,6 +1,6 @@
 /**
- * A merchant's server that receives millions of webhooks. For each ping it stores a count and a hash of id and body, in
- * a few bytes. So it detects a repeat with another id or body.
+ * A merchant's server that receives millions of webhooks. For each ping it stores, in a few bytes, how often it arrived
+ * and a hash of its webhook id and body, so that it detects a repeat with another id or body.
  */
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';

@@ -1,7 +1,7 @@
 /**
- * The soak test: a gateway under a steady load, with connections that are cut and made again. The load pauses now and
- * then for a measurement. Locks and merchant count pings. Of the gateway only memory, sockets, descriptors and its own
- * number of connections are read (quality.md §2, "one hour at 1,000 pings/s with 5 % churn").
+ * The soak test: a gateway under a steady load, with connections that are cut and made again (quality.md §2, "one hour
+ * at 1,000 pings/s with 5 % churn"). The load pauses regularly for a measurement of the gateway's memory, sockets,
+ * descriptors and number of connections. Locks and merchant count pings; the gateway's counts are not used.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

@@ -1,9 +1,12 @@
-/** Makes uplinks of many locks in random order, for tests and benchmarks of the store. */
+/** Makes commits with uplinks (messages) of many locks in random order, for tests and benchmarks of the store. */
 
 import type { Commit, IncomingUplink } from '../../../gateway/store/contract/store.js';
 import { uplinkDigest } from '../../../gateway/webhooks/event-id.js';
 import { testBytes } from '../gateway/test-gateway.js';
 import { SeededChance } from '../pair/seeded-chance.js';
+
+/** Encoding each uplink would dominate a measurement, so this many encoded payloads are used in turn. */
+const SAMPLE_PAYLOADS = 512;
 
 export class UplinkSource {
   readonly #locks: number;
@@ -16,7 +19,7 @@ export class UplinkSource {
   constructor(locks: number) {
     this.#locks = locks;
     this.#sequences = new Array<number>(locks).fill(0);
-    this.#payloads = Array.from({ length: 512 }, (_, sequence) => testBytes(sequence));
+    this.#payloads = Array.from({ length: SAMPLE_PAYLOADS }, (_, sequence) => testBytes(sequence));
     this.#digests = this.#payloads.map(uplinkDigest);
   }
 

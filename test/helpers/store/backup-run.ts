@@ -15,7 +15,7 @@ import { type Teardown, tempFolder } from './temp-folder.js';
 
 export interface BackupRunOptions {
   readonly locks: number;
-  /** Pings that are acknowledged before the backup starts; sending continues until the backup has finished. */
+  /** The number of pings that are acknowledged before the backup starts; locks send until it has finished. */
   readonly ackedBeforeBackup: number;
 }
 
@@ -37,7 +37,7 @@ export interface BackupRun {
   readonly undelivered: readonly string[];
 }
 
-/** Runs it. */
+/** Makes the backup with `lockgate db backup`, and restores it. */
 export async function runBackup(test: Teardown, { locks, ackedBeforeBackup }: BackupRunOptions): Promise<BackupRun> {
   const data = tempFolder(test);
   const gateway = await openGateway(test, data);
@@ -88,7 +88,7 @@ export async function runBackup(test: Teardown, { locks, ackedBeforeBackup }: Ba
   };
 }
 
-/** Restores as the documentation says: a new folder, the file, the key; `db check`, and a start. */
+/** Restores as the documentation says: copies the file and the key into a new folder, runs `db check`, starts. */
 async function restore(test: Teardown, data: string, backup: string): Promise<Pick<BackupRun, 'restored' | 'damage'>> {
   const folder = path.join(tempFolder(test), 'restored');
   mkdirSync(folder, { mode: 0o700 });

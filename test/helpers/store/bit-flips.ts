@@ -22,7 +22,7 @@ interface Files {
 }
 
 /**
- * Flips `count` random bits of the file, one at a time, and restores the file.
+ * Flips `count` random bits of the database file, one at a time, and finally restores the file.
  *
  * @param carriesInformation whether a byte carries information
  */
@@ -68,7 +68,7 @@ async function flipEach(file: string, count: number, next: () => { files: Files;
   return { count, found: count - missed.length, missed, harmful };
 }
 
-/** All tables but the migrator's own: its times of past migrations are never read, and its names are checked. */
+/** All tables except the migrator's: the times in it are never read, and its names are checked at each start. */
 const TABLES = `SELECT name FROM pragma_table_list WHERE schema = 'main' AND name NOT LIKE 'kysely%' ORDER BY name`;
 
 /** A digest of all rows of these tables, or SQLite's error if it can't read them. */
@@ -117,7 +117,7 @@ function readFiles(file: string): Files {
 
 /** Deletes the files that SQLite left next to the previous file. */
 function restore(file: string, { main, wal }: Files): void {
-  for (const end of ['-wal', '-shm']) rmSync(`${file}${end}`, { force: true });
+  for (const suffix of ['-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true });
   writeFileSync(file, main);
   if (wal !== null) writeFileSync(`${file}-wal`, wal);
 }

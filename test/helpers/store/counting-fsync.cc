@@ -1,5 +1,5 @@
-// Preloaded into a process (LD_PRELOAD), it counts what fsync and fdatasync are called for: the file named in
-// COUNTED_FSYNC has the number, in ten digits.
+// A library to preload into a process (LD_PRELOAD). It counts the calls of fsync and fdatasync, and writes the count,
+// in ten digits, into the file named in COUNTED_FSYNC.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -9,7 +9,7 @@
 
 static std::atomic<long> count{0};
 
-static int counted(long number, int descriptor) {
+static int countAndCall(long number, int descriptor) {
   static const int file = [] {
     const char *name = std::getenv("COUNTED_FSYNC");
     return name == nullptr ? -1 : open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -20,5 +20,5 @@ static int counted(long number, int descriptor) {
   return static_cast<int>(syscall(number, descriptor));
 }
 
-extern "C" int fsync(int descriptor) { return counted(SYS_fsync, descriptor); }
-extern "C" int fdatasync(int descriptor) { return counted(SYS_fdatasync, descriptor); }
+extern "C" int fsync(int descriptor) { return countAndCall(SYS_fsync, descriptor); }
+extern "C" int fdatasync(int descriptor) { return countAndCall(SYS_fdatasync, descriptor); }

@@ -16,5 +16,5 @@ export function dyingThread(file: string): NodeJS.ProcessEnv {
 const file = process.env[SWITCH];
 if (file !== undefined && !isMainThread)
   setInterval(() => {
-    if (existsSync(file)) throw new Error('the thread was told to die');
+    if (existsSync(file)) throw new Error('the test makes this thread die');
   }, CHECK_INTERVAL_MS).unref();

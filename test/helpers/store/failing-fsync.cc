@@ -1,6 +1,6 @@
-// Preloaded into a process (LD_PRELOAD), it lets fsync and fdatasync fail with EIO as soon as the file named in
-// FAILING_FSYNC is there: what a dying disk does, as SQLite meets it. FAILING_FSYNC_OF, if it is set, is how the name
-// of a file ends for which it does so; the others are synced.
+// A library to preload into a process (LD_PRELOAD). It makes fsync and fdatasync fail with EIO, as a dying disk does,
+// as soon as the file named in FAILING_FSYNC exists. If FAILING_FSYNC_OF is set, only files whose names end with it are
+// affected.
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static bool isMeant(int descriptor) {
+static bool isAffected(int descriptor) {
   const char *end = std::getenv("FAILING_FSYNC_OF");
   if (end == nullptr) return true;
   char link[64], name[4096];
@@ -18,14 +18,14 @@ static bool isMeant(int descriptor) {
   return path.size() >= wanted.size() && path.compare(path.size() - wanted.size(), wanted.size(), wanted) == 0;
 }
 
-static int synced(long number, int descriptor) {
+static int syncOrFail(long number, int descriptor) {
   const char *file = std::getenv("FAILING_FSYNC");
-  if (file != nullptr && syscall(SYS_access, file, F_OK) == 0 && isMeant(descriptor)) {
+  if (file != nullptr && syscall(SYS_access, file, F_OK) == 0 && isAffected(descriptor)) {
     errno = EIO;
     return -1;
   }
   return static_cast<int>(syscall(number, descriptor));
 }
 
-extern "C" int fsync(int descriptor) { return synced(SYS_fsync, descriptor); }
-extern "C" int fdatasync(int descriptor) { return synced(SYS_fdatasync, descriptor); }
+extern "C" int fsync(int descriptor) { return syncOrFail(SYS_fsync, descriptor); }
+extern "C" int fdatasync(int descriptor) { return syncOrFail(SYS_fdatasync, descriptor); }

@@ -1,7 +1,6 @@
 /**
- * New stores for tests, made once for each build: the steps that make one take 70 ms of CPU, and a test file makes
- * dozens. The copied bytes are those that the migrations wrote; tests of creating a store call openSqliteStore on a
- * folder.
+ * New, empty stores for tests. Creating one takes 70 ms of CPU time, and a test file needs dozens, so one is created
+ * for each build and then copied. Tests of the creation itself call openSqliteStore on an empty folder instead.
  */
 import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

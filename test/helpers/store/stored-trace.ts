@@ -1,6 +1,6 @@
 /**
- * Stores a trace as if the gateway had received it: log, events, findings and state, in one commit. For tests that read
- * from a store.
+ * Stores a trace (recorded events of a lock) as if the gateway had received it: uplinks, events, findings and the
+ * lock's state, in one commit. For tests that read from a store.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ import { root } from '../house/our-files.js';
 export interface StoredTrace {
   readonly mac: Mac;
   readonly deviceId: number;
-  /** The ids of its findings, by rule; of several the first. */
+  /** The id of its first finding of each rule. */
   readonly findings: ReadonlyMap<string, number>;
 }
 
@@ -34,7 +34,7 @@ export function readHandTrace(file: string): { readonly events: TraceEvent[]; re
   );
 }
 
-/** The same for lines. */
+/** The events of a trace's lines, and what its header says of its lock. */
 export function readTraceLines(lines: readonly string[]): { readonly events: TraceEvent[]; readonly lock: TraceLock } {
   const reader = new TraceReader();
   const events: TraceEvent[] = [];
@@ -66,7 +66,7 @@ export function judgeEventOf(event: TraceEvent): JudgeEvent {
   }
 }
 
-/** Stores the events as those of a new lock of the merchant. The judge begins with what `lock` says. */
+/** Stores the events as those of a new lock of the merchant. The judge starts from the state that `lock` describes. */
 export async function storeEvents(
   store: Store,
   mac: Mac,

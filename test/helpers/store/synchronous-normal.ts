@@ -1,7 +1,7 @@
 /**
- * Preloaded into a process, it makes SQLite not wait for the disk at each commit, while it says that it does: the
- * sabotage that a loss of power must bring to light, and that a kill can't (quality.md §2). What is preloaded into a
- * process is preloaded into its threads too.
+ * Preloaded into a process and its threads, makes SQLite not wait for the disk at each commit (synchronous NORMAL),
+ * although SQLite reports the setting FULL. A test of losses of power must detect this sabotage; a test of kills can't
+ * (quality.md §2).
  */
 import SqliteDatabase from 'better-sqlite3';
 
@@ -9,7 +9,7 @@ import SqliteDatabase from 'better-sqlite3';
 const SYNCHRONOUS_FULL = 2;
 const SWITCH = 'LOCKGATE_SYNCHRONOUS_NORMAL';
 
-/** With what a process is to be started that is to be sabotaged. */
+/** The environment of a process that is to be sabotaged. */
 export const SYNCHRONOUS_NORMAL: NodeJS.ProcessEnv = { [SWITCH]: '1', NODE_OPTIONS: `--import ${import.meta.url}` };
 
 function sabotage(): void {

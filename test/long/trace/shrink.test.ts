@@ -33,7 +33,7 @@ async function findingsOf(file: string): Promise<TraceFinding[]> {
 
 for (const name of ['period-every-6h', 'state-ping-in-rides', 'sequence-skips', 'flash-wiped', 'held-for-ever']) {
   t.test(`${name} in a fleet-month`, async (t) => {
-    const bug = BUGS.find((one) => one.name === name);
+    const bug = BUGS.find((candidate) => candidate.name === name);
     if (bug === undefined) throw new Error(`there is no bug ${name}`);
     const file = join(folder, `${name}.jsonl`);
     const sink = new LineSink(file);
