@@ -70,7 +70,7 @@ class MemoryLink implements Link {
   readonly #clock: Clock | undefined;
   /** Runs while the gateway still considers a connection open that the lock has abandoned. */
   #abandonedExpiry: Timer | undefined;
-  /** When the last uplink was sent; before the first, when the connection started. */
+  /** When the lock last sent an uplink or acknowledged a command; before the first, when the connection started. */
   #lastPacketMs = 0;
   isUp = false;
 
@@ -120,8 +120,10 @@ class MemoryLink implements Link {
     if (!this.isUp) return;
     this.isUp = false;
     const expire = (): void => this.#expireAbandoned('keepalive');
-    // A silent lock sends a PINGREQ in each keepalive interval, and the gateway counts from the last PINGREQ.
-    const silentMs = ((this.#clock?.now() ?? 0) - this.#lastPacketMs) % KEEPALIVE_MS;
+    // A silent lock sends a PINGREQ in each keepalive interval, and the gateway counts from the last PINGREQ. A lock
+    // that gives up a connection when a PINGREQ is due does not send it.
+    const elapsedMs = (this.#clock?.now() ?? 0) - this.#lastPacketMs;
+    const silentMs = elapsedMs === 0 ? 0 : ((elapsedMs - 1) % KEEPALIVE_MS) + 1;
     this.#abandonedExpiry = this.#clock?.after(KEEPALIVE_EXPIRY_MS - silentMs, expire) ?? { cancel: () => undefined };
   }
 
@@ -135,7 +137,9 @@ class MemoryLink implements Link {
   }
 
   deliver(downlink: Downlink): boolean {
-    if (this.isUp) this.#events.command(downlink);
+    if (!this.isUp) return false;
+    if (this.#clock !== undefined) this.#lastPacketMs = this.#clock.now();
+    this.#events.command(downlink);
     return this.isUp;
   }
 

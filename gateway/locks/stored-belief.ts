@@ -19,6 +19,7 @@ export function upgradeState(state: unknown): void {
   if (!isObject(state) || !isObject(state.belief)) return;
   upgradeSwitches(state.belief);
   upgradeOrder(state.belief);
+  upgradeConnection(state.belief);
   if (Array.isArray(state.belief.runs) && !hasLives(state.belief)) upgradeKeys(state, state.belief);
 }
 
@@ -96,6 +97,12 @@ function upgradeOrder(belief: Record<string, unknown>): void {
     if (!Array.isArray(run.spans)) continue;
     for (const span of run.spans) if (isObject(span)) Object.assign(span, { stretch: unknownStretch() });
   }
+}
+
+/** Beliefs of versions that had the numbers of a connection without the highest: it counts from the next uplink on. */
+function upgradeConnection(belief: Record<string, unknown>): void {
+  if (belief.connectionHighest !== undefined || belief.connectionLast === undefined) return;
+  Object.assign(belief, { connectionHighest: -1, connectionHighestBoot: -1 });
 }
 
 /** A stretch (consecutive uplinks of a boot) of which the judge knows nothing. */

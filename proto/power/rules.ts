@@ -146,8 +146,8 @@ const ROWS: readonly RuleRow[] = [
     severity: 'violation',
     restsOn: 'receipt',
     brokenWhen:
-      'An uplink comes after the close-connection ping of the same connection; a close that is its connection’s ' +
-      'first uplink belongs to the connection before.',
+      'An uplink comes after the close-connection ping of the same connection; a close that was made before its ' +
+      'connection belongs to the connection before.',
     section: SECTION,
   },
   {

@@ -4,7 +4,7 @@
  * passes another {@link FindingSink} than the list.
  */
 import type { UplinkKey } from '../power/judge/event.js';
-import { IN_ORDER_RULES } from '../power/judge/in-order/ordered-uplink.js';
+import { WITHDRAWABLE_RULES } from '../power/judge/in-order/ordered-uplink.js';
 import type { RuleName, Severity } from '../power/rules.js';
 import type { Source, Uplink } from '../wire/ping.js';
 import { FIRST_LIFE } from '../wire/uplink-life.js';
@@ -36,15 +36,6 @@ export interface FindingSink {
   /** Removes a finding that {@link isWithdrawable}, if there is one. */
   withdraw(rule: RuleName, mac: string, about: UplinkKey): void;
 }
-
-/** The rules that depend on earlier uplinks, so that a late uplink may explain a finding. */
-const WITHDRAWABLE_RULES: ReadonlySet<RuleName> = new Set([
-  'airplane-silence',
-  'boot-back',
-  'period-too-soon',
-  'state-unchanged',
-  ...IN_ORDER_RULES,
-]);
 
 /** Whether a later line may withdraw the finding. */
 export function isWithdrawable({ rule, about }: Pick<TraceFinding, 'rule' | 'about'>): boolean {

@@ -6,6 +6,7 @@ import { Minutes } from '../clock.js';
 import { isAfterKey } from '../power/judge/belief.js';
 import { keyOf } from '../power/judge/content.js';
 import { type CommandEvent, compareKeys, type Finding } from '../power/judge/event.js';
+import { WITHDRAWABLE_RULES } from '../power/judge/in-order/ordered-uplink.js';
 import { stateRow } from '../power/judge/state.js';
 import { describeSpan, describeTime } from '../power/judge/words.js';
 import type { PowerModel, StateRow } from '../power/model.js';
@@ -250,19 +251,11 @@ export function brokenSteps({ label, finding }: StandingFinding): WhyStep[] {
   ];
 }
 
-/** The rules that depend on earlier uplinks, so that a late uplink may explain a finding. */
-const WITHDRAWABLE: ReadonlySet<RuleName> = new Set([
-  'airplane-silence',
-  'boot-back',
-  'period-too-soon',
-  'state-unchanged',
-]);
-
 /** The rules that the uplink broke when it came, but whose finding was withdrawn because a late uplink explained it. */
 function withdrawnRules({ event, history }: RuleCase, broken: ReadonlySet<RuleName>): RuleName[] {
   const key = keyOf(event);
   const found = history.verdict.findings.filter(({ about }) => about !== null && compareKeys(about, key) === 0);
-  return found.map(({ rule }) => rule).filter((rule) => WITHDRAWABLE.has(rule) && !broken.has(rule));
+  return found.map(({ rule }) => rule).filter((rule) => WITHDRAWABLE_RULES.has(rule) && !broken.has(rule));
 }
 
 function withdrawnStep(rule: RuleName, { event }: RuleCase): WhyStep {

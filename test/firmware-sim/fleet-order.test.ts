@@ -52,7 +52,8 @@ const MAY_DIFFER: Readonly<Record<string, readonly string[]>> = {
   'the connection': [
     ...['isConnected', 'firstConnectionMs', 'connectedSinceMs', 'offlineSinceMs', 'activityMs'],
     ...['hasUplinks', 'closeSeen', 'listeningSinceMs', 'connections', 'isConnectionWhole', 'hasClosePing'],
-    ...['connectionFirst', 'connectionLast', 'networkPings', 'commandsSinceMs', 'windowSinceMs'],
+    ...['connectionFirst', 'connectionLast', 'connectionHighest', 'connectionHighestBoot', 'networkPings'],
+    ...['commandsSinceMs', 'windowSinceMs'],
   ],
   'lapses of silence, which rest on the two above': [
     ...['dueMs', 'isUnexplainedReported', 'isOverdueReported', 'isWindowReported', 'isRecoveryReported'],

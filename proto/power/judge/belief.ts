@@ -189,8 +189,8 @@ export interface AirplaneSwitch {
 }
 
 /**
- * Whether a close-connection ping came on a connection: `none`; `first`: as its first uplink, so that the ping belongs
- * to the connection before; `own`: later, so that the ping closes this connection.
+ * Whether a close-connection ping came on a connection: `none`; `first`: as its first uplink, or otherwise made before
+ * the connection, so that the ping belongs to the connection before; `own`: later, so that it closes this connection.
  */
 export type CloseSeen = 'none' | 'first' | 'own';
 
@@ -250,6 +250,9 @@ export interface Belief {
   /** The sequence of the first and of the last uplink that came over the connection; −1 without one. */
   connectionFirst: number;
   connectionLast: number;
+  /** The sequence and the boot of the highest uplink that came over the connection; −1 without one. */
+  connectionHighest: number;
+  connectionHighestBoot: number;
   /** The network pings of the connection. */
   networkPings: NetworkPings;
   /** Since when the gateway listens; null while it doesn't. */
@@ -371,6 +374,8 @@ export function newBelief(model: PowerModel, mac: string, atMs: number, initial:
     hasClosePing: false,
     connectionFirst: -1,
     connectionLast: -1,
+    connectionHighest: -1,
+    connectionHighestBoot: -1,
     networkPings: newNetworkPings(),
     listeningSinceMs: initial.listeningSinceMs ?? null,
     isUnexplainedReported: false,

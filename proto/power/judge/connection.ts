@@ -24,6 +24,8 @@ export function connect(belief: Belief, atMs: number, verdict: Verdict): void {
   belief.hasClosePing = false;
   belief.connectionFirst = -1;
   belief.connectionLast = -1;
+  belief.connectionHighest = -1;
+  belief.connectionHighestBoot = -1;
   belief.networkPings = newNetworkPings();
   belief.isUnexplainedReported = false;
   belief.isWindowReported = false;
@@ -84,18 +86,44 @@ function judgeClockAtClose(model: PowerModel, belief: Belief, event: UplinkEvent
 /**
  * Notes that an uplink, new or repeated, came over the connection.
  *
- * If a close-connection ping is the first uplink of a connection and another uplink follows, the ping belongs to the
- * connection before. If nothing follows, the ping closes this connection: the lock connected only to announce its
- * silence.
+ * If a close-connection ping was made before the connection and another uplink follows, it belongs to the connection
+ * before. If nothing follows, it closes this connection: the lock connected only to announce its silence.
  */
 export function noteReceipt(belief: Belief, event: UplinkEvent): void {
   if (!belief.isConnected) return;
+  const { boot, sequence, body } = event.uplink;
   belief.activityMs = event.atMs;
-  if (belief.connectionFirst < 0) belief.connectionFirst = event.uplink.sequence;
-  belief.connectionLast = event.uplink.sequence;
-  if (event.uplink.body.kind === 'close_connection') {
+  if (body.kind === 'close_connection') {
     belief.hasClosePing = true;
-    if (belief.closeSeen !== 'own') belief.closeSeen = belief.hasUplinks ? 'own' : 'first';
+    if (belief.closeSeen !== 'own') belief.closeSeen = wasMadeBefore(belief, event) ? 'first' : 'own';
   } else if (belief.closeSeen === 'first') belief.closeSeen = 'none';
+  if (belief.connectionFirst < 0) belief.connectionFirst = sequence;
+  belief.connectionLast = sequence;
+  if (compareWithHighest(belief, boot, sequence) > 0) {
+    belief.connectionHighest = sequence;
+    belief.connectionHighestBoot = boot;
+  }
   belief.hasUplinks = true;
+}
+
+/**
+ * Whether a close-connection ping may have been made before the connection over which it came. It was if it is the
+ * first uplink, or the first one again, or if an uplink with a higher number overtook it (a theft's, a reset's). So it
+ * was, too, if its time is before the connect, unless the uplink before it came over this connection and nothing waited
+ * in the lock. Then only its clock can be wrong.
+ */
+function wasMadeBefore(belief: Belief, { uplink }: UplinkEvent): boolean {
+  const { boot, sequence, timeMs, kept } = uplink;
+  if (!belief.hasUplinks) return true;
+  const order = compareWithHighest(belief, boot, sequence);
+  if (order < 0 || (order === 0 && belief.closeSeen === 'first')) return true;
+  const isSurelyNew = kept === 0 && belief.connectionLast === sequence - 1;
+  return timeMs < belief.connectedSinceMs && !isSurelyNew;
+}
+
+/** Below 0 if the uplink was made before the highest one of the connection, 0 if it has the same number. */
+function compareWithHighest(belief: Belief, boot: number, sequence: number): number {
+  return boot === belief.connectionHighestBoot
+    ? sequence - belief.connectionHighest
+    : boot - belief.connectionHighestBoot;
 }

@@ -44,6 +44,13 @@ export interface OwedCause {
   readonly event: string;
 }
 
+/** A change of the lock state by an event of the world. */
+export interface ShackleChange {
+  readonly to: LockState;
+  /** Since when the lock was in the state before, ms since the epoch. */
+  readonly sinceMs: number;
+}
+
 /** See the head of this file. */
 export interface Duty {
   readonly trigger: TriggerName;
@@ -56,6 +63,8 @@ export interface Duty {
   readonly fromMs: number;
   /** Infinity where the end is not known yet. */
   byMs: number;
+  /** The change of the lock state that makes it due; left out for other duties. */
+  readonly change?: ShackleChange;
   /** If the cause (such as a motion) ends before this, the uplink need not be made. */
   readonly maturesMs: number;
   readonly cause: WorldCause;
@@ -68,4 +77,13 @@ export function fulfils({ timeMs, body }: Uplink, duty: Duty): boolean {
   if (body.kind !== duty.kind || !duty.reasons.includes(body.reason)) return false;
   if (duty.lockState !== null && body.lockState !== duty.lockState) return false;
   return timeMs >= duty.fromMs - EARLY && timeMs <= duty.byMs;
+}
+
+/**
+ * Whether an uplink shows that the change of the lock state was none: the lock had that state before, because a command
+ * had moved the shackle.
+ */
+export function isNoChange({ timeMs, body }: Uplink, { change, fromMs }: Duty): boolean {
+  if (change === undefined || body.kind === 'ack' || body.lockState !== change.to) return false;
+  return timeMs > change.sinceMs && timeMs < fromMs;
 }

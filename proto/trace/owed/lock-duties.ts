@@ -9,7 +9,16 @@ import type { Command, Uplink } from '../../wire/ping.js';
 import type { GroundTruth, TruthChange } from '../ground-truth.js';
 import type { TraceLock } from '../trace.js';
 import { DropReports } from './drop-reports.js';
-import { type Duty, fulfils, PATIENCE, RESET_WITHIN, SLACK, type WorldCause } from './duty.js';
+import {
+  type Duty,
+  fulfils,
+  isNoChange,
+  PATIENCE,
+  RESET_WITHIN,
+  type ShackleChange,
+  SLACK,
+  type WorldCause,
+} from './duty.js';
 import { LockTruth } from './lock-truth.js';
 import { Run } from './run.js';
 import { SingleFix } from './single-fix.js';
@@ -125,7 +134,8 @@ export class LockDuties {
     this.#periodFix.see(uplink);
     if (this.#waiting.length > 0)
       this.#waiting = this.#waiting.filter(
-        (duty) => !fulfils(uplink, duty) && !contradicts(uplink, duty, this.truth.shackleMovedMs),
+        (duty) =>
+          !fulfils(uplink, duty) && !isNoChange(uplink, duty) && !contradicts(uplink, duty, this.truth.shackleMovedMs),
       );
     this.#expectPeriodFix(uplink);
     if (uplink.kept > 0) return;
@@ -181,13 +191,13 @@ export class LockDuties {
 
   #change(atMs: number, change: TruthChange, cause: WorldCause): void {
     const { truth } = this;
-    const { lockState, isSkyOpen } = truth;
+    const { lockState, lockStateSinceMs, isSkyOpen } = truth;
     truth.change(atMs, change);
     if (change.type === 'motion') this.#whereabouts.moved(atMs, change.moving);
     else if (change.type === 'boot') this.#boot(atMs);
     else if (change.type === 'modem-reset') this.#expectReset(atMs, cause);
     else if (change.type === 'lock-state' && truth.lockState !== lockState)
-      this.#changeLockState(atMs, lockState === 'unknown', cause);
+      this.#changeLockState(atMs, lockState === 'unknown', { to: truth.lockState, sinceMs: lockStateSinceMs }, cause);
     if (truth.isSkyOpen === isSkyOpen) return;
     this.#stateFix.sky(atMs, truth.isSkyOpen);
     this.#periodFix.sky(atMs, truth.isSkyOpen);
@@ -211,7 +221,7 @@ export class LockDuties {
   }
 
   /** The shackle moved. @param wasUnknown whether the lock state before is not known, so that this may be no change */
-  #changeLockState(atMs: number, wasUnknown: boolean, cause: WorldCause): void {
+  #changeLockState(atMs: number, wasUnknown: boolean, change: ShackleChange, cause: WorldCause): void {
     const { row, lockState, isSkyOpen } = this.truth;
     // If the change before was not reported, this one may restore the lock state that was last reported.
     const isOwed = row.stateChange && !this.#isLockStateHidden && !wasUnknown;
@@ -220,8 +230,8 @@ export class LockDuties {
     if (!isOwed) return;
     const times = { fromMs: atMs, byMs: atMs + SLACK, maturesMs: atMs };
     const ping = { trigger: 'state-change', kind: 'cellular', reasons: ['REASON_STATE_PING'] } as const;
-    this.#owe({ ...ping, lockState, ...times, cause, group: { isReported: false } });
-    this.#stateFix.begin(atMs, isSkyOpen, cause);
+    this.#owe({ ...ping, lockState, ...times, cause, change, group: { isReported: false } });
+    this.#stateFix.begin(atMs, isSkyOpen, cause, change);
   }
 
   /** Starts and ends the duties of all triggers as the truth requires from `atMs` on. */

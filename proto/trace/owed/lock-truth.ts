@@ -15,6 +15,8 @@ import type { TraceLock } from '../trace.js';
 export class LockTruth {
   isMoving = false;
   lockState: LockState;
+  /** Since when the lock has been in it, ms since the epoch. */
+  lockStateSinceMs = Number.NEGATIVE_INFINITY;
   /** When a `world` event last moved the shackle, which locks and unlocks. */
   shackleMovedMs = Number.NEGATIVE_INFINITY;
   isCovered = true;
@@ -34,7 +36,6 @@ export class LockTruth {
   #isAirplaneAsked = false;
   /** When the last set-power was sent. */
   #askedMs = Number.NEGATIVE_INFINITY;
-  #lockStateSinceMs = Number.NEGATIVE_INFINITY;
   #powerSinceMs = Number.NEGATIVE_INFINITY;
   #windowSinceMs = Number.NEGATIVE_INFINITY;
   #batteryPercent: number | null = null;
@@ -59,7 +60,7 @@ export class LockTruth {
         break;
       case 'lock-state':
         this.lockState = change.lockState;
-        this.#lockStateSinceMs = atMs;
+        this.lockStateSinceMs = atMs;
         this.shackleMovedMs = atMs;
         break;
       case 'coverage':
@@ -129,9 +130,9 @@ export class LockTruth {
    */
   believeLockState({ timeMs, body }: Uplink): boolean {
     if (body.kind === 'ack' || body.lockState === 'unknown' || body.lockState === this.lockState) return false;
-    if (timeMs <= this.#lockStateSinceMs) return false;
+    if (timeMs <= this.lockStateSinceMs) return false;
     this.lockState = body.lockState;
-    this.#lockStateSinceMs = timeMs;
+    this.lockStateSinceMs = timeMs;
     return true;
   }
 

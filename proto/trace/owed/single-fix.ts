@@ -5,7 +5,7 @@
  */
 import type { PowerModel } from '../../power/model.js';
 import type { Uplink } from '../../wire/ping.js';
-import { type Duty, FIX_SLACK, fulfils, SLACK, type WorldCause } from './duty.js';
+import { type Duty, FIX_SLACK, fulfils, isNoChange, type ShackleChange, SLACK, type WorldCause } from './duty.js';
 
 /** See the head of this file. */
 export class SingleFix {
@@ -16,6 +16,7 @@ export class SingleFix {
   /** When the search started; null while no GPS ping is due. */
   #sinceMs: number | null = null;
   #cause: WorldCause | null = null;
+  #change: ShackleChange | undefined;
   #duty: Duty | null = null;
 
   /**
@@ -34,11 +35,12 @@ export class SingleFix {
     this.#owe = owe;
   }
 
-  /** The cellular ping is due, so the search starts. */
-  begin(atMs: number, isSkyOpen: boolean, cause: WorldCause): void {
+  /** The cellular ping is due, so the search starts. @param change the change of the lock state that it reports */
+  begin(atMs: number, isSkyOpen: boolean, cause: WorldCause, change?: ShackleChange): void {
     this.cancel(atMs);
     this.#sinceMs = atMs;
     this.#cause = cause;
+    this.#change = change;
     this.sky(atMs, isSkyOpen);
   }
 
@@ -54,6 +56,7 @@ export class SingleFix {
     this.#duty = {
       ...{ trigger: this.#trigger, kind: 'gps', reasons: this.#reasons, lockState: null, cause: this.#cause },
       ...{ fromMs: this.#sinceMs, byMs: endsMs + SLACK, maturesMs, group: { isReported: false } },
+      ...(this.#change && { change: this.#change }),
     };
   }
 
@@ -67,7 +70,8 @@ export class SingleFix {
 
   /** An uplink arrived, which may fulfil the duty. */
   see(uplink: Uplink): void {
-    if (this.#duty !== null && fulfils(uplink, this.#duty)) this.#sinceMs = this.#duty = null;
+    if (this.#duty === null) return;
+    if (fulfils(uplink, this.#duty) || isNoChange(uplink, this.#duty)) this.#sinceMs = this.#duty = null;
   }
 
   /** The ping is no longer due: the lock booted, entered another state, or changed its lock state again. */

@@ -35,6 +35,11 @@ export class Tracking {
   #isContinued = false;
   /** When the theft or ride starts: a theft after 6 s of motion. */
   #startsMs = 0;
+  /** Since when lock state and effective state allow the trigger, ms since the epoch; null while they do not. */
+  #possibleSinceMs: number | null = null;
+  #isMoving = false;
+  /** The end of the last motion in which the trigger was not known to be possible, ms since the epoch. */
+  #unknownMotionEndsMs = Number.NEGATIVE_INFINITY;
   /** Until when the theft or ride continues although the lock stands still. */
   #lastsUntilMs = Number.NEGATIVE_INFINITY;
   /** Whether the GPS receiver may have given up its search. It then starts again with the next cellular ping. */
@@ -67,10 +72,14 @@ export class Tracking {
   /** To be called after each change, with what holds from then on. */
   update(input: TrackingInput): void {
     const { atMs, isPossible, isMoving, hasGps, isSkyOpen } = input;
+    if (this.#isMoving && !isMoving && !this.#isOn) this.#unknownMotionEndsMs = atMs;
+    this.#isMoving = isMoving;
     if (!isPossible) {
+      this.#possibleSinceMs = null;
       this.#stop(atMs);
       return;
     }
+    this.#possibleSinceMs ??= atMs;
     if (isMoving && !this.#isOn) this.#start(input);
     else if (!isMoving && this.#isOn) this.#halt(atMs);
     const isTracked = this.#isOn || atMs < this.#lastsUntilMs;
@@ -81,7 +90,7 @@ export class Tracking {
 
   #start({ atMs, cause }: TrackingInput): void {
     const { theftAfterMotion, refreshEvery } = this.#model.timings;
-    const isContinued = atMs <= this.#lastsUntilMs;
+    const isContinued = atMs <= this.#lastsUntilMs || this.#mayGoOn(atMs);
     if (!isContinued) this.#mayHaveGivenUp = false;
     this.#isOn = true;
     this.#isContinued = isContinued;
@@ -92,15 +101,26 @@ export class Tracking {
     this.#cellular.begin({ fromMs, byMs: maturesMs + SLACK, maturesMs, cause, isOwedInPause: false });
   }
 
+  /**
+   * Whether the trigger may go on since a motion that was over before an uplink showed what allows it: a command had
+   * moved the shackle, and the uplinks of that time came late.
+   */
+  #mayGoOn(atMs: number): boolean {
+    const endsMs = this.#unknownMotionEndsMs;
+    return this.#possibleSinceMs !== null && endsMs > this.#possibleSinceMs && atMs <= endsMs + this.#goesOnFor;
+  }
+
+  /** How long the trigger goes on while the lock stands still. */
+  get #goesOnFor(): Milliseconds {
+    const { theftEndsAfterStill, rideEndsAfterStill } = this.#model.timings;
+    return this.#trigger === 'theft' ? theftEndsAfterStill : rideEndsAfterStill;
+  }
+
   /** The lock stopped moving. The theft or ride continues for 2 min, if it has started at all. */
   #halt(atMs: number): void {
-    const { theftEndsAfterStill, rideEndsAfterStill } = this.#model.timings;
-    const isTheft = this.#trigger === 'theft';
     const hasStarted = atMs > this.#startsMs;
     this.#isOn = false;
-    this.#lastsUntilMs = hasStarted
-      ? atMs + (isTheft ? theftEndsAfterStill : rideEndsAfterStill)
-      : Number.NEGATIVE_INFINITY;
+    this.#lastsUntilMs = hasStarted ? atMs + this.#goesOnFor : Number.NEGATIVE_INFINITY;
     this.#cellular.end(atMs);
     this.#gps.pause(hasStarted ? this.#lastsUntilMs : Number.NEGATIVE_INFINITY);
   }

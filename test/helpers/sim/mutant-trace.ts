@@ -11,7 +11,7 @@ export interface PingLine {
 }
 
 /** What becomes of a ping: another one, or null if the firmware does not make it. */
-export type Mutation = (ping: PingLine['ping']) => PingLine['ping'] | null;
+export type Mutation = (ping: PingLine['ping'], mac: string) => PingLine['ping'] | null;
 
 interface Numbered {
   readonly boot: number;
@@ -24,7 +24,7 @@ export function mutantOf(lines: readonly string[], mutate: Mutation): string[] {
   const mutated = lines.map((line) => {
     const event = JSON.parse(line) as PingLine & { readonly event?: string };
     if (event.event !== 'ping' || event.source === 'phone') return event;
-    const ping = mutate(event.ping);
+    const ping = mutate(event.ping, event.mac);
     if (ping !== null) return { ...event, ping };
     const { boot, sequence } = event.ping as unknown as Numbered;
     const ofBoot = missing.get(`${event.mac} ${boot}`);

@@ -27,6 +27,15 @@ export const IN_ORDER_RULES = [
   'refresh-missing',
 ] as const satisfies readonly RuleName[];
 
+/** The rules that depend on earlier uplinks, so that a late uplink may explain a finding, which is then withdrawn. */
+export const WITHDRAWABLE_RULES: ReadonlySet<RuleName> = new Set<RuleName>([
+  'airplane-silence',
+  'boot-back',
+  'period-too-soon',
+  'state-unchanged',
+  ...IN_ORDER_RULES,
+]);
+
 /** The name of an in-order rule. */
 export type InOrderRule = (typeof IN_ORDER_RULES)[number];
 
