@@ -184,6 +184,15 @@ t.test('docs/scenarios.md', { skip }, async (t) => {
   t.same(await failuresOf(t, 'docs/scenarios.md', await reader(t), { exceptions: [], fills: [] }), []);
 });
 
+t.test('docs/firmware.md', { skip }, async (t) => {
+  const exceptions: readonly LineException[] = [
+    { line: /^cc /, how: 'left out', reason: 'test/system/example-locks.test.ts compiles the lock.' },
+    { line: /^LOCK_SECRET/, how: 'left out', reason: 'It goes on until Ctrl-C; the same test runs it.' },
+    { line: /sim shadow/, how: 'parsed', reason: 'It takes a day; the same test runs it.' },
+  ];
+  t.same(await failuresOf(t, 'docs/firmware.md', await reader(t), { exceptions, fills: [] }), []);
+});
+
 t.test('every example in help texts is an accepted command line', { skip }, async (t) => {
   const here = await reader(t);
   const set = "dot() { cat; }; TOKEN=secret; printf '0829' > uplink.bin";

@@ -30,15 +30,15 @@ function tableOf(...heading: string[]): string[][] {
 }
 
 t.test('the ping that the README explains byte by byte is a sample, and its length is correct', async (t) => {
-  const block = /^```\n(08 29 [^`]*)```$/m.exec(readme)?.[1] ?? '';
+  const block = /^```\n(08 01 [^`]*)```$/m.exec(readme)?.[1] ?? '';
   const hex = block.replace(/^((?:[0-9a-f]{2} )+).*$/gm, '$1').replace(/\s/g, '');
   const vector = readVectors('pings').find((candidate) => candidate.hex === hex);
-  t.equal(vector?.name, 'gps: a theft under way on an e-bike, the typical size');
+  t.equal(vector?.name, 'gps: a theft in a first boot, the sample of proto/README.md');
   t.match(readme, `This is all of what it sends, ${hex.length / 2} bytes`);
   const result = decodeUplink(bytesOf(hex));
   t.equal(
     result.ok && describeUplink(result.value),
-    'gps REASON_THEFT locked 64% 52.3702157,4.8951679 ±5m 6.12 m/s 87.45° e-bike 36.7 V tethered  #41/14',
+    'gps REASON_THEFT locked 64% 52.3702157,4.8951679 ±5m 6.12 m/s 87.45° e-bike 36.7 V tethered  #1/14',
   );
 });
 
