@@ -208,7 +208,7 @@ module.exports = {
     forbid(
       'proto-is-pure',
       'proto has no socket and no disk, so that it runs and is tested anywhere',
-      { path: '^proto/', pathNot: '^proto/generate' },
+      { path: '^proto/', pathNot: '^proto/(reference/)?generate' },
       { dependencyTypes: ['core'], path: '^(node:)?(fs|net|tls|dgram|http|https|http2|child_process|worker_threads)' },
     ),
     forbid(

@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { POWER_MODEL } from '../../proto/power/model.js';
+import { ruleRow } from '../../proto/power/rules.js';
 import { withGeneratedParts } from '../../proto/reference/generated-parts.js';
 import { documentParts, generatedFiles } from '../../proto/reference/reference.js';
 import { TraceCheck } from '../../proto/trace/check.js';
@@ -45,6 +46,16 @@ t.test('docs/protocol.md has every field of an uplink and every command of a dow
       message,
     );
   }
+});
+
+t.test('docs/protocol.md explains rules that exist', async (t) => {
+  const section = /^### What exactly the rules mean\n([\s\S]*?)^### /m.exec(read('docs/protocol.md'))?.[1] ?? '';
+  const explained = [...section.matchAll(/^- \*\*(.+?)\*\*/gm)].flatMap(([, names = '']) => names.split(', '));
+  t.ok(explained.length > 20);
+  t.same(
+    explained.filter((name) => ruleRow(name) === undefined),
+    [],
+  );
 });
 
 t.test('docs/specification.md has the reasons that the program knows', async (t) => {

@@ -21,6 +21,10 @@ import { addTraceWhy } from './why/command.js';
 /** Adds the group to the program. */
 export function addTraceCommands(program: Command): void {
   const trace = program.command('trace').description('Judge, list, anonymise, record and replay traces of locks.');
+  trace.addHelpText(
+    'after',
+    '\nA trace is JSON Lines: docs/traces.md describes the format, docs/protocol.md the rules.',
+  );
   addCheckCommand(trace);
   addShow(trace);
   addTraceWhy(trace);

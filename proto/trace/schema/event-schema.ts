@@ -31,6 +31,9 @@ function event(name: TraceEvent['event'], members: Members, required: readonly s
 
 const OF_LOCK = { mac: ref('mac') };
 
+/** An object with the member `raw`. */
+const HAS_BYTES: JsonSchema = { type: 'object', properties: { raw: true }, required: ['raw'] };
+
 /** A ping or an acknowledgement: in full, or beside its bytes, which may be in the line or in the object. */
 function uplinkEvent(name: 'ping' | 'ack', says: string): JsonSchema {
   const members = {
@@ -42,7 +45,7 @@ function uplinkEvent(name: 'ping' | 'ack', says: string): JsonSchema {
   };
   return {
     ...event(name, members, ['mac'], says),
-    if: { anyOf: [{ required: ['raw'] }, { required: [name], properties: { [name]: { required: ['raw'] } } }] },
+    if: { anyOf: [HAS_BYTES, { type: 'object', properties: { [name]: HAS_BYTES }, required: [name] }] },
     // biome-ignore lint/suspicious/noThenProperty: it is a keyword of JSON Schema, and nothing awaits this object.
     then: { properties: { [name]: ref(`${name}_beside_bytes`) } },
     else: { required: [name], properties: { [name]: ref(name) } },

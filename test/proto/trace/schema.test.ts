@@ -25,7 +25,7 @@ import { linesOf, traceNames } from '../../helpers/sim/hand-traces.js';
 
 const schemaFile = readFileSync(join(root, 'docs/trace.schema.json'), 'utf8');
 
-const ajv = new Ajv2020({ strict: true, strictRequired: false, strictTypes: false, allErrors: false });
+const ajv = new Ajv2020({ strict: true });
 addFormats.default(ajv);
 const isTraceLine = ajv.compile(JSON.parse(schemaFile));
 
