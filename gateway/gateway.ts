@@ -39,6 +39,7 @@ import type { Store } from './store/contract/store.js';
 import { openStore, sqliteUrl } from './store/open-store.js';
 import { Usage } from './usage/usage.js';
 import type { Dispatcher } from './webhooks/dispatcher.js';
+import { NewEventSignal } from './webhooks/new-event-signal.js';
 import type { Webhooks } from './webhooks/webhooks.js';
 
 export type { GatewayOptions } from './start/gateway-base.js';
@@ -155,7 +156,11 @@ async function startParts(config: Config, options: GatewayOptions, base: Gateway
 
   // Commands go out through the broker, which starts after ingest and is set here then.
   const lateBroker: { broker?: Broker } = {};
-  const onStored: IngestParts['onStored'] = (ids, uplinks) => dispatcher.wake(ids, uplinks);
+  const newEvents = new NewEventSignal(systemClock);
+  const onStored: IngestParts['onStored'] = (ids, uplinks) => {
+    dispatcher.wake(ids, uplinks);
+    newEvents.wake(ids);
+  };
   const { lastRanMs, doubt } = clocks;
   const { ingest, locks, commands, rebuilt } = await startIngest(
     { store, clock, wallClock, lastRanMs, doubt, events, isStoreFailing, onStored },
@@ -174,7 +179,9 @@ async function startParts(config: Config, options: GatewayOptions, base: Gateway
   started.push(clocks.listen(clockListener({ events, clock, locks, ingest, commands, sessions: broker.sessions })));
   metrics.readFrom(metricSources({ broker, ingest, dispatcher, locks, notices, budgets, doubt, figures }));
   const { tester } = webhooks;
-  const merchants = startMerchants({ store, keys, clock: wallClock, tester }, interfaces);
+  const merchants = startMerchants({ store, keys, clock: wallClock, runClock: clock, tester, newEvents }, interfaces);
+  // Stops first, since calls that wait for events would delay the stop of the merchants' interface.
+  started.push(stopStep('the waits for events', async () => newEvents.stop()));
   const token = OperatorToken.open(config.data, systemClock);
   const operator = await startOperator(
     config,

@@ -8,7 +8,7 @@
  */
 import { type Clock, Days, Hours, type Milliseconds, Minutes, type Timer } from '../proto/clock.js';
 import type { GatewayEvents, Swept } from './events.js';
-import { AGING_TABLES, type Store } from './store/contract/store.js';
+import { AGING_TABLES, type Store, SWEPT_METADATA } from './store/contract/store.js';
 
 /** Rows examined in one step, which is one transaction of some milliseconds. */
 const STEP_ROWS = 200;
@@ -19,7 +19,7 @@ const FIRST_SWEEP_DELAY = Minutes(1);
 const SWEEP_INTERVAL = Hours(1);
 
 export interface RetentionParts {
-  readonly store: Pick<Store, 'deleteOld'>;
+  readonly store: Pick<Store, 'deleteOld' | 'readMetadata' | 'writeMetadata'>;
   readonly events: GatewayEvents;
   /** How long rows are stored, in days; 0 means for ever. */
   readonly keepDays: number;
@@ -65,12 +65,20 @@ export class Retention {
     const { events, runClock, keepDays } = this.#parts;
     const swept = { beforeMs: runClock.now() - Days(keepDays), uplinks: 0, others: 0, held: 0 };
     try {
+      await this.#noteSweep(swept.beforeMs);
       for (const table of AGING_TABLES) await this.#sweepTable(table, swept);
     } catch (error) {
       // The next sweep tries again.
       events.emit('store-failed', { atMs: runClock.now(), why: (error as Error).message });
     }
     if (swept.uplinks + swept.others + swept.held > 0) events.emit('swept', { atMs: runClock.now(), ...swept });
+  }
+
+  /** Stores the time before which rows may be missing from now on: a reader of events may have its cursor there. */
+  async #noteSweep(beforeMs: number): Promise<void> {
+    const { store } = this.#parts;
+    const earlierMs = Number((await store.readMetadata(SWEPT_METADATA)) ?? 0);
+    if (beforeMs > earlierMs) await store.writeMetadata(SWEPT_METADATA, String(beforeMs));
   }
 
   /** Deletes the old rows of a table, step by step. `swept` counts them; `held` counts undelivered events. */

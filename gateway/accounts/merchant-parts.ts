@@ -3,6 +3,7 @@ import type { Clock } from '../../proto/clock.js';
 import type { Keys } from '../data-folder/keys.js';
 import type { HttpBudgets } from '../fairness/http-budgets.js';
 import type { Store } from '../store/contract/store.js';
+import type { NewEventSignal } from '../webhooks/new-event-signal.js';
 import type { WebhookTester } from '../webhooks/webhook-test.js';
 import { AccessTokens } from './access-tokens.js';
 import { ApiKeys } from './api-keys.js';
@@ -16,6 +17,10 @@ export interface MerchantParts {
   readonly accessTokens: AccessTokens;
   readonly users: Users;
   readonly tester: WebhookTester;
+  /** The run's clock, which stamps what locks send. */
+  readonly runClock: Clock;
+  /** Wakes calls that wait for a merchant's next event. */
+  readonly newEvents: NewEventSignal;
   /** Limits on what each merchant may ask for. */
   readonly budgets: HttpBudgets;
 }
@@ -26,9 +31,11 @@ export function makeMerchantParts(parts: {
   readonly keys: Keys;
   readonly clock: Clock;
   readonly tester: WebhookTester;
+  readonly runClock: Clock;
+  readonly newEvents: NewEventSignal;
   readonly budgets: HttpBudgets;
 }): MerchantParts {
-  const { store, clock, tester, budgets } = parts;
+  const { store, clock, tester, runClock, newEvents, budgets } = parts;
   const [apiKeys, accessTokens, users] = [new ApiKeys(parts), new AccessTokens(parts), new Users(parts)];
-  return { store, clock, apiKeys, accessTokens, users, tester, budgets };
+  return { store, clock, apiKeys, accessTokens, users, tester, runClock, newEvents, budgets };
 }

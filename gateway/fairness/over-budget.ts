@@ -17,6 +17,7 @@ export const BUDGETS = {
   'login-guesses': 'Wrong passwords for an account from one address in 5 minutes.',
   'test-webhooks': 'A merchant’s test webhooks per minute.',
   'story-pings': 'Pings of webhook stories sent to a merchant per minute.',
+  'waiting-calls': 'A merchant’s calls that wait for events at the same time.',
 } as const;
 
 export type BudgetName = keyof typeof BUDGETS;

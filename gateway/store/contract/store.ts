@@ -127,6 +127,9 @@ export interface Erased {
 /** The tables from which rows are deleted by age. */
 export const AGING_TABLES = ['uplink', 'lock_event', 'finding', 'quarantine'] as const;
 
+/** The name of the metadata entry with the latest time before which rows may have been deleted, by the run's clock. */
+export const SWEPT_METADATA = 'swept-before-ms';
+
 /** A chunk of a table, in the order of arrival, from which old rows are deleted. */
 export interface AgingChunk {
   readonly table: (typeof AGING_TABLES)[number];

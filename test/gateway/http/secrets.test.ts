@@ -12,7 +12,12 @@ import { systemClock } from '../../../proto/clock.js';
 import { callOperator } from '../../helpers/cli/operator-call.js';
 import { runLockgate } from '../../helpers/cli/program.js';
 import { MERCHANT, openGateway } from '../../helpers/gateway/test-gateway.js';
-import { accessToken, basicAuthorization, callMerchantApi, type MerchantCall } from '../../helpers/http/merchant-call.js';
+import {
+  accessToken,
+  basicAuthorization,
+  callMerchantApi,
+  type MerchantCall,
+} from '../../helpers/http/merchant-call.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 interface Output {

@@ -7,14 +7,18 @@ import { Refusal } from '../refusal.js';
 import type { Call, HttpAnswer, ResponseTerms } from '../route.js';
 import { decodeCursor, encodeCursor, MAX_CURSOR_CHARS, type Position } from './cursor.js';
 
-const DEFAULT_LIMIT = 100;
+/** The size of a page if a call names none. */
+export const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1_000;
+
+/** The parameter `limit`. */
+export const LIMIT_QUERY = Type.Optional(
+  Type.Integer({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT, description: 'The size of a page.' }),
+);
 
 /** The parameters of every list. */
 export const PAGE_QUERY = {
-  limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT, description: 'The size of a page.' }),
-  ),
+  limit: LIMIT_QUERY,
   cursor: Type.Optional(
     Type.String({ maxLength: MAX_CURSOR_CHARS, description: 'The `next_cursor` of the page before.' }),
   ),

@@ -1,5 +1,6 @@
 /** The table of the routes for the merchant's own data, `/v1/…` (interfaces.md §2). Each states the scope it needs. */
 import type { MerchantRoute } from '../route.js';
+import { EVENT_ROUTES } from './event-routes.js';
 import { FINDING_ROUTES } from './finding-routes.js';
 
-export const OWN_DATA_ROUTES: readonly MerchantRoute[] = [...FINDING_ROUTES];
+export const OWN_DATA_ROUTES: readonly MerchantRoute[] = [...FINDING_ROUTES, ...EVENT_ROUTES];

@@ -3,7 +3,8 @@
  * data. The clocks stand still, so that answers are the same in each run.
  */
 import type { Gateway, GatewayOptions } from '../../../../gateway/gateway.js';
-import { ManualClock, systemClock } from '../../../../proto/clock.js';
+import { SWEPT_METADATA } from '../../../../gateway/store/contract/store.js';
+import { Days, ManualClock, systemClock } from '../../../../proto/clock.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
 import type { Ping } from '../../../../proto/wire/ping.js';
 import { openGateway, testBytes, testMac } from '../../gateway/test-gateway.js';
@@ -13,9 +14,13 @@ import { type Teardown, tempFolder } from '../../store/temp-folder.js';
 /** What the site's clocks show. */
 export const SITE_NOW_MS = Date.UTC(2026, 10, 20, 6, 30);
 
+/** Rows from before this time may be deleted. */
+export const SITE_SWEPT_MS = SITE_NOW_MS - Days(90);
+
 /** A merchant with a lock. */
 export interface Subject {
   readonly merchant: string;
+  readonly merchantId: number;
   /** The lock's MAC as `A4:C1:38:F0:E1:D2`. */
   readonly mac: string;
   /** An API key with every scope. */
@@ -75,12 +80,13 @@ export async function ownDataSite(test: Teardown, options: GatewayOptions = {}):
   });
   const amber = await addSubject(test, gateway, 'Amber', 1);
   const basil = await addSubject(test, gateway, 'Basil', 2);
+  await gateway.store.writeMetadata(SWEPT_METADATA, String(SITE_SWEPT_MS));
   return { gateway, folder, amber, basil };
 }
 
 /** Adds a merchant with a lock that sends its pings, the oldest an hour ago. */
 async function addSubject(test: Teardown, gateway: Gateway, merchant: string, number: number): Promise<Subject> {
-  await gateway.accounts.addMerchant(merchant);
+  const { id: merchantId } = await gateway.accounts.addMerchant(merchant);
   const mac = testMac(number);
   const { secret } = await gateway.accounts.addDevice({ mac, merchant });
   const lock = await TestLock.connect(test, gateway.mqttPort, mac, secret);
@@ -88,5 +94,5 @@ async function addSubject(test: Teardown, gateway: Gateway, merchant: string, nu
     await lock.send(testBytes(index + 1, { timeMs: SITE_NOW_MS + (index - PINGS.length) * 1_000, body }));
   await lock.client.endAsync();
   const { text } = await gateway.merchants.apiKeys.create(merchant, 'test');
-  return { merchant, mac: formatMac(mac), key: text };
+  return { merchant, merchantId, mac: formatMac(mac), key: text };
 }

@@ -1,0 +1,195 @@
+/** The route for a merchant's events: what its webhooks bring, read from a cursor on (interfaces.md §2). */
+import { Type } from 'typebox';
+import { Seconds } from '../../../../proto/clock.js';
+import { LockgateError } from '../../../../proto/errors.js';
+import { REASONS } from '../../../../proto/wire/reasons.js';
+import { OverBudget } from '../../../fairness/over-budget.js';
+import { type EventFilter, type EventPage, OLDEST_PLACE, readEventPage } from '../../../webhooks/event-page.js';
+import { MAX_WAITING_PER_MERCHANT } from '../../../webhooks/new-event-signal.js';
+import { PAYLOAD_SCHEMAS } from '../../../webhooks/payload/schema.js';
+import { Refusal } from '../refusal.js';
+import { type Call, type HttpAnswer, JSON_TYPE, type MerchantRoute, Problem, problemResponse } from '../route.js';
+import { encodeCursor, MAX_CURSOR_CHARS } from './cursor.js';
+import { DEFAULT_LIMIT, LIMIT_QUERY, linkTo, readCursor } from './list.js';
+import { ownDataRoute } from './own-data-route.js';
+
+const MAX_WAIT_SECONDS = 30;
+const PING_TYPES = ['cellular', 'gps', 'close_connection'];
+/** A reason that a later version of the protocol adds is passed on with its number. */
+const UNRECOGNIZED_REASON = /^REASON_UNRECOGNIZED_-?\d{1,10}$/;
+const KNOWN_REASONS = new Set(REASONS.map(({ name }) => name as string));
+
+const Query = Type.Object({
+  after: Type.Optional(
+    Type.String({
+      maxLength: MAX_CURSOR_CHARS,
+      description: 'The `next_cursor` of an earlier answer; without it, the oldest stored event is the first.',
+    }),
+  ),
+  types: Type.Optional(
+    Type.String({ maxLength: 100, description: 'Only pings of these types: cellular, gps, close_connection.' }),
+  ),
+  reasons: Type.Optional(
+    Type.String({ maxLength: 1_000, description: 'Only pings with these reasons, separated by commas.' }),
+  ),
+  limit: LIMIT_QUERY,
+  wait: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: MAX_WAIT_SECONDS,
+      default: 0,
+      description: 'How many seconds the answer may wait for an event if there is none yet.',
+    }),
+  ),
+});
+
+const Events = Type.Object({
+  data: Type.Array(Type.Unsafe({ anyOf: PAYLOAD_SCHEMAS }), { description: 'Webhook bodies, oldest first.' }),
+  next_cursor: Type.String({ description: 'The `after` of the next call; also if there was no event.' }),
+});
+
+const EXAMPLE = {
+  data: [
+    {
+      event_id: 'evt_A4C138F0E1D2_1_41_12_8f3a52c07d91be64',
+      mac_addr: 'A4:C1:38:F0:E1:D2',
+      ping_type: 'close_connection',
+      reason: 'REASON_CLOSE_CONNECTION',
+      date: '2026-11-20T06:29:59.000Z',
+      lock_state: 'locked',
+      battery_percent: 80,
+      received_at: '2026-11-20T06:30:00.000Z',
+      boot: 41,
+      sequence: 12,
+      buffered: false,
+      test: false,
+      simulated: false,
+    },
+  ],
+  next_cursor: 'kQm3Jx2dWzQxMiwxNzYzNjIwMjAwMDAwXQ',
+};
+
+/** A merchant's events. */
+export const EVENT_ROUTES: readonly MerchantRoute[] = [
+  ownDataRoute({
+    method: 'GET',
+    path: '/v1/events',
+    operationId: 'listEvents',
+    tag: 'events',
+    scope: 'locks:read',
+    summary: 'Returns the events that webhooks bring, oldest first, from a cursor on.',
+    description:
+      'Whoever lost webhooks reads them here. Call it again with `after` set to the last `next_cursor`: every event ' +
+      'comes once, in the order of its lock. With `wait` the answer waits until there is an event. Test webhooks are ' +
+      `left out. At most ${MAX_WAITING_PER_MERCHANT} calls of a merchant wait at the same time.`,
+    query: Query,
+    responses: {
+      200: {
+        description: 'The events; none if nothing is new.',
+        schema: Events,
+        example: EXAMPLE,
+        headers: { link: { description: 'The next page, with `rel="next"`.', type: 'string' } },
+      },
+      400: problemResponse('A parameter is not valid.'),
+      410: {
+        description: 'Events after the cursor were deleted for their age; `oldest_cursor` starts at the oldest one.',
+        schema: Type.Object({ ...Problem.properties, oldest_cursor: Type.String() }),
+        isProblem: true,
+      },
+    },
+    handle: answerEvents,
+  }),
+];
+
+async function answerEvents(call: Call): Promise<HttpAnswer> {
+  const { parts, merchantId, signal, query } = call;
+  const { after, types, reasons, limit = DEFAULT_LIMIT, wait = 0 } = query as EventQuery;
+  // A cursor holds a place in the log of all merchants, so it says whose it is.
+  const list = `events ${merchantId}`;
+  const filter: EventFilter = {
+    types: readWords('types', types, (word) => PING_TYPES.includes(word), PING_TYPES.join(', ')),
+    reasons: readWords('reasons', reasons, isReason, 'reasons such as REASON_THEFT, separated by commas'),
+  };
+  let place = placeOf(after, list);
+  const read = async (): Promise<EventPage> => {
+    const page = await readEventPage(parts, merchantId, place, { filter, limit }).catch((error: unknown) => {
+      throw goneIfSwept(error, list);
+    });
+    place = page.next;
+    return page;
+  };
+  if (wait === 0) return pageOf(call, list, await read());
+  const waiting = parts.newEvents.listen(merchantId, Seconds(wait), signal);
+  if (waiting === null) throw tooManyWaiting();
+  try {
+    let page = await read();
+    while (page.events.length === 0 && page.isAtEnd && !waiting.isOver()) {
+      await waiting.next();
+      page = await read();
+    }
+    return pageOf(call, list, page);
+  } finally {
+    waiting.end();
+  }
+}
+
+interface EventQuery {
+  readonly after?: string;
+  readonly types?: string;
+  readonly reasons?: string;
+  readonly limit?: number;
+  readonly wait?: number;
+}
+
+function placeOf(after: string | undefined, list: string): typeof OLDEST_PLACE {
+  if (after === undefined) return OLDEST_PLACE;
+  const [afterId, completeToMs] = readCursor('after', after, list, ['number', 'number']);
+  return { afterId: afterId as number, completeToMs: completeToMs as number };
+}
+
+function isReason(word: string): boolean {
+  return KNOWN_REASONS.has(word) || UNRECOGNIZED_REASON.test(word);
+}
+
+/** The words of a parameter, which commas separate. @throws Refusal 400 `input-query` */
+function readWords(
+  name: string,
+  text: string | undefined,
+  isValid: (word: string) => boolean,
+  expected: string,
+): ReadonlySet<string> | undefined {
+  if (text === undefined) return undefined;
+  const words = text.split(',').map((word) => word.trim());
+  const wrong = words.find((word) => !isValid(word));
+  if (wrong === undefined) return new Set(words);
+  const detail = `expected ${expected}, not ${JSON.stringify(wrong.slice(0, 60))}`;
+  throw new Refusal({
+    status: 400,
+    code: 'input-query',
+    detail: `the request does not fit: /${name}: ${detail}`,
+    faults: [{ pointer: `/${name}`, detail }],
+  });
+}
+
+/** The same error, or the refusal 410 with the oldest cursor if the events of a place were deleted. */
+function goneIfSwept(error: unknown, list: string): unknown {
+  if (!(error instanceof LockgateError) || error.code !== 'events-gone') return error;
+  const oldest = encodeCursor(list, [OLDEST_PLACE.afterId, OLDEST_PLACE.completeToMs]);
+  return new Refusal({ status: 410, code: error.code, detail: error.message, members: { oldest_cursor: oldest } });
+}
+
+function tooManyWaiting(): OverBudget {
+  const detail = `${MAX_WAITING_PER_MERCHANT} calls wait for events already, the maximum: let one end first`;
+  return OverBudget.rate('waiting-calls', detail, Seconds(1));
+}
+
+/** Bodies are serialised here, not by the route's schema: they have one of several shapes. */
+function pageOf({ url }: Call, list: string, { events, next }: EventPage): HttpAnswer {
+  const cursor = encodeCursor(list, [next.afterId, next.completeToMs]);
+  const headers = { link: linkTo(url, 'after', cursor) };
+  return {
+    status: 200,
+    headers,
+    text: { type: JSON_TYPE, content: JSON.stringify({ data: events, next_cursor: cursor }) },
+  };
+}

@@ -1,0 +1,16 @@
+/** Calls to the operation that reads a merchant's events. */
+import { encodeCursor } from '../../../../gateway/http/merchant/own-data/cursor.js';
+import type { CallTable } from './call-table.js';
+import { SITE_SWEPT_MS } from './site.js';
+
+export const EVENT_CALLS: CallTable = {
+  'GET /v1/events': {
+    make: () => ['/v1/events?limit=1&types=cellular,gps'],
+    status: 200,
+    ofOthers: 200,
+    further: {
+      400: () => ['/v1/events?reasons=theft'],
+      410: ({ merchantId }) => [`/v1/events?after=${encodeCursor(`events ${merchantId}`, [1, SITE_SWEPT_MS - 1])}`],
+    },
+  },
+};
