@@ -25,6 +25,7 @@ export class GatewayChild {
   #test: Teardown;
   #program: Program | undefined;
   #token = '';
+  #httpPort = 0;
 
   private constructor(test: Teardown, request: GatewayRequest) {
     this.#test = test;
@@ -58,6 +59,11 @@ export class GatewayChild {
     return new GatewayChild(test, { ...request, speed });
   }
 
+  /** The port of the merchants' interface, another one after each start. */
+  get httpPort(): number {
+    return this.#httpPort;
+  }
+
   get mqttPort(): number {
     return this.request.mqttPort;
   }
@@ -86,7 +92,9 @@ export class GatewayChild {
 
   async waitUntilReady(): Promise<void> {
     const line = (await this.#program?.waitForLine(/^\{/)) ?? '';
-    this.#token = (JSON.parse(line) as GatewayReady).operatorToken;
+    const { operatorToken, httpPort } = JSON.parse(line) as GatewayReady;
+    this.#token = operatorToken;
+    this.#httpPort = httpPort;
   }
 
   async start(): Promise<void> {

@@ -33,6 +33,7 @@ export interface GatewayRequest {
 export interface GatewayReady {
   readonly mqttPort: number;
   readonly operatorPort: number;
+  readonly httpPort: number;
   readonly operatorToken: string;
 }
 
@@ -99,8 +100,9 @@ async function main(): Promise<void> {
   gateway.events.on('store-broken', ({ why }) => process.stderr.write(`store broken: ${why}\n`));
   process.on('SIGUSR2', () => process.stdout.write(`memory ${JSON.stringify(memoryAfterCollection())}\n`));
   process.once('SIGTERM', () => void closeGateway(gateway, (why) => process.stderr.write(`${why}\n`)));
-  const { mqttPort, operatorPort, operatorToken } = gateway;
-  process.stdout.write(`${JSON.stringify({ mqttPort, operatorPort, operatorToken } satisfies GatewayReady)}\n`);
+  const { mqttPort, operatorPort, httpPort, operatorToken } = gateway;
+  const ready: GatewayReady = { mqttPort, operatorPort, httpPort, operatorToken };
+  process.stdout.write(`${JSON.stringify(ready)}\n`);
 }
 
 await main();

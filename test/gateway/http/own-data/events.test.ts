@@ -1,0 +1,175 @@
+/** `GET /v1/events`: cursors, filters, long polling, and events that were deleted for their age (interfaces.md §2). */
+import t from 'tap';
+import type { Gateway } from '../../../../gateway/gateway.js';
+import type { Store } from '../../../../gateway/store/contract/store.js';
+import { readEventPage } from '../../../../gateway/webhooks/event-page.js';
+import { MAX_WAITING_PER_MERCHANT, NewEventSignal } from '../../../../gateway/webhooks/new-event-signal.js';
+import { Hours, ManualClock, Seconds } from '../../../../proto/clock.js';
+import { withOverrides } from '../../../helpers/durability/sabotage.js';
+import { MERCHANT, testBytes, testGateway, testMac } from '../../../helpers/gateway/test-gateway.js';
+import { callMerchantApi, type MerchantAnswer } from '../../../helpers/http/merchant-call.js';
+import { connectedLock } from '../../../helpers/mqtt/test-lock.js';
+
+const START_MS = Date.UTC(2026, 10, 20, 6);
+
+interface Page {
+  readonly data: readonly { readonly sequence: number; readonly ping_type: string; readonly reason: string }[];
+  readonly next_cursor: string;
+}
+
+async function readEvents(gateway: Gateway, key: string, query: string): Promise<Page> {
+  const { status, body, text } = await callMerchantApi(gateway, `/v1/events?${query}`, { key });
+  if (status !== 200) throw new Error(text);
+  return body as Page;
+}
+
+const sequencesOf = ({ data }: Page): number[] => data.map(({ sequence }) => sequence);
+
+t.test('pages follow one another, also over events that arrive meanwhile, and filters may change', async (t) => {
+  const gateway = await testGateway(t);
+  const lock = await connectedLock(t, gateway, testMac());
+  const { text: key } = await gateway.merchants.apiKeys.create(MERCHANT, 'test');
+  for (const sequence of [1, 2, 3]) await lock.send(testBytes(sequence));
+  const first = await readEvents(gateway, key, 'limit=2');
+  t.same(sequencesOf(first), [1, 2]);
+  await lock.send(testBytes(4));
+  const second = await readEvents(gateway, key, `limit=2&after=${first.next_cursor}`);
+  t.same(sequencesOf(second), [3, 4]);
+  const none = await readEvents(gateway, key, `after=${second.next_cursor}`);
+  t.same(sequencesOf(none), []);
+  await lock.send(testBytes(5));
+  t.same(sequencesOf(await readEvents(gateway, key, `after=${none.next_cursor}`)), [5], 'a cursor of an empty page');
+
+  const [{ ping_type, reason } = { ping_type: '', reason: '' }] = first.data;
+  t.same(sequencesOf(await readEvents(gateway, key, `types=${ping_type}&reasons=${reason}`)), [1, 2, 3, 4, 5]);
+  const filtered = await readEvents(gateway, key, `types=gps,close_connection&after=${first.next_cursor}`);
+  t.same(sequencesOf(filtered), []);
+  t.not(filtered.next_cursor, first.next_cursor, 'the cursor moves past events that the filter leaves out');
+  t.same(sequencesOf(await readEvents(gateway, key, 'reasons=REASON_UNRECOGNIZED_99')), []);
+});
+
+t.test('wrong parameters and another merchant’s cursor are refused by name', async (t) => {
+  const gateway = await testGateway(t);
+  await gateway.accounts.addMerchant('Basil');
+  const { text: key } = await gateway.merchants.apiKeys.create(MERCHANT, 'test');
+  const { text: othersKey } = await gateway.merchants.apiKeys.create('Basil', 'test');
+  const { next_cursor: othersCursor } = await readEvents(gateway, othersKey, '');
+  const wrong: readonly [query: string, pointer: string][] = [
+    ['types=gsm', '/types'],
+    ['reasons=REASON_THEFT,theft', '/reasons'],
+    ['after=x', '/after'],
+    [`after=${othersCursor}`, '/after'],
+    ['wait=31', '/wait'],
+    ['wait=-1', '/wait'],
+    ['limit=0', '/limit'],
+    ['limit=1001', '/limit'],
+  ];
+  for (const [query, pointer] of wrong)
+    t.match(
+      await callMerchantApi(gateway, `/v1/events?${query}`, { key }),
+      { status: 400, body: { errors: [{ pointer }] } },
+      query,
+    );
+});
+
+t.test('a call with wait is answered by the next event of its merchant, and of no other', async (t) => {
+  const gateway = await testGateway(t);
+  const lock = await connectedLock(t, gateway, testMac());
+  await gateway.accounts.addMerchant('Basil');
+  const { text: key } = await gateway.merchants.apiKeys.create(MERCHANT, 'test');
+  const { text: othersKey } = await gateway.merchants.apiKeys.create('Basil', 'test');
+  const answers: string[] = [];
+  const others = readEvents(gateway, othersKey, 'wait=2').then((page) => {
+    answers.push(`others: ${sequencesOf(page)}`);
+  });
+  const own = readEvents(gateway, key, 'wait=30').then((page) => {
+    answers.push(`own: ${sequencesOf(page)}`);
+  });
+  await lock.send(testBytes(1));
+  await own;
+  await others;
+  t.same(answers, ['own: 1', 'others: '], 'the other merchant’s call ends with its time, without an event');
+});
+
+t.test('a merchant’s waiting calls are limited, end with their client, and do not delay a stop', async (t) => {
+  const gateway = await testGateway(t);
+  const { text: key } = await gateway.merchants.apiKeys.create(MERCHANT, 'test');
+  const waiting = Array.from({ length: MAX_WAITING_PER_MERCHANT }, () => {
+    return callMerchantApi(gateway, '/v1/events?wait=30', { key }).catch(() => undefined);
+  });
+  let refused: MerchantAnswer;
+  do refused = await callMerchantApi(gateway, '/v1/events?wait=1', { key });
+  while (refused.status === 200);
+  t.match(refused, { status: 429, headers: { 'retry-after': '1' }, body: { budget: 'waiting-calls' } });
+  t.equal((await callMerchantApi(gateway, '/v1/events', { key })).status, 200, 'a call that does not wait');
+  await gateway.close();
+  for (const answer of await Promise.all(waiting)) t.match(answer ?? { status: 200 }, { status: 200 });
+});
+
+t.test('a client that disconnects frees its place', async (t) => {
+  const signal = new NewEventSignal(new ManualClock(0));
+  const clients = Array.from({ length: MAX_WAITING_PER_MERCHANT }, () => new AbortController());
+  const waits = clients.map((client) => signal.listen(1, Seconds(30), client.signal));
+  const { signal: further } = new AbortController();
+  t.equal(signal.listen(1, Seconds(30), further), null);
+  t.not(signal.listen(2, Seconds(30), further), null, 'another merchant has its own places');
+  for (const client of clients) client.abort();
+  for (const wait of waits) {
+    await wait?.next();
+    t.equal(wait?.isOver(), true);
+    wait?.end();
+  }
+  t.not(signal.listen(1, Seconds(30), further), null);
+});
+
+t.test('an event that arrives between the read and the wait wakes the call', async (t) => {
+  const clock = new ManualClock(0);
+  const signal = new NewEventSignal(clock);
+  const wait = signal.listen(1, Seconds(30), new AbortController().signal);
+  signal.wake(new Set([1]));
+  await wait?.next();
+  t.equal(wait?.isOver(), false);
+  const next = wait?.next();
+  clock.advance(Seconds(30));
+  await next;
+  t.equal(wait?.isOver(), true, 'the time is up');
+  wait?.end();
+  t.equal(clock.nextDueMs, undefined, 'no timer is left');
+});
+
+t.test('a cursor in front of deleted events is refused; one that has read them is not', async (t) => {
+  const runClock = new ManualClock(START_MS);
+  const gateway = await testGateway(t, { runClock });
+  const lock = await connectedLock(t, gateway, testMac());
+  const { text: key } = await gateway.merchants.apiKeys.create(MERCHANT, 'test');
+  await lock.send(testBytes(1, { timeMs: START_MS }));
+  const early = await readEvents(gateway, key, 'limit=1');
+  runClock.advance(Hours(1));
+  await lock.send(testBytes(2, { timeMs: runClock.now() }));
+  const late = await readEvents(gateway, key, `after=${early.next_cursor}`);
+  await gateway.store.writeMetadata('swept-before-ms', String(START_MS + Hours(1) - Seconds(90)));
+  t.same(sequencesOf(await readEvents(gateway, key, `after=${late.next_cursor}`)), []);
+  const gone = await callMerchantApi(gateway, `/v1/events?after=${early.next_cursor}`, { key });
+  t.match(gone, { status: 410, body: { code: 'events-gone', oldest_cursor: String } });
+  const { oldest_cursor: oldest } = gone.body as { oldest_cursor: string };
+  t.same(sequencesOf(await readEvents(gateway, key, `after=${oldest}`)), [1, 2], 'the oldest cursor is accepted');
+});
+
+t.test('a page examines a limited number of events, and its cursor goes on behind them', async (t) => {
+  const gateway = await testGateway(t);
+  const [merchant] = await gateway.store.listMerchants();
+  const lock = await connectedLock(t, gateway, testMac());
+  for (let sequence = 1; sequence <= 250; sequence += 1) await lock.send(testBytes(sequence));
+  const filter = { types: new Set(['gps']), reasons: undefined };
+  let reads = 0;
+  const store = withOverrides(gateway.store, {
+    readEvents: (...terms: Parameters<Store['readEvents']>) => {
+      reads += 1;
+      return gateway.store.readEvents(...terms);
+    },
+  });
+  const parts = { store, runClock: gateway.clock };
+  const page = await readEventPage(parts, merchant?.id ?? 0, { afterId: 0, completeToMs: 0 }, { filter, limit: 10 });
+  t.match(page, { events: [], isAtEnd: true });
+  t.equal(reads, 3, 'in reads of a hundred');
+});
