@@ -1,6 +1,6 @@
 /**
- * Answers that are odd, and sockets that are gone, byte by byte: what counts is what HTTP says of them (RFC 9112), and
- * what is no fault of the receiver's is not held against it. The clock stands still: nothing here waits for a limit.
+ * Unusual HTTP answers of receivers, and connections that close: the gateway reads answers as RFC 9112 says, and a
+ * closed idle connection does not count as a failure of the receiver. The clock is frozen, so no time limit is reached.
  */
 
 import type { AddressInfo } from 'node:net';
@@ -25,8 +25,10 @@ interface RawReceiver {
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 
-/** A receiver that does as it is told with each request; `number` counts those on one connection, from 1. */
-async function rawReceiver(test: Teardown, take: (socket: Socket, number: number) => void): Promise<RawReceiver> {
+/**
+ * Starts a receiver that calls `onRequest` for each request; `number` counts the requests of one connection, from 1.
+ */
+async function rawReceiver(test: Teardown, onRequest: (socket: Socket, number: number) => void): Promise<RawReceiver> {
   let [connections, requests] = [0, 0];
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -34,12 +36,13 @@ async function rawReceiver(test: Teardown, take: (socket: Socket, number: number
     sockets.add(socket);
     let [text, number] = ['', 0];
     socket.on('error', () => undefined);
-    socket.on('data', (piece) => {
-      text += piece.toString('latin1');
+    socket.on('data', (chunk) => {
+      text += chunk.toString('latin1');
+      // The body of each request is `{}`.
       if (!text.endsWith('{}')) return;
       text = '';
       requests += 1;
-      take(socket, ++number);
+      onRequest(socket, ++number);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -62,8 +65,8 @@ async function rawReceiver(test: Teardown, take: (socket: Socket, number: number
   };
 }
 
-/** Answers that are complete, whatever else there is: status, and what is kept of the body. */
-const COMPLETE: readonly [string, string, number, string][] = [
+/** Complete answers with unusual bytes around them. `storedBody` is the part of the body that the gateway stores. */
+const COMPLETE: readonly [name: string, bytes: string, status: number, storedBody: string][] = [
   ['a body after a 204', 'HTTP/1.1 204 No Content\r\n\r\nsurprise', 204, ''],
   ['a 204 that announces a body', 'HTTP/1.1 204 No Content\r\nContent-Length: 8\r\n\r\nsurprise', 204, ''],
   ['more than was announced', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nsurprise', 200, 'su'],
@@ -71,7 +74,7 @@ const COMPLETE: readonly [string, string, number, string][] = [
   ['informational answers before it', `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\n${OK}`, 200, 'ok'],
   ['trailers', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nA: b\r\n\r\n', 200, 'ok'],
   [
-    'another protocol, which nobody asked for',
+    'a switch to another protocol, which the gateway did not request',
     'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n',
     101,
     '',
@@ -79,30 +82,30 @@ const COMPLETE: readonly [string, string, number, string][] = [
 ];
 
 t.test('a complete answer counts, whatever bytes follow it', async (t) => {
-  for (const [what, bytes, status, answer] of COMPLETE)
-    await t.test(what, async (t) => {
+  for (const [name, bytes, status, storedBody] of COMPLETE)
+    await t.test(name, async (t) => {
       const receiver = await rawReceiver(t, (socket) => socket.write(bytes));
       // The second request uses the same socket or a new one. It must not read bytes left from the first answer.
       for (const _ of [1, 2]) {
         const error = status < 300 && status >= 200 ? null : `the receiver answered ${status}`;
-        t.match(await receiver.attempt(), { status, answer, error });
+        t.match(await receiver.attempt(), { status, answer: storedBody, error });
       }
-      t.equal(receiver.requests(), 2, 'each was sent once');
+      t.equal(receiver.requests(), 2, 'each request was sent once');
       t.equal(receiver.pending(), 0, 'no time limit is left running');
     });
 });
 
 t.test('a closed idle socket is not a failure of the receiver', async (t) => {
-  for (const leave of [(socket: Socket) => socket.end(), (socket: Socket) => socket.resetAndDestroy()]) {
-    const receiver = await rawReceiver(t, (socket, number) => (number === 1 ? socket.write(OK) : leave(socket)));
+  for (const close of [(socket: Socket) => socket.end(), (socket: Socket) => socket.resetAndDestroy()]) {
+    const receiver = await rawReceiver(t, (socket, number) => (number === 1 ? socket.write(OK) : close(socket)));
     for (const connections of [1, 2, 3]) {
       t.match(await receiver.attempt(), { status: 200, error: null });
       t.equal(receiver.connections(), connections);
     }
     // All idle sockets may be closed at once, such as after a restart of the receiver.
-    const many = await Promise.all(Array.from({ length: 16 }, receiver.attempt));
-    const again = await Promise.all(Array.from({ length: 16 }, receiver.attempt));
-    for (const result of [...many, ...again]) t.match(result, { status: 200 });
+    const firstResults = await Promise.all(Array.from({ length: 16 }, receiver.attempt));
+    const secondResults = await Promise.all(Array.from({ length: 16 }, receiver.attempt));
+    for (const result of [...firstResults, ...secondResults]) t.match(result, { status: 200 });
     t.equal(receiver.pending(), 0);
   }
 });

@@ -1,6 +1,6 @@
 /**
- * Standard Webhooks as others understand it: the libraries that merchants use verify whatever we send, and nothing that
- * is not what we sent.
+ * Conformance with Standard Webhooks: the libraries that merchants use verify every webhook that the gateway sends, and
+ * refuse a changed one.
  */
 import { randomBytes } from 'node:crypto';
 import got from 'got';
@@ -63,7 +63,7 @@ t.test('any text in a body verifies with both libraries, with one secret and wit
 });
 
 /** The same bytes with one bit flipped. */
-function* oneBitOff(bytes: Buffer): Generator<Buffer> {
+function* withOneFlippedBit(bytes: Buffer): Generator<Buffer> {
   for (let bit = 0; bit < bytes.length * 8; bit++) {
     const copy = Buffer.from(bytes);
     copy[bit >> 3] = (copy[bit >> 3] as number) ^ (1 << (bit & 7));
@@ -78,7 +78,7 @@ t.test('one flipped bit in body, id, time or signature makes the verification fa
   const headers = { ...signHeaders([secret], 'evt_A4_1', nowMs, body.toString()) };
   const passed: string[] = [];
   let tried = 0;
-  const tryOne = (what: string, changed: Record<string, string>, bytes: Buffer): void => {
+  const tryVerification = (what: string, changed: Record<string, string>, bytes: Buffer): void => {
     tried += 1;
     if (verifySignature(secret, changed, bytes, nowMs).ok) passed.push(`${what}: ours`);
     for (const [name, Library] of Object.entries(LIBRARIES))
@@ -89,10 +89,10 @@ t.test('one flipped bit in body, id, time or signature makes the verification fa
         // The unchanged request.
       }
   };
-  for (const bytes of oneBitOff(body)) tryOne('body', headers, bytes);
+  for (const bytes of withOneFlippedBit(body)) tryVerification('body', headers, bytes);
   for (const name of ['webhook-id', 'webhook-timestamp', 'webhook-signature'] as const)
-    for (const bytes of oneBitOff(Buffer.from(headers[name])))
-      tryOne(name, { ...headers, [name]: bytes.toString('latin1') }, body);
+    for (const bytes of withOneFlippedBit(Buffer.from(headers[name])))
+      tryVerification(name, { ...headers, [name]: bytes.toString('latin1') }, body);
   t.equal(tried, 8 * (body.length + 'evt_A4_1'.length + 10 + 'v1,'.length + 44));
   t.same(passed, []);
   t.ok(verifySignature(secret, headers, body, nowMs).ok, 'unchanged, it verifies');

@@ -1,4 +1,7 @@
-/** Deliveries from the store to a receiver, with a manual clock. */
+/**
+ * Delivery of stored pings to a merchant's receiver, with a manual clock: signing, retries, order, refused addresses,
+ * and restarts (interfaces.md §3).
+ */
 import { rmSync } from 'node:fs';
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
@@ -22,7 +25,7 @@ import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
 const MAC = testMac();
 
 /** A gateway on a manual clock, without jitter, with a receiver as its merchant's URL. */
-async function withReceiver(t: Teardown): Promise<Setup> {
+async function setUpReceiver(t: Teardown): Promise<Setup> {
   const clock = new ManualClock(systemClock.now());
   const gateway = await testGateway(t, { deliveryClock: clock, random: () => 0.5 });
   const receiver = await testReceiver(t);
@@ -38,7 +41,7 @@ interface Setup {
 }
 
 t.test('a ping arrives once, signed, with the custom headers', async (t) => {
-  const { gateway, receiver, secret } = await withReceiver(t);
+  const { gateway, receiver, secret } = await setUpReceiver(t);
   const lock = await connectedLock(t, gateway, MAC);
   const delivered = waitForEvents(gateway, 'delivery', 1);
   await lock.send(testBytes(1));
@@ -57,7 +60,7 @@ t.test('a ping arrives once, signed, with the custom headers', async (t) => {
 });
 
 t.test('an endpoint that was down for three attempts gets every event once it is back', async (t) => {
-  const { clock, gateway, receiver, secret } = await withReceiver(t);
+  const { clock, gateway, receiver, secret } = await setUpReceiver(t);
   receiver.answer = (_request, response) => void response.writeHead(500).end('sorry');
   const lock = await connectedLock(t, gateway, MAC);
   let attempted = waitForEvents(gateway, 'delivery', 3);
@@ -96,7 +99,7 @@ async function pendingTimer(clock: ManualClock): Promise<void> {
 }
 
 t.test('redirects are failures and never followed; Retry-After is honoured', async (t) => {
-  const { clock, gateway, receiver } = await withReceiver(t);
+  const { clock, gateway, receiver } = await setUpReceiver(t);
   const lock = await connectedLock(t, gateway, MAC);
   receiver.answer = (_request, response) => void response.writeHead(301, { location: '/elsewhere' }).end();
   let attempted = waitForEvents(gateway, 'delivery', 1);
@@ -110,7 +113,7 @@ t.test('redirects are failures and never followed; Retry-After is honoured', asy
 });
 
 t.test('a 410 disables the URL, and its events stay stored', async (t) => {
-  const { gateway, receiver } = await withReceiver(t);
+  const { gateway, receiver } = await setUpReceiver(t);
   const lock = await connectedLock(t, gateway, MAC);
   receiver.answer = (_request, response) => void response.writeHead(410).end();
   const disabled = waitForEvents(gateway, 'url-disabled', 1);
@@ -124,7 +127,7 @@ t.test('a 410 disables the URL, and its events stay stored', async (t) => {
 });
 
 t.test('a lock’s events arrive in order, and a failing event does not delay later ones', async (t) => {
-  const { gateway, receiver } = await withReceiver(t);
+  const { gateway, receiver } = await setUpReceiver(t);
   const lock = await connectedLock(t, gateway, MAC);
   receiver.answer = ({ json }, response) => void response.writeHead(json.sequence === 3 ? 500 : 204).end();
   const attempted = waitForEvents(gateway, 'delivery', 20);
@@ -137,7 +140,7 @@ t.test('a lock’s events arrive in order, and a failing event does not delay la
 });
 
 t.test('a lock with many waiting events does not delay another lock', async (t) => {
-  const { gateway, receiver } = await withReceiver(t);
+  const { gateway, receiver } = await setUpReceiver(t);
   const [busy, other] = [await connectedLock(t, gateway, MAC), await connectedLock(t, gateway, testMac(2))];
   const held: (() => void)[] = [];
   receiver.answer = ({ json }, response) => {

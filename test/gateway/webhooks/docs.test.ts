@@ -19,16 +19,18 @@ import { REASONS } from '../../../proto/wire/reasons.js';
 import { root } from '../../helpers/house/our-files.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
-const page = readFileSync(join(root, 'docs/webhooks.md'), 'utf8');
+const webhooksPage = readFileSync(join(root, 'docs/webhooks.md'), 'utf8');
 
 /** The code blocks of a language, in order. */
 function blocks(language: string): string[] {
-  return [...page.matchAll(new RegExp(`^\`\`\`${language}\n([^]*?)^\`\`\`$`, 'gm'))].map(([, text = '']) => text);
+  return [...webhooksPage.matchAll(new RegExp(`^\`\`\`${language}\n([^]*?)^\`\`\`$`, 'gm'))].map(
+    ([, text = '']) => text,
+  );
 }
 
 /** The rows of the table below a heading row, each as its cells. */
 function tableOf(...heading: string[]): string[][] {
-  const lines = page.split('\n');
+  const lines = webhooksPage.split('\n');
   const start = lines.indexOf(`| ${heading.join(' | ')} |`);
   if (start === -1) throw new Error(`docs/webhooks.md has no table ${heading.join(', ')}`);
   const end = lines.findIndex((line, index) => index > start && !line.startsWith('|'));
@@ -67,8 +69,8 @@ function example([body, sequence, afterMs]: (typeof EXAMPLES)[number]): string {
   const boot = body.reason === 'PHONE' ? 7 : 41;
   const bytes = Buffer.from(encodeUplink({ boot, sequence, timeMs, power: DEFAULT_POWER, kept: 0, dropped: 0, body }));
   const credentialId = body.reason === 'PHONE' ? 2 : 1;
-  const name = { mac: mac.value, credentialId, boot, sequence, digest: uplinkDigest(bytes) };
-  const stored = { ...name, id: 1, deviceId: 1, merchantId: 1, simulated: false, source: 'lock', bytes } as const;
+  const key = { mac: mac.value, credentialId, boot, sequence, digest: uplinkDigest(bytes) };
+  const stored = { ...key, id: 1, deviceId: 1, merchantId: 1, simulated: false, source: 'lock', bytes } as const;
   const arrived = { receivedAtMs: timeMs + 412, buffered: false, isDamaged: false };
   return `${JSON.stringify(webhookBody({ ...stored, ...arrived }), null, 2)}\n`;
 }
@@ -79,12 +81,12 @@ t.test('the examples are bodies that the code makes', async (t) => {
 });
 
 t.test('a body is never longer than the page says', async (t) => {
-  t.match(page.replaceAll('\n', ' '), / A body has some 400 bytes, and never more than 8 KiB\. /);
+  t.match(webhooksPage.replaceAll('\n', ' '), / A body has some 400 bytes, and never more than 8 KiB\. /);
   const [[body, sequence, afterMs] = [CLOSE, 1, 0]] = EXAMPLES;
   t.ok(Math.abs(Buffer.byteLength(JSON.stringify(JSON.parse(example([body, sequence, afterMs])))) - 400) < 50);
   // The longest text that fits into an uplink, of characters with the longest JSON escapes.
-  const most = { ...PHONE, firmwareVersion: '\u0001'.repeat(UPLINK_MAX_BYTES - 60) };
-  t.ok(Buffer.byteLength(example([most, 2 ** 32 - 1, 0])) < 8 * 1024);
+  const longestPing = { ...PHONE, firmwareVersion: '\u0001'.repeat(UPLINK_MAX_BYTES - 60) };
+  t.ok(Buffer.byteLength(example([longestPing, 2 ** 32 - 1, 0])) < 8 * 1024);
 });
 
 interface Property {
@@ -107,7 +109,7 @@ t.test('the table lists the schema’s members with ping types and meanings', as
       if (description !== 'Always this reason.') row.meaning.push(description);
       rows.set(name, row);
     }
-  const where: Readonly<Record<string, string>> = {
+  const presenceInTypes: Readonly<Record<string, string>> = {
     'Cellular, Gps, CloseConnection': 'all',
     'Cellular, Gps': 'cellular, gps',
     'Cellular (some), Gps': 'gps, some cellular',
@@ -120,7 +122,7 @@ t.test('the table lists the schema’s members with ping types and meanings', as
   };
   const expected = [...rows].map(([name, row]) => [
     `\`${name}\``,
-    where[row.in.join(', ')],
+    presenceInTypes[row.in.join(', ')],
     row.type.replace('string or string', 'string'),
     [...new Set(row.meaning)].join(' '),
   ]);

@@ -1,6 +1,7 @@
 /**
- * The figures about undelivered events that operators see (quality.md §2): figures and status match what the receivers
- * got, and times and states are current.
+ * The figures about undelivered events that operators see in status, list and metrics (quality.md §2): they match what
+ * the receivers got, and times and states are current. The backlog of a URL is its undelivered events: `behind` counts
+ * events that its worker has not read, `pending` those that wait for a retry.
  */
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
@@ -45,7 +46,7 @@ async function metrics(gateway: Gateway): Promise<string> {
   return await got(`http://127.0.0.1:${gateway.operatorPort}/metrics`, { headers }).text();
 }
 
-/** Sends pings from some locks and waits for their PUBACKs. */
+/** Sends pings of each lock, from the sequence `first` on, and waits for their PUBACKs. */
 async function ping(t: Parameters<typeof connectedLock>[0], gateway: Gateway, first: number): Promise<void> {
   for (let number = 0; number < LOCKS; number += 1) {
     const lock = await connectedLock(t, gateway, testMac(number));
@@ -55,22 +56,22 @@ async function ping(t: Parameters<typeof connectedLock>[0], gateway: Gateway, fi
 
 t.test('undelivered events of a URL are counted, whether its worker has read them or not', async (t) => {
   const { gateway, receiver } = await setUpWebhooks(t, {}, WITH_THREAD);
-  let taken = 0;
-  let refused = 0;
+  let acceptedCount = 0;
+  let refusedCount = 0;
   receiver.answer = (_request, response) => {
     // The receiver accepts the first twenty and then fails.
-    const isTaken = taken < 20;
-    if (isTaken) taken += 1;
-    else refused += 1;
-    response.writeHead(isTaken ? 204 : 500).end();
+    const isAccepted = acceptedCount < 20;
+    if (isAccepted) acceptedCount += 1;
+    else refusedCount += 1;
+    response.writeHead(isAccepted ? 204 : 500).end();
   };
   await ping(t, gateway, 1);
-  const made = LOCKS * PINGS;
-  await eventually('its circuit is open', () => refused >= FAILURES_TO_OPEN);
+  const sentCount = LOCKS * PINGS;
+  await eventually('its circuit is open', () => refusedCount >= FAILURES_TO_OPEN);
   await eventually('figures that agree with the receiver', async () => {
     const { urls } = await ask<{ urls: Listed[] }>(gateway, '/status');
     const { behind = 0, pending = 0 } = urls[0]?.backlog ?? {};
-    return behind + pending === made - taken;
+    return behind + pending === sentCount - acceptedCount;
   });
   const { urls, locks, disk, event_loop } = await ask<Record<string, Record<string, number> & Listed[]>>(
     gateway,
@@ -86,7 +87,7 @@ t.test('undelivered events of a URL are counted, whether its worker has read the
   t.type(event_loop?.worst_delay_ms, 'number');
 
   const text = await metrics(gateway);
-  t.match(text, `lockgate_deliveries_waiting{url_id="1"} ${made - taken}\n`);
+  t.match(text, `lockgate_deliveries_waiting{url_id="1"} ${sentCount - acceptedCount}\n`);
   t.match(text, `lockgate_url_events{url_id="1",state="dead"} 0\n`);
   t.match(text, 'lockgate_url_circuit_open{url_id="1"} 1\n');
   t.match(text, 'lockgate_url_disabled{url_id="1"} 0\n');
@@ -96,7 +97,7 @@ t.test('undelivered events of a URL are counted, whether its worker has read the
 
   const { webhooks } = await ask<{ webhooks: Listed[] }>(gateway, '/webhooks');
   const { behind = 0, pending = 0 } = webhooks[0]?.backlog ?? {};
-  t.equal(behind + pending, made - taken, 'the list has the same numbers');
+  t.equal(behind + pending, sentCount - acceptedCount, 'the list has the same numbers');
 });
 
 t.test('locks that never connected count too', async (t) => {
@@ -176,7 +177,7 @@ t.test('a disabled URL has no circuit and no next attempt, and no next attempt i
   const due = (await next()).flatMap((each) => (each === null ? [] : [Date.parse(each)]));
   t.ok(
     due.length > 0 && due.every((atMs) => atMs >= Math.floor(clock.now())),
-    'what was due meanwhile can be made now',
+    'an attempt whose time has passed is planned for now',
   );
 
   await gateway.webhooks.settings.set(urlId, { state: 'disabled' });
@@ -200,35 +201,37 @@ t.test('a URL that is far behind is reported once, and again when it has caught 
   let backlogs: UrlBacklog[] = [backlog];
   const store = { readFigures: async () => ({ backlogs, locksInService: 0 }) };
   const events = new GatewayEvents();
-  const turned: string[] = [];
-  events.on('backlog', ({ urlId, state }) => turned.push(`${urlId} ${state}`));
+  const reported: string[] = [];
+  events.on('backlog', ({ urlId, state }) => reported.push(`${urlId} ${state}`));
   const watch = new Backlogs({ store, events, clock, runClock: clock, speed: 1 });
   watch.start();
   t.teardown(() => watch.stop());
-  const look = async (next: Partial<UrlBacklog>): Promise<readonly string[]> => {
+  const reportsAfter = async (next: Partial<UrlBacklog>): Promise<readonly string[]> => {
     backlogs = [{ ...backlog, ...next }];
     await watch.checked();
     clock.advance(Seconds(10));
     await watch.checked();
-    return turned.splice(0);
+    return reported.splice(0);
   };
-  t.same(await look({ behind: MAX_UNDELIVERED_EVENTS, oldestReceivedAtMs: clock.now() }), []);
-  t.same(await look({ behind: MAX_UNDELIVERED_EVENTS, pending: 1, oldestReceivedAtMs: clock.now() }), ['7 behind']);
+  t.same(await reportsAfter({ behind: MAX_UNDELIVERED_EVENTS, oldestReceivedAtMs: clock.now() }), []);
+  t.same(await reportsAfter({ behind: MAX_UNDELIVERED_EVENTS, pending: 1, oldestReceivedAtMs: clock.now() }), [
+    '7 behind',
+  ]);
   t.same(
-    await look({ behind: MAX_UNDELIVERED_EVENTS / 2 + 1, oldestReceivedAtMs: clock.now() }),
+    await reportsAfter({ behind: MAX_UNDELIVERED_EVENTS / 2 + 1, oldestReceivedAtMs: clock.now() }),
     [],
-    'not within half of it yet',
+    'it counts as caught up only at half of the limit',
   );
-  t.same(await look({ behind: MAX_UNDELIVERED_EVENTS / 2, oldestReceivedAtMs: clock.now() }), ['7 caught-up']);
+  t.same(await reportsAfter({ behind: MAX_UNDELIVERED_EVENTS / 2, oldestReceivedAtMs: clock.now() }), ['7 caught-up']);
   t.same(
-    await look({ pending: 1, oldestReceivedAtMs: clock.now() - MAX_UNDELIVERED_AGE }),
+    await reportsAfter({ pending: 1, oldestReceivedAtMs: clock.now() - MAX_UNDELIVERED_AGE }),
     ['7 behind'],
     'behind by age',
   );
   t.same(
-    await look({ isDisabled: true, pending: 1, oldestReceivedAtMs: 0 }),
+    await reportsAfter({ isDisabled: true, pending: 1, oldestReceivedAtMs: 0 }),
     ['7 caught-up'],
-    'disabled is another word',
+    'a disabled URL does not count as behind',
   );
 });
 

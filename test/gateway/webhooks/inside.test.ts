@@ -18,8 +18,8 @@ import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
 
 const MAC = testMac();
 const REFUSED = 'the address is not allowed';
-const OUTSIDE = '127.0.0.2';
-const INSIDE = '127.0.0.1';
+const PUBLIC_ADDRESS = '127.0.0.2';
+const INTERNAL_ADDRESS = '127.0.0.1';
 
 /** Spellings of hosts in URLs that lead to this machine or into an internal network. */
 const SPELLINGS = [
@@ -82,28 +82,32 @@ t.test('no spelling reaches an internal address, and a test webhook reveals noth
   const closed = await freePort();
   const gateway = await openGateway(t, tempFolder(t), {}, { allowWebhookRange: [] });
   await gateway.accounts.addMerchant(MERCHANT);
-  const hostOf = new Map<number, string>();
+  const hostByUrlId = new Map<number, string>();
   for (const port of [watched.port, closed])
     for (const host of SPELLINGS) {
       const { url } = await gateway.accounts.addWebhookUrl({ url: `http://${host}:${port}/hook` });
-      hostOf.set(url.id, host);
+      hostByUrlId.set(url.id, host);
     }
   const lock = await connectedLock(t, gateway, MAC);
-  const attempted = waitForEvents(gateway, 'delivery', hostOf.size);
+  const attempted = waitForEvents(gateway, 'delivery', hostByUrlId.size);
   await lock.send(testBytes(1));
   for (const { urlId, status, error, outcome } of await attempted)
-    t.same({ status, error, outcome }, { status: null, error: REFUSED, outcome: 'pending' }, hostOf.get(urlId) ?? '');
+    t.same(
+      { status, error, outcome },
+      { status: null, error: REFUSED, outcome: 'pending' },
+      hostByUrlId.get(urlId) ?? '',
+    );
   const { deliveries } = await gateway.webhooks.tester.test(MAC);
-  t.equal(deliveries.length, hostOf.size);
-  const told = deliveries.map(({ status, error, durationMs }) => ({ status, error, durationMs }));
+  t.equal(deliveries.length, hostByUrlId.size);
+  const results = deliveries.map(({ status, error, durationMs }) => ({ status, error, durationMs }));
   const half = SPELLINGS.length;
-  t.same(told.slice(0, half), told.slice(half), 'open and closed ports give the same answer');
-  t.same(new Set(told.map((each) => JSON.stringify(each))).size, 1, 'as does everything else');
-  t.match(told[0], { status: null, error: REFUSED, durationMs: null });
+  t.same(results.slice(0, half), results.slice(half), 'open and closed ports give the same answer');
+  t.same(new Set(results.map((each) => JSON.stringify(each))).size, 1, 'all spellings give the same answer');
+  t.match(results[0], { status: null, error: REFUSED, durationMs: null });
   t.equal(watched.connections, 0, 'nothing connected to the canary');
 });
 
-interface Site {
+interface ReceiverAndCanary {
   readonly port: number;
   /** Requests at the allowed address, and connections to the forbidden one. */
   readonly outside: {
@@ -115,8 +119,8 @@ interface Site {
 }
 
 /** A receiver at 127.0.0.2 and a canary at 127.0.0.1, on one port. */
-async function site(test: Teardown): Promise<Site> {
-  const outside: Site['outside'] = {
+async function startReceiverAndCanary(test: Teardown): Promise<ReceiverAndCanary> {
+  const outside: ReceiverAndCanary['outside'] = {
     requests: 0,
     connections: 0,
     answer: (response) => void response.writeHead(204).end(),
@@ -129,13 +133,13 @@ async function site(test: Teardown): Promise<Site> {
   server.on('connection', () => {
     outside.connections += 1;
   });
-  await listening(server, test, OUTSIDE);
+  await listening(server, test, PUBLIC_ADDRESS);
   const { port } = server.address() as AddressInfo;
   const watched = createServer((socket) => {
     inside.connections += 1;
     socket.destroy();
   });
-  await listening(watched, test, INSIDE, port);
+  await listening(watched, test, INTERNAL_ADDRESS, port);
   return { port, outside, inside };
 }
 
@@ -148,7 +152,7 @@ function resolving(answers: readonly (readonly string[])[]): { agents: GuardedAg
     const found: LookupAddress[] = addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
     callback(null, found);
   };
-  return { agents: makeGuardedAgents([parseRange(`${OUTSIDE}/32`)], lookUp), lookups: () => lookups };
+  return { agents: makeGuardedAgents([parseRange(`${PUBLIC_ADDRESS}/32`)], lookUp), lookups: () => lookups };
 }
 
 function attemptAt(url: string, agents: GuardedAgents): Promise<AttemptResult> {
@@ -156,24 +160,24 @@ function attemptAt(url: string, agents: GuardedAgents): Promise<AttemptResult> {
 }
 
 t.test('a name whose address changes after the check leads to the checked address', async (t) => {
-  const { port, outside, inside } = await site(t);
+  const { port, outside, inside } = await startReceiverAndCanary(t);
   outside.answer = (response) => void response.writeHead(204, { connection: 'close' }).end();
-  const { agents, lookups } = resolving([[OUTSIDE], [INSIDE]]);
+  const { agents, lookups } = resolving([[PUBLIC_ADDRESS], [INTERNAL_ADDRESS]]);
   t.match(await attemptAt(`http://merchant.test:${port}/`, agents), { status: 204 });
-  t.equal(lookups(), 1, 'it is looked up once: the connection has no lookup of its own');
+  t.equal(lookups(), 1, 'the name is looked up once: the connection uses the checked address');
   t.match(await attemptAt(`http://merchant.test:${port}/`, agents), { status: null, error: REFUSED });
   t.same([outside.requests, inside.connections], [1, 0]);
 });
 
 t.test('a name with one internal address is refused', async (t) => {
-  const { port, outside, inside } = await site(t);
+  const { port, outside, inside } = await startReceiverAndCanary(t);
   const sets = [
-    [OUTSIDE, INSIDE],
-    [INSIDE, OUTSIDE],
-    [OUTSIDE, '::1'],
-    [OUTSIDE, `::ffff:${INSIDE}`],
-    [OUTSIDE, '64:ff9b::7f00:1'],
-    [OUTSIDE, '10.0.0.1'],
+    [PUBLIC_ADDRESS, INTERNAL_ADDRESS],
+    [INTERNAL_ADDRESS, PUBLIC_ADDRESS],
+    [PUBLIC_ADDRESS, '::1'],
+    [PUBLIC_ADDRESS, `::ffff:${INTERNAL_ADDRESS}`],
+    [PUBLIC_ADDRESS, '64:ff9b::7f00:1'],
+    [PUBLIC_ADDRESS, '10.0.0.1'],
     [],
   ];
   for (const addresses of sets) {
@@ -185,8 +189,8 @@ t.test('a name with one internal address is refused', async (t) => {
 });
 
 t.test('a reused connection leads to its checked address; the next connection is checked again', async (t) => {
-  const { port, outside, inside } = await site(t);
-  const { agents, lookups } = resolving([[OUTSIDE], [INSIDE]]);
+  const { port, outside, inside } = await startReceiverAndCanary(t);
+  const { agents, lookups } = resolving([[PUBLIC_ADDRESS], [INTERNAL_ADDRESS]]);
   const url = `http://merchant.test:${port}/`;
   t.match(await attemptAt(url, agents), { status: 204 });
   outside.answer = (response) => void response.writeHead(204, { connection: 'close' }).end();
@@ -197,15 +201,19 @@ t.test('a reused connection leads to its checked address; the next connection is
   );
   t.equal(lookups(), 1);
   t.match(await attemptAt(url, agents), { error: REFUSED });
-  t.match(await attemptAt(`http://${INSIDE}:${port}/`, agents), { error: REFUSED });
+  t.match(await attemptAt(`http://${INTERNAL_ADDRESS}:${port}/`, agents), { error: REFUSED });
   t.same([outside.connections, outside.requests, inside.connections], [1, 2, 0]);
 });
 
 t.test('a redirect to an internal address is an ordinary failure', async (t) => {
-  const { port, outside, inside } = await site(t);
-  const { agents } = resolving([[OUTSIDE]]);
-  const target = `http://${INSIDE}:${port}/`;
-  const headers = { location: target, refresh: `0; url=${target}`, 'alt-svc': `http/1.1="${INSIDE}:${port}"` };
+  const { port, outside, inside } = await startReceiverAndCanary(t);
+  const { agents } = resolving([[PUBLIC_ADDRESS]]);
+  const target = `http://${INTERNAL_ADDRESS}:${port}/`;
+  const headers = {
+    location: target,
+    refresh: `0; url=${target}`,
+    'alt-svc': `http/1.1="${INTERNAL_ADDRESS}:${port}"`,
+  };
   for (const status of [300, 301, 302, 303, 305, 307, 308]) {
     outside.answer = (response) => void response.writeHead(status, headers).end();
     t.match(await attemptAt(`http://merchant.test:${port}/`, agents), {

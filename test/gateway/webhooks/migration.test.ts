@@ -1,4 +1,7 @@
-/** A store from before webhook URLs could be ordered, rotated and recovered is upgraded without loss. */
+/**
+ * Stores of older versions are upgraded without loss: one from before webhook URLs could be ordered, rotated and
+ * recovered, and one from before the time of a URL's failing was stored.
+ */
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import t from 'tap';
@@ -40,7 +43,7 @@ t.test('URLs and deliveries of an older store stay unchanged', async (t) => {
       [3, 'dead', 0],
       [2, 'pending', 1],
     ],
-    'what came before the URL is none of its',
+    'the URL has no event from before it was added',
   );
 });
 

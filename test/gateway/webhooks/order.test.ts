@@ -1,4 +1,7 @@
-/** Ordered URLs, and the circuit breaker of a URL that keeps failing (interfaces.md §3). */
+/**
+ * Ordered URLs, at which a lock's events wait for its earlier failed event, and the circuit breaker, which stops
+ * attempts at a URL that keeps failing except for single probes (interfaces.md §3).
+ */
 import t from 'tap';
 import { Circuit, FAILURES_TO_OPEN, FIRST_PROBE_WAIT, MAX_PROBE_WAIT } from '../../../gateway/webhooks/url/circuit.js';
 import { Days, ManualClock, Minutes, Seconds, systemClock } from '../../../proto/clock.js';
@@ -15,25 +18,25 @@ import { connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const MAC = testMac();
-const OTHER = testMac(2);
+const OTHER_MAC = testMac(2);
 
 const failing: Answer = (_request, response) => void response.writeHead(500).end();
-const fine: Answer = (_request, response) => void response.writeHead(204).end();
+const succeeding: Answer = (_request, response) => void response.writeHead(204).end();
 
 t.test(
   'at an ordered URL a lock’s later events wait for its failed event, and other locks’ events do not',
   async (t) => {
     const { clock, gateway, receiver } = await setUpWebhooks(t, { ordered: true });
-    const [lock, other] = [await connectedLock(t, gateway, MAC), await connectedLock(t, gateway, OTHER)];
-    receiver.answer = (request, response) => (request.json.sequence === 1 ? failing : fine)(request, response);
+    const [lock, other] = [await connectedLock(t, gateway, MAC), await connectedLock(t, gateway, OTHER_MAC)];
+    receiver.answer = (request, response) => (request.json.sequence === 1 ? failing : succeeding)(request, response);
     for (const sequence of [1, 2, 3, 4]) await lock.send(testBytes(sequence));
     for (const sequence of [11, 12]) await other.send(testBytes(sequence));
     await eventually('three wait', async () => (await readDeliveries(gateway, ['pending'])).length === 4);
-    await eventually('the other’s are there', () => receiver.requests.length === 3);
+    await eventually('the other lock’s events have arrived', () => receiver.requests.length === 3);
     t.same(new Set(receivedSequences(receiver)), new Set([1, 11, 12]));
     t.equal(await advanceToNextTimer(clock), Seconds(5), 'events that wait for order set no timer');
     await receiver.waitForRequests(4);
-    receiver.answer = fine;
+    receiver.answer = succeeding;
     t.equal(await advanceToNextTimer(clock), Minutes(5));
     await receiver.waitForRequests(8);
     t.same(receivedSequences(receiver).slice(3), [1, 1, 2, 3, 4], 'then the waiting events follow in order');
@@ -48,7 +51,7 @@ t.test(
 t.test('at a URL that is not ordered no event waits for another', async (t) => {
   const { gateway, receiver } = await setUpWebhooks(t);
   const lock = await connectedLock(t, gateway, MAC);
-  receiver.answer = (request, response) => (request.json.sequence === 1 ? failing : fine)(request, response);
+  receiver.answer = (request, response) => (request.json.sequence === 1 ? failing : succeeding)(request, response);
   for (const sequence of [1, 2, 3]) await lock.send(testBytes(sequence));
   await receiver.waitForRequests(3);
   t.same(receivedSequences(receiver), [1, 2, 3]);
@@ -63,7 +66,7 @@ t.test(
     const first = await openGateway(t, folder, options);
     await first.accounts.addMerchant(MERCHANT);
     const receiver = await testReceiver(t);
-    receiver.answer = (request, response) => (request.json.sequence === 1 ? failing : fine)(request, response);
+    receiver.answer = (request, response) => (request.json.sequence === 1 ? failing : succeeding)(request, response);
     await first.accounts.addWebhookUrl({ url: receiver.url, ordered: true });
     const { secret } = await first.accounts.addDevice({ mac: MAC });
     const lock = await TestLock.connect(t, first.mqttPort, MAC, secret);
@@ -77,7 +80,7 @@ t.test(
     const attempted = waitForEvents(gateway, 'delivery', 10);
     for (let retry = 0; retry < 7; retry++) {
       await receiver.waitForRequests(retry + 1);
-      await eventually('it is noted', async () => {
+      await eventually('the attempt is stored', async () => {
         const [delivery] = (await readDeliveries(gateway, ['pending'])).slice(-1);
         return delivery?.attempts.length === retry + 1;
       });
@@ -103,8 +106,8 @@ t.test('the circuit opens after repeated failures, probes at growing intervals, 
     t.notOk(circuit.failed(1000), 'a success resets the count');
   t.ok(circuit.failed(1000));
   t.equal(circuit.probeAtMs, 1000 + FIRST_PROBE_WAIT);
-  t.notOk(circuit.failed(1001), 'an attempt that ran when the circuit opened');
-  t.equal(circuit.probeAtMs, 1000 + FIRST_PROBE_WAIT, 'is no probe');
+  t.notOk(circuit.failed(1001), 'an attempt that was running when the circuit opened');
+  t.equal(circuit.probeAtMs, 1000 + FIRST_PROBE_WAIT, 'does not count as a probe');
   const waits: number[] = [];
   for (let probe = 0; probe < 9; probe++) {
     const nowMs = circuit.probeAtMs ?? 0;
@@ -133,7 +136,7 @@ t.test('while the circuit is open only one probe runs at a time, and waiting eve
   t.equal(receiver.requests.length, FAILURES_TO_OPEN, 'one lock has one first attempt at a time');
   t.equal(await advanceToNextTimer(clock), FIRST_PROBE_WAIT);
   await receiver.waitForRequests(FAILURES_TO_OPEN + 1);
-  await eventually('the probe is noted', async () => {
+  await eventually('the probe is stored', async () => {
     return (await readDeliveries(gateway, ['pending'])).some(({ attempts }) => attempts.length === 2);
   });
   await eventually('the next probe is planned', () => (clock.nextDueMs ?? 0) > clock.now());
@@ -145,7 +148,7 @@ t.test('while the circuit is open only one probe runs at a time, and waiting eve
     'rows for failures',
   );
   t.equal(pending.length, 40);
-  receiver.answer = fine;
+  receiver.answer = succeeding;
   const closed = waitForEvents(gateway, 'circuit', 1);
   await advanceToNextTimer(clock);
   t.match(await closed, [{ urlId: 1, state: 'closed' }]);
@@ -189,12 +192,12 @@ t.test('a URL is disabled after failing for five days; a success resets the time
   await attempt(failing);
   t.equal((await gateway.store.webhooks.find(urlId))?.failingSinceMs, clock.now());
   clock.advance(Days(3));
-  await attempt(fine);
+  await attempt(succeeding);
   t.equal((await gateway.store.webhooks.find(urlId))?.failingSinceMs, null);
   await attempt(failing);
   clock.advance(Days(5) - 1);
   receiver.answer = failing;
-  await eventually('its retry is noted', async () => {
+  await eventually('its retry is stored', async () => {
     return (await readDeliveries(gateway, ['pending'])).some(({ attempts }) => attempts.length === 2);
   });
   t.match(await gateway.store.webhooks.find(urlId), { state: 'active' });
@@ -213,7 +216,7 @@ t.test('a URL is disabled after failing for five days; a success resets the time
 
 t.test('a retry starts when it is due although another retry hangs', async (t) => {
   const { clock, gateway, receiver } = await setUpWebhooks(t);
-  const [lock, other] = [await connectedLock(t, gateway, MAC), await connectedLock(t, gateway, OTHER)];
+  const [lock, other] = [await connectedLock(t, gateway, MAC), await connectedLock(t, gateway, OTHER_MAC)];
   receiver.answer = failing;
   let attempted = waitForEvents(gateway, 'delivery', 1);
   await lock.send(testBytes(1));
@@ -247,13 +250,13 @@ t.test('events delivered after a failing or hanging one are not delivered again 
   };
   await first.accounts.addWebhookUrl({ url: receiver.url });
   const lock = await connectedLock(t, first, MAC);
-  const other = await connectedLock(t, first, OTHER);
+  const other = await connectedLock(t, first, OTHER_MAC);
   await lock.send(testBytes(1));
   const delivered = waitForEvents(first, 'delivery', 5);
   for (const sequence of [2, 3, 4, 5, 6]) await other.send(testBytes(sequence));
   await delivered;
   await first.close();
-  receiver.answer = fine;
+  receiver.answer = succeeding;
   const second = await openGateway(t, folder, options);
   await receiver.waitForRequests(7);
   await eventually('all is delivered', async () => (await readDeliveries(second, ['delivered'])).length === 6);

@@ -1,4 +1,7 @@
-/** The pure parts of delivery: signature, schedule, body, event ids, and the rule for addresses. */
+/**
+ * The pure functions of webhook delivery: signature, retry schedule, body, event ids, the rule for addresses, and the
+ * limit of concurrent attempts (interfaces.md §3).
+ */
 
 import t from 'tap';
 import type { StoredUplink } from '../../../gateway/store/contract/store.js';
@@ -60,11 +63,12 @@ t.test('the wait is the longer of Retry-After (at most 24 h) and the schedule’
   for (const nonsense of [undefined, 'soon', '-5', '']) t.equal(parseRetryAfter(nonsense, 0), undefined);
 });
 
+/** A stored ping with some members replaced. */
 function stored(members: Partial<Uplink>, receivedAtMs = 1_763_618_500_000): StoredUplink {
   const bytes = testBytes(12, { boot: 41, ...members });
-  const name = { mac: testMac(), credentialId: 7, boot: 41, sequence: 12, digest: uplinkDigest(bytes) };
+  const key = { mac: testMac(), credentialId: 7, boot: 41, sequence: 12, digest: uplinkDigest(bytes) };
   return {
-    ...name,
+    ...key,
     id: 1,
     deviceId: 1,
     merchantId: 1,
@@ -129,11 +133,11 @@ t.test('a ping with a time outside the years 1970–9999 is dated by its receipt
 });
 
 t.test('an event id identifies its uplink and is the same in every store', async (t) => {
-  const name = stored({});
-  const { mac, credentialId, boot, sequence, digest } = name;
-  t.same(parseEventId(eventId(name)), { mac, credentialId, boot, sequence, digest });
-  t.not(eventId(name), eventId({ ...name, digest: uplinkDigest(Buffer.from('other')) }));
-  for (const text of ['', 'evt_', 'msg_A4C138000001_7_41_12_0011223344556677', `${eventId(name)}0`])
+  const uplink = stored({});
+  const { mac, credentialId, boot, sequence, digest } = uplink;
+  t.same(parseEventId(eventId(uplink)), { mac, credentialId, boot, sequence, digest });
+  t.not(eventId(uplink), eventId({ ...uplink, digest: uplinkDigest(Buffer.from('other')) }));
+  for (const text of ['', 'evt_', 'msg_A4C138000001_7_41_12_0011223344556677', `${eventId(uplink)}0`])
     t.equal(parseEventId(text), undefined);
 });
 
@@ -159,26 +163,26 @@ t.test('webhooks may go only to public addresses and to ranges that the operator
 
 t.test('the limit of attempts at a URL is 4 to 16, grows with quick successes and halves at overload', async (t) => {
   const limiter = new ConcurrencyLimiter();
-  const answer = (status: number | null, durationMs = 10, underWay = 16): number => {
-    const isGood = status === 204;
-    const shown = { status, durationMs, error: isGood ? null : 'no', answer: null };
-    const result = { ...shown, retryAfter: undefined, isAddressRefused: false };
-    limiter.note(result, underWay);
+  // Reports an attempt to the limiter, and returns the new limit.
+  const limitAfter = (status: number | null, durationMs = 10, running = 16): number => {
+    const error = status === 204 ? null : 'no';
+    const result = { status, durationMs, error, answer: null, retryAfter: undefined, isAddressRefused: false };
+    limiter.note(result, running);
     return limiter.limit;
   };
   t.equal(limiter.limit, 4);
   t.equal(limiter.retryLimit, 2);
-  t.equal(answer(204, 10, 3), 4, 'the limit was not reached');
+  t.equal(limitAfter(204, 10, 3), 4, 'the limit was not reached');
   t.same(
-    Array.from({ length: 14 }, () => answer(204)),
+    Array.from({ length: 14 }, () => limitAfter(204)),
     [5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 16, 16],
   );
   t.equal(limiter.retryLimit, 8);
-  t.equal(answer(204, Seconds(14)), 16, 'a slow success does not lower the limit');
-  for (const status of [302, 400, 404]) t.equal(answer(status), 16, `${status} does not change the limit`);
-  t.equal(answer(null, Seconds(15)), 8);
-  t.equal(answer(204, Seconds(14)), 8, 'and does not raise it');
-  t.equal(answer(503), 4);
-  t.equal(answer(429), 4, 'never below the minimum');
-  t.equal(answer(204), 5);
+  t.equal(limitAfter(204, Seconds(14)), 16, 'a slow success does not lower the limit');
+  for (const status of [302, 400, 404]) t.equal(limitAfter(status), 16, `${status} does not change the limit`);
+  t.equal(limitAfter(null, Seconds(15)), 8);
+  t.equal(limitAfter(204, Seconds(14)), 8, 'and does not raise it');
+  t.equal(limitAfter(503), 4);
+  t.equal(limitAfter(429), 4, 'never below the minimum');
+  t.equal(limitAfter(204), 5);
 });

@@ -1,5 +1,5 @@
 /**
- * Every body that locks and phones can cause matches the JSON Schema that merchants get.
+ * Every webhook body that a lock or phone can cause matches the JSON Schema for merchants (interfaces.md §3).
  * test/check/payload-types.test.ts checks the merchants' TypeScript types.
  */
 import { readFileSync } from 'node:fs';
@@ -42,10 +42,10 @@ interface Arrival {
 
 function storedOf(bytes: Buffer, { boot, sequence, timeMs }: Uplink, arrival: Arrival): StoredUplink {
   const { receivedAtMs, source = 'lock', simulated = false } = arrival;
-  const name = { mac: testMac(), credentialId: 7, boot, sequence, digest: uplinkDigest(bytes) };
+  const key = { mac: testMac(), credentialId: 7, boot, sequence, digest: uplinkDigest(bytes) };
   const buffered = receivedAtMs - timeMs > Seconds(60);
   return {
-    ...name,
+    ...key,
     id: 1,
     deviceId: 1,
     merchantId: 1,
@@ -64,7 +64,7 @@ function faultOf(bytes: Buffer, uplink: Uplink, arrival: Arrival): unknown {
   return isPayload(body) ? undefined : { body, errors: isPayload.errors };
 }
 
-function made(body: Ping, members: Partial<Uplink> = {}): Uplink {
+function uplinkWith(body: Ping, members: Partial<Uplink> = {}): Uplink {
   return { boot: 1, sequence: 1, timeMs: START_MS, power: DEFAULT_POWER, kept: 0, dropped: 0, ...members, body };
 }
 
@@ -100,7 +100,7 @@ t.test(
     const pings = reasons.flatMap(pingsWith);
     for (const lockState of ['locked', 'unlocked', 'unknown'] as const) pings.push({ ...closing, lockState });
     for (const body of pings) {
-      const uplink = made(body);
+      const uplink = uplinkWith(body);
       const bytes = Buffer.from(encodeUplink(uplink));
       for (const source of ['lock', 'phone'] as const)
         for (const late of [0, Days(30)])
@@ -111,20 +111,30 @@ t.test(
 
 t.test('bodies match for wrong clocks and for the extreme numbers of the wire format', async (t) => {
   const cellular = pingsWith('REASON_THEFT')[0] as Ping;
-  const most = 2 ** 32 - 1;
+  const maxUint32 = 2 ** 32 - 1;
   const uplinks = [-1, 0, 253_402_300_799_999, 253_402_300_800_000, -(2 ** 62), 2 ** 62].map((timeMs) =>
-    made(cellular, { timeMs, boot: most, sequence: most }),
+    uplinkWith(cellular, { timeMs, boot: maxUint32, sequence: maxUint32 }),
   );
-  const far = { latitudeDegrees: -214.7483648, longitudeDegrees: 214.7483647, uncertaintyMeters: -(2 ** 31) };
-  const gps = { ...(pingsWith('REASON_THEFT')[2] as Ping & { kind: 'gps' }), position: far, batteryPercent: most };
-  uplinks.push(made({ ...gps, speedMetersPerSecond: -21474836.48, directionDegrees: -0.01, ebikeVolts: 4294967.295 }));
+  const extremePosition = {
+    latitudeDegrees: -214.7483648,
+    longitudeDegrees: 214.7483647,
+    uncertaintyMeters: -(2 ** 31),
+  };
+  const gps = {
+    ...(pingsWith('REASON_THEFT')[2] as Ping & { kind: 'gps' }),
+    position: extremePosition,
+    batteryPercent: maxUint32,
+  };
+  uplinks.push(
+    uplinkWith({ ...gps, speedMetersPerSecond: -21474836.48, directionDegrees: -0.01, ebikeVolts: 4294967.295 }),
+  );
   for (const uplink of uplinks)
     t.equal(faultOf(Buffer.from(encodeUplink(uplink)), uplink, { receivedAtMs: START_MS }), undefined);
 });
 
 t.test('the body of a ping with every field matches and has each field', async (t) => {
   for (const type of PING_TYPES) {
-    const uplink = made(fullPing(type));
+    const uplink = uplinkWith(fullPing(type));
     const bytes = Buffer.from(encodeUplink(uplink));
     t.equal(faultOf(bytes, uplink, { receivedAtMs: START_MS }), undefined, type);
     const body: Record<string, unknown> = { ...webhookBody(storedOf(bytes, uplink, { receivedAtMs: START_MS })) };
@@ -135,7 +145,7 @@ t.test('the body of a ping with every field matches and has each field', async (
 t.test('bodies match for the pings of locks with many boots and of a virtual fleet', async (t) => {
   let count = 0;
   const faults: unknown[] = [];
-  const take = (bytes: Buffer, uplink: Uplink, receivedAtMs: number): void => {
+  const check = (bytes: Buffer, uplink: Uplink, receivedAtMs: number): void => {
     if (!isPingUplink(uplink)) return;
     count += 1;
     const fault = faultOf(bytes, uplink, { receivedAtMs });
@@ -143,9 +153,9 @@ t.test('bodies match for the pings of locks with many boots and of a virtual fle
   };
   const random = new Prng('payload');
   for (let lock = 0; lock < 40; lock++)
-    for (const { bytes, uplink, trueMs } of fleetUplinks(random, START_MS)) take(bytes, uplink, trueMs + Minutes(2));
+    for (const { bytes, uplink, trueMs } of fleetUplinks(random, START_MS)) check(bytes, uplink, trueMs + Minutes(2));
   const sink = {
-    uplink: (_mac: unknown, atMs: number, uplink: Uplink) => take(Buffer.from(encodeUplink(uplink)), uplink, atMs),
+    uplink: (_mac: unknown, atMs: number, uplink: Uplink) => check(Buffer.from(encodeUplink(uplink)), uplink, atMs),
   };
   runVirtual({ seed: 'payload', locks: 12, days: 0.4, startMs: START_MS, pace: 'lively', sink });
   t.ok(count > 1000, `${count} bodies`);
@@ -153,7 +163,7 @@ t.test('bodies match for the pings of locks with many boots and of a virtual fle
 });
 
 t.test('the check finds an additional member, a missing member and a wrong type', async (t) => {
-  const uplink = made(pingsWith('REASON_GPS_PING')[2] as Ping);
+  const uplink = uplinkWith(pingsWith('REASON_GPS_PING')[2] as Ping);
   const bytes = Buffer.from(encodeUplink(uplink));
   const body: Record<string, unknown> = { ...webhookBody(storedOf(bytes, uplink, { receivedAtMs: START_MS })) };
   t.ok(isPayload(body));

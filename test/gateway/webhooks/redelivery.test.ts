@@ -1,4 +1,7 @@
-/** Operators list deliveries and send events again (interfaces.md §3, §4). */
+/**
+ * Operators list deliveries and send events again: `resend` sends one event, `recover` all undelivered events since a
+ * time (interfaces.md §3, §4).
+ */
 import t from 'tap';
 import { openKeys } from '../../../gateway/data-folder/keys.js';
 import type { IncomingUplink } from '../../../gateway/store/contract/store.js';
@@ -19,15 +22,15 @@ import { connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const MAC = testMac();
-const OTHER = testMac(2);
+const OTHER_MAC = testMac(2);
 
 const failing: Answer = (_request, response) => void response.writeHead(500).end('sorry');
-const fine: Answer = (_request, response) => void response.writeHead(204).end();
+const succeeding: Answer = (_request, response) => void response.writeHead(204).end();
 
 t.test('each delivery is listed with its attempts, also one whose first attempt succeeded', async (t) => {
   const { clock, gateway, receiver } = await setUpWebhooks(t);
-  receiver.answer = (request, response) => (request.json.sequence === 2 ? failing : fine)(request, response);
-  const [lock, other] = [await connectedLock(t, gateway, MAC), await connectedLock(t, gateway, OTHER)];
+  receiver.answer = (request, response) => (request.json.sequence === 2 ? failing : succeeding)(request, response);
+  const [lock, other] = [await connectedLock(t, gateway, MAC), await connectedLock(t, gateway, OTHER_MAC)];
   for (const sequence of [1, 2, 3]) await lock.send(testBytes(sequence));
   await other.send(testBytes(1));
   await eventually('all are noted', async () => {
@@ -37,7 +40,7 @@ t.test('each delivery is listed with its attempts, also one whose first attempt 
     return [uplink.mac, uplink.sequence, state, nextAttemptAtMs];
   });
   t.same(states, [
-    [OTHER, 1, 'delivered', null],
+    [OTHER_MAC, 1, 'delivered', null],
     [MAC, 3, 'delivered', null],
     [MAC, 2, 'pending', clock.now() + Seconds(5)],
     [MAC, 1, 'delivered', null],
@@ -47,7 +50,7 @@ t.test('each delivery is listed with its attempts, also one whose first attempt 
   const { webhooks } = gateway.store;
   const range = { urlIds: [1], states: ['delivered', 'pending'] as const, fromId: 0, toId: 99, limit: 9 };
   const ofLock = await webhooks.readDeliveries({ ...range, deviceId: 2 });
-  t.match(ofLock, [{ uplink: { mac: OTHER } }]);
+  t.match(ofLock, [{ uplink: { mac: OTHER_MAC } }]);
   t.equal(ofLock.length, 1);
   t.same(
     (await webhooks.readDeliveries({ ...range, limit: 2 })).map(({ uplink }) => uplink.id),
@@ -105,7 +108,7 @@ t.test('a dead delivery is listed, and resend starts its schedule again', async 
   const again = waitForEvents(gateway, 'delivery', 1);
   await gateway.webhooks.redelivery.resend(eventId);
   t.match(await again, [{ number: 9, outcome: 'pending', nextAttemptAtMs: clock.now() + Seconds(5) }]);
-  receiver.answer = fine;
+  receiver.answer = succeeding;
   const delivered = waitForEvents(gateway, 'delivery', 1);
   await advanceToNextTimer(clock);
   t.match(await delivered, [{ number: 10, outcome: 'delivered' }]);
@@ -117,9 +120,9 @@ t.test('recover sends all undelivered events since a time, and none twice', asyn
   const lock = await connectedLock(t, gateway, MAC);
   const times: number[] = [];
   const send = async (sequence: number): Promise<void> => {
-    const taken = waitForEvents(gateway, 'uplink', 1);
+    const stored = waitForEvents(gateway, 'uplink', 1);
     await lock.send(testBytes(sequence));
-    times[sequence] = (await taken)[0]?.atMs ?? 0;
+    times[sequence] = (await stored)[0]?.atMs ?? 0;
     await eventually('the next millisecond', () => gateway.clock.now() > (times[sequence] ?? 0));
   };
   await send(1);
@@ -131,7 +134,7 @@ t.test('recover sends all undelivered events since a time, and none twice', asyn
   for (const sequence of [3, 4, 5]) await send(sequence);
   await t.rejects(redelivery.recover({ sinceMs: 0, urlId }), { code: 'webhook-disabled' });
   t.same(await redelivery.recover({ sinceMs: 0 }), [{ urlId, events: null }]);
-  receiver.answer = fine;
+  receiver.answer = succeeding;
   await settings.set(urlId, { state: 'active' });
   t.same(await redelivery.recover({ sinceMs: times[4] ?? 0, untilMs: times[5], urlId }), [{ urlId, events: 1 }]);
   await receiver.waitForRequests(3);
@@ -174,12 +177,12 @@ t.test('recover does not send an event twice that waits for its first attempt', 
   receiver.answer = (_request, response) => {
     release = () => void response.writeHead(204).end();
   };
-  const taken = waitForEvents(gateway, 'uplink', 2);
+  const stored = waitForEvents(gateway, 'uplink', 2);
   for (const sequence of [1, 2]) await lock.send(testBytes(sequence));
   await receiver.waitForRequests(1);
-  for (const { eventId } of await taken)
+  for (const { eventId } of await stored)
     t.same(await gateway.webhooks.redelivery.resend(eventId), [{ urlId: 1, became: 'on-its-way' }]);
-  receiver.answer = fine;
+  receiver.answer = succeeding;
   release();
   await receiver.waitForRequests(2);
   clock.advance(Minutes(1));
@@ -194,7 +197,8 @@ t.test(
     const folder = tempFolder(t);
     const nowMs = systemClock.now();
     const sinceMs = nowMs - Days(1);
-    const of = (mac: Mac, day: readonly number[]) => day.map((sequence) => `${formatMac(mac)} ${sequence}`);
+    const expectedOf = (mac: Mac, sequences: readonly number[]) =>
+      sequences.map((sequence) => `${formatMac(mac)} ${sequence}`);
     const [lastDay, before] = await writeHistory(folder, nowMs, sinceMs);
     t.ok(lastDay.length > 40 && before.length > 80);
     const clock = new ManualClock(nowMs);
@@ -213,25 +217,25 @@ t.test(
     await lock.send(testBytes(1));
     await receiver.waitForRequests(2 * lastDay.length + 1);
     const got = receiver.requests.map(({ json }) => `${json.mac_addr} ${json.sequence}`);
-    for (const mac of [MAC, OTHER])
+    for (const mac of [MAC, OTHER_MAC])
       t.same(
         got.filter((each) => each.startsWith(formatMac(mac))),
-        of(mac, lastDay),
-        'each of the day once, in order',
+        expectedOf(mac, lastDay),
+        'each event of the day once, in order',
       );
-    t.same(got.at(-1), of(testMac(3), [1])[0], 'then the events after it was added');
+    t.same(got.at(-1), expectedOf(testMac(3), [1])[0], 'then the events after it was added');
     t.equal(got.length, 2 * lastDay.length + 1);
   },
 );
 
 /**
- * Three days of a merchant with two locks: a ping of each every half hour, and an acknowledgement between, which is
- * no event. Answers the sequence numbers of what was received since a time, and of what came before.
+ * Stores three days of a merchant with two locks: each lock sends a ping every half hour, and an acknowledgement of a
+ * command, which is no event. Returns the sequence numbers of the pings since `sinceMs`, and of the earlier ones.
  */
 async function writeHistory(folder: string, nowMs: number, sinceMs: number): Promise<[number[], number[]]> {
   const store = await openStore(sqliteUrl(folder));
   await store.addMerchant(MERCHANT, 0);
-  for (const mac of [MAC, OTHER])
+  for (const mac of [MAC, OTHER_MAC])
     await store.addDevice({ mac, merchant: MERCHANT, simulated: false, secretHash: Buffer.alloc(32), nowMs: 0 });
   const [since, before]: [number[], number[]] = [[], []];
   let sequence = 0;
@@ -260,13 +264,13 @@ t.test('recover after an outage of two hours sends exactly the missing events', 
   const accepted: unknown[] = [];
   const working: Answer = (request, response) => {
     accepted.push(request.json.sequence);
-    fine(request, response);
+    succeeding(request, response);
   };
   let sequence = 0;
   const send = async (): Promise<number> => {
-    const taken = waitForEvents(gateway, 'uplink', 1);
+    const stored = waitForEvents(gateway, 'uplink', 1);
     await lock.send(testBytes(++sequence));
-    const [{ atMs } = { atMs: 0 }] = await taken;
+    const [{ atMs } = { atMs: 0 }] = await stored;
     await eventually('the next millisecond', () => gateway.clock.now() > atMs);
     return atMs;
   };
@@ -276,13 +280,13 @@ t.test('recover after an outage of two hours sends exactly the missing events', 
     const isPlanned = (): boolean => clock.nextDueMs !== undefined && clock.nextDueMs !== clock.now() + Seconds(15);
     for (let nextMs = clock.now(); nextMs <= endMs; nextMs = clock.nextDueMs ?? endMs) {
       clock.advance(nextMs - clock.now());
-      await eventually('what comes next', isPlanned);
+      await eventually('the next attempt is planned', isPlanned);
     }
     clock.advance(endMs - clock.now());
   };
   receiver.answer = working;
   for (let each = 1; each <= 6; each++) await send();
-  await eventually('all is well', async () => (await readDeliveries(gateway, ['delivered'])).length === 6);
+  await eventually('all are delivered', async () => (await readDeliveries(gateway, ['delivered'])).length === 6);
   receiver.answer = failing;
   const downMs = await send();
   await tenMinutes();
@@ -296,7 +300,7 @@ t.test('recover after an outage of two hours sends exactly the missing events', 
   const [recovered] = await gateway.webhooks.redelivery.recover({ sinceMs: downMs, untilMs: backMs });
   t.equal(recovered?.urlId, urlId);
   t.ok(await advanceToNextTimer(clock), 'the circuit is open: the next attempt is a probe, which succeeds');
-  await eventually('the hole is filled', () => accepted.length === sequence);
+  await eventually('the missing events have arrived', () => accepted.length === sequence);
   for (let each = 1; each <= 6; each++) await send();
   await eventually('everything is delivered', async () => {
     return (await readDeliveries(gateway, ['delivered'])).length === sequence;
@@ -305,7 +309,7 @@ t.test('recover after an outage of two hours sends exactly the missing events', 
   t.same(
     [...accepted].sort((a, b) => Number(a) - Number(b)),
     all,
-    'each was accepted once: the hole, and no more',
+    'each event was accepted exactly once',
   );
   t.same(
     await gateway.webhooks.redelivery.recover({ sinceMs: 0 }),

@@ -23,11 +23,11 @@ import type { Teardown } from '../../helpers/store/temp-folder.js';
 const WAITS = [Seconds(5), Minutes(5), Minutes(30), Hours(2), Hours(5), Hours(10), Hours(10)];
 const MAC = testMac();
 /** interfaces.md §3: "15 s for a whole attempt". */
-const LIMIT = Seconds(15);
+const ATTEMPT_LIMIT = Seconds(15);
 const GIGABYTE = 1e9;
 
-/** A way to fail. */
-interface Row {
+/** A way in which a receiver can fail. */
+interface FailureCase {
   readonly name: string;
   readonly answer: Answer;
   readonly status: number | null;
@@ -35,15 +35,15 @@ interface Row {
   /** The waits, if they differ from the schedule. */
   readonly waits?: readonly number[];
   /** Called during an attempt: advances the clock to the attempt's end. */
-  readonly meanwhile?: (bench: WebhookSetup) => void;
+  readonly duringAttempt?: (setup: WebhookSetup) => void;
 }
 
-/** The bytes that are written to a response until it is cut off. */
+/** Responses that are still being written. */
 const openResponses = new Set<ServerResponse>();
 
 /** An attempt times out after exactly fifteen seconds. */
 function passLimit({ clock }: WebhookSetup): void {
-  clock.advance(LIMIT - 1);
+  clock.advance(ATTEMPT_LIMIT - 1);
   if (clock.pending === 0) throw new Error('the attempt was cut before its time');
   clock.advance(1);
 }
@@ -57,19 +57,19 @@ function dripUntilLimit({ clock }: WebhookSetup): void {
 
 /** Writes as long as the client reads. */
 function flood(response: ServerResponse): void {
-  const piece = Buffer.alloc(64 * 1024, 'x');
-  let left = GIGABYTE;
-  const pour = (): void => {
-    while (!response.destroyed && left > 0) {
-      left -= piece.length;
-      if (!response.write(piece)) return;
+  const chunk = Buffer.alloc(64 * 1024, 'x');
+  let remainingBytes = GIGABYTE;
+  const writeUntilFull = (): void => {
+    while (!response.destroyed && remainingBytes > 0) {
+      remainingBytes -= chunk.length;
+      if (!response.write(chunk)) return;
     }
   };
-  response.on('drain', pour);
-  pour();
+  response.on('drain', writeUntilFull);
+  writeUntilFull();
 }
 
-const ROWS: readonly Row[] = [
+const FAILURE_CASES: readonly FailureCase[] = [
   {
     name: '500',
     answer: (_request, response) => void response.writeHead(500).end('sorry'),
@@ -94,7 +94,7 @@ const ROWS: readonly Row[] = [
     answer: () => undefined,
     status: null,
     error: /no complete answer within 15 s/,
-    meanwhile: passLimit,
+    duringAttempt: passLimit,
   },
   {
     name: 'a reset',
@@ -121,26 +121,26 @@ const ROWS: readonly Row[] = [
     },
     status: null,
     error: /no complete answer within 15 s/,
-    meanwhile: dripUntilLimit,
+    duringAttempt: dripUntilLimit,
   },
 ];
 
-for (const row of ROWS) {
-  t.test(`the retry schedule is followed if the answer is ${row.name}`, async (t) => {
-    const bench = await setUpWebhooks(t);
-    const { clock, gateway, receiver } = bench;
-    receiver.answer = row.answer;
-    const waits = row.waits ?? WAITS;
+for (const failure of FAILURE_CASES) {
+  t.test(`the retry schedule is followed if the answer is ${failure.name}`, async (t) => {
+    const setup = await setUpWebhooks(t);
+    const { clock, gateway, receiver } = setup;
+    receiver.answer = failure.answer;
+    const waits = failure.waits ?? WAITS;
     const lock = await connectedLock(t, gateway, MAC);
     let attempted = waitForEvents(gateway, 'delivery', 1);
     await lock.send(testBytes(1));
     for (const [index, wait] of [...waits, null].entries()) {
       const number = index + 1;
       await receiver.waitForRequests(number);
-      row.meanwhile?.(bench);
+      failure.duringAttempt?.(setup);
       const outcome = wait === null ? 'dead' : 'pending';
       const nextAttemptAtMs = wait === null ? null : clock.now() + wait;
-      t.match(await attempted, [{ number, status: row.status, error: row.error, outcome, nextAttemptAtMs }]);
+      t.match(await attempted, [{ number, status: failure.status, error: failure.error, outcome, nextAttemptAtMs }]);
       if (wait === null) break;
       attempted = waitForEvents(gateway, 'delivery', 1);
       await eventually('the retry is planned', () => clock.nextDueMs === nextAttemptAtMs);
@@ -155,11 +155,11 @@ for (const row of ROWS) {
 }
 
 t.test('each wait varies randomly by at most a tenth', async (t) => {
-  for (const [chance, share] of [
+  for (const [random, share] of [
     [0, 0.9],
     [0.999999999, 1.1],
   ] as const) {
-    const { clock, gateway, receiver } = await setUpWebhooks(t, {}, { random: () => chance });
+    const { clock, gateway, receiver } = await setUpWebhooks(t, {}, { random: () => random });
     receiver.answer = (_request, response) => void response.writeHead(500).end();
     const lock = await connectedLock(t, gateway, MAC);
     const attempts: number[] = [];
@@ -210,7 +210,7 @@ t.test('a 200 with a gigabyte of body is cut off and counts as a success', async
 });
 
 t.test('the retry schedule is followed if TLS fails: an untrusted certificate, and a server without TLS', async (t) => {
-  for (const open of [selfSigned, plain]) {
+  for (const open of [startSelfSigned, startWithoutTls]) {
     const { clock, gateway, urlId } = await setUpWebhooks(t);
     const server = await open(t);
     await gateway.webhooks.settings.set(urlId, { url: server.url });
@@ -229,13 +229,13 @@ t.test('the retry schedule is followed if TLS fails: an untrusted certificate, a
   }
 });
 
-interface Failing {
+interface FailingServer {
   readonly url: string;
   readonly error: RegExp;
   readonly requests: () => number;
 }
 
-async function selfSigned(test: Teardown): Promise<Failing> {
+async function startSelfSigned(test: Teardown): Promise<FailingServer> {
   let requests = 0;
   const certificate = await testCertificate();
   const server = createTlsServer(certificate, (_request, response) => {
@@ -251,7 +251,7 @@ async function selfSigned(test: Teardown): Promise<Failing> {
   return { url, error: /self-signed certificate/, requests: () => requests };
 }
 
-async function plain(test: Teardown): Promise<Failing> {
+async function startWithoutTls(test: Teardown): Promise<FailingServer> {
   const receiver: TestReceiver = await testReceiver(test);
   const url = receiver.url.replace('http:', 'https:');
   return { url, error: /./, requests: () => receiver.requests.length };

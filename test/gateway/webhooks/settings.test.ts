@@ -19,8 +19,8 @@ t.test('a new address and new headers apply from the next event on', async (t) =
   await lock.send(testBytes(1));
   await receiver.waitForRequests(1);
   const { settings } = gateway.webhooks;
-  const wishes = { url: other.url, setHeaders: { 'x-team': 'scooters' }, removeHeaders: ['x-old'] };
-  const { url } = await settings.set(urlId, wishes);
+  const changes = { url: other.url, setHeaders: { 'x-team': 'scooters' }, removeHeaders: ['x-old'] };
+  const { url } = await settings.set(urlId, changes);
   t.same(Object.keys(url.headersSealed), ['x-team']);
   await lock.send(testBytes(2));
   await other.waitForRequests(1);
@@ -95,9 +95,9 @@ t.test('during a rotation each attempt is signed with both secrets, then only wi
   clock.advance(Hours(1));
   await lock.send(testBytes(2));
   await receiver.waitForRequests(2);
-  const [both, alone] = receiver.requests as [ReceivedRequest, ReceivedRequest];
+  const [both, newOnly] = receiver.requests as [ReceivedRequest, ReceivedRequest];
   t.same(
-    [both, alone].map((request) => [isSignedBy(secret, request), isSignedBy(rotated.secret, request)]),
+    [both, newOnly].map((request) => [isSignedBy(secret, request), isSignedBy(rotated.secret, request)]),
     [
       [true, true],
       [false, true],
@@ -192,7 +192,7 @@ t.test('a new URL starts with events from a given time, or from now', async (t) 
     await eventually('the next millisecond', () => gateway.clock.now() > (times.at(-1) ?? 0));
   }
   await receiver.waitForRequests(3);
-  const wanted: [sinceMs: number | undefined, sequences: number[]][] = [
+  const expectedByStart: [sinceMs: number | undefined, sequences: number[]][] = [
     [times[1], [2, 3, 4]],
     [(times[2] ?? 0) + 1, [4]],
     [undefined, [4]],
@@ -200,12 +200,12 @@ t.test('a new URL starts with events from a given time, or from now', async (t) 
     [times[0], [1, 2, 3, 4]],
     [gateway.clock.now() + Minutes(99), [4]],
   ];
-  const receivers = await Promise.all(wanted.map(() => testReceiver(t)));
+  const receivers = await Promise.all(expectedByStart.map(() => testReceiver(t)));
   for (const [index, { url }] of receivers.entries())
-    await gateway.accounts.addWebhookUrl({ url, sinceMs: wanted[index]?.[0] });
+    await gateway.accounts.addWebhookUrl({ url, sinceMs: expectedByStart[index]?.[0] });
   await lock.send(testBytes(4));
   for (const [index, each] of receivers.entries()) {
-    const sequences = wanted[index]?.[1] ?? [];
+    const sequences = expectedByStart[index]?.[1] ?? [];
     await each.waitForRequests(sequences.length);
     t.same(receivedSequences(each), sequences, `number ${index}`);
   }

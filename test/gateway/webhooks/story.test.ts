@@ -1,6 +1,7 @@
 /**
- * Stories, scripted series of pings: they match the power model's table (protocol.md §2), are sent like test webhooks
- * (interfaces.md §3), and `lockgate webhook trigger` shows them.
+ * Stories, which are scripted series of pings that a merchant can trigger as test webhooks: they match the power
+ * model's table (protocol.md §2), are sent like test webhooks (interfaces.md §3), and `lockgate webhook trigger` prints
+ * them.
  */
 
 import t from 'tap';
@@ -29,17 +30,17 @@ function lockOf(mac: Mac): StoryLock {
   return { mac, ...known, place: AMSTERDAM };
 }
 
-const TELLING = { startMs: Date.UTC(2026, 10, 20, 6), boot: 0, firstSequence: 500 };
+const STORY_START = { startMs: Date.UTC(2026, 10, 20, 6), boot: 0, firstSequence: 500 };
 
-function told(name: string, mac = MAC) {
+function pingsOfStory(name: string, mac = MAC) {
   const story = STORIES.find((each) => each.name === name);
   if (story === undefined) throw new Error(`there is no story ${name}`);
-  return runStory(story, lockOf(mac), TELLING);
+  return runStory(story, lockOf(mac), STORY_START);
 }
 
 /** A story's pings, each as its seconds (a theft is over 6 s of motion: 6,001 ms), type, reason and lock state. */
-function script(name: string, mac = MAC): string[] {
-  return told(name, mac).map(({ afterMs, uplink: { body } }) => {
+function storyLines(name: string, mac = MAC): string[] {
+  return pingsOfStory(name, mac).map(({ afterMs, uplink: { body } }) => {
     return `${Math.round(afterMs / Seconds(1))} ${body.kind} ${body.reason.replace('REASON_', '')} ${body.lockState}`;
   });
 }
@@ -56,54 +57,59 @@ t.test('each story has the pings of its trigger', async (t) => {
     '204 close_connection CLOSE_CONNECTION locked',
   ];
   t.same(
-    script('theft'),
+    storyLines('theft'),
     theft.map((line) => line.replace(/^204/, '204')),
   );
   const unlockedAndFound = ['0 cellular STATE_PING unlocked', '30 gps STATE_PING unlocked'];
-  const goodbye = (seconds: number, state = 'unlocked') => `${seconds} close_connection CLOSE_CONNECTION ${state}`;
-  t.same(script('state-change'), [...unlockedAndFound, goodbye(50)]);
-  t.same(script('phone'), [
+  const closeConnection = (seconds: number, state = 'unlocked') =>
+    `${seconds} close_connection CLOSE_CONNECTION ${state}`;
+  t.same(storyLines('state-change'), [...unlockedAndFound, closeConnection(50)]);
+  t.same(storyLines('phone'), [
     '0 cellular PHONE unlocked',
     '1 cellular STATE_PING unlocked',
     '31 gps STATE_PING unlocked',
-    goodbye(51),
+    closeConnection(51),
   ]);
-  const period = ['0 cellular PERIOD_TRACKING locked', '30 gps PERIOD_TRACKING locked', goodbye(50, 'locked')];
-  t.same(script('period'), period);
-  t.same(script('ride'), [
+  const period = ['0 cellular PERIOD_TRACKING locked', '30 gps PERIOD_TRACKING locked', closeConnection(50, 'locked')];
+  t.same(storyLines('period'), period);
+  t.same(storyLines('ride'), [
     ...['0 cellular STATE_PING unlocked', '15 cellular UNLOCKED_MOVEMENT unlocked', '30 gps STATE_PING unlocked'],
     // At least every 5 min while it lasts; the last fix is fresh, so the next takes 5 s.
     ...['315 cellular UNLOCKED_MOVEMENT unlocked', '370 cellular STATE_PING locked', '375 gps STATE_PING locked'],
-    goodbye(395, 'locked'),
+    closeConnection(395, 'locked'),
   ]);
-  t.same(script('commute'), [
+  t.same(storyLines('commute'), [
     ...['0 cellular STATE_PING unlocked', '15 cellular UNLOCKED_MOVEMENT unlocked', '30 gps STATE_PING unlocked'],
     ...gps(30, 240, 30, 'gps UNLOCKED_PING unlocked'),
-    ...['250 cellular STATE_PING locked', '250 gps STATE_PING locked', goodbye(270, 'locked')],
+    ...['250 cellular STATE_PING locked', '250 gps STATE_PING locked', closeConnection(270, 'locked')],
   ]);
-  const network = ['0 cellular NETWORK_PING locked', '900 cellular NETWORK_PING locked', goodbye(960, 'locked')];
-  t.same(script('network'), network);
-  t.same(script('gps'), ['0 gps GPS_PING locked']);
-  t.same(script('cell'), ['0 cellular CELL_PING locked']);
-  t.same(script('reset'), ['0 cellular RESET locked', goodbye(20, 'locked')]);
-  t.same(script('close'), [goodbye(0, 'locked')]);
-  t.same(script('low-battery'), [
-    ...[goodbye(0, 'locked'), '126 cellular THEFT locked', '156 gps THEFT locked', '166 gps THEFT locked'],
-    goodbye(290, 'locked'),
+  const network = [
+    '0 cellular NETWORK_PING locked',
+    '900 cellular NETWORK_PING locked',
+    closeConnection(960, 'locked'),
+  ];
+  t.same(storyLines('network'), network);
+  t.same(storyLines('gps'), ['0 gps GPS_PING locked']);
+  t.same(storyLines('cell'), ['0 cellular CELL_PING locked']);
+  t.same(storyLines('reset'), ['0 cellular RESET locked', closeConnection(20, 'locked')]);
+  t.same(storyLines('close'), [closeConnection(0, 'locked')]);
+  t.same(storyLines('low-battery'), [
+    ...[closeConnection(0, 'locked'), '126 cellular THEFT locked', '156 gps THEFT locked', '166 gps THEFT locked'],
+    closeConnection(290, 'locked'),
   ]);
-  t.ok(told('low-battery').every(({ uplink }) => uplink.body.batteryPercent === 9));
+  t.ok(pingsOfStory('low-battery').every(({ uplink }) => uplink.body.batteryPercent === 9));
 });
 
 t.test('a late story is sent at once when coverage returns, oldest ping first, marked as buffered', async (t) => {
-  const late = told('late');
-  const kept = late.slice(0, -1);
-  t.same([...new Set(kept.map(({ afterMs }) => afterMs))], [0]);
-  const dates = kept.map(({ uplink }) => uplink.timeMs);
+  const late = pingsOfStory('late');
+  const bufferedPings = late.slice(0, -1);
+  t.same([...new Set(bufferedPings.map(({ afterMs }) => afterMs))], [0]);
+  const dates = bufferedPings.map(({ uplink }) => uplink.timeMs);
   t.same(
     dates,
-    dates.toSorted((one, other) => one - other),
+    dates.toSorted((a, b) => a - b),
   );
-  t.ok(dates.every((timeMs) => timeMs < TELLING.startMs - Minutes(1)));
+  t.ok(dates.every((timeMs) => timeMs < STORY_START.startMs - Minutes(1)));
   t.same(
     late.map(({ uplink }) => uplink.sequence),
     late.map((_, index) => 500 + index),
@@ -111,21 +117,21 @@ t.test('a late story is sent at once when coverage returns, oldest ping first, m
 });
 
 t.test('the judge has no findings about any story, at any minute of the lock’s day', async (t) => {
-  const at = (minute: number): Mac => {
+  const macWithPeriodMinute = (minute: number): Mac => {
     for (let number = 1; ; number++) if (periodMinuteOf(testMac(number)) === minute) return testMac(number);
   };
-  for (const mac of [MAC, at(0), at(8 * 60 + 1), at(14 * 60), at(1439)])
+  for (const mac of [MAC, ...[0, 8 * 60 + 1, 14 * 60, 1439].map(macWithPeriodMinute)])
     for (const { name } of STORIES) {
-      const run = new JudgedRun(TELLING.startMs, { listeningSinceMs: TELLING.startMs });
-      for (const { afterMs, source, uplink } of told(name, mac))
-        if (source === 'lock') run.receive(uplink, TELLING.startMs + afterMs);
+      const run = new JudgedRun(STORY_START.startMs, { listeningSinceMs: STORY_START.startMs });
+      for (const { afterMs, source, uplink } of pingsOfStory(name, mac))
+        if (source === 'lock') run.receive(uplink, STORY_START.startMs + afterMs);
       t.same(run.contentFindings, [], name);
-      t.same(script(name, mac), script(name), 'the same for every lock');
+      t.same(storyLines(name, mac), storyLines(name), 'the same for every lock');
     }
 });
 
 t.test('a story starts from the lock’s last known state and position', async (t) => {
-  for (const { uplink } of told('theft')) {
+  for (const { uplink } of pingsOfStory('theft')) {
     const { body } = uplink;
     t.equal(body.batteryPercent, 64);
     if (body.kind === 'close_connection') continue;
@@ -141,7 +147,7 @@ t.test('a story starts from the lock’s last known state and position', async (
   ]) {
     const story = STORIES[0];
     if (story === undefined) throw new Error('there is no story');
-    const [, gps] = runStory(story, { ...lockOf(MAC), place }, TELLING);
+    const [, gps] = runStory(story, { ...lockOf(MAC), place }, STORY_START);
     t.match(
       gps?.uplink.body,
       { position: { latitudeDegrees: /^52\.37/ } },
@@ -150,18 +156,18 @@ t.test('a story starts from the lock’s last known state and position', async (
   }
 });
 
-interface Said {
+interface TriggerResult {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-function place(gateway: Gateway): string[] {
+function gatewayFlags(gateway: Gateway): string[] {
   return ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
 }
 
-async function trigger(test: Teardown, gateway: Gateway, ...args: string[]): Promise<Said> {
-  const words = [LOCKGATE, 'webhook', 'trigger', ...args, ...place(gateway)];
+async function trigger(test: Teardown, gateway: Gateway, ...args: string[]): Promise<TriggerResult> {
+  const words = [LOCKGATE, 'webhook', 'trigger', ...args, ...gatewayFlags(gateway)];
   const program = await runProgram(test, process.execPath, words);
   const [stdout, stderr] = [program.stdout.join('\n'), program.stderr.join('\n')];
   return { code: program.exit?.code ?? null, stdout, stderr };
@@ -175,27 +181,27 @@ t.test(
     await lock.send(testBytes(1));
     await receiver.waitForRequests(1);
     const before = systemClock.now();
-    const said = await trigger(t, gateway, 'theft', MAC, '--fast', '--json');
-    t.match(said, { code: 0, stderr: '' });
-    const lines = said.stdout.split('\n').map((line) => JSON.parse(line));
-    const got = receiver.requests.slice(1);
+    const result = await trigger(t, gateway, 'theft', MAC, '--fast', '--json');
+    t.match(result, { code: 0, stderr: '' });
+    const lines = result.stdout.split('\n').map((line) => JSON.parse(line));
+    const testRequests = receiver.requests.slice(1);
     t.same(
       lines.map((line) => line.event_id),
-      got.map(({ headers }) => headers['webhook-id']),
+      testRequests.map(({ headers }) => headers['webhook-id']),
     );
     t.equal(new Set(lines.map((line) => line.event_id)).size, 8);
     t.ok(lines.every((line) => /^evt_test_/.test(line.event_id) && line.deliveries[0].status === 204));
     t.same(
-      got.map(({ json }) => json.reason),
+      testRequests.map(({ json }) => json.reason),
       [...Array(7).fill('REASON_THEFT'), 'REASON_CLOSE_CONNECTION'],
     );
-    for (const { headers, body, json } of got) {
+    for (const { headers, body, json } of testRequests) {
       t.match(json, { mac_addr: 'A4:C1:38:00:00:01', battery_percent: 81, test: true, buffered: false, boot: 0 });
       t.equal(json.received_at, json.date);
       t.doesNotThrow(() => new Webhook(secret).verify(body, headers as Record<string, string>));
       t.match(headers, { 'x-team': 'bikes', 'user-agent': /^lockgate\// });
     }
-    const at = (index: number): number => Date.parse(got[index]?.json.date as string);
+    const at = (index: number): number => Date.parse(testRequests[index]?.json.date as string);
     t.same(
       [at(1) - at(0), at(7) - at(0)],
       [Seconds(30), Seconds(204) - 1],
@@ -254,7 +260,7 @@ t.test('trigger has exit codes, can send to one URL, and lists stories', async (
 t.test('trigger waits for the time of each ping, and Ctrl-C ends it with 130', async (t) => {
   const { gateway, receiver } = await setUpWebhooks(t);
   await gateway.accounts.addDevice({ mac: MAC });
-  const words = [LOCKGATE, 'webhook', 'trigger', 'theft', MAC, ...place(gateway)];
+  const words = [LOCKGATE, 'webhook', 'trigger', 'theft', MAC, ...gatewayFlags(gateway)];
   const program = new Program(t, process.execPath, words);
   await program.waitForLine(/URL 1/);
   program.kill('SIGINT');
@@ -333,6 +339,6 @@ t.test('a forbidden address is refused for a story too', async (t) => {
   await gateway.accounts.addMerchant(MERCHANT);
   await gateway.accounts.addDevice({ mac: MAC });
   await gateway.accounts.addWebhookUrl({ url: 'http://127.0.0.1:9/' });
-  const said = await trigger(t, gateway, 'gps', MAC, '--fast');
-  t.match(said, { code: 1, stdout: /URL 1 {2}http:\/\/127.0.0.1:9 {2}no answer {2}the address is not allowed/ });
+  const result = await trigger(t, gateway, 'gps', MAC, '--fast');
+  t.match(result, { code: 1, stdout: /URL 1 {2}http:\/\/127.0.0.1:9 {2}no answer {2}the address is not allowed/ });
 });

@@ -1,6 +1,6 @@
 /**
- * What goes wrong on our own side of a delivery: no file descriptor left, no name service, a store that can't be read
- * or written. None of it is the URL's failure, and none of it may hold up other deliveries (interfaces.md §3).
+ * Failures on the gateway's side of a delivery: no file descriptor left, no name service, a store that can't be read or
+ * written. They do not count as failures of the URL, and do not delay other deliveries (interfaces.md §3).
  */
 import type { LookupAddress } from 'node:dns';
 import t from 'tap';
@@ -43,7 +43,7 @@ class TestNames {
 }
 
 /** The same address under another host name. */
-function named(url: string, name: string): string {
+function withHostName(url: string, name: string): string {
   return url.replace('127.0.0.1', name);
 }
 
@@ -54,7 +54,7 @@ async function noticesOf(gateway: Gateway, kind: string) {
 }
 
 t.test('our own failures are no attempts, open no circuit, and are reported until they are over', async (t) => {
-  const rows = [
+  const cases = [
     ['EMFILE', 'descriptors'],
     ['ENFILE', 'descriptors'],
     ['ENOBUFS', 'memory'],
@@ -64,10 +64,10 @@ t.test('our own failures are no attempts, open no circuit, and are reported unti
     ['ETIMEOUT', 'name-service'],
     ['ECONNREFUSED', 'name-service'],
   ] as const;
-  for (const [code, subject] of rows) {
+  for (const [code, subject] of cases) {
     const names = new TestNames();
     const { clock, gateway, receiver, urlId } = await setUpWebhooks(t, {}, { lookUp: names.lookUp });
-    await gateway.webhooks.settings.set(urlId, { url: named(receiver.url, 'merchant.test') });
+    await gateway.webhooks.settings.set(urlId, { url: withHostName(receiver.url, 'merchant.test') });
     names.failure = () => code;
     let circuits = 0;
     gateway.events.on('circuit', () => {
@@ -75,7 +75,7 @@ t.test('our own failures are no attempts, open no circuit, and are reported unti
     });
     const lock = await connectedLock(t, gateway, MAC);
     for (let sequence = 1; sequence <= FAILURES_TO_OPEN + 2; sequence++) await lock.send(testBytes(sequence));
-    await eventually('it is tried', () => names.lookups > 0);
+    await eventually('a delivery is tried', () => names.lookups > 0);
     let before = 0;
     for (let tries = 0; tries < FAILURES_TO_OPEN + 2; tries++) {
       before = names.lookups;
@@ -105,29 +105,32 @@ t.test('our own failures are no attempts, open no circuit, and are reported unti
   }
 });
 
-t.test('a name look-up that takes longer than an attempt may last is no failure of the URL', async (t) => {
-  const names = new TestNames();
-  const { clock, gateway, receiver, urlId } = await setUpWebhooks(t, {}, { lookUp: names.lookUp });
-  await gateway.webhooks.settings.set(urlId, { url: named(receiver.url, 'merchant.test') });
-  names.failure = () => null;
-  const lock = await connectedLock(t, gateway, MAC);
-  await lock.send(testBytes(1));
-  await eventually('it is tried', () => names.lookups > 0);
-  clock.advance(Seconds(15));
-  await eventually('it waits for its next try', () => (clock.nextDueMs ?? 0) > clock.now());
-  t.same(
-    (await readDeliveries(gateway)).flatMap(({ attempts }) => attempts),
-    [],
-  );
-});
+t.test(
+  'a name look-up that takes longer than an attempt may last does not count as a failure of the URL',
+  async (t) => {
+    const names = new TestNames();
+    const { clock, gateway, receiver, urlId } = await setUpWebhooks(t, {}, { lookUp: names.lookUp });
+    await gateway.webhooks.settings.set(urlId, { url: withHostName(receiver.url, 'merchant.test') });
+    names.failure = () => null;
+    const lock = await connectedLock(t, gateway, MAC);
+    await lock.send(testBytes(1));
+    await eventually('a delivery is tried', () => names.lookups > 0);
+    clock.advance(Seconds(15));
+    await eventually('it waits for its next try', () => (clock.nextDueMs ?? 0) > clock.now());
+    t.same(
+      (await readDeliveries(gateway)).flatMap(({ attempts }) => attempts),
+      [],
+    );
+  },
+);
 
 t.test('an unknown name, or the only name to get no answer, is the URL’s own failure', async (t) => {
   for (const code of ['ENOTFOUND', 'EAI_AGAIN']) {
     const names = new TestNames();
     const { gateway, receiver, urlId } = await setUpWebhooks(t, {}, { lookUp: names.lookUp });
     const other = await testReceiver(t);
-    await gateway.webhooks.settings.set(urlId, { url: named(receiver.url, 'bad.test') });
-    await gateway.accounts.addWebhookUrl({ url: named(other.url, 'good.test') });
+    await gateway.webhooks.settings.set(urlId, { url: withHostName(receiver.url, 'bad.test') });
+    await gateway.accounts.addWebhookUrl({ url: withHostName(other.url, 'good.test') });
     names.failure = (name) => (name === 'bad.test' ? code : undefined);
     const lock = await connectedLock(t, gateway, MAC);
     const opened = waitForEvents(gateway, 'circuit', 1);
@@ -147,8 +150,8 @@ t.test('when names that were found before all stop getting answers, their URLs h
   // Each attempt then needs a new connection, and so a new look-up.
   for (const each of [receiver, other])
     each.answer = (_request, response) => void response.writeHead(204, { connection: 'close' }).end();
-  await gateway.webhooks.settings.set(urlId, { url: named(receiver.url, 'one.test') });
-  await gateway.accounts.addWebhookUrl({ url: named(other.url, 'two.test') });
+  await gateway.webhooks.settings.set(urlId, { url: withHostName(receiver.url, 'one.test') });
+  await gateway.accounts.addWebhookUrl({ url: withHostName(other.url, 'two.test') });
   const lock = await connectedLock(t, gateway, MAC);
   await lock.send(testBytes(1));
   await Promise.all([receiver.waitForRequests(1), other.waitForRequests(1)]);
@@ -209,7 +212,7 @@ t.test('an ordered URL keeps its order even if its pending locks can’t be read
 });
 
 /** A store that refuses to record attempts of one event for as long as `isRefusing` returns true. */
-function refusing(uplinkId: number, isRefusing: () => boolean): (store: Store) => Store {
+function refusingOutcomesOf(uplinkId: number, isRefusing: () => boolean): (store: Store) => Store {
   const isBad = ({ attempts }: DeliveryProgress): boolean => attempts.some((attempt) => attempt.uplinkId === uplinkId);
   return (store) =>
     withOverrides(store, {
@@ -221,16 +224,16 @@ function refusing(uplinkId: number, isRefusing: () => boolean): (store: Store) =
     });
 }
 
-for (const { what, status } of [
-  { what: 'a delivery', status: 204 },
-  { what: 'a failure', status: 500 },
+for (const { title, status } of [
+  { title: 'a delivery', status: 204 },
+  { title: 'a failure', status: 500 },
 ]) {
-  t.test(`the outcome of ${what} that the store refuses holds up nothing else, and is not lost`, async (t) => {
+  t.test(`the outcome of ${title} that the store refuses holds up nothing else, and is not lost`, async (t) => {
     let isRefused = true;
     const folder = tempFolder(t);
     const clock = new ManualClock(systemClock.now());
     const options = { deliveryClock: clock, random: () => 0.5 };
-    const gateway = await openGateway(t, folder, { ...options, wrapStore: refusing(3, () => isRefused) });
+    const gateway = await openGateway(t, folder, { ...options, wrapStore: refusingOutcomesOf(3, () => isRefused) });
     await gateway.accounts.addMerchant(MERCHANT);
     const [receiver, other] = [await testReceiver(t), await testReceiver(t)];
     receiver.answer = ({ json }, response) => void response.writeHead(json.sequence === 3 ? status : 204).end();
@@ -279,7 +282,7 @@ for (const { what, status } of [
 t.test('an event whose outcome is refused until the stop is attempted again at the next start', async (t) => {
   const folder = tempFolder(t);
   const options = { deliveryClock: new ManualClock(systemClock.now()), random: () => 0.5 };
-  const first = await openGateway(t, folder, { ...options, wrapStore: refusing(2, () => true) });
+  const first = await openGateway(t, folder, { ...options, wrapStore: refusingOutcomesOf(2, () => true) });
   await first.accounts.addMerchant(MERCHANT);
   const receiver = await testReceiver(t);
   await first.accounts.addWebhookUrl({ url: receiver.url });

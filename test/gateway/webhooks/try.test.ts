@@ -87,12 +87,12 @@ t.test('a refused address always has the same error and no duration', async (t) 
   await gateway.accounts.addMerchant(MERCHANT);
   const canary = await testReceiver(t);
   const { port } = new URL(canary.url);
-  for (const place of [`127.0.0.1:${port}`, '127.0.0.1:9', `localhost:${port}`, `0x7f.1:${port}`, '10.0.0.1:80'])
-    await gateway.accounts.addWebhookUrl({ url: `http://${place}/` });
+  for (const host of [`127.0.0.1:${port}`, '127.0.0.1:9', `localhost:${port}`, `0x7f.1:${port}`, '10.0.0.1:80'])
+    await gateway.accounts.addWebhookUrl({ url: `http://${host}/` });
   await gateway.accounts.addDevice({ mac: MAC });
   const { deliveries } = await gateway.webhooks.tester.test(MAC);
-  const told = deliveries.map(({ status, durationMs, error }) => ({ status, durationMs, error }));
-  t.same(told, Array(5).fill({ status: null, durationMs: null, error: 'the address is not allowed' }));
+  const results = deliveries.map(({ status, durationMs, error }) => ({ status, durationMs, error }));
+  t.same(results, Array(5).fill({ status: null, durationMs: null, error: 'the address is not allowed' }));
   t.equal(canary.requests.length, 0);
 });
 
