@@ -14,77 +14,78 @@ import { startTestBroker } from '../../helpers/mqtt/test-broker.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const [FROZEN, BUSY] = [testMac(1), testMac(2)];
-/** More bytes than the systems on both sides buffer for a connection. */
-const PIECES = 600;
-const PIECE_BYTES = 60_000;
+/** Together more bytes than the operating system buffers for a connection. */
+const COMMAND_COUNT = 600;
+const COMMAND_BYTES = 60_000;
 const PINGS = 100;
-/** Turns of the event loop after which a test closes a connection: up to more than a CONNECT takes. */
-const MOMENTS = 60;
+/** The test closes a connection after 0 to this many turns of the event loop; a CONNECT takes fewer. */
+const MAX_TURNS_BEFORE_CLOSE = 60;
 
 /** Resolves when bytes under way between the two ends of a connection have arrived. */
-async function turns(count: number): Promise<void> {
+async function runLoopTurns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn++) await new Promise<void>(afterThisTurn);
 }
 
 t.test('a lock that stops reading is disconnected within 10 s and delays no other lock', async (t) => {
   const guardClock = new ManualClock(Seconds(1000));
-  const site = await startTestBroker(t, { guardClock });
+  const setup = await startTestBroker(t, { guardClock });
   const refused: GatewayEventMap['refused'][0][] = [];
   const ended: GatewayEventMap['disconnected'][0][] = [];
-  site.events.on('refused', (event) => refused.push(event));
-  site.events.on('disconnected', (event) => ended.push(event));
-  const frozen = await RawLock.connect(t, site.broker.port, await site.addLock(FROZEN));
-  const busy = await RawLock.connect(t, site.broker.port, await site.addLock(BUSY));
+  setup.events.on('refused', (event) => refused.push(event));
+  setup.events.on('disconnected', (event) => ended.push(event));
+  const frozen = await RawLock.connect(t, setup.broker.port, await setup.addLock(FROZEN));
+  const busy = await RawLock.connect(t, setup.broker.port, await setup.addLock(BUSY));
   frozen.write(subscribePacket('down'));
   await frozen.waitForHex('9003000101');
   busy.write(publishPacket('up', testBytes(1)));
   await busy.waitForHex(pubackHex());
 
   frozen.socket.pause();
-  const session = [...site.broker.sessions.all()].find(({ sender }) => sender.mac === FROZEN);
+  const session = [...setup.broker.sessions.all()].find(({ sender }) => sender.mac === FROZEN);
   const sent: Promise<void>[] = [];
-  for (let piece = 0; piece < PIECES; piece++) sent.push(session?.send(Buffer.alloc(PIECE_BYTES)) ?? Promise.reject());
-  await turns(200);
+  for (let command = 0; command < COMMAND_COUNT; command++)
+    sent.push(session?.send(Buffer.alloc(COMMAND_BYTES)) ?? Promise.reject());
+  await runLoopTurns(200);
   t.ok((session?.connection.stream.writableLength ?? 0) > 0, 'the lock does not read everything');
   frozen.write(Buffer.from('c000'.repeat(PINGS), 'hex'));
 
   guardClock.advance(Seconds(7));
-  await turns(20);
+  await runLoopTurns(20);
   t.same(ended, [], 'it is not disconnected before its time limit');
   for (let sequence = 2; sequence < 6; sequence++) {
     busy.write(publishPacket('up', testBytes(sequence), sequence));
     await busy.waitForHex(pubackHex(sequence));
     guardClock.advance(Seconds(0.75));
-    await turns(20);
+    await runLoopTurns(20);
   }
-  // 10 s have passed since it stopped; what happens is reported with the next commit.
+  // 10 s have passed since the lock stopped reading. The disconnect is reported with the next commit.
   busy.write(publishPacket('up', testBytes(6), 6));
   await busy.waitForHex(pubackHex(6));
   t.match(ended, [{ mac: FROZEN, cause: 'dropped' }]);
   t.match(refused, [{ what: 'connection', clientId: FROZEN, why: /read nothing of what it was sent for 8 s/ }]);
   await Promise.all(sent);
-  t.pass('nobody waits for what could not be sent');
-  t.equal(site.broker.sessions.count, 1);
-  t.equal(site.broker.refusals.connection, 1);
-  await turns(20);
-  t.equal(site.broker.refusals.publish, 0, 'pings that could not be answered do not count as refused publishes');
+  t.pass('sending a command to it no longer waits');
+  t.equal(setup.broker.sessions.count, 1);
+  t.equal(setup.broker.refusals.connection, 1);
+  await runLoopTurns(20);
+  t.equal(setup.broker.refusals.publish, 0, 'pings that could not be answered do not count as refused publishes');
 });
 
 t.test('a gateway that stops answers received uplinks and reads no more', async (t) => {
   const folder = tempFolder(t);
-  let holds = false;
-  let held: (() => void) | undefined;
-  let isHeld: () => void = () => undefined;
-  const waitsForStore = new Promise<void>((resolve) => {
-    isHeld = resolve;
+  let isStoreBlocked = false;
+  let releaseStore: (() => void) | undefined;
+  let onStoreBlocked: () => void = () => undefined;
+  const storeBlocked = new Promise<void>((resolve) => {
+    onStoreBlocked = resolve;
   });
   const wrapStore = (store: Store): Store =>
     withOverrides(store, {
       append: async (commit: Commit) => {
-        if (holds && held === undefined) {
+        if (isStoreBlocked && releaseStore === undefined) {
           await new Promise<void>((resolve) => {
-            held = resolve;
-            isHeld();
+            releaseStore = resolve;
+            onStoreBlocked();
           });
         }
         await store.append(commit);
@@ -96,13 +97,13 @@ t.test('a gateway that stops answers received uplinks and reads no more', async 
   const lock = await RawLock.connect(t, gateway.mqttPort, { user: BUSY, secret });
   lock.write(publishPacket('up', testBytes(1), 1));
   await lock.waitForHex(pubackHex(1));
-  holds = true;
+  isStoreBlocked = true;
   lock.write(publishPacket('up', testBytes(2), 2));
-  await waitsForStore;
+  await storeBlocked;
   const closed = gateway.close();
   await lock.flush(publishPacket('up', testBytes(3), 3));
-  await turns(100);
-  held?.();
+  await runLoopTurns(100);
+  releaseStore?.();
   await closed;
   await lock.waitForClose();
   t.ok(lock.receivedHex.endsWith(pubackHex(2)), 'the uplink that was being stored is answered');
@@ -110,34 +111,34 @@ t.test('a gateway that stops answers received uplinks and reads no more', async 
   t.same(
     (await again.store.readEvents(1, 0, 9)).map(({ sequence }) => sequence),
     [1, 2],
-    'what came after the stop began was left to the next start',
+    'the uplink that came after the start of the stop was not stored',
   );
 });
 
 t.test('no connection is left after overlapping connections that close at any moment of a CONNECT', async (t) => {
-  const site = await startTestBroker(t);
+  const setup = await startTestBroker(t);
   const changeSignal = new ChangeSignal();
-  let [began, ended] = [0, 0];
-  site.events.on('connected', () => {
-    began += 1;
+  let [openedCount, ended] = [0, 0];
+  setup.events.on('connected', () => {
+    openedCount += 1;
   });
-  site.events.on('disconnected', () => {
+  setup.events.on('disconnected', () => {
     ended += 1;
     changeSignal.notify();
   });
-  for (let moment = 0; moment < MOMENTS; moment++) {
-    const claim = await site.addLock(testMac(10 + moment));
-    const one = await RawLock.open(t, site.broker.port);
-    const other = await RawLock.open(t, site.broker.port);
-    one.write(connectPacket(claim));
-    other.write(connectPacket(claim));
-    await turns(moment);
-    one.socket.destroy();
-    await turns(2);
-    other.socket.destroy();
+  for (let turnsBeforeClose = 0; turnsBeforeClose < MAX_TURNS_BEFORE_CLOSE; turnsBeforeClose++) {
+    const credentials = await setup.addLock(testMac(10 + turnsBeforeClose));
+    const first = await RawLock.open(t, setup.broker.port);
+    const second = await RawLock.open(t, setup.broker.port);
+    first.write(connectPacket(credentials));
+    second.write(connectPacket(credentials));
+    await runLoopTurns(turnsBeforeClose);
+    first.socket.destroy();
+    await runLoopTurns(2);
+    second.socket.destroy();
   }
-  const isOver = (): boolean => site.broker.connected === 0 && began === ended;
-  await changeSignal.waitUntil(isOver, 10, () => `the end of ${site.broker.connected} connections`);
-  t.equal(site.broker.connected, 0);
-  t.ok(began > 0, `${began} were opened and closed`);
+  const isOver = (): boolean => setup.broker.connected === 0 && openedCount === ended;
+  await changeSignal.waitUntil(isOver, 10, () => `the end of ${setup.broker.connected} connections`);
+  t.equal(setup.broker.connected, 0);
+  t.ok(openedCount > 0, `${openedCount} were opened and closed`);
 });

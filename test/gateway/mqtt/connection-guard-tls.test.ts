@@ -22,6 +22,7 @@ import { serveProgram } from '../../helpers/cli/serve-program.js';
 import { ChangeSignal } from '../../helpers/clocks/change-signal.js';
 import { openGateway, testBytes, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
 import { freePort } from '../../helpers/http/free-port.js';
+import { MIDNIGHT_MS } from '../../helpers/mqtt/model-lock.js';
 import {
   CONNACK_ACCEPTED,
   CONNACK_NOT_AUTHORIZED,
@@ -30,61 +31,71 @@ import {
   publishPacket,
   RawLock,
 } from '../../helpers/mqtt/raw-lock.js';
-import { MIDNIGHT_MS } from '../../helpers/mqtt/model-lock.js';
 import { startTestBroker } from '../../helpers/mqtt/test-broker.js';
 import { type TestCertificate, testCertificate, writeCertificate } from '../../helpers/mqtt/test-certificates.js';
 import { PARKED, PARKED_AT } from '../../helpers/sim/parked-bicycle.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const MAC = testMac(1);
-const [FIRST, SECOND] = await Promise.all([testCertificate(), testCertificate()]);
+const [FIRST_CERTIFICATE, SECOND_CERTIFICATE] = await Promise.all([testCertificate(), testCertificate()]);
 
 function fingerprintOf(files: { certificate: string; key: string }): string {
   return readTlsIdentity(files).fingerprint;
 }
 
 /** A gateway with a certificate and a registered lock. */
-async function place(t: Test, options: GatewayOptions = {}) {
+async function setUpTlsGateway(t: Test, options: GatewayOptions = {}) {
   const folder = tempFolder(t);
-  const files = writeCertificate(folder, FIRST);
+  const files = writeCertificate(folder, FIRST_CERTIFICATE);
   const gateway = await openGateway(t, path.join(folder, 'data'), options, { mqttTls: files });
   await gateway.accounts.addMerchant('Amber');
   const { secret } = await gateway.accounts.addDevice({ mac: MAC });
-  return { folder, files, gateway, claim: { user: MAC, secret }, port: gateway.mqttTlsPort ?? 0 };
+  return { folder, files, gateway, credentials: { user: MAC, secret }, port: gateway.mqttTlsPort ?? 0 };
 }
 
-async function enter(t: Test, port: number, claim: { user: string; secret: string }, trusted: TestCertificate) {
+async function connectLock(
+  t: Test,
+  port: number,
+  credentials: { user: string; secret: string },
+  trusted: TestCertificate,
+) {
   const lock = await RawLock.openTls(t, port, trusted.cert);
-  lock.write(connectPacket(claim));
+  lock.write(connectPacket(credentials));
   await lock.waitForHex(CONNACK_ACCEPTED);
   return lock;
 }
 
 t.test('a lock can connect over TLS with its CONNECT in several records', async (t) => {
-  const { gateway, port, claim } = await place(t);
-  const lock = await RawLock.openTls(t, port, FIRST.cert);
-  const bytes = connectPacket(claim);
+  const { gateway, port, credentials } = await setUpTlsGateway(t);
+  const lock = await RawLock.openTls(t, port, FIRST_CERTIFICATE.cert);
+  const bytes = connectPacket(credentials);
   for (let at = 0; at < bytes.length; at += 7) await lock.flush(bytes.subarray(at, at + 7));
   await lock.waitForHex(CONNACK_ACCEPTED);
   lock.write(publishPacket('up', testBytes(1)));
   await lock.waitForHex(pubackHex());
   t.match(await gateway.store.readEvents(1, 0, 9), [{ mac: MAC, sequence: 1 }]);
 
-  const stranger = await RawLock.openTls(t, port, FIRST.cert);
-  stranger.write(connectPacket({ ...claim, secret: 'wrong' }));
+  const stranger = await RawLock.openTls(t, port, FIRST_CERTIFICATE.cert);
+  stranger.write(connectPacket({ ...credentials, secret: 'wrong' }));
   await stranger.waitForClose();
   t.equal(stranger.receivedHex, CONNACK_NOT_AUTHORIZED);
 });
 
 t.test('a handshake that is invalid or not finished in time is closed and reported', async (t) => {
   const clock = new ManualClock(Seconds(1000));
-  const { gateway, port, claim } = await place(t, { guardClock: clock });
+  const { gateway, port, credentials } = await setUpTlsGateway(t, { guardClock: clock });
   const silent = await RawLock.open(t, port);
   const reported = waitForEvents(gateway, 'refused', 3);
   const plain = await RawLock.open(t, port);
-  plain.write(connectPacket(claim));
+  plain.write(connectPacket(credentials));
   await plain.waitForClose();
-  const old = connectTls({ port, host: '127.0.0.1', ca: FIRST.cert, maxVersion: 'TLSv1.1', minVersion: 'TLSv1' });
+  const old = connectTls({
+    port,
+    host: '127.0.0.1',
+    ca: FIRST_CERTIFICATE.cert,
+    maxVersion: 'TLSv1.1',
+    minVersion: 'TLSv1',
+  });
   await new Promise<void>((resolve) => old.on('error', () => undefined).once('close', () => resolve()));
   clock.advance(Seconds(9.5));
   t.notOk(silent.isClosed, 'a slow handshake is not closed before the time limit');
@@ -96,55 +107,55 @@ t.test('a handshake that is invalid or not finished in time is closed and report
     { why: /not finished within 10 s/ },
   ]);
 
-  const agreed = await RawLock.openTls(t, port, FIRST.cert);
+  const agreed = await RawLock.openTls(t, port, FIRST_CERTIFICATE.cert);
   const late = waitForEvents(gateway, 'refused', 1);
-  agreed.write(connectPacket(claim).subarray(0, 20));
-  await enter(t, port, claim, FIRST);
+  agreed.write(connectPacket(credentials).subarray(0, 20));
+  await connectLock(t, port, credentials, FIRST_CERTIFICATE);
   clock.advance(Seconds(5.5));
   await agreed.waitForClose();
   t.match(await late, [{ why: /CONNECT was not finished within 5 s/ }]);
 });
 
 t.test('new connections get a reloaded certificate; a bad certificate changes nothing', async (t) => {
-  const { gateway, files, port, claim } = await place(t);
+  const { gateway, files, port, credentials } = await setUpTlsGateway(t);
   const { secret } = await gateway.accounts.addDevice({ mac: testMac(2) });
   const other = { user: testMac(2), secret };
-  const old = await enter(t, port, claim, FIRST);
+  const old = await connectLock(t, port, credentials, FIRST_CERTIFICATE);
   t.equal(old.fingerprint, fingerprintOf(files));
 
-  writeCertificate(path.dirname(files.key), SECOND);
+  writeCertificate(path.dirname(files.key), SECOND_CERTIFICATE);
   t.equal(gateway.reloadTls().fingerprint, fingerprintOf(files));
-  await t.rejects(enter(t, port, other, FIRST), 'no new connection gets the old certificate');
-  const fresh = await enter(t, port, other, SECOND);
+  await t.rejects(connectLock(t, port, other, FIRST_CERTIFICATE), 'no new connection gets the old certificate');
+  const fresh = await connectLock(t, port, other, SECOND_CERTIFICATE);
   t.equal(fresh.fingerprint, fingerprintOf(files));
   t.not(fresh.fingerprint, old.fingerprint);
 
-  writeFileSync(files.certificate, FIRST.cert);
+  writeFileSync(files.certificate, FIRST_CERTIFICATE.cert);
   t.throws(() => gateway.reloadTls(), { code: 'tls-file' }, 'a certificate that the key does not belong to');
-  const again = await enter(t, port, other, SECOND);
+  const again = await connectLock(t, port, other, SECOND_CERTIFICATE);
   t.equal(again.fingerprint, fresh.fingerprint, 'the certificate in use stays');
   const { entries } = (await callOperator(gateway, 'GET', '/audit')).body as { entries: object[] };
   const reload = { action: 'tls.reload', actor: 'owner', after: { fingerprint: fresh.fingerprint }, outcome: 'done' };
   t.match(
     entries.filter((each) => 'action' in each && each.action === 'tls.reload'),
     [reload],
-    'who changed it is in the audit log, once',
+    'the audit log has one entry, with the author',
   );
 
   old.write(publishPacket('up', testBytes(1)));
   await old.waitForHex(pubackHex());
-  t.pass('and the lock that was connected before it all still is');
+  t.pass('the lock that was connected before the reload is still connected');
 });
 
 t.test('a wrong file stops the start with a sentence that names it', async (t) => {
   const folder = tempFolder(t);
-  const files = writeCertificate(folder, FIRST);
+  const files = writeCertificate(folder, FIRST_CERTIFICATE);
   const nothing = path.join(folder, 'nothing.pem');
   const garbage = path.join(folder, 'garbage.pem');
   const foreign = path.join(folder, 'foreign.pem');
   writeFileSync(garbage, 'no PEM at all');
-  writeFileSync(foreign, SECOND.key);
-  const wrong = [
+  writeFileSync(foreign, SECOND_CERTIFICATE.key);
+  const wrongSettings = [
     [{ ...files, certificate: nothing }, nothing],
     [{ ...files, key: nothing }, nothing],
     [{ ...files, certificate: garbage }, garbage],
@@ -152,9 +163,13 @@ t.test('a wrong file stops the start with a sentence that names it', async (t) =
     [{ ...files, key: foreign }, foreign],
     [{ certificate: files.key, key: files.key }, files.key],
   ] as const;
-  for (const [index, [mqttTls, named]] of wrong.entries()) {
+  for (const [index, [mqttTls, wrongFile]] of wrongSettings.entries()) {
     const start = openGateway(t, path.join(folder, `data${index}`), {}, { mqttTls });
-    await t.rejects(start, { code: 'tls-file', message: new RegExp(path.basename(named)) }, path.basename(named));
+    await t.rejects(
+      start,
+      { code: 'tls-file', message: new RegExp(path.basename(wrongFile)) },
+      path.basename(wrongFile),
+    );
   }
   const config = (flags: Record<string, string>): unknown => readConfig(resolveSettings(flags, {}));
   t.throws(() => config({ mqttTlsCert: 'a.pem' }), { code: 'input-setting', message: /no key/ });
@@ -164,18 +179,18 @@ t.test('a wrong file stops the start with a sentence that names it', async (t) =
 });
 
 t.test('the counted bytes are those on the wire, including the handshake', async (t) => {
-  const files = writeCertificate(tempFolder(t), FIRST);
-  const site = await startTestBroker(t, { tls: { host: '127.0.0.1', port: 0, files } });
+  const files = writeCertificate(tempFolder(t), FIRST_CERTIFICATE);
+  const setup = await startTestBroker(t, { tls: { host: '127.0.0.1', port: 0, files } });
   const wire = { up: 0, down: 0 };
   const proxy = createServer((from) => {
-    const to = connect(site.broker.tlsPort ?? 0, '127.0.0.1');
-    from.on('data', (piece) => {
-      wire.up += piece.length;
-      to.write(piece);
+    const to = connect(setup.broker.tlsPort ?? 0, '127.0.0.1');
+    from.on('data', (chunk) => {
+      wire.up += chunk.length;
+      to.write(chunk);
     });
-    to.on('data', (piece) => {
-      wire.down += piece.length;
-      from.write(piece);
+    to.on('data', (chunk) => {
+      wire.down += chunk.length;
+      from.write(chunk);
     });
     for (const [one, other] of [
       [from, to],
@@ -186,30 +201,30 @@ t.test('the counted bytes are those on the wire, including the handshake', async
   });
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
   t.teardown(() => proxy.close());
-  const lock = await enter(t, (proxy.address() as AddressInfo).port, await site.addLock(MAC), FIRST);
+  const lock = await connectLock(t, (proxy.address() as AddressInfo).port, await setup.addLock(MAC), FIRST_CERTIFICATE);
   for (let sequence = 1; sequence <= 20; sequence++) {
     lock.write(publishPacket('up', testBytes(sequence), sequence));
     await lock.waitForHex(pubackHex(sequence));
   }
-  const [session] = [...site.broker.sessions.all()];
+  const [session] = [...setup.broker.sessions.all()];
   const raw = session?.connection.raw;
   t.ok(wire.down > 1000 && wire.up > 1000, `${wire.up} bytes up, ${wire.down} down`);
   t.same({ up: raw?.bytesRead, down: raw?.bytesWritten }, wire);
 });
 
 t.test('a simulated lock can send pings over TLS', async (t) => {
-  const { gateway, port, claim } = await place(t);
+  const { gateway, port, credentials } = await setUpTlsGateway(t);
   const clock = new ManualClock(MIDNIGHT_MS + Seconds(12 * 3600));
   const entries: DiaryEntry[] = [];
   const changeSignal = new ChangeSignal();
   const unlocked = { atMs: clock.now() + Seconds(1), change: { type: 'lock-state', lockState: 'unlocked' } } as const;
-  const tls = { ca: FIRST.cert, servername: 'localhost' };
+  const tls = { ca: FIRST_CERTIFICATE.cert, servername: 'localhost' };
   const lock = new Lock({
     mac: MAC,
     firmwareVersion: '2.4.1',
     clock,
     world: new ScriptedWorld(PARKED, [unlocked], { position: PARKED_AT, speedMetersPerSecond: 0, directionDegrees: 0 }),
-    openLink: mqttLinks({ host: '127.0.0.1', port, tls }, () => claim.secret),
+    openLink: mqttLinks({ host: '127.0.0.1', port, tls }, () => credentials.secret),
     flash: new MemoryFlash(),
     jitterSeed: 1,
     diary: (_mac, _atMs, entry) => {
@@ -230,7 +245,7 @@ t.test('a simulated lock can send pings over TLS', async (t) => {
 
 t.test('SIGHUP reads the certificate again', async (t) => {
   const folder = tempFolder(t);
-  const files = writeCertificate(folder, FIRST);
+  const files = writeCertificate(folder, FIRST_CERTIFICATE);
   const port = await freePort();
   const settings = {
     '--data': path.join(folder, 'data'),
@@ -245,15 +260,15 @@ t.test('SIGHUP reads the certificate again', async (t) => {
   const serve = new Program(t, process.execPath, [LOCKGATE, 'serve', ...Object.entries(settings).flat()]);
   t.match(await serve.waitForLine(/mqtts:/), `mqtts://127.0.0.1:${port}`);
   await serve.waitForLine(/Ctrl-C/);
-  t.equal((await RawLock.openTls(t, port, FIRST.cert)).fingerprint, fingerprintOf(files));
-  writeCertificate(folder, SECOND);
+  t.equal((await RawLock.openTls(t, port, FIRST_CERTIFICATE.cert)).fingerprint, fingerprintOf(files));
+  writeCertificate(folder, SECOND_CERTIFICATE);
   serve.kill('SIGHUP');
   await serve.waitForLine(/reread the certificate/, 'stderr');
-  t.equal((await RawLock.openTls(t, port, SECOND.cert)).fingerprint, fingerprintOf(files));
+  t.equal((await RawLock.openTls(t, port, SECOND_CERTIFICATE.cert)).fingerprint, fingerprintOf(files));
   writeFileSync(files.key, 'no key');
   serve.kill('SIGHUP');
   t.match(await serve.waitForLine(/key\.pem does not contain/, 'stderr'), /stays/);
-  await RawLock.openTls(t, port, SECOND.cert);
+  await RawLock.openTls(t, port, SECOND_CERTIFICATE.cert);
   serve.kill('SIGTERM');
   t.match(await serve.waitForExit(20), { code: 0 });
 });
@@ -261,7 +276,7 @@ t.test('SIGHUP reads the certificate again', async (t) => {
 t.test('SIGHUP without a certificate changes nothing at any moment', async (t) => {
   const data = path.join(tempFolder(t), 'data');
   mkdirSync(data);
-  const hasBegun = new Promise<void>((resolve) => {
+  const hasStarted = new Promise<void>((resolve) => {
     const watcher = watch(data, (_what, name) => {
       if (name !== 'gateway.lock') return;
       watcher.close();
@@ -269,7 +284,7 @@ t.test('SIGHUP without a certificate changes nothing at any moment', async (t) =
     });
   });
   const serve = serveProgram(t, data);
-  await hasBegun;
+  await hasStarted;
   serve.kill('SIGHUP');
   await serve.waitForLine(/Ctrl-C/);
   await serve.waitForLine(/nothing to reread/, 'stderr');

@@ -1,6 +1,6 @@
 /**
- * The connection guard against strangers (unauthenticated clients) and faulty locks (quality.md §2; protocol.md §1):
- * raw sockets and hand-made packets.
+ * The connection guard, which limits strangers (clients before authentication) and faulty locks (quality.md §2;
+ * protocol.md §1). The test uses raw sockets and builds packets itself.
  */
 import t, { type Test } from 'tap';
 import type { Gateway } from '../../../gateway/gateway.js';
@@ -25,41 +25,41 @@ import { SeededChance } from '../../helpers/pair/seeded-chance.js';
 
 /** CONNACK: server unavailable. */
 const UNAVAILABLE = '20020003';
-const [MAC, OTHER] = [testMac(1), testMac(2)];
+const [MAC, OTHER_MAC] = [testMac(1), testMac(2)];
 const KIB = 1024;
 
 /** A gateway whose connection guard has a manual clock, and a registered lock. */
-async function place(t: Test, options: Parameters<typeof testGateway>[1] = {}) {
+async function setUpGateway(t: Test, options: Parameters<typeof testGateway>[1] = {}) {
   const clock = new ManualClock(Seconds(1000));
   const gateway = await testGateway(t, { guardClock: clock, ...options });
   const { secret } = await gateway.accounts.addDevice({ mac: MAC });
-  const claim = { user: MAC, secret };
+  const credentials = { user: MAC, secret };
   const port = gateway.mqttPort;
   const open = (): Promise<RawLock> => RawLock.open(t, port);
-  const enter = (more: { keepalive?: number } = {}): Promise<RawLock> =>
-    RawLock.connect(t, port, { ...claim, ...more });
-  return { clock, gateway, claim, port, open, enter };
+  const connectLock = (more: { keepalive?: number } = {}): Promise<RawLock> =>
+    RawLock.connect(t, port, { ...credentials, ...more });
+  return { clock, gateway, credentials, port, open, connectLock };
 }
 
-/** Resolves when the gateway has taken every connection that was made before this call. */
-async function hasLooked(t: Test, gateway: Gateway): Promise<void> {
+/** Resolves when the gateway has accepted every connection that was made before this call. */
+async function waitUntilAccepted(t: Test, gateway: Gateway): Promise<void> {
   const stranger = await RawLock.open(t, gateway.mqttPort);
   stranger.write(connectPacket({ user: 'nobody', secret: 'x' }));
   await stranger.waitForClose();
 }
 
 t.test('packets are counted correctly in chunks of any size', async (t) => {
-  const chance = new SeededChance(1);
+  const random = new SeededChance(1);
   const lengths = [2, 3, 127, 128, 129, 16_383, 16_384, 65_536];
   const packets = lengths.map((length) => packet(0x30, Buffer.alloc(length, 0xff).fill(0, 0, 2)));
-  const whole = Buffer.concat([...packets, PINGREQ, ...packets]);
+  const allBytes = Buffer.concat([...packets, PINGREQ, ...packets]);
   for (let round = 0; round < 50; round++) {
     const counter = new FrameCounter();
     const faults: unknown[] = [];
-    for (let at = 0; at < whole.length; ) {
-      const piece = 1 + Math.floor(chance.next() ** 4 * 3000);
-      faults.push(counter.pass(whole.subarray(at, at + piece), 65_536));
-      at += piece;
+    for (let at = 0; at < allBytes.length; ) {
+      const chunkBytes = 1 + Math.floor(random.next() ** 4 * 3000);
+      faults.push(counter.pass(allBytes.subarray(at, at + chunkBytes), 65_536));
+      at += chunkBytes;
     }
     t.ok(
       faults.every((fault) => fault === undefined),
@@ -81,7 +81,7 @@ t.test('packets are counted correctly in chunks of any size', async (t) => {
 t.test(
   'a first packet that is not a CONNECT of at most 4 KiB closes the connection at once and is reported',
   async (t) => {
-    const { gateway, open } = await place(t);
+    const { gateway, open } = await setUpGateway(t);
     const firsts = {
       'a PUBLISH': publishPacket('up', testBytes(1)),
       'a SUBSCRIBE': subscribePacket('down'),
@@ -108,21 +108,21 @@ t.test(
 );
 
 t.test('a CONNECT may arrive byte by byte', async (t) => {
-  const { open, claim } = await place(t);
+  const { open, credentials } = await setUpGateway(t);
   const lock = await open();
-  for (const byte of connectPacket(claim)) await lock.flush(Buffer.from([byte]));
+  for (const byte of connectPacket(credentials)) await lock.flush(Buffer.from([byte]));
   await lock.waitForHex(CONNACK_ACCEPTED);
   for (const byte of publishPacket('up', testBytes(1))) await lock.flush(Buffer.from([byte]));
   await lock.waitForHex(pubackHex());
 });
 
 t.test('a connection without a complete CONNECT is closed after 5 s; one with a CONNECT stays', async (t) => {
-  const { gateway, clock, open, claim } = await place(t);
+  const { gateway, clock, open, credentials } = await setUpGateway(t);
   const [half, slow, silent] = [await open(), await open(), await open()];
-  const bytes = connectPacket(claim);
+  const bytes = connectPacket(credentials);
   half.write(bytes.subarray(0, 40));
   slow.write(bytes.subarray(0, 40));
-  await hasLooked(t, gateway);
+  await waitUntilAccepted(t, gateway);
   clock.advance(Seconds(4.9));
   slow.write(bytes.subarray(40));
   await slow.waitForHex(CONNACK_ACCEPTED);
@@ -137,7 +137,7 @@ t.test('a connection without a complete CONNECT is closed after 5 s; one with a 
 });
 
 t.test('when the bytes held for strangers exceed the limit, the newest connection is closed', async (t) => {
-  const { gateway, open, enter } = await place(t, { guardLimits: { heldBytes: 64 * KIB } });
+  const { gateway, open, connectLock } = await setUpGateway(t, { guardLimits: { heldBytes: 64 * KIB } });
   let refused = 0;
   gateway.events.on('refused', ({ why }) => {
     if (why.includes('are held already')) refused += 1;
@@ -149,22 +149,22 @@ t.test('when the bytes held for strangers exceed the limit, the newest connectio
     stranger.write(unfinished);
     strangers.push(stranger);
   }
-  await hasLooked(t, gateway);
+  await waitUntilAccepted(t, gateway);
   t.ok(refused >= 15 && refused <= 17, `of 32 strangers with 4 KiB each, ${refused} were refused`);
   const stayed = strangers.length - refused;
   await Promise.all(strangers.slice(stayed).map((stranger) => stranger.waitForClose()));
-  await enter();
-  t.pass('a lock whose CONNECT comes whole needs nothing to be held');
+  await connectLock();
+  t.pass('a CONNECT that arrives in one chunk needs no held bytes');
   for (const stranger of strangers) stranger.socket.destroy();
-  await hasLooked(t, gateway);
+  await waitUntilAccepted(t, gateway);
   const again = await open();
   again.write(unfinished);
-  await hasLooked(t, gateway);
+  await waitUntilAccepted(t, gateway);
   t.notOk(again.isClosed, 'the held bytes are released');
 });
 
 t.test('the limit of connections per address applies', async (t) => {
-  const { gateway, open } = await place(t, { guardLimits: { perAddress: 3 } });
+  const { gateway, open } = await setUpGateway(t, { guardLimits: { perAddress: 3 } });
   const first = await open();
   const others = [await open(), await open()];
   const reported = waitForEvents(gateway, 'refused', 1);
@@ -172,22 +172,22 @@ t.test('the limit of connections per address applies', async (t) => {
   await fourth.waitForClose();
   t.match(await reported, [{ what: 'connect', why: /has 3 connections/ }]);
   first.socket.destroy();
-  const claim = { user: MAC, secret: 'x' };
+  const credentials = { user: MAC, secret: 'x' };
   // The gateway learns of the close when it next reads.
-  for (let isIn = false; !isIn; ) {
+  for (let isAccepted = false; !isAccepted; ) {
     const next = await open();
-    next.write(connectPacket(claim));
+    next.write(connectPacket(credentials));
     await next.waitForClose();
-    isIn = next.receivedHex === CONNACK_NOT_AUTHORIZED;
+    isAccepted = next.receivedHex === CONNACK_NOT_AUTHORIZED;
   }
   t.notOk(others.some(({ isClosed }) => isClosed));
 });
 
 t.test('at too many silent connections of an address, the oldest is closed, but no lock', async (t) => {
-  const { gateway, clock, open, enter } = await place(t, { guardLimits: { silentPerAddress: 2 } });
-  const lock = await enter();
+  const { gateway, clock, open, connectLock } = await setUpGateway(t, { guardLimits: { silentPerAddress: 2 } });
+  const lock = await connectLock();
   const silent = [await open(), await open(), await open()];
-  await hasLooked(t, gateway);
+  await waitUntilAccepted(t, gateway);
   t.notOk(
     silent.some(({ isClosed }) => isClosed),
     'what they have sent may still be on its way',
@@ -200,74 +200,80 @@ t.test('at too many silent connections of an address, the oldest is closed, but 
     { what: 'connect', why: /has 2 connections without a CONNECT; this one was silent the longest/ },
   ]);
   lock.socket.destroy();
-  await enter();
+  await connectLock();
   t.notOk(newcomer.isClosed);
 });
 
 t.test(
   'without a free descriptor a lock is refused for now; a silent stranger is closed to make room for it',
   async (t) => {
-    let room: DescriptorRoom = 'short';
+    let descriptorRoom: DescriptorRoom = 'short';
     const clock = new ManualClock(Seconds(1000));
-    const { broker, addLock } = await startTestBroker(t, { guardClock: clock, roomFor: () => room });
-    const claim = await addLock(MAC);
-    const knock = async (): Promise<RawLock> => {
+    const { broker, addLock } = await startTestBroker(t, { guardClock: clock, roomFor: () => descriptorRoom });
+    const credentials = await addLock(MAC);
+    const openAndConnect = async (): Promise<RawLock> => {
       const lock = await RawLock.open(t, broker.port);
-      lock.write(connectPacket(claim));
+      lock.write(connectPacket(credentials));
       return lock;
     };
-    const refused = await knock();
+    const refused = await openAndConnect();
     t.equal(await refused.waitForAnswer(), UNAVAILABLE);
     await refused.waitForClose();
-    room = 'none';
-    const closed = await knock();
+    descriptorRoom = 'none';
+    const closed = await openAndConnect();
     await closed.waitForClose();
     t.equal(closed.receivedHex, '', 'no descriptor is left for an answer');
-    room = 'enough';
+    descriptorRoom = 'enough';
     const silent = await RawLock.open(t, broker.port);
-    const lock = await knock();
+    const lock = await openAndConnect();
     t.equal(await lock.waitForAnswer(), CONNACK_ACCEPTED);
-    room = 'short';
+    descriptorRoom = 'short';
     clock.advance(Seconds(1.5));
-    const instead = await knock();
-    t.equal(await instead.waitForAnswer(), CONNACK_ACCEPTED);
+    const replacing = await openAndConnect();
+    t.equal(await replacing.waitForAnswer(), CONNACK_ACCEPTED);
     await silent.waitForClose();
 
-    room = 'enough';
+    descriptorRoom = 'enough';
     const another = await RawLock.open(t, broker.port);
     // The CONNACK shows that the broker has accepted the silent connection too.
-    await (await knock()).waitForAnswer();
-    room = 'none';
+    await (await openAndConnect()).waitForAnswer();
+    descriptorRoom = 'none';
     clock.advance(Seconds(1.5));
-    const kept = await knock();
-    await kept.waitForClose();
-    t.equal(kept.receivedHex, '', 'no connection keeps a reserved descriptor');
+    const withoutDescriptor = await openAndConnect();
+    await withoutDescriptor.waitForClose();
+    t.equal(withoutDescriptor.receivedHex, '', 'no connection keeps a reserved descriptor');
     await another.waitForClose();
-    room = 'enough';
-    t.equal(await (await knock()).waitForAnswer(), CONNACK_ACCEPTED, 'the next connection gets the freed descriptor');
+    descriptorRoom = 'enough';
+    t.equal(
+      await (await openAndConnect()).waitForAnswer(),
+      CONNACK_ACCEPTED,
+      'the next connection gets the freed descriptor',
+    );
   },
 );
 
 t.test('packets right after the CONNECT are processed only once the CONNECT is accepted', async (t) => {
-  const { gateway, open, claim } = await place(t);
+  const { gateway, open, credentials } = await setUpGateway(t);
   const uplinks = Array.from({ length: 100 }, (_, index) => publishPacket('up', testBytes(index + 1), index + 1));
   const lock = await open();
-  lock.write(Buffer.concat([connectPacket(claim), subscribePacket('down'), ...uplinks]));
+  lock.write(Buffer.concat([connectPacket(credentials), subscribePacket('down'), ...uplinks]));
   await lock.waitForHex(pubackHex(100));
   t.ok(lock.receivedHex.startsWith(`${CONNACK_ACCEPTED}9003000101`), 'accepted, subscribed, and all acknowledged');
   t.equal((await gateway.store.readEvents(1, 0, 999)).length, 100);
 
-  const liar = await open();
-  liar.write(Buffer.concat([connectPacket({ ...claim, secret: 'wrong' }), publishPacket('up', testBytes(200))]));
-  await liar.waitForClose();
-  t.equal(liar.receivedHex, CONNACK_NOT_AUTHORIZED);
+  const wrongClient = await open();
+  wrongClient.write(
+    Buffer.concat([connectPacket({ ...credentials, secret: 'wrong' }), publishPacket('up', testBytes(200))]),
+  );
+  await wrongClient.waitForClose();
+  t.equal(wrongClient.receivedHex, CONNACK_NOT_AUTHORIZED);
   t.equal((await gateway.store.readEvents(1, 0, 999)).length, 100, 'nothing from a refused client is stored');
 });
 
 t.test('a second CONNECT and packets that only servers send close the connection', async (t) => {
-  const { gateway, enter, claim } = await place(t);
+  const { gateway, connectLock, credentials } = await setUpGateway(t);
   const packets = {
-    'a CONNECT': connectPacket(claim),
+    'a CONNECT': connectPacket(credentials),
     'a CONNACK': Buffer.from([0x20, 2, 0, 0]),
     'a PUBREL': Buffer.from([0x62, 2, 0, 1]),
     'a PINGRESP': Buffer.from([0xd0, 0]),
@@ -275,7 +281,7 @@ t.test('a second CONNECT and packets that only servers send close the connection
     '65,537 bytes': Buffer.from([0x32, ...encodeLength(64 * KIB + 1)]),
   };
   for (const [what, bytes] of Object.entries(packets)) {
-    const lock = await enter();
+    const lock = await connectLock();
     const reported = waitForEvents(gateway, 'refused', 1);
     const ended = waitForEvents(gateway, 'disconnected', 1);
     lock.write(bytes);
@@ -286,8 +292,8 @@ t.test('a second CONNECT and packets that only servers send close the connection
 });
 
 t.test('an uplink that is too long is quarantined and acknowledged', async (t) => {
-  const { gateway, enter } = await place(t);
-  const lock = await enter();
+  const { gateway, connectLock } = await setUpGateway(t);
+  const lock = await connectLock();
   const head = 'up'.length + 2 + 2;
   const seen = waitForEvents(gateway, 'quarantined', 2);
   for (const [id, length] of [1025, 64 * KIB - head].entries()) {
@@ -302,15 +308,15 @@ t.test('an uplink that is too long is quarantined and acknowledged', async (t) =
 });
 
 t.test('a silent client is disconnected after one and a half times its keepalive', async (t) => {
-  const { gateway, clock, enter } = await place(t);
-  const bars = [
+  const { gateway, clock, connectLock } = await setUpGateway(t);
+  const limits = [
     { keepalive: 10, seconds: 15 },
     { keepalive: 300, seconds: 450 },
     { keepalive: 0, seconds: 450 },
     { keepalive: 65_535, seconds: Minutes(90) / Seconds(1) },
   ];
-  for (const { keepalive, seconds } of bars) {
-    const lock = await enter({ keepalive });
+  for (const { keepalive, seconds } of limits) {
+    const lock = await connectLock({ keepalive });
     clock.advance(Seconds(seconds - 1));
     lock.write(PINGREQ);
     await lock.waitForHex('d000');
@@ -325,14 +331,14 @@ t.test('a silent client is disconnected after one and a half times its keepalive
 });
 
 t.test('unknown and wrong credentials get the same answer', async (t) => {
-  const { gateway, open, claim } = await place(t);
-  const claims = {
-    'no such lock': { user: OTHER, secret: claim.secret },
-    'wrong secret': { ...claim, secret: 'lgs_wrong' },
-    'client id': { ...claim, clientId: OTHER },
-    'carries a will': { ...claim, will: true },
+  const { gateway, open, credentials } = await setUpGateway(t);
+  const logins = {
+    'no such lock': { user: OTHER_MAC, secret: credentials.secret },
+    'wrong secret': { ...credentials, secret: 'lgs_wrong' },
+    'client id': { ...credentials, clientId: OTHER_MAC },
+    'carries a will': { ...credentials, will: true },
   };
-  for (const [why, each] of Object.entries(claims)) {
+  for (const [why, each] of Object.entries(logins)) {
     const reported = waitForEvents(gateway, 'refused', 1);
     const stranger = await open();
     stranger.write(connectPacket(each));
@@ -343,15 +349,15 @@ t.test('unknown and wrong credentials get the same answer', async (t) => {
 });
 
 t.test('a client with a wrong credential can’t take over a lock’s connection', async (t) => {
-  const { gateway, open, enter } = await place(t);
-  const { secret } = await gateway.accounts.addDevice({ mac: OTHER });
-  const lock = await enter();
-  for (const claim of [
-    { clientId: MAC, user: OTHER, secret },
+  const { gateway, open, connectLock } = await setUpGateway(t);
+  const { secret } = await gateway.accounts.addDevice({ mac: OTHER_MAC });
+  const lock = await connectLock();
+  for (const credentials of [
+    { clientId: MAC, user: OTHER_MAC, secret },
     { clientId: MAC, user: MAC, secret },
   ]) {
     const thief = await open();
-    thief.write(connectPacket(claim));
+    thief.write(connectPacket(credentials));
     await thief.waitForClose();
     t.equal(thief.receivedHex, CONNACK_NOT_AUTHORIZED);
   }
@@ -360,9 +366,9 @@ t.test('a client with a wrong credential can’t take over a lock’s connection
 });
 
 t.test('refusals are counted for operators', async (t) => {
-  const { gateway, open, enter } = await place(t);
+  const { gateway, open, connectLock } = await setUpGateway(t);
   for (const topic of ['#', '+', 'up', '$SYS/#', '$share/g/down', 'down/+']) {
-    const lock = await enter();
+    const lock = await connectLock();
     const reported = waitForEvents(gateway, 'refused', 1);
     lock.write(subscribePacket(topic));
     await lock.waitForHex('9003000180');
@@ -370,7 +376,7 @@ t.test('refusals are counted for operators', async (t) => {
     lock.socket.destroy();
   }
   const publishes = {
-    'another topic': publishPacket(`up/${OTHER}`, testBytes(1)),
+    'another topic': publishPacket(`up/${OTHER_MAC}`, testBytes(1)),
     'the topic of commands': publishPacket('down', testBytes(1)),
     'a system topic': publishPacket('$SYS/x', testBytes(1)),
     'a wildcard': publishPacket('#', testBytes(1)),
@@ -380,7 +386,7 @@ t.test('refusals are counted for operators', async (t) => {
     'QoS 3': publishPacket('up', testBytes(1), 1, 0x06),
   };
   for (const [what, bytes] of Object.entries(publishes)) {
-    const lock = await enter();
+    const lock = await connectLock();
     const reported = waitForEvents(gateway, 'refused', 1);
     lock.write(bytes);
     await lock.waitForClose();
@@ -394,5 +400,5 @@ t.test('refusals are counted for operators', async (t) => {
   });
   const { mqtt } = (await answer.json()) as { mqtt: { refused: unknown } };
   t.same(mqtt.refused, { connect: 1, packet: 0, publish: 8, subscribe: 6, connection: 0 });
-  t.same(await gateway.store.readEvents(1, 0, 9), [], 'and nothing was stored');
+  t.same(await gateway.store.readEvents(1, 0, 9), [], 'nothing was stored');
 });

@@ -18,12 +18,12 @@ import { testReceiver } from '../../helpers/gateway/test-receiver.js';
 import { connackCode, connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
 
 const MAC = testMac();
-const OTHER = testMac(2);
+const OTHER_MAC = testMac(2);
 const NOT_AUTHORIZED = 5;
 /** The time limit for ending a revoked session (quality.md §2). */
-const ENDED_WITHIN_SECONDS = 5;
+const MAX_CLOSE_SECONDS = 5;
 
-const OF_PHONE: CellularPing = {
+const PHONE_PING: CellularPing = {
   kind: 'cellular',
   reason: 'PHONE',
   lockState: 'unlocked',
@@ -37,7 +37,7 @@ const OF_PHONE: CellularPing = {
 /** A phone's ping, as different from the lock's as possible. */
 function phoneBytes(sequence: number, members: Partial<Uplink> = {}): Buffer {
   const power = { mode: 'HIGH', rideTracking: true, airplane: true, recovery: true } as const;
-  return testBytes(sequence, { boot: 900, body: OF_PHONE, power, ...members });
+  return testBytes(sequence, { boot: 900, body: PHONE_PING, power, ...members });
 }
 
 async function addPhone(gateway: Gateway, name = 'Ada', expiresAtMs: number | null = null): Promise<string> {
@@ -61,11 +61,11 @@ t.test(
     const ada = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'ada1', await addPhone(gateway, 'Ada'));
     const bob = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'B', await addPhone(gateway, 'Bob'));
     t.match(await connected, [{ source: 'phone' }, { source: 'phone' }]);
-    const taken = waitForEvents(gateway, 'uplink', 2);
+    const stored = waitForEvents(gateway, 'uplink', 2);
     await ada.send(phoneBytes(1));
     await bob.send(phoneBytes(1));
     t.same(
-      (await taken).map(({ source, findings }) => [source, findings]),
+      (await stored).map(({ source, findings }) => [source, findings]),
       [
         ['phone', []],
         ['phone', []],
@@ -83,9 +83,9 @@ t.test(
       'the lock’s state is unchanged',
     );
     t.match(await callOperator(gateway, 'GET', '/status'), { body: { mqtt: { connected: 3 } } });
-    const shown = (await callOperator(gateway, 'GET', `/devices/${MAC}`)).body as { uplinks: []; phone_uplinks: [] };
-    t.same([shown.uplinks.length, shown.phone_uplinks.length], [1, 2]);
-    t.match(shown, {
+    const device = (await callOperator(gateway, 'GET', `/devices/${MAC}`)).body as { uplinks: []; phone_uplinks: [] };
+    t.same([device.uplinks.length, device.phone_uplinks.length], [1, 2]);
+    t.match(device, {
       presence: 'online',
       state: { reason: 'REASON_STATE_PING', lock_state: 'locked', battery_percent: 81, latitude: null },
       uplinks: [{ boot: 1, sequence: 1 }],
@@ -101,12 +101,12 @@ t.test('a phone’s connection is not the lock’s', async (t) => {
   const { secret } = await gateway.accounts.addDevice({ mac: MAC });
   const phone = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'a', await addPhone(gateway));
   await phone.send(phoneBytes(1));
-  const shown = (await callOperator(gateway, 'GET', `/devices/${MAC}`)).body as Record<string, unknown>;
-  t.same([shown.presence, shown.uplinks], ['never-seen', []]);
+  const device = (await callOperator(gateway, 'GET', `/devices/${MAC}`)).body as Record<string, unknown>;
+  t.same([device.presence, device.uplinks], ['never-seen', []]);
   const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
-  const gone = waitForEvents(gateway, 'disconnected', 1);
+  const disconnected = waitForEvents(gateway, 'disconnected', 1);
   await phone.client.endAsync();
-  t.match(await gone, [{ source: 'phone', cause: 'closed' }]);
+  t.match(await disconnected, [{ source: 'phone', cause: 'closed' }]);
   t.match((await callOperator(gateway, 'GET', `/devices/${MAC}`)).body, { presence: 'online' });
   await lock.send(testBytes(1));
 });
@@ -115,10 +115,10 @@ t.test('anything but PHONE from a phone, and PHONE from a lock, is stored with a
   const gateway = await testGateway(t);
   const lock = await connectedLock(t, gateway, MAC);
   const phone = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'a', await addPhone(gateway));
-  const taken = waitForEvents(gateway, 'uplink', 2);
+  const stored = waitForEvents(gateway, 'uplink', 2);
   await phone.send(testBytes(1));
-  await lock.send(testBytes(1, { body: OF_PHONE }));
-  const [ofPhone, ofLock] = await taken;
+  await lock.send(testBytes(1, { body: PHONE_PING }));
+  const [ofPhone, ofLock] = await stored;
   t.match(ofPhone?.findings, [{ rule: 'wrong-source' }]);
   t.ok(ofLock?.findings.some(({ rule }) => rule === 'wrong-source'));
   t.equal((await gateway.store.readEvents(1, 0, 9)).length, 2);
@@ -145,7 +145,7 @@ t.test('every refusal is the same CONNACK; only operators see the reason', async
   const wallClock = new ManualClock(systemClock.now());
   const gateway = await testGateway(t, { wallClock });
   const { secret } = await gateway.accounts.addDevice({ mac: MAC });
-  await gateway.accounts.addDevice({ mac: OTHER });
+  await gateway.accounts.addDevice({ mac: OTHER_MAC });
   const good = await addPhone(gateway, 'good');
   const expired = await addPhone(gateway, 'expired', wallClock.now() + Hours(1));
   const revoked = await addPhone(gateway, 'revoked');
@@ -163,8 +163,8 @@ t.test('every refusal is the same CONNACK; only operators see the reason', async
     ['a revoked phone', { ...phone, password: revoked }, /revoked/],
     ['the lock’s secret', { ...phone, password: secret }, /wrong phone credential/],
     ['a phone’s credential as the lock', { clientId: MAC, username: MAC, password: good }, /wrong secret/],
-    ['a phone of another lock', { ...phone, clientId: `phone-${OTHER}-a`, username: OTHER }, /wrong phone/],
-    ['the user name of another lock', { ...phone, username: OTHER }, /neither the same MAC/],
+    ['a phone of another lock', { ...phone, clientId: `phone-${OTHER_MAC}-a`, username: OTHER_MAC }, /wrong phone/],
+    ['the user name of another lock', { ...phone, username: OTHER_MAC }, /neither the same MAC/],
     ['33 letters', { ...phone, clientId: `${longest}a` }, /neither the same MAC/],
     ['no letter', { ...phone, clientId: `phone-${MAC}-` }, /neither the same MAC/],
     ['no letter or digit', { ...phone, clientId: `phone-${MAC}-a_b` }, /neither the same MAC/],
@@ -189,17 +189,17 @@ t.test('every CONNECT costs one look-up and one hash, whether the credential exi
   const credential = (id: number, members: Partial<StoredCredential> = {}): StoredCredential => {
     return { id, secretHash: keys.hashSecret(`secret ${id}`), expiresAtMs: null, isRevoked: false, ...members };
   };
-  const many = Array.from({ length: MAX_PHONES_PER_LOCK }, (_, index) => credential(index + 10));
+  const maximumPhones = Array.from({ length: MAX_PHONES_PER_LOCK }, (_, index) => credential(index + 10));
   const account = { deviceId: 1, merchantId: 1, mac: MAC, simulated: false };
-  const lists = {
+  const credentialsByCase = {
     'an unknown lock': null,
     'no phone': [],
     'one phone': [credential(1)],
-    'as many as may be': many,
+    'as many as may be': maximumPhones,
     'an expired one': [credential(1, { expiresAtMs: 5 })],
     'a revoked one': [credential(1, { isRevoked: true })],
   };
-  for (const [what, credentials] of Object.entries(lists)) {
+  for (const [what, credentials] of Object.entries(credentialsByCase)) {
     for (const password of ['secret 1', 'wrong', '']) {
       Object.assign(counts, { hashes: 0, lookUps: 0 });
       const findLock = async (): Promise<LockAccount | null> => {
@@ -221,10 +221,10 @@ t.test('a revoked phone’s connections are closed; other phones’ stay open', 
   const first = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'a1', ada);
   const second = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'a2', ada);
   const other = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'b', bob);
-  const gone = waitForEvents(gateway, 'disconnected', 2);
+  const disconnected = waitForEvents(gateway, 'disconnected', 2);
   await gateway.accounts.devices.revokePhone(MAC, 'Ada');
-  await within(ENDED_WITHIN_SECONDS, () => 'the end of Ada', Promise.all([first.closed, second.closed]));
-  t.match(await gone, [
+  await within(MAX_CLOSE_SECONDS, () => 'the end of Ada', Promise.all([first.closed, second.closed]));
+  t.match(await disconnected, [
     { source: 'phone', cause: 'gateway' },
     { source: 'phone', cause: 'gateway' },
   ]);
@@ -248,8 +248,8 @@ t.test('an expired phone’s connection ends within 5 s of the expiry, and not b
   const phone = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'e', expiring);
   wallClock.advance(Hours(1) - 1);
   await phone.send(phoneBytes(1));
-  wallClock.advance(1 + Seconds(ENDED_WITHIN_SECONDS));
-  await within(ENDED_WITHIN_SECONDS, () => 'the end of the phone', phone.closed);
+  wallClock.advance(1 + Seconds(MAX_CLOSE_SECONDS));
+  await within(MAX_CLOSE_SECONDS, () => 'the end of the phone', phone.closed);
   await lasting.send(phoneBytes(1));
 });
 
@@ -259,7 +259,7 @@ t.test('rotating the secret closes the lock’s connection; phones stay connecte
   const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
   const phone = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'a', await addPhone(gateway));
   const newer = await gateway.accounts.rotateLockSecret(MAC);
-  await within(ENDED_WITHIN_SECONDS, () => 'the end of the lock', lock.closed);
+  await within(MAX_CLOSE_SECONDS, () => 'the end of the lock', lock.closed);
   await phone.send(phoneBytes(1));
   t.equal(await connackCode(gateway.mqttPort, { clientId: MAC, username: MAC, password: secret }), NOT_AUTHORIZED);
   t.equal(await connackCode(gateway.mqttPort, { clientId: MAC, username: MAC, password: newer }), 0);
@@ -273,8 +273,8 @@ t.test('an old secret stays valid beside the new one until its time ends', async
   const at = { clientId: MAC, username: MAC };
   t.equal(await connackCode(gateway.mqttPort, { ...at, password: newer }), 0);
   const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
-  wallClock.advance(Hours(1) + Seconds(ENDED_WITHIN_SECONDS));
-  await within(ENDED_WITHIN_SECONDS, () => 'the end of the lock', lock.closed);
+  wallClock.advance(Hours(1) + Seconds(MAX_CLOSE_SECONDS));
+  await within(MAX_CLOSE_SECONDS, () => 'the end of the lock', lock.closed);
   t.equal(await connackCode(gateway.mqttPort, { ...at, password: secret }), NOT_AUTHORIZED);
   const newest = await gateway.accounts.devices.rotateSecret(MAC, Hours(1));
   await gateway.accounts.devices.rotateSecret(MAC, Hours(1));
@@ -320,11 +320,11 @@ t.test('repeats and conflicts are recognised, whichever credential is newer', as
   for (const what of ['the phone’s is newer', 'the lock’s is newer']) {
     const phone = await TestLock.connectPhone(t, gateway.mqttPort, MAC, `a${name++}`, secret);
     const [first, other] = [phoneBytes(name), phoneBytes(name, { kept: 7 })];
-    const taken = waitForEvents(gateway, 'uplink', 3, ({ source }) => source === 'phone');
+    const stored = waitForEvents(gateway, 'uplink', 3, ({ source }) => source === 'phone');
     await phone.send(first);
     await phone.send(first);
     await phone.send(other);
-    const [one, two, three] = await taken;
+    const [one, two, three] = await stored;
     t.match([one?.repeated, two?.repeated, three?.repeated], [false, true, false], what);
     t.match(three?.findings, [{ rule: 'sequence-conflict' }], what);
     const newer = await gateway.accounts.rotateLockSecret(MAC);
@@ -342,9 +342,9 @@ t.test('a trace contains a phone’s actions', async (t) => {
   await gateway.accounts.addDevice({ mac: MAC });
   const phone = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'a', await addPhone(gateway));
   await phone.send(phoneBytes(1));
-  const gone = waitForEvents(gateway, 'disconnected', 1);
+  const disconnected = waitForEvents(gateway, 'disconnected', 1);
   await phone.client.endAsync();
-  await gone;
+  await disconnected;
   const response = await fetch(`http://127.0.0.1:${gateway.operatorPort}/trace`, {
     headers: { authorization: `Bearer ${gateway.operatorToken}` },
   });
@@ -395,7 +395,7 @@ t.test('the number of a lock’s phones is limited, and the names of valid ones 
     {},
   ];
   for (const body of bad) t.match(await callOperator(gateway, 'POST', at, body), { status: 400 }, JSON.stringify(body));
-  const nobody = `/devices/${OTHER}/phones`;
+  const nobody = `/devices/${OTHER_MAC}/phones`;
   t.match(await callOperator(gateway, 'POST', nobody, { name: 'a' }), {
     status: 404,
     body: { code: 'no-such-device' },

@@ -34,10 +34,10 @@ t.test('a lock authenticates with its MAC as client id and user name, and its se
     'another spelling of the MAC': { ...good, clientId: MAC.toLowerCase(), username: MAC.toLowerCase() },
     'a will': { ...good, will: { topic: 'up', payload: Buffer.from('x'), qos: 0, retain: false } },
   } as const;
-  for (const [what, options] of Object.entries(refused)) {
-    const why = waitForEvents(gateway, 'refused', 1);
-    t.equal(await connackCode(gateway.mqttPort, options), NOT_AUTHORIZED, what);
-    t.match(await why, [{ what: 'connect' }], `${what} is reported to operators`);
+  for (const [title, options] of Object.entries(refused)) {
+    const refusal = waitForEvents(gateway, 'refused', 1);
+    t.equal(await connackCode(gateway.mqttPort, options), NOT_AUTHORIZED, title);
+    t.match(await refusal, [{ title: 'connect' }], `${title} is reported to operators`);
   }
   await gateway.accounts.rotateLockSecret(MAC);
   t.equal(await connackCode(gateway.mqttPort, good), NOT_AUTHORIZED, 'an old secret after it was rotated');
@@ -78,9 +78,9 @@ t.test('bytes that are not an uplink are acknowledged, quarantined and visible',
   await lock.send(Buffer.alloc(0));
   await lock.send(Buffer.alloc(1025));
   t.match(await seen, [{ code: 'undecodable' }, { code: 'no-boot' }, { code: 'too-long' }]);
-  const kept = await gateway.store.readQuarantine(1, 9);
+  const stored = await gateway.store.readQuarantine(1, 9);
   t.same(
-    kept.map(({ bytes }) => bytes.toString()),
+    stored.map(({ bytes }) => bytes.toString()),
     ['\0'.repeat(1025), '', 'garbage'],
   );
   t.same(await gateway.store.readEvents(1, 0, 9), []);
@@ -89,7 +89,7 @@ t.test('bytes that are not an uplink are acknowledged, quarantined and visible',
 t.test('a publish to any topic but up closes the connection and stores nothing', async (t) => {
   const gateway = await testGateway(t);
   const { secret } = await gateway.accounts.addDevice({ mac: MAC });
-  const tries = [
+  const publishes = [
     { topic: 'other', qos: 1, retain: false },
     { topic: `up/${MAC}`, qos: 1, retain: false },
     { topic: 'down', qos: 0, retain: false },
@@ -97,11 +97,11 @@ t.test('a publish to any topic but up closes the connection and stores nothing',
     { topic: 'up', qos: 2, retain: false },
     { topic: 'up', qos: 1, retain: true },
   ] as const;
-  for (const { topic, qos, retain } of tries) {
+  for (const { topic, qos, retain } of publishes) {
     const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
     lock.client.publish(topic, testBytes(1), { qos, retain }, () => undefined);
     await lock.closed;
-    t.pass(`${topic} at QoS ${qos}${retain ? ', retained,' : ''} ended it`);
+    t.pass(`${topic} at QoS ${qos}${retain ? ', retained,' : ''} closed the connection`);
   }
   t.same(await gateway.store.readEvents(1, 0, 9), []);
 });
@@ -127,12 +127,12 @@ t.test('a second connection of a lock takes over from the first', async (t) => {
 });
 
 t.test('an uplink that could not be stored is not acknowledged; the next connection works', async (t) => {
-  let failing = true;
+  let isStoreFailing = true;
   const gateway = await testGateway(t, {
     wrapStore: (store) =>
       new Proxy(store, {
         get: (target, name) => {
-          if (name === 'append' && failing)
+          if (name === 'append' && isStoreFailing)
             return () => Promise.reject(new StoreFailure('append', new Error('disk full')));
           const member = Reflect.get(target, name) as unknown;
           return typeof member === 'function' ? member.bind(target) : member;
@@ -147,7 +147,7 @@ t.test('an uplink that could not be stored is not acknowledged; the next connect
   });
   await lock.closed;
   t.equal(acknowledged, false);
-  failing = false;
+  isStoreFailing = false;
   const again = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
   await again.send(testBytes(1));
   t.match(await gateway.store.readEvents(1, 0, 9), [{ sequence: 1 }]);
@@ -160,10 +160,10 @@ t.test('after a restart the gateway continues with its stored state', async (t) 
   const { secret } = await first.accounts.addDevice({ mac: MAC });
   const before = await TestLock.connect(t, first.mqttPort, MAC, secret);
   await before.send(testBytes(1));
-  const stoodAt = first.clock.now();
+  const clockBefore = first.clock.now();
   await first.close();
   const second = await openGateway(t, folder);
-  t.ok(second.clock.now() >= stoodAt, 'the run’s clock never goes back');
+  t.ok(second.clock.now() >= clockBefore, 'the run’s clock never goes back');
   const after = await TestLock.connect(t, second.mqttPort, MAC, secret);
   const seen = waitForEvents(second, 'uplink', 2);
   await after.send(testBytes(1));
@@ -186,10 +186,10 @@ t.test('a closing gateway answers received uplinks and accepts no more', async (
   await gateway.close();
   await lock.closed;
   const again = await openGateway(t, folder);
-  const kept = new Set((await again.store.readEvents(1, 0, 1000)).map(({ sequence }) => sequence));
+  const stored = new Set((await again.store.readEvents(1, 0, 1000)).map(({ sequence }) => sequence));
   t.ok(acked.length >= 20, `${acked.length} were acknowledged`);
   t.same(
-    acked.filter((sequence) => !kept.has(sequence)),
+    acked.filter((sequence) => !stored.has(sequence)),
     [],
     'none of them is missing',
   );

@@ -1,4 +1,5 @@
-// Importing the broker turns off mqtt-packet's cache of numbers, which would hold 65,536 buffers for ever.
+// Importing the gateway's broker turns off the cache of numbers of the package mqtt-packet, which would hold 65,536
+// buffers for ever.
 import { createRequire } from 'node:module';
 import mqttPacket from 'mqtt-packet';
 import t from 'tap';

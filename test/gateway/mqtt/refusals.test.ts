@@ -1,4 +1,7 @@
-/** Refusals of a lock are stored for some days, so that operators can see why the lock can't connect. */
+/**
+ * Refusals of a lock (its CONNECT, PUBLISH or SUBSCRIBE was refused) are stored for 14 days, so that operators can see
+ * why the lock can't connect (quality.md §2).
+ */
 
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
@@ -26,7 +29,7 @@ import { formatMac } from '../../../proto/wire/mac.js';
 import { toDate } from '../../../proto/wire/ping-json.js';
 import { callOperator } from '../../helpers/cli/operator-call.js';
 import { LOCKGATE, Program, runLockgate } from '../../helpers/cli/program.js';
-import { waitForEvents, testBytes, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
+import { testBytes, testGateway, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
 import { connectPacket, publishPacket, RawLock, subscribePacket } from '../../helpers/mqtt/raw-lock.js';
 import { openStore } from '../../helpers/store/new-store.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
@@ -42,7 +45,7 @@ interface RefusalJson {
   readonly last_at: string;
 }
 
-async function place(t: Test) {
+async function setUpGateway(t: Test) {
   const gateway = await testGateway(t);
   const { secret } = await gateway.accounts.addDevice({ mac: MAC });
   const refusals = async (mac = MAC): Promise<RefusalJson[]> => {
@@ -50,22 +53,22 @@ async function place(t: Test) {
     return (body as { refusals: RefusalJson[] }).refusals;
   };
   /** Sends bytes as the first packet of a connection, and resolves when the connection is closed. */
-  const say = async (bytes: Buffer): Promise<void> => {
+  const sendFirstPacket = async (bytes: Buffer): Promise<void> => {
     const lock = await RawLock.open(t, gateway.mqttPort);
     lock.write(bytes);
     await lock.waitForClose();
   };
-  const enter = (): Promise<RawLock> => RawLock.connect(t, gateway.mqttPort, { user: MAC, secret });
-  return { gateway, secret, refusals, say, enter };
+  const connectLock = (): Promise<RawLock> => RawLock.connect(t, gateway.mqttPort, { user: MAC, secret });
+  return { gateway, secret, refusals, sendFirstPacket, connectLock };
 }
 
 t.test('refusals of a lock are stored with their reason, and repeats are counted in one row', async (t) => {
-  const { gateway, secret, refusals, say, enter } = await place(t);
+  const { gateway, secret, refusals, sendFirstPacket, connectLock } = await setUpGateway(t);
   t.same(await refusals(), []);
-  for (let times = 0; times < 3; times++) await say(connectPacket({ user: MAC, secret: 'lgs_guess' }));
-  await say(connectPacket({ user: MAC, clientId: 'ESP32', secret }));
-  await say(connectPacket({ user: MAC, clientId: formatMac(MAC).toLowerCase(), secret }));
-  const lock = await enter();
+  for (let times = 0; times < 3; times++) await sendFirstPacket(connectPacket({ user: MAC, secret: 'lgs_guess' }));
+  await sendFirstPacket(connectPacket({ user: MAC, clientId: 'ESP32', secret }));
+  await sendFirstPacket(connectPacket({ user: MAC, clientId: formatMac(MAC).toLowerCase(), secret }));
+  const lock = await connectLock();
   lock.write(subscribePacket('other'));
   await lock.waitForHex('9003000180');
   lock.write(publishPacket('down', testBytes(1)));
@@ -91,10 +94,10 @@ t.test('refusals of a lock are stored with their reason, and repeats are counted
 });
 
 t.test('refusals of unknown MACs are not stored', async (t) => {
-  const { gateway, refusals, say } = await place(t);
+  const { gateway, refusals, sendFirstPacket } = await setUpGateway(t);
   const other = testMac(2);
-  await say(connectPacket({ user: other, secret: 'x' }));
-  await say(connectPacket({ user: other, clientId: 'ESP32', secret: 'x' }));
+  await sendFirstPacket(connectPacket({ user: other, secret: 'x' }));
+  await sendFirstPacket(connectPacket({ user: other, clientId: 'ESP32', secret: 'x' }));
   // Waiting refusals are written by then.
   await refusals();
   await gateway.accounts.addDevice({ mac: other });
@@ -102,16 +105,16 @@ t.test('refusals of unknown MACs are not stored', async (t) => {
 });
 
 t.test('events of refusals name the lock, so that tail --mac shows them', async (t) => {
-  const { gateway, say } = await place(t);
+  const { gateway, sendFirstPacket } = await setUpGateway(t);
   const reported = waitForEvents(gateway, 'refused', 1);
-  await say(connectPacket({ user: MAC, clientId: 'ESP32', secret: 'x' }));
+  await sendFirstPacket(connectPacket({ user: MAC, clientId: 'ESP32', secret: 'x' }));
   t.match(await reported, [{ mac: MAC, clientId: 'ESP32' }]);
 });
 
 t.test('refusals of an erased, removed or moved lock are treated like its history', async (t) => {
-  const { gateway, refusals, say } = await place(t);
+  const { gateway, refusals, sendFirstPacket } = await setUpGateway(t);
   await gateway.accounts.addMerchant('Other');
-  const guess = (): Promise<void> => say(connectPacket({ user: MAC, secret: 'lgs_guess' }));
+  const guess = (): Promise<void> => sendFirstPacket(connectPacket({ user: MAC, secret: 'lgs_guess' }));
   await guess();
   t.match(
     (await callOperator(gateway, 'POST', `/devices/${MAC}/erase`)).body,
@@ -138,7 +141,7 @@ t.test('refusals of an erased, removed or moved lock are treated like its histor
 });
 
 t.test('device show and tail --mac show refusals', async (t) => {
-  const { gateway, say } = await place(t);
+  const { gateway, sendFirstPacket } = await setUpGateway(t);
   const environment = {
     LOCKGATE_GATEWAY: `http://127.0.0.1:${gateway.operatorPort}`,
     LOCKGATE_TOKEN: gateway.operatorToken,
@@ -146,8 +149,8 @@ t.test('device show and tail --mac show refusals', async (t) => {
   const run = (...words: string[]) => runLockgate([...words], environment);
   const tail = new Program(t, process.execPath, [LOCKGATE, 'tail', '--mac', MAC.toLowerCase()], environment);
   await tail.waitForLine(/Watching/, 'stderr');
-  await say(connectPacket({ user: testMac(2), secret: 'x' }));
-  for (let times = 0; times < 2; times++) await say(connectPacket({ user: MAC, secret: 'lgs_guess' }));
+  await sendFirstPacket(connectPacket({ user: testMac(2), secret: 'x' }));
+  for (let times = 0; times < 2; times++) await sendFirstPacket(connectPacket({ user: MAC, secret: 'lgs_guess' }));
   t.match(await tail.waitForLine(/refused/), /A4:C1:38:00:00:01 no +connect refused: wrong secret \(A4C138000001, 127/);
   const shown = await run('device', 'show', MAC);
   t.equal(shown.exit?.code, 0);
@@ -156,7 +159,7 @@ t.test('device show and tail --mac show refusals', async (t) => {
   t.match(why, /The last CONNECT was refused at \S+, from 127\.0\.0\.1, because the password was wrong \(2 times/);
 });
 
-interface Bench {
+interface RecorderSetup {
   readonly clock: ManualClock;
   readonly events: GatewayEvents;
   readonly kept: RefusalRecorder;
@@ -165,20 +168,20 @@ interface Bench {
 }
 
 /** A recorder with a store that is a list, and a clock of the test. */
-function bench(): Bench {
+function setUpRecorder(): RecorderSetup {
   const clock = new ManualClock(1000);
   const events = new GatewayEvents();
   const writes: (readonly RefusalChange[])[] = [];
   const store: RefusalStore = {
     write: async (changes) => {
-      if (here.failing) throw new StoreFailure('keep refusals', new Error('a bad day'));
+      if (setup.failing) throw new StoreFailure('keep refusals', new Error('a bad day'));
       writes.push(changes);
     },
     read: async () => [],
   };
   const kept = new RefusalRecorder({ store, events, clock, now: () => clock.now(), isStoreFailing: () => false });
-  const here: Bench = { clock, events, kept, writes, failing: false };
-  return here;
+  const setup: RecorderSetup = { clock, events, kept, writes, failing: false };
+  return setup;
 }
 
 function refused(number: number, members: Partial<Refused> = {}): Refused {
@@ -188,12 +191,12 @@ function refused(number: number, members: Partial<Refused> = {}): Refused {
 }
 
 /** Resolves when work that was started is done. */
-const settled = (): Promise<void> => new Promise((resolve) => afterThisTurn(resolve));
+const waitForWrites = (): Promise<void> => new Promise((resolve) => afterThisTurn(resolve));
 
 t.test(
   'at most one small write per second, however many refusals there are, with authenticated locks first',
   async (t) => {
-    const { clock, events, kept, writes } = bench();
+    const { clock, events, kept, writes } = setUpRecorder();
     for (let number = 1; number <= 5000; number++) for (const _ of [1, 2, 3]) events.emit('refused', refused(number));
     events.emit('refused', refused(7, { what: 'publish', reason: 'topic', why: 'topic "a"', isAuthenticated: true }));
     t.equal(
@@ -205,7 +208,7 @@ t.test(
     const seconds = Math.ceil((MAX_WAITING_ROWS + 1) / MAX_WRITTEN_ROWS);
     for (let second = 1; second <= seconds + 3; second++) {
       clock.advance(WRITE_INTERVAL);
-      await settled();
+      await waitForWrites();
     }
     t.equal(writes.length, seconds);
     t.ok(writes.every((changes) => changes.length <= MAX_WRITTEN_ROWS));
@@ -218,23 +221,23 @@ t.test(
 );
 
 t.test('refusals that could not be written wait and are merged with later ones', async (t) => {
-  const here = bench();
-  const { clock, events, kept, writes } = here;
-  here.failing = true;
+  const setup = setUpRecorder();
+  const { clock, events, kept, writes } = setup;
+  setup.failing = true;
   events.emit('refused', refused(1));
   clock.advance(WRITE_INTERVAL);
-  await settled();
+  await waitForWrites();
   t.equal(kept.waiting, 1);
   events.emit('refused', refused(1, { atMs: 9, address: '10.0.0.2' }));
-  here.failing = false;
+  setup.failing = false;
   await kept.stop();
   t.match(writes, [[{ count: 2, firstAtMs: 1, lastAtMs: 9, address: '10.0.0.2' }]]);
 });
 
 t.test('old refusals are deleted, also when nothing more is refused', async (t) => {
-  const { clock, kept, writes } = bench();
+  const { clock, kept, writes } = setUpRecorder();
   clock.advance(Hours(1));
-  await settled();
+  await waitForWrites();
   t.same(writes, [[]]);
   await kept.stop();
 });

@@ -1,6 +1,6 @@
 /**
- * TLS refusals in plain words: what the gateway reports of a client that does not use TLS where it must, uses it where
- * it must not, or refuses the certificate; and what our own clients say of a server.
+ * How TLS failures are explained: the gateway reports clients that do not use TLS on the TLS port, use TLS on the plain
+ * port, or refuse the certificate; the simulator and the command line explain failures of a server.
  */
 import path from 'node:path';
 import { connect as connectTls } from 'node:tls';
@@ -16,7 +16,7 @@ import { tempFolder } from '../../helpers/store/temp-folder.js';
 const CERTIFICATE = await testCertificate();
 const MAC = testMac();
 
-async function place(t: Test) {
+async function setUpTlsGateway(t: Test) {
   const folder = tempFolder(t);
   const files = writeCertificate(folder, CERTIFICATE);
   const gateway = await openGateway(t, path.join(folder, 'data'), {}, { mqttTls: files });
@@ -24,7 +24,7 @@ async function place(t: Test) {
 }
 
 t.test('a plain client on the TLS port and a TLS client on the plain port get different refusals', async (t) => {
-  const { gateway, tlsPort } = await place(t);
+  const { gateway, tlsPort } = await setUpTlsGateway(t);
   const plainRefused = waitForEvents(gateway, 'refused', 1);
   const plain = await RawLock.open(t, tlsPort);
   plain.write(connectPacket({ user: MAC, secret: 'x' }));
@@ -35,13 +35,13 @@ t.test('a plain client on the TLS port and a TLS client on the plain port get di
   const tlsRefused = waitForEvents(gateway, 'refused', 1);
   const client = connectTls({ port: gateway.mqttPort, host: '127.0.0.1', ca: CERTIFICATE.cert });
   t.teardown(() => client.destroy());
-  const said = await new Promise<Error>((resolve) => client.once('error', resolve));
+  const clientError = await new Promise<Error>((resolve) => client.once('error', resolve));
   t.match(await tlsRefused, [{ reason: 'tls', why: /^the client uses TLS, this port does not: connect with mqtt:/ }]);
-  t.type(said.message, 'string');
+  t.type(clientError.message, 'string');
 });
 
 t.test('a client that refuses the certificate after the handshake is reported with the likely reason', async (t) => {
-  const { gateway, tlsPort } = await place(t);
+  const { gateway, tlsPort } = await setUpTlsGateway(t);
   const refused = waitForEvents(gateway, 'refused', 1);
   const failed = new Promise<string>((resolve) => {
     const address = { host: '127.0.0.1', port: tlsPort, tls: { servername: 'other.example', ca: CERTIFICATE.cert } };
@@ -61,9 +61,9 @@ t.test('a client that refuses the certificate after the handshake is reported wi
 });
 
 t.test('the command line says when the operator’s interface is called with https but has no TLS', async (t) => {
-  const { gateway } = await place(t);
-  const where = ['--gateway', `https://127.0.0.1:${gateway.operatorPort}`, '--token', 'any'];
-  const { code, stderr } = await runCommand(['device', 'list', ...where], {});
+  const { gateway } = await setUpTlsGateway(t);
+  const gatewayFlags = ['--gateway', `https://127.0.0.1:${gateway.operatorPort}`, '--token', 'any'];
+  const { code, stderr } = await runCommand(['device', 'list', ...gatewayFlags], {});
   t.equal(code, 3);
   t.match(stderr, /no gateway at https:.*\(the other side does not use TLS on this port/);
 });

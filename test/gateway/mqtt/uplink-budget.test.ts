@@ -1,6 +1,6 @@
 /**
- * The uplink budget of a lock (interfaces.md §2, "Fairness"): beyond its budget a lock is read more slowly, by not
- * reading its socket. No uplink is lost, and other locks are not affected.
+ * The uplink budget of a lock (interfaces.md §2, "Fairness"): the gateway pauses reading the socket of a lock that
+ * exceeds its budget. No uplink is lost, and other locks are not affected.
  */
 import t, { type Test } from 'tap';
 import { readConfig, resolveSettings } from '../../../gateway/config.js';
@@ -19,30 +19,30 @@ import { publishPacket, RawLock } from '../../helpers/mqtt/raw-mqtt.js';
 import { connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
-const [MAC, OTHER] = [testMac(1), testMac(2)];
+const [MAC, OTHER_MAC] = [testMac(1), testMac(2)];
 const DEFAULTS: BudgetLimits = { uplinksPerSecond: 200, burstUplinks: 2000, uplinksPerDay: 200_000 };
 /** A wait that takes longer fails the test. */
-const PATIENCE = 20;
+const MAX_WAIT_SECONDS = 20;
 /** The number of uplinks that a lock buffers without coverage (protocol.md §2). */
-const KEPT = 256;
+const BUFFERED_UPLINKS = 256;
 
 t.setTimeout(Minutes(2));
 
 /** A budget and its reports. */
 function budgetOf(limits: Partial<BudgetLimits> = {}) {
   const clock = new ManualClock();
-  const said: string[] = [];
+  const reports: string[] = [];
   const watcher = {
     now: () => clock.now(),
-    over: ({ over }: UplinkBudget) => said.push(`over by ${over?.limit}`),
-    within: () => said.push('within'),
+    over: ({ over }: UplinkBudget) => reports.push(`over by ${over?.limit}`),
+    within: () => reports.push('within'),
   };
   const owner = { deviceId: 1, mac: MAC, source: 'lock' } as const;
-  return { clock, said, budget: new UplinkBudget(owner, { ...DEFAULTS, ...limits }, clock, watcher) };
+  return { clock, reports, budget: new UplinkBudget(owner, { ...DEFAULTS, ...limits }, clock, watcher) };
 }
 
 /** How many single uplinks the budget allows within `span` to a lock that sends all the time. */
-function greedy(budget: UplinkBudget, clock: ManualClock, span: number, step: number): number {
+function countAllowed(budget: UplinkBudget, clock: ManualClock, span: number, step: number): number {
   let count = 0;
   for (const end = clock.now() + span; clock.now() < end; clock.advance(step))
     while (!budget.isSpent) {
@@ -53,21 +53,21 @@ function greedy(budget: UplinkBudget, clock: ManualClock, span: number, step: nu
 }
 
 t.test('the budget allows a burst, then a rate per second, then a number per day', (t) => {
-  const { clock, budget, said } = budgetOf();
-  t.equal(greedy(budget, clock, 1, 1), 2000, 'the burst');
-  const second = greedy(budget, clock, Seconds(100), 10) / 100;
+  const { clock, budget, reports } = budgetOf();
+  t.equal(countAllowed(budget, clock, 1, 1), 2000, 'the burst');
+  const second = countAllowed(budget, clock, Seconds(100), 10) / 100;
   t.ok(second > 190 && second < 205, `${second} a second`);
-  const first = 2000 + second * 100 + greedy(budget, clock, Days(1) - Seconds(100), Seconds(1));
+  const first = 2000 + second * 100 + countAllowed(budget, clock, Days(1) - Seconds(100), Seconds(1));
   t.ok(first >= 200_000 && first < 400_100, `${first} on the first day: the full bucket, and the day's refill`);
-  const next = greedy(budget, clock, Days(1), Seconds(1));
+  const next = countAllowed(budget, clock, Days(1), Seconds(1));
   t.ok(next > 199_000 && next < 201_000, `${next} on each day after it`);
-  t.same(said, ['over by rate', 'over by day']);
+  t.same(reports, ['over by rate', 'over by day']);
   const longest = Days(1) / 200_000;
   budget.take(1);
   clock.advance(2 * longest + Seconds(1));
   t.notOk(budget.isSpent, 'the next uplink is read after a second, not after a day');
   clock.advance(WITHIN_BUDGET_AFTER);
-  t.equal(said.at(-1), 'within');
+  t.equal(reports.at(-1), 'within');
   t.end();
 });
 
@@ -83,26 +83,26 @@ t.test('all uplinks of one read are accepted and counted', (t) => {
 });
 
 t.test('the budget never delays a normal lock', (t) => {
-  const { clock, budget, said } = budgetOf();
+  const { clock, budget, reports } = budgetOf();
   // Its buffered uplinks, then the model's busiest hours, again and again: a theft with a GPS ping every 10 s.
   for (let outage = 0; outage < 24; outage++) {
-    budget.take(KEPT);
+    budget.take(BUFFERED_UPLINKS);
     for (const end = clock.now() + Hours(1); clock.now() < end; clock.advance(Seconds(10))) budget.take(1);
   }
-  t.same(said, []);
+  t.same(reports, []);
   t.end();
 });
 
 /** A gateway whose budgets use a clock of the test. */
-async function place(test: Test, options: GatewayOptions = {}) {
+async function setUpBudgets(test: Test, options: GatewayOptions = {}) {
   const clock = new ManualClock();
   const gateway = await testGateway(test, { budgetClock: clock, ...options });
   const { secret } = await gateway.accounts.addDevice({ mac: MAC });
-  const other = await connectedLock(test, gateway, OTHER);
-  const turned: BudgetChanged[] = [];
+  const other = await connectedLock(test, gateway, OTHER_MAC);
+  const budgetEvents: BudgetChanged[] = [];
   const changeSignal = new ChangeSignal();
   gateway.events.on('budget', (event) => {
-    turned.push(event);
+    budgetEvents.push(event);
     changeSignal.notify();
   });
   const flood = async (count: number): Promise<RawLock> => {
@@ -114,17 +114,17 @@ async function place(test: Test, options: GatewayOptions = {}) {
     return lock;
   };
   /** Resolves when the lock's budget is over, or when the lock has a PUBACK for every ping. */
-  const overOr = async (lock: RawLock, count: number): Promise<void> => {
+  const waitForBudgetOr = async (lock: RawLock, count: number): Promise<void> => {
     await changeSignal.waitUntil(
-      () => turned.length > 0 || lock.acked.length === count,
-      PATIENCE,
+      () => budgetEvents.length > 0 || lock.acked.length === count,
+      MAX_WAIT_SECONDS,
       () => `${lock.acked.length} PUBACKs`,
     );
-    await settled();
+    await waitForAccepted();
   };
   let sequence = 0;
   /** Resolves when another lock's ping is acknowledged: then so is everything that was accepted before. */
-  const settled = async (): Promise<void> => {
+  const waitForAccepted = async (): Promise<void> => {
     for (const end = sequence + 3; sequence < end; ) {
       sequence += 1;
       await other.send(testBytes(sequence));
@@ -135,16 +135,16 @@ async function place(test: Test, options: GatewayOptions = {}) {
     const from = clock.now();
     while (lock.acked.length < count) {
       clock.advance(Seconds(0.5));
-      await settled();
+      await waitForAccepted();
     }
     return clock.now() - from;
   };
-  return { clock, gateway, secret, turned, changeSignal, flood, overOr, settled, acked };
+  return { clock, gateway, secret, budgetEvents, changeSignal, flood, waitForBudgetOr, waitForAccepted, acked };
 }
 
-const COUNT = 4500;
+const FLOOD_PINGS = 4500;
 /** How many uplinks one read of 64 KiB may bring beyond the burst. */
-const READ_AHEAD = Math.ceil((64 * 1024) / publishPacket(1, testBytes(1)).length) + 1;
+const MAX_UPLINKS_PER_READ = Math.ceil((64 * 1024) / publishPacket(1, testBytes(1)).length) + 1;
 
 async function noticesOf(gateway: Gateway): Promise<string[]> {
   const { body } = await callOperator(gateway, 'GET', '/notices?kind=lock-over-budget');
@@ -154,12 +154,15 @@ async function noticesOf(gateway: Gateway): Promise<string[]> {
 }
 
 t.test('a flooding lock is read at its budget’s rate, loses nothing, and is reported', async (t) => {
-  const { clock, gateway, turned, flood, overOr, acked } = await place(t);
-  const lock = await flood(COUNT);
-  await overOr(lock, COUNT);
+  const { clock, gateway, budgetEvents, flood, waitForBudgetOr, acked } = await setUpBudgets(t);
+  const lock = await flood(FLOOD_PINGS);
+  await waitForBudgetOr(lock, FLOOD_PINGS);
   const atOnce = lock.acked.length;
-  t.ok(atOnce >= 2000 && atOnce < 2000 + READ_AHEAD, `${atOnce} of ${COUNT} are accepted while no time passes`);
-  t.match(turned, [{ mac: MAC, source: 'lock', state: 'over', why: /200 uplinks a second \(2,000 at once\)/ }]);
+  t.ok(
+    atOnce >= 2000 && atOnce < 2000 + MAX_UPLINKS_PER_READ,
+    `${atOnce} of ${FLOOD_PINGS} are accepted while no time passes`,
+  );
+  t.match(budgetEvents, [{ mac: MAC, source: 'lock', state: 'over', why: /200 uplinks a second \(2,000 at once\)/ }]);
   const mac = formatMac(MAC);
   t.match(await noticesOf(gateway), [/^A4:C1:38:00:00:01 open A4:C1:38:00:00:01: the lock sends more than 200 upl/]);
   t.match((await callOperator(gateway, 'GET', `/devices/${mac}`)).body, {
@@ -168,36 +171,40 @@ t.test('a flooding lock is read at its budget’s rate, loses nothing, and is re
   t.match((await callOperator(gateway, 'GET', `/why?id=${mac}`)).body, {
     steps: [{}, {}, {}, {}, { kind: 'gateway', code: 'over-budget', sentence: /none is lost/ }],
   });
-  const took = await acked(lock, COUNT);
-  t.ok(took >= Seconds((COUNT - atOnce - READ_AHEAD) / 200), `the remaining ones took ${took / Seconds(1)} s`);
+  const took = await acked(lock, FLOOD_PINGS);
+  t.ok(
+    took >= Seconds((FLOOD_PINGS - atOnce - MAX_UPLINKS_PER_READ) / 200),
+    `the remaining ones took ${took / Seconds(1)} s`,
+  );
   t.same(
     lock.acked,
-    Array.from({ length: COUNT }, (_, at) => at + 1),
+    Array.from({ length: FLOOD_PINGS }, (_, at) => at + 1),
     'each once, in order',
   );
   clock.advance(Minutes(2));
-  t.match(turned.at(-1), { state: 'within' });
+  t.match(budgetEvents.at(-1), { state: 'within' });
   t.equal((await noticesOf(gateway))[0]?.split(' ')[1], 'over');
   t.match((await callOperator(gateway, 'GET', `/devices/${mac}`)).body, { over_budget: [] });
 });
 
 t.test('reconnecting does not refill the budget', async (t) => {
-  const { clock, flood, overOr, settled } = await place(t);
-  const first = await flood(COUNT);
-  await overOr(first, COUNT);
+  const { clock, flood, waitForBudgetOr, waitForAccepted } = await setUpBudgets(t);
+  const first = await flood(FLOOD_PINGS);
+  await waitForBudgetOr(first, FLOOD_PINGS);
   first.socket.destroy();
-  await settled();
+  await waitForAccepted();
   const second = await flood(100);
-  await settled();
+  await waitForAccepted();
   t.same(second.acked, [], 'no uplink is accepted, though there are few');
   clock.advance(Seconds(20));
-  await settled();
-  await settled();
+  await waitForAccepted();
+  await waitForAccepted();
   t.equal(second.acked.length, 100, 'the uplinks are accepted once the budget has refilled');
 });
 
 t.test('all phones of a lock share a separate budget', async (t) => {
-  const { clock, gateway, secret, overOr, settled, changeSignal, turned } = await place(t);
+  const { clock, gateway, secret, waitForBudgetOr, waitForAccepted, changeSignal, budgetEvents } =
+    await setUpBudgets(t);
   const phones = await Promise.all(
     ['p1', 'p2'].map(async (name) => {
       const { secret: key } = await gateway.accounts.devices.addPhone({ mac: MAC, name, expiresAtMs: null });
@@ -215,19 +222,19 @@ t.test('all phones of a lock share a separate budget', async (t) => {
   const [first, second] = phones as [RawLock, RawLock];
   const pings = (count: number): Buffer =>
     Buffer.concat(Array.from({ length: count }, (_, at) => publishPacket(at + 1, testBytes(at + 1))));
-  first.socket.write(pings(COUNT));
-  await overOr(first, COUNT);
-  t.match(turned, [{ source: 'phone', state: 'over', why: /phones that act for it send more/ }]);
+  first.socket.write(pings(FLOOD_PINGS));
+  await waitForBudgetOr(first, FLOOD_PINGS);
+  t.match(budgetEvents, [{ source: 'phone', state: 'over', why: /phones that act for it send more/ }]);
   const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
   await lock.send(testBytes(1));
-  t.pass('the lock itself is heard');
+  t.pass('the lock’s own ping is acknowledged');
   second.socket.write(pings(10));
-  await settled();
+  await waitForAccepted();
   t.ok(second.acked.length <= 10);
   clock.advance(Minutes(2));
-  await settled();
-  await settled();
-  t.equal(second.acked.length, 10, 'the other phone’s ping is accepted in its turn');
+  await waitForAccepted();
+  await waitForAccepted();
+  t.equal(second.acked.length, 10, 'the other phone’s pings are accepted once the budget has refilled');
 });
 
 t.test('a connection that is not read does not count as silent', async (t) => {
@@ -240,7 +247,7 @@ t.test('a connection that is not read does not count as silent', async (t) => {
     const { connect, ingest } = await startManualBroker(t, { budgets, guardClock, fastPath });
     const lock = await connect(mac);
     const uplink = (id: number): Buffer => publish('up', Buffer.from(`p${id}`), id);
-    const heard = (): string => lock.received.slice(8);
+    const answers = (): string => lock.received.slice(8);
     const expected = (count: number): string => Array.from({ length: count }, (_, at) => pubackHex(at + 1)).join('');
     for (let id = 1; id <= 24; id++) {
       lock.send(uplink(id));
@@ -248,18 +255,18 @@ t.test('a connection that is not read does not count as silent', async (t) => {
       ingest.answer();
       await runLoopTurns(2);
     }
-    t.equal(heard(), expected(24));
+    t.equal(answers(), expected(24));
     lock.send(uplink(25));
     guardClock.advance(Minutes(50));
     await runLoopTurns();
     ingest.answer();
-    t.equal(heard(), expected(24), 'nothing more is read');
+    t.equal(answers(), expected(24), 'nothing more is read');
     t.notOk(lock.destroyed, 'the keepalive of 300 s does not close the connection');
     clock.advance(Hours(1.1));
     await runLoopTurns();
     ingest.answer();
     await runLoopTurns();
-    t.equal(heard(), expected(25), 'an hour later it is read');
+    t.equal(answers(), expected(25), 'an hour later it is read');
     clock.advance(Hours(2));
     guardClock.advance(Minutes(20));
     guardClock.advance(Seconds(1));
@@ -306,7 +313,7 @@ t.test('a gateway at 3600 × speed allows 3600 times as many uplinks', async (t)
       for (let id = at + 1; id <= at + inFlight; id++) lock.socket.write(publishPacket(id, testBytes(id)));
       await changeSignal.waitUntil(
         () => lock.acked.length >= at + inFlight || over > 0,
-        PATIENCE,
+        MAX_WAIT_SECONDS,
         () => `${lock.acked.length} PUBACKs`,
       );
     }
@@ -334,7 +341,7 @@ t.test('the settings of the budget are checked', async (t) => {
   for (let id = 1; id <= 3000; id++) lock.socket.write(publishPacket(id, testBytes(id)));
   await changeSignal.waitUntil(
     () => lock.acked.length === 3000,
-    PATIENCE,
+    MAX_WAIT_SECONDS,
     () => `${lock.acked.length} PUBACKs of 3,000 without limits`,
   );
   t.pass('0 is no limit');

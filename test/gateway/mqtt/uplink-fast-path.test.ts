@@ -1,7 +1,7 @@
 /**
- * The fast path of uplinks, which bypasses the broker library (gateway/mqtt/uplink-fast-path.ts): it keeps the
- * guarantees of MQTT 3.1.1 whatever packets surround an uplink and however they are cut into chunks, and the library
- * gets no ordinary uplink.
+ * The fast path, which reads ordinary uplinks without the broker library (gateway/mqtt/uplink-fast-path.ts): the
+ * guarantees of MQTT 3.1.1 hold whatever packets surround an uplink and however they are cut into chunks. A manual
+ * broker with simulated sockets replaces the network; numbers such as (4.6) are sections of MQTT 3.1.1.
  */
 import t from 'tap';
 import { connectionFilterOf } from '../../../gateway/mqtt/connection-filter.js';
@@ -15,12 +15,12 @@ import { chooseSeed } from '../../helpers/pair/seeded-chance.js';
 
 const MAC = testMac();
 /** Number of random streams; the long test has many more. */
-const STREAMS = 1000;
+const RANDOM_STREAMS = 1000;
 const DISCONNECT = Buffer.from([0xe0, 0]);
 const [PINGRESP, SUBACK] = ['d000', '9003000101'];
 /** An uplink at QoS 0. */
 const QOS_0 = Buffer.from([0x30, 7, 0, 2, ...Buffer.from('upq-0')]);
-/** Answers all waiting uplinks at once, as a commit does. */
+/** The number of uplinks in a burst; ingest answers them all at once, as after a commit. */
 const BURST = 50;
 
 t.setTimeout(Minutes(2));
@@ -51,7 +51,7 @@ t.test('an ordinary uplink never reaches the library, and a burst of uplinks is 
   });
   const [lock, other] = [await connect(MAC), await connect(testMac(2))];
   const before = lock.writes;
-  for (const piece of uplinks(1, BURST)) lock.send(piece);
+  for (const chunk of uplinks(1, BURST)) lock.send(chunk);
   other.send(uplink(9));
   t.equal(answersTo(lock), '', 'nothing is acknowledged before it is stored');
   ingest.answer();
@@ -85,31 +85,31 @@ t.test('uplinks keep their order among a lock’s other packets', async (t) => {
   );
   lock.send(uplink(6), uplink(7));
   await runLoopTurns();
-  for (let most = 0; most < 20; most++) {
+  for (let round = 0; round < 20; round++) {
     ingest.answer(1);
     await runLoopTurns();
   }
-  const said = ['p1', 'p2', 'q-0', 'p3', 'p4', 'p5', 'p6', 'p7'];
+  const expectedPayloads = ['p1', 'p2', 'q-0', 'p3', 'p4', 'p5', 'p6', 'p7'];
   t.same(
     ingest.taken.map(({ payload }) => payload),
-    said,
+    expectedPayloads,
   );
-  const heard = answersTo(lock);
-  t.ok(heard.includes(PINGRESP) && heard.includes(SUBACK));
-  const acks = heard.replace(PINGRESP, '').replace(SUBACK, '');
+  const answers = answersTo(lock);
+  t.ok(answers.includes(PINGRESP) && answers.includes(SUBACK));
+  const acks = answers.replace(PINGRESP, '').replace(SUBACK, '');
   t.equal(acks, pubacks(1, 7));
 });
 
 t.test('an uplink may be cut into chunks anywhere', async (t) => {
   const { connect, ingest } = await startManualBroker(t);
-  const whole = Buffer.concat(uplinks(1, 3));
-  for (let at = 1; at < whole.length; at++) {
+  const allBytes = Buffer.concat(uplinks(1, 3));
+  for (let at = 1; at < allBytes.length; at++) {
     const lock = await connect(testMac(at));
-    lock.send(Buffer.from(whole.subarray(0, at)));
+    lock.send(Buffer.from(allBytes.subarray(0, at)));
     await runLoopTurns(1);
     ingest.answer();
     await runLoopTurns(1);
-    lock.send(Buffer.from(whole.subarray(at)));
+    lock.send(Buffer.from(allBytes.subarray(at)));
     await runLoopTurns(1);
     ingest.answer();
     await runLoopTurns(2);
@@ -117,7 +117,7 @@ t.test('an uplink may be cut into chunks anywhere', async (t) => {
     ingest.forgetTaken();
     if (answersTo(lock) !== pubacks(1, 3) || taken.join() !== 'p1,p2,p3') t.fail(`cut at ${at}: ${taken}`);
   }
-  t.pass(`${whole.length - 1} cuts`);
+  t.pass(`${allBytes.length - 1} cuts`);
 });
 
 t.test('bytes in a payload are never read as packets, wherever the packet is cut', async (t) => {
@@ -125,17 +125,17 @@ t.test('bytes in a payload are never read as packets, wherever the packet is cut
   // As long as a length of two bytes allows, and full of bytes that look like uplinks.
   const payload = Buffer.alloc(300, uplink(99, 'evil'));
   for (let shift = 0; shift < uplink(99, 'evil').length; shift++) {
-    const whole = publishPacket('up', payload.subarray(shift), 5);
+    const allBytes = publishPacket('up', payload.subarray(shift), 5);
     const lock = await connect(testMac(shift + 1));
     for (const [from, to] of [
       [0, 1],
       [1, 2],
       [2, 9],
       [9, 150],
-      [150, whole.length],
+      [150, allBytes.length],
     ] as const)
-      lock.send(Buffer.from(whole.subarray(from, to)));
-    lock.send(whole.subarray(0, 2), whole.subarray(2));
+      lock.send(Buffer.from(allBytes.subarray(from, to)));
+    lock.send(allBytes.subarray(0, 2), allBytes.subarray(2));
     await runLoopTurns(2);
     ingest.answer();
     await runLoopTurns(2);
@@ -256,33 +256,36 @@ t.test('a client with many unanswered uplinks, or that does not read, is not rea
   const flood = await connect(MAC);
   flood.send(...uplinks(1, 1000));
   await runLoopTurns();
-  const most = ingest.taken.length;
-  t.ok(most >= 1 && most <= 100, `${most} of 1,000 are taken`);
+  const round = ingest.taken.length;
+  t.ok(round >= 1 && round <= 100, `${round} of 1,000 are taken`);
   while (ingest.waitingCount > 0) {
     ingest.answer();
     await runLoopTurns();
   }
   t.equal(answersTo(flood), pubacks(1, 1000), 'the remaining ones once these are answered');
 
-  const deaf = await connect(testMac(2));
-  deaf.isReading = false;
+  const nonReading = await connect(testMac(2));
+  nonReading.isReading = false;
   const before = ingest.taken.length;
   for (let id = 1; id <= 20_000; id++) {
-    deaf.send(uplink(id));
+    nonReading.send(uplink(id));
     ingest.answer();
     if (id % 100 === 0) await runLoopTurns(2);
   }
   const taken = ingest.taken.length - before;
-  t.ok(deaf.writableLength > 0 && deaf.writableLength <= 20_000, `${deaf.writableLength} bytes wait for the client`);
+  t.ok(
+    nonReading.writableLength > 0 && nonReading.writableLength <= 20_000,
+    `${nonReading.writableLength} bytes wait for the client`,
+  );
   t.ok(taken < 6000, `${taken} of 20,000 are taken`);
-  deaf.resumeReading();
-  for (let most = 0; most < 2000 && ingest.taken.length - before < 20_000; most++) {
+  nonReading.resumeReading();
+  for (let round = 0; round < 2000 && ingest.taken.length - before < 20_000; round++) {
     await runLoopTurns(1);
     ingest.answer();
   }
   await runLoopTurns();
   t.equal(ingest.taken.length - before, 20_000, 'the remaining ones when the client reads again');
-  t.equal(answersTo(deaf).length, 20_000 * 8);
+  t.equal(answersTo(nonReading).length, 20_000 * 8);
 });
 
 t.test('uplinks keep a connection alive, and commands are sent between them', async (t) => {
@@ -338,10 +341,16 @@ t.test(
   'what a lock sends has the same result through the fast path and through the library only, however it is cut',
   async (t) => {
     const seed = chooseSeed();
-    const seen = await compareFastPath(t, seed, STREAMS);
-    t.same(seen.faults, [], `LOCKGATE_SEED=${seed}`);
-    t.equal(seen.openConnections, 0, 'no connection is left');
-    t.ok(seen.closed > STREAMS / 20 && seen.closed < STREAMS / 2, `${seen.closed} of ${STREAMS} were ended`);
-    t.ok(seen.uplinks > STREAMS && seen.passedToLibrary > STREAMS, `${seen.uplinks} uplinks in ${seen.chunks} pieces`);
+    const result = await compareFastPath(t, seed, RANDOM_STREAMS);
+    t.same(result.faults, [], `LOCKGATE_SEED=${seed}`);
+    t.equal(result.openConnections, 0, 'no connection is left');
+    t.ok(
+      result.closed > RANDOM_STREAMS / 20 && result.closed < RANDOM_STREAMS / 2,
+      `${result.closed} of ${RANDOM_STREAMS} were ended`,
+    );
+    t.ok(
+      result.uplinks > RANDOM_STREAMS && result.passedToLibrary > RANDOM_STREAMS,
+      `${result.uplinks} uplinks in ${result.chunks} pieces`,
+    );
   },
 );
