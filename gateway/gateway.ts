@@ -16,7 +16,7 @@ import type { Config } from './config.js';
 import { OWNER } from './data-folder/data-folder.js';
 import { openSecrets } from './data-folder/secrets.js';
 import { GatewayEvents, type StateRebuilt } from './events.js';
-import { stopAll, stopStep } from './graceful-stop.js';
+import { type StopStep, stopAll, stopStep } from './graceful-stop.js';
 import { Health } from './health/health.js';
 import { StoreWatch } from './health/store.js';
 import { OperatorToken } from './http/operator/token.js';
@@ -156,11 +156,7 @@ async function startParts(config: Config, options: GatewayOptions, base: Gateway
 
   // Commands go out through the broker, which starts after ingest and is set here then.
   const lateBroker: { broker?: Broker } = {};
-  const newEvents = new NewEventSignal(systemClock);
-  const onStored: IngestParts['onStored'] = (ids, uplinks) => {
-    dispatcher.wake(ids, uplinks);
-    newEvents.wake(ids);
-  };
+  const { newEvents, onStored } = wakeReaders(dispatcher, started);
   const { lastRanMs, doubt } = clocks;
   const { ingest, locks, commands, rebuilt } = await startIngest(
     { store, clock, wallClock, lastRanMs, doubt, events, isStoreFailing, onStored },
@@ -180,8 +176,6 @@ async function startParts(config: Config, options: GatewayOptions, base: Gateway
   metrics.readFrom(metricSources({ broker, ingest, dispatcher, locks, notices, budgets, doubt, figures }));
   const { tester } = webhooks;
   const merchants = startMerchants({ store, keys, clock: wallClock, runClock: clock, tester, newEvents }, interfaces);
-  // Stops first, since calls that wait for events would delay the stop of the merchants' interface.
-  started.push(stopStep('the waits for events', async () => newEvents.stop()));
   const token = OperatorToken.open(config.data, systemClock);
   const operator = await startOperator(
     config,
@@ -228,6 +222,21 @@ function reloadTls(broker: Broker, audit: Audit): TlsIdentity {
   const { validTo, fingerprint } = identity;
   audit.note('tls.reload', '', { valid_to: validTo, fingerprint }, OWNER);
   return identity;
+}
+
+/** What must happen after each commit: readers of the log are woken, that is, URL workers and calls that wait. */
+function wakeReaders(
+  dispatcher: Dispatcher,
+  started: StopStep[],
+): { readonly newEvents: NewEventSignal; readonly onStored: IngestParts['onStored'] } {
+  const newEvents = new NewEventSignal(systemClock);
+  // Stops before the merchants' interface, whose stop waits for its calls.
+  started.push(stopStep('the waits for events', async () => newEvents.stop()));
+  const onStored: IngestParts['onStored'] = (ids, uplinks) => {
+    dispatcher.wake(ids, uplinks);
+    newEvents.wake(ids);
+  };
+  return { newEvents, onStored };
 }
 
 /** Starts the audit log, before the parts that write to it: so it stops after them. */

@@ -42,7 +42,10 @@ const imports = /\b(from |import |import\()"([^".][^"]*)"/g;
 /** How a module of lockgate names the file of a thread that it starts. */
 const threadFile = /new Worker\(new URL\("\.\/([\w-]+\.js)", import\.meta\.url\)/g;
 /** Defines `require`, with which the CommonJS modules in a bundle load the modules of Node.js. */
-const banner = `import { createRequire as makeRequire } from 'node:module';\nconst require = makeRequire(import.meta.url);`;
+const banner = [
+  "import { createRequire as makeRequire } from 'node:module';",
+  'const require = makeRequire(import.meta.url);',
+].join('\n');
 const options = { bundle: true, platform: 'node', format: 'esm', target: 'es2023', logLevel: 'warning' };
 
 /** What the bundles depend on besides the sources: the versions of all packages, and this file. */
