@@ -20,11 +20,11 @@ import { cosineOf, sineOf } from '../../firmware-sim/world/routes/angle.js';
 import { AMSTERDAM, metersAlong, placeAlong } from '../../firmware-sim/world/routes/city.js';
 import { StreetRoute } from '../../firmware-sim/world/routes/street-route.js';
 import { ScriptedWorld, type WorldEvent } from '../../firmware-sim/world/world.js';
-import { Hours, ManualClock, Minutes } from '../../proto/clock.js';
+import { Hours, ManualClock, Minutes, Seconds } from '../../proto/clock.js';
 import { periodMinuteOf } from '../../proto/power/step/reading.js';
 import { encodeUplink } from '../../proto/wire/codec.js';
 import { DEFAULT_POWER, type Uplink } from '../../proto/wire/ping.js';
-import { MIDNIGHT_MS, macOf, MODEL_LOCK_MAC } from '../helpers/mqtt/model-lock.js';
+import { MIDNIGHT_MS, MODEL_LOCK_MAC, macOf } from '../helpers/mqtt/model-lock.js';
 import { readGoldenTraces, repeatRun } from '../helpers/sim/golden-traces.js';
 
 const RENEW = 'after an intended change renew with node dist/test/helpers/sim/golden-traces.js --write';
@@ -237,6 +237,23 @@ t.test('a command is received, executed, acknowledged, and logged in the diary',
   t.match(received.find(({ body }) => body.kind === 'ack')?.body, { commandId: 5, result: 'ok' });
   t.ok(entries.some(({ entry }) => entry.type === 'received'));
   t.ok(entries.some(({ entry }) => entry.type === 'did' && entry.effect.type === 'unlock'));
+});
+
+t.test('a connection that the lock abandons ends one and a half keepalives after its last packet', async (t) => {
+  const ends: number[] = [];
+  const clock = new ManualClock(NOON_MS);
+  const gateway = new MemoryGateway({ disconnected: () => ends.push(clock.now() - NOON_MS) }, clock);
+  const nothing = (): void => undefined;
+  const events = { connected: nothing, failed: nothing, acknowledged: nothing, command: nothing, unreadable: nothing };
+  const link = gateway.open(MODEL_LOCK_MAC, { ...events, disconnected: nothing });
+  link.connect();
+  clock.advance(Seconds(12));
+  gateway.send(MODEL_LOCK_MAC, { id: 1, expiresMs: NOON_MS + Hours(1), command: { type: 'unlock' } });
+  // The lock gives up when a PINGREQ is due: the last packet is its acknowledgement of the command.
+  clock.advance(Minutes(5));
+  link.abandon();
+  clock.advance(Minutes(10));
+  t.same(ends, [Seconds(12) + Minutes(7.5)]);
 });
 
 t.test(
