@@ -1,13 +1,15 @@
 /**
- * The fast path for trace lines. It reads a lock's ping in the canonical spelling: exactly the bytes that writer.ts
- * writes for a ping without `raw`. Nearly all lines of a recorded or simulated trace are like this, and reading them
- * member by member is several times as fast as JSON.parse, which can't expect a certain member next. Lines in any other
- * spelling are left to the slow path in reader.ts. This file reports no errors, and reads the same as the slow path.
+ * The fast path for trace lines. It reads a lock's ping, connect or disconnect in the canonical spelling: exactly the
+ * bytes that writer.ts writes for it (a ping without `raw`). Nearly all lines of a recorded or simulated trace are like
+ * this, and reading them member by member is several times as fast as JSON.parse, which can't expect a certain member
+ * next. Lines in any other spelling are left to the slow path in reader.ts. This file reports no errors, and reads the
+ * same as the slow path.
  *
  * This file reads the line and the envelope of the uplink. Generated code reads the members of the ping itself
  * (gen/ping-line.ts).
  */
 import { readPingLine } from '../gen/ping-line.js';
+import type { DisconnectCause } from '../power/judge/event.js';
 import type { Ping, PingUplink, PowerMode, PowerSettings } from '../wire/ping.js';
 import { bytePattern, LineCursor, tokensOf } from './line-cursor.js';
 import { FIRST_CREDENTIAL, MAX_CREDENTIAL } from './trace.js';
@@ -29,6 +31,11 @@ const TO_RECOVERY = bytePattern(',"recovery":');
 const TO_KEPT = bytePattern(',"kept":');
 const TO_DROPPED = bytePattern(',"dropped":');
 
+/** What follows the MAC of the lock's own connect, and what comes before the cause of its disconnect. */
+const CONNECT = bytePattern('","event":"connect","source":"lock"}');
+const TO_CAUSE = bytePattern('","event":"disconnect","source":"lock","cause":"');
+
+const CAUSES = tokensOf<DisconnectCause>('closed', 'dropped', 'keepalive', 'takeover', 'gateway');
 const MODES = tokensOf<PowerMode>('MID', 'HIGH');
 
 /** Reads one line at a time. The members have the values of the last line that was read. */
@@ -40,15 +47,21 @@ export class CanonicalLine {
   macStart = 0;
   /** The number of the credential; 0 if the line names none. */
   credential = 0;
+  /** What the line says if it is no ping: `connect`, or the cause of a disconnect; null if it is neither. */
+  connection: 'connect' | DisconnectCause | null = null;
 
   readonly #cursor = new LineCursor();
   /** The position of the line's `at`, which the uplink's own date usually equals. */
   #dateStart = 0;
   readonly #powers = new Map<number, PowerSettings>();
 
-  /** Reads the line from `start` up to `end`, exclusive; undefined if it is not in the canonical spelling. */
+  /**
+   * Reads the line from `start` up to `end`, exclusive; undefined if it is no ping in the canonical spelling. Then
+   * `connection` says whether it is a connect or a disconnect in that spelling.
+   */
   read(bytes: Uint8Array, start: number, end: number): PingUplink | undefined {
     const cursor = this.#cursor;
+    this.connection = null;
     cursor.start(bytes, start, end);
     if (!cursor.skip(TO_AT)) return undefined;
     this.#dateStart = cursor.at;
@@ -56,12 +69,30 @@ export class CanonicalLine {
     cursor.pass(TO_MAC);
     this.macStart = cursor.at;
     this.macNumber = cursor.mac();
-    this.credential = cursor.skip(TO_TYPE) ? 0 : this.#credential();
+    this.credential = 0;
+    if (!cursor.skip(TO_TYPE)) {
+      if (this.#readConnection(end)) return undefined;
+      this.credential = this.#credential();
+    }
     if (!cursor.isCanonical) return undefined;
     const ping = readPingLine(cursor);
     if (ping === undefined) return undefined;
     const uplink = this.#envelope(ping);
     return cursor.isCanonical && cursor.at === end ? uplink : undefined;
+  }
+
+  /** Returns whether the rest of the line is that of a connect or a disconnect. */
+  #readConnection(end: number): boolean {
+    const cursor = this.#cursor;
+    if (cursor.skip(CONNECT)) {
+      if (cursor.isCanonical && cursor.at === end) this.connection = 'connect';
+      return true;
+    }
+    if (!cursor.skip(TO_CAUSE)) return false;
+    const cause = cursor.word(CAUSES);
+    cursor.close();
+    if (cause !== undefined && cursor.isCanonical && cursor.at === end) this.connection = cause;
+    return true;
   }
 
   #credential(): number {

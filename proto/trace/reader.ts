@@ -92,20 +92,41 @@ export class TraceReader {
 
   /**
    * Reads the next line from bytes, from `start` up to but not including `end`. The same as {@link read}, but faster: a
-   * lock's ping in the canonical spelling is not converted to a string first.
+   * lock's ping, connect or disconnect in the canonical spelling is not converted to a string first.
    */
   readBytes(bytes: Uint8Array, start: number, end: number): Result<TraceEvent | null, TraceProblem> {
     if (this.#header !== null && this.#problem === null) {
       const uplink = this.#canonicalLine.read(bytes, start, end);
       // If the time goes back, the slow path below reports it.
-      if (uplink !== undefined && this.#canonicalLine.atMs >= this.#lastMs)
-        return ok(this.#canonicalPing(bytes, uplink));
+      if (this.#canonicalLine.atMs >= this.#lastMs) {
+        if (uplink !== undefined) return ok(this.#canonicalPing(bytes, uplink));
+        if (this.#canonicalLine.connection !== null) return ok(this.#canonicalConnection(bytes));
+      }
     }
     return this.read(textOf(bytes, start, end));
   }
 
   #canonicalPing(bytes: Uint8Array, uplink: PingUplink): TraceEvent {
-    const { atMs, macNumber, macStart, credential } = this.#canonicalLine;
+    const { atMs, credential } = this.#canonicalLine;
+    const { mac, memory } = this.#canonicalLock(bytes);
+    if (credential === 0) {
+      memory.noteUplink(FIRST_SENDER, uplink.boot, uplink.sequence);
+      return { event: 'ping', atMs, mac, source: 'lock', uplink };
+    }
+    memory.noteUplink({ source: 'lock', credential }, uplink.boot, uplink.sequence);
+    return { event: 'ping', atMs, mac, source: 'lock', credential, uplink };
+  }
+
+  #canonicalConnection(bytes: Uint8Array): TraceEvent {
+    const { atMs, connection } = this.#canonicalLine;
+    const { mac } = this.#canonicalLock(bytes);
+    if (connection === null || connection === 'connect') return { event: 'connect', atMs, mac, source: 'lock' };
+    return { event: 'disconnect', atMs, mac, source: 'lock', cause: connection };
+  }
+
+  /** Counts the line that was just read, and returns its lock. */
+  #canonicalLock(bytes: Uint8Array): KnownLock {
+    const { atMs, macNumber, macStart } = this.#canonicalLine;
     this.#line += 1;
     this.#raw = null;
     this.#lastMs = atMs;
@@ -115,12 +136,7 @@ export class TraceReader {
       if (this.#locksByMacNumber.size >= MAX_MAC_SPELLINGS) this.#locksByMacNumber.clear();
       this.#locksByMacNumber.set(macNumber, lock);
     }
-    if (credential === 0) {
-      lock.memory.noteUplink(FIRST_SENDER, uplink.boot, uplink.sequence);
-      return { event: 'ping', atMs, mac: lock.mac, source: 'lock', uplink };
-    }
-    lock.memory.noteUplink({ source: 'lock', credential }, uplink.boot, uplink.sequence);
-    return { event: 'ping', atMs, mac: lock.mac, source: 'lock', credential, uplink };
+    return lock;
   }
 
   /** To be called after the last line. Returns the header, or an error if a line was wrong or there is no header. */

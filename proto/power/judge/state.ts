@@ -25,9 +25,13 @@ function applies(when: Condition, power: PowerSettings, batteryPercent: number |
   return batteryPercent !== null && batteryPercent < when.batteryBelowPercent;
 }
 
-/** The row of a state by its name. */
+/** The row of a state by its name. A loop without a closure: every uplink needs it. */
 export function rowOfState(model: PowerModel, state: EffectiveState): StateRow {
-  return model.states.find((row) => row.state === state) ?? (model.states[model.states.length - 1] as StateRow);
+  const rows = model.states;
+  for (const row of rows) {
+    if (row.state === state) return row;
+  }
+  return rows[rows.length - 1] as StateRow;
 }
 
 /** The model used last and its low-battery limit, cached: every ping needs the limit, nearly always of one model. */

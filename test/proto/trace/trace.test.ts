@@ -12,7 +12,7 @@ import type { TraceEvent, TraceHeader } from '../../../proto/trace/trace.js';
 import { traceEventLine, traceHeaderLine } from '../../../proto/trace/writer.js';
 import { encodeUplink } from '../../../proto/wire/codec.js';
 import { fingerprintOf } from '../../../proto/wire/fingerprint.js';
-import { parseMac } from '../../../proto/wire/mac.js';
+import { type Mac, parseMac } from '../../../proto/wire/mac.js';
 import type { GpsPing, PingUplink, Uplink } from '../../../proto/wire/ping.js';
 import { pingFromJson, uplinkFromJson } from '../../../proto/wire/ping-from-json.js';
 import { ackUplinkToJson, pingToJson, pingUplinkToJson } from '../../../proto/wire/ping-json.js';
@@ -307,6 +307,14 @@ t.test('a written line reads back to the same event, with and without raw bytes'
   );
 });
 
+/** A connect and a disconnect of each cause, as the writer writes them. */
+function connectionLines(mac: Mac): string[] {
+  const of = { atMs: START_MS, mac, source: 'lock' } as const;
+  const causes = ['closed', 'dropped', 'keepalive', 'takeover', 'gateway'] as const;
+  const disconnects = causes.map((cause) => traceEventLine({ event: 'disconnect', ...of, cause }));
+  return [traceEventLine({ event: 'connect', ...of }), ...disconnects];
+}
+
 t.test(
   'the fast path for canonical lines reads the same as the slow path, also for slightly changed lines',
   async (t) => {
@@ -353,10 +361,13 @@ t.test(
         body: { kind: 'close_connection', reason: 'REASON_CLOSE_CONNECTION', lockState: 'locked', batteryPercent: 9 },
       }),
     ];
+    const lines = [...samples.map((one) => lineOf(one, START_MS)), ...connectionLines(mac.value)];
     const different: string[] = [];
-    for (const line of samples.map((one) => lineOf(one, START_MS))) {
+    for (const line of lines) {
       const bytes = Buffer.from(line);
-      t.ok(new CanonicalLine().read(bytes, 0, bytes.length), 'a line of the writer is canonical');
+      const canonical = new CanonicalLine();
+      const isCanonical = canonical.read(bytes, 0, bytes.length) !== undefined || canonical.connection !== null;
+      t.ok(isCanonical, 'a line of the writer is canonical');
       for (let position = 0; position <= line.length; position++) {
         for (const inserted of insertions) {
           for (const removed of [0, 1]) {
