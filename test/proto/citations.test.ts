@@ -1,4 +1,6 @@
 /** Every section that findings, `why` and certificates cite, and every rule, has a link that leads to an anchor. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
 import { CITATION_LINKS, citationLink, citationsOf, ruleLink } from '../../proto/citations.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
@@ -8,6 +10,19 @@ import { RULE_WHY } from '../../proto/why/rules.js';
 import { SECTIONS } from '../../proto/why/step.js';
 import { stepToJson } from '../../proto/why/step-json.js';
 import { followLink } from '../helpers/house/document-links.js';
+import { ourFiles, root } from '../helpers/house/our-files.js';
+
+/** The numbers of a page's sections. */
+function headingsOf(page: string): Set<string> {
+  const known = numbersOfPage.get(page);
+  if (known !== undefined) return known;
+  const text = readFileSync(join(root, 'docs', `${page}.md`), 'utf8');
+  const numbers = new Set([...text.matchAll(/^## (\d)\. /gm)].map(([, number = '']) => number));
+  numbersOfPage.set(page, numbers);
+  return numbers;
+}
+
+const numbersOfPage = new Map<string, Set<string>>();
 
 /** Why links lead nowhere. */
 function broken(links: readonly string[]): string[] {
@@ -43,6 +58,22 @@ t.test('every section that the code cites has a link', async (t) => {
 
 t.test('every rule has a row in docs/protocol.md', async (t) => {
   t.same(broken(RULES.map(({ rule }) => ruleLink(rule))), []);
+});
+
+t.test('every section that the code or a document cites by its number is there', async (t) => {
+  const cited = /\b(protocol|interfaces)\.md §(\d)/g;
+  const missing = new Set<string>();
+  let count = 0;
+  for (const file of ourFiles().filter(
+    (name) => /\.(ts|mjs|proto|md)$/.test(name) && !name.includes('citations.test'),
+  )) {
+    for (const [text, page = '', number = ''] of readFileSync(join(root, file), 'utf8').matchAll(cited)) {
+      count += 1;
+      if (!headingsOf(page).has(number)) missing.add(`${file}: ${text}`);
+    }
+  }
+  t.ok(count > 500, `${count} citations`);
+  t.same([...missing], []);
 });
 
 t.test('a section may have several citations; an unknown one is a mistake of ours', async (t) => {
