@@ -103,7 +103,7 @@ static uint8_t *bytes(uint8_t *to, int field, const void *from, size_t length) {
   memcpy(to, from, length);
   return to + length;
 }
-struct field { uint32_t number; uint64_t value; const uint8_t *bytes; }; /* value: the number, or how many bytes */
+struct field { uint32_t number; bool has_bytes; uint64_t value; const uint8_t *bytes; }; /* the value, or its length */
 static bool read_varint(const uint8_t **at, const uint8_t *end, uint64_t *value) {
   *value = 0;
   for (int shift = 0; *at < end && shift < 64; shift += 7) {
@@ -116,11 +116,12 @@ static bool read_field(const uint8_t **at, const uint8_t *end, struct field *fie
   uint64_t tag, size;
   if (!read_varint(at, end, &tag)) return false;
   field->number = (uint32_t)(tag >> 3);
-  field->bytes = *at;
+  field->has_bytes = (tag & 7) == 2;
   if ((tag & 7) == 0) return read_varint(at, end, &field->value);
-  if ((tag & 7) == 2 && !read_varint(at, end, &field->value)) return false;
+  if (field->has_bytes && !read_varint(at, end, &field->value)) return false;
+  if (!field->has_bytes && (tag & 7) != 1 && (tag & 7) != 5) return false;
   field->bytes = *at;
-  size = (tag & 7) == 2 ? field->value : (tag & 7) == 1 ? 8 : 4; /* A field of a later version is skipped. */
+  size = field->has_bytes ? field->value : (tag & 7) == 1 ? 8 : 4; /* A field of a later version is skipped. */
   if (size > (uint64_t)(end - *at)) return false;
   *at += size;
   return true;
@@ -293,7 +294,7 @@ static struct power read_power(struct power power, const uint8_t *at, const uint
     if (field.number == 2) power.ride_tracking = field.value;
     if (field.number == 3) power.airplane = field.value;
     if (field.number == 4) power.recovery = field.value;
-    if (field.number != 5) continue;
+    if (field.number != 5 || !field.has_bytes) continue;
     power.from = power.to = 0, power.utc_offset = 0;
     for (const uint8_t *part = field.bytes, *stop = part + field.value; read_field(&part, stop, &field);) {
       if (field.number == 1) power.from = (uint32_t)field.value;
@@ -348,7 +349,7 @@ static void on_downlink(const uint8_t *at, size_t length) {
   while (read_field(&at, end, &field)) {
     if (field.number == 1) id = (uint32_t)field.value;
     else if (field.number == 2) expires = (ms)field.value;
-    else command = field;
+    else if (field.has_bytes) command = field;
   }
   printf("command %" PRIu32 "\n", id);
   if (id == 0 || is_silent(mode())) return;
@@ -379,7 +380,7 @@ static bool send_packet(uint8_t type, const uint8_t *content, size_t length) {
   uint8_t packet[512], *to = packet;
   *to++ = type;
   to = varint(to, length);
-  memcpy(to, content, length);
+  if (length > 0) memcpy(to, content, length);
   to += length;
   last_sent_real = real_ms(CLOCK_MONOTONIC);
   return send(sock, packet, (size_t)(to - packet), MSG_NOSIGNAL) == to - packet;

@@ -301,7 +301,12 @@ class Lock:
             self.finish(command_id, result, detail)
 
     def on_downlink(self, payload: bytes) -> None:
-        fields = read_fields(payload)
+        try:
+            fields = read_fields(payload)
+            command = next((field for field in fields if field > 2), 0)
+            parameters = read_fields(fields.get(command, b""))
+        except (IndexError, TypeError):
+            return  # The bytes are no Downlink.
         command_id = fields.get(1, 0)
         print(f"command {command_id}")
         if command_id == 0 or self.is_silent:
@@ -312,8 +317,7 @@ class Lock:
         elif self.now >= fields.get(2, 0):
             self.finish(command_id, REJECTED, "expired")
         else:
-            command = next((field for field in fields if field > 2), 0)
-            self.carry_out(command_id, command, read_fields(fields.get(command, b"")))
+            self.carry_out(command_id, command, parameters)
 
     def carry_out(self, command_id: int, command: int, fields: dict) -> None:
         if command == 3:
