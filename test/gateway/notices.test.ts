@@ -23,7 +23,7 @@ import { formatMac, type Mac } from '../../proto/wire/mac.js';
 import { callOperator } from '../helpers/cli/operator-call.js';
 import { type CommandOutput, runLockgate } from '../helpers/cli/program.js';
 import { withOverrides } from '../helpers/durability/sabotage.js';
-import { waitForEvents, MERCHANT, testBytes, testGateway, testMac } from '../helpers/gateway/test-gateway.js';
+import { MERCHANT, testBytes, testGateway, testMac, waitForEvents } from '../helpers/gateway/test-gateway.js';
 import { BEFORE_MONTH_END_MS } from '../helpers/gateway/usage-setup.js';
 import { eventually, setUpWebhooks } from '../helpers/gateway/webhook-setup.js';
 import { connectedLock } from '../helpers/mqtt/test-lock.js';

@@ -1,4 +1,4 @@
-/** `nextPhase` refuses changes of phase that the table does not allow. */
+/** `nextPhase` (gateway/phase.ts) checks changes of an object's phase against a table, and refuses all others. */
 import t from 'tap';
 import { type NextPhases, nextPhase } from '../../gateway/phase.js';
 

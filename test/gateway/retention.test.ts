@@ -205,7 +205,13 @@ t.test('after a failure of the store the next sweep tries again', async (t) => {
   const deleteOld = async (): Promise<never> => {
     throw new Error('disk full');
   };
-  const retention = new Retention({ store: { deleteOld, readMetadata: async () => null, writeMetadata: async () => undefined }, events, keepDays: 31, clock, runClock: clock });
+  const retention = new Retention({
+    store: { deleteOld, readMetadata: async () => null, writeMetadata: async () => undefined },
+    events,
+    keepDays: 31,
+    clock,
+    runClock: clock,
+  });
   retention.start();
   for (const times of [1, 2]) {
     await sweep({ clock } as Bench);

@@ -19,13 +19,13 @@ import { MERCHANT, testBytes, testGateway, testMac, waitForEvents } from '../../
 import { connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
 import type { Teardown } from '../../helpers/store/temp-folder.js';
 
-interface Answered {
+interface OperatorAnswer {
   readonly status: number;
   readonly body: unknown;
 }
 
-async function ask(gateway: Gateway, method: Method, where: string, json?: unknown): Promise<Answered> {
-  const answer = await got(`http://127.0.0.1:${gateway.operatorPort}${where}`, {
+async function ask(gateway: Gateway, method: Method, path: string, json?: unknown): Promise<OperatorAnswer> {
+  const answer = await got(`http://127.0.0.1:${gateway.operatorPort}${path}`, {
     method,
     headers: { authorization: `Bearer ${gateway.operatorToken}` },
     throwHttpErrors: false,
@@ -36,19 +36,19 @@ async function ask(gateway: Gateway, method: Method, where: string, json?: unkno
 }
 
 /** Connects a lock over MQTT that answers each command with ok at once. */
-async function obedientLock(
+async function connectAnsweringLock(
   test: Teardown,
   gateway: Gateway,
   mac: Mac,
-): Promise<{ lock: TestLock; taken: Downlink[] }> {
+): Promise<{ lock: TestLock; received: Downlink[] }> {
   const { secret } = await gateway.accounts.addDevice({ mac });
   const lock = await TestLock.connect(test, gateway.mqttPort, mac, secret);
-  const taken: Downlink[] = [];
+  const received: Downlink[] = [];
   let sequence = 1;
   lock.client.on('message', (_topic, payload) => {
     const downlink = decodeDownlink(payload);
     if (!downlink.ok) throw new Error(downlink.error.message);
-    taken.push(downlink.value);
+    received.push(downlink.value);
     sequence += 1;
     const body: CommandAck = {
       kind: 'ack',
@@ -61,14 +61,14 @@ async function obedientLock(
   });
   await lock.client.subscribeAsync('down', { qos: 1 });
   await lock.send(testBytes(1));
-  return { lock, taken };
+  return { lock, received };
 }
 
 const MAC = testMac();
 
 t.test('commands are requested, listed, shown and cancelled over HTTP', async (t) => {
   const gateway = await testGateway(t);
-  const { taken } = await obedientLock(t, gateway, MAC);
+  const { received } = await connectAnsweringLock(t, gateway, MAC);
   await gateway.accounts.addDevice({ mac: testMac(2) });
   const done = waitForEvents(gateway, 'command', 1, ({ record }) => record.state === 'done');
   const siren = { type: 'siren', parameters: { seconds: 20 }, asked_by: 'ann' };
@@ -84,7 +84,7 @@ t.test('commands are requested, listed, shown and cancelled over HTTP', async (t
     },
   });
   await done;
-  t.match(taken, [{ id: 1, command: { type: 'siren', seconds: 20 } }]);
+  t.match(received, [{ id: 1, command: { type: 'siren', seconds: 20 } }]);
   t.match(await ask(gateway, 'GET', '/commands/1'), {
     status: 200,
     body: { state: 'done', waits: null, sent_count: 1 },
@@ -102,14 +102,14 @@ t.test('commands are requested, listed, shown and cancelled over HTTP', async (t
     status: 409,
     body: { detail: /can't be cancelled: it is done/ },
   });
-  for (const [where, status, detail] of [
+  for (const [path, status, detail] of [
     ['/commands/9', 404, /no command 9/],
     ['/commands/x', 404, /no command 0/],
     ['/commands?state=lost', 400, /state is "lost": expected queued, sent/],
     ['/commands?limit=0', 400, /limit is "0": expected a number, 1 to 1000/],
     [`/commands?mac=${testMac(9)}`, 404, /no device/],
   ] as const)
-    t.match(await ask(gateway, 'GET', where), { status, body: { detail } }, where);
+    t.match(await ask(gateway, 'GET', path), { status, body: { detail } }, path);
   const refused = await ask(gateway, 'POST', '/commands', { macs: [testMac(9)], type: 'lock' });
   t.match(refused, { status: 404, body: { detail: /no device A4:C1:38:00:00:09/ } });
   t.match(await ask(gateway, 'POST', '/commands', []), { status: 400 });
@@ -124,8 +124,9 @@ t.test('a command to a connected lock that has not subscribed to down waits for 
   const text = /^lock connected since 20\S+Z, has not subscribed to `down`$/;
   t.match(await waitsNow(), { for: 'subscription', text, due_at: null });
   const why = (await ask(gateway, 'GET', '/why?id=command:1')).body as { steps: { code: string; sentence: string }[] };
-  const wanted = /^It waits: lock connected since \S+, has not subscribed to `down`; a lock gets commands once it has/;
-  t.match(why.steps.find(({ code }) => code === 'waits-subscription')?.sentence, wanted);
+  const expectedSentence =
+    /^It waits: lock connected since \S+, has not subscribed to `down`; a lock gets commands once it has/;
+  t.match(why.steps.find(({ code }) => code === 'waits-subscription')?.sentence, expectedSentence);
   const sent = waitForEvents(gateway, 'command', 1, ({ record }) => record.state === 'sent');
   await lock.client.subscribeAsync('down', { qos: 1 });
   await sent;
@@ -164,7 +165,7 @@ t.test('a command to a fleet must state its size, and airplane mode must be conf
   );
   t.match(await ask(gateway, 'POST', '/commands', { ...airplane, confirm_airplane: true }), { status: 201 });
   const { body } = await ask(gateway, 'GET', `/devices/${MAC}`);
-  t.match(body, { twin: { wanted: { airplane: true }, reported: null, differs: ['airplane'] } });
+  t.match(body, { twin: { expectedSentence: { airplane: true }, reported: null, differs: ['airplane'] } });
 });
 
 interface ProgramResult {
@@ -191,7 +192,7 @@ function lockgate(gateway: Gateway, ...args: string[]): Promise<ProgramResult> {
 t.test('the command line sends commands and waits, lists, shows and cancels them', async (t) => {
   t.setTimeout(120_000);
   const gateway = await testGateway(t);
-  const { taken } = await obedientLock(t, gateway, MAC);
+  const { received } = await connectAnsweringLock(t, gateway, MAC);
   const [mac, other] = [formatMac(MAC), formatMac(testMac(2))];
   await gateway.accounts.addDevice({ mac: testMac(2) });
   const run = (...args: string[]) => lockgate(gateway, 'command', ...args);
@@ -200,7 +201,9 @@ t.test('the command line sends commands and waits, lists, shows and cancels them
   const set = await run('send', mac, 'set-power', ...power, '--recovery', 'off', '--wait', '--json');
   t.match(JSON.parse(set.stdout), { commands: [{ id: 2, state: 'done' }] });
   const highWindow = { fromMinute: 1320, toMinute: 330, utcOffsetMinutes: -210 };
-  t.match(taken[1], { command: { type: 'set-power', mode: 'HIGH', rideTracking: true, recovery: false, highWindow } });
+  t.match(received[1], {
+    command: { type: 'set-power', mode: 'HIGH', rideTracking: true, recovery: false, highWindow },
+  });
   t.match(await run('send', other, 'siren', '--seconds', '5', '--expires', '1s', '--wait'), {
     code: 1,
     stdout: /Command 3, siren seconds=5 for .*: expired/,
@@ -223,7 +226,7 @@ t.test('the command line sends commands and waits, lists, shows and cancels them
   t.match(await run(...airplane, '--yes'), { code: 0, stdout: /Command 7, set-power airplane=true/ });
   t.match(await lockgate(gateway, 'device', 'show', other), {
     code: 0,
-    stdout: /wanted: airplane=true {2}\(not reported yet\)/,
+    stdout: /expectedSentence: airplane=true {2}\(not reported yet\)/,
   });
 });
 
@@ -254,7 +257,7 @@ t.test('a simulated lock executes commands over MQTT, and the judge finds no vio
   t.setTimeout(120_000);
   const gateway = await testGateway(t, { speed: 20 });
   const { secret, device } = await gateway.accounts.addDevice({ mac: MAC, simulated: true });
-  const beginning = {
+  const initialState = {
     lockState: 'locked',
     batteryPercent: 70,
     // The lock is always connected, so that no command waits for it.
@@ -264,13 +267,13 @@ t.test('a simulated lock executes commands over MQTT, and the judge finds no vio
     covered: true,
     skyOpen: true,
   } as const;
-  const place = { latitudeDegrees: 52.1, longitudeDegrees: 4.5, uncertaintyMeters: 6 };
+  const position = { latitudeDegrees: 52.1, longitudeDegrees: 4.5, uncertaintyMeters: 6 };
   const effects: string[] = [];
   const lock = new Lock({
     mac: MAC,
     firmwareVersion: '2.4.1',
     clock: gateway.clock,
-    world: new ScriptedWorld(beginning, [], { position: place, speedMetersPerSecond: 0, directionDegrees: 0 }),
+    world: new ScriptedWorld(initialState, [], { position: position, speedMetersPerSecond: 0, directionDegrees: 0 }),
     openLink: mqttLinks({ host: '127.0.0.1', port: gateway.mqttPort }, () => secret),
     flash: new MemoryFlash(),
     jitterSeed: 1,
@@ -279,9 +282,9 @@ t.test('a simulated lock executes commands over MQTT, and the judge finds no vio
     },
   });
   t.teardown(() => lock.stop());
-  const over = waitForEvents(gateway, 'command', 6, ({ record }) => record.finishedAtMs !== null);
+  const finished = waitForEvents(gateway, 'command', 6, ({ record }) => record.finishedAtMs !== null);
   const silent = waitForEvents(gateway, 'presence', 1, ({ presence }) => presence.presence === 'airplane');
-  const orders = [
+  const requests = [
     { type: 'unlock' },
     { type: 'siren', parameters: { seconds: 3 } },
     { type: 'lock' },
@@ -289,11 +292,12 @@ t.test('a simulated lock executes commands over MQTT, and the judge finds no vio
     { type: 'reset' },
     { type: 'set-power', parameters: { airplane: true }, confirm_airplane: true },
   ];
-  for (const order of orders) await ask(gateway, 'POST', '/commands', { macs: [MAC], expires_in: 3600, ...order });
+  for (const request of requests)
+    await ask(gateway, 'POST', '/commands', { macs: [MAC], expires_in: 3600, ...request });
   lock.start();
   t.same(
-    (await over).map(({ record }) => `${record.command.type} ${record.state}`),
-    orders.map(({ type }) => `${type} done`),
+    (await finished).map(({ record }) => `${record.command.type} ${record.state}`),
+    requests.map(({ type }) => `${type} done`),
     'all commands are done, in order',
   );
   await silent;

@@ -1,5 +1,5 @@
-// The cost of ingesting a ping, in counts that are equal on every machine: states written, events made, hashes
-// computed.
+// The cost of ingesting a ping, in counts that are equal on every machine: states of locks written, events created,
+// hashes computed (quality.md §1).
 import t from 'tap';
 import { GatewayEvents } from '../../../gateway/events.js';
 import { Ingest, type Sender } from '../../../gateway/ingest/ingest.js';
@@ -24,8 +24,8 @@ async function countingIngest(test: Teardown) {
   test.teardown(() => store.close());
   await store.addMerchant(MERCHANT, 1);
   const senders: Sender[] = [];
-  for (let at = 1; at <= LOCKS; at++) {
-    const mac = testMac(at);
+  for (let number = 1; number <= LOCKS; number++) {
+    const mac = testMac(number);
     await store.addDevice({ mac, merchant: MERCHANT, simulated: false, secretHash: Buffer.from(mac), nowMs: 1 });
     senders.push(await lockSender(store, mac));
   }
@@ -80,18 +80,18 @@ t.test('a new ping computes no hash, creates no event without listeners, and rar
   t.equal(counts.states, LOCKS, 'a state that the log does not reproduce is written');
   const uses = countUses(t);
   const power = { mode: 'MID', rideTracking: true, airplane: false, recovery: false } as const;
-  const takeAll = async (sequence: number): Promise<void> => {
+  const sendFromAllLocks = async (sequence: number): Promise<void> => {
     for (const sender of senders)
       ingest.take(sender, testBytes(sequence, { power, body: RIDE_PING }), (error) => error && t.fail(error.message));
     await ingest.idle();
   };
   counts.states = 0;
-  for (let sequence = 1; sequence <= ROUNDS; sequence++) await takeAll(sequence);
+  for (let sequence = 1; sequence <= ROUNDS; sequence++) await sendFromAllLocks(sequence);
   t.equal(counts.uplinks, LOCKS * ROUNDS);
   t.ok(counts.states <= counts.uplinks / 20, `${counts.states} states for ${counts.uplinks} pings`);
   t.same({ ...uses, lookups: counts.lookups }, { digests: 0, reported: 0, lookups: 0 });
 
   events.on('uplink', () => undefined);
-  await takeAll(ROUNDS + 1);
+  await sendFromAllLocks(ROUNDS + 1);
   t.same(uses, { digests: LOCKS, reported: LOCKS }, 'with a listener, one event per ping');
 });

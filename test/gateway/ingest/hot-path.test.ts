@@ -1,7 +1,7 @@
 /**
- * What an uplink costs the store, in counts that are the same on every machine: statements, bytes and commits. A
- * change that brings back a page of its own for every lock, or a commit for every uplink, is seen here before it is in
- * a bench.
+ * The cost of an uplink in the store, in counts that are the same on every machine: SQL statements, bytes and commits
+ * (quality.md §1). This detects a change that makes each uplink more expensive, such as a commit for every uplink. The
+ * store holds the newest uplinks in memory (memtable) and sorts them into its index tables in groups, called runs.
  */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -20,10 +20,10 @@ import { cellular, JudgedRun, START_MS, uplink } from '../../helpers/pair/judged
 import { UplinkSource } from '../../helpers/store/append-fleet.js';
 import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
 
-const BATCH = 1000;
+const UPLINKS_PER_COMMIT = 1000;
 const LOCKS = 200;
-/** 50 uplinks of a lock in a run, as with 1,000 locks and the runs of a gateway. */
-const RUNS = { minUplinks: 10_000, uplinksPerCredential: 20, maxUplinks: 40_000 };
+/** A run has 50 uplinks of a lock, as in a gateway with 1,000 locks. */
+const RUN_SIZE = { minUplinks: 10_000, uplinksPerCredential: 20, maxUplinks: 40_000 };
 
 /** The file of an empty store. */
 async function emptyFile(test: Teardown): Promise<string> {
@@ -32,12 +32,12 @@ async function emptyFile(test: Teardown): Promise<string> {
   return path.join(folder, 'lockgate.sqlite');
 }
 
-/** Frames of a WAL that nothing was copied from yet, and how many of them end a commit, each of which is an fsync. */
+/** Counts the frames of a WAL that was not copied yet, and the commits in it. Each commit is an fsync. */
 function readWal(file: string): { readonly frames: number; readonly commits: number; readonly bytes: number } {
   const wal = readFileSync(`${file}-wal`);
-  const frame = 24 + wal.readUInt32BE(8);
+  const frameBytes = 24 + wal.readUInt32BE(8);
   let [frames, commits] = [0, 0];
-  for (let at = 32; at + frame <= wal.length; at += frame) {
+  for (let at = 32; at + frameBytes <= wal.length; at += frameBytes) {
     frames += 1;
     if (wal.readUInt32BE(at + 4) > 0) commits += 1;
   }
@@ -50,17 +50,17 @@ t.test('a batch is one commit, and each uplink adds few bytes to it', async (t) 
   t.teardown(() => db.close());
   t.equal(db.pragma('synchronous', { simple: true }), 2, 'a commit is an fsync');
   db.pragma('wal_autocheckpoint = 0');
-  const writer = new LogWriter(db, RUNS);
-  const fleet = new UplinkSource(LOCKS);
+  const writer = new LogWriter(db, RUN_SIZE);
+  const source = new UplinkSource(LOCKS);
   const batches = 40;
   for (let batch = 0; batch < batches; batch++)
-    writer.write([{ type: 'append', commit: packCommit(fleet.nextCommit(BATCH)) }]);
+    writer.write([{ type: 'append', commit: packCommit(source.nextCommit(UPLINKS_PER_COMMIT)) }]);
   const { commits, bytes } = readWal(file);
   t.equal(commits, batches);
-  const perUplink = Math.round(bytes / batches / BATCH);
+  const perUplink = Math.round(bytes / batches / UPLINKS_PER_COMMIT);
   t.comment(`${perUplink} bytes for an uplink`);
   t.ok(perUplink < 300, `${perUplink} bytes for an uplink`);
-  t.ok(writer.memtable.indexedId >= RUNS.minUplinks, 'some bytes are for the indexes by key and by lock');
+  t.ok(writer.memtable.indexedId >= RUN_SIZE.minUplinks, 'some bytes are for the indexes by key and by lock');
 });
 
 t.test('an uplink costs one statement, and two more when its run is flushed to the indexes', async (t) => {
@@ -76,29 +76,29 @@ t.test('an uplink costs one statement, and two more when its run is flushed to t
   addUplinkSum(db);
   t.teardown(() => db.close());
   const writer = new LogWriter(db, { minUplinks: 2000, uplinksPerCredential: 1, maxUplinks: 2000 });
-  const fleet = new UplinkSource(LOCKS);
+  const source = new UplinkSource(LOCKS);
   const append = (): number => {
     statements = 0;
-    writer.write([{ type: 'append', commit: packCommit(fleet.nextCommit(BATCH)) }]);
+    writer.write([{ type: 'append', commit: packCommit(source.nextCommit(UPLINKS_PER_COMMIT)) }]);
     return statements;
   };
   const first = append();
-  // A look at each lock's highest name, once in a run; begin and commit.
-  t.ok(first <= BATCH + LOCKS + 2, `${first} statements where nothing is flushed`);
+  // One read of each lock's highest key in a run; begin and commit.
+  t.ok(first <= UPLINKS_PER_COMMIT + LOCKS + 2, `${first} statements while no run is flushed`);
   append();
   t.equal(writer.memtable.flushing?.count, 2000, 'a run starts to be flushed to the indexes');
   const third = append();
   t.ok(
-    third > BATCH * 3 && third <= BATCH * 3.5 + LOCKS + 3,
-    `${third} statements where an index run is flushed meanwhile`,
+    third > UPLINKS_PER_COMMIT * 3 && third <= UPLINKS_PER_COMMIT * 3.5 + LOCKS + 3,
+    `${third} statements while a run is flushed`,
   );
 });
 
 t.test('the store’s thread gets one block of memory and no object per uplink', (t) => {
-  const { incoming } = new UplinkSource(LOCKS).nextCommit(BATCH);
+  const { incoming } = new UplinkSource(LOCKS).nextCommit(UPLINKS_PER_COMMIT);
   const packed = packCommit({ incoming, judged: [], states: new Map() } satisfies Commit);
-  t.match(packed, { count: BATCH, extras: [], judged: [], commands: [] });
-  t.ok(packed.uplinks.byteLength < BATCH * 160, `${packed.uplinks.byteLength} bytes`);
+  t.match(packed, { count: UPLINKS_PER_COMMIT, extras: [], judged: [], commands: [] });
+  t.ok(packed.uplinks.byteLength < UPLINKS_PER_COMMIT * 160, `${packed.uplinks.byteLength} bytes`);
   t.end();
 });
 

@@ -1,5 +1,6 @@
-// A lock's uplinks in the queue (architecture.md: a lock's pings keep their order): their number is limited, overload
-// refuses the newest and drops no acknowledged uplink, and acknowledgements come in the order of the packets.
+// The queue of uplinks before they are stored (architecture.md: a lock's pings keep their order): the number of a
+// lock's uplinks in it is limited, overload refuses the newest and drops no acknowledged uplink, and acknowledgements
+// come in the order of the packets.
 
 import t from 'tap';
 import { GatewayEvents } from '../../../gateway/events.js';
@@ -20,9 +21,9 @@ import { connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
 import { openStore } from '../../helpers/store/new-store.js';
 import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
 
-const ALL = 100_000;
+const MAX_EVENTS = 100_000;
 /** A wait that takes longer fails the test. */
-const PATIENCE = 20;
+const MAX_WAIT_SECONDS = 20;
 
 /** A store whose commits wait until the test releases them. */
 class CommitGate {
@@ -69,32 +70,34 @@ async function ingestOn(test: Teardown, wrap: (store: Store) => Store) {
 }
 
 t.test('a flooding lock is refused, and another lock is not affected', async (t) => {
-  const gate = new CommitGate();
-  const { store, ingest, flooding, other } = await ingestOn(t, gate.wrap);
+  const commitGate = new CommitGate();
+  const { store, ingest, flooding, other } = await ingestOn(t, commitGate.wrap);
   const acked: string[] = [];
   const refused: string[] = [];
-  const take = (sender: Sender, sequence: number): void => {
+  const send = (sender: Sender, sequence: number): void => {
     const name = `${sender.mac} ${sequence}`;
     ingest.take(sender, testBytes(sequence), (error) => {
       if (error === undefined) acked.push(name);
       else if (error instanceof LockgateError && error.code === 'overloaded') refused.push(name);
     });
   };
-  for (let sequence = 1; sequence <= MAX_UNANSWERED_PER_LOCK + 5; sequence++) take(flooding, sequence);
+  for (let sequence = 1; sequence <= MAX_UNANSWERED_PER_LOCK + 5; sequence++) send(flooding, sequence);
   const tooMany = [1, 2, 3, 4, 5].map((each) => `${flooding.mac} ${MAX_UNANSWERED_PER_LOCK + each}`);
   t.same(refused, tooMany, 'the newest uplink is refused at once');
-  for (let sequence = 1; sequence <= 3; sequence++) take(other, sequence);
+  for (let sequence = 1; sequence <= 3; sequence++) send(other, sequence);
   t.equal(refused.length, 5, 'the other lock’s uplink is accepted');
   t.same(acked, [], 'nothing is acknowledged before it is stored');
 
-  gate.open();
+  commitGate.open();
   await ingest.idle();
   const ofFlood = Array.from({ length: MAX_UNANSWERED_PER_LOCK }, (_, index) => `${flooding.mac} ${index + 1}`);
   t.same(acked, [...ofFlood, ...[1, 2, 3].map((each) => `${other.mac} ${each}`)], 'in the order of arrival');
-  const stored = (await store.readEvents(flooding.merchantId, 0, ALL)).map(({ mac, sequence }) => `${mac} ${sequence}`);
+  const stored = (await store.readEvents(flooding.merchantId, 0, MAX_EVENTS)).map(
+    ({ mac, sequence }) => `${mac} ${sequence}`,
+  );
   t.same(stored, acked, 'exactly the acknowledged uplinks are stored');
 
-  take(flooding, MAX_UNANSWERED_PER_LOCK + 1);
+  send(flooding, MAX_UNANSWERED_PER_LOCK + 1);
   await ingest.idle();
   t.equal(acked.at(-1), tooMany[0], 'a refused uplink is accepted when sent again');
 });
@@ -110,17 +113,17 @@ t.test('after a failed commit a lock may send uplinks again', async (t) => {
     }),
   );
   let [failed, acked] = [0, 0];
-  const take = (sequence: number): void =>
+  const send = (sequence: number): void =>
     ingest.take(flooding, testBytes(sequence), (error) => {
       if (error === undefined) acked += 1;
       else failed += 1;
     });
-  for (let sequence = 1; sequence <= MAX_UNANSWERED_PER_LOCK; sequence++) take(sequence);
+  for (let sequence = 1; sequence <= MAX_UNANSWERED_PER_LOCK; sequence++) send(sequence);
   // The answer does not wait for the store to recover.
   await ingest.stop();
   t.equal(failed, MAX_UNANSWERED_PER_LOCK);
   fails = false;
-  for (let sequence = 1; sequence <= MAX_UNANSWERED_PER_LOCK; sequence++) take(sequence);
+  for (let sequence = 1; sequence <= MAX_UNANSWERED_PER_LOCK; sequence++) send(sequence);
   await ingest.idle();
   t.equal(acked, MAX_UNANSWERED_PER_LOCK);
 });
@@ -138,18 +141,18 @@ t.test('acknowledgements come in the order of the packets', async (t) => {
   lock.socket.write(Buffer.concat(packets));
   await changeSignal.waitUntil(
     () => lock.acked.length === ids.length,
-    PATIENCE,
+    MAX_WAIT_SECONDS,
     () => `${lock.acked.length} PUBACKs of 200`,
   );
   t.same(lock.acked, ids);
 });
 
 t.test('a lock that floods over MQTT is disconnected, and another lock’s ping is stored', async (t) => {
-  const gate = new CommitGate();
+  const commitGate = new CommitGate();
   let isGated = false;
   const gateway = await testGateway(t, {
     wrapStore: (store) => {
-      const wrapped = gate.wrap(store);
+      const wrapped = commitGate.wrap(store);
       return withOverrides(store, { append: (commit) => (isGated ? wrapped : store).append(commit) });
     },
   });
@@ -160,30 +163,30 @@ t.test('a lock that floods over MQTT is disconnected, and another lock’s ping 
   const flooding = await RawLock.connect(gateway.mqttPort, mac, secret, () => undefined);
   await ready;
   isGated = true;
-  const cut = waitForEvents(gateway, 'disconnected', 1, (event) => event.mac === mac);
+  const disconnected = waitForEvents(gateway, 'disconnected', 1, (event) => event.mac === mac);
   // As small as possible, so that one read returns all of them.
-  const junk = Array.from({ length: MAX_UNANSWERED_PER_LOCK + 500 }, (_, id) =>
+  const packets = Array.from({ length: MAX_UNANSWERED_PER_LOCK + 500 }, (_, id) =>
     publishPacket(id + 1, Buffer.from([1])),
   );
-  flooding.socket.write(Buffer.concat(junk));
+  flooding.socket.write(Buffer.concat(packets));
   await flooding.closed;
   t.same(flooding.acked, [], 'nothing is acknowledged before it is stored');
   const sent = other.send(testBytes(1));
-  gate.open();
+  commitGate.open();
   await sent;
-  t.match(await cut, [{ cause: 'gateway' }]);
+  t.match(await disconnected, [{ cause: 'gateway' }]);
 });
 
 t.test('a lock that connects again while it is connected is online', async (t) => {
   const gateway = await testGateway(t);
   const mac = testMac();
   const { secret } = await gateway.accounts.addDevice({ mac });
-  const ends = waitForEvents(gateway, 'disconnected', 5);
-  const begins = waitForEvents(gateway, 'connected', 6);
+  const disconnects = waitForEvents(gateway, 'disconnected', 5);
+  const connects = waitForEvents(gateway, 'connected', 6);
   for (let connection = 1; connection <= 6; connection++) await TestLock.connect(t, gateway.mqttPort, mac, secret);
-  t.ok((await ends).every(({ cause }) => cause === 'takeover'));
-  await begins;
+  t.ok((await disconnects).every(({ cause }) => cause === 'takeover'));
+  await connects;
   const reading = await gateway.store.findDevice(mac);
-  const shown: Presence = presence(POWER_MODEL, JSON.parse(reading?.state ?? '').belief, gateway.clock.now());
-  t.equal(shown.presence, 'online');
+  const current: Presence = presence(POWER_MODEL, JSON.parse(reading?.state ?? '').belief, gateway.clock.now());
+  t.equal(current.presence, 'online');
 });

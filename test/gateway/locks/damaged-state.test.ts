@@ -1,4 +1,5 @@
-// A gateway starts despite a damaged row of a lock's state: the state is rebuilt from the log, and this is reported.
+// A gateway starts despite a damaged row of a lock's state (quality.md §2): the state is rebuilt from the lock's stored
+// uplinks and events (its log), and this is reported.
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import t from 'tap';
@@ -16,7 +17,7 @@ import { START_MS } from '../../helpers/pair/judged-uplinks.js';
 import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
 
 const DAMAGED = testMac(1);
-const WHOLE = testMac(2);
+const UNDAMAGED = testMac(2);
 
 const CLOSE: Ping = {
   kind: 'close_connection',
@@ -34,10 +35,10 @@ async function stateOf(gateway: Gateway, mac = DAMAGED): Promise<Record<string, 
 }
 
 /** Two locks with some uplinks each, and a stopped gateway. Returns the state of the first lock. */
-async function lived(test: Teardown, folder: string): Promise<Record<string, unknown>> {
+async function writeHistory(test: Teardown, folder: string): Promise<Record<string, unknown>> {
   const gateway = await openGateway(test, folder);
   await gateway.accounts.addMerchant('Amber');
-  for (const mac of [DAMAGED, WHOLE]) {
+  for (const mac of [DAMAGED, UNDAMAGED]) {
     const lock = await connectedLock(test, gateway, mac);
     const gone = waitForEvents(gateway, 'disconnected', 1);
     await lock.send(testBytes(1));
@@ -48,9 +49,9 @@ async function lived(test: Teardown, folder: string): Promise<Record<string, unk
     await lock.client.endAsync();
     await gone;
   }
-  const known = await stateOf(gateway);
+  const expectedState = await stateOf(gateway);
   await gateway.close();
-  return known;
+  return expectedState;
 }
 
 /** Damages the stored file, as a bad disk or a person might. */
@@ -60,7 +61,7 @@ function damage(folder: string, ...statements: readonly string[]): void {
   db.close();
 }
 
-const ROW = `device_id = (SELECT id FROM device WHERE mac = '${DAMAGED}')`;
+const OF_DAMAGED_LOCK = `device_id = (SELECT id FROM device WHERE mac = '${DAMAGED}')`;
 
 for (const [name, value] of [
   ['cut off', 'substr(state, 1, length(state) / 2)'],
@@ -71,40 +72,40 @@ for (const [name, value] of [
 ] as const) {
   t.test(`a state that is ${name} is rebuilt from the log`, async (t) => {
     const folder = tempFolder(t);
-    const known = await lived(t, folder);
-    damage(folder, `UPDATE device_state SET state = ${value} WHERE ${ROW}`);
+    const expectedState = await writeHistory(t, folder);
+    damage(folder, `UPDATE device_state SET state = ${value} WHERE ${OF_DAMAGED_LOCK}`);
     const gateway = await openGateway(t, folder);
     const [reported] = await waitForEvents(gateway, 'state-rebuilt', 1);
     t.match(reported, { mac: DAMAGED, from: 'log', why: /^(in )?the stored state/ });
-    t.same(await stateOf(gateway), known, 'the state is the same as before');
-    t.equal((await stateOf(gateway, WHOLE)).uplinks, 4, 'the other lock’s state too');
+    t.same(await stateOf(gateway), expectedState, 'the state is the same as before');
+    t.equal((await stateOf(gateway, UNDAMAGED)).uplinks, 4, 'the other lock’s state too');
   });
 }
 
 t.test('a state that was changed but is still valid JSON is rebuilt too', async (t) => {
   const folder = tempFolder(t);
-  const known = await lived(t, folder);
+  const expectedState = await writeHistory(t, folder);
   // Like a disk, this leaves the checksum unchanged, so the trigger that updates it is bypassed.
   damage(
     folder,
-    `CREATE TEMP TABLE kept AS SELECT sum FROM device_state WHERE ${ROW}`,
+    `CREATE TEMP TABLE kept AS SELECT sum FROM device_state WHERE ${OF_DAMAGED_LOCK}`,
     `UPDATE device_state SET sum = 0, state = replace(state, '"batteryPercent":44', '"batteryPercent":45')
-     WHERE ${ROW}`,
-    `UPDATE device_state SET sum = (SELECT sum FROM kept) WHERE ${ROW}`,
+     WHERE ${OF_DAMAGED_LOCK}`,
+    `UPDATE device_state SET sum = (SELECT sum FROM kept) WHERE ${OF_DAMAGED_LOCK}`,
   );
   const gateway = await openGateway(t, folder);
   t.match(await waitForEvents(gateway, 'state-rebuilt', 1), [{ mac: DAMAGED, from: 'log', why: /match its checksum/ }]);
-  t.same(await stateOf(gateway), known);
+  t.same(await stateOf(gateway), expectedState);
 });
 
 t.test('a damaged uplink is skipped when the log is judged at the start, and is reported', async (t) => {
   const folder = tempFolder(t);
-  await lived(t, folder);
+  await writeHistory(t, folder);
   // The stored state is the one after the first uplink; the log has the later ones.
   damage(
     folder,
-    `UPDATE uplink SET bytes = substr(bytes, 1, length(bytes) - 1) || x'7f' WHERE ${ROW} AND sequence = 5`,
-    `UPDATE device_state SET through_uplink_id = 1 WHERE ${ROW}`,
+    `UPDATE uplink SET bytes = substr(bytes, 1, length(bytes) - 1) || x'7f' WHERE ${OF_DAMAGED_LOCK} AND sequence = 5`,
+    `UPDATE device_state SET through_uplink_id = 1 WHERE ${OF_DAMAGED_LOCK}`,
   );
   const gateway = await openGateway(t, folder);
   t.match(await waitForEvents(gateway, 'state-rebuilt', 1), [
@@ -114,21 +115,21 @@ t.test('a damaged uplink is skipped when the log is judged at the start, and is 
 
 t.test('if the log is damaged too, the lock gets a new state', async (t) => {
   const folder = tempFolder(t);
-  await lived(t, folder);
+  await writeHistory(t, folder);
   damage(
     folder,
-    `UPDATE device_state SET state = '{' WHERE ${ROW}`,
-    `UPDATE uplink SET bytes = x'00' WHERE ${ROW} AND sequence = 3`,
+    `UPDATE device_state SET state = '{' WHERE ${OF_DAMAGED_LOCK}`,
+    `UPDATE uplink SET bytes = x'00' WHERE ${OF_DAMAGED_LOCK} AND sequence = 3`,
   );
   const gateway = await openGateway(t, folder);
   t.match(await waitForEvents(gateway, 'state-rebuilt', 1), [{ mac: DAMAGED, from: 'nothing' }]);
   t.match(await stateOf(gateway), { uplinks: 0, ping: null, firstConnectionMs: null });
-  t.equal((await stateOf(gateway, WHOLE)).uplinks, 4, 'the other lock’s state is unchanged');
+  t.equal((await stateOf(gateway, UNDAMAGED)).uplinks, 4, 'the other lock’s state is unchanged');
 });
 
 t.test('a state with all members, and additional ones, can be read', async (t) => {
   const folder = tempFolder(t);
-  await lived(t, folder);
+  await writeHistory(t, folder);
   const gateway = await openGateway(t, folder);
   const state = (await gateway.store.findDevice(DAMAGED))?.state ?? '';
   t.ok(readDeviceState(state).ok);
@@ -150,12 +151,12 @@ t.test('a store with merchants does not start without its key and creates no new
 });
 
 t.test('in a state from before commands had an expiry, a command without an answer expires after a day', async (t) => {
-  const known = newDeviceState(DAMAGED, START_MS, START_MS);
+  const expectedState = newDeviceState(DAMAGED, START_MS, START_MS);
   const airplaneSwitches = [
     { id: 6, isAcknowledged: true },
     { id: 7, isAcknowledged: false },
   ];
-  const old = { ...known, belief: { ...known.belief, suspendedSinceMs: START_MS, airplaneSwitches } };
+  const old = { ...expectedState, belief: { ...expectedState.belief, suspendedSinceMs: START_MS, airplaneSwitches } };
   const read = readDeviceState(JSON.stringify(old));
   if (!read.ok) throw new Error(read.error.message);
   const { belief } = read.value;

@@ -1,4 +1,5 @@
-// A lock's state is written only occasionally, since the log reproduces it. Whenever the gateway is killed, the next
+// A lock's state (the gateway's belief: what it knows of the lock) is written only occasionally, since it can be
+// rebuilt from the stored uplinks. A state that is not written yet is dirty. Whenever the gateway is killed, the next
 // one has the same belief about every lock.
 import t from 'tap';
 import { DirtyStates, MAX_DIRTY_UPLINKS } from '../../../gateway/locks/dirty-states.js';
@@ -14,9 +15,9 @@ t.test('a gateway that is killed after any commit has the same beliefs after the
     const history = await RandomHistory.begin(seed, tempFolder(t));
     for (let step = 1; step <= STEPS; step++) {
       await history.step();
-      const believed = history.believed();
-      const restarted = await history.restarted();
-      if (!t.strictSame(restarted, believed, `seed ${seed}, step ${step}`)) break;
+      const beliefs = history.believed();
+      const beliefsAfterRestart = await history.restarted();
+      if (!t.strictSame(beliefsAfterRestart, beliefs, `seed ${seed}, step ${step}`)) break;
       if (step % 16 === 0) await history.kill();
     }
     await history.end();
@@ -32,31 +33,34 @@ t.test('a gateway that is killed after any commit has the same beliefs after the
 
 t.test('a stored state lacks only some of the newest uplinks, and no commit writes very many states', (t) => {
   const LOCKS = 1000;
-  const BATCH = 500;
+  const UPLINKS_PER_COMMIT = 500;
   const locks = Array.from({ length: LOCKS }, (_, deviceId) => ({ deviceId }));
   const dirty = new DirtyStates<{ readonly deviceId: number }>();
-  const lackSince = new Map<{ readonly deviceId: number }, number>();
-  let [stored, written, most, oldest] = [0, 0, 0, 0];
+  const dirtySince = new Map<{ readonly deviceId: number }, number>();
+  let [stored, written, maxStatesPerCommit, maxMissingUplinks] = [0, 0, 0, 0];
   for (let commit = 0; commit < 600; commit++) {
-    for (let at = 0; at < BATCH; at++) {
-      const lock = locks[(commit * BATCH + at) % LOCKS] as { readonly deviceId: number };
+    for (let at = 0; at < UPLINKS_PER_COMMIT; at++) {
+      const lock = locks[(commit * UPLINKS_PER_COMMIT + at) % LOCKS] as { readonly deviceId: number };
       dirty.add(lock);
-      if (!lackSince.has(lock)) lackSince.set(lock, stored + at);
+      if (!dirtySince.has(lock)) dirtySince.set(lock, stored + at);
     }
-    const batch = dirty.nextBatch(BATCH);
-    stored += BATCH;
-    dirty.flushed(BATCH);
-    for (const lock of batch) {
-      oldest = Math.max(oldest, stored - (lackSince.get(lock) as number));
+    const writtenLocks = dirty.nextBatch(UPLINKS_PER_COMMIT);
+    stored += UPLINKS_PER_COMMIT;
+    dirty.flushed(UPLINKS_PER_COMMIT);
+    for (const lock of writtenLocks) {
+      maxMissingUplinks = Math.max(maxMissingUplinks, stored - (dirtySince.get(lock) as number));
       dirty.delete(lock);
-      lackSince.delete(lock);
+      dirtySince.delete(lock);
     }
-    written += batch.length;
-    most = Math.max(most, batch.length);
+    written += writtenLocks.length;
+    maxStatesPerCommit = Math.max(maxStatesPerCommit, writtenLocks.length);
   }
-  for (const since of lackSince.values()) oldest = Math.max(oldest, stored - since);
-  t.ok(oldest <= MAX_DIRTY_UPLINKS, `the oldest lacked one ${oldest} uplinks back`);
+  for (const since of dirtySince.values()) maxMissingUplinks = Math.max(maxMissingUplinks, stored - since);
+  t.ok(maxMissingUplinks <= MAX_DIRTY_UPLINKS, `the maxMissingUplinks lacked one ${maxMissingUplinks} uplinks back`);
   t.ok(written / stored <= 0.05, `${written} states for ${stored} uplinks`);
-  t.ok(most <= BATCH / 5, `at most ${most} states with a commit of ${BATCH} uplinks`);
+  t.ok(
+    maxStatesPerCommit <= UPLINKS_PER_COMMIT / 5,
+    `at maxStatesPerCommit ${maxStatesPerCommit} states with a commit of ${UPLINKS_PER_COMMIT} uplinks`,
+  );
   t.end();
 });

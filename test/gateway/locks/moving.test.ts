@@ -11,7 +11,7 @@ import { callOperator } from '../../helpers/cli/operator-call.js';
 import { runLockgate } from '../../helpers/cli/program.js';
 import { within } from '../../helpers/clocks/change-signal.js';
 import { withOverrides } from '../../helpers/durability/sabotage.js';
-import { waitForEvents, openGateway, testBytes, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
+import { openGateway, testBytes, testGateway, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
 import { testReceiver } from '../../helpers/gateway/test-receiver.js';
 import { eventually, readDeliveries, receivedSequences, setUpWebhooks } from '../../helpers/gateway/webhook-setup.js';
 import { connackCode, connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';

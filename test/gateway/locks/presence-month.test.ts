@@ -1,6 +1,6 @@
-// Presence matches the model for a simulated month of mixed modes, with outages, restarts of the gateway, lost
-// acknowledgements and connections whose end is noticed late. The oracle (presence/truth.ts) knows what really
-// happened and protocol.md §3, and shares no code with the judge.
+// The presence that the gateway reports (online, asleep, late …) is true for a simulated month of locks in mixed modes,
+// with outages, restarts of the gateway, lost acknowledgements and connections whose close is noticed late. The true
+// presence comes from helpers/presence/truth.ts, which follows protocol.md §3 and shares no code with the gateway.
 import t from 'tap';
 import { Prng } from '../../../firmware-sim/prng.js';
 import type { DeviceState } from '../../../gateway/locks/device-state.js';
@@ -20,20 +20,20 @@ import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const LOCKS = 24;
 const SPAN = Days(30);
-const TOLD_WITHIN = Minutes(1);
-const ALL = 1_000_000;
+const MAX_REPORT_DELAY = Minutes(1);
+const MAX_FINDINGS = 1_000_000;
 
 /** What a list shows about a lock at some moment. */
-interface Shown {
+interface ShownPresence {
   readonly atMs: number;
   readonly lock: MonthLock;
   readonly presence: Presence;
 }
 
-const nameOf = (shown: Presence): string => (shown.presence === 'late' ? shown.rule : shown.presence);
+const presenceName = (shown: Presence): string => (shown.presence === 'late' ? shown.rule : shown.presence);
 
 /** Reads all locks as the operator's list does: the stored states, at this moment. */
-async function look(month: PresenceMonth, shown: Shown[]): Promise<void> {
+async function readShown(month: PresenceMonth, shown: ShownPresence[]): Promise<void> {
   if (!month.isGatewayRunning) return;
   const atMs = month.clock.now();
   const states = new Map((await month.store.readDeviceStates()).map(({ deviceId, state }) => [deviceId, state]));
@@ -47,27 +47,27 @@ async function look(month: PresenceMonth, shown: Shown[]): Promise<void> {
   }
 }
 
-const LATE: readonly string[] = ['period-overdue', 'window-offline', 'recovery-offline'];
-const isLong = ({ fromMs, toMs }: { fromMs: number; toMs: number }): boolean => toMs - fromMs > TOLD_WITHIN;
+const LATE_RULES: readonly string[] = ['period-overdue', 'window-offline', 'recovery-offline'];
+const isLong = ({ fromMs, toMs }: { fromMs: number; toMs: number }): boolean => toMs - fromMs > MAX_REPORT_DELAY;
 const isIn = (atMs: number, { fromMs, toMs }: { fromMs: number; toMs: number }): boolean =>
   fromMs <= atMs && atMs <= toMs;
 const toText = (atMs: number): string => new Date(atMs).toISOString();
 
 /** The late times that were not reported, and the reported ones that are not true. */
-function compareTold(
-  stretches: readonly PresencePeriod[],
-  told: readonly { atMs: number; rule: SilenceRule }[],
+function compareReported(
+  periods: readonly PresencePeriod[],
+  reported: readonly { atMs: number; rule: SilenceRule }[],
 ): string[] {
-  const lates = stretches.filter((each) => LATE.includes(each.presence));
+  const lates = periods.filter((each) => LATE_RULES.includes(each.presence));
   const faults: string[] = [];
   for (const late of lates.filter(isLong)) {
-    const at = told.filter(({ atMs, rule }) => rule === late.presence && isIn(atMs, late));
-    if (at.length !== 1 || (at[0] as { atMs: number }).atMs > late.fromMs + TOLD_WITHIN)
-      faults.push(`${late.presence} after ${toText(late.fromMs)} was told ${at.map(({ atMs }) => toText(atMs))}`);
+    const at = reported.filter(({ atMs, rule }) => rule === late.presence && isIn(atMs, late));
+    if (at.length !== 1 || (at[0] as { atMs: number }).atMs > late.fromMs + MAX_REPORT_DELAY)
+      faults.push(`${late.presence} after ${toText(late.fromMs)} was reported ${at.map(({ atMs }) => toText(atMs))}`);
   }
-  for (const { atMs, rule } of told) {
+  for (const { atMs, rule } of reported) {
     if (!lates.some((late) => late.presence === rule && isIn(atMs, late)))
-      faults.push(`${rule} was told at ${toText(atMs)} and is not true`);
+      faults.push(`${rule} was reported at ${toText(atMs)} and is not true`);
   }
   return faults;
 }
@@ -78,34 +78,34 @@ t.test('reported presence matches the truth for a month', async (t) => {
   const month = await PresenceMonth.start(seed, tempFolder(t), LOCKS, SPAN);
   const random = new Prng(`looks ${seed}`);
   const endMs = month.startMs + SPAN;
-  const shown: Shown[] = [];
-  const absences = randomOutages(random, month.startMs, endMs);
-  for (const absence of absences) {
-    await lookUntil(absence.atMs);
-    await month.runThroughOutage(absence);
-    await look(month, shown);
+  const shown: ShownPresence[] = [];
+  const outages = randomOutages(random, month.startMs, endMs);
+  for (const outage of outages) {
+    await runAndReadUntil(outage.atMs);
+    await month.runThroughOutage(outage);
+    await readShown(month, shown);
   }
-  await lookUntil(endMs);
+  await runAndReadUntil(endMs);
 
-  async function lookUntil(untilMs: number): Promise<void> {
+  async function runAndReadUntil(untilMs: number): Promise<void> {
     while (month.clock.now() < untilMs) {
       await month.runUntil(Math.min(untilMs, month.clock.now() + Math.round(random.between(Minutes(1), Hours(5)))));
-      await look(month, shown);
+      await readShown(month, shown);
     }
   }
 
   const counts = new Map<string, number>();
-  const count = (what: string, by = 1): void => void counts.set(what, (counts.get(what) ?? 0) + by);
+  const count = (kind: string, by = 1): void => void counts.set(kind, (counts.get(kind) ?? 0) + by);
   for (const lock of month.locks) {
     const truth = truthOf(lock.link.storedEvents, month.startMs, endMs);
     for (const each of truth.presence) count(each.presence);
     count('lost acknowledgements', lock.link.lostAcks);
     count('uplinks', lock.link.storedEvents.filter(({ what }) => what === 'received').length);
     await t.test(`${formatMac(lock.mac)}, ${lock.history.name}`, async (t) => {
-      const told = month.presenceEvents.flatMap(({ mac, atMs, presence: now }) =>
+      const reported = month.presenceEvents.flatMap(({ mac, atMs, presence: now }) =>
         mac === lock.mac && now.presence === 'late' ? [{ atMs, rule: now.rule }] : [],
       );
-      t.same(compareTold(truth.presence, told), [], `${told.length} late times were reported`);
+      t.same(compareReported(truth.presence, reported), [], `${reported.length} late times were reported`);
       t.same(await compareFindings(month, lock, truth.latenesses), [], 'findings');
       t.same(
         compareShown(
@@ -121,12 +121,12 @@ t.test('reported presence matches the truth for a month', async (t) => {
   t.comment(
     JSON.stringify({
       ...Object.fromEntries(counts),
-      absences: absences.length,
+      outages: outages.length,
       looks: shown.length,
-      told: month.presenceEvents.length,
+      reported: month.presenceEvents.length,
     }),
   );
-  for (const [what, least] of [
+  for (const [kind, minimum] of [
     ['period-overdue', 5],
     ['window-offline', 5],
     ['recovery-offline', 3],
@@ -136,7 +136,7 @@ t.test('reported presence matches the truth for a month', async (t) => {
     ['online', 500],
     ['lost acknowledgements', 100],
   ] as const)
-    t.ok((counts.get(what) ?? 0) >= least, `${what}: ${counts.get(what)}, so there was something to see`);
+    t.ok((counts.get(kind) ?? 0) >= minimum, `${kind}: ${counts.get(kind)}, enough to test it`);
 });
 
 /** Compares each rule's findings with the times in which the rule was broken. */
@@ -145,13 +145,16 @@ async function compareFindings(
   lock: MonthLock,
   latenesses: readonly Lateness[],
 ): Promise<string[]> {
-  const found = (await month.store.readFindings(lock.deviceId, ALL)).flatMap(({ finding: { rule, atMs } }) =>
-    LATE.includes(rule) ? [{ atMs, rule: rule as SilenceRule }] : [],
+  const found = (await month.store.readFindings(lock.deviceId, MAX_FINDINGS)).flatMap(({ finding: { rule, atMs } }) =>
+    LATE_RULES.includes(rule) ? [{ atMs, rule: rule as SilenceRule }] : [],
   );
   const faults: string[] = [];
   for (const late of latenesses) {
     const at = found.filter(({ rule, atMs }) => rule === late.rule && isIn(atMs, late));
-    if ((isLong(late) ? at.length !== 1 : at.length > 1) || at.some(({ atMs }) => atMs > late.fromMs + TOLD_WITHIN))
+    if (
+      (isLong(late) ? at.length !== 1 : at.length > 1) ||
+      at.some(({ atMs }) => atMs > late.fromMs + MAX_REPORT_DELAY)
+    )
       faults.push(`${late.rule} after ${toText(late.fromMs)} was found ${at.map(({ atMs }) => toText(atMs))}`);
   }
   for (const { atMs, rule } of found) {
@@ -161,18 +164,19 @@ async function compareFindings(
   return faults;
 }
 
-function compareShown(shown: readonly Shown[], truth: Truth): string[] {
+function compareShown(shown: readonly ShownPresence[], truth: Truth): string[] {
   const faults: string[] = [];
   for (const { atMs, presence: now } of shown) {
     // A time that ends at the moment of the reading may count as ended or not.
-    const could = truth.presence.filter(({ fromMs, toMs }) => fromMs <= atMs && atMs <= toMs);
-    const is = could.find((each) => each.presence === nameOf(now));
-    if (is === undefined) faults.push(`${toText(atMs)}: ${nameOf(now)} and not ${could.map((each) => each.presence)}`);
+    const possible = truth.presence.filter(({ fromMs, toMs }) => fromMs <= atMs && atMs <= toMs);
+    const is = possible.find((each) => each.presence === presenceName(now));
+    if (is === undefined)
+      faults.push(`${toText(atMs)}: ${presenceName(now)} and not ${possible.map((each) => each.presence)}`);
     // The lock may have been connected in between.
     const isSince = ({ rule, fromMs, toMs }: Lateness): boolean =>
       now.presence === 'late' && rule === now.rule && fromMs === now.sinceMs && atMs <= toMs;
     if (now.presence === 'late' && !truth.latenesses.some(isSince))
-      faults.push(`${toText(atMs)}: ${now.rule} since ${toText(now.sinceMs)}, which is not when it began`);
+      faults.push(`${toText(atMs)}: ${now.rule} since ${toText(now.sinceMs)}, which is not its start`);
     if (now.presence === 'asleep' && now.dueMs !== null && now.dueMs < atMs)
       faults.push(`${toText(atMs)}: due at ${toText(now.dueMs)}, which has passed`);
   }

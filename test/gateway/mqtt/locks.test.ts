@@ -37,7 +37,7 @@ t.test('a lock authenticates with its MAC as client id and user name, and its se
   for (const [title, options] of Object.entries(refused)) {
     const refusal = waitForEvents(gateway, 'refused', 1);
     t.equal(await connackCode(gateway.mqttPort, options), NOT_AUTHORIZED, title);
-    t.match(await refusal, [{ title: 'connect' }], `${title} is reported to operators`);
+    t.match(await refusal, [{ what: 'connect' }], `${title} is reported to operators`);
   }
   await gateway.accounts.rotateLockSecret(MAC);
   t.equal(await connackCode(gateway.mqttPort, good), NOT_AUTHORIZED, 'an old secret after it was rotated');

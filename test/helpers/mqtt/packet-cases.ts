@@ -74,7 +74,10 @@ export const ILL_FORMED = Buffer.from([0x64, 0xc0, 0x80]);
 export const SURROGATE = Buffer.from([0xed, 0xa0, 0x80]);
 export const NUL = 'do\0wn';
 
-/** Sends the packets of a case over a connection. Returns the difference from the expected result; undefined if there is none. */
+/**
+ * Sends the packets of a case over a connection. Returns the difference from the expected result; undefined if there is
+ * none.
+ */
 async function faultOf(
   packetCase: PacketCase,
   {
