@@ -10,7 +10,7 @@ import type { WhatIfSettings } from '../../firmware-sim/what-if/settings.js';
 import { type SettingsOutcome, SettingsRun } from '../../firmware-sim/what-if/settings-run.js';
 import { TraceReader } from '../../proto/trace/reader.js';
 
-/** Of totals, and of the pings of one reason, which fewer and longer events cause. */
+/** What docs/traces.md says: of totals, and of the pings of one reason, which fewer and longer events cause. */
 const TOLERANCE = { total: 0.05, reason: 0.1 };
 /** Reasons with fewer pings are not compared: chance decides them. */
 const MIN_PINGS = 100;

@@ -22,6 +22,7 @@ import { LineSink } from '../../../terminal/line-sink.js';
 import { printJson, printNote, sanitizeLine } from '../../../terminal/output.js';
 import { ProgressLine } from '../../../terminal/progress-line.js';
 import { readTraceFile } from '../trace-file.js';
+import { type RuleFinding, RuleFindings } from './rule-findings.js';
 
 export interface ShrinkFlags {
   readonly rule: string;
@@ -37,7 +38,7 @@ const MAX_LISTED_LINES = 5;
 
 /** The findings of a trace and its size. */
 interface Checked {
-  readonly findings: readonly TraceFinding[];
+  readonly findings: RuleFindings;
   readonly lines: number;
 }
 
@@ -55,7 +56,7 @@ export async function shrinkTrace(file: string, flags: ShrinkFlags): Promise<voi
   try {
     // The standard input can be read only once, so the second pass reads a copy.
     const again = copy === undefined ? file : join(copy, 'input.jsonl');
-    const checked = await checkTrace(file, copy === undefined ? undefined : again);
+    const checked = await checkTrace(file, flags, copy === undefined ? undefined : again);
     const found = findTarget(file, checked, flags);
     if (found === undefined) {
       reportNone(file, checked, flags);
@@ -86,7 +87,8 @@ function requireRule(rule: string): void {
 }
 
 /** @param copyTo where to write the events again; undefined for no copy */
-async function checkTrace(file: string, copyTo: string | undefined): Promise<Checked> {
+async function checkTrace(file: string, { rule, line }: ShrinkFlags, copyTo: string | undefined): Promise<Checked> {
+  const findings = new RuleFindings(rule, line);
   let check: TraceCheck | undefined;
   let lines = 1;
   const sink = copyTo === undefined ? undefined : new LineSink(copyTo);
@@ -94,7 +96,7 @@ async function checkTrace(file: string, copyTo: string | undefined): Promise<Che
   try {
     await readTraceFile(file, {
       header: (header) => {
-        check = new TraceCheck(POWER_MODEL, header);
+        check = new TraceCheck(POWER_MODEL, header, false, null, findings);
         sink?.write(traceHeaderLine(header));
       },
       event: (event, line, raw) => {
@@ -108,23 +110,22 @@ async function checkTrace(file: string, copyTo: string | undefined): Promise<Che
     progress.end();
     sink?.end();
   }
-  return { findings: check?.findings() ?? [], lines };
+  findings.end();
+  return { findings, lines };
 }
 
 /** The finding to keep: at the line of the flag, otherwise the first one of the rule. */
-function findTarget(file: string, { findings }: Checked, { rule, line }: ShrinkFlags): TraceFinding | undefined {
-  const ofRule = findings.filter((finding) => finding.rule === rule);
-  if (line === undefined || ofRule.length === 0) return ofRule[0];
-  const target = ofRule.find((finding) => finding.line === line);
-  if (target !== undefined) return target;
-  const listed = ofRule.slice(0, MAX_LISTED_LINES).map((finding) => finding.line);
-  const more = ofRule.length > listed.length ? ', …' : '';
+function findTarget(file: string, { findings }: Checked, { rule, line }: ShrinkFlags): RuleFinding | undefined {
+  const { wanted, firstLines } = findings;
+  if (line === undefined || wanted !== undefined || firstLines.length === 0) return wanted;
+  const listed = firstLines.slice(0, MAX_LISTED_LINES);
+  const more = firstLines.length > listed.length ? ', …' : '';
   const expected = `expected one of the lines ${listed.join(', ')}${more}`;
   throw new LockgateError('input-line', `${displayName(file)}:${line} has no finding of ${rule}: ${expected}`);
 }
 
 function reportNone(file: string, { findings }: Checked, { rule, json }: ShrinkFlags): void {
-  const rules = [...new Set(findings.map((finding) => finding.rule))].sort();
+  const { rules } = findings;
   process.exitCode = EXIT_CODE.negativeAnswer;
   if (json) printJson({ file, rule, found: false, rules });
   const found = rules.length === 0 ? 'It has no findings.' : `It has findings of ${rules.join(', ')}.`;
@@ -185,7 +186,7 @@ function checkLines(lines: readonly string[]): TraceFinding[] {
 }
 
 interface Shrunk {
-  readonly found: TraceFinding;
+  readonly found: RuleFinding;
   /** The finding in the shrunk trace. */
   readonly own: TraceFinding;
   /** Lines of the original trace. */
@@ -216,7 +217,7 @@ function report(file: string, flags: ShrinkFlags, shrunk: Shrunk): void {
   if (others.length > 0) printNote(`Because lines are missing, it also breaks ${others.join(', ')}.`);
 }
 
-function macOf({ mac }: TraceFinding): Mac {
+function macOf({ mac }: RuleFinding): Mac {
   const parsed = parseMac(mac);
   if (!parsed.ok) throw new Error(parsed.error.message);
   return parsed.value;

@@ -8,6 +8,9 @@ and prints both side by side. The world is that of the trace's world events ("si
 them it is inferred from its pings. Settings given here hold from start to end. The battery is drained by the simulated
 lock and charged as in the trace. Bytes include MQTT, and TLS with --tls, but not TCP/IP headers.
 
+With world events, a fleet-week in MID under --mode HIGH agrees with one that was in HIGH from its start: all pings,
+connections, bytes and mAh a day within 5 %, the pings of each reason (of those with over 100) within 10 %.
+
 Exit codes: 0 done, 2 the file or a flag is wrong.
 
 Example:
