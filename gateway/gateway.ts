@@ -35,6 +35,7 @@ import { makeWebhooks, startDeliveries, startFigures } from './start/deliveries.
 import type { GatewayBase, GatewayOptions } from './start/gateway-base.js';
 import { startInterfaces, startMerchants, startOperator } from './start/interfaces.js';
 import { makeBudgets, startIdentity, startIngest, startRefusals } from './start/lock-services.js';
+import { makeOwnData } from './start/own-data.js';
 import type { Store } from './store/contract/store.js';
 import { openStore, sqliteUrl } from './store/open-store.js';
 import { Usage } from './usage/usage.js';
@@ -175,7 +176,9 @@ async function startParts(config: Config, options: GatewayOptions, base: Gateway
   started.push(clocks.listen(clockListener({ events, clock, locks, ingest, commands, sessions: broker.sessions })));
   metrics.readFrom(metricSources({ broker, ingest, dispatcher, locks, notices, budgets, doubt, figures }));
   const { tester } = webhooks;
-  const merchants = startMerchants({ store, keys, clock: wallClock, runClock: clock, tester, newEvents }, interfaces);
+  const ownData = makeOwnData({ ...lockParts, webhooks, devices: accounts.devices });
+  const merchantParts = { store: currentStore, keys, clock: wallClock, runClock: clock, tester, newEvents, ownData };
+  const merchants = startMerchants(merchantParts, interfaces);
   const token = OperatorToken.open(config.data, systemClock);
   const operator = await startOperator(
     config,

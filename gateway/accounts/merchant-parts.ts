@@ -7,6 +7,7 @@ import type { NewEventSignal } from '../webhooks/new-event-signal.js';
 import type { WebhookTester } from '../webhooks/webhook-test.js';
 import { AccessTokens } from './access-tokens.js';
 import { ApiKeys } from './api-keys.js';
+import type { OwnDataParts } from './own-data-parts.js';
 import { Users } from './users.js';
 
 export interface MerchantParts {
@@ -23,6 +24,8 @@ export interface MerchantParts {
   readonly newEvents: NewEventSignal;
   /** Limits on what each merchant may ask for. */
   readonly budgets: HttpBudgets;
+  /** For the operations on a merchant's own data. */
+  readonly ownData: OwnDataParts;
 }
 
 /** Builds the parts that have no other owner, and returns them together with the given ones. */
@@ -34,8 +37,9 @@ export function makeMerchantParts(parts: {
   readonly runClock: Clock;
   readonly newEvents: NewEventSignal;
   readonly budgets: HttpBudgets;
+  readonly ownData: OwnDataParts;
 }): MerchantParts {
-  const { store, clock, tester, runClock, newEvents, budgets } = parts;
+  const { store, clock, tester, runClock, newEvents, budgets, ownData } = parts;
   const [apiKeys, accessTokens, users] = [new ApiKeys(parts), new AccessTokens(parts), new Users(parts)];
-  return { store, clock, apiKeys, accessTokens, users, tester, runClock, newEvents, budgets };
+  return { store, clock, apiKeys, accessTokens, users, tester, runClock, newEvents, budgets, ownData };
 }

@@ -14,6 +14,8 @@ const PROMPT_REFUSALS: Rate = { perSecond: 20, burst: 100 };
 const REFUSAL_DELAY: Milliseconds = Seconds(1);
 /** How many users of a list count as one request: writing them takes about as long. */
 const USERS_PER_REQUEST = 100;
+/** How many rows of a long read count as one request. */
+const ROWS_PER_REQUEST = 1_000;
 
 export class HttpBudgets {
   readonly #clock: Clock;
@@ -56,6 +58,12 @@ export class HttpBudgets {
   chargeUsers(merchantId: number, users: number): void {
     const furtherRequests = Math.ceil(users / USERS_PER_REQUEST) - 1;
     if (furtherRequests > 0) this.#requests.charge(String(merchantId), furtherRequests);
+  }
+
+  /** Counts a long read as several requests. @param rows how many rows were read */
+  chargeRows(merchantId: number, rows: number): void {
+    const more = Math.ceil(rows / ROWS_PER_REQUEST) - 1;
+    if (more > 0) this.#requests.charge(String(merchantId), more);
   }
 
   /** Counts passwords to be hashed or compared. @throws OverBudget `password-hashes` */

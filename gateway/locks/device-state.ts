@@ -36,10 +36,17 @@ export interface LatestPing extends MutableKey {
   kind: Ping['kind'];
 }
 
+/** The firmware that a lock's newest cellular ping reported. Updated in place. */
+export interface ReportedFirmware extends MutableKey {
+  version: string;
+}
+
 /** The state of a lock. The stored JSON has the same members. */
 export interface DeviceState {
   readonly belief: Belief;
   ping: LatestPing | null;
+  /** Absent until the lock's first cellular ping, and in states that older versions stored. */
+  firmware?: ReportedFirmware;
   /** Why the lock is not judged; the belief is then the one before the failure. Absent if the lock is judged. */
   unjudged?: JudgingStop | undefined;
   /** When the lock's last uplink was received, by the run's clock; null if none was. */
@@ -158,6 +165,7 @@ export function noteUplink(
   if (!isPingUplink(uplink)) return;
   const { boot, sequence, timeMs, body } = uplink;
   const { reason, kind } = body;
+  if (kind === 'cellular') noteFirmware(state, credential, life, uplink, body.firmwareVersion);
   const latest = state.ping;
   if (latest === null) state.ping = { credential, life, boot, sequence, timeMs, reason, kind };
   else if (isAfterKey(latest, credential, life, boot, sequence) || isGreater(credential, life, uplink, latest)) {
@@ -166,6 +174,25 @@ export function noteUplink(
     latest.reason = reason;
     latest.kind = kind;
   }
+}
+
+/** Keeps the firmware of the newest cellular ping; of two with one key, the greater version. */
+function noteFirmware(
+  state: DeviceState,
+  credential: number,
+  life: number,
+  { boot, sequence }: PingUplink,
+  version: string,
+): void {
+  const known = state.firmware;
+  if (known === undefined) {
+    state.firmware = { credential, life, boot, sequence, version };
+    return;
+  }
+  const isSame = isSameKey(known, credential, life, boot, sequence);
+  if (isSame ? version <= known.version : !isAfterKey(known, credential, life, boot, sequence)) return;
+  setKey(known, credential, life, boot, sequence);
+  known.version = version;
 }
 
 /**

@@ -13,6 +13,8 @@ import { INT64_MAX, INT64_MIN } from '../../store/contract/merchants/people-stor
 interface Keywords {
   readonly type?: string;
   readonly properties?: Readonly<Record<string, Keywords>>;
+  /** The schema of all members that `properties` does not name. */
+  readonly additionalProperties?: Keywords;
   readonly required?: readonly string[];
   readonly items?: Keywords;
   readonly enum?: readonly string[];
@@ -24,7 +26,8 @@ interface Keywords {
   readonly maxItems?: number;
 }
 
-const CHECKED_KEYWORDS = 'type properties required items enum format minimum maximum minLength maxLength maxItems';
+const CHECKED_KEYWORDS =
+  'type properties additionalProperties required items enum format minimum maximum minLength maxLength maxItems';
 /** Keywords that only document, and need no check. */
 const DOCUMENTING_KEYWORDS = 'title description example examples default $id';
 const KNOWN_KEYWORDS = new Set(`${CHECKED_KEYWORDS} ${DOCUMENTING_KEYWORDS}`.split(' '));
@@ -47,6 +50,7 @@ export function assertChecked(schema: TSchema): void {
   const unknown = Object.keys(keywords).find((name) => !KNOWN_KEYWORDS.has(name));
   if (unknown !== undefined) throw new Error(`nothing checks the keyword ${unknown}`);
   for (const each of Object.values(keywords.properties ?? {})) assertChecked(each as TSchema);
+  if (keywords.additionalProperties !== undefined) assertChecked(keywords.additionalProperties as TSchema);
   if (keywords.items !== undefined) assertChecked(keywords.items as TSchema);
 }
 
@@ -62,19 +66,29 @@ function check(schema: Keywords, value: unknown, pointer: string, faults: Fault[
     faults.push({ pointer, detail });
     return;
   }
-  if (schema.properties !== undefined) checkMembers(schema, value as Record<string, unknown>, pointer, faults);
+  if (schema.properties !== undefined || schema.additionalProperties !== undefined)
+    checkMembers(schema, value as Record<string, unknown>, pointer, faults);
   if (schema.items !== undefined)
     for (const [index, item] of (value as unknown[]).entries())
       check(schema.items, item, `${pointer}/${index}`, faults);
 }
 
 function checkMembers(schema: Keywords, value: Record<string, unknown>, pointer: string, faults: Fault[]): void {
-  for (const [name, member] of Object.entries(schema.properties ?? {})) {
-    const where = `${pointer}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+  const { properties = {}, additionalProperties: other } = schema;
+  if (other !== undefined)
+    for (const [name, member] of Object.entries(value))
+      if (!Object.hasOwn(properties, name)) check(other, member, `${pointer}/${escaped(name)}`, faults);
+  for (const [name, member] of Object.entries(properties)) {
+    const where = `${pointer}/${escaped(name)}`;
     // Inherited members were not sent.
     if (Object.hasOwn(value, name)) check(member, value[name], where, faults);
     else if (schema.required?.includes(name)) faults.push({ pointer: where, detail: 'it is missing' });
   }
+}
+
+/** A member's name in a JSON pointer. */
+function escaped(name: string): string {
+  return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }
 
 /** The fault of the value itself, apart from its members; undefined where there is none. */

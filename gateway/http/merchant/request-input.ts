@@ -62,6 +62,14 @@ export function checkedQuery(route: MerchantRoute, request: FastifyRequest): Rea
   throw route.refuse?.(faults) ?? new Refusal({ status: 400, code: 'input-body', detail, faults });
 }
 
+/** A list in a query: the parameter repeated, or its values separated by commas. */
+function listOf(given: unknown): unknown {
+  const values = Array.isArray(given) ? given : [given];
+  return values
+    .flatMap((value) => (typeof value === 'string' ? value.split(',') : [value]))
+    .filter((each) => each !== '');
+}
+
 /** A query by its schema's types: digits as numbers, and an empty parameter as an absent one unless it is required. */
 function queryOf(schema: TSchema | undefined, sent: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const { properties = {}, required = [] } = (schema ?? {}) as {
@@ -71,7 +79,9 @@ function queryOf(schema: TSchema | undefined, sent: Readonly<Record<string, unkn
   const query: Record<string, unknown> = { ...sent };
   for (const [name, { type }] of Object.entries(properties)) {
     const text = query[name];
+    if (text === undefined) continue;
     if (text === '' && !required.includes(name)) delete query[name];
+    else if (type === 'array') query[name] = listOf(text);
     else if (type === 'integer' && typeof text === 'string' && /^-?\d{1,15}$/.test(text)) query[name] = Number(text);
   }
   return query;

@@ -14,6 +14,8 @@ import type { CommandChange, CommandStore } from './command-record.js';
 import type { LockEvent, LogEntry, QuarantinedMessage, StoredFinding } from './log-entry.js';
 import type { MarkStore } from './mark-store.js';
 import type { AccessStore } from './merchants/access-store.js';
+import type { Labels } from './merchants/device-labels.js';
+import type { DescribeLock } from './merchants/merchant-write.js';
 import type { PeopleStore } from './merchants/people-store.js';
 import type { NoticeStore } from './notice-store.js';
 import type { RefusalStore } from './refusal-store.js';
@@ -42,6 +44,18 @@ export interface Device {
   readonly merchantName: string;
   readonly simulated: boolean;
   readonly createdAtMs: number;
+  /** Null for a lock without a name. */
+  readonly name: string | null;
+  readonly labels: Labels;
+}
+
+/** A page of locks, in the order of their MACs. */
+export interface DevicePage {
+  /** Only locks of this merchant; all locks if undefined. */
+  readonly merchantId?: number | undefined;
+  /** Only locks after this MAC. */
+  readonly afterMac?: Mac | undefined;
+  readonly limit: number;
 }
 
 /** A lock and its credentials. */
@@ -107,6 +121,10 @@ export interface DeviceChange {
   /** The merchant's name. */
   readonly merchant?: string | undefined;
   readonly simulated?: boolean | undefined;
+  /** Null removes the name. */
+  readonly name?: string | null | undefined;
+  /** Replaces all labels. */
+  readonly labels?: Labels | undefined;
   /** JSON of the lock's new state (locks/device-state.ts); null removes the state. */
   readonly state?: string | null;
   /** Given if `merchant` is: unfinished commands are cancelled as of this time, by the run's clock. */
@@ -389,6 +407,8 @@ export interface Store {
   /** Revokes the phone credential with this name. */
   revokePhone(mac: Mac, name: string, nowMs: number): Promise<InvalidCredentials>;
   changeDevice(change: DeviceChange): Promise<void>;
+  /** Changes the name or the labels of a lock, if the merchant has it. */
+  describeLock(change: Omit<DescribeLock, 'op'>): Promise<void>;
   /** Revokes all credentials of a lock and its phones. @throws LockgateError `no-such-device` */
   revokeCredentials(mac: Mac, nowMs: number): Promise<void>;
   /**
@@ -408,6 +428,10 @@ export interface Store {
   /** Deletes old rows in one chunk of a table, except for undelivered events. */
   deleteOld(chunk: AgingChunk): Promise<AgingResult>;
   listDevices(): Promise<DeviceReading[]>;
+  /** Returns a page of the locks in service, without their states. */
+  readDevices(page: DevicePage): Promise<Device[]>;
+  /** Returns those of these locks that are in service, in any order, without their states. At most 1,000 at once. */
+  findDevices(deviceIds: readonly number[]): Promise<Device[]>;
   /** Returns the number of locks in service. */
   countDevices(): Promise<number>;
   findDevice(mac: Mac): Promise<DeviceReading | null>;
@@ -460,6 +484,8 @@ export interface NewDevice {
   readonly simulated: boolean;
   readonly secretHash: Buffer;
   readonly nowMs: number;
+  readonly name?: string | null | undefined;
+  readonly labels?: Labels | undefined;
 }
 
 export interface NewWebhookUrl {

@@ -20,6 +20,7 @@ import { refusals } from './migrations/0014-refusals.js';
 import { reflashMarks } from './migrations/0015-reflash-marks.js';
 import { kept } from './migrations/0016-kept.js';
 import { keyScopes } from './migrations/0017-key-scopes.js';
+import { lockNames } from './migrations/0018-lock-names.js';
 
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-first-light': firstLight,
@@ -39,6 +40,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0015-reflash-marks': reflashMarks,
   '0016-kept': kept,
   '0017-key-scopes': keyScopes,
+  '0018-lock-names': lockNames,
 };
 
 /** The names of all steps, in order. */

@@ -30,6 +30,10 @@ export interface DeviceTable {
   created_at_ms: number;
   /** Null while the lock is in service. The row of a removed lock stays, since its history refers to the row. */
   removed_at_ms: number | null;
+  /** Chosen by the merchant or an operator; null for a lock without a name. */
+  name: Generated<string | null>;
+  /** JSON object of the labels (device-labels.ts), in the order of their keys; null for a lock without labels. */
+  labels: Generated<string | null>;
 }
 
 /**

@@ -12,6 +12,7 @@ import type { AuditStore } from '../contract/audit-store.js';
 import { StoreFailure } from '../contract/errors.js';
 import type { MarkStore } from '../contract/mark-store.js';
 import type { AccessStore } from '../contract/merchants/access-store.js';
+import type { DescribeLock } from '../contract/merchants/merchant-write.js';
 import type { PeopleStore } from '../contract/merchants/people-store.js';
 import { DEFAULT_QUOTA, type Quota } from '../contract/merchants/quota.js';
 import type { NoticeStore } from '../contract/notice-store.js';
@@ -25,6 +26,7 @@ import type {
   DeliveryProgress,
   Device,
   DeviceChange,
+  DevicePage,
   DeviceReading,
   DueDelivery,
   Erased,
@@ -165,6 +167,7 @@ class SqliteStore implements Store {
   readonly #readRegistry: Registry;
   readonly #devices: DeviceTables;
   readonly #readDevices: DeviceTables;
+  readonly #writeForMerchant: WriteForMerchant;
   readonly #copies: LiveCopies;
 
   constructor(parts: Parts) {
@@ -188,6 +191,7 @@ class SqliteStore implements Store {
     const write: WriteForMerchant = (what, operation) => {
       return this.#writeLog(what, () => (log) => log.writeForMerchant({ type: 'merchant', operation }));
     };
+    this.#writeForMerchant = write;
     const { reader, quota } = parts;
     this.access = new SqliteAccess({ mutex: this.#mutex, tables: parts.tables, readTables, reader, write });
     this.people = new SqlitePeople({ readTables, reader, write, quota });
@@ -364,6 +368,10 @@ class SqliteStore implements Store {
     return this.#mutex.runExclusive(() => this.#devices.changeDevice(change));
   }
 
+  async describeLock(change: Omit<DescribeLock, 'op'>): Promise<void> {
+    await this.#writeForMerchant('name a lock', { op: 'describe-lock', ...change });
+  }
+
   revokeCredentials(mac: Mac, nowMs: number): Promise<void> {
     return this.#mutex.runExclusive(() => this.#devices.revokeCredentials(mac, nowMs));
   }
@@ -404,6 +412,14 @@ class SqliteStore implements Store {
 
   countDevices(): Promise<number> {
     return this.#readDevices.countDevices();
+  }
+
+  readDevices(page: DevicePage): Promise<Device[]> {
+    return this.#readDevices.readDevices(page);
+  }
+
+  findDevices(deviceIds: readonly number[]): Promise<Device[]> {
+    return this.#readDevices.findDevices(deviceIds);
   }
 
   findDevice(mac: Mac): Promise<DeviceReading | null> {

@@ -2,5 +2,6 @@
 import type { MerchantRoute } from '../route.js';
 import { EVENT_ROUTES } from './event-routes.js';
 import { FINDING_ROUTES } from './finding-routes.js';
+import { LOCK_ROUTES } from './lock-routes.js';
 
-export const OWN_DATA_ROUTES: readonly MerchantRoute[] = [...FINDING_ROUTES, ...EVENT_ROUTES];
+export const OWN_DATA_ROUTES: readonly MerchantRoute[] = [...LOCK_ROUTES, ...FINDING_ROUTES, ...EVENT_ROUTES];

@@ -3,8 +3,10 @@
  * together with pings, so that no write costs a separate fsync (interfaces.md §2, Fairness). A refusal is a returned
  * value, not an error, since it must not roll back other writes in the same transaction.
  */
+import type { Mac } from '../../../../proto/wire/mac.js';
 import type { Fault } from '../../../faults.js';
 import type { NewAccessToken } from './access-store.js';
+import type { Labels } from './device-labels.js';
 import type { NewPet, NewSession, NewUser, Pet, PetProfile } from './people-store.js';
 import type { ExceededQuota, Quota } from './quota.js';
 
@@ -33,9 +35,21 @@ export interface AddUsers {
   readonly quota: Quota;
 }
 
+/** A new name or new labels of a merchant's lock; members that are left out do not change. */
+export interface DescribeLock {
+  readonly op: 'describe-lock';
+  readonly merchantId: number;
+  readonly mac: Mac;
+  /** Null removes the name. */
+  readonly name?: string | null | undefined;
+  /** All labels. */
+  readonly labels?: Labels | undefined;
+}
+
 export type MerchantOperation =
   | AddPet
   | UpdatePet
+  | DescribeLock
   | AddUsers
   | { readonly op: 'add-session'; readonly session: NewSession }
   | { readonly op: 'end-session'; readonly merchantId: number; readonly tokenHash: Buffer }

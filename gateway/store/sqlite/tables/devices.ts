@@ -13,6 +13,7 @@ import {
   type CredentialOwner,
   type Device,
   type DeviceChange,
+  type DevicePage,
   type DeviceReading,
   type InvalidCredentials,
   MAX_PHONES_PER_LOCK,
@@ -21,8 +22,9 @@ import {
   type Phone,
 } from '../../contract/store.js';
 import { sql } from '../kysely.js';
-import type { CredentialTable, Tables } from '../schema.js';
+import type { CredentialTable, DeviceTable, Tables } from '../schema.js';
 import { cancelUnfinished } from './commands.js';
+import { labelsColumn, readLabels } from './label-column.js';
 import { findMerchant } from './registry.js';
 
 /** Maximum rows of one statement: SQLite allows 32,766 values in a statement. */
@@ -51,12 +53,14 @@ export class DeviceTables {
           chunk.map(({ mac }) => mac),
         );
         if (taken.length > 0) throw deviceExists(taken);
-        const rows = chunk.map(({ mac, merchant, simulated, nowMs }) => ({
+        const rows = chunk.map(({ mac, merchant, simulated, nowMs, name, labels }) => ({
           mac,
           merchant_id: merchantIds.get(merchant) as number,
           simulated: simulated ? 1 : 0,
           created_at_ms: nowMs,
           removed_at_ms: null,
+          name: name ?? null,
+          labels: labelsColumn(labels),
         }));
         const added = await db
           .insertInto('device')
@@ -68,6 +72,8 @@ export class DeviceTables {
               simulated: ref('excluded.simulated'),
               created_at_ms: ref('excluded.created_at_ms'),
               removed_at_ms: null,
+              name: ref('excluded.name'),
+              labels: ref('excluded.labels'),
             })),
           )
           .returning(['id', 'mac'])
@@ -199,12 +205,15 @@ export class DeviceTables {
   }
 
   /** @throws LockgateError `no-such-device`, `no-such-merchant` */
-  async changeDevice({ mac, merchant, simulated, state, cancelledAtMs }: DeviceChange): Promise<void> {
+  async changeDevice(change: DeviceChange): Promise<void> {
+    const { mac, merchant, simulated, name, labels, state, cancelledAtMs } = change;
     await this.#db.transaction().execute(async (db) => {
       const deviceId = await deviceIdOf(db, mac);
       const changes = {
         ...(merchant !== undefined && { merchant_id: (await findMerchant(db, merchant)).id }),
         ...(simulated !== undefined && { simulated: simulated ? 1 : 0 }),
+        ...(name !== undefined && { name }),
+        ...(labels !== undefined && { labels: labelsColumn(labels) }),
       };
       if (Object.keys(changes).length > 0)
         await db.updateTable('device').set(changes).where('id', '=', deviceId).execute();
@@ -236,6 +245,28 @@ export class DeviceTables {
 
   async listDevices(): Promise<DeviceReading[]> {
     return (await this.#devices().orderBy('device.mac').execute()).map(toReading);
+  }
+
+  /** Only the locks' own columns, so that a page of a thousand takes a few milliseconds. */
+  async readDevices({ merchantId, afterMac, limit }: DevicePage): Promise<Device[]> {
+    let query = this.#listed();
+    if (merchantId !== undefined) query = query.where('device.merchant_id', '=', merchantId);
+    if (afterMac !== undefined) query = query.where('device.mac', '>', afterMac);
+    return (await query.orderBy('device.mac').limit(limit).execute()).map(toDevice);
+  }
+
+  async findDevices(deviceIds: readonly number[]): Promise<Device[]> {
+    if (deviceIds.length === 0) return [];
+    return (await this.#listed().where('device.id', 'in', deviceIds).execute()).map(toDevice);
+  }
+
+  #listed() {
+    return this.#db
+      .selectFrom('device')
+      .innerJoin('merchant', 'merchant.id', 'device.merchant_id')
+      .selectAll('device')
+      .select('merchant.name as merchant_name')
+      .where('device.removed_at_ms', 'is', null);
   }
 
   async countDevices(): Promise<number> {
@@ -352,22 +383,21 @@ function toPhone(row: Selectable<CredentialTable>): Phone {
   };
 }
 
-function toReading(row: {
-  id: number;
-  mac: string;
-  merchant_id: number;
-  merchant_name: string;
-  simulated: number;
-  created_at_ms: number;
-  state: string | null;
-}): DeviceReading {
-  const device: Device = {
+type DeviceRow = Selectable<DeviceTable> & { merchant_name: string };
+
+function toReading(row: DeviceRow & { state: string | null }): DeviceReading {
+  return { device: toDevice(row), state: row.state };
+}
+
+function toDevice(row: DeviceRow): Device {
+  return {
     id: row.id,
     mac: row.mac as Mac,
     merchantId: row.merchant_id,
     merchantName: row.merchant_name,
     simulated: row.simulated === 1,
     createdAtMs: row.created_at_ms,
+    name: row.name,
+    labels: readLabels(row.labels),
   };
-  return { device, state: row.state };
 }

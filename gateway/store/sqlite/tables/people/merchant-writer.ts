@@ -7,6 +7,7 @@ import { MAX_TOKENS_PER_KEY, type NewAccessToken } from '../../../contract/merch
 import type {
   AddPet,
   AddUsers,
+  DescribeLock,
   MerchantOperation,
   MerchantOutcome,
   MerchantRefusal,
@@ -14,6 +15,7 @@ import type {
 } from '../../../contract/merchants/merchant-write.js';
 import { MAX_SESSIONS_PER_USER, type NewSession } from '../../../contract/merchants/people-store.js';
 import { exceededQuota, type Quota, type QuotaUse } from '../../../contract/merchants/quota.js';
+import { labelsColumn } from '../label-column.js';
 import { PetRows } from './pet-rows.js';
 import { Sequences } from './sequences.js';
 import { TakenUsers } from './taken-users.js';
@@ -50,6 +52,7 @@ export class MerchantWriter {
   readonly #addToken: Statement;
   readonly #trimTokens: Statement;
   readonly #recordUse: Statement;
+  readonly #describeLock: Statement;
 
   constructor(db: Database) {
     this.#savepoint = db.transaction((operation: MerchantOperation) => this.#execute(operation));
@@ -79,6 +82,10 @@ export class MerchantWriter {
          SELECT id FROM access_token WHERE key_id = @keyId ORDER BY id DESC LIMIT 1 OFFSET ${MAX_TOKENS_PER_KEY})`,
     );
     this.#recordUse = db.prepare('UPDATE api_key SET last_used_at_ms = ? WHERE id = ?');
+    this.#describeLock = db.prepare(
+      `UPDATE device SET name = iif(@setsName, @name, name), labels = iif(@setsLabels, @labels, labels)
+       WHERE mac = @mac AND merchant_id = @merchantId AND removed_at_ms IS NULL`,
+    );
   }
 
   /** @throws SQLite's error, after the write was rolled back */
@@ -109,6 +116,8 @@ export class MerchantWriter {
       case 'record-key-use':
         this.#recordUse.run(operation.atMs, operation.keyId);
         return {};
+      case 'describe-lock':
+        return this.#describe(operation);
     }
   }
 
@@ -137,6 +146,12 @@ export class MerchantWriter {
     if (faults.length > 0) throw new Refused({ code: 'taken', faults });
     this.#users.add(merchantId, users, nowMs);
     if (users.length > 0) this.#checkQuota(merchantId, quota, 'users');
+    return {};
+  }
+
+  #describe({ merchantId, mac, name, labels }: DescribeLock): MerchantOutcome {
+    const [setsName, setsLabels] = [name !== undefined, labels !== undefined].map(Number);
+    this.#describeLock.run({ merchantId, mac, setsName, name: name ?? null, setsLabels, labels: labelsColumn(labels) });
     return {};
   }
 

@@ -1,0 +1,34 @@
+/**
+ * One lock as lists show it: its row of the store, and its present state from memory. Locks that have never sent or
+ * done anything have no state. Pure.
+ */
+import { type Presence, presence } from '../../../proto/power/judge/presence.js';
+import { POWER_MODEL } from '../../../proto/power/model.js';
+import type { JudgingStop } from '../../ingest/judging.js';
+import type { Device } from '../../store/contract/store.js';
+import type { DeviceState } from '../device-state.js';
+import type { KnownLock } from '../locks.js';
+
+export interface ListedLock {
+  readonly device: Device;
+  /** Null for a lock that has never sent or done anything. */
+  readonly state: DeviceState | null;
+  readonly presence: Presence;
+  /** Why the lock is not judged; its presence is then as of that time. */
+  readonly unjudged: JudgingStop | undefined;
+}
+
+/** The locks in memory. */
+export interface LockStates {
+  find(deviceId: number): Pick<KnownLock, 'state'> | undefined;
+}
+
+const NEVER_SEEN: Presence = Object.freeze({ presence: 'never-seen' });
+
+/** The lock with its present state. @param nowMs by the run's clock, ms since the epoch */
+export function listedLock(device: Device, states: LockStates, nowMs: number): ListedLock {
+  const state = states.find(device.id)?.state ?? null;
+  if (state === null) return { device, state, presence: NEVER_SEEN, unjudged: undefined };
+  const { belief, unjudged } = state;
+  return { device, state, presence: presence(POWER_MODEL, belief, unjudged?.sinceMs ?? nowMs), unjudged };
+}

@@ -1,0 +1,87 @@
+/** In which order a list shows locks (interfaces.md §4). Locks that are equal in it are ordered by MAC. Pure. */
+import { POWER_MODEL } from '../../../proto/power/model.js';
+import type { Mac } from '../../../proto/wire/mac.js';
+import type { ListedLock } from './listed-lock.js';
+import { isStolen, PRESENCES } from './lock-filter.js';
+
+/** What a list can be sorted by; `trouble`: what needs attention first; `received`: when the last uplink came. */
+export const SORT_KEYS = ['trouble', 'mac', 'name', 'presence', 'state', 'battery', 'received'] as const;
+export type SortKey = (typeof SORT_KEYS)[number];
+
+export interface LockOrder {
+  readonly key: SortKey;
+  readonly isDescending: boolean;
+}
+
+/** Every order as text: a key, or `-` and a key for the reverse. */
+export const SORTS: readonly string[] = SORT_KEYS.flatMap((key) => [key, `-${key}`]);
+
+/** The order that one of {@link SORTS} names. */
+export function parseSort(text: string): LockOrder {
+  const isDescending = text.startsWith('-');
+  const name = isDescending ? text.slice(1) : text;
+  const key = SORT_KEYS.find((each) => each === name);
+  if (key === undefined) throw new Error(`there is no order ${text}: callers check it`);
+  return { key, isDescending };
+}
+
+/** A lock's place in an order: the value that it is sorted by, null if it has none, and its MAC. */
+export interface Place {
+  readonly value: number | string | null;
+  readonly mac: Mac;
+}
+
+/** A lock by what it is in need of, the most urgent first. */
+export const TROUBLES = ['theft', 'late', 'low-battery', 'unjudged', 'airplane', 'never-seen', 'none'] as const;
+export type Trouble = (typeof TROUBLES)[number];
+
+/** What is wrong with a lock; `none` if nothing is. */
+export function troubleOf({ state, presence: { presence }, unjudged }: ListedLock): Trouble {
+  if (isStolen(state)) return 'theft';
+  if (presence === 'late') return 'late';
+  if (presence === 'low-battery' || state?.belief.state === 'LOW_BATTERY') return 'low-battery';
+  if (unjudged !== undefined) return 'unjudged';
+  return presence === 'airplane' || presence === 'never-seen' ? presence : 'none';
+}
+
+const POWER_STATES = POWER_MODEL.states.map(({ state }) => state);
+
+/** A lock's place in the order of `key`. */
+export function placeOf(lock: ListedLock, key: SortKey): Place {
+  const { mac } = lock.device;
+  return { value: sortValue(lock, key), mac };
+}
+
+function sortValue(lock: ListedLock, key: SortKey): Place['value'] {
+  const { device, state, presence } = lock;
+  switch (key) {
+    case 'trouble':
+      return TROUBLES.indexOf(troubleOf(lock));
+    case 'mac':
+      return 0;
+    case 'name':
+      return device.name?.toLowerCase() ?? null;
+    case 'presence':
+      return PRESENCES.indexOf(presence.presence);
+    case 'state':
+      return state === null ? null : POWER_STATES.indexOf(state.belief.state);
+    case 'battery':
+      return state?.belief.batteryPercent ?? null;
+    case 'received':
+      return state?.receivedAtMs ?? null;
+  }
+}
+
+/** Returns a function that compares places, for sorting. A lock without a value comes last in either direction. */
+export function placeComparer({ key, isDescending }: LockOrder): (one: Place, other: Place) => number {
+  const sign = isDescending ? -1 : 1;
+  const macSign = key === 'mac' ? sign : 1;
+  return (one, other) => {
+    if (one.value !== other.value) {
+      if (one.value === null || other.value === null) return one.value === null ? 1 : -1;
+      return one.value < other.value ? -sign : sign;
+    }
+    if (one.mac === other.mac) return 0;
+    return one.mac < other.mac ? -macSign : macSign;
+  };
+}

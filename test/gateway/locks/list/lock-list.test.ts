@@ -1,0 +1,204 @@
+/**
+ * Lists of locks: filters, search, orders, and pages that have each lock once while the locks' states change
+ * (interfaces.md §2, §4). The statements that read a page use an index.
+ */
+import path from 'node:path';
+import SqliteDatabase from 'better-sqlite3';
+import t, { type Test } from 'tap';
+import { type DeviceState, newDeviceState } from '../../../../gateway/locks/device-state.js';
+import { parseLabelFilter } from '../../../../gateway/locks/list/lock-filter.js';
+import { LockList, type LockListQuery, type LockPosition } from '../../../../gateway/locks/list/lock-list.js';
+import { parseSort, SORTS } from '../../../../gateway/locks/list/lock-order.js';
+import { ReadTurns } from '../../../../gateway/locks/list/read-turns.js';
+import { sortInTurns } from '../../../../gateway/locks/list/sort-in-turns.js';
+import type { NewDevice, Store } from '../../../../gateway/store/contract/store.js';
+import { ManualClock } from '../../../../proto/clock.js';
+import { formatMac } from '../../../../proto/wire/mac.js';
+import { testMac } from '../../../helpers/gateway/test-gateway.js';
+import { SeededChance } from '../../../helpers/pair/seeded-chance.js';
+import { openStore } from '../../../helpers/store/new-store.js';
+import { tempFolder } from '../../../helpers/store/temp-folder.js';
+
+const NOW_MS = Date.UTC(2026, 10, 20);
+const LOCKS = 1_300;
+const CITIES = ['Berlin', 'Hamburg', 'Köln'];
+
+interface Bench {
+  readonly folder: string;
+  readonly store: Store;
+  readonly states: Map<number, { state: DeviceState }>;
+  makeList(): LockList;
+}
+
+/** A store with two merchants' locks; every third has sent something. */
+async function bench(test: Test): Promise<Bench> {
+  const folder = tempFolder(test);
+  const store = await openStore(folder);
+  test.teardown(() => store.close());
+  for (const name of ['Amber', 'Basil']) await store.addMerchant(name, 0);
+  const devices = Array.from({ length: LOCKS }, (_, index): NewDevice => {
+    const city = CITIES[index % CITIES.length] ?? '';
+    return {
+      mac: testMac(index + 1),
+      merchant: index % 10 === 9 ? 'Basil' : 'Amber',
+      simulated: false,
+      secretHash: Buffer.alloc(32),
+      nowMs: 0,
+      ...(index % 2 === 0 && { name: `Lock ${index}`, labels: { city, row: String(index % 7) } }),
+    };
+  });
+  await store.addDevices(devices);
+  const states = new Map<number, { state: DeviceState }>();
+  const chance = new SeededChance(5);
+  for (const device of await store.readDevices({ limit: LOCKS }))
+    if (device.id % 3 === 0) states.set(device.id, { state: someState(device.mac, chance) });
+  const turns = new ReadTurns();
+  const clock = new ManualClock(NOW_MS);
+  return {
+    folder,
+    store,
+    states,
+    makeList: () => new LockList({ store, states: { find: (id) => states.get(id) }, clock, turns }),
+  };
+}
+
+function someState(mac: Parameters<typeof newDeviceState>[0], chance: SeededChance): DeviceState {
+  const state = newDeviceState(mac, NOW_MS, NOW_MS);
+  state.belief.batteryPercent = Math.floor(chance.next() * 100);
+  state.belief.uplinks = 1;
+  state.receivedAtMs = NOW_MS - Math.floor(chance.next() * 1e6);
+  if (chance.next() < 0.3) {
+    state.belief.isConnected = true;
+    state.belief.connectedSinceMs = NOW_MS;
+  }
+  if (chance.next() < 0.05) state.belief.state = 'LOW_BATTERY';
+  if (chance.next() < 0.02)
+    state.ping = {
+      ...{ credential: 1, life: 0, boot: 1, sequence: 1 },
+      timeMs: NOW_MS,
+      reason: 'REASON_THEFT',
+      kind: 'gps',
+    };
+  return state;
+}
+
+const by = (sort: string, filter: LockListQuery['filter'] = {}): LockListQuery => ({ filter, order: parseSort(sort) });
+
+/** All pages of a list as ids; `between` runs after each page. */
+async function readAll(list: LockList, query: LockListQuery, limit: number, between = () => {}): Promise<number[]> {
+  const ids: number[] = [];
+  for (let after: LockPosition | undefined; ; ) {
+    const page = await list.page(query, { limit, after });
+    ids.push(...page.locks.map(({ device }) => device.id));
+    if (page.next === null) return ids;
+    after = page.next;
+    between();
+  }
+}
+
+t.test('in every order, the pages together are the list, once each, while states change', async (t) => {
+  const { states, makeList } = await bench(t);
+  const chance = new SeededChance(6);
+  for (const sort of SORTS) {
+    const list = makeList();
+    const whole = await readAll(list, by(sort), 5_000);
+    t.equal(new Set(whole).size, LOCKS, `${sort}: all`);
+    const changing = await readAll(list, by(sort), 97, () => {
+      for (const { state } of states.values()) {
+        state.belief.batteryPercent = Math.floor(chance.next() * 100);
+        state.belief.isConnected = chance.next() < 0.5;
+        state.receivedAtMs = NOW_MS + Math.floor(chance.next() * 1e6);
+      }
+    });
+    t.strictSame(changing, whole, `${sort}: page by page`);
+  }
+});
+
+t.test('a list whose order was dropped goes on behind its last lock', async (t) => {
+  const { makeList } = await bench(t);
+  for (const sort of ['trouble', '-battery', 'name']) {
+    const first = await makeList().page(by(sort), { limit: 400 });
+    const rest = await makeList().page(by(sort), { limit: 5_000, after: first.next ?? undefined });
+    const ids = [...first.locks, ...rest.locks].map(({ device }) => device.id);
+    t.strictSame(ids, await readAll(makeList(), by(sort), 5_000), sort);
+  }
+});
+
+t.test('orders put first what they say, and locks without a value last', async (t) => {
+  const { makeList } = await bench(t);
+  const values = async (sort: string) => (await makeList().page(by(sort), { limit: 5_000 })).locks;
+  const batteries = (await values('battery')).map(({ state }) => state?.belief.batteryPercent ?? null);
+  const known = batteries.filter((each) => each !== null);
+  t.strictSame(
+    batteries.slice(0, known.length),
+    known.toSorted((one, other) => one - other),
+  );
+  t.strictSame((await values('-battery'))[0]?.state?.belief.batteryPercent, Math.max(...known));
+  t.equal((await values('-battery')).at(-1)?.state, null);
+  const troubles = await values('trouble');
+  t.equal(troubles[0]?.state?.ping?.reason, 'REASON_THEFT');
+  const macs = (await values('-mac')).map(({ device }) => device.mac);
+  t.strictSame(macs, macs.toSorted().reverse());
+  t.equal((await values('name'))[0]?.device.name, 'Lock 0');
+});
+
+t.test('filters and the search text', async (t) => {
+  const { makeList } = await bench(t);
+  const count = async (filter: LockListQuery['filter']) => (await readAll(makeList(), by('mac', filter), 300)).length;
+  t.equal(await count({}), LOCKS);
+  t.equal(await count({ merchantId: 2 }), LOCKS / 10);
+  t.equal(await count({ search: 'lock 12' }), 56, 'names in any case: 12, 120 to 128, 1200 to 1298');
+  t.equal(await count({ search: formatMac(testMac(7)).toLowerCase() }), 1);
+  t.equal(await count({ search: testMac(7).slice(-6) }), 1);
+  t.equal(await count({ search: 'city=köln' }), await count({ labels: [parseLabelFilter('city=Köln')] }));
+  t.equal(await count({ labels: [parseLabelFilter('city')] }), LOCKS / 2);
+  t.equal(await count({ labels: [parseLabelFilter('city=Berlin'), parseLabelFilter('row=3')] }), 31);
+  t.equal(await count({ labels: [parseLabelFilter('constructor')] }), 0);
+  const [online, unseen] = [await count({ presences: ['online'] }), await count({ presences: ['never-seen'] })];
+  t.ok(online > 50 && unseen > LOCKS / 2);
+  t.equal(await count({ presences: ['online', 'never-seen'] }), online + unseen);
+  t.ok((await count({ states: ['theft'] })) > 0);
+  t.equal(await count({ states: ['LOW_BATTERY'], presences: ['online'], search: 'nothing' }), 0);
+});
+
+t.test('locks that are removed while a list is read are left out', async (t) => {
+  const { store, makeList } = await bench(t);
+  const list = makeList();
+  const first = await list.page(by('trouble'), { limit: 10 });
+  const next = (await list.page(by('trouble'), { limit: 1, after: first.next ?? undefined })).locks[0]?.device;
+  await store.removeDevice(next?.mac ?? testMac(0), 1);
+  const rest = await list.page(by('trouble'), { limit: 5_000, after: first.next ?? undefined });
+  t.equal(rest.locks.length, LOCKS - 11);
+  t.notOk(rest.locks.some(({ device }) => device.id === next?.id));
+});
+
+t.test('a page is read by an index', async (t) => {
+  const { folder } = await bench(t);
+  const db = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'), { readonly: true });
+  t.teardown(() => db.close());
+  const plan = (where: string): string =>
+    (
+      db
+        .prepare(`EXPLAIN QUERY PLAN SELECT * FROM device JOIN merchant ON merchant.id = device.merchant_id
+      WHERE device.removed_at_ms IS NULL AND ${where} ORDER BY device.mac LIMIT 500`)
+        .all() as { detail: string }[]
+    )
+      .map(({ detail }) => detail)
+      .join('; ');
+  const ofMerchant = plan("device.merchant_id = 1 AND device.mac > 'A4'");
+  t.match(ofMerchant, /device USING INDEX device_by_merchant \(merchant_id=\? AND mac>\?\)/);
+  t.notMatch(ofMerchant, /TEMP B-TREE|SCAN device/);
+  const ofAll = plan("device.mac > 'A4'");
+  t.match(ofAll, /device USING INDEX \w+ \(mac>\?\)/);
+  t.notMatch(ofAll, /TEMP B-TREE|SCAN device/);
+});
+
+t.test('sorting in turns gives the order of an ordinary sort, and stops when nobody waits', async (t) => {
+  const chance = new SeededChance(7);
+  const items = Array.from({ length: 9_001 }, (_, index) => ({ value: Math.floor(chance.next() * 50), index }));
+  const compare = (one: { value: number }, other: { value: number }) => one.value - other.value;
+  t.strictSame(await sortInTurns(items, compare, new ReadTurns()), items.toSorted(compare));
+  t.strictSame(await sortInTurns([], compare, new ReadTurns()), []);
+  const gone = AbortSignal.abort(new Error('gone'));
+  await t.rejects(sortInTurns(items, compare, new ReadTurns(), gone), { message: 'gone' });
+});
