@@ -53,7 +53,8 @@ const rooms = {
 
   gateway: [...gateway('fairness', 'mqtt', 'store', 'webhooks'), ...proto],
   'gateway/accounts': [
-    ...gateway('commands', 'data-folder', 'fairness', 'ingest', 'locks', 'mqtt', 'network', 'store', 'usage', 'webhooks'),
+    ...gateway('commands', 'data-folder', 'fairness', 'ingest', 'locks', 'mqtt', 'network', 'store', 'usage'),
+    ...gateway('webhooks'),
     ...proto,
   ],
   'gateway/audit': [...gateway('log', 'store'), ...proto],

@@ -23,8 +23,10 @@ import type { Locks } from '../locks/locks.js';
 import type { RefusalRecorder } from '../mqtt/refusals/refusal-recorder.js';
 import type { Sessions } from '../mqtt/sessions.js';
 import { noSuchDevice } from '../store/contract/errors.js';
+import { type Labels, NO_LABELS } from '../store/contract/merchants/device-labels.js';
 import type { Device, DeviceReading, Erased, InvalidCredentials, Phone, Store } from '../store/contract/store.js';
 import type { Dispatcher } from '../webhooks/dispatcher.js';
+import { checkDescription } from './lock-description.js';
 
 const MAX_PHONE_NAME_CHARS = 64;
 /** A lock's old secret may stay valid for this long after its replacement. */
@@ -54,6 +56,8 @@ export interface AddDevice {
   /** The merchant's name; optional if there is only one merchant. */
   readonly merchant?: string | undefined;
   readonly simulated?: boolean | undefined;
+  readonly name?: string | undefined;
+  readonly labels?: Labels | undefined;
 }
 
 export interface AddPhone {
@@ -67,6 +71,10 @@ export interface AddPhone {
 export interface ChangeDevice {
   readonly merchant?: string | undefined;
   readonly simulated?: boolean | undefined;
+  /** An empty name removes the name. */
+  readonly name?: string | undefined;
+  /** Replaces all labels. */
+  readonly labels?: Labels | undefined;
 }
 
 export class DeviceAccounts {
@@ -83,12 +91,22 @@ export class DeviceAccounts {
     mac,
     merchant,
     simulated,
+    name,
+    labels,
   }: AddDevice & { merchant: string }): Promise<{ device: Device; secret: string }> {
     const { store, keys, clock } = this.#parts;
+    const described = checkDescription({ name, labels });
     const secret = makeLockSecret();
     const secretHash = keys.hashSecret(secret);
     const nowMs = clock.now();
-    const device = await store.addDevice({ mac, merchant, simulated: simulated ?? false, secretHash, nowMs });
+    const device = await store.addDevice({
+      mac,
+      merchant,
+      simulated: simulated ?? false,
+      secretHash,
+      nowMs,
+      ...described,
+    });
     return { device, secret };
   }
 
@@ -135,16 +153,21 @@ export class DeviceAccounts {
   }
 
   /**
-   * Changes a lock's merchant, or whether the lock is simulated. After a move the lock's history stays with the former
-   * merchant, whose waiting commands are cancelled, and the new merchant starts with a lock without history.
+   * Changes a lock's merchant, whether the lock is simulated, its name, or its labels. After a move the lock's history,
+   * name and labels stay with the former merchant, whose waiting commands are cancelled, and the new merchant starts
+   * with a lock without history.
    *
-   * @throws LockgateError `no-such-device`, `no-such-merchant`, `input-change`
+   * @throws LockgateError `no-such-device`, `no-such-merchant`, `input-change`, `input-name`, `input-label`
    */
-  async change(mac: Mac, { merchant, simulated }: ChangeDevice): Promise<DeviceReading> {
+  async change(mac: Mac, { merchant, simulated, ...description }: ChangeDevice): Promise<DeviceReading> {
     const { store, commands, runClock } = this.#parts;
     const { device } = await this.#find(mac);
-    if (merchant === undefined && simulated === undefined)
-      throw new LockgateError('input-change', 'nothing to change was named: expected a merchant, or simulated or not');
+    const described = checkDescription(description);
+    if (merchant === undefined && simulated === undefined && Object.keys(described).length === 0)
+      throw new LockgateError(
+        'input-change',
+        'nothing to change was named: expected a merchant, simulated or not, a name or labels',
+      );
     const isMove = merchant !== undefined && merchant !== device.merchantName;
     if (isMove) {
       await this.#checkMerchant(merchant);
@@ -152,12 +175,14 @@ export class DeviceAccounts {
       await this.#parts.refusals.store();
       await this.#resetState(device.id, mac, async (state) => {
         const atMs = runClock.now();
-        await store.changeDevice({ mac, merchant, simulated, state, cancelledAtMs: atMs });
+        const unnamed = { name: null, labels: NO_LABELS };
+        await store.changeDevice({ mac, merchant, simulated, ...unnamed, ...described, state, cancelledAtMs: atMs });
         commands.cancelled(device.id, atMs);
       });
     } else {
-      await store.changeDevice({ mac, simulated });
-      this.#parts.sessions.end(device.id);
+      await store.changeDevice({ mac, simulated, ...described });
+      // A name or a label is nothing that a connection depends on.
+      if (merchant !== undefined || simulated !== undefined) this.#parts.sessions.end(device.id);
     }
     return await this.#find(mac);
   }

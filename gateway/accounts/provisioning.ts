@@ -6,7 +6,9 @@ import { LockgateError } from '../../proto/errors.js';
 import { formatMac, type Mac, parseMac } from '../../proto/wire/mac.js';
 import { type Keys, makeLockSecret } from '../data-folder/keys.js';
 import { type Fault, MAX_REPORTED_FAULTS, RequestFaults } from '../faults.js';
+import type { Labels } from '../store/contract/merchants/device-labels.js';
 import type { NewDevice, Store } from '../store/contract/store.js';
+import { checkDescription, descriptionFault } from './lock-description.js';
 
 /** Maximum number of locks in a list. Adding that many in one transaction delays pings for some 4 s. */
 export const MAX_IMPORTED_DEVICES = 100_000;
@@ -17,6 +19,8 @@ export interface ImportedDevice {
   readonly mac: string;
   /** The merchant's name. */
   readonly merchant?: string | undefined;
+  readonly name?: string | undefined;
+  readonly labels?: Labels | undefined;
 }
 
 export interface ImportRequest {
@@ -30,7 +34,7 @@ export interface ImportRequest {
  * Adds all locks of the list or none.
  *
  * @returns the locks with their secrets, in the order of the list
- * @throws RequestFaults `input-import` for unreadable or repeated MACs, `device-exists`, `no-such-merchant`
+ * @throws RequestFaults `input-import` for unreadable or repeated MACs and bad names or labels, `device-exists`, `no-such-merchant`
  */
 export async function importDevices(
   { store, keys, clock }: { readonly store: Store; readonly keys: Keys; readonly clock: Clock },
@@ -39,6 +43,7 @@ export async function importDevices(
   if (devices.length === 0 || devices.length > MAX_IMPORTED_DEVICES)
     throw new LockgateError('input-import', `${devices.length} locks: expected 1 to ${MAX_IMPORTED_DEVICES} at once`);
   const macs = readMacs(devices);
+  refuseFaulty('input-import', devices, descriptionFault);
   const names = new Set((await store.listMerchants()).map(({ name }) => name));
   refuseFaulty('no-such-merchant', devices, ({ merchant }) =>
     merchant !== undefined && !names.has(merchant)
@@ -55,7 +60,9 @@ export async function importDevices(
   for (const [index, mac] of macs.entries()) {
     const secret = makeLockSecret();
     const owner = devices[index]?.merchant ?? defaultMerchant;
-    newDevices.push({ mac, merchant: owner, simulated, secretHash: keys.hashSecret(secret), nowMs, secret });
+    const described = checkDescription(devices[index] ?? {});
+    const secretHash = keys.hashSecret(secret);
+    newDevices.push({ mac, merchant: owner, simulated, secretHash, nowMs, secret, ...described });
     if (newDevices.length % SECRETS_PER_TURN === 0) await new Promise<void>((resolve) => afterThisTurn(resolve));
   }
   await store.addDevices(newDevices);

@@ -36,7 +36,16 @@ import { eventId } from '../../webhooks/event-id.js';
 import type { Webhooks } from '../../webhooks/webhooks.js';
 import { type AuditTerms, pick } from './json/audit-terms.js';
 import { findingJson, presenceJson } from './json/event.js';
-import { DeviceAnswer, DeviceDetailAnswer, Exact, MacText, MerchantAnswer, Name, NewDeviceAnswer } from './schemas.js';
+import {
+  DeviceAnswer,
+  DeviceDetailAnswer,
+  Exact,
+  LabelMap,
+  MacText,
+  MerchantAnswer,
+  Name,
+  NewDeviceAnswer,
+} from './schemas.js';
 import { type Status, StatusAnswer } from './status.js';
 
 /** Maximum number of rows of each list of `GET /devices/:mac`: uplinks, findings, quarantined messages. */
@@ -122,6 +131,8 @@ const NewDevice = Exact({
   mac: MacText,
   merchant: Type.Optional(Name),
   simulated: Type.Optional(Type.Boolean()),
+  name: Type.Optional(Type.String()),
+  labels: Type.Optional(LabelMap),
 });
 
 /** A handler with a typed, validated body. */
@@ -225,6 +236,8 @@ export function deviceJson(
   const unjudged = locks.find(device.id)?.state.unjudged ?? known?.unjudged;
   return {
     mac: formatMac(device.mac),
+    name: device.name,
+    labels: device.labels,
     merchant: device.merchantName,
     simulated: device.simulated,
     created_at: toDate(device.createdAtMs),

@@ -77,8 +77,17 @@ const DeviceState = Type.Object({
   uncertainty: MaybeNumber,
 });
 
+/** Labels by key. */
+export const LabelMap = Type.Unsafe<Readonly<Record<string, string>>>({
+  type: 'object',
+  additionalProperties: { type: 'string' },
+  description: 'Up to 16 labels by key.',
+});
+
 const device = {
   mac: Type.String(),
+  name: MaybeText,
+  labels: LabelMap,
   merchant: Type.String(),
   simulated: Type.Boolean(),
   created_at: Time,

@@ -8,17 +8,22 @@ import { isDatable, toDate } from '../../../../proto/wire/ping-json.js';
 import type { Phone } from '../../../store/contract/store.js';
 import { countOf, pick } from '../json/audit-terms.js';
 import { deviceJson, type OperatorParts, type Route, type RouteRequest, readMac, withBody } from '../routes.js';
-import { Count, DateText, DeviceAnswer, Exact, MacText, MaybeTime, Name, OneOf, Time } from '../schemas.js';
+import { Count, DateText, DeviceAnswer, Exact, LabelMap, MacText, MaybeTime, Name, OneOf, Time } from '../schemas.js';
 
 /** Room for some 100,000 locks with the names of their merchants. */
 const MAX_IMPORT_BYTES = 32 * 1024 * 1024;
 
+const description = { name: Type.Optional(Type.String()), labels: Type.Optional(LabelMap) };
 const Import = Exact({
-  devices: Type.Array(Exact({ mac: Type.String(), merchant: Type.Optional(Name) })),
+  devices: Type.Array(Exact({ mac: Type.String(), merchant: Type.Optional(Name), ...description })),
   merchant: Type.Optional(Name),
   simulated: Type.Optional(Type.Boolean()),
 });
-const Change = Exact({ merchant: Type.Optional(Name), simulated: Type.Optional(Type.Boolean()) });
+const Change = Exact({
+  merchant: Type.Optional(Name),
+  simulated: Type.Optional(Type.Boolean()),
+  ...description,
+});
 /** The body may also be empty. */
 const Rotate = Type.Union([Exact({ keep_old_seconds: Type.Optional(Type.Integer({ minimum: 0 })) }), Type.Null()]);
 /** The body may also be empty. */
@@ -51,7 +56,9 @@ function macOf({ params }: RouteRequest) {
 /** The owner of a lock, and whether it is simulated. */
 async function ownerBefore({ store }: OperatorParts, request: RouteRequest) {
   const reading = await store.findDevice(macOf(request));
-  return reading === null ? null : { merchant: reading.device.merchantName, simulated: reading.device.simulated };
+  if (reading === null) return null;
+  const { merchantName: merchant, simulated, name, labels } = reading.device;
+  return { merchant, simulated, ...(name !== null && { name }), ...(Object.keys(labels).length > 0 && { labels }) };
 }
 
 export const DEVICE_ROUTES: readonly Route[] = [
@@ -78,17 +85,18 @@ export const DEVICE_ROUTES: readonly Route[] = [
     method: 'PATCH',
     path: '/devices/:mac',
     operation: 'device.set',
-    summary: 'Moves a lock to another merchant, or marks it as simulated or not. Its connection is closed.',
+    summary:
+      'Moves a lock to another merchant, or marks it as simulated or not, which closes its connection; names and labels it.',
     success: 200,
     answer: DeviceAnswer,
     audit: {
       object: (request) => formatMac(macOf(request)),
       before: ownerBefore,
-      after: ({ body }, answer) => pick(answer ?? body, 'merchant', 'simulated'),
+      after: ({ body }, answer) => pick(answer ?? body, 'merchant', 'simulated', 'name', 'labels'),
     },
     body: Change,
     handle: async (parts, request) => {
-      const change = request.body as { merchant?: string; simulated?: boolean };
+      const change = request.body as Static<typeof Change>;
       return deviceJson(await parts.accounts.devices.change(macOf(request), change), parts, parts.clock.now());
     },
   },
