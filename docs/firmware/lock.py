@@ -661,6 +661,11 @@ class Lock:
             self.reset_due, self.retry_at = True, self.now
 
 
+def is_pending(connection) -> bool:
+    """Whether TLS has decrypted more than was read: select does not see that."""
+    return hasattr(connection, "pending") and connection.pending() > 0
+
+
 def run(options) -> None:
     def clock() -> int:
         return time.time_ns() // 1_000_000
@@ -700,6 +705,8 @@ def run(options) -> None:
             lock.now = max(lock.now, clock())
         if connection is not None:
             failed = client.loop_read() if connection in readable else client.loop_misc()
+            while not failed and client.socket() is connection and is_pending(connection):
+                failed = client.loop_read()
             if client.want_write():
                 failed = failed or client.loop_write()
             if failed and lock.link and lock.link.client is client:
