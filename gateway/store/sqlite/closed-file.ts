@@ -2,10 +2,10 @@
 import { statSync } from 'node:fs';
 import { sumFile, writeSums } from '../file-sums.js';
 
-/** The largest store that gets checksums when it closes: 1 GiB takes about a second. */
+/** Maximum size of a store that gets checksums when it closes: 1 GiB takes about a second. */
 const MAX_SUMMED_BYTES = 1024 ** 3;
 
-/** Whether a store's file is complete, that is, its WAL is missing or empty. */
+/** Whether a store's file is complete, that is, its write-ahead log (WAL) is missing or empty. */
 export function isAtRest(file: string): boolean {
   return (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) === 0;
 }

@@ -1,12 +1,17 @@
 /**
  * Deletes data in hand-written SQL: all data of one lock, or old rows chunk by chunk. Must be called inside a
  * transaction. Connections run with secure_delete, so that deleted content is overwritten and not only freed.
+ *
+ * The log is the table `uplink`. Its two indexes, by key and by lock, are tables too (`uplink_name`,
+ * `uplink_of_device`), to which the newest uplinks are added later; until then these are in the memtable
+ * (log/memtable/uplink-memtable.ts).
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { AgingChunk, AgingResult, Erased } from '../contract/store.js';
 import { NEWEST_UPLINK } from './log/uplink-row.js';
 import { UPLINK_SUM } from './log/uplink-sum.js';
 
+/** A row that may be deleted. `isHeld`: an undelivered event, which must stay. Booleans are 0 and 1. */
 interface OldRow {
   readonly id: number;
   readonly isOld: number;
@@ -54,24 +59,24 @@ export class Deletion {
   readonly #putState: Statement;
 
   constructor(db: Database) {
-    const old = (table: string, time: string, held: string): Statement =>
+    const selectRows = (table: string, timeColumn: string, isHeld: string): Statement =>
       db.prepare(
-        `SELECT u.id, u.${time} < ? AS isOld, ${held} AS isHeld FROM ${table} u
+        `SELECT u.id, u.${timeColumn} < ? AS isOld, ${isHeld} AS isHeld FROM ${table} u
          WHERE u.id > ? ORDER BY u.id LIMIT ?`,
       );
-    const byId = (table: string): Statement => db.prepare(`DELETE FROM ${table} WHERE id = ?`);
-    const byDevice = (table: string): Statement => db.prepare(`DELETE FROM ${table} WHERE device_id = ?`);
+    const deleteById = (table: string): Statement => db.prepare(`DELETE FROM ${table} WHERE id = ?`);
+    const deleteByDevice = (table: string): Statement => db.prepare(`DELETE FROM ${table} WHERE device_id = ?`);
     this.#select = {
-      uplink: old('uplink', 'received_at_ms', IS_HELD),
-      lock_event: old('lock_event', 'at_ms', '0'),
-      finding: old('finding', 'at_ms', '0'),
-      quarantine: old('quarantine', 'received_at_ms', '0'),
+      uplink: selectRows('uplink', 'received_at_ms', IS_HELD),
+      lock_event: selectRows('lock_event', 'at_ms', '0'),
+      finding: selectRows('finding', 'at_ms', '0'),
+      quarantine: selectRows('quarantine', 'received_at_ms', '0'),
     };
     this.#delete = {
-      uplink: byId('uplink'),
-      lock_event: byId('lock_event'),
-      finding: byId('finding'),
-      quarantine: byId('quarantine'),
+      uplink: deleteById('uplink'),
+      lock_event: deleteById('lock_event'),
+      finding: deleteById('finding'),
+      quarantine: deleteById('quarantine'),
     };
     this.#deleteAttempts = db.prepare(`DELETE FROM attempt WHERE ${ANY_URL} AND uplink_id = ?`);
     this.#deleteDeliveries = db.prepare(`DELETE FROM delivery WHERE ${ANY_URL} AND uplink_id = ?`);
@@ -99,11 +104,11 @@ export class Deletion {
       `DELETE FROM uplink_of_device
        WHERE uplink_id = @id AND device_id = (SELECT device_id FROM uplink WHERE id = @id)`,
     );
-    this.#eraseFindings = byDevice('finding');
-    this.#eraseQuarantine = byDevice('quarantine');
-    this.#eraseLockEvents = byDevice('lock_event');
-    this.#eraseRefusals = byDevice('refusal');
-    this.#eraseState = byDevice('device_state');
+    this.#eraseFindings = deleteByDevice('finding');
+    this.#eraseQuarantine = deleteByDevice('quarantine');
+    this.#eraseLockEvents = deleteByDevice('lock_event');
+    this.#eraseRefusals = deleteByDevice('refusal');
+    this.#eraseState = deleteByDevice('device_state');
     this.#putState = db.prepare(
       `INSERT INTO device_state (device_id, state, through_uplink_id) VALUES (?, ?, ${NEWEST_UPLINK})`,
     );
@@ -146,10 +151,10 @@ export class Deletion {
    */
   deleteOld({ table, beforeMs, afterId, limit }: AgingChunk): AgingResult {
     const rows = this.#select[table].all(beforeMs, afterId, limit) as OldRow[];
-    const firstYoung = rows.findIndex(({ isOld }) => isOld === 0);
-    const old = firstYoung === -1 ? rows : rows.slice(0, firstYoung);
+    const firstNewIndex = rows.findIndex(({ isOld }) => isOld === 0);
+    const oldRows = firstNewIndex === -1 ? rows : rows.slice(0, firstNewIndex);
     let deleted = 0;
-    for (const { id, isHeld } of old) {
+    for (const { id, isHeld } of oldRows) {
       if (isHeld === 1) continue;
       if (table === 'uplink') {
         this.#deleteAttempts.run(id);
@@ -161,7 +166,7 @@ export class Deletion {
       deleted += 1;
     }
     if (table === 'uplink' && deleted > 0) this.#deleteGaps.run();
-    const isFinished = firstYoung !== -1 || rows.length < limit;
-    return { deleted, held: old.length - deleted, nextId: isFinished ? null : (old.at(-1)?.id ?? null) };
+    const isFinished = firstNewIndex !== -1 || rows.length < limit;
+    return { deleted, held: oldRows.length - deleted, nextId: isFinished ? null : (oldRows.at(-1)?.id ?? null) };
   }
 }

@@ -33,6 +33,7 @@ export function openDurable(file: string): Database {
   }
 }
 
+/** Sets and verifies the settings of a writing connection. */
 function makeDurable(db: Database, file: string): Database {
   const journal = db.pragma('journal_mode = WAL', { simple: true });
   db.pragma('synchronous = FULL');

@@ -1,6 +1,6 @@
 /**
- * The values of Kysely that the store uses. Its types come from the package itself, `import type … from 'kysely'`; a
- * rule of dependency-cruiser keeps it so.
+ * The classes and functions of Kysely (a query builder) that the store uses. Only this file may import them; Kysely's
+ * types come from the package itself, `import type … from 'kysely'`. A rule of dependency-cruiser checks this.
  */
 import { Kysely, Migrator, SqliteAdapter, SqliteDialect, sql } from 'kysely';
 

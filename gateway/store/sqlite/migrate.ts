@@ -30,7 +30,7 @@ import { catchUp } from './log/log-catch-up.js';
 import { migrationProvider } from './migrations.js';
 import { readSchemaVersion, storeNewer } from './schema-version.js';
 
-/** Free disk space that a migration needs, as a multiple of the file's size: for the copy, and for new data. */
+/** The free disk space that a migration needs, divided by the file's size: for the copy, and for new data. */
 const NEEDED_SPACE_FACTOR = 3;
 
 /**
@@ -63,11 +63,12 @@ export interface Migrated {
 /**
  * Migrates the store that `writer` has open.
  *
+ * @param purpose for the error's sentence
  * @throws LockgateError `store-newer`, `no-room`
  * @throws StoreFailure if it fails; the store is then unchanged
  */
-export async function migrate(writer: Database, file: string, doing: 'make' | 'open'): Promise<Migrated> {
-  const { done, pending } = readCheckedVersion(writer, file, doing);
+export async function migrate(writer: Database, file: string, purpose: 'make' | 'open'): Promise<Migrated> {
+  const { done, pending } = readCheckedVersion(writer, file, purpose);
   const from = done.at(-1) ?? null;
   if (pending.length === 0) return { from, steps: [], copy: null };
   const copy = from !== null && hasRows(writer) ? copyBeforeMigration(writer, file, from) : null;
@@ -75,10 +76,11 @@ export async function migrate(writer: Database, file: string, doing: 'make' | 'o
   const { error } = await new Migrator({ db: tables, provider: migrationProvider }).migrateToLatest();
   if (error === undefined) return { from, steps: pending, copy };
   if (error instanceof Error && error.message.includes('corrupted migrations')) throw storeNewer(file);
-  throw new StoreFailure(`${doing} ${file}`, error);
+  throw new StoreFailure(`${purpose} ${file}`, error);
 }
 
-function readCheckedVersion(db: Database, file: string, doing: 'make' | 'open') {
+/** The applied and the pending steps. @throws LockgateError `store-newer` if another version wrote the store */
+function readCheckedVersion(db: Database, file: string, purpose: 'make' | 'open') {
   try {
     const { done, pending } = readSchemaVersion(db, file);
     const isAscending = done.every((name, index) => index === 0 || name > (done[index - 1] as string));
@@ -87,7 +89,7 @@ function readCheckedVersion(db: Database, file: string, doing: 'make' | 'open') 
     if (!isAscending || pending.some((name) => name < last)) throw storeNewer(file);
     return { done, pending };
   } catch (error) {
-    throw error instanceof LockgateError ? error : new StoreFailure(`${doing} ${file}`, error);
+    throw error instanceof LockgateError ? error : new StoreFailure(`${purpose} ${file}`, error);
   }
 }
 
@@ -109,6 +111,7 @@ function hasRows(db: Database): boolean {
   return tables.some((table) => db.prepare(`SELECT 1 FROM "${table}" LIMIT 1`).get() !== undefined);
 }
 
+/** Copies the store's file to a name with its version and the time. Returns the name. */
 function copyBeforeMigration(writer: Database, file: string, version: string): string {
   const folder = path.dirname(file);
   requireRoom(folder, statSync(file).size * NEEDED_SPACE_FACTOR, `to bring ${file} to this version of lockgate`);
@@ -131,10 +134,11 @@ function copyBeforeMigration(writer: Database, file: string, version: string): s
   return copy;
 }
 
+/** A name that no file has yet: the given one, or that with a number. */
 function freeName(name: string): string {
-  let free = name;
-  for (let number = 2; existsSync(free); number += 1) free = `${name}-${number}`;
-  return free;
+  let candidate = name;
+  for (let number = 2; existsSync(candidate); number += 1) candidate = `${name}-${number}`;
+  return candidate;
 }
 
 /**
@@ -153,9 +157,9 @@ export async function migrateFolder(
   try {
     const writer = openDurable(file);
     try {
-      const done = await migrate(writer, file, 'open');
+      const migrated = await migrate(writer, file, 'open');
       await catchUp(writer, () => undefined);
-      return done;
+      return migrated;
     } finally {
       unmarkRunning(file);
       writer.close();

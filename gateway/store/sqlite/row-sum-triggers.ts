@@ -25,16 +25,16 @@ export async function keepRowSums(db: Kysely<unknown>, table: string): Promise<v
     statements.push(`DROP TRIGGER IF EXISTS ${table}_sum_new`, `DROP TRIGGER IF EXISTS ${table}_sum_changed`);
   else statements.push(`ALTER TABLE "${table}" ADD COLUMN ${SUM_COLUMN} INTEGER`);
   const summed = summedColumns(columns);
-  const sumOf = (from: string): string => {
-    return `${ROW_SUM}('${table}', ${summed.map((column) => `${from}"${column}"`).join(', ')})`;
+  const sumCall = (prefix: string): string => {
+    return `${ROW_SUM}('${table}', ${summed.map((column) => `${prefix}"${column}"`).join(', ')})`;
   };
-  const fill = `UPDATE "${table}" SET ${SUM_COLUMN} = ${sumOf('NEW.')} WHERE rowid = NEW.rowid`;
-  const ofAny = summed.map((column) => `"${column}"`).join(', ');
+  const setSum = `UPDATE "${table}" SET ${SUM_COLUMN} = ${sumCall('NEW.')} WHERE rowid = NEW.rowid`;
+  const anyColumn = summed.map((column) => `"${column}"`).join(', ');
   statements.push(
-    `UPDATE "${table}" SET ${SUM_COLUMN} = ${sumOf('')}`,
-    `CREATE TRIGGER ${table}_sum_new AFTER INSERT ON "${table}" WHEN NEW.${SUM_COLUMN} IS NULL BEGIN ${fill}; END`,
-    `CREATE TRIGGER ${table}_sum_changed AFTER UPDATE OF ${ofAny} ON "${table}"
-     WHEN NEW.${SUM_COLUMN} IS OLD.${SUM_COLUMN} BEGIN ${fill}; END`,
+    `UPDATE "${table}" SET ${SUM_COLUMN} = ${sumCall('')}`,
+    `CREATE TRIGGER ${table}_sum_new AFTER INSERT ON "${table}" WHEN NEW.${SUM_COLUMN} IS NULL BEGIN ${setSum}; END`,
+    `CREATE TRIGGER ${table}_sum_changed AFTER UPDATE OF ${anyColumn} ON "${table}"
+     WHEN NEW.${SUM_COLUMN} IS OLD.${SUM_COLUMN} BEGIN ${setSum}; END`,
   );
   for (const statement of statements) await sql.raw(statement).execute(db);
 }

@@ -12,11 +12,11 @@ export type SqlValue = null | bigint | number | string | Buffer;
 /** The SQL function that triggers and statements call: `row_sum('table', column, …)`. */
 export const ROW_SUM = 'row_sum';
 
-/** The size of the reused buffer; a longer row gets a new buffer. */
-const SCRATCH_BYTES = 16 * 1024;
+/** The size of the buffer that is reused for each row; a longer row gets a new buffer. */
+const SHARED_BUFFER_BYTES = 16 * 1024;
 /** The maximum size of a value's head: a tag and a length, or a tag and 64 bits. */
-const HEAD_BYTES = 9;
-const scratch = Buffer.allocUnsafe(SCRATCH_BYTES);
+const MAX_HEAD_BYTES = 9;
+const sharedBuffer = Buffer.allocUnsafe(SHARED_BUFFER_BYTES);
 
 const NULL_TAG = 0;
 const INTEGER_TAG = 1;
@@ -30,17 +30,17 @@ const BLOB_TAG = 4;
  */
 export function rowSum(values: readonly SqlValue[]): number {
   let maxBytes = 0;
-  for (const value of values) maxBytes += HEAD_BYTES + maxBytesOf(value);
-  const buffer = maxBytes <= SCRATCH_BYTES ? scratch : Buffer.allocUnsafe(maxBytes);
-  let at = 0;
-  for (const value of values) at = put(buffer, at, value);
-  return crc32(buffer.subarray(0, at));
+  for (const value of values) maxBytes += MAX_HEAD_BYTES + maxBytesOf(value);
+  const buffer = maxBytes <= SHARED_BUFFER_BYTES ? sharedBuffer : Buffer.allocUnsafe(maxBytes);
+  let end = 0;
+  for (const value of values) end = put(buffer, end, value);
+  return crc32(buffer.subarray(0, end));
 }
 
-/** Returns the checksum of a row of `device_state`; null if a value has the wrong type. */
-export function stateSum(deviceId: number, state: string, through: number): number | null {
-  const isRow = Number.isSafeInteger(through) && typeof state === 'string';
-  return isRow ? rowSum(['device_state', BigInt(deviceId), state, BigInt(through)]) : null;
+/** Returns the checksum of a row of `device_state`; null if a value has the wrong type, as in a damaged row. */
+export function stateSum(deviceId: number, state: string, throughUplinkId: number): number | null {
+  const hasValidTypes = Number.isSafeInteger(throughUplinkId) && typeof state === 'string';
+  return hasValidTypes ? rowSum(['device_state', BigInt(deviceId), state, BigInt(throughUplinkId)]) : null;
 }
 
 function maxBytesOf(value: SqlValue): number {
@@ -49,15 +49,17 @@ function maxBytesOf(value: SqlValue): number {
   return value instanceof Buffer ? value.length : 0;
 }
 
-function put(buffer: Buffer, at: number, value: SqlValue): number {
-  if (value === null) return buffer.writeUInt8(NULL_TAG, at);
-  if (typeof value === 'bigint') return buffer.writeBigInt64LE(value, buffer.writeUInt8(INTEGER_TAG, at));
-  if (typeof value === 'number') return buffer.writeDoubleLE(value, buffer.writeUInt8(REAL_TAG, at));
-  const from = at + 1 + 4;
+/** Writes a value with its tag at this offset. Returns the offset after it. */
+function put(buffer: Buffer, offset: number, value: SqlValue): number {
+  if (value === null) return buffer.writeUInt8(NULL_TAG, offset);
+  if (typeof value === 'bigint') return buffer.writeBigInt64LE(value, buffer.writeUInt8(INTEGER_TAG, offset));
+  if (typeof value === 'number') return buffer.writeDoubleLE(value, buffer.writeUInt8(REAL_TAG, offset));
+  // A tag of 1 byte and a length of 4 bytes come before the content.
+  const contentOffset = offset + 1 + 4;
   const isText = typeof value === 'string';
-  const length = isText ? buffer.write(value, from, 'utf8') : value.copy(buffer, from);
-  buffer.writeUInt32LE(length, buffer.writeUInt8(isText ? TEXT_TAG : BLOB_TAG, at));
-  return from + length;
+  const length = isText ? buffer.write(value, contentOffset, 'utf8') : value.copy(buffer, contentOffset);
+  buffer.writeUInt32LE(length, buffer.writeUInt8(isText ? TEXT_TAG : BLOB_TAG, offset));
+  return contentOffset + length;
 }
 
 /**

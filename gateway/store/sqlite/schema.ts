@@ -54,8 +54,8 @@ export interface CredentialTable {
 }
 
 /**
- * The log: every uplink once, in the order of arrival. The log is also the outbox: each webhook URL reads it with a
- * cursor, so one row and one commit store a ping and make its webhooks certain.
+ * The log: every uplink once, in the order of arrival. The log is also the outbox: each webhook URL reads it from the
+ * URL's cursor on. So the one commit that stores a ping also guarantees its webhooks.
  */
 export interface UplinkTable {
   id: Generated<number>;
@@ -97,11 +97,11 @@ export interface UplinkSettledTable {
   one: 1;
   /** The indexes have every uplink up to this id. */
   settled_id: number;
-  /** Uplinks up to this id were stored by a version without these indexes. */
+  /** Uplinks up to this id were stored by an older version, which had no such indexes. */
   caught_up_at: number;
 }
 
-/** The gateway's view of a lock, judged from its uplinks in the order of protocol.md §1. */
+/** The state of a lock: what the judge has concluded from its uplinks in the order of protocol.md §1. */
 export interface DeviceStateTable {
   device_id: number;
   /** JSON of a DeviceState. */
@@ -119,11 +119,14 @@ export interface LockEventTable {
   after_uplink_id: number;
   /** JSON of a LockEvent. */
   event: string;
-  /** The lock's merchant at that time. */
+  /** The lock's merchant at that time; null if unknown. */
   merchant_id: number | null;
 }
 
-/** A breach of a rule. `credential_id`, `boot` and `sequence` are the key of its uplink, or null. */
+/**
+ * A breach of a rule of the protocol, found by the judge. `credential_id`, `boot` and `sequence` are the key of its
+ * uplink, or null.
+ */
 export interface FindingTable {
   id: Generated<number>;
   device_id: number;

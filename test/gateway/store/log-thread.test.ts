@@ -146,7 +146,7 @@ t.test('a failed write does not make other writes in the same commit fail', asyn
 t.test('the WAL stays short under a writer without pauses', async (t) => {
   const { file } = await emptyStore(t);
   const db = openDurable(file);
-  const limits = { copyFromPages: 50, longFromPages: 200, fewPages: 20, maxPages: 400 };
+  const limits = { copyFromPages: 50, longFromPages: 200, maxUncopiedPages: 20, maxPages: 400 };
   const checkpointer = new WalCheckpointer(db, file, limits);
   db.exec('CREATE TABLE filled (bytes BLOB)');
   const fill = db.prepare('INSERT INTO filled VALUES (zeroblob(20000))');

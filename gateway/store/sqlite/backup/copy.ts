@@ -1,7 +1,7 @@
 /**
  * Copies a store as of one moment, while it is written to, with SQLite's backup interface. A read transaction fixes
- * that moment, so that later commits neither get into the copy nor make SQLite restart the copy; the WAL grows
- * meanwhile.
+ * that moment, so that later commits neither get into the copy nor make SQLite restart the copy. The write-ahead log
+ * (WAL) grows meanwhile.
  *
  * The copy is a single file, not in WAL mode, so that it can be read from a read-only folder without further files. The
  * next start switches it to WAL mode again.
@@ -14,7 +14,7 @@ import { failureKind } from '../../contract/errors.js';
 import { KEY_ID_METADATA } from '../../contract/secret-store.js';
 import { type BlockSums, sumFile } from '../../file-sums.js';
 
-/** Pages that one step copies: 1 MiB. */
+/** Number of pages that one step copies: 1 MiB. */
 const PAGES_PER_STEP = 256;
 /** Disk space that a copy must leave free for concurrent writes. */
 const RESERVED_BYTES = 64 * 1024 * 1024;
@@ -53,6 +53,7 @@ export async function copyDatabase(
   }
 }
 
+/** Copies all pages of `from`, as of the moment of the first read. */
 async function copyPages(from: string, to: string, report: ReportPages): Promise<void> {
   const source = new SqliteDatabase(from, { readonly: true, fileMustExist: true });
   try {
@@ -71,20 +72,24 @@ async function copyPages(from: string, to: string, report: ReportPages): Promise
 
 /** Deletes a copy, and files that SQLite may have left next to it. */
 export function removeCopy(file: string): void {
-  for (const end of ['', '-journal', '-wal', '-shm']) rmSync(`${file}${end}`, { force: true });
+  for (const suffix of ['', '-journal', '-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true });
 }
 
 /**
  * Checks that a disk has enough free space.
  *
+ * @param purpose the subject of the error's sentence: what needs the space
  * @throws LockgateError `no-room`
  */
-export function requireRoom(folder: string, bytes: number, what: string): void {
+export function requireRoom(folder: string, neededBytes: number, purpose: string): void {
   const { bavail, bsize } = statfsSync(folder);
-  const free = bavail * bsize;
-  if (free >= bytes) return;
-  const mb = (of: number): string => `${Math.ceil(of / 1e6).toLocaleString('en')} MB`;
-  throw new LockgateError('no-room', `${what} needs ${mb(bytes)} free in ${folder}, which has ${mb(free)}`);
+  const freeBytes = bavail * bsize;
+  if (freeBytes >= neededBytes) return;
+  const mb = (bytes: number): string => `${Math.ceil(bytes / 1e6).toLocaleString('en')} MB`;
+  throw new LockgateError(
+    'no-room',
+    `${purpose} needs ${mb(neededBytes)} free in ${folder}, which has ${mb(freeBytes)}`,
+  );
 }
 
 /** Returns the last migration of a copy's schema, and the id of the key that its secrets are sealed with. */
@@ -93,8 +98,8 @@ export function describeCopy(file: string): { schema: string | null; keyId: stri
   try {
     const schema = db.prepare('SELECT max(name) FROM kysely_migration').pluck().get() as string | null;
     const hasMetadata = db.prepare(`SELECT 1 FROM sqlite_master WHERE name = 'fact'`).get() !== undefined;
-    const key = hasMetadata ? db.prepare('SELECT value FROM fact WHERE name = ?').pluck().get(KEY_ID_METADATA) : null;
-    return { schema, keyId: (key as string | undefined) ?? null };
+    const keyId = hasMetadata ? db.prepare('SELECT value FROM fact WHERE name = ?').pluck().get(KEY_ID_METADATA) : null;
+    return { schema, keyId: (keyId as string | undefined) ?? null };
   } finally {
     db.close();
   }

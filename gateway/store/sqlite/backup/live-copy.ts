@@ -1,6 +1,6 @@
 /**
- * Copies of a running store for backups, one at a time, in the data folder. The receiver of a copy removes it after
- * use; the next start deletes a copy that a kill left.
+ * Makes copies of a running store for backups, one at a time, in the data folder. The receiver of a copy removes it
+ * after use; if the gateway is killed before, the next start deletes the copy.
  */
 import path from 'node:path';
 import { LockgateError } from '../../../../proto/errors.js';
@@ -13,17 +13,18 @@ import { removeCopy } from './copy.js';
 const COPY_NAME = 'backup.part';
 
 export class LiveCopies {
-  readonly #from: string;
-  readonly #to: string;
+  readonly #storeFile: string;
+  readonly #copyFile: string;
   readonly #stopped = new AbortController();
   #making: Promise<unknown> | undefined;
+  /** Whether a copy exists or is being made. */
   #exists = false;
 
   /** @param file the store's file */
   constructor(file: string) {
-    this.#from = file;
-    this.#to = path.join(path.dirname(file), COPY_NAME);
-    removeCopy(this.#to);
+    this.#storeFile = file;
+    this.#copyFile = path.join(path.dirname(file), COPY_NAME);
+    removeCopy(this.#copyFile);
   }
 
   /**
@@ -36,14 +37,14 @@ export class LiveCopies {
       throw new LockgateError('backup-exists', 'another backup is being made; only one at a time is possible');
     this.#exists = true;
     const remove = (): void => {
-      removeCopy(this.#to);
+      removeCopy(this.#copyFile);
       this.#exists = false;
     };
     try {
-      const making = copyInThread(this.#from, this.#to, undefined, this.#stopped.signal);
+      const making = copyInThread(this.#storeFile, this.#copyFile, undefined, this.#stopped.signal);
       this.#making = making.catch(() => undefined);
       const sums = await making;
-      return { file: this.#to, bytes: sums.bytes, sum: sumOfSums(sums), remove };
+      return { file: this.#copyFile, bytes: sums.bytes, sum: sumOfSums(sums), remove };
     } catch (error) {
       remove();
       throw error;
@@ -54,6 +55,6 @@ export class LiveCopies {
   async stop(): Promise<void> {
     this.#stopped.abort();
     await this.#making;
-    removeCopy(this.#to);
+    removeCopy(this.#copyFile);
   }
 }

@@ -14,20 +14,23 @@ export function checkBlocks(file: string, { damage, progress }: Omit<CheckContex
     damage(null, null, `${sumsFileOf(file)} is damaged: it does not match its own checksum`);
     return { count: 0 };
   }
-  const found = sumFile(file, (bytes) => progress(Math.ceil(bytes / BLOCK_BYTES)));
-  if (found.bytes !== sums.bytes) damage(null, null, `it has ${found.bytes} bytes; expected ${sums.bytes}`);
+  const actual = sumFile(file, (bytes) => progress(Math.ceil(bytes / BLOCK_BYTES)));
+  if (actual.bytes !== sums.bytes) damage(null, null, `it has ${actual.bytes} bytes; expected ${sums.bytes}`);
   sums.sums.forEach((sum, index) => {
-    if (found.sums[index] === sum || found.sums[index] === undefined) return;
-    const from = index * BLOCK_BYTES;
-    damage(null, null, `bytes ${from} to ${from + BLOCK_BYTES - 1} have changed since it was closed`);
+    if (actual.sums[index] === sum || actual.sums[index] === undefined) return;
+    const firstByte = index * BLOCK_BYTES;
+    damage(null, null, `bytes ${firstByte} to ${firstByte + BLOCK_BYTES - 1} have changed since it was closed`);
   });
-  return { count: found.sums.length, note: acceptedNote(file) };
+  return { count: actual.sums.length, note: acceptedNote(file) };
 }
 
-/** After accepted damage the new checksums match the damaged file; the renamed old checksums show that. */
+/**
+ * A note that damage was accepted earlier; null if none was. The present checksums then match the damaged file, and the
+ * old ones were renamed.
+ */
 function acceptedNote(file: string): string | null {
-  const failed = readdirSync(path.dirname(file)).filter((name) =>
+  const oldSums = readdirSync(path.dirname(file)).filter((name) =>
     name.startsWith(`${path.basename(file)}.sums.failed.`),
   );
-  return failed.length === 0 ? null : `damage was accepted earlier: ${failed.join(', ')}`;
+  return oldSums.length === 0 ? null : `damage was accepted earlier: ${oldSums.join(', ')}`;
 }

@@ -2,9 +2,10 @@
  * `db check`: checks that a store is unchanged since it was written, and consistent (quality.md §2, bit rot). Reads one
  * snapshot, also of a store in use, and changes nothing.
  *
- * How a flipped bit is found: in a closed file with block checksums, by these. Without them: in a row by the row's
- * checksum, in a tree or an index by SQLite's integrity check, and in freed space since that must be zero (unused.ts);
- * it is not found in bytes that a page split left behind. In the write-ahead log by SQLite's checksums (wal.ts).
+ * How a flipped bit is found depends on the file. A closed file usually has block checksums, which cover every bit. In
+ * a file without them, a bit is found in a row by the row's checksum, in a tree or an index by SQLite's integrity
+ * check, and in freed space since that must be zero (unused.ts); it is not found in bytes that a page split left
+ * behind. In the write-ahead log, SQLite's own checksums reveal the bit (wal.ts).
  */
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import type { Database } from 'better-sqlite3';
@@ -32,7 +33,7 @@ const MAGIC = 'SQLite format 3\0';
 /** A file with at least this many correct characters counts as a damaged SQLite file, not as another kind of file. */
 const MIN_MAGIC_MATCHES = 12;
 
-/** The units that each check counts in. */
+/** The unit of each check's count. */
 const UNITS: Readonly<Record<string, string>> = {
   blocks: 'blocks',
   'unused bytes': 'pages',
@@ -77,6 +78,7 @@ export async function checkDatabase(file: string, report: ReportProgress = () =>
   return { file, bytes, schema, walBytes: walBytesOf(file), checks: run.checks, damage: run.reported };
 }
 
+/** Runs the checks that need a connection. Returns the last applied migration; null if none was. */
 async function checkContent(run: CheckRun, db: Database, file: string): Promise<string | null> {
   const { done, pending } = readSchemaVersion(db, file);
   run.check('pages', db, checkPages);
@@ -99,12 +101,13 @@ async function checkContent(run: CheckRun, db: Database, file: string): Promise<
   return last;
 }
 
+/** The schema after each migration, by the migration's name: computed once. */
 const schemas = new Map<string, ReturnType<typeof schemaAfter>>();
 
-function expectedSchema(last: string): ReturnType<typeof schemaAfter> {
-  const known = schemas.get(last) ?? schemaAfter(last);
-  schemas.set(last, known);
-  return known;
+function expectedSchema(migration: string): ReturnType<typeof schemaAfter> {
+  const schema = schemas.get(migration) ?? schemaAfter(migration);
+  schemas.set(migration, schema);
+  return schema;
 }
 
 /** Collects the results and the damage of the checks. */
@@ -119,6 +122,7 @@ class CheckRun {
     this.#report = report;
   }
 
+  /** Runs one check and collects its result. */
   check(name: string, db: Database | undefined, run: (context: CheckContext) => CheckOutcome): void {
     let damaged = 0;
     const damage: CheckContext['damage'] = (table, row, what) => {
@@ -153,7 +157,7 @@ class CheckRun {
   }
 }
 
-/** @throws LockgateError `input-database` if the file is not a database */
+/** The size of the store's file. @throws LockgateError `input-database` if the file is not a database */
 function sizeOf(file: string): number {
   const start = Buffer.alloc(MAGIC.length);
   try {

@@ -28,22 +28,22 @@ export function checkForeignKeys({ db, damage }: CheckContext): CheckOutcome {
 
 /** Checks that tables, indexes and triggers are those of the file's version, and that no id can be assigned twice. */
 export function checkSchema({ db, damage }: CheckContext, expected: readonly SchemaItem[]): CheckOutcome {
-  const found = db.prepare('SELECT type, name, sql FROM sqlite_master').all() as SchemaItem[];
-  const sqlByName = new Map(found.map(({ name, sql }) => [name, sql]));
+  const actual = db.prepare('SELECT type, name, sql FROM sqlite_master').all() as SchemaItem[];
+  const sqlByName = new Map(actual.map(({ name, sql }) => [name, sql]));
   for (const { type, name, sql } of expected) {
     if (!sqlByName.has(name)) damage(null, null, `the ${type} ${name} is missing`);
     else if (sqlByName.get(name) !== sql) damage(null, null, `the ${type} ${name} differs from this version's`);
   }
   const names = new Set(expected.map(({ name }) => name));
-  for (const { type, name } of found) if (!names.has(name)) damage(null, null, `there is an unknown ${type} ${name}`);
+  for (const { type, name } of actual) if (!names.has(name)) damage(null, null, `there is an unknown ${type} ${name}`);
   const sequences = db.prepare('SELECT name, seq FROM sqlite_sequence').all() as { name: string; seq: number }[];
   for (const { name, seq } of sequences) {
-    const last = names.has(name) ? Number(db.prepare(`SELECT max(rowid) FROM "${name}"`).pluck().get() ?? 0) : null;
-    if (last === null || !(seq >= last))
+    const lastId = names.has(name) ? Number(db.prepare(`SELECT max(rowid) FROM "${name}"`).pluck().get() ?? 0) : null;
+    if (lastId === null || !(seq >= lastId))
       damage(
         'sqlite_sequence',
         name,
-        `the last assigned id is ${seq}, but the table ${last === null ? 'does not exist' : `has ${last}`}`,
+        `the last assigned id is ${seq}, but the table ${lastId === null ? 'does not exist' : `has ${lastId}`}`,
       );
   }
   return { count: expected.length + sequences.length };

@@ -1,7 +1,7 @@
 /**
- * Checks the log's indexes by key and by lock (migration 0009). Their rows repeat columns of the log and have no
- * checksums: each row is compared with its uplink. No row may be missing up to the uplink up to which the indexes are
- * complete.
+ * Checks the log's two indexes, by key and by lock (migration 0009). Their rows repeat columns of the log (the table
+ * `uplink`) and have no checksums, so each row is compared with its uplink. The indexes are filled later than the log;
+ * the table `uplink_settled` says up to which uplink they are complete. Up to there no row may be missing.
  */
 import type { CheckContext, CheckOutcome } from './context.js';
 
@@ -15,23 +15,23 @@ const INDEXES = [
 export function checkLog({ db, damage, progress }: CheckContext): CheckOutcome {
   const indexedId = db.prepare('SELECT settled_id FROM uplink_settled').pluck().get() as number | undefined;
   if (indexedId === undefined) damage('uplink_settled', null, 'its only row is missing');
-  const inLog = db
+  const logCount = db
     .prepare('SELECT count(*) FROM uplink WHERE id <= ?')
     .pluck()
     .get(indexedId ?? 0) as number;
   let examined = 0;
   for (const { table, columns } of INDEXES) {
-    const differs = columns.map((column) => `u.${column} IS NOT n.${column}`).join(' OR ');
-    const wrong = db
-      .prepare(`SELECT n.uplink_id FROM ${table} n LEFT JOIN uplink u ON u.id = n.uplink_id WHERE ${differs}`)
+    const isDifferent = columns.map((column) => `u.${column} IS NOT n.${column}`).join(' OR ');
+    const wrongIds = db
+      .prepare(`SELECT n.uplink_id FROM ${table} n LEFT JOIN uplink u ON u.id = n.uplink_id WHERE ${isDifferent}`)
       .pluck();
-    for (const id of wrong.iterate() as IterableIterator<number>)
+    for (const id of wrongIds.iterate() as IterableIterator<number>)
       damage(table, `uplink ${id}`, 'it differs from the log');
     const count = db
       .prepare(`SELECT count(*) FROM ${table} WHERE uplink_id <= ?`)
       .pluck()
       .get(indexedId ?? 0) as number;
-    if (count !== inLog) damage(table, null, `it has ${count} uplinks up to ${indexedId}; the log has ${inLog}`);
+    if (count !== logCount) damage(table, null, `it has ${count} uplinks up to ${indexedId}; the log has ${logCount}`);
     examined += count;
     progress(examined);
   }

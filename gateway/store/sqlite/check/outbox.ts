@@ -1,11 +1,13 @@
 /**
- * Checks the outbox: the log, the URLs' cursors, and the rows of deliveries that did not succeed at once. No cursor may
- * have passed an event without an outcome, and no row may refer to a missing event.
+ * Checks the outbox: the log of uplinks, the cursor of each webhook URL (the id up to which it has an outcome for every
+ * event, that is, stored ping), and the rows of deliveries that did not succeed at once. No cursor may have passed an
+ * event without an outcome, and no row may refer to a missing event.
  */
 import type { CheckContext, CheckOutcome } from './context.js';
 
 /**
- * A kind of fault. The statement `find` returns the faulty rows: `place`, and `about` if the sentence needs a value.
+ * A kind of fault. The statement `find` returns the faulty rows: `place` names the row, and `about` is the value that
+ * the sentence needs, if any. `what` makes the sentence.
  */
 interface Fault {
   readonly table: string;
@@ -17,10 +19,11 @@ interface Fault {
 const LAST_ID = `(SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'uplink'), 0),
   coalesce((SELECT max(id) FROM uplink), 0)))`;
 
-const KEY = (of: string): string => `'URL ' || ${of}.url_id || ', uplink ' || ${of}.uplink_id`;
-const NO_EVENT = (of: string): string =>
-  `NOT EXISTS (SELECT 1 FROM uplink u WHERE u.id = ${of}.uplink_id AND u.kind > 0)`;
-const NO_URL = (of: string): string => `NOT EXISTS (SELECT 1 FROM webhook_url w WHERE w.id = ${of}.url_id)`;
+/* Expressions in SQL about a row of the table with this alias. */
+const keyText = (alias: string): string => `'URL ' || ${alias}.url_id || ', uplink ' || ${alias}.uplink_id`;
+const lacksEvent = (alias: string): string =>
+  `NOT EXISTS (SELECT 1 FROM uplink u WHERE u.id = ${alias}.uplink_id AND u.kind > 0)`;
+const lacksUrl = (alias: string): string => `NOT EXISTS (SELECT 1 FROM webhook_url w WHERE w.id = ${alias}.url_id)`;
 
 const FAULTS: readonly Fault[] = [
   {
@@ -31,34 +34,34 @@ const FAULTS: readonly Fault[] = [
   {
     table: 'delivery',
     what: () => 'its event is not in the log',
-    find: `SELECT ${KEY('y')} AS place FROM delivery y WHERE ${NO_EVENT('y')}`,
+    find: `SELECT ${keyText('y')} AS place FROM delivery y WHERE ${lacksEvent('y')}`,
   },
   {
     table: 'attempt',
     what: () => 'its event is not in the log',
-    find: `SELECT a.id AS place FROM attempt a WHERE ${NO_EVENT('a')}`,
+    find: `SELECT a.id AS place FROM attempt a WHERE ${lacksEvent('a')}`,
   },
   {
     table: 'delivery',
     what: () => 'there is no such webhook URL',
-    find: `SELECT ${KEY('y')} AS place FROM delivery y WHERE ${NO_URL('y')}`,
+    find: `SELECT ${keyText('y')} AS place FROM delivery y WHERE ${lacksUrl('y')}`,
   },
   {
     table: 'attempt',
     what: () => 'there is no such webhook URL',
-    find: `SELECT a.id AS place FROM attempt a WHERE ${NO_URL('a')}`,
+    find: `SELECT a.id AS place FROM attempt a WHERE ${lacksUrl('a')}`,
   },
   {
     table: 'delivery',
     what: (state) => `its state is ${JSON.stringify(state)}, which contradicts its next attempt`,
-    find: `SELECT ${KEY('y')} AS place, y.state AS about FROM delivery y
+    find: `SELECT ${keyText('y')} AS place, y.state AS about FROM delivery y
       WHERE y.state NOT IN ('pending', 'delivered', 'dead', 'damaged')
         OR (y.state = 'pending') <> (y.next_attempt_at_ms IS NOT NULL)`,
   },
   {
     table: 'delivery',
     what: (device) => `its event is lock ${device}'s`,
-    find: `SELECT ${KEY('y')} AS place, u.device_id AS about FROM delivery y JOIN uplink u ON u.id = y.uplink_id
+    find: `SELECT ${keyText('y')} AS place, u.device_id AS about FROM delivery y JOIN uplink u ON u.id = y.uplink_id
       WHERE u.device_id <> y.device_id`,
   },
   {
@@ -96,13 +99,15 @@ export function checkOutbox({ db, damage, progress }: CheckContext): CheckOutcom
   for (const { table, what, find } of FAULTS)
     for (const { place, about } of db.prepare(find).iterate() as IterableIterator<{ place: string; about?: unknown }>)
       damage(table, place, what(about));
-  const passed = db.prepare(PASSED).pluck();
-  const count = db.prepare('SELECT count(*) FROM uplink WHERE merchant_id = ? AND kind > 0 AND id > ? AND id <= ?');
+  const passedEvents = db.prepare(PASSED).pluck();
+  const countEvents = db.prepare(
+    'SELECT count(*) FROM uplink WHERE merchant_id = ? AND kind > 0 AND id > ? AND id <= ?',
+  );
   let examined = 0;
   for (const url of db.prepare(URLS).all() as UrlRow[]) {
-    for (const id of passed.iterate(url) as IterableIterator<number>)
+    for (const id of passedEvents.iterate(url) as IterableIterator<number>)
       damage('webhook_url', url.id, `its cursor passed event ${id}, which has no outcome there`);
-    examined += count.pluck().get(url.merchant_id, url.started_after, url.cursor) as number;
+    examined += countEvents.pluck().get(url.merchant_id, url.started_after, url.cursor) as number;
     progress(examined);
   }
   return { count: examined, note: null };

@@ -1,16 +1,18 @@
 /**
- * Counts again what each merchant stores and compares with the counts of the triggers (people/quota-counts.ts): that
- * table has no checksums, and quotas rely on it.
+ * Counts again what each merchant stores, and compares the result with the table `merchant_kept`, in which triggers
+ * count (people/quota-counts.ts). That table has no checksums, and quotas rely on it.
  */
 import { COUNTED_TABLES, countedBytes } from '../tables/people/quota-counts.js';
 import type { CheckContext, CheckOutcome } from './context.js';
 
-interface Counted {
+/** What a merchant stores in one table. */
+interface TableCount {
   readonly merchant_id: number;
   readonly rows: number;
   readonly bytes: number;
 }
 
+/** A row of `merchant_kept`. */
 type KeptRow = Readonly<Record<string, number>> & { readonly merchant_id: number };
 
 /** Checks every merchant that stores something or has a count. */
@@ -27,7 +29,7 @@ export function checkQuotaCounts({ db, damage }: CheckContext): CheckOutcome {
       `SELECT ${merchant(table)} AS merchant_id, count(*) AS rows, sum(${countedBytes(countedTable, table)}) AS bytes
        FROM ${table} GROUP BY 1`,
     );
-    for (const { merchant_id: merchantId, rows: count, bytes } of rows.all() as Counted[]) {
+    for (const { merchant_id: merchantId, rows: count, bytes } of rows.all() as TableCount[]) {
       add(merchantId, column, count);
       add(merchantId, 'bytes', bytes);
     }
@@ -36,8 +38,8 @@ export function checkQuotaCounts({ db, damage }: CheckContext): CheckOutcome {
   const rows = db.prepare('SELECT * FROM merchant_kept').all() as KeptRow[];
   for (const row of rows) {
     const counts = counted.get(row.merchant_id);
-    const wrong = columns.filter((column) => row[column] !== (counts?.get(column) ?? 0));
-    for (const column of wrong)
+    const wrongColumns = columns.filter((column) => row[column] !== (counts?.get(column) ?? 0));
+    for (const column of wrongColumns)
       damage(
         'merchant_kept',
         row.merchant_id,

@@ -1,6 +1,7 @@
 /**
- * Opens a store for reading, even in a folder where no file can be created. To read a store in WAL mode SQLite needs
- * two more files next to it; on a read-only disk, or in another user's folder, a temporary copy is read instead.
+ * Opens a store for reading, even in a folder where no file can be created. To read a store in WAL mode (with a
+ * write-ahead log) SQLite needs two more files next to it. On a read-only disk, or in another user's folder, a
+ * temporary copy is read instead.
  */
 import { copyFileSync, existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,8 +9,8 @@ import path from 'node:path';
 import SqliteDatabase, { type Database } from 'better-sqlite3';
 import { requireRoom } from '../backup/copy.js';
 
-/** SQLite's errors if it can't create these files. */
-const CANT_WRITE = /^SQLITE_(CANTOPEN|READONLY)/;
+/** The codes of SQLite's errors if it can't create these files. */
+const CANT_WRITE_CODES = /^SQLITE_(CANTOPEN|READONLY)/;
 
 /** A read-only connection; must be closed with {@link ReadableStore.close}. */
 export interface ReadableStore {
@@ -28,7 +29,7 @@ export function openReadable(file: string): ReadableStore {
     const db = openToRead(file);
     return { db, close: () => void db.close() };
   } catch (error) {
-    if (!CANT_WRITE.test(String((error as { code?: unknown }).code))) throw error;
+    if (!CANT_WRITE_CODES.test(String((error as { code?: unknown }).code))) throw error;
   }
   return openCopy(file);
 }
@@ -45,6 +46,7 @@ function openToRead(file: string): Database {
   }
 }
 
+/** Copies the store to the system's temporary folder and opens the copy. Closing deletes the copy. */
 function openCopy(file: string): ReadableStore {
   const suffixes = ['', '-wal'].filter((suffix) => existsSync(`${file}${suffix}`));
   const bytes = suffixes.reduce((sum, suffix) => sum + statSync(`${file}${suffix}`).size, 0);

@@ -11,8 +11,8 @@ type SumOf = (values: readonly SqlValue[]) => number;
 /** Tables whose checksums are not computed by triggers. */
 const SPECIAL_SUMS: Readonly<Record<string, (columns: readonly string[]) => SumOf>> = {
   uplink: (columns) => (values) => {
-    const named = columns.map((column, index) => [column, toNumber(values[index] as SqlValue)]);
-    return uplinkSum(Object.fromEntries(named) as SummedRow);
+    const entries = columns.map((column, index) => [column, toNumber(values[index] as SqlValue)]);
+    return uplinkSum(Object.fromEntries(entries) as SummedRow);
   },
 };
 
@@ -22,6 +22,7 @@ function toNumber(value: SqlValue): SqlValue {
 
 /** Tables of Kysely and SQLite, which have no checksums; other checks cover their content. */
 const WITHOUT_SUMS = /^(sqlite_|kysely_)/;
+/** Progress is reported once per this many rows. */
 const ROWS_PER_REPORT = 10_000;
 
 /** Computes the checksum of every row of every table again. */
@@ -31,25 +32,25 @@ export function checkRows(context: CheckContext): CheckOutcome {
   const tables = db
     .prepare(`SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND wr = 0 ORDER BY name`)
     .pluck();
-  const unsummed: string[] = [];
+  const tablesWithoutSums: string[] = [];
   let count = 0;
   for (const table of (tables.all() as string[]).filter((name) => !WITHOUT_SUMS.test(name))) {
     const columns = columnsOf(db, table);
     if (!columns.includes(SUM_COLUMN)) {
-      unsummed.push(table);
+      tablesWithoutSums.push(table);
       continue;
     }
     const summed = summedColumns(columns);
     const sumOf = SPECIAL_SUMS[table]?.(summed) ?? ((values) => rowSum([table, ...values]));
-    const list = summed.map((column) => `"${column}"`).join(', ');
-    const rows = db.prepare(`SELECT rowid, ${SUM_COLUMN}, ${list} FROM "${table}"`).raw().safeIntegers();
+    const columnList = summed.map((column) => `"${column}"`).join(', ');
+    const rows = db.prepare(`SELECT rowid, ${SUM_COLUMN}, ${columnList} FROM "${table}"`).raw().safeIntegers();
     for (const [rowid, sum, ...values] of rows.iterate() as IterableIterator<[bigint, SqlValue, ...SqlValue[]]>) {
       count += 1;
       if (count % ROWS_PER_REPORT === 0) progress(count);
       if (!matches(sum, sumOf, values)) damage(table, rowid, sum === null ? 'it has no checksum' : MISMATCH);
     }
   }
-  return { count, note: unsummed.length === 0 ? null : `without checksums: ${unsummed.join(', ')}` };
+  return { count, note: tablesWithoutSums.length === 0 ? null : `without checksums: ${tablesWithoutSums.join(', ')}` };
 }
 
 /** Whether a row matches its checksum. A row with a value of a wrong type, which can't be summed, does not match. */

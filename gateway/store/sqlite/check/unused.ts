@@ -15,15 +15,17 @@ import { isAtRest } from '../closed-file.js';
 import type { CheckContext, CheckOutcome } from './context.js';
 
 const FILE_HEADER_BYTES = 100;
-const PAGE_SIZE_AT = 16;
-const FIRST_TRUNK_AT = 32;
+/* Offsets in the file header: the page size, and the first page of the list of free pages ("trunk page"). */
+const PAGE_SIZE_OFFSET = 16;
+const FIRST_TRUNK_OFFSET = 32;
 /** Reserved bytes of the file header, which are zero. */
-const SPARE_FROM = 72;
-const SPARE_TO = 92;
+const RESERVED_START = 72;
+const RESERVED_END = 92;
 /** The size of a tree page's header, by page type; pages of other types are not tree pages. */
 const HEADER_BYTES: Readonly<Record<number, number>> = { 2: 12, 5: 12, 10: 8, 13: 8 };
 const FREEBLOCK_HEADER_BYTES = 4;
 const POINTER_BYTES = 2;
+const MIN_PAGE_BYTES = 512;
 const MAX_PAGE_BYTES = 65_536;
 /** Bytes at both ends of an unused range that may be remains of old content. */
 const EDGE_BYTES = 16;
@@ -58,12 +60,15 @@ export function checkUnused(file: string, { damage, progress }: Omit<CheckContex
   }
 }
 
+/** Returns the pages of an open file; null if its header has no valid page size. */
 function openPages(handle: number): Pages | null {
   const header = Buffer.alloc(FILE_HEADER_BYTES);
   readSync(handle, header, 0, FILE_HEADER_BYTES, 0);
-  const stored = header.readUInt16BE(PAGE_SIZE_AT);
-  const size = stored === 1 ? MAX_PAGE_BYTES : stored;
-  if (size < 512 || (size & (size - 1)) !== 0) return null;
+  // 1 means the largest size, which does not fit 16 bits.
+  const storedSize = header.readUInt16BE(PAGE_SIZE_OFFSET);
+  const size = storedSize === 1 ? MAX_PAGE_BYTES : storedSize;
+  const isPowerOfTwo = (size & (size - 1)) === 0;
+  if (size < MIN_PAGE_BYTES || !isPowerOfTwo) return null;
   const bytes = Buffer.alloc(size);
   const read = (page: number): Buffer => {
     readSync(handle, bytes, 0, size, (page - 1) * size);
@@ -76,7 +81,7 @@ function openPages(handle: number): Pages | null {
 function findFreePages({ size, count, read }: Pages): Set<number> {
   const free = new Set<number>();
   const trunks = new Set<number>();
-  let trunk = count > 0 ? read(1).readUInt32BE(FIRST_TRUNK_AT) : 0;
+  let trunk = count > 0 ? read(1).readUInt32BE(FIRST_TRUNK_OFFSET) : 0;
   while (trunk > 0 && trunk <= count && !trunks.has(trunk)) {
     trunks.add(trunk);
     const bytes = read(trunk);
@@ -89,15 +94,16 @@ function findFreePages({ size, count, read }: Pages): Set<number> {
 
 /** Returns the unused ranges of a tree page: the gap before its cells, and the freed blocks between its cells. */
 function unusedOf(bytes: Buffer, page: number): Buffer[] {
-  const from = page === 1 ? FILE_HEADER_BYTES : 0;
-  const ranges = page === 1 ? [bytes.subarray(SPARE_FROM, SPARE_TO)] : [];
-  const headerBytes = HEADER_BYTES[bytes.readUInt8(from)];
+  const start = page === 1 ? FILE_HEADER_BYTES : 0;
+  const ranges = page === 1 ? [bytes.subarray(RESERVED_START, RESERVED_END)] : [];
+  const headerBytes = HEADER_BYTES[bytes.readUInt8(start)];
   if (headerBytes === undefined) return ranges;
-  const pointersEnd = from + headerBytes + POINTER_BYTES * bytes.readUInt16BE(from + 3);
-  const cells = bytes.readUInt16BE(from + 5) || bytes.length;
+  const pointersEnd = start + headerBytes + POINTER_BYTES * bytes.readUInt16BE(start + 3);
+  const cellsStart = bytes.readUInt16BE(start + 5) || bytes.length;
   // Skips one pointer: the pointer to the last deleted cell may still be there.
-  ranges.push(bytes.subarray(pointersEnd + POINTER_BYTES, cells));
-  let block = bytes.readUInt16BE(from + 1);
+  ranges.push(bytes.subarray(pointersEnd + POINTER_BYTES, cellsStart));
+  let block = bytes.readUInt16BE(start + 1);
+  // Freed blocks are listed in ascending order; a list that goes back is damaged, and the integrity check reports it.
   for (let last = 0; block > last && block + FREEBLOCK_HEADER_BYTES <= bytes.length; ) {
     ranges.push(bytes.subarray(block + FREEBLOCK_HEADER_BYTES, block + bytes.readUInt16BE(block + 2)));
     last = block;
@@ -108,12 +114,13 @@ function unusedOf(bytes: Buffer, page: number): Buffer[] {
 
 /** Whether all bytes are zero except for a single bit that is not near an edge. */
 function hasSingleBit(bytes: Buffer): boolean {
-  let bits = 0;
-  for (const [at, byte] of bytes.entries()) {
+  let nonZeroBytes = 0;
+  for (const [index, byte] of bytes.entries()) {
     if (byte === 0) continue;
-    bits += 1;
-    const isInside = at >= EDGE_BYTES && at < bytes.length - EDGE_BYTES;
-    if (bits > 1 || !isInside || (byte & (byte - 1)) !== 0) return false;
+    nonZeroBytes += 1;
+    const isInside = index >= EDGE_BYTES && index < bytes.length - EDGE_BYTES;
+    const isSingleBit = (byte & (byte - 1)) === 0;
+    if (nonZeroBytes > 1 || !isInside || !isSingleBit) return false;
   }
-  return bits === 1;
+  return nonZeroBytes === 1;
 }

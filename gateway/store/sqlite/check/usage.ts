@@ -1,6 +1,6 @@
 /**
- * Checks bills: each closed statement must add up, and the billed counts must equal those of the statements. That a
- * statement was not changed is checked by its row's checksum (rows.ts).
+ * Checks bills: each closed statement must add up, and the `billed_` columns of the table `usage` must equal the counts
+ * of the statements. Whether a statement was changed is checked by its row's checksum (rows.ts).
  */
 import { type Mac, parseMac } from '../../../../proto/wire/mac.js';
 import type { CountsJson } from '../../../usage/counts.js';
@@ -23,12 +23,13 @@ type BilledRow = Counts & { readonly merchant_id: number; readonly month: string
 /** Checks all statements and all counts. */
 export function checkUsage(context: CheckContext): CheckOutcome {
   const { db, damage } = context;
-  const stated = new Map<string, Counts>();
+  /** The counts that statements have, by {@link keyOf}. */
+  const statementCounts = new Map<string, Counts>();
   const rows = db.prepare('SELECT merchant_id, month, body FROM statement').all() as StatementRow[];
   for (const row of rows) {
     const place = `merchant ${row.merchant_id}, ${row.month}`;
     try {
-      addStatement(context, row, place, stated);
+      addStatement(context, row, place, statementCounts);
     } catch (error) {
       if (!(error instanceof SyntaxError) && !(error instanceof TypeError)) throw error;
       damage('statement', place, 'it can’t be read as a statement');
@@ -42,12 +43,12 @@ export function checkUsage(context: CheckContext): CheckOutcome {
     .prepare(`SELECT month, mac, merchant_id, ${sums} FROM usage WHERE simulated = 0 GROUP BY month, mac, merchant_id`)
     .all() as BilledRow[];
   for (const row of billed) {
-    const of = stated.get(keyOf(row));
-    const wrong = COUNTS.filter((count) => row[count] !== (of?.[count] ?? 0));
+    const onStatements = statementCounts.get(keyOf(row));
+    const wrong = COUNTS.filter((count) => row[count] !== (onStatements?.[count] ?? 0));
     if (wrong.length > 0) damage('usage', keyOf(row), `its billed ${wrong.join(', ')} differ from the statements`);
-    stated.delete(keyOf(row));
+    statementCounts.delete(keyOf(row));
   }
-  for (const [key, counts] of stated)
+  for (const [key, counts] of statementCounts)
     if (COUNTS.some((count) => counts[count] !== 0)) damage('statement', key, 'it bills usage that was never counted');
   return { count: rows.length + billed.length };
 }
@@ -56,25 +57,30 @@ function keyOf({ merchant_id, month, mac }: { merchant_id: number; month: string
   return `merchant ${merchant_id}, ${month}, ${mac}`;
 }
 
-/** Adds the counts of a statement to `stated`, and reports totals that don't add up. */
-function addStatement({ damage }: CheckContext, row: StatementRow, place: string, stated: Map<string, Counts>): void {
+/** Adds the counts of a statement to `statementCounts`, and reports totals that don't add up. */
+function addStatement(
+  { damage }: CheckContext,
+  row: StatementRow,
+  place: string,
+  statementCounts: Map<string, Counts>,
+): void {
   const { month, lines, corrections, totals } = JSON.parse(row.body) as Statement;
   if (month !== row.month) damage('statement', place, `its content is for ${month}`);
-  const parts = [...lines.map((line) => ({ ...line, month: row.month })), ...corrections];
+  const entries = [...lines.map((line) => ({ ...line, month: row.month })), ...corrections];
   for (const count of COUNTS) {
-    const sum = parts.reduce((before, part) => before + part[count], 0);
+    const sum = entries.reduce((total, entry) => total + entry[count], 0);
     if (sum !== totals[count])
       damage('statement', place, `its ${count} add up to ${sum}, but its total is ${totals[count]}`);
   }
-  for (const part of parts) {
-    const mac = parseMac(part.mac);
+  for (const entry of entries) {
+    const mac = parseMac(entry.mac);
     if (!mac.ok) damage('statement', place, mac.error.message);
-    else add(stated, keyOf({ merchant_id: row.merchant_id, month: part.month, mac: mac.value }), part);
+    else add(statementCounts, keyOf({ merchant_id: row.merchant_id, month: entry.month, mac: mac.value }), entry);
   }
 }
 
-function add(stated: Map<string, Counts>, key: string, part: CountsJson): void {
-  const before = stated.get(key);
-  const counts = COUNTS.map((count) => [count, (before?.[count] ?? 0) + part[count]]);
-  stated.set(key, Object.fromEntries(counts) as Counts);
+function add(countsByKey: Map<string, Counts>, key: string, added: CountsJson): void {
+  const before = countsByKey.get(key);
+  const counts = COUNTS.map((count) => [count, (before?.[count] ?? 0) + added[count]]);
+  countsByKey.set(key, Object.fromEntries(counts) as Counts);
 }

@@ -16,19 +16,20 @@ import type { CheckContext, CheckOutcome } from './context.js';
 
 const HEADER_BYTES = 32;
 const FRAME_HEADER_BYTES = 24;
-const PAGE_SIZE_AT = 8;
-const SALT_AT = 16;
+/* Offsets in the WAL's header: the page size, and the salt, which is new in each round. */
+const PAGE_SIZE_OFFSET = 8;
+const SALT_OFFSET = 16;
 const SALT_BYTES = 8;
 /**
  * Offsets of checksums. The file header's covers the bytes before it; a frame's covers the frame's first two words and
  * its page.
  */
-const HEADER_SUM_AT = 24;
-const FRAME_SUM_AT = 16;
+const HEADER_SUM_OFFSET = 24;
+const FRAME_SUM_OFFSET = 16;
 const FRAME_SUMMED_BYTES = 8;
 /** The offset of a number that is not 0 only in the last frame of a commit (the file's size in pages). */
-const COMMIT_AT = 4;
-/** The first word of the file tells the byte order of the words that checksums are computed over. */
+const COMMIT_OFFSET = 4;
+/** The first word of the file shows in which byte order checksums read the words. */
 const LITTLE_ENDIAN = 0x377f0682;
 const BIG_ENDIAN = 0x377f0683;
 /** Maximum number of readings. A frame may be read while it is written, so damage counts only if two readings agree. */
@@ -37,12 +38,12 @@ const MAX_READINGS = 3;
 /** The two words of a chained checksum. */
 type Chain = readonly [number, number];
 
-/** The result of reading the WAL once. */
+/** The result of reading the WAL once. A *round* is what is written from one restart of the WAL to the next. */
 interface WalReading {
   /** Identifies the round: the WAL's header, in hex. */
   readonly round: string;
   /** The number of frames that SQLite uses, and of all frames of this round. */
-  readonly taken: number;
+  readonly usedFrames: number;
   readonly frames: number;
   readonly damage: string | null;
 }
@@ -60,9 +61,9 @@ export function checkWal(file: string, { damage, progress }: Omit<CheckContext, 
     if (fstatSync(handle).size < HEADER_BYTES) return { count: 0, note: 'it is empty: it was closed' };
     let reading = readWal(handle, progress);
     for (let count = 1; reading.damage !== null && count < MAX_READINGS; count += 1) {
-      const again = readWal(handle, progress);
-      const isSame = again.damage === reading.damage && again.round === reading.round;
-      reading = again;
+      const nextReading = readWal(handle, progress);
+      const isSame = nextReading.damage === reading.damage && nextReading.round === reading.round;
+      reading = nextReading;
       if (isSame) {
         damage(null, null, reading.damage as string);
         break;
@@ -74,34 +75,34 @@ export function checkWal(file: string, { damage, progress }: Omit<CheckContext, 
   }
 }
 
-function noteOf({ frames, taken, damage }: WalReading): string {
+function noteOf({ frames, usedFrames, damage }: WalReading): string {
   const note = 'in use, or left by a killed process; its commits are valid';
-  if (damage !== null || frames === taken) return note;
-  return `${note}; the last ${frames - taken} frames are not a complete commit, as after a crash`;
+  if (damage !== null || frames === usedFrames) return note;
+  return `${note}; the last ${frames - usedFrames} frames are not a complete commit, as after a crash`;
 }
 
 function readWal(handle: number, progress: (done: number) => void): WalReading {
   const header = readHeader(handle);
   const round = header.toString('hex');
-  const none = { round, taken: 0, frames: 0, damage: null };
-  if (header.every((byte) => byte === 0)) return none;
+  const noFrames = { round, usedFrames: 0, frames: 0, damage: null };
+  if (header.every((byte) => byte === 0)) return noFrames;
   const magic = header.readUInt32BE(0);
   const isLittle = magic === LITTLE_ENDIAN;
-  const sum = sumWords(header.subarray(0, HEADER_SUM_AT), [0, 0], isLittle);
-  if ((!isLittle && magic !== BIG_ENDIAN) || !isSum(header, HEADER_SUM_AT, sum))
-    return { ...none, damage: 'its header is damaged: all its commits are lost' };
+  const sum = sumWords(header.subarray(0, HEADER_SUM_OFFSET), [0, 0], isLittle);
+  if ((!isLittle && magic !== BIG_ENDIAN) || !isSum(header, HEADER_SUM_OFFSET, sum))
+    return { ...noFrames, damage: 'its header is damaged: all its commits are lost' };
   const { size } = fstatSync(handle);
-  const frame = Buffer.alloc(FRAME_HEADER_BYTES + header.readUInt32BE(PAGE_SIZE_AT));
-  const walk = new FrameWalk(header.subarray(SALT_AT, SALT_AT + SALT_BYTES), sum, isLittle);
-  for (let at = HEADER_BYTES; at + frame.length <= size; at += frame.length) {
-    readSync(handle, frame, 0, frame.length, at);
+  const frame = Buffer.alloc(FRAME_HEADER_BYTES + header.readUInt32BE(PAGE_SIZE_OFFSET));
+  const walk = new FrameWalk(header.subarray(SALT_OFFSET, SALT_OFFSET + SALT_BYTES), sum, isLittle);
+  for (let offset = HEADER_BYTES; offset + frame.length <= size; offset += frame.length) {
+    readSync(handle, frame, 0, frame.length, offset);
     walk.take(frame);
     progress(walk.frames);
   }
-  const { taken, frames } = walk;
+  const { usedFrames, frames } = walk;
   // If a new round started meanwhile, it overwrote the frames, and the reading is not valid.
   const isOverwritten = !readHeader(handle).equals(header);
-  return { round, taken, frames, damage: isOverwritten ? null : walk.damage };
+  return { round, usedFrames, frames, damage: isOverwritten ? null : walk.damage };
 }
 
 function readHeader(handle: number): Buffer {
@@ -112,18 +113,21 @@ function readHeader(handle: number): Buffer {
 
 /** Follows the frames of one round. Frames are numbered from 1. */
 class FrameWalk {
+  /** The number of frames of this round. */
   frames = 0;
-  /** The number of frames up to the last commit before a break. */
-  taken = 0;
+  /** The number of frames up to the last commit before a break of the chain: those that SQLite uses. */
+  usedFrames = 0;
   readonly #salt: Buffer;
   readonly #isLittle: boolean;
   /** The checksum that the next frame's checksum continues from. */
   #chain: Chain;
   #index = 0;
-  #brokenAt: number | undefined;
+  /** The first frame whose checksum is wrong. */
+  #breakFrame: number | undefined;
   /** The last frame of the first commit that ends after the break. */
-  #commitAt: number | undefined;
-  #isProven = false;
+  #commitFrame: number | undefined;
+  /** Whether the break is damage: a part of another commit follows that commit. */
+  #isDamageProven = false;
 
   constructor(salt: Buffer, chain: Chain, isLittle: boolean) {
     this.#salt = salt;
@@ -132,41 +136,43 @@ class FrameWalk {
   }
 
   get damage(): string | null {
-    if (!this.#isProven) return null;
-    const lost = this.frames - this.taken;
-    return `frame ${this.#brokenAt} is not what was written: ${lost} frames, from there to the end, are lost`;
+    if (!this.#isDamageProven) return null;
+    const lost = this.frames - this.usedFrames;
+    return `frame ${this.#breakFrame} is not what was written: ${lost} frames, from there to the end, are lost`;
   }
 
+  /** Takes the next frame. */
   take(frame: Buffer): void {
     this.#index += 1;
     const page = frame.subarray(FRAME_HEADER_BYTES);
-    const head = sumWords(frame.subarray(0, FRAME_SUMMED_BYTES), this.#chain, this.#isLittle);
+    const headSum = sumWords(frame.subarray(0, FRAME_SUMMED_BYTES), this.#chain, this.#isLittle);
     const isOfRound = frame.subarray(FRAME_SUMMED_BYTES, FRAME_SUMMED_BYTES + SALT_BYTES).equals(this.#salt);
-    const isChained = isOfRound && isSum(frame, FRAME_SUM_AT, sumWords(page, head, this.#isLittle));
-    if (!isChained) this.#brokenAt ??= this.#index;
+    const isChained = isOfRound && isSum(frame, FRAME_SUM_OFFSET, sumWords(page, headSum, this.#isLittle));
+    if (!isChained) this.#breakFrame ??= this.#index;
     // The next frame's checksum continues from the stored checksum, right or wrong.
-    this.#chain = [frame.readUInt32BE(FRAME_SUM_AT), frame.readUInt32BE(FRAME_SUM_AT + 4)];
+    this.#chain = [frame.readUInt32BE(FRAME_SUM_OFFSET), frame.readUInt32BE(FRAME_SUM_OFFSET + 4)];
     if (!isOfRound) return;
     this.frames = this.#index;
-    const isCommit = frame.readUInt32BE(COMMIT_AT) !== 0;
-    if (this.#brokenAt === undefined) {
-      if (isCommit) this.taken = this.#index;
-    } else if (this.#commitAt !== undefined) this.#isProven ||= isChained;
-    else if (isCommit) this.#commitAt = this.#index;
+    const isCommit = frame.readUInt32BE(COMMIT_OFFSET) !== 0;
+    if (this.#breakFrame === undefined) {
+      if (isCommit) this.usedFrames = this.#index;
+    } else if (this.#commitFrame !== undefined) this.#isDamageProven ||= isChained;
+    else if (isCommit) this.#commitFrame = this.#index;
   }
 }
 
-function isSum(bytes: Buffer, at: number, [first, second]: Chain): boolean {
-  return bytes.readUInt32BE(at) === first && bytes.readUInt32BE(at + 4) === second;
+/** Whether the checksum at this offset is the given one. */
+function isSum(bytes: Buffer, offset: number, [first, second]: Chain): boolean {
+  return bytes.readUInt32BE(offset) === first && bytes.readUInt32BE(offset + 4) === second;
 }
 
-/** Computes SQLite's checksum over pairs of words. */
-function sumWords(bytes: Buffer, [from, to]: Chain, isLittle: boolean): Chain {
+/** Computes SQLite's checksum over pairs of words, continuing from the given one. */
+function sumWords(bytes: Buffer, before: Chain, isLittle: boolean): Chain {
   const words = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  let [first, second] = [from, to];
-  for (let at = 0; at < bytes.length; at += 8) {
-    first = (first + words.getUint32(at, isLittle) + second) >>> 0;
-    second = (second + words.getUint32(at + 4, isLittle) + first) >>> 0;
+  let [first, second] = before;
+  for (let offset = 0; offset < bytes.length; offset += 8) {
+    first = (first + words.getUint32(offset, isLittle) + second) >>> 0;
+    second = (second + words.getUint32(offset + 4, isLittle) + first) >>> 0;
   }
   return [first, second];
 }

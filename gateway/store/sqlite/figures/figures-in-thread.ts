@@ -7,6 +7,7 @@ export type FiguresAnswer = { readonly figures: StoreFigures } | { readonly erro
 /** The thread's first message, after it has opened the store. */
 export const OPENED = 'opened';
 
+/** The thread, which starts at the first request. */
 export class FiguresThread {
   readonly #file: string;
   #thread: Worker | undefined;
@@ -29,11 +30,11 @@ export class FiguresThread {
     const thread = this.#startedThread();
     thread.ref();
     await new Promise<void>((resolve) => {
-      const settle = (): void => {
-        thread.off('message', settle).off('error', settle).off('exit', settle);
+      const finish = (): void => {
+        thread.off('message', finish).off('error', finish).off('exit', finish);
         resolve();
       };
-      thread.on('message', settle).on('error', settle).on('exit', settle);
+      thread.on('message', finish).on('error', finish).on('exit', finish);
     });
     thread.unref();
   }
@@ -47,6 +48,7 @@ export class FiguresThread {
     return this.#next;
   }
 
+  /** Requests figures that include all writes up to now. */
   #startAnswer(): Promise<StoreFigures> {
     this.#next = undefined;
     if (this.#isClosed) return Promise.reject(new Error('the store is closed'));
@@ -68,20 +70,21 @@ export class FiguresThread {
     await exited;
   }
 
+  /** Sends a request to the thread. Resolves with its answer. */
   #request(): Promise<StoreFigures> {
     const thread = this.#startedThread();
     return new Promise((resolve, reject) => {
-      const settle = (): void => {
+      const removeListeners = (): void => {
         thread.off('message', answered).off('error', failed).off('exit', exited);
       };
       const answered = (answer: FiguresAnswer | typeof OPENED): void => {
         if (answer === OPENED) return;
-        settle();
+        removeListeners();
         if ('figures' in answer) resolve(answer.figures);
         else reject(new Error(answer.error));
       };
       const failed = (error: Error): void => {
-        settle();
+        removeListeners();
         reject(error);
       };
       const exited = (): void => failed(new Error('the thread that reads figures exited'));

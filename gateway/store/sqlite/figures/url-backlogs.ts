@@ -1,6 +1,6 @@
 /**
- * Counts the undelivered events of each webhook URL from the tables themselves, so that no separate counter can become
- * wrong. Counting takes some 0.3 µs an event, so it runs in a thread (figures-thread.ts).
+ * Counts the undelivered events (stored pings) of each webhook URL from the tables themselves, so that no separate
+ * counter can become wrong. Counting takes some 0.3 µs an event, so it runs in a thread (figures-thread.ts).
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { UrlBacklog } from '../../contract/store-figures.js';
@@ -9,6 +9,7 @@ interface UrlRow {
   readonly id: number;
   readonly merchantId: number;
   readonly state: 'active' | 'disabled';
+  /** The id before the URL's oldest event without an outcome. */
   readonly cursor: number;
 }
 
@@ -68,7 +69,7 @@ export class UrlBacklogs {
   #readUrl(url: UrlRow): UrlBacklog {
     const counts = new Map((this.#counts.all(url) as Counts[]).map(({ state, count }) => [state, count]));
     const behind = (this.#behind.get(url) as number) - (this.#outcomes.get(url) as number);
-    const oldest = [
+    const oldestTimes = [
       behind > 0 ? (this.#oldestBehind.get(url) as number | undefined) : undefined,
       counts.has('pending') ? (this.#oldestPending.get(url) as number | undefined) : undefined,
     ].filter((each) => each !== undefined);
@@ -79,7 +80,7 @@ export class UrlBacklogs {
       pending: counts.get('pending') ?? 0,
       dead: counts.get('dead') ?? 0,
       damaged: counts.get('damaged') ?? 0,
-      oldestReceivedAtMs: oldest.length === 0 ? null : Math.min(...oldest),
+      oldestReceivedAtMs: oldestTimes.length === 0 ? null : Math.min(...oldestTimes),
     };
   }
 }

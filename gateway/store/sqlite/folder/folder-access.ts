@@ -50,7 +50,8 @@ export function openFolder(folder: string): void {
     requireAccess(path.join(folder, name), path.join(folder, name), R_OK | W_OK);
 }
 
-function requireAccess(file: string, what: string, access: number): void {
+/** @param shownName how the error names the file @throws LockgateError `data-unwritable` */
+function requireAccess(file: string, shownName: string, access: number): void {
   try {
     accessSync(file, access);
   } catch (error) {
@@ -59,7 +60,7 @@ function requireAccess(file: string, what: string, access: number): void {
     if (code === 'ENOENT') return;
     const why = ACCESS_ERRORS[code];
     if (why === undefined) throw error;
-    throw new LockgateError('data-unwritable', `${what} can't be used: ${why}`, { cause: error });
+    throw new LockgateError('data-unwritable', `${shownName} can't be used: ${why}`, { cause: error });
   }
 }
 
@@ -90,17 +91,18 @@ export function correctModes(folder: string): string | null {
   return `${files} of ${folder} could be read by others and can't be any more (now mode 600): ${corrected.join(', ')}`;
 }
 
+/** The names of lockgate's files in the folder, except for secrets. */
 function lockgateFiles(folder: string): string[] {
   return readdirSync(folder).filter((name) => {
     return !SECRETS.has(name) && (OTHER_FILES.has(name) || NAME_PREFIXES.some((prefix) => name.startsWith(prefix)));
   });
 }
 
-/** Returns a free name for a file that is evidence of damage: `FILE.failed.TIME`, in UTC. */
+/** Returns a name that no file has yet, for a file that is evidence of damage: `FILE.failed.TIME`, in UTC. */
 export function evidenceName(file: string): string {
   const time = new Date(systemClock.now()).toISOString().replaceAll(':', '-').replace(/\.\d+/, '');
   const name = `${file}.failed.${time}`;
-  let free = name;
-  for (let number = 2; existsSync(free); number += 1) free = `${name}-${number}`;
-  return free;
+  let freeName = name;
+  for (let number = 2; existsSync(freeName); number += 1) freeName = `${name}-${number}`;
+  return freeName;
 }

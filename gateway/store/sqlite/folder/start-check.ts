@@ -1,7 +1,7 @@
 /**
- * Checks a store before it is opened (quality.md §2): the file against the checksums from its last close, and the WAL
- * that a kill left. Damaged files are never overwritten: the start is refused or, if an operator accepts the damage,
- * the evidence files are renamed.
+ * Checks a store before it is opened (quality.md §2): the file against the checksums from its last close, and the
+ * write-ahead log (WAL) that a killed gateway left. Damaged files are never overwritten: the start is refused or, if an
+ * operator accepts the damage, the evidence files are renamed.
  */
 import { copyFileSync, existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -13,10 +13,10 @@ import { isAtRest } from '../closed-file.js';
 import { evidenceName } from './folder-access.js';
 import { isWalForeign, isWalLost, runningFileOf } from './wal-presence.js';
 
-/** Bytes per read, while the previous chunk is summed, which blocks the event loop for a millisecond. */
+/** Bytes per read. The checksum of a chunk, computed during the next read, blocks the event loop for a millisecond. */
 const CHUNK_BYTES = 2 * 1024 * 1024;
 /** Maximum number of damaged blocks that the sentence lists. */
-const MAX_BLOCKS_LISTED = 5;
+const MAX_LISTED_BLOCKS = 5;
 
 /** The damage of a store that was to be opened. */
 export interface StoreDamage {
@@ -34,9 +34,10 @@ interface EvidenceFile {
 
 /** Looks for damage; null if there is none. Changes nothing. */
 export async function findStoreDamage(file: string): Promise<StoreDamage | null> {
-  const found = [...findWalDamage(file), ...(await findBlockDamage(file))];
-  if (found.length === 0) return null;
-  return { what: found.map(({ what }) => what), evidence: withoutDuplicates(found.map(({ evidence }) => evidence)) };
+  const findings = [...findWalDamage(file), ...(await findBlockDamage(file))];
+  if (findings.length === 0) return null;
+  const evidence = withoutDuplicates(findings.map((finding) => finding.evidence));
+  return { what: findings.map(({ what }) => what), evidence };
 }
 
 function withoutDuplicates(evidence: readonly EvidenceFile[]): EvidenceFile[] {
@@ -75,9 +76,10 @@ export function restoreEvidence({ evidence }: StoreDamage, movedTo: readonly str
   }
 }
 
-type Found = { readonly what: string; readonly evidence: EvidenceFile };
+/** One damage: a sentence, and the file that proves it. */
+type Finding = { readonly what: string; readonly evidence: EvidenceFile };
 
-function findWalDamage(file: string): Found[] {
+function findWalDamage(file: string): Finding[] {
   const wal = `${file}-wal`;
   if (isWalLost(file)) {
     const what = `${wal} is missing; it had the latest commits before the gateway was killed`;
@@ -88,33 +90,34 @@ function findWalDamage(file: string): Found[] {
   if (existsSync(sumsFileOf(file)))
     return [{ what: `${file} was closed cleanly, but there is a newer ${wal}`, evidence }];
   if (isWalForeign(file)) return [{ what: `${wal} is another store’s`, evidence }];
-  const found: Found[] = [];
+  const findings: Finding[] = [];
   checkWal(file, {
-    damage: (_table, _row, what) => found.push({ what: `${wal}: ${what}`, evidence: { file: wal, stays: true } }),
+    damage: (_table, _row, what) => findings.push({ what: `${wal}: ${what}`, evidence: { file: wal, stays: true } }),
     progress: () => undefined,
   });
-  return found;
+  return findings;
 }
 
-async function findBlockDamage(file: string): Promise<Found[]> {
+async function findBlockDamage(file: string): Promise<Finding[]> {
   const sums = readSums(file);
   if (sums === null) return [];
   const evidence = { file: sumsFileOf(file), stays: false };
   if (sums === 'damaged') return [{ what: `${sumsFileOf(file)} does not match its own checksum`, evidence }];
   const { size } = statSync(file);
   if (size !== sums.bytes) return [{ what: `${file} has ${size} bytes; expected ${sums.bytes}`, evidence }];
-  const bad = findDiffering(sums, await sumAsync(file));
-  if (bad.length === 0) return [];
-  const listed = bad
-    .slice(0, MAX_BLOCKS_LISTED)
+  const badBlocks = findDiffering(sums, await sumAsync(file));
+  if (badBlocks.length === 0) return [];
+  const listed = badBlocks
+    .slice(0, MAX_LISTED_BLOCKS)
     .map((index) => `${index * BLOCK_BYTES} to ${(index + 1) * BLOCK_BYTES - 1}`);
-  const more = bad.length > listed.length ? ` and ${bad.length - listed.length} more blocks` : '';
+  const more = badBlocks.length > listed.length ? ` and ${badBlocks.length - listed.length} more blocks` : '';
   return [{ what: `bytes ${listed.join(', ')}${more} of ${file} have changed since it was closed`, evidence }];
 }
 
-function findDiffering(expected: BlockSums, found: BlockSums): number[] {
+/** The indexes of the blocks whose checksums differ. */
+function findDiffering(expected: BlockSums, actual: BlockSums): number[] {
   const indexes = [...expected.sums.keys()];
-  return indexes.filter((index) => expected.sums[index] !== found.sums[index]);
+  return indexes.filter((index) => expected.sums[index] !== actual.sums[index]);
 }
 
 /** Computes the checksums of a file without blocking the event loop for long. */

@@ -20,7 +20,7 @@ const HEADER_BYTES = 100;
 const APPLICATION_ID_OFFSET = 68;
 
 /** Maximum number of another program's tables that the error lists. */
-const MAX_TABLES_NAMED = 3;
+const MAX_NAMED_TABLES = 3;
 
 /**
  * Whether a store must be created. If so, the remaining files of an older store are renamed.
@@ -35,10 +35,10 @@ export function isStoreNew(folder: string, makeNew: boolean): boolean {
     return STORE_SIGNS.has(name) || (name.startsWith(STORE_NAME) && name !== STORE_NAME);
   });
   if (signs.length > 0 && !makeNew) {
-    const what = stat === undefined ? `there is no ${file}` : `${file} is empty`;
+    const problem = stat === undefined ? `there is no ${file}` : `${file} is empty`;
     throw new LockgateError(
       'store-missing',
-      `${what}, though the folder has what belongs to a store (${signs.join(', ')}): restore a backup, or create a ` +
+      `${problem}, though the folder has what belongs to a store (${signs.join(', ')}): restore a backup, or create a ` +
         'new, empty store there with --new',
     );
   }
@@ -72,7 +72,7 @@ export function requireOurStore(file: string): void {
     db.close();
   }
   if (tables.length === 0 || tables.includes('kysely_migration')) return;
-  const named = tables.slice(0, MAX_TABLES_NAMED).join(', ');
+  const named = tables.slice(0, MAX_NAMED_TABLES).join(', ');
   throw new LockgateError(
     'store-foreign',
     `${file} is an SQLite database of another program (its tables: ${named}): move it away, or name another folder`,

@@ -18,6 +18,7 @@ import { isWalLost } from './wal-presence.js';
 /** Options of {@link takeFolder}. */
 export type TakeOptions = Pick<StoreOptions, 'makeNew' | 'onModesCorrected' | 'onDamage'>;
 
+/** A data folder that this process has locked, with an undamaged store or an empty file for a new one. */
 export interface TakenFolder {
   /** The store's file, to be opened by `openDurable`. */
   readonly file: string;
@@ -71,7 +72,7 @@ function refuseNewer(file: string): void {
 async function requireUndamaged(file: string, onDamage: TakeOptions['onDamage']): Promise<() => void> {
   const damage = await findStoreDamage(file);
   if (damage !== null && onDamage === undefined) {
-    // If the WAL was lost, the store is not opened, since that would create an empty WAL.
+    // If the WAL (write-ahead log) was lost, the store is not opened, since that would create an empty WAL.
     if (isAtRest(file) && !isWalLost(file)) refuseNewer(file);
     refuseDamage(file, damage);
   }

@@ -16,16 +16,17 @@ import { deleteSecretFile } from '../../../data-folder/secret-file.js';
 export const APPLICATION_ID = 0x6c6b6774;
 
 const RUNNING_TEXT =
-  'A gateway has this store open, or was killed: then the file beside it that ends in -wal is part of it.';
+  'A gateway has this store open, or was killed. The file in this folder that ends in -wal is part of the store.';
 
+/* The format of a WAL (https://www.sqlite.org/fileformat2.html#the_write_ahead_log). */
 const WAL_HEADER_BYTES = 32;
 const FRAME_HEADER_BYTES = 24;
-const PAGE_SIZE_AT = 8;
-const SALT_AT = 16;
-const FRAME_SALT_AT = 8;
+const PAGE_SIZE_OFFSET = 8;
+const SALT_OFFSET = 16;
+const FRAME_SALT_OFFSET = 8;
 const SALT_BYTES = 8;
 /** The offset of the store's random number in page 1. */
-const STORE_NUMBER_AT = 60;
+const STORE_NUMBER_OFFSET = 60;
 const MAX_STORE_NUMBER = 2 ** 31 - 1;
 
 /** Returns the path of the file that marks a store as open. */
@@ -93,15 +94,15 @@ function isWalEmpty(file: string): boolean {
 
 /** Whether the WAL belongs to another store, by its number. */
 export function isWalForeign(file: string): boolean {
-  const own = readNumberAt(file, STORE_NUMBER_AT);
-  const other = readNumberInWal(`${file}-wal`);
-  return own !== 0 && other !== 0 && own !== other;
+  const storeNumber = readNumberAt(file, STORE_NUMBER_OFFSET);
+  const walNumber = readNumberInWal(`${file}-wal`);
+  return storeNumber !== 0 && walNumber !== 0 && storeNumber !== walNumber;
 }
 
-function readNumberAt(file: string, at: number): number {
+function readNumberAt(file: string, offset: number): number {
   const handle = openSync(file, 'r');
   try {
-    return readAt(handle, at, 4).readUInt32BE(0);
+    return readAt(handle, offset, 4).readUInt32BE(0);
   } finally {
     closeSync(handle);
   }
@@ -113,14 +114,14 @@ function readNumberInWal(wal: string): number {
   const handle = openSync(wal, 'r');
   try {
     const header = readAt(handle, 0, WAL_HEADER_BYTES);
-    const salt = header.subarray(SALT_AT, SALT_AT + SALT_BYTES);
-    const frameBytes = FRAME_HEADER_BYTES + header.readUInt32BE(PAGE_SIZE_AT);
-    for (let at = WAL_HEADER_BYTES; at + frameBytes <= size; at += frameBytes) {
-      const frame = readAt(handle, at, FRAME_HEADER_BYTES);
+    const salt = header.subarray(SALT_OFFSET, SALT_OFFSET + SALT_BYTES);
+    const frameBytes = FRAME_HEADER_BYTES + header.readUInt32BE(PAGE_SIZE_OFFSET);
+    for (let offset = WAL_HEADER_BYTES; offset + frameBytes <= size; offset += frameBytes) {
+      const frame = readAt(handle, offset, FRAME_HEADER_BYTES);
       // Another salt: a frame from before the WAL's last restart.
-      if (!frame.subarray(FRAME_SALT_AT, FRAME_SALT_AT + SALT_BYTES).equals(salt)) return 0;
+      if (!frame.subarray(FRAME_SALT_OFFSET, FRAME_SALT_OFFSET + SALT_BYTES).equals(salt)) return 0;
       if (frame.readUInt32BE(0) === 1)
-        return readAt(handle, at + FRAME_HEADER_BYTES + STORE_NUMBER_AT, 4).readUInt32BE(0);
+        return readAt(handle, offset + FRAME_HEADER_BYTES + STORE_NUMBER_OFFSET, 4).readUInt32BE(0);
     }
     return 0;
   } finally {
@@ -128,8 +129,8 @@ function readNumberInWal(wal: string): number {
   }
 }
 
-function readAt(handle: number, at: number, bytes: number): Buffer {
+function readAt(handle: number, offset: number, bytes: number): Buffer {
   const buffer = Buffer.alloc(bytes);
-  readSync(handle, buffer, 0, bytes, at);
+  readSync(handle, buffer, 0, bytes, offset);
   return buffer;
 }

@@ -67,15 +67,15 @@ export class StandaloneWriter {
     );
   }
 
-  /** @throws what SQLite throws */
+  /** Makes one write. @throws what SQLite throws */
   write(write: StandaloneWrite): void {
-    if (write.type === 'usage') this.#add(write);
+    if (write.type === 'usage') this.#addCounts(write);
     else if (write.type === 'refusals') this.#refusals.write(write);
     else if (write.type === 'metadata') this.#putMetadata.run(write.name, write.value);
     else for (const { mac, atMs } of write.sims) this.#activate.run(mac, atMs);
   }
 
-  #add({ deltas, nowMs }: UsageWrite): void {
+  #addCounts({ deltas, nowMs }: UsageWrite): void {
     for (const delta of deltas) {
       const { month, mac, merchantId, simulated, messagesUp, messagesDown, connections, bytesUp, bytesDown } = delta;
       const counts = [messagesUp, messagesDown, connections, bytesUp, bytesDown];

@@ -9,11 +9,13 @@ import type { LockEvent, LogEntry, StoredUplink } from '../../contract/store.js'
 import type { LogEventRow, LogReader } from './log-reader.js';
 import type { UplinkLookup } from './uplink-lookup.js';
 
+/** The log of one lock, read entry by entry. */
 export class LogMerge {
   readonly #log: LogReader;
   readonly #lookup: UplinkLookup;
   readonly #deviceId: number;
   readonly #limit: number;
+  /** Uplinks and events that were read and not returned yet, latest first. */
   #uplinks: StoredUplink[] = [];
   #events: LogEventRow[] = [];
   #lastUplinkId = 0;
@@ -47,6 +49,7 @@ export class LogMerge {
     return entries;
   }
 
+  /** Reads more uplinks or events where a list is empty. */
   #refill(): void {
     if (this.#uplinks.length === 0) {
       this.#uplinks = this.#lookup.readOfDevice(this.#deviceId, this.#lastUplinkId, this.#limit);

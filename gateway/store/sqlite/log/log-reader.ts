@@ -115,11 +115,11 @@ export class LogReader {
       .prepare('SELECT min(id) FROM (SELECT id FROM uplink WHERE id > ? ORDER BY id DESC LIMIT ?)')
       .pluck();
     // CROSS JOIN fixes the join order, so that SQLite reads the end of the log once.
-    const afterStates = (which: string): Statement =>
+    const afterStates = (condition: string): Statement =>
       db.prepare(
         `SELECT ${UPLINK_COLUMNS} FROM uplink u CROSS JOIN device_state s ON s.device_id = u.device_id
            CROSS JOIN device d ON d.id = u.device_id
-         WHERE u.id > @afterId ${which} AND u.id > s.through_uplink_id AND u.merchant_id = d.merchant_id AND u.kind >= 0
+         WHERE u.id > @afterId ${condition} AND u.id > s.through_uplink_id AND u.merchant_id = d.merchant_id AND u.kind >= 0
          ORDER BY u.id LIMIT @limit`,
       );
     this.#afterStates = afterStates('');
@@ -133,15 +133,19 @@ export class LogReader {
 
   /** Returns the stored states of all devices, or of these. */
   readStates(deviceIds?: readonly number[]): StoredState[] {
-    const found = deviceIds === undefined ? this.#states.all() : this.#statesOf.all(JSON.stringify(deviceIds));
-    const rows = found as (StoredState & { through: number; sum: number | null })[];
-    return rows.map(({ deviceId, mac, state, through, sum }) => {
-      const isUndamaged = sum === stateSum(deviceId, state, through);
-      return isUndamaged ? { deviceId, mac, state } : { deviceId, mac, state, isDamaged: true };
-    });
+    const rows = deviceIds === undefined ? this.#states.all() : this.#statesOf.all(JSON.stringify(deviceIds));
+    return (rows as (StoredState & { through: number; sum: number | null })[]).map(
+      ({ deviceId, mac, state, through, sum }) => {
+        const isUndamaged = sum === stateSum(deviceId, state, through);
+        return isUndamaged ? { deviceId, mac, state } : { deviceId, mac, state, isDamaged: true };
+      },
+    );
   }
 
-  /** Returns the id before the first of the newest `maxUplinks` uplinks that some stored state may not include. */
+  /**
+   * Returns the id after which the search for uplinks that some stored state lacks starts: the id before the first of
+   * the newest `maxUplinks` uplinks after the oldest state.
+   */
   findIdBeforeStates(maxUplinks: number, deviceIds?: readonly number[]): number {
     // After a clean stop every state includes all uplinks, and the log is not searched.
     const oldestState = (

@@ -22,13 +22,17 @@ export type LogRequest =
 export interface LogAnswer {
   /** One outcome for each write; one for any other request. */
   readonly outcomes: readonly LogOutcome[];
-  /** The progress of the memtable's flush. Left out if a later answer belongs to the same transaction. */
+  /**
+   * How far the memtable's uplinks have been written into the log's indexes. Left out if a later answer belongs to the
+   * same transaction.
+   */
   readonly mark?: MemtableMark | undefined;
 }
 
 /** Success or an error. */
 export type LogOutcome = { readonly error: LogError } | LogDone;
 
+/** The results of one write or request. */
 export interface LogDone {
   readonly error?: undefined;
   /** The uplinks of a commit, transferred back with their new ids. */

@@ -11,7 +11,7 @@ import type { LogAnswer, LogError, LogOutcome, LogRequest, LogThreadData, LogWri
 import { LogWriter } from './log-writer.js';
 import { WalCheckpointer } from './wal-checkpointer.js';
 
-/** A transaction with this many uplinks is full; further writes go into the next transaction. */
+/** A transaction that has at least this many uplinks takes no further writes. */
 const FULL_TRANSACTION_UPLINKS = 2000;
 
 const port = parentPort as MessagePort;
@@ -111,7 +111,7 @@ class LogThread {
       );
   }
 
-  /** Runs `work` and returns its outcomes; returns `count` failures if it or an earlier checkpoint failed. */
+  /** Runs `work` and returns its outcomes; if it or an earlier checkpoint failed, returns `count` failures instead. */
   #runOrFail(count: number, work: () => LogOutcome[]): LogOutcome[] {
     try {
       this.#checkpointer.check();

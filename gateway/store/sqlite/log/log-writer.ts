@@ -1,6 +1,7 @@
 /**
- * Writes a transaction of the log in hand-written SQL: uplinks, the judge's findings, states of locks, outcomes of
- * deliveries, and batched writes. Every method is synchronous; the caller decides in which thread it runs.
+ * Writes a transaction of the log in hand-written SQL: uplinks, the judge's findings (broken rules of the protocol),
+ * states of locks, outcomes of deliveries, and batched writes (batched-write.ts). Every method is synchronous; the
+ * caller decides in which thread it runs.
  */
 
 import type { Database, Statement } from 'better-sqlite3';
@@ -29,8 +30,8 @@ import type { PackedCommit, PackedExtra } from './packed-commit.js';
 import { UplinkWriter } from './uplink-writer.js';
 
 /**
- * Only an event whose row id is a multiple of this deletes its lock's surplus events; doing so at each event would cost
- * more.
+ * A lock's surplus events are deleted only when an event gets a row id that is a multiple of this: deleting them at
+ * each event would cost more.
  */
 const LOCK_EVENT_TRIM_INTERVAL = 1024;
 /** Maximum number of uplinks that a transaction flushes into the indexes if it does nothing else. */
@@ -109,7 +110,7 @@ export class LogWriter {
     );
     this.#putDelivery = db.prepare(
       `INSERT INTO delivery (url_id, uplink_id, state, attempts, next_attempt_at_ms, device_id)
-       SELECT @urlId, u.id, @state, @number, @next, u.device_id FROM uplink u WHERE ${NOT_ERASED}
+       SELECT @urlId, u.id, @state, @number, @nextAttemptAtMs, u.device_id FROM uplink u WHERE ${NOT_ERASED}
        ON CONFLICT (url_id, uplink_id) DO UPDATE SET
          state = excluded.state, attempts = excluded.attempts, next_attempt_at_ms = excluded.next_attempt_at_ms`,
     );
@@ -148,7 +149,7 @@ export class LogWriter {
       for (const write of writes) {
         if (write.type === 'append') this.#append(write.commit);
         else if (write.type === 'merchant') outcomes.push(this.#merchants.write(write.operation));
-        else if (write.type === 'progress') for (const each of write.progress) this.#recordProgress(each);
+        else if (write.type === 'progress') for (const progress of write.progress) this.#recordProgress(progress);
         else this.#standalone.write(write);
       }
     });
@@ -165,8 +166,8 @@ export class LogWriter {
 
   /** Stores a state that includes all uplinks so far, and its checksum; a trigger would compute it much more slowly. */
   #storeState(deviceId: number, state: string): void {
-    const through = this.#uplinks.lastId;
-    this.#putState.run(deviceId, state, through, stateSum(deviceId, state, through));
+    const throughId = this.#uplinks.lastId;
+    this.#putState.run(deviceId, state, throughId, stateSum(deviceId, state, throughId));
   }
 
   /** Flushes the whole memtable into the indexes, in several transactions. */
@@ -188,7 +189,7 @@ export class LogWriter {
     this.#uplinks.transaction(() => inTransaction(this.#db, work));
   }
 
-  /** Appends uplinks and extras in the order of arrival: each extra has the number of uplinks before it. */
+  /** Appends uplinks and other items in the order of arrival: each other item has the number of uplinks before it. */
   #appendIncoming({ count, uplinks, extras }: PackedCommit): void {
     const doubles = new Float64Array(uplinks);
     let [offset, nextExtra] = [0, 0];
@@ -203,7 +204,10 @@ export class LogWriter {
     else this.#appendLockEvent(item);
   }
 
-  /** Appends a connection event. A lock with many events soon gets a row id at which its oldest events are deleted. */
+  /**
+   * Appends a connection event. Deletes the lock's surplus events at some row ids; a lock with many events soon gets
+   * one.
+   */
   #appendLockEvent({ deviceId, atMs, event }: IncomingLockEvent): void {
     const { lastInsertRowid } = this.#insertLockEvent.run(
       deviceId,
@@ -248,7 +252,7 @@ export class LogWriter {
       if (number > 1 || attempt.hasRow) this.#finishDelivery.run(number, urlId, uplinkId);
       return;
     }
-    const next = outcome.state === 'pending' ? outcome.nextAttemptAtMs : null;
-    this.#putDelivery.run({ urlId, uplinkId, state: outcome.state, number, next });
+    const nextAttemptAtMs = outcome.state === 'pending' ? outcome.nextAttemptAtMs : null;
+    this.#putDelivery.run({ urlId, uplinkId, state: outcome.state, number, nextAttemptAtMs });
   }
 }

@@ -64,26 +64,26 @@ export function packCommit({ incoming, judged, states, commands = [] }: Commit):
   const doubles = new Float64Array(words);
   const bytes = new Uint8Array(doubles.buffer);
   const extras: PackedExtra[] = [];
-  let at = 0;
+  let start = 0;
   for (const item of incoming) {
     if (item.type === 'uplink') {
-      packUplink(item, doubles, bytes, at);
-      at += wordsOf(item.bytes.length);
+      packUplink(item, doubles, bytes, start);
+      start += wordsOf(item.bytes.length);
       count += 1;
     } else extras.push({ after: count, item });
   }
   return { count, uplinks: doubles.buffer, extras, judged, states, commands };
 }
 
-/** Packs an uplink at the word `at`; its id and its digest stay 0. */
-export function packUplink(uplink: PackedUplink, doubles: Float64Array, bytes: Uint8Array, at: number): void {
-  doubles[at + UPLINK_WORD.deviceId] = uplink.deviceId;
-  doubles[at + UPLINK_WORD.merchantId] = uplink.merchantId;
-  doubles[at + UPLINK_WORD.credentialId] = uplink.credentialId;
-  doubles[at + UPLINK_WORD.boot] = uplink.boot;
-  doubles[at + UPLINK_WORD.sequence] = uplink.sequence;
-  doubles[at + UPLINK_WORD.receivedAtMs] = uplink.receivedAtMs;
-  doubles[at + UPLINK_WORD.kindAndBuffered] = uplink.kind * 2 + (uplink.buffered ? 1 : 0);
-  doubles[at + UPLINK_WORD.length] = uplink.bytes.length;
-  bytes.set(uplink.bytes, (at + HEADER_WORDS) * WORD_BYTES);
+/** Packs an uplink from the word `start` on; its id and its digest stay 0. */
+export function packUplink(uplink: PackedUplink, doubles: Float64Array, bytes: Uint8Array, start: number): void {
+  doubles[start + UPLINK_WORD.deviceId] = uplink.deviceId;
+  doubles[start + UPLINK_WORD.merchantId] = uplink.merchantId;
+  doubles[start + UPLINK_WORD.credentialId] = uplink.credentialId;
+  doubles[start + UPLINK_WORD.boot] = uplink.boot;
+  doubles[start + UPLINK_WORD.sequence] = uplink.sequence;
+  doubles[start + UPLINK_WORD.receivedAtMs] = uplink.receivedAtMs;
+  doubles[start + UPLINK_WORD.kindAndBuffered] = uplink.kind * 2 + (uplink.buffered ? 1 : 0);
+  doubles[start + UPLINK_WORD.length] = uplink.bytes.length;
+  bytes.set(uplink.bytes, (start + HEADER_WORDS) * WORD_BYTES);
 }

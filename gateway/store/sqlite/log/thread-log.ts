@@ -15,8 +15,8 @@ import type { PackedCommit } from './packed-commit.js';
 import { loadMemtable } from './uplink-writer.js';
 
 /**
- * How long a batched write waits for the next commit of uplinks, to share its fsync. A batched write is sent at once if
- * no commit was sent within this time.
+ * How long a batched write (batched-write.ts) waits for the next commit of uplinks, to share its fsync. If no commit
+ * was sent within this time before it, a batched write is sent at once.
  */
 const BATCH_WAIT: Milliseconds = 20;
 
@@ -26,8 +26,8 @@ const BATCH_WAIT: Milliseconds = 20;
  */
 const MAX_MERCHANT_ROWS_PER_TRANSACTION = 200;
 /**
- * How long merchants' writes pause after such a list while pings arrive. A transaction with a thousand users takes some
- * 25 ms, so with this pause it delays only one in four or five pings.
+ * How long merchants' writes pause after such a long list while pings arrive. A transaction with a thousand users takes
+ * some 25 ms, so with this pause such transactions delay only one in four or five pings.
  */
 const LONG_LIST_PAUSE: Milliseconds = 100;
 /** Pings count as arriving if the last commit is no older than this. */
@@ -39,6 +39,7 @@ interface Caller {
   reject(error: Error): void;
 }
 
+/** A write that was not sent to the thread yet. */
 interface WaitingWrite<Write extends LogWrite = LogWrite> {
   readonly write: Write;
   readonly caller: Caller;
@@ -61,6 +62,7 @@ export class ThreadLog implements LogBackend {
   #wasLongList = false;
   #pause: Timer | undefined;
   #flushTimer: Timer | undefined;
+  /** When the last commit of uplinks was sent (monotonic). */
   #appendedAtMs = Number.NEGATIVE_INFINITY;
   readonly #exited: Promise<void>;
   #broken: Error | undefined;
@@ -147,6 +149,7 @@ export class ThreadLog implements LogBackend {
     return this.#merchantWritesSent === 0 && this.#pause === undefined;
   }
 
+  /** Sends the next group of merchants' writes, after a pause if the last group was a long list and pings arrive. */
   #afterMerchantWrites(): void {
     const resume = (): void => {
       this.#pause = undefined;
@@ -186,15 +189,15 @@ export class ThreadLog implements LogBackend {
     await this.#exited;
   }
 
-  /** Sends all waiting writes that may be sent, in one request with `more`. `transfer` is moved to the thread. */
-  #flush(more: readonly WaitingWrite[] = [], transfer: readonly ArrayBuffer[] = []): void {
+  /** Sends all waiting writes that may be sent, in one request with `commits`. `transfer` is moved to the thread. */
+  #flush(commits: readonly WaitingWrite[] = [], transfer: readonly ArrayBuffer[] = []): void {
     this.#flushTimer?.cancel();
     this.#flushTimer = undefined;
-    const all = [...this.#batched, ...this.#takeMerchantWrites(), ...more];
+    const waiting = [...this.#batched, ...this.#takeMerchantWrites(), ...commits];
     this.#batched = [];
-    if (all.length === 0) return;
-    const callers = all.map((each) => each.caller);
-    this.#send({ type: 'write', writes: all.map(({ write }) => write) }, callers, transfer);
+    if (waiting.length === 0) return;
+    const callers = waiting.map(({ caller }) => caller);
+    this.#send({ type: 'write', writes: waiting.map(({ write }) => write) }, callers, transfer);
   }
 
   #request(request: LogRequest): Promise<LogDone> {

@@ -1,7 +1,8 @@
 /**
- * Reads uplinks by key (credential, boot, sequence) and by lock. Uplinks up to the id up to which the indexes are
- * complete are read from the indexes, later uplinks from the memtable: the indexes may have a part of the run that is
- * being flushed, which must not be returned twice.
+ * Reads uplinks by key (credential, boot, sequence) and by lock. The log has two indexes for this, to which the newest
+ * uplinks are added later; until then these are in the memtable (memtable/uplink-memtable.ts). Up to the id up to which
+ * the indexes are complete, uplinks are read from the indexes; later uplinks are read from the memtable only, since the
+ * indexes may have some of them already, which must not be returned twice.
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { StoredUplink } from '../../contract/store.js';
@@ -9,7 +10,7 @@ import type { UplinkMemtable } from './memtable/uplink-memtable.js';
 import { toUplink, UPLINK_COLUMNS, type UplinkRow } from './uplink-row.js';
 
 /** A condition in SQL: an uplink that was sent for the lock's current merchant and is not erased. */
-const SHOWN = 'u.merchant_id = d.merchant_id AND u.kind >= 0';
+const IS_SHOWN = 'u.merchant_id = d.merchant_id AND u.kind >= 0';
 
 export class UplinkLookup {
   readonly memtable: UplinkMemtable;
@@ -36,17 +37,17 @@ export class UplinkLookup {
       .pluck();
     this.#digest = db.prepare('SELECT digest FROM uplink WHERE id = ?').pluck();
     this.#latest = db.prepare(
-      `${from('uplink_name')} WHERE t.credential_id = ? AND t.uplink_id <= ? AND ${SHOWN}
+      `${from('uplink_name')} WHERE t.credential_id = ? AND t.uplink_id <= ? AND ${IS_SHOWN}
        ORDER BY t.boot DESC, t.sequence DESC LIMIT ?`,
     );
     this.#ofDevice = db.prepare(
-      `${from('uplink_of_device')} WHERE t.device_id = ? AND t.uplink_id > ? AND t.uplink_id <= ? AND ${SHOWN}
+      `${from('uplink_of_device')} WHERE t.device_id = ? AND t.uplink_id > ? AND t.uplink_id <= ? AND ${IS_SHOWN}
        ORDER BY t.uplink_id LIMIT ?`,
     );
-    const one = `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id WHERE u.id = ?`;
-    this.#shown = db.prepare(`${one} AND ${SHOWN}`);
-    this.#event = db.prepare(`${one} AND d.mac = ? AND u.digest = ? AND u.kind > 0`);
-    this.#notErased = db.prepare(`${one} AND u.kind >= 0`);
+    const selectById = `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id WHERE u.id = ?`;
+    this.#shown = db.prepare(`${selectById} AND ${IS_SHOWN}`);
+    this.#event = db.prepare(`${selectById} AND d.mac = ? AND u.digest = ? AND u.kind > 0`);
+    this.#notErased = db.prepare(`${selectById} AND u.kind >= 0`);
     this.#idBefore = db
       .prepare(
         `SELECT uplink_id FROM uplink_of_device WHERE device_id = ? AND uplink_id <= ?
@@ -55,26 +56,27 @@ export class UplinkLookup {
       .pluck();
   }
 
-  /** Returns the digests of the uplinks with one key; an empty digest represents all erased uplinks. */
+  /** Returns the digests of the uplinks with one key; one empty digest represents all erased uplinks. */
   findDigests(credentialId: number, boot: number, sequence: number): Buffer[] {
-    const found: Buffer[] = [];
+    const digests: Buffer[] = [];
     for (const id of this.#ids(credentialId, boot, sequence)) {
       const digest = this.#digest.get(id) as Buffer | undefined;
-      if (digest !== undefined && (digest.length > 0 || found.every(({ length }) => length > 0))) found.push(digest);
+      const isSecondEmpty = digest?.length === 0 && digests.some(({ length }) => length === 0);
+      if (digest !== undefined && !isSecondEmpty) digests.push(digest);
     }
-    return found;
+    return digests;
   }
 
   /** Returns the event with this key, content and MAC; null if there is none. */
-  findEvent(name: {
+  findEvent(key: {
     credentialId: number;
     boot: number;
     sequence: number;
     digest: Buffer;
     mac: string;
   }): StoredUplink | null {
-    for (const id of this.#ids(name.credentialId, name.boot, name.sequence)) {
-      const row = this.#event.get(id, name.mac, name.digest) as UplinkRow | undefined;
+    for (const id of this.#ids(key.credentialId, key.boot, key.sequence)) {
+      const row = this.#event.get(id, key.mac, key.digest) as UplinkRow | undefined;
       if (row !== undefined) return toUplink(row);
     }
     return null;
@@ -88,10 +90,10 @@ export class UplinkLookup {
 
   /** Skips the device's newest `skipped` uplinks up to `upToId` and returns the id before them; undefined if none. */
   findIdBefore(deviceId: number, upToId: number, skipped: number): number | undefined {
-    const newest = this.memtable.idsOf(deviceId, 0).filter((id) => id <= upToId);
-    if (newest.length > skipped) return newest.at(-1 - skipped);
+    const memtableIds = this.memtable.idsOf(deviceId, 0).filter((id) => id <= upToId);
+    if (memtableIds.length > skipped) return memtableIds.at(-1 - skipped);
     const indexedTo = Math.min(upToId, this.memtable.indexedId);
-    return this.#idBefore.get(deviceId, indexedTo, skipped - newest.length) as number | undefined;
+    return this.#idBefore.get(deviceId, indexedTo, skipped - memtableIds.length) as number | undefined;
   }
 
   #ids(credentialId: number, boot: number, sequence: number): number[] {
@@ -103,32 +105,33 @@ export class UplinkLookup {
    * Returns uplinks newest first in the order of protocol.md §1: credential by credential, each from its highest key.
    */
   readLatest(credentialIds: readonly number[], limit: number): StoredUplink[] {
-    const found: StoredUplink[] = [];
-    for (const id of credentialIds) if (found.length < limit) found.push(...this.#latestOf(id, limit - found.length));
-    return found;
+    const latest: StoredUplink[] = [];
+    for (const id of credentialIds)
+      if (latest.length < limit) latest.push(...this.#latestOf(id, limit - latest.length));
+    return latest;
   }
 
   #latestOf(credentialId: number, limit: number): StoredUplink[] {
-    const found: StoredUplink[] = [];
+    const uplinks: StoredUplink[] = [];
     for (const id of this.memtable.newestKeysOf(credentialId)) {
-      if (found.length >= limit) break;
-      found.push(...this.#read(id));
+      if (uplinks.length >= limit) break;
+      uplinks.push(...this.#read(id));
     }
     const indexed = this.#latest.all(credentialId, this.memtable.indexedId, limit) as UplinkRow[];
-    found.push(...indexed.map(toUplink));
-    return found.sort((one, other) => other.boot - one.boot || other.sequence - one.sequence).slice(0, limit);
+    uplinks.push(...indexed.map(toUplink));
+    return uplinks.sort((a, b) => b.boot - a.boot || b.sequence - a.sequence).slice(0, limit);
   }
 
   /** Returns a device's uplinks after one id, in the order of arrival. */
   readOfDevice(deviceId: number, afterId: number, limit: number): StoredUplink[] {
     const indexed = this.#ofDevice.all(deviceId, afterId, this.memtable.indexedId, limit) as UplinkRow[];
-    const found = indexed.map(toUplink);
-    if (found.length >= limit) return found;
+    const uplinks = indexed.map(toUplink);
+    if (uplinks.length >= limit) return uplinks;
     for (const id of this.memtable.idsOf(deviceId, afterId)) {
-      if (found.length >= limit) break;
-      found.push(...this.#read(id));
+      if (uplinks.length >= limit) break;
+      uplinks.push(...this.#read(id));
     }
-    return found;
+    return uplinks;
   }
 
   /** Returns a device's last `limit` uplinks, in the order of arrival. */
@@ -136,6 +139,7 @@ export class UplinkLookup {
     return this.readOfDevice(deviceId, this.findIdBefore(deviceId, this.memtable.lastId, limit) ?? 0, limit);
   }
 
+  /** The uplink with this id as a list; empty if it is erased or of an earlier merchant of the lock. */
   #read(id: number): StoredUplink[] {
     const row = this.#shown.get(id) as UplinkRow | undefined;
     return row === undefined ? [] : [toUplink(row)];

@@ -1,6 +1,6 @@
 /**
- * The checksum of each row of the log, which reveals bytes that the disk changed: SQLite's integrity check covers the
- * structure of pages, not their content.
+ * The checksum of each row of the log (the table `uplink`), which reveals bytes that the disk changed: SQLite's
+ * integrity check covers the structure of pages, not their content.
  *
  * The checksum is the CRC-32 of the uplink as packed by packed-commit.ts, including its id, so a row in the wrong place
  * is found too. Doubles are packed in the processor's byte order, which is little-endian wherever Node.js runs.
@@ -66,10 +66,10 @@ export function matchesChecksum(row: SummedRow & { readonly sum: number | null }
   }
 }
 
-/** Returns the checksum of the uplink that is packed at the word `at`; its id must be set. */
-export function packedSum(doubles: Float64Array, at: number): number {
-  const length = doubles[at + UPLINK_WORD.length] as number;
-  return crc32(Buffer.from(doubles.buffer, at * WORD_BYTES, HEADER_WORDS * WORD_BYTES + length));
+/** Returns the checksum of the uplink that is packed from the word `start` on; its id must be set. */
+export function packedSum(doubles: Float64Array, start: number): number {
+  const length = doubles[start + UPLINK_WORD.length] as number;
+  return crc32(Buffer.from(doubles.buffer, start * WORD_BYTES, HEADER_WORDS * WORD_BYTES + length));
 }
 
 /** The checksum of a row of `uplink` in SQL, for a connection with the function of {@link addUplinkSum}. */

@@ -1,7 +1,8 @@
 /**
- * Appends uplinks to the log, in hand-written SQL, and flushes them from the memtable (memtable/uplink-memtable.ts)
- * into the two indexes, the tables by key and by lock. Each commit flushes a slice of a sorted run of uplinks, so no
- * commit is delayed much, and a page of an index is written once for many uplinks. The progress is part of the commit.
+ * Appends uplinks to the log, in hand-written SQL. Later flushes them from the memtable (memtable/uplink-memtable.ts)
+ * into the log's two indexes, by key and by lock, which are tables too (`uplink_name`, `uplink_of_device`). Each commit
+ * flushes a slice of a sorted run of uplinks, so no commit is delayed much, and a page of an index is written once for
+ * many uplinks. The progress is part of the commit (`uplink_settled`).
  *
  * An uplink that is already in the log is skipped. No unique index detects it: an uplink with a higher key than all
  * others of its credential is new, and any other is looked up in the index and in the memtable. Only one thread may use
@@ -16,7 +17,7 @@ import { DEFAULT_RUN_SIZE, UplinkMemtable } from './memtable/uplink-memtable.js'
 import { HEADER_WORDS, UPLINK_WORD, WORD_BYTES, wordsOf } from './packed-commit.js';
 import { packedSum } from './uplink-sum.js';
 
-/** A commit flushes more uplinks than it appends, so that a run is flushed before the next run is full. */
+/** Uplinks flushed per uplink appended: more than one, so that a run is flushed before the next run is full. */
 const FLUSHED_PER_UPLINK = 1.25;
 /** A commit flushes at least this many uplinks. */
 const MIN_FLUSHED_PER_COMMIT = 64;
@@ -61,10 +62,12 @@ export class UplinkWriter {
   readonly #putOfDevice: Statement;
   readonly #moveIndexed: Statement;
   /**
-   * By id of credentials that sent since the growing run started. Too high after a rollback, which a lookup corrects.
+   * The highest key of each credential that sent since the growing run started, by credential id. After a rollback it
+   * may be too high, which costs a lookup but changes no result.
    */
   readonly #highestKeys = new Map<number, HighestKey>();
   readonly #size: RunSize;
+  /** The flush that is under way. */
   #flush: IndexFlush | undefined;
   #lastId: number;
 
@@ -122,42 +125,43 @@ export class UplinkWriter {
   }
 
   /**
-   * Appends the uplink that is packed at the word `at`, and sets its id there, which stays 0 for a repeat. Returns the
-   * word at which the next uplink starts.
+   * Appends the uplink that is packed from the word `start` on (packed-commit.ts), and sets its id there, which stays 0
+   * for a repeat. Returns the word at which the next uplink starts.
    */
-  append(doubles: Float64Array, at: number): number {
+  append(doubles: Float64Array, start: number): number {
     const { buffer } = doubles;
-    const length = doubles[at + UPLINK_WORD.length] as number;
-    const deviceId = doubles[at + UPLINK_WORD.deviceId] as number;
-    const credentialId = doubles[at + UPLINK_WORD.credentialId] as number;
-    const boot = doubles[at + UPLINK_WORD.boot] as number;
-    const sequence = doubles[at + UPLINK_WORD.sequence] as number;
-    const bytes = Buffer.from(buffer, (at + HEADER_WORDS) * WORD_BYTES, length);
-    const digest = Buffer.from(buffer, (at + UPLINK_WORD.digest) * WORD_BYTES, WORD_BYTES);
+    const length = doubles[start + UPLINK_WORD.length] as number;
+    const deviceId = doubles[start + UPLINK_WORD.deviceId] as number;
+    const credentialId = doubles[start + UPLINK_WORD.credentialId] as number;
+    const boot = doubles[start + UPLINK_WORD.boot] as number;
+    const sequence = doubles[start + UPLINK_WORD.sequence] as number;
+    const bytes = Buffer.from(buffer, (start + HEADER_WORDS) * WORD_BYTES, length);
+    const digest = Buffer.from(buffer, (start + UPLINK_WORD.digest) * WORD_BYTES, WORD_BYTES);
     digest.set(uplinkDigest(bytes));
-    if (!this.#isNew(credentialId, boot, sequence, digest)) return at + wordsOf(length);
+    if (!this.#isNew(credentialId, boot, sequence, digest)) return start + wordsOf(length);
     const id = this.#lastId + 1;
-    doubles[at + UPLINK_WORD.id] = id;
-    const kindAndBuffered = doubles[at + UPLINK_WORD.kindAndBuffered] as number;
+    doubles[start + UPLINK_WORD.id] = id;
+    const kindAndBuffered = doubles[start + UPLINK_WORD.kindAndBuffered] as number;
     this.#insert.run(
       id,
       deviceId,
-      doubles[at + UPLINK_WORD.merchantId],
+      doubles[start + UPLINK_WORD.merchantId],
       credentialId,
       boot,
       sequence,
       digest,
       kindAndBuffered >> 1,
       bytes,
-      doubles[at + UPLINK_WORD.receivedAtMs],
+      doubles[start + UPLINK_WORD.receivedAtMs],
       kindAndBuffered & 1,
-      packedSum(doubles, at),
+      packedSum(doubles, start),
     );
     this.#lastId = id;
     this.memtable.growing.add(deviceId, credentialId, boot, sequence, id);
-    return at + wordsOf(length);
+    return start + wordsOf(length);
   }
 
+  /** Whether the log does not have the uplink yet: no other has its key and content. */
   #isNew(credentialId: number, boot: number, sequence: number, digest: Buffer): boolean {
     const highest = this.#highestKeyOf(credentialId);
     if (boot > highest.boot || (boot === highest.boot && sequence > highest.sequence)) {
@@ -185,9 +189,9 @@ export class UplinkWriter {
     return highest;
   }
 
-  /** Flushes the slice that belongs to a commit of `uplinks` uplinks. */
-  flushWithCommit(uplinks: number): void {
-    this.flush(Math.max(Math.ceil(uplinks * FLUSHED_PER_UPLINK), MIN_FLUSHED_PER_COMMIT));
+  /** Flushes the slice that belongs to a commit of this many uplinks. */
+  flushWithCommit(uplinkCount: number): void {
+    this.flush(Math.max(Math.ceil(uplinkCount * FLUSHED_PER_UPLINK), MIN_FLUSHED_PER_COMMIT));
   }
 
   /** Flushes the next `count` uplinks of the run. */

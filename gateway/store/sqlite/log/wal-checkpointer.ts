@@ -1,6 +1,6 @@
 /**
- * Checkpoints the WAL, that is, copies it into the store's file: thousands of pages and an fsync. A separate thread
- * (wal-thread.ts) does this on a separate connection while commits continue.
+ * Checkpoints the write-ahead log (WAL), that is, copies it into the store's file: thousands of pages and an fsync. A
+ * separate thread (wal-thread.ts) does this on a separate connection while commits continue.
  *
  * SQLite restarts the WAL from its beginning only after all of it was copied. A busy writer always adds pages that are
  * not copied yet, so once the WAL is long, this class copies the last pages in the writer's thread, between two
@@ -12,26 +12,27 @@ import { type Milliseconds, Seconds } from '../../../../proto/clock.js';
 import { failureKind } from '../../contract/errors.js';
 import type { CheckpointAnswer, WalThreadData } from './wal-thread-message.js';
 
-/** At this size, 64 MB, the writer waits until the WAL can be restarted. */
+/** At this size, 64 MB, the writer waits until the WAL can be restarted from its beginning. */
 export const MAX_WAL_PAGES = 16_000;
 
 /** The limits that decide when the WAL is copied, in pages. */
 export interface WalLimits {
   /** With this many uncopied pages, the thread copies them. */
   readonly copyFromPages: number;
-  /** A WAL of this size is restarted as soon as no more than `fewPages` pages are uncopied. */
+  /** A WAL of this size is restarted as soon as at most `maxUncopiedPages` pages are not copied yet. */
   readonly longFromPages: number;
-  readonly fewPages: number;
+  readonly maxUncopiedPages: number;
   /** At this size the writer waits for the thread and restarts the WAL. */
   readonly maxPages: number;
 }
 
 /** With these limits there is about one restart for 20,000 uplinks. */
-const LIMITS: WalLimits = { copyFromPages: 250, longFromPages: 4000, fewPages: 100, maxPages: MAX_WAL_PAGES };
+const LIMITS: WalLimits = { copyFromPages: 250, longFromPages: 4000, maxUncopiedPages: 100, maxPages: MAX_WAL_PAGES };
 
 /** Maximum time that a commit waits for the thread: a crash of the thread is noticed only between commits. */
 const WAIT_LIMIT: Milliseconds = Seconds(1);
 
+/** SQLite's answer about the WAL. */
 interface WalState {
   /** Pages in the WAL, and how many of them were copied into the file. */
   readonly log: number;
@@ -62,14 +63,14 @@ export class WalCheckpointer {
   checkpointIfLong(): void {
     try {
       const { log, checkpointed } = this.#pages.get() as WalState;
-      const left = log - checkpointed;
-      const { copyFromPages, longFromPages, fewPages, maxPages } = this.#limits;
+      const uncopied = log - checkpointed;
+      const { copyFromPages, longFromPages, maxUncopiedPages, maxPages } = this.#limits;
       if (log >= maxPages) this.#checkpointHere();
       else if (this.#isCheckpointing) return;
-      else if (log >= longFromPages && left <= fewPages) this.#checkpointHere();
-      else if (left >= copyFromPages) this.#checkpointInThread();
+      else if (log >= longFromPages && uncopied <= maxUncopiedPages) this.#checkpointHere();
+      else if (uncopied >= copyFromPages) this.#checkpointInThread();
     } catch (error) {
-      this.#failed(error);
+      this.#noteFailure(error);
     }
   }
 
@@ -77,6 +78,7 @@ export class WalCheckpointer {
     return Atomics.load(this.#checkpointing, 0) === 1;
   }
 
+  /** Copies the last pages in the calling thread, after which SQLite restarts the WAL. */
   #checkpointHere(): void {
     // Waits for the thread, since SQLite allows only one checkpoint at a time.
     if (Atomics.wait(this.#checkpointing, 0, 1, WAIT_LIMIT) !== 'timed-out') this.#checkpoint.get();
@@ -92,7 +94,7 @@ export class WalCheckpointer {
     const data: WalThreadData = { file: this.#file, checkpointing: this.#checkpointing };
     const thread = new Worker(new URL('./wal-thread.js', import.meta.url), { workerData: data });
     thread.on('message', ({ error }: CheckpointAnswer) => {
-      if (error !== undefined) this.#failed(error);
+      if (error !== undefined) this.#noteFailure(error);
     });
     // After a crash of the thread all pages are still in the WAL; the next checkpoint starts another thread.
     thread.on('error', () => undefined);
@@ -103,7 +105,7 @@ export class WalCheckpointer {
     return thread;
   }
 
-  #failed(error: unknown): void {
+  #noteFailure(error: unknown): void {
     // After any other failure (a full disk, a concurrent checkpoint) all pages are still in the WAL.
     if (failureKind(error) === 'io') this.#failure = error;
   }

@@ -1,7 +1,7 @@
 /**
- * The main module of the thread that checkpoints the WAL: it copies all pages that no reader still needs from the WAL
- * into the store's file, without delaying commits, and writes nothing else. Its connection is durable too: the file is
- * on the disk before SQLite overwrites that part of the WAL.
+ * The main module of the thread that checkpoints the write-ahead log (WAL): it copies pages from the WAL into the
+ * store's file, without delaying commits, and writes nothing else. Its connection is durable too: the file is on the
+ * disk before SQLite overwrites that part of the WAL.
  */
 import { setPriority } from 'node:os';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';

@@ -3,7 +3,10 @@ import type { Kysely, Migration } from 'kysely';
 
 type Schema = Kysely<unknown>;
 
-/** Each count has a column `billed_…` with the part that closed statements have; the difference arrived late. */
+/**
+ * Each count has a column `billed_…`: the part of the count that closed statements have. A difference in a closed month
+ * was counted after the statement was closed.
+ */
 async function createCounts(db: Schema): Promise<void> {
   let table = db.schema
     .createTable('usage')

@@ -14,7 +14,8 @@ async function extendUrls(db: Schema): Promise<void> {
       .addColumn(column, 'integer', (type) => type.notNull().defaultTo(0))
       .execute();
   await db.schema.alterTable('webhook_url').addColumn('failing_since_ms', 'integer').execute();
-  // An existing URL gets events from its creation on; only the time of that is known, not the uplink id.
+  // An existing URL gets events from its creation on. Only the time of its creation is known, so the uplink id is
+  // estimated.
   await sql`UPDATE webhook_url SET started_after = min(cursor, coalesce(
     (SELECT max(id) FROM uplink WHERE received_at_ms < webhook_url.created_at_ms), 0))`.execute(db);
   await db.schema

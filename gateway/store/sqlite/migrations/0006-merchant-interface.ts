@@ -43,7 +43,7 @@ async function createUsers(db: Schema): Promise<void> {
     .addColumn('created_at_ms', 'bigint', (column) => column.notNull())
     .addPrimaryKeyConstraint('user_account_key', ['merchant_id', 'id'])
     .execute();
-  // Any number of users may have no name, since a null equals no other null.
+  // Any number of users may have no name: in a unique index, a null equals no other null.
   await db.schema
     .createIndex('user_account_by_name')
     .unique()

@@ -1,7 +1,8 @@
 /**
- * Migration 0007: the values of custom headers are sealed, as secrets are, since they often contain a merchant's bearer
- * token. A migration has no key, so it only adds the column that says whether they are sealed; the gateway's start
- * seals the others (data-folder/secrets.ts). Released: must not change.
+ * Migration 0007: from this version on, the values of custom webhook headers are stored sealed (encrypted with the
+ * store's key), since they often contain a merchant's bearer token. A migration has no key. So this one only adds a
+ * column that says, for each webhook URL, whether its header values are sealed; 0 for all existing URLs. The next start
+ * of the gateway seals the values of these URLs (data-folder/secrets.ts). Released: must not change.
  */
 import type { Migration } from 'kysely';
 

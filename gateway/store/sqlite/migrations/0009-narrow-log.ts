@@ -6,7 +6,7 @@
 import type { Kysely, Migration } from 'kysely';
 import { sql } from '../kysely.js';
 
-/** May be run again after an interruption. */
+/** Makes the changes. May be run again after an interruption. */
 async function narrow(db: Kysely<unknown>): Promise<void> {
   const columns = await sql<{ name: string }>`SELECT name FROM pragma_table_info('uplink')`.execute(db);
   if (!columns.rows.some(({ name }) => name === 'sum'))

@@ -1,7 +1,7 @@
 /**
- * Migration 0012: each lock's state records the last uplink that it includes, since states are now written only now and
- * then, and later uplinks are judged again at a start. Existing states were written with every uplink, so they include
- * all. Released: must not change.
+ * Migration 0012: each lock's state records the last uplink that it includes. From this version on, states are written
+ * only occasionally, and a start judges later uplinks again (locks/rebuild-state.ts). Existing states were written with
+ * every uplink, so they include all uplinks. Released: must not change.
  */
 import type { Migration } from 'kysely';
 import { sql } from '../kysely.js';

@@ -1,6 +1,6 @@
 /**
- * Migration 0015: reflash marks, the times that split a lock's uplinks into lives (protocol.md §1). Most locks have
- * none. Released: must not change.
+ * Migration 0015: reflash marks, the times at which a lock's flash was wiped. They split the lock's uplinks into lives,
+ * in each of which boots count from 1 (protocol.md §1). Most locks have no marks. Released: must not change.
  */
 import type { Kysely, Migration } from 'kysely';
 import { keepRowSums } from '../row-sum-triggers.js';

@@ -1,6 +1,7 @@
 /**
- * Migration 0016: counts of what each merchant stores, and keys for comparing user names without case. Existing names
- * that differ only in case are unchanged: each of these users must type the exact spelling. Released: must not change.
+ * Migration 0016: counts of what each merchant stores, for quotas, and keys for comparing user names without regard to
+ * case. Existing names that differ only in case stay: each of these users must type the exact spelling. Released: must
+ * not change.
  */
 import type { Migration } from 'kysely';
 import { sql } from '../kysely.js';

@@ -1,6 +1,7 @@
 /** A list of the ids of one device's uplinks, in ascending order. */
 import { NumberRows } from './number-rows.js';
 
+/** A growing list of ids. */
 export class IdList {
   readonly #rows = new NumberRows(1);
 
@@ -32,8 +33,8 @@ export class IdList {
 
   /** Returns the ids above `id`. */
   after(id: number): number[] {
-    const found: number[] = [];
-    for (let at = this.length - 1; at >= 0 && this.at(at) > id; at--) found.push(this.at(at));
-    return found.reverse();
+    const ids: number[] = [];
+    for (let index = this.length - 1; index >= 0 && this.at(index) > id; index--) ids.push(this.at(index));
+    return ids.reverse();
   }
 }

@@ -1,10 +1,11 @@
 /**
- * The progress of flushing a run of uplinks into the two indexes, by key and by lock, slice by slice and in the order
- * of the index. Does no I/O: the caller writes what it takes.
+ * The progress of flushing a run (consecutive uplinks of the log, held in memory) into the log's two indexes, by key
+ * and by lock, slice by slice and in the order of the index. Does no I/O: the caller writes the entries that it takes.
  */
 import type { IdList } from './id-list.js';
 import type { UplinkRun } from './uplink-memtable.js';
 
+/** Positions in the sorted lists: of credentials and their keys, and of devices and their uplink ids. */
 interface Position {
   readonly credential: number;
   readonly key: number;
@@ -13,73 +14,76 @@ interface Position {
 }
 
 export class IndexFlush {
+  /** The id of the run's last uplink. */
   readonly lastId: number;
   readonly #run: UplinkRun;
   readonly #credentials: readonly number[];
   readonly #devices: readonly number[];
-  #credential = 0;
-  #key = 0;
-  #device = 0;
-  #id = 0;
+  /* The next key: the index of its credential, and its index among the credential's keys. */
+  #credentialIndex = 0;
+  #keyIndex = 0;
+  /* The next id: the index of its device, and its index among the device's ids. */
+  #deviceIndex = 0;
+  #idIndex = 0;
 
   constructor(run: UplinkRun) {
     this.#run = run;
     this.lastId = run.lastId;
-    this.#credentials = [...run.keys.keys()].sort((one, other) => one - other);
-    this.#devices = [...run.devices.keys()].sort((one, other) => one - other);
+    this.#credentials = [...run.keys.keys()].sort((a, b) => a - b);
+    this.#devices = [...run.devices.keys()].sort((a, b) => a - b);
   }
 
   get isDone(): boolean {
-    return this.#credential === this.#credentials.length && this.#device === this.#devices.length;
+    return this.#credentialIndex === this.#credentials.length && this.#deviceIndex === this.#devices.length;
   }
 
   get position(): Position {
-    return { credential: this.#credential, key: this.#key, device: this.#device, id: this.#id };
+    return { credential: this.#credentialIndex, key: this.#keyIndex, device: this.#deviceIndex, id: this.#idIndex };
   }
 
   /** Goes back to a position after a rollback. */
   rewind({ credential, key, device, id }: Position): void {
-    this.#credential = credential;
-    this.#key = key;
-    this.#device = device;
-    this.#id = id;
+    this.#credentialIndex = credential;
+    this.#keyIndex = key;
+    this.#deviceIndex = device;
+    this.#idIndex = id;
   }
 
   /** Takes the next `count` uplinks in the order of keys and passes each to `put`. */
   takeKeys(count: number, put: (credentialId: number, boot: number, sequence: number, id: number) => void): void {
-    for (let left = count; left > 0 && this.#credential < this.#credentials.length; ) {
-      const credentialId = this.#credentials[this.#credential] as number;
+    for (let left = count; left > 0 && this.#credentialIndex < this.#credentials.length; ) {
+      const credentialId = this.#credentials[this.#credentialIndex] as number;
       const keys = this.#run.keys.get(credentialId);
-      if (keys === undefined || this.#key >= keys.length) {
-        this.#credential += 1;
-        this.#key = 0;
+      if (keys === undefined || this.#keyIndex >= keys.length) {
+        this.#credentialIndex += 1;
+        this.#keyIndex = 0;
         continue;
       }
-      put(credentialId, keys.bootAt(this.#key), keys.sequenceAt(this.#key), keys.idAt(this.#key));
+      put(credentialId, keys.bootAt(this.#keyIndex), keys.sequenceAt(this.#keyIndex), keys.idAt(this.#keyIndex));
       left -= 1;
-      this.#key += 1;
-      if (this.#key < keys.length) continue;
-      this.#credential += 1;
-      this.#key = 0;
+      this.#keyIndex += 1;
+      if (this.#keyIndex < keys.length) continue;
+      this.#credentialIndex += 1;
+      this.#keyIndex = 0;
     }
   }
 
   /** Takes the next `count` uplinks in the order of devices and passes each to `put`. */
   takeDevices(count: number, put: (deviceId: number, id: number) => void): void {
-    for (let left = count; left > 0 && this.#device < this.#devices.length; ) {
-      const deviceId = this.#devices[this.#device] as number;
+    for (let left = count; left > 0 && this.#deviceIndex < this.#devices.length; ) {
+      const deviceId = this.#devices[this.#deviceIndex] as number;
       const ids = this.#run.devices.get(deviceId) as IdList;
-      if (this.#id >= ids.length) {
-        this.#device += 1;
-        this.#id = 0;
+      if (this.#idIndex >= ids.length) {
+        this.#deviceIndex += 1;
+        this.#idIndex = 0;
         continue;
       }
-      put(deviceId, ids.at(this.#id));
+      put(deviceId, ids.at(this.#idIndex));
       left -= 1;
-      this.#id += 1;
-      if (this.#id < ids.length) continue;
-      this.#device += 1;
-      this.#id = 0;
+      this.#idIndex += 1;
+      if (this.#idIndex < ids.length) continue;
+      this.#deviceIndex += 1;
+      this.#idIndex = 0;
     }
   }
 }

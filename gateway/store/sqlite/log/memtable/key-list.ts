@@ -3,10 +3,10 @@ import { NumberRows } from './number-rows.js';
 
 /** The columns of a row. */
 const [BOOT, SEQUENCE, ID] = [0, 1, 2] as const;
-const WIDTH = 3;
+const COLUMN_COUNT = 3;
 
 export class KeyList {
-  readonly #rows = new NumberRows(WIDTH);
+  readonly #rows = new NumberRows(COLUMN_COUNT);
 
   get length(): number {
     return this.#rows.length;
@@ -34,30 +34,32 @@ export class KeyList {
   add(boot: number, sequence: number, id: number): void {
     const { length } = this;
     const isLast = length === 0 || this.#compare(length - 1, boot, sequence) < 0;
-    const at = isLast ? length : this.#firstFrom(boot, sequence);
-    this.#rows.insert(at);
-    this.#rows.set(at, BOOT, boot);
-    this.#rows.set(at, SEQUENCE, sequence);
-    this.#rows.set(at, ID, id);
+    const index = isLast ? length : this.#firstFrom(boot, sequence);
+    this.#rows.insert(index);
+    this.#rows.set(index, BOOT, boot);
+    this.#rows.set(index, SEQUENCE, sequence);
+    this.#rows.set(index, ID, id);
   }
 
   /** Returns the ids with one key: more than one if their contents differ. */
   find(boot: number, sequence: number): number[] {
-    const found: number[] = [];
+    const ids: number[] = [];
     const { length } = this;
-    if (length === 0 || this.#compare(length - 1, boot, sequence) < 0) return found;
-    for (let at = this.#firstFrom(boot, sequence); at < length && this.#compare(at, boot, sequence) === 0; at++)
-      found.push(this.idAt(at));
-    return found;
+    if (length === 0 || this.#compare(length - 1, boot, sequence) < 0) return ids;
+    const first = this.#firstFrom(boot, sequence);
+    for (let index = first; index < length && this.#compare(index, boot, sequence) === 0; index++)
+      ids.push(this.idAt(index));
+    return ids;
   }
 
   /** Removes the keys with this id or a higher id. */
   dropFrom(id: number): void {
-    for (let at = this.length - 1; at >= 0; at--) if (this.idAt(at) >= id) this.#rows.remove(at);
+    for (let index = this.length - 1; index >= 0; index--) if (this.idAt(index) >= id) this.#rows.remove(index);
   }
 
-  #compare(at: number, boot: number, sequence: number): number {
-    return this.bootAt(at) - boot || this.sequenceAt(at) - sequence;
+  /** Negative if the key at this index is lower than the given key, 0 if equal, positive if higher. */
+  #compare(index: number, boot: number, sequence: number): number {
+    return this.bootAt(index) - boot || this.sequenceAt(index) - sequence;
   }
 
   /** Returns the index of the first key that is not lower than this key. */

@@ -13,8 +13,8 @@ import { IdList } from './id-list.js';
 import { KeyList } from './key-list.js';
 
 /**
- * With 1,000 locks, 50 uplinks of each are written into their pages together. The maximum is limited since two runs
- * must fit in memory and are loaded after a crash.
+ * The default size of a run. With 1,000 locks, 50 uplinks of each are written into their pages together. The maximum is
+ * limited since two runs must fit in memory and are loaded after a crash.
  */
 export const DEFAULT_RUN_SIZE: RunSize = { minUplinks: 50_000, uplinksPerCredential: 20, maxUplinks: 200_000 };
 
@@ -71,11 +71,13 @@ export interface MemtableMark {
   readonly runEndId: number;
 }
 
+/** The uplinks that are not in the indexes yet. */
 export class UplinkMemtable {
   /** The indexes have every uplink up to this id, and maybe some of the run that is being flushed. */
   indexedId: number;
   /** The run that is being flushed into the indexes. */
   flushing: UplinkRun | undefined;
+  /** The run to which new uplinks are added. */
   growing = new UplinkRun();
   readonly #highestAssignedId: number;
 
@@ -100,14 +102,14 @@ export class UplinkMemtable {
 
   /** Adds the uplinks of a stored commit, except for repeats, which have no id. */
   addPacked(doubles: Float64Array): void {
-    for (let at = 0; at < doubles.length; at += wordsOf(doubles[at + UPLINK_WORD.length] as number)) {
-      const id = doubles[at + UPLINK_WORD.id] as number;
+    for (let start = 0; start < doubles.length; start += wordsOf(doubles[start + UPLINK_WORD.length] as number)) {
+      const id = doubles[start + UPLINK_WORD.id] as number;
       if (id === 0) continue;
       this.growing.add(
-        doubles[at + UPLINK_WORD.deviceId] as number,
-        doubles[at + UPLINK_WORD.credentialId] as number,
-        doubles[at + UPLINK_WORD.boot] as number,
-        doubles[at + UPLINK_WORD.sequence] as number,
+        doubles[start + UPLINK_WORD.deviceId] as number,
+        doubles[start + UPLINK_WORD.credentialId] as number,
+        doubles[start + UPLINK_WORD.boot] as number,
+        doubles[start + UPLINK_WORD.sequence] as number,
         id,
       );
     }
@@ -139,27 +141,27 @@ export class UplinkMemtable {
 
   /** Returns the ids with one key. */
   find(credentialId: number, boot: number, sequence: number): number[] {
-    const found = this.growing.keys.get(credentialId)?.find(boot, sequence) ?? [];
-    const older = this.flushing?.keys.get(credentialId)?.find(boot, sequence) ?? [];
-    return older.length === 0 ? found : [...older, ...found];
+    const newerIds = this.growing.keys.get(credentialId)?.find(boot, sequence) ?? [];
+    const olderIds = this.flushing?.keys.get(credentialId)?.find(boot, sequence) ?? [];
+    return olderIds.length === 0 ? newerIds : [...olderIds, ...newerIds];
   }
 
   /** Returns the ids of a device's uplinks after `afterId`, in ascending order. */
   idsOf(deviceId: number, afterId: number): number[] {
-    const [old, young] = [this.flushing, this.growing].map((run) => run?.devices.get(deviceId)?.after(afterId) ?? []);
-    return [...(old as number[]), ...(young as number[])];
+    return [this.flushing, this.growing].flatMap((run) => run?.devices.get(deviceId)?.after(afterId) ?? []);
   }
 
   /** Yields the ids of a credential's uplinks, highest key first. */
   *newestKeysOf(credentialId: number): Generator<number> {
-    const lists = [this.flushing, this.growing].map((run) => run?.keys.get(credentialId) ?? new KeyList());
-    const [old, young] = lists as [KeyList, KeyList];
-    let [oldAt, youngAt] = [old.length - 1, young.length - 1];
-    while (oldAt >= 0 || youngAt >= 0) {
-      const order = (): number =>
-        old.bootAt(oldAt) - young.bootAt(youngAt) || old.sequenceAt(oldAt) - young.sequenceAt(youngAt);
-      const isOldNext = youngAt < 0 || (oldAt >= 0 && order() > 0);
-      yield isOldNext ? old.idAt(oldAt--) : young.idAt(youngAt--);
+    const flushing = this.flushing?.keys.get(credentialId) ?? new KeyList();
+    const growing = this.growing.keys.get(credentialId) ?? new KeyList();
+    let [flushingIndex, growingIndex] = [flushing.length - 1, growing.length - 1];
+    while (flushingIndex >= 0 || growingIndex >= 0) {
+      const compareKeys = (): number =>
+        flushing.bootAt(flushingIndex) - growing.bootAt(growingIndex) ||
+        flushing.sequenceAt(flushingIndex) - growing.sequenceAt(growingIndex);
+      const isFlushingNext = growingIndex < 0 || (flushingIndex >= 0 && compareKeys() > 0);
+      yield isFlushingNext ? flushing.idAt(flushingIndex--) : growing.idAt(growingIndex--);
     }
   }
 }
