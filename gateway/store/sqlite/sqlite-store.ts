@@ -1,5 +1,6 @@
 /**
- * The embedded engine: one SQLite file through better-sqlite3, in WAL mode with synchronous FULL.
+ * The embedded engine: one SQLite file through better-sqlite3, in WAL mode (write-ahead log: SQLite appends changes to
+ * a second file, and checkpoints copy them into the first) with synchronous FULL.
  *
  * One connection writes and one only reads, so that a read never sees a part of a transaction; the log thread, if used,
  * has a third connection. A mutex serialises writes, so that no write waits inside SQLite. The two hot paths are
@@ -91,12 +92,16 @@ import { SqliteWhy } from './tables/why.js';
 import { WriteMutex } from './write-mutex.js';
 
 /**
- * Keys are not ordered by life (mark-store.ts), so the latest uplinks of a reflashed lock are also searched among its
- * last uplinks by arrival; this many.
+ * How many of a lock's last received uplinks are searched for its latest uplinks, in addition to the index by key. A
+ * reflash starts a new life of the lock, in which its keys (boot and sequence) start again, so the highest keys may be
+ * of an earlier life (mark-store.ts).
  */
 const MAX_RECENT_BY_LIFE = 1_000;
-/** A store that closes with more uplinks than this in its memtable flushes the memtable first. */
-const MAX_MEMTABLE_AT_CLOSE = 5000;
+/**
+ * A store that closes with more uplinks than this in its memtable (the part of the log's indexes that is held in
+ * memory) flushes the memtable first.
+ */
+const MAX_UPLINKS_IN_MEMTABLE_AT_CLOSE = 5000;
 
 /**
  * Opens the store in `folder`, creating it if it doesn't exist, and locks the folder for this process.
@@ -119,9 +124,10 @@ export async function openSqliteStore(folder: string, options: StoreOptions = {}
     const reader = new SqliteDatabase(file, { readonly: true });
     // The log thread checkpoints the WAL; this connection does so only if the log thread can't keep up.
     if (logThread) writer.pragma(`wal_autocheckpoint = ${2 * MAX_WAL_PAGES}`);
-    const counting = figuresThread?.open();
+    // The figures thread counts rows at its start, while the log opens.
+    const figuresOpened = figuresThread?.open();
     const log = logThread ? await ThreadLog.open({ file, runSize }, reader) : new InlineLog(writer, runSize);
-    await counting;
+    await figuresOpened;
     const figures = figuresThread ?? new InlineFigures(reader);
     return new SqliteStore({ file, lock, writer, reader, tables, log, figures, quota });
   } catch (error) {
@@ -133,8 +139,10 @@ export async function openSqliteStore(folder: string, options: StoreOptions = {}
   }
 }
 
+/** The opened parts of the store, which the store closes. */
 interface Parts {
   readonly file: string;
+  /** The lock on the data folder. */
   readonly lock: DataLock;
   readonly writer: Database;
   readonly reader: Database;
@@ -185,11 +193,11 @@ class SqliteStore implements Store {
     this.#devices = new DeviceTables(parts.tables);
     this.#readDevices = new DeviceTables(readTables);
     this.commands = new CommandTableStore(this.#mutex, parts.tables, readTables);
-    const writeBatched = (what: string, write: BatchedWrite): Promise<void> => this.#writeBatched(what, write);
+    const writeBatched = (action: string, write: BatchedWrite): Promise<void> => this.#writeBatched(action, write);
     this.usage = new SqliteUsage({ mutex: this.#mutex, tables: parts.tables, readTables, writeBatched });
     this.webhooks = new SqliteWebhooks({ ...parts, mutex: this.#mutex, readTables, lookup });
-    const write: WriteForMerchant = (what, operation) => {
-      return this.#writeLog(what, () => (log) => log.writeForMerchant({ type: 'merchant', operation }));
+    const write: WriteForMerchant = (action, operation) => {
+      return this.#writeLog(action, () => (log) => log.writeForMerchant({ type: 'merchant', operation }));
     };
     this.#writeForMerchant = write;
     const { reader, quota } = parts;
@@ -214,29 +222,31 @@ class SqliteStore implements Store {
     return this.#writeBatched('record deliveries', { type: 'progress', progress });
   }
 
-  #writeBatched(what: string, write: BatchedWrite): Promise<void> {
-    return this.#writeLog(what, () => (log) => log.writeBatched(write));
+  #writeBatched(action: string, write: BatchedWrite): Promise<void> {
+    return this.#writeLog(action, () => (log) => log.writeBatched(write));
   }
 
   /**
    * Makes a write through the log's writer. `prepare` runs at once; the function it returns runs when its turn comes.
+   *
+   * @param action completes a failure's message "the store could not …"
    */
-  async #writeLog<T>(what: string, prepare: () => (log: LogBackend) => Promise<T>): Promise<T> {
+  async #writeLog<T>(action: string, prepare: () => (log: LogBackend) => Promise<T>): Promise<T> {
     try {
       const send = prepare();
       return await this.#mutex.runLog(() => send(this.#parts.log));
     } catch (error) {
-      throw new StoreFailure(what, error);
+      throw new StoreFailure(action, error);
     }
   }
 
-  /** Runs `work` in one durable transaction in this thread. */
-  #commit<T>(what: string, work: () => T): Promise<T> {
+  /** Runs `work` in one durable transaction in this thread. @param action completes "the store could not …" */
+  #commit<T>(action: string, work: () => T): Promise<T> {
     return this.#mutex.runExclusive(() => {
       try {
         return inTransaction(this.#parts.writer, work);
       } catch (error) {
-        throw new StoreFailure(what, error);
+        throw new StoreFailure(action, error);
       }
     });
   }
@@ -310,11 +320,12 @@ class SqliteStore implements Store {
     return this.#read('read deliveries', () => this.#due.nextAtMs(urlId, except));
   }
 
-  #read<T>(what: string, work: () => T): T {
+  /** Runs a read. @param action completes a failure's message "the store could not …" */
+  #read<T>(action: string, work: () => T): T {
     try {
       return work();
     } catch (error) {
-      throw new StoreFailure(what, error);
+      throw new StoreFailure(action, error);
     }
   }
 
@@ -385,6 +396,7 @@ class SqliteStore implements Store {
   }
 
   eraseDevice(deviceId: number, state: string | null): Promise<Erased> {
+    // The index on disk does not have the uplinks in the memtable yet, so their ids are passed.
     const { memtable } = this.#lookup;
     return this.#commit('erase a lock', () => this.#deletion.erase(deviceId, state, memtable.idsOf(deviceId, 0)));
   }
@@ -471,7 +483,7 @@ class SqliteStore implements Store {
     await this.#mutex.idle();
     const { log } = this.#parts;
     // Saves the next start from loading these uplinks. If this fails, the next start loads them.
-    if (log.memtable.count > MAX_MEMTABLE_AT_CLOSE) await log.flushIndexes().catch(() => undefined);
+    if (log.memtable.count > MAX_UPLINKS_IN_MEMTABLE_AT_CLOSE) await log.flushIndexes().catch(() => undefined);
     await log.close();
     this.#parts.reader.close();
     unmarkRunning(this.#parts.file);

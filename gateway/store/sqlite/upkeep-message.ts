@@ -8,7 +8,7 @@ export type UpkeepTask =
 
 /** A message from the thread. */
 export type UpkeepAnswer =
-  | { readonly type: 'progress'; readonly what: string; readonly done: number; readonly total: number | null }
+  | { readonly type: 'progress'; readonly task: string; readonly done: number; readonly total: number | null }
   | { readonly type: 'checked'; readonly report: CheckReport }
   | { readonly type: 'copied'; readonly bytes: number; readonly sums: Uint32Array }
   | { readonly type: 'failed'; readonly code: string | null; readonly message: string };

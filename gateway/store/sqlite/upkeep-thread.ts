@@ -16,10 +16,10 @@ function send(answer: UpkeepAnswer): void {
 
 async function runTask(task: UpkeepTask): Promise<UpkeepAnswer> {
   if (task.type === 'check') {
-    const report = (what: string, done: number): void => send({ type: 'progress', what, done, total: null });
+    const report = (check: string, done: number): void => send({ type: 'progress', task: check, done, total: null });
     return { type: 'checked', report: await checkDatabase(task.file, report) };
   }
-  const report = (done: number, total: number): void => send({ type: 'progress', what: 'pages', done, total });
+  const report = (done: number, total: number): void => send({ type: 'progress', task: 'pages', done, total });
   return { type: 'copied', ...(await copyDatabase(task.from, task.to, report)) };
 }
 

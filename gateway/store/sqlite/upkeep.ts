@@ -5,8 +5,8 @@ import type { CheckReport } from '../contract/check-report.js';
 import type { BlockSums } from '../file-sums.js';
 import type { UpkeepAnswer, UpkeepTask } from './upkeep-message.js';
 
-/** Reports progress: the unit, how many units are done, and their total, or null if unknown. */
-export type ReportUpkeep = (what: string, done: number, total: number | null) => void;
+/** Reports progress: the check's name or "pages", how many rows or pages are done, and their total, null if unknown. */
+export type ReportUpkeep = (task: string, done: number, total: number | null) => void;
 
 /** Checks a store's file, as `checkDatabase` does. */
 export async function checkInThread(file: string, report: ReportUpkeep): Promise<CheckReport> {
@@ -33,7 +33,7 @@ function runInThread(task: UpkeepTask, report: ReportUpkeep, signal?: AbortSigna
     const abort = (): void => void thread.terminate();
     signal?.addEventListener('abort', abort, { once: true });
     thread.on('message', (answer: UpkeepAnswer) => {
-      if (answer.type === 'progress') report(answer.what, answer.done, answer.total);
+      if (answer.type === 'progress') report(answer.task, answer.done, answer.total);
       else if (answer.type !== 'failed') resolve(answer);
       else reject(answer.code === null ? new Error(answer.message) : new LockgateError(answer.code, answer.message));
     });

@@ -22,10 +22,11 @@ export class WriteMutex {
   /** Runs work of the log's writer, which waits only for earlier exclusive work. */
   runLog<T>(work: () => Promise<T>): Promise<T> {
     const result = this.#exclusive.then(work);
-    const before = this.#last;
+    // The work may end before earlier work of the log's writer, so `#last` waits for both.
+    const earlier = this.#last;
     this.#last = result.then(
-      () => before,
-      () => before,
+      () => earlier,
+      () => earlier,
     );
     return result;
   }

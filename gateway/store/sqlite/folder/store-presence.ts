@@ -38,7 +38,8 @@ export function isStoreNew(folder: string, makeNew: boolean): boolean {
     const problem = stat === undefined ? `there is no ${file}` : `${file} is empty`;
     throw new LockgateError(
       'store-missing',
-      `${problem}, though the folder has what belongs to a store (${signs.join(', ')}): restore a backup, or create a ` +
+      `${problem}, though the folder has what belongs to a store (${signs.join(', ')}): restore a backup, ` +
+        `or create a ` +
         'new, empty store there with --new',
     );
   }

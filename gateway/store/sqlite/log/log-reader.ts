@@ -119,7 +119,8 @@ export class LogReader {
       db.prepare(
         `SELECT ${UPLINK_COLUMNS} FROM uplink u CROSS JOIN device_state s ON s.device_id = u.device_id
            CROSS JOIN device d ON d.id = u.device_id
-         WHERE u.id > @afterId ${condition} AND u.id > s.through_uplink_id AND u.merchant_id = d.merchant_id AND u.kind >= 0
+         WHERE u.id > @afterId ${condition} AND u.id > s.through_uplink_id AND u.merchant_id = d.merchant_id
+           AND u.kind >= 0
          ORDER BY u.id LIMIT @limit`,
       );
     this.#afterStates = afterStates('');

@@ -56,16 +56,16 @@ export class SqliteAccess implements AccessStore {
   addKey({ merchant: name, ...key }: NewApiKey): Promise<ApiKey> {
     return this.#transaction(async (db) => {
       const merchant = await findMerchant(db, name);
-      const { inForce } = await db
+      const { validKeys } = await db
         .selectFrom('api_key')
-        .select(({ fn }) => fn.countAll<number>().as('inForce'))
+        .select(({ fn }) => fn.countAll<number>().as('validKeys'))
         .where('merchant_id', '=', merchant.id)
         .where('revoked_at_ms', 'is', null)
         .executeTakeFirstOrThrow();
-      if (inForce >= MAX_KEYS_PER_MERCHANT)
+      if (validKeys >= MAX_KEYS_PER_MERCHANT)
         throw new LockgateError(
           'too-many-keys',
-          `${JSON.stringify(name)} has ${inForce} valid API keys, which is the maximum: revoke one first`,
+          `${JSON.stringify(name)} has ${validKeys} valid API keys, which is the maximum: revoke one first`,
         );
       const row = {
         merchant_id: merchant.id,
@@ -88,14 +88,15 @@ export class SqliteAccess implements AccessStore {
   }
 
   async listKeys(merchant?: string): Promise<ApiKey[]> {
-    const all = keys(this.#parts.readTables).orderBy('api_key.id');
-    const rows = await (merchant === undefined ? all : all.where('merchant.name', '=', merchant)).execute();
+    let query = selectKeys(this.#parts.readTables).orderBy('api_key.id');
+    if (merchant !== undefined) query = query.where('merchant.name', '=', merchant);
+    const rows = await query.execute();
     return rows.map(toApiKey);
   }
 
   revokeKey(publicId: string, nowMs: number): Promise<ApiKey> {
     return this.#transaction(async (db) => {
-      const key = await keys(db).where('api_key.public_id', '=', publicId).executeTakeFirst();
+      const key = await selectKeys(db).where('api_key.public_id', '=', publicId).executeTakeFirst();
       if (key === undefined)
         throw new LockgateError('no-such-key', `there is no API key ${JSON.stringify(publicId.slice(0, 80))}`);
       await db.deleteFrom('access_token').where('key_id', '=', key.id).execute();
@@ -116,8 +117,8 @@ export class SqliteAccess implements AccessStore {
   async findToken(tokenHash: Buffer, nowMs: number): Promise<AccessToken | null> {
     const row = this.#token.get(tokenHash, nowMs) as { merchant_id: number; scopes: string } | undefined;
     if (row === undefined) return null;
-    const given = row.scopes.split(' ');
-    return { merchantId: row.merchant_id, scopes: SCOPES.filter((scope) => given.includes(scope)) };
+    const tokenScopes = row.scopes.split(' ');
+    return { merchantId: row.merchant_id, scopes: SCOPES.filter((scope) => tokenScopes.includes(scope)) };
   }
 
   #transaction<T>(work: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
@@ -125,7 +126,8 @@ export class SqliteAccess implements AccessStore {
   }
 }
 
-function keys(db: Kysely<Tables>) {
+/** A query for API keys with their merchants' names. */
+function selectKeys(db: Kysely<Tables>) {
   return db
     .selectFrom('api_key')
     .innerJoin('merchant', 'merchant.id', 'api_key.merchant_id')

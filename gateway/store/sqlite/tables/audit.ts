@@ -18,15 +18,15 @@ export class SqliteAudit implements AuditStore {
     this.#parts = parts;
   }
 
-  begin(beginning: AuditStart): Promise<number> {
+  begin(start: AuditStart): Promise<number> {
     return this.#transaction((db) =>
-      insert(db, { ...startColumns(beginning), after: null, outcome: 'begun', code: null, ended_at_ms: null }),
+      insert(db, { ...startColumns(start), after: null, outcome: 'begun', code: null, ended_at_ms: null }),
     );
   }
 
-  end(id: number, end: AuditResult): Promise<void> {
+  end(id: number, result: AuditResult): Promise<void> {
     return this.#transaction(async (db) => {
-      await db.updateTable('audit').set(resultColumns(end)).where('id', '=', id).execute();
+      await db.updateTable('audit').set(resultColumns(result)).where('id', '=', id).execute();
     });
   }
 
@@ -60,6 +60,7 @@ export class SqliteAudit implements AuditStore {
   }
 }
 
+/** Inserts an entry, deletes the oldest entries beyond the maximum, and returns the new entry's id. */
 async function insert(db: Kysely<Tables>, row: Insertable<AuditTable>): Promise<number> {
   const { id } = await db.insertInto('audit').values(row).returning('id').executeTakeFirstOrThrow();
   await db

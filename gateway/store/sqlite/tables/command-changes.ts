@@ -22,6 +22,7 @@ export class CommandChanges {
     );
   }
 
+  /** Records that a command was sent or acknowledged. @throws SQLite's error */
   apply(change: CommandChange): void {
     if (change.type === 'sent') this.#sent.run(change.atMs, change.atMs, change.id);
     else this.#acknowledged.run(change.state, change.detail, change.atMs, change.id, change.deviceId);

@@ -18,7 +18,7 @@ import type { WriteMutex } from '../write-mutex.js';
 /** Maximum rows of one INSERT or one IN list: SQLite allows 32,766 values in a statement. */
 const MAX_ROWS_PER_STATEMENT = 1000;
 /** The highest id that fits the wire (proto/lock.proto, Downlink.id). */
-const MAX_ID = 2 ** 32 - 1;
+const MAX_COMMAND_ID = 2 ** 32 - 1;
 
 /** Literals instead of parameters, since SQLite uses the partial index of unfinished commands only for literals. */
 const UNFINISHED = sql<CommandState>`('queued', 'sent')`;
@@ -45,11 +45,13 @@ export class CommandTableStore implements CommandStore {
           // Rows of one INSERT get ascending ids, but RETURNING may list them in any order.
           addedIds.push(...added.map(({ id }) => id).sort((a, b) => a - b));
         }
-        if ((addedIds.at(-1) ?? 0) > MAX_ID)
-          throw new LockgateError('commands-exhausted', `command ids end at ${MAX_ID}, and all are used`);
+        if ((addedIds.at(-1) ?? 0) > MAX_COMMAND_ID)
+          throw new LockgateError('commands-exhausted', `command ids end at ${MAX_COMMAND_ID}, and all are used`);
         return addedIds;
       }),
     );
+    // Nothing else is inserted meanwhile, so the ids between these two are all of this call; without ids the range is
+    // empty.
     const [first, last] = [ids[0] ?? 0, ids.at(-1) ?? -1];
     const rows = await this.#commands().where('command.id', '>=', first).where('command.id', '<=', last).execute();
     return rows.sort((a, b) => a.id - b.id).map(toRecord);
@@ -169,33 +171,34 @@ async function checkTargets(db: Transaction<Tables>, commands: readonly NewComma
   for (const chunk of chunksOf([...merchantOf.keys()])) {
     const columns = ['id', 'mac', 'merchant_id', 'removed_at_ms'] as const;
     const rows = await db.selectFrom('device').select(columns).where('id', 'in', chunk).execute();
-    const gone = rows.find((row) => row.removed_at_ms !== null || row.merchant_id !== merchantOf.get(row.id));
-    if (gone !== undefined) throw noSuchDevice(gone.mac as Mac);
+    const unavailable = rows.find((row) => row.removed_at_ms !== null || row.merchant_id !== merchantOf.get(row.id));
+    if (unavailable !== undefined) throw noSuchDevice(unavailable.mac as Mac);
     if (rows.length < chunk.length) throw new Error('a command names a device that the store never had');
   }
 }
 
-function* chunksOf<T>(all: readonly T[]): Generator<T[]> {
-  for (let at = 0; at < all.length; at += MAX_ROWS_PER_STATEMENT) yield all.slice(at, at + MAX_ROWS_PER_STATEMENT);
+function* chunksOf<T>(items: readonly T[]): Generator<T[]> {
+  for (let start = 0; start < items.length; start += MAX_ROWS_PER_STATEMENT)
+    yield items.slice(start, start + MAX_ROWS_PER_STATEMENT);
 }
 
-function toRow({ command, ...asked }: NewCommand): Insertable<CommandTable> {
+function toRow({ command, ...request }: NewCommand): Insertable<CommandTable> {
   const { type, ...parameters } = command;
   return {
-    device_id: asked.deviceId,
-    merchant_id: asked.merchantId,
+    device_id: request.deviceId,
+    merchant_id: request.merchantId,
     type,
     parameters: JSON.stringify(parameters),
     state: 'queued',
-    created_at_ms: asked.createdAtMs,
-    not_before_ms: asked.notBeforeMs,
-    expires_at_ms: asked.expiresAtMs,
+    created_at_ms: request.createdAtMs,
+    not_before_ms: request.notBeforeMs,
+    expires_at_ms: request.expiresAtMs,
     first_sent_at_ms: null,
     last_sent_at_ms: null,
     sent_count: 0,
     finished_at_ms: null,
     detail: '',
-    asked_by: asked.askedBy,
+    asked_by: request.askedBy,
   };
 }
 

@@ -1,7 +1,7 @@
 /**
  * Locks, and the credentials of locks and phones, in the SQLite store, through Kysely. The caller must hold the write
- * mutex for writes. A removed lock's row stays, since its history refers to the row, but methods treat the lock as
- * missing.
+ * mutex for writes. A device is a lock. A removed lock's row stays, since its history refers to the row, but methods
+ * treat the lock as missing.
  */
 import type { Kysely, Selectable, Transaction } from 'kysely';
 import { afterThisTurn } from '../../../../proto/clock.js';
@@ -30,9 +30,9 @@ import { findMerchant } from './registry.js';
 /** Maximum rows of one statement: SQLite allows 32,766 values in a statement. */
 const MAX_ROWS_PER_STATEMENT = 1000;
 /** Maximum number of phones in a list: all that may be valid, then the newest of the revoked ones. */
-const MAX_PHONES_LISTED = 200;
+const MAX_LISTED_PHONES = 200;
 /** Maximum number of locks that an error message names. */
-const MAX_NAMED = 3;
+const MAX_NAMED_LOCKS = 3;
 
 export class DeviceTables {
   readonly #db: Kysely<Tables>;
@@ -104,7 +104,7 @@ export class DeviceTables {
   ): Promise<InvalidCredentials> {
     return await this.#db.transaction().execute(async (db) => {
       const deviceId = await deviceIdOf(db, mac);
-      const own = await db
+      const unrevoked = await db
         .selectFrom('credential')
         .select(['id', 'expires_at_ms'])
         .where('device_id', '=', deviceId)
@@ -113,20 +113,21 @@ export class DeviceTables {
         .orderBy('id', 'desc')
         .execute();
       // Only the latest old credential may stay valid for a while, and never longer than before.
-      const retained = keepOldUntilMs === undefined ? undefined : own[0];
+      const retained = keepOldUntilMs === undefined ? undefined : unrevoked[0];
       if (retained !== undefined && keepOldUntilMs !== undefined)
         await db
           .updateTable('credential')
           .set({ expires_at_ms: Math.min(keepOldUntilMs, retained.expires_at_ms ?? keepOldUntilMs) })
           .where('id', '=', retained.id)
           .execute();
-      const credentialIds = own.map(({ id }) => id).filter((id) => id !== retained?.id);
-      await revoke(db, credentialIds, nowMs);
+      const unrevokedIds = unrevoked.map(({ id }) => id);
+      const idsToRevoke = unrevokedIds.filter((id) => id !== retained?.id);
+      await revoke(db, idsToRevoke, nowMs);
       await db
         .insertInto('credential')
         .values(credentialRow(deviceId, 'lock', secretHash, nowMs))
         .execute();
-      return { deviceId, credentialIds: own.map(({ id }) => id) };
+      return { deviceId, credentialIds: unrevokedIds };
     });
   }
 
@@ -134,7 +135,7 @@ export class DeviceTables {
   async addPhone({ mac, name, secretHash, expiresAtMs, nowMs }: NewPhone): Promise<Phone> {
     return await this.#db.transaction().execute(async (db) => {
       const deviceId = await deviceIdOf(db, mac);
-      const inForce = await db
+      const phones = await db
         .selectFrom('credential')
         .select('name')
         .where('device_id', '=', deviceId)
@@ -142,12 +143,12 @@ export class DeviceTables {
         .where('revoked_at_ms', 'is', null)
         .where(({ eb, or }) => or([eb('expires_at_ms', 'is', null), eb('expires_at_ms', '>', nowMs)]))
         .execute();
-      if (inForce.some((phone) => phone.name === name))
+      if (phones.some((phone) => phone.name === name))
         throw new LockgateError('phone-exists', `${formatMac(mac)} has a phone named ${JSON.stringify(name)} already`);
-      if (inForce.length >= MAX_PHONES_PER_LOCK)
+      if (phones.length >= MAX_PHONES_PER_LOCK)
         throw new LockgateError(
           'too-many-phones',
-          `${formatMac(mac)} has ${inForce.length} phones, the maximum being ${MAX_PHONES_PER_LOCK}: revoke one first`,
+          `${formatMac(mac)} has ${phones.length} phones, the maximum being ${MAX_PHONES_PER_LOCK}: revoke one first`,
         );
       const row = { ...credentialRow(deviceId, 'phone', secretHash, nowMs), name, expires_at_ms: expiresAtMs };
       return toPhone(await db.insertInto('credential').values(row).returningAll().executeTakeFirstOrThrow());
@@ -179,7 +180,7 @@ export class DeviceTables {
       .where('kind', '=', 'phone')
       .orderBy(({ eb }) => eb('revoked_at_ms', 'is not', null))
       .orderBy('id', 'desc')
-      .limit(MAX_PHONES_LISTED)
+      .limit(MAX_LISTED_PHONES)
       .execute();
     return rows.map(toPhone);
   }
@@ -307,8 +308,8 @@ export class DeviceTables {
 }
 
 function* chunksOf<T>(items: readonly T[]): Generator<readonly T[]> {
-  for (let from = 0; from < items.length; from += MAX_ROWS_PER_STATEMENT)
-    yield items.slice(from, from + MAX_ROWS_PER_STATEMENT);
+  for (let start = 0; start < items.length; start += MAX_ROWS_PER_STATEMENT)
+    yield items.slice(start, start + MAX_ROWS_PER_STATEMENT);
 }
 
 async function takenMacs(db: Kysely<Tables>, macs: readonly Mac[]): Promise<Mac[]> {
@@ -322,8 +323,8 @@ async function takenMacs(db: Kysely<Tables>, macs: readonly Mac[]): Promise<Mac[
 }
 
 function deviceExists(macs: readonly Mac[]): LockgateError {
-  const named = macs.slice(0, MAX_NAMED).map(formatMac).join(', ');
-  const more = macs.length > MAX_NAMED ? ` and ${macs.length - MAX_NAMED} more` : '';
+  const named = macs.slice(0, MAX_NAMED_LOCKS).map(formatMac).join(', ');
+  const more = macs.length > MAX_NAMED_LOCKS ? ` and ${macs.length - MAX_NAMED_LOCKS} more` : '';
   return new LockgateError('device-exists', `there is a device ${named}${more} already`);
 }
 
@@ -369,8 +370,9 @@ async function revokeAll(db: Transaction<Tables>, deviceId: number, nowMs: numbe
 export async function putState(db: Transaction<Tables>, deviceId: number, state: string | null): Promise<void> {
   await db.deleteFrom('device_state').where('device_id', '=', deviceId).execute();
   if (state === null) return;
-  const through = sql<number>`(SELECT coalesce(max(id), 0) FROM uplink)`;
-  await db.insertInto('device_state').values({ device_id: deviceId, state, through_uplink_id: through }).execute();
+  const lastUplinkId = sql<number>`(SELECT coalesce(max(id), 0) FROM uplink)`;
+  const row = { device_id: deviceId, state, through_uplink_id: lastUplinkId };
+  await db.insertInto('device_state').values(row).execute();
 }
 
 function toPhone(row: Selectable<CredentialTable>): Phone {

@@ -14,9 +14,9 @@ export class SqliteMarks implements MarkStore {
   async readAll(): Promise<ReadonlyMap<number, readonly number[]>> {
     const marks = new Map<number, number[]>();
     for (const { device_id: deviceId, mark_ms: markMs } of await this.#rows().execute()) {
-      const known = marks.get(deviceId);
-      if (known === undefined) marks.set(deviceId, [markMs]);
-      else known.push(markMs);
+      const marksOfLock = marks.get(deviceId);
+      if (marksOfLock === undefined) marks.set(deviceId, [markMs]);
+      else marksOfLock.push(markMs);
     }
     return marks;
   }

@@ -52,8 +52,8 @@ export class SqliteNotices implements NoticeStore {
   }
 
   async readOpen(): Promise<NoticeKey[]> {
-    const open = this.#parts.readTables.selectFrom('notice').select(['kind', 'subject']);
-    return await open.where('resolved_at_ms', 'is', null).execute();
+    const query = this.#parts.readTables.selectFrom('notice').select(['kind', 'subject']);
+    return await query.where('resolved_at_ms', 'is', null).execute();
   }
 
   async readUnread(): Promise<ReadonlyMap<NoticeKind, number>> {
@@ -69,12 +69,12 @@ export class SqliteNotices implements NoticeStore {
 
   markRead(ids: readonly number[] | 'all', nowMs: number): Promise<number> {
     return this.#transaction(async (db) => {
-      let marking = db.updateTable('notice').set({ read_at_ms: nowMs }).where('read_at_ms', 'is', null);
+      let update = db.updateTable('notice').set({ read_at_ms: nowMs }).where('read_at_ms', 'is', null);
       if (ids !== 'all') {
         await refuseUnknown(db, ids);
-        marking = marking.where('id', 'in', [...ids]);
+        update = update.where('id', 'in', [...ids]);
       }
-      const { numUpdatedRows } = await marking.executeTakeFirstOrThrow();
+      const { numUpdatedRows } = await update.executeTakeFirstOrThrow();
       return Number(numUpdatedRows);
     });
   }
@@ -118,7 +118,10 @@ async function resolve(db: Kysely<Tables>, { kind, subjects, resolvedAtMs }: Res
     .execute();
 }
 
-/** Inserts or counts all in one statement. The conflict is with the partial index of unresolved or unread notices. */
+/**
+ * Inserts notices in one statement. A notice that is already stored, and is unresolved or unread (a partial index finds
+ * it), is counted up instead.
+ */
 async function insert(db: Kysely<Tables>, occurrences: readonly Occurrence[]): Promise<void> {
   const rows = occurrences.map(({ kind, subject, text, count, firstAtMs, lastAtMs, resolvedAtMs }) => ({
     kind,
@@ -148,28 +151,29 @@ async function insert(db: Kysely<Tables>, occurrences: readonly Occurrence[]): P
     .execute();
 }
 
+/** Deletes the notices beyond the maximum number: read notices first, then by age. */
 async function deleteOldest(db: Kysely<Tables>): Promise<void> {
-  const counting = db.selectFrom('notice').select(({ fn }) => fn.countAll<number>().as('stored'));
-  const { stored } = await counting.executeTakeFirstOrThrow();
-  if (stored <= MAX_NOTICES) return;
+  const countQuery = db.selectFrom('notice').select(({ fn }) => fn.countAll<number>().as('count'));
+  const { count } = await countQuery.executeTakeFirstOrThrow();
+  if (count <= MAX_NOTICES) return;
   const oldest = db
     .selectFrom('notice')
     .select('id')
     .orderBy(sql`read_at_ms IS NULL`)
     .orderBy('last_at_ms')
     .orderBy('id')
-    .limit(stored - MAX_NOTICES);
+    .limit(count - MAX_NOTICES);
   await db.deleteFrom('notice').where('id', 'in', oldest).execute();
 }
 
 /** @throws LockgateError `no-such-notice` */
 async function refuseUnknown(db: Kysely<Tables>, ids: readonly number[]): Promise<void> {
-  const found = await db
+  const rows = await db
     .selectFrom('notice')
     .select('id')
     .where('id', 'in', [...ids])
     .execute();
-  const known = new Set(found.map(({ id }) => id));
+  const known = new Set(rows.map(({ id }) => id));
   const unknown = ids.find((id) => !known.has(id));
   if (unknown !== undefined) throw new LockgateError('no-such-notice', `there is no notice ${unknown}`);
 }

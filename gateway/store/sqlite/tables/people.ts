@@ -31,8 +31,8 @@ import type { Tables } from '../schema.js';
 import { TakenUsers } from './people/taken-users.js';
 import { findMerchant } from './registry.js';
 
-/** Makes a write for a merchant; `what` completes a failure's message "the store could not …". */
-export type WriteForMerchant = (what: string, operation: MerchantOperation) => Promise<MerchantOutcome>;
+/** Makes a write for a merchant; `action` completes a failure's message "the store could not …". */
+export type WriteForMerchant = (action: string, operation: MerchantOperation) => Promise<MerchantOutcome>;
 
 export interface PeopleParts {
   readonly reader: Database;
@@ -59,9 +59,9 @@ export class SqlitePeople implements PeopleStore {
     const { reader } = parts;
     this.#taken = new TakenUsers(reader);
     this.#quotaUse = reader.prepare('SELECT pets, users, bytes FROM merchant_kept WHERE merchant_id = ?');
-    const login = 'SELECT id, password_hash FROM user_account WHERE merchant_id = ? AND';
-    this.#byName = reader.prepare(`${login} username = ?`).safeIntegers();
-    this.#byKey = reader.prepare(`${login} username_key = ? LIMIT 2`).safeIntegers();
+    const selectLogin = 'SELECT id, password_hash FROM user_account WHERE merchant_id = ? AND';
+    this.#byName = reader.prepare(`${selectLogin} username = ?`).safeIntegers();
+    this.#byKey = reader.prepare(`${selectLogin} username_key = ? LIMIT 2`).safeIntegers();
     this.#session = reader
       .prepare('SELECT user_id FROM user_session WHERE token_hash = ? AND merchant_id = ? AND expires_at_ms > ?')
       .pluck()
@@ -77,23 +77,25 @@ export class SqlitePeople implements PeopleStore {
     if (faults.length > 0) throw refusalError({ code: 'taken', faults }, this.#parts.quota);
   }
 
-  async checkUserQuota(merchantId: number, users: number): Promise<void> {
+  async checkUserQuota(merchantId: number, newUsers: number): Promise<void> {
     const { quota } = this.#parts;
     const use = this.#quotaUse.get(merchantId) as QuotaUse | undefined;
-    const full = exceededQuota({ pets: 0, users: (use?.users ?? 0) + users, bytes: use?.bytes ?? 0 }, quota, 'users');
-    if (full !== undefined && users > 0) throw overQuotaError(full, quota);
+    const users = (use?.users ?? 0) + newUsers;
+    const exceeded = exceededQuota({ pets: 0, users, bytes: use?.bytes ?? 0 }, quota, 'users');
+    if (exceeded !== undefined && newUsers > 0) throw overQuotaError(exceeded, quota);
   }
 
   async listUsers({ merchant: name, afterId, limit }: UserPage): Promise<ListedUser[]> {
     const merchant = await findMerchant(this.#parts.readTables, name);
-    const page = this.#parts.readTables
+    let query = this.#parts.readTables
       .selectFrom('user_account')
       .select([idText, 'username', 'first_name', 'last_name', 'email', 'phone', 'user_status', 'created_at_ms'])
       .select(sql<number>`password_hash IS NOT NULL`.as('has_password'))
       .where('merchant_id', '=', merchant.id)
       .orderBy('id')
       .limit(limit);
-    const rows = await (afterId === null ? page : page.where('id', '>', afterId)).execute();
+    if (afterId !== null) query = query.where('id', '>', afterId);
+    const rows = await query.execute();
     return rows.map((row) => ({
       id: BigInt(row.id_text),
       username: row.username,
@@ -111,7 +113,7 @@ export class SqlitePeople implements PeopleStore {
   async findLogin(merchantId: number, username: string): Promise<{ id: bigint; passwordHash: string | null } | null> {
     const exact = this.#byName.get(merchantId, username) as LoginRow | undefined;
     const [first, ...others] = this.#byKey.all(merchantId, usernameKey(username)) as LoginRow[];
-    // Users of an older version may have the same key; each of them must then type the exact spelling.
+    // Users that an older version added may share a key (their names in one spelling); they must type the exact name.
     const row = exact ?? (others.length === 0 ? first : undefined);
     return row === undefined ? null : { id: row.id, passwordHash: row.password_hash };
   }
@@ -141,8 +143,8 @@ export class SqlitePeople implements PeopleStore {
   }
 
   /** Makes a write and returns the pet, if the write is about a pet. */
-  async #write(what: string, operation: MerchantOperation): Promise<Pet | undefined> {
-    const outcome = await this.#parts.write(what, operation);
+  async #write(action: string, operation: MerchantOperation): Promise<Pet | undefined> {
+    const outcome = await this.#parts.write(action, operation);
     if (outcome.refusal !== undefined) throw refusalError(outcome.refusal, this.#parts.quota);
     return outcome.pet;
   }

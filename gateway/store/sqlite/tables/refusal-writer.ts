@@ -1,4 +1,7 @@
-/** Stores refusals of locks. `write` must be called inside a transaction (log/batched-write.ts). */
+/**
+ * Stores refusals: that the gateway refused a lock's connection or message. `write` must be called inside a transaction
+ * (log/batched-write.ts).
+ */
 import type { Database, Statement } from 'better-sqlite3';
 import {
   MAX_REFUSALS,
@@ -7,7 +10,7 @@ import {
   type RefusalChange,
 } from '../../contract/refusal-store.js';
 
-/** Every this many writes, all rows are counted: counting costs more than writing. */
+/** All rows are counted once per this many writes, since counting costs more than writing. */
 const WRITES_PER_COUNT = 50;
 
 export interface RefusalsWrite {
@@ -48,12 +51,12 @@ export class RefusalWriter {
   /** @throws SQLite's error */
   write({ changes, nowMs }: RefusalsWrite): void {
     for (const change of changes) {
-      const { changes: rows } = this.#put.run(change);
-      if (rows > 0) this.#trimLock.run(change.mac);
+      const { changes: writtenRows } = this.#put.run(change);
+      if (writtenRows > 0) this.#trimLock.run(change.mac);
     }
     this.#deleteOld.run(nowMs - REFUSALS_RETAINED_FOR);
     if (this.#writes++ % WRITES_PER_COUNT !== 0) return;
-    const tooMany = (this.#count.get() as number) - MAX_REFUSALS;
-    if (tooMany > 0) this.#deleteOldest.run(tooMany);
+    const surplus = (this.#count.get() as number) - MAX_REFUSALS;
+    if (surplus > 0) this.#deleteOldest.run(surplus);
   }
 }

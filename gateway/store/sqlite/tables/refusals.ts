@@ -12,8 +12,8 @@ import type { Tables } from '../schema.js';
 export interface SqliteRefusalsParts {
   /** On the read-only connection. */
   readonly readTables: Kysely<Tables>;
-  /** Makes a write through the log's writer; rejects with a StoreFailure. */
-  readonly writeBatched: (what: string, write: BatchedWrite) => Promise<void>;
+  /** Makes a write through the log's writer; rejects with a StoreFailure "the store could not <action>". */
+  readonly writeBatched: (action: string, write: BatchedWrite) => Promise<void>;
 }
 
 export class SqliteRefusals implements RefusalStore {

@@ -51,8 +51,8 @@ export class Registry {
   async addWebhookUrl(url: NewWebhookUrl): Promise<WebhookUrl> {
     return await this.#db.transaction().execute(async (db) => {
       const merchant = await findMerchant(db, url.merchant);
-      const last = await db.selectFrom('uplink').select('id').orderBy('id', 'desc').limit(1).executeTakeFirst();
-      const after = Math.min(last?.id ?? 0, (url.fromUplinkId ?? Number.POSITIVE_INFINITY) - 1);
+      const newest = await db.selectFrom('uplink').select('id').orderBy('id', 'desc').limit(1).executeTakeFirst();
+      const startAfterId = Math.min(newest?.id ?? 0, (url.fromUplinkId ?? Number.POSITIVE_INFINITY) - 1);
       const row = {
         merchant_id: merchant.id,
         url: url.url,
@@ -61,10 +61,10 @@ export class Registry {
         secret_sealed: url.secretSealed,
         state: 'active' as const,
         disabled_why: null,
-        cursor: after,
+        cursor: startAfterId,
         created_at_ms: url.nowMs,
         ordered: url.ordered === true ? 1 : 0,
-        started_after: after,
+        started_after: startAfterId,
       };
       const added = await db.insertInto('webhook_url').values(row).returningAll().executeTakeFirstOrThrow();
       return toWebhookUrl({ ...added, merchant_name: merchant.name });

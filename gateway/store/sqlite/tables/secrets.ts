@@ -1,4 +1,7 @@
-/** Changes of all secrets of the SQLite store at once, in hand-written SQL. Every write holds the write mutex. */
+/**
+ * Changes of all secrets of the SQLite store at once, in hand-written SQL: sealing (encrypting with the operator's
+ * key), sealing with a new key, and forgetting. Every write holds the write mutex.
+ */
 import type { Database } from 'better-sqlite3';
 import type { Mac } from '../../../../proto/wire/mac.js';
 import { StoreFailure } from '../../contract/errors.js';
@@ -51,14 +54,16 @@ export class SqliteSecrets implements SecretStore {
 
   sealClearHeaders(seal: (value: string) => Buffer): Promise<number> {
     return this.#write('seal headers', (db) => {
-      const unsealed = db.prepare('SELECT id, headers FROM webhook_url WHERE headers_sealed = 0').all() as HeadersRow[];
-      const put = db.prepare('UPDATE webhook_url SET headers = ?, headers_sealed = 1 WHERE id = ?');
-      for (const { id, headers } of unsealed)
-        put.run(
+      const clearRows = db
+        .prepare('SELECT id, headers FROM webhook_url WHERE headers_sealed = 0')
+        .all() as HeadersRow[];
+      const writeHeaders = db.prepare('UPDATE webhook_url SET headers = ?, headers_sealed = 1 WHERE id = ?');
+      for (const { id, headers } of clearRows)
+        writeHeaders.run(
           mapValues(headers, (value) => seal(value).toString('base64')),
           id,
         );
-      return unsealed.filter(({ headers }) => headers !== '{}').length;
+      return clearRows.filter(({ headers }) => headers !== '{}').length;
     });
   }
 
@@ -67,15 +72,15 @@ export class SqliteSecrets implements SecretStore {
       let count = 0;
       for (const table of ['webhook_url', 'webhook_old_secret']) {
         const rows = db.prepare(`SELECT id, secret_sealed FROM ${table}`).all();
-        const put = db.prepare(`UPDATE ${table} SET secret_sealed = ? WHERE id = ?`);
+        const writeSecret = db.prepare(`UPDATE ${table} SET secret_sealed = ? WHERE id = ?`);
         for (const { id, secret_sealed } of rows as { id: number; secret_sealed: Buffer }[]) {
-          put.run(reseal(secret_sealed), id);
+          writeSecret.run(reseal(secret_sealed), id);
           count += 1;
         }
       }
-      const put = db.prepare('UPDATE webhook_url SET headers = ? WHERE id = ?');
+      const writeHeaders = db.prepare('UPDATE webhook_url SET headers = ? WHERE id = ?');
       for (const { id, headers } of db.prepare('SELECT id, headers FROM webhook_url').all() as HeadersRow[])
-        put.run(
+        writeHeaders.run(
           mapValues(headers, (value) => {
             count += 1;
             return reseal(Buffer.from(value, 'base64')).toString('base64');
@@ -92,10 +97,10 @@ export class SqliteSecrets implements SecretStore {
     return this.#write('forget secrets', (db) => {
       const forgotten = readForgotten(db, nowMs);
       db.exec('DELETE FROM webhook_old_secret');
-      const put = db.prepare(
+      const clearUrl = db.prepare(
         `UPDATE webhook_url SET secret_sealed = ?, headers = '{}', headers_sealed = 1 WHERE id = ?`,
       );
-      for (const { id } of forgotten.urls) put.run(unknownSecret(), id);
+      for (const { id } of forgotten.urls) clearUrl.run(unknownSecret(), id);
       db.prepare(`UPDATE webhook_url SET state = 'disabled', disabled_why = ?`).run(disabledWhy);
       db.prepare('UPDATE credential SET revoked_at_ms = ? WHERE revoked_at_ms IS NULL').run(nowMs);
       db.prepare('UPDATE api_key SET revoked_at_ms = ? WHERE revoked_at_ms IS NULL').run(nowMs);
@@ -106,14 +111,15 @@ export class SqliteSecrets implements SecretStore {
     });
   }
 
-  #write<T>(what: string, work: (db: Database) => T): Promise<T> {
+  /** Runs `work` in a transaction. @param action completes a failure's message "the store could not …" */
+  #write<T>(action: string, work: (db: Database) => T): Promise<T> {
     const { mutex, writer } = this.#parts;
     return mutex.runExclusive(() => {
       try {
         return writer.transaction(() => work(writer)).immediate();
       } catch (error) {
         if ((error as Error).name !== 'SqliteError') throw error;
-        throw new StoreFailure(what, error);
+        throw new StoreFailure(action, error);
       }
     });
   }
@@ -125,11 +131,15 @@ function putMetadata(db: Database, name: string, value: string): void {
   ).run(name, value);
 }
 
-function mapValues(json: string, change: (value: string) => string): string {
+/** Converts each value of a JSON object of strings. */
+function mapValues(json: string, convert: (value: string) => string): string {
   const entries = Object.entries(JSON.parse(json) as Record<string, string>);
-  return JSON.stringify(Object.fromEntries(entries.map(([name, value]) => [name, change(value)])));
+  return JSON.stringify(Object.fromEntries(entries.map(([name, value]) => [name, convert(value)])));
 }
 
+/**
+ * Returns what forgetting the secrets invalidates: API keys, webhook URLs, and the locks and phones with credentials.
+ */
 function readForgotten(db: Database, nowMs: number): ForgottenSecrets {
   const urls = db
     .prepare(

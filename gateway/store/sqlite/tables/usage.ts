@@ -29,8 +29,8 @@ export interface SqliteUsageParts {
   readonly tables: Kysely<Tables>;
   /** On the connection that only reads. */
   readonly readTables: Kysely<Tables>;
-  /** Makes a write through the log's writer; rejects with a StoreFailure. */
-  readonly writeBatched: (what: string, write: BatchedWrite) => Promise<void>;
+  /** Makes a write through the log's writer; rejects with a StoreFailure "the store could not <action>". */
+  readonly writeBatched: (action: string, write: BatchedWrite) => Promise<void>;
 }
 
 export class SqliteUsage implements UsageStore {
@@ -77,15 +77,15 @@ export class SqliteUsage implements UsageStore {
   putPlan(merchant: string, plan: PricePlan, from: Month, nowMs: number): Promise<DatedPlan> {
     return this.#transaction(async (db) => {
       const { id } = await findMerchant(db, merchant);
-      const closed = await db
+      const latest = await db
         .selectFrom('statement')
         .select(({ fn }) => fn.max('month').as('month'))
         .where('merchant_id', '=', id)
         .executeTakeFirst();
-      if (closed !== undefined && closed.month !== null && closed.month >= from)
+      if (latest !== undefined && latest.month !== null && latest.month >= from)
         throw new LockgateError(
           'usage-month-closed',
-          `a plan can't start in ${from}: ${closed.month} is closed for ${merchant}, and a closed month can't change`,
+          `a plan can't start in ${from}: ${latest.month} is closed for ${merchant}, and a closed month can't change`,
         );
       const prices = { per_mb: plan.perMb, per_sim: plan.perSim, currency: plan.currency, set_at_ms: nowMs };
       const row = { merchant_id: id, from_month: from, ...prices };
@@ -127,10 +127,11 @@ export class SqliteUsage implements UsageStore {
     return this.#transaction(async (db) => {
       const closed = await closedMonths(db, merchantId);
       if (closed.includes(month)) return false;
-      const earlier = closed.filter((each) => each < month);
-      const basis = await readBasis(db, merchantId, month, earlier, nowMs);
+      const earlierClosed = closed.filter((closedMonth) => closedMonth < month);
+      const basis = await readBasis(db, merchantId, month, earlierClosed, nowMs);
       const row = { merchant_id: merchantId, month, closed_at_ms: nowMs, body: make(basis) };
       await db.insertInto('statement').values(row).execute();
+      // What is counted from now on for these months is billed as late usage by the next statement.
       await db
         .updateTable('usage')
         .set(({ ref }) => ({
@@ -141,7 +142,7 @@ export class SqliteUsage implements UsageStore {
           billed_bytes_down: ref('bytes_down'),
         }))
         .where('merchant_id', '=', merchantId)
-        .where('month', 'in', [month, ...earlier])
+        .where('month', 'in', [month, ...earlierClosed])
         .execute();
       return true;
     });
@@ -162,11 +163,12 @@ async function closedMonths(db: Kysely<Tables>, merchantId: number): Promise<Mon
   return rows.map((row) => row.month as Month);
 }
 
+/** Reads all that a month's statement is computed from. */
 async function readBasis(
   db: Transaction<Tables>,
   merchantId: number,
   month: Month,
-  earlier: readonly Month[],
+  earlierClosed: readonly Month[],
   closedAtMs: number,
 ): Promise<StatementBasis> {
   const { name } = await db
@@ -174,7 +176,7 @@ async function readBasis(
     .select('name')
     .where('id', '=', merchantId)
     .executeTakeFirstOrThrow();
-  const since = await db
+  const countingSince = await db
     .selectFrom('fact')
     .select('value')
     .where('name', '=', COUNTING_SINCE_METADATA)
@@ -192,10 +194,10 @@ async function readBasis(
     merchant: name,
     month,
     closedAtMs,
-    countingSinceMs: since === undefined ? null : Number(since.value),
+    countingSinceMs: countingSince === undefined ? null : Number(countingSince.value),
     plan: plan === undefined ? null : { perMb: plan.per_mb, perSim: plan.per_sim, currency: plan.currency },
     usage: await readUnbilled(db, merchantId, [month]),
-    late: await readUnbilled(db, merchantId, earlier),
+    late: await readUnbilled(db, merchantId, earlierClosed),
     activations: new Map(sims.map((sim) => [sim.mac as Mac, sim.activated_at_ms])),
     simsOf: await findBilledSims(db, merchantId, month),
   };
@@ -237,8 +239,8 @@ async function findBilledSims(db: Transaction<Tables>, merchantId: number, month
     .where('created_at_ms', '<', monthEndMs(month))
     .execute();
   const present = new Set(devices.map(({ mac }) => mac));
-  const own = devices.filter((device) => device.merchant_id === merchantId && device.simulated === 0);
-  const last = await db
+  const currentLocks = devices.filter((device) => device.merchant_id === merchantId && device.simulated === 0);
+  const lastUses = await db
     .selectFrom('usage')
     .select(['mac', 'merchant_id', sql<number>`max(changed_at_ms)`.as('last_at_ms')])
     .where('month', '=', month)
@@ -246,23 +248,24 @@ async function findBilledSims(db: Transaction<Tables>, merchantId: number, month
     .groupBy(['mac', 'merchant_id'])
     .orderBy('last_at_ms')
     .execute();
-  const lastMerchant = new Map(last.map((row) => [row.mac, row.merchant_id]));
+  // Sorted by time, so a lock's latest merchant overwrites earlier ones.
+  const lastMerchant = new Map(lastUses.map((row) => [row.mac, row.merchant_id]));
   const removed = [...lastMerchant].filter(([mac, merchant]) => merchant === merchantId && !present.has(mac));
-  return [...own.map(({ mac }) => mac), ...removed.map(([mac]) => mac)] as Mac[];
+  return [...currentLocks.map(({ mac }) => mac), ...removed.map(([mac]) => mac)] as Mac[];
 }
 
 /** Converts a row; `unbilledOnly` subtracts the counts that statements have billed. */
 function toCounts(row: Selectable<UsageTable>, unbilledOnly: boolean): UnbilledUsage {
-  const billed = unbilledOnly ? 1 : 0;
+  const billedFactor = unbilledOnly ? 1 : 0;
   return {
     month: row.month as Month,
     mac: row.mac as Mac,
     simulated: row.simulated === 1,
-    messagesUp: row.messages_up - billed * row.billed_messages_up,
-    messagesDown: row.messages_down - billed * row.billed_messages_down,
-    connections: row.connections - billed * row.billed_connections,
-    bytesUp: row.bytes_up - billed * row.billed_bytes_up,
-    bytesDown: row.bytes_down - billed * row.billed_bytes_down,
+    messagesUp: row.messages_up - billedFactor * row.billed_messages_up,
+    messagesDown: row.messages_down - billedFactor * row.billed_messages_down,
+    connections: row.connections - billedFactor * row.billed_connections,
+    bytesUp: row.bytes_up - billedFactor * row.billed_bytes_up,
+    bytesDown: row.bytes_down - billedFactor * row.billed_bytes_down,
   };
 }
 

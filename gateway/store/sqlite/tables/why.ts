@@ -22,7 +22,7 @@ interface QuarantineRow {
 }
 
 /** Maximum number of uplinks or findings with one key. */
-const MAX_FOUND = 100;
+const MAX_RESULTS = 100;
 
 export class SqliteWhy implements WhyStore {
   readonly #log: LogReader;
@@ -43,7 +43,7 @@ export class SqliteWhy implements WhyStore {
     this.#finding = reader.prepare(`${finding} WHERE f.id = ?`);
     this.#findingsOf = reader.prepare(
       `${finding} WHERE f.device_id = ? AND f.credential_id = ? AND f.boot = ? AND f.sequence = ?
-       ORDER BY f.id LIMIT ${MAX_FOUND}`,
+       ORDER BY f.id LIMIT ${MAX_RESULTS}`,
     );
     this.#quarantined = reader.prepare(
       'SELECT q.*, d.mac FROM quarantine q JOIN device d ON d.id = q.device_id WHERE q.id = ?',
@@ -61,8 +61,8 @@ export class SqliteWhy implements WhyStore {
     return this.#read(() => {
       const found: StoredUplink[] = [];
       for (const credentialId of this.#credentials.all(deviceId) as number[])
-        if (found.length < MAX_FOUND) found.push(...this.#lookup.findAllWithKey(credentialId, boot, sequence));
-      return found.sort((one, other) => one.id - other.id).slice(0, MAX_FOUND);
+        if (found.length < MAX_RESULTS) found.push(...this.#lookup.findAllWithKey(credentialId, boot, sequence));
+      return found.sort((a, b) => a.id - b.id).slice(0, MAX_RESULTS);
     });
   }
 
@@ -94,11 +94,13 @@ export class SqliteWhy implements WhyStore {
 
   async findLogStart(deviceId: number, toUplinkId: number, toMs: number, limit: number): Promise<LogStart> {
     return this.#read(() => {
-      const uplink = this.#lookup.findIdBefore(deviceId, toUplinkId, limit) ?? 0;
-      const event = (this.#eventBefore.get(deviceId, toMs, limit) as number | undefined) ?? 0;
+      const afterUplinkId = this.#lookup.findIdBefore(deviceId, toUplinkId, limit) ?? 0;
+      const lastCutEventId = (this.#eventBefore.get(deviceId, toMs, limit) as number | undefined) ?? 0;
       // Events before the first uplink to be read no longer matter for the lock's state.
-      const old = uplink === 0 ? 0 : ((this.#eventUpTo.get(deviceId, uplink) as number | undefined) ?? 0);
-      return { afterUplinkId: uplink, afterEventId: Math.max(event, old), isCut: uplink > 0 || event > 0 };
+      const lastOldEventId =
+        afterUplinkId === 0 ? 0 : ((this.#eventUpTo.get(deviceId, afterUplinkId) as number | undefined) ?? 0);
+      const isCut = afterUplinkId > 0 || lastCutEventId > 0;
+      return { afterUplinkId, afterEventId: Math.max(lastCutEventId, lastOldEventId), isCut };
     });
   }
 

@@ -32,10 +32,10 @@ class Refused extends Error {
 }
 
 /**
- * Maximum number of expired sessions or tokens deleted with each new one: more than are added, but few enough for a
- * small transaction.
+ * Maximum number of expired sessions or tokens that are deleted with each new one: more than one, so that their number
+ * falls, but few enough for a small transaction.
  */
-const MAX_EXPIRED_DELETED = 100;
+const MAX_DELETED_EXPIRED = 100;
 
 export class MerchantWriter {
   readonly #savepoint: Transaction<(operation: MerchantOperation) => MerchantOutcome>;
@@ -88,7 +88,11 @@ export class MerchantWriter {
     );
   }
 
-  /** @throws SQLite's error, after the write was rolled back */
+  /**
+   * Makes one write and returns its outcome: the pet if the write is about one, or why the write was refused.
+   *
+   * @throws SQLite's error, after the write was rolled back
+   */
   write(operation: MerchantOperation): MerchantOutcome {
     try {
       return this.#savepoint(operation);
@@ -121,6 +125,7 @@ export class MerchantWriter {
     }
   }
 
+  /* A write is made before the quota is checked, since triggers count it then; `Refused` rolls it back. */
   #addPet({ merchantId, pet, nowMs, quota }: AddPet): MerchantOutcome {
     const id = this.#sequences.readLast(merchantId, 'pet') + 1n;
     this.#sequences.record(merchantId, 'pet', id);
@@ -158,8 +163,8 @@ export class MerchantWriter {
   /** @param grown which count grew; its limit and the limit of bytes are checked */
   #checkQuota(merchantId: number, quota: Quota, grown?: 'pets' | 'users'): void {
     const use = this.#quotaUse.get(merchantId) as QuotaUse | undefined;
-    const full = use && exceededQuota(use, quota, grown);
-    if (full !== undefined) throw new Refused({ code: 'full', quota: full });
+    const exceeded = use && exceededQuota(use, quota, grown);
+    if (exceeded !== undefined) throw new Refused({ code: 'full', quota: exceeded });
   }
 
   #startSession({ merchantId, userId, tokenHash, nowMs, expiresAtMs }: NewSession): MerchantOutcome {
@@ -178,5 +183,5 @@ export class MerchantWriter {
 }
 
 function selectExpired(table: string): string {
-  return `SELECT id FROM ${table} WHERE expires_at_ms <= ? ORDER BY expires_at_ms LIMIT ${MAX_EXPIRED_DELETED}`;
+  return `SELECT id FROM ${table} WHERE expires_at_ms <= ? ORDER BY expires_at_ms LIMIT ${MAX_DELETED_EXPIRED}`;
 }

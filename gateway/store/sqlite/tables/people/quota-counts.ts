@@ -59,23 +59,24 @@ export function quotaCountStatements(): string[] {
   ];
 }
 
+/** Returns the statements that count a table's existing rows and create the triggers for its later changes. */
 function countTable(counted: CountedTable): string[] {
   const { table, column, measured, merchant } = counted;
   const upsert = (rows: string): string =>
     `INSERT INTO merchant_kept (merchant_id, ${column}, bytes) ${rows}
      ON CONFLICT (merchant_id) DO UPDATE
        SET ${column} = ${column} + excluded.${column}, bytes = bytes + excluded.bytes`;
-  const change = (row: 'NEW' | 'OLD', rows: string, bytes: string): string =>
-    `UPDATE merchant_kept SET ${column} = ${column} ${rows}, bytes = bytes + (${bytes})
+  const adjust = (row: 'NEW' | 'OLD', rowsChange: string, bytesChange: string): string =>
+    `UPDATE merchant_kept SET ${column} = ${column} ${rowsChange}, bytes = bytes + (${bytesChange})
      WHERE merchant_id = ${merchant(row)}`;
-  const [now, before] = [countedBytes(counted, 'NEW'), countedBytes(counted, 'OLD')];
+  const [newBytes, oldBytes] = [countedBytes(counted, 'NEW'), countedBytes(counted, 'OLD')];
   return [
     upsert(`SELECT ${merchant(table)}, count(*), sum(${countedBytes(counted, table)}) FROM ${table} GROUP BY 1`),
     `CREATE TRIGGER ${table}_kept_new AFTER INSERT ON ${table} BEGIN
-       ${upsert(`VALUES (${merchant('NEW')}, 1, ${now})`)}; END`,
+       ${upsert(`VALUES (${merchant('NEW')}, 1, ${newBytes})`)}; END`,
     `CREATE TRIGGER ${table}_kept_gone AFTER DELETE ON ${table} BEGIN
-       ${change('OLD', '- 1', `- (${before})`)}; END`,
+       ${adjust('OLD', '- 1', `- (${oldBytes})`)}; END`,
     `CREATE TRIGGER ${table}_kept_changed AFTER UPDATE OF ${measured.join(', ')} ON ${table} BEGIN
-       ${change('NEW', '+ 0', `${now} - (${before})`)}; END`,
+       ${adjust('NEW', '+ 0', `${newBytes} - (${oldBytes})`)}; END`,
   ];
 }

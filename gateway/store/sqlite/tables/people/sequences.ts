@@ -16,11 +16,12 @@ export class Sequences {
     );
   }
 
-  readLast(merchantId: number, what: 'user' | 'pet'): bigint {
-    return (this.#last.get(merchantId, what) as bigint | undefined) ?? 0n;
+  /** Returns the last assigned id, or 0 if none was. */
+  readLast(merchantId: number, kind: 'user' | 'pet'): bigint {
+    return (this.#last.get(merchantId, kind) as bigint | undefined) ?? 0n;
   }
 
-  record(merchantId: number, what: 'user' | 'pet', id: bigint): void {
-    this.#record.run(merchantId, what, id);
+  record(merchantId: number, kind: 'user' | 'pet', id: bigint): void {
+    this.#record.run(merchantId, kind, id);
   }
 }

@@ -13,7 +13,7 @@ export class TakenUsers {
     this.#byKey = db.prepare('SELECT 1 FROM user_account WHERE merchant_id = ? AND username_key = ? LIMIT 1').pluck();
   }
 
-  /** Returns a fault for each taken id and name, which points into the list of users; at most FAULTS_REPORTED. */
+  /** Returns a fault for each taken id and name; its pointer is into the list of users. At most MAX_REPORTED_FAULTS. */
   find(merchantId: number, users: readonly Pick<NewUser, 'id' | 'username'>[]): Fault[] {
     const faults: Fault[] = [];
     for (const [index, { id, username }] of users.entries()) {

@@ -39,20 +39,21 @@ export class UserRows {
   /** Assigns the next free ids to the users without an id; returns undefined for users with an id. */
   #assignIds(merchantId: number, users: readonly NewUser[]): (bigint | undefined)[] {
     if (users.every(({ id }) => id !== null)) return [];
-    const chosen = new Set(users.map(({ id }) => id));
-    const taken = new Set<bigint>();
+    const requestedIds = new Set(users.map(({ id }) => id));
+    /* The ids of stored users up to `checkedTo`. */
+    const storedIds = new Set<bigint>();
     let last = this.#sequences.readLast(merchantId, 'user');
-    let readTo = last;
+    let checkedTo = last;
     const ids = users.map(({ id }) => {
       if (id !== null) return undefined;
       do {
         last += 1n;
         if (last > INT64_MAX) throw new Error('there is no id left');
-        if (last > readTo) {
-          readTo += IDS_PER_QUERY;
-          for (const each of this.#idsBetween.all(merchantId, last, readTo) as bigint[]) taken.add(each);
+        if (last > checkedTo) {
+          checkedTo += IDS_PER_QUERY;
+          for (const stored of this.#idsBetween.all(merchantId, last, checkedTo) as bigint[]) storedIds.add(stored);
         }
-      } while (taken.has(last) || chosen.has(last));
+      } while (storedIds.has(last) || requestedIds.has(last));
       return last;
     });
     this.#sequences.record(merchantId, 'user', last);

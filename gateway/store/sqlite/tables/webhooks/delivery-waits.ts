@@ -1,4 +1,7 @@
-/** Reads and shortens the waits of pending deliveries, in hand-written SQL; used when a URL's deliveries start. */
+/**
+ * Reads and shortens the waits of pending deliveries until their next attempts, in hand-written SQL; used when a URL's
+ * deliveries start.
+ */
 import type { Database, Statement } from 'better-sqlite3';
 import type { DeliveryWait, WaitsPage } from '../../../contract/webhook-store.js';
 
@@ -21,15 +24,16 @@ export class DeliveryWaits {
     );
   }
 
+  /** Returns the pending deliveries after `afterId` whose next attempt is after `fromMs`, in the order of the log. */
   read(urlId: number, { afterId, fromMs, limit }: WaitsPage): DeliveryWait[] {
     return this.#read.all({ urlId, afterId, fromMs, limit }) as DeliveryWait[];
   }
 
   /** Makes deliveries due earlier, in one transaction. @throws SQLite's error */
   shorten(urlId: number, waits: readonly { readonly uplinkId: number; readonly atMs: number }[]): void {
-    const work = (): void => {
+    const shortenAll = (): void => {
       for (const { uplinkId, atMs } of waits) this.#shorten.run({ urlId, uplinkId, atMs });
     };
-    this.#writer.transaction(work).immediate();
+    this.#writer.transaction(shortenAll).immediate();
   }
 }

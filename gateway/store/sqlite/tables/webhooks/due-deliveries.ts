@@ -1,6 +1,7 @@
 /**
- * Finds the due deliveries of a URL, in hand-written SQL. At an ordered URL only the oldest pending delivery of each
- * lock may be due. An index finds it lock by lock, so that a lock's long queue costs no more than a short one.
+ * Finds the due deliveries of a URL, in hand-written SQL. An ordered URL receives each lock's events one after the
+ * other, so only the oldest pending delivery of each lock may be due. An index finds that delivery for each lock, so
+ * that a lock's long queue costs no more than a short one.
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { DueDelivery } from '../../../contract/store.js';
@@ -39,10 +40,10 @@ export class DueDeliveries {
       `SELECT ${columns} FROM delivery y INDEXED BY delivery_due ${uplinks} WHERE ${IS_PENDING} AND ${isDue}`,
     );
     this.#dueHeads = db.prepare(`${HEADS} SELECT ${columns} FROM head ${HEAD_DELIVERY} ${uplinks} WHERE ${isDue}`);
-    const soonest = 'ORDER BY y.next_attempt_at_ms, y.uplink_id LIMIT @limit';
-    const times = 'SELECT y.uplink_id AS id, y.next_attempt_at_ms AS atMs';
-    this.#nextDue = db.prepare(`${times} FROM delivery y INDEXED BY delivery_due WHERE ${IS_PENDING} ${soonest}`);
-    this.#nextDueHeads = db.prepare(`${HEADS} ${times} FROM head ${HEAD_DELIVERY} ${soonest}`);
+    const orderByTime = 'ORDER BY y.next_attempt_at_ms, y.uplink_id LIMIT @limit';
+    const select = 'SELECT y.uplink_id AS id, y.next_attempt_at_ms AS atMs';
+    this.#nextDue = db.prepare(`${select} FROM delivery y INDEXED BY delivery_due WHERE ${IS_PENDING} ${orderByTime}`);
+    this.#nextDueHeads = db.prepare(`${HEADS} ${select} FROM head ${HEAD_DELIVERY} ${orderByTime}`);
   }
 
   /** Returns the deliveries due by `nowMs`, longest due first. */
@@ -60,7 +61,7 @@ export class DueDeliveries {
     return rows.find(({ id }) => !except.has(id))?.atMs ?? null;
   }
 
-  #choose(urlId: number, any: Statement, heads: Statement): Statement {
-    return this.#isOrdered.get(urlId) === 1 ? heads : any;
+  #choose(urlId: number, ofAnyUrl: Statement, ofOrderedUrl: Statement): Statement {
+    return this.#isOrdered.get(urlId) === 1 ? ofOrderedUrl : ofAnyUrl;
   }
 }

@@ -1,10 +1,12 @@
 /**
  * Reads deliveries for operators, in hand-written SQL.
  *
- * A delivery that succeeded at its first attempt has no row. An event without a row has a state by its position in the
- * log: after the URL's cursor it is pending (or, at a disabled URL, kept), in a gap it is kept, prepareAll unless an
- * attempt succeeded; anywhere else it is delivered. There are few such ranges, and each is read backwards by an index,
- * so that reading the newest deliveries costs the same in a small log and a large one.
+ * A delivery that succeeded at its first attempt has no row in the table `delivery`. The state of an event without a
+ * row follows from its place in the log and from its attempts. After the URL's cursor (the last uplink whose delivery
+ * was started) the event is pending, or, at a disabled URL, kept: not sent, but can be sent later. In a gap (uplinks
+ * that the cursor skipped when a disabled URL was enabled) the event is kept. In both places it counts as delivered if
+ * an attempt succeeded. Anywhere else it is delivered. There are few such ranges, and each is read backwards by an
+ * index, so that reading the newest deliveries costs the same in a small log and a large one.
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { StoredUplink, WebhookUrl } from '../../../contract/store.js';
@@ -12,13 +14,13 @@ import type { DeliveryFilter, DeliveryReading, DeliveryState, StoredAttempt } fr
 import type { UplinkMemtable } from '../../log/memtable/uplink-memtable.js';
 import { toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../log/uplink-row.js';
 
-/** A range of uplink ids, prepareAll ends included. */
+/** A range of uplink ids, both ends included. */
 interface IdRange {
   readonly from: number;
   readonly to: number;
 }
 
-/** Events that a URL's cursor passed unsent, after `afterId` up to `untilId`. */
+/** Uplinks that a URL's cursor skipped, so that their events were not sent: after `afterId` up to `untilId`. */
 export interface Gap {
   readonly afterId: number;
   readonly untilId: number;
@@ -29,18 +31,22 @@ interface RowOfDelivery extends UplinkRow {
   attempts_before: number;
 }
 
-type Found = Omit<DeliveryReading, 'attempts'>;
+/** A delivery whose attempts are not read yet. */
+type DeliveryWithoutAttempts = Omit<DeliveryReading, 'attempts'>;
 
-const OF_LOCK = '(@deviceId IS NULL OR u.device_id = @deviceId)';
-const NO_ROW = 'NOT EXISTS (SELECT 1 FROM delivery y WHERE y.url_id = @urlId AND y.uplink_id = u.id)';
-const SUCCEEDED = 'EXISTS (SELECT 1 FROM attempt a WHERE a.url_id = @urlId AND a.uplink_id = u.id AND a.error IS NULL)';
+// Conditions in SQL.
+const IS_OF_LOCK = '(@deviceId IS NULL OR u.device_id = @deviceId)';
+const HAS_NO_ROW = 'NOT EXISTS (SELECT 1 FROM delivery y WHERE y.url_id = @urlId AND y.uplink_id = u.id)';
+const HAS_SUCCEEDED =
+  'EXISTS (SELECT 1 FROM attempt a WHERE a.url_id = @urlId AND a.uplink_id = u.id AND a.error IS NULL)';
 
 export class DeliveryReader {
   readonly #rows: Statement;
+  /** Events without a row: all, those with a successful attempt, and those without one. */
   readonly #withoutRowOf: Readonly<
     Record<
       'any' | 'succeeded' | 'unsuccessful',
-      { readonly all: Statement; readonly ofLock: Statement; readonly one: Statement }
+      { readonly ofMerchant: Statement; readonly ofLock: Statement; readonly byId: Statement }
     >
   >;
   readonly #attempts: Statement;
@@ -52,28 +58,29 @@ export class DeliveryReader {
     this.#rows = db.prepare(
       `SELECT ${UPLINK_COLUMNS}, y.next_attempt_at_ms, y.attempts_before FROM delivery y INDEXED BY delivery_by_state
        JOIN uplink u ON u.id = y.uplink_id JOIN device d ON d.id = u.device_id
-       WHERE y.url_id = @urlId AND y.state = @state AND y.uplink_id BETWEEN @from AND @to AND ${OF_LOCK}
+       WHERE y.url_id = @urlId AND y.state = @state AND y.uplink_id BETWEEN @from AND @to AND ${IS_OF_LOCK}
        ORDER BY y.uplink_id DESC LIMIT @limit`,
     );
-    const prepare = (from: string, of: string, more: string): Statement =>
+    const prepare = (from: string, where: string, condition: string): Statement =>
       db.prepare(
         `SELECT ${UPLINK_COLUMNS} FROM ${from} JOIN device d ON d.id = u.device_id
-         WHERE ${of} AND u.kind > 0 AND u.id BETWEEN @from AND @to AND ${NO_ROW} ${more}
+         WHERE ${where} AND u.kind > 0 AND u.id BETWEEN @from AND @to AND ${HAS_NO_ROW} ${condition}
          ORDER BY u.id DESC LIMIT @limit`,
       );
-    const prepareAll = (more: string) => ({
-      all: prepare('uplink u', 'u.merchant_id = @merchantId', more),
+    // A unary "+" keeps SQLite from choosing an index by that column.
+    const prepareAll = (condition: string) => ({
+      ofMerchant: prepare('uplink u', 'u.merchant_id = @merchantId', condition),
       ofLock: prepare(
         'uplink_of_device o JOIN uplink u ON u.id = o.uplink_id',
         'o.device_id = @deviceId AND o.uplink_id BETWEEN @from AND @to AND +u.merchant_id = @merchantId',
-        more,
+        condition,
       ),
-      one: prepare('uplink u', 'u.id = @from AND +u.merchant_id = @merchantId', more),
+      byId: prepare('uplink u', 'u.id = @from AND +u.merchant_id = @merchantId', condition),
     });
     this.#withoutRowOf = {
       any: prepareAll(''),
-      succeeded: prepareAll(`AND ${SUCCEEDED}`),
-      unsuccessful: prepareAll(`AND NOT ${SUCCEEDED}`),
+      succeeded: prepareAll(`AND ${HAS_SUCCEEDED}`),
+      unsuccessful: prepareAll(`AND NOT ${HAS_SUCCEEDED}`),
     };
     this.#attempts = db.prepare(
       `SELECT number, at_ms AS atMs, duration_ms AS durationMs, status, error, answer FROM attempt
@@ -88,7 +95,7 @@ export class DeliveryReader {
       ...this.#withoutRow(url, gaps, state, filter),
     ]);
     const newest = found.sort((a, b) => b.uplink.id - a.uplink.id).slice(0, filter.limit);
-    return newest.map((each) => ({ ...each, attempts: this.#readAttempts(url.id, each.uplink.id) }));
+    return newest.map((delivery) => ({ ...delivery, attempts: this.#readAttempts(url.id, delivery.uplink.id) }));
   }
 
   /** Returns the attempts at one event, oldest first. */
@@ -96,33 +103,48 @@ export class DeliveryReader {
     return this.#attempts.all(urlId, uplinkId) as StoredAttempt[];
   }
 
-  #withRow(url: WebhookUrl, state: DeliveryState, { deviceId, fromId, toId, limit }: DeliveryFilter): Found[] {
-    const named = { urlId: url.id, state, deviceId: deviceId ?? null, from: fromId, to: toId, limit };
-    const rows = this.#rows.all(named) as RowOfDelivery[];
+  /** Returns the deliveries in a state that have a row. */
+  #withRow(
+    url: WebhookUrl,
+    state: DeliveryState,
+    { deviceId, fromId, toId, limit }: DeliveryFilter,
+  ): DeliveryWithoutAttempts[] {
+    const parameters = { urlId: url.id, state, deviceId: deviceId ?? null, from: fromId, to: toId, limit };
+    const rows = this.#rows.all(parameters) as RowOfDelivery[];
     return rows.map((row) => {
       const { next_attempt_at_ms: nextAttemptAtMs, attempts_before: attemptsBefore } = row;
       return { urlId: url.id, uplink: toUplink(row), state, nextAttemptAtMs, attemptsBefore };
     });
   }
 
-  #withoutRow(url: WebhookUrl, gaps: readonly Gap[], state: DeliveryState, filter: DeliveryFilter): Found[] {
+  /** Returns the events in a state that have no row. */
+  #withoutRow(
+    url: WebhookUrl,
+    gaps: readonly Gap[],
+    state: DeliveryState,
+    filter: DeliveryFilter,
+  ): DeliveryWithoutAttempts[] {
     const found: StoredUplink[] = [];
-    const after: IdRange = { from: url.cursor + 1, to: filter.toId };
-    const before = { from: url.startedAfter + 1, to: url.cursor };
+    const afterCursor: IdRange = { from: url.cursor + 1, to: filter.toId };
+    const toCursor: IdRange = { from: url.startedAfter + 1, to: url.cursor };
     if (state === 'delivered') {
-      found.push(...this.#events('succeeded', url, after, filter));
-      for (const range of outside(before, gaps)) found.push(...this.#events('any', url, range, filter));
+      found.push(...this.#events('succeeded', url, afterCursor, filter));
+      for (const range of outside(toCursor, gaps)) found.push(...this.#events('any', url, range, filter));
       for (const gap of gaps) found.push(...this.#events('succeeded', url, rangeOf(gap), filter));
     }
     if (state === (url.state === 'active' ? 'pending' : 'kept'))
-      found.push(...this.#events('unsuccessful', url, after, filter));
+      found.push(...this.#events('unsuccessful', url, afterCursor, filter));
     if (state === 'kept')
       for (const gap of gaps) found.push(...this.#events('unsuccessful', url, rangeOf(gap), filter));
     return found.map((uplink) => ({ urlId: url.id, uplink, state, nextAttemptAtMs: null, attemptsBefore: 0 }));
   }
 
+  /**
+   * Reads events without a row in a range of the log. Of one lock, the newest events are read by the ids in the
+   * memtable (the part of the index by lock that is not on disk yet), and older ones by the index.
+   */
   #events(
-    which: 'any' | 'succeeded' | 'unsuccessful',
+    attempts: 'any' | 'succeeded' | 'unsuccessful',
     url: WebhookUrl,
     range: IdRange,
     filter: DeliveryFilter,
@@ -131,16 +153,17 @@ export class DeliveryReader {
     const from = Math.max(range.from, filter.fromId);
     const to = Math.min(range.to, filter.toId);
     if (from > to) return [];
-    const named = { urlId: url.id, merchantId: url.merchantId, from, to, limit };
-    const { all, ofLock, one } = this.#withoutRowOf[which];
-    if (deviceId === undefined) return (all.all(named) as UplinkRow[]).map(toUplink);
+    const parameters = { urlId: url.id, merchantId: url.merchantId, from, to, limit };
+    const { ofMerchant, ofLock, byId } = this.#withoutRowOf[attempts];
+    if (deviceId === undefined) return (ofMerchant.all(parameters) as UplinkRow[]).map(toUplink);
     const { indexedId } = this.#memtable;
     const found: UplinkRow[] = [];
     for (const id of this.#memtable.idsOf(deviceId, from - 1).reverse()) {
-      if (id <= to && found.length < limit) found.push(...(one.all({ ...named, from: id, to: id }) as UplinkRow[]));
+      if (id <= to && found.length < limit)
+        found.push(...(byId.all({ ...parameters, from: id, to: id }) as UplinkRow[]));
     }
-    const rest = { ...named, deviceId, to: Math.min(to, indexedId), limit: limit - found.length };
-    return [...found, ...(ofLock.all(rest) as UplinkRow[])].map(toUplink);
+    const older = { ...parameters, deviceId, to: Math.min(to, indexedId), limit: limit - found.length };
+    return [...found, ...(ofLock.all(older) as UplinkRow[])].map(toUplink);
   }
 }
 
@@ -157,5 +180,5 @@ function outside(range: IdRange, gaps: readonly Gap[]): IdRange[] {
     from = Math.max(from, untilId + 1);
   }
   ranges.push({ from, to: range.to });
-  return ranges.filter((each) => each.from <= each.to).reverse();
+  return ranges.filter((part) => part.from <= part.to).reverse();
 }

@@ -1,6 +1,9 @@
 /**
  * Operators' work on webhooks in the SQLite store. Ordinary tables go through Kysely; statements on the log or many
  * deliveries are hand-written SQL. Every write holds the write mutex.
+ *
+ * A URL's cursor is the last uplink of the log whose delivery was started. A gap is a range of uplinks that the cursor
+ * skipped when a disabled URL was enabled; their events were not sent.
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { Kysely, Transaction } from 'kysely';
@@ -115,25 +118,28 @@ export class SqliteWebhooks implements WebhookStore {
 
   change(urlId: number, change: WebhookChange): Promise<WebhookUrl> {
     return this.#transaction(async (db) => {
-      const before = await existing(db, urlId);
+      const before = await requireUrl(db, urlId);
       const { url, headersSealed, ordered, disabledWhy } = change;
       const enabling = disabledWhy === null && before.state === 'disabled';
-      const end = enabling ? await endOfLog(db, before.cursor) : before.cursor;
-      if (end > before.cursor)
-        await db.insertInto('webhook_gap').values({ url_id: urlId, after_id: before.cursor, until_id: end }).execute();
+      // An enabled URL gets events from now on; those that arrived while it was disabled become a gap.
+      const cursor = enabling ? await endOfLog(db, before.cursor) : before.cursor;
+      if (cursor > before.cursor) {
+        const gap = { url_id: urlId, after_id: before.cursor, until_id: cursor };
+        await db.insertInto('webhook_gap').values(gap).execute();
+      }
       const changed = {
         ...(url !== undefined && { url }),
         ...(headersSealed !== undefined && { headers: JSON.stringify(headersSealed), headers_sealed: 1 }),
         ...(ordered !== undefined && { ordered: ordered ? 1 : 0 }),
         ...(typeof disabledWhy === 'string' && { state: 'disabled' as const, disabled_why: disabledWhy }),
-        ...(enabling && { state: 'active' as const, disabled_why: null, cursor: end }),
+        ...(enabling && { state: 'active' as const, disabled_why: null, cursor }),
         // Earlier failures and pauses do not apply to a new or newly enabled receiver.
         ...((enabling || url !== undefined) && NO_FAILURES),
       };
       // Enabling an active URL changes no column, and an UPDATE without columns is not valid SQL.
       if (Object.keys(changed).length > 0)
         await db.updateTable('webhook_url').set(changed).where('id', '=', urlId).execute();
-      return await existing(db, urlId);
+      return await requireUrl(db, urlId);
     });
   }
 
@@ -141,7 +147,7 @@ export class SqliteWebhooks implements WebhookStore {
     // The URL's row is deleted last: rows that a crash leaves then still belong to a URL, and can be removed later.
     for (const table of ['delivery', 'attempt']) while ((await this.#removeSome(table, urlId)) > 0);
     await this.#transaction(async (db) => {
-      await existing(db, urlId);
+      await requireUrl(db, urlId);
       await db.deleteFrom('delivery').where('url_id', '=', urlId).execute();
       await db.deleteFrom('attempt').where('url_id', '=', urlId).execute();
       await db.deleteFrom('webhook_old_secret').where('url_id', '=', urlId).execute();
@@ -150,16 +156,17 @@ export class SqliteWebhooks implements WebhookStore {
     });
   }
 
+  /** Deletes some of a URL's rows in one commit, and returns how many. */
   #removeSome(table: string, urlId: number): Promise<number> {
-    const some = `SELECT rowid FROM ${table} WHERE url_id = ? LIMIT ${MAX_REMOVED_PER_COMMIT}`;
+    const rowids = `SELECT rowid FROM ${table} WHERE url_id = ? LIMIT ${MAX_REMOVED_PER_COMMIT}`;
     return this.#write('remove deliveries', () => {
-      return this.#parts.writer.prepare(`DELETE FROM ${table} WHERE rowid IN (${some})`).run(urlId).changes;
+      return this.#parts.writer.prepare(`DELETE FROM ${table} WHERE rowid IN (${rowids})`).run(urlId).changes;
     });
   }
 
   rotateSecret(urlId: number, { secretSealed, nowMs, oldValidUntilMs }: SecretRotation): Promise<WebhookUrl> {
     return this.#transaction(async (db) => {
-      const before = await existing(db, urlId);
+      const before = await requireUrl(db, urlId);
       const old = { url_id: urlId, secret_sealed: before.secretSealed, valid_until_ms: oldValidUntilMs };
       await db.insertInto('webhook_old_secret').values(old).execute();
       // A rotation may shorten the validity of older secrets, but never extends it.
@@ -175,7 +182,7 @@ export class SqliteWebhooks implements WebhookStore {
         .where('valid_until_ms', '<=', nowMs)
         .execute();
       await db.updateTable('webhook_url').set({ secret_sealed: secretSealed }).where('id', '=', urlId).execute();
-      return await existing(db, urlId);
+      return await requireUrl(db, urlId);
     });
   }
 
@@ -191,25 +198,25 @@ export class SqliteWebhooks implements WebhookStore {
   }
 
   async readPendingLocks(urlId: number): Promise<number[]> {
-    return this.#read('read deliveries', () => this.#pendingLocks.all(urlId) as number[]);
+    return this.#run('read deliveries', () => this.#pendingLocks.all(urlId) as number[]);
   }
 
   async readWaits(urlId: number, page: WaitsPage): Promise<DeliveryWait[]> {
-    return this.#read('read deliveries', () => this.#waits.read(urlId, page));
+    return this.#run('read deliveries', () => this.#waits.read(urlId, page));
   }
 
   shortenWaits(urlId: number, waits: readonly { readonly uplinkId: number; readonly atMs: number }[]): Promise<void> {
     const { mutex } = this.#parts;
-    return mutex.runExclusive(() => this.#read('make deliveries due', () => this.#waits.shorten(urlId, waits)));
+    return mutex.runExclusive(() => this.#run('make deliveries due', () => this.#waits.shorten(urlId, waits)));
   }
 
   async findPending(urlId: number, deviceId: number): Promise<boolean> {
-    return this.#read('read deliveries', () => this.#hasPending.get(urlId, deviceId) !== undefined);
+    return this.#run('read deliveries', () => this.#hasPending.get(urlId, deviceId) !== undefined);
   }
 
-  /** A binary search: times of receipt grow with ids. */
+  /** A binary search, since times of receipt grow with ids. */
   async findFirstUplinkFrom(receivedAtMs: number): Promise<number> {
-    return this.#read('read the log', () => {
+    return this.#run('read the log', () => {
       let [low, high] = [0, Number.MAX_SAFE_INTEGER];
       let last = 0;
       while (low < high) {
@@ -226,8 +233,8 @@ export class SqliteWebhooks implements WebhookStore {
     });
   }
 
-  async findEvent(name: EventKey): Promise<StoredUplink | null> {
-    return this.#read('look up an event', () => this.#parts.lookup.findEvent(name));
+  async findEvent(key: EventKey): Promise<StoredUplink | null> {
+    return this.#run('look up an event', () => this.#parts.lookup.findEvent(key));
   }
 
   async readDeliveries(filter: DeliveryFilter): Promise<DeliveryReading[]> {
@@ -236,7 +243,7 @@ export class SqliteWebhooks implements WebhookStore {
       const url = await this.find(urlId);
       if (url === null) continue;
       const gaps = await this.#gaps(this.#parts.readTables, urlId);
-      found.push(...this.#read('read deliveries', () => this.#deliveries.read(url, gaps, filter)));
+      found.push(...this.#run('read deliveries', () => this.#deliveries.read(url, gaps, filter)));
     }
     return found.sort((a, b) => b.uplink.id - a.uplink.id || a.urlId - b.urlId).slice(0, filter.limit);
   }
@@ -255,14 +262,14 @@ export class SqliteWebhooks implements WebhookStore {
   ): Promise<{ count: number; lastId: number | null }> {
     const gaps = await this.#gaps(this.#parts.readTables, urlId);
     return await this.#write('recover events', () => {
-      const rows = ['dead', 'pending'].flatMap((state) => {
+      const inTable = ['dead', 'pending'].flatMap((state) => {
         return this.#undelivered.all(urlId, state, afterId, toId, limit) as number[];
       });
-      const kept = gaps.flatMap((gap) => {
+      const inGaps = gaps.flatMap((gap) => {
         const [from, to] = [Math.max(gap.afterId, afterId), Math.min(gap.untilId, toId)];
         return from < to ? (this.#undeliveredInGap.all({ urlId, from, to, limit }) as number[]) : [];
       });
-      const oldest = [...rows, ...kept].sort((a, b) => a - b).slice(0, limit);
+      const oldest = [...inTable, ...inGaps].sort((a, b) => a - b).slice(0, limit);
       for (const uplinkId of oldest) this.#putDue.run({ urlId, uplinkId, nowMs });
       return { count: oldest.length, lastId: oldest.at(-1) ?? null };
     });
@@ -284,7 +291,7 @@ export class SqliteWebhooks implements WebhookStore {
   }
 
   #readDamaged(range: { readonly urlId: number; readonly afterId: number; readonly toId: number }): StoredUplink[] {
-    return this.#read('read deliveries', () => (this.#damaged.all(range) as UplinkRow[]).map(toUplink));
+    return this.#run('read deliveries', () => (this.#damaged.all(range) as UplinkRow[]).map(toUplink));
   }
 
   async #gaps(db: Kysely<Tables>, urlId: number): Promise<Gap[]> {
@@ -301,16 +308,17 @@ export class SqliteWebhooks implements WebhookStore {
     return this.#parts.mutex.runExclusive(() => this.#parts.tables.transaction().execute(work));
   }
 
-  #write<T>(what: string, work: () => T): Promise<T> {
+  #write<T>(action: string, work: () => T): Promise<T> {
     const { mutex, writer } = this.#parts;
-    return mutex.runExclusive(() => this.#read(what, () => writer.transaction(work).immediate()));
+    return mutex.runExclusive(() => this.#run(action, () => writer.transaction(work).immediate()));
   }
 
-  #read<T>(what: string, work: () => T): T {
+  /** Runs `work`; `action` completes a failure's message "the store could not …". */
+  #run<T>(action: string, work: () => T): T {
     try {
       return work();
     } catch (error) {
-      throw new StoreFailure(what, error);
+      throw new StoreFailure(action, error);
     }
   }
 }
@@ -326,12 +334,14 @@ async function findUrl(db: Kysely<Tables>, urlId: number): Promise<WebhookUrl | 
   return row === undefined ? null : toWebhookUrl(row);
 }
 
-async function existing(db: Kysely<Tables>, urlId: number): Promise<WebhookUrl> {
+/** @throws LockgateError `no-such-webhook` */
+async function requireUrl(db: Kysely<Tables>, urlId: number): Promise<WebhookUrl> {
   const url = await findUrl(db, urlId);
   if (url === null) throw noSuchWebhook(urlId);
   return url;
 }
 
+/** Returns the id of the log's last uplink, but at least `minId`. */
 async function endOfLog(db: Kysely<Tables>, minId: number): Promise<number> {
   const last = await db.selectFrom('uplink').select('id').orderBy('id', 'desc').limit(1).executeTakeFirst();
   return Math.max(last?.id ?? 0, minId);
