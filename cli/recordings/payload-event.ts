@@ -5,7 +5,7 @@ import type { Mac } from '../../proto/wire/mac.js';
 import type { RecordedEvent } from './recording.js';
 import type { Sender } from './sender.js';
 
-/** A ping or an acknowledgement with its bytes; an error for bytes that the gateway would quarantine. */
+/** A ping or an acknowledgement with its bytes; an error if the bytes can't be decoded. */
 export function uplinkEvent({ mac, source }: Sender, atMs: number, bytes: Uint8Array): Result<RecordedEvent> {
   const decoded = decodeUplink(bytes);
   if (!decoded.ok) return decoded;
@@ -14,11 +14,11 @@ export function uplinkEvent({ mac, source }: Sender, atMs: number, bytes: Uint8A
     body.kind === 'ack'
       ? ({ event: 'ack', mac, source, atMs, uplink: { ...decoded.value, body } } as const)
       : ({ event: 'ping', mac, source, atMs, uplink: { ...decoded.value, body } } as const);
-  // The bytes may lie in a larger buffer, which is read into again.
+  // Copied, because the reader may overwrite the buffer that contains the bytes.
   return ok({ event, raw: Uint8Array.from(bytes), isNumbered: true });
 }
 
-/** A command to a lock. */
+/** A command to a lock; an error if the bytes can't be decoded. */
 export function commandEvent(mac: Mac, atMs: number, bytes: Uint8Array): Result<RecordedEvent> {
   const decoded = decodeDownlink(bytes);
   if (!decoded.ok) return decoded;
@@ -26,7 +26,7 @@ export function commandEvent(mac: Mac, atMs: number, bytes: Uint8Array): Result<
   return ok({ event: { event: 'command', mac, atMs, id, command, expiresMs }, isNumbered: true });
 }
 
-/** Reasons that several readers give for a row. */
+/** Reasons for skipping a row that several readers use. */
 export const UNREADABLE_UPLINK = 'an uplink that can’t be read';
 export const UNREADABLE_COMMAND = 'a command that can’t be read';
 export const UNKNOWN_SENDER = 'an uplink or command of an unknown lock (--mac MAC names it)';

@@ -1,6 +1,7 @@
 /**
- * What a recording of another program is read into: events of locks, and counts of what could not become an event.
- * Each format has a reader (`pcap/`, `mosquitto/`, `at-log/`, `csv/`). Pure: the caller opens the files.
+ * The interfaces of the readers of other programs' recordings: a reader turns bytes into events of locks, and counts
+ * the rows that it can't import. Each format has a reader (`pcap/`, `mosquitto/`, `at-log/`, `csv/`). Readers open no
+ * files.
  */
 import type { Result } from '../../proto/errors.js';
 import type { TraceAck, TraceCommand, TraceConnect, TraceDisconnect, TracePing } from '../../proto/trace/trace.js';
@@ -14,11 +15,11 @@ export interface RecordedEvent {
   readonly event: LockEvent;
   /** The bytes of an uplink, if the recording has them. */
   readonly raw?: Uint8Array | undefined;
-  /** False for an uplink whose boot and sequence the recording does not have: the importer numbers it. */
+  /** False for an uplink whose boot and sequence the recording does not have: the importer invents them. */
   readonly isNumbered: boolean;
 }
 
-/** Receives what a reader reads. */
+/** Receives the results of a reader. */
 export interface RecordingSink {
   event(recorded: RecordedEvent): void;
   /**
@@ -26,7 +27,7 @@ export interface RecordingSink {
    *
    * @param reason one of few fixed sentences, which the report counts by
    * @param row the number of the line or packet in the current file, from 1
-   * @param detail what the report shows of the first such row
+   * @param detail what is wrong with this row; the report shows the first such detail
    */
   skip(reason: string, row: number, detail?: string): void;
   /** Reports an assumption that the user should know, such as an invented MAC. */

@@ -1,4 +1,4 @@
-/** Who sends: the lock or phone that a client id, topic or column names. */
+/** Finds the lock or phone that a client id, a topic or a CSV cell names. Pure. */
 import { type Mac, macFromWire, parseMac } from '../../proto/wire/mac.js';
 import type { Source } from '../../proto/wire/ping.js';
 
@@ -8,12 +8,13 @@ export interface Sender {
   readonly source: Source;
 }
 
+/** The client id of a phone. */
 const PHONE = /^phone-([0-9A-F]{12})-[0-9A-Za-z]{1,32}$/;
 
 /** The sender with this client id (protocol.md §1), or with a lock's MAC in any common spelling. */
 export function senderOf(clientId: string): Sender | undefined {
-  const ofPhone = PHONE.exec(clientId)?.[1];
-  const phoneMac = ofPhone === undefined ? undefined : macFromWire(ofPhone);
+  const phoneDigits = PHONE.exec(clientId)?.[1];
+  const phoneMac = phoneDigits === undefined ? undefined : macFromWire(phoneDigits);
   if (phoneMac !== undefined) return { mac: phoneMac, source: 'phone' };
   const mac = parseMac(clientId);
   return mac.ok ? { mac: mac.value, source: 'lock' } : undefined;
@@ -30,6 +31,6 @@ export function senderInTopic(topic: string): Sender | undefined {
 
 /** Whether a topic carries uplinks or commands: its last level is `up` or `down`; null for any other topic. */
 export function directionOf(topic: string): 'up' | 'down' | null {
-  const last = topic.slice(topic.lastIndexOf('/') + 1);
-  return last === 'up' || last === 'down' ? last : null;
+  const lastLevel = topic.slice(topic.lastIndexOf('/') + 1);
+  return lastLevel === 'up' || lastLevel === 'down' ? lastLevel : null;
 }

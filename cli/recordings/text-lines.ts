@@ -1,23 +1,25 @@
 /** Splits the bytes of a text file into lines. Memory is limited: a line that is too long is not stored. */
 
-/** A hex payload of 1,024 bytes with its topic has some 2,200 bytes. */
+/** The maximum length of a line. A line with 1,024 bytes of payload in hex and a topic has some 2,200 bytes. */
 const MAX_LINE_BYTES = 64 * 1024;
 const NEWLINE = 10;
 
-/** @param text null for a line of more than 64 KiB. @param line its number, from 1 */
+/** @param text the line; null if it is longer than 64 KiB. @param line its number, from 1 */
 type LineVisitor = (text: string | null, line: number) => void;
 
 /** Calls `visit` for each line that is not empty, without its line end. Returns the number of lines. Never throws. */
 export async function visitLines(chunks: AsyncIterable<Uint8Array>, visit: LineVisitor): Promise<number> {
   const decoder = new TextDecoder();
+  // Chunks of a line whose end has not been read yet.
   let pending: Uint8Array[] = [];
   let pendingBytes = 0;
   let line = 0;
-  const finishLine = (last: Uint8Array): void => {
+  // Ends a line, given its last bytes; the bytes before are pending.
+  const finishLine = (lastBytes: Uint8Array): void => {
     line += 1;
-    if (pendingBytes + last.length > MAX_LINE_BYTES) visit(null, line);
+    if (pendingBytes + lastBytes.length > MAX_LINE_BYTES) visit(null, line);
     else {
-      const bytes = pending.length === 0 ? last : Buffer.concat([...pending, last]);
+      const bytes = pending.length === 0 ? lastBytes : Buffer.concat([...pending, lastBytes]);
       const text = decoder.decode(bytes).trim();
       if (text !== '') visit(text, line);
     }
@@ -38,5 +40,5 @@ export async function visitLines(chunks: AsyncIterable<Uint8Array>, visit: LineV
   return line;
 }
 
-/** The reason for a line that `visitLines` gives as null. */
+/** The reason for skipping a line that `visitLines` passes as null. */
 export const LINE_TOO_LONG = `a line of more than ${MAX_LINE_BYTES / 1024} KiB`;

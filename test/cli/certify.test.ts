@@ -113,7 +113,10 @@ t.test('--verify notices one changed byte of a trace, a missing trace and one to
       writeFileSync(file, changed);
       const { code, text } = await certify(files, { verify: out });
       t.equal(code, 1, `${index}, byte ${place}`);
-      t.match(text, /is not as it was certified: its SHA-256 is [0-9a-f]{64}, the certificate says [0-9a-f]{64}\./);
+      t.match(
+        text,
+        /differs from the certified trace: its SHA-256 is [0-9a-f]{64}, the certificate says [0-9a-f]{64}\./,
+      );
     }
     writeFileSync(file, bytes);
   }
@@ -129,7 +132,7 @@ t.test('--verify notices a changed verdict, in the data and in the text that peo
   await certify(files, { out: json });
   const html = readFileSync(page, 'utf8');
   writeFileSync(page, html.replace('</span> NOT SEEN</td>', '</span> PASS</td>'));
-  t.match(await certify(files, { verify: page }), { code: 1, text: /does not show the data inside it/ });
+  t.match(await certify(files, { verify: page }), { code: 1, text: /differs from the data inside the page/ });
   writeFileSync(page, html.replaceAll('&quot;NOT SEEN&quot;', '&quot;PASS&quot;'));
   t.match(await certify(files, { verify: page }), {
     code: 1,
@@ -139,7 +142,7 @@ t.test('--verify notices a changed verdict, in the data and in the text that peo
   t.match(await certify(files, { verify: json }), { code: 1, text: /the certificate says PASS/ });
 });
 
-t.test('what is no certificate, and a missing file, are errors of the input', async (t) => {
+t.test('a file that is not a certificate, and a missing file, are input errors', async (t) => {
   const files = await traceFiles(t);
   await t.rejects(certify(files, { verify: files[0] as string }), { code: 'input-certificate' });
   await t.rejects(certify(files, { verify: path.join(folder, 'none.html') }), { code: 'input-file' });

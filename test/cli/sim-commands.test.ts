@@ -165,7 +165,7 @@ t.test('--bug says which locks have it, and warns where it can hardly show', asy
     t.equal(notes[0].warning, null, `${bug} ${more.join(' ')}`);
   }
   const scenario = await lockgate('sim', 'run', '--virtual', '--scenario', 'theft', '--bug', 'no-theft-gps');
-  t.match(scenario, { code: 1, stderr: /^Bug no-theft-gps: .*; no rule sees it\.$/m });
+  t.match(scenario, { code: 1, stderr: /^Bug no-theft-gps: .*; no rule detects it\.$/m });
 });
 
 t.test('a virtual run follows --route and --around, and the printed command repeats it', async (t) => {

@@ -139,7 +139,7 @@ t.test('known findings are left out, as --json printed them', async (t) => {
   const list = JSON.stringify([{ rule: 'airplane-silence', mac: 'a4c138f0e1d2', line: 6 }]);
   t.equal((await check(t, [broken], { baseline: traceFile('list.json', list) })).code, 0, 'a line is enough');
   for (const [content, wrong] of [
-    ['{', /no JSON .*expected the output of/],
+    ['{', /not JSON .*expected the output of/],
     ['{"x":1}', /has no findings/],
     ['[{"rule":"x"}]', /finding 0 has an unknown rule "x"/],
     [`[{"rule":"clock-ahead","mac":"${MAC}"}]`, /neither boot and sequence nor a line/],

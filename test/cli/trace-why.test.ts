@@ -145,7 +145,7 @@ t.test('a line with nothing to explain is an error that says what was expected',
   t.match(bad.stdout, /The lock connected at/, 'a later bad line is reported after the explanation');
   writeFileSync(odd, readFileSync(odd, 'utf8').replace('no event\n', ''));
   await refused(`${odd}:2`, /odd\.jsonl:2 is empty/);
-  await refused(`${odd}:3`, /is a tick: time passed, nothing came, and no finding is about it/);
+  await refused(`${odd}:3`, /is a tick: it only says that time passed, and no finding is about it/);
   await refused(`${odd}:4`, /the gateway started or stopped listening/);
   await refused(`${odd}:5`, /is a world event, which the judge never reads/);
 });

@@ -65,7 +65,7 @@ function replay(lines: readonly string[]): Replay {
       note: '',
       world: false,
       made: (mac, uplink) => {
-        traced.made(mac, uplink);
+        traced.addSimulated(mac, uplink);
         if (isPingUplink(uplink)) made.get(mac)?.push(uplink);
       },
     },

@@ -1,4 +1,4 @@
-/** Tells which locks of a run have a firmware bug, and warns of bugs that can't show in it. */
+/** Prints which locks of a simulated run have which firmware bug, and warns of bugs that can't show in that run. */
 import type { Bug } from '../../../firmware-sim/faults/bug.js';
 import { type LockAtStart, whyHidden } from '../../../firmware-sim/faults/bug-visibility.js';
 import { assignBugs, type BugAssignment } from '../../../firmware-sim/faults/bugs.js';
@@ -6,34 +6,39 @@ import { formatMac, type Mac } from '../../../proto/wire/mac.js';
 import { printNote } from '../../terminal/output.js';
 import { plural } from './summary.js';
 
-/** A lock of the run, in the order of the fleet. */
-export interface NotedLock {
+/** A lock of the run. */
+export interface BugNoteLock {
   readonly mac: Mac;
   readonly state: LockAtStart;
 }
 
-/** The run: what whyHidden needs to know of it. A scenario's events are its own, so no warning is given there. */
-export type NotedRun =
+/**
+ * What decides whether a bug can show: how eventful and how long the run is, and whether a gateway takes part. For a
+ * scenario, whose events its author has chosen, no warning is given.
+ */
+export type BugNoteRun =
   | { readonly pace: 'everyday' | 'lively'; readonly days: number | null; readonly hasGateway: boolean }
   | 'scenario';
 
-/** A bug of the run, in JSON: its locks, and why it can't show, or null. */
+/** A bug of the run, as in `--json`. */
 export interface BugNote {
   readonly bug: string;
-  /** The rule that it breaks; null where no rule sees it. */
+  /** The rule that the bug breaks; null if no rule detects it. */
   readonly rule: string | null;
+  /** The MACs of the locks that have the bug. */
   readonly locks: readonly string[];
+  /** Why the bug can hardly show in this run; null if it can. */
   readonly warning: string | null;
 }
 
-/** So many locks are named; more are counted. */
+/** The maximum number of locks named; the remaining locks are counted. */
 const MAX_NAMED_LOCKS = 5;
 
-/** Which locks have which bug, one row for each bug. */
+/** Which locks have which bug: one note for each bug. `locks` is in the order of the fleet. */
 export function bugNotes(
   assignments: readonly BugAssignment[],
-  locks: readonly NotedLock[],
-  run: NotedRun,
+  locks: readonly BugNoteLock[],
+  run: BugNoteRun,
 ): readonly BugNote[] {
   const bugsOfLocks = assignBugs(assignments, locks.length);
   return [...new Set(assignments.map(({ bug }) => bug))].map((bug) => {
@@ -43,19 +48,19 @@ export function bugNotes(
   });
 }
 
-function warningOf(bug: Bug, buggy: readonly NotedLock[], run: NotedRun): string | null {
+function warningOf(bug: Bug, buggy: readonly BugNoteLock[], run: BugNoteRun): string | null {
   if (run === 'scenario') return null;
   return whyHidden(bug, { ...run, locks: buggy.map(({ state }) => state) });
 }
 
-/** Prints the rows for people, to the standard error. */
+/** Prints the notes on stderr. `locks` is the number of locks in the run. */
 export function printBugNotes(notes: readonly BugNote[], locks: number): void {
   for (const { bug, rule, locks: buggy, warning } of notes) {
     const named = buggy.slice(0, MAX_NAMED_LOCKS).join(', ');
     const more = buggy.length > MAX_NAMED_LOCKS ? ` and ${buggy.length - MAX_NAMED_LOCKS} more` : '';
     const which =
       buggy.length === locks ? `all ${plural(locks, 'lock')}` : `${buggy.length} of ${plural(locks, 'lock')}`;
-    printNote(`Bug ${bug}: ${which}, ${named}${more}; ${rule === null ? 'no rule sees it' : `breaks ${rule}`}.`);
+    printNote(`Bug ${bug}: ${which}, ${named}${more}; ${rule === null ? 'no rule detects it' : `breaks ${rule}`}.`);
     if (warning !== null) printNote(`Warning: ${bug} can hardly show here: ${warning}.`);
   }
 }

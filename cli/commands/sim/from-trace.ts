@@ -1,5 +1,4 @@
 /**
-
  * `lockgate sim run --from-trace`: simulates the locks of a trace, with or without a gateway. What happened to each
  * lock is inferred from the trace; the simulated pings are compared with the recorded ones.
  */
@@ -24,17 +23,17 @@ type TraceFlags = SimFlags & { readonly fromTrace: string };
 
 /** Runs the locks of a trace without a gateway, at full speed, and prints a comparison with the trace. */
 export async function runTracedVirtually(flags: TraceFlags, interrupted: Interruption): Promise<void> {
-  const record = await readLockTraces(flags.fromTrace);
-  const { fromMs, untilMs } = record;
-  const traced = new TracedLocks(record, 'sent');
+  const traces = await readLockTraces(flags.fromTrace);
+  const { fromMs, untilMs } = traces;
+  const traced = new TracedLocks(traces, 'sent');
   const sink = flags.out === undefined ? undefined : new LineSink(flags.out === '-' ? undefined : flags.out);
   const startedAtMs = monotonicMs();
   const options = { locks: traced.locks, fromMs, untilMs, note: repeatCommand(flags), world: flags.world ?? false };
   const write = sink === undefined ? null : (line: string): void => sink.write(line);
-  const run = new TracedRun({ ...options, made: traced.made }, write);
+  const run = new TracedRun({ ...options, made: traced.addSimulated }, write);
   const progress = (): string => {
-    const share = Math.floor((100 * (run.nowMs - fromMs)) / Math.max(1, untilMs - fromMs));
-    return `${share} % of the trace, ${plural(run.uplinks, 'uplink')}`;
+    const percentDone = Math.floor((100 * (run.nowMs - fromMs)) / Math.max(1, untilMs - fromMs));
+    return `${percentDone} % of the trace, ${plural(run.uplinks, 'uplink')}`;
   };
   await advanceInSlices(run, progress, interrupted.signal);
   sink?.end();
@@ -42,7 +41,7 @@ export async function runTracedVirtually(flags: TraceFlags, interrupted: Interru
   if (flags.out === '-') printNote(`${plural(run.uplinks, 'uplink')} of ${plural(traced.locks.length, 'lock')}.`);
   else report(flags, traced, { out: flags.out ?? null, connections: run.connections, uplinks: run.uplinks, seconds });
   if (!interrupted.signal.aborted) return;
-  printNote('Interrupted: the rest of the trace was not simulated.');
+  printNote('Interrupted: the trace was not simulated to its end.');
   process.exitCode = interrupted.exitCode;
 }
 
@@ -51,16 +50,16 @@ export async function runTracedVirtually(flags: TraceFlags, interrupted: Interru
  * applied to the simulated world, because only the gateway may send commands.
  */
 export async function runTracedLive(flags: TraceFlags, interrupted: Interruption): Promise<void> {
-  const record = await readLockTraces(flags.fromTrace);
-  const macs = record.locks.map(({ mac }) => mac);
+  const traces = await readLockTraces(flags.fromTrace);
+  const macs = traces.locks.map(({ mac }) => mac);
   const gateway = await findGateway(flags, interrupted.signal, undefined, macs);
   if (interrupted.signal.aborted) {
     process.exitCode = interrupted.exitCode;
     return;
   }
-  const { fromMs, untilMs } = record;
+  const { fromMs, untilMs } = traces;
   const clock = new RunClock(gateway.startMs, flags.speed);
-  const traced = new TracedLocks(record, 'done-by-hand', gateway.startMs - fromMs);
+  const traced = new TracedLocks(traces, 'done-by-hand', gateway.startMs - fromMs);
   const span = untilMs - fromMs;
   const endMs = gateway.startMs + span;
   const durationText = `${(span / Minutes(1) / flags.speed).toFixed(1)} min`;
@@ -70,22 +69,22 @@ export async function runTracedLive(flags: TraceFlags, interrupted: Interruption
     );
   const tally = new SimTally(new Set(gateway.macs.map(formatMac)));
   const openLink = mqttLinks(gateway.address, (mac) => gateway.secrets.get(mac) ?? '');
-  // The boot is the current second, which never repeats, because an uplink key must never be used twice.
+  // The boot number is the current second, which never repeats: an uplink's key (boot and sequence) must be unique.
   const boot = Math.floor(systemClock.now() / Seconds(1));
   const timers: Timer[] = [];
-  const locks = traced.locks.map((one) => {
+  const locks = traced.locks.map((tracedLock) => {
     const lock = new Lock({
-      ...tracedLockOptions({ ...one, flash: { ...one.flash, boot } }),
+      ...tracedLockOptions({ ...tracedLock, flash: { ...tracedLock.flash, boot } }),
       clock,
       openLink,
       diary: (mac, _atMs, entry) => {
         tally.note(entry);
         if (entry.type !== 'did' || entry.effect.type !== 'made') return;
-        // The timer that ends the run fires late, at a higher speed by more simulated time: later uplinks don't count.
-        if (entry.effect.uplink.timeMs <= endMs) traced.made(mac, entry.effect.uplink);
+        // The timer that ends the run fires a little late. Uplinks made after the end don't count.
+        if (entry.effect.uplink.timeMs <= endMs) traced.addSimulated(mac, entry.effect.uplink);
       },
     });
-    timers.push(clock.after(one.startMs - clock.now(), () => lock.start()));
+    timers.push(clock.after(tracedLock.startMs - clock.now(), () => lock.start()));
     return lock;
   });
   tally.locks = locks;
@@ -97,7 +96,7 @@ export async function runTracedLive(flags: TraceFlags, interrupted: Interruption
   });
   await Promise.race([interrupted.happened, endReached]);
   for (const timer of timers) timer.cancel();
-  // Makes the locks process everything that was due by now, also if its timer is late.
+  // Makes the locks process everything that is due by now, even if a timer is late.
   for (const lock of locks) lock.checkWorld();
   progressDisplay.end();
   await Promise.all(locks.map((lock) => lock.stop()));
@@ -106,6 +105,7 @@ export async function runTracedLive(flags: TraceFlags, interrupted: Interruption
   if (interrupted.signal.aborted) process.exitCode = interrupted.exitCode;
 }
 
+/** Prints the comparison of the simulated with the recorded pings. */
 function report(flags: TraceFlags, traced: TracedLocks, counts: object): void {
   const comparison = traced.compare();
   const repeat = repeatCommand(flags);

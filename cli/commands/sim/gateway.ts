@@ -12,7 +12,7 @@ import { provisionLocks, readSecrets, requireSecrets, type Secrets } from '../tr
 import type { SimFlags } from './flags.js';
 import { DEFAULT_LOCKS, plural } from './summary.js';
 
-/** Locks that one process simulates live. */
+/** The maximum number of locks that one process simulates live. */
 const MAX_LIVE_LOCKS = 10_000;
 const DEFAULT_PORTS = { 'mqtt:': 1883, 'mqtts:': 8883 } as const;
 
@@ -29,6 +29,7 @@ export interface SimGateway {
   readonly client: GatewayClient | null;
 }
 
+/** The members of the gateway's status that a run needs. */
 interface Status {
   readonly mqtt: { readonly host: string; readonly port: number };
   readonly run_clock: string;
@@ -48,19 +49,20 @@ export async function findGateway(
   wanted?: readonly Mac[],
 ): Promise<SimGateway> {
   const mqtt = readMqttAddress(flags);
-  const known = flags.secrets === undefined ? undefined : readSecrets(flags.secrets);
-  if (known !== undefined && wanted !== undefined) requireSecrets(known, new Set(wanted), flags.secrets as string);
-  const listed = wanted ?? (known === undefined ? undefined : firstLocksOf(known, flags));
-  const client = operatorOf(flags, mqtt !== undefined, known !== undefined);
+  const givenSecrets = flags.secrets === undefined ? undefined : readSecrets(flags.secrets);
+  if (givenSecrets !== undefined && wanted !== undefined)
+    requireSecrets(givenSecrets, new Set(wanted), flags.secrets as string);
+  const givenMacs = wanted ?? (givenSecrets === undefined ? undefined : firstLocksOf(givenSecrets, flags));
+  const client = operatorOf(flags, mqtt !== undefined, givenSecrets !== undefined);
   // Throws for too many locks before any request is sent.
-  if (listed === undefined) lockCount(flags.locks);
+  if (givenMacs === undefined) lockCount(flags.locks);
   const status = await client?.get<Status>('/status');
   const runMs = status === undefined ? systemClock.now() : Date.parse(status.run_clock);
-  const macs = listed ?? macsAt(runMs);
+  const macs = givenMacs ?? macsAt(runMs);
   const address = mqtt ?? addressOf(status as Status, client as GatewayClient);
-  const watch = status === undefined ? undefined : new SpeedCheck(status);
-  const secrets = known ?? (await createSecrets(client as GatewayClient, macs, flags.merchant, signal));
-  const gatewayNowMs = client === null ? undefined : await watch?.compare(client, flags.speed);
+  const speedCheck = status === undefined ? undefined : new SpeedCheck(status);
+  const secrets = givenSecrets ?? (await createSecrets(client as GatewayClient, macs, flags.merchant, signal));
+  const gatewayNowMs = client === null ? undefined : await speedCheck?.compare(client, flags.speed);
   if (status === undefined && flags.speed !== 1)
     printNote(
       `The gateway must also run at ${flags.speed} × speed. Without its operator interface this can't be checked.`,
@@ -82,6 +84,7 @@ async function createSecrets(
   }
 }
 
+/** The number of locks. @throws LockgateError `input-locks` if it is too high */
 function lockCount(wanted: number | undefined): number {
   const count = wanted ?? DEFAULT_LOCKS;
   if (count <= MAX_LIVE_LOCKS) return count;
@@ -89,6 +92,7 @@ function lockCount(wanted: number | undefined): number {
   throw new LockgateError('input-locks', `--locks is ${count}: one process simulates at most ${limit} locks live`);
 }
 
+/** The locks of a file of secrets, as many as --locks says. */
 function firstLocksOf(secrets: Secrets, { locks, secrets: file }: SimFlags): Mac[] {
   const count = lockCount(locks ?? Math.max(1, secrets.size));
   if (count <= secrets.size) return [...secrets.keys()].slice(0, count);
@@ -131,8 +135,8 @@ function readCa(file: string): Buffer {
 function operatorOf(flags: SimFlags, hasMqtt: boolean, hasSecrets: boolean): GatewayClient | null {
   if (hasMqtt && hasSecrets) return null;
   const { token, data } = flags;
-  const where = hasMqtt || flags.gateway === undefined ? {} : { gateway: flags.gateway };
-  return new GatewayClient({ ...where, ...(token !== undefined && { token }), ...(data !== undefined && { data }) });
+  const gateway = hasMqtt || flags.gateway === undefined ? {} : { gateway: flags.gateway };
+  return new GatewayClient({ ...gateway, ...(token !== undefined && { token }), ...(data !== undefined && { data }) });
 }
 
 /** The gateway's MQTT address. If it listens on every address, the operator interface's host is used. */
@@ -152,6 +156,7 @@ const MAX_SPEED_RATIO = 1.5;
 
 /** Checks whether the gateway's clock runs at the speed of the locks. */
 class SpeedCheck {
+  /** The gateway's time and this process's time at the first reading. */
   readonly #runMs: number;
   readonly #realMs = monotonicMs();
 
@@ -161,13 +166,13 @@ class SpeedCheck {
 
   /** Warns if the speeds differ. Returns the gateway's time, ms since the epoch. */
   async compare(client: GatewayClient, speed: number): Promise<number> {
-    const left = MEASURING_TIME_MS - (monotonicMs() - this.#realMs);
-    if (left > 0) await new Promise<void>((resolve) => void systemClock.after(left, resolve));
+    const remainingMs = MEASURING_TIME_MS - (monotonicMs() - this.#realMs);
+    if (remainingMs > 0) await new Promise<void>((resolve) => void systemClock.after(remainingMs, resolve));
     const runMs = Date.parse((await client.get<Status>('/status')).run_clock);
-    const seen = (runMs - this.#runMs) / (monotonicMs() - this.#realMs);
-    const isSame = seen <= speed * MAX_SPEED_RATIO && seen * MAX_SPEED_RATIO >= speed;
+    const measuredSpeed = (runMs - this.#runMs) / (monotonicMs() - this.#realMs);
+    const isSame = measuredSpeed <= speed * MAX_SPEED_RATIO && measuredSpeed * MAX_SPEED_RATIO >= speed;
     if (isSame) return runMs;
-    const [gatewaySpeed, effect] = [Math.round(seen * 10) / 10, 'findings that depend on time will be wrong'];
+    const [gatewaySpeed, effect] = [Math.round(measuredSpeed * 10) / 10, 'findings that depend on time will be wrong'];
     printNote(`The gateway's clock runs at about ${gatewaySpeed} × speed but the locks at ${speed} ×: ${effect}.`);
     return runMs;
   }

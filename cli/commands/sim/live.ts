@@ -27,7 +27,7 @@ const START_INTERVAL: {
   maxReal: 5,
   allWithin: Seconds(30),
 };
-/** Open files of the process in addition to one connection per lock. */
+/** The number of open files that the process needs in addition to one connection per lock. */
 const OTHER_OPEN_FILES = 64;
 /** The interval of progress lines if standard error is not a terminal. */
 const PROGRESS_INTERVAL_MS = Seconds(10);
@@ -73,9 +73,7 @@ export async function runLive(flags: SimFlags, plan: FleetPlan, interrupted: Int
   if (interrupted.signal.aborted && flags.days !== undefined) process.exitCode = interrupted.exitCode;
 }
 
-/**
- * The peak memory of this process. Reading the current memory would need a free file descriptor.
- */
+/** The peak memory of this process. The current memory can't be read when no file descriptor is free. */
 function peakMemoryBytes(): number {
   return process.resourceUsage().maxRSS * 1024;
 }
@@ -89,6 +87,7 @@ function warnOfFiles(locks: number): void {
   printNote(`${why}: raise the limit with "ulimit -n ${needed}", or some locks can't connect.`);
 }
 
+/** What {@link fleetOf} needs. */
 interface FleetParts {
   readonly flags: SimFlags;
   readonly plan: FleetPlan;
@@ -99,21 +98,21 @@ interface FleetParts {
 }
 
 function fleetOf({ flags, plan, gateway, clock, tally, network }: FleetParts): Fleet {
-  const open = mqttLinks(gateway.address, (mac) => gateway.secrets.get(mac) ?? '');
+  const openLink = mqttLinks(gateway.address, (mac) => gateway.secrets.get(mac) ?? '');
   return new Fleet({
     seed: flags.seed,
     clock,
     macs: gateway.macs,
     pace: flags.pace,
-    openLink: network?.wrap(open) ?? open,
+    openLink: network?.wrap(openLink) ?? openLink,
     diary: (_mac, _atMs, entry) => tally.note(entry),
     bugs: plan.bugs,
     startEvery: Math.min(
       START_INTERVAL.maxSimulated,
       Math.min(START_INTERVAL.maxReal, START_INTERVAL.allWithin / gateway.macs.length) * flags.speed,
     ),
-    // Boot counters don't survive the process. They start at the current second, which never repeats, because an uplink
-    // key must never be used twice.
+    // Boot numbers are not stored between runs. They start at the current second, which never repeats, because an
+    // uplink's key (boot and sequence) must be unique.
     bootsBefore: Math.floor(systemClock.now() / Seconds(1)),
     ...(plan.mix && { mix: plan.mix }),
     ...(plan.city && { city: plan.city }),
@@ -125,16 +124,17 @@ function fleetOf({ flags, plan, gateway, clock, tally, network }: FleetParts): F
 export function showProgress(tally: SimTally): { end(): void } {
   if (process.stderr.isTTY) return new ProgressLine(() => tally.progress());
   let timer: Timer;
-  const noteNext = (): void => {
+  const scheduleNext = (): void => {
     timer = systemClock.after(PROGRESS_INTERVAL_MS, () => {
       printNote(tally.progress());
-      noteNext();
+      scheduleNext();
     });
   };
-  noteNext();
+  scheduleNext();
   return { end: () => timer.cancel() };
 }
 
+/** Waits for the end of --days, or for Ctrl-C. */
 async function waitForEnd({ happened }: Interruption, clock: RunClock, days: number | undefined): Promise<void> {
   if (days === undefined) return await happened;
   let timer: Timer | undefined;
@@ -145,6 +145,7 @@ async function waitForEnd({ happened }: Interruption, clock: RunClock, days: num
   timer?.cancel();
 }
 
+/** What the report shows. */
 interface Outcome {
   readonly tally: SimTally;
   readonly notes: readonly BugNote[];

@@ -5,13 +5,15 @@ import { WaypointPath } from '../../../firmware-sim/world/routes/waypoint-route.
 import { MAX_LATITUDE_DEGREES } from '../../../firmware-sim/world/routes/waypoints.js';
 import { LockgateError } from '../../../proto/errors.js';
 
-/** City and path of a fleet; undefined for the fleet's defaults. */
+/** The simulated city and the path of all rides; undefined for the defaults. */
 export interface SimPlace {
   readonly city?: City;
   readonly path?: WaypointPath;
 }
 
-/** The distance of a route's start from the city's centre. Farther away, distances in metres are too distorted. */
+/**
+ * The maximum distance of a route's start from the city's centre. Farther away, distances in metres are too distorted.
+ */
 const MAX_METERS_AWAY = 100_000;
 
 /** Reads both flags. @throws LockgateError `input-…` for a wrong point or file */

@@ -30,12 +30,14 @@ export async function runSim(flags: SimFlags, interrupted: Interruption): Promis
   await runLive(flags, plan, interrupted);
 }
 
+/** `--from-trace`. */
 async function runTraced(flags: SimFlags & { readonly fromTrace: string }, interrupted: Interruption): Promise<void> {
   if (flags.virtual) return await runTracedVirtually(flags, interrupted);
   refuseVirtualOnly(flags, { mix: undefined, bugs: [], faults: [] });
   await runTracedLive(flags, interrupted);
 }
 
+/** @throws LockgateError `input-sim` if a live run has a flag or bug that only virtual runs support */
 function refuseVirtualOnly(flags: SimFlags, { bugs }: FleetPlan): void {
   const refuse = (flag: string, instead: string): LockgateError => {
     return new LockgateError('input-sim', `${flag} is for --virtual runs only: ${instead}`);

@@ -10,10 +10,10 @@ const MAX_DAYS = 3660;
 const MAX_SPEED = 3600;
 const DEFAULT_SEED = '1';
 
-/** Flags of live runs only. */
+/** Flags that only live runs have. */
 const LIVE_FLAGS = ['gateway', 'token', 'data', 'speed', 'secrets', 'merchant', 'ca'];
 
-/** Flags for what a scenario file specifies. */
+/** Flags for what a scenario's file specifies. */
 const SCENARIO_FLAGS = ['locks', 'days', 'pace', 'mix', 'route', 'around', 'fault', 'start', 'fromTrace'];
 
 /** Flags for generating a fleet, which --from-trace does not do. */
@@ -112,7 +112,7 @@ function addRun(sim: Command): void {
       new Option('--scenario <name>', 'Play a scenario, by name ("sim scenarios") or file.').conflicts(SCENARIO_FLAGS),
     )
     .option('--locks <n>', 'Number of locks (default: 12, or all in --secrets).', wholeNumber(MAX_LOCKS))
-    .option('--days <n>', 'Number of simulated days (default: 1; live: until Ctrl-C).', days)
+    .option('--days <n>', 'Number of simulated days (default: 1; live: until Ctrl-C).', parseDays)
     .option('--seed <text>', 'The seed of all random choices.', DEFAULT_SEED)
     .addOption(
       new Option('--pace <pace>', 'How eventful the days are.').choices(['everyday', 'lively']).default('everyday'),
@@ -138,15 +138,15 @@ function addRun(sim: Command): void {
     .option('--gateway <url>', 'Live: mqtt://host:port, mqtts://…, or the operator’s interface [LOCKGATE_GATEWAY].')
     .option('--token <token>', 'Live: the operator’s token [LOCKGATE_TOKEN] (default: the one in the data folder).')
     .option('--data <folder>', 'Live: the gateway’s data folder [LOCKGATE_DATA] (default: ./data).')
-    .option('--speed <n>', 'Live: how many times faster than real time.', speed, 1)
+    .option('--speed <n>', 'Live: how many times faster than real time.', parseSpeed, 1)
     .option('--secrets <file>', 'Live: a file with the locks and their secrets, lines of MAC,SECRET.')
     .option('--merchant <name>', 'Live: the merchant of added locks; optional if the gateway has only one.')
     .option('--ca <file>', 'Live: a file with certificates (PEM) to trust for mqtts://.')
     .option('--list-bugs', 'List the firmware bugs and exit.')
     .option('--json', 'Print JSON for programs.')
     .addHelpText('after', RUN_HELP)
-    .action(async (read: SimFlags, command: Command) => {
-      const flags = { ...read, isSeedGiven: command.getOptionValueSource('seed') === 'cli' };
+    .action(async (parsed: SimFlags, command: Command) => {
+      const flags = { ...parsed, isSeedGiven: command.getOptionValueSource('seed') === 'cli' };
       if (flags.listBugs) return (await import('./tables.js')).printBugs(flags.json);
       const { runSim } = await import('./run.js');
       await runSim(flags, untilInterrupted());
@@ -211,13 +211,13 @@ function wholeNumber(max: number): (text: string) => number {
   };
 }
 
-function days(text: string): number {
+function parseDays(text: string): number {
   const value = Number(text);
   if (/^\d+(\.\d+)?$/.test(text) && value > 0 && value <= MAX_DAYS) return value;
   throw new InvalidArgumentError(`Expected a number of days above 0, at most ${MAX_DAYS}.`);
 }
 
-function speed(text: string): number {
+function parseSpeed(text: string): number {
   const value = Number(text);
   if (/^\d+(\.\d+)?$/.test(text) && value > 0 && value <= MAX_SPEED) return value;
   throw new InvalidArgumentError(`Expected a number above 0, at most ${MAX_SPEED}.`);

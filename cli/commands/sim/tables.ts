@@ -22,7 +22,7 @@ export function printBugs(asJson = false): void {
     { title: 'SHOWN BY', show: (row) => row.shows, optional: true },
   ]);
   print('\n* Virtual runs only: no MQTT server accepts it.');
-  print('† No rule sees it: compare the trace with what truly happened (sim run --world).');
+  print('† No rule detects it: compare the trace with what truly happened (sim run --world).');
 }
 
 /** Prints the network faults. */

@@ -1,4 +1,7 @@
-/** Counts what happens in a live run: the locks' events, from their diaries, and the gateway's findings. */
+/**
+ * Counts what happens in a live run: the locks' events, from their diaries (each simulated lock reports every step to a
+ * callback, its diary), and the gateway's findings.
+ */
 import type { DiaryEntry } from '../../../firmware-sim/lock/diary.js';
 import type { Lock } from '../../../firmware-sim/lock/lock.js';
 import { monotonicMs, Seconds } from '../../../proto/clock.js';
@@ -34,8 +37,9 @@ interface EventJson {
   readonly findings?: readonly { readonly rule: string }[];
 }
 
-/** The counters. */
+/** The counters of one run. */
 export class SimTally {
+  /** The simulated locks, for the progress line. */
   locks: readonly Lock[] = [];
   readonly #macs: ReadonlySet<string>;
   #connections = 0;
@@ -56,7 +60,7 @@ export class SimTally {
     this.#macs = macs;
   }
 
-  /** The run ends: from now on the locks lose their connections. */
+  /** Call before the locks are stopped: findings about the connections that this cuts don't count. */
   end(): void {
     this.#isEnding = true;
   }
@@ -97,12 +101,12 @@ export class SimTally {
 
   async #read(lines: AsyncGenerator<string>, findings: Map<string, number>): Promise<void> {
     for await (const line of lines) {
-      // Skips lines without a finding, which are most, without parsing them.
+      // Most lines have no finding; they are skipped without parsing.
       if (!line.includes('"rule"')) continue;
-      const { mac = '', finding, findings: several = [] } = JSON.parse(line) as EventJson;
+      const { mac = '', finding, findings: ofUplink = [] } = JSON.parse(line) as EventJson;
       if (!this.#macs.has(mac)) continue;
-      for (const { rule } of finding === undefined ? several : [finding]) {
-        // The end of the run cuts the connections; that says nothing about the locks.
+      for (const { rule } of finding === undefined ? ofUplink : [finding]) {
+        // A connection cut by the end of the run is not the lock's fault.
         if (this.#isEnding && rule === 'not-closed') continue;
         findings.set(rule, (findings.get(rule) ?? 0) + 1);
       }
@@ -151,7 +155,7 @@ export class SimTally {
   #findingsText(): string {
     if (this.#findings === null) return 'unknown';
     if (this.#findings.size === 0) return 'none';
-    return [...this.#findings].map(([rule, number]) => `${rule} ${number}`).join(', ');
+    return [...this.#findings].map(([rule, count]) => `${rule} ${count}`).join(', ');
   }
 
   /** The counters for `--json`. */

@@ -17,7 +17,7 @@ import { printTable } from '../../terminal/table.js';
 import { readTraceFile } from '../trace/trace-file.js';
 import { plural } from './summary.js';
 
-/** The first differences of so many locks are printed; the remaining locks are counted. */
+/** The maximum number of locks whose first difference is printed; the remaining locks are counted. */
 const MAX_PRINTED_DIFFERENCES = 10;
 
 /**
@@ -27,13 +27,14 @@ const MAX_PRINTED_DIFFERENCES = 10;
  */
 export async function readLockTraces(file: string): Promise<LockTraces> {
   let reader: LockTraceReader | undefined;
+  // Adds file and line to the errors of `act`.
   const inFile = <T>(line: number | null, act: () => T): T => {
     try {
       return act();
     } catch (error) {
       if (!(error instanceof LockgateError)) throw error;
-      const where = file === '-' ? 'standard input' : file;
-      throw new LockgateError(error.code, `${where}${line === null ? '' : `:${line}`}: ${error.message}`);
+      const name = file === '-' ? 'standard input' : file;
+      throw new LockgateError(error.code, `${name}${line === null ? '' : `:${line}`}: ${error.message}`);
     }
   };
   await readTraceFile(file, {
@@ -48,24 +49,24 @@ export async function readLockTraces(file: string): Promise<LockTraces> {
 /** The simulated locks of a trace, and the pings that they have made. */
 export class TracedLocks {
   readonly locks: readonly TracedLock[];
-  readonly #made = new Map<Mac, PingUplink[]>();
+  readonly #simulatedPings = new Map<Mac, PingUplink[]>();
 
   constructor(traces: LockTraces, commandReplay: CommandReplay, shiftMs = 0) {
     this.locks = locksFromTrace(traces, { commandReplay, shiftMs });
-    for (const { mac } of this.locks) this.#made.set(mac, []);
+    for (const { mac } of this.locks) this.#simulatedPings.set(mac, []);
   }
 
   /** Collects an uplink that a simulated lock has made. */
-  readonly made = (mac: Mac, uplink: Uplink): void => {
-    if (isPingUplink(uplink)) this.#made.get(mac)?.push(uplink);
+  readonly addSimulated = (mac: Mac, uplink: Uplink): void => {
+    if (isPingUplink(uplink)) this.#simulatedPings.get(mac)?.push(uplink);
   };
 
   /** Compares the collected pings with the trace, by lock and by reason. */
   compare(): TracedComparison {
-    const simulated = [...this.#made.values()].flat();
+    const simulated = [...this.#simulatedPings.values()].flat();
     const trace = this.locks.flatMap(({ pings }) => pings);
     const differing = this.locks.flatMap(({ mac, pings }) => {
-      const difference = firstDifference(pings, this.#made.get(mac) ?? []);
+      const difference = firstDifference(pings, this.#simulatedPings.get(mac) ?? []);
       return difference === null ? [] : [{ mac, difference }];
     });
     const counts = { trace: trace.length, simulated: simulated.length };
@@ -117,6 +118,7 @@ export function comparisonToJson({ counts, reasons, differing }: TracedCompariso
   };
 }
 
+/** A number with its sign; nothing for zero. */
 function signed(count: number): string {
   return count === 0 ? '' : count > 0 ? `+${count}` : String(count);
 }

@@ -62,6 +62,7 @@ export async function runVirtually(flags: SimFlags, plan: FleetPlan, interrupted
   process.exitCode = interrupted.exitCode;
 }
 
+/** The start of the run, ms since the epoch. @throws LockgateError `input-start` */
 function readStart(text: string, days: number): number {
   const startMs = parseDate(text);
   if (Number.isNaN(startMs)) throw new LockgateError('input-start', `--start is "${text}": expected ${DATE_EXPECTED}`);
@@ -75,16 +76,18 @@ function daysOf(span: Milliseconds): string {
 
 function report(flags: SimFlags, trace: VirtualTrace, notes: readonly BugNote[], seconds: number): void {
   // With `--out -` the standard output must have nothing but the trace.
-  const say = flags.out === '-' ? printNote : print;
+  const printLine = flags.out === '-' ? printNote : print;
   const { connections, uplinks } = trace;
   const locks = trace.locks.length;
   if (flags.json) {
     const counts = { out: flags.out ?? null, connections, uplinks, seconds };
-    say(JSON.stringify({ ...runToJson(flags, locks), bug_locks: notes, ...counts, repeat: repeatCommand(flags) }));
+    printLine(
+      JSON.stringify({ ...runToJson(flags, locks), bug_locks: notes, ...counts, repeat: repeatCommand(flags) }),
+    );
     return;
   }
-  const where = flags.out === undefined || flags.out === '-' ? '' : ` in ${flags.out}`;
-  const counts = `${plural(uplinks, 'uplink')} over ${plural(connections, 'connection')}${where}`;
-  say(`${describeRun(flags, locks)}: ${counts}, made in ${seconds.toFixed(1)} s`);
-  say(`Repeat with: ${repeatCommand(flags)}`);
+  const outFile = flags.out === undefined || flags.out === '-' ? '' : ` in ${flags.out}`;
+  const counts = `${plural(uplinks, 'uplink')} over ${plural(connections, 'connection')}${outFile}`;
+  printLine(`${describeRun(flags, locks)}: ${counts}, made in ${seconds.toFixed(1)} s`);
+  printLine(`Repeat with: ${repeatCommand(flags)}`);
 }

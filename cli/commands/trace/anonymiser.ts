@@ -9,7 +9,8 @@
  *   A time is copied unchanged if it is, or would then be, outside the years 1970–9999. So is a time before 2020: such
  *   a lock's clock was not set, and rules ignore its times (protocol.md §3).
  * - Text that people typed (notes, details) is removed or becomes a meaningless word. Raw bytes are dropped, because
- *   they contain everything. A world event becomes a tick, so that line numbers do not change.
+ *   they contain everything. An event of the simulated world becomes a tick (a line that
+ *   only has a time), so that line numbers do not change.
  */
 
 import { createHmac, randomBytes } from 'node:crypto';
@@ -25,6 +26,7 @@ import { PLAUSIBLE_FROM_MS } from '../../../proto/wire/uplink-life.js';
 import { LineSink } from '../../terminal/line-sink.js';
 import { readTraceFile } from './trace-file.js';
 
+/** The flags of `lockgate trace anonymise`. */
 export interface AnonymiseFlags {
   readonly out?: string;
   readonly seed?: string;
@@ -33,7 +35,7 @@ export interface AnonymiseFlags {
 /** Times are shifted forward only, so that none becomes earlier than 1970. */
 const MAX_SHIFT_DAYS = 3650;
 
-/** North or south. */
+/** Places are shifted north or south by at most this. */
 const MAX_LATITUDE_SHIFT_DEGREES = 20;
 
 /** Uplinks carry degrees as an integer: degrees × 10⁷. */

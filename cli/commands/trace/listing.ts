@@ -13,6 +13,7 @@ import { readMac, readMacText } from '../../terminal/shared-flags.js';
 import { printTimeline } from './timeline.js';
 import { readTraceFile } from './trace-file.js';
 
+/** The flags of `lockgate trace show`. */
 export interface ShowFlags {
   readonly mac?: string;
   readonly reason?: string;
@@ -47,7 +48,7 @@ export async function showTraces(files: readonly string[], flags: ShowFlags): Pr
   }
 }
 
-/** Events without a MAC pass `--mac`; `--reason` lets only pings pass. */
+/** Whether the flags let an event pass. Events without a MAC pass `--mac`; only pings pass `--reason`. */
 function filterOf(flags: ShowFlags): (event: TraceEvent) => boolean {
   const mac = flags.mac === undefined ? undefined : readMac(flags.mac);
   const { reason } = flags;
@@ -79,6 +80,6 @@ function describe({ atMs, mac, source, uplink }: TracePing): string {
 }
 
 function toJson({ atMs, mac, source, uplink }: TracePing, line: number, file: string | undefined): object {
-  const where = file === undefined ? { line } : { file, line };
-  return { ...where, at: toDate(atMs), mac: formatMac(mac), source, ping: pingUplinkToJson(uplink) };
+  const location = file === undefined ? { line } : { file, line };
+  return { ...location, at: toDate(atMs), mac: formatMac(mac), source, ping: pingUplinkToJson(uplink) };
 }

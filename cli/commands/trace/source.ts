@@ -13,6 +13,7 @@ import { readMacText } from '../../terminal/shared-flags.js';
 /** Recorded text is gzipped in chunks of this size. */
 const GZIP_CHUNK_CHARACTERS = 64 * 1024;
 
+/** The flags of `lockgate trace export`. */
 export interface ExportFlags extends ConnectionFlags {
   readonly mac: readonly string[];
   readonly out?: string;
@@ -20,6 +21,7 @@ export interface ExportFlags extends ConnectionFlags {
   readonly until?: string;
 }
 
+/** The flags of `lockgate trace record`. */
 export interface RecordFlags extends ConnectionFlags {
   readonly mac: readonly string[];
   readonly out?: string;
@@ -44,8 +46,8 @@ export async function recordTraces(flags: RecordFlags): Promise<void> {
   const chunkCharacters = flags.out?.endsWith('.gz') ? GZIP_CHUNK_CHARACTERS : 1;
   const onStart = (): void =>
     printNote(`Recording${flags.out === undefined ? '' : ` to ${flags.out}`}. Press Ctrl-C to stop.`);
-  const path = `/trace/live?${queryOf(flags.mac)}`;
-  const events = await copyTrace(new GatewayClient(flags), path, { ...flags, chunkCharacters, onStart }, signal);
+  const requestPath = `/trace/live?${queryOf(flags.mac)}`;
+  const events = await copyTrace(new GatewayClient(flags), requestPath, { ...flags, chunkCharacters, onStart }, signal);
   if (!signal.aborted)
     throw new LockgateError('gateway-down', `the gateway closed the stream; ${events} events were recorded`);
   // Ctrl-C is the normal end of a recording.
@@ -58,6 +60,7 @@ function queryOf(macs: readonly string[]): URLSearchParams {
   return query;
 }
 
+/** How {@link copyTrace} writes the trace. */
 interface CopyOptions {
   readonly out?: string;
   /** Characters that are written at once. */
@@ -69,14 +72,14 @@ interface CopyOptions {
 /** Copies until the gateway closes the stream or `signal` fires. Returns the number of events, without the header. */
 async function copyTrace(
   client: GatewayClient,
-  path: string,
+  requestPath: string,
   options: CopyOptions,
   signal: AbortSignal,
 ): Promise<number> {
   let sink: LineSink | undefined;
   let lines = 0;
   try {
-    for await (const line of client.lines(path, signal)) {
+    for await (const line of client.lines(requestPath, signal)) {
       // The file is opened after the gateway's first line, so that a refusal does not overwrite an existing file.
       if (sink === undefined) options.onStart?.();
       sink ??= new LineSink(options.out, options.chunkCharacters);

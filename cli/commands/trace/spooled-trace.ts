@@ -36,21 +36,23 @@ export async function withSpooledTrace<T>(file: string, work: (trace: SpooledTra
   }
 }
 
-/** Copies the standard input, gzipped or not, and returns the copy's path. */
+/**
+ * Copies the standard input, gzipped or not, and returns the copy's path. A name that ends in `.gz` says it is gzipped.
+ */
 async function copyInput(folder: string): Promise<string> {
   const input = process.stdin[Symbol.asyncIterator]() as AsyncIterator<Buffer | string>;
-  let head = Buffer.alloc(0);
+  let firstBytes = Buffer.alloc(0);
   let isEnd = false;
-  while (head.length < GZIP_MAGIC.length && !isEnd) {
+  while (firstBytes.length < GZIP_MAGIC.length && !isEnd) {
     const { value, done = false } = await input.next();
     isEnd = done;
-    if (!done) head = Buffer.concat([head, Buffer.from(value)]);
+    if (!done) firstBytes = Buffer.concat([firstBytes, Buffer.from(value)]);
   }
-  const isGzipped = head.subarray(0, GZIP_MAGIC.length).equals(GZIP_MAGIC);
+  const isGzipped = firstBytes.subarray(0, GZIP_MAGIC.length).equals(GZIP_MAGIC);
   const copy = path.join(folder, isGzipped ? 'input.jsonl.gz' : 'input.jsonl');
   const chunks = new PassThrough();
   const written = pipeline(chunks, createWriteStream(copy, { mode: 0o600 }));
-  chunks.write(head);
+  chunks.write(firstBytes);
   while (!isEnd) {
     const { value, done = false } = await input.next();
     isEnd = done;
@@ -61,7 +63,7 @@ async function copyInput(folder: string): Promise<string> {
   return copy;
 }
 
-/** Errors name the standard input, not the temporary file. */
+/** Throws the error again; its message names the standard input instead of the temporary copy. */
 function rethrow(error: unknown, copy: string): never {
   if (!(error instanceof LockgateError)) throw error;
   throw new LockgateError(error.code, error.message.replaceAll(copy, 'standard input'));

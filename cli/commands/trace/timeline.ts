@@ -1,6 +1,6 @@
 /**
  * `lockgate trace show --all`: prints all events of a trace in order, and below each line the findings about it. The
- * trace is read twice, because a later line may break a rule in an earlier one, or explain it.
+ * trace is read twice, because a later line may show that an earlier line broke a rule, or that it did not.
  */
 import { LockgateError } from '../../../proto/errors.js';
 import { POWER_MODEL } from '../../../proto/power/model.js';
@@ -16,6 +16,7 @@ import { ProgressLine } from '../../terminal/progress-line.js';
 import { commandText } from '../command/listing.js';
 import { type SpooledTrace, withSpooledTrace } from './spooled-trace.js';
 
+/** The flags of a timeline. */
 export interface TimelineFlags {
   readonly json?: boolean;
   /** Decides whether an event is shown, and its findings with it. */
@@ -26,6 +27,7 @@ export interface TimelineFlags {
   readonly mac: string | undefined;
 }
 
+/** Widths of the columns. */
 const KIND_WIDTH = 'disconnect'.length;
 const LINE_WIDTH = 6;
 const MAC_WIDTH = 17;
@@ -44,6 +46,7 @@ const STYLES: Readonly<Partial<Record<TraceEvent['event'], Style>>> = {
 export async function printTimeline(file: string, flags: TimelineFlags): Promise<void> {
   await withSpooledTrace(file, async (trace) => {
     const findings = await readFindings(trace, file);
+    // The index of the first finding that has not been printed.
     let next = 0;
     await trace.read({
       header: () => undefined,
@@ -53,19 +56,25 @@ export async function printTimeline(file: string, flags: TimelineFlags): Promise
         for (; next < findings.length && (findings[next] as TraceFinding).line <= line; next += 1) {
           const finding = findings[next] as TraceFinding;
           const isOfMac = flags.mac === undefined || finding.mac === flags.mac;
-          if (isOfMac && (isShown || isAboutOther(event, finding))) printFinding(event, finding, file, flags);
+          if (isOfMac && (isShown || isAboutOtherLock(event, finding))) printFinding(event, finding, file, flags);
         }
       },
     });
   });
 }
 
-/** Whether a finding that time made falls on the line of another lock, which the flags may hide. */
-function isAboutOther(event: TraceEvent, { mac }: TraceFinding): boolean {
+/**
+ * Whether the finding is about a lock other than the line's. Such a finding comes from the passing of time, which this
+ * line showed, so it is printed even if the flags hide the line.
+ */
+function isAboutOtherLock(event: TraceEvent, { mac }: TraceFinding): boolean {
   return 'mac' in event && event.mac !== null && formatMac(event.mac) !== mac;
 }
 
-/** The findings in the order of their lines. Those before a bad line still hold; the second reading reports it. */
+/**
+ * The findings in the order of their lines. A line that can't be read ends them: the findings before it are still
+ * valid, and the second reading reports the line.
+ */
 async function readFindings(trace: SpooledTrace, file: string): Promise<TraceFinding[]> {
   let check: TraceCheck | undefined;
   const progress = new ProgressLine(
@@ -88,32 +97,33 @@ async function readFindings(trace: SpooledTrace, file: string): Promise<TraceFin
 
 function printEvent(event: TraceEvent, line: number, file: string, { json, namesFile }: TimelineFlags): void {
   if (json) {
-    const where = namesFile ? { file, line } : { line };
-    printJsonLine({ ...where, ...(JSON.parse(traceEventLine(event)) as object) });
+    const location = namesFile ? { file, line } : { line };
+    printJsonLine({ ...location, ...(JSON.parse(traceEventLine(event)) as object) });
     return;
   }
   const mac = 'mac' in event && event.mac !== null ? formatMac(event.mac) : '';
   const phone = 'source' in event && event.source === 'phone' ? '(phone) ' : '';
   const kind = paint(STYLES[event.event] ?? 'bold', event.event.padEnd(KIND_WIDTH));
-  const head = `${paint('dim', headOf(event.atMs, line))}  ${mac.padEnd(MAC_WIDTH)}  ${kind}`;
-  print(`${head}  ${phone}${sanitizeLine(textOf(event))}`.trimEnd());
+  const start = `${paint('dim', lineAndTime(event.atMs, line))}  ${mac.padEnd(MAC_WIDTH)}  ${kind}`;
+  print(`${start}  ${phone}${sanitizeLine(textOf(event))}`.trimEnd());
 }
 
-function headOf(atMs: number, line: number): string {
+function lineAndTime(atMs: number, line: number): string {
   return `${String(line).padStart(LINE_WIDTH)}  ${toDate(atMs)}`;
 }
 
 function printFinding(event: TraceEvent, finding: TraceFinding, file: string, flags: TimelineFlags): void {
   const { line, mac, rule, severity, message } = finding;
   if (flags.json) {
-    const where = flags.namesFile ? { file, line } : { line };
-    printJsonLine({ ...where, at: toDate(event.atMs), mac, event: 'finding', finding: { rule, severity, message } });
+    const location = flags.namesFile ? { file, line } : { line };
+    printJsonLine({ ...location, at: toDate(event.atMs), mac, event: 'finding', finding: { rule, severity, message } });
     return;
   }
   const kind = paint(severity === 'violation' ? 'red' : 'yellow', severity.padEnd(KIND_WIDTH));
-  print(`${paint('dim', headOf(event.atMs, line))}  ${mac}  ${kind}  ${rule}: ${sanitizeLine(message)}`);
+  print(`${paint('dim', lineAndTime(event.atMs, line))}  ${mac}  ${kind}  ${rule}: ${sanitizeLine(message)}`);
 }
 
+/** What the event says, without time, lock and kind. */
 function textOf(event: TraceEvent): string {
   switch (event.event) {
     case 'ping':

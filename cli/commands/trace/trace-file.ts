@@ -1,7 +1,6 @@
 /**
- * Reads a trace file line by line. A file may be larger than memory; the length of a line is limited. A file whose name
- * ends in `.gz` is gzipped (protocol.md §4); `-` is the standard input. Other input is gzipped if it starts as gzip
- * does.
+ * Reads a trace file line by line. A file may be larger than memory; the length of a line is limited. `-` is the
+ * standard input. Input is unzipped if its name ends in `.gz` (protocol.md §4) or if it starts with the bytes of gzip.
  */
 import { createReadStream } from 'node:fs';
 import type { Readable } from 'node:stream';
@@ -11,9 +10,9 @@ import type { TraceNotes } from '../../../proto/trace/notes.js';
 import { TraceReader } from '../../../proto/trace/reader.js';
 import type { TraceEvent, TraceHeader } from '../../../proto/trace/trace.js';
 
-/** A line with an uplink of 1,024 bytes has some 3,000 bytes. */
+/** The maximum length of a line. A line with an uplink of 1,024 bytes has some 3,000 bytes. */
 const MAX_LINE_BYTES = 1024 * 1024;
-/** The header has some 150 bytes per lock; a simulated fleet has up to 100,000 locks. */
+/** The maximum length of the header: some 150 bytes per lock, and a simulated fleet has up to 100,000 locks. */
 const MAX_HEADER_BYTES = 32 * 1024 * 1024;
 
 /** Bytes that are read or unzipped at once. */
@@ -28,11 +27,11 @@ export interface TraceVisitor {
   header(header: TraceHeader): void;
   /** Called for each event in order. The header is line 1. `raw` is the uplink's bytes; null if the line has none. */
   event(event: TraceEvent, line: number, raw: Uint8Array | null): void;
-  /** Called after each part of the file and at its end, some thousand lines each: reading goes on when it resolves. */
+  /** Called after each chunk of some thousand lines and at the end of the file. Reading continues when it resolves. */
   pause?(): Promise<void>;
   /** Called for an empty line. */
   empty?(line: number): void;
-  /** Called once, before all lines, with the notes, which grow while the lines are read. */
+  /** Called once, before all lines, with the notes about unknown members. They grow while the lines are read. */
   notes?(notes: TraceNotes): void;
 }
 
@@ -75,6 +74,7 @@ export async function readTraceFile(file: string, visitor: TraceVisitor): Promis
   if (!end.ok) throw lineError(file, end.error.line, end.error.message);
 }
 
+/** The error for a line that can't be read. */
 function lineError(file: string, line: number, message: string): UnreadableTrace {
   return new UnreadableTrace('input-trace', `${displayName(file)}:${line}: ${message}`, line);
 }
@@ -135,13 +135,17 @@ function lineTooLong(file: string, line: number): LockgateError {
   return lineError(file, line, `the line is longer than ${limit} bytes: expected one event in a line`);
 }
 
-/** @param currentLine the number of the current line, for the error about a truncated file */
+/**
+ * The file's bytes, unzipped.
+ *
+ * @param currentLine returns the number of the current line, for the error about a truncated file
+ */
 async function* readChunks(file: string, currentLine: () => number): AsyncGenerator<Buffer> {
   const source = file === '-' ? process.stdin : createReadStream(file, { highWaterMark: CHUNK_BYTES });
   try {
     const start = await readStart(source);
     const isGzipped = file.endsWith('.gz') || isGzip(start);
-    // The bytes that were read to see how the input starts are put back.
+    // The first bytes are put back, because they belong to the input.
     if (start.length > 0) source.unshift(start);
     const stream = isGzipped ? unzipped(source) : source;
     for await (const chunk of stream) yield chunk as Buffer;
@@ -152,7 +156,7 @@ async function* readChunks(file: string, currentLine: () => number): AsyncGenera
   }
 }
 
-/** Waits for the first bytes, at least two if there are as many. */
+/** Reads the first bytes: at least two, unless the input is shorter. */
 async function readStart(source: Readable): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -169,19 +173,19 @@ async function readStart(source: Readable): Promise<Buffer> {
 /** Waits until more can be read; false at the end. @throws Error if the source can't be read */
 async function isReadable(source: Readable): Promise<boolean> {
   return await new Promise((resolve, reject) => {
-    const done = (): void => {
+    const removeListeners = (): void => {
       source.off('readable', onReadable).off('end', onEnd).off('error', onError);
     };
     const onReadable = (): void => {
-      done();
+      removeListeners();
       resolve(true);
     };
     const onEnd = (): void => {
-      done();
+      removeListeners();
       resolve(false);
     };
     const onError = (error: Error): void => {
-      done();
+      removeListeners();
       reject(error);
     };
     source.on('readable', onReadable).on('end', onEnd).on('error', onError);
@@ -201,6 +205,7 @@ function unzipped(source: Readable): Readable {
   return source.pipe(gunzip);
 }
 
+/** A sentence for an error of the file system or of zlib; other errors are bugs and are returned unchanged. */
 function fileError(file: string, line: number, error: NodeJS.ErrnoException): unknown {
   const { code } = error;
   const name = displayName(file);
@@ -214,7 +219,7 @@ function fileError(file: string, line: number, error: NodeJS.ErrnoException): un
     return new UnreadableTrace('input-file', message, line);
   }
   if (code?.startsWith('Z_')) {
-    const why = file.endsWith('.gz') ? 'its name ends in .gz' : 'it starts as gzip does';
+    const why = file.endsWith('.gz') ? 'its name ends in .gz' : 'it starts with the bytes of gzip';
     return wholeFile(`${name} can't be unzipped (${error.message}): expected gzip, because ${why}`);
   }
   return error;

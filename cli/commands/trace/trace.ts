@@ -52,7 +52,7 @@ function addShow(trace: Command): void {
     .option('--json', 'Print one JSON line per ping, or per event and finding with --all.')
     .addHelpText(
       'after',
-      '\nA finding stands below the line that it is about, as "trace check" names it; "trace why" explains it.' +
+      '\nEach finding is below the line that it is about, as "trace check" names it; "trace why" explains it.' +
         '\n\nExample:\n  $ lockgate trace show ride.jsonl --reason REASON_THEFT --since 2026-11-20T06:00:00Z\n' +
         '  $ lockgate trace show ride.jsonl.gz --all --mac A4:C1:38:F0:E1:D2',
     )

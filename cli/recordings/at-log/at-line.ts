@@ -5,11 +5,11 @@
 import { bytesOfHex } from '../payload-event.js';
 import { parseRecordedTime } from '../recorded-time.js';
 
-/** What a line says. `link` is the modem's number of the MQTT connection. */
+/** The content of a line. `link` is the modem's number of the MQTT connection. */
 export type AtEvent =
   | { readonly kind: 'connect-command'; readonly link: number; readonly clientId: string }
   | { readonly kind: 'connected'; readonly link: number; readonly isAccepted: boolean; readonly detail: string }
-  /** The payload follows in the next line that is sent, or is in the command itself. */
+  /** The payload is in the command, or (undefined) in the next line that is sent to the modem. */
   | {
       readonly kind: 'publish-command';
       readonly link: number;
@@ -18,7 +18,7 @@ export type AtEvent =
       readonly payload: Uint8Array | undefined;
     }
   | { readonly kind: 'payload'; readonly payload: Uint8Array }
-  /** `retry`: the modem sends the message again. */
+  /** The modem's result for a message; `retry`: the modem sends the message again. */
   | {
       readonly kind: 'published';
       readonly link: number;
@@ -39,11 +39,12 @@ export interface AtLine {
   readonly event: AtEvent;
 }
 
-/** A time with a space between date and time of the day is two words. */
+/** A time, which may have a space between date and time of day, and the remaining line. */
 const LINE = /^\[?(\d{4}-\d\d-\d\d[ Tt][\d:.,]+ ?(?:[Zz]|[+-]\d\d:?\d\d)?|\d+(?:[.,]\d+)?)\]?:?\s+(.*)$/;
+/** Whether the line was sent to the modem or came from it. */
 const DIRECTION = /^(?:->|<-|>>|<<|[<>]|TX|RX)[:\s]\s*/;
 
-/** Undefined for a line without a time. */
+/** Parses a line; undefined for a line without a time. */
 export function parseAtLine(text: string, utcOffsetMs: number): AtLine | undefined {
   const match = LINE.exec(text);
   if (match === null) return undefined;
@@ -52,9 +53,12 @@ export function parseAtLine(text: string, utcOffsetMs: number): AtLine | undefin
   return { atMs, event: eventOf((match[2] as string).replace(DIRECTION, '').trim()) };
 }
 
+/** Parses the values of a command or result; undefined if they are malformed. */
 type Parser = (values: readonly string[]) => AtEvent | undefined;
 
-/** Commands and results, by their start. Manual "BG95&BG77 MQTT Application Note", chapter 3. */
+/**
+ * The parser for each command and result, by its start. Source: manual "BG95&BG77 MQTT Application Note", chapter 3.
+ */
 const PARSERS: readonly (readonly [prefix: RegExp, parse: Parser])[] = [
   [/^AT\+QMTCONN=/i, parseConnectCommand],
   [/^\+QMTCONN:/i, parseConnected],
@@ -67,8 +71,8 @@ const PARSERS: readonly (readonly [prefix: RegExp, parse: Parser])[] = [
 
 function eventOf(text: string): AtEvent {
   for (const [prefix, parse] of PARSERS) {
-    const found = prefix.exec(text);
-    if (found !== null) return parse(valuesOf(text.slice(found[0].length))) ?? { kind: 'unreadable' };
+    const match = prefix.exec(text);
+    if (match !== null) return parse(valuesOf(text.slice(match[0].length))) ?? { kind: 'unreadable' };
   }
   const payload = text === '' ? undefined : bytesOfHex(text);
   return payload === undefined ? { kind: 'other' } : { kind: 'payload', payload };
@@ -81,8 +85,9 @@ function valuesOf(text: string): string[] {
 
 const NUMBER = /^\d{1,9}$/;
 
-function onLink(link: string | undefined, make: (link: number) => AtEvent | undefined): AtEvent | undefined {
-  return link !== undefined && NUMBER.test(link) ? make(Number(link)) : undefined;
+/** Makes the event if the link is a number. */
+function onLink(link: string | undefined, makeEvent: (link: number) => AtEvent | undefined): AtEvent | undefined {
+  return link !== undefined && NUMBER.test(link) ? makeEvent(Number(link)) : undefined;
 }
 
 /** `AT+QMTCONN=0,"client id","user","password"`: the password is not read. */
@@ -117,8 +122,8 @@ function parsePublishCommand([link, messageId, , , topic, last]: readonly string
 /** `+QMTPUB: 0,1,0`: link, message, result. */
 function parsePublished([link, messageId, result]: readonly string[]): AtEvent | undefined {
   if (messageId === undefined || !NUMBER.test(messageId) || result === undefined) return undefined;
-  const word = result === '0' ? 'sent' : result === '1' ? 'retry' : 'failed';
-  return onLink(link, (number) => ({ kind: 'published', link: number, messageId: Number(messageId), result: word }));
+  const outcome = result === '0' ? 'sent' : result === '1' ? 'retry' : 'failed';
+  return onLink(link, (number) => ({ kind: 'published', link: number, messageId: Number(messageId), result: outcome }));
 }
 
 /** `+QMTRECV: 0,0,"down",12,"0801…"`: link, message, topic, the length if the modem shows it, payload in hex. */

@@ -1,6 +1,6 @@
 /**
- * Reads a modem's log of AT commands (at-line.ts): a lock's own view of its connection. An uplink counts once the modem
- * reports that it was sent. A file is the log of one modem.
+ * Reads the log of a lock's modem: its AT commands and results (at-line.ts). An uplink is imported when the modem
+ * reports that it was sent. Each file is the log of one modem.
  */
 import { ok, type Result } from '../../../proto/errors.js';
 import type { DisconnectCause } from '../../../proto/power/judge/event.js';
@@ -10,13 +10,14 @@ import { directionOf, type Sender, senderOf } from '../sender.js';
 import { LINE_TOO_LONG, visitLines } from '../text-lines.js';
 import { type AtEvent, type AtLine, parseAtLine } from './at-line.js';
 
-/** +QMTSTAT: the code of a PINGREQ without an answer, and of a connection that the modem closed on purpose. */
+/** Codes of +QMTSTAT: a PINGREQ got no answer; the modem closed the connection on purpose. */
 const STATUS_PING_TIMEOUT = 2;
 const STATUS_CLOSED = new Set([5, 8]);
-/** A modem has at most 6 links, and few messages wait for their result. */
+/** Limits for a malformed log: a modem has at most 6 links (MQTT connections), and few messages wait for a result. */
 const MAX_LINKS = 64;
 const MAX_WAITING_MESSAGES = 64;
 
+/** A message that the modem was told to publish. */
 interface Publish {
   readonly atMs: number;
   readonly row: number;
@@ -25,13 +26,15 @@ interface Publish {
   payload: Uint8Array | undefined;
 }
 
+/** One of the modem's MQTT connections. */
 interface Link {
   sender: Sender | null;
   isConnected: boolean;
+  /** Messages that wait for their result. */
   readonly publishes: Publish[];
 }
 
-/** See the head of this file. */
+/** Reads modem logs. */
 export class AtRecording implements RecordingReader {
   readonly unit = 'line';
   readonly #options: RecordingOptions;
@@ -62,8 +65,8 @@ class Modem {
   readonly #options: RecordingOptions;
   readonly #sink: RecordingSink;
   readonly #links = new Map<number, Link>();
-  /** The message whose payload is the next line of hex. */
-  #expected: Publish | null = null;
+  /** The message whose payload is expected in the next line of hex. */
+  #awaitingPayload: Publish | null = null;
 
   constructor(options: RecordingOptions, sink: RecordingSink) {
     this.#options = options;
@@ -93,7 +96,7 @@ class Modem {
 
   /** Reports messages without a result. */
   finish(): void {
-    for (const { publishes } of this.#links.values()) for (const each of publishes) this.#reportUnsent(each);
+    for (const { publishes } of this.#links.values()) for (const publish of publishes) this.#reportUnsent(publish);
   }
 
   #onLinkEvent(
@@ -105,7 +108,7 @@ class Modem {
     switch (event.kind) {
       case 'connect-command':
         link.sender = senderOf(event.clientId) ?? null;
-        if (link.sender === null) this.#sink.skip('a connection of a client that is no lock', row, event.clientId);
+        if (link.sender === null) this.#sink.skip('a connection of a client that is not a lock', row, event.clientId);
         return;
       case 'connected':
         if (event.isAccepted) this.#connect(link, atMs, row);
@@ -129,6 +132,7 @@ class Modem {
     }
   }
 
+  /** The connection with this number; null if there are too many. */
   #link(number: number): Link | null {
     let link = this.#links.get(number);
     if (link === undefined && this.#links.size < MAX_LINKS) {
@@ -155,7 +159,7 @@ class Modem {
 
   #disconnect(link: Link, atMs: number, cause: DisconnectCause): void {
     const sender = this.#senderOf(link);
-    // The modem reports some ends twice, as +QMTDISC and as +QMTSTAT.
+    // The modem may report the end of a connection twice, as +QMTDISC and as +QMTSTAT.
     if (sender === null || !link.isConnected) return;
     link.isConnected = false;
     this.#sink.event({ event: { event: 'disconnect', ...sender, atMs, cause }, isNumbered: true });
@@ -168,16 +172,16 @@ class Modem {
     }
     if (link.publishes.length >= MAX_WAITING_MESSAGES) this.#reportUnsent(link.publishes.shift() as Publish);
     link.publishes.push(publish);
-    this.#expected = publish.payload === undefined ? publish : null;
+    this.#awaitingPayload = publish.payload === undefined ? publish : null;
   }
 
   #onPayload(payload: Uint8Array, row: number): void {
-    if (this.#expected === null) {
+    if (this.#awaitingPayload === null) {
       this.#sink.skip('a line of hex that follows no AT+QMTPUB', row);
       return;
     }
-    this.#expected.payload = payload;
-    this.#expected = null;
+    this.#awaitingPayload.payload = payload;
+    this.#awaitingPayload = null;
   }
 
   #onResult(link: Link, messageId: number, result: 'sent' | 'retry' | 'failed', row: number): void {

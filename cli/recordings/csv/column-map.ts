@@ -1,6 +1,6 @@
 /**
- * Which columns of a CSV file hold what: a YAML file of the user (`--map`), whose mistakes are reported by line. The
- * map of Traccar's export is built in (traccar-map.ts).
+ * Reads a column map: a YAML file of the user (`--map`) that says which column of a CSV file has which value of an
+ * event. Mistakes in the map are reported by line. The map for Traccar's export is built in (traccar-map.ts).
  */
 import { type Mistake, readYaml } from '../../../firmware-sim/scenario/yaml.js';
 import { isObject, type JsonObject } from '../../../proto/json-reader.js';
@@ -11,9 +11,12 @@ import { type Sender, senderOf } from '../sender.js';
 export interface ColumnRule {
   /** The column's name in the header; null if all rows have `fallback`. */
   readonly column: string | null;
-  /** The words of the cell, and what each means; any other cell means `fallback`, or is the value if that is null. */
+  /**
+   * The possible words of a cell, and the value that each stands for. Any other cell stands for `fallback`, or for
+   * itself if `fallback` is null. Null if cells are values already.
+   */
   readonly values: ReadonlyMap<string, string> | null;
-  /** Used for an empty cell; null: the member is left out. */
+  /** The value for an empty cell; null to leave the member out. */
   readonly fallback: string | null;
   /** The cell's number is multiplied by this. */
   readonly scale: number;
@@ -45,22 +48,24 @@ export const PING_MEMBERS = [
   'airplane',
   'recovery',
 ] as const;
+/** The name of such a member. */
 export type PingMember = (typeof PING_MEMBERS)[number];
 
 /** Members of a row. `event` is `connect`, `disconnect` or `ping`; `payload` is a complete uplink in hex or base64. */
 export const ROW_MEMBERS = ['time', 'mac', 'event', 'cause', 'source', 'payload', 'only'] as const;
+/** The name of such a member. */
 export type RowMember = (typeof ROW_MEMBERS)[number];
 
-/** See the head of this file. */
+/** A column map. `row` and `ping` have a rule for each member of an event that the file has. */
 export interface ColumnMap {
   readonly delimiter: string;
   readonly row: Readonly<Partial<Record<RowMember, ColumnRule>>>;
   readonly ping: Readonly<Partial<Record<PingMember, ColumnRule>>>;
-  /** Locks by the names that the file has for them. */
+  /** The lock for each device name in the file. */
   readonly devices: ReadonlyMap<string, Sender>;
   /** A column whose cells may contain delimiters without quotes; null if there is none. */
   readonly unquotedColumn: string | null;
-  /** Whether a numeric name that `devices` lacks becomes a MAC. */
+  /** Whether a MAC is invented for a numeric device name that `devices` lacks. */
   readonly inventsMacs: boolean;
 }
 
@@ -80,6 +85,7 @@ export function readColumnMap(text: string, base: ColumnMap | null): ColumnMap |
   return reader.mistakes.length > 0 ? reader.mistakes : map;
 }
 
+/** Reads the parsed YAML and collects its mistakes. `pointer` is a JSON pointer into the map. */
 class MapReader {
   readonly mistakes: Mistake[] = [];
   readonly #lineOf: (pointer: string) => number;
@@ -120,8 +126,8 @@ class MapReader {
   }
 
   #rule(value: unknown, pointer: string): ColumnRule {
-    const plain = { values: null, fallback: null, scale: 1, isOptional: false };
-    if (typeof value === 'string') return { ...plain, column: value };
+    const defaults = { values: null, fallback: null, scale: 1, isOptional: false };
+    if (typeof value === 'string') return { ...defaults, column: value };
     const json = this.#object(value, pointer, ['column', 'value', 'values', 'default', 'scale']);
     const { column, scale } = json;
     if ((column === undefined) === (json.value === undefined))
@@ -139,6 +145,7 @@ class MapReader {
     };
   }
 
+  /** The words of a cell with their meanings. */
   #words(value: unknown, pointer: string): Map<string, string> {
     if (!isObject(value)) this.#mistake(pointer, `${pointer.slice(1)}: expected words and what they mean`);
     const entries = isObject(value) ? Object.entries(value) : [];

@@ -1,4 +1,4 @@
-/** Reads CSV files by a map of columns (column-map.ts): one event a row, the first row is the header. */
+/** Reads CSV files by a column map (column-map.ts). Each row is an event; the first row is the header. */
 import { Readable } from 'node:stream';
 import { CsvError, parse } from 'csv-parse';
 import { ok, type Result } from '../../../proto/errors.js';
@@ -8,21 +8,23 @@ import type { ColumnMap, ColumnRule } from './column-map.js';
 import { RowReader } from './row-event.js';
 
 const MAX_ROW_CHARACTERS = 64 * 1024;
-/** An error about a missing column names so many of the file's columns. */
+/** The maximum number of the file's columns that the error about a missing column names. */
 const MAX_NAMED_COLUMNS = 30;
 const NOT_CSV = 'a row that is not CSV';
 
+/** A row of csv-parse with the number of its line. */
 interface CsvRow {
   readonly info: { readonly lines: number };
   readonly record: readonly string[];
 }
 
-/** See the head of this file. */
+/** Reads CSV files. */
 export class CsvRecording implements RecordingReader {
   readonly unit = 'line';
   readonly #map: ColumnMap;
   readonly #options: RecordingOptions;
-  readonly #invented = new Set<string>();
+  /** Device names for which a MAC was invented and reported. */
+  readonly #reportedNames = new Set<string>();
 
   constructor(map: ColumnMap, options: RecordingOptions) {
     this.#map = map;
@@ -45,29 +47,29 @@ export class CsvRecording implements RecordingReader {
       },
     });
     const source = Readable.from(chunks);
-    // The error of the caller's file, which the caller reports.
-    let failure: unknown = null;
+    // An error of reading the caller's file: it is thrown, so that the caller reports it.
+    let readError: unknown = null;
     source.on('error', (error) => {
-      failure = error;
+      readError = error;
       parser.destroy(error);
     });
-    let reader: Rows | null = null;
+    let rows: Rows | null = null;
     try {
       for await (const { info, record } of source.pipe(parser) as AsyncIterable<CsvRow>) {
-        if (reader !== null) reader.read(record, info.lines);
+        if (rows !== null) rows.read(record, info.lines);
         else {
-          const begun = this.#begin(record, info.lines, sink);
-          if (!begun.ok) return begun;
-          reader = begun.value;
+          const started = this.#readHeader(record, info.lines, sink);
+          if (!started.ok) return started;
+          rows = started.value;
         }
       }
     } catch (error) {
-      if (failure !== null || !(error instanceof CsvError)) throw error;
+      if (readError !== null || !(error instanceof CsvError)) throw error;
       sink.skip(NOT_CSV, typeof error.lines === 'number' ? error.lines : 1, error.message);
     } finally {
       source.destroy();
     }
-    if (reader === null)
+    if (rows === null)
       return { ok: false, error: { at: 'line 1', message: 'the file has no header: expected columns' } };
     return ok(parser.info.lines);
   }
@@ -76,7 +78,8 @@ export class CsvRecording implements RecordingReader {
     return null;
   }
 
-  #begin(header: readonly string[], line: number, sink: RecordingSink): Result<Rows, RecordingFault> {
+  /** Finds the map's columns in the header. */
+  #readHeader(header: readonly string[], line: number, sink: RecordingSink): Result<Rows, RecordingFault> {
     const columns = new Map(header.map((name, index) => [name.trim(), index]));
     const rules: readonly (ColumnRule | undefined)[] = [
       ...Object.values(this.#map.row),
@@ -89,42 +92,43 @@ export class CsvRecording implements RecordingReader {
       return { ok: false, error: { at: `line ${line}`, message } };
     }
     const reader = new RowReader(this.#map, this.#options, columns, (name, mac) => {
-      if (this.#invented.has(name)) return;
-      this.#invented.add(name);
+      if (this.#reportedNames.has(name)) return;
+      this.#reportedNames.add(name);
       sink.note(`device ${name} is ${formatMac(mac)} in the trace: give its MAC with --map or --mac`);
     });
     const { unquotedColumn } = this.#map;
-    const unquoted = unquotedColumn === null ? undefined : columns.get(unquotedColumn);
-    return ok(new Rows(reader, header.length, unquoted, sink));
+    const unquotedIndex = unquotedColumn === null ? undefined : columns.get(unquotedColumn);
+    return ok(new Rows(reader, header.length, unquotedIndex, sink));
   }
 }
 
-/** The rows below a header. */
+/** Turns the rows below a header into events. */
 class Rows {
   readonly #reader: RowReader;
-  readonly #columns: number;
-  readonly #unquoted: number | undefined;
+  readonly #columnCount: number;
+  readonly #unquotedIndex: number | undefined;
   readonly #sink: RecordingSink;
 
-  /** @param unquoted the index of the column whose cells may contain delimiters */
-  constructor(reader: RowReader, columns: number, unquoted: number | undefined, sink: RecordingSink) {
+  /** @param unquotedIndex the index of the column whose cells may contain delimiters without quotes */
+  constructor(reader: RowReader, columnCount: number, unquotedIndex: number | undefined, sink: RecordingSink) {
     this.#reader = reader;
-    this.#columns = columns;
-    this.#unquoted = unquoted;
+    this.#columnCount = columnCount;
+    this.#unquotedIndex = unquotedIndex;
     this.#sink = sink;
   }
 
   read(record: readonly string[], line: number): void {
-    const event = this.#reader.read(this.#joined(record));
+    const event = this.#reader.read(this.#joinCells(record));
     if (event.ok) this.#sink.event(event.value);
     else this.#sink.skip(event.error.code, line, event.error.message);
   }
 
   /** Joins the cells that an unquoted column was split into. */
-  #joined(record: readonly string[]): readonly string[] {
-    const surplus = record.length - this.#columns;
-    if (this.#unquoted === undefined || surplus <= 0) return record;
-    const end = this.#unquoted + 1 + surplus;
-    return [...record.slice(0, this.#unquoted), record.slice(this.#unquoted, end).join(','), ...record.slice(end)];
+  #joinCells(record: readonly string[]): readonly string[] {
+    const start = this.#unquotedIndex;
+    const surplus = record.length - this.#columnCount;
+    if (start === undefined || surplus <= 0) return record;
+    const end = start + 1 + surplus;
+    return [...record.slice(0, start), record.slice(start, end).join(','), ...record.slice(end)];
   }
 }

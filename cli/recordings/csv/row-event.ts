@@ -1,4 +1,4 @@
-/** Turns a row of a CSV file into an event of a trace, by a map of columns. Never throws. */
+/** Turns a row of a CSV file into an event of a trace, by a column map (column-map.ts). Never throws. */
 import { LockgateError, ok, problem, type Result } from '../../../proto/errors.js';
 import type { DisconnectCause } from '../../../proto/power/judge/event.js';
 import { decodeUplink, encodeUplink } from '../../../proto/wire/codec.js';
@@ -12,7 +12,7 @@ import type { RecordedEvent, RecordingOptions } from '../recording.js';
 import { type Sender, senderOf } from '../sender.js';
 import type { ColumnMap, ColumnRule, PingMember, RowMember } from './column-map.js';
 
-/** Why a row is not imported: one of few sentences, and what is wrong with this row. */
+/** Why a row is not imported: `code` is one of few fixed sentences, `message` says what is wrong with this row. */
 export interface RowProblem {
   readonly code: string;
   readonly message: string;
@@ -23,21 +23,23 @@ const NO_LOCK = 'a row of an unknown lock (devices in the map, or --mac MAC, nam
 const BAD_VALUE = 'a row with a value that can’t be read';
 const LEFT_OUT = 'a row that the map leaves out';
 
-/** Numbers that only count: fractions are rounded. */
-const WHOLE = new Set<PingMember>(['battery_percent', 'uncertainty', 'boot', 'sequence', 'kept', 'dropped']);
-const NUMBERS = new Set<PingMember>([...WHOLE, 'ebike_voltage', 'latitude', 'longitude', 'speed', 'direction']);
+/** Members that are whole numbers: fractions are rounded. */
+const WHOLE_NUMBERS = new Set<PingMember>(['battery_percent', 'uncertainty', 'boot', 'sequence', 'kept', 'dropped']);
+const NUMBERS = new Set<PingMember>([...WHOLE_NUMBERS, 'ebike_voltage', 'latitude', 'longitude', 'speed', 'direction']);
 const CAUSES: readonly DisconnectCause[] = ['closed', 'dropped', 'keepalive', 'takeover', 'gateway'];
 const TRUE_WORDS = new Set(['true', 'yes', 'on', '1']);
-/** Locks whose numbers became MACs: locally administered addresses, which no manufacturer uses. */
+/** The start of invented MACs. They are locally administered addresses, which no manufacturer uses. */
 const INVENTED_PREFIX = '02';
+/** Invented MACs have 40 bits for the device's number. */
 const MAX_INVENTED = 2 ** 40;
 
-/** Reads rows of one file. */
+/** Reads the rows of one file. */
 export class RowReader {
   readonly #map: ColumnMap;
   readonly #options: RecordingOptions;
   readonly #indexOf: ReadonlyMap<string, number>;
   readonly #onInvented: (name: string, mac: Mac) => void;
+  /** The cells of the current row. */
   #cells: readonly string[] = [];
 
   constructor(
@@ -55,7 +57,7 @@ export class RowReader {
   read(cells: readonly string[]): Result<RecordedEvent, RowProblem> {
     this.#cells = cells;
     if (this.#map.row.only !== undefined && !TRUE_WORDS.has((this.#row('only') ?? '').toLowerCase()))
-      return problem(LEFT_OUT, `${this.#map.row.only.column} is not as the map demands`);
+      return problem(LEFT_OUT, `${this.#map.row.only.column} does not have the value that the map requires`);
     const timeText = this.#row('time') ?? '';
     const atMs = parseRecordedTime(timeText, this.#options.utcOffsetMs);
     if (Number.isNaN(atMs)) return problem(NO_TIME, `${quoted(timeText)}: expected ${TIME_EXPECTED}`);
@@ -70,9 +72,10 @@ export class RowReader {
   }
 
   #disconnect(sender: Sender, atMs: number): Result<RecordedEvent, RowProblem> {
-    const named = this.#row('cause') ?? 'dropped';
-    const cause = CAUSES.find((each) => each === named);
-    if (cause === undefined) return problem(BAD_VALUE, `cause ${quoted(named)}: expected one of ${CAUSES.join(', ')}`);
+    const causeText = this.#row('cause') ?? 'dropped';
+    const cause = CAUSES.find((each) => each === causeText);
+    if (cause === undefined)
+      return problem(BAD_VALUE, `cause ${quoted(causeText)}: expected one of ${CAUSES.join(', ')}`);
     return ok({ event: { event: 'disconnect', ...sender, atMs, cause }, isNumbered: true });
   }
 
@@ -88,13 +91,13 @@ export class RowReader {
     const isNumbered = boot !== undefined && sequence !== undefined;
     const uplink = uplinkFromJson({ ...members.value, boot: boot ?? 1, sequence: sequence ?? 0 }, 'ping');
     if (!uplink.ok) return problem(BAD_VALUE, uplink.error.message);
-    const rounded = asSent(uplink.value);
+    const rounded = roundToWire(uplink.value);
     if (!rounded.ok) return problem(BAD_VALUE, rounded.error.message);
     if (!isPingUplink(rounded.value)) return problem(BAD_VALUE, 'an acknowledgement: expected a ping');
     return ok({ event: { event: 'ping', ...sender, atMs, uplink: rounded.value }, isNumbered });
   }
 
-  /** The ping's members as a trace has them. What the file does not say has a neutral value. */
+  /** The ping's members as in a trace. A member that the file does not have gets a neutral value. */
   #pingMembers(atMs: number): Result<Record<string, unknown>, RowProblem> {
     const members: Record<string, unknown> = {
       lock_state: 'unknown',
@@ -107,7 +110,7 @@ export class RowReader {
     for (const [member, rule] of Object.entries(this.#map.ping) as [PingMember, ColumnRule][]) {
       const text = this.#valueOf(rule);
       if (text === null || text === '') continue;
-      const value = this.#read(member, text, rule);
+      const value = this.#parse(member, text, rule);
       if (value === undefined) return problem(BAD_VALUE, `${rule.column ?? member} is ${quoted(text)}`);
       members[member] = value;
     }
@@ -127,12 +130,12 @@ export class RowReader {
     return ok(members);
   }
 
-  /** Undefined if the text is not of the member's type. */
-  #read(member: PingMember, text: string, { scale }: ColumnRule): unknown {
+  /** A member's value; undefined if the text is not of the member's type. */
+  #parse(member: PingMember, text: string, { scale }: ColumnRule): unknown {
     if (NUMBERS.has(member)) {
       const number = Number(text) * scale;
       if (!Number.isFinite(number)) return undefined;
-      return WHOLE.has(member) ? Math.round(number) : number;
+      return WHOLE_NUMBERS.has(member) ? Math.round(number) : number;
     }
     if (member === 'ride_tracking' || member === 'airplane' || member === 'recovery')
       return TRUE_WORDS.has(text.toLowerCase());
@@ -141,11 +144,12 @@ export class RowReader {
     return isDatable(timeMs) ? toDate(timeMs) : undefined;
   }
 
+  /** The lock or phone that the row is about. */
   #sender(): Sender | undefined {
     const name = this.#row('mac') ?? '';
-    const named = this.#map.devices.get(name) ?? senderOf(name);
+    const sender = this.#map.devices.get(name) ?? senderOf(name);
     const source = this.#row('source') as Source | null;
-    if (named !== undefined) return source === 'phone' ? { ...named, source } : named;
+    if (sender !== undefined) return source === 'phone' ? { ...sender, source } : sender;
     if (this.#options.mac !== null) return { mac: this.#options.mac, source: source === 'phone' ? source : 'lock' };
     const mac = this.#map.inventsMacs ? inventedMac(name) : undefined;
     if (mac === undefined) return undefined;
@@ -153,6 +157,7 @@ export class RowReader {
     return { mac, source: 'lock' };
   }
 
+  /** The value of a row's member; null if the file does not have it. */
   #row(member: RowMember): string | null {
     const rule = this.#map.row[member];
     return rule === undefined ? null : this.#valueOf(rule);
@@ -168,7 +173,7 @@ export class RowReader {
 }
 
 /** The uplink with its values rounded as on the wire (protocol.md §1). */
-function asSent(uplink: Uplink): Result<Uplink> {
+function roundToWire(uplink: Uplink): Result<Uplink> {
   try {
     return decodeUplink(encodeUplink(uplink));
   } catch (error) {
@@ -177,6 +182,7 @@ function asSent(uplink: Uplink): Result<Uplink> {
   }
 }
 
+/** A MAC for a device that the file names by a number. */
 function inventedMac(name: string): Mac | undefined {
   const number = /^\d{1,13}$/.test(name) ? Number(name) : Number.NaN;
   if (!(number < MAX_INVENTED)) return undefined;

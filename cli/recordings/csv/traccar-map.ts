@@ -1,12 +1,12 @@
 /**
- * The columns of Traccar's CSV export of positions (Reports → Route → CSV; `GET /api/positions/csv`). Its attributes
- * are columns too, if a position of the export has them. A user's map changes single members.
+ * The columns of Traccar's CSV export of positions (Reports → Route → CSV; `GET /api/positions/csv`). Attributes
+ * of a position are columns too, if at least one position of the export has them. A user's map can override members.
  */
 import type { ColumnMap, ColumnRule } from './column-map.js';
 
-const METERS_PER_SECOND_OF_KNOT = 1852 / 3600;
+const METERS_PER_SECOND_PER_KNOT = 1852 / 3600;
 
-/** Traccar's alarms of a vehicle that is moved without its rider. */
+/** Traccar's alarms that mean that a vehicle is moved without its rider. */
 const THEFT_ALARMS = ['movement', 'tampering', 'tow', 'vibration', 'removing'] as const;
 
 function required(column: string): ColumnRule {
@@ -21,13 +21,13 @@ function fixed(value: string): ColumnRule {
   return { column: null, values: null, fallback: value, scale: 1, isOptional: true };
 }
 
-/** See the head of this file. */
+/** The built-in map for Traccar's export. */
 export const TRACCAR_MAP: ColumnMap = Object.freeze({
   delimiter: ',',
   row: {
     time: required('serverTime'),
     mac: required('deviceId'),
-    // A position without a fix is an old one.
+    // A position without a GPS fix repeats an earlier position.
     only: { ...required('valid'), values: new Map([['true', 'true']]), fallback: 'false' },
   },
   ping: {
@@ -36,12 +36,12 @@ export const TRACCAR_MAP: ColumnMap = Object.freeze({
       ...optional('alarm', 'REASON_UNLOCKED_PING'),
       values: new Map(THEFT_ALARMS.map((alarm) => [alarm, 'REASON_THEFT'])),
     },
-    // Positions of a tracker are those of a ride with ride tracking on.
+    // A tracker reports its position all the time, as a lock does in a ride with ride tracking on.
     ride_tracking: fixed('true'),
     date: optional('deviceTime'),
     latitude: required('latitude'),
     longitude: required('longitude'),
-    speed: { ...optional('speed'), scale: METERS_PER_SECOND_OF_KNOT },
+    speed: { ...optional('speed'), scale: METERS_PER_SECOND_PER_KNOT },
     direction: optional('course'),
     uncertainty: optional('accuracy'),
     battery_percent: optional('batteryLevel'),

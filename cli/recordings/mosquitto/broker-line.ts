@@ -1,8 +1,8 @@
-/** Parses the lines of Mosquitto's own log that say who connected, left or sent a message (Mosquitto 1.6–2.0). */
+/** Parses the lines of the broker Mosquitto's log about connects, disconnects and messages (Mosquitto 1.6–2.0). */
 import type { DisconnectCause } from '../../../proto/power/judge/event.js';
 import { parseRecordedTime } from '../recorded-time.js';
 
-/** What a line says. */
+/** The content of a line. */
 export type BrokerEvent =
   | { readonly kind: 'connect'; readonly clientId: string }
   | { readonly kind: 'disconnect'; readonly clientId: string; readonly cause: DisconnectCause }
@@ -25,7 +25,7 @@ const PUBLISH =
   /^(?:Received PUBLISH from|Sending PUBLISH to) (\S+) \(d\d, q\d, r\d, m\d+, '(.*)', \.\.\. \((\d+) bytes\)\)$/;
 const STOP = /^mosquitto version \S+ terminating/;
 
-/** In this order: a line with a reason also matches the plain one. */
+/** Lines about the end of a connection, with its cause. The first pattern that matches counts. */
 const DISCONNECTS: readonly (readonly [pattern: RegExp, cause: DisconnectCause])[] = [
   [/^Client (\S+) has exceeded timeout, disconnecting\.$/, 'keepalive'],
   [/^Client (\S+) already connected, closing old connection\.$/, 'takeover'],
@@ -35,7 +35,7 @@ const DISCONNECTS: readonly (readonly [pattern: RegExp, cause: DisconnectCause])
   [/^Client (\S+) disconnected(?:,|:| due to) .*$/, 'gateway'],
 ];
 
-/** Undefined for a line that is not of Mosquitto's log. */
+/** Parses a line; undefined for a line that is not of Mosquitto's log. */
 export function parseBrokerLine(text: string, utcOffsetMs: number): BrokerLine | undefined {
   const match = TIME.exec(text);
   if (match === null) return undefined;

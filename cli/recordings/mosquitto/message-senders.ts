@@ -1,55 +1,63 @@
 /**
- * Finds who sent a message that mosquitto_sub shows without its sender: lockgate's topics name no lock. Mosquitto's log
- * (`log_type all`) has the client, topic and length of each PUBLISH. Messages of the same topic and length are matched
- * in order, within some seconds. Either log may be read first.
+ * Finds the senders of messages. mosquitto_sub prints topic and payload, but not the sender, and lockgate's topics name
+ * no lock. Mosquitto's log (`log_type all`) has the client, topic and length of each PUBLISH, but not the payload.
+ * Messages and PUBLISHes of the same topic and length are matched in order, if their times differ by at most some
+ * seconds. Either of the two logs may be read first.
  */
 import { Seconds } from '../../../proto/clock.js';
 import type { Sender } from '../sender.js';
 
-/** Whole seconds in one log, and the delay between broker and subscriber. */
+/** The maximum difference of two times: one log has whole seconds, and mosquitto_sub receives with a delay. */
 const MAX_DIFFERENCE_MS = Seconds(3);
-/** Messages that wait for their match, of all topics and lengths. */
+/** The maximum number of messages and PUBLISHes that wait for their match. */
 const MAX_WAITING = 200_000;
 
-/** A message that mosquitto_sub received. */
-export interface UnsentMessage {
+/** A message that mosquitto_sub received; its sender is unknown. */
+export interface SubscriberMessage {
   readonly atMs: number;
   readonly topic: string;
   readonly payload: Uint8Array;
   readonly row: number;
 }
 
+/** A PUBLISH in the broker's log. */
 interface Publish {
   readonly atMs: number;
   readonly sender: Sender;
 }
 
+/** Messages and PUBLISHes of one topic and length that wait for their match. */
 interface Waiting {
-  readonly messages: UnsentMessage[];
+  readonly messages: SubscriberMessage[];
   readonly publishes: Publish[];
 }
 
-/** See the head of this file. */
+/** Matches messages with PUBLISHes. */
 export class MessageSenders {
-  readonly #onMatch: (message: UnsentMessage, sender: Sender) => void;
-  readonly #onUnknown: (message: UnsentMessage) => void;
+  readonly #onMatch: (message: SubscriberMessage, sender: Sender) => void;
+  readonly #onUnknown: (message: SubscriberMessage) => void;
   readonly #waiting = new Map<string, Waiting>();
+  /** The number of waiting messages and PUBLISHes. */
   #count = 0;
 
   /** @param onUnknown called for a message whose sender is not known */
-  constructor(onMatch: (message: UnsentMessage, sender: Sender) => void, onUnknown: (message: UnsentMessage) => void) {
+  constructor(
+    onMatch: (message: SubscriberMessage, sender: Sender) => void,
+    onUnknown: (message: SubscriberMessage) => void,
+  ) {
     this.#onMatch = onMatch;
     this.#onUnknown = onUnknown;
   }
 
-  message(message: UnsentMessage): void {
-    const waiting = this.#of(message.topic, message.payload.length);
+  /** Adds a line of mosquitto_sub. */
+  message(message: SubscriberMessage): void {
+    const waiting = this.#waitingFor(message.topic, message.payload.length);
     this.#dropOld(waiting.publishes, message.atMs);
-    const [first] = waiting.publishes;
-    if (first !== undefined && Math.abs(first.atMs - message.atMs) <= MAX_DIFFERENCE_MS) {
+    const [publish] = waiting.publishes;
+    if (publish !== undefined && Math.abs(publish.atMs - message.atMs) <= MAX_DIFFERENCE_MS) {
       waiting.publishes.shift();
       this.#count -= 1;
-      this.#onMatch(message, first.sender);
+      this.#onMatch(message, publish.sender);
     } else if (this.#count >= MAX_WAITING) this.#onUnknown(message);
     else {
       waiting.messages.push(message);
@@ -57,31 +65,32 @@ export class MessageSenders {
     }
   }
 
+  /** Adds a PUBLISH of the broker's log. */
   publish(topic: string, bytes: number, atMs: number, sender: Sender): void {
-    const waiting = this.#of(topic, bytes);
+    const waiting = this.#waitingFor(topic, bytes);
     while (waiting.messages[0] !== undefined && waiting.messages[0].atMs < atMs - MAX_DIFFERENCE_MS) {
-      this.#onUnknown(waiting.messages.shift() as UnsentMessage);
+      this.#onUnknown(waiting.messages.shift() as SubscriberMessage);
       this.#count -= 1;
     }
-    const [first] = waiting.messages;
-    if (first !== undefined && Math.abs(first.atMs - atMs) <= MAX_DIFFERENCE_MS) {
+    const [message] = waiting.messages;
+    if (message !== undefined && Math.abs(message.atMs - atMs) <= MAX_DIFFERENCE_MS) {
       waiting.messages.shift();
       this.#count -= 1;
-      this.#onMatch(first, sender);
+      this.#onMatch(message, sender);
     } else if (this.#count < MAX_WAITING) {
       waiting.publishes.push({ atMs, sender });
       this.#count += 1;
     }
   }
 
-  /** No more lines come: the senders of what waits are unknown. */
+  /** Call after the last line: the senders of the waiting messages are unknown. */
   finish(): void {
     for (const { messages } of this.#waiting.values()) for (const message of messages) this.#onUnknown(message);
     this.#waiting.clear();
     this.#count = 0;
   }
 
-  #of(topic: string, bytes: number): Waiting {
+  #waitingFor(topic: string, bytes: number): Waiting {
     const key = `${bytes} ${topic}`;
     let waiting = this.#waiting.get(key);
     if (waiting === undefined) {
@@ -92,7 +101,7 @@ export class MessageSenders {
     return waiting;
   }
 
-  /** The broker logged these, and mosquitto_sub did not receive them. */
+  /** Drops PUBLISHes that are too old for a match: mosquitto_sub did not receive these messages. */
   #dropOld(publishes: Publish[], atMs: number): void {
     while (publishes[0] !== undefined && publishes[0].atMs < atMs - MAX_DIFFERENCE_MS) {
       publishes.shift();

@@ -1,6 +1,6 @@
 /**
- * Reads what `mosquitto_sub -F '%I %t %x'` printed, and Mosquitto's own log if it is given as another file or mixed in.
- * The log adds connects and disconnects, and who sent what.
+ * Reads the output of `mosquitto_sub -F '%I %t %x'`, and optionally the log of the broker Mosquitto, from another file
+ * or mixed with the output. The broker's log adds connects, disconnects and the senders of messages.
  */
 import { Seconds } from '../../../proto/clock.js';
 import { ok, type Result } from '../../../proto/errors.js';
@@ -10,20 +10,21 @@ import type { RecordingFault, RecordingOptions, RecordingReader, RecordingSink }
 import { directionOf, type Sender, senderInTopic, senderOf } from '../sender.js';
 import { LINE_TOO_LONG, visitLines } from '../text-lines.js';
 import { type BrokerLine, parseBrokerLine } from './broker-line.js';
-import { MessageSenders, type UnsentMessage } from './message-senders.js';
+import { MessageSenders, type SubscriberMessage } from './message-senders.js';
 import { parseSubscriberLine } from './subscriber-line.js';
 
 const NOT_A_LINE = 'a line that is neither of mosquitto_sub -F "%I %t %x" nor of Mosquitto’s log';
-/** A second in which something happened lasts so much longer. */
+/** From the first to the last millisecond of a second: the broker logs only whole seconds. */
 const REST_OF_SECOND_MS = Seconds(1) - 1;
 
-/** See the head of this file. */
+/** Reads the output of mosquitto_sub and the log of Mosquitto. */
 export class MosquittoRecording implements RecordingReader {
   readonly unit = 'line';
   readonly #options: RecordingOptions;
   readonly #senders: MessageSenders;
   /** Connected clients and the time of their last line, so that a client's events keep their order within a second. */
   readonly #clients = new Map<string, { readonly sender: Sender; isConnected: boolean; lastMs: number }>();
+  /** The sink of the file that is being read. */
   #sink: RecordingSink | null = null;
 
   constructor(options: RecordingOptions) {
@@ -39,8 +40,8 @@ export class MosquittoRecording implements RecordingReader {
     const { utcOffsetMs } = this.#options;
     const lines = await visitLines(chunks, (text, line) => {
       if (text === null) return sink.skip(LINE_TOO_LONG, line);
-      const ofBroker = parseBrokerLine(text, utcOffsetMs);
-      if (ofBroker !== undefined) return this.#onBrokerLine(ofBroker, line, sink);
+      const brokerLine = parseBrokerLine(text, utcOffsetMs);
+      if (brokerLine !== undefined) return this.#onBrokerLine(brokerLine, line, sink);
       const message = parseSubscriberLine(text, utcOffsetMs);
       if (message === undefined) sink.skip(NOT_A_LINE, line, text);
       else this.#onMessage({ ...message, row: line }, sink);
@@ -54,7 +55,7 @@ export class MosquittoRecording implements RecordingReader {
     return null;
   }
 
-  #onMessage(message: UnsentMessage, sink: RecordingSink): void {
+  #onMessage(message: SubscriberMessage, sink: RecordingSink): void {
     if (directionOf(message.topic) === null) {
       sink.skip('a message of another topic than up and down', message.row, message.topic);
       return;
@@ -65,7 +66,7 @@ export class MosquittoRecording implements RecordingReader {
     else this.#senders.message(message);
   }
 
-  #emit({ atMs, topic, payload, row }: UnsentMessage, sender: Sender): void {
+  #emit({ atMs, topic, payload, row }: SubscriberMessage, sender: Sender): void {
     const isUplink = directionOf(topic) === 'up';
     const event = isUplink ? uplinkEvent(sender, atMs, payload) : commandEvent(sender.mac, atMs, payload);
     if (event.ok) this.#sink?.event(event.value);
@@ -74,7 +75,7 @@ export class MosquittoRecording implements RecordingReader {
 
   #onBrokerLine({ atMs, event }: BrokerLine, line: number, sink: RecordingSink): void {
     if (event.kind === 'other') {
-      sink.skip('a line of Mosquitto’s log that is no event of a trace', line);
+      sink.skip('a line of Mosquitto’s log that is not an event of a trace', line);
       return;
     }
     if (event.kind === 'stop') {
@@ -83,7 +84,7 @@ export class MosquittoRecording implements RecordingReader {
     }
     const sender = senderOf(event.clientId);
     if (sender === undefined) {
-      sink.skip('a line about a client that is no lock', line, event.clientId);
+      sink.skip('a line about a client that is not a lock', line, event.clientId);
       return;
     }
     if (event.kind === 'publish') {
@@ -91,27 +92,28 @@ export class MosquittoRecording implements RecordingReader {
         this.#senders.publish(event.topic, event.bytes, atMs, sender);
     } else if (event.kind === 'connect') this.#connect(event.clientId, sender, atMs, sink);
     else {
-      if (!this.#clients.has(event.clientId)) this.#note(event.clientId, sender, atMs);
+      if (!this.#clients.has(event.clientId)) this.#setConnected(event.clientId, sender, atMs);
       this.#disconnect(event.clientId, atMs, event.cause, sink);
     }
   }
 
   #connect(clientId: string, sender: Sender, atMs: number, sink: RecordingSink): void {
-    const connectMs = this.#note(clientId, sender, atMs);
+    const connectMs = this.#setConnected(clientId, sender, atMs);
     sink.event({ event: { event: 'connect', ...sender, atMs: connectMs }, isNumbered: true });
   }
 
   #disconnect(clientId: string, atMs: number, cause: DisconnectCause, sink: RecordingSink): void {
     const client = this.#clients.get(clientId);
     if (client === undefined) return;
-    // Messages of the same second came before.
+    // A disconnect is placed at the end of its second, after all messages of that second.
     const disconnectMs = Math.max(client.lastMs, atMs + (cause === 'takeover' ? 0 : REST_OF_SECOND_MS));
     client.lastMs = disconnectMs;
     client.isConnected = false;
     sink.event({ event: { event: 'disconnect', ...client.sender, atMs: disconnectMs, cause }, isNumbered: true });
   }
 
-  #note(clientId: string, sender: Sender, atMs: number): number {
+  /** Stores that the client is connected. Returns a time that is not before its earlier events. */
+  #setConnected(clientId: string, sender: Sender, atMs: number): number {
     const lastMs = Math.max(atMs, this.#clients.get(clientId)?.lastMs ?? Number.NEGATIVE_INFINITY);
     this.#clients.set(clientId, { sender, isConnected: true, lastMs });
     return lastMs;

@@ -5,16 +5,17 @@
 import { ok, type Result } from '../../../proto/errors.js';
 import type { RecordingFault } from '../recording.js';
 import type { CaptureFormat, PacketVisitor, Step } from './captured-packet.js';
-import { NextGeneration } from './pcapng.js';
+import { PcapngFormat } from './pcapng.js';
 
-/** No link has longer packets; tcpdump captures 262,144 bytes at most. */
+/** The maximum length of a packet; tcpdump captures at most 262,144 bytes. */
 const MAX_PACKET_BYTES = 1024 * 1024;
 const MAGIC_BYTES = 4;
 
-/** See the head of this file. */
+/** A capture file whose bytes arrive in chunks. */
 export class CaptureFile {
   readonly #visit: PacketVisitor;
   #format: CaptureFormat | null = null;
+  /** Bytes that were not used yet, and their offset in the file. */
   #pending: Buffer = Buffer.alloc(0);
   #offset = 0;
 
@@ -44,7 +45,7 @@ export class CaptureFile {
     return null;
   }
 
-  /** Called at the end of the file. Returns the offset of a packet that is not complete; null if there is none. */
+  /** Call at the end of the file. Returns the offset of an incomplete last packet; null if the last one is complete. */
   end(): Result<number | null, RecordingFault> {
     if (this.#format === null) {
       const message = `the file has ${this.#pending.length} bytes: expected a capture of tcpdump (pcap or pcapng)`;
@@ -54,22 +55,23 @@ export class CaptureFile {
   }
 }
 
-const BLOCK_OF_PCAPNG = 0x0a0d0d0a;
+/** The first four bytes of a pcapng file. */
+const PCAPNG_MAGIC = 0x0a0d0d0a;
 
 function formatOf(buffer: Buffer): CaptureFormat | null {
   const magic = buffer.readUInt32BE(0);
-  if (magic === BLOCK_OF_PCAPNG) return new NextGeneration();
-  const isLittle = LITTLE_ENDIAN_MAGIC.has(magic);
-  const unitsPerMs = MAGIC.get(isLittle ? buffer.readUInt32LE(0) : magic);
-  return unitsPerMs === undefined ? null : new Classic(isLittle, unitsPerMs);
+  if (magic === PCAPNG_MAGIC) return new PcapngFormat();
+  const isLittle = LITTLE_ENDIAN_CLASSIC_MAGIC.has(magic);
+  const unitsPerMs = CLASSIC_MAGIC.get(isLittle ? buffer.readUInt32LE(0) : magic);
+  return unitsPerMs === undefined ? null : new ClassicFormat(isLittle, unitsPerMs);
 }
 
-/** The first four bytes of a classic capture, and the units of a millisecond in its times. */
-const MAGIC = new Map([
+/** The first four bytes of a classic pcap file, and how many units of its times are a millisecond. */
+const CLASSIC_MAGIC = new Map([
   [0xa1b2c3d4, 1e3],
   [0xa1b23c4d, 1e6],
 ]);
-const LITTLE_ENDIAN_MAGIC = new Set([0xd4c3b2a1, 0x4d3cb2a1]);
+const LITTLE_ENDIAN_CLASSIC_MAGIC = new Set([0xd4c3b2a1, 0x4d3cb2a1]);
 
 function unknownMagic(buffer: Buffer): string {
   const shown = buffer.subarray(0, MAGIC_BYTES).toString('hex');
@@ -82,7 +84,7 @@ const RECORD_HEADER_BYTES = 16;
 const LINK_TYPE_MASK = 0x0fffffff;
 
 /** Classic pcap: a header, then records of a time, a length and a packet. */
-class Classic implements CaptureFormat {
+class ClassicFormat implements CaptureFormat {
   readonly #isLittle: boolean;
   readonly #unitsPerMs: number;
   #linkType: number | null = null;

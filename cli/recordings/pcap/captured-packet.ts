@@ -1,4 +1,4 @@
-/** A packet of a capture file, and what a format of such files must do: read the next record of a buffer. */
+/** Types that the readers of capture formats share: a packet, and the interface of a format. */
 import type { Result } from '../../../proto/errors.js';
 
 /** One packet. */
@@ -11,16 +11,18 @@ export interface CapturedPacket {
   readonly linkType: number;
   /** The captured bytes, valid until the visitor returns. */
   readonly bytes: Buffer;
-  /** Whether the packet was longer than what was captured (tcpdump -s). */
+  /** Whether the packet was longer than the captured bytes (tcpdump -s). */
   readonly isCut: boolean;
 }
 
+/** Called for each packet. */
 export type PacketVisitor = (packet: CapturedPacket) => void;
 
-/** How many bytes of the buffer a reader has used; a fault at an offset of the buffer. 0: it needs more bytes. */
+/** How many bytes of the buffer were used, 0 if the record is incomplete; or a fault at an offset of the buffer. */
 export type Step = Result<number, { readonly offset: number; readonly message: string }>;
 
-/** Reads the next record or block at the start of a buffer. */
+/** A format of capture files. */
 export interface CaptureFormat {
+  /** Reads the record or block at the start of the buffer. Calls `visit` if it is a packet. */
   step(buffer: Buffer, visit: PacketVisitor): Step;
 }

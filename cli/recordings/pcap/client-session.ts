@@ -1,8 +1,10 @@
 /**
- * One client's MQTT connection, as packets and the end of its TCP connection show it, turned into events of a trace.
+ * Turns the packets of one client's captured MQTT connection, and the end of its TCP connection, into events of a
+ * trace.
  *
- * A session is `new` until CONNECT, `connecting` until CONNACK, then `open`; or `refused`, `foreign` (the client is no
- * lock, or speaks MQTT 5) and in the end `closed`. Until CONNACK its events wait, since a refused client has none.
+ * A session is `new` until CONNECT, `connecting` until CONNACK, then `open`, and in the end `closed`. It is `refused`
+ * if CONNACK refuses it, and `foreign` if the client is not a lock or uses MQTT 5. Events before CONNACK wait for it,
+ * because a refused session has no events.
  */
 import type { IConnackPacket, IConnectPacket, IPublishPacket, Packet } from 'mqtt-packet';
 import type { DisconnectCause } from '../../../proto/power/judge/event.js';
@@ -10,7 +12,7 @@ import { commandEvent, UNKNOWN_SENDER, UNREADABLE_COMMAND, UNREADABLE_UPLINK, up
 import type { RecordedEvent, RecordingSink } from '../recording.js';
 import { directionOf, type Sender, senderOf } from '../sender.js';
 
-/** When something was captured. */
+/** When a packet was captured, and its number. */
 export interface Moment {
   readonly atMs: number;
   /** The number of the captured packet. */
@@ -20,6 +22,7 @@ export interface Moment {
 /** The sessions of a recording by client id: a second CONNECT of a client ends its first session. */
 export type SessionsByClient = Map<string, ClientSession>;
 
+/** A session with more events before CONNACK counts as accepted. */
 const MAX_WAITING_EVENTS = 256;
 /** MQTT 3.1.1 §3.1.2.10: a server closes a connection after one and a half times its keepalive. */
 const KEEPALIVE_FACTOR_MS = 1500;
@@ -27,12 +30,12 @@ const KEEPALIVE_FACTOR_MS = 1500;
 const KEEPALIVE_SLACK_MS = 500;
 const MQTT_5 = 5;
 
-/** See the head of this file. */
+/** The MQTT connection of one client. */
 export class ClientSession {
   readonly #sessions: SessionsByClient;
   readonly #sink: RecordingSink;
-  /** The sender if CONNECT was not captured. */
-  readonly #assumed: Sender | null;
+  /** The sender to assume if CONNECT was not captured; null for none. */
+  readonly #assumedSender: Sender | null;
   #state: 'new' | 'connecting' | 'open' | 'refused' | 'foreign' | 'closed' = 'new';
   #clientId = '';
   #sender: Sender | null = null;
@@ -42,13 +45,13 @@ export class ClientSession {
   #waiting: RecordedEvent[] = [];
   #isTakenOver = false;
 
-  constructor(sessions: SessionsByClient, sink: RecordingSink, assumed: Sender | null) {
+  constructor(sessions: SessionsByClient, sink: RecordingSink, assumedSender: Sender | null) {
     this.#sessions = sessions;
     this.#sink = sink;
-    this.#assumed = assumed;
+    this.#assumedSender = assumedSender;
   }
 
-  /** Any segment from the client shows that it lives, but only MQTT packets count for its keepalive. */
+  /** Handles a packet from the client. Only MQTT packets reset the keepalive time, TCP segments without them don't. */
   fromClient(packet: Packet, moment: Moment): void {
     this.#lastClientMs = moment.atMs;
     if (packet.cmd === 'connect') this.#onConnect(packet, moment);
@@ -56,12 +59,13 @@ export class ClientSession {
     else if (packet.cmd === 'disconnect') this.#close('closed', moment);
   }
 
+  /** Handles a packet from the server. */
   fromServer(packet: Packet, moment: Moment): void {
     if (packet.cmd === 'connack') this.#onConnack(packet, moment);
     else if (packet.cmd === 'publish') this.#onCommand(packet, moment);
   }
 
-  /** The TCP connection ended. */
+  /** Call when one side ends the TCP connection. */
   end(by: 'client' | 'server', how: 'fin' | 'reset', moment: Moment): void {
     if (by === 'client') this.#close('dropped', moment);
     else if (this.#isTakenOver) this.#close('takeover', moment);
@@ -69,8 +73,8 @@ export class ClientSession {
     else this.#close(how === 'fin' ? 'gateway' : 'dropped', moment);
   }
 
-  /** The capture has no more of this connection, and not its end either. */
-  leave(row: number): void {
+  /** Call if the capture ends, or the reader gives the connection up, before the connection ends. */
+  abandon(row: number): void {
     if (this.#state === 'connecting') this.#accept(this.#connect);
     if (this.#state === 'new') this.#sink.skip('a connection without an MQTT packet', row);
     this.#forget();
@@ -92,7 +96,7 @@ export class ClientSession {
       return;
     }
     if (sender === undefined) {
-      this.#ignore('a connection of a client that is no lock', packet.clientId, moment);
+      this.#ignore('a connection of a client that is not a lock', packet.clientId, moment);
       return;
     }
     this.#sender = sender;
@@ -100,8 +104,8 @@ export class ClientSession {
     this.#keepaliveSeconds = packet.keepalive ?? 0;
     this.#connect = moment;
     this.#state = 'connecting';
-    const before = this.#sessions.get(this.#clientId);
-    if (before !== undefined) before.#isTakenOver = true;
+    const earlier = this.#sessions.get(this.#clientId);
+    if (earlier !== undefined) earlier.#isTakenOver = true;
   }
 
   #ignore(reason: string, clientId: string, { row }: Moment): void {
@@ -121,16 +125,16 @@ export class ClientSession {
     this.#sink.skip('a refused CONNECT', moment.row, `${this.#clientId}: return code ${code}`);
   }
 
-  /** The session is open since this moment. Uplinks may have been sent before CONNACK. */
+  /** Opens the session at this moment. Its connect comes before uplinks that were sent before CONNACK. */
   #accept({ atMs, row }: Moment): void {
     const sender = this.#sender as Sender;
-    const before = this.#sessions.get(this.#clientId);
-    if (before !== undefined && before !== this) before.#close('takeover', { atMs, row });
+    const earlier = this.#sessions.get(this.#clientId);
+    if (earlier !== undefined && earlier !== this) earlier.#close('takeover', { atMs, row });
     this.#state = 'open';
     this.#sessions.set(this.#clientId, this);
     const connectMs = Math.min(atMs, this.#waiting[0]?.event.atMs ?? atMs);
     this.#sink.event({ event: { event: 'connect', ...sender, atMs: connectMs }, isNumbered: true });
-    for (const each of this.#waiting) this.#sink.event(each);
+    for (const event of this.#waiting) this.#sink.event(event);
     this.#waiting = [];
   }
 
@@ -160,8 +164,8 @@ export class ClientSession {
 
   #senderOfPayload(row: number): Sender | null {
     if (this.#state === 'connecting' || this.#state === 'open') return this.#sender;
-    if (this.#state === 'new' && this.#assumed !== null) {
-      this.#sender = this.#assumed;
+    if (this.#state === 'new' && this.#assumedSender !== null) {
+      this.#sender = this.#assumedSender;
       this.#state = 'open';
       return this.#sender;
     }

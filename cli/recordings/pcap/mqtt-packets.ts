@@ -1,17 +1,18 @@
 /**
- * Cuts one direction of an MQTT 3.1.1 connection into packets and parses them. After a gap it waits for a segment that
- * consists of complete packets. Never throws.
+ * Splits the bytes of one direction of an MQTT 3.1.1 connection into packets and parses them. After missing bytes (a
+ * gap) it is unknown where a packet starts, so bytes are skipped until a TCP segment consists of complete packets.
+ * Never throws.
  */
 import mqttPacket, { type Packet } from 'mqtt-packet';
 
-/** What the reader of packets reports. */
+/** Receives the packets. */
 export interface PacketHandler {
   packet(packet: Packet): void;
-  /** Bytes or a packet can't be read; `reason` is one of few sentences. */
+  /** Called for bytes or a packet that can't be read; `reason` is one of few fixed sentences. */
   unread(reason: string, detail?: string): void;
 }
 
-/** An uplink has at most 1,024 bytes; a packet of other programs may be longer. */
+/** The maximum length of a packet. An uplink has at most 1,024 bytes; packets of other programs may be longer. */
 const MAX_PACKET_BYTES = 256 * 1024;
 const MAX_LENGTH_BYTES = 4;
 const LAST_PACKET_TYPE = 14;
@@ -20,17 +21,18 @@ const NOT_MQTT = 'a connection that is not MQTT 3.1.1';
 const LOST_BYTES = 'bytes that the capture does not have, and what can’t be read without them';
 const UNREADABLE = 'an MQTT packet that can’t be read';
 
-/** See the head of this file. */
+/** One direction of a connection. */
 export class MqttPackets {
   readonly #handler: PacketHandler;
   #pending: Buffer = Buffer.alloc(0);
-  /** `lost`: after a gap, until a segment with complete packets. `other`: the bytes are not MQTT. */
+  /** `aligned`: the next byte starts a packet or continues {@link #pending}; `lost`: after a gap; `other`: not MQTT. */
   #state: 'aligned' | 'lost' | 'other' = 'aligned';
 
   constructor(handler: PacketHandler) {
     this.#handler = handler;
   }
 
+  /** Adds the bytes of a segment. */
   push(bytes: Buffer, isAfterGap: boolean): void {
     if (isAfterGap && this.#state === 'aligned') {
       this.#state = 'lost';
@@ -50,20 +52,20 @@ export class MqttPackets {
   }
 
   #readPackets(): void {
-    let at = 0;
+    let offset = 0;
     for (;;) {
-      const length = packetBytes(this.#pending, at);
+      const length = packetBytes(this.#pending, offset);
       if (length === 'invalid') {
         this.#state = 'other';
         this.#pending = Buffer.alloc(0);
         this.#handler.unread(NOT_MQTT);
         return;
       }
-      if (length === 'incomplete' || at + length > this.#pending.length) break;
-      this.#parse(this.#pending.subarray(at, at + length));
-      at += length;
+      if (length === 'incomplete' || offset + length > this.#pending.length) break;
+      this.#parse(this.#pending.subarray(offset, offset + length));
+      offset += length;
     }
-    this.#pending = Buffer.from(this.#pending.subarray(at));
+    this.#pending = Buffer.from(this.#pending.subarray(offset));
   }
 
   #parse(bytes: Buffer): void {
@@ -105,11 +107,11 @@ function packetBytes(bytes: Buffer, start: number): number | 'incomplete' | 'inv
 }
 
 function isCompletePackets(bytes: Buffer): boolean {
-  let at = 0;
-  while (at < bytes.length) {
-    const length = packetBytes(bytes, at);
+  let offset = 0;
+  while (offset < bytes.length) {
+    const length = packetBytes(bytes, offset);
     if (typeof length !== 'number') return false;
-    at += length;
+    offset += length;
   }
-  return at === bytes.length;
+  return offset === bytes.length;
 }

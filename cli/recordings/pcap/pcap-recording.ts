@@ -1,6 +1,6 @@
 /**
  * Reads captures of tcpdump: plain MQTT over TCP becomes connects, uplinks, commands and disconnects. TLS can't be
- * read, and is refused with what to do instead. Several files are one capture that was cut into parts (tcpdump -C).
+ * read; the error says what to do instead. Several files are the parts of one capture (tcpdump -C).
  */
 import { ok, type Result } from '../../../proto/errors.js';
 import type { Mac } from '../../../proto/wire/mac.js';
@@ -16,7 +16,7 @@ import { TcpStream } from './tcp-stream.js';
 /** IANA's port of MQTT without TLS. */
 export const DEFAULT_MQTT_PORT = 1883;
 const TLS_PORT = 8883;
-/** TCP connections that are followed at once; the one that began first is given up for another. */
+/** The maximum number of TCP connections that are followed at once. Beyond it the oldest one is given up. */
 const MAX_CONNECTIONS = 100_000;
 
 /** The types of TLS records, and the first byte of their version. No MQTT connection starts like this. */
@@ -29,6 +29,7 @@ const TLS_REMEDY =
 
 /** One TCP connection to an MQTT port. */
 interface Flow {
+  /** The bytes that the client sends, and those that the server sends. */
   readonly client: TcpStream;
   readonly server: TcpStream;
   readonly session: ClientSession;
@@ -39,15 +40,17 @@ interface Flow {
   ended: number;
 }
 
+/** Who sends. */
 type Side = 'client' | 'server';
 
-/** See the head of this file. */
+/** Reads captures. */
 export class PcapRecording implements RecordingReader {
   readonly unit = 'packet';
   readonly #ports: ReadonlySet<number>;
   readonly #mac: Mac | null;
   readonly #flows = new Map<string, Flow>();
   readonly #sessions: SessionsByClient = new Map();
+  /** The time and number of the current packet. */
   #moment: Moment = { atMs: 0, row: 0 };
   #sink: RecordingSink | null = null;
   #fault: RecordingFault | null = null;
@@ -79,16 +82,17 @@ export class PcapRecording implements RecordingReader {
 
   finish(sink: RecordingSink): RecordingFault | null {
     if (!this.#hasMqtt && this.#firstTls !== null) return this.#firstTls;
-    for (const flow of this.#flows.values()) this.#leave(flow, sink);
+    for (const flow of this.#flows.values()) this.#abandon(flow, sink);
     this.#flows.clear();
     return null;
   }
 
-  #leave(flow: Flow, sink: RecordingSink): void {
+  /** Ends a connection whose end the capture does not show. */
+  #abandon(flow: Flow, sink: RecordingSink): void {
     this.#sink = sink;
     flow.client.end();
     flow.server.end();
-    flow.session.leave(this.#moment.row);
+    flow.session.abandon(this.#moment.row);
   }
 
   #onPacket(packet: CapturedPacket, sink: RecordingSink): void {
@@ -119,7 +123,7 @@ export class PcapRecording implements RecordingReader {
       this.#firstTls ??= { at: `packet ${row}`, message: TLS_REMEDY };
   }
 
-  /** The connection of a segment. A SYN starts a new one; a segment without content does not. */
+  /** The connection of a segment. A SYN or a segment with payload starts a new one; returns null for other segments. */
   #flowOf(key: string, segment: TcpSegment, isFromClient: boolean, sink: RecordingSink): Flow | null {
     const known = this.#flows.get(key);
     const isStart = isFromClient && segment.isSyn;
@@ -128,13 +132,13 @@ export class PcapRecording implements RecordingReader {
     if (!isStart && segment.payloadBytes === 0) return null;
     if (known !== undefined) {
       this.#flows.delete(key);
-      this.#leave(known, sink);
+      this.#abandon(known, sink);
     }
     const [oldest] = this.#flows;
     if (oldest !== undefined && this.#flows.size >= MAX_CONNECTIONS) {
       sink.skip('a connection that is given up, because too many are open', this.#moment.row);
       this.#flows.delete(oldest[0]);
-      this.#leave(oldest[1], sink);
+      this.#abandon(oldest[1], sink);
     }
     const flow = this.#newFlow(sink);
     this.#flows.set(key, flow);
@@ -142,15 +146,15 @@ export class PcapRecording implements RecordingReader {
   }
 
   #newFlow(sink: RecordingSink): Flow {
-    const assumed = this.#mac === null ? null : ({ mac: this.#mac, source: 'lock' } as const);
-    // The sink of the file that is being read, which may be a later one.
-    const current: RecordingSink = {
+    const assumedSender = this.#mac === null ? null : ({ mac: this.#mac, source: 'lock' } as const);
+    // Passes on to the sink of the file that is being read: the connection may continue in a later file.
+    const currentSink: RecordingSink = {
       event: (recorded) => (this.#sink ?? sink).event(recorded),
       skip: (reason, row, detail) => (this.#sink ?? sink).skip(reason, row, detail),
       note: (sentence) => (this.#sink ?? sink).note(sentence),
     };
-    const session = new ClientSession(this.#sessions, current, assumed);
-    const unread = (reason: string, detail?: string): void => current.skip(reason, this.#moment.row, detail);
+    const session = new ClientSession(this.#sessions, currentSink, assumedSender);
+    const unread = (reason: string, detail?: string): void => currentSink.skip(reason, this.#moment.row, detail);
     const up = new MqttPackets({ packet: (packet) => session.fromClient(packet, this.#moment), unread });
     const down = new MqttPackets({ packet: (packet) => session.fromServer(packet, this.#moment), unread });
     const flow: Flow = {
@@ -175,13 +179,13 @@ export class PcapRecording implements RecordingReader {
 
   #onSegment(key: string, flow: Flow, segment: TcpSegment, isFromClient: boolean): void {
     const side: Side = isFromClient ? 'client' : 'server';
-    const [own, other] = isFromClient ? [flow.client, flow.server] : [flow.server, flow.client];
-    if (segment.isSyn) own.start(segment.sequence);
-    if (segment.isAck) other.acknowledge(segment.acknowledged);
-    own.add(segment.isSyn ? (segment.sequence + 1) >>> 0 : segment.sequence, segment.payload, segment.payloadBytes);
+    const [sender, receiver] = isFromClient ? [flow.client, flow.server] : [flow.server, flow.client];
+    if (segment.isSyn) sender.start(segment.sequence);
+    if (segment.isAck) receiver.acknowledge(segment.acknowledged);
+    sender.add(segment.isSyn ? (segment.sequence + 1) >>> 0 : segment.sequence, segment.payload, segment.payloadBytes);
     if (segment.isFin) flow.fins[side] ??= (segment.sequence + segment.payloadBytes) >>> 0;
     if (segment.isReset) {
-      own.end();
+      sender.end();
       flow.session.end(side, 'reset', this.#moment);
       this.#flows.delete(key);
     } else this.#endAtFin(key, flow);
@@ -200,7 +204,7 @@ export class PcapRecording implements RecordingReader {
   }
 }
 
-/** In place of the position of a FIN that has been handled. */
+/** Replaces the position of a FIN that has been handled. */
 const ENDED = -1;
 
 function isTls(bytes: Uint8Array): boolean {

@@ -1,10 +1,13 @@
-/** Reads the blocks of a pcapng file, the format of Wireshark and of newer tcpdumps. Used by capture-file.ts only. */
+/**
+ * Reads the blocks of a pcapng file, the format of Wireshark and newer versions of tcpdump. For capture-file.ts only.
+ */
 import { ok } from '../../../proto/errors.js';
 import type { CaptureFormat, PacketVisitor, Step } from './captured-packet.js';
 
+/** Types of blocks. */
 const SECTION = 0x0a0d0d0a;
 const INTERFACE = 1;
-/** A block of older programs: like an enhanced packet, with a shorter number of the interface. */
+/** A block of older programs: as an enhanced packet, but with an interface number of 16 bits. */
 const PACKET = 2;
 const SIMPLE_PACKET = 3;
 const ENHANCED_PACKET = 6;
@@ -13,7 +16,7 @@ const BYTE_ORDER_OFFSET = 8;
 const BYTE_ORDER_LITTLE = 0x4d3c2b1a;
 const BYTE_ORDER_BIG = 0x1a2b3c4d;
 const MIN_BLOCK_BYTES = 12;
-/** Larger than any packet, and than the lists of names that Wireshark adds. */
+/** The maximum length of a block: larger than any packet, and than the lists of names that Wireshark adds. */
 const MAX_BLOCK_BYTES = 16 * 1024 * 1024;
 const MAX_INTERFACES = 1024;
 
@@ -21,13 +24,14 @@ const OPTION_END = 0;
 const OPTION_RESOLUTION = 9;
 const OPTION_TIME_OFFSET = 14;
 
+/** A network interface: how its packets and times are to be read. */
 interface CaptureInterface {
   readonly linkType: number;
   readonly unitsPerSecond: bigint;
   readonly offsetSeconds: bigint;
 }
 
-/** Where a block of packets has its members. */
+/** The offsets of the members in a packet's block. */
 interface PacketLayout {
   readonly timeOffset: number;
   readonly lengthOffset: number;
@@ -36,8 +40,8 @@ interface PacketLayout {
 
 const LAYOUT: PacketLayout = { timeOffset: 12, lengthOffset: 20, dataOffset: 28 };
 
-/** See the head of this file. */
-export class NextGeneration implements CaptureFormat {
+/** A pcapng file that is being read. */
+export class PcapngFormat implements CaptureFormat {
   #isLittle = true;
   #interfaces: CaptureInterface[] = [];
   #packets = 0;
@@ -68,44 +72,45 @@ export class NextGeneration implements CaptureFormat {
         return this.#readInterface(block);
       case PACKET:
         return block.length < LAYOUT.dataOffset + 4
-          ? short('a packet')
+          ? tooShort('a packet')
           : this.#readPacket(block, this.#u16(block, 8), visit);
       case ENHANCED_PACKET:
         return block.length < LAYOUT.dataOffset + 4
-          ? short('a packet')
+          ? tooShort('a packet')
           : this.#readPacket(block, this.#u32(block, 8), visit);
       case SIMPLE_PACKET:
         this.#packets += 1;
         visit({ number: this.#packets, atMs: Number.NaN, linkType: -1, bytes: Buffer.alloc(0), isCut: false });
         return null;
       default:
-        // Names, statistics, comments and secrets are no packets.
+        // Other blocks have names, statistics, comments and secrets, not packets.
         return null;
     }
   }
 
   #readInterface(block: Buffer): string | null {
-    if (block.length < 20) return short('an interface');
+    if (block.length < 20) return tooShort('an interface');
     if (this.#interfaces.length >= MAX_INTERFACES) return `more than ${MAX_INTERFACES} interfaces: expected fewer`;
     let unitsPerSecond = 1_000_000n;
     let offsetSeconds = 0n;
     const end = block.length - 4;
-    for (let at = 16; at + 4 <= end; ) {
-      const [code, length] = [this.#u16(block, at), this.#u16(block, at + 2)];
-      const value = at + 4;
+    for (let offset = 16; offset + 4 <= end; ) {
+      const [code, length] = [this.#u16(block, offset), this.#u16(block, offset + 2)];
+      const value = offset + 4;
       if (code === OPTION_END || value + length > end) break;
       if (code === OPTION_RESOLUTION && length === 1) unitsPerSecond = resolution(block[value] as number);
       if (code === OPTION_TIME_OFFSET && length === 8)
         offsetSeconds = this.#isLittle ? block.readBigInt64LE(value) : block.readBigInt64BE(value);
-      at = value + Math.ceil(length / 4) * 4;
+      // Options are padded to a multiple of 4 bytes.
+      offset = value + Math.ceil(length / 4) * 4;
     }
     this.#interfaces.push({ linkType: this.#u16(block, 8), unitsPerSecond, offsetSeconds });
     return null;
   }
 
   #readPacket(block: Buffer, index: number, visit: PacketVisitor): string | null {
-    const from = this.#interfaces[index];
-    if (from === undefined) return `a packet of interface ${index}, which no block describes`;
+    const source = this.#interfaces[index];
+    if (source === undefined) return `a packet of interface ${index}, which no block describes`;
     const length = this.#u32(block, LAYOUT.lengthOffset);
     const end = LAYOUT.dataOffset + length;
     if (end > block.length - 4) return `a packet of ${length} bytes in a block of ${block.length}`;
@@ -114,8 +119,8 @@ export class NextGeneration implements CaptureFormat {
     this.#packets += 1;
     visit({
       number: this.#packets,
-      atMs: Number((units * 1000n) / from.unitsPerSecond + from.offsetSeconds * 1000n),
-      linkType: from.linkType,
+      atMs: Number((units * 1000n) / source.unitsPerSecond + source.offsetSeconds * 1000n),
+      linkType: source.linkType,
       bytes: block.subarray(LAYOUT.dataOffset, end),
       isCut: length < this.#u32(block, LAYOUT.lengthOffset + 4),
     });
@@ -136,7 +141,7 @@ function resolution(value: number): bigint {
   return (value & 0x80) === 0 ? 10n ** BigInt(value) : 2n ** BigInt(value & 0x7f);
 }
 
-function short(what: string): string {
+function tooShort(what: string): string {
   return `the block of ${what} is too short`;
 }
 

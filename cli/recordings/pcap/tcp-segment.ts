@@ -3,7 +3,7 @@ import type { CapturedPacket } from './captured-packet.js';
 
 /** One TCP segment. */
 export interface TcpSegment {
-  /** An address and a port, as text that is equal for equal ones. */
+  /** Address and port as a text, for comparison. */
   readonly from: string;
   readonly to: string;
   readonly fromPort: number;
@@ -14,9 +14,9 @@ export interface TcpSegment {
   readonly isAck: boolean;
   readonly isFin: boolean;
   readonly isReset: boolean;
-  /** What was captured of the payload, valid until the visitor returns. */
+  /** The captured part of the payload, valid until the visitor returns. */
   readonly payload: Buffer;
-  /** How many bytes of payload the segment had. It is more than was captured if the capture cut packets. */
+  /** The length of the complete payload; greater than that of `payload` if the capture cut the packet. */
   readonly payloadBytes: number;
 }
 
@@ -35,7 +35,7 @@ const NOT_TCP = 'a packet that is not TCP';
 const TOO_SHORT = 'a packet whose headers are not complete';
 const FRAGMENT = 'a fragment of an IP packet';
 
-/** The segment, or why there is none: one of few sentences. */
+/** The segment, or one of few fixed sentences that says why the packet has none. */
 export function segmentOf(packet: CapturedPacket): TcpSegment | string {
   const ip = ipOf(packet);
   if (typeof ip === 'string') return ip;
@@ -45,6 +45,7 @@ export function segmentOf(packet: CapturedPacket): TcpSegment | string {
   return version === 6 ? ofIpv6(ip) : NOT_IP;
 }
 
+/** The IP packet inside a captured packet. */
 function ipOf({ linkType, bytes }: CapturedPacket): Buffer | string {
   if ((LINK.raw as readonly number[]).includes(linkType)) return bytes;
   if (linkType === LINK.null || linkType === LINK.loop) return bytes.subarray(4);
@@ -58,14 +59,14 @@ function ipOf({ linkType, bytes }: CapturedPacket): Buffer | string {
   return bytes.length < ETHERNET_HEADER_BYTES ? TOO_SHORT : ofEthertype(bytes, 12);
 }
 
-/** What follows the Ethertype at this offset, and any VLAN tags. */
+/** The IP packet after the Ethertype at this offset and any VLAN tags. */
 function ofEthertype(bytes: Buffer, offset: number): Buffer | string {
-  let at = offset;
-  for (let tags = 0; tags < MAX_VLANS && ETHERTYPES_VLAN.has(bytes.readUInt16BE(at)); tags++) {
-    at += VLAN_BYTES;
-    if (bytes.length < at + 2) return TOO_SHORT;
+  let typeOffset = offset;
+  for (let tags = 0; tags < MAX_VLANS && ETHERTYPES_VLAN.has(bytes.readUInt16BE(typeOffset)); tags++) {
+    typeOffset += VLAN_BYTES;
+    if (bytes.length < typeOffset + 2) return TOO_SHORT;
   }
-  return isIp(bytes.readUInt16BE(at)) ? bytes.subarray(at + 2) : NOT_IP;
+  return isIp(bytes.readUInt16BE(typeOffset)) ? bytes.subarray(typeOffset + 2) : NOT_IP;
 }
 
 function isIp(ethertype: number): boolean {
@@ -76,9 +77,9 @@ function ofIpv4(ip: Buffer): TcpSegment | string {
   const headerBytes = ((ip[0] as number) & 0xf) * 4;
   if (headerBytes < 20 || ip.length < headerBytes) return TOO_SHORT;
   if (ip[9] !== PROTOCOL_TCP) return NOT_TCP;
-  // More fragments follow, or this is not the first one.
+  // The flag "more fragments" or a fragment offset is set.
   if ((ip.readUInt16BE(6) & 0x3fff) !== 0) return FRAGMENT;
-  // The length is 0 where the network card cuts a large packet into small ones.
+  // The length is 0 if the network card is to split a large packet (TCP segmentation offload).
   const length = ip.readUInt16BE(2) || ip.length;
   return ofTcp(ip.subarray(headerBytes), length - headerBytes, [ip.subarray(12, 16), ip.subarray(16, 20)]);
 }
@@ -93,18 +94,22 @@ function ofIpv6(ip: Buffer): TcpSegment | string {
   if (ip.length < IPV6_HEADER_BYTES) return TOO_SHORT;
   const length = ip.readUInt16BE(4) || ip.length - IPV6_HEADER_BYTES;
   let next = ip[6] as number;
-  let at = IPV6_HEADER_BYTES;
+  let offset = IPV6_HEADER_BYTES;
   for (let count = 0; count < MAX_EXTENSIONS && IPV6_EXTENSIONS.has(next); count++) {
-    if (ip.length < at + 2) return TOO_SHORT;
-    next = ip[at] as number;
-    at += ((ip[at + 1] as number) + 1) * 8;
+    if (ip.length < offset + 2) return TOO_SHORT;
+    next = ip[offset] as number;
+    offset += ((ip[offset + 1] as number) + 1) * 8;
   }
   if (next === IPV6_FRAGMENT) return FRAGMENT;
   if (next !== PROTOCOL_TCP) return NOT_TCP;
-  return ofTcp(ip.subarray(at), length - (at - IPV6_HEADER_BYTES), [ip.subarray(8, 24), ip.subarray(24, 40)]);
+  return ofTcp(ip.subarray(offset), length - (offset - IPV6_HEADER_BYTES), [ip.subarray(8, 24), ip.subarray(24, 40)]);
 }
 
-/** @param length of the segment with its header, as the IP header says: less than what was captured if it is padded */
+/**
+ * Parses a TCP segment.
+ *
+ * @param length the segment's length by the IP header; `tcp` is longer if the frame was padded, shorter if it was cut
+ */
 function ofTcp(tcp: Buffer, length: number, [source, target]: readonly [Buffer, Buffer]): TcpSegment | string {
   if (tcp.length < 20) return TOO_SHORT;
   const headerBytes = ((tcp[12] as number) >> 4) * 4;

@@ -1,27 +1,29 @@
 /**
- * Puts the bytes of one direction of a TCP connection into order: retransmissions are dropped, and segments that
- * overtook others wait. Bytes that the capture does not have (it began later, or lost packets) leave a gap.
+ * Puts the bytes of one direction of a captured TCP connection in order. Retransmissions are dropped, and segments that
+ * arrive too early wait for the bytes before them. Bytes that the capture does not have, because it started later or
+ * lost packets, leave a gap. Pure.
  */
 
-/** Segments that overtook others wait; beyond these limits the bytes before them count as lost. */
+/** Limits of the waiting segments; beyond them the bytes before the first waiting segment count as lost. */
 const MAX_WAITING_SEGMENTS = 512;
 const MAX_WAITING_BYTES = 1024 * 1024;
 
-/** @param isAfterGap whether bytes before these are missing */
+/** Receives the bytes in order. @param isAfterGap whether bytes before these are missing */
 export type BytesVisitor = (bytes: Buffer, isAfterGap: boolean) => void;
 
+/** A segment. `length` is that of its complete payload, of which `bytes` were captured. */
 interface WaitingSegment {
   readonly sequence: number;
   readonly bytes: Buffer;
   readonly length: number;
 }
 
-/** See the head of this file. */
+/** One direction of a TCP connection. */
 export class TcpStream {
   readonly #visit: BytesVisitor;
   /** The sequence number of the next byte; null before the first segment. */
   #next: number | null = null;
-  /** Up to where the other side has acknowledged; null before its first acknowledgement. */
+  /** The highest sequence number that the receiver has acknowledged; null before its first acknowledgement. */
   #acknowledged: number | null = null;
   #isAfterGap = false;
   #waiting: WaitingSegment[] = [];
@@ -31,20 +33,22 @@ export class TcpStream {
     this.#visit = visit;
   }
 
-  /** The connection starts: its first byte comes after this sequence number. */
+  /** Call for a SYN: the first byte comes after its sequence number. */
   start(sequence: number): void {
     if (this.#next === null) this.#next = (sequence + 1) >>> 0;
   }
 
-  /** The other side has received all bytes before this sequence number. */
+  /** Call for an acknowledgement: the receiver has all bytes before this sequence number. */
   acknowledge(sequence: number): void {
     if (this.#acknowledged === null || distance(this.#acknowledged, sequence) > 0) this.#acknowledged = sequence;
-    // A segment that waits, and what is missing before it, was received: the capture does not have what is missing.
+    // If a waiting segment is acknowledged, the receiver has the missing bytes before it, but the capture lost them.
     const [first] = this.#waiting;
     if (first !== undefined && distance(first.sequence, sequence) > 0) this.#skipGap();
   }
 
-  /** @param length of the segment's payload; more than its bytes if the capture cut it */
+  /**
+   * Adds a segment. @param length the length of its complete payload; more than `bytes` if the capture cut the packet
+   */
   add(sequence: number, bytes: Buffer, length: number): void {
     if (length === 0) return;
     if (this.#next === null) {
@@ -68,7 +72,7 @@ export class TcpStream {
     return this.#next === null || distance(this.#next, sequence) <= 0;
   }
 
-  /** No more segments come: delivers those that wait. */
+  /** Call after the last segment: delivers the waiting segments. */
   end(): void {
     while (this.#waiting.length > 0) this.#skipGap();
   }
@@ -98,17 +102,17 @@ export class TcpStream {
     }
   }
 
-  /** Delivers what of a segment is new. */
+  /** Delivers the bytes of a segment that were not delivered before. */
   #deliver({ sequence, bytes, length }: WaitingSegment): void {
     const next = this.#next as number;
-    const known = -distance(next, sequence);
-    if (known >= length) return;
+    const deliveredBytes = -distance(next, sequence);
+    if (deliveredBytes >= length) return;
     this.#next = (sequence + length) >>> 0;
-    const fresh = bytes.subarray(known);
-    if (fresh.length > 0) {
+    const newBytes = bytes.subarray(deliveredBytes);
+    if (newBytes.length > 0) {
       const isAfterGap = this.#isAfterGap;
       this.#isAfterGap = false;
-      this.#visit(fresh, isAfterGap);
+      this.#visit(newBytes, isAfterGap);
     }
     if (bytes.length < length) this.#isAfterGap = true;
   }

@@ -179,7 +179,11 @@ t.test('phones, commands, refused clients and clients that are no lock', async (
   const [none, refused] = await opened(CONNECT, REFUSAL);
   t.same(none, []);
   t.same(refused, ['a refused CONNECT 4', 'a PUBLISH of a connection that is refused 4']);
-  t.match((await opened(connect('dashboard'), CONNACK))[1], [/a client that is no lock 3/, /foreign 3/, /foreign 4/]);
+  t.match((await opened(connect('dashboard'), CONNACK))[1], [
+    /a client that is not a lock 3/,
+    /foreign 3/,
+    /foreign 4/,
+  ]);
   t.match((await opened(connect('A4C138F0E1D2', 5), CONNACK))[1], [/a connection with MQTT 5 3/, /foreign/, /foreign/]);
 });
 

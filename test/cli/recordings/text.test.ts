@@ -154,7 +154,7 @@ t.test('a modem’s log: connects, uplinks that were sent, commands, and how a c
   t.equal(about('not report as sent'), 2);
   t.equal(about('can’t be read'), 1);
   t.equal(about('without a time 16'), 1);
-  t.equal(about('no lock 19'), 1);
+  t.equal(about('not a lock 19'), 1);
 });
 
 t.test('Traccar’s export: attributes, an address with commas, a position without a fix', async (t) => {

@@ -331,7 +331,7 @@ const SIMULATOR: readonly CommandCase[] = [
   {
     command: 'trace certify',
     shows: 'fine.jsonl --firmware 2.4.1',
-    wrong: ['fine.jsonl --verify fine.jsonl', /fine\.jsonl is no certificate/],
+    wrong: ['fine.jsonl --verify fine.jsonl', /fine\.jsonl is not a certificate/],
     no: 'broken.jsonl',
   },
   { command: 'trace anonymise', shows: 'fine.jsonl --seed 1', json: null, wrong: ['nowhere.jsonl', /nowhere\.jsonl/] },

@@ -5,13 +5,7 @@ import { Days, Hours, Minutes, Seconds } from '../../../proto/clock.js';
 import type { EffectiveState } from '../../../proto/power/model.js';
 import { nextWindowEdgeMs, periodMinuteOf, windowContains } from '../../../proto/power/step/reading.js';
 import type { Command, PowerSettings } from '../../../proto/wire/ping.js';
-import {
-  MIDNIGHT_MS,
-  macOf,
-  MODEL_LOCK_MAC,
-  ModelLock,
-  type ModelLockOptions,
-} from '../../helpers/mqtt/model-lock.js';
+import { MIDNIGHT_MS, MODEL_LOCK_MAC, ModelLock, type ModelLockOptions, macOf } from '../../helpers/mqtt/model-lock.js';
 
 const NOON_MS = MIDNIGHT_MS + Hours(12);
 

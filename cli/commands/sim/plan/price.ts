@@ -51,10 +51,11 @@ const DECIMALS = 4;
 
 /** Pads an amount to four decimals, so that the decimal points of a column line up. */
 function withDecimals(amount: string): string {
-  const [whole = '', fraction = ''] = amount.split('.');
-  return `${whole}.${fraction.padEnd(DECIMALS, '0')}`;
+  const [integer = '', fraction = ''] = amount.split('.');
+  return `${integer}.${fraction.padEnd(DECIMALS, '0')}`;
 }
 
+/** Rounds an amount to a ten-thousandth of the currency. */
 function toTenThousandth(amount: Amount): Amount {
   return ((amount + TEN_THOUSANDTH / 2n) / TEN_THOUSANDTH) * TEN_THOUSANDTH;
 }

@@ -64,7 +64,7 @@ function storedPerDay({ total }: Sizing): number {
   return total.messagesUp.value * PER_DAY * STORED_PING_BYTES;
 }
 
-/** A row of the table: a part of the mix, or all. */
+/** A row of the table: a part of the mix (the locks with the same first settings), or all locks. */
 interface PartRow {
   readonly name: string;
   readonly locks: number;
@@ -74,15 +74,15 @@ interface PartRow {
 
 function printParts({ parts, total, battery, locks, sampled }: Sizing, prices: PricePlan | null): void {
   const rows: PartRow[] = [...parts, { name: 'ALL', locks, month: total, battery }];
-  const each = (name: keyof MonthSize): Column<PartRow>['show'] => {
+  const perLock = (name: keyof MonthSize): Column<PartRow>['show'] => {
     return (row) => formatCount(row.month[name].value / row.locks);
   };
   const columns: Column<PartRow>[] = [
     { title: 'PART', show: ({ name }) => name },
     { title: 'LOCKS', show: (row) => row.locks.toLocaleString('en-US') },
-    { title: 'CONNECTS', show: each('connections') },
-    { title: 'UPLINKS', show: each('messagesUp') },
-    { title: 'KEEPALIVES', show: each('keepalives'), optional: true },
+    { title: 'CONNECTS', show: perLock('connections') },
+    { title: 'UPLINKS', show: perLock('messagesUp') },
+    { title: 'KEEPALIVES', show: perLock('keepalives'), optional: true },
     { title: 'UP', show: (row) => byteText(Math.round(row.month.bytesUp.value / row.locks)), optional: true },
     { title: 'DOWN', show: (row) => byteText(Math.round(row.month.bytesDown.value / row.locks)), optional: true },
     { title: 'MB', show: (row) => megabytes(row.month.bytes.value / row.locks) },
@@ -110,14 +110,15 @@ function printHours(hours: readonly HourSize[]): void {
   ]);
 }
 
+/** The highest load, and the hour in which it occurs. */
 function peakLines({ hours }: Sizing): string[] {
-  const at = (name: 'connectedPeak' | 'connectsPerMinutePeak' | 'uplinksPerSecondPeak'): [string, string] => {
+  const peakOf = (name: 'connectedPeak' | 'connectsPerMinutePeak' | 'uplinksPerSecondPeak'): [string, string] => {
     const { hour, [name]: value } = peakHour(hours, name);
     return [formatCount(value), `${String(hour).padStart(2, '0')}:00`];
   };
-  const [connected, connectedAt] = at('connectedPeak');
-  const [connects, connectsAt] = at('connectsPerMinutePeak');
-  const [pings, pingsAt] = at('uplinksPerSecondPeak');
+  const [connected, connectedAt] = peakOf('connectedPeak');
+  const [connects, connectsAt] = peakOf('connectsPerMinutePeak');
+  const [pings, pingsAt] = peakOf('uplinksPerSecondPeak');
   return [
     paint('bold', `At its peak: ${connected} connections at once (in the hour from ${connectedAt}),`),
     paint(
@@ -137,6 +138,7 @@ function windowText(): string {
   return `${RATE_WINDOW_MS / Seconds(1)} s`;
 }
 
+/** How to read the figures. */
 function notes({ locks, sampled, total }: Sizing): string[] {
   const lines = [
     'Bytes are those of the TCP connection, as in statements, without TCP/IP headers.',
@@ -232,8 +234,8 @@ function monthJson(size: MonthSize): object {
 function batteryJson(battery: BatterySize | null): object | null {
   if (battery === null) return null;
   const { days, mahPerDay, byCause } = battery;
-  const { selfDischarge, ...rest } = byCause;
-  return { days, mah_per_day: mahPerDay, mah_per_day_by_cause: { ...rest, self_discharge: selfDischarge } };
+  const { selfDischarge, ...otherCauses } = byCause;
+  return { days, mah_per_day: mahPerDay, mah_per_day_by_cause: { ...otherCauses, self_discharge: selfDischarge } };
 }
 
 function priceJson(prices: PricePlan, size: MonthSize, locks: number): object {

@@ -5,6 +5,7 @@
 import type { HourSize, Sizing } from '../../../../firmware-sim/plan/sizing.js';
 
 const WIDTH = 860;
+/** Margins around the diagrams. */
 const LEFT = 84;
 const RIGHT = 20;
 const TOP = 84;
@@ -12,10 +13,10 @@ const PANEL_HEIGHT = 190;
 const PANEL_GAP = 56;
 const BOTTOM = 52;
 const HEIGHT = TOP + 2 * PANEL_HEIGHT + PANEL_GAP + BOTTOM;
-/** The width of a bar, as a share of an hour's width. */
-const BAR_SHARE = 0.72;
-/** The mean's bar is drawn inside the peak's bar. */
-const MEAN_SHARE = 0.36;
+/** The widths of the bars, as fractions of an hour's width. The mean's bar is drawn inside the peak's bar. */
+const PEAK_BAR_FRACTION = 0.72;
+const MEAN_BAR_FRACTION = 0.36;
+/** The approximate number of grid lines of a diagram. */
 const TICKS = 4;
 const MAX_TITLE_LETTERS = 110;
 
@@ -68,7 +69,7 @@ export function planSvg({ hours, locks }: Sizing, title: string): string {
     `  <style>${STYLE}  </style>`,
     `  <rect class="page" ${sizeOf(WIDTH, HEIGHT)}/>`,
     `  <text class="title" x="${LEFT}" y="28">${xmlText(heading)}</text>`,
-    `  <text x="${LEFT}" y="48">${xmlText(shortened(title))}</text>`,
+    `  <text x="${LEFT}" y="48">${xmlText(shortenTitle(title))}</text>`,
     ...legend(),
     ...PANELS.flatMap((panel) => panelLines(panel, hours)),
     ...hourLabels(hours),
@@ -99,17 +100,17 @@ function panelLines({ title, top, mean, peak }: Panel, hours: readonly HourSize[
     lines.push(`  <text x="${LEFT - 8}" y="${y + 4}" text-anchor="end">${tickText(tick * step)}</text>`);
   }
   for (const hour of hours) {
-    lines.push(barOf('peak', hour.hour, BAR_SHARE, peak(hour), yOf));
-    lines.push(barOf('mean', hour.hour, MEAN_SHARE, mean(hour), yOf));
+    lines.push(barOf('peak', hour.hour, PEAK_BAR_FRACTION, peak(hour), yOf));
+    lines.push(barOf('mean', hour.hour, MEAN_BAR_FRACTION, mean(hour), yOf));
   }
   return lines;
 }
 
-function barOf(name: string, hour: number, share: number, value: number, yOf: (value: number) => number): string {
-  const room = (WIDTH - LEFT - RIGHT) / 24;
-  const x = LEFT + room * (hour + (1 - share) / 2);
+function barOf(name: string, hour: number, fraction: number, value: number, yOf: (value: number) => number): string {
+  const hourWidth = (WIDTH - LEFT - RIGHT) / 24;
+  const x = LEFT + hourWidth * (hour + (1 - fraction) / 2);
   const height = yOf(0) - yOf(value);
-  return `  <rect class="${name}" x="${round(x)}" y="${round(yOf(value))}" ${sizeOf(room * share, height)}/>`;
+  return `  <rect class="${name}" x="${round(x)}" y="${round(yOf(value))}" ${sizeOf(hourWidth * fraction, height)}/>`;
 }
 
 function sizeOf(width: number, height: number): string {
@@ -117,10 +118,10 @@ function sizeOf(width: number, height: number): string {
 }
 
 function hourLabels(hours: readonly HourSize[]): string[] {
-  const room = (WIDTH - LEFT - RIGHT) / 24;
+  const hourWidth = (WIDTH - LEFT - RIGHT) / 24;
   const labels = PANELS.flatMap(({ top }) => {
     return hours.map(({ hour }) => {
-      const x = round(LEFT + room * (hour + 0.5));
+      const x = round(LEFT + hourWidth * (hour + 0.5));
       const label = String(hour).padStart(2, '0');
       return `  <text x="${x}" y="${top + PANEL_HEIGHT + 16}" text-anchor="middle">${label}</text>`;
     });
@@ -144,7 +145,7 @@ function round(value: number): number {
   return Math.round(value * 100) / 100;
 }
 
-function shortened(text: string): string {
+function shortenTitle(text: string): string {
   const letters = [...text];
   return letters.length <= MAX_TITLE_LETTERS ? text : `${letters.slice(0, MAX_TITLE_LETTERS - 1).join('')}…`;
 }

@@ -11,7 +11,7 @@ import type { Command, PingUplink } from '../../../../proto/wire/ping.js';
 import type { GatewayClient } from '../../../client.js';
 import type { SimGateway } from '../gateway.js';
 
-/** Those members of a gateway that actors need. */
+/** The members of a gateway that actors need. */
 type Gateway = Pick<SimGateway, 'address' | 'client' | 'macs'>;
 
 /** Carries out a scenario's commands and phone actions against a gateway. */
@@ -20,6 +20,7 @@ export class LiveActors implements Actors {
   firstError: Error | undefined;
   readonly #gateway: Gateway;
   readonly #phoneName: string;
+  /** The secret of each lock's phone. */
   readonly #secrets = new Map<Mac, string>();
   readonly #inProgress = new Set<Promise<void>>();
 
@@ -30,17 +31,18 @@ export class LiveActors implements Actors {
 
   /** Creates a credential for a phone of each lock for which a phone acts. */
   async prepare({ locks, events }: Scenario): Promise<void> {
-    const names = new Set(
+    const locksWithPhone = new Set(
       events.filter(({ deviceEvent }) => deviceEvent.type === 'phone').flatMap((event) => event.locks),
     );
     for (const [index, { name }] of locks.entries()) {
       const mac = this.#gateway.macs[index];
-      if (mac === undefined || !names.has(name)) continue;
-      const { secret } = await this.#client.post<{ secret: string }>(phonesOf(mac), { name: this.#phoneName });
+      if (mac === undefined || !locksWithPhone.has(name)) continue;
+      const { secret } = await this.#client.post<{ secret: string }>(phonesPath(mac), { name: this.#phoneName });
       this.#secrets.set(mac, secret);
     }
   }
 
+  /** Sends a command as the operator. */
   command(mac: Mac, command: Command): void {
     const { type, ...parameters } = commandToJson(command);
     this.#start(
@@ -55,6 +57,7 @@ export class LiveActors implements Actors {
     );
   }
 
+  /** Sends an uplink as a phone. */
   phone(mac: Mac, uplink: PingUplink, acknowledged: () => void): void {
     const phone = { mac, name: this.#phoneName, secret: this.#secrets.get(mac) ?? '' };
     this.#start(sendAsPhone(this.#gateway.address, phone, uplink).then(acknowledged));
@@ -68,7 +71,7 @@ export class LiveActors implements Actors {
   /** Waits for requests in progress, and revokes the phones' credentials. */
   async close(): Promise<void> {
     await Promise.all(this.#inProgress);
-    for (const mac of this.#secrets.keys()) await this.#client.delete(`${phonesOf(mac)}/${this.#phoneName}`);
+    for (const mac of this.#secrets.keys()) await this.#client.delete(`${phonesPath(mac)}/${this.#phoneName}`);
   }
 
   get #client(): GatewayClient {
@@ -77,6 +80,7 @@ export class LiveActors implements Actors {
     return client;
   }
 
+  /** Stores the request's error instead of throwing it. */
   #start(request: Promise<unknown>): void {
     const done = request.then(
       () => undefined,
@@ -89,6 +93,6 @@ export class LiveActors implements Actors {
   }
 }
 
-function phonesOf(mac: Mac): string {
+function phonesPath(mac: Mac): string {
   return `/devices/${encodeURIComponent(formatMac(mac))}/phones`;
 }

@@ -1,7 +1,7 @@
 /**
  * Plays a scenario against a gateway, over MQTT. The operator interface sends the scenario's commands, creates
  * credentials for its phones and reports the gateway's findings. Expectations are checked against the diaries of the
- * simulated locks, never against what the gateway reports.
+ * simulated locks (their own records of every step), never against what the gateway reports.
  */
 import type { BugAssignment } from '../../../../firmware-sim/faults/bugs.js';
 import { mqttLinks } from '../../../../firmware-sim/link/mqtt-link.js';
@@ -29,6 +29,7 @@ const PREPARATION_TIME_PER_LOCK: Milliseconds = Seconds(0.05);
 /** How long to wait in real time for the last pings to be acknowledged. */
 const ARRIVAL_TIMEOUT: Milliseconds = Seconds(5);
 const POLL_INTERVAL: Milliseconds = Seconds(0.05);
+const MINUTES_PER_DAY = Days(1) / Minutes(1);
 /** How long to wait for the gateway's last findings after the locks have stopped. */
 const FINDING_REPORT_TIMEOUT: Milliseconds = Seconds(0.3);
 
@@ -64,6 +65,7 @@ export async function playLive(live: LiveScenario): Promise<ScenarioOutcome | un
   if (signal.aborted) return undefined;
   refuseWithoutOperator(scenario, gateway);
   warnOfDailyPingMinutes(scenario, gateway, startMs);
+  // Boot numbers start at the current second, which never repeats: an uplink's key (boot and sequence) must be unique.
   const bootsBefore = Math.floor(systemClock.now() / Seconds(1));
   const clock = new RunClock(gateway.startMs, flags.speed);
   const tally = new SimTally(new Set(gateway.macs.map(formatMac)));
@@ -104,23 +106,24 @@ function startFrom(scenario: Scenario, earliestMs: number): number {
   return scenario.startMs + Math.ceil((earliestMs - scenario.startMs) / unit) * unit;
 }
 
+/** @throws LockgateError `input-scenario` if an event needs the operator interface but there is none */
 function refuseWithoutOperator({ events, file }: Scenario, { client }: SimGateway): void {
   if (client !== null) return;
-  const needs = events.find(({ deviceEvent: { type } }) => type === 'command' || type === 'phone');
-  if (needs === undefined) return;
-  const why = `${JSON.stringify(needs.text)} needs the operator’s interface, unused with --secrets and mqtt://`;
-  throw new LockgateError('input-scenario', `${file}:${needs.line}: ${why}: expected --gateway http://…`);
+  const operatorEvent = events.find(({ deviceEvent: { type } }) => type === 'command' || type === 'phone');
+  if (operatorEvent === undefined) return;
+  const why = `${JSON.stringify(operatorEvent.text)} needs the operator’s interface, unused with --secrets and mqtt://`;
+  throw new LockgateError('input-scenario', `${file}:${operatorEvent.line}: ${why}: expected --gateway http://…`);
 }
 
 /** Warns if the MACs of --secrets lead to other minutes of the daily ping than the scenario expects. */
 function warnOfDailyPingMinutes(scenario: Scenario, { macs }: SimGateway, startMs: number): void {
-  const shift = (startMs - scenario.startMs) / Minutes(1);
-  const others = scenario.locks.filter(({ dailyPingMinute }, index) => {
-    const minute = (((dailyPingMinute + shift) % 1440) + 1440) % 1440;
+  const shiftMinutes = (startMs - scenario.startMs) / Minutes(1);
+  const deviating = scenario.locks.filter(({ dailyPingMinute }, index) => {
+    const minute = (((dailyPingMinute + shiftMinutes) % MINUTES_PER_DAY) + MINUTES_PER_DAY) % MINUTES_PER_DAY;
     return periodMinuteOf(macs[index] as Mac) !== minute;
   });
-  if (others.length === 0) return;
-  const names = others.map(({ name }) => name).join(', ');
+  if (deviating.length === 0) return;
+  const names = deviating.map(({ name }) => name).join(', ');
   printNote(
     sanitizeLine(
       `The daily ping of ${names} comes at the minute that follows from the lock’s MAC, not at the scenario’s.`,
@@ -128,6 +131,7 @@ function warnOfDailyPingMinutes(scenario: Scenario, { macs }: SimGateway, startM
   );
 }
 
+/** What {@link playThrough} needs. */
 interface PlayThrough {
   readonly play: ScenarioPlay;
   readonly scenario: Scenario;

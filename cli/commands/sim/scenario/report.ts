@@ -16,7 +16,7 @@ export interface ScenarioOutcome {
   readonly pings: number;
   /** The record of each lock, by name. */
   readonly records: ReadonlyMap<string, LockRecord>;
-  /** The number of unacknowledged pings. */
+  /** The number of pings that were not acknowledged by the end of the run. */
   readonly unacknowledged: number;
   /** The members of `--json` about the run, the seed first. */
   readonly run: Readonly<Record<string, unknown>>;
@@ -26,7 +26,7 @@ export interface ScenarioOutcome {
 
 /** Whether the scenario passed. */
 export function isAsExpected(outcome: ScenarioOutcome): boolean {
-  return outcome.verdicts.every(({ isMet }) => isMet) && complaintsOf(outcome).length === 0;
+  return outcome.verdicts.every(({ isMet }) => isMet) && problemsOf(outcome).length === 0;
 }
 
 /** Prints the report. @param write prints a line */
@@ -43,8 +43,8 @@ export function reportScenario(outcome: ScenarioOutcome, asJson: boolean, write 
     if (isMet) write(`${paint('green', '✓')} line ${String(line).padEnd(4)} ${sanitizeLine(sentence)}`);
     else write(`${paint('red', '✗')} ${sanitizeLine(`${scenario.file}:${line}: expected ${sentence}; ${seen}`)}`);
   }
-  const complaints = complaintsOf(outcome);
-  for (const complaint of complaints) write(`${paint('red', '✗')} ${sanitizeLine(complaint)}`);
+  const problems = problemsOf(outcome);
+  for (const problem of problems) write(`${paint('red', '✗')} ${sanitizeLine(problem)}`);
   const met = verdicts.filter(({ isMet }) => isMet).length;
   const judged = outcome.findings === null ? 'findings are unknown' : findingsText(outcome.findings);
   const summary = `${scenario.name}: ${met} of ${plural(verdicts.length, 'expectation')} met, ${plural(pings, 'ping')}`;
@@ -58,17 +58,17 @@ function findingsText(findings: ReadonlyMap<string, number>): string {
 }
 
 /** Problems other than unmet expectations: findings that the scenario does not allow, and lost pings. */
-function complaintsOf({ scenario, findings, unacknowledged }: ScenarioOutcome): string[] {
-  const complaints: string[] = [];
+function problemsOf({ scenario, findings, unacknowledged }: ScenarioOutcome): string[] {
+  const problems: string[] = [];
   for (const [rule, count] of findings ?? []) {
     const severity = ruleRow(rule)?.severity ?? 'violation';
     if (severity === 'warning' && scenario.warnings.has(rule)) continue;
     const allowed = severity === 'warning' ? `: expected none, or ${rule} under warnings` : ': expected none';
-    complaints.push(`${scenario.file}: rule ${rule} (${severity}) was broken ${count} times${allowed}`);
+    problems.push(`${scenario.file}: rule ${rule} (${severity}) was broken ${count} times${allowed}`);
   }
   if (unacknowledged > 0)
-    complaints.push(`${scenario.file}: ${plural(unacknowledged, 'ping')} never arrived: expected all to arrive`);
-  return complaints;
+    problems.push(`${scenario.file}: ${plural(unacknowledged, 'ping')} never arrived: expected all to arrive`);
+  return problems;
 }
 
 function toJson(outcome: ScenarioOutcome): object {
@@ -83,7 +83,7 @@ function toJson(outcome: ScenarioOutcome): object {
       return { line, lock, expected: sentence, met: isMet, ...(!isMet && { seen }) };
     }),
     findings: findings === null ? null : Object.fromEntries(findings),
-    complaints: complaintsOf(outcome),
+    complaints: problemsOf(outcome),
     pings,
     unacknowledged,
     repeat,

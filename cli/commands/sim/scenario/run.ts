@@ -35,7 +35,7 @@ export async function runScenario(flags: SimFlags, nameOrFile: string, interrupt
       throw new LockgateError('input-sim', '--out and --world are for --virtual runs only');
     const outcome = await playLive({ flags, scenario, seed, bugs, repeat, interrupted });
     if (outcome === undefined) process.exitCode = interrupted.exitCode;
-    else finish(outcome, flags);
+    else reportOutcome(outcome, flags);
     return;
   }
   const sink = flags.out === undefined ? undefined : new LineSink(flags.out === '-' ? undefined : flags.out);
@@ -54,7 +54,7 @@ export async function runScenario(flags: SimFlags, nameOrFile: string, interrupt
     process.exitCode = interrupted.exitCode;
     return;
   }
-  finish(outcomeOf(run, scenario, { seed, virtual: true, out: flags.out ?? null }, repeat), flags);
+  reportOutcome(outcomeOf(run, scenario, { seed, virtual: true, out: flags.out ?? null }, repeat), flags);
 }
 
 async function advanceInSlices(run: VirtualScenario, { endMs }: Scenario, signal: AbortSignal): Promise<void> {
@@ -67,23 +67,24 @@ async function advanceInSlices(run: VirtualScenario, { endMs }: Scenario, signal
 function outcomeOf(
   run: VirtualScenario,
   scenario: Scenario,
-  members: ScenarioOutcome['run'],
+  runMembers: ScenarioOutcome['run'],
   repeat: string,
 ): ScenarioOutcome {
   const findings = new Map<string, number>();
   for (const { rule } of run.findings()) findings.set(rule, (findings.get(rule) ?? 0) + 1);
   const { records, unacknowledged } = run.play;
   const pings = [...records.values()].reduce((sum, record) => sum + record.pings.length, 0);
-  return { scenario, verdicts: run.verdicts(), findings, pings, records, unacknowledged, run: members, repeat };
+  return { scenario, verdicts: run.verdicts(), findings, pings, records, unacknowledged, run: runMembers, repeat };
 }
 
-function finish(outcome: ScenarioOutcome, flags: SimFlags): void {
+/** Prints the report, and sets exit code 1 if the scenario failed. */
+function reportOutcome(outcome: ScenarioOutcome, flags: SimFlags): void {
   // With `--out -` the standard output must have nothing but the trace.
   reportScenario(outcome, flags.json ?? false, flags.out === '-' ? printNote : print);
   if (!isAsExpected(outcome)) process.exitCode = EXIT_CODE.negativeAnswer;
 }
 
-/** Reads the file. Prints all its mistakes but the last, and throws the last. */
+/** Reads the file. Prints all its mistakes except the last, and throws the last. */
 async function readScenario(file: string): Promise<Scenario> {
   try {
     return await readScenarioFile(file);

@@ -1,4 +1,4 @@
-/** The flags and help of `lockgate sim shadow`. Its code is loaded when it is called. */
+/** `lockgate sim shadow`: flags and help. run.ts does the work and is loaded on demand. */
 import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
 import { Days, Hours, type Milliseconds, Minutes, Seconds } from '../../../../proto/clock.js';
@@ -7,15 +7,16 @@ import { addClientFlags } from '../../../terminal/shared-flags.js';
 import type { ShadowFlags } from './flags.js';
 
 const HELP = `
-From the lock’s own uplinks its world is inferred: when it was unlocked, moved, charged or out of coverage. A simulated
-lock of the protocol’s model, with the same settings, MAC and clock, lives in that world. Each difference is printed as
-it becomes certain: an uplink that the model would not send, and one that the model owes. A difference that a later
-uplink explains, such as one that waited in the lock, is withdrawn. The real lock may have any firmware: seconds more or
-less for a fix, or another minute for the daily ping, are no difference.
+The command infers from the real lock’s uplinks what happens to the lock: when it is unlocked, moved, charged or out of
+coverage. A simulated lock that follows the protocol’s model, with the same settings, MAC and clock, goes through the
+same. The command prints each difference when it is certain: an uplink that the model would not send, or one that the
+real lock should have sent. A later uplink may explain a difference, for example one that had waited in the lock; the
+difference is then withdrawn. Small deviations of firmware are no difference: seconds more or less for a GPS fix, or
+another minute for the daily ping.
 
-A lock that is connected at the start is followed from its next connection. What the lock does not report at all, such
-as a theft without any ping, the shadow cannot know either. A lock that owes something but has not been in touch for
-30 min may be out of coverage; the line says so.
+A lock that is connected at the start is followed from its next connection. Events that the lock does not report at all,
+such as a theft without any ping, can’t be inferred. If an uplink is missing but the lock has been silent for 30 min,
+the lock may be out of coverage; the printed line says so.
 
 --for is in the gateway’s time, which may be sped up. The operator’s token must be allowed to record traces.
 
@@ -28,7 +29,7 @@ Example:
 /** Adds the command to the group. */
 export function addSimShadow(sim: Command): void {
   addClientFlags(
-    sim.command('shadow').description('Let a simulated lock live beside a real one, and print their differences.'),
+    sim.command('shadow').description('Compare a real lock with a simulated one while it runs, and print differences.'),
   )
     .argument('<mac>', 'The real lock.')
     .option('--for <time>', 'End after this time, such as 30m, 1h or 7d (default: at Ctrl-C).', parseSpan)

@@ -1,9 +1,10 @@
-/** The flags of `lockgate sim shadow`. A file of their own avoids an import cycle of its help and its code. */
+/** The flags of `lockgate sim shadow`, in a separate file so that command.ts and run.ts don't import each other. */
 import type { Milliseconds } from '../../../../proto/clock.js';
 import type { ConnectionFlags } from '../../../client.js';
 
+/** The flags as commander parses them. */
 export interface ShadowFlags extends ConnectionFlags {
   readonly json?: boolean;
-  /** How long to follow the lock, in the gateway's time; until Ctrl-C where it is absent. */
+  /** How long to follow the lock, in the gateway's time; until Ctrl-C if absent. */
   readonly for?: Milliseconds;
 }

@@ -1,6 +1,6 @@
 /**
- * `lockgate sim shadow`: follows a lock on the operator interface's live stream and compares it with a simulated one
- * (firmware-sim/inference/shadow).
+ * `lockgate sim shadow`: follows a real lock on the operator interface's live stream and compares its uplinks with
+ * those of a simulated lock, its shadow, in the same circumstances (firmware-sim/inference/shadow).
  */
 import { kindOf } from '../../../../firmware-sim/inference/shadow/comparison.js';
 import {
@@ -25,13 +25,14 @@ import { plural } from '../summary.js';
 import type { ShadowFlags } from './flags.js';
 
 /**
- * How often the gateway's time is read, in real time. A look compares up to the time that the look before has read, so
- * that the events until then have arrived.
+ * How often the locks are compared, in real time. A comparison covers the time up to the gateway's time at the previous
+ * one, so that all events of that time have arrived.
  */
-const LOOK_EVERY: Milliseconds = Seconds(5);
-/** More simulated time between two looks, of a sped-up gateway, delays no difference by more than this. */
-const LOOK_AT_LEAST_EVERY: Milliseconds = Minutes(5);
+const COMPARE_INTERVAL: Milliseconds = Seconds(5);
+/** The maximum time between two comparisons by the gateway's clock, which may be sped up. */
+const MAX_GATEWAY_TIME_BETWEEN: Milliseconds = Minutes(5);
 
+/** The member of the gateway's status that the command needs. */
 interface Status {
   readonly run_clock: string;
 }
@@ -46,26 +47,27 @@ export async function runShadow(macText: string, flags: ShadowFlags, interrupted
   const client = new GatewayClient(flags);
   const ending = new AbortController();
   const signal = AbortSignal.any([interrupted.signal, ending.signal]);
-  const timeOf = async (): Promise<number> => Date.parse((await client.get<Status>('/status', signal)).run_clock);
-  const startMs = await timeOf();
+  const gatewayTime = async (): Promise<number> => Date.parse((await client.get<Status>('/status', signal)).run_clock);
+  const startMs = await gatewayTime();
   const endMs = flags.for === undefined ? Number.POSITIVE_INFINITY : startMs + flags.for;
   const report = new ShadowReport(flags.json ?? false, formatMac(mac));
   const lines = await client.listen(`/trace/live?mac=${encodeURIComponent(formatMac(mac))}`, signal);
   const reader = new TraceReader();
   let shadow: LockShadow | undefined;
   let nowMs = startMs;
-  const look = (atMs: number): void => {
+  // Compares the locks up to a time of the gateway's clock.
+  const compareUntil = (atMs: number): void => {
     nowMs = Math.max(nowMs, Math.min(atMs, endMs));
-    if (shadow !== undefined) report.news(shadow.compare(nowMs), nowMs);
+    if (shadow !== undefined) report.printChanges(shadow.compare(nowMs), nowMs);
     if (nowMs >= endMs) ending.abort();
   };
-  let readMs = startMs;
-  const looks = repeatEvery(
-    LOOK_EVERY,
+  let previousMs = startMs;
+  const comparing = repeatEvery(
+    COMPARE_INTERVAL,
     async () => {
-      const currentMs = await timeOf();
-      look(readMs);
-      readMs = currentMs;
+      const currentMs = await gatewayTime();
+      compareUntil(previousMs);
+      previousMs = currentMs;
     },
     signal,
   );
@@ -77,36 +79,36 @@ export async function runShadow(macText: string, flags: ShadowFlags, interrupted
       if (event === null) {
         if (reader.header === null || shadow !== undefined) continue;
         shadow = new LockShadow(reader.header, mac, startMs);
-        report.begin(shadow, startMs);
+        report.printStart(shadow, startMs);
         continue;
       }
       if (event.atMs > endMs) {
-        look(endMs);
+        compareUntil(endMs);
         break;
       }
-      // What became due before this event is looked at before it.
-      if (event.atMs - nowMs > LOOK_AT_LEAST_EVERY) look(event.atMs);
+      // Uplinks that were due long before this event are compared before the event is added.
+      if (event.atMs - nowMs > MAX_GATEWAY_TIME_BETWEEN) compareUntil(event.atMs);
       shadow?.add(event);
-      if (event.event === 'disconnect') look(event.atMs);
+      if (event.event === 'disconnect') compareUntil(event.atMs);
     }
     if (!signal.aborted && nowMs < endMs) throw new LockgateError('gateway-down', 'the gateway closed the stream');
   } catch (error) {
     if (!signal.aborted) throw error;
   } finally {
     ending.abort();
-    await looks;
+    await comparing;
   }
   if (shadow === undefined) return;
-  report.news(shadow.compare(nowMs), nowMs);
-  report.end(shadow, nowMs - startMs);
+  report.printChanges(shadow.compare(nowMs), nowMs);
+  report.printEnd(shadow, nowMs - startMs);
   if (shadow.differences > 0) process.exitCode = EXIT_CODE.negativeAnswer;
 }
 
-/** Repeats a task until the signal fires. A failure of the gateway ends the stream too, which reports it. */
-async function repeatEvery(every: Milliseconds, task: () => Promise<void>, signal: AbortSignal): Promise<void> {
+/** Repeats a task until the signal fires. Ignores errors: if the gateway fails, its stream ends with an error too. */
+async function repeatEvery(intervalMs: Milliseconds, task: () => Promise<void>, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     await new Promise<void>((resolve) => {
-      const timer = systemClock.after(every, resolve);
+      const timer = systemClock.after(intervalMs, resolve);
       signal.addEventListener('abort', () => {
         timer.cancel();
         resolve();
@@ -126,22 +128,23 @@ class ShadowReport {
     this.#mac = mac;
   }
 
-  begin({ isAlive }: LockShadow, atMs: number): void {
+  /** `isAlive`: the simulated lock runs already; otherwise it starts when the real lock connects again. */
+  printStart({ isAlive }: LockShadow, atMs: number): void {
     if (this.#isJson) {
       printJsonLine({ at: toDate(atMs), mac: this.#mac, event: 'begin', connected: !isAlive });
       return;
     }
-    printNote(`A simulated lock lives beside ${this.#mac}. Press Ctrl-C to stop.`);
+    printNote(`Comparing ${this.#mac} with a simulated lock. Press Ctrl-C to stop.`);
     if (!isAlive)
       printNote('The lock is connected: it is followed from its next connection, or its next network ping.');
   }
 
-  news({ found, explained }: ShadowNews, atMs: number): void {
-    for (const each of found) this.#difference(each, atMs, false);
-    for (const each of explained) this.#difference(each, atMs, true);
+  printChanges({ found, explained }: ShadowNews, atMs: number): void {
+    for (const each of found) this.#printDifference(each, atMs, false);
+    for (const each of explained) this.#printDifference(each, atMs, true);
   }
 
-  end(shadow: LockShadow, span: Milliseconds): void {
+  printEnd(shadow: LockShadow, span: Milliseconds): void {
     const { uplinks, differences } = shadow;
     if (this.#isJson) {
       printJsonLine({ event: 'end', mac: this.#mac, seconds: Math.round(span / Seconds(1)), uplinks, differences });
@@ -149,12 +152,12 @@ class ShadowReport {
     }
     const text = `${plural(differences, 'difference')} in ${plural(uplinks, 'uplink')}.`;
     print(paint(differences > 0 ? 'red' : 'green', text));
-    if (uplinks === 0) printNote('Nothing came from the lock, so little can be said about it.');
+    if (uplinks === 0) printNote('The lock sent nothing, so little can be said about it.');
   }
 
-  #difference(difference: ShadowDifference, atMs: number, isExplained: boolean): void {
+  #printDifference(difference: ShadowDifference, atMs: number, isExplained: boolean): void {
     const { what, uplink, madeMs, isCertain } = difference;
-    const made = isDatable(madeMs) ? toDate(madeMs) : null;
+    const madeAt = isDatable(madeMs) ? toDate(madeMs) : null;
     if (this.#isJson) {
       const { body } = uplink;
       const isAck = body.kind === 'ack';
@@ -163,7 +166,7 @@ class ShadowReport {
         mac: this.#mac,
         event: isExplained ? 'explained' : 'difference',
         difference: what,
-        made,
+        made: madeAt,
         ping_type: isAck ? null : body.kind,
         reason: isAck ? null : body.reason,
         ...(isAck && { command_id: body.commandId }),
@@ -174,7 +177,7 @@ class ShadowReport {
       return;
     }
     const label = isExplained ? paint('dim', 'explained') : paint(what === 'sent' ? 'yellow' : 'red', what.padEnd(9));
-    print(`${made ?? madeMs}  ${label}  ${sanitizeLine(sentenceOf(difference))}`);
+    print(`${madeAt ?? madeMs}  ${label}  ${sanitizeLine(sentenceOf(difference))}`);
   }
 }
 
@@ -185,8 +188,8 @@ function sentenceOf({ what, uplink, isCertain }: ShadowDifference): string {
   if (body.kind === 'ack')
     return `the acknowledgement of command ${body.commandId}: the model sends it, the lock did not.`;
   const doubt = isCertain ? '' : ' The lock has not been in touch since, so it may be out of coverage.';
-  const lacks = 'the model sends it, the lock did not';
-  if (body.kind === 'close_connection') return `a close-connection ping: ${lacks}.${doubt}`;
+  const missing = 'the model sends it, the lock did not';
+  if (body.kind === 'close_connection') return `a close-connection ping: ${missing}.${doubt}`;
   const why = isKnownReason(body.reason) ? ` (${REASON_WHY[body.reason][body.kind]})` : '';
-  return `a ${kindOf(uplink)} ping: ${lacks}${why}.${doubt}`;
+  return `a ${kindOf(uplink)} ping: ${missing}${why}.${doubt}`;
 }

@@ -55,7 +55,8 @@ const FIRMWARE_VERSION = '2.4.1';
 /** The number of route files whose paths are held in memory. */
 const MAX_ROUTES = 10;
 
-interface Parts {
+/** What {@link lockOf} needs. */
+interface LockParts {
   readonly mac: Mac;
   readonly clock: Clock;
   readonly openLink: OpenLink;
@@ -63,12 +64,14 @@ interface Parts {
   readonly bootsBefore?: number;
 }
 
+/** Creates the lock and its world. */
 function lockOf(
   { seed, power, batteryPercent }: ShellInitialState,
-  parts: Parts,
+  parts: LockParts,
 ): Pick<ShellDevice, 'lock' | 'world' | 'mac' | 'readRoute'> {
   const { mac, clock, openLink, onEntry, bootsBefore } = parts;
   const prng = new Prng(seed).fork('shell');
+  /** Paths of route files, by file name. */
   const files = new Map<string, WaypointPath>();
   const world = new DirectedWorld({
     prng: prng.fork('world'),
@@ -98,7 +101,7 @@ function lockOf(
   });
   const readRoute = async (file: string): Promise<void> => {
     const path = await readRouteInCity(file, AMSTERDAM);
-    // The oldest can go: a ride that has started no longer needs its file.
+    // A ride that has started no longer needs its path, so the oldest path can be dropped.
     const [oldest] = files.keys();
     if (files.size >= MAX_ROUTES && oldest !== undefined) files.delete(oldest);
     files.set(file, path);
@@ -106,16 +109,16 @@ function lockOf(
   return { lock, world, mac, readRoute };
 }
 
-/** A lock without a gateway: a simulated one acknowledges everything. */
+/** A lock without a real gateway: a simulated gateway in this process acknowledges all uplinks. */
 export function virtualDevice(initialState: ShellInitialState, startMs: number, onEntry: DiaryListener): ShellDevice {
   const clock = new VirtualClock(startMs);
-  const waiting: Downlink[] = [];
-  let commands = 0;
+  const waitingCommands: Downlink[] = [];
+  let lastCommandId = 0;
   const gateway = new MemoryGateway({}, clock);
   const mac = fleetMacs(initialState.seed, 1)[0] as Mac;
-  /** Commands wait for a connection, as in a gateway (protocol.md §1). */
+  /** Sends the commands that waited for a connection, as a gateway does (protocol.md §1). */
   const deliver = (): void => {
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+    for (let next = waitingCommands.shift(); next !== undefined; next = waitingCommands.shift()) {
       if (next.expiresMs > clock.now()) gateway.send(mac, next);
     }
   };
@@ -134,17 +137,17 @@ export function virtualDevice(initialState: ShellInitialState, startMs: number, 
     nowMs: () => clock.now(),
     pass: async (span) => clock.run(clock.now() + span),
     send: async (command) => {
-      commands += 1;
-      waiting.push({ id: commands, command, expiresMs: clock.now() + commandLifetime(command) });
-      if (!gateway.isConnected(mac)) return `command ${commands} waits for the lock to connect`;
+      lastCommandId += 1;
+      waitingCommands.push({ id: lastCommandId, command, expiresMs: clock.now() + commandLifetime(command) });
+      if (!gateway.isConnected(mac)) return `command ${lastCommandId} waits for the lock to connect`;
       clock.after(0, deliver);
-      return `command ${commands} is sent`;
+      return `command ${lastCommandId} is sent`;
     },
     stop: async () => await parts.lock.stop(),
   };
 }
 
-/** What a live lock needs of its gateway. */
+/** The gateway of a live lock, and the lock's credentials. */
 export interface LiveConnection {
   readonly address: Parameters<typeof mqttLinks>[0];
   readonly url: string;
@@ -165,7 +168,7 @@ export function liveDevice(
   const { address, url, mac, secret, client } = connection;
   const clock = new RunClock(connection.startMs, connection.speed);
   const openLink = mqttLinks(address, () => secret);
-  // The boot is the current second, which never repeats, because an uplink key must never be used twice.
+  // The boot number is the current second, which never repeats: an uplink's key (boot and sequence) must be unique.
   const bootsBefore = Math.floor(systemClock.now() / Seconds(1));
   const parts = lockOf(initialState, { mac, clock, openLink, onEntry, bootsBefore });
   return {
@@ -214,7 +217,7 @@ async function waitFor(clock: Clock, span: Milliseconds, signal: AbortSignal): P
   });
 }
 
-/** Whether the lock is at rest: it sleeps or keeps its connection, and nothing else is in progress. */
+/** Whether the lock is quiet: it sleeps, or has a connection that it keeps open, and nothing else is in progress. */
 export function isQuiet({ lock: { state }, world }: ShellDevice, nowMs: number): boolean {
   if (world.isBusy || state.moving || state.tracking !== 'none' || state.inFlight) return false;
   const searches =

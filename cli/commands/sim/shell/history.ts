@@ -4,10 +4,10 @@ import { homedir } from 'node:os';
 import path from 'node:path';
 import { printNote } from '../../../terminal/output.js';
 
-/** Lines that are stored; older lines are dropped. */
+/** The maximum number of stored lines; older lines are dropped. */
 export const MAX_HISTORY_LINES = 1000;
-/** Bytes that are read from the end of the file. */
-const MAX_HISTORY_BYTES = 1024 * 1024;
+/** The maximum number of characters read from the end of the file. */
+const MAX_HISTORY_CHARACTERS = 1024 * 1024;
 
 /** The path of the history file, in $XDG_STATE_HOME or ~/.local/state. */
 export function historyFile(): string {
@@ -19,7 +19,7 @@ export function historyFile(): string {
 /** The stored lines, newest first; none if the file does not exist or can't be read. */
 export function readHistory(): string[] {
   try {
-    const text = readFileSync(historyFile(), 'utf8').slice(-MAX_HISTORY_BYTES);
+    const text = readFileSync(historyFile(), 'utf8').slice(-MAX_HISTORY_CHARACTERS);
     return text.split('\n').filter(Boolean).slice(-MAX_HISTORY_LINES).reverse();
   } catch {
     // Writing the history reports a lack of permissions.

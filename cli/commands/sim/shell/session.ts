@@ -1,4 +1,4 @@
-/** Carries out lines of the shell, one at a time. */
+/** Carries out typed lines of the shell on the simulated lock, one at a time. */
 import type { DeviceEvent } from '../../../../firmware-sim/device-event/device-event.js';
 import { Hours, type Milliseconds, Seconds } from '../../../../proto/clock.js';
 import { LockgateError } from '../../../../proto/errors.js';
@@ -17,6 +17,7 @@ const QUIET_TIMEOUT: Milliseconds = Hours(3);
 /** The interval of checks whether the lock is quiet. */
 const QUIET_CHECK_INTERVAL: Milliseconds = Seconds(1);
 
+/** What a session needs. */
 export interface SessionOptions {
   readonly device: ShellDevice;
   readonly transcript: ShellTranscript;
@@ -71,7 +72,7 @@ export class ShellSession {
       throw new LockgateError('input-shell', 'the shell has no phone: expected unlock or lock, or unlock by command');
     const isTrip = event.type === 'ride' || event.type === 'theft';
     if (isTrip && event.destination.type === 'file') await device.readRoute(event.destination.file);
-    if (event.type === 'command') this.#say(await device.send(event.command));
+    if (event.type === 'command') this.#printText(await device.send(event.command));
     else device.world.schedule(event, device.nowMs());
     // Without a gateway, time must advance (by 0) for the lock to process the event.
     if (device.url === null) await device.pass(0, signal);
@@ -85,20 +86,21 @@ export class ShellSession {
     if (word === 'help') this.#help(rest);
     else if (word === 'save') {
       const lines = transcript.save(rest);
-      this.#say(`${lines} lines in ${rest}; "lockgate trace check ${rest}" checks them`);
-    } else if (word === 'why') this.#say(whyText(transcript.lastPing));
+      this.#printText(`${lines} lines in ${rest}; "lockgate trace check ${rest}" checks them`);
+    } else if (word === 'why') this.#printText(whyText(transcript.lastPing));
     else if (asJson) printJsonLine(stateOf(device));
     else for (const line of stateLines(stateOf(device))) print(line);
     return true;
   }
 
+  /** Prints the help of one verb, or of all if `rest` is empty. */
   #help(rest: string): void {
     const rows = [...SHELL_VERBS, ...SHELL_WORDS];
-    const found = rows.find(({ word }) => word === rest.toLowerCase());
-    if (rest !== '' && found === undefined)
+    const verb = rows.find(({ word }) => word === rest.toLowerCase());
+    if (rest !== '' && verb === undefined)
       throw new LockgateError('input-shell', `there is no verb ${JSON.stringify(rest)}`);
-    if (found !== undefined) {
-      this.#say(`${found.forms}: ${found.sentence}`);
+    if (verb !== undefined) {
+      this.#printText(`${verb.forms}: ${verb.sentence}`);
       return;
     }
     if (this.#options.asJson)
@@ -115,7 +117,7 @@ export class ShellSession {
     }
   }
 
-  #say(text: string): void {
+  #printText(text: string): void {
     if (this.#options.asJson) printJsonLine({ event: 'said', text });
     else print(paint('dim', sanitizeLine(text)));
   }

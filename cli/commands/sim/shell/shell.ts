@@ -57,7 +57,7 @@ export async function runShell(flags: ShellFlags): Promise<void> {
   }
 }
 
-/** Returns null after Ctrl-C. */
+/** Creates the lock: live if a flag names a gateway, otherwise virtual. Returns null after Ctrl-C. */
 async function makeDevice(
   flags: ShellFlags,
   signal: AbortSignal,
@@ -104,8 +104,9 @@ function readStart(text: string): number {
   throw new LockgateError('input-shell', `--start is "${text}": expected ${DATE_EXPECTED}`);
 }
 
+/** Prints the first lines of an interactive session. */
 function greet(device: ShellDevice): void {
-  const where = device.url === null ? `it is ${toDate(device.nowMs()).slice(0, 16)}Z` : `at ${device.url}`;
-  printNote(`A lock, ${formatMac(device.mac)}; ${where}. Press Ctrl-D to quit.`);
+  const timeOrUrl = device.url === null ? `it is ${toDate(device.nowMs()).slice(0, 16)}Z` : `at ${device.url}`;
+  printNote(`A lock, ${formatMac(device.mac)}; ${timeOrUrl}. Press Ctrl-D to quit.`);
   printNote('Try steal, unlock, ride 2km, battery 9, state. Tab completes, help lists all verbs.');
 }

@@ -51,18 +51,18 @@ export function stateOf(device: ShellDevice): ShellState {
 }
 
 /** The state as lines of text. */
-export function stateLines(shown: ShellState): string[] {
-  const { sentence } = rowOfState(POWER_MODEL, shown.state as StepState['stateName']);
-  const missing = [...(shown.coverage ? [] : ['no coverage']), ...(shown.sky ? [] : ['no GPS'])];
-  const place = `${shown.latitude.toFixed(5)},${shown.longitude.toFixed(5)}${shown.moving ? ', moving' : ''}`;
-  const waiting = shown.buffered === 0 ? '' : `, ${shown.buffered} uplinks waiting`;
+export function stateLines(lock: ShellState): string[] {
+  const { sentence } = rowOfState(POWER_MODEL, lock.state as StepState['stateName']);
+  const missing = [...(lock.coverage ? [] : ['no coverage']), ...(lock.sky ? [] : ['no GPS'])];
+  const place = `${lock.latitude.toFixed(5)},${lock.longitude.toFixed(5)}${lock.moving ? ', moving' : ''}`;
+  const waiting = lock.buffered === 0 ? '' : `, ${lock.buffered} uplinks waiting`;
   const rows: readonly (readonly [string, string])[] = [
-    ['time', shown.at],
+    ['time', lock.at],
     ['state', sentence],
-    ['lock', `${shown.lock_state}, battery ${shown.battery_percent} %`],
+    ['lock', `${lock.lock_state}, battery ${lock.battery_percent} %`],
     ['place', [place, ...missing].join(', ')],
-    ['connection', `${shown.connection}${waiting}`],
-    ...shown.due.map(({ what, at }): [string, string] => ['next', `${what} at ${timeText(at, shown.at)}`]),
+    ['connection', `${lock.connection}${waiting}`],
+    ...lock.due.map(({ what, at }): [string, string] => ['next', `${what} at ${timeText(at, lock.at)}`]),
   ];
   return rows.map(([name, text]) => `${name.padEnd(11)} ${text}`);
 }
@@ -72,6 +72,7 @@ function timeText(at: string, now: string): string {
   return at.slice(0, 10) === now.slice(0, 10) ? at.slice(11, 19) : `${at.slice(11, 19)} on ${at.slice(0, 10)}`;
 }
 
+/** What the lock will do without a further event, soonest first. */
 function dueOf(state: StepState, nowMs: number): { what: string; atMs: number }[] {
   const { timings } = POWER_MODEL;
   const row = rowOfState(POWER_MODEL, state.stateName);
@@ -94,7 +95,7 @@ function dueOf(state: StepState, nowMs: number): { what: string; atMs: number }[
     add('the connection closes, if nothing keeps it,', state.trafficAtMs + timings.closeAfterIdle);
   if (state.link === 'down' && (state.waiting.length > 0 || state.resetDue))
     add('the next attempt to connect', state.retryAtMs);
-  return due.sort((one, other) => one.atMs - other.atMs);
+  return due.sort((a, b) => a.atMs - b.atMs);
 }
 
 /** Why the lock sent a ping: the trigger's row in the power model, and the state in which the ping was made. */

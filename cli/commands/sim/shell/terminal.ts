@@ -56,14 +56,14 @@ export async function runTerminal({ session, transcript, keepsHistory, interrupt
     removeHistoryDuplicates: true,
   });
   if (keepsHistory) terminal.on('history', (lines: string[]) => writeHistory(lines));
-  const prompting = new Prompt(terminal);
-  transcript.around = (show) => prompting.printAbove(show);
+  const prompt = new Prompt(terminal);
+  transcript.around = (show) => prompt.printAbove(show);
   interrupted.signal.addEventListener('abort', () => terminal.close(), { once: true });
   await new Promise<void>((resolve, reject) => {
     terminal.on('close', resolve);
-    terminal.on('SIGINT', () => prompting.interrupt());
-    terminal.on('line', (line: string) => void prompting.submit(line, session).catch(reject));
-    prompting.ask();
+    terminal.on('SIGINT', () => prompt.interrupt());
+    terminal.on('line', (line: string) => void prompt.submit(line, session).catch(reject));
+    prompt.ask();
   });
   transcript.around = (show) => show();
   terminal.close();
@@ -75,19 +75,24 @@ class Prompt {
   readonly #terminal: Interface;
   /** Lines typed while another line is being carried out. */
   readonly #typedAhead: string[] = [];
+  /** Cancels the line that is being carried out; null if there is none. */
   #working: AbortController | null = null;
+  /** Whether the prompt is shown. */
   #isAsking = false;
+  /** Whether the last key was Ctrl-C on an empty line. */
   #wasInterrupted = false;
 
   constructor(terminal: Interface) {
     this.#terminal = terminal;
   }
 
+  /** Shows the prompt. */
   ask(): void {
     this.#isAsking = true;
     this.#terminal.prompt(true);
   }
 
+  /** Carries out a typed line, or stores it until the current line is done. */
   async submit(line: string, session: ShellSession): Promise<void> {
     this.#wasInterrupted = false;
     this.#typedAhead.push(line);
@@ -142,7 +147,7 @@ class Prompt {
     }
     if (isEmpty) printNote('Press Ctrl-C again, or Ctrl-D, to quit.');
     this.#wasInterrupted = isEmpty;
-    // Clears the line without adding it to the history.
+    // Ctrl-E and Ctrl-U: clears the line without adding it to the history.
     this.#terminal.write(null, { ctrl: true, name: 'e' });
     this.#terminal.write(null, { ctrl: true, name: 'u' });
     this.ask();

@@ -10,7 +10,7 @@ import { LineSink } from '../../../terminal/line-sink.js';
 import { paint, print, sanitizeLine } from '../../../terminal/output.js';
 import { type EventJson, eventLines } from '../../tail/event-line.js';
 
-/** Lines of a session's trace. */
+/** The maximum number of lines of a session's trace. */
 const MAX_LINES = 1_000_000;
 
 /** The events of one session. */
@@ -26,8 +26,8 @@ export class ShellTranscript {
   #isConnected = false;
   /** Whether events are displayed; false until the shell has greeted the user. */
   isShown = false;
-  /** Called with each output function, so that the terminal can redraw the prompt around the output. */
-  around: (show: () => void) => void = (show) => show();
+  /** Runs each output function. The terminal sets it to redraw the prompt after the output. */
+  around: (output: () => void) => void = (output) => output();
 
   constructor(mac: Mac, asJson: boolean) {
     this.#mac = mac;
@@ -116,15 +116,15 @@ export class ShellTranscript {
     if (event.event === 'world' || event.event === 'gateway') return;
     this.#show(() => {
       if (this.#asJson) print(line);
-      else for (const shown of eventLines(event, widthOf(), false)) print(shown);
+      else for (const eventLine of eventLines(event, terminalColumns(), false)) print(eventLine);
     });
   }
 
-  #show(show: () => void): void {
-    if (this.isShown) this.around(show);
+  #show(output: () => void): void {
+    if (this.isShown) this.around(output);
   }
 }
 
-function widthOf(): number | undefined {
+function terminalColumns(): number | undefined {
   return process.stdout.isTTY ? process.stdout.columns : undefined;
 }

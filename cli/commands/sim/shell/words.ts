@@ -1,4 +1,7 @@
-/** Parses lines of the shell: verbs of the simulator and the shell's own words. Also completes and suggests words. */
+/**
+ * Parses typed lines of the shell: events that happen to the lock (verbs of the simulator, such as `ride 2km`), and
+ * words that control the shell, such as `save`. Also completes lines and suggests words for misspelt ones. Pure.
+ */
 
 import {
   type DeviceEvent,
@@ -37,6 +40,7 @@ export type ShellLine =
   /** `span` is how long time runs after the event; null to run until the lock is quiet. */
   | { readonly type: 'device-event'; readonly event: DeviceEvent; readonly span: Milliseconds | null };
 
+/** A line that ends in a duration, such as `steal for 1 min`. */
 const FOR_SPAN = /^(.+?)\s+for\s+([\d.]+\s*[a-z].*)$/i;
 /** Commands that completion offers, followed by `by command`. */
 const COMMANDS = ['unlock', 'lock', 'siren 5 s', 'locate gps', 'locate cell', 'reset', 'mode HIGH', 'airplane on'];
@@ -49,14 +53,14 @@ export function readShellLine(text: string): Result<ShellLine> {
   const typed = first.toLowerCase() === 'exit' ? 'quit' : first.toLowerCase();
   const shellWord = SHELL_WORDS.find(({ word }) => word === typed);
   if (shellWord !== undefined) return readShellWord(shellWord, rest.join(' '));
-  const [, before, spanText = ''] = FOR_SPAN.exec(line) ?? [];
-  const span = before === undefined ? undefined : parseSpan(spanText);
-  if (before !== undefined && span === undefined)
+  const [, eventText, spanText = ''] = FOR_SPAN.exec(line) ?? [];
+  const span = eventText === undefined ? undefined : parseSpan(spanText);
+  if (eventText !== undefined && span === undefined)
     return problem(
       'shell',
       `${JSON.stringify(spanText)} is not a duration: expected one such as "for 30 s" or "for 10 min"`,
     );
-  const event = parseDeviceEvent(before ?? line);
+  const event = parseDeviceEvent(eventText ?? line);
   if (event.ok) return ok({ type: 'device-event', event: event.value, span: span ?? null });
   const suggestion = VERBS.some(({ word }) => word === typed) ? undefined : nearestNames(typed, WORDS)[0];
   if (suggestion === undefined) return problem('shell', event.error.message);
@@ -68,6 +72,7 @@ function readShellWord({ word, forms }: ShellWord, rest: string): Result<ShellLi
   return isValid ? ok({ type: 'shell-word', word, rest }) : problem('shell', `expected ${forms}`);
 }
 
+/** The first words of all lines. */
 const WORDS: readonly string[] = [...SHELL_VERBS.map(({ word }) => word), ...SHELL_WORDS.map(({ word }) => word)];
 /** All lines that completion offers: the examples in each verb's syntax. */
 const LINES: readonly string[] = [
@@ -80,9 +85,9 @@ const LINES: readonly string[] = [
 ];
 
 /** The completions of an incomplete line: words for its first word, otherwise lines. */
-export function completionsOf(line: string): string[] {
-  const typed = line.trimStart().replaceAll(/\s+/g, ' ').toLowerCase();
+export function completionsOf(typedLine: string): string[] {
+  const typed = typedLine.trimStart().replaceAll(/\s+/g, ' ').toLowerCase();
   if (!typed.includes(' '))
     return [...new Set(WORDS.filter((word) => word.startsWith(typed)))].map((word) => `${word} `);
-  return [...new Set(LINES.filter((one) => one.toLowerCase().startsWith(typed)))];
+  return [...new Set(LINES.filter((line) => line.toLowerCase().startsWith(typed)))];
 }

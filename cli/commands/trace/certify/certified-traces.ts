@@ -1,4 +1,7 @@
-/** Reads traces for a certificate: their SHA-256, and their events, one file after another. */
+/**
+ * Makes a certificate from traces: reads the events and the SHA-256 of each file, one file after another. A certificate
+ * says for each requirement on a lock's firmware whether the traces show that it holds.
+ */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { VERSION } from '../../../../gateway/version.js';
@@ -9,7 +12,7 @@ import { sanitizeLine } from '../../../terminal/output.js';
 import { ProgressLine } from '../../../terminal/progress-line.js';
 import { withSpooledTrace } from '../spooled-trace.js';
 
-/** A trace, and the name by which the certificate calls it. */
+/** A trace, and its name in the certificate. */
 export interface NamedTrace {
   /** `-` is the standard input. */
   readonly file: string;
@@ -19,7 +22,7 @@ export interface NamedTrace {
 /**
  * The certificate of the traces, in their order.
  *
- * @param firmware the version that it is about; null for whatever the locks report
+ * @param firmware the version to certify; null for all versions that the locks report
  * @throws LockgateError `input-…` for a trace that can't be read
  */
 export async function makeCertificate(traces: readonly NamedTrace[], firmware: string | null): Promise<Certificate> {
@@ -28,7 +31,7 @@ export async function makeCertificate(traces: readonly NamedTrace[], firmware: s
     const progress = new ProgressLine(() => `${sanitizeLine(file)}: ${maker.pings.toLocaleString('en-US')} pings`);
     try {
       await withSpooledTrace(file, async (trace) => {
-        // Reads the events first: its errors say what is wrong with the file.
+        // The events are read before the hash, because reading them reports what is wrong with the file.
         await trace.read({
           header: (header) => maker.start(name, header),
           event: (event, line) => {

@@ -10,6 +10,7 @@ import { makeCertificate } from './certified-traces.js';
 import { certificateHtml } from './html.js';
 import { verifyCertificate } from './verify.js';
 
+/** The flags of `lockgate trace certify`. */
 export interface CertifyFlags {
   readonly firmware?: string;
   readonly out?: string;
@@ -18,7 +19,8 @@ export interface CertifyFlags {
 }
 
 /**
- * Certifies the traces, or verifies a certificate. Sets exit code 1 if a row failed or the certificate does not fit.
+ * Certifies the traces, or verifies a certificate. Sets exit code 1 if a row failed, or if the certificate differs from
+ * the traces.
  *
  * @throws LockgateError `input-…` for a trace or certificate that can't be read or written
  */
@@ -47,7 +49,7 @@ function writeCertificate(out: string, certificate: Certificate): void {
   sink.end();
 }
 
-/** What a reader must know about the firmware versions; null if nothing. */
+/** A warning if no ping reports the certified firmware, or pings of other firmware were left out; otherwise null. */
 export function firmwareNotice({ firmware, reported, leftOut }: Certificate): string | null {
   if (firmware === null) return null;
   const versions = reported.map(({ version }) => version);
@@ -60,9 +62,10 @@ export function firmwareNotice({ firmware, reported, leftOut }: Certificate): st
 }
 
 function printCertificate({ rows, traces, pings, locks }: Certificate, out: string | undefined): void {
-  const shown = out === undefined ? rows : rows.filter(({ verdict }) => verdict !== 'PASS');
-  if (shown.length > 0) {
-    printTable(shown, [
+  // If the certificate goes to a file, only the rows that need attention are printed.
+  const shownRows = out === undefined ? rows : rows.filter(({ verdict }) => verdict !== 'PASS');
+  if (shownRows.length > 0) {
+    printTable(shownRows, [
       { title: 'ROW', show: ({ row }: JudgedRow) => row, neverCut: true },
       { title: 'VERDICT', show: ({ verdict }) => verdict, neverCut: true, style: styleOf },
       { title: 'SEEN', show: ({ seen }) => seen.toLocaleString('en-US') },

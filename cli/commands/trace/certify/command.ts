@@ -1,4 +1,4 @@
-/** `lockgate trace certify`: its flags and help. Its code is loaded when it is called. */
+/** `lockgate trace certify`: flags and help. certify.ts does the work and is loaded on demand. */
 import { type Command, Option } from 'commander';
 import type { CertifyFlags } from './certify.js';
 

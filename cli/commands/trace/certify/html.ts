@@ -1,7 +1,8 @@
 /**
- * A certificate as one HTML page: no scripts, and nothing fetched from elsewhere. It prints on A4, and screen readers
- * get headings, captions and row headers; a verdict is always a word, never only a colour. The page holds the data that
- * it shows in a `<template>`, which browsers do not display, so that `--verify` can read it back. Pure.
+ * Formats a certificate as one HTML page without scripts and external resources. The page fits A4 paper and suits
+ * screen readers: it has headings, captions and row headers, and a verdict is always a word, not only a colour. The
+ * page also contains its data as JSON in a `<template>`, which browsers do not display, so that `--verify` can read it.
+ * Pure.
  */
 import type { Certificate } from '../../../../proto/trace/certificate/certificate.js';
 import { certificateJson } from '../../../../proto/trace/certificate/json.js';
@@ -59,13 +60,14 @@ export function dataOfHtml(html: string): string | null {
     .replaceAll('&amp;', '&');
 }
 
+/** The counts of verdicts, and what was certified. */
 function summary(certificate: Certificate): string[] {
   const { firmware, reported, leftOut, lockgate, traces, locks, pings, fromMs, toMs, rows } = certificate;
   const count = (verdict: RowVerdict): number => rows.filter((row) => row.verdict === verdict).length;
   const versions = reported.map(({ version, pings: number }) => `${version} (${plural(number, 'cellular ping')})`);
   const isReported = firmware === null || reported.some(({ version }) => version === firmware);
   const span = fromMs === null || toMs === null ? 'no events' : `${time(fromMs)} to ${time(toMs)}`;
-  const facts: [string, string][] = [
+  const properties: [string, string][] = [
     ['Firmware certified', firmware ?? 'not stated'],
     ['Firmware reported by the pings', versions.length === 0 ? 'none' : versions.join(', ')],
     ['Time span', span],
@@ -83,11 +85,12 @@ function summary(certificate: Certificate): string[] {
     ...(isReported ? [] : [`<p class="notice">No ping reports firmware ${escapeHtml(firmware)}.</p>`]),
     ...(leftOut === 0 ? [] : [`<p class="notice">${plural(leftOut, 'ping')} of other firmware left out.</p>`]),
     '<dl>',
-    ...facts.map(([term, value]) => `<div><dt>${term}</dt><dd>${escapeHtml(value)}</dd></div>`),
+    ...properties.map(([term, value]) => `<div><dt>${term}</dt><dd>${escapeHtml(value)}</dd></div>`),
     '</dl>',
   ];
 }
 
+/** Lists the failed rows with their first findings. */
 function failures(rows: readonly JudgedRow[]): string[] {
   const failed = rows.filter(({ verdict }) => verdict === 'FAIL');
   if (failed.length === 0) return ['<h2>Failed</h2>', '<p>No row failed.</p>'];
@@ -107,6 +110,7 @@ function failures(rows: readonly JudgedRow[]): string[] {
   ];
 }
 
+/** Lists the rows that nothing in the traces shows. */
 function notSeen(rows: readonly JudgedRow[]): string[] {
   const unseen = rows.filter(({ verdict }) => verdict === 'NOT SEEN');
   if (unseen.length === 0) return ['<h2>Not seen</h2>', '<p>Every row was seen.</p>'];
@@ -137,6 +141,7 @@ function groupTable(group: string, rows: readonly JudgedRow[]): string[] {
   ];
 }
 
+/** A mark before each verdict, which screen readers skip. */
 const MARKS: Readonly<Record<RowVerdict, string>> = { PASS: '✓', FAIL: '✗', 'NOT SEEN': '○' };
 
 function tableRow(row: JudgedRow): string {
@@ -159,15 +164,15 @@ function tableRow(row: JudgedRow): string {
   ].join('');
 }
 
-/** Lines as `FILE:15, 16`, each file on a line of its own. */
+/** Places such as `FILE:15` and `FILE:16` as `FILE:15, 16`; each file starts a new line. */
 function linesByFile(lines: readonly string[]): string {
   const numbers = new Map<string, string[]>();
   for (const line of lines) {
     const colon = line.lastIndexOf(':');
     const file = line.slice(0, colon);
-    const known = numbers.get(file);
-    if (known === undefined) numbers.set(file, [line.slice(colon + 1)]);
-    else known.push(line.slice(colon + 1));
+    const ofFile = numbers.get(file);
+    if (ofFile === undefined) numbers.set(file, [line.slice(colon + 1)]);
+    else ofFile.push(line.slice(colon + 1));
   }
   return [...numbers].map(([file, ofFile]) => `${breakable(file)}:<wbr>${ofFile.join(', ')}`).join('<br>');
 }
@@ -228,7 +233,7 @@ function time(timeMs: number): string {
     .replace(/\.\d+Z$/, ' UTC');
 }
 
-/** The text, which may break after a slash, a hyphen or a dot. */
+/** The text with allowed line breaks after slashes, hyphens, dots and colons. */
 function breakable(text: string): string {
   return escapeHtml(text).replace(/([/\-.:])(?=.)/g, '$1<wbr>');
 }

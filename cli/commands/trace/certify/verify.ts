@@ -1,7 +1,7 @@
 /**
- * `lockgate trace certify --verify`: whether a certificate is about these traces and says what they show. It compares
- * each SHA-256, makes the certificate again, and compares it member by member; of a page it also compares the text that
- * people read with the data inside it.
+ * `lockgate trace certify --verify`: checks that a certificate is about the given traces and agrees with them. It
+ * compares each trace's SHA-256, makes the certificate again from the traces, and compares all members. For an HTML
+ * page it also checks that the visible text agrees with the data inside the page.
  */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -13,7 +13,7 @@ import { withSpooledTrace } from '../spooled-trace.js';
 import { makeCertificate, type NamedTrace, sha256Of } from './certified-traces.js';
 import { certificateHtml, dataOfHtml } from './html.js';
 
-/** Rows that are named, of those that differ. */
+/** The maximum number of differences printed. */
 const MAX_DIFFERENCES = 20;
 
 /**
@@ -36,14 +36,14 @@ export async function verifyCertificate(
   }
   for (const difference of differences) print(paint('red', sanitizeLine(difference)));
   const name = sanitizeLine(certificateFile);
-  if (isVerified) print(paint('green', `${name} is about these traces, and says what they show.`));
+  if (isVerified) print(paint('green', `${name} is about these traces and agrees with them.`));
   else print(`${name} is not verified.`);
 }
 
-/** A certificate as it was read. */
+/** A certificate read from a file. */
 interface StoredCertificate {
   readonly data: CertificateJson;
-  /** The page; null for JSON. */
+  /** The whole page; null for a JSON file. */
   readonly html: string | null;
 }
 
@@ -60,12 +60,12 @@ function readCertificate(file: string): StoredCertificate {
   if (data === null)
     throw new LockgateError(
       'input-certificate',
-      `${file} is no certificate: expected what "trace certify" has written`,
+      `${file} is not a certificate: expected a file that "trace certify" has written`,
     );
   return { data, html: isHtml ? text : null };
 }
 
-/** Null if the text is no certificate. */
+/** Returns null if the text is not a certificate. */
 function parseCertificate(text: string): CertificateJson | null {
   try {
     const data = JSON.parse(text) as CertificateJson | null;
@@ -86,25 +86,24 @@ function isStringOrNull(value: unknown): boolean {
   return value === null || typeof value === 'string';
 }
 
-/** Sentences about what does not fit; empty if all does. */
+/** Sentences about the differences between the certificate and the traces. */
 async function differencesOf({ data, html }: StoredCertificate, files: readonly string[]): Promise<string[]> {
   if (files.filter((file) => file === '-').length > 1)
     throw new LockgateError('input-file', 'the standard input is named twice: expected it once');
-  const found = new Map<string, string>();
-  // The standard input can be read once only, so its hash is compared when the certificate is made.
-  for (const file of files) found.set(file, file === '-' ? '' : await hashOf(file));
-  const { traces, differences } = matchTraces(data.traces, found);
+  const hashes = new Map<string, string>();
+  // The standard input can be read only once: its hash is computed, and compared, when the certificate is made again.
+  for (const file of files) hashes.set(file, file === '-' ? '' : await hashOf(file));
+  const { traces, differences } = matchTraces(data.traces, hashes);
   if (differences.length > 0) return differences;
-  const made = await makeCertificate(traces, data.firmware).catch((error: unknown) => {
-    // A trace from the standard input that can't be read to its end is not the certified one.
+  const remade = await makeCertificate(traces, data.firmware).catch((error: unknown) => {
+    // A certified trace can be read to its end, so an unreadable standard input is not the certified trace.
     if (files.includes('-') && error instanceof LockgateError) return error;
     throw error;
   });
-  if (made instanceof LockgateError) return [`The trace is not as it was certified: ${made.message}`];
-  const again = certificateJson(made);
-  differences.push(...compare(data, again));
-  if (html !== null && differences.length === 0 && html.trimEnd() !== certificateHtml(made).trimEnd())
-    differences.push('The page does not show the data inside it: it was changed after it was made.');
+  if (remade instanceof LockgateError) return [`The trace differs from the certified one: ${remade.message}`];
+  differences.push(...compare(data, certificateJson(remade)));
+  if (html !== null && differences.length === 0 && html.trimEnd() !== certificateHtml(remade).trimEnd())
+    differences.push('The visible text differs from the data inside the page: the page was changed after it was made.');
   return differences;
 }
 
@@ -123,63 +122,68 @@ function matchTraces(
   certified: readonly TraceJson[],
   hashes: ReadonlyMap<string, string>,
 ): { readonly traces: NamedTrace[]; readonly differences: string[] } {
-  const left = new Map(hashes);
+  const unmatched = new Map(hashes);
   const missing: TraceJson[] = [];
   const matched = certified.map((trace) => {
-    const match = [...left].find(([, hash]) => hash === trace.sha256)?.[0];
+    const match = [...unmatched].find(([, hash]) => hash === trace.sha256)?.[0];
     if (match === undefined) missing.push(trace);
-    else left.delete(match);
+    else unmatched.delete(match);
     return { file: match, name: trace.file };
   });
-  // Only the last trace without a file can be what comes from the standard input.
-  if (missing.length === 1 && left.has('-')) {
+  // If one trace has no file, the standard input may be that trace; its hash is compared later.
+  if (missing.length === 1 && unmatched.has('-')) {
     missing.length = 0;
-    left.delete('-');
+    unmatched.delete('-');
     for (const trace of matched) trace.file ??= '-';
   }
   const differences = missing.map((trace) => {
-    const namesake = [...left.keys()].find((file) => path.basename(file) === path.basename(trace.file));
-    if (namesake === undefined) return `The certificate is also about ${trace.file}, which was not given.`;
-    const hash = left.get(namesake) ?? '';
-    left.delete(namesake);
-    return `${namesake} is not as it was certified: its SHA-256 is ${hash}, the certificate says ${trace.sha256}.`;
+    const givenFile = [...unmatched.keys()].find((file) => path.basename(file) === path.basename(trace.file));
+    if (givenFile === undefined) return `The certificate is also about ${trace.file}, which was not given.`;
+    const hash = unmatched.get(givenFile) ?? '';
+    unmatched.delete(givenFile);
+    return differingHashText(givenFile, hash, trace.sha256);
   });
-  for (const file of left.keys()) differences.push(`The certificate is not about ${file}.`);
+  for (const file of unmatched.keys()) differences.push(`The certificate is not about ${file}.`);
   return { traces: matched.map(({ file, name }) => ({ file: file ?? '', name })), differences };
 }
 
-/** What the certificate says otherwise than the traces show. */
-function compare(stored: CertificateJson, again: CertificateJson): string[] {
-  if (same(stored, again)) return [];
+function differingHashText(file: string, hash: string, certifiedHash: string | undefined): string {
+  return `${file} differs from the certified trace: its SHA-256 is ${hash}, the certificate says ${certifiedHash}.`;
+}
+
+/** Sentences about the differences between a stored certificate and the one made again. */
+function compare(stored: CertificateJson, remade: CertificateJson): string[] {
+  if (isSame(stored, remade)) return [];
   const differences: string[] = [];
-  if (stored.lockgate !== again.lockgate)
-    differences.push(`The certificate was made by lockgate ${stored.lockgate}; this is lockgate ${again.lockgate}.`);
-  for (const { file, sha256 } of again.traces) {
+  if (stored.lockgate !== remade.lockgate)
+    differences.push(`The certificate was made by lockgate ${stored.lockgate}; this is lockgate ${remade.lockgate}.`);
+  for (const { file, sha256 } of remade.traces) {
     const certified = stored.traces.find((trace) => trace.file === file)?.sha256;
     if (certified === sha256) continue;
-    differences.push(
-      `${file} is not as it was certified: its SHA-256 is ${sha256}, the certificate says ${certified}.`,
-    );
+    differences.push(differingHashText(file, sha256, certified));
   }
   const storedRows = new Map((stored.rows as RowJson[]).map((row) => [row?.row, row]));
-  for (const row of again.rows as RowJson[]) {
-    const before = storedRows.get(row.row);
+  for (const row of remade.rows as RowJson[]) {
+    const storedRow = storedRows.get(row.row);
     storedRows.delete(row.row);
-    if (same(before, row)) continue;
-    const said = before === undefined ? 'does not have the row' : `says ${before.verdict}, seen ${before.seen}`;
-    differences.push(`${row.row}: the certificate ${said}; the traces show ${row.verdict}, seen ${row.seen}.`);
+    if (isSame(storedRow, row)) continue;
+    const claim =
+      storedRow === undefined ? 'does not have the row' : `says ${storedRow.verdict}, seen ${storedRow.seen}`;
+    differences.push(`${row.row}: the certificate ${claim}; the traces show ${row.verdict}, seen ${row.seen}.`);
   }
   for (const row of storedRows.keys()) differences.push(`${row}: this version of lockgate has no such row.`);
-  if (differences.length === 0) differences.push('The certificate says something else about its traces or its counts.');
+  if (differences.length === 0)
+    differences.push('The certificate differs from the traces in its counts or in its list of traces.');
   return differences.slice(0, MAX_DIFFERENCES);
 }
 
+/** The members of a row that a difference names. */
 interface RowJson {
   readonly row: string;
   readonly verdict: string;
   readonly seen: number;
 }
 
-function same(one: unknown, other: unknown): boolean {
-  return JSON.stringify(one) === JSON.stringify(other);
+function isSame(a: unknown, b: unknown): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
 }

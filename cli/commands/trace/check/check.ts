@@ -39,7 +39,7 @@ export async function checkTraces(files: readonly string[], flags: CheckFlags): 
     const reports: FileReport[] = [];
     for (const file of files)
       reports.push(await reportFile(file, { ...options, observers: observersOf(file, flags, required) }));
-    const report = summedUp(reports, flags, required.results());
+    const report = makeReport(reports, flags, required.results());
     await format(report);
     if (report.violations > 0 || (flags.failOn === 'warning' && report.warnings > 0))
       process.exitCode = EXIT_CODE.negativeAnswer;
@@ -62,7 +62,7 @@ function requireRule(rule: string): void {
   );
 }
 
-/** What follows each file besides the judge. A flag that needs more than findings adds its observer here. */
+/** The observers that read a file along with the rules, for the flags that need more than the rules' findings. */
 function observersOf(file: string, { require, world }: CheckFlags, required: RequiredRows): readonly TraceObserver[] {
   return [
     ...(world === undefined ? [] : [worldObserver(file, world)]),
@@ -70,7 +70,8 @@ function observersOf(file: string, { require, world }: CheckFlags, required: Req
   ];
 }
 
-function summedUp(
+/** The report, with the findings of all files counted. */
+function makeReport(
   files: readonly FileReport[],
   { failOn, summary, baseline }: CheckFlags,
   required: readonly RequiredRow[],
@@ -98,10 +99,10 @@ async function loadFormat(name: FormatName): Promise<ReportFormat> {
   }
 }
 
-/** The command fails with the last error; the others are printed. */
+/** Throws the error of the last file that could not be read, and prints the errors of earlier ones. */
 function throwErrors(files: readonly FileReport[]): void {
   const errors = files.flatMap(({ error }) => error ?? []);
-  const last = errors.pop();
+  const lastError = errors.pop();
   for (const { message } of errors) printNote(sanitizeLine(`lockgate: ${message}`));
-  if (last !== undefined) throw new LockgateError(last.code, last.message);
+  if (lastError !== undefined) throw new LockgateError(lastError.code, lastError.message);
 }

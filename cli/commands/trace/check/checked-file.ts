@@ -1,4 +1,4 @@
-/** What `trace check` knows about one file after reading it. Reports read it; file-check.ts makes it. */
+/** The result of checking one trace file. file-check.ts makes it, and the forms of the report print it. */
 import type { CoverageCell } from '../../../../proto/trace/coverage.js';
 import type { TraceNote } from '../../../../proto/trace/notes.js';
 import type { FindingSpool } from './findings/finding-spool.js';
@@ -13,13 +13,15 @@ export interface FileError {
   readonly line: number | null;
 }
 
+/** The result of one file. */
 export interface FileReport {
   readonly file: string;
-  /** Whether it has a header, so that anything could be checked. */
+  /** Whether the file has a trace's header. Without one nothing was checked. */
   readonly isTrace: boolean;
   readonly pings: number;
   readonly locks: number;
   readonly findings: FindingSpool;
+  /** Notes about members that the format does not have. */
   readonly notes: readonly TraceNote[];
   /** Members that were not noted because there were too many different ones. */
   readonly notesLeftOut: number;

@@ -1,7 +1,4 @@
-/**
- * `lockgate trace check`: its name and help. options.ts has its flags; check.ts runs it and is loaded when it is
- * called.
- */
+/** `lockgate trace check`: name and help. options.ts has the flags; check.ts does the work and is loaded on demand. */
 import type { Command } from 'commander';
 import { FILES_ARGUMENT } from '../command-line.js';
 import { addCheckOptions, type CheckFlags } from './options.js';

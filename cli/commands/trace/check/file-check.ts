@@ -15,7 +15,7 @@ import type { SpillFile } from './findings/spill-file.js';
 import { Timelines } from './html/timelines.js';
 import type { TraceObserver } from './observer.js';
 
-/** What to collect of each file. */
+/** What to collect from each file. */
 export interface FileCheckOptions extends LeftOut {
   readonly spill: SpillFile;
   readonly withCoverage: boolean;
@@ -29,17 +29,17 @@ export async function reportFile(file: string, options: FileCheckOptions): Promi
   const timelines = options.withTimelines ? new Timelines(POWER_MODEL) : null;
   const observers: readonly TraceObserver[] =
     timelines === null ? options.observers : [...options.observers, timelines];
-  const judged = new JudgedFile(file, findings, options.withCoverage, observers);
-  const error = await judged.read();
-  await judged.pause();
+  const judgement = new FileJudgement(file, findings, options.withCoverage, observers);
+  const error = await judgement.read();
+  await judgement.pause();
   for (const observer of observers) await observer.end?.(findings);
-  const { pings = 0, locks = 0 } = judged.check ?? {};
+  const { pings = 0, locks = 0 } = judgement.check ?? {};
   return {
     ...{ file, pings, locks, findings, error, timelines },
-    isTrace: judged.check !== null,
-    notes: judged.seenNotes?.all() ?? [],
-    notesLeftOut: judged.seenNotes?.leftOut ?? 0,
-    coverage: judged.check?.coverage() ?? null,
+    isTrace: judgement.check !== null,
+    notes: judgement.seenNotes?.all() ?? [],
+    notesLeftOut: judgement.seenNotes?.leftOut ?? 0,
+    coverage: judgement.check?.coverage() ?? null,
   };
 }
 
@@ -49,7 +49,7 @@ export interface CheckedFile {
   readonly pings: number;
   readonly locks: number;
   readonly findings: readonly TraceFinding[];
-  /** Null if it was not asked for. */
+  /** Null unless the caller wants it. */
   readonly coverage: readonly CoverageCell[] | null;
 }
 
@@ -62,15 +62,17 @@ export async function checkFile(
   file: string,
   { coverage = false, ignore }: { readonly coverage?: boolean; readonly ignore: readonly string[] },
 ): Promise<CheckedFile> {
-  const judged = new JudgedFile(file, undefined, coverage, []);
-  const error = await judged.read();
+  const judgement = new FileJudgement(file, undefined, coverage, []);
+  const error = await judgement.read();
   if (error !== null) throw new LockgateError(error.code, error.message);
-  const { pings = 0, locks = 0 } = judged.check ?? {};
-  const findings = (judged.check?.findings() ?? []).filter(({ rule }) => !ignore.includes(rule));
-  return { file, pings, locks, findings, coverage: judged.check?.coverage() ?? null };
+  const { pings = 0, locks = 0 } = judgement.check ?? {};
+  const findings = (judgement.check?.findings() ?? []).filter(({ rule }) => !ignore.includes(rule));
+  return { file, pings, locks, findings, coverage: judgement.check?.coverage() ?? null };
 }
 
-class JudgedFile {
+/** Reads one file and judges it by the rules, line by line; observers follow along. */
+class FileJudgement {
+  /** Null before the header. */
   check: TraceCheck | null = null;
   seenNotes: TraceNotes | null = null;
   readonly #file: string;
@@ -78,7 +80,7 @@ class JudgedFile {
   readonly #withCoverage: boolean;
   readonly #observers: readonly TraceObserver[];
 
-  /** @param sink takes the findings; without it the check has them */
+  /** @param sink receives the findings; without a sink they stay in {@link check} */
   constructor(file: string, sink: FindingSink | undefined, withCoverage: boolean, observers: readonly TraceObserver[]) {
     this.#file = file;
     this.#sink = sink;

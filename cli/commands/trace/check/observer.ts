@@ -1,14 +1,18 @@
-/** What follows a trace besides the judge: for a flag of `trace check` that needs more than the judge's findings. */
+/**
+ * The interface of code that reads a trace along with the rules, for flags of `trace check` that need more than
+ * findings.
+ */
 import type { FindingSink } from '../../../../proto/trace/findings.js';
 import type { TraceEvent, TraceHeader } from '../../../../proto/trace/trace.js';
 
-/** Follows a trace while it is checked, and may add findings of its own. */
+/** Follows a trace while it is checked, and may add findings. */
 export interface TraceObserver {
-  /** @param findings takes findings at any time until the end */
+  /** Called once, before all events. @param findings the observer may add findings to it until {@link end} */
   header?(header: TraceHeader, findings: FindingSink): void;
+  /** Called for each event, after the rules have judged it. */
   event?(event: TraceEvent, line: number): void;
-  /** Called after each part of the file and at its end: the file is read further when it resolves. */
+  /** Called after each chunk of the file and at its end. Reading continues when it resolves. */
   pause?(): Promise<void>;
-  /** Called at the end of the trace, or where it can't be read any further. */
+  /** Called at the end of the trace, or at the first line that can't be read. */
   end?(findings: FindingSink): void | Promise<void>;
 }

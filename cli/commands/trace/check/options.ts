@@ -6,6 +6,7 @@ import { appendValue } from '../command-line.js';
 
 /** The forms of the report. */
 export const FORMATS = ['text', 'json', 'junit', 'github', 'html'] as const;
+/** The name of a form. */
 export type FormatName = (typeof FORMATS)[number];
 
 /** The flags as commander parses them. */
@@ -14,7 +15,7 @@ export interface CheckFlags {
   readonly format?: FormatName;
   readonly json?: boolean;
   readonly junit?: boolean;
-  /** Undefined: where there are many findings. */
+  /** Undefined if not given: then a text report with many findings has a summary. */
   readonly summary?: boolean;
   readonly failOn: 'violation' | 'warning';
   readonly ignore: readonly string[];
@@ -22,11 +23,11 @@ export interface CheckFlags {
   readonly require: readonly string[];
   /** A file of known findings. */
   readonly baseline?: string;
-  /** A file with what truly happened around the locks. */
+  /** A trace with events of the simulated world: what truly happened around the locks. */
   readonly world?: string;
 }
 
-/** The form of the report that the flags ask for. */
+/** The form of the report that the flags select. */
 export function formatOf({ format, json, junit }: CheckFlags): FormatName {
   return json ? 'json' : junit ? 'junit' : (format ?? 'text');
 }

@@ -1,6 +1,7 @@
 /**
- * The flag `--require` of `trace check`: rows of the certificate (docs/certificate.md) that the traces must show. All
- * files of the command count together, because a test bench records one function in a trace and another in the next.
+ * The flag `--require` of `trace check`: rows of the certificate (docs/certificate.md) that the traces must show. A row
+ * is one requirement on a lock's firmware, such as `theft-gps-mid`. All files of the command count together, because a
+ * test bench records each function of a lock in a separate trace.
  */
 import { didYouMean } from '../../../../proto/did-you-mean.js';
 import { LockgateError } from '../../../../proto/errors.js';
@@ -12,18 +13,19 @@ import type { TraceObserver } from './observer.js';
 
 /** A row that was required, and what the traces show of it. */
 export interface RequiredRow {
-  /** As the user named it: the id of a row, or one without its state. */
+  /** As the user named it: the id of a row, or the id without its power state, which names the row of every state. */
   readonly row: string;
-  /** Of a row in several states: FAIL if one failed, PASS if one was seen. */
+  /** For a name that stands for several rows: FAIL if one failed, otherwise PASS if one was seen to hold. */
   readonly verdict: RowVerdict;
+  /** How often the traces show the row. */
   readonly seen: number;
-  /** The first lines that show it, as `FILE:LINE`. */
+  /** The first lines that show the row, as `FILE:LINE`. */
   readonly lines: readonly string[];
-  /** What would show it. */
+  /** What a lock must do to show the row. */
   readonly seenWhen: string;
 }
 
-/** Whether the traces show the row, and no rule of it is broken. */
+/** Whether the traces show the row and break no rule that belongs to it. */
 export function isMet({ verdict }: RequiredRow): boolean {
   return verdict === 'PASS';
 }
@@ -34,7 +36,7 @@ export function describeUnmet({ row, verdict, seenWhen }: RequiredRow): string {
   return `${row} is required and was not seen: the traces have no evidence of it (${seenWhen}).`;
 }
 
-/** See the head of this file. */
+/** Collects from the traces what they show of the required rows. */
 export class RequiredRows {
   readonly #names: readonly string[];
   readonly #maker: CertificateMaker;
@@ -64,7 +66,7 @@ export class RequiredRows {
     const maker = this.#maker;
     return {
       header: (header) => maker.start(file, header),
-      // "--world" reports an event of the world that can't be read.
+      // The error of an event of the world that can't be read is ignored here: the observer of --world reports it.
       event: (event, line) => void maker.judge(event, line),
       end: () => maker.finish(''),
     };
@@ -77,6 +79,7 @@ export class RequiredRows {
   }
 }
 
+/** Combines the rows that one name stands for. */
 function resultOf(row: string, rows: readonly JudgedRow[]): RequiredRow {
   const verdicts = rows.map(({ verdict }) => verdict);
   const verdict = verdicts.includes('FAIL') ? 'FAIL' : verdicts.includes('PASS') ? 'PASS' : 'NOT SEEN';

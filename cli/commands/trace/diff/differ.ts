@@ -11,6 +11,7 @@ import { readMac } from '../../../terminal/shared-flags.js';
 import { printTable } from '../../../terminal/table.js';
 import { type LinedEvent, traceEvents } from './event-stream.js';
 
+/** The flags of `lockgate trace diff`. */
 export interface DiffFlags {
   readonly tolerance: string;
   readonly mutual: readonly string[];
@@ -18,7 +19,7 @@ export interface DiffFlags {
   readonly json?: boolean;
 }
 
-/** The table shows so many locks and reasons; `--json` has all. */
+/** The maximum number of rows (a lock and a reason each) that the table shows; `--json` has all. */
 const MAX_PRINTED_ROWS = 50;
 
 /**
@@ -56,6 +57,7 @@ async function* sideBySide(a: string, b: string): AsyncGenerator<[Side, LinedEve
     a: { events: [], next: 0 },
     b: { events: [], next: 0 },
   };
+  // The next event of a trace, without consuming it; reads the next batch if necessary.
   const peek = async (side: Side): Promise<LinedEvent | undefined> => {
     const batch = batches[side];
     if (batch.next >= batch.events.length) {
@@ -66,11 +68,12 @@ async function* sideBySide(a: string, b: string): AsyncGenerator<[Side, LinedEve
     return batch.events[batch.next];
   };
   for (;;) {
-    const [ofA, ofB] = [await peek('a'), await peek('b')];
-    if (ofA === undefined && ofB === undefined) return;
-    const side: Side = ofB === undefined || (ofA !== undefined && ofA.event.atMs <= ofB.event.atMs) ? 'a' : 'b';
+    const [nextOfA, nextOfB] = [await peek('a'), await peek('b')];
+    if (nextOfA === undefined && nextOfB === undefined) return;
+    const isAFirst = nextOfB === undefined || (nextOfA !== undefined && nextOfA.event.atMs <= nextOfB.event.atMs);
+    const side: Side = isAFirst ? 'a' : 'b';
     batches[side].next += 1;
-    yield [side, (side === 'a' ? ofA : ofB) as LinedEvent];
+    yield [side, (isAFirst ? nextOfA : nextOfB) as LinedEvent];
   }
 }
 
@@ -91,16 +94,17 @@ function readTolerance(text: string): Milliseconds {
   );
 }
 
+/** The pairs of locks that --mutual compares. */
 function readPairs(texts: readonly string[]): Map<Mac, Mac> {
   const pairs = new Map<Mac, Mac>();
   for (const text of texts) {
     const [ofA, ofB, ...more] = text.split('=');
     if (ofA === undefined || ofB === undefined || more.length > 0)
       throw new LockgateError('input-mutual', `--mutual is ${JSON.stringify(text)}: expected MAC=MAC`);
-    const [one, other] = [readMac(ofA), readMac(ofB)];
-    if (pairs.has(one) || [...pairs.values()].includes(other))
+    const [macA, macB] = [readMac(ofA), readMac(ofB)];
+    if (pairs.has(macA) || [...pairs.values()].includes(macB))
       throw new LockgateError('input-mutual', `--mutual ${text}: a lock is already paired with another one`);
-    pairs.set(one, other);
+    pairs.set(macA, macB);
   }
   return pairs;
 }
@@ -120,20 +124,22 @@ function printReport(a: string, b: string, rows: readonly DiffRow[], differing: 
   printTable(differing.slice(0, MAX_PRINTED_ROWS), [
     { title: 'LOCK', show: ({ mac }) => mac, neverCut: true },
     { title: 'REASON', show: ({ what }) => what },
-    { title: 'ONLY A', show: ({ onlyA }) => shown(onlyA) },
-    { title: 'ONLY B', show: ({ onlyB }) => shown(onlyB) },
-    { title: 'VALUES', show: ({ values }) => shown(values) },
-    { title: 'SAME', show: ({ same }) => shown(same), optional: true },
-    { title: 'FIRST', show: ({ first }) => placeOf(first as Difference), optional: true },
+    { title: 'ONLY A', show: ({ onlyA }) => countText(onlyA) },
+    { title: 'ONLY B', show: ({ onlyB }) => countText(onlyB) },
+    { title: 'VALUES', show: ({ values }) => countText(values) },
+    { title: 'SAME', show: ({ same }) => countText(same), optional: true },
+    { title: 'FIRST', show: ({ first }) => timeAndLines(first as Difference), optional: true },
   ]);
-  const left = differing.length - MAX_PRINTED_ROWS;
-  if (left > 0) print(`and ${left} more; --json has all`);
+  const hidden = differing.length - MAX_PRINTED_ROWS;
+  if (hidden > 0) print(`and ${hidden} more; --json has all`);
 }
 
-function shown(count: number): string {
+/** A count, or nothing for zero. */
+function countText(count: number): string {
   return count === 0 ? '' : count.toLocaleString('en-US');
 }
 
+/** A difference as a sentence. */
 function describe(
   { kind, mac, what, pingType, timeMs, lineA, lineB, values }: Difference,
   a: string,
@@ -143,15 +149,15 @@ function describe(
   const text = `${dateOf(timeMs) ?? timeMs} ${mac} ${event}`;
   if (kind === 'only-a') return sanitizeLine(`${a}:${lineA}: ${text} is not in ${b}`);
   if (kind === 'only-b') return sanitizeLine(`${b}:${lineB}: ${text} is not in ${a}`);
-  const changes = Object.entries(values).map(([name, [one, other]]) => {
-    return `${name} ${JSON.stringify(one)}, not ${JSON.stringify(other)}`;
+  const changes = Object.entries(values).map(([name, [valueA, valueB]]) => {
+    return `${name} ${JSON.stringify(valueA)}, not ${JSON.stringify(valueB)}`;
   });
   return sanitizeLine(`${a}:${lineA}: ${text} has ${changes.join('; ')} as in ${b}:${lineB}`);
 }
 
-function placeOf({ timeMs, lineA, lineB }: Difference): string {
-  const place = [lineA === null ? '' : `A:${lineA}`, lineB === null ? '' : `B:${lineB}`].filter((text) => text !== '');
-  return `${dateOf(timeMs) ?? timeMs} ${place.join(' ')}`;
+function timeAndLines({ timeMs, lineA, lineB }: Difference): string {
+  const lines = [lineA === null ? '' : `A:${lineA}`, lineB === null ? '' : `B:${lineB}`].filter((text) => text !== '');
+  return `${dateOf(timeMs) ?? timeMs} ${lines.join(' ')}`;
 }
 
 function dateOf(timeMs: number): string | null {
@@ -191,14 +197,14 @@ function toJson(a: string, b: string, diff: TraceDiff, rows: readonly DiffRow[])
 }
 
 function differenceToJson({ kind, mac, what, pingType, timeMs, lineA, lineB, values }: Difference): object {
-  const where = { date: dateOf(timeMs), line_a: lineA, line_b: lineB };
-  const pairs = Object.entries(values).map(([name, [one, other]]) => [name, { a: one, b: other }]);
+  const location = { date: dateOf(timeMs), line_a: lineA, line_b: lineB };
+  const pairs = Object.entries(values).map(([name, [a, b]]) => [name, { a, b }]);
   return {
     kind: kind.replace('-', '_'),
     mac,
     reason: what,
     ping_type: pingType,
-    ...where,
+    ...location,
     values: Object.fromEntries(pairs),
   };
 }

@@ -2,14 +2,15 @@
 import type { TraceEvent } from '../../../../proto/trace/trace.js';
 import { readTraceFile } from '../trace-file.js';
 
-/** An event and its line. */
+/** An event and the number of its line. */
 export interface LinedEvent {
   readonly event: TraceEvent;
   readonly line: number;
 }
 
 /**
- * The events of a trace, in lists of those in one chunk of the file. The next chunk is read when the consumer asks.
+ * The events of a trace in batches, one for each chunk of the file. A chunk is read when the consumer requests the next
+ * batch. readTraceFile calls back for each event, so the reader and the consumer wake each other in turn.
  *
  * @throws LockgateError `input-…` as {@link readTraceFile}
  */

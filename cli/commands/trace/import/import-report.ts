@@ -1,18 +1,23 @@
-/** Counts what an import did, and prints it: for people, or as JSON. */
+/** Counts what an import read, skipped and inferred, and prints the counts for people or as JSON. */
 
 import type { RecordedEvent, RowUnit } from '../../../recordings/recording.js';
 import { print, printJson, printNote, sanitizeLine } from '../../../terminal/output.js';
 
-/** Reasons come from a file only in part, so their number is limited. The remaining ones are counted together. */
+/**
+ * The maximum number of reasons for skipping, which may contain text from the recording. Further reasons are counted
+ * together.
+ */
 const MAX_REASONS = 100;
 const OTHER_REASONS = 'other reasons';
+/** The maximum number of notes, and the maximum length of a detail from the recording. */
 const MAX_NOTES = 20;
 const MAX_DETAIL_CHARACTERS = 120;
 
-interface Skipped {
+/** The rows that were skipped for one reason. */
+interface SkippedRows {
   readonly reason: string;
   count: number;
-  /** The first such row, and what is wrong with it. */
+  /** The number of the first such row, and what is wrong with it. */
   readonly first: number;
   readonly detail: string | null;
 }
@@ -21,32 +26,33 @@ interface Skipped {
 export class FileReport {
   readonly file: string;
   rows = 0;
-  readonly #skipped = new Map<string, Skipped>();
+  readonly #skipped = new Map<string, SkippedRows>();
 
   constructor(file: string) {
     this.file = file;
   }
 
+  /** Counts a row that was not imported. */
   skip(reason: string, row: number, detail?: string): void {
     const key = this.#skipped.has(reason) || this.#skipped.size < MAX_REASONS ? reason : OTHER_REASONS;
     const known = this.#skipped.get(key);
     if (known !== undefined) known.count += 1;
-    else this.#skipped.set(key, { reason: key, count: 1, first: row, detail: shortened(detail) });
+    else this.#skipped.set(key, { reason: key, count: 1, first: row, detail: shortenDetail(detail) });
   }
 
-  /** The most frequent first. */
-  skipped(): Skipped[] {
-    return [...this.#skipped.values()].sort((one, other) => other.count - one.count);
+  /** The skipped rows by reason, the most frequent reason first. */
+  skipped(): SkippedRows[] {
+    return [...this.#skipped.values()].sort((a, b) => b.count - a.count);
   }
 }
 
-function shortened(detail: string | undefined): string | null {
+function shortenDetail(detail: string | undefined): string | null {
   if (detail === undefined) return null;
   const line = sanitizeLine(detail);
   return line.length > MAX_DETAIL_CHARACTERS ? `${line.slice(0, MAX_DETAIL_CHARACTERS)}…` : line;
 }
 
-/** See the head of this file. */
+/** What was read of all files. */
 export class ImportReport {
   readonly #from: string;
   readonly #unit: RowUnit;
@@ -55,7 +61,9 @@ export class ImportReport {
   readonly #events = { connect: 0, disconnect: 0, ping: 0, ack: 0, command: 0 };
   readonly #notes = new Set<string>();
   locks = 0;
+  /** Locks whose connects and disconnects are inferred. */
   locksWithoutConnections = 0;
+  /** Uplinks whose boot and sequence numbers are invented. */
   numberedUplinks = 0;
 
   constructor(from: string, unit: RowUnit, out: string | undefined) {
@@ -124,8 +132,8 @@ export class ImportReport {
     const total = skipped.reduce((sum, { count }) => sum + count, 0);
     const lines = [`${file.file}: ${total.toLocaleString('en-US')} not imported:`];
     for (const { reason, count, first, detail } of skipped) {
-      const where = `${this.#unit} ${first}${detail === null ? '' : `: ${detail}`}`;
-      lines.push(`  ${count.toLocaleString('en-US')} × ${sanitizeLine(reason)} (first: ${where})`);
+      const firstRow = `${this.#unit} ${first}${detail === null ? '' : `: ${detail}`}`;
+      lines.push(`  ${count.toLocaleString('en-US')} × ${sanitizeLine(reason)} (first: ${firstRow})`);
     }
     return lines;
   }
@@ -148,6 +156,6 @@ export class ImportReport {
   }
 }
 
-function counted(count: number, what: string): string {
-  return `${count.toLocaleString('en-US')} ${what}${count === 1 ? '' : 's'}`;
+function counted(count: number, noun: string): string {
+  return `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`;
 }

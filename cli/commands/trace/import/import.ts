@@ -29,8 +29,10 @@ import { type StoredEvent, storedEvent, TraceCompleter } from './trace-completer
 
 /** The formats, by the name that `--from` takes. */
 export const RECORDING_FORMATS = ['pcap', 'mosquitto-log', 'traccar-csv', 'csv', 'at-log'] as const;
+/** The name of a format. */
 export type RecordingFormat = (typeof RECORDING_FORMATS)[number];
 
+/** The flags of `lockgate trace import`. */
 export interface ImportFlags {
   readonly from: RecordingFormat;
   readonly map?: string;
@@ -41,7 +43,7 @@ export interface ImportFlags {
   readonly json?: boolean;
 }
 
-/** A map has a line per column, and one per lock. */
+/** The maximum size of a column map, which has a line for each column and each lock. */
 const MAX_MAP_BYTES = 256 * 1024;
 
 /**
@@ -64,7 +66,7 @@ export async function importRecordings(files: readonly string[], flags: ImportFl
   const progress = new ProgressLine(() => `${report.events.toLocaleString('en-US')} events imported`);
   try {
     await readAll(files, reader, report, locks, sorter);
-    if (report.events === 0) throw nothingFound(files, report);
+    if (report.events === 0) throw noEventsError(files, report);
     report.locks = locks.count;
     report.locksWithoutConnections = locks.countWithoutConnections;
     report.numberedUplinks = await writeTrace(sorter, locks, flags);
@@ -75,6 +77,7 @@ export async function importRecordings(files: readonly string[], flags: ImportFl
   report.print(flags.json === true);
 }
 
+/** The parser of the recordings' format. @throws LockgateError `input-…` for a wrong flag */
 function readerOf(flags: ImportFlags): RecordingReader {
   const { from, map, port } = flags;
   const options: RecordingOptions = { mac: macOf(flags.mac), utcOffsetMs: utcOffsetOf(flags.utcOffset) };
@@ -128,7 +131,7 @@ function readMap(file: string, base: ColumnMap | null): ColumnMap {
   throw new LockgateError('input-map', map.map(({ line, message }) => `${file}:${line}: ${message}`).join('; '));
 }
 
-/** Reads all files; each event is stored as its line. */
+/** Reads all files. Each event goes to the sorter as its line in the trace. */
 async function readAll(
   files: readonly string[],
   reader: RecordingReader,
@@ -156,19 +159,20 @@ async function readAll(
   if (fault !== null) throw faultOf(current.file, fault);
 }
 
+/** The error for a recording that can't be read further. */
 function faultOf(file: string, { at, message }: RecordingFault): LockgateError {
   const line = /^line (\d+)$/.exec(at)?.[1];
   return new LockgateError('input-recording', `${file}:${line ?? ` ${at}`}: ${message}`);
 }
 
-function nothingFound(files: readonly string[], report: ImportReport): LockgateError {
-  const [, ...why] = report.lines();
-  const hint = why.map((line) => ` ${line.trim()}`).join('');
+function noEventsError(files: readonly string[], report: ImportReport): LockgateError {
+  const [, ...details] = report.lines();
+  const hint = details.map((line) => ` ${line.trim()}`).join('');
   const message = `${files.map(displayName).join(', ')}: no event of a lock was found, so no trace is written.${hint}`;
   return new LockgateError('input-recording', message);
 }
 
-/** Returns how many uplinks got numbers. */
+/** Writes the sorted events with what the recording lacks. Returns how many uplinks got invented numbers. */
 async function writeTrace(sorter: LineSorter, locks: RecordedLocks, { from, out }: ImportFlags): Promise<number> {
   const lines = new LineSink(out);
   try {

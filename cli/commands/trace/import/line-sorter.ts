@@ -1,13 +1,14 @@
 /**
- * Sorts lines by time. Recordings may list one lock after the other, so lines that exceed the memory limit go to
- * temporary files, which are merged. Lines of the same time keep their order.
+ * Sorts lines by time in limited memory. A recording may list one lock after the other, so its events can be far from
+ * their order. Whenever the lines in memory reach the limit they are sorted and written to a temporary file; at the end
+ * the files are merged. Lines of the same time keep their order.
  */
 import { createReadStream, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-/** Lines of this many characters are sorted in memory. */
+/** The maximum number of characters in memory. */
 const MAX_CHARACTERS = 16 * 1024 * 1024;
 
 /** A line and its time, ms since the epoch. The line has no line break. */
@@ -16,7 +17,7 @@ export interface TimedLine {
   readonly line: string;
 }
 
-/** See the head of this file. Call {@link remove} in the end. */
+/** Collects lines and returns them sorted. Callers must call {@link remove} at the end. */
 export class LineSorter {
   readonly #maxCharacters: number;
   #lines: TimedLine[] = [];
@@ -36,7 +37,7 @@ export class LineSorter {
 
   /** All lines in the order of their times. */
   async *sorted(): AsyncGenerator<TimedLine> {
-    this.#lines.sort((one, other) => one.atMs - other.atMs);
+    this.#lines.sort((a, b) => a.atMs - b.atMs);
     if (this.#files.length === 0) {
       yield* this.#lines;
       return;
@@ -51,11 +52,12 @@ export class LineSorter {
     this.#folder = null;
   }
 
+  /** Writes the lines in memory to a temporary file, sorted. */
   #spill(): void {
     if (this.#lines.length === 0) return;
     this.#folder ??= mkdtempSync(join(tmpdir(), 'lockgate-import-'));
     const file = join(this.#folder, `${this.#files.length}`);
-    this.#lines.sort((one, other) => one.atMs - other.atMs);
+    this.#lines.sort((a, b) => a.atMs - b.atMs);
     writeFileSync(file, this.#lines.map(({ atMs, line }) => `${atMs} ${line}\n`).join(''), { mode: 0o600 });
     this.#files.push(file);
     this.#lines = [];
@@ -63,20 +65,21 @@ export class LineSorter {
   }
 }
 
-/** Each file is sorted; of equal times the line of the earlier file comes first. */
+/** Merges sorted files. For equal times, the line of the earlier file comes first. */
 async function* merge(files: readonly string[]): AsyncGenerator<TimedLine> {
   const readers = files.map((file) => createInterface({ input: createReadStream(file) })[Symbol.asyncIterator]());
-  const heads: (TimedLine | null)[] = [];
-  for (const reader of readers) heads.push(await nextLine(reader));
+  // The next line of each file; null at the file's end.
+  const nextLines: (TimedLine | null)[] = [];
+  for (const reader of readers) nextLines.push(await nextLine(reader));
   for (;;) {
-    let least = -1;
-    for (let index = 0; index < heads.length; index++) {
-      const [head, best] = [heads[index], least === -1 ? null : heads[least]];
-      if (head != null && (best == null || head.atMs < best.atMs)) least = index;
+    let earliest = -1;
+    for (let index = 0; index < nextLines.length; index++) {
+      const [line, best] = [nextLines[index], earliest === -1 ? null : nextLines[earliest]];
+      if (line != null && (best == null || line.atMs < best.atMs)) earliest = index;
     }
-    if (least === -1) return;
-    yield heads[least] as TimedLine;
-    heads[least] = await nextLine(readers[least] as AsyncIterator<string>);
+    if (earliest === -1) return;
+    yield nextLines[earliest] as TimedLine;
+    nextLines[earliest] = await nextLine(readers[earliest] as AsyncIterator<string>);
   }
 }
 

@@ -1,20 +1,23 @@
-/** What the importer knows of the locks of a recording once all of it is read: for the trace's header. */
+/** Collects from all events of a recording what the trace's header needs to know about each lock. */
 import type { TraceHeader, TraceLock } from '../../../../proto/trace/trace.js';
 import { UNNAMED_LOCK } from '../../../../proto/trace/trace.js';
 import type { Mac } from '../../../../proto/wire/mac.js';
 import type { PowerSettings } from '../../../../proto/wire/ping.js';
 import type { RecordedEvent } from '../../../recordings/recording.js';
 
+/** What the recording says about one lock. */
 interface RecordedLock {
   /** Whether the recording has connects or disconnects of the lock. */
   hasConnections: boolean;
+  /** The time of the lock's first event, ms since the epoch, and whether that event is a connect. */
   firstMs: number;
   isConnectFirst: boolean;
+  /** The time of the lock's first uplink, and the power settings in it. */
   firstUplinkMs: number;
   power: PowerSettings | null;
 }
 
-/** See the head of this file. */
+/** The locks of a recording. */
 export class RecordedLocks {
   readonly #locks = new Map<Mac, RecordedLock>();
 
@@ -27,8 +30,9 @@ export class RecordedLocks {
     return [...this.#locks.values()].filter(({ hasConnections }) => !hasConnections).length;
   }
 
+  /** Takes one event into account; events may come in any order. */
   note({ event }: RecordedEvent): void {
-    const lock = this.#of(event.mac);
+    const lock = this.#lockOf(event.mac);
     if (event.event === 'command' || event.source === 'phone') return;
     const isConnect = event.event === 'connect';
     if (isConnect || event.event === 'disconnect') lock.hasConnections = true;
@@ -47,8 +51,8 @@ export class RecordedLocks {
   }
 
   /**
-   * The header. A lock whose first event is not a connect was connected before. Its settings are those of its first
-   * uplink.
+   * The header. A lock whose first event is not a connect counts as connected before. Its power settings are those of
+   * its first uplink.
    */
   header(note: string): TraceHeader {
     const locks = new Map<Mac, TraceLock>();
@@ -59,7 +63,7 @@ export class RecordedLocks {
     return { note, locks };
   }
 
-  #of(mac: Mac): RecordedLock {
+  #lockOf(mac: Mac): RecordedLock {
     let lock = this.#locks.get(mac);
     if (lock === undefined) {
       lock = {

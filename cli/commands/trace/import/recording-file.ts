@@ -1,10 +1,14 @@
-/** Reads the bytes of a recording: a file, or `-` for the standard input; gzipped or not, whatever its name is. */
+/**
+ * Reads the bytes of a recording: a file, or `-` for the standard input. Gzipped input is recognised by its first
+ * bytes.
+ */
 import { createReadStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { LockgateError } from '../../../../proto/errors.js';
 
 const CHUNK_BYTES = 256 * 1024;
+/** The first two bytes of gzipped data (RFC 1952). */
 const GZIP_MAGIC = [0x1f, 0x8b] as const;
 
 /** The name of a file in errors and reports. */
@@ -24,11 +28,11 @@ export async function* readRecording(file: string): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** The first chunk decides whether the bytes are gzipped. */
+/** Unzips the bytes if they start as gzip does. */
 async function* unzipped(source: AsyncIterable<Buffer>): AsyncGenerator<Uint8Array> {
   const chunks = source[Symbol.asyncIterator]();
   let first = await chunks.next();
-  // A pipe may deliver single bytes.
+  // A pipe may deliver single bytes; two are needed to recognise gzip.
   while (first.done !== true && first.value.length < GZIP_MAGIC.length) {
     const more = await chunks.next();
     if (more.done === true) break;
@@ -36,12 +40,13 @@ async function* unzipped(source: AsyncIterable<Buffer>): AsyncGenerator<Uint8Arr
   }
   if (first.done === true) return;
   const isGzipped = GZIP_MAGIC.every((byte, index) => first.value[index] === byte);
-  const all = rest(first.value, chunks);
-  if (!isGzipped) yield* all;
-  else yield* gunzip(all);
+  const allBytes = prepend(first.value, chunks);
+  if (!isGzipped) yield* allBytes;
+  else yield* gunzip(allBytes);
 }
 
-async function* rest(first: Buffer, chunks: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
+/** The first chunk, and then the remaining ones. */
+async function* prepend(first: Buffer, chunks: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
   yield first;
   for (let next = await chunks.next(); next.done !== true; next = await chunks.next()) yield next.value;
 }

@@ -1,11 +1,11 @@
 /**
- * Completes what a recording lacks, event by event in order of time:
+ * Adds to a trace what its recording lacks, event by event in order of time:
  *
- * - Connections. A lock whose connects and disconnects were not recorded is connected from an uplink until its
- *   close-connection ping, or until 150 s after its last uplink (a search for a fix takes 120 s). That end has the
- *   cause `gateway`, which no rule blames on the lock.
- * - Numbers of uplinks. They are two apart, with `dropped` for the numbers between, so that no rule takes two of these
- *   uplinks for neighbours, and none is missed.
+ * - Connections. A lock whose connects and disconnects were not recorded counts as connected from an uplink until its
+ *   close-connection ping, or until 150 s after its last uplink (a search for a GPS fix takes 120 s). A connection that
+ *   ends this way has the cause `gateway`, for which no rule blames the lock.
+ * - Numbers of uplinks. Invented sequence numbers are two apart, and `dropped` counts the numbers between. So no rule
+ *   assumes that two of these uplinks follow each other directly, and no rule reports a missing uplink.
  */
 import { Seconds } from '../../../../proto/clock.js';
 import type { TraceConnect, TraceDisconnect } from '../../../../proto/trace/trace.js';
@@ -14,19 +14,22 @@ import type { Mac } from '../../../../proto/wire/mac.js';
 import type { RecordedEvent } from '../../../recordings/recording.js';
 import type { RecordedLocks } from './recorded-locks.js';
 
+/** An inferred connection ends this long after the lock's last uplink. */
 const IDLE_MS = Seconds(150);
+/** The boot number of uplinks that had no numbers. */
 const INVENTED_BOOT = 1;
 
-/** What the completer needs to know of an event whose line is already written. */
+/** An event as the sorter stores it: its line in the trace, and what the completer needs to know about it. */
 export interface StoredEvent {
   readonly atMs: number;
   readonly mac: Mac;
   readonly role: 'uplink' | 'close' | 'other';
+  /** Whether the recording has the uplink's boot and sequence. */
   readonly isNumbered: boolean;
   readonly line: string;
 }
 
-/** The event with its line in the trace. Numbers that the recording lacks come later. */
+/** Converts an event. Missing numbers are added later, when the events are in order. */
 export function storedEvent({ event, raw, isNumbered }: RecordedEvent): StoredEvent {
   const isOfLock = event.event !== 'command' && event.source === 'lock';
   const isUplink = isOfLock && (event.event === 'ping' || event.event === 'ack');
@@ -35,12 +38,13 @@ export function storedEvent({ event, raw, isNumbered }: RecordedEvent): StoredEv
   return { atMs: event.atMs, mac: event.mac, role, isNumbered, line: traceEventLine(event, raw) };
 }
 
-/** See the head of this file. */
+/** Writes the events of a trace, with inferred connections and invented numbers. */
 export class TraceCompleter {
   readonly #locks: RecordedLocks;
   readonly #write: (line: string) => void;
-  /** When connections that the completer began end, the earliest first. */
+  /** When inferred connections end, by lock, the earliest first. */
   readonly #ends = new Map<Mac, number>();
+  /** How many uplinks of each lock got invented numbers. */
   readonly #numbers = new Map<Mac, number>();
   #numbered = 0;
 
@@ -54,6 +58,7 @@ export class TraceCompleter {
     return this.#numbered;
   }
 
+  /** Writes an event and the connects and disconnects that are due before it. */
   event(stored: StoredEvent): void {
     const { atMs, mac, role } = stored;
     this.#endUntil(atMs);
@@ -61,13 +66,13 @@ export class TraceCompleter {
     if (isInferred && !this.#ends.has(mac)) this.#writeEvent({ event: 'connect', mac, source: 'lock', atMs });
     this.#write(stored.isNumbered ? stored.line : this.#withNumbers(stored));
     if (!isInferred) return;
-    // Set anew, so that the map stays in the order of the ends.
+    // Deleted and added again, because a map keeps the order of insertion, which is then the order of the ends.
     this.#ends.delete(mac);
     if (role === 'close') this.#writeEvent({ event: 'disconnect', mac, source: 'lock', atMs, cause: 'closed' });
     else this.#ends.set(mac, atMs + IDLE_MS);
   }
 
-  /** No more events come: ends the connections that the completer began. */
+  /** Call after the last event: ends the inferred connections. */
   end(): void {
     this.#endUntil(Number.POSITIVE_INFINITY);
   }

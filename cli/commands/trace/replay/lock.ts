@@ -11,7 +11,7 @@ import type { ReplayStep, SendStep } from './plan.js';
 import type { Deviation } from './report.js';
 import type { ReplayWatch } from './watch.js';
 
-/** How long to wait for the gateway's report that a connection ended, before the lock connects again. */
+/** How long to wait for the gateway to report the end of a connection before the lock connects again. */
 const END_REPORT_TIMEOUT_MS: Milliseconds = Seconds(2);
 
 /** What all locks of a replay share. */
@@ -21,6 +21,7 @@ export interface ReplayContext {
   /** No step starts once it fires. */
   readonly signal: AbortSignal;
   readonly counts: { connections: number; sent: number; acknowledged: number };
+  /** Collects the differences from the trace. */
   readonly differences: Deviation[];
   /** Stops the replay because of this error. */
   readonly fail: (error: Error) => void;

@@ -19,6 +19,7 @@ import { compareWithGateway, type Deviation, printReplay, type ReplayReport } fr
 import { provisionLocks, readSecrets, requireSecrets, type Secrets } from './secrets.js';
 import { ReplayWatch } from './watch.js';
 
+/** The flags of `lockgate trace replay`. */
 export interface ReplayFlags extends ConnectionFlags {
   readonly json?: boolean;
   readonly mqtt?: MqttTarget;
@@ -36,6 +37,7 @@ const FINDING_REPORT_TIMEOUT_MS: Milliseconds = 250;
 /** Listeners of the stop signal in addition to one per lock. */
 const EXTRA_LISTENERS = 10;
 
+/** The members of the gateway's status that a replay needs. */
 interface Status {
   readonly mqtt: { readonly host: string; readonly port: number };
   readonly run_clock: string;
@@ -69,14 +71,14 @@ export async function runReplay(
 ): Promise<ReplayReport | null> {
   if (flags.secrets === undefined && !flags.provision)
     throw new LockgateError('input-secrets', 'locks need secrets: give --secrets FILE.csv or --provision');
-  const known = flags.secrets === undefined ? undefined : readSecrets(flags.secrets);
-  const read = await readReplayPlan(file);
-  if (known !== undefined) requireSecrets(known, read.macs, flags.secrets as string);
+  const givenSecrets = flags.secrets === undefined ? undefined : readSecrets(flags.secrets);
+  const originalPlan = await readReplayPlan(file);
+  if (givenSecrets !== undefined) requireSecrets(givenSecrets, originalPlan.macs, flags.secrets as string);
   const client = new GatewayClient(flags);
   const status = await client.get<Status>('/status');
   const target = flags.mqtt ?? mqttTargetOf(status, client.host);
-  const secrets = known ?? (await provisionLocks(client, read.macs, flags.merchant, interrupted.signal));
-  const plan = flags.asNow ? await planAsNow(client, read) : read;
+  const secrets = givenSecrets ?? (await provisionLocks(client, originalPlan.macs, flags.merchant, interrupted.signal));
+  const plan = flags.asNow ? await planAsNow(client, originalPlan) : originalPlan;
   if (interrupted.signal.aborted) return null;
   return await playAndCompare({ plan, client, target, secrets, speed: flags.speed, interrupted });
 }
@@ -93,11 +95,11 @@ function mqttTargetOf({ mqtt: { host, port } }: Status, operatorHost: string): M
  */
 async function planAsNow(client: GatewayClient, plan: ReplayPlan): Promise<ReplayPlan> {
   const { devices } = await client.get<{ devices: { mac: string }[] }>('/devices');
-  const known = new Set(devices.map(({ mac }) => mac));
+  const knownMacs = new Set(devices.map(({ mac }) => mac));
   const bootShifts = new Map<Mac, number>();
   for (const [mac, lowest] of lowestBoots(plan)) {
     const spelled = formatMac(mac);
-    if (!known.has(spelled)) continue;
+    if (!knownMacs.has(spelled)) continue;
     const { uplinks } = await client.get<{ uplinks: { boot: number }[] }>(`/devices/${encodeURIComponent(spelled)}`);
     const highest = Math.max(-1, ...uplinks.map(({ boot }) => boot));
     if (lowest <= highest) bootShifts.set(mac, highest + 1 - lowest);
@@ -106,6 +108,7 @@ async function planAsNow(client: GatewayClient, plan: ReplayPlan): Promise<Repla
   return shiftPlan(plan, { shiftMs: nowMs - (plan.steps[0]?.atMs ?? nowMs), bootShifts });
 }
 
+/** What a replay needs. */
 interface Replay {
   readonly plan: ReplayPlan;
   readonly client: GatewayClient;
@@ -115,7 +118,7 @@ interface Replay {
   readonly interrupted: Interruption;
 }
 
-/** Returns null if the replay was interrupted. */
+/** Replays the plan and compares the results. Returns null if the replay was interrupted. */
 async function playAndCompare(replay: Replay): Promise<ReplayReport | null> {
   const { plan, client, target, interrupted } = replay;
   const stop = new AbortController();

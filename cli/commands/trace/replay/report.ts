@@ -34,6 +34,7 @@ export interface Deviation {
   readonly message: string;
 }
 
+/** The report of a replay. */
 export interface ReplayReport {
   readonly file: string;
   /** `mqtt://host:port` */
@@ -46,7 +47,7 @@ export interface ReplayReport {
   readonly notes: readonly Deviation[];
 }
 
-/** The printed report limits differences and notes to so many lines each; JSON has all. */
+/** The maximum number of printed differences, and of printed notes; JSON has all. */
 const MAX_PRINTED_LINES = 100;
 
 /** Compares the uplinks and findings that the gateway reported with those that the plan expects. */
@@ -77,7 +78,7 @@ export function compareWithGateway(
   for (const { key, finding, uplink } of expected.checked) {
     if (seen.has(key)) continue;
     const { mac, rule, line } = finding;
-    // A missing uplink is a difference of its own. An uplink that the gateway had before was judged then.
+    // A missing uplink is already reported as a difference. An uplink that the gateway had before was judged then.
     if (uplink !== null && (!watch.hasReceived(mac, uplink) || watch.hadBefore(mac, uplink))) continue;
     const message = `only trace check found ${rule}: ${finding.message}`;
     const isNote = !isContentRule(rule) || !expected.isMadeWithoutHeader(finding);
@@ -145,6 +146,7 @@ class ExpectedFindings {
   }
 }
 
+/** A difference for each uplink that the gateway could not decode. */
 function quarantineDifferences(plan: ReplayPlan, { quarantined }: ReplayWatch): Deviation[] {
   if (quarantined.length === 0) return [];
   const lines = new Map<string, number>();
@@ -192,8 +194,8 @@ export function printReplay({ file, mqtt, locks, connections, uplinks, differenc
 function printList(deviations: readonly Deviation[], style: 'red' | 'dim'): void {
   const mark = style === 'red' ? 'differs' : 'note';
   for (const { line, mac, message } of deviations.slice(0, MAX_PRINTED_LINES)) {
-    const where = `${line === null ? '' : `line ${line}  `}${mac === null ? '' : `${mac}  `}`;
-    print(`  ${paint(style, mark.padEnd(7))}  ${where}${sanitizeLine(message)}`);
+    const location = `${line === null ? '' : `line ${line}  `}${mac === null ? '' : `${mac}  `}`;
+    print(`  ${paint(style, mark.padEnd(7))}  ${location}${sanitizeLine(message)}`);
   }
   const more = deviations.length - MAX_PRINTED_LINES;
   if (more > 0) print(`  and ${more.toLocaleString('en-US')} more (--json has all)`);

@@ -7,15 +7,16 @@ import { LockgateError } from '../../../../proto/errors.js';
 import { formatMac, type Mac, parseMac } from '../../../../proto/wire/mac.js';
 import type { GatewayClient } from '../../../client.js';
 
-/** The size of a file of secrets; enough for some 100,000 locks. */
+/** The maximum size of a file of secrets; enough for some 100,000 locks. */
 const MAX_FILE_BYTES = 8 * 1024 * 1024;
 
-/** The gateway's own secrets have 43 characters. */
+/** The maximum length of a secret. Those that the gateway creates have 43 characters. */
 const MAX_SECRET_CHARACTERS = 256;
 
-/** A message names so many locks and counts the remaining ones. */
+/** A message names at most this many locks, and counts the remaining ones. */
 const MAX_NAMED_LOCKS = 3;
 
+/** The secret of each lock. */
 export type Secrets = ReadonlyMap<Mac, string>;
 
 /**
@@ -142,8 +143,8 @@ async function rotateSecrets(
   let next = 0;
   const rotate = async (): Promise<void> => {
     for (let mac = macs[next++]; mac !== undefined && !signal.aborted; mac = macs[next++]) {
-      const where = `/devices/${encodeURIComponent(formatMac(mac))}/rotate-secret`;
-      secrets.set(mac, (await client.post<{ secret: string }>(where, {})).secret);
+      const requestPath = `/devices/${encodeURIComponent(formatMac(mac))}/rotate-secret`;
+      secrets.set(mac, (await client.post<{ secret: string }>(requestPath, {})).secret);
     }
   };
   await Promise.all(Array.from({ length: MAX_CONCURRENT_ROTATIONS }, rotate));

@@ -1,11 +1,11 @@
-/** `lockgate trace shrink`: flags and help. The work is in shrinker.ts, which is loaded when the command is called. */
+/** `lockgate trace shrink`: flags and help. shrinker.ts does the work and is loaded on demand. */
 import { type Command, InvalidArgumentError } from 'commander';
 import type { ShrinkFlags } from './shrinker.js';
 
 const HELP = `
-The result has the finding's lock only, and of its events only those that the finding needs. Its lines are unchanged:
-no uplink gets another number or time. Lines of other locks that let time pass become ticks. Findings of other rules
-are avoided where that takes few lines.
+The result has only the lock of the finding, and only the events that the finding needs. Lines are copied unchanged:
+no uplink gets another number or time. Lines of other locks that are needed to let time pass become ticks. Findings of
+other rules are avoided where that takes few lines.
 
 Exit codes: 0 done, 1 the trace has no finding of the rule, 2 the file or a flag is wrong.
 

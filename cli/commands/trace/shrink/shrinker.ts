@@ -24,6 +24,7 @@ import { ProgressLine } from '../../../terminal/progress-line.js';
 import { readTraceFile } from '../trace-file.js';
 import { type RuleFinding, RuleFindings } from './rule-findings.js';
 
+/** The flags of `lockgate trace shrink`. */
 export interface ShrinkFlags {
   readonly rule: string;
   readonly line?: number;
@@ -31,13 +32,13 @@ export interface ShrinkFlags {
   readonly json?: boolean;
 }
 
-/** How long the search runs before the process redraws the progress line and handles signals. */
+/** How long the search runs between two pauses, in which the process redraws the progress line and handles signals. */
 const SLICE_MS: Milliseconds = 100;
-/** Lines that an error lists where the trace has the rule's finding at other lines. */
+/** The maximum number of lines that the error for a wrong --line lists. */
 const MAX_LISTED_LINES = 5;
 
 /** The findings of a trace and its size. */
-interface Checked {
+interface CheckResult {
   readonly findings: RuleFindings;
   readonly lines: number;
 }
@@ -52,30 +53,32 @@ export async function shrinkTrace(file: string, flags: ShrinkFlags): Promise<voi
   if (flags.json && flags.out === undefined)
     throw new LockgateError('input-out', '--json prints its document on the standard output: give --out FILE too');
   const startedAtMs = monotonicMs();
-  const copy = file === '-' ? mkdtempSync(join(tmpdir(), 'lockgate-shrink-')) : undefined;
+  const copyFolder = file === '-' ? mkdtempSync(join(tmpdir(), 'lockgate-shrink-')) : undefined;
   try {
-    // The standard input can be read only once, so the second pass reads a copy.
-    const again = copy === undefined ? file : join(copy, 'input.jsonl');
-    const checked = await checkTrace(file, flags, copy === undefined ? undefined : again);
-    const found = findTarget(file, checked, flags);
-    if (found === undefined) {
+    // The standard input can be read only once, so the first pass writes a copy for the second.
+    const secondFile = copyFolder === undefined ? file : join(copyFolder, 'input.jsonl');
+    const checked = await checkTrace(file, flags, copyFolder === undefined ? undefined : secondFile);
+    const original = findTarget(file, checked, flags);
+    if (original === undefined) {
       reportNone(file, checked, flags);
       return;
     }
-    const target: ShrinkTarget = { ...found, mac: macOf(found) };
-    const shrinking = new Shrinking(await collectEvents(again, target, checked.lines), target);
+    const target: ShrinkTarget = { ...original, mac: macOf(original) };
+    const shrinking = new Shrinking(await collectEvents(secondFile, target, checked.lines), target);
     await search(file, shrinking);
     const lines = traceLines(file, target, shrinking.best);
-    const after = checkLines(lines);
-    const own = after.find(({ rule, message }) => rule === found.rule && message === found.message);
-    if (own === undefined) throw new Error(`the shrunk trace has no finding of ${found.rule}: ${lines.join('\n')}`);
+    const findingsAfter = checkLines(lines);
+    const shrunk = findingsAfter.find(({ rule, message }) => rule === original.rule && message === original.message);
+    if (shrunk === undefined)
+      throw new Error(`the shrunk trace has no finding of ${original.rule}: ${lines.join('\n')}`);
     const sink = new LineSink(flags.out);
     for (const line of lines) sink.write(line);
     sink.end();
-    const others = new Set(after.filter(({ message }) => !shrinking.isKnown(message)).map(({ rule }) => rule));
-    report(file, flags, { found, own, before: checked.lines, lines, others: [...others], shrinking, startedAtMs });
+    const newFindings = findingsAfter.filter(({ message }) => !shrinking.isKnown(message));
+    const otherRules = [...new Set(newFindings.map(({ rule }) => rule))];
+    report(file, flags, { original, shrunk, originalLines: checked.lines, lines, otherRules, shrinking, startedAtMs });
   } finally {
-    if (copy !== undefined) rmSync(copy, { recursive: true, force: true });
+    if (copyFolder !== undefined) rmSync(copyFolder, { recursive: true, force: true });
   }
 }
 
@@ -86,8 +89,12 @@ function requireRule(rule: string): void {
   throw new LockgateError('input-rule', `there is no rule ${rule}: ${hint}`);
 }
 
-/** @param copyTo where to write the events again; undefined for no copy */
-async function checkTrace(file: string, { rule, line }: ShrinkFlags, copyTo: string | undefined): Promise<Checked> {
+/**
+ * The first pass: checks the trace.
+ *
+ * @param copyTo where to write a copy of the trace; undefined for no copy
+ */
+async function checkTrace(file: string, { rule, line }: ShrinkFlags, copyTo: string | undefined): Promise<CheckResult> {
   const findings = new RuleFindings(rule, line);
   let check: TraceCheck | undefined;
   let lines = 1;
@@ -114,8 +121,8 @@ async function checkTrace(file: string, { rule, line }: ShrinkFlags, copyTo: str
   return { findings, lines };
 }
 
-/** The finding to keep: at the line of the flag, otherwise the first one of the rule. */
-function findTarget(file: string, { findings }: Checked, { rule, line }: ShrinkFlags): RuleFinding | undefined {
+/** The finding that the shrunk trace must still have: the one at the line of the flag, otherwise the rule's first. */
+function findTarget(file: string, { findings }: CheckResult, { rule, line }: ShrinkFlags): RuleFinding | undefined {
   const { wanted, firstLines } = findings;
   if (line === undefined || wanted !== undefined || firstLines.length === 0) return wanted;
   const listed = firstLines.slice(0, MAX_LISTED_LINES);
@@ -124,7 +131,7 @@ function findTarget(file: string, { findings }: Checked, { rule, line }: ShrinkF
   throw new LockgateError('input-line', `${displayName(file)}:${line} has no finding of ${rule}: ${expected}`);
 }
 
-function reportNone(file: string, { findings }: Checked, { rule, json }: ShrinkFlags): void {
+function reportNone(file: string, { findings }: CheckResult, { rule, json }: ShrinkFlags): void {
   const { rules } = findings;
   process.exitCode = EXIT_CODE.negativeAnswer;
   if (json) printJson({ file, rule, found: false, rules });
@@ -132,6 +139,7 @@ function reportNone(file: string, { findings }: Checked, { rule, json }: ShrinkF
   printNote(sanitizeLine(`${displayName(file)} has no finding of ${rule}. ${found}`));
 }
 
+/** The second pass: collects the events of the finding's lock. */
 async function collectEvents(file: string, target: ShrinkTarget, lines: number): Promise<LockEvents> {
   let evidence: Evidence | undefined;
   await readTraceFile(file, {
@@ -143,6 +151,7 @@ async function collectEvents(file: string, target: ShrinkTarget, lines: number):
   return evidence?.end(lines) ?? { lock: null, lines: [] };
 }
 
+/** Searches for the smallest trace, in slices. @throws LockgateError `input-trace` if too many lines are needed */
 async function search(file: string, shrinking: Shrinking): Promise<void> {
   const progress = new ProgressLine(() => {
     const { phase, tests, best } = shrinking;
@@ -166,13 +175,14 @@ async function search(file: string, shrinking: Shrinking): Promise<void> {
   }
 }
 
+/** The lines of the shrunk trace. */
 function traceLines(file: string, { mac, rule, line }: ShrinkTarget, { lock, lines }: LockEvents): string[] {
   const source = file === '-' ? 'the standard input' : basename(file);
   const header = { note: `${rule} of line ${line} of ${source}`, locks: new Map(lock === null ? [] : [[mac, lock]]) };
   return [traceHeaderLine(header), ...lines.map(({ event, raw }) => traceEventLine(event, raw ?? undefined))];
 }
 
-/** The findings of the written lines, read as any reader would. */
+/** The findings of the shrunk trace, read from its lines as any reader would. */
 function checkLines(lines: readonly string[]): TraceFinding[] {
   const reader = new TraceReader();
   let check: TraceCheck | undefined;
@@ -185,36 +195,40 @@ function checkLines(lines: readonly string[]): TraceFinding[] {
   return check?.findings() ?? [];
 }
 
-interface Shrunk {
-  readonly found: RuleFinding;
-  /** The finding in the shrunk trace. */
-  readonly own: TraceFinding;
-  /** Lines of the original trace. */
-  readonly before: number;
+/** What the command reports. */
+interface ShrinkResult {
+  /** The finding in the original trace. */
+  readonly original: RuleFinding;
+  /** The same finding in the shrunk trace. */
+  readonly shrunk: TraceFinding;
+  /** The number of lines of the original trace. */
+  readonly originalLines: number;
   readonly lines: readonly string[];
   /** Rules that only the shrunk trace breaks. */
-  readonly others: readonly string[];
+  readonly otherRules: readonly string[];
   readonly shrinking: Shrinking;
   readonly startedAtMs: number;
 }
 
-function report(file: string, flags: ShrinkFlags, shrunk: Shrunk): void {
-  const { found, own, before, lines, others, shrinking, startedAtMs } = shrunk;
+function report(file: string, flags: ShrinkFlags, result: ShrinkResult): void {
+  const { original, shrunk, originalLines, lines, otherRules, shrinking, startedAtMs } = result;
   const { tests } = shrinking;
   if (flags.json) {
     const seconds = (monotonicMs() - startedAtMs) / Seconds(1);
-    const finding = { rule: found.rule, mac: found.mac, severity: found.severity, message: found.message };
-    const from = { file, line: found.line, lines: before };
-    const to = { file: flags.out, line: own.line, lines: lines.length };
-    const kept = shrinking.best.lines.map(({ line }) => line);
-    printJson({ found: true, finding, from, to, kept_lines: kept, other_rules: others, tests, seconds });
+    const finding = { rule: original.rule, mac: original.mac, severity: original.severity, message: original.message };
+    const from = { file, line: original.line, lines: originalLines };
+    const to = { file: flags.out, line: shrunk.line, lines: lines.length };
+    const keptLines = shrinking.best.lines.map(({ line }) => line);
+    printJson({ found: true, finding, from, to, kept_lines: keptLines, other_rules: otherRules, tests, seconds });
     return;
   }
   const count = (lines: number): string => lines.toLocaleString('en-US');
-  printNote(sanitizeLine(`${found.mac} ${found.rule}: ${found.message}`));
-  const where = flags.out === undefined ? '' : ` in ${flags.out}`;
-  printNote(`${count(lines.length)} of ${count(before)} lines${where}; line ${found.line} is now line ${own.line}.`);
-  if (others.length > 0) printNote(`Because lines are missing, it also breaks ${others.join(', ')}.`);
+  printNote(sanitizeLine(`${original.mac} ${original.rule}: ${original.message}`));
+  const outFile = flags.out === undefined ? '' : ` in ${flags.out}`;
+  const counts = `${count(lines.length)} of ${count(originalLines)} lines${outFile}`;
+  printNote(`${counts}; line ${original.line} is now line ${shrunk.line}.`);
+  if (otherRules.length > 0)
+    printNote(`Because lines are missing, the shrunk trace also breaks ${otherRules.join(', ')}.`);
 }
 
 function macOf({ mac }: RuleFinding): Mac {

@@ -1,4 +1,4 @@
-/** `lockgate trace what-if`: flags and help. The work is in what-if.ts, which is loaded when the command is called. */
+/** `lockgate trace what-if`: flags and help. what-if.ts does the work and is loaded on demand. */
 import { type Command, Option } from 'commander';
 import type { WhatIfFlags } from './what-if.js';
 
@@ -21,7 +21,7 @@ Example:
 export function addWhatIf(trace: Command): void {
   trace
     .command('what-if')
-    .description('Simulate the locks of a trace under other settings, beside today’s. Needs no gateway.')
+    .description('Compare today’s settings of a trace’s locks with other settings by simulation. Needs no gateway.')
     .argument('<file>', 'A trace; a name that ends in .gz is gzipped, - is the standard input.')
     .addOption(new Option('--mode <mode>', 'The power mode.').choices(['MID', 'HIGH']))
     .option('--window <from-to>', 'The high window, such as 06:00-22:00.')

@@ -1,4 +1,7 @@
-/** `lockgate trace what-if`: runs the locks of a trace under today's and under changed settings, and prints both. */
+/**
+ * `lockgate trace what-if`: simulates the locks of a trace twice, with their power settings in the trace (`today`) and
+ * with changed settings, and prints both results side by side.
+ */
 import { locksFromTrace } from '../../../../firmware-sim/inference/from-trace.js';
 import type { LockTraces } from '../../../../firmware-sim/inference/lock-trace.js';
 import { TLS_13, WireSize } from '../../../../firmware-sim/link/wire-size.js';
@@ -17,6 +20,7 @@ import { printTable } from '../../../terminal/table.js';
 import { plural } from '../../sim/summary.js';
 import { readLockTraces } from '../../sim/traced-locks.js';
 
+/** The flags of `lockgate trace what-if`. */
 export interface WhatIfFlags {
   readonly mode?: 'MID' | 'HIGH';
   readonly window?: string;
@@ -39,15 +43,15 @@ export async function compareSettings(file: string, flags: WhatIfFlags): Promise
   const traces = await readLockTraces(file);
   const wire = new WireSize(flags.tls ? { tls: TLS_13 } : {});
   const outcomes: SettingsOutcome[] = [];
-  for (const [name, each] of [
+  for (const [name, changes] of [
     ['today', {}],
     ['what-if', settings],
   ] as const) {
     const { fromMs, untilMs } = traces;
     const locks = locksFromTrace(traces, { commandReplay: 'sent' });
-    const run = new SettingsRun({ locks, settings: each, fromMs, untilMs, wire });
-    const share = (): number => Math.floor((100 * (run.nowMs - fromMs)) / Math.max(1, untilMs - fromMs));
-    await advanceInSlices(run, () => `${name}: ${share()} % of the trace`, interrupted.signal);
+    const run = new SettingsRun({ locks, settings: changes, fromMs, untilMs, wire });
+    const percentDone = (): number => Math.floor((100 * (run.nowMs - fromMs)) / Math.max(1, untilMs - fromMs));
+    await advanceInSlices(run, () => `${name}: ${percentDone()} % of the trace`, interrupted.signal);
     if (interrupted.signal.aborted) {
       process.exitCode = interrupted.exitCode;
       printNote('Interrupted: nothing was compared.');
@@ -91,11 +95,13 @@ function readWindow(text: string, offsetText: string): HighWindow {
   throw new LockgateError('input-window', `--window is ${JSON.stringify(text)}: expected a window such as 06:00-22:00`);
 }
 
+/** The results of both simulations. */
 interface Outcomes {
   readonly today: SettingsOutcome;
   readonly changed: SettingsOutcome;
 }
 
+/** A row of the table: one figure under both settings. */
 interface Row {
   readonly title: string;
   readonly today: number;
@@ -106,8 +112,8 @@ interface Row {
 
 /** The rows of the table: pings by reason in alphabetical order, and the figures of the connection and the battery. */
 function rowsOf({ today, changed }: Outcomes, days: number): Row[] {
-  const row = (title: string, of: (outcome: SettingsOutcome) => number, digits = 0): Row => {
-    return { title, today: of(today), changed: of(changed), digits };
+  const row = (title: string, figureOf: (outcome: SettingsOutcome) => number, digits = 0): Row => {
+    return { title, today: figureOf(today), changed: figureOf(changed), digits };
   };
   const reasons = [...new Set([...today.pings.keys(), ...changed.pings.keys()])].sort();
   const perDay = Math.max(days, Number.MIN_VALUE);
@@ -131,7 +137,7 @@ function totalPings({ pings }: SettingsOutcome): number {
 function printReport(file: string, settings: WhatIfSettings, traces: LockTraces, outcomes: Outcomes): void {
   const days = daysOf(traces);
   const { locks } = traces;
-  const inferred = locks.filter(({ groundTruth }) => groundTruth.length === 0).length;
+  const inferredLocks = locks.filter(({ groundTruth }) => groundTruth.length === 0).length;
   const changes = Object.entries(settingsToJson(settings)).map(([name, value]) => `${name} ${textOf(value)}`);
   print(sanitizeLine(`${file}: ${plural(locks.length, 'lock')}, ${days.toFixed(1)} days`));
   print(`What if: ${changes.join(', ')}`);
@@ -146,8 +152,8 @@ function printReport(file: string, settings: WhatIfSettings, traces: LockTraces,
   ]);
   const recorded = recordedPings(traces);
   print(`The trace itself has ${recorded.toLocaleString('en-US')} pings.`);
-  if (inferred === 0) return;
-  print(`Inferred from pings for ${plural(inferred, 'lock')}: what was not reported did not happen.`);
+  if (inferredLocks === 0) return;
+  print(`Inferred from pings for ${plural(inferredLocks, 'lock')}: nothing else is assumed to have happened.`);
 }
 
 function changeText(today: number, changed: number): string {
@@ -157,6 +163,7 @@ function changeText(today: number, changed: number): string {
   return `${percent > 0 ? '+' : ''}${percent.toFixed(0)} %`;
 }
 
+/** A setting's value as text; an object is the high window. */
 function textOf(value: unknown): string {
   if (typeof value === 'boolean') return value ? 'on' : 'off';
   if (typeof value === 'string') return value;

@@ -1,4 +1,4 @@
-/** The flags and help of `lockgate trace why`. Its code is loaded when it is called. */
+/** `lockgate trace why`: flags and help. why.ts does the work and is loaded on demand. */
 import type { Command } from 'commander';
 import type { TraceWhyFlags } from './why.js';
 
@@ -20,7 +20,7 @@ export function addTraceWhy(trace: Command): void {
     .command('why')
     .description('Explain a line of a trace: a ping, a connection, a finding. Needs no gateway.')
     .argument('[file:line]', 'The trace and the number of the line, from 1, as in "trace check".')
-    // Without this option -:12 would be an unknown option.
+    // commander would refuse -:12 (line 12 of the standard input) as an unknown option.
     .option('-: <line>', 'With the number attached, -:12, this line of a trace on the standard input.')
     .option('--json', 'Print one JSON document.')
     .addHelpText('after', HELP)

@@ -1,41 +1,48 @@
 /**
- * Records what the judge believed of the locks of one line of a trace: before the line, after it, and the events
- * around it. It follows a check of the trace (proto/trace/check.ts) and must not change the beliefs.
+ * Records for one line of a trace what the judge believed about the line's locks before and after it, and their events
+ * around it. The judge is the code that applies the rules; a belief is its estimate of a lock's state. The recorder
+ * observes a check of the trace (proto/trace/check.ts) and must not change the beliefs.
  */
 import type { Belief } from '../../../../proto/power/judge/belief.js';
 import { type JudgeEvent, newVerdict, type Verdict } from '../../../../proto/power/judge/event.js';
 import type { CheckObserver } from '../../../../proto/trace/check.js';
 import type { JudgedHistory } from '../../../../proto/why/history.js';
 
-/** Events of a lock that are kept before the line; after it, only so many are read. */
+/** The maximum numbers of events per lock that are recorded before and after the line. */
 const MAX_EVENTS_BEFORE = 5_000;
 const MAX_EVENTS_AFTER = 500;
 
-interface Recorded {
+/** The record of one lock. */
+interface LockRecord {
+  /** The last events before the line. */
   before: JudgeEvent[];
   /** The lines of the events before, in the same order. */
   beforeLines: number[];
+  /** Whether earlier events were dropped. */
   isCut: boolean;
+  /** The beliefs before and after the line; null until the line is judged. */
   beliefBefore: Belief | null;
   belief: Belief | null;
+  /** The line's event. */
   event: JudgeEvent | null;
+  /** The findings that the line made and withdrew. */
   verdict: Verdict;
   readonly after: JudgeEvent[];
 }
 
-/** What the line's event was for one lock, with the history around it. */
+/** The line's event for one lock, with the history around it. */
 export interface JudgedLine {
-  /** A `tick` where the line is about another lock or about none. */
+  /** A `tick` (passing of time) if the line is not about this lock. */
   readonly event: JudgeEvent;
   readonly history: JudgedHistory;
-  /** The line in which the same uplink came first; null if it is no repeat or that line was not kept. */
+  /** For a repeated uplink, the line of its first occurrence; null if it was not recorded. */
   readonly firstLine: number | null;
 }
 
-/** See the head of this file. */
+/** Records one line while the trace is checked. */
 export class LineRecorder implements CheckObserver {
   readonly #line: number;
-  readonly #locks: Map<string, Recorded>;
+  readonly #locks: Map<string, LockRecord>;
 
   /** @param macs the locks to record, in the form `A4:C1:38:F0:E1:D2` */
   constructor(line: number, macs: Iterable<string>) {
@@ -43,14 +50,17 @@ export class LineRecorder implements CheckObserver {
     this.#locks = new Map([...macs].map((mac) => [mac, newRecord()]));
   }
 
+  /** Called before an event is judged. */
   before(belief: Belief, event: JudgeEvent, line: number): void {
     const lock = this.#locks.get(belief.mac);
-    // The tick of a line comes before its own event, which then replaces the tick, but not the belief before both.
+    // The check judges a line as a tick up to its time, then as its event. The belief before the event is recorded, or
+    // that before the tick if the line has no event for this lock.
     if (lock === undefined || line !== this.#line) return;
     lock.beliefBefore ??= structuredClone(belief);
     if (event.type !== 'tick') lock.beliefBefore = structuredClone(belief);
   }
 
+  /** Called after an event is judged. */
   after(belief: Belief, event: JudgeEvent, verdict: Verdict, line: number): void {
     const lock = this.#locks.get(belief.mac);
     if (lock === undefined) return;
@@ -66,7 +76,7 @@ export class LineRecorder implements CheckObserver {
     }
   }
 
-  /** What was recorded of a lock; null if the line was not judged for it. */
+  /** The record of a lock; null if the line was not judged for it. */
   of(mac: string): JudgedLine | null {
     const lock = this.#locks.get(mac);
     if (lock === undefined || lock.event === null || lock.beliefBefore === null || lock.belief === null) return null;
@@ -77,7 +87,7 @@ export class LineRecorder implements CheckObserver {
   }
 }
 
-function newRecord(): Recorded {
+function newRecord(): LockRecord {
   return {
     before: [],
     beforeLines: [],
@@ -90,8 +100,8 @@ function newRecord(): Recorded {
   };
 }
 
-/** Keeps the last events. It drops the older half at once, so that dropping costs little per event. */
-function remember(lock: Recorded, event: JudgeEvent, line: number): void {
+/** Stores an event. When twice the maximum is reached, drops the older half at once, which costs little per event. */
+function remember(lock: LockRecord, event: JudgeEvent, line: number): void {
   lock.before.push(event);
   lock.beforeLines.push(line);
   if (lock.before.length < 2 * MAX_EVENTS_BEFORE) return;
@@ -100,7 +110,7 @@ function remember(lock: Recorded, event: JudgeEvent, line: number): void {
   lock.isCut = true;
 }
 
-function firstLineOf({ before, beforeLines }: Recorded, event: JudgeEvent): number | null {
+function firstLineOf({ before, beforeLines }: LockRecord, event: JudgeEvent): number | null {
   if (event.type !== 'uplink' || event.novelty === 'new') return null;
   const { boot, sequence } = event.uplink;
   const index = before.findIndex(

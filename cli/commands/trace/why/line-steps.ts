@@ -1,6 +1,6 @@
 /**
- * Makes the steps that explain one line of a trace from what was judged of it. proto/why/ has the sentences about the
- * power model and the rules; this file adds the ones about lines. Pure.
+ * Makes the steps (sentences with a label each) that explain one line of a trace, from the judge's record of the line.
+ * proto/why/ makes the steps about the power model and the rules; this file adds those about lines. Pure.
  */
 import type { Finding } from '../../../../proto/power/judge/event.js';
 import { POWER_MODEL } from '../../../../proto/power/model.js';
@@ -12,7 +12,7 @@ import { SECTIONS, step, type WhyStep } from '../../../../proto/why/step.js';
 import { brokenSteps, uplinkCase, uplinkSteps } from '../../../../proto/why/uplink.js';
 import type { JudgedLine } from './judged-line.js';
 
-/** The explanation of a line for one lock. */
+/** What is known about a line and one lock. */
 export interface ExplainedLine {
   readonly line: number;
   readonly atMs: number;
@@ -24,27 +24,29 @@ export interface ExplainedLine {
 /** All steps, those about broken rules first. */
 export function lineSteps(explained: ExplainedLine): WhyStep[] {
   const { judged } = explained;
-  const standing = explained.findings.map((each) => ({ label: '', finding: findingOf(each, explained.atMs) }));
-  const steps = judged.event.type === 'uplink' ? uplinkChain(judged, standing) : otherChain(explained, standing);
+  const findings = explained.findings.map((each) => ({ label: '', finding: findingOf(each, explained.atMs) }));
+  const steps =
+    judged.event.type === 'uplink' ? uplinkEventSteps(judged, findings) : otherEventSteps(explained, findings);
   const isBroken = ({ kind }: WhyStep): boolean => kind === 'rule-broken';
   return [
     ...cutSteps(judged),
     ...steps.filter(isBroken),
     ...repeatSteps(judged),
     ...steps.filter((each) => !isBroken(each)),
-    ...elsewhereSteps(explained),
+    ...otherLineSteps(explained),
   ];
 }
 
-type Standing = Parameters<typeof uplinkSteps>[1];
+/** The findings about the line, as proto/why takes them. */
+type LabelledFindings = Parameters<typeof uplinkSteps>[1];
 
-function uplinkChain({ history }: JudgedLine, standing: Standing): WhyStep[] {
-  return uplinkSteps(uplinkCase(POWER_MODEL, history), standing);
+function uplinkEventSteps({ history }: JudgedLine, findings: LabelledFindings): WhyStep[] {
+  return uplinkSteps(uplinkCase(POWER_MODEL, history), findings);
 }
 
-/** The steps of a connect, a disconnect, a command, or a finding that time made. */
-function otherChain({ judged: { event, history }, atMs }: ExplainedLine, standing: Standing): WhyStep[] {
-  const broken = standing.flatMap((each) => brokenSteps(each));
+/** The steps for a connect, a disconnect, a command, or a finding that the passing of time made. */
+function otherEventSteps({ judged: { event, history }, atMs }: ExplainedLine, findings: LabelledFindings): WhyStep[] {
+  const broken = findings.flatMap((each) => brokenSteps(each));
   switch (event.type) {
     case 'connect':
       return [...broken, ...connectSteps(POWER_MODEL, history, event)];
@@ -64,11 +66,12 @@ function otherChain({ judged: { event, history }, atMs }: ExplainedLine, standin
   }
 }
 
-/** `trace check` has the rule, the severity and the sentence; the steps need no more. */
+/** Converts a finding of `trace check`; the steps only need rule, severity and message. */
 function findingOf({ rule, severity, message, mac }: TraceFinding, atMs: number): Finding {
   return { rule, severity, message, mac, about: null, atMs };
 }
 
+/** Says that the lock's earliest events are not in memory. */
 function cutSteps({ history: { isCut, before } }: JudgedLine): WhyStep[] {
   if (!isCut) return [];
   const sentence =
@@ -77,6 +80,7 @@ function cutSteps({ history: { isCut, before } }: JudgedLine): WhyStep[] {
   return [step('bound', 'cut', SECTIONS.operator, sentence)];
 }
 
+/** Says that the line repeats an uplink, or contradicts it. */
 function repeatSteps({ event, firstLine }: JudgedLine): WhyStep[] {
   if (event.type !== 'uplink' || event.novelty === 'new') return [];
   const where = firstLine === null ? 'an earlier line' : `line ${firstLine}`;
@@ -87,16 +91,16 @@ function repeatSteps({ event, firstLine }: JudgedLine): WhyStep[] {
   return [step('message', event.novelty, SECTIONS.wire, sentence, event.atMs)];
 }
 
-/** What this line showed about other lines of the same lock. */
-function elsewhereSteps({ judged: { event, history }, findings, atMs }: ExplainedLine): WhyStep[] {
+/** The findings about other lines of the lock that this line led to or withdrew. */
+function otherLineSteps({ judged: { event, history }, findings, atMs }: ExplainedLine): WhyStep[] {
   const { verdict } = history;
   const isOfLine = (about: Finding['about']): boolean =>
     about === null ||
     (event.type === 'uplink' && event.uplink.boot === about.boot && event.uplink.sequence === about.sequence);
-  const named = new Set(findings.map(({ rule }) => rule));
-  const shown = verdict.findings.filter(({ about, rule }) => !isOfLine(about) && !named.has(rule));
+  const rulesOfLine = new Set(findings.map(({ rule }) => rule));
+  const laterFindings = verdict.findings.filter(({ about, rule }) => !isOfLine(about) && !rulesOfLine.has(rule));
   return [
-    ...shown.map(({ rule, severity, about, message }) => {
+    ...laterFindings.map(({ rule, severity, about, message }) => {
       const key = about === null ? '' : ` ${about.boot}/${about.sequence}`;
       const sentence = `It showed that the earlier uplink${key} broke ${rule}, a ${severity}: ${message}`;
       return step('finding', rule, SECTIONS.judge, sentence, atMs);

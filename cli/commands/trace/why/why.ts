@@ -16,19 +16,20 @@ import { type SpooledTrace, withSpooledTrace } from '../spooled-trace.js';
 import { LineRecorder } from './judged-line.js';
 import { lineSteps } from './line-steps.js';
 
+/** The flags of `lockgate trace why`. */
 export interface TraceWhyFlags {
   readonly json?: boolean;
 }
 
 /** A line of a trace. */
-interface Place {
+interface TraceLine {
   /** `-` for the standard input. */
   readonly file: string;
   /** From 1, the header. */
   readonly line: number;
 }
 
-/** What the first reading found out about the line. */
+/** The result of the first reading. */
 interface FoundLine {
   readonly event: TraceEvent;
   readonly findings: readonly TraceFinding[];
@@ -62,7 +63,7 @@ export async function explainLine(text: string, flags: TraceWhyFlags): Promise<v
 }
 
 function printExplanation(
-  place: Place,
+  place: TraceLine,
   { event, findings }: FoundLine,
   macs: readonly string[],
   steps: readonly WhyStep[],
@@ -84,7 +85,7 @@ function printExplanation(
 }
 
 /** @throws LockgateError `input-line` */
-function readPlace(text: string): Place {
+function readPlace(text: string): TraceLine {
   const [, file = '', digits = ''] = /^(.+):(\d+)$/s.exec(text) ?? [];
   const line = Number(digits);
   if (file === '')
@@ -97,12 +98,12 @@ function readPlace(text: string): Place {
   return { file, line };
 }
 
-function nameOf({ file, line }: Place): string {
+function nameOf({ file, line }: TraceLine): string {
   return `${file === '-' ? 'standard input' : file}:${line}`;
 }
 
-/** Checks the whole trace, since later lines may break rules in this one, or explain it. */
-async function findLine(trace: SpooledTrace, place: Place): Promise<FoundLine> {
+/** Checks the whole trace: a later line may show that this line broke a rule, or that it did not. */
+async function findLine(trace: SpooledTrace, place: TraceLine): Promise<FoundLine> {
   let check: TraceCheck | undefined;
   let event: TraceEvent | undefined;
   let lastLine = 1;
@@ -126,7 +127,7 @@ async function findLine(trace: SpooledTrace, place: Place): Promise<FoundLine> {
       },
     });
   } catch (error) {
-    // What was found before a bad line still holds.
+    // The findings before a bad line are still valid.
     if (!(error instanceof LockgateError) || event === undefined) throw error;
     laterError = error;
   } finally {
@@ -149,19 +150,20 @@ function macsOf({ event, findings }: FoundLine): string[] {
   return [...new Set([...own, ...findings.map(({ mac }) => mac)])];
 }
 
+/** Why a line without findings has nothing to explain, by its event. */
 const EVENTS_WITHOUT_LOCK: Readonly<Partial<Record<TraceEvent['event'], string>>> = {
-  tick: 'is a tick: time passed, nothing came, and no finding is about it',
+  tick: 'is a tick: it only says that time passed, and no finding is about it',
   gateway: 'says that the gateway started or stopped listening, and no finding is about it',
   world: 'is a world event, which the judge never reads, and no finding is about it',
 };
 
-function nothingToExplain(place: Place, event: TraceEvent): LockgateError {
+function nothingToExplain(place: TraceLine, event: TraceEvent): LockgateError {
   const what = EVENTS_WITHOUT_LOCK[event.event] ?? 'is about no lock';
   return new LockgateError('input-line', `${nameOf(place)} ${what}: ${EXPECTED}`);
 }
 
 /** Reads the trace again and records the history of the locks around the line. */
-async function recordLine(trace: SpooledTrace, place: Place, macs: readonly string[]): Promise<LineRecorder> {
+async function recordLine(trace: SpooledTrace, place: TraceLine, macs: readonly string[]): Promise<LineRecorder> {
   const recorder = new LineRecorder(place.line, macs);
   let check: TraceCheck | undefined;
   const isOfLocks = (event: TraceEvent): boolean =>
@@ -172,7 +174,7 @@ async function recordLine(trace: SpooledTrace, place: Place, macs: readonly stri
         check = new TraceCheck(POWER_MODEL, header, false, recorder);
       },
       event: (event, line) => {
-        // Events of other locks only let time pass; that of the line may be one, so that its lapse is judged there.
+        // Events of other locks are skipped. The line itself is always judged: its time may be what broke a rule.
         if (line === place.line || isOfLocks(event)) check?.judge(event, line);
       },
     });

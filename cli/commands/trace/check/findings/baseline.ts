@@ -1,6 +1,7 @@
 /**
- * Known findings (`--baseline`): a JSON file such as `trace check --json` prints. A finding is known by rule, lock and
- * the number of its uplink, so that it is recognised in a longer trace too; without an uplink, by its line.
+ * Known findings (`--baseline`): reads a JSON file such as `trace check --json` prints, and decides whether a finding
+ * is in the file. Findings are compared by rule, lock and the uplink's numbers, so that they are also recognised in a
+ * longer trace; a finding that is not about an uplink is compared by its line.
  */
 import { readFileSync, statSync } from 'node:fs';
 import { LockgateError } from '../../../../../proto/errors.js';
@@ -10,22 +11,23 @@ import type { TraceFinding } from '../../../../../proto/trace/findings.js';
 import { FIRST_CREDENTIAL } from '../../../../../proto/trace/trace.js';
 import { formatMac, parseMac } from '../../../../../proto/wire/mac.js';
 
-/** A baseline is read at once: some 500 bytes a finding. */
+/** A baseline is read into memory at once. It has some 500 bytes per finding. */
 const MAX_BASELINE_BYTES = 512 * 1024 * 1024;
 
 const EXPECTED = 'expected the output of "lockgate trace check --json"';
 
+/** The known findings of a file. */
 export class Baseline {
   readonly #keys = new Set<string>();
 
-  /** How many findings it knows. */
+  /** The number of known findings. */
   get size(): number {
     return this.#keys.size;
   }
 
-  /** Adds a finding of the file. Returns what is wrong with it, or undefined. */
+  /** Adds a finding from the file's JSON. Returns what is wrong with it, or undefined. */
   add(json: unknown): string | undefined {
-    if (!isObject(json)) return 'is no object';
+    if (!isObject(json)) return 'is not an object';
     const { rule, mac, line, boot, sequence, credential } = json;
     if (typeof rule !== 'string' || ruleRow(rule) === undefined) return `has an unknown rule ${JSON.stringify(rule)}`;
     const parsed = parseMac(typeof mac === 'string' ? mac : '');
@@ -38,6 +40,7 @@ export class Baseline {
     return undefined;
   }
 
+  /** Whether the finding is known. */
   has({ rule, mac, line, about }: TraceFinding): boolean {
     if (about === null) return this.#keys.has(lineKey(rule, mac, line));
     if (this.#keys.has(uplinkKey(rule, mac, about.credential, about.boot, about.sequence))) return true;
@@ -62,9 +65,9 @@ export function readBaseline(file: string): Baseline {
   const baseline = new Baseline();
   let index = 0;
   for (const finding of findingsOf(parse(file), file)) {
-    const wrong = baseline.add(finding);
-    if (wrong !== undefined)
-      throw new LockgateError('input-baseline', `${file}: finding ${index} ${wrong}: ${EXPECTED}`);
+    const fault = baseline.add(finding);
+    if (fault !== undefined)
+      throw new LockgateError('input-baseline', `${file}: finding ${index} ${fault}: ${EXPECTED}`);
     index += 1;
   }
   return baseline;
@@ -82,7 +85,7 @@ function parse(file: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new LockgateError('input-baseline', `${file} is no JSON (${(error as Error).message}): ${EXPECTED}`);
+    throw new LockgateError('input-baseline', `${file} is not JSON (${(error as Error).message}): ${EXPECTED}`);
   }
 }
 
@@ -90,6 +93,6 @@ function findingsOf(json: unknown, file: string): readonly unknown[] {
   if (Array.isArray(json)) return json;
   if (isObject(json) && Array.isArray(json.findings)) return json.findings;
   if (isObject(json) && Array.isArray(json.files))
-    return json.files.flatMap((one) => (isObject(one) && Array.isArray(one.findings) ? one.findings : []));
+    return json.files.flatMap((report) => (isObject(report) && Array.isArray(report.findings) ? report.findings : []));
   throw new LockgateError('input-baseline', `${file} has no findings: ${EXPECTED}`);
 }

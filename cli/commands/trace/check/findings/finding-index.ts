@@ -1,12 +1,13 @@
 /**
- * What is known in memory about each finding of a trace: some 45 bytes. The finding itself is in a spill file. Findings
- * are found by what identifies them, because a later line may withdraw one. Pure.
+ * An index of a trace's findings in memory, with some 45 bytes per finding; the findings themselves are in a spill file
+ * (spill-file.ts). A hash table finds a finding by rule, lock and uplink, because a later line of the trace may
+ * withdraw it. Rules, locks and firmware versions are given as numbers. Pure.
  */
 import type { UplinkKey } from '../../../../../proto/power/judge/event.js';
 import { FIRST_LIFE } from '../../../../../proto/wire/uplink-life.js';
 
-/** One row of the index. */
-export interface IndexRow {
+/** An entry of the index. */
+export interface IndexEntry {
   readonly line: number;
   readonly lock: number;
   readonly rule: number;
@@ -14,33 +15,39 @@ export interface IndexRow {
   /** Where the finding is in the spill file, in bytes. */
   readonly position: number;
   readonly length: number;
-  /** Given if the finding may be withdrawn. */
+  /** The uplink at fault if a later line may withdraw the finding, otherwise null. */
   readonly key: UplinkKey | null;
 }
 
-const FIRST_CAPACITY = 64;
+const INITIAL_CAPACITY = 64;
+/** The end of a chain. */
 const NONE = -1;
-/** Columns of a row that are integers below 2³²; the position in the spill file may be greater. */
+/**
+ * The members of an entry that are integers below 2³², each stored in an array. `life` counts the factory resets of the
+ * lock, after which its uplink numbers start again.
+ */
 const COLUMNS = ['line', 'lock', 'rule', 'firmware', 'length', 'credential', 'life', 'boot', 'sequence'] as const;
 type Column = (typeof COLUMNS)[number];
 
+/** The index. Entries are numbered in the order in which they are added. */
 export class FindingIndex {
   #count = 0;
-  #positions = new Float64Array(FIRST_CAPACITY);
-  #columns = new Map<Column, Uint32Array>(COLUMNS.map((name) => [name, new Uint32Array(FIRST_CAPACITY)]));
-  #isWithdrawn = new Uint8Array(FIRST_CAPACITY);
-  /** Chains of rows with the same hash: the first row of each, and the next row of each row. */
-  #heads = new Int32Array(FIRST_CAPACITY).fill(NONE);
-  #nexts = new Int32Array(FIRST_CAPACITY).fill(NONE);
+  #positions = new Float64Array(INITIAL_CAPACITY);
+  #columns = new Map<Column, Uint32Array>(COLUMNS.map((name) => [name, new Uint32Array(INITIAL_CAPACITY)]));
+  #isWithdrawn = new Uint8Array(INITIAL_CAPACITY);
+  /** The hash table's chains of entries with the same hash: the first entry of each, and the next one of each entry. */
+  #heads = new Int32Array(INITIAL_CAPACITY).fill(NONE);
+  #nexts = new Int32Array(INITIAL_CAPACITY).fill(NONE);
 
-  add(row: IndexRow): void {
+  /** Adds an entry. */
+  add(entry: IndexEntry): void {
     if (this.#count === this.#positions.length) this.#grow();
     const index = this.#count;
     this.#count += 1;
-    this.#positions[index] = row.position;
-    for (const name of ['line', 'lock', 'rule', 'firmware', 'length'] as const) this.#set(name, index, row[name]);
-    if (row.key === null) return;
-    const { credential, life = FIRST_LIFE, boot, sequence } = row.key;
+    this.#positions[index] = entry.position;
+    for (const name of ['line', 'lock', 'rule', 'firmware', 'length'] as const) this.#set(name, index, entry[name]);
+    if (entry.key === null) return;
+    const { credential, life = FIRST_LIFE, boot, sequence } = entry.key;
     this.#set('credential', index, credential);
     this.#set('life', index, life);
     this.#set('boot', index, boot);
@@ -50,33 +57,35 @@ export class FindingIndex {
 
   /** Withdraws the newest finding with these values, if there is one. */
   withdraw(rule: number, lock: number, { credential, life = FIRST_LIFE, boot, sequence }: UplinkKey): void {
-    const wanted = { rule, lock, credential, life, boot, sequence };
-    const hash = this.#slot(rule, lock, credential, life, boot, sequence);
-    for (let index = this.#heads[hash] as number; index !== NONE; index = this.#nexts[index] as number) {
+    const key = { rule, lock, credential, life, boot, sequence };
+    const slot = this.#slot(rule, lock, credential, life, boot, sequence);
+    for (let index = this.#heads[slot] as number; index !== NONE; index = this.#nexts[index] as number) {
       if (this.#isWithdrawn[index] === 1) continue;
-      if (Object.entries(wanted).some(([name, value]) => this.get(name as Column, index) !== value)) continue;
+      if (Object.entries(key).some(([name, value]) => this.get(name as Column, index) !== value)) continue;
       this.#isWithdrawn[index] = 1;
       return;
     }
   }
 
+  /** A member of an entry. */
   get(column: Column, index: number): number {
     return (this.#columns.get(column) as Uint32Array)[index] as number;
   }
 
+  /** Where an entry's finding is in the spill file. */
   positionOf(index: number): number {
     return this.#positions[index] as number;
   }
 
-  /** The rows that were not withdrawn and that `isWanted`, in the order of their lines. */
+  /** The entries that were not withdrawn and for which `isWanted` holds, in the order of their lines. */
   sorted(isWanted: (index: number) => boolean = () => true): Uint32Array {
     const indexes = new Uint32Array(this.#count);
-    let found = 0;
+    let count = 0;
     for (let index = 0; index < this.#count; index += 1) {
-      if (this.#isWithdrawn[index] === 0 && isWanted(index)) indexes[found++] = index;
+      if (this.#isWithdrawn[index] === 0 && isWanted(index)) indexes[count++] = index;
     }
     const lines = this.#columns.get('line') as Uint32Array;
-    return indexes.subarray(0, found).sort((a, b) => (lines[a] as number) - (lines[b] as number) || a - b);
+    return indexes.subarray(0, count).sort((a, b) => (lines[a] as number) - (lines[b] as number) || a - b);
   }
 
   #set(column: Column, index: number, value: number): void {
@@ -93,14 +102,16 @@ export class FindingIndex {
     for (let index = 0; index < this.#count; index += 1) if (this.get('life', index) !== 0) this.#link(index);
   }
 
-  /** A row that can't be withdrawn has life 0 and is in no chain. */
+  /** Adds an entry to its chain. Not called for an entry that can't be withdrawn; such an entry has life 0. */
   #link(index: number): void {
-    const of = (name: Column): number => this.get(name, index);
-    const slot = this.#slot(of('rule'), of('lock'), of('credential'), of('life'), of('boot'), of('sequence'));
+    const member = (name: Column): number => this.get(name, index);
+    const key = (['rule', 'lock', 'credential', 'life', 'boot', 'sequence'] as const).map(member);
+    const slot = this.#slot(...key);
     this.#nexts[index] = this.#heads[slot] as number;
     this.#heads[slot] = index;
   }
 
+  /** The slot of the hash table for a key. */
   #slot(...values: readonly number[]): number {
     let hash = 0;
     for (const value of values) {

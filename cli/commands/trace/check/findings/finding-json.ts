@@ -20,15 +20,15 @@ export interface FindingJson {
   readonly sequence: number | null;
   /** Left out for the first credential of the trace. */
   readonly credential?: number;
-  /** What the lock last reported; null if it has not yet. */
+  /** The version that the lock last reported; null if it has not reported any. */
   readonly firmware_version: string | null;
   /** The section that defines the rule. */
   readonly section: string;
   /** Where the rule is described: a path from lockgate's folder, with an anchor. */
   readonly link: string;
-  /** The members of the uplink at fault, as in a trace; null if it is not known any more, or there is none. */
+  /** The members of the uplink at fault, as in a trace; null if it is no longer in memory, or there is none. */
   readonly values: Readonly<Record<string, unknown>> | null;
-  /** The event of the world that calls for it: only for the rule `owed`. */
+  /** For the rule `owed` (an uplink that the lock should have sent): the world event that required the uplink. */
   readonly world?: OwedCause;
 }
 

@@ -1,6 +1,7 @@
 /**
- * The findings of one trace, for reports: in bounded memory however many there are. It leaves out the findings that the
- * user does not want to see, and counts those that a baseline knows.
+ * Stores the findings of one trace for reports, in bounded memory however many there are: each finding is JSON in a
+ * spill file (spill-file.ts), with an entry in an index. Findings of ignored rules are dropped; findings that a
+ * baseline lists are only counted.
  */
 import type { UplinkKey } from '../../../../../proto/power/judge/event.js';
 import { RULES, type RuleName, type RuleRow, type Severity } from '../../../../../proto/power/rules.js';
@@ -10,7 +11,7 @@ import { FindingIndex } from './finding-index.js';
 import { type FindingJson, findingToJson } from './finding-json.js';
 import type { SpillFile } from './spill-file.js';
 
-/** Which findings a report leaves out. */
+/** Which findings a report leaves out: those of ignored rules, and those of the baseline. */
 export interface LeftOut {
   readonly ignore: readonly string[];
   readonly baseline: Baseline | null;
@@ -21,22 +22,24 @@ const MAX_FIRMWARE_VERSIONS = 1000;
 /** The firmware of a lock that has not reported any. */
 export const UNKNOWN_FIRMWARE = 'unknown';
 
-/** Findings of one rule and one firmware version. */
+/** What a summary needs of one finding. */
 export interface FindingCount {
   readonly rule: RuleName;
   readonly firmware: string;
   readonly mac: string;
 }
 
+/** The stored findings of one trace. */
 export class FindingSpool implements FindingSink {
-  /** Findings that the baseline knows. A known one counts even if a later line withdraws it. */
+  /** The number of findings that the baseline lists, including those that a later line withdraws. */
   known = 0;
   readonly #spill: SpillFile;
   readonly #leftOut: LeftOut;
   readonly #index = new FindingIndex();
   readonly #locks = new NumberedTexts();
   readonly #firmware = new NumberedTexts(MAX_FIRMWARE_VERSIONS);
-  #standing: Uint32Array | null = null;
+  /** The index entries in the order of their lines; null after a change. */
+  #sortedEntries: Uint32Array | null = null;
 
   /** @param spill may be shared by several spools */
   constructor(spill: SpillFile, leftOut: LeftOut) {
@@ -52,7 +55,7 @@ export class FindingSpool implements FindingSink {
       return;
     }
     const bytes = Buffer.from(JSON.stringify(findingToJson(finding)));
-    this.#standing = null;
+    this.#sortedEntries = null;
     this.#index.add({
       line,
       lock: this.#locks.numberOf(mac),
@@ -65,10 +68,11 @@ export class FindingSpool implements FindingSink {
   }
 
   withdraw(rule: RuleName, mac: string, about: UplinkKey): void {
-    this.#standing = null;
+    this.#sortedEntries = null;
     this.#index.withdraw(RULE_NUMBERS.get(rule) as number, this.#locks.numberOf(mac), about);
   }
 
+  /** The number of findings that were not withdrawn. */
   get count(): number {
     return this.#sorted().length;
   }
@@ -105,7 +109,7 @@ export class FindingSpool implements FindingSink {
       yield this.#read(index);
   }
 
-  /** What a summary counts of each finding. */
+  /** Rule, firmware and lock of each finding, for a summary. */
   *counts(): Generator<FindingCount> {
     for (const index of this.#sorted()) {
       const firmware = this.#firmware.textOf(this.#index.get('firmware', index));
@@ -115,23 +119,25 @@ export class FindingSpool implements FindingSink {
   }
 
   #sorted(): Uint32Array {
-    this.#standing ??= this.#index.sorted();
-    return this.#standing;
+    this.#sortedEntries ??= this.#index.sorted();
+    return this.#sortedEntries;
   }
 
   #ruleOf(index: number): RuleRow {
     return RULES[this.#index.get('rule', index)] as RuleRow;
   }
 
+  /** Reads an entry's finding from the spill file. */
   #read(index: number): FindingJson {
     const bytes = this.#spill.read(this.#index.positionOf(index), this.#index.get('length', index));
     return JSON.parse(bytes.toString('utf8'));
   }
 }
 
+/** The position of each rule in the table of rules. */
 const RULE_NUMBERS: ReadonlyMap<string, number> = new Map(RULES.map(({ rule }, number) => [rule, number]));
 
-/** Numbers texts in the order in which they come. */
+/** Gives each new text the next number. Above the maximum, new texts get the last number. */
 class NumberedTexts {
   readonly #texts: string[] = [];
   readonly #numbers = new Map<string, number>();

@@ -1,7 +1,7 @@
 /**
- * Bytes that are appended once and read at any position. They stay in memory while they are few, and go to a temporary
- * file beyond that, so that very many findings take bounded memory. The file has no name: the system removes it when
- * the process ends.
+ * Storage for bytes that are appended and later read at any position. The first bytes stay in memory; when they exceed
+ * a limit they go to a temporary file, so that very many findings take bounded memory. The file is unlinked as soon as
+ * it is open, so that the system removes it when the process ends.
  */
 import { randomBytes } from 'node:crypto';
 import { closeSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
@@ -9,29 +9,32 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LockgateError } from '../../../../../proto/errors.js';
 
-/** Bytes that are kept in memory. */
-const MEMORY_BYTES = 4 * 1024 * 1024;
-/** Bytes that are read from the file at once: a few findings, which are mostly read in the order of writing. */
+/** The maximum number of appended bytes in memory. */
+const MAX_MEMORY_BYTES = 4 * 1024 * 1024;
+/** Bytes that are read from the file at once: a few findings, since most are read in the order of writing. */
 const READ_BYTES = 8 * 1024;
 
+/** Appended bytes, in memory or in a temporary file. */
 export class SpillFile {
   #descriptor: number | null = null;
+  /** The appended bytes that are not in the file yet. */
   #buffer = Buffer.allocUnsafe(READ_BYTES);
-  #buffered = 0;
+  #bufferedBytes = 0;
   #writtenBytes = 0;
+  /** The part of the file that was read last, and where it starts. */
   readonly #cache = Buffer.allocUnsafe(READ_BYTES);
-  #cacheAt = 0;
+  #cacheStart = 0;
   #cachedBytes = 0;
 
   /** Appends the bytes, and returns their position. @throws LockgateError `input-file` if the disk takes no more */
   append(bytes: Buffer): number {
-    const position = this.#writtenBytes + this.#buffered;
-    if (this.#buffered + bytes.length > MEMORY_BYTES) this.#flush();
-    if (bytes.length > MEMORY_BYTES) this.#write(bytes);
+    const position = this.#writtenBytes + this.#bufferedBytes;
+    if (this.#bufferedBytes + bytes.length > MAX_MEMORY_BYTES) this.#flush();
+    if (bytes.length > MAX_MEMORY_BYTES) this.#write(bytes);
     else {
-      if (this.#buffered + bytes.length > this.#buffer.length) this.#grow(this.#buffered + bytes.length);
-      bytes.copy(this.#buffer, this.#buffered);
-      this.#buffered += bytes.length;
+      if (this.#bufferedBytes + bytes.length > this.#buffer.length) this.#grow(this.#bufferedBytes + bytes.length);
+      bytes.copy(this.#buffer, this.#bufferedBytes);
+      this.#bufferedBytes += bytes.length;
     }
     return position;
   }
@@ -43,11 +46,11 @@ export class SpillFile {
       return this.#buffer.subarray(start, start + length);
     }
     if (length > READ_BYTES) return this.#readFile(Buffer.allocUnsafe(length), position, length);
-    if (position < this.#cacheAt || position + length > this.#cacheAt + this.#cachedBytes) {
-      this.#cacheAt = position;
+    if (position < this.#cacheStart || position + length > this.#cacheStart + this.#cachedBytes) {
+      this.#cacheStart = position;
       this.#cachedBytes = this.#readFile(this.#cache, position, READ_BYTES).length;
     }
-    return this.#cache.subarray(position - this.#cacheAt, position - this.#cacheAt + length);
+    return this.#cache.subarray(position - this.#cacheStart, position - this.#cacheStart + length);
   }
 
   /** Frees the file. Nothing can be read any more. */
@@ -57,20 +60,20 @@ export class SpillFile {
   }
 
   #grow(bytes: number): void {
-    const larger = Buffer.allocUnsafe(Math.min(MEMORY_BYTES, Math.max(bytes, 2 * this.#buffer.length)));
-    this.#buffer.copy(larger, 0, 0, this.#buffered);
+    const larger = Buffer.allocUnsafe(Math.min(MAX_MEMORY_BYTES, Math.max(bytes, 2 * this.#buffer.length)));
+    this.#buffer.copy(larger, 0, 0, this.#bufferedBytes);
     this.#buffer = larger;
   }
 
   #flush(): void {
-    this.#write(this.#buffer.subarray(0, this.#buffered));
-    this.#buffered = 0;
+    this.#write(this.#buffer.subarray(0, this.#bufferedBytes));
+    this.#bufferedBytes = 0;
   }
 
   #write(bytes: Buffer): void {
     try {
-      this.#descriptor ??= openNameless();
-      for (let done = 0; done < bytes.length; ) done += writeSync(this.#descriptor, bytes, done);
+      this.#descriptor ??= openUnlinked();
+      for (let offset = 0; offset < bytes.length; ) offset += writeSync(this.#descriptor, bytes, offset);
     } catch (error) {
       const { message } = error as Error;
       throw new LockgateError('input-file', `the findings need a temporary file in ${tmpdir()}: ${message}`);
@@ -79,17 +82,17 @@ export class SpillFile {
   }
 
   #readFile(into: Buffer, position: number, length: number): Buffer {
-    let done = 0;
-    while (done < length) {
-      const count = readSync(this.#descriptor as number, into, done, length - done, position + done);
+    let readBytes = 0;
+    while (readBytes < length) {
+      const count = readSync(this.#descriptor as number, into, readBytes, length - readBytes, position + readBytes);
       if (count === 0) break;
-      done += count;
+      readBytes += count;
     }
-    return into.subarray(0, done);
+    return into.subarray(0, readBytes);
   }
 }
 
-function openNameless(): number {
+function openUnlinked(): number {
   const file = join(tmpdir(), `lockgate-findings-${randomBytes(8).toString('hex')}`);
   const descriptor = openSync(file, 'wx+', 0o600);
   unlinkSync(file);

@@ -1,6 +1,6 @@
 /**
- * Prints the report of `trace check` as one JSON document (interfaces.md §4). A large one is written in parts, because
- * the findings may not fit into memory.
+ * Prints the report of `trace check` as one JSON document (interfaces.md §4). A large document is written in parts,
+ * because the findings may not fit into memory.
  */
 import { print, printJson, untilStdoutDrained } from '../../../../terminal/output.js';
 import type { FileReport } from '../checked-file.js';
@@ -8,26 +8,31 @@ import type { RequiredRow } from '../required-rows.js';
 import { knownFindings, type Report } from './report.js';
 import { summarize } from './summary.js';
 
-/** With more findings the document is written in parts, of which each is a line. */
+/** A document with more findings is written in parts, each on a line. */
 const MAX_FINDINGS_AT_ONCE = 1000;
-/** Findings that are written at once. */
+/** The number of findings in a part. */
 const FINDINGS_PER_PART = 100;
 
 /** Prints the document. */
 export async function printJsonReport(report: Report): Promise<void> {
   const { files, violations, warnings } = report;
   if (violations + warnings <= MAX_FINDINGS_AT_ONCE) {
-    const whole = files.map((file) => ({ ...startOf(file), findings: [...file.findings.all()], ...endOf(file) }));
-    printJson({ files: whole, ...totalsOf(report) });
+    const wholeFiles = files.map((file) => ({
+      ...membersBeforeFindings(file),
+      findings: [...file.findings.all()],
+      ...membersAfterFindings(file),
+    }));
+    printJson({ files: wholeFiles, ...membersAfterFiles(report) });
     return;
   }
   print('{"files":[');
   for (const [index, file] of files.entries()) await printFile(file, index === files.length - 1 ? '' : ',');
-  print(`],${JSON.stringify(totalsOf(report)).slice(1)}`);
+  print(`],${JSON.stringify(membersAfterFiles(report)).slice(1)}`);
 }
 
+/** Prints a file's object in parts: its JSON texts are cut open to insert the findings. */
 async function printFile(report: FileReport, separator: string): Promise<void> {
-  print(`${JSON.stringify(startOf(report)).slice(0, -1)},"findings":[`);
+  print(`${JSON.stringify(membersBeforeFindings(report)).slice(0, -1)},"findings":[`);
   let texts: string[] = [];
   let isFirst = true;
   const write = (): void => {
@@ -42,16 +47,16 @@ async function printFile(report: FileReport, separator: string): Promise<void> {
     await untilStdoutDrained();
   }
   write();
-  print(`],${JSON.stringify(endOf(report)).slice(1)}${separator}`);
+  print(`],${JSON.stringify(membersAfterFindings(report)).slice(1)}${separator}`);
 }
 
 /** The members of a file before its findings. */
-function startOf({ file, pings, locks }: FileReport): object {
+function membersBeforeFindings({ file, pings, locks }: FileReport): object {
   return { file, pings, locks };
 }
 
 /** The members of a file after its findings. */
-function endOf({ file, notes, notesLeftOut, error, coverage }: FileReport): object {
+function membersAfterFindings({ file, notes, notesLeftOut, error, coverage }: FileReport): object {
   const cells = coverage?.map(({ state, trigger, reason, pingType, isAllowed, pings: count }) => {
     return { state, trigger, reason, ping_type: pingType, allowed: isAllowed, pings: count };
   });
@@ -64,7 +69,7 @@ function endOf({ file, notes, notesLeftOut, error, coverage }: FileReport): obje
 }
 
 /** The members of the document after its files. */
-function totalsOf(report: Report): object {
+function membersAfterFiles(report: Report): object {
   const { files, violations, warnings, summary } = report;
   const rows = summarize(summary === true ? files : []).map(({ firmware, ...row }) => {
     return { ...row, firmware: Object.fromEntries(firmware) };

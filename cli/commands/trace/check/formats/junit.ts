@@ -1,6 +1,7 @@
 /**
  * Prints the report of `trace check` as JUnit XML for build servers: a suite for each trace, a case for each rule, and
- * a case with an error if the trace could not be read to its end. It is written line by line.
+ * a case with an error if the trace could not be read to its end. The document is written line by line, because the
+ * findings may not fit into memory.
  */
 import { RULES } from '../../../../../proto/power/rules.js';
 import { print, untilStdoutDrained } from '../../../../terminal/output.js';
@@ -36,9 +37,9 @@ function sum(numbers: readonly number[]): number {
 function printRequired(required: readonly RequiredRow[], unmet: number): void {
   print(`  <testsuite name="required rows" ${countsOf(required.length, unmet)} errors="0" skipped="0">`);
   for (const row of required) {
-    const head = `    <testcase classname="required rows" name="${escapeXml(row.row)}"`;
+    const testcase = `    <testcase classname="required rows" name="${escapeXml(row.row)}"`;
     const failure = `<failure message="${escapeXml(describeUnmet(row))}" type="${row.verdict}"/>`;
-    print(isMet(row) ? `${head}/>` : `${head}>${failure}</testcase>`);
+    print(isMet(row) ? `${testcase}/>` : `${testcase}>${failure}</testcase>`);
   }
   print('  </testsuite>');
 }
@@ -74,16 +75,16 @@ async function printCase(
   rule: (typeof RULES)[number]['rule'],
   isFailure: boolean,
 ): Promise<void> {
-  const head = `    <testcase classname="${escapeXml(file)}" name="${rule}"`;
-  const describe = (one: FindingJson): string => escapeXml(`${file}:${one.line}: ${one.mac}: ${one.message}`);
-  // A line is printed when the next one is known, because the last one has the end of the element.
+  const testcase = `    <testcase classname="${escapeXml(file)}" name="${rule}"`;
+  const describe = ({ line, mac, message }: FindingJson): string => escapeXml(`${file}:${line}: ${mac}: ${message}`);
+  // Each line is printed only when the next finding is known, because the last line also closes the element.
   let pending: string | null = null;
   for (const finding of findings.ofRule(rule)) {
     await untilStdoutDrained();
     if (pending !== null) print(pending);
     const { message, severity } = finding;
     const start = isFailure ? `<failure message="${escapeXml(message)}" type="${severity}">` : '<system-out>';
-    pending = pending === null ? `${head}>${start}${describe(finding)}` : describe(finding);
+    pending = pending === null ? `${testcase}>${start}${describe(finding)}` : describe(finding);
   }
-  print(pending === null ? `${head}/>` : `${pending}</${isFailure ? 'failure' : 'system-out'}></testcase>`);
+  print(pending === null ? `${testcase}/>` : `${pending}</${isFailure ? 'failure' : 'system-out'}></testcase>`);
 }

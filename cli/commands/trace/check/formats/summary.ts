@@ -2,12 +2,12 @@
 import { RULES, type RuleName, type Severity } from '../../../../../proto/power/rules.js';
 import type { FileReport } from '../checked-file.js';
 
-/** One rule that was broken. */
+/** A broken rule, with the numbers of findings, locks and firmware versions. */
 export interface SummaryRow {
   readonly rule: RuleName;
   readonly severity: Severity;
   readonly findings: number;
-  /** How many locks broke it. */
+  /** How many locks broke the rule. */
   readonly locks: number;
   /** Findings by the firmware version that the lock had reported, most first. */
   readonly firmware: ReadonlyMap<string, number>;
@@ -18,10 +18,10 @@ export function summarize(files: readonly FileReport[]): SummaryRow[] {
   const locks = new Map<string, Set<string>>();
   const firmware = new Map<string, Map<string, number>>();
   for (const { findings } of files) {
-    for (const one of findings.counts()) {
-      entryOf(locks, one.rule, () => new Set<string>()).add(one.mac);
-      const counts = entryOf(firmware, one.rule, () => new Map<string, number>());
-      counts.set(one.firmware, (counts.get(one.firmware) ?? 0) + 1);
+    for (const { rule, mac, firmware: version } of findings.counts()) {
+      getOrAdd(locks, rule, () => new Set<string>()).add(mac);
+      const counts = getOrAdd(firmware, rule, () => new Map<string, number>());
+      counts.set(version, (counts.get(version) ?? 0) + 1);
     }
   }
   return RULES.filter(({ rule }) => firmware.has(rule)).map(({ rule, severity }) => {
@@ -31,10 +31,10 @@ export function summarize(files: readonly FileReport[]): SummaryRow[] {
   });
 }
 
-function entryOf<V>(map: Map<string, V>, key: string, make: () => V): V {
+function getOrAdd<V>(map: Map<string, V>, key: string, makeValue: () => V): V {
   const known = map.get(key);
   if (known !== undefined) return known;
-  const made = make();
-  map.set(key, made);
-  return made;
+  const added = makeValue();
+  map.set(key, added);
+  return added;
 }

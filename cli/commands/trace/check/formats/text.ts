@@ -7,15 +7,15 @@ import { describeUnmet, isMet, type RequiredRow } from '../required-rows.js';
 import { knownFindings, plural, type Report } from './report.js';
 import { type SummaryRow, summarize } from './summary.js';
 
-/** With more findings than this, the report has a summary unless the user says otherwise. */
+/** With more findings than this, the report has a summary, unless a flag decides. */
 const MANY_FINDINGS = 50;
-/** Firmware versions that a row of the summary names. */
+/** The maximum number of firmware versions that a row of the summary names. */
 const MAX_VERSIONS_SHOWN = 3;
 
 /** Prints the report. */
 export async function printText(report: Report): Promise<void> {
   const { violations, warnings, summary } = report;
-  // The error of a file of which nothing could be read goes to stderr alone.
+  // A file without a trace's header has nothing to report; its error goes to stderr.
   const files = report.files.filter(({ isTrace }) => isTrace);
   if (files.length === 0) return;
   for (const file of files) await printFile(file);

@@ -1,6 +1,6 @@
 /**
- * Draws one lock's timeline as an SVG: a band of its states, a row of marks for each reason of its pings, and a row of
- * its findings. Pure. What a mark means never rests on its colour alone.
+ * Draws one lock's timeline as an SVG: a band of its power states, a row of marks for each reason of its pings, and a
+ * row of its findings. Marks differ in shape as well as in colour. Pure.
  */
 import { Minutes } from '../../../../../proto/clock.js';
 import { describeSpan, describeTime } from '../../../../../proto/power/judge/words.js';
@@ -10,16 +10,17 @@ import type { FindingJson } from '../findings/finding-json.js';
 import type { LockTimeline } from './timelines.js';
 
 /** Where the time axis starts and ends, in units of the drawing. */
-const LEFT = 210;
-const RIGHT = 990;
+const AXIS_LEFT = 210;
+const AXIS_RIGHT = 990;
 const WIDTH = 1000;
 const BAND_HEIGHT = 26;
 const ROW_HEIGHT = 18;
 const TOP = 8;
-/** A state's name is written into its band if this many units fit each of its characters. */
+/** The width of a character of a state's name; the name is shown only if it fits into its band. */
 const UNITS_PER_CHARACTER = 8;
+/** The number of times written below the axis. */
 const AXIS_MARKS = 5;
-/** Rows of pings; further reasons share the last one. */
+/** The maximum number of rows of pings; further reasons share the last row. */
 const MAX_REASON_ROWS = 12;
 
 /** The time that a chart covers, ms since the epoch. */
@@ -46,7 +47,7 @@ export function lockChart(lock: LockTimeline, findings: readonly FindingJson[], 
     ...lock.pings.map(({ atMs, reason }) => {
       const row = Math.min(rows.indexOf(reason) === -1 ? rows.length - 1 : rows.indexOf(reason), rows.length - 1);
       const y = TOP + BAND_HEIGHT + row * ROW_HEIGHT + 4;
-      return `<rect class="ping" x="${x(atMs, range) - 1}" y="${y}" width="2" height="${ROW_HEIGHT - 6}"/>`;
+      return `<rect class="ping" x="${xOf(atMs, range) - 1}" y="${y}" width="2" height="${ROW_HEIGHT - 6}"/>`;
     }),
     label(findingsTop + ROW_HEIGHT - 4, 'findings'),
     ...findings.map((finding) => findingMark(finding, findingsTop + ROW_HEIGHT / 2, range)),
@@ -56,20 +57,21 @@ export function lockChart(lock: LockTimeline, findings: readonly FindingJson[], 
   return parts.join('\n');
 }
 
-function x(atMs: number, { fromMs, toMs }: TimeRange): number {
-  const share = toMs > fromMs ? (atMs - fromMs) / (toMs - fromMs) : 0;
-  return Math.round((LEFT + Math.min(Math.max(share, 0), 1) * (RIGHT - LEFT)) * 10) / 10;
+/** The horizontal position of a time. */
+function xOf(atMs: number, { fromMs, toMs }: TimeRange): number {
+  const fraction = toMs > fromMs ? (atMs - fromMs) / (toMs - fromMs) : 0;
+  return Math.round((AXIS_LEFT + Math.min(Math.max(fraction, 0), 1) * (AXIS_RIGHT - AXIS_LEFT)) * 10) / 10;
 }
 
 function label(y: number, text: string): string {
-  return `<text class="label" x="${LEFT - 8}" y="${y}" text-anchor="end">${escapeXml(text)}</text>`;
+  return `<text class="label" x="${AXIS_LEFT - 8}" y="${y}" text-anchor="end">${escapeXml(text)}</text>`;
 }
 
 function stateBands({ states }: LockTimeline, range: TimeRange): string[] {
   return states.map(({ atMs, row }, index) => {
     const endMs = states[index + 1]?.atMs ?? range.toMs;
-    const start = x(atMs, range);
-    const width = Math.max(x(endMs, range) - start, 0.5);
+    const start = xOf(atMs, range);
+    const width = Math.max(xOf(endMs, range) - start, 0.5);
     const span = `${row.state} from ${describeTime(atMs)} for ${describeSpan(endMs - atMs)}: ${describeAllowed(row)}`;
     const place = `x="${start}" y="${TOP}" width="${width}" height="${BAND_HEIGHT - 4}"`;
     const rect = `<rect class="state ${row.state}" ${place}/>`;
@@ -81,25 +83,25 @@ function stateBands({ states }: LockTimeline, range: TimeRange): string[] {
 
 /** A violation is a filled triangle, a warning an open circle. */
 function findingMark({ at, line, rule, severity }: FindingJson, y: number, range: TimeRange): string {
-  const at_ = x(at === null ? range.fromMs : Date.parse(at), range);
+  const x = xOf(at === null ? range.fromMs : Date.parse(at), range);
   const shape =
     severity === 'violation'
-      ? `<path class="violation" d="M${at_ - 6} ${y - 5}h12l-6 11z"/>`
-      : `<circle class="warning" cx="${at_}" cy="${y}" r="5"/>`;
+      ? `<path class="violation" d="M${x - 6} ${y - 5}h12l-6 11z"/>`
+      : `<circle class="warning" cx="${x}" cy="${y}" r="5"/>`;
   return `<g><title>${escapeXml(`${severity} ${rule}, line ${line}`)}</title>${shape}</g>`;
 }
 
 function timeAxis(y: number, range: TimeRange): string[] {
   const hasSeconds = range.toMs - range.fromMs < Minutes(AXIS_MARKS);
-  const parts = [`<path class="axis" d="M${LEFT} ${y}H${RIGHT}"/>`];
+  const parts = [`<path class="axis" d="M${AXIS_LEFT} ${y}H${AXIS_RIGHT}"/>`];
   for (let mark = 0; mark < AXIS_MARKS; mark += 1) {
     const atMs = range.fromMs + (mark / (AXIS_MARKS - 1)) * (range.toMs - range.fromMs);
     const anchor = mark === 0 ? 'start' : mark === AXIS_MARKS - 1 ? 'end' : 'middle';
     const text = describeTime(Math.round(atMs))
       .replace('T', ' ')
       .slice(0, hasSeconds ? 'YYYY-MM-DD hh:mm:ss'.length : 'YYYY-MM-DD hh:mm'.length);
-    parts.push(`<path class="axis" d="M${x(atMs, range)} ${y}v4"/>`);
-    parts.push(`<text class="time" x="${x(atMs, range)}" y="${y + 16}" text-anchor="${anchor}">${text}</text>`);
+    parts.push(`<path class="axis" d="M${xOf(atMs, range)} ${y}v4"/>`);
+    parts.push(`<text class="time" x="${xOf(atMs, range)}" y="${y + 16}" text-anchor="${anchor}">${text}</text>`);
   }
   return parts;
 }

@@ -1,7 +1,7 @@
 /**
- * Prints the report of `trace check` as one HTML page without scripts and without anything from elsewhere: counts by
- * rule, what the model allows, and for each lock a timeline and its findings. It is printed part by part; of a large
- * trace it shows the locks with the most findings.
+ * Prints the report of `trace check` as one HTML page without scripts and external resources: counts by rule, what the
+ * power model allows, and for each lock a timeline and its findings. The page is printed in parts. For a large trace it
+ * shows only the locks with the most findings.
  */
 import { print, untilStdoutDrained } from '../../../../terminal/output.js';
 import { escapeXml as escapeHtml } from '../../../../terminal/xml-text.js';
@@ -15,16 +15,16 @@ import { lockChart, modelRows } from './lock-chart.js';
 import { STYLE } from './style.js';
 import { LockTimeline } from './timelines.js';
 
-/** Locks of a trace that get a timeline: the ones with the most findings. */
+/** The maximum number of locks with a timeline per trace. */
 const MAX_LOCKS_SHOWN = 50;
-/** Findings of a lock that the page shows. */
+/** The maximum number of findings shown per lock. */
 const MAX_FINDINGS_SHOWN = 200;
 
 /** Prints the page. */
 export async function printHtml(report: Report): Promise<void> {
   const { files, violations, warnings } = report;
-  const found = `${plural(violations, 'violation')} and ${plural(warnings, 'warning')}`;
-  const counts = `${found} in ${plural(files.length, 'trace')}`;
+  const findings = `${plural(violations, 'violation')} and ${plural(warnings, 'warning')}`;
+  const counts = `${findings} in ${plural(files.length, 'trace')}`;
   print('<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">');
   print('<meta name="viewport" content="width=device-width, initial-scale=1">');
   print(`<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">`);
@@ -115,10 +115,12 @@ function printFindings(findings: readonly FindingJson[], count: number): void {
   if (more > 0) print(`<p>${plural(more, 'further finding')} of this lock not shown.</p>`);
 }
 
+/** A lock that the page shows. */
 interface ShownLock {
   readonly lock: LockTimeline;
-  /** The first ones. */
+  /** The first findings, up to {@link MAX_FINDINGS_SHOWN}. */
   readonly findings: FindingJson[];
+  /** The number of all findings. */
   count: number;
 }
 
@@ -137,9 +139,9 @@ function shownLocks({ findings, timelines }: FileReport): ShownLock[] {
     locks.set(mac, known);
   }
   const shown = [...locks.values()].sort((a, b) => b.count - a.count).slice(0, MAX_LOCKS_SHOWN);
-  const kept = new Map(shown.map((each) => [each.lock.mac, each]));
+  const shownByMac = new Map(shown.map((each) => [each.lock.mac, each]));
   for (const finding of findings.all()) {
-    const list = kept.get(finding.mac)?.findings;
+    const list = shownByMac.get(finding.mac)?.findings;
     if (list !== undefined && list.length < MAX_FINDINGS_SHOWN) list.push(finding);
   }
   return shown;

@@ -1,4 +1,6 @@
-/** The style of the HTML report. The colours differ in lightness too, so that a grey print can be read. */
+/**
+ * The style sheet of the HTML report. Its colours also differ in lightness, so that the page can be printed in grey.
+ */
 export const STYLE = `
 :root { color-scheme: light; font: 15px/1.45 system-ui, sans-serif; color: #1b1f24; background: #fff; }
 main { max-width: 72rem; margin: 0 auto; padding: 1rem; }

@@ -1,6 +1,6 @@
 /**
- * Follows a trace and remembers for each lock what the HTML report draws: its states and its pings over time. Bounded:
- * of a long trace it remembers fewer pings, evenly, and of a large fleet only some locks. Pure.
+ * Collects from a trace what the HTML report draws for each lock: its power states and its pings over time. Memory is
+ * bounded: of many pings only every second, fourth and so on is stored, and of a large fleet only some locks. Pure.
  */
 
 import { stateRow } from '../../../../../proto/power/judge/state.js';
@@ -10,13 +10,13 @@ import { formatMac, type Mac } from '../../../../../proto/wire/mac.js';
 import type { Uplink } from '../../../../../proto/wire/ping.js';
 import type { TraceObserver } from '../observer.js';
 
-/** Locks that are followed; the others have no timeline. */
+/** The maximum number of locks with a timeline. */
 const MAX_LOCKS = 2000;
-/** Pings that are remembered for each lock. */
+/** The maximum number of pings stored per lock. */
 const MAX_PINGS = 400;
-/** Changes of state that are remembered for each lock. */
+/** The maximum number of changes of state stored per lock. */
 const MAX_STATES = 200;
-/** The battery of a lock that has not reported it yet: not low. */
+/** Assumed for a lock that has not reported its battery: not low, since a low battery is a state. */
 const UNKNOWN_BATTERY_PERCENT = 100;
 
 /** A state that a lock entered. */
@@ -37,11 +37,12 @@ export interface DrawnPing {
 export class LockTimeline {
   readonly mac: string;
   readonly states: EnteredState[] = [];
-  /** One of each {@link stride} pings. */
+  /** Every {@link stride}th ping. */
   pings: DrawnPing[] = [];
+  /** Doubled whenever {@link pings} is full. */
   stride = 1;
   pingCount = 0;
-  /** Whether there were more changes of state than are remembered. */
+  /** Whether changes of state beyond the maximum were dropped. */
   hasMoreStates = false;
   #batteryPercent = UNKNOWN_BATTERY_PERCENT;
 
@@ -71,14 +72,15 @@ export class LockTimeline {
   }
 }
 
-/** See the head of this file. */
+/** Collects the timelines of a trace's locks while the trace is checked. */
 export class Timelines implements TraceObserver {
-  /** When the trace begins and ends, ms since the epoch. */
+  /** The times of the trace's first and last event, ms since the epoch. */
   fromMs = Number.NaN;
   toMs = Number.NaN;
   readonly #model: PowerModel;
   readonly #locks = new Map<Mac, LockTimeline>();
-  #header: TraceHeader['locks'] = new Map();
+  /** The locks of the trace's header, with their settings before the first event. */
+  #headerLocks: TraceHeader['locks'] = new Map();
 
   constructor(model: PowerModel) {
     this.#model = model;
@@ -89,26 +91,26 @@ export class Timelines implements TraceObserver {
   }
 
   header({ locks }: TraceHeader): void {
-    this.#header = locks;
+    this.#headerLocks = locks;
   }
 
   event(event: TraceEvent): void {
-    if (Number.isNaN(this.fromMs)) this.#begin(event.atMs);
+    if (Number.isNaN(this.fromMs)) this.#start(event.atMs);
     this.toMs = event.atMs;
     if ((event.event !== 'ping' && event.event !== 'ack') || event.source !== 'lock') return;
     this.#lockOf(event.mac)?.noteUplink(this.#model, event.atMs, event.uplink);
   }
 
-  #begin(atMs: number): void {
+  #start(atMs: number): void {
     this.fromMs = atMs;
-    for (const mac of this.#header.keys()) this.#lockOf(mac);
+    for (const mac of this.#headerLocks.keys()) this.#lockOf(mac);
   }
 
   #lockOf(mac: Mac): LockTimeline | undefined {
     const known = this.#locks.get(mac);
     if (known !== undefined || this.#locks.size >= MAX_LOCKS) return known;
     const added = new LockTimeline(formatMac(mac));
-    const { power } = this.#header.get(mac) ?? UNNAMED_LOCK;
+    const { power } = this.#headerLocks.get(mac) ?? UNNAMED_LOCK;
     added.enter(this.fromMs, stateRow(this.#model, power, UNKNOWN_BATTERY_PERCENT));
     this.#locks.set(mac, added);
     return added;

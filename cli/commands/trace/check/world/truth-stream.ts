@@ -1,29 +1,33 @@
 /**
- * Reads the events of the world from a truth, part by part, as fast as the caller asks for them: a truth may be larger
- * than memory. Judges nothing.
+ * Reads the world events of a truth (a trace that records what really happened around simulated locks) in parts. The
+ * next part is read only when the caller requests it, because a truth may be larger than memory. Judges nothing.
  */
 import { LockgateError } from '../../../../../proto/errors.js';
 import type { TraceEvent, TraceHeader, TraceWorld } from '../../../../../proto/trace/trace.js';
 import { readTraceFile, type TraceVisitor } from '../../trace-file.js';
 
-/** An event of the world, with the number of its line. */
+/** A world event, with the number of its line. */
 export interface TruthLine {
   readonly event: TraceWorld;
   readonly line: number;
 }
 
-/** Ends the reading of a truth that is no longer needed. */
-class NotNeeded extends Error {}
+/** Thrown to the reader when the truth is closed before its end. */
+class StreamClosed extends Error {}
 
+/** A truth that is being read. */
 export class TruthStream implements TraceVisitor {
   readonly #file: string;
-  /** Null before the first part. */
+  /** The truth's header; null before the first part. */
   truthHeader: TraceHeader | null = null;
+  /** The events read since the last call of {@link next}. */
   #part: TruthLine[] = [];
   #reading: Promise<void> | null = null;
   #isDone = false;
   #error: unknown = null;
+  /** Lets the reader continue. */
   #resume: (() => void) | null = null;
+  /** Lets {@link next} return. */
   #deliver: (() => void) | null = null;
   #isClosed = false;
 
@@ -51,7 +55,7 @@ export class TruthStream implements TraceVisitor {
     return part;
   }
 
-  /** Stops reading. */
+  /** Stops reading, and resolves when the file is closed. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#resume?.();
@@ -66,25 +70,25 @@ export class TruthStream implements TraceVisitor {
     if (event.event === 'world') this.#part.push({ event, line });
   }
 
-  /** Called by the reader after each part of the file. */
+  /** Called by the reader after each chunk of the file. Waits until {@link next} requests more. */
   async pause(): Promise<void> {
-    if (this.#isClosed) throw new NotNeeded();
+    if (this.#isClosed) throw new StreamClosed();
     if (this.#part.length === 0) return;
     const resumed = new Promise<void>((resolve) => {
       this.#resume = resolve;
     });
     this.#deliver?.();
     await resumed;
-    if (this.#isClosed) throw new NotNeeded();
+    if (this.#isClosed) throw new StreamClosed();
   }
 
   async #read(): Promise<void> {
     try {
       await readTraceFile(this.#file, this);
     } catch (error) {
-      // A truth that can't be read ends the command: it is no error of the trace.
+      // A new error, so that callers don't take it for an UnreadableTrace of the checked file: it ends the command.
       if (error instanceof LockgateError) this.#error = new LockgateError(error.code, error.message);
-      else if (!(error instanceof NotNeeded)) this.#error = error;
+      else if (!(error instanceof StreamClosed)) this.#error = error;
     }
     this.#isDone = true;
     this.#deliver?.();

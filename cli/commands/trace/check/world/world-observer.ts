@@ -1,6 +1,7 @@
 /**
- * `trace check --world`: compares a trace with a truth while it is checked (proto/trace/owed/). The truth may be the
- * trace itself; otherwise both are read side by side, in order of time.
+ * `trace check --world`: checks that a trace has the uplinks that world events required (proto/trace/owed/). World
+ * events are what really happened around simulated locks; the file that has them is called the truth. It may be the
+ * checked trace itself; otherwise both files are read side by side, in order of time.
  */
 import { resolve } from 'node:path';
 import { LockgateError } from '../../../../../proto/errors.js';
@@ -21,7 +22,7 @@ const STANDARD_INPUT = '-';
  */
 export function worldObserver(file: string, truth: string): TraceObserver {
   const isSame = file === truth || (truth !== STANDARD_INPUT && resolve(file) === resolve(truth));
-  return isSame ? new OwnWorld(truth) : new OtherWorld(truth);
+  return isSame ? new WorldInTrace(truth) : new WorldInOtherFile(truth);
 }
 
 /** @throws LockgateError `input-flags` if the truth is the standard input and is needed more than once */
@@ -30,8 +31,8 @@ export function requireReadable(files: readonly string[], truth: string): void {
   throw new LockgateError('input-flags', '--world - can be read only once: expected one trace with it');
 }
 
-/** The trace has the events of the world itself. */
-class OwnWorld implements TraceObserver {
+/** For a trace that has the world events itself. */
+class WorldInTrace implements TraceObserver {
   readonly #truth: string;
   #owed: OwedCheck | null = null;
 
@@ -54,17 +55,19 @@ class OwnWorld implements TraceObserver {
   }
 }
 
-/** The truth is another file. */
-class OtherWorld implements TraceObserver {
+/** For a truth in another file. */
+class WorldInOtherFile implements TraceObserver {
   readonly #name: string;
   readonly #stream: TruthStream;
+  /** The checked trace's header, and where findings go. */
   #start: { readonly header: TraceHeader; readonly findings: FindingSink } | null = null;
   #owed: OwedCheck | null = null;
-  /** Events of the trace for which the truth has not been read far enough: at most those of one part of the file. */
+  /** Events of the trace that wait until the truth is read up to their time: at most those of one chunk of the file. */
   #events: { readonly event: TraceEvent; readonly line: number }[] = [];
+  /** The current part of the truth, and the index of its first event that was not yet used. */
   #truth: readonly TruthLine[] = [];
   #next = 0;
-  #isTruthOver = false;
+  #isTruthAtEnd = false;
 
   constructor(truth: string) {
     this.#name = truth;
@@ -84,10 +87,10 @@ class OtherWorld implements TraceObserver {
     this.#events = [];
     const [first] = events;
     if (first === undefined) return;
-    const owed = this.#owed ?? (await this.#begin(first.event.atMs));
+    const owed = this.#owed ?? (await this.#startCheck(first.event.atMs));
     if (owed === null) return;
     for (const { event, line } of events) {
-      while (!this.#isTruthOver && this.#isBehind(owed, event.atMs)) await this.#readMore();
+      while (!this.#isTruthAtEnd && this.#needsMoreTruth(owed, event.atMs)) await this.#readNextPart();
       owed.event(event, line);
     }
   }
@@ -97,18 +100,18 @@ class OtherWorld implements TraceObserver {
     if (this.#owed !== null) requireWorld(this.#owed, this.#name);
   }
 
-  async #begin(atMs: number): Promise<OwedCheck | null> {
+  async #startCheck(atMs: number): Promise<OwedCheck | null> {
     if (this.#start === null) return null;
-    await this.#readMore();
+    await this.#readNextPart();
     const { truthHeader } = this.#stream;
-    const truth = { truthName: shownName(this.#name), ...(truthHeader && { truthHeader }) };
+    const truth = { truthName: displayName(this.#name), ...(truthHeader && { truthHeader }) };
     this.#owed = new OwedCheck({ model: POWER_MODEL, ...this.#start, ...truth });
     this.#owed.begin(atMs);
     return this.#owed;
   }
 
-  /** Takes what is known of the world up to a moment. Returns whether more of the truth must be read. */
-  #isBehind(owed: OwedCheck, atMs: number): boolean {
+  /** Passes the world events up to this time to the check. Returns whether the next part of the truth is needed. */
+  #needsMoreTruth(owed: OwedCheck, atMs: number): boolean {
     for (let next = this.#truth[this.#next]; next !== undefined; next = this.#truth[this.#next]) {
       if (next.event.atMs > atMs) return false;
       readWorld(owed, this.#name, next.event, next.line);
@@ -117,24 +120,26 @@ class OtherWorld implements TraceObserver {
     return true;
   }
 
-  async #readMore(): Promise<void> {
+  async #readNextPart(): Promise<void> {
     this.#truth = await this.#stream.next();
     this.#next = 0;
-    this.#isTruthOver = this.#truth.length === 0;
+    this.#isTruthAtEnd = this.#truth.length === 0;
   }
 }
 
+/** Passes a world event to the check. @throws LockgateError `input-world` if the event can't be read */
 function readWorld(owed: OwedCheck, truth: string, event: TraceWorld, line: number): void {
   const read = owed.world(event, line);
-  if (!read.ok) throw new LockgateError('input-world', `${shownName(truth)}:${line}: ${read.error.message}`);
+  if (!read.ok) throw new LockgateError('input-world', `${displayName(truth)}:${line}: ${read.error.message}`);
 }
 
+/** @throws LockgateError `input-world` if the truth has no world events */
 function requireWorld({ worldEvents }: OwedCheck, truth: string): void {
   if (worldEvents > 0) return;
   const expected = 'expected a trace with them, as "lockgate sim run --virtual --world" writes';
-  throw new LockgateError('input-world', `${shownName(truth)} has no events of the world: ${expected}`);
+  throw new LockgateError('input-world', `${displayName(truth)} has no events of the world: ${expected}`);
 }
 
-function shownName(file: string): string {
+function displayName(file: string): string {
   return file === STANDARD_INPUT ? 'standard input' : sanitizeLine(file);
 }
