@@ -1,5 +1,6 @@
 /** Builds the parts that the merchants' HTTP interface (http/merchant/) needs. */
 import type { Clock } from '../../proto/clock.js';
+import { IdempotentCalls } from '../commands/idempotent-calls.js';
 import type { Keys } from '../data-folder/keys.js';
 import type { HttpBudgets } from '../fairness/http-budgets.js';
 import type { Store } from '../store/contract/store.js';
@@ -20,6 +21,7 @@ export interface MerchantParts {
   readonly tester: WebhookTester;
   /** The run's clock, which stamps what locks send. */
   readonly runClock: Clock;
+  readonly idempotentCalls: IdempotentCalls;
   /** Wakes calls that wait for a merchant's next event. */
   readonly newEvents: NewEventSignal;
   /** Limits on what each merchant may ask for. */
@@ -41,5 +43,7 @@ export function makeMerchantParts(parts: {
 }): MerchantParts {
   const { store, clock, tester, runClock, newEvents, budgets, ownData } = parts;
   const [apiKeys, accessTokens, users] = [new ApiKeys(parts), new AccessTokens(parts), new Users(parts)];
-  return { store, clock, apiKeys, accessTokens, users, tester, runClock, newEvents, budgets, ownData };
+  const idempotentCalls = new IdempotentCalls(store.commands);
+  const owned = { apiKeys, accessTokens, users, idempotentCalls };
+  return { store, clock, tester, runClock, newEvents, budgets, ownData, ...owned };
 }

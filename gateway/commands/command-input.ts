@@ -33,6 +33,9 @@ export interface CommandRequest {
   readonly askedBy: string;
 }
 
+/** A request's command, without its targets. */
+export type CommandOrder = Omit<CommandRequest, 'targets' | 'expectedCount'>;
+
 /** The members of the body. */
 const MEMBERS = new Set([
   ...['macs', 'merchant', 'all', 'expected_count', 'type', 'parameters'],
@@ -50,6 +53,24 @@ const PARAMETERS: Readonly<Record<Command['type'], readonly string[]>> = {
 };
 const MAX_ASKED_BY_CHARS = 100;
 
+/** The members of the body of a merchant's request, whose path names the lock. */
+const MERCHANT_MEMBERS = ['type', 'parameters', 'expires_in', 'not_before', 'confirm_airplane'];
+
+/**
+ * Reads the body of a merchant's request for a command to one lock (interfaces.md §2).
+ *
+ * @param askedBy who asks, in a few words
+ * @throws LockgateError `input-command`, which names the member, its value and what was expected
+ */
+export function readMerchantCommand(body: unknown, nowMs: number, askedBy: string): CommandOrder {
+  const reader = new JsonReader();
+  const json = reader.object(body, '', 'the body');
+  refuseUnknown(reader, json, '', new Set(MERCHANT_MEMBERS));
+  const order = { ...readOrder(reader, json, nowMs), askedBy };
+  if (reader.error !== null) throw new LockgateError('input-command', reader.error);
+  return order;
+}
+
 /**
  * Reads the body of `POST /commands`; see README.md, Commands.
  *
@@ -59,21 +80,28 @@ export function readCommandRequest(body: unknown, nowMs: number): CommandRequest
   const reader = new JsonReader();
   const json = reader.object(body, '', 'the body');
   refuseUnknown(reader, json, '', MEMBERS);
-  const command = readCheckedCommand(reader, json);
-  const notBeforeMs = readNotBefore(reader, json, nowMs);
   const request: CommandRequest = {
+    ...readOrder(reader, json, nowMs),
     targets: readTargets(reader, json),
     expectedCount:
       json.expected_count === undefined ? undefined : reader.count(json.expected_count, '', 'expected_count'),
+    askedBy: readAskedBy(reader, json),
+  };
+  if (reader.error !== null) throw new LockgateError('input-command', reader.error);
+  return request;
+}
+
+/** Which command, and when. */
+function readOrder(reader: JsonReader, json: JsonObject, nowMs: number): Omit<CommandOrder, 'askedBy'> {
+  const command = readCheckedCommand(reader, json);
+  const notBeforeMs = readNotBefore(reader, json, nowMs);
+  return {
     command,
     notBeforeMs,
     expiresAtMs: (notBeforeMs ?? nowMs) + readLifetime(reader, json, command),
     confirmsAirplane:
       json.confirm_airplane === undefined ? false : reader.flag(json.confirm_airplane, '', 'confirm_airplane'),
-    askedBy: readAskedBy(reader, json),
   };
-  if (reader.error !== null) throw new LockgateError('input-command', reader.error);
-  return request;
 }
 
 function refuseUnknown(

@@ -8,11 +8,11 @@ import type { RunStep } from '../clocks/clock-guard.js';
 import type { Acknowledgement, CommandListener } from '../ingest/ingest.js';
 import type { KnownLock } from '../locks/locks.js';
 import type { Session } from '../mqtt/sessions.js';
-import type { CommandRecord, NewCommand } from '../store/contract/command-record.js';
+import type { CommandRecord, IdempotentCall, NewCommand } from '../store/contract/command-record.js';
 import { noSuchDevice } from '../store/contract/errors.js';
 import type { LockAccount, Store } from '../store/contract/store.js';
 import { CommandDispatcher, type DispatcherParts } from './command-dispatcher.js';
-import type { CommandRequest, CommandTargets } from './command-input.js';
+import type { CommandOrder, CommandRequest, CommandTargets } from './command-input.js';
 import { MAX_WAITING_PER_LOCK } from './command-terms.js';
 import { type Wait, waitOf } from './command-wait.js';
 
@@ -22,6 +22,12 @@ export interface CommandsParts extends DispatcherParts {
 
 /** A lock that a command is for. */
 type Target = Pick<LockAccount, 'deviceId' | 'merchantId' | 'mac'>;
+
+/** A merchant's call with an idempotency key, and the answer to be stored for a repeat of the call. */
+export interface StoredOnce {
+  readonly call: IdempotentCall;
+  readonly answerOf: (record: CommandRecord) => string;
+}
 
 /** The result of a request for one lock. */
 export type CommandOutcome =
@@ -62,28 +68,58 @@ export class Commands implements CommandListener {
     checkAirplane(request);
     const free = devices.filter(({ deviceId, mac }) => this.#dispatcher.reserve(deviceId, mac));
     if (free.length === 0 && devices[0] !== undefined) throw queueFull(devices[0].mac);
-    const records = await this.#store(request, free);
-    for (const record of records.values()) {
-      if (record.state === 'queued') this.#dispatcher.enqueue(record);
-      else this.#dispatcher.release(record.deviceId);
-    }
+    const records = await this.#store(request, free, (commands) => this.#parts.store.commands.add(commands));
+    this.#enqueue(records);
     return devices.map(({ deviceId, mac }) => {
       const record = records.get(deviceId);
       return record === undefined ? { mac, refusal: queueFull(mac) } : { mac, record };
     });
   }
 
+  /**
+   * Queues a merchant's command for its lock, as {@link send} does. With `once` the answer to the merchant's call is
+   * stored with the command.
+   *
+   * @throws LockgateError `no-such-device`, `airplane-unconfirmed`, `commands-full`
+   */
+  async sendTo(target: Target, request: CommandOrder, once?: StoredOnce): Promise<CommandRecord> {
+    checkAirplane(request);
+    if (!this.#dispatcher.reserve(target.deviceId, target.mac)) throw queueFull(target.mac);
+    const { commands } = this.#parts.store;
+    const add = async ([command]: readonly NewCommand[]): Promise<CommandRecord[]> => {
+      if (command === undefined) return [];
+      return once === undefined
+        ? await commands.add([command])
+        : [await commands.addOnce(command, once.call, once.answerOf)];
+    };
+    const records = await this.#store(request, [target], add);
+    this.#enqueue(records);
+    return records.get(target.deviceId) as CommandRecord;
+  }
+
+  /** Sends stored commands as soon as their locks are reachable. */
+  #enqueue(records: ReadonlyMap<number, CommandRecord>): void {
+    for (const record of records.values()) {
+      if (record.state === 'queued') this.#dispatcher.enqueue(record);
+      else this.#dispatcher.release(record.deviceId);
+    }
+  }
+
   /** Stores the command for these locks, whose queues have a reserved place. Returns the records by device id. */
-  async #store(request: CommandRequest, devices: readonly Target[]): Promise<Map<number, CommandRecord>> {
+  async #store(
+    request: CommandOrder,
+    devices: readonly Target[],
+    add: (commands: readonly NewCommand[]) => Promise<CommandRecord[]>,
+  ): Promise<Map<number, CommandRecord>> {
     const { command, notBeforeMs, expiresAtMs, askedBy } = request;
-    const { store, clock } = this.#parts;
+    const { clock } = this.#parts;
     const createdAtMs = clock.now();
     const newCommands = devices.map(({ deviceId, merchantId }): NewCommand => {
       return { deviceId, merchantId, command, createdAtMs, notBeforeMs, expiresAtMs, askedBy };
     });
     let cancelCount = this.#cancelCount;
     try {
-      let records = await store.commands.add(newCommands);
+      let records = await add(newCommands);
       // A cancellation during the write may have cancelled some of the commands: they are read again.
       while (cancelCount !== this.#cancelCount) {
         cancelCount = this.#cancelCount;
@@ -226,7 +262,7 @@ function checkCount({ targets, expectedCount }: CommandRequest, count: number): 
 }
 
 /** The caller must confirm that airplane mode cuts the lock off (protocol.md §2). */
-function checkAirplane({ command, confirmsAirplane }: CommandRequest): void {
+function checkAirplane({ command, confirmsAirplane }: CommandOrder): void {
   if (command.type !== 'set-power' || command.airplane !== true || confirmsAirplane) return;
   throw new LockgateError(
     'airplane-unconfirmed',

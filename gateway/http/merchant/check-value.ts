@@ -32,6 +32,8 @@ const CHECKED_KEYWORDS =
 const DOCUMENTING_KEYWORDS = 'title description example examples default $id';
 const KNOWN_KEYWORDS = new Set(`${CHECKED_KEYWORDS} ${DOCUMENTING_KEYWORDS}`.split(' '));
 
+const CHECKED_TYPES = ['object', 'array', 'integer', 'number', 'boolean', 'string'];
+
 const INT32_MAX = 2 ** 31 - 1;
 const INT32_MIN = -(2 ** 31);
 
@@ -44,11 +46,12 @@ export function faultsOf(schema: TSchema, value: unknown): Fault[] {
   return faults.slice(0, MAX_REPORTED_FAULTS);
 }
 
-/** @throws Error if a schema has a keyword that is not checked here */
+/** @throws Error if a schema has a keyword or a type that is not checked here */
 export function assertChecked(schema: TSchema): void {
   const keywords = schema as Keywords;
   const unknown = Object.keys(keywords).find((name) => !KNOWN_KEYWORDS.has(name));
   if (unknown !== undefined) throw new Error(`nothing checks the keyword ${unknown}`);
+  if (!CHECKED_TYPES.includes(keywords.type ?? '')) throw new Error(`nothing checks the type ${keywords.type}`);
   for (const each of Object.values(keywords.properties ?? {})) assertChecked(each as TSchema);
   if (keywords.additionalProperties !== undefined) assertChecked(keywords.additionalProperties as TSchema);
   if (keywords.items !== undefined) assertChecked(keywords.items as TSchema);
@@ -103,6 +106,10 @@ function detailOf(schema: Keywords, value: unknown): string | undefined {
         : undefined;
     case 'integer':
       return integerDetail(schema, value);
+    case 'number':
+      return typeof value === 'bigint' || Number.isFinite(value) ? undefined : expected('a number');
+    case 'boolean':
+      return typeof value === 'boolean' ? undefined : expected('true or false');
     case 'string':
       return stringDetail(schema, value);
     default:

@@ -75,6 +75,7 @@ export const TAGS = {
   webhooks: 'Test webhooks.',
   tokens: 'Bearer and access tokens.',
   locks: 'Own locks: what they report, their history, their names.',
+  commands: 'Commands to own locks.',
   events: 'What webhooks bring, to be read.',
   health: 'Probes.',
 } as const;

@@ -23,6 +23,7 @@ const CONFLICTS = new Set([
   'no-room',
   'lock-is-judged',
   'judge-failed',
+  'idempotency-key-in-use',
 ]);
 
 /** The status for an error that a handler threw: 4xx for the caller's mistakes, 5xx for the gateway's failures. */
@@ -35,6 +36,7 @@ export function statusOf(error: FastifyError | LockgateError): number {
   if (error instanceof LockgateError) {
     const { code } = error;
     if (code === 'unauthorized') return 401;
+    if (code === 'idempotency-key-reused') return 422;
     if (code === 'starting' || code === 'stopping' || code === 'busy') return 503;
     if (code.startsWith('no-such-')) return 404;
     if (code.endsWith('-exists') || code.startsWith('too-many-') || CONFLICTS.has(code)) return 409;

@@ -2,6 +2,7 @@
  * Commands to locks in the store (protocol.md §1 and §2, Commands), and their results. All times are ms since the epoch
  * by the run's clock, which locks use too (protocol.md §3, Sped-up runs).
  */
+import { Hours } from '../../../proto/clock.js';
 import type { Mac } from '../../../proto/wire/mac.js';
 import type { Command, PowerChange } from '../../../proto/wire/ping.js';
 
@@ -61,8 +62,34 @@ export type CommandChange =
       readonly atMs: number;
     };
 
+/**
+ * A merchant's call with an idempotency key, which a repeat of the call has too (interfaces.md §2). A key is valid for
+ * one merchant and one route.
+ */
+export interface IdempotentCall {
+  readonly merchantId: number;
+  readonly route: string;
+  readonly key: string;
+  /** A digest of everything that a repeat must have in common with the call. */
+  readonly bodyDigest: Buffer;
+  /** Wall-clock time, ms since the epoch. */
+  readonly nowMs: number;
+}
+
+/** The stored answer to a call with an idempotency key. */
+export interface IdempotentAnswer {
+  readonly bodyDigest: Buffer;
+  readonly answer: string;
+}
+
+/** How long an idempotency key is valid, counted from its first use. */
+export const IDEMPOTENCY_LIFETIME = Hours(24);
+
 /** Which commands to list. */
 export interface CommandFilter {
+  readonly merchantId?: number | undefined;
+  /** Only commands with lower ids. */
+  readonly beforeId?: number | undefined;
   readonly deviceId?: number | undefined;
   readonly state?: CommandState | undefined;
   readonly limit: number;
@@ -77,6 +104,19 @@ export interface CommandStore {
    * if ids no longer fit the wire
    */
   add(commands: readonly NewCommand[]): Promise<CommandRecord[]>;
+  /**
+   * Adds one command, and stores the answer to the call that asked for it in the same transaction.
+   *
+   * @param answerOf the answer, given the stored command
+   * @throws LockgateError `no-such-device`, `commands-exhausted` as {@link add}
+   */
+  addOnce(
+    command: NewCommand,
+    call: IdempotentCall,
+    answerOf: (record: CommandRecord) => string,
+  ): Promise<CommandRecord>;
+  /** Returns the answer to an earlier call with this key that is still valid; null if there was none. */
+  findAnswer(call: Omit<IdempotentCall, 'bodyDigest'>): Promise<IdempotentAnswer | null>;
   find(id: number): Promise<CommandRecord | null>;
   /** Newest first. */
   list(filter: CommandFilter): Promise<CommandRecord[]>;

@@ -141,6 +141,8 @@ export const STORE_METHODS: MethodTable<Store> = {
   marks: { readAll: 'reads', read: 'reads', add: 'writes' },
   commands: {
     add: 'writes',
+    addOnce: 'writes',
+    findAnswer: 'reads',
     find: 'reads',
     list: 'reads',
     readUnfinished: 'reads',

@@ -21,6 +21,7 @@ import { reflashMarks } from './migrations/0015-reflash-marks.js';
 import { kept } from './migrations/0016-kept.js';
 import { keyScopes } from './migrations/0017-key-scopes.js';
 import { lockNames } from './migrations/0018-lock-names.js';
+import { idempotency } from './migrations/0019-idempotency.js';
 
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-first-light': firstLight,
@@ -41,6 +42,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0016-kept': kept,
   '0017-key-scopes': keyScopes,
   '0018-lock-names': lockNames,
+  '0019-idempotency': idempotency,
 };
 
 /** The names of all steps, in order. */

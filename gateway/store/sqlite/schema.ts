@@ -301,6 +301,17 @@ export interface StatementTable {
   body: string;
 }
 
+/** The answer to a merchant's call with an idempotency key (contract/command-record.ts). Times are wall-clock time. */
+export interface IdempotentAnswerTable {
+  id: Generated<number>;
+  merchant_id: number;
+  route: string;
+  key: string;
+  body_digest: Buffer;
+  answer: string;
+  created_at_ms: number;
+}
+
 /** A merchant's API key. */
 export interface ApiKeyTable {
   id: Generated<number>;
@@ -474,4 +485,5 @@ export interface Tables {
   audit: AuditTable;
   refusal: RefusalTable;
   reflash_mark: ReflashMarkTable;
+  idempotent_answer: IdempotentAnswerTable;
 }

@@ -6,6 +6,7 @@ import { migrationProvider } from '../../../gateway/store/sqlite/migrations.js';
 import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
 import { openStore } from '../../helpers/store/new-store.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
+import { idempotencyContract } from './idempotency-contract.js';
 import { floodContract, storeContract } from './store-contract.js';
 import { usageStoreContract } from './usage-store-contract.js';
 
@@ -17,6 +18,7 @@ floodContract('SQLite', openStore);
 const runSize = { minUplinks: 2, uplinksPerCredential: 1, maxUplinks: 4 };
 storeContract('SQLite with a thread', (folder) => openStore(folder, { logThread: true, runSize }));
 usageStoreContract('SQLite', openStore);
+idempotencyContract('SQLite', openStore);
 
 t.test('a data folder can be opened by only one gateway at a time', async (t) => {
   const folder = tempFolder(t);

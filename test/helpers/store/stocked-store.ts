@@ -163,4 +163,17 @@ async function stockNotices({ notices, commands, refusals }: Store): Promise<voi
   await notices.markRead([1, 2, 3], 9);
   const command = { deviceId: 1, merchantId: 1, command: { type: 'lock' }, createdAtMs: 1, notBeforeMs: null } as const;
   await commands.add([1, 2, 3].map(() => ({ ...command, expiresAtMs: 2, askedBy: 'a test' })));
+  for (let number = 1; number <= 20; number += 1) {
+    const call = {
+      merchantId: 1,
+      route: 'POST /v1/commands',
+      key: `call ${number}`,
+      bodyDigest: Buffer.alloc(32, number),
+    };
+    await commands.addOnce(
+      { ...command, expiresAtMs: 2, askedBy: 'a test' },
+      { ...call, nowMs: 1 },
+      ({ id }) => `${id}`,
+    );
+  }
 }

@@ -1,7 +1,13 @@
 /** The table of the routes for the merchant's own data, `/v1/…` (interfaces.md §2). Each states the scope it needs. */
 import type { MerchantRoute } from '../route.js';
+import { COMMAND_ROUTES } from './command-routes.js';
 import { EVENT_ROUTES } from './event-routes.js';
 import { FINDING_ROUTES } from './finding-routes.js';
 import { LOCK_ROUTES } from './lock-routes.js';
 
-export const OWN_DATA_ROUTES: readonly MerchantRoute[] = [...LOCK_ROUTES, ...FINDING_ROUTES, ...EVENT_ROUTES];
+export const OWN_DATA_ROUTES: readonly MerchantRoute[] = [
+  ...LOCK_ROUTES,
+  ...FINDING_ROUTES,
+  ...EVENT_ROUTES,
+  ...COMMAND_ROUTES,
+];

@@ -3,12 +3,15 @@ import type { Insertable, Kysely, Selectable, Transaction } from 'kysely';
 import { LockgateError } from '../../../../proto/errors.js';
 import type { Mac } from '../../../../proto/wire/mac.js';
 import type { Command, PowerChange } from '../../../../proto/wire/ping.js';
-import type {
-  CommandFilter,
-  CommandRecord,
-  CommandState,
-  CommandStore,
-  NewCommand,
+import {
+  type CommandFilter,
+  type CommandRecord,
+  type CommandState,
+  type CommandStore,
+  IDEMPOTENCY_LIFETIME,
+  type IdempotentAnswer,
+  type IdempotentCall,
+  type NewCommand,
 } from '../../contract/command-record.js';
 import { noSuchDevice } from '../../contract/errors.js';
 import { sql } from '../kysely.js';
@@ -37,18 +40,7 @@ export class CommandTableStore implements CommandStore {
 
   async add(commands: readonly NewCommand[]): Promise<CommandRecord[]> {
     const ids = await this.#mutex.runExclusive(() =>
-      this.#writer.transaction().execute(async (db) => {
-        const addedIds: number[] = [];
-        await checkTargets(db, commands);
-        for (const chunk of chunksOf(commands)) {
-          const added = await db.insertInto('command').values(chunk.map(toRow)).returning('id').execute();
-          // Rows of one INSERT get ascending ids, but RETURNING may list them in any order.
-          addedIds.push(...added.map(({ id }) => id).sort((a, b) => a - b));
-        }
-        if ((addedIds.at(-1) ?? 0) > MAX_COMMAND_ID)
-          throw new LockgateError('commands-exhausted', `command ids end at ${MAX_COMMAND_ID}, and all are used`);
-        return addedIds;
-      }),
+      this.#writer.transaction().execute(async (db) => await insertCommands(db, commands)),
     );
     // Nothing else is inserted meanwhile, so the ids between these two are all of this call; without ids the range is
     // empty.
@@ -57,15 +49,62 @@ export class CommandTableStore implements CommandStore {
     return rows.sort((a, b) => a.id - b.id).map(toRecord);
   }
 
+  async addOnce(
+    command: NewCommand,
+    call: IdempotentCall,
+    answerOf: (record: CommandRecord) => string,
+  ): Promise<CommandRecord> {
+    const { merchantId, route, key, bodyDigest, nowMs } = call;
+    const id = await this.#mutex.runExclusive(() =>
+      this.#writer.transaction().execute(async (db) => {
+        const [addedId = 0] = await insertCommands(db, [command]);
+        const row = await commandsIn(db).where('command.id', '=', addedId).executeTakeFirstOrThrow();
+        await deleteOldAnswers(db, call);
+        await db
+          .insertInto('idempotent_answer')
+          .values({
+            merchant_id: merchantId,
+            route,
+            key,
+            body_digest: bodyDigest,
+            answer: answerOf(toRecord(row)),
+            created_at_ms: nowMs,
+          })
+          .execute();
+        return addedId;
+      }),
+    );
+    return toRecord(await this.#commands().where('command.id', '=', id).executeTakeFirstOrThrow());
+  }
+
+  async findAnswer({
+    merchantId,
+    route,
+    key,
+    nowMs,
+  }: Omit<IdempotentCall, 'bodyDigest'>): Promise<IdempotentAnswer | null> {
+    const row = await this.#reader
+      .selectFrom('idempotent_answer')
+      .select(['body_digest', 'answer'])
+      .where('merchant_id', '=', merchantId)
+      .where('route', '=', route)
+      .where('key', '=', key)
+      .where('created_at_ms', '>', nowMs - IDEMPOTENCY_LIFETIME)
+      .executeTakeFirst();
+    return row === undefined ? null : { bodyDigest: row.body_digest, answer: row.answer };
+  }
+
   async find(id: number): Promise<CommandRecord | null> {
     const row = await this.#commands().where('command.id', '=', id).executeTakeFirst();
     return row === undefined ? null : toRecord(row);
   }
 
-  async list({ deviceId, state, limit }: CommandFilter): Promise<CommandRecord[]> {
+  async list({ merchantId, deviceId, state, beforeId, limit }: CommandFilter): Promise<CommandRecord[]> {
     let query = this.#commands().orderBy('command.id', 'desc').limit(limit);
     if (deviceId !== undefined) query = query.where('command.device_id', '=', deviceId);
     if (state !== undefined) query = query.where('command.state', '=', state);
+    if (merchantId !== undefined) query = query.where('command.merchant_id', '=', merchantId);
+    if (beforeId !== undefined) query = query.where('command.id', '<', beforeId);
     return (await query.execute()).map(toRecord);
   }
 
@@ -142,12 +181,53 @@ export class CommandTableStore implements CommandStore {
   }
 
   #commands() {
-    return this.#reader
-      .selectFrom('command')
-      .innerJoin('device', 'device.id', 'command.device_id')
-      .selectAll('command')
-      .select('device.mac');
+    return commandsIn(this.#reader);
   }
+}
+
+/** A query for commands with the MACs of their locks. */
+function commandsIn(db: Kysely<Tables>) {
+  return db
+    .selectFrom('command')
+    .innerJoin('device', 'device.id', 'command.device_id')
+    .selectAll('command')
+    .select('device.mac');
+}
+
+/** Inserts commands, and returns their ids in the given order. @throws LockgateError as {@link CommandStore.add} */
+async function insertCommands(db: Transaction<Tables>, commands: readonly NewCommand[]): Promise<number[]> {
+  const addedIds: number[] = [];
+  await checkTargets(db, commands);
+  for (const chunk of chunksOf(commands)) {
+    const added = await db.insertInto('command').values(chunk.map(toRow)).returning('id').execute();
+    // Rows of one INSERT get ascending ids, but RETURNING may list them in any order.
+    addedIds.push(...added.map(({ id }) => id).sort((a, b) => a - b));
+  }
+  if ((addedIds.at(-1) ?? 0) > MAX_COMMAND_ID)
+    throw new LockgateError('commands-exhausted', `command ids end at ${MAX_COMMAND_ID}, and all are used`);
+  return addedIds;
+}
+
+/** Deletes the oldest answers whose keys are no longer valid, and the one with the call's key if it is among them. */
+async function deleteOldAnswers(
+  db: Transaction<Tables>,
+  { merchantId, route, key, nowMs }: IdempotentCall,
+): Promise<void> {
+  const oldestValidMs = nowMs - IDEMPOTENCY_LIFETIME;
+  const oldest = db
+    .selectFrom('idempotent_answer')
+    .select('id')
+    .where('created_at_ms', '<=', oldestValidMs)
+    .orderBy('created_at_ms')
+    .limit(MAX_ROWS_PER_STATEMENT);
+  await db.deleteFrom('idempotent_answer').where('id', 'in', oldest).execute();
+  await db
+    .deleteFrom('idempotent_answer')
+    .where('merchant_id', '=', merchantId)
+    .where('route', '=', route)
+    .where('key', '=', key)
+    .where('created_at_ms', '<=', oldestValidMs)
+    .execute();
 }
 
 /** Cancels all unfinished commands of one lock, in the transaction of `db` if it has one. */

@@ -1,6 +1,7 @@
 /** Calls to every operation on a merchant's own data. */
 import type { CallTable } from './call-table.js';
+import { COMMAND_CALLS } from './command-calls.js';
 import { EVENT_CALLS } from './event-calls.js';
 import { LOCK_CALLS } from './lock-calls.js';
 
-export const OWN_DATA_CALLS: CallTable = { ...LOCK_CALLS, ...EVENT_CALLS };
+export const OWN_DATA_CALLS: CallTable = { ...LOCK_CALLS, ...EVENT_CALLS, ...COMMAND_CALLS };

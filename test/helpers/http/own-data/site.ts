@@ -21,6 +21,10 @@ export const SITE_SWEPT_MS = SITE_NOW_MS - Days(90);
 export interface Subject {
   readonly merchant: string;
   readonly merchantId: number;
+  /** A queued command to the lock. */
+  readonly queuedCommand: number;
+  /** A command to the lock that expired. */
+  readonly expiredCommand: number;
   /** The lock's MAC as `A4:C1:38:F0:E1:D2`. */
   readonly mac: string;
   /** An API key with every scope. */
@@ -94,5 +98,17 @@ async function addSubject(test: Teardown, gateway: Gateway, merchant: string, nu
     await lock.send(testBytes(index + 1, { timeMs: SITE_NOW_MS + (index - PINGS.length) * 1_000, body }));
   await lock.client.endAsync();
   const { text } = await gateway.merchants.apiKeys.create(merchant, 'test');
-  return { merchant, merchantId, mac: formatMac(mac), key: text };
+  const { id: deviceId } = (await gateway.store.findDevice(mac))?.device ?? { id: 0 };
+  const order = { expiresAtMs: SITE_NOW_MS + Days(1), notBeforeMs: null, askedBy: 'the site' };
+  const command = { type: 'lock' } as const;
+  const queued = await gateway.commands.sendTo(
+    { deviceId, merchantId, mac },
+    { ...order, command, confirmsAirplane: false },
+  );
+  const [expired] = await gateway.store.commands.add([
+    { ...order, deviceId, merchantId, command, createdAtMs: SITE_NOW_MS - Days(2), expiresAtMs: SITE_NOW_MS - Days(1) },
+  ]);
+  await gateway.store.commands.expire([expired?.id ?? 0], SITE_NOW_MS - Days(1));
+  const ids = { merchantId, queuedCommand: queued.id, expiredCommand: expired?.id ?? 0 };
+  return { merchant, ...ids, mac: formatMac(mac), key: text };
 }
