@@ -1,5 +1,6 @@
-// `lockgate trace certify`: the page and its JSON, exit codes, and --verify, which notices each change of a trace or of
-// the certificate (interfaces.md §4).
+// `lockgate trace certify`: the certificate as a page and as JSON, exit codes, and --verify, which finds every change
+// of a trace or of the certificate (interfaces.md §4). A certificate says for each requirement on a lock's firmware (a
+// row) whether the traces show that it holds: PASS, FAIL or NOT SEEN.
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -16,15 +17,18 @@ import { scenarioLines } from '../helpers/sim/certified-run.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
 const folder = tempFolder(t);
+/** A trace that breaks the rule cadence-too-fast. */
 const broken = path.join(root, 'test/traces/cadence-too-fast.breaks-1.jsonl');
 
-interface Outcome {
+/** What a command printed, and its exit code. */
+interface CommandResult {
   readonly text: string;
   readonly json: unknown;
   readonly code: number;
 }
 
-async function outcome(command: () => Promise<void>): Promise<Outcome> {
+/** Runs a command in this process. */
+async function run(command: () => Promise<void>): Promise<CommandResult> {
   try {
     const { lines, documents } = await captureOutput(command);
     return { text: lines.join('\n'), json: documents[0], code: Number(process.exitCode ?? 0) };
@@ -33,20 +37,20 @@ async function outcome(command: () => Promise<void>): Promise<Outcome> {
   }
 }
 
-function certify(files: readonly string[], flags: Parameters<typeof certifyTraces>[1]): Promise<Outcome> {
-  return outcome(() => certifyTraces(files, flags));
+function certify(files: readonly string[], flags: Parameters<typeof certifyTraces>[1]): Promise<CommandResult> {
+  return run(() => certifyTraces(files, flags));
 }
 
 /** Writes the traces of two scenarios, one of them gzipped. */
 async function traceFiles(test: Test): Promise<string[]> {
   const scenarios = await scenarioLines();
-  const of = (index: number): string => `${(scenarios[index] ?? []).join('\n')}\n`;
+  const textOf = (index: number): string => `${(scenarios[index] ?? []).join('\n')}\n`;
   const [plain, gzipped] = [
     path.join(folder, `${test.name.length}.jsonl`),
     path.join(folder, `${test.name.length}.gz`),
   ];
-  writeFileSync(plain, of(0));
-  writeFileSync(gzipped, gzipSync(of(11)));
+  writeFileSync(plain, textOf(0));
+  writeFileSync(gzipped, gzipSync(textOf(11)));
   return [plain, gzipped];
 }
 
@@ -68,7 +72,7 @@ t.test('a certificate has its rows as JSON; a broken rule exits with 1', async (
   t.match((await certify([broken], {})).text, /theft-cadence: .*:\d+: cadence-too-fast: Two GPS pings/);
 });
 
-t.test('a page has no scripts and nothing from elsewhere, and says each verdict as a word', async (t) => {
+t.test('a page has no scripts and external resources, and shows each verdict as a word', async (t) => {
   const files = [...(await traceFiles(t)), broken];
   const out = path.join(folder, 'page.html');
   t.equal((await certify(files, { out, firmware: '<b>9"' })).code, 1);
@@ -101,18 +105,18 @@ t.test(
   },
 );
 
-t.test('--verify notices one changed byte of a trace, a missing trace and one too many', async (t) => {
+t.test('--verify finds a changed byte of a trace, a missing trace and an additional trace', async (t) => {
   const files = await traceFiles(t);
   const out = path.join(folder, 'bytes.html');
   await certify(files, { out });
   for (const [index, file] of files.entries()) {
     const bytes = readFileSync(file);
-    for (const place of [0, 20, bytes.length >> 1, bytes.length - 1]) {
+    for (const offset of [0, 20, bytes.length >> 1, bytes.length - 1]) {
       const changed = Buffer.from(bytes);
-      changed[place] = (changed[place] as number) ^ 1;
+      changed[offset] = (changed[offset] as number) ^ 1;
       writeFileSync(file, changed);
       const { code, text } = await certify(files, { verify: out });
-      t.equal(code, 1, `${index}, byte ${place}`);
+      t.equal(code, 1, `file ${index}, byte ${offset}`);
       t.match(
         text,
         /differs from the certified trace: its SHA-256 is [0-9a-f]{64}, the certificate says [0-9a-f]{64}\./,
@@ -125,7 +129,7 @@ t.test('--verify notices one changed byte of a trace, a missing trace and one to
   t.equal((await certify(files, { verify: out })).code, 0);
 });
 
-t.test('--verify notices a changed verdict, in the data and in the text that people read', async (t) => {
+t.test('--verify finds a changed verdict, in the data and in the visible text', async (t) => {
   const files = await traceFiles(t);
   const [page, json] = [path.join(folder, 'forged.html'), path.join(folder, 'forged.json')];
   await certify(files, { out: page });
@@ -154,9 +158,9 @@ t.test(
   'trace check --require fails where a row was not seen, in each format, and counts all files together',
   async (t) => {
     const files = await traceFiles(t);
-    const check = async (rows: string, format?: FormatName, ignore: readonly string[] = []): Promise<Outcome> => {
+    const check = async (rows: string, format?: FormatName, ignore: readonly string[] = []): Promise<CommandResult> => {
       const flags: CheckFlags = { failOn: 'violation', ignore, require: [rows], ...(format && { format }) };
-      return await outcome(() => checkTraces(files, flags));
+      return await run(() => checkTraces(files, flags));
     };
     t.match(await check('theft-gps-mid,airplane-silence'), { code: 0, text: /2 of 2 required rows seen\./ });
     t.match(await check('theft-gps'), { code: 0 }, 'seen in one of its states');

@@ -122,7 +122,7 @@ t.test('control characters in a stranger’s text are also removed from errors',
   t.match(stderr, /^lockgate: .*:1: the line is no JSON/);
   t.notMatch(stderr.slice(0, -1), CONTROL_CHARACTER);
   const two = await lockgate(['trace', 'check', file, `${file}\r`]);
-  t.notMatch(two.stderr.replaceAll('\n', ''), CONTROL_CHARACTER, 'nor in the first of two');
+  t.notMatch(two.stderr.replaceAll('\n', ''), CONTROL_CHARACTER, 'also in the first of two errors');
 });
 
 t.test('without a gateway, commands say what is wrong and what to do', async (t) => {

@@ -46,21 +46,23 @@ function wordsOf(typed: string): string[] {
   return [...typed.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, one, two, three]) => one ?? two ?? three ?? '');
 }
 
-/** Rows of tables that are too long for the terminal. Sentences may be longer. */
-function tornRows(text: string): string[] {
+/** Rows of tables that are longer than the terminal is wide. Sentences may be longer. */
+function tooLongRows(text: string): string[] {
   const isTitles = (block: string): boolean => /^ *[A-Z][A-Z ]+( {2,}[A-Z ]+)+$/m.test(block);
   const blocks = text.split('\n\n').filter(isTitles);
   return blocks.flatMap((block) => block.split('\n').filter((line) => [...line].length > COLUMNS));
 }
 
 /** Values from the output of earlier calls, by their names; `{name}` in a command line is replaced by the value. */
-const learnt = new Map<string, string>();
+const learnedValues = new Map<string, string>();
 
-function filled(typed: string): string {
-  return typed.replace(/\{(\w+)\}/g, (_all, name: string) => learnt.get(name) ?? `{${name}}`);
+/** Replaces each `{name}` by its value. */
+function fillIn(typed: string): string {
+  return typed.replace(/\{(\w+)\}/g, (_all, name: string) => learnedValues.get(name) ?? `{${name}}`);
 }
 
-type Where = { [Name in Exclude<keyof CommandEnvironment, 'during'>]?: CommandEnvironment[Name] | undefined } & {
+/** How to run a call: terminal, standard input and so on. */
+type CallSetting = { [Name in Exclude<keyof CommandEnvironment, 'during'>]?: CommandEnvironment[Name] | undefined } & {
   readonly during?: CommandCase['during'];
 };
 
@@ -93,7 +95,7 @@ class Calls {
     await this.#case.before?.(this.#site);
     const code = during === undefined ? 0 : [0, 130];
     const { stdout } = await this.#call(`${command} ${shows}`, code, `on ${COLUMNS} columns`, { stdin, during });
-    this.#test.same(tornRows(stdout), [], `${command}: tables fit`);
+    this.#test.same(tooLongRows(stdout), [], `${command}: tables fit`);
   }
 
   async programs(): Promise<void> {
@@ -112,7 +114,7 @@ class Calls {
     if (learns === undefined) return;
     const [, value = ''] = learns.from.exec(end.stdout) ?? [];
     this.#test.not(value, '', `${command}: ${learns.name}`);
-    learnt.set(learns.name, value);
+    learnedValues.set(learns.name, value);
   }
 
   async failures(): Promise<void> {
@@ -131,25 +133,30 @@ class Calls {
     this.#test.match(end.stderr, /Start one with "lockgate serve", or name another with --gateway/, 'what to do');
   }
 
-  async #call(typed: string, code: number | readonly number[], how: string, place: Where = {}): Promise<CommandResult> {
+  async #call(
+    typed: string,
+    code: number | readonly number[],
+    how: string,
+    setting: CallSetting = {},
+  ): Promise<CommandResult> {
     const { folder, environment } = this.#site;
-    const { during, ...rest } = place;
-    const words = wordsOf(filled(typed));
+    const { during, ...commandPlace } = setting;
+    const words = wordsOf(fillIn(typed));
     const end = await runCommand(words, {
       columns: COLUMNS,
       folder,
       environment,
       ...(during !== undefined && { whileRunning: async (running) => await during(running, this.#site) }),
-      ...rest,
+      ...commandPlace,
     } as CommandEnvironment);
     // The next call must not be taken for the one that has just ended.
-    if (during !== undefined) await this.#site.left();
+    if (during !== undefined) await this.#site.waitForNoListener();
     const told = `lockgate ${typed}`.trim();
     this.#test.ok([code].flat().includes(end.code), `${told} => ${[code].flat().join(' or ')}: ${end.stderr}`);
     const { varies = [] } = this.#case;
     const normalise = (text: string): string =>
       varies.reduce((told, [what, stands]) => told.replace(what, stands), this.#site.normalise(text));
-    const title = `${normalise(`lockgate ${filled(typed)}`.trim())}${how === '' ? '' : `  [${how}]`}`;
+    const title = `${normalise(`lockgate ${fillIn(typed)}`.trim())}${how === '' ? '' : `  [${how}]`}`;
     this.texts.push(callText(title, end, normalise, words.includes('--json')));
     return end;
   }

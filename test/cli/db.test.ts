@@ -28,23 +28,25 @@ const seed = chooseSeed();
 const STOCK = { locks: 12, pings: 120 };
 t.setTimeout(170_000);
 
-/** The share of flipped bits that `db check` must find (quality.md §2). */
-const MIN_FOUND_SHARE = 0.99;
+/** The fraction of flipped bits that `db check` must find (quality.md §2). */
+const MIN_FOUND_FRACTION = 0.99;
 
 t.comment(`seed ${seed}; repeat: LOCKGATE_SEED=${seed} node dist/test/cli/db.test.js`);
 
-async function stocked(test: Teardown): Promise<{ folder: string; file: string }> {
+/** A closed store with rows in every table. */
+async function stockedStore(test: Teardown): Promise<{ folder: string; file: string }> {
   const folder = tempFolder(test);
   await stockStore(folder, STOCK, new SeededChance(seed));
   return { folder, file: path.join(folder, 'lockgate.sqlite') };
 }
 
+/** Runs `lockgate db …`. */
 function db(...args: readonly string[]): Promise<CommandOutput> {
   return runLockgate(['db', ...args]);
 }
 
 t.test('a store with rows in every table is sound, and a check does not change it', async (t) => {
-  const { folder, file } = await stocked(t);
+  const { folder, file } = await stockedStore(t);
   const bytes = readFileSync(file);
   const { checks, damage, schema } = await checkDatabase(file);
   t.same(damage, []);
@@ -71,13 +73,13 @@ function tablesOf(store: SqliteDatabase.Database): string[] {
 }
 
 t.test('a check finds at least 99 % of flipped bits in a closed store', async (t) => {
-  const { file } = await stocked(t);
+  const { file } = await stockedStore(t);
   const { count, found, missed } = await flipBits(file, 60, new SeededChance(seed));
-  t.ok(found >= count * MIN_FOUND_SHARE, `${found} of ${count}; missed: ${missed.join('; ')}`);
+  t.ok(found >= count * MIN_FOUND_FRACTION, `${found} of ${count}; missed: ${missed.join('; ')}`);
 });
 
 t.test('a check finds all flipped bits in a backup', async (t) => {
-  const { file } = await stocked(t);
+  const { file } = await stockedStore(t);
   const backup = path.join(tempFolder(t), 'b.sqlite');
   writeSums(backup, await copyDatabase(file, backup));
   const { count, found, missed } = await flipBits(backup, 10, new SeededChance(seed));
@@ -87,9 +89,9 @@ t.test('a check finds all flipped bits in a backup', async (t) => {
 t.test('a check finds flipped bits in a killed store: in its file and in its write-ahead log', async (t) => {
   const killed = await killedStore(t, STOCK, 12, new SeededChance(seed));
   const { file, commitEnds } = killed;
-  const whole = await checkDatabase(file);
-  t.same(whole.damage, []);
-  t.equal(whole.checks.find(({ name }) => name === 'wal')?.count, (statSync(`${file}-wal`).size - 32) / 4120);
+  const intact = await checkDatabase(file);
+  t.same(intact.damage, []);
+  t.equal(intact.checks.find(({ name }) => name === 'wal')?.count, (statSync(`${file}-wal`).size - 32) / 4120);
   // A damaged last commit looks like a truncated log, so its bits are left out.
   const inWal = await flipWalBits(file, 30, new SeededChance(seed), commitEnds.at(-2) as number);
   t.equal(inWal.found, inWal.count, inWal.missed.join('; '));
@@ -103,10 +105,10 @@ t.test('a write-ahead log that a crash truncated is no damage', async (t) => {
   const { file, commitEnds } = await killedStore(t, STOCK, 4, new SeededChance(seed));
   const wal = readFileSync(`${file}-wal`);
   const [last = 0, before = 0] = [commitEnds.at(-1), commitEnds.at(-2)];
-  const cut = Buffer.concat([wal.subarray(0, last), Buffer.alloc(wal.length - last)]);
+  const truncated = Buffer.concat([wal.subarray(0, last), Buffer.alloc(wal.length - last)]);
   const torn = Buffer.concat([wal.subarray(0, before + 100), Buffer.alloc(500), wal.subarray(before + 600, last)]);
   const older = Buffer.concat([wal.subarray(0, before), Buffer.from(wal.subarray(before)).fill(7, 8, 16)]);
-  for (const each of [cut, torn, older, wal.subarray(0, before + 50), Buffer.alloc(32)]) {
+  for (const each of [truncated, torn, older, wal.subarray(0, before + 50), Buffer.alloc(32)]) {
     writeFileSync(`${file}-wal`, each);
     rmSync(`${file}-shm`, { force: true });
     t.same((await checkDatabase(file)).damage, []);
@@ -114,33 +116,34 @@ t.test('a write-ahead log that a crash truncated is no damage', async (t) => {
 });
 
 t.test('a set bit in unused bytes is damage, except at their edge, where a page split may leave bytes', async (t) => {
-  const { file } = await stocked(t);
+  const { file } = await stockedStore(t);
   rmSync(`${file}.sums`);
   const bytes = readFileSync(file);
   const [from, to] = unusedStretch(bytes);
-  const damageWith = async (at: number): Promise<string[]> => {
+  const damageWith = async (offset: number): Promise<string[]> => {
     const changed = Buffer.from(bytes);
-    changed.writeUInt8(8, at);
+    changed.writeUInt8(8, offset);
     writeFileSync(file, changed);
     return (await checkDatabase(file)).damage.map(({ check }) => check);
   };
   t.same(await damageWith(Math.floor((from + to) / 2)), ['unused bytes']);
-  t.same(await damageWith(to - 1), [], 'seen in a sound store of a million pings');
+  t.same(await damageWith(to - 1), [], 'SQLite leaves such bytes in sound stores with a million pings');
 });
 
 /** Start and end of the first 200 or more zeros between the pointers and the cells of a page. */
 function unusedStretch(bytes: Buffer): [from: number, to: number] {
   for (let page = 4096; page < bytes.length; page += 4096) {
-    const head = { 10: 8, 13: 8 }[bytes.readUInt8(page)];
-    if (head === undefined) continue;
-    const [from, to] = [page + head + 2 * bytes.readUInt16BE(page + 3) + 2, page + bytes.readUInt16BE(page + 5)];
+    // The types of leaf pages, of an index and of a table, whose header has 8 bytes (SQLite file format §1.6).
+    const headerBytes = { 10: 8, 13: 8 }[bytes.readUInt8(page)];
+    if (headerBytes === undefined) continue;
+    const [from, to] = [page + headerBytes + 2 * bytes.readUInt16BE(page + 3) + 2, page + bytes.readUInt16BE(page + 5)];
     if (to - from >= 200 && bytes.subarray(from, to).every((byte) => byte === 0)) return [from, to];
   }
   throw new Error('no page has 200 unused bytes');
 }
 
 t.test('without the file’s checksums, a damaged row is found by its own checksum, and named', async (t) => {
-  const { file } = await stocked(t);
+  const { file } = await stockedStore(t);
   rmSync(`${file}.sums`);
   const bytes = readFileSync(file);
   for (const [table, text] of [
@@ -154,9 +157,9 @@ t.test('without the file’s checksums, a damaged row is found by its own checks
   ] as const) {
     const flipped = Buffer.from(bytes);
     // The last occurrence is in the row; SQLite may have copied earlier ones into an index.
-    const at = flipped.lastIndexOf(text);
-    t.ok(at > 0, `${text} is in the file`);
-    flipped.writeUInt8(flipped.readUInt8(at) ^ 1, at);
+    const offset = flipped.lastIndexOf(text);
+    t.ok(offset > 0, `${text} is in the file`);
+    flipped.writeUInt8(flipped.readUInt8(offset) ^ 1, offset);
     writeFileSync(file, flipped);
     const { damage } = await checkDatabase(file);
     t.match(
@@ -168,7 +171,7 @@ t.test('without the file’s checksums, a damaged row is found by its own checks
 });
 
 t.test('contradictions between rows are found, although each row has a correct checksum', async (t) => {
-  const { folder, file } = await stocked(t);
+  const { folder, file } = await stockedStore(t);
   const changes = [
     ['log', 'uplink_name', 'UPDATE uplink_name SET sequence = sequence + 999 WHERE uplink_id = 1'],
     ['log', 'uplink_of_device', 'DELETE FROM uplink_of_device WHERE uplink_id = 5'],
@@ -201,7 +204,7 @@ t.test('contradictions between rows are found, although each row has a correct c
 t.test(
   'db check prints a table or JSON and exits with 0 sound, 1 damaged, 2 no store; also while a gateway runs',
   async (t) => {
-    const { folder, file } = await stocked(t);
+    const { folder, file } = await stockedStore(t);
     const sound = await db('check', file);
     t.equal(sound.exit?.code, 0);
     t.match(sound.stdout[0], /^CHECK +CHECKED +DAMAGED/);
@@ -225,11 +228,16 @@ t.test(
 );
 
 t.test('db backup copies a folder to a file with mode 600, and does not overwrite an existing file', async (t) => {
-  const { folder } = await stocked(t);
+  const { folder } = await stockedStore(t);
   const out = path.join(tempFolder(t), 'b.sqlite');
-  const made = await db('backup', '--out', out, '--data', folder, '--json');
-  t.equal(made.exit?.code, 0, made.stderr.join('\n'));
-  t.match(JSON.parse(made.stdout.join('')), { file: out, from: 'folder', schema: STEPS.at(-1), not_included: ['key'] });
+  const backup = await db('backup', '--out', out, '--data', folder, '--json');
+  t.equal(backup.exit?.code, 0, backup.stderr.join('\n'));
+  t.match(JSON.parse(backup.stdout.join('')), {
+    file: out,
+    from: 'folder',
+    schema: STEPS.at(-1),
+    not_included: ['key'],
+  });
   t.equal(statSync(out).mode & 0o777, 0o600);
   t.same(readdirSync(path.dirname(out)).sort(), ['b.sqlite', 'b.sqlite.sums']);
   t.same((await checkDatabase(out)).damage, []);
@@ -249,7 +257,7 @@ t.test('a disk without room is reported before anything is written', async (t) =
   t.throws(() => requireRoom(tempFolder(t), 2 ** 60, 'a backup'), { code: 'no-room', message: /^a backup needs/ });
 });
 
-t.test('a running store makes one copy at a time, and leaves none behind', async (t) => {
+t.test('a running store makes one copy at a time, and removes it at the end', async (t) => {
   const folder = tempFolder(t);
   const store = await openSqliteStore(folder);
   const first = store.readCopy();
@@ -320,15 +328,15 @@ for (const [index, step] of STEPS.slice(0, -1).entries()) {
   });
 }
 
-t.test('serve also stores a copy when it migrates, but none of a new store', async (t) => {
+t.test('opening an older store stores a copy before migrating, but a new store gets no copy', async (t) => {
   const folder = tempFolder(t);
   await olderStore(folder, STEPS[0] as string);
   await (await openSqliteStore(folder)).close();
-  const kept = readdirSync(folder).filter((name) => name.startsWith(`lockgate.sqlite.${STEPS[0]}.`));
-  t.equal(kept.length, 2, 'the copy and its sums');
-  const other = tempFolder(t);
-  await (await openSqliteStore(other)).close();
-  t.same(readdirSync(other).sort(), ['gateway.lock', 'lockgate.sqlite', 'lockgate.sqlite.sums']);
+  const copies = readdirSync(folder).filter((name) => name.startsWith(`lockgate.sqlite.${STEPS[0]}.`));
+  t.equal(copies.length, 2, 'the copy and its sums');
+  const newFolder = tempFolder(t);
+  await (await openSqliteStore(newFolder)).close();
+  t.same(readdirSync(newFolder).sort(), ['gateway.lock', 'lockgate.sqlite', 'lockgate.sqlite.sums']);
 });
 
 t.test('db migrate reports its steps, and refuses a newer store and a store in use', async (t) => {
@@ -351,7 +359,7 @@ t.test('db migrate reports its steps, and refuses a newer store and a store in u
 });
 
 t.test('a copy shows the store at one moment, even during writes', async (t) => {
-  const { file } = await stocked(t);
+  const { file } = await stockedStore(t);
   const writer = openDurable(file);
   t.teardown(() => writer.close());
   const to = path.join(tempFolder(t), 'copy.sqlite');

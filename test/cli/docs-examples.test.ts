@@ -33,6 +33,7 @@ const MISSING = ['bash', 'curl', 'jq', 'xxd', 'mosquitto_pub'].filter((name) => 
 });
 const skip = MISSING.length > 0 ? `${MISSING.join(', ')} not installed` : false;
 
+/** The environment of a reader who follows a document. */
 interface Reader {
   readonly gateway: Gateway;
   readonly receiver: TestReceiver;
@@ -40,7 +41,7 @@ interface Reader {
 }
 
 /** Sets up a reader's folder, with a gateway on `data` and none on `closed`, and a webhook receiver. */
-async function reader(test: Test): Promise<Reader> {
+async function setUpReader(test: Test): Promise<Reader> {
   const folder = tempFolder(test);
   const data = tempFolder(test);
   symlinkSync(data, path.join(folder, 'data'));
@@ -58,7 +59,7 @@ async function reader(test: Test): Promise<Reader> {
 }
 
 /** Replacements of text that differs for each reader. */
-function fillsOf({ gateway, receiver }: Reader): Replacement[] {
+function replacementsFor({ gateway, receiver }: Reader): Replacement[] {
   return [
     ['127.0.0.1:8080', `127.0.0.1:${gateway.httpPort}`],
     ['127.0.0.1:8081', `127.0.0.1:${gateway.operatorPort}`],
@@ -77,38 +78,45 @@ function fillsOf({ gateway, receiver }: Reader): Replacement[] {
   ];
 }
 
-const ENDLESS = 'It goes on until Ctrl-C; its own tests run it.';
-/** Of every document. */
+const ENDLESS = 'It runs until Ctrl-C; other tests run it.';
+/** Lines of any document that are not run. */
 const EXCEPTIONS: readonly LineException[] = [
-  { line: /^npm |^npm$/, how: 'left out', reason: 'It is how this very test is run, or takes minutes.' },
+  { line: /^npm |^npm$/, how: 'left out', reason: 'It runs this test, or takes minutes.' },
   { line: /lockgate (serve|tail|webhook listen)\b/, how: 'parsed', reason: ENDLESS },
   { line: /--watch\b/, how: 'parsed', reason: ENDLESS },
   { line: /lockgate (trace record|sim shadow)/, how: 'parsed', reason: ENDLESS },
   { line: /lockgate sim run (?!--virtual)/, how: 'parsed', reason: ENDLESS },
 ];
 
+/** Runs the examples of a document. Returns those that failed. */
 async function failuresOf(
   test: Test,
   file: string,
-  here: Reader,
-  { exceptions, fills }: { readonly exceptions: readonly LineException[]; readonly fills: readonly Replacement[] },
+  reader: Reader,
+  {
+    exceptions,
+    replacements,
+  }: {
+    readonly exceptions: readonly LineException[];
+    readonly replacements: readonly Replacement[];
+  },
 ): Promise<string[]> {
   const lines = exampleLines(readFileSync(path.join(root, file), 'utf8'));
   test.ok(
     lines.some((line) => line !== ''),
     `${file} has examples`,
   );
-  test.same(unusedExceptions(lines, exceptions), [], 'the exceptions are of lines that are there');
+  test.same(unusedExceptions(lines, exceptions), [], 'each exception matches a line of the document');
   const failed = await runLines(test, lines, {
     exceptions: [...exceptions, ...EXCEPTIONS],
-    replacements: [...fills, ...fillsOf(here)],
-    environment: { folder: here.folder, environment: { LOCKGATE_DATA: path.join(here.folder, 'data') } },
+    replacements: [...replacements, ...replacementsFor(reader)],
+    environment: { folder: reader.folder, environment: { LOCKGATE_DATA: path.join(reader.folder, 'data') } },
   });
   return failed.map(({ line, code, text }) => `${file}:${line}: ${text} => ${code}`);
 }
 
 const README_EXCEPTIONS: readonly LineException[] = [
-  { line: /webhook remove 1/, how: 'parsed', reason: 'What comes below it wants the URL.' },
+  { line: /webhook remove 1/, how: 'parsed', reason: 'Later examples need the URL.' },
   {
     line: /trace (check|certify) day/,
     how: 'parsed',
@@ -119,12 +127,12 @@ const README_EXCEPTIONS: readonly LineException[] = [
   {
     line: /db accept/,
     how: 'parsed',
-    reason: 'The store of this page is whole; test/gateway/data-folder/data-folder.test.ts does it.',
+    reason: 'The store of this page is intact; test/gateway/data-folder/data-folder.test.ts does it.',
   },
-  { line: /trace why day/, how: 'parsed', reason: 'The trace of this page is short; its own tests run it.' },
+  { line: /trace why day/, how: 'parsed', reason: 'The trace of this page is short; other tests run it.' },
   { line: /trace shrink/, how: 'parsed', reason: 'Nothing is wrong with the lock of this page.' },
-  { line: /trace diff/, how: 'parsed', reason: 'There is no other day; its own tests run it.' },
-  { line: /unlock --wait/, how: 'parsed', reason: 'It waits two minutes for a lock that is not there.' },
+  { line: /trace diff/, how: 'parsed', reason: 'This page has only one trace; other tests run it.' },
+  { line: /unlock --wait/, how: 'parsed', reason: 'It waits two minutes for a lock that is not connected.' },
   { line: /why finding:12/, how: 'parsed', reason: 'Nothing is wrong with the lock of this page.' },
   { line: /notices read 12 13/, how: 'parsed', reason: 'There are no such notices yet.' },
   {
@@ -132,13 +140,13 @@ const README_EXCEPTIONS: readonly LineException[] = [
     how: 'left out',
     reason: 'A second gateway; test/gateway/mqtt/connection-guard-tls.test.ts does it.',
   },
-  { line: /^ {2}-addext/, how: 'left out', reason: 'It goes on the line before.' },
+  { line: /^ {2}-addext/, how: 'left out', reason: 'It continues the line before.' },
   { line: /--cafile cert\.pem/, how: 'left out', reason: 'The same.' },
   { line: /sim plan --locks 20000/, how: 'parsed', reason: 'It takes some seconds; the smaller one is run.' },
   { line: /^ {2}--per-mb 0\.12 --per-sim 0\.80 --currency EUR$/, how: 'left out', reason: 'The same.' },
 ];
 
-const README_FILLS: readonly Replacement[] = [
+const README_REPLACEMENTS: readonly Replacement[] = [
   [/(device (?:set|remove|erase)) A4:C1:38:F0:E1:D2/, '$1 A4:C1:38:F0:E1:E1'],
   [/^(npx lockgate device set)/, 'npx lockgate merchant add "Basil Bikes"; $1'],
   [/(device erase [\w:]+)/, '$1 --yes'],
@@ -154,69 +162,77 @@ const README_FILLS: readonly Replacement[] = [
 ];
 
 t.test('README.md', { skip }, async (t) => {
-  const here = await reader(t);
-  t.same(await failuresOf(t, 'README.md', here, { exceptions: README_EXCEPTIONS, fills: README_FILLS }), []);
+  const reader = await setUpReader(t);
+  t.same(
+    await failuresOf(t, 'README.md', reader, { exceptions: README_EXCEPTIONS, replacements: README_REPLACEMENTS }),
+    [],
+  );
 });
 
 t.test('docs/webhooks.md', { skip }, async (t) => {
-  const here = await reader(t);
-  const { accounts } = here.gateway;
+  const reader = await setUpReader(t);
+  const { accounts } = reader.gateway;
   await accounts.addMerchant('Amber Bikes');
   const [mac] = [testMac()];
-  await accounts.addWebhookUrl({ url: here.receiver.url });
-  const lock = await connectedLock(t, here.gateway, mac);
-  const delivered = waitForEvents(here.gateway, 'delivery', 1);
+  await accounts.addWebhookUrl({ url: reader.receiver.url });
+  const lock = await connectedLock(t, reader.gateway, mac);
+  const delivered = waitForEvents(reader.gateway, 'delivery', 1);
   await lock.send(testBytes(1));
   await delivered;
   const exceptions: readonly LineException[] = [
     { line: /^curl https:\/\/lockgate\.example\.com/, how: 'left out', reason: 'README.md has the call too.' },
     { line: /^ {2}-d '\{"access_token":"…"/, how: 'left out', reason: 'The same.' },
   ];
-  const fills: readonly Replacement[] = [['A4:C1:38:F0:E1:D2', formatMac(mac)]];
-  t.same(await failuresOf(t, 'docs/webhooks.md', here, { exceptions, fills }), []);
+  const replacements: readonly Replacement[] = [['A4:C1:38:F0:E1:D2', formatMac(mac)]];
+  t.same(await failuresOf(t, 'docs/webhooks.md', reader, { exceptions, replacements }), []);
 });
 
 t.test('docs/operator.md', { skip }, async (t) => {
-  t.same(await failuresOf(t, 'docs/operator.md', await reader(t), { exceptions: [], fills: [] }), []);
+  t.same(await failuresOf(t, 'docs/operator.md', await setUpReader(t), { exceptions: [], replacements: [] }), []);
 });
 
 t.test('docs/scenarios.md', { skip }, async (t) => {
-  t.same(await failuresOf(t, 'docs/scenarios.md', await reader(t), { exceptions: [], fills: [] }), []);
+  t.same(await failuresOf(t, 'docs/scenarios.md', await setUpReader(t), { exceptions: [], replacements: [] }), []);
 });
 
 t.test('docs/firmware.md', { skip }, async (t) => {
   const exceptions: readonly LineException[] = [
     { line: /^cc /, how: 'left out', reason: 'test/system/example-locks.test.ts compiles the lock.' },
-    { line: /^LOCK_SECRET/, how: 'left out', reason: 'It goes on until Ctrl-C; the same test runs it.' },
+    { line: /^LOCK_SECRET/, how: 'left out', reason: 'It runs until Ctrl-C; the same test runs it.' },
     { line: /sim shadow/, how: 'parsed', reason: 'It takes a day; the same test runs it.' },
   ];
-  t.same(await failuresOf(t, 'docs/firmware.md', await reader(t), { exceptions, fills: [] }), []);
+  t.same(await failuresOf(t, 'docs/firmware.md', await setUpReader(t), { exceptions, replacements: [] }), []);
 });
 
 t.test('every example in help texts is an accepted command line', { skip }, async (t) => {
-  const here = await reader(t);
-  const set = "dot() { cat; }; TOKEN=secret; printf '0829' > uplink.bin";
-  const lines = [set, ...helpExamples(await makeProgram('all'))];
+  const reader = await setUpReader(t);
+  const setUp = "dot() { cat; }; TOKEN=secret; printf '0829' > uplink.bin";
+  const lines = [setUp, ...helpExamples(await makeProgram('all'))];
   t.ok(lines.length > 90, 'there are examples');
   const failed = await runLines(t, lines, {
     exceptions: [{ line: /lockgate /, how: 'parsed', reason: 'test/cli/contract.test.ts runs each command.' }],
     replacements: [],
-    environment: { folder: here.folder, environment: {} },
+    environment: { folder: reader.folder, environment: {} },
   });
   t.same(
     failed.map(({ line, text }) => `${lines[line - 1]}: ${text}`),
     [],
   );
-  t.equal((await failedOf(t, here, 'lockgate device list --wach')).length, 1, 'one that is wrong is seen');
-  t.equal((await failedOf(t, here, 'lockgate device show | cat')).length, 1, 'in a pipe too');
+  t.equal((await failuresOfLine(t, reader, 'lockgate device list --wach')).length, 1, 'a wrong line fails');
+  t.equal(
+    (await failuresOfLine(t, reader, 'lockgate device show | cat')).length,
+    1,
+    'a wrong line in a pipe fails too',
+  );
 });
 
-async function failedOf(test: Test, here: Reader, line: string) {
+/** Runs one line. */
+async function failuresOfLine(test: Test, reader: Reader, line: string) {
   const exceptions: readonly LineException[] = [{ line: /lockgate /, how: 'parsed', reason: 'It is wrong.' }];
   return await runLines(test, [line], {
     exceptions,
     replacements: [],
-    environment: { folder: here.folder, environment: {} },
+    environment: { folder: reader.folder, environment: {} },
   });
 }
 
@@ -224,6 +240,6 @@ async function failedOf(test: Test, here: Reader, line: string) {
 function helpExamples(command: Command): string[] {
   let help = '';
   command.configureOutput({ writeOut: (text) => (help += text) }).outputHelp();
-  const own = [...help.matchAll(/^ {2}\$ (.*)$/gm)].map(([, line = '']) => line);
-  return [...own, ...command.commands.flatMap(helpExamples)];
+  const examples = [...help.matchAll(/^ {2}\$ (.*)$/gm)].map(([, line = '']) => line);
+  return [...examples, ...command.commands.flatMap(helpExamples)];
 }

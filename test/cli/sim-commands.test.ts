@@ -21,17 +21,18 @@ import { findingsIn } from '../helpers/sim/judged-run.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
 const folder = tempFolder(t);
-const at = (name: string): string => path.join(folder, name);
+const pathOf = (name: string): string => path.join(folder, name);
 const VIRTUAL = ['sim', 'run', '--virtual'];
 
-interface Ended {
+/** The exit code and output of a command. */
+interface CommandResult {
   readonly code: number | null | undefined;
   readonly stdout: string;
   readonly stderr: string;
 }
 
 /** Runs `lockgate` to its end. */
-async function lockgate(...args: string[]): Promise<Ended> {
+async function lockgate(...args: string[]): Promise<CommandResult> {
   const program = await runLockgate([...args]);
   return { code: program.exit?.code, stdout: program.stdout.join('\n'), stderr: program.stderr.join('\n') };
 }
@@ -63,20 +64,24 @@ t.test('a virtual run with the same seed gives the same bytes, and a trace witho
   const files = new Map<string, string>();
   for (const seed of ['7', 'eight']) {
     const options = ['--locks', '6', '--days', '2', '--seed', seed, '--mix', 'mid=2,high+ride=1', '--fault', 'delay'];
-    const [one, again, packed] = [at(`${seed}.jsonl`), at(`${seed}-again.jsonl`), at(`${seed}.jsonl.gz`)];
-    const run = await lockgate(...VIRTUAL, ...options, '--out', one);
+    const [first, second, gzipped] = [
+      pathOf(`${seed}.jsonl`),
+      pathOf(`${seed}-again.jsonl`),
+      pathOf(`${seed}.jsonl.gz`),
+    ];
+    const run = await lockgate(...VIRTUAL, ...options, '--out', first);
     t.match(run, { code: 0, stderr: new RegExp(`^seed ${seed}, 6 locks, 2 days`) });
     t.match(run.stdout, new RegExp(`^seed ${seed}, 6 locks, 2 days, .*: [\\d,]+ uplinks over [\\d,]+ connections`));
     const command = /^Repeat with: lockgate (.*)$/m.exec(run.stdout)?.[1] ?? '';
-    const repeated = command.split(' ').map((word) => (word === one ? again : word));
+    const repeated = command.split(' ').map((word) => (word === first ? second : word));
     t.match(await lockgate(...repeated), { code: 0 });
-    t.ok(readFileSync(one).equals(readFileSync(again)), 'the command that it prints repeats it, byte for byte');
-    t.match(await lockgate(...VIRTUAL, ...options, '--out', packed), { code: 0 });
-    t.ok(gunzipSync(readFileSync(packed)).equals(readFileSync(one)), 'the same text, gzipped');
-    const checked = await lockgate('trace', 'check', packed, '--json');
+    t.ok(readFileSync(first).equals(readFileSync(second)), 'the printed command repeats the run, byte for byte');
+    t.match(await lockgate(...VIRTUAL, ...options, '--out', gzipped), { code: 0 });
+    t.ok(gunzipSync(readFileSync(gzipped)).equals(readFileSync(first)), 'the same text, gzipped');
+    const checked = await lockgate('trace', 'check', gzipped, '--json');
     t.match(JSON.parse(checked.stdout), { violations: 0, files: [{ locks: 6 }] });
     t.equal(checked.code, 0);
-    files.set(seed, readFileSync(one, 'utf8'));
+    files.set(seed, readFileSync(first, 'utf8'));
   }
   t.not(files.get('7'), files.get('eight'));
   const header = JSON.parse(files.get('7')?.split('\n')[0] ?? '');
@@ -118,11 +123,11 @@ t.test('a virtual run prints a JSON summary; a pipe gets only the trace', async 
   t.equal(summary.uplinks, pings.length);
   const found = findingsIn(lines).filter(({ rule }) => rule === 'clock-ahead');
   t.ok(found.length > 0 && new Set(found.map(({ mac }) => mac)).size === 1, 'one lock has the bug');
-  writeFileSync(at('bug.jsonl'), lines.join('\n'));
-  t.equal((await lockgate('trace', 'check', at('bug.jsonl'), '--fail-on', 'warning')).code, 1);
+  writeFileSync(pathOf('bug.jsonl'), lines.join('\n'));
+  t.equal((await lockgate('trace', 'check', pathOf('bug.jsonl'), '--fail-on', 'warning')).code, 1);
 });
 
-t.test('--bug says which locks have it, and warns where it can hardly show', async (t) => {
+t.test('--bug prints which locks have the bug, and warns if it can hardly show in the run', async (t) => {
   const run = (...more: string[]) => lockgate(...VIRTUAL, '--locks', '6', ...more);
   const some = await run('--days', '1', '--mix', 'mid', '--bug', 'no-period-gps:2', '--bug', 'no-network-pings');
   t.match(
@@ -170,20 +175,20 @@ t.test('--bug says which locks have it, and warns where it can hardly show', asy
 
 t.test('a virtual run follows --route and --around, and the printed command repeats it', async (t) => {
   writeFileSync(
-    at('way.gpx'),
+    pathOf('way.gpx'),
     '<gpx><rte><rtept lat="-33.9" lon="151.2"/><rtept lat="-33.91" lon="151.2"/></rte></gpx>',
   );
-  const options = ['--locks', '1', '--days', '0.1', '--route', at('way.gpx'), '--around', '-33.8,151.1'];
-  const run = await lockgate(...VIRTUAL, ...options, '--out', at('way.jsonl'));
+  const options = ['--locks', '1', '--days', '0.1', '--route', pathOf('way.gpx'), '--around', '-33.8,151.1'];
+  const run = await lockgate(...VIRTUAL, ...options, '--out', pathOf('way.jsonl'));
   t.match(run, { code: 0, stderr: /along .*way.gpx, around -33.8,151.1/ });
-  t.match(run.stdout, new RegExp(`Repeat with: .* --route ${at('way.gpx')} --around -33.8,151.1 --out`));
-  const pings = readFileSync(at('way.jsonl'), 'utf8')
+  t.match(run.stdout, new RegExp(`Repeat with: .* --route ${pathOf('way.gpx')} --around -33.8,151.1 --out`));
+  const pings = readFileSync(pathOf('way.jsonl'), 'utf8')
     .split('\n')
     .filter((line) => line.includes('"latitude"'))
     .map((line) => JSON.parse(line).ping);
   t.ok(
     pings.some(({ reason }) => reason === 'REASON_UNLOCKED_PING'),
-    'it is ridden at once, with ride tracking',
+    'the bicycle is ridden at once, with ride tracking',
   );
   for (const { latitude, longitude } of pings) {
     t.ok(latitude < -33.899 && latitude > -33.911, `${latitude}`);
@@ -195,9 +200,9 @@ t.test('a virtual run follows --route and --around, and the printed command repe
 
 t.test('--world adds world events to the trace and does not change findings', async (t) => {
   const options = ['--locks', '4', '--days', '1', '--seed', '3', '--pace', 'lively', '--start', '2025-06-01T12:00:00Z'];
-  await lockgate(...VIRTUAL, ...options, '--out', at('plain.jsonl'));
-  await lockgate(...VIRTUAL, ...options, '--world', '--out', at('world.jsonl'));
-  const read = (name: string): string[] => readFileSync(at(name), 'utf8').trimEnd().split('\n').slice(1);
+  await lockgate(...VIRTUAL, ...options, '--out', pathOf('plain.jsonl'));
+  await lockgate(...VIRTUAL, ...options, '--world', '--out', pathOf('world.jsonl'));
+  const read = (name: string): string[] => readFileSync(pathOf(name), 'utf8').trimEnd().split('\n').slice(1);
   const [plain, all] = [read('plain.jsonl'), read('world.jsonl')];
   const isWorld = (line: string): boolean => line.includes('"event":"world"');
   t.same(
@@ -211,7 +216,7 @@ t.test('--world adds world events to the trace and does not change findings', as
   t.equal(JSON.parse(plain[0] ?? '').at, '2025-06-01T12:00:00.000Z');
   t.match(JSON.parse(plain.at(-1) ?? ''), { at: '2025-06-02T12:00:00.000Z', event: 'tick' });
   const [without, within] = ['plain.jsonl', 'world.jsonl'].map((name) =>
-    findingsIn(readFileSync(at(name), 'utf8').trimEnd().split('\n')).map(({ mac, message }) => [mac, message]),
+    findingsIn(readFileSync(pathOf(name), 'utf8').trimEnd().split('\n')).map(({ mac, message }) => [mac, message]),
   );
   t.same(within, without);
 });
@@ -219,10 +224,10 @@ t.test('--world adds world events to the trace and does not change findings', as
 t.test('trace check can read the header of the largest virtual run', async (t) => {
   const macs = fleetMacs('many', 100_000);
   writeFileSync(
-    at('many.jsonl'),
+    pathOf('many.jsonl'),
     traceHeaderLine({ note: '', locks: new Map(macs.map((mac) => [mac, UNNAMED_LOCK])) }),
   );
-  t.match(await checkFile(at('many.jsonl'), { ignore: [] }), { locks: 100_000, pings: 0 });
+  t.match(await checkFile(pathOf('many.jsonl'), { ignore: [] }), { locks: 100_000, pings: 0 });
 });
 
 t.test('a wrong option is exit code 2 with a sentence', async (t) => {
@@ -238,13 +243,18 @@ t.test('a wrong option is exit code 2 with a sentence', async (t) => {
   t.match(await lockgate('sim', 'run', ...nobody), { code: 3, stderr: /no gateway at http:\/\/127.0.0.1:9/ });
 });
 
-const NEVER = { signal: new AbortController().signal, exitCode: 130, happened: new Promise<void>(() => undefined) };
+/** An interruption that never happens, and the flags of a plain run. */
+const NEVER_INTERRUPTED = {
+  signal: new AbortController().signal,
+  exitCode: 130,
+  happened: new Promise<void>(() => undefined),
+};
 const PLAIN: SimFlags = { seed: '1', pace: 'everyday', speed: 1, bug: [], fault: [], token: 'x' };
 
 t.test('a run refuses wrong combinations of flags with a reason', async (t) => {
   const good = '<gpx><rte>\n<rtept lat="48.2" lon="16.3"/><rtept lat="48.21" lon="16.3"/></rte></gpx>';
-  writeFileSync(at('good.gpx'), good);
-  writeFileSync(at('bad.gpx'), good.replace('48.2"', '95"'));
+  writeFileSync(pathOf('good.gpx'), good);
+  writeFileSync(pathOf('bad.gpx'), good.replace('48.2"', '95"'));
   const refused: [Partial<SimFlags>, RegExp][] = [
     [{ virtual: true, mix: 'low=1' }, /"low" is unknown: expected parts such as/],
     [{ virtual: true, mix: 'mid+high=1' }, /"mid\+high" has two modes: expected parts such as/],
@@ -260,10 +270,10 @@ t.test('a run refuses wrong combinations of flags with a reason', async (t) => {
     [{ route: '/nonexistent.gpx' }, /\/nonexistent.gpx can't be read/],
     [{ virtual: true, route: '/dev/zero' }, /\/dev\/zero is too large: expected at most 33554432 bytes/],
     [{ virtual: true, scenario: '/dev/zero' }, /\/dev\/zero is too large: expected at most 262144 bytes/],
-    [{ virtual: true, route: at('bad.gpx') }, /bad.gpx:2: lat is "95": expected degrees from -90 to 90/],
+    [{ virtual: true, route: pathOf('bad.gpx') }, /bad.gpx:2: lat is "95": expected degrees from -90 to 90/],
     [{ virtual: true, around: '95,4' }, /--around is "95,4": expected LAT,LON in degrees such as 52.37,4.89/],
     [{ virtual: true, around: '52.37' }, /--around is "52.37": expected LAT,LON/],
-    [{ virtual: true, around: '1,1', route: at('good.gpx') }, /--around is 1,1: expected a point within 100 km of/],
+    [{ virtual: true, around: '1,1', route: pathOf('good.gpx') }, /--around is 1,1: expected a point within 100 km of/],
     [{ gateway: 'ftp://a' }, /--gateway is "ftp:\/\/a": expected mqtt:\/\/host:port/],
     [{ gateway: 'mqtt://a', ca: 'x' }, /--ca requires --gateway mqtts/],
     [{ ca: 'x' }, /--ca requires --gateway mqtts/],
@@ -272,28 +282,28 @@ t.test('a run refuses wrong combinations of flags with a reason', async (t) => {
     [{ secrets: '/nonexistent.csv' }, /\/nonexistent.csv can’t be read/],
   ];
   for (const [flags, says] of refused) {
-    const error = await runSim({ ...PLAIN, ...flags }, NEVER).catch((thrown: unknown) => thrown);
+    const error = await runSim({ ...PLAIN, ...flags }, NEVER_INTERRUPTED).catch((thrown: unknown) => thrown);
     t.match(error, { message: says }, JSON.stringify(flags));
     t.equal(exitCodeOf(error), EXIT_CODE.badInput);
   }
 });
 
 /** Flags that name a gateway's operator interface. */
-function operatorOf(gateway: Gateway): string[] {
+function operatorFlags(gateway: Gateway): string[] {
   return ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
 }
 
 /** Resolves when the gateway has received enough uplinks from now on. */
-function heard(gateway: Gateway, isEnough: (uplinks: readonly UplinkTaken[]) => boolean): Promise<void> {
+function waitForUplinks(gateway: Gateway, isEnough: (uplinks: readonly UplinkTaken[]) => boolean): Promise<void> {
   const uplinks: UplinkTaken[] = [];
   return new Promise((resolve) => {
-    const note = (uplink: UplinkTaken): void => {
+    const collect = (uplink: UplinkTaken): void => {
       uplinks.push(uplink);
       if (!isEnough(uplinks)) return;
-      gateway.events.off('uplink', note);
+      gateway.events.off('uplink', collect);
       resolve();
     };
-    gateway.events.on('uplink', note);
+    gateway.events.on('uplink', collect);
   });
 }
 
@@ -304,8 +314,8 @@ async function runUntil(
   gateway: Gateway,
   args: readonly string[],
   isEnough: (uplinks: readonly UplinkTaken[]) => boolean,
-): Promise<Ended> {
-  const enough = heard(gateway, isEnough);
+): Promise<CommandResult> {
+  const enough = waitForUplinks(gateway, isEnough);
   const run = new Program(t, process.execPath, [LOCKGATE, 'sim', 'run', ...args, '--json']);
   await enough;
   run.kill('SIGINT');
@@ -316,18 +326,21 @@ async function runUntil(
 t.test('a live run adds locks as simulated, connects and counts; a second run repeats no uplink number', async (t) => {
   const gateway = await testGateway(t);
   const options = ['--locks', '8', '--mix', 'recovery', '--seed', 'live', '--merchant', MERCHANT];
-  for (const run of ['the first', 'the second']) {
+  for (const run of ['the first', 'a second']) {
     const ended = await runUntil(
       gateway,
-      [...operatorOf(gateway), ...options],
+      [...operatorFlags(gateway), ...options],
       (uplinks) => macsOf(uplinks).size === 8,
     );
-    t.equal(ended.code, 0, `${run} has no other end than Ctrl-C`);
+    t.equal(ended.code, 0, `${run} run without --days ends normally at Ctrl-C`);
     const summary = JSON.parse(ended.stdout);
     t.match(summary, { seed: 'live', virtual: false, locks: 8, speed: 1, connections: 8, lost: 0, refused: 0 });
     t.ok(summary.acknowledged + summary.kept >= 8 && summary.sent >= 8, JSON.stringify(summary));
     t.same(summary.findings, {}, 'nothing is found');
-    t.ok(Number.isInteger(summary.memory_bytes_per_lock) && summary.memory_bytes_per_lock >= 0, 'it says its size');
+    t.ok(
+      Number.isInteger(summary.memory_bytes_per_lock) && summary.memory_bytes_per_lock >= 0,
+      'the memory per lock is a number of bytes',
+    );
   }
   const devices = await gateway.store.listDevices();
   t.equal(devices.length, 8);
@@ -342,14 +355,21 @@ t.test('a live run needs only secrets and an MQTT address, and ends after --days
     const { secret } = await gateway.accounts.addDevice({ mac, merchant: MERCHANT });
     rows.push(`${formatMac(mac)},${secret}`);
   }
-  writeFileSync(at('locks.csv'), rows.join('\n'));
-  const line = ['--gateway', `mqtt://127.0.0.1:${gateway.mqttPort}`, '--secrets', at('locks.csv'), '--mix', 'recovery'];
+  writeFileSync(pathOf('locks.csv'), rows.join('\n'));
+  const line = [
+    '--gateway',
+    `mqtt://127.0.0.1:${gateway.mqttPort}`,
+    '--secrets',
+    pathOf('locks.csv'),
+    '--mix',
+    'recovery',
+  ];
   t.match(await lockgate('sim', 'run', ...line, '--locks', '4'), { code: 2, stderr: /--locks is 4.*the secrets of 3/ });
-  const cut = await runUntil(gateway, [...line, '--days', '1'], (uplinks) => macsOf(uplinks).size === 3);
-  t.equal(cut.code, 130, 'before its days were over');
-  t.match(JSON.parse(cut.stdout), { locks: 3, connections: 3, findings: null });
-  const whole = await lockgate('sim', 'run', ...line, '--days', '0.00001');
-  t.match(whole, {
+  const interrupted = await runUntil(gateway, [...line, '--days', '1'], (uplinks) => macsOf(uplinks).size === 3);
+  t.equal(interrupted.code, 130, 'before its days were over');
+  t.match(JSON.parse(interrupted.stdout), { locks: 3, connections: 3, findings: null });
+  const complete = await lockgate('sim', 'run', ...line, '--days', '0.00001');
+  t.match(complete, {
     code: 0,
     stdout:
       /^seed 1, 3 locks, 0.00001 days, 1 × speed, .*findings unknown\nMemory: [\d,]+ bytes per lock\nRepeat with: /,
@@ -358,10 +378,10 @@ t.test('a live run needs only secrets and an MQTT address, and ends after --days
 
 t.test('in a live run faults and bugs work over MQTT, and the gateway finds the bugs', async (t) => {
   const gateway = await testGateway(t, { speed: 600 });
-  const options = ['--locks', '5', '--speed', '600', '--pace', 'lively', '--seed', '4', ...operatorOf(gateway)];
-  const wrong = ['--bug', 'poses-as-phone', '--fault', 'duplicate', '--fault', 'cut', '--fault', 'delay'];
+  const options = ['--locks', '5', '--speed', '600', '--pace', 'lively', '--seed', '4', ...operatorFlags(gateway)];
+  const bugAndFaults = ['--bug', 'poses-as-phone', '--fault', 'duplicate', '--fault', 'cut', '--fault', 'delay'];
   const isWrongSource = ({ findings }: UplinkTaken): boolean => findings.some(({ rule }) => rule === 'wrong-source');
-  const run = await runUntil(gateway, [...options, ...wrong], (uplinks) => {
+  const run = await runUntil(gateway, [...options, ...bugAndFaults], (uplinks) => {
     return uplinks.length > 30 && uplinks.some(isWrongSource) && uplinks.some(({ repeated }) => repeated);
   });
   t.equal(run.code, 0);
@@ -377,7 +397,7 @@ t.test(
   async (t) => {
     const gateway = await testGateway(t);
     // 72 files are enough for Node to load the program, and for some locks.
-    const command = [process.execPath, LOCKGATE, 'sim', 'run', ...operatorOf(gateway), '--merchant', MERCHANT];
+    const command = [process.execPath, LOCKGATE, 'sim', 'run', ...operatorFlags(gateway), '--merchant', MERCHANT];
     const run = new Program(t, 'sh', [
       '-c',
       `ulimit -n 72; exec "$@"`,
@@ -385,7 +405,7 @@ t.test(
       ...command,
       ...['--locks', '80', '--mix', 'recovery', '--seed', 'files'],
     ]);
-    await heard(gateway, (uplinks) => macsOf(uplinks).size >= 5);
+    await waitForUplinks(gateway, (uplinks) => macsOf(uplinks).size >= 5);
     t.match(
       await run.waitForLine(/raise the limit/, 'stderr'),
       /80 locks .* may open only 72 files: .*"ulimit -n 144"/,
@@ -400,6 +420,6 @@ t.test(
 t.test('a live run reports a gateway at a different speed', async (t) => {
   const gateway = await testGateway(t);
   const options = ['--locks', '1', '--days', '0.0001', '--speed', '10', '--json'];
-  const run = await lockgate('sim', 'run', ...operatorOf(gateway), ...options);
+  const run = await lockgate('sim', 'run', ...operatorFlags(gateway), ...options);
   t.match(run, { code: 0, stderr: /The gateway's clock runs at about [\d.]+ × speed but the locks at 10 ×/ });
 });

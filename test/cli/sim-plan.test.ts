@@ -27,7 +27,7 @@ import { tempFolder } from '../helpers/store/temp-folder.js';
 
 t.setTimeout(120_000);
 
-t.test('the gateway’s meter counts what the plan counts, to the byte', async (t) => {
+t.test('the gateway bills exactly the bytes that the plan counts', async (t) => {
   const { mac, messages, counted } = simulateDay(eventfulWorld(), new WireSize());
   const kinds = new Set(
     messages.map((message) => (message.type === 'uplink' ? message.uplink.body.kind : message.type)),
@@ -44,27 +44,29 @@ t.test('the gateway’s meter counts what the plan counts, to the byte', async (
   });
 });
 
-t.test('with TLS the gateway’s meter agrees with the plan within 1 %', async (t) => {
+t.test('with TLS the billed bytes agree with the plan within 1 %', async (t) => {
   const { mac, messages, counted } = simulateDay(eventfulWorld(), new WireSize({ tls: TLS_13 }));
   const { row } = await replayDay(t, 'tls', mac, messages);
-  for (const way of ['bytesUp', 'bytesDown'] as const) {
-    const off = Math.abs(counted[way] - row[way]) / row[way];
-    t.ok(off < 0.01, `${way}: ${counted[way]} counted, ${row[way]} billed`);
+  for (const direction of ['bytesUp', 'bytesDown'] as const) {
+    const deviation = Math.abs(counted[direction] - row[direction]) / row[direction];
+    t.ok(deviation < 0.01, `${direction}: ${counted[direction]} counted, ${row[direction]} billed`);
   }
 });
 
-/** Runs parked locks for a month. */
-function monthOf(power: Partial<PowerSettings>, locks = 1) {
-  return measured({ locks, mix: 'mid', days: 30, worldOf: () => parkedWorld(power) });
+/** The traffic of parked locks in a month. */
+function monthOfParkedLocks(power: Partial<PowerSettings>, locks = 1) {
+  return measureFleet({ locks, mix: 'mid', days: 30, worldOf: () => parkedWorld(power) });
 }
 
-interface Measured extends Pick<SizingOptions, 'locks' | 'days'> {
+/** A fleet to measure. */
+interface FleetOptions extends Pick<SizingOptions, 'locks' | 'days'> {
   readonly mix: string;
   readonly sample?: number;
   readonly worldOf?: SizingOptions['worldOf'];
 }
 
-function measured({ mix, sample = 1000, worldOf, ...options }: Measured): Sizing {
+/** Runs the simulation of `sim plan` to its end. */
+function measureFleet({ mix, sample = 1000, worldOf, ...options }: FleetOptions): Sizing {
   const run = new SizingRun({
     seed: 1,
     startMs: RUN_STARTS_MS,
@@ -83,10 +85,11 @@ const CONNECT = 2 + 10 + (2 + 12) + (2 + 12) + (2 + 36);
 const SUBSCRIBE = 2 + 2 + (2 + 4) + 1;
 const DISCONNECT = 2;
 const publishOf = (payload: number): number => 2 + (2 + 2) + 2 + payload;
+/** PING: a PINGREQ, and also its PINGRESP. */
 const [CONNACK, SUBACK, PUBACK, PING] = [4, 5, 4, 2];
 
 t.test('a lock in MID that never moves sends thirty period sequences in a month, and nothing else', async (t) => {
-  const { total } = monthOf({});
+  const { total } = monthOfParkedLocks({});
   // A cellular ping, a GPS ping and a close-connection ping of 26, 31 and 17 bytes.
   const up = CONNECT + SUBSCRIBE + publishOf(26) + publishOf(31) + publishOf(17) + DISCONNECT;
   const down = CONNACK + SUBACK + 3 * PUBACK;
@@ -104,7 +107,7 @@ t.test('a lock in MID that never moves sends thirty period sequences in a month,
 t.test(
   'a lock in recovery has one connection, a ping per quarter of an hour, and two keepalives between pings',
   async (t) => {
-    const { total, hours } = monthOf({ recovery: true });
+    const { total, hours } = monthOfParkedLocks({ recovery: true });
     // 96 network pings a day and a period sequence without an extra connection. The recovery setting and a number above
     // 127 take 5 bytes more than in MID. The day before made 98 uplinks, so 29 of the counted uplinks have a number
     // below 128.
@@ -122,7 +125,7 @@ t.test(
 );
 
 t.test('locks in HIGH all connect when their window opens and disconnect when it closes', async (t) => {
-  const { hours, total } = monthOf({ mode: 'HIGH' }, 5);
+  const { hours, total } = monthOfParkedLocks({ mode: 'HIGH' }, 5);
   for (const { hour, connected, connectedPeak, connectsPerMinutePeak } of hours) {
     const isInWindow = hour >= 7 && hour < 19;
     if (isInWindow) t.same([connected.value, connectedPeak], [5, 5], `${hour}`);
@@ -130,15 +133,19 @@ t.test('locks in HIGH all connect when their window opens and disconnect when it
     if (isInWindow || hour === 6) t.equal(connectsPerMinutePeak >= 5, hour === 7, `${hour}`);
   }
   t.ok(total.messagesUp.value >= 30 * 5 * 48, 'a ping each quarter of an hour');
-  t.same(monthOf({ airplane: true }).total.bytes, { value: 0, standardError: 0 }, 'in airplane mode nothing passes');
+  t.same(
+    monthOfParkedLocks({ airplane: true }).total.bytes,
+    { value: 0, standardError: 0 },
+    'in airplane mode nothing passes',
+  );
 });
 
 t.test('the parts add up to the total, including commands', async (t) => {
-  const sizing = measured({ locks: 24, mix: 'mid=3,high+ride=2,recovery=1', days: 3 });
+  const sizing = measureFleet({ locks: 24, mix: 'mid=3,high+ride=2,recovery=1', days: 3 });
   for (const name of ['connections', 'messagesUp', 'keepalives', 'bytesUp', 'bytesDown', 'bytes'] as const) {
     const sum = sizing.parts.reduce((all, { month }) => all + month[name].value, 0);
     t.ok(Math.abs(sum - sizing.total[name].value) < 1e-6 && sum > 0, name);
-    t.equal(sizing.total[name].standardError, 0, 'nothing is scaled');
+    t.equal(sizing.total[name].standardError, 0, 'all locks were simulated, so nothing is estimated');
   }
   const { bytes, bytesUp, bytesDown } = sizing.total;
   t.ok(Math.abs(bytes.value - bytesUp.value - bytesDown.value) < 1e-6);
@@ -156,7 +163,7 @@ t.test('the parts add up to the total, including commands', async (t) => {
   t.ok(Math.abs(mah - (sizing.battery?.mahPerDay ?? 0)) < 1e-9);
 });
 
-t.test('a sample is scaled by part, with the textbook’s standard error', async (t) => {
+t.test('a sample is scaled by part of the mix, with the standard error of stratified sampling', async (t) => {
   const part = parseMix('mid')[0] as MixPart;
   t.same(totalOf({ part, locks: 10, sampled: 4 }, [1, 2, 3, 4]), { value: 25, standardError: 5 });
   t.same(totalOf({ part, locks: 4, sampled: 4 }, [1, 2, 3, 4]), { value: 10, standardError: 0 });
@@ -168,25 +175,29 @@ t.test('a sample is scaled by part, with the textbook’s standard error', async
       [9000, 90],
       [1000, 30],
     ],
-    'a small part has enough to tell how much its locks differ',
+    'a small part of the mix has at least 30 locks, enough to estimate the standard error',
   );
   const fleet = { locks: 300, mix: 'mid=3,high=2,recovery=1', days: 2 };
-  const whole = measured(fleet);
-  const scaled = measured({ ...fleet, sample: 100 });
-  t.same([whole.sampled, scaled.sampled], [300, 113]);
-  const isNear = (one: Estimate, other: Estimate): boolean => {
-    return Math.abs(one.value - other.value) <= 4 * one.standardError + 1e-9;
+  const complete = measureFleet(fleet);
+  const scaled = measureFleet({ ...fleet, sample: 100 });
+  t.same([complete.sampled, scaled.sampled], [300, 113]);
+  const isNear = (estimate: Estimate, exact: Estimate): boolean => {
+    // Four standard errors: a deviation beyond that happens by chance once in 16,000 samples.
+    return Math.abs(estimate.value - exact.value) <= 4 * estimate.standardError + 1e-9;
   };
   for (const name of ['connections', 'messagesUp', 'bytesUp', 'bytesDown'] as const) {
-    t.ok(isNear(scaled.total[name], whole.total[name]), `${name} ${JSON.stringify(scaled.total[name])}`);
-    t.ok(scaled.total[name].standardError < 0.1 * whole.total[name].value, `and not by having no idea: ${name}`);
+    t.ok(isNear(scaled.total[name], complete.total[name]), `${name} ${JSON.stringify(scaled.total[name])}`);
+    t.ok(
+      scaled.total[name].standardError < 0.1 * complete.total[name].value,
+      `the standard error is below 10 %: ${name}`,
+    );
   }
   for (const [hour, { connected, connectedPeak }] of scaled.hours.entries()) {
-    const truth = whole.hours[hour] as HourSize;
-    t.ok(isNear(connected, truth.connected), `hour ${hour}: ${JSON.stringify([connected, truth.connected.value])}`);
+    const exact = complete.hours[hour] as HourSize;
+    t.ok(isNear(connected, exact.connected), `hour ${hour}: ${JSON.stringify([connected, exact.connected.value])}`);
     // When the window closes, all locks are connected for a last moment, which a sample counts in the hour before.
     if (hour === 19) continue;
-    t.ok(Math.abs(connectedPeak - truth.connectedPeak) <= 0.25 * truth.connectedPeak + 4, `peak of hour ${hour}`);
+    t.ok(Math.abs(connectedPeak - exact.connectedPeak) <= 0.25 * exact.connectedPeak + 4, `peak of hour ${hour}`);
   }
   const rush = scaled.hours[7]?.connectsPerMinutePeak ?? 0;
   t.ok(rush >= 90 && rush <= 110, `${rush} of 100 locks in HIGH connect when their window opens`);
@@ -221,9 +232,9 @@ t.test('the size of a stored ping matches the plan within 15 %', async (t) => {
     sink: { uplink: (mac, _atMs, uplink) => uplinks.push([mac, encodeUplink(uplink)]) },
   });
   const few = Math.floor(uplinks.length / 4);
-  const grown = (await storeBytes(t, uplinks)) - (await storeBytes(t, uplinks.slice(0, few)));
-  const each = grown / (uplinks.length - few);
-  t.ok(Math.abs(each / STORED_PING_BYTES - 1) < 0.15, `${each} bytes each, of ${uplinks.length}`);
+  const addedBytes = (await storeBytes(t, uplinks)) - (await storeBytes(t, uplinks.slice(0, few)));
+  const bytesPerPing = addedBytes / (uplinks.length - few);
+  t.ok(Math.abs(bytesPerPing / STORED_PING_BYTES - 1) < 0.15, `${bytesPerPing} bytes per ping`);
 });
 
 const PLAN = ['sim', 'plan', '--locks', '40', '--mix', 'mid=3,high=1', '--days', '1'];
@@ -253,7 +264,7 @@ t.test('the command prints tables, JSON, a chart, and the command that repeats i
   t.equal(plan.hours.length, 24);
   const { bytes } = plan.month;
   const cents = Math.round((bytes / 1e6) * 12 + 40 * 80);
-  t.equal(plan.month.price, (cents / 100).toFixed(2), 'MB and SIMs, by hand');
+  t.equal(plan.month.price, (cents / 100).toFixed(2), 'the price of MB and SIMs, calculated here');
   t.equal(plan.repeat.endsWith(`--seed 'it'\\''s' --mix mid=3,high=1 --sample 1000 ${prices.join(' ')}`), true);
   const chart = readFileSync(svg, 'utf8');
   const texts: string[] = [];
@@ -271,7 +282,12 @@ t.test('the command prints tables, JSON, a chart, and the command that repeats i
   t.match(shown.stdout, /\nScaled from 50 simulated locks; ± is the standard error; of all bytes: \d/);
 });
 
-const NEVER = { signal: new AbortController().signal, exitCode: 130, happened: new Promise<void>(() => undefined) };
+/** An interruption that never happens. */
+const NEVER_INTERRUPTED = {
+  signal: new AbortController().signal,
+  exitCode: 130,
+  happened: new Promise<void>(() => undefined),
+};
 const FLAGS: PlanFlags = { locks: 10, days: 1, seed: '1', pace: 'everyday', mix: 'mid', sample: 10, commands: 0 };
 
 t.test('a wrong flag is exit 2 with what was expected; Ctrl-C is exit 130', async (t) => {
@@ -284,7 +300,7 @@ t.test('a wrong flag is exit 2 with what was expected; Ctrl-C is exit 130', asyn
     [{ svg: '/nowhere/at/all.svg', json: true }, /can't be written/],
   ];
   for (const [flags, message] of wrong) {
-    const failed = await planFleet({ ...FLAGS, ...flags }, NEVER).catch((error: unknown) => error);
+    const failed = await planFleet({ ...FLAGS, ...flags }, NEVER_INTERRUPTED).catch((error: unknown) => error);
     t.match((failed as Error).message, message);
     t.equal(exitCodeOf(failed), EXIT_CODE.badInput);
   }
@@ -292,7 +308,7 @@ t.test('a wrong flag is exit 2 with what was expected; Ctrl-C is exit 130', asyn
   t.match([help.exit?.code, help.stderr.join('\n')], [EXIT_CODE.badInput, /Expected a whole number, 1 to 1000000/]);
   const aborted = new AbortController();
   aborted.abort();
-  await planFleet(FLAGS, { ...NEVER, signal: aborted.signal });
+  await planFleet(FLAGS, { ...NEVER_INTERRUPTED, signal: aborted.signal });
   t.equal(process.exitCode, 130);
   process.exitCode = 0;
 });

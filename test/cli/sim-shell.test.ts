@@ -14,14 +14,15 @@ import { tempFolder } from '../helpers/store/temp-folder.js';
 
 const folder = tempFolder(t);
 
-interface Session {
+/** The exit code and output of a session. */
+interface SessionResult {
   readonly code: number | null | undefined;
   readonly lines: readonly string[];
   readonly errors: string;
 }
 
 /** Runs the shell on these lines. */
-async function shell(lines: readonly string[], ...flags: string[]): Promise<Session> {
+async function shell(lines: readonly string[], ...flags: string[]): Promise<SessionResult> {
   const program = new Program(t, process.execPath, [LOCKGATE, 'sim', 'shell', ...flags]);
   program.endStdin(`${lines.join('\n')}\n`);
   const { code } = await program.waitForExit();
@@ -36,6 +37,7 @@ function writeRoute(name: string, latitude: number, longitude: number): string {
   return file;
 }
 
+/** An event that the shell prints with `--json`. */
 interface EventJson {
   readonly at: string;
   readonly event: string;
@@ -93,8 +95,8 @@ t.test(
 
 t.test('battery 9 sends a close-connection ping, and then only a theft', async (t) => {
   const low = await events(['battery 9', 'unlock', 'wait 2 d', 'lock', 'steal for 8 s', 'state']);
-  const [farewell, theft, ...more] = pingsOf(low);
-  t.same(farewell, [0, 'close_connection', 'REASON_CLOSE_CONNECTION']);
+  const [closing, theft, ...more] = pingsOf(low);
+  t.same(closing, [0, 'close_connection', 'REASON_CLOSE_CONNECTION']);
   t.same(theft?.slice(1), ['cellular', 'REASON_THEFT']);
   t.same(more, []);
   t.match(low.at(-1), { event: 'state', state: 'LOW_BATTERY', battery_percent: 9, connection: 'open' });
@@ -108,16 +110,16 @@ t.test('state changes and rides send their pings; settings, coverage and gps hav
   ]);
   t.ok(ride.some(([, type, reason]) => type === 'cellular' && reason === 'REASON_UNLOCKED_MOVEMENT'));
   t.ok(ride.some(([, type, reason]) => type === 'gps' && reason === 'REASON_UNLOCKED_PING'));
-  const blind = pingsOf(await events(['gps off', 'unlock']));
-  t.same(blind, [
+  const withoutGps = pingsOf(await events(['gps off', 'unlock']));
+  t.same(withoutGps, [
     [0, 'cellular', 'REASON_STATE_PING'],
     // The search for a fix ends after 120 s, and keeps the connection open while it lasts.
     [120, 'close_connection', 'REASON_CLOSE_CONNECTION'],
   ]);
-  const out = await events(['coverage off 10 min', 'unlock', 'state', 'wait 20 min'], '--settings', 'mid');
-  const state = out.find(({ event }) => event === 'state');
+  const withoutCoverage = await events(['coverage off 10 min', 'unlock', 'state', 'wait 20 min'], '--settings', 'mid');
+  const state = withoutCoverage.find(({ event }) => event === 'state');
   t.match(state, { coverage: false, buffered: 2, connection: 'none' });
-  const arrived = out.find(({ event }) => event === 'connect');
+  const arrived = withoutCoverage.find(({ event }) => event === 'connect');
   t.ok(Date.parse(arrived?.at ?? '') >= Date.parse('2026-01-05T08:10:00Z'), 'the lock connects when coverage returns');
   t.same(pingsOf(await events(['airplane on', 'unlock', 'steal'])), [
     [0, 'close_connection', 'REASON_CLOSE_CONNECTION'],
@@ -140,18 +142,28 @@ t.test('a command waits for a sleeping lock, and reaches a connected lock at onc
 
 t.test('save writes a valid trace, a pipe gets no colours, and an error names the wrong line', async (t) => {
   const file = path.join(folder, 'session.jsonl');
-  const said = await shell(['# a session', '', 'unlock', 'ride 400 m', 'lock', 'why', 'state', `save ${file}`, 'help']);
-  t.equal(said.code, 0, said.errors);
+  const session = await shell([
+    '# a session',
+    '',
+    'unlock',
+    'ride 400 m',
+    'lock',
+    'why',
+    'state',
+    `save ${file}`,
+    'help',
+  ]);
+  t.equal(session.code, 0, session.errors);
   t.same(findingsIn(readFileSync(file, 'utf8').trimEnd().split('\n')), []);
-  t.ok(said.lines.includes('08:00:00 ping  cell REASON_STATE_PING unlocked 80%'), 'in the format of tail');
-  t.ok(said.lines.some((line) => /^state +Mode MID: /.test(line)));
-  t.ok(said.lines.some((line) => line.startsWith('REASON_CLOSE_CONNECTION: nothing keeps the connection')));
+  t.ok(session.lines.includes('08:00:00 ping  cell REASON_STATE_PING unlocked 80%'), 'in the format of tail');
+  t.ok(session.lines.some((line) => /^state +Mode MID: /.test(line)));
+  t.ok(session.lines.some((line) => line.startsWith('REASON_CLOSE_CONNECTION: nothing keeps the connection')));
   for (const { word } of SHELL_VERBS)
     t.ok(
-      said.lines.some((line) => line.startsWith(`${word} `)),
+      session.lines.some((line) => line.startsWith(`${word} `)),
       `help lists ${word}`,
     );
-  t.notOk(said.lines.some((line) => line.includes('\u001b') || line.includes('lock>')));
+  t.notOk(session.lines.some((line) => line.includes('\u001b') || line.includes('lock>')));
   const wrong = await shell(['unlock', '', 'stael', 'lock']);
   t.equal(wrong.code, 2);
   t.match(wrong.errors, /^lockgate: line 3: there is no verb "stael": did you mean steal\?/);

@@ -19,7 +19,7 @@ import { type Teardown, tempFolder } from '../helpers/store/temp-folder.js';
 /** The first character of colour codes. */
 const ESCAPE = '\u001b';
 
-/** A gateway that the CLI finds by its folder. */
+/** A gateway whose data folder contains its address, so that commands find it. */
 async function gatewayOn(test: Teardown, folder: string): Promise<Gateway> {
   const gateway = await openGateway(test, folder);
   writeFileSync(addressFile(folder), `http://127.0.0.1:${gateway.operatorPort}\n`);
@@ -38,11 +38,11 @@ t.test('device show and webhook deliveries fit 80 columns without cutting ids', 
   const [{ eventId } = { eventId: '' }] = await delivered;
   const terminal = new Terminal(t, 80, 24, { LOCKGATE_DATA: folder });
   terminal.typeLine(`lockgate webhook deliveries; lockgate device show ${testMac(1)}; echo over`);
-  const seen = await terminal.waitForScreen(/^over/m);
-  const lines = seen.split('\n');
-  t.ok(lines.includes(`    ${eventId}`), seen);
-  t.match(seen, /^ {2}1\. 20\S+Z {2}204 in \d+ ms$/m);
-  t.match(seen, /^SIM active since \S+\nused in 20\d\d-\d\d: [\d.]+ k?B, 1 message, 1 connection$/m);
+  const screen = await terminal.waitForScreen(/^over/m);
+  const lines = screen.split('\n');
+  t.ok(lines.includes(`    ${eventId}`), screen);
+  t.match(screen, /^ {2}1\. 20\S+Z {2}204 in \d+ ms$/m);
+  t.match(screen, /^SIM active since \S+\nused in 20\d\d-\d\d: [\d.]+ k?B, 1 message, 1 connection$/m);
 });
 
 t.test(
@@ -100,11 +100,11 @@ t.test('in a pipe --watch prints a JSON line per refresh, until the reader close
 /** Runs a line in bash, and returns its output. */
 async function bash(line: string, environment: NodeJS.ProcessEnv): Promise<{ stdout: string; stderr: string }> {
   const child = spawn('bash', ['--norc', '-c', line], { env: { PATH: process.env.PATH, ...environment } });
-  const said = { stdout: '', stderr: '' };
-  child.stdout.on('data', (chunk: Buffer) => (said.stdout += chunk));
-  child.stderr.on('data', (chunk: Buffer) => (said.stderr += chunk));
+  const output = { stdout: '', stderr: '' };
+  child.stdout.on('data', (chunk: Buffer) => (output.stdout += chunk));
+  child.stderr.on('data', (chunk: Buffer) => (output.stderr += chunk));
   await new Promise((resolve) => child.on('close', resolve));
-  return said;
+  return output;
 }
 
 t.test('widthOf agrees with the columns that a terminal uses', { skip: NO_TERMINAL }, async (t) => {
@@ -194,15 +194,15 @@ t.test('a slow command shows progress, and Ctrl-C removes the progress line', { 
   t.teardown(() => void server.close());
   await new Promise((resolve) => server.once('listening', resolve));
   const { port } = server.address() as AddressInfo;
-  const where = { LOCKGATE_GATEWAY: `http://127.0.0.1:${port}`, LOCKGATE_TOKEN: 'x' };
-  const terminal = new Terminal(t, 80, 24, where);
+  const environment = { LOCKGATE_GATEWAY: `http://127.0.0.1:${port}`, LOCKGATE_TOKEN: 'x' };
+  const terminal = new Terminal(t, 80, 24, environment);
   terminal.typeLine('lockgate merchant list; echo code $?');
   await terminal.waitForScreen(/^Waiting for the gateway at http/m);
   terminal.pressKeys('C-c');
   t.notMatch(await terminal.waitForScreen(/^code 130$/m), /Waiting/);
   const late = await bash(
     `${process.execPath} ${LOCKGATE} merchant list & pid=$!; kill -TERM $pid; wait $pid; echo $?`,
-    where,
+    environment,
   );
   t.match(late, { stdout: /^14[3]\n$/ }, 'killed before or after it handles signals');
 });
@@ -216,11 +216,12 @@ t.test('bash completes commands, flags and live values', { skip: NO_TERMINAL }, 
   const terminal = new Terminal(t, 100, 24, { LOCKGATE_DATA: folder });
   terminal.typeLine('source <(lockgate completion bash); echo ready');
   await terminal.waitForScreen(/^ready$/m);
-  const tab = async (typed: string, becomes: RegExp): Promise<void> => {
+  // Types a text and Tab, and waits for the completed line.
+  const tab = async (typed: string, completed: RegExp): Promise<void> => {
     await terminal.clear();
     terminal.pressKeys('-l', typed);
     terminal.pressKeys('Tab');
-    t.match(await terminal.waitForScreen(becomes), becomes, typed);
+    t.match(await terminal.waitForScreen(completed), completed, typed);
     terminal.pressKeys('C-c');
     // The shell discards text that is typed while it handles Ctrl-C.
     await terminal.waitForScreen(/\^C\n\$\s*$/);

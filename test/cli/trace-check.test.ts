@@ -1,5 +1,5 @@
-// Reports of `lockgate trace check` (interfaces.md §4): errors and notes beside findings, known findings, formats,
-// summaries, and gzipped standard input.
+// Reports of `lockgate trace check` (interfaces.md §4): errors and notes in addition to findings, known findings,
+// formats, summaries, and gzipped standard input.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,13 +21,15 @@ const warned = path.join(root, 'test/traces/clock-ahead.breaks-1.jsonl');
 const POSITION = { latitude: 52.1, longitude: 4.9, speed: 0, direction: 0, uncertainty: 8 };
 const MAC = 'A4:C1:38:F0:E1:D2';
 
-interface Outcome {
+/** The output, exit code and error of a check. */
+interface CheckResult {
   readonly out: string;
   readonly code: number;
   readonly error: string;
 }
 
-async function check(t: Test, files: readonly string[], flags: Partial<CheckFlags> = {}): Promise<Outcome> {
+/** Runs `trace check` in this process. */
+async function check(t: Test, files: readonly string[], flags: Partial<CheckFlags> = {}): Promise<CheckResult> {
   const out = t.capture(process.stdout, 'write', () => true);
   const err = t.capture(process.stderr, 'write', () => true);
   let error = '';
@@ -51,13 +53,14 @@ async function check(t: Test, files: readonly string[], flags: Partial<CheckFlag
   };
 }
 
+/** Writes a file. Returns its path. */
 function traceFile(name: string, content: string | Buffer): string {
   const file = path.join(folder, name);
   writeFileSync(file, content);
   return file;
 }
 
-t.test('what was found before a bad line is reported beside the error, in every format', async (t) => {
+t.test('findings before a line that can’t be read are reported, and the error too, in every format', async (t) => {
   const file = traceFile('cut.jsonl', `${readFileSync(broken, 'utf8')}{"at":"x"\n`);
   const text = await check(t, [file]);
   t.equal(text.code, 2);
@@ -80,7 +83,7 @@ t.test('what was found before a bad line is reported beside the error, in every 
   t.match(JSON.parse(missing.out).files, [{ pings: 0, findings: [], error: { code: 'input-file', line: null } }]);
 });
 
-t.test('members that the format does not have are notes, with the one that was likely meant', async (t) => {
+t.test('unknown members are reported as notes, with a suggestion of what was meant', async (t) => {
   const lines = readFileSync(broken, 'utf8').trimEnd().split('\n');
   const header = JSON.stringify({
     trace: 'lockgate',
@@ -126,10 +129,10 @@ t.test('members that the format does not have are notes, with the one that was l
   t.equal(flood.files[0].notes_left_out, 202);
 });
 
-t.test('known findings are left out, as --json printed them', async (t) => {
-  const known = await check(t, [broken, warned], { json: true });
-  t.equal(known.code, 1);
-  const baseline = traceFile('known.json', known.out);
+t.test('--baseline leaves out the findings that an earlier --json printed', async (t) => {
+  const first = await check(t, [broken, warned], { json: true });
+  t.equal(first.code, 1);
+  const baseline = traceFile('known.json', first.out);
   const again = await check(t, [broken, warned], { json: true, baseline });
   t.match(JSON.parse(again.out), { violations: 0, warnings: 0, known: 2 });
   t.equal(again.code, 0);
@@ -138,19 +141,19 @@ t.test('known findings are left out, as --json printed them', async (t) => {
   t.match((await check(t, [broken], { baseline })).out, /1 known finding left out\./);
   const list = JSON.stringify([{ rule: 'airplane-silence', mac: 'a4c138f0e1d2', line: 6 }]);
   t.equal((await check(t, [broken], { baseline: traceFile('list.json', list) })).code, 0, 'a line is enough');
-  for (const [content, wrong] of [
+  for (const [content, expectedError] of [
     ['{', /not JSON .*expected the output of/],
     ['{"x":1}', /has no findings/],
     ['[{"rule":"x"}]', /finding 0 has an unknown rule "x"/],
     [`[{"rule":"clock-ahead","mac":"${MAC}"}]`, /neither boot and sequence nor a line/],
   ] as const)
-    t.match((await check(t, [broken], { baseline: traceFile('wrong.json', content) })).error, wrong);
+    t.match((await check(t, [broken], { baseline: traceFile('wrong.json', content) })).error, expectedError);
   t.match((await check(t, [broken], { baseline: path.join(folder, 'no.json') })).error, /no\.json can't be read/);
 });
 
 t.test('a summary counts findings by rule, lock and firmware', async (t) => {
   const plain = await check(t, [broken, warned]);
-  t.notMatch(plain.out, /FIRMWARE/, 'few findings need none');
+  t.notMatch(plain.out, /FIRMWARE/, 'no summary for few findings');
   const { out } = await check(t, [broken, broken, warned], { summary: true });
   t.match(out, /airplane-silence +violation +2 +1 +2\.4\.1: 2\n/);
   const json = JSON.parse((await check(t, [broken, warned], { json: true, summary: true })).out);
@@ -163,7 +166,7 @@ t.test('a summary counts findings by rule, lock and firmware', async (t) => {
   t.notMatch((await check(t, many, { summary: false })).out, /FIRMWARE/);
 });
 
-t.test('the HTML report is one page without scripts or anything from elsewhere', async (t) => {
+t.test('the HTML report is one page without scripts and external resources', async (t) => {
   const { out, code } = await check(t, [broken, warned], { format: 'html' });
   t.equal(code, 1);
   t.notMatch(out, /<script|https?:|url\(|<link|<img|@import| on[a-z]+=/i);
@@ -177,11 +180,11 @@ t.test('the HTML report is one page without scripts or anything from elsewhere',
   );
   const ids = [...out.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id);
   t.equal(new Set(ids).size, ids.length, 'ids are unique');
-  const evil = traceFile('a<b>&.jsonl', readFileSync(broken, 'utf8'));
-  t.match((await check(t, [evil], { format: 'html' })).out, /<h2>[^<]*a&lt;b&gt;&amp;\.jsonl<\/h2>/);
+  const oddlyNamed = traceFile('a<b>&.jsonl', readFileSync(broken, 'utf8'));
+  t.match((await check(t, [oddlyNamed], { format: 'html' })).out, /<h2>[^<]*a&lt;b&gt;&amp;\.jsonl<\/h2>/);
 });
 
-t.test('a large JSON document is written in parts, which are one document', async (t) => {
+t.test('a large JSON document is written in parts, which together are one valid document', async (t) => {
   const ping = (sequence: number) =>
     JSON.stringify({
       ...{ at: '2026-11-20T06:00:00.000Z', mac: MAC, event: 'ping' },
@@ -194,59 +197,60 @@ t.test('a large JSON document is written in parts, which are one document', asyn
     ignore: ['outside-connection', 'out-of-range'],
   });
   const json = JSON.parse(out);
-  const found = (index: number) => json.files[index].findings;
-  t.equal(found(1).length, json.violations + json.warnings - found(0).length - found(2).length);
-  t.ok(found(1).length > 1000);
+  const findingsOf = (index: number) => json.files[index].findings;
+  t.equal(findingsOf(1).length, json.violations + json.warnings - findingsOf(0).length - findingsOf(2).length);
+  t.ok(findingsOf(1).length > 1000);
   t.same(
-    found(1).map(({ line }: { line: number }) => line),
-    found(1)
+    findingsOf(1).map(({ line }: { line: number }) => line),
+    findingsOf(1)
       .map(({ line }: { line: number }) => line)
       .sort((a: number, b: number) => a - b),
   );
   t.match(json.files, [{ findings: [{ line: 6 }], error: null }, { pings: 1234, notes: [] }, { file: warned }]);
 });
 
-t.test('gzipped standard input is recognised by how it starts', async (t) => {
+t.test('gzipped input is recognised by its first bytes', async (t) => {
   const bytes = readFileSync(broken);
-  const run = (input: Buffer) => {
+  const runWithStdin = (input: Buffer) => {
     const entry = path.join(root, 'dist/cli/main.js');
     return spawnSync(process.execPath, [entry, 'trace', 'check', '-', '--json'], { input, encoding: 'utf8' });
   };
   for (const input of [bytes, gzipSync(bytes)]) {
-    const { stdout, status } = run(input);
+    const { stdout, status } = runWithStdin(input);
     t.equal(status, 1);
     t.match(JSON.parse(stdout).files, [{ file: '-', pings: 3, findings: [{ line: 6 }] }]);
   }
-  const torn = run(gzipSync(bytes, { level: 0 }).subarray(0, -40));
-  t.equal(torn.status, 2);
-  t.match(JSON.parse(torn.stdout).files, [
+  const truncated = runWithStdin(gzipSync(bytes, { level: 0 }).subarray(0, -40));
+  t.equal(truncated.status, 2);
+  t.match(JSON.parse(truncated.stdout).files, [
     { findings: [{ line: 6 }], error: { message: /^standard input:\d+: .*truncated/ } },
   ]);
   const unnamed = traceFile('packed.jsonl', gzipSync(bytes));
   t.match((await check(t, [unnamed])).out, /line 6 +violation/, 'and so is a file without .gz');
 });
 
-t.test('findings that do not fit into memory are read back from a file', async (t) => {
+t.test('the spill file and the index return each finding that was stored and not withdrawn', async (t) => {
   const spill = new SpillFile();
   t.teardown(() => spill.close());
   const texts = Array.from({ length: 12_000 }, (_, index) => `${index} ${'x'.repeat(index % 1500)}`);
   texts.push('y'.repeat(5_000_000));
   const positions = texts.map((text) => spill.append(Buffer.from(text)));
-  let same = 0;
-  for (let index = 0; index < texts.length; index += 1) {
-    const at = (index * 7919) % texts.length;
-    const text = texts[at] as string;
-    if (spill.read(positions[at] as number, text.length).toString() === text) same += 1;
+  let correct = 0;
+  for (let read = 0; read < texts.length; read += 1) {
+    // 7919 is prime, so the texts are read once each, in scattered order.
+    const position = (read * 7919) % texts.length;
+    const text = texts[position] as string;
+    if (spill.read(positions[position] as number, text.length).toString() === text) correct += 1;
   }
-  t.equal(same, texts.length);
+  t.equal(correct, texts.length);
   const index = new FindingIndex();
-  const row = (line: number) => ({ line, lock: line % 5, rule: 3, firmware: 0, position: line, length: 1 });
+  const entry = (line: number) => ({ line, lock: line % 5, rule: 3, firmware: 0, position: line, length: 1 });
   const key = (line: number) => ({ credential: 1, boot: 1, sequence: line });
-  for (let line = 1000; line > 0; line -= 1) index.add({ ...row(line), key: line % 2 === 0 ? key(line) : null });
+  for (let line = 1000; line > 0; line -= 1) index.add({ ...entry(line), key: line % 2 === 0 ? key(line) : null });
   for (let line = 4; line <= 1000; line += 4) index.withdraw(3, line % 5, key(line));
   index.withdraw(3, 1, key(1));
-  t.equal(index.sorted().length, 750);
-  const lines = [...index.sorted()].map((at) => index.get('line', at));
+  t.equal(index.sorted().length, 750, 'every fourth of 1,000 was withdrawn; odd lines have no key, so line 1 stays');
+  const lines = [...index.sorted()].map((each) => index.get('line', each));
   t.same(
     lines,
     [...lines].sort((a, b) => a - b),

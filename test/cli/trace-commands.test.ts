@@ -19,19 +19,21 @@ const folder = mkdtempSync(join(tmpdir(), 'lockgate-traces-'));
 t.teardown(() => rmSync(folder, { recursive: true, force: true }));
 
 const traces = join(root, 'test/traces');
+/** Hand-written traces: one that breaks a rule of violations, one that breaks a warning, and one without findings. */
 const broken = join(traces, 'airplane-silence.breaks-1.jsonl');
 const warned = join(traces, 'clock-ahead.breaks-1.jsonl');
 const clean = join(traces, 'airplane-silence.holds-1.jsonl');
 const HEADER = '{"trace":"lockgate","version":1,"locks":{}}';
 
 /** Output and exit code of a command line. */
-interface Outcome {
+interface CommandResult {
   out: string;
   err: string;
   code: number;
 }
 
-async function lockgate(t: Test, ...args: string[]): Promise<Outcome> {
+/** Runs a command in this process. */
+async function lockgate(t: Test, ...args: string[]): Promise<CommandResult> {
   const program = new Command('lockgate').exitOverride();
   addTraceCommands(program);
   addPingCommands(program);
@@ -48,9 +50,9 @@ async function lockgate(t: Test, ...args: string[]): Promise<Outcome> {
     await program.parseAsync(['node', 'lockgate', ...args]);
     code = Number(process.exitCode ?? 0);
   } catch (error) {
-    const { code: name } = error as { code: string };
-    if (!(error instanceof LockgateError) && !name.startsWith('commander.')) throw error;
-    code = name.startsWith('input-') || name.startsWith('commander.') ? 2 : 3;
+    const { code: errorCode } = error as { code: string };
+    if (!(error instanceof LockgateError) && !errorCode.startsWith('commander.')) throw error;
+    code = errorCode.startsWith('input-') || errorCode.startsWith('commander.') ? 2 : 3;
     message = (error as Error).message;
   } finally {
     process.exitCode = 0;
@@ -121,20 +123,20 @@ t.test('check reports errors in the command line or a file', async (t) => {
   t.match(two.err, /lockgate: .*bad\.jsonl:3: .*\n.*there is no file .*none\.jsonl/s);
 });
 
-/** The values of a finding about the ping of a line: its members, complete. */
-function foundValues(file: string, line: number): object {
+/** The member `values` that a finding about the ping in this line must have: all members of the ping. */
+function valuesOfPing(file: string, line: number): object {
   const reader = new TraceReader();
   const lines = readFileSync(file, 'utf8').split('\n');
   const events = lines.slice(0, line).map((text) => reader.read(text));
   const event = events.at(-1);
-  if (event?.ok !== true || event.value?.event !== 'ping') throw new Error(`line ${line} is no ping`);
+  if (event?.ok !== true || event.value?.event !== 'ping') throw new Error(`line ${line} is not a ping`);
   return { source: 'lock', ...pingUplinkToJson(event.value.uplink) };
 }
 
 t.test('check --json prints the specified JSON', async (t) => {
   const { out, code } = await lockgate(t, 'trace', 'check', broken, warned, '--json');
   t.equal(code, 1);
-  t.same(JSON.parse(out), {
+  t.match(JSON.parse(out), {
     files: [
       {
         file: broken,
@@ -152,7 +154,8 @@ t.test('check --json prints the specified JSON', async (t) => {
             sequence: 3,
             firmware_version: '2.4.1',
             section: 'protocol.md §3',
-            values: foundValues(broken, 6),
+            link: /docs\/protocol\.md#/,
+            values: valuesOfPing(broken, 6),
           },
         ],
         coverage: null,
@@ -176,7 +179,8 @@ t.test('check --json prints the specified JSON', async (t) => {
             sequence: 1,
             firmware_version: '2.4.1',
             section: 'protocol.md §3',
-            values: foundValues(warned, 3),
+            link: /docs\/protocol\.md#/,
+            values: valuesOfPing(warned, 3),
           },
         ],
         coverage: null,
@@ -194,7 +198,7 @@ t.test('check --coverage prints the seen combinations', async (t) => {
   const { coverage } = JSON.parse(out).files[0];
   const cell = (state: string, reason: string, type: string) =>
     coverage.find(
-      (one: Record<string, string>) => one.state === state && one.reason === reason && one.ping_type === type,
+      (row: Record<string, string>) => row.state === state && row.reason === reason && row.ping_type === type,
     );
   t.match(cell('MID', 'REASON_PERIOD_TRACKING', 'cellular'), { trigger: 'period', allowed: true, pings: 1 });
   t.match(cell('AIRPLANE', 'REASON_NETWORK_PING', 'cellular'), {
@@ -227,27 +231,35 @@ t.test('check --junit prints JUnit XML', async (t) => {
 
 t.test('trace files may be gzipped and have any line ends; too long lines are refused', async (t) => {
   const lines = readFileSync(broken, 'utf8');
-  const same = async (name: string, content: string | Buffer) => {
+  // Checks a file with this content. Returns the line and rule of each finding.
+  const findingsOf = async (name: string, content: string | Buffer) => {
     writeFileSync(join(folder, name), content);
     return (await checkFile(join(folder, name), { ignore: [] })).findings.map(({ line, rule }) => `${line} ${rule}`);
   };
-  t.same(await same('plain.jsonl', lines), ['6 airplane-silence']);
-  t.same(await same('packed.jsonl.gz', gzipSync(lines)), ['6 airplane-silence']);
-  t.same(await same('windows.jsonl', `\ufeff${lines.replaceAll('\n', '\r\n')}`), ['6 airplane-silence']);
-  t.same(await same('no-end.jsonl', lines.trimEnd()), ['6 airplane-silence']);
-  t.same(await same('spaced.jsonl', lines.replace('\n', '\n\n')), ['7 airplane-silence'], 'empty lines count as lines');
+  t.same(await findingsOf('plain.jsonl', lines), ['6 airplane-silence']);
+  t.same(await findingsOf('packed.jsonl.gz', gzipSync(lines)), ['6 airplane-silence']);
+  t.same(await findingsOf('windows.jsonl', `\ufeff${lines.replaceAll('\n', '\r\n')}`), ['6 airplane-silence']);
+  t.same(await findingsOf('no-end.jsonl', lines.trimEnd()), ['6 airplane-silence']);
+  t.same(
+    await findingsOf('spaced.jsonl', lines.replace('\n', '\n\n')),
+    ['7 airplane-silence'],
+    'empty lines count as lines',
+  );
   const long = JSON.stringify('ä'.repeat(400_000));
   t.same(
-    await same('wide.jsonl', lines.replace('\n', `\n{"at":"2026-11-20T05:00:00.000Z","event":"world","x":${long}}\n`)),
+    await findingsOf(
+      'wide.jsonl',
+      lines.replace('\n', `\n{"at":"2026-11-20T05:00:00.000Z","event":"world","x":${long}}\n`),
+    ),
     ['7 airplane-silence'],
     'a line of 800 kB in two chunks',
   );
   const torn = gzipSync(lines, { level: 0 }).subarray(0, -60);
-  await t.rejects(same('torn.jsonl.gz', torn), { code: 'input-file', message: /torn.jsonl.gz:8: .*truncated/ });
-  await t.rejects(same('not-packed.jsonl.gz', lines), { code: 'input-file', message: /can't be unzipped/ });
-  await t.rejects(same('empty.jsonl', ''), { code: 'input-trace', message: /empty.jsonl:1: there is no header/ });
-  await t.rejects(same('cut.jsonl', lines.slice(0, -20)), { code: 'input-trace', message: /cut.jsonl:8: / });
-  await t.rejects(same('bomb.jsonl.gz', gzipSync(`${HEADER}\n${' '.repeat(40_000_000)}`)), {
+  await t.rejects(findingsOf('torn.jsonl.gz', torn), { code: 'input-file', message: /torn.jsonl.gz:8: .*truncated/ });
+  await t.rejects(findingsOf('not-packed.jsonl.gz', lines), { code: 'input-file', message: /can't be unzipped/ });
+  await t.rejects(findingsOf('empty.jsonl', ''), { code: 'input-trace', message: /empty.jsonl:1: there is no header/ });
+  await t.rejects(findingsOf('cut.jsonl', lines.slice(0, -20)), { code: 'input-trace', message: /cut.jsonl:8: / });
+  await t.rejects(findingsOf('bomb.jsonl.gz', gzipSync(`${HEADER}\n${' '.repeat(40_000_000)}`)), {
     message: /bomb.*:2: the line is longer than 1,048,576 bytes/,
   });
   const endless = traceFile('endless.jsonl', HEADER);
@@ -291,8 +303,8 @@ t.test('anonymise changes MACs, places and days but not the findings', async (t)
       await checkFile(join(traces, name), { ignore: [] }),
       await checkFile(copy, { ignore: [] }),
     ];
-    const found = (file: typeof before) => file.findings.map(({ line, rule }) => `${line} ${rule}`);
-    t.same(found(after), found(before), name);
+    const linesAndRules = (file: typeof before) => file.findings.map(({ line, rule }) => `${line} ${rule}`);
+    t.same(linesAndRules(after), linesAndRules(before), name);
     const text = gunzipSync(readFileSync(copy)).toString();
     t.notOk(/A4:C1:38|2026-11-2|52\.37|note/.test(text), 'no original value is left');
   }
@@ -307,19 +319,19 @@ t.test('anonymise changes MACs, places and days but not the findings', async (t)
 });
 
 t.test('anonymise removes typed text, bytes and world events, and does not change distances', async (t) => {
-  const at = (second: number) => `"at":"2026-11-20T06:00:0${second}.000Z","mac":"A4C138F0E1D2"`;
+  const timeAndMac = (second: number) => `"at":"2026-11-20T06:00:0${second}.000Z","mac":"A4C138F0E1D2"`;
   const ping = (latitude: number, longitude: number) =>
     `{"ping_type":"gps","reason":"REASON_THEFT","lock_state":"locked","battery_percent":80,"latitude":${latitude},` +
     `"longitude":${longitude},"speed":3,"direction":90,"uncertainty":8}`;
   const file = traceFile(
     'private.jsonl',
     '{"trace":"lockgate","version":1,"note":"Ada’s bike"}',
-    `{${at(0)},"event":"world","address":"Main Street 1"}`,
-    `{${at(1)},"event":"ping","ping":${ping(52.1, 179.9)}}`,
+    `{${timeAndMac(0)},"event":"world","address":"Main Street 1"}`,
+    `{${timeAndMac(1)},"event":"ping","ping":${ping(52.1, 179.9)}}`,
     '',
-    `{${at(2)},"event":"ping","ping":${ping(52.2, -179.9)}}`,
-    `{${at(3)},"event":"ack","ack":{"id":1,"result":"failed","detail":"Ada says no"}}`,
-    `{${at(4)},"event":"ping","ping":${ping(91, 4)}}`,
+    `{${timeAndMac(2)},"event":"ping","ping":${ping(52.2, -179.9)}}`,
+    `{${timeAndMac(3)},"event":"ack","ack":{"id":1,"result":"failed","detail":"Ada says no"}}`,
+    `{${timeAndMac(4)},"event":"ping","ping":${ping(91, 4)}}`,
   );
   const { out } = await lockgate(t, 'trace', 'anonymise', file, '--seed', 'x');
   t.notOk(/Ada|Main Street|A4:C1/.test(out));

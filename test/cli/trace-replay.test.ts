@@ -29,12 +29,14 @@ const MAX_READ_ROWS = 1000;
 
 type Flags = Omit<Partial<Parameters<typeof runReplay>[1]>, 'gateway' | 'token'> & { readonly through?: number };
 
-interface Outcome {
+/** The report of a replay, or its error as `code: message`. */
+interface ReplayResult {
   readonly error: string;
   readonly report: ReplayReport;
 }
 
-const NOTHING: ReplayReport = {
+/** The report of a replay that failed. */
+const NO_REPORT: ReplayReport = {
   file: '',
   mqtt: '',
   locks: 0,
@@ -45,18 +47,23 @@ const NOTHING: ReplayReport = {
   notes: [],
 };
 
-const NEVER = { signal: new AbortController().signal, exitCode: 130, happened: new Promise<void>(() => undefined) };
+/** An interruption that never happens. */
+const NEVER_INTERRUPTED = {
+  signal: new AbortController().signal,
+  exitCode: 130,
+  happened: new Promise<void>(() => undefined),
+};
 
 /** Replays at full speed, in this process. `through` replaces the port of the operator interface. */
-async function replay(gateway: Gateway, file: string, { through, ...flags }: Flags = {}): Promise<Outcome> {
-  const where = { gateway: `http://127.0.0.1:${through ?? gateway.operatorPort}`, token: gateway.operatorToken };
+async function replay(gateway: Gateway, file: string, { through, ...flags }: Flags = {}): Promise<ReplayResult> {
+  const connection = { gateway: `http://127.0.0.1:${through ?? gateway.operatorPort}`, token: gateway.operatorToken };
   try {
-    const report = await runReplay(file, { ...where, speed: 'max', ...flags }, NEVER);
+    const report = await runReplay(file, { ...connection, speed: 'max', ...flags }, NEVER_INTERRUPTED);
     if (report === null) throw new Error('the replay was interrupted');
     return { error: '', report };
   } catch (thrown) {
     if (!(thrown instanceof LockgateError)) throw thrown;
-    return { error: `${thrown.code}: ${thrown.message}`, report: NOTHING };
+    return { error: `${thrown.code}: ${thrown.message}`, report: NO_REPORT };
   }
 }
 
@@ -89,7 +96,7 @@ function ping(mac: Mac, sequence: number, members: Partial<Uplink> = {}, second 
 }
 
 /** A lock that connects, sends three pings and disconnects. */
-function shortLife(mac: Mac): TraceEvent[] {
+function shortSession(mac: Mac): TraceEvent[] {
   return [connect(mac, 0), ping(mac, 1), ping(mac, 2), ping(mac, 3), close(mac, 4)];
 }
 
@@ -106,21 +113,21 @@ t.test('a clean trace arrives unchanged in the store, without differences', asyn
   const gateway = await testGateway(t);
   const [one, two] = [testMac(1), testMac(2)];
   // Unknown fields stay, because the original bytes are sent.
-  const strange = Buffer.concat([encodeUplink(uplink(2)), Buffer.from([0xf8, 0x07, 0x05])]);
+  const withUnknownField = Buffer.concat([encodeUplink(uplink(2)), Buffer.from([0xf8, 0x07, 0x05])]);
   const file = traceFile('clean.jsonl', [
     connect(one, 0),
     ping(one, 1),
     ping(two, 1),
-    [ping(one, 2), strange],
+    [ping(one, 2), withUnknownField],
     close(one, 3, 'dropped'),
     connect(one, 4),
     ping(one, 5),
     ping(two, 6),
     close(one, 7),
   ]);
-  const seen: string[] = [];
-  gateway.events.on('connected', ({ mac }) => seen.push(`${mac} connect`));
-  gateway.events.on('disconnected', ({ mac, cause }) => seen.push(`${mac} ${cause}`));
+  const connections: string[] = [];
+  gateway.events.on('connected', ({ mac }) => connections.push(`${mac} connect`));
+  gateway.events.on('disconnected', ({ mac, cause }) => connections.push(`${mac} ${cause}`));
   const { error, report } = await replay(gateway, file, { provision: true });
   t.equal(error, '');
   t.match(report, { locks: 2, connections: 3, uplinks: { sent: 5, acknowledged: 5 }, same: true, differences: [] });
@@ -131,21 +138,21 @@ t.test('a clean trace arrives unchanged in the store, without differences', asyn
   );
   t.same(
     (await stored(gateway, one)).map(({ bytes }) => hex(bytes)),
-    [hex(encodeUplink(uplink(1))), hex(strange), hex(encodeUplink(uplink(5)))],
+    [hex(encodeUplink(uplink(1))), hex(withUnknownField), hex(encodeUplink(uplink(5)))],
   );
   t.same(
     (await stored(gateway, two)).map(({ boot, sequence }) => `${boot}/${sequence}`),
     ['1/1', '1/6'],
   );
   t.equal((await gateway.store.findDevice(two))?.device.simulated, true);
-  const ofOne = seen.filter((line) => line.startsWith(one)).map((line) => line.slice(13));
+  const ofOne = connections.filter((line) => line.startsWith(one)).map((line) => line.slice(13));
   t.same(ofOne, ['connect', 'dropped', 'connect', 'closed'], 'in the trace’s order');
 });
 
 t.test('replays of all traces of the rules give the same findings as trace check', async (t) => {
   const gateway = await testGateway(t);
-  const content = new Set<string>(RULES.filter(({ restsOn }) => restsOn === 'content').map(({ rule }) => rule));
-  const names = readdirSync(traces).filter((name) => content.has(name.split('.')[0] ?? ''));
+  const contentRules = new Set<string>(RULES.filter(({ restsOn }) => restsOn === 'content').map(({ rule }) => rule));
+  const names = readdirSync(traces).filter((name) => contentRules.has(name.split('.')[0] ?? ''));
   const expected = readFileSync(path.join(traces, 'expected.jsonl'), 'utf8')
     .trimEnd()
     .split('\n')
@@ -164,8 +171,8 @@ t.test('replays of all traces of the rules give the same findings as trace check
     const device = await gateway.store.findDevice(mac);
     const found = device === null ? [] : await gateway.store.readFindings(device.device.id, MAX_READ_ROWS);
     const rules = new Set(found.map(({ finding }) => finding.rule as string));
-    for (const { rule } of expected.filter((one) => one.file === name && content.has(one.rule))) {
-      const isNoted = report.notes.some((one) => one.kind === 'finding-missing' && one.rule === rule);
+    for (const { rule } of expected.filter((finding) => finding.file === name && contentRules.has(finding.rule))) {
+      const isNoted = report.notes.some((note) => note.kind === 'finding-missing' && note.rule === rule);
       const isOfPhone = text.includes('"phone"');
       t.ok(rules.has(rule) || isNoted || isOfPhone, `${name}: ${rule} was found, or is noted`);
     }
@@ -189,11 +196,11 @@ t.test('findings of only the gateway or only trace check are differences', async
     { line: 2, mac: formatMac(mac), kind: 'finding-unexpected', rule: 'period-too-soon' },
   ]);
 
-  const blind = await filteringOperator(t, gateway, (event) => ({ ...event, findings: [] }));
+  const proxyWithoutFindings = await filteringOperator(t, gateway, (event) => ({ ...event, findings: [] }));
   const broken = traceFile('broken.jsonl', [
     ping(mac, 1, { boot: 3, body: { ...RESET, batteryPercent: 120 } as Ping }),
   ]);
-  const missing = await replay(gateway, broken, { secrets, through: blind });
+  const missing = await replay(gateway, broken, { secrets, through: proxyWithoutFindings });
   t.equal(missing.report.same, false);
   t.match(missing.report.differences, [{ line: 2, kind: 'finding-missing', rule: 'out-of-range' }]);
 });
@@ -241,7 +248,7 @@ async function filteringOperator(
 t.test('if the event stream ends, the replay fails because findings are unknown', async (t) => {
   const gateway = await testGateway(t);
   const through = await filteringOperator(t, gateway, (event) => (event.event === 'ping' ? null : event));
-  const file = traceFile('stream.jsonl', shortLife(testMac(1)));
+  const file = traceFile('stream.jsonl', shortSession(testMac(1)));
   const { error } = await replay(gateway, file, { provision: true, through });
   t.match(error, /^gateway-down: the gateway closed its event stream/);
 });
@@ -254,7 +261,7 @@ t.test('a lock with a wrong secret is a difference', async (t) => {
   const secrets = path.join(folder, 'wrong.csv');
   writeFileSync(secrets, `mac,secret\r\n"${formatMac(right)}","${secret}"\r\n\r\n${wrong},not-it\r\n`);
   const file = traceFile('two.jsonl', [
-    ...shortLife(right),
+    ...shortSession(right),
     { event: 'tick', atMs: START_MS + Minutes(1) },
     ping(wrong, 61),
     ping(wrong, 62),
@@ -275,7 +282,7 @@ t.test('a connection that the gateway closes is a difference', async (t) => {
   const gateway = await testGateway(t, { wrapStore: failingOnce(2) });
   const mac = testMac(1);
   const file = traceFile('ended.jsonl', [
-    ...shortLife(mac).slice(0, 4),
+    ...shortSession(mac).slice(0, 4),
     close(mac, 4),
     connect(mac, 5),
     ping(mac, 6),
@@ -300,8 +307,8 @@ function failingOnce(sequence: number): (store: Store) => Store {
   let hasFailed = false;
   return (store) => {
     const append = (commit: Commit): Promise<void> => {
-      const isIt = commit.incoming.some((each) => each.type === 'uplink' && each.sequence === sequence);
-      if (hasFailed || !isIt) return store.append(commit);
+      const hasUplink = commit.incoming.some((each) => each.type === 'uplink' && each.sequence === sequence);
+      if (hasFailed || !hasUplink) return store.append(commit);
       hasFailed = true;
       return Promise.reject(new Error('the disk is full'));
     };
@@ -373,16 +380,16 @@ t.test('--as-now shifts times to now and gives new uplink numbers', async (t) =>
       [],
     );
   }
-  const kept = (await stored(gateway, mac)).map(({ bytes }) => {
+  const uplinks = (await stored(gateway, mac)).map(({ bytes }) => {
     const decoded = decodeUplink(bytes);
     return decoded.ok ? decoded.value : null;
   });
   t.same(
-    kept.map((one) => `${one?.boot}/${one?.sequence}`),
+    uplinks.map((each) => `${each?.boot}/${each?.sequence}`),
     ['1/1', '2/2', '2/3', '3/1', '4/2', '4/3'],
     'the second replay’s boots are above the first’s',
   );
-  const [first, second, third] = kept.map((one) => one?.timeMs ?? 0);
+  const [first, second, third] = uplinks.map((each) => each?.timeMs ?? 0);
   t.ok(first !== undefined && first >= before && first <= gateway.clock.now(), 'the first event is now');
   t.equal((second ?? 0) - (first ?? 0), 1000, 'and intervals do not change');
   t.equal(third, -5, 'a time outside the range of dates does not change');
@@ -408,7 +415,7 @@ t.test('an uplink that the gateway quarantines is a difference', async (t) => {
 t.test('errors in files, flags and gateways are reported with their codes', async (t) => {
   const gateway = await testGateway(t);
   const mac = testMac(1);
-  const file = traceFile('short.jsonl', shortLife(mac));
+  const file = traceFile('short.jsonl', shortSession(mac));
   const secrets = path.join(folder, 'bad.csv');
   const errorOf = async (content: string): Promise<string> => {
     writeFileSync(secrets, content);
@@ -423,8 +430,8 @@ t.test('errors in files, flags and gateways are reported with their codes', asyn
   t.notMatch(more, /hush/, 'no secret is repeated');
   t.match(await errorOf(`${mac},a\n${formatMac(mac)},b\n`), /bad.csv:2: .* is listed twice/);
   t.match(await errorOf(`${testMac(9)},hush\n`), /^input-secrets: .* has no secret for A4:C1:38:00:00:01$/);
-  const none = { secrets: path.join(folder, 'no.csv') };
-  t.match((await replay(gateway, file, none)).error, /^input-secrets: .* can’t be read/);
+  const missingFile = { secrets: path.join(folder, 'no.csv') };
+  t.match((await replay(gateway, file, missingFile)).error, /^input-secrets: .* can’t be read/);
   t.match((await replay(gateway, file)).error, /^input-secrets: .*--secrets FILE.csv or --provision/);
   const bad = path.join(folder, 'not-a-trace.jsonl');
   writeFileSync(bad, '{}\n');
@@ -434,26 +441,26 @@ t.test('errors in files, flags and gateways are reported with their codes', asyn
   const elsewhere = { provision: true, mqtt: { host: '127.0.0.1', port: 1 } };
   t.match((await replay(gateway, file, elsewhere)).error, /^gateway-down: no MQTT at 127.0.0.1:1 /);
   await gateway.accounts.addDevice({ mac: testMac(2) });
-  const real = traceFile('real.jsonl', [...shortLife(mac), ping(testMac(2), 5)]);
+  const real = traceFile('real.jsonl', [...shortSession(mac), ping(testMac(2), 5)]);
   t.match(
     (await replay(gateway, real, { provision: true })).error,
     /^input-provision: A4:C1:38:00:00:02 is not simulated, .*: give --secrets instead$/,
   );
   await gateway.accounts.addMerchant('Basalt');
-  const other = traceFile('other.jsonl', shortLife(testMac(3)));
+  const other = traceFile('other.jsonl', shortSession(testMac(3)));
   t.match((await replay(gateway, other, { provision: true })).error, /^merchant-needed/);
   t.equal((await replay(gateway, other, { provision: true, merchant: MERCHANT })).report.same, true);
   t.equal((await replay(gateway, other, { provision: true })).report.same, true, 'a simulated lock gets a new secret');
 });
 
 t.test('uplinks sent to another gateway’s MQTT port are reported as missing', async (t) => {
-  const [watched, taking] = [await testGateway(t), await testGateway(t)];
+  const [watched, receiving] = [await testGateway(t), await testGateway(t)];
   const mac = testMac(1);
-  const { secret } = await taking.accounts.addDevice({ mac });
+  const { secret } = await receiving.accounts.addDevice({ mac });
   const secrets = path.join(folder, 'elsewhere.csv');
   writeFileSync(secrets, `${mac},${secret}`);
   const file = traceFile('elsewhere.jsonl', [ping(mac, 1)]);
-  const mqtt = { host: '127.0.0.1', port: taking.mqttPort };
+  const mqtt = { host: '127.0.0.1', port: receiving.mqttPort };
   const { report } = await replay(watched, file, { secrets, mqtt });
   t.equal(report.same, false);
   t.match(report.differences, [{ kind: 'untold' }]);
@@ -462,24 +469,24 @@ t.test('uplinks sent to another gateway’s MQTT port are reported as missing', 
 t.test('the command prints text, sets exit codes and handles Ctrl-C', async (t) => {
   const gateway = await openGateway(t, tempFolder(t));
   await gateway.accounts.addMerchant(MERCHANT);
-  const where = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
+  const connection = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
   const lockgate = (...args: string[]): Program => {
     const program = new Program(t, process.execPath, [LOCKGATE, 'trace', 'replay', ...args]);
     program.endStdin('');
     return program;
   };
   const macs = Array.from({ length: 40 }, (_, index) => testMac(index + 1));
-  const many = macs.flatMap(shortLife).sort((a, b) => a.atMs - b.atMs);
+  const many = macs.flatMap(shortSession).sort((a, b) => a.atMs - b.atMs);
   const broken = path.join(traces, 'low-battery-theft-only.breaks-1.jsonl');
-  const json = lockgate(broken, '--provision', '--speed', 'max', '--json', ...where);
+  const json = lockgate(broken, '--provision', '--speed', 'max', '--json', ...connection);
   t.same(await json.waitForExit(), { code: 0, signal: null }, 'a finding that both make is no difference');
   t.match(JSON.parse(json.stdout.join('')), { file: broken, same: true, differences: [] });
   const refused = path.join(folder, 'refused.csv');
   writeFileSync(refused, 'A4:C1:38:F0:E1:D2,wrong');
-  const differs = lockgate(broken, '--secrets', refused, '--speed', '1000', ...where);
+  const differs = lockgate(broken, '--secrets', refused, '--speed', '1000', ...connection);
   t.same(await differs.waitForExit(), { code: 1, signal: null });
   t.match(differs.stdout.join('\n'), /differs {2}line 2 {2}A4:C1:38:F0:E1:D2 {2}CONNACK 5.*\n3 differences\.$/s);
-  const quick = lockgate(traceFile('quick.jsonl', many), '--provision', '--speed', 'max', ...where);
+  const quick = lockgate(traceFile('quick.jsonl', many), '--provision', '--speed', 'max', ...connection);
   t.same(await quick.waitForExit(), { code: 0, signal: null });
   t.match(
     quick.stdout.join('\n'),
@@ -493,7 +500,7 @@ t.test('the command prints text, sets exit codes and handles Ctrl-C', async (t) 
     ['--secrets', 'x', '--provision'],
   ])
     t.match(
-      await lockgate(traceFile('quick.jsonl', many), ...where, ...wrong).waitForExit(),
+      await lockgate(traceFile('quick.jsonl', many), ...connection, ...wrong).waitForExit(),
       { code: 2 },
       wrong.join(' '),
     );
@@ -505,7 +512,7 @@ t.test('the command prints text, sets exit codes and handles Ctrl-C', async (t) 
   const ended = new Promise<string>((resolve) => {
     gateway.events.once('disconnected', ({ cause }) => resolve(cause));
   });
-  const waiting = lockgate(slow, '--provision', ...where);
+  const waiting = lockgate(slow, '--provision', ...connection);
   await arrived;
   waiting.kill('SIGINT');
   t.same(await waiting.waitForExit(), { code: 130, signal: null });

@@ -25,14 +25,15 @@ import { tempFolder } from '../helpers/store/temp-folder.js';
 const MAC = testMac();
 const OTHER = testMac(2);
 
-async function exported(gateway: Gateway, query = ''): Promise<string[]> {
+/** Exports a trace from the gateway. Returns its lines. */
+async function exportLines(gateway: Gateway, query = ''): Promise<string[]> {
   const url = `http://127.0.0.1:${gateway.operatorPort}/trace${query}`;
   const { body } = await got(url, { headers: { authorization: `Bearer ${gateway.operatorToken}` } });
   return body.trimEnd().split('\n');
 }
 
 /** The findings of a check of a trace. */
-function judgedFindings(lines: readonly string[]): TraceFinding[] {
+function findingsOf(lines: readonly string[]): TraceFinding[] {
   const reader = new TraceReader();
   reader.read(lines[0] ?? '');
   const check = new TraceCheck(POWER_MODEL, reader.header as TraceHeader);
@@ -45,7 +46,11 @@ function judgedFindings(lines: readonly string[]): TraceFinding[] {
 }
 
 /** Reads a trace and checks it. Returns its events after the header, and the broken rules. */
-function judged(lines: readonly string[]): { events: TraceEvent[]; rules: string[]; header: TraceReader['header'] } {
+function checkLines(lines: readonly string[]): {
+  events: TraceEvent[];
+  rules: string[];
+  header: TraceReader['header'];
+} {
   const reader = new TraceReader();
   const events: TraceEvent[] = [];
   let check: TraceCheck | undefined;
@@ -92,7 +97,7 @@ t.test('an export has the received uplinks and connections, and gives the same f
   lock.client.stream.destroy();
   t.match(await gone, [{ cause: 'dropped' }]);
 
-  const { events, rules } = judged(await exported(gateway, `?mac=${MAC}`));
+  const { events, rules } = checkLines(await exportLines(gateway, `?mac=${MAC}`));
   t.same(
     events.map(({ event }) => event),
     ['connect', 'ping', 'ping', 'disconnect'],
@@ -100,12 +105,12 @@ t.test('an export has the received uplinks and connections, and gives the same f
   t.same(rules.sort(), ['not-closed', 'state-unchanged'], 'the gateway found the same');
   const stored = await gateway.store.readFindings(1, 9);
   t.same(stored.map(({ finding }) => finding.rule).sort(), ['not-closed', 'state-unchanged']);
-  const all = judged(await exported(gateway));
+  const all = checkLines(await exportLines(gateway));
   t.equal(all.events.length, 6, 'all locks, in the order of receipt');
   await gateway.close();
 
   const again = await openGateway(t, folder);
-  const after = judged(await exported(again));
+  const after = checkLines(await exportLines(again));
   t.same(
     after.events.slice(6).map(({ event }) => event),
     ['disconnect', 'gateway', 'gateway'],
@@ -122,14 +127,14 @@ t.test('the header of a partial export has the locks’ states at its start', as
     await new Promise<void>((resolve) => afterThisTurn(resolve));
   const since = new Date(gateway.clock.now()).toISOString();
   await lock.send(statePing(gateway, 2, 'unlocked'));
-  const { events, rules, header } = judged(await exported(gateway, `?since=${since}`));
+  const { events, rules, header } = checkLines(await exportLines(gateway, `?since=${since}`));
   t.equal(events.length, 1);
   t.match(header?.locks.get(MAC), { lockState: 'unlocked', connected: true });
   t.same(rules, ['state-unchanged'], 'found from the header');
-  const { events: none } = judged(await exported(gateway, `?until=2020-01-01T00:00:00Z`));
-  t.same(none, []);
+  const { events: before2020 } = checkLines(await exportLines(gateway, `?until=2020-01-01T00:00:00Z`));
+  t.same(before2020, []);
   for (const query of ['?since=yesterday', '?mac=zz', '?mac=A4C138F0E1D2'])
-    await t.rejects(exported(gateway, query), query);
+    await t.rejects(exportLines(gateway, query), query);
 });
 
 t.test('the header has the time of the last period sequence by the lock’s clock, which the rule uses', async (t) => {
@@ -144,7 +149,7 @@ t.test('the header has the time of the last period sequence by the lock’s cloc
     await new Promise<void>((resolve) => afterThisTurn(resolve));
   const since = new Date(gateway.clock.now()).toISOString();
   await lock.send(periodPing(3, madeMs + Hours(23)));
-  const { rules, header } = judged(await exported(gateway, `?since=${since}`));
+  const { rules, header } = checkLines(await exportLines(gateway, `?since=${since}`));
   t.equal(header?.locks.get(MAC)?.lastPeriodMs, madeMs, 'the start of the sequence, not the receipt of its last ping');
   t.same(rules, ['clock-ahead'], 'exactly 23 h after is not too soon');
 });
@@ -174,7 +179,7 @@ t.test('a recording starts with the known states and continues with live events'
   await lock.send(statePing(gateway, 3, 'locked'));
   await lock.client.endAsync();
   await enough;
-  const { events, rules, header } = judged(lines);
+  const { events, rules, header } = checkLines(lines);
   t.match(header?.locks.get(MAC), { lockState: 'unlocked', connected: true });
   t.same(
     events.map(({ event }) => event),
@@ -184,67 +189,70 @@ t.test('a recording starts with the known states and continues with live events'
   t.same(rules.sort(), ['close-missing', 'state-unchanged']);
 });
 
-t.test('a range from the middle of a lock’s life is judged as the gateway judged it', async (t) => {
-  const clock = new ManualClock(Date.UTC(2026, 10, 20, 6));
-  const gateway = await testGateway(t, { runClock: clock });
-  const { secret } = await gateway.accounts.addDevice({ mac: MAC });
-  const send = async (lock: TestLock, boot: number, sequence: number, body: Partial<CellularPing>) => {
-    const ping = { ...STATE_PING, reason: 'REASON_THEFT' as const, ...body };
-    await lock.send(testBytes(sequence, { boot, timeMs: clock.now(), body: ping }));
-    clock.advance(Seconds(30));
-  };
-  const position = { latitudeDegrees: 52.1, longitudeDegrees: 4.9, uncertaintyMeters: 8 };
-  const locate = { reason: 'REASON_CELL_PING' as const, position };
-  const connect = async (password: string): Promise<TestLock> => {
-    const lock = await TestLock.connect(t, gateway.mqttPort, MAC, password);
-    await lock.client.subscribeAsync('down', { qos: 1 });
-    return lock;
-  };
-  const disconnect = async (lock: TestLock): Promise<void> => {
-    const gone = waitForEvents(gateway, 'disconnected', 1);
-    await lock.client.endAsync();
-    await gone;
-    clock.advance(Seconds(1));
-  };
-  const command = async (type: string): Promise<void> => {
-    const sent = waitForEvents(gateway, 'command', 1, ({ record }) => record.state === 'sent');
-    t.match(await callOperator(gateway, 'POST', '/commands', { macs: [MAC], type }), { status: 201 });
-    await sent;
-    clock.advance(Seconds(1));
-  };
-  const first = await connect(secret);
-  for (let sequence = 1; sequence <= 3; sequence += 1) await send(first, 41, sequence, {});
-  await command('locate-cell');
-  await disconnect(first);
-  // The flash is wiped, and later the secret is rotated.
-  clock.advance(Hours(1));
-  await callOperator(gateway, 'POST', `/devices/${MAC}/reflashed`, { at: new Date(clock.now()).toISOString() });
-  clock.advance(Minutes(1));
-  const sinceMs = clock.now();
-  const wiped = await connect(secret);
-  await send(wiped, 1, 1, locate);
-  await send(wiped, 1, 2, { lockState: 'unlocked' });
-  await disconnect(wiped);
-  const renewed = await connect(await gateway.accounts.rotateLockSecret(MAC));
-  await send(renewed, 1, 1, locate);
-  await send(renewed, 1, 2, { ...locate, reason: 'REASON_GPS_PING' as never });
-  clock.advance(Hours(30));
-  await send(renewed, 1, 3, locate);
-  await disconnect(renewed);
+t.test(
+  'the check of an export that starts in the middle of a lock’s history finds what the gateway found',
+  async (t) => {
+    const clock = new ManualClock(Date.UTC(2026, 10, 20, 6));
+    const gateway = await testGateway(t, { runClock: clock });
+    const { secret } = await gateway.accounts.addDevice({ mac: MAC });
+    const send = async (lock: TestLock, boot: number, sequence: number, body: Partial<CellularPing>) => {
+      const ping = { ...STATE_PING, reason: 'REASON_THEFT' as const, ...body };
+      await lock.send(testBytes(sequence, { boot, timeMs: clock.now(), body: ping }));
+      clock.advance(Seconds(30));
+    };
+    const position = { latitudeDegrees: 52.1, longitudeDegrees: 4.9, uncertaintyMeters: 8 };
+    const locate = { reason: 'REASON_CELL_PING' as const, position };
+    const connect = async (password: string): Promise<TestLock> => {
+      const lock = await TestLock.connect(t, gateway.mqttPort, MAC, password);
+      await lock.client.subscribeAsync('down', { qos: 1 });
+      return lock;
+    };
+    const disconnect = async (lock: TestLock): Promise<void> => {
+      const gone = waitForEvents(gateway, 'disconnected', 1);
+      await lock.client.endAsync();
+      await gone;
+      clock.advance(Seconds(1));
+    };
+    const command = async (type: string): Promise<void> => {
+      const sent = waitForEvents(gateway, 'command', 1, ({ record }) => record.state === 'sent');
+      t.match(await callOperator(gateway, 'POST', '/commands', { macs: [MAC], type }), { status: 201 });
+      await sent;
+      clock.advance(Seconds(1));
+    };
+    const first = await connect(secret);
+    for (let sequence = 1; sequence <= 3; sequence += 1) await send(first, 41, sequence, {});
+    await command('locate-cell');
+    await disconnect(first);
+    // The flash is wiped, and later the secret is rotated.
+    clock.advance(Hours(1));
+    await callOperator(gateway, 'POST', `/devices/${MAC}/reflashed`, { at: new Date(clock.now()).toISOString() });
+    clock.advance(Minutes(1));
+    const sinceMs = clock.now();
+    const wiped = await connect(secret);
+    await send(wiped, 1, 1, locate);
+    await send(wiped, 1, 2, { lockState: 'unlocked' });
+    await disconnect(wiped);
+    const renewed = await connect(await gateway.accounts.rotateLockSecret(MAC));
+    await send(renewed, 1, 1, locate);
+    await send(renewed, 1, 2, { ...locate, reason: 'REASON_GPS_PING' as never });
+    clock.advance(Hours(30));
+    await send(renewed, 1, 3, locate);
+    await disconnect(renewed);
 
-  const lines = await exported(gateway, `?mac=${MAC}&since=${new Date(sinceMs).toISOString()}`);
-  const credentials = lines.slice(1).map((line) => JSON.parse(line).credential);
-  t.same(credentials.filter(Boolean), [1, 1, 2, 2, 2], 'each uplink names its credential');
-  const found = judgedFindings(lines).map(({ rule, about }) => `${rule} ${about?.boot}/${about?.sequence}`);
-  const { device } = (await gateway.store.findDevice(MAC)) ?? {};
-  const stored = (await gateway.store.readFindings(device?.id ?? 0, 99))
-    .map(({ finding }) => finding)
-    .filter(({ atMs }) => atMs >= sinceMs)
-    .map(({ rule, about }) => `${rule} ${about?.boot}/${about?.sequence}`);
-  t.same(found.sort(), stored.sort());
-  for (const rule of ['locate-unasked', 'theft-while-unlocked']) t.match(found.join(), rule);
-  t.notMatch(found.join(), /sequence-conflict|boot-back/);
-});
+    const lines = await exportLines(gateway, `?mac=${MAC}&since=${new Date(sinceMs).toISOString()}`);
+    const credentials = lines.slice(1).map((line) => JSON.parse(line).credential);
+    t.same(credentials.filter(Boolean), [1, 1, 2, 2, 2], 'each uplink names its credential');
+    const found = findingsOf(lines).map(({ rule, about }) => `${rule} ${about?.boot}/${about?.sequence}`);
+    const { device } = (await gateway.store.findDevice(MAC)) ?? {};
+    const stored = (await gateway.store.readFindings(device?.id ?? 0, 99))
+      .map(({ finding }) => finding)
+      .filter(({ atMs }) => atMs >= sinceMs)
+      .map(({ rule, about }) => `${rule} ${about?.boot}/${about?.sequence}`);
+    t.same(found.sort(), stored.sort());
+    for (const rule of ['locate-unasked', 'theft-while-unlocked']) t.match(found.join(), rule);
+    t.notMatch(found.join(), /sequence-conflict|boot-back/);
+  },
+);
 
 t.test('presence events follow connections', async (t) => {
   const gateway = await testGateway(t);

@@ -1,6 +1,7 @@
 /**
- * `trace why` explains any line of a trace, and `trace show --all` shows all of them (interfaces.md §4). Neither needs
- * a gateway. The hand-written traces of test/traces, with the finding that each must have, are the sample.
+ * `trace why` explains a line of a trace, and `trace show --all` lists all lines with their findings (interfaces.md
+ * §4). Neither needs a gateway. The tests use the hand-written traces of test/traces; expected.jsonl there has the
+ * finding of each.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,6 +19,7 @@ const LOCK = 'A4:C1:38:F0:E1:D2';
 const AIRPLANE = join(traces, 'airplane-silence.breaks-1.jsonl');
 const OVERDUE = join(traces, 'period-overdue.breaks-1.jsonl');
 
+/** A step of an explanation: a sentence with a label. */
 interface Step {
   readonly kind: string;
   readonly code: string;
@@ -25,19 +27,22 @@ interface Step {
   readonly rests_on: string;
 }
 
-interface Explained {
+/** The answer of `trace why --json`. */
+interface Explanation {
   readonly about: { readonly id: string; readonly line: number; readonly event: string; readonly mac: string };
   readonly findings: readonly { readonly rule: string }[];
   readonly steps: readonly Step[];
 }
 
-async function why(place: string, stdin?: string | Buffer): Promise<Explained> {
+/** Explains a line, given as FILE:LINE. */
+async function why(place: string, stdin?: string | Buffer): Promise<Explanation> {
   const { stdout, stderr, code } = await runCommand(['trace', 'why', place, '--json'], { ...(stdin && { stdin }) });
   if (code !== 0) throw new Error(`${place}: ${code} ${stderr}`);
-  return JSON.parse(stdout) as Explained;
+  return JSON.parse(stdout) as Explanation;
 }
 
-function has({ steps }: Explained, kind: string, code: string, sentence: RegExp): boolean {
+/** Whether the explanation has such a step. */
+function hasStep({ steps }: Explanation, kind: string, code: string, sentence: RegExp): boolean {
   return steps.some((each) => each.kind === kind && each.code === code && sentence.test(each.sentence));
 }
 
@@ -45,7 +50,7 @@ t.test('every finding’s line is explained by the rule that it broke', async (t
   const expected = readFileSync(join(traces, 'expected.jsonl'), 'utf8')
     .trim()
     .split('\n')
-    // The rule owed needs a world, which trace why does not take.
+    // The rule owed needs world events, which trace why does not read.
     .filter((line) => !line.includes('"owed"'));
   for (const { file, line, rule } of expected.map((each) => JSON.parse(each))) {
     const explained = await why(`${join(traces, file)}:${line}`);
@@ -62,23 +67,23 @@ t.test('every finding’s line is explained by the rule that it broke', async (t
 t.test('each kind of line has its explanation', async (t) => {
   const connect = await why(`${AIRPLANE}:2`);
   t.same(connect.about, { kind: 'line', id: `${AIRPLANE}:2`, file: AIRPLANE, line: 2, event: 'connect', mac: LOCK });
-  t.ok(has(connect, 'connection', 'connected', /^The lock connected at 2026-11-20T06:00:00\.000Z\.$/));
-  t.ok(has(connect, 'trigger', 'REASON_PERIOD_TRACKING', /^4 uplinks came over it.*the daily ping/));
-  t.ok(has(connect, 'connection', 'closed', /after 9 s: the lock announced it/));
+  t.ok(hasStep(connect, 'connection', 'connected', /^The lock connected at 2026-11-20T06:00:00\.000Z\.$/));
+  t.ok(hasStep(connect, 'trigger', 'REASON_PERIOD_TRACKING', /^4 uplinks came over it.*the daily ping/));
+  t.ok(hasStep(connect, 'connection', 'closed', /after 9 s: the lock announced it/));
   const ping = await why(`${AIRPLANE}:3`);
-  t.ok(has(ping, 'trigger', 'REASON_PERIOD_TRACKING', /In MID the model allows the daily ping/));
-  t.ok(has(ping, 'rule-kept', 'period-too-soon', /no daily ping before it/));
+  t.ok(hasStep(ping, 'trigger', 'REASON_PERIOD_TRACKING', /In MID the model allows the daily ping/));
+  t.ok(hasStep(ping, 'rule-kept', 'period-too-soon', /no daily ping before it/));
   const command = await why(`${AIRPLANE}:4`);
-  t.ok(has(command, 'command', 'sent', /Command 7 \(set-power\) was sent/));
-  t.ok(has(command, 'command', 'ok', /answered ok 1 s later \(1\/2\)/));
+  t.ok(hasStep(command, 'command', 'sent', /Command 7 \(set-power\) was sent/));
+  t.ok(hasStep(command, 'command', 'ok', /answered ok 1 s later \(1\/2\)/));
   const ack = await why(`${AIRPLANE}:5`);
-  t.ok(has(ack, 'command', 'ok', /answers command 7 \(set-power\)/));
+  t.ok(hasStep(ack, 'command', 'ok', /answers command 7 \(set-power\)/));
   const disconnect = await why(`${AIRPLANE}:8`);
-  t.ok(has(disconnect, 'connection', 'closed', /lasted 9 s/));
-  t.ok(has(disconnect, 'silence', 'airplane', /It is not late/));
+  t.ok(hasStep(disconnect, 'connection', 'closed', /lasted 9 s/));
+  t.ok(hasStep(disconnect, 'silence', 'airplane', /It is not late/));
   const overdue = await why(`${OVERDUE}:7`);
   t.equal(overdue.about.event, 'tick', 'time passing broke the rule');
-  t.ok(has(overdue, 'silence', 'late-period', /^Late since 2026-11-21T07:00:11\.000Z/));
+  t.ok(hasStep(overdue, 'silence', 'late-period', /^Late since 2026-11-21T07:00:11\.000Z/));
   t.ok([connect, ping, command, ack, disconnect, overdue].every(({ steps }) => steps.every(restsOnSection)));
 });
 
@@ -86,14 +91,14 @@ function restsOnSection({ rests_on: section }: Step): boolean {
   return /^(specification, |protocol\.md §|interfaces\.md §)/.test(section);
 }
 
-t.test('a repeat names the line of the first', async (t) => {
+t.test('the explanation of a repeated uplink names the line of its first occurrence', async (t) => {
   const lines = readFileSync(AIRPLANE, 'utf8').trim().split('\n');
-  const file = numbered([...lines.slice(0, 3), lines[2] as string], join(folder, 'repeated.jsonl'));
-  t.ok(has(await why(`${file}:4`), 'message', 'repeat', /The same uplink came before, in line 3/));
+  const file = withEqualNumbers([...lines.slice(0, 3), lines[2] as string], join(folder, 'repeated.jsonl'));
+  t.ok(hasStep(await why(`${file}:4`), 'message', 'repeat', /The same uplink came before, in line 3/));
 });
 
 /** Writes a trace whose pings all have one number and time, so that each repeats the first. */
-function numbered(lines: readonly string[], file: string): string {
+function withEqualNumbers(lines: readonly string[], file: string): string {
   const number = { boot: 1, sequence: 1, date: '2026-11-20T06:00:01.000Z' };
   const written = lines.map((line) => {
     const event = JSON.parse(line);

@@ -1,5 +1,6 @@
-// `lockgate trace check --world` (interfaces.md §4): the truth may be the same file, another file, gzipped, or the
-// standard input; its findings appear in every report.
+// `lockgate trace check --world` (interfaces.md §4) compares a trace with a truth: a trace with world events, which say
+// what really happened around the simulated locks. The truth may be the same file, another file, gzipped, or the
+// standard input. The rule `owed` finds uplinks that a lock should have sent; its findings appear in every report.
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -11,7 +12,7 @@ import { mutantOf } from '../helpers/sim/mutant-trace.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
 const folder = tempFolder(t);
-const at = (name: string): string => path.join(folder, name);
+const pathOf = (name: string): string => path.join(folder, name);
 
 async function check(...args: readonly string[]): Promise<{ code: number | null; out: string; err: string }> {
   const { exit, stdout, stderr } = await runLockgate(['trace', 'check', ...args]);
@@ -19,24 +20,28 @@ async function check(...args: readonly string[]): Promise<{ code: number | null;
 }
 
 const isWorld = (line: string): boolean => line.includes('"event":"world"');
+/** The lines of a trace of healthy locks with world events. */
 const TRUTH = traceOf({ seed: 'cli', locks: 3, days: 1, pace: 'lively', world: true });
+/** Writes lines to a file, gzipped if its name ends in .gz. Returns the file. */
 const write = (name: string, lines: readonly string[]): string => {
   const text = lines.filter((line) => line !== '').join('\n');
-  writeFileSync(at(name), name.endsWith('.gz') ? gzipSync(text) : text);
-  return at(name);
+  writeFileSync(pathOf(name), name.endsWith('.gz') ? gzipSync(text) : text);
+  return pathOf(name);
 };
 const truth = write('truth.jsonl', TRUTH);
-const packed = write('truth.jsonl.gz', TRUTH);
+const gzippedTruth = write('truth.jsonl.gz', TRUTH);
 const healthy = write(
   'healthy.jsonl',
   TRUTH.filter((line) => !isWorld(line)),
 );
+/** The same trace without the pings of thefts, as a lock with a bug would have sent it. */
 const withoutTheft = mutantOf(TRUTH, (ping) => (ping.reason === 'REASON_THEFT' ? null : ping));
-const mutant = write(
+const buggy = write(
   'mutant.jsonl',
   withoutTheft.filter((line) => !isWorld(line)),
 );
 
+/** The members of `--json` that the tests read. */
 interface Json {
   readonly files: readonly {
     readonly findings: readonly {
@@ -47,11 +52,11 @@ interface Json {
   }[];
 }
 
-t.test('a healthy trace owes nothing, whatever file has the truth', async (t) => {
+t.test('the trace of healthy locks has no findings, whichever file is the truth', async (t) => {
   for (const args of [
     [truth, '--world', truth],
     [healthy, '--world', truth],
-    [healthy, '--world', packed],
+    [healthy, '--world', gzippedTruth],
   ]) {
     const { code, out } = await check(...args);
     t.equal(code, 0, out);
@@ -59,8 +64,8 @@ t.test('a healthy trace owes nothing, whatever file has the truth', async (t) =>
   }
 });
 
-t.test('what is owed names the event of the world and its line in the truth', async (t) => {
-  const { code, out } = await check(mutant, '--world', packed, '--json');
+t.test('a missing uplink is a finding that names the world event and its line in the truth', async (t) => {
+  const { code, out } = await check(buggy, '--world', gzippedTruth, '--json');
   t.equal(code, 1);
   const { files } = JSON.parse(out) as Json;
   const findings = (files[0]?.findings ?? []).filter(({ rule }) => rule === 'owed');
@@ -71,10 +76,10 @@ t.test('what is owed names the event of the world and its line in the truth', as
     t.match(message, `truth.jsonl.gz:${world?.line}`);
     t.match(message, 'REASON_THEFT');
   }
-  t.notMatch((await check(mutant)).out, 'owed', 'without a truth nothing is owed');
+  t.notMatch((await check(buggy)).out, 'owed', 'without a truth the rule finds nothing');
 });
 
-t.test('the same findings in the other reports', async (t) => {
+t.test('text and JUnit reports have the findings, and --ignore omits them', async (t) => {
   const trace = path.join(root, 'test/traces/owed.breaks-1.jsonl');
   const { code, out } = await check(trace, '--world', trace);
   t.equal(code, 1);
@@ -84,11 +89,11 @@ t.test('the same findings in the other reports', async (t) => {
   t.equal((await check(trace, '--world', trace, '--ignore', 'owed')).code, 0);
 });
 
-t.test('a truth that can’t be used is an error', async (t) => {
-  const none = await check(truth, '--world', healthy);
-  t.equal(none.code, 2);
-  t.match(none.err, /healthy\.jsonl has no events of the world: expected/);
-  t.match((await check(truth, '--world', at('missing.jsonl'))).err, /there is no file .*missing\.jsonl/);
+t.test('a file without world events, a missing file and an invalid event are errors', async (t) => {
+  const withoutWorld = await check(truth, '--world', healthy);
+  t.equal(withoutWorld.code, 2);
+  t.match(withoutWorld.err, /healthy\.jsonl has no events of the world: expected/);
+  t.match((await check(truth, '--world', pathOf('missing.jsonl'))).err, /there is no file .*missing\.jsonl/);
   t.match((await check(truth, healthy, '--world', '-')).err, /--world - can be read only once/);
   const [header = '', first = ''] = readFileSync(truth, 'utf8').split('\n');
   const wrong = write('wrong.jsonl', [header, first, first.replace(/"event".*/, '"event":"world","sky":1}')]);

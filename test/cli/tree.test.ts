@@ -35,7 +35,7 @@ function everyCommand(command: Command = PROGRAM): Command[] {
 }
 
 /** The commands with an action; other commands are groups. */
-function leaves(): Command[] {
+function runnableCommands(): Command[] {
   return everyCommand().filter((each) => each.commands.length === 0 || each.name() === 'notices');
 }
 
@@ -47,8 +47,8 @@ function helpOf(command: Command): string {
 }
 
 t.test('every command has a description, an example that starts with it, and --json', async (t) => {
-  t.ok(leaves().length > 50, 'the tree was walked');
-  for (const command of leaves()) {
+  t.ok(runnableCommands().length > 50, 'the tree was walked');
+  for (const command of runnableCommands()) {
     const name = pathOf(command);
     const help = helpOf(command);
     t.match(command.description(), /^[A-Z].*\.$/, `${name}: description`);
@@ -61,7 +61,7 @@ t.test('every command has a description, an example that starts with it, and --j
 
 t.test('the flags in examples exist', async (t) => {
   let count = 0;
-  for (const command of leaves()) {
+  for (const command of runnableCommands()) {
     for (const [, line = ''] of helpOf(command).matchAll(/^ {2}\$ (.*)$/gm)) {
       for (const part of line.split(/&&|\||>/).map((each) => each.trim())) {
         const called = everyCommand().filter((each) => part.startsWith(`lockgate ${pathOf(each)} `));
@@ -93,19 +93,19 @@ t.test('root help lists exit codes, and groups have the same description there a
 });
 
 t.test('every MAC argument and flag accepts all spellings', async (t) => {
-  const places = everyCommand().flatMap((command) => [
+  const macInputs = everyCommand().flatMap((command) => [
     ...command.registeredArguments.filter((each) => each.name() === 'mac'),
     ...command.options.filter(({ flags }) => flags.endsWith(' <mac>')),
   ]);
-  t.ok(places.length > 12);
-  for (const place of places) {
+  t.ok(macInputs.length > 12);
+  for (const macInput of macInputs) {
     for (const text of ['a4c138f0e1d2', ' A4-C1-38-F0-E1-D2\t', 'a4c1.38f0.E1D2', 'A4:C1:38:f0:e1:d2']) {
-      const read: unknown = place.parseArg?.(text, []);
+      const read: unknown = macInput.parseArg?.(text, []);
       // Flags that can be repeated collect text, which the command parses.
-      if (!Array.isArray(read)) t.equal(read, 'A4:C1:38:F0:E1:D2', `${place.name()} ${text}`);
+      if (!Array.isArray(read)) t.equal(read, 'A4:C1:38:F0:E1:D2', `${macInput.name()} ${text}`);
     }
-    if (!('variadic' in place && Array.isArray(place.defaultValue)))
-      t.throws(() => place.parseArg?.('A4:C1:38', undefined), { code: 'input-mac' });
+    if (!('variadic' in macInput && Array.isArray(macInput.defaultValue)))
+      t.throws(() => macInput.parseArg?.('A4:C1:38', undefined), { code: 'input-mac' });
   }
 });
 
@@ -120,12 +120,12 @@ t.test('the command line’s copies of choices equal the gateway’s', async (t)
 
 t.test('a typing error gets a suggestion', async (t) => {
   t.same(nearestNames('lst', ['list', 'last', 'add']), ['list', 'last'], 'a letter is missing');
-  t.same(nearestNames('lsit', ['list', 'show']), ['list'], 'two are swapped');
+  t.same(nearestNames('lsit', ['list', 'show']), ['list'], 'two letters are swapped');
   t.same(nearestNames('--jsn', ['--json', '--mac']), ['--json']);
   t.same(nearestNames('hihg', ['HIGH', 'MID']), ['HIGH'], 'in capitals');
-  t.same(nearestNames('del', ['deliveries', 'device']), ['deliveries'], 'its beginning');
-  t.same(nearestNames('xyz', ['list', 'show']), [], 'nothing is near');
-  t.same(nearestNames('a', ['b']), [], 'one letter is all of it');
+  t.same(nearestNames('del', ['deliveries', 'device']), ['deliveries'], 'its start was typed');
+  t.same(nearestNames('xyz', ['list', 'show']), [], 'no name is similar');
+  t.same(nearestNames('a', ['b']), [], 'a name of one letter is not suggested');
   t.equal(didYouMean('clock-ahed', ['clock-ahead']), ' Did you mean clock-ahead?');
   t.equal(didYouMean('x', ['clock-ahead']), '');
 });
@@ -144,8 +144,8 @@ t.test('a wrong word is reported in one sentence with a suggestion, and exit cod
     [['merchant', 'list', '--watch'], /--watch redraws a terminal: in a pipe add --json/],
     [['device', 'erase', 'A4C138F0E1D2', '--token', 'x'], /erasing can’t be undone: confirm with --yes/],
   ];
-  const ended = await Promise.all(wrong.map(async ([words]) => await run(words)));
-  for (const [index, { exit: end, stdout, stderr }] of ended.entries()) {
+  const results = await Promise.all(wrong.map(async ([words]) => await run(words)));
+  for (const [index, { exit: end, stdout, stderr }] of results.entries()) {
     const [words = [], sentence = /./] = wrong[index] ?? [];
     t.equal(end?.code, 2, words.join(' '));
     t.same(stdout, []);
@@ -183,15 +183,16 @@ t.test('help and a command load few modules, and none of the gateway', async (t)
   const [help, list] = await Promise.all([loadedBy(t, ['--help']), loadedBy(t, ['device', 'list'])]);
   t.match(help[0], 'cli/main.js');
   t.ok(help.length <= 18, `--help: ${help.length} modules\n${help.join('\n')}`);
-  const ours = list.filter((file) => /^(cli|proto|gateway)\//.test(file));
-  t.ok(ours.length <= 34, `device list: ${ours.length} modules\n${ours.join('\n')}`);
-  const heavy = (file: string): boolean =>
+  const ownModules = list.filter((file) => /^(cli|proto|gateway)\//.test(file));
+  t.ok(ownModules.length <= 34, `device list: ${ownModules.length} modules\n${ownModules.join('\n')}`);
+  // Modules of the gateway, of the simulator and of packages, which load slowly.
+  const isHeavy = (file: string): boolean =>
     /^(gateway|firmware-sim)\//.test(file) && file !== 'gateway/version.js'
       ? true
       : /^(?!cli|proto|gateway|commander)/.test(file);
-  t.same(help.filter(heavy), [], 'help: of packages only commander');
-  const besides = list.filter((file) => heavy(file) && !file.startsWith('get-east-asian-width/'));
-  t.same(besides, [], 'a list: and the widths of letters');
+  t.same(help.filter(isHeavy), [], 'help: of packages only commander');
+  const heavyModules = list.filter((file) => isHeavy(file) && !file.startsWith('get-east-asian-width/'));
+  t.same(heavyModules, [], 'a list: of packages only commander and the widths of letters');
   t.same(
     help.filter((file) => file.startsWith('cli/commands/')),
     [],
@@ -200,7 +201,7 @@ t.test('help and a command load few modules, and none of the gateway', async (t)
 });
 
 /** The completions that a shell gets. */
-async function offered(...words: string[]): Promise<string[]> {
+async function completionsOf(...words: string[]): Promise<string[]> {
   const { lines } = await captureOutput(
     async () => await printCompletions(words, async (first) => await makeProgram(calledGroups(first))),
   );
@@ -208,28 +209,32 @@ async function offered(...words: string[]): Promise<string[]> {
 }
 
 t.test('completion offers commands, flags, choices and names of the command tree', async (t) => {
-  t.same(await offered('bash', 'lockgate dev'), ['device']);
+  t.same(await completionsOf('bash', 'lockgate dev'), ['device']);
   t.same(
-    (await offered('bash', 'lockgate ')).sort(),
+    (await completionsOf('bash', 'lockgate ')).sort(),
     [...COMMAND_GROUPS.map(({ name }) => name), 'help'].sort(),
     'all groups',
   );
   t.same(
-    await offered('bash', 'lockgate webhook '),
+    await completionsOf('bash', 'lockgate webhook '),
     PROGRAM.commands.find((each) => each.name() === 'webhook')?.commands.map((each) => each.name()),
   );
-  t.same(await offered('bash', 'lockgate device list --w'), ['--watch']);
-  t.match(await offered('zsh', 'device', 'list', '--w'), [/^--watch\tRefresh every 2 s/]);
-  t.same(await offered('bash', 'lockgate command send x set-power --mode '), ['MID', 'HIGH']);
-  t.same(await offered('fish', 'command', 'send', 'x', 'set-power', '--mode=M'), ['--mode=MID']);
-  t.same(await offered('bash', 'lockgate command send x set-power --mode=M'), ['MID'], 'bash breaks words at =');
-  t.match(await offered('fish', 'trace', 'check', '--ignore', 'clock'), [/^clock-ahead\t/]);
-  t.same(await offered('bash', 'lockgate sim scenarios cov'), ['coverage-hole']);
-  t.same(await offered('bash', 'lockgate trace check '), [':files']);
-  t.same(await offered('bash', 'lockgate serve --data '), [':folders']);
-  t.same(await offered('bash', 'lockgate completion '), ['bash', 'zsh', 'fish']);
-  t.same(await offered('bash', 'lockgate device list -- --j'), [], 'nothing is a flag after --');
-  t.same(await offered('bash', 'lockgate device show --data /nonexistent '), [], 'without a gateway: silence');
+  t.same(await completionsOf('bash', 'lockgate device list --w'), ['--watch']);
+  t.match(await completionsOf('zsh', 'device', 'list', '--w'), [/^--watch\tRefresh every 2 s/]);
+  t.same(await completionsOf('bash', 'lockgate command send x set-power --mode '), ['MID', 'HIGH']);
+  t.same(await completionsOf('fish', 'command', 'send', 'x', 'set-power', '--mode=M'), ['--mode=MID']);
+  t.same(await completionsOf('bash', 'lockgate command send x set-power --mode=M'), ['MID'], 'bash breaks words at =');
+  t.match(await completionsOf('fish', 'trace', 'check', '--ignore', 'clock'), [/^clock-ahead\t/]);
+  t.same(await completionsOf('bash', 'lockgate sim scenarios cov'), ['coverage-hole']);
+  t.same(await completionsOf('bash', 'lockgate trace check '), [':files']);
+  t.same(await completionsOf('bash', 'lockgate serve --data '), [':folders']);
+  t.same(await completionsOf('bash', 'lockgate completion '), ['bash', 'zsh', 'fish']);
+  t.same(await completionsOf('bash', 'lockgate device list -- --j'), [], 'nothing is a flag after --');
+  t.same(
+    await completionsOf('bash', 'lockgate device show --data /nonexistent '),
+    [],
+    'without a gateway nothing is printed',
+  );
 });
 
 t.test('each position with a source of values is in the command tree', async (t) => {
@@ -246,17 +251,24 @@ t.test('completion offers values of a running gateway, quoted for bash', async (
   await gateway.accounts.addMerchant('Köln "Süd"');
   await gateway.accounts.addDevice({ mac: testMac(1), merchant: 'Amber' });
   await gateway.accounts.addDevice({ mac: testMac(2), merchant: 'Köln "Süd"' });
-  const there = `--gateway http://127.0.0.1:${gateway.operatorPort} --token ${gateway.operatorToken}`;
-  const bash = async (words: string): Promise<string[]> => await offered('bash', `lockgate ${words}`);
-  t.same(await bash(`device show ${there} `), ['A4:C1:38:00:00:01', 'A4:C1:38:00:00:02']);
-  t.same(await bash(`device show ${there} A4:C1:38:00:00:0`), ['01', '02'], 'what is behind the last colon');
-  t.same(await bash(`device show ${there} a4c13800000`), ['A4:C1:38:00:00:01', 'A4:C1:38:00:00:02'], 'any spelling');
-  t.same(await bash(`device list ${there} --merchant K`), [], 'no flag of this command');
-  t.same(await bash(`user list ${there} --merchant K`), ['Köln\\ \\"Süd\\"']);
-  t.same(await bash(`user list ${there} --merchant "K`), ['Köln \\"Süd\\"']);
-  t.same(await bash(`user list ${there} --merchant 'K`), ['Köln "Süd"']);
-  t.same(await bash(`user list ${there} --merchant Köln\\ `), ['Köln\\ \\"Süd\\"']);
-  t.match(await offered('fish', 'device', 'show', ...there.split(' '), ''), [/^A4:C1:38:00:00:01\tAmber$/, /\tKöln/]);
+  const gatewayFlags = `--gateway http://127.0.0.1:${gateway.operatorPort} --token ${gateway.operatorToken}`;
+  const bash = async (words: string): Promise<string[]> => await completionsOf('bash', `lockgate ${words}`);
+  t.same(await bash(`device show ${gatewayFlags} `), ['A4:C1:38:00:00:01', 'A4:C1:38:00:00:02']);
+  t.same(await bash(`device show ${gatewayFlags} A4:C1:38:00:00:0`), ['01', '02'], 'what is behind the last colon');
+  t.same(
+    await bash(`device show ${gatewayFlags} a4c13800000`),
+    ['A4:C1:38:00:00:01', 'A4:C1:38:00:00:02'],
+    'any spelling',
+  );
+  t.same(await bash(`device list ${gatewayFlags} --merchant K`), [], 'no flag of this command');
+  t.same(await bash(`user list ${gatewayFlags} --merchant K`), ['Köln\\ \\"Süd\\"']);
+  t.same(await bash(`user list ${gatewayFlags} --merchant "K`), ['Köln \\"Süd\\"']);
+  t.same(await bash(`user list ${gatewayFlags} --merchant 'K`), ['Köln "Süd"']);
+  t.same(await bash(`user list ${gatewayFlags} --merchant Köln\\ `), ['Köln\\ \\"Süd\\"']);
+  t.match(await completionsOf('fish', 'device', 'show', ...gatewayFlags.split(' '), ''), [
+    /^A4:C1:38:00:00:01\tAmber$/,
+    /\tKöln/,
+  ]);
 });
 
 t.test('text is measured, cut and wrapped by its displayed width', async (t) => {
@@ -267,7 +279,7 @@ t.test('text is measured, cut and wrapped by its displayed width', async (t) => 
   t.equal(cutToWidth('e\u0301e\u0301e\u0301', 2), 'e\u0301…');
   t.same(wrapWords('  one two three', 9), ['  one two', '  three']);
   t.same(wrapWords('unbroken', 3), ['unbroken'], 'a word stays whole');
-  t.equal(sanitizeLine('a\u202eb\u2028c'), 'a\ufffdb\ufffdc', 'what turns letters round is no text');
+  t.equal(sanitizeLine('a\u202eb\u2028c'), 'a\ufffdb\ufffdc', 'marks that reverse the direction of text are replaced');
 });
 
 t.test('tables fit, and their first column is not cut', async (t) => {

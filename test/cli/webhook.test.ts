@@ -14,32 +14,35 @@ import { type Teardown, tempFolder } from '../helpers/store/temp-folder.js';
 
 const MAC = testMac();
 
-interface Said {
+/** The exit code and output of a command. */
+interface CommandResult {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-async function run(args: readonly string[]): Promise<Said> {
+/** Runs `lockgate webhook …` to its end. */
+async function run(args: readonly string[]): Promise<CommandResult> {
   const program = await runLockgate(['webhook', ...args]);
   const [stdout, stderr] = [program.stdout.join('\n'), program.stderr.join('\n')];
   return { code: program.exit?.code ?? null, stdout, stderr };
 }
 
-interface CliBench {
+/** A gateway with a merchant, and a function that runs webhook commands against it. */
+interface WebhookSetup {
   readonly gateway: Gateway;
-  readonly webhook: (...args: string[]) => Promise<Said>;
+  readonly webhook: (...args: string[]) => Promise<CommandResult>;
 }
 
-async function cliBench(test: Teardown): Promise<CliBench> {
+async function setUpGateway(test: Teardown): Promise<WebhookSetup> {
   const gateway = await openGateway(test, tempFolder(test));
   await gateway.accounts.addMerchant(MERCHANT);
-  const place = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
-  return { gateway, webhook: (...args) => run([...args, ...place]) };
+  const gatewayFlags = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
+  return { gateway, webhook: (...args) => run([...args, ...gatewayFlags]) };
 }
 
 t.test('set, rotate-secret and remove print text and JSON, and fail with a sentence', async (t) => {
-  const { webhook } = await cliBench(t);
+  const { webhook } = await setUpGateway(t);
   await webhook('add', 'http://127.0.0.1:9/a', '--header', 'X-Team: bikes', '--ordered');
   const set = ['set', '1', '--url', 'http://127.0.0.1:9/b', '--ordered', 'off', '--header', 'X-Two: 2', '--disable'];
   t.match(JSON.parse((await webhook(...set, '--json')).stdout), {
@@ -51,7 +54,7 @@ t.test('set, rotate-secret and remove print text and JSON, and fail with a sente
   t.match(await webhook('list'), { code: 0, stdout: /ID +MERCHANT .*\n1 .*disabled by the operator/ });
   const enabled = await webhook('set', '1', '--enable', '--remove-header', 'x-team');
   t.match(enabled, { code: 0, stdout: /is active.*\nHeaders: X-Two/, stderr: /webhook recover --url 1/ });
-  t.match(await webhook('set', '1', '--enable'), { code: 0, stdout: /is active/ }, 'which it was already');
+  t.match(await webhook('set', '1', '--enable'), { code: 0, stdout: /is active/ }, 'also if it is active already');
   const rotated = JSON.parse((await webhook('rotate-secret', '1', '--grace', '1h', '--json')).stdout);
   t.match(rotated, { secret: /^whsec_/, old_secrets_until: [/^20/] });
   t.match(await webhook('rotate-secret', '1', '--now'), {
@@ -77,7 +80,7 @@ t.test('set, rotate-secret and remove print text and JSON, and fail with a sente
 });
 
 t.test('deliveries, resend and recover print text and JSON, and fail with a sentence', async (t) => {
-  const { gateway, webhook } = await cliBench(t);
+  const { gateway, webhook } = await setUpGateway(t);
   const receiver = await testReceiver(t);
   receiver.answer = ({ json }, response) => void response.writeHead(json.sequence === 1 ? 500 : 200).end('fine\n');
   await gateway.accounts.addWebhookUrl({ url: receiver.url });
@@ -105,7 +108,7 @@ t.test('deliveries, resend and recover print text and JSON, and fail with a sent
   const event = deliveries[0].event_id;
   t.match(await webhook('resend', event), { code: 0, stdout: 'Sent again to URL 1.' });
   await receiver.waitForRequests(4);
-  t.equal(receiver.requests[3]?.headers['webhook-id'], event, 'under its own id');
+  t.equal(receiver.requests[3]?.headers['webhook-id'], event, 'with its original id');
   const wrong: [string[], number, RegExp][] = [
     [['deliveries', '--state', 'lost'], 2, /state is "lost": expected pending, delivered, dead, kept/],
     [['deliveries', '--limit', '501'], 2, /expected a number, 1 to 500/],
@@ -122,14 +125,14 @@ t.test('deliveries, resend and recover print text and JSON, and fail with a sent
 });
 
 t.test('test prints each URL’s answer, and exits with 1 unless all accept', async (t) => {
-  const { gateway, webhook } = await cliBench(t);
+  const { gateway, webhook } = await setUpGateway(t);
   const receiver = await testReceiver(t);
   await gateway.accounts.addDevice({ mac: MAC });
   t.match(await webhook('test', MAC), { code: 3, stderr: /no active webhook URL/ });
   await gateway.accounts.addWebhookUrl({ url: receiver.url });
   const { origin } = new URL(receiver.url);
-  const fine = await webhook('test', MAC);
-  t.match(fine, { code: 0, stdout: new RegExp(`URL +ORIGIN .*\n1 +${origin} +204 +\\d+ ms +received`) });
+  const accepted = await webhook('test', MAC);
+  t.match(accepted, { code: 0, stdout: new RegExp(`URL +ORIGIN .*\n1 +${origin} +204 +\\d+ ms +received`) });
   receiver.answer = (_request, response) => void response.writeHead(500).end();
   t.match(await webhook('test', MAC), { code: 1, stdout: /500 .*the receiver answered 500/ });
   const failed = await webhook('test', MAC, '--json');
@@ -139,12 +142,13 @@ t.test('test prints each URL’s answer, and exits with 1 unless all accept', as
   t.match(await webhook('test', MAC, '--url', '7'), { code: 3, stderr: /no webhook URL 7/ });
 });
 
-interface Listening {
+/** A running `webhook listen`, and its URL. */
+interface Listener {
   readonly program: Program;
   readonly url: string;
 }
 
-async function listening(test: Teardown, args: readonly string[]): Promise<Listening> {
+async function startListener(test: Teardown, args: readonly string[]): Promise<Listener> {
   const program = new Program(test, process.execPath, [LOCKGATE, 'webhook', 'listen', '--port', '0', ...args]);
   const [url = ''] = /http:\S+/.exec(await program.waitForLine(/Listening on/, 'stderr')) ?? [];
   return { program, url };
@@ -172,12 +176,16 @@ async function post(url: string, secret: string, id: string): Promise<number | n
 t.test('listen verifies signatures of the reference library, follows --fail, and sets the exit code', async (t) => {
   const secret = makeWebhookSecret();
   const plan = ['--fail', '500,timeout,reset*2,ok,410', '--expect', '2'];
-  const { program, url } = await listening(t, ['--secret', secret, ...plan]);
-  t.equal(await post(url, makeWebhookSecret(), 'evt_0'), 401, 'a foreign signature uses up no fault');
+  const { program, url } = await startListener(t, ['--secret', secret, ...plan]);
+  t.equal(
+    await post(url, makeWebhookSecret(), 'evt_0'),
+    401,
+    'a webhook with a wrong signature does not use up a fault',
+  );
   const answers: (number | null)[] = [];
   for (const id of ['evt_1', 'evt_2', 'evt_3', 'evt_3', 'evt_4', 'evt_5', 'evt_4', 'evt_6'])
     answers.push(await post(url, secret, id));
-  t.same(answers, [500, null, null, null, 204, 410, 204, 204], 'one that comes twice counts once');
+  t.same(answers, [500, null, null, null, 204, 410, 204, 204], 'a webhook that arrives twice counts once for --expect');
   t.same(await program.waitForExit(), { code: 0, signal: null });
   t.match(program.stdout, [
     /NOT VERIFIED .*evt_0/,
@@ -185,7 +193,7 @@ t.test('listen verifies signatures of the reference library, follows --fail, and
     /\(answered: timeout\) evt_2/,
     /\(answered: reset\) evt_3/,
   ]);
-  const late = await listening(t, ['--expect', '1', '--within', '0s']);
+  const late = await startListener(t, ['--expect', '1', '--within', '0s']);
   t.match(await late.program.waitForExit(), { code: 1 });
   t.match(late.program.stderr.join(' '), /0 of 1 webhooks arrived/);
   t.match(await run(['listen', '--fail', 'bang']), {
@@ -196,13 +204,13 @@ t.test('listen verifies signatures of the reference library, follows --fail, and
 });
 
 t.test('listen sends Retry-After only with 429 and 503', async (t) => {
-  const { url } = await listening(t, ['--fail', '429,503,500', '--retry-after', '2m']);
-  const asked: unknown[] = [];
+  const { url } = await startListener(t, ['--fail', '429,503,500', '--retry-after', '2m']);
+  const answers: unknown[] = [];
   for (let count = 0; count < 4; count++) {
     const { statusCode, headers } = await got.post(url, { body: '{}', throwHttpErrors: false, retry: { limit: 0 } });
-    asked.push([statusCode, headers['retry-after']]);
+    answers.push([statusCode, headers['retry-after']]);
   }
-  t.same(asked, [
+  t.same(answers, [
     [429, '120'],
     [503, '120'],
     [500, undefined],
@@ -211,7 +219,7 @@ t.test('listen sends Retry-After only with 429 and 503', async (t) => {
 });
 
 t.test('add refuses a header that is given twice, in any case', async (t) => {
-  const { webhook } = await cliBench(t);
+  const { webhook } = await setUpGateway(t);
   const twice = await webhook('add', 'http://a/', '--header', 'X-Team: bikes', '--header', 'x-team: scooters');
   t.match(twice, { code: 2, stderr: /--header names "x-team" twice: give each header once/ });
 });
@@ -220,13 +228,13 @@ t.test('listen forwards webhooks unchanged and passes on the answer', async (t) 
   const secret = makeWebhookSecret();
   const receiver = await testReceiver(t);
   receiver.answer = (_request, response) => void response.writeHead(418).end();
-  const { program, url } = await listening(t, ['--secret', secret, '--forward', receiver.url, '--json']);
+  const { program, url } = await startListener(t, ['--secret', secret, '--forward', receiver.url, '--json']);
   t.equal(await post(url, secret, 'evt_1'), 418);
   const [request] = receiver.requests;
   t.doesNotThrow(() => new Webhook(secret).verify(request?.body ?? '', request?.headers as Record<string, string>));
   t.match(JSON.parse(await program.waitForLine(/evt_1/)), { verified: true, answer: 418 });
   t.equal(await post(url, makeWebhookSecret(), 'evt_2'), 401);
-  t.equal(receiver.requests.length, 1, 'what does not verify is not sent on');
+  t.equal(receiver.requests.length, 1, 'a webhook with a wrong signature is not forwarded');
 
   receiver.answer = (_request, response) =>
     void response.writeHead(429, { 'retry-after': '90', 'content-type': 'application/json' }).end('{"why":"busy"}');
@@ -236,7 +244,7 @@ t.test('listen forwards webhooks unchanged and passes on the answer', async (t) 
   t.equal(refused.body, '{"why":"busy"}');
 
   receiver.answer = (_request, response) => void response.writeHead(200).end(Buffer.alloc(2 * 1024 * 1024));
-  t.equal(await post(url, secret, 'evt_4'), 502, 'a body past all reason is not passed on');
+  t.equal(await post(url, secret, 'evt_4'), 502, 'an answer with a body of 2 MiB is not passed on');
   program.kill('SIGINT');
   t.match(await program.waitForExit(), { code: 0 });
 });

@@ -1,4 +1,5 @@
-// Readers of recordings take any bytes: they never throw, and each event that they read is a valid line of a trace.
+// Readers of recordings never throw, whatever bytes they get, and each event that they read is a valid line of a trace
+// (cli/recordings/README.md). The bytes are samples with random changes, and random bytes.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -36,22 +37,25 @@ const FORMATS: readonly (readonly [string, () => RecordingReader, Buffer])[] = [
   ['csv', () => new CsvRecording(positions, options), sample('positions.csv')],
 ];
 
-/** The bytes with some replaced, removed, repeated or cut off. */
+/** The bytes with some parts replaced or removed, and possibly cut off at the end. */
 function mutationsOf(bytes: Buffer): fc.Arbitrary<Buffer> {
-  const at = fc.nat(bytes.length - 1);
-  const change = fc.record({ at, length: fc.nat(40), with: fc.uint8Array({ maxLength: 12 }) });
+  const offset = fc.nat(bytes.length - 1);
+  const change = fc.record({ offset, length: fc.nat(40), replacement: fc.uint8Array({ maxLength: 12 }) });
   return fc
-    .tuple(fc.array(change, { minLength: 1, maxLength: 8 }), fc.option(at, { freq: 3 }))
+    .tuple(fc.array(change, { minLength: 1, maxLength: 8 }), fc.option(offset, { freq: 3 }))
     .map(([changes, end]) => {
       let result = bytes;
-      for (const { at, length, with: by } of changes)
-        result = Buffer.concat([result.subarray(0, at), by, result.subarray(at + (length > 30 ? length : by.length))]);
+      for (const { offset: start, length, replacement } of changes) {
+        // Mostly as many bytes are replaced as inserted, so that the structure of the file stays intact.
+        const removed = length > 30 ? length : replacement.length;
+        result = Buffer.concat([result.subarray(0, start), replacement, result.subarray(start + removed)]);
+      }
       return result.subarray(0, end ?? result.length);
     });
 }
 
 for (const [name, readerOf, bytes] of FORMATS) {
-  t.test(`${name}: any bytes give events that a trace can have, counts or an error`, async (t) => {
+  t.test(`${name}: any bytes give valid events, counted rows or an error`, async (t) => {
     const anyBytes = fc.oneof({ weight: 4, arbitrary: mutationsOf(bytes) }, fc.uint8Array({ maxLength: 400 }));
     let count = 0;
     await fc.assert(
@@ -71,7 +75,7 @@ for (const [name, readerOf, bytes] of FORMATS) {
   });
 }
 
-t.test('any text is a map, or gives its mistakes', async () => {
+t.test('reading a column map never throws', async () => {
   const text = sample('positions.yaml');
   fc.assert(
     fc.property(mutationsOf(text), (input) => {

@@ -16,13 +16,15 @@ t.teardown(() => rmSync(folder, { recursive: true, force: true }));
 const sample = (name: string): string => join(root, 'test/recordings', name);
 const out = join(folder, 'out.jsonl');
 
+/** Runs the import in this process. */
 function run(files: readonly string[], flags: Partial<ImportFlags>): Promise<CapturedOutput> {
   return captureOutput(() => importRecordings(files, { from: 'pcap', port: [], out, ...flags }));
 }
 
 /** The lines of the trace that was written. */
-const written = (): string[] => readFileSync(out, 'utf8').trim().split('\n');
+const outputLines = (): string[] => readFileSync(out, 'utf8').trim().split('\n');
 
+/** Sample recordings, the flags for them, and the number of pings in them. */
 const SAMPLES: readonly (readonly [files: readonly string[], flags: Partial<ImportFlags>, pings: number])[] = [
   [['bench-loopback.pcap'], {}, 9],
   [['bench-any.pcap'], {}, 9],
@@ -37,8 +39,8 @@ t.test('every format has a sample whose trace has no violation', async (t) => {
   t.same([...new Set(SAMPLES.map(([, { from = 'pcap' }]) => from))].sort(), [...RECORDING_FORMATS].sort());
   for (const [files, flags, pings] of SAMPLES) {
     await run(files.map(sample), flags);
-    t.equal(written().filter((line) => line.includes('"event":"ping"')).length, pings, files.join(' '));
-    const violations = findingsIn(written()).filter(({ severity }) => severity === 'violation');
+    t.equal(outputLines().filter((line) => line.includes('"event":"ping"')).length, pings, files.join(' '));
+    const violations = findingsIn(outputLines()).filter(({ severity }) => severity === 'violation');
     t.same(violations, [], files.join(' '));
     t.notOk(/secret|password/.test(readFileSync(out, 'utf8')), 'no secret is imported');
   }
@@ -76,12 +78,12 @@ t.test('the report counts events and rows that are not imported, for people and 
   });
 });
 
-t.test('gzipped recordings and traces', async (t) => {
+t.test('a gzipped recording gives the same trace, and --out FILE.gz is gzipped', async (t) => {
   await run([sample('bench-loopback.pcap')], {});
   const plain = readFileSync(out, 'utf8');
-  const zipped = join(folder, 'bench');
-  writeFileSync(zipped, gzipSync(readFileSync(sample('bench-loopback.pcap'))));
-  await run([zipped], { out: join(folder, 'out.jsonl.gz') });
+  const gzipped = join(folder, 'bench');
+  writeFileSync(gzipped, gzipSync(readFileSync(sample('bench-loopback.pcap'))));
+  await run([gzipped], { out: join(folder, 'out.jsonl.gz') });
   t.equal(gunzipSync(readFileSync(join(folder, 'out.jsonl.gz'))).toString(), plain);
 });
 
@@ -93,12 +95,12 @@ t.test('a lock that was connected before the recording is connected in the heade
   const header = JSON.parse(readFileSync(out, 'utf8').split('\n')[0] as string) as { locks: object };
   t.match(header.locks, { 'A4:C1:38:F0:E1:D2': { connected: true, power: { recovery: true } } });
   t.same(
-    findingsIn(written()).filter(({ rule }) => rule === 'outside-connection'),
+    findingsIn(outputLines()).filter(({ rule }) => rule === 'outside-connection'),
     [],
   );
 });
 
-t.test('wrong flags and files', async (t) => {
+t.test('wrong flags and files are errors that say what was expected', async (t) => {
   const csv = sample('positions.csv');
   const map = join(folder, 'map.yaml');
   writeFileSync(map, 'tim: received\n');

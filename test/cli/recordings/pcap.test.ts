@@ -1,5 +1,5 @@
 // Captures of tcpdump: the events of a live run equal those that its gateway recorded, in every file format, and TCP’s
-// retransmissions, disorder and losses change no event.
+// retransmissions, disorder and losses do not change the events.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -17,7 +17,7 @@ const folder = join(root, 'test/recordings');
 const LIVE = ['bench-loopback.pcap', 'bench-any.pcap'].map((name) => readFileSync(join(folder, name)));
 /** The gateway’s own trace of the same run. */
 const GATEWAY = readFileSync(join(folder, 'bench-gateway.jsonl'), 'utf8').trim().split('\n');
-/** The capture is before the gateway’s commit, or after its command. */
+/** The maximum difference between a packet’s capture and the gateway’s own time for the event. */
 const MAX_DIFFERENCE_MS = 100;
 
 const CONNECT = mqtt({
@@ -53,17 +53,20 @@ const COMMAND = mqtt({
 });
 const DISCONNECT = mqtt({ cmd: 'disconnect' });
 
-/** A connection that is accepted, with three uplinks. */
+/** Three uplinks. */
 const UPLINKS = Buffer.concat([uplink(1), uplink(2), uplink(3)]);
+/** The segments of an accepted connection; `at` is in seconds. */
 const START: readonly TestSegment[] = [
   { from: 'client', at: 0, offset: -1, flags: SYN },
   { from: 'server', at: 0.1, offset: -1, flags: SYN, acknowledges: 0 },
   { from: 'client', at: 0.2, offset: 0, bytes: CONNECT, acknowledges: 0 },
   { from: 'server', at: 0.3, offset: 0, bytes: CONNACK, acknowledges: CONNECT.length },
 ];
-const AFTER = CONNECT.length;
+/** The offset in the client’s stream after CONNECT. */
+const AFTER_CONNECT = CONNECT.length;
 
-async function linesOf(segments: readonly TestSegment[], chunkBytes?: number): Promise<string[]> {
+/** Reads a capture of these segments. Returns its events as short lines, `SECONDS MAC EVENT`. */
+async function eventLinesOf(segments: readonly TestSegment[], chunkBytes?: number): Promise<string[]> {
   const read = await readRecording(new PcapRecording([], null), [pcapOf(segments)], chunkBytes);
   t.same(read.faults, []);
   return eventLines(read.events);
@@ -75,7 +78,7 @@ function segmentsOf(...lengths: number[]): TestSegment[] {
   return lengths.map((length, index) => {
     const bytes = UPLINKS.subarray(offset, offset + length);
     offset += length;
-    return { from: 'client', at: 1 + index / 10, offset: AFTER + offset - length, bytes, acknowledges: 4 };
+    return { from: 'client', at: 1 + index / 10, offset: AFTER_CONNECT + offset - length, bytes, acknowledges: 4 };
   });
 }
 
@@ -95,8 +98,8 @@ t.test('a capture of a live run has the events that the gateway recorded', async
       t.same([skipped, faults], [[], []]);
       t.same(events.map(({ event }) => key(event)).sort(), recorded.map(key).sort());
       for (const { event } of events) {
-        const same = recorded.find((other) => key(other) === key(event));
-        t.ok(Math.abs((same?.atMs ?? 0) - event.atMs) < MAX_DIFFERENCE_MS, `${event.event} at ${event.atMs}`);
+        const original = recorded.find((other) => key(other) === key(event));
+        t.ok(Math.abs((original?.atMs ?? 0) - event.atMs) < MAX_DIFFERENCE_MS, `${event.event} at ${event.atMs}`);
       }
     }
   }
@@ -113,52 +116,59 @@ t.test('a capture cut into files of tcpdump -C is read as one', async (t) => {
   t.ok(one.events.length > 10, 'there are events');
 });
 
-t.test('split, repeated and overtaking segments change no event', async (t) => {
-  const whole = segmentsOf(UPLINKS.length);
-  const expected = await linesOf([...START, ...whole]);
+t.test('split, repeated and reordered segments give the same events', async (t) => {
+  const oneSegment = segmentsOf(UPLINKS.length);
+  const expected = await eventLinesOf([...START, ...oneSegment]);
   t.same(expected, ['0 D2 connect', '0.7 D2 ping 1/1', '0.7 D2 ping 1/2', '0.7 D2 ping 1/3']);
-  const what = (lines: string[]): string[] => lines.map((line) => line.replace(/^\S+ /, ''));
+  // Without the times, which depend on the segments.
+  const withoutTimes = (lines: string[]): string[] => lines.map((line) => line.replace(/^\S+ /, ''));
   const split = segmentsOf(1, 20, 3, UPLINKS.length - 24);
   const [a, b, c, d] = split as [TestSegment, TestSegment, TestSegment, TestSegment];
   const repeated = { ...b, at: 1.5, bytes: Buffer.concat([b.bytes as Buffer, c.bytes as Buffer]) };
   for (const segments of [split, [a, a, b, a, c, b, d], [d, c, b, a], [c, d, c, a, b], [a, repeated, c, d, b]])
-    t.same(what(await linesOf([...START, ...segments], 13)), what(expected));
+    t.same(withoutTimes(await eventLinesOf([...START, ...segments], 13)), withoutTimes(expected));
 });
 
-t.test('after bytes that the capture lost, reading goes on at the next complete packets', async (t) => {
+t.test('after bytes that the capture lost, reading continues with the next complete packets', async (t) => {
   const one = uplink(1).length;
   const [first, , third] = segmentsOf(one, one, one) as [TestSegment, TestSegment, TestSegment];
-  const answered: TestSegment = { from: 'server', at: 2, offset: 4, acknowledges: AFTER + UPLINKS.length };
+  const answered: TestSegment = { from: 'server', at: 2, offset: 4, acknowledges: AFTER_CONNECT + UPLINKS.length };
   const read = await readRecording(new PcapRecording([], null), [pcapOf([...START, first, third, answered])]);
   t.same(eventLines(read.events), ['0 D2 connect', '0.7 D2 ping 1/1', '1.7 D2 ping 1/3']);
   t.equal(read.skipped.length, 1);
   t.match(read.skipped[0], /bytes that the capture does not have/);
 });
 
-t.test('how a connection ends is its cause', async (t) => {
-  const last = async (...end: TestSegment[]): Promise<string | undefined> => (await linesOf([...START, ...end])).at(-1);
-  const bye: TestSegment = { from: 'client', at: 1, offset: AFTER, bytes: DISCONNECT, acknowledges: 4 };
+t.test('the cause of a disconnect follows from how the connection ends', async (t) => {
+  // The last event of a connection that ends with these segments.
+  const lastEvent = async (...end: TestSegment[]): Promise<string | undefined> =>
+    (await eventLinesOf([...START, ...end])).at(-1);
+  const disconnect: TestSegment = { from: 'client', at: 1, offset: AFTER_CONNECT, bytes: DISCONNECT, acknowledges: 4 };
   const fin = (from: 'client' | 'server', at: number): TestSegment => ({
     from,
     at,
-    offset: from === 'client' ? AFTER : 4,
+    offset: from === 'client' ? AFTER_CONNECT : 4,
     flags: FIN,
-    acknowledges: from === 'client' ? 4 : AFTER,
+    acknowledges: from === 'client' ? 4 : AFTER_CONNECT,
   });
-  t.equal(await last(bye), '0.7 D2 disconnect closed');
-  t.equal(await last(fin('client', 3)), '2.7 D2 disconnect dropped');
-  t.equal(await last({ ...fin('client', 3), flags: RST }), '2.7 D2 disconnect dropped');
-  t.equal(await last({ ...fin('server', 3), flags: RST }), '2.7 D2 disconnect dropped');
-  t.equal(await last(fin('server', 3)), '2.7 D2 disconnect gateway');
-  t.equal(await last(fin('server', 90.5)), '90.2 D2 disconnect keepalive');
+  t.equal(await lastEvent(disconnect), '0.7 D2 disconnect closed');
+  t.equal(await lastEvent(fin('client', 3)), '2.7 D2 disconnect dropped');
+  t.equal(await lastEvent({ ...fin('client', 3), flags: RST }), '2.7 D2 disconnect dropped');
+  t.equal(await lastEvent({ ...fin('server', 3), flags: RST }), '2.7 D2 disconnect dropped');
+  t.equal(await lastEvent(fin('server', 3)), '2.7 D2 disconnect gateway');
+  t.equal(await lastEvent(fin('server', 90.5)), '90.2 D2 disconnect keepalive');
   const again = START.map((segment) => ({ ...segment, at: segment.at + 5, clientPort: 50_001 }));
-  const taken = await linesOf([...START, ...again, fin('server', 6)]);
+  const taken = await eventLinesOf([...START, ...again, fin('server', 6)]);
   t.same(taken, ['0 D2 connect', '5 D2 disconnect takeover', '5 D2 connect']);
-  const late = await linesOf([...START, { ...fin('client', 1), offset: AFTER + UPLINKS.length }, ...segmentsOf(300)]);
+  const late = await eventLinesOf([
+    ...START,
+    { ...fin('client', 1), offset: AFTER_CONNECT + UPLINKS.length },
+    ...segmentsOf(300),
+  ]);
   t.match(late.join(), /ping 1\/3,.* disconnect dropped$/, 'bytes that come after the FIN count');
 });
 
-t.test('phones, commands, refused clients and clients that are no lock', async (t) => {
+t.test('phones and commands are imported; refused clients and clients that are not locks are counted', async (t) => {
   const connect = (clientId: string, protocolVersion: 4 | 5 = 4): Buffer =>
     mqtt({ cmd: 'connect', protocolId: 'MQTT', protocolVersion, clientId, keepalive: 60, clean: true });
   const opened = async (first: Buffer, answer: Buffer): Promise<[string[], readonly string[]]> => {
@@ -176,9 +186,9 @@ t.test('phones, commands, refused clients and clients that are no lock', async (
     '0 D2 phone connect',
     '0 D2 phone ping 1/1',
   ]);
-  const [none, refused] = await opened(CONNECT, REFUSAL);
-  t.same(none, []);
-  t.same(refused, ['a refused CONNECT 4', 'a PUBLISH of a connection that is refused 4']);
+  const [eventsOfRefused, skippedOfRefused] = await opened(CONNECT, REFUSAL);
+  t.same(eventsOfRefused, []);
+  t.same(skippedOfRefused, ['a refused CONNECT 4', 'a PUBLISH of a connection that is refused 4']);
   t.match((await opened(connect('dashboard'), CONNACK))[1], [
     /a client that is not a lock 3/,
     /foreign 3/,
@@ -196,7 +206,7 @@ t.test('a connection whose CONNECT was not captured needs --mac', async (t) => {
   t.same(eventLines(known.events), ['0 D9 ping 1/4']);
 });
 
-t.test('TLS is refused with what to do instead', async (t) => {
+t.test('a TLS connection is an error that says what to do instead', async (t) => {
   const hello = Buffer.from('160301020001000200', 'hex');
   const tls = (serverPort: number): Buffer =>
     pcapOf([
@@ -210,7 +220,7 @@ t.test('TLS is refused with what to do instead', async (t) => {
   }
 });
 
-t.test('damaged files give errors with the offset, and what came before is read', async (t) => {
+t.test('a damaged file is an error with the offset, and the packets before are read', async (t) => {
   const [capture] = LIVE as [Buffer];
   const fault = async (file: Buffer): Promise<string | undefined> => {
     const { faults } = await readRecording(new PcapRecording([], null), [file]);
@@ -221,9 +231,9 @@ t.test('damaged files give errors with the offset, and what came before is read'
   const damaged = Buffer.from(capture);
   damaged.writeUInt32LE(0x7fffffff, 24 + 8);
   t.match(await fault(damaged), /^offset 32: packet 1 claims 2147483647 bytes/);
-  const ng = Buffer.from(convertCapture(capture, 'pcapng'));
-  ng.writeUInt32LE(13, 28 + 4);
-  t.match(await fault(ng), /^offset 32: a block claims 13 bytes/);
+  const pcapng = Buffer.from(convertCapture(capture, 'pcapng'));
+  pcapng.writeUInt32LE(13, 28 + 4);
+  t.match(await fault(pcapng), /^offset 32: a block claims 13 bytes/);
   const cut = await readRecording(new PcapRecording([], null), [capture.subarray(0, -5)]);
   t.match(cut.skipped, [/^a packet that is not complete \d+$/]);
   t.ok(cut.events.length > 10, 'the packets before are read');

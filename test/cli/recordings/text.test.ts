@@ -16,7 +16,8 @@ import { testBytes } from '../../helpers/gateway/test-gateway.js';
 import { root } from '../../helpers/house/our-files.js';
 import { eventLines, readRecording } from '../../helpers/recordings/read-recording.js';
 
-const NOTHING: RecordingOptions = { mac: null, utcOffsetMs: 0 };
+/** Options without --mac and --utc-offset. */
+const NO_OPTIONS: RecordingOptions = { mac: null, utcOffsetMs: 0 };
 const LOCK = 'A4C138F0E1D2';
 const sample = (name: string): string => readFileSync(join(root, 'test/recordings', name), 'utf8');
 const hex = (sequence: number): string =>
@@ -25,7 +26,7 @@ const COMMAND = Buffer.from(
   encodeDownlink({ id: 7, expiresMs: 1_795_248_000_000, command: { type: 'unlock' } }),
 ).toString('hex');
 
-t.test('times of other programs', async (t) => {
+t.test('times in the formats of other programs are parsed', async (t) => {
   const atMs = Date.UTC(2026, 10, 20, 6);
   for (const [text, expected] of [
     ['2026-11-20T06:00:00Z', atMs],
@@ -47,10 +48,11 @@ t.test('times of other programs', async (t) => {
 
 t.test('mosquitto_sub shows no sender: Mosquitto’s log names it, in either order of the files', async (t) => {
   const [messages, log] = [sample('mosquitto-sub.txt'), sample('mosquitto-broker.txt')];
-  const one = await readRecording(new MosquittoRecording(NOTHING), [messages, log]);
-  const other = await readRecording(new MosquittoRecording(NOTHING), [log, sample('mosquitto-sub-unix-time.txt')]);
-  const what = (lines: string[]): string[] => lines.map((line) => line.replace(/^\S+ /, '')).sort();
-  t.same(what(eventLines(other.events)), what(eventLines(one.events)));
+  const one = await readRecording(new MosquittoRecording(NO_OPTIONS), [messages, log]);
+  const other = await readRecording(new MosquittoRecording(NO_OPTIONS), [log, sample('mosquitto-sub-unix-time.txt')]);
+  // Without the times, which the two files have in different precision.
+  const withoutTimes = (lines: string[]): string[] => lines.map((line) => line.replace(/^\S+ /, '')).sort();
+  t.same(withoutTimes(eventLines(other.events)), withoutTimes(eventLines(one.events)));
   t.equal(one.events.filter(({ event }) => event.event === 'ping').length, 8);
   for (const mac of ['D2', 'D3']) {
     t.ok(
@@ -62,9 +64,9 @@ t.test('mosquitto_sub shows no sender: Mosquitto’s log names it, in either ord
       `${mac} is dropped`,
     );
   }
-  const alone = await readRecording(new MosquittoRecording(NOTHING), [messages]);
-  t.same(alone.events, []);
-  t.equal(alone.skipped.filter((reason) => /unknown lock/.test(reason)).length, 8, 'and all are counted');
+  const withoutLog = await readRecording(new MosquittoRecording(NO_OPTIONS), [messages]);
+  t.same(withoutLog.events, []);
+  t.equal(withoutLog.skipped.filter((reason) => /unknown lock/.test(reason)).length, 8, 'and all are counted');
 });
 
 t.test('a topic or --mac names the lock of mosquitto_sub’s lines, and other lines are counted', async (t) => {
@@ -97,7 +99,7 @@ t.test('a topic or --mac names the lock of mosquitto_sub’s lines, and other li
   ]);
 });
 
-t.test('Mosquitto’s log says why a client left', async (t) => {
+t.test('a line of Mosquitto’s log gives the cause of a disconnect', async (t) => {
   const client = (what: string): string => `1795154401: Client ${LOCK} ${what}`;
   const connect = `1795154400: New client connected from 127.0.0.1:1 as ${LOCK} (p2, c1, k300, u'${LOCK}').`;
   for (const [line, cause] of [
@@ -109,14 +111,14 @@ t.test('Mosquitto’s log says why a client left', async (t) => {
     [`1795154401: Socket error on client ${LOCK}, disconnecting.`, 'dropped'],
     ['1795154401: mosquitto version 2.0.11 terminating', 'gateway'],
   ] as const) {
-    const read = await readRecording(new MosquittoRecording(NOTHING), [`${connect}\n${line}\n`]);
+    const read = await readRecording(new MosquittoRecording(NO_OPTIONS), [`${connect}\n${line}\n`]);
     t.match(eventLines(read.events), ['0 D2 connect', new RegExp(`D2 disconnect ${cause}$`)], line);
   }
 });
 
 t.test('a modem’s log: connects, uplinks that were sent, commands, and how a connection ends', async (t) => {
-  const whole = await readRecording(new AtRecording(NOTHING), [sample('modem-at.txt')]);
-  const kinds = whole.events.map(({ event }) => event.event);
+  const recording = await readRecording(new AtRecording(NO_OPTIONS), [sample('modem-at.txt')]);
+  const kinds = recording.events.map(({ event }) => event.event);
   t.same(
     ['connect', 'ping', 'ack', 'command', 'disconnect'].map((kind) => kinds.filter((each) => each === kind).length),
     [1, 28, 7, 7, 1],
@@ -142,7 +144,7 @@ t.test('a modem’s log: connects, uplinks that were sent, commands, and how a c
     `1795154406.0 -> AT+QMTPUB=0,4,1,0,"up","${hex(4)}"`,
     `1795154407.0 -> AT+QMTCONN=1,"dashboard"`,
   ].join('\n');
-  const read = await readRecording(new AtRecording(NOTHING), [lines], 11);
+  const read = await readRecording(new AtRecording(NO_OPTIONS), [lines], 11);
   t.same(eventLines(read.events), [
     '0 D2 connect',
     '0.5 D2 ping 1/1',
@@ -150,15 +152,15 @@ t.test('a modem’s log: connects, uplinks that were sent, commands, and how a c
     '3.5 D2 command 7 unlock',
     '4.5 D2 disconnect keepalive',
   ]);
-  const about = (text: string): number => read.skipped.filter((reason) => reason.includes(text)).length;
-  t.equal(about('not report as sent'), 2);
-  t.equal(about('can’t be read'), 1);
-  t.equal(about('without a time 16'), 1);
-  t.equal(about('not a lock 19'), 1);
+  const countSkipped = (text: string): number => read.skipped.filter((reason) => reason.includes(text)).length;
+  t.equal(countSkipped('not report as sent'), 2);
+  t.equal(countSkipped('can’t be read'), 1);
+  t.equal(countSkipped('without a time 16'), 1);
+  t.equal(countSkipped('not a lock 19'), 1);
 });
 
 t.test('Traccar’s export: attributes, an address with commas, a position without a fix', async (t) => {
-  const read = await readRecording(new CsvRecording(TRACCAR_MAP, NOTHING), [sample('traccar.csv')], 100);
+  const read = await readRecording(new CsvRecording(TRACCAR_MAP, NO_OPTIONS), [sample('traccar.csv')], 100);
   t.equal(read.events.length, 13);
   t.same(read.skipped, ['a row that the map leaves out 8', 'a row without a usable time 10']);
   t.match(read.notes, [/^device 17 is 02:00:00:00:00:11 in the trace/, /^device 18 /]);
@@ -174,7 +176,7 @@ t.test('Traccar’s export: attributes, an address with commas, a position witho
 t.test('a CSV file with a map of columns', async (t) => {
   const map = readColumnMap(sample('positions.yaml'), null);
   if (!('row' in map)) throw new Error(JSON.stringify(map));
-  const read = await readRecording(new CsvRecording(map, NOTHING), [`\ufeff${sample('positions.csv')}`], 10);
+  const read = await readRecording(new CsvRecording(map, NO_OPTIONS), [`\ufeff${sample('positions.csv')}`], 10);
   t.same(eventLines(read.events), [
     '0 D2 connect',
     '1 D2 ping 41/1',
@@ -186,7 +188,7 @@ t.test('a CSV file with a map of columns', async (t) => {
     '300 D2 disconnect dropped',
   ]);
   t.match(read.skipped, [/usable time 2/, /can’t be read 10/, /unknown lock .* 11/]);
-  const other = await readRecording(new CsvRecording(map, NOTHING), ['received;who\n1;2\n']);
+  const other = await readRecording(new CsvRecording(map, NO_OPTIONS), ['received;who\n1;2\n']);
   t.match(other.faults, [{ at: 'line 1', message: /there is no column "bike": expected it among received, who/ }]);
 });
 

@@ -1,6 +1,7 @@
 /**
- * A test bench with the parts of a gateway that handle commands, on a real store, with a manual clock and simulated
- * connections: sent commands are recorded in a list, and uplinks pass through the ingest.
+ * The parts of a gateway that handle commands, set up for tests: a real store, a manual clock, and simulated
+ * connections without MQTT. Commands that the gateway sends are collected in a list, and uplinks pass through the real
+ * ingest.
  */
 import { readCommandRequest } from '../../../gateway/commands/command-input.js';
 import { type CommandOutcome, Commands } from '../../../gateway/commands/commands.js';
@@ -30,6 +31,7 @@ export interface PlayedLock {
   session: Session | undefined;
 }
 
+/** The parts of the gateway, and functions that play a lock or an operator. */
 export class CommandBench {
   readonly clock: ManualClock;
   readonly events = new GatewayEvents();
@@ -61,7 +63,8 @@ export class CommandBench {
     bench.store = store;
     bench.locks = new Locks(store, clock, () => undefined);
     await bench.locks.load();
-    const ingest: { own?: Ingest } = {};
+    // Commands and Ingest need each other, so Commands gets the ingest through this object.
+    const late: { ingest?: Ingest } = {};
     bench.commands = new Commands({
       store,
       events,
@@ -69,11 +72,11 @@ export class CommandBench {
       wallClock: clock,
       findLock: (deviceId) => bench.locks.find(deviceId),
       sessionOf: (deviceId) => sessions.ofLock(deviceId),
-      recordEvent: (...eventArguments) => ingest.own?.recordEvent(...eventArguments),
+      recordEvent: (...eventArguments) => late.ingest?.recordEvent(...eventArguments),
     });
     const { commands, locks } = bench;
     bench.ingest = new Ingest({ store, locks, clock, events, commands, onStored: () => undefined });
-    ingest.own = bench.ingest;
+    late.ingest = bench.ingest;
     await commands.load();
     if (before === undefined) await store.addMerchant(MERCHANT, clock.now());
     return bench;
@@ -102,7 +105,7 @@ export class CommandBench {
 
   /** The lock connects and subscribes, but sends no uplink yet. */
   async connect(lock: PlayedLock): Promise<void> {
-    this.#end(lock);
+    this.#endSession(lock);
     const { mac, sender } = lock;
     const stream = { destroyed: false };
     const session = new Session({
@@ -129,12 +132,13 @@ export class CommandBench {
   /** The lock's connection is lost. */
   async drop(lock: PlayedLock): Promise<void> {
     const { deviceId, mac, source } = lock.sender;
-    this.#end(lock);
+    this.#endSession(lock);
     this.ingest.recordEvent(deviceId, mac, { type: 'disconnect', source, cause: 'dropped', atMs: this.clock.now() });
     await this.settle();
   }
 
-  #end(lock: PlayedLock): void {
+  /** Removes the lock's session as a closed one. */
+  #endSession(lock: PlayedLock): void {
     if (lock.session === undefined) return;
     (lock.session.connection.stream as { destroyed: boolean }).destroyed = true;
     this.sessions.remove(lock.session);
@@ -147,23 +151,31 @@ export class CommandBench {
     await this.ping(lock, batteryPercent);
   }
 
+  /** The lock sends a ping: of a theft if its battery is low, otherwise of a movement. */
   async ping(lock: PlayedLock, batteryPercent = 80, power: PowerSettings = DEFAULT_POWER): Promise<void> {
-    const tail = { firmwareVersion: '2.4.1', ebikeVolts: null, tetherState: 'detached', position: null } as const;
+    const commonMembers = {
+      firmwareVersion: '2.4.1',
+      ebikeVolts: null,
+      tetherState: 'detached',
+      position: null,
+    } as const;
     const reason = batteryPercent < 10 ? 'REASON_THEFT' : 'REASON_UNLOCKED_MOVEMENT';
     const lockState = batteryPercent < 10 ? 'locked' : 'unlocked';
-    await this.send(lock, { kind: 'cellular', reason, lockState, batteryPercent, ...tail }, power);
+    await this.send(lock, { kind: 'cellular', reason, lockState, batteryPercent, ...commonMembers }, power);
   }
 
+  /** The lock answers a command. */
   async ack(lock: PlayedLock, commandId: number, result: CommandAck['result'] = 'ok', detail = ''): Promise<void> {
     await this.send(lock, { kind: 'ack', commandId, result, detail, highWindow: null });
   }
 
-  /** Sends an uplink. @throws Error where the ingest refuses to acknowledge it */
+  /** Sends an uplink. @throws Error if the ingest refuses to acknowledge it */
   async send(lock: PlayedLock, body: Ping | CommandAck, power: PowerSettings = DEFAULT_POWER): Promise<void> {
     lock.sequence += 1;
     await this.take(lock, testBytes(lock.sequence, { timeMs: this.clock.now(), body, power }));
   }
 
+  /** Passes the bytes of an uplink to the ingest. */
   async take(lock: PlayedLock, bytes: Buffer): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       this.ingest.take(lock.sender, bytes, (error) => (error === undefined ? resolve() : reject(error)));
@@ -178,6 +190,7 @@ export class CommandBench {
     return outcome.record;
   }
 
+  /** Requests commands with this body. */
   async request(body: object): Promise<CommandOutcome[]> {
     const outcomes = await this.commands.send(readCommandRequest(body, this.clock.now()));
     await this.settle();
@@ -190,7 +203,7 @@ export class CommandBench {
     await this.settle();
   }
 
-  /** Waits until nothing is under way in the ingest or the store. */
+  /** Waits until the ingest and the store are idle. Three rounds, because work of one can start work of the other. */
   async settle(): Promise<void> {
     for (let round = 0; round < 3; round += 1) {
       await this.ingest.idle();

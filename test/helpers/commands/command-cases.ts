@@ -9,6 +9,7 @@ import { afterThisTurn } from '../../../proto/clock.js';
 import type { RunningCommand } from '../cli/command-line.js';
 import type { CommandSite } from './command-site.js';
 
+/** The calls of one command. */
 export interface CommandCase {
   readonly command: string;
   /** The arguments of the call for people, on a terminal of 80 columns; or why there is no such call. */
@@ -82,7 +83,7 @@ const GENERAL: readonly CommandCase[] = [
     shows: `--mac ${LOCK} --hex`,
     wrong: ['--mac A4:C1', NOT_A_MAC],
     during: async (running, site) => {
-      await site.listenedTo();
+      await site.waitForListener();
       await site.sendPing();
       await running.waitUntil(/disconnect[\s\S]*(pres|"presence")/);
       running.interrupt();
@@ -200,7 +201,8 @@ const DEVICES: readonly CommandCase[] = [
     json: `${LOCK} unlock`,
     wrong: [`${LOCK} siren --seconds loud`, NOT_A_NUMBER],
     no: `${LOCK} lock --wait`,
-    duringNo: async (_running, { gateway, queued }) => void (await gateway.commands.cancel(await queued('lock'))),
+    duringNo: async (_running, { gateway, waitForQueued }) =>
+      void (await gateway.commands.cancel(await waitForQueued('lock'))),
   },
   { command: 'command list', shows: '', wrong: ['--state gone', /--state is "gone": expected queued, sent/] },
   { command: 'command show', shows: '1', wrong: ['one', NOT_A_NUMBER], refused: '99' },

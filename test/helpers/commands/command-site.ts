@@ -20,10 +20,11 @@ import { root } from '../house/our-files.js';
 import { TestLock } from '../mqtt/test-lock.js';
 import { type Teardown, tempFolder } from '../store/temp-folder.js';
 
-/** The time at which the commands run. */
+/** The frozen time at which the commands run, and the time at which the gateway starts. */
 const SHOWN_AT_MS = Date.UTC(2026, 10, 21, 10);
 const STARTED_AT_MS = Date.UTC(2026, 9, 15, 8);
 
+/** The gateway and what commands and tests need to use it. */
 export interface CommandSite {
   readonly gateway: Gateway;
   /** The gateway's data folder. */
@@ -37,11 +38,11 @@ export interface CommandSite {
   /** Sets the frozen clock. */
   setTime(ms: number): void;
   /** Resolves when a client listens to the gateway's events. */
-  listenedTo(): Promise<void>;
+  waitForListener(): Promise<void>;
   /** Resolves when no client listens any more. */
-  left(): Promise<void>;
+  waitForNoListener(): Promise<void>;
   /** The id of a queued command of this type; waits until there is one. */
-  queued(type: string): Promise<number>;
+  waitForQueued(type: string): Promise<number>;
   /** The first lock connects, sends a new ping, and disconnects. */
   sendPing(): Promise<void>;
   /** The text, with every part that varies from run to run replaced by a fixed text. */
@@ -62,14 +63,14 @@ const OTHER_LOCK = mac('A4:C1:38:F0:E1:D3');
 export async function commandSite(test: Test): Promise<CommandSite> {
   let nowMs = STARTED_AT_MS;
   test.intercept(Date, 'now', { value: () => nowMs });
-  callUser(test, 'ada');
+  setSystemUser(test, 'ada');
   const data = tempFolder(test);
   const folder = tempFolder(test);
   const receiver = await testReceiver(test);
   const machine = { wall: () => nowMs, monotonic: () => nowMs, after: systemClock.after };
   const gateway = await openGateway(test, data, { runClock: systemClock, machine, random: () => 0.5 });
   writeFileSync(addressFile(data), `http://127.0.0.1:${gateway.operatorPort}\n`);
-  const listening = gateway.events.listenerCount('connected');
+  const listenersBefore = gateway.events.listenerCount('connected');
   let sequence = 13;
   let secret = '';
   const replacements = new Map<string, string>([
@@ -90,15 +91,15 @@ export async function commandSite(test: Test): Promise<CommandSite> {
     setTime: (ms) => {
       nowMs = ms;
     },
-    listenedTo: async () => {
-      while (gateway.events.listenerCount('connected') <= listening)
+    waitForListener: async () => {
+      while (gateway.events.listenerCount('connected') <= listenersBefore)
         await new Promise<void>((resolve) => afterThisTurn(resolve));
     },
-    left: async () => {
-      while (gateway.events.listenerCount('connected') > listening)
+    waitForNoListener: async () => {
+      while (gateway.events.listenerCount('connected') > listenersBefore)
         await new Promise<void>((resolve) => afterThisTurn(resolve));
     },
-    queued: async (type) => {
+    waitForQueued: async (type) => {
       for (;;) {
         const [command] = await gateway.store.commands.list({ state: 'queued', limit: 1 });
         if (command?.command.type === type) return command.id;
@@ -121,10 +122,10 @@ export async function commandSite(test: Test): Promise<CommandSite> {
 }
 
 /** Sets the system user's name, which the audit log contains, until the test ends. */
-function callUser(test: Teardown, username: string): void {
+function setSystemUser(test: Teardown, username: string): void {
   const before = os.userInfo;
-  const given = { ...os.userInfo(), username };
-  os.userInfo = (() => given) as typeof os.userInfo;
+  const replaced = { ...os.userInfo(), username };
+  os.userInfo = (() => replaced) as typeof os.userInfo;
   syncBuiltinESMExports();
   test.teardown(() => {
     os.userInfo = before;
@@ -201,6 +202,7 @@ const GPS_PING: Ping = {
   directionDegrees: 87.45,
 };
 
+/** A scenario whose expectation is never met. */
 const HOPELESS_SCENARIO = `name: hopeless
 description: A lock that is expected to do what it never does.
 lasts: 10 min
@@ -239,6 +241,7 @@ async function writeFiles(test: Teardown, folder: string): Promise<void> {
   copyFileSync(path.join(closed, 'lockgate.sqlite.sums'), path.join(folder, 'rotten.sqlite.sums'));
 }
 
+/** Texts that differ in each run, and their replacements. */
 const RANDOM_TEXTS: readonly (readonly [pattern: RegExp, replacements: string])[] = [
   [/\b(lgs|lgk|lgt|lgu|lgp|lgo|whsec)_[\w+/=-]{16,}/g, '$1_…'],
   [/\bevt_test_[\w-]+/g, 'evt_test_…'],
