@@ -15,6 +15,7 @@ import {
   type DatedPlan,
   type StoredStatement,
   type UsageFilter,
+  type UsagePage,
   type UsageRow,
 } from '../store/contract/usage-store.js';
 import { Meter } from './meter.js';
@@ -106,6 +107,12 @@ export class Usage {
   async read(filter: UsageFilter): Promise<UsageRow[]> {
     await this.store();
     return await this.#parts.store.usage.read(filter);
+  }
+
+  /** A page of a merchant's usage of a month, up to now. */
+  async readPage(page: UsagePage): Promise<UsageRow[]> {
+    await this.store();
+    return await this.#parts.store.usage.readPage(page);
   }
 
   /**

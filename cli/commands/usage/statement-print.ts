@@ -1,5 +1,4 @@
 /** Formats monthly statements, which the gateway has computed, as tables and as CSV. */
-import { stringify } from 'csv-stringify/sync';
 import type { Statement } from '../../../gateway/usage/statement.js';
 import { paint, print, sanitizeLine, terminalWidth } from '../../terminal/output.js';
 import { printTable } from '../../terminal/table.js';
@@ -70,55 +69,4 @@ function printSentences(text: string, style?: 'dim'): void {
 function simText(line: Statement['lines'][0]): string {
   if (!line.active) return '–';
   return line.activated_in_month ? `active since ${line.activated_at?.slice(0, 10)}` : 'active';
-}
-
-/** The columns of the CSV file. */
-const COLUMNS = [
-  'kind',
-  'merchant',
-  'month',
-  'of_month',
-  'mac',
-  'messages',
-  'connections',
-  'bytes_up',
-  'bytes_down',
-  'bytes',
-  'activated_at',
-  'activated_in_month',
-  'active',
-  'data_amount',
-  'sim_amount',
-  'amount',
-  'total',
-  'currency',
-  'per_mb',
-  'per_sim',
-  'note',
-] as const;
-
-/**
- * A row for each line, correction, total and note, so that the file is self-explanatory. Names that look like formulas
- * are escaped.
- */
-export function statementsCsv(statements: readonly Statement[]): string {
-  return stringify(statements.flatMap(csvRows), {
-    header: true,
-    columns: [...COLUMNS],
-    escape_formulas: true,
-    cast: { boolean: (value) => (value ? 'yes' : 'no') },
-  });
-}
-
-type CsvRow = Partial<Record<(typeof COLUMNS)[number], unknown>>;
-
-function csvRows(statement: Statement): CsvRow[] {
-  const { merchant, month, plan, lines, corrections, totals, notes } = statement;
-  const shared = { merchant, month, currency: plan?.currency, per_mb: plan?.per_mb, per_sim: plan?.per_sim };
-  return [
-    ...lines.map((line) => ({ ...shared, ...line, kind: 'line', of_month: month })),
-    ...corrections.map((row) => ({ ...shared, ...row, month, kind: 'correction', of_month: row.month })),
-    { ...shared, ...totals, kind: 'total', of_month: month, active: totals.active_sims },
-    ...notes.map((text) => ({ kind: 'note', merchant, month, note: text })),
-  ];
 }

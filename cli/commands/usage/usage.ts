@@ -91,7 +91,10 @@ function addPlanCommands(usage: Command): void {
 async function statement(
   flags: Flags & { readonly merchant?: string; readonly month?: string; readonly format?: Format },
 ): Promise<void> {
-  const { printStatements, statementsCsv } = await import('./statement-print.js');
+  const [{ printStatements }, { statementsCsv }] = await Promise.all([
+    import('./statement-print.js'),
+    import('../../../gateway/usage/usage-csv.js'),
+  ]);
   const format = flags.json === true ? 'json' : (flags.format ?? 'table');
   const url = withQuery('/usage/statements', { merchant: flags.merchant, month: flags.month });
   const { statements } = await new GatewayClient(flags).get<{ statements: Statement[] }>(url);

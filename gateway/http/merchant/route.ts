@@ -76,6 +76,7 @@ export const TAGS = {
   tokens: 'Bearer and access tokens.',
   locks: 'Own locks: what they report, their history, their names.',
   commands: 'Commands to own locks.',
+  billing: 'Traffic and statements.',
   events: 'What webhooks bring, to be read.',
   health: 'Probes.',
 } as const;

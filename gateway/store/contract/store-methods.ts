@@ -104,6 +104,9 @@ export const STORE_METHODS: MethodTable<Store> = {
     readClosedMonths: 'reads',
     close: 'writes',
     readStatements: 'reads',
+    readPage: 'reads',
+    readClosings: 'reads',
+    findStatement: 'reads',
   },
   access: {
     addKey: 'writes',

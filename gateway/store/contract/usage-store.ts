@@ -52,6 +52,21 @@ export interface StoredStatement {
   readonly body: string;
 }
 
+/** A page of a merchant's counts of a month. */
+export interface UsagePage {
+  readonly merchantId: number;
+  readonly month: Month;
+  /** The MAC and the mark of the last row before the page; undefined for the first page. */
+  readonly after: { readonly mac: Mac; readonly simulated: boolean } | undefined;
+  readonly limit: number;
+}
+
+/** A closed month of a merchant. */
+export interface StatementClosing {
+  readonly month: Month;
+  readonly closedAtMs: number;
+}
+
 export interface UsageStore {
   /** Records first activations. A SIM that was activated before is not changed. */
   activate(sims: readonly { readonly mac: Mac; readonly atMs: number }[]): Promise<void>;
@@ -78,6 +93,12 @@ export interface UsageStore {
    * @returns whether this call closed the month
    */
   close(merchantId: number, month: Month, nowMs: number, make: (basis: StatementBasis) => string): Promise<boolean>;
+  /** Returns a merchant's counts of a month, ordered by MAC, page by page. */
+  readPage(page: UsagePage): Promise<UsageRow[]>;
+  /** Returns when a merchant's months were closed, newest month first, at most `limit`, before a month if given. */
+  readClosings(merchantId: number, limit: number, before?: Month): Promise<StatementClosing[]>;
+  /** Returns the JSON of a merchant's statement; null if the month is not closed. */
+  findStatement(merchantId: number, month: Month): Promise<string | null>;
   /** Returns statements, ordered by merchant. */
   readStatements(month: Month, merchant?: string): Promise<StoredStatement[]>;
 }

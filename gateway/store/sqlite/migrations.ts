@@ -22,6 +22,7 @@ import { kept } from './migrations/0016-kept.js';
 import { keyScopes } from './migrations/0017-key-scopes.js';
 import { lockNames } from './migrations/0018-lock-names.js';
 import { idempotency } from './migrations/0019-idempotency.js';
+import { usageByLock } from './migrations/0020-usage-by-lock.js';
 
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-first-light': firstLight,
@@ -43,6 +44,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0017-key-scopes': keyScopes,
   '0018-lock-names': lockNames,
   '0019-idempotency': idempotency,
+  '0020-usage-by-lock': usageByLock,
 };
 
 /** The names of all steps, in order. */

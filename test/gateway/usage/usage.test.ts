@@ -4,7 +4,6 @@
  */
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
-import { statementsCsv } from '../../../cli/commands/usage/statement-print.js';
 import { bar, byteText } from '../../../cli/commands/usage/text.js';
 import type { Merchant } from '../../../gateway/store/contract/store.js';
 import type { UsageDelta } from '../../../gateway/store/contract/usage-store.js';
@@ -25,6 +24,7 @@ import {
   type StatementBasis,
   type UnbilledUsage,
 } from '../../../gateway/usage/statement.js';
+import { statementsCsv } from '../../../gateway/usage/usage-csv.js';
 import { ManualClock, Seconds } from '../../../proto/clock.js';
 import { formatMac, type Mac } from '../../../proto/wire/mac.js';
 import { type CommandResult, runCommand } from '../../helpers/cli/command-line.js';

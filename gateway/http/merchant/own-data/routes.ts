@@ -4,10 +4,12 @@ import { COMMAND_ROUTES } from './command-routes.js';
 import { EVENT_ROUTES } from './event-routes.js';
 import { FINDING_ROUTES } from './finding-routes.js';
 import { LOCK_ROUTES } from './lock-routes.js';
+import { USAGE_ROUTES } from './usage-routes.js';
 
 export const OWN_DATA_ROUTES: readonly MerchantRoute[] = [
   ...LOCK_ROUTES,
   ...FINDING_ROUTES,
   ...EVENT_ROUTES,
   ...COMMAND_ROUTES,
+  ...USAGE_ROUTES,
 ];

@@ -12,9 +12,11 @@ import type { StatementBasis, UnbilledUsage } from '../../../usage/statement.js'
 import {
   COUNTING_SINCE_METADATA,
   type DatedPlan,
+  type StatementClosing,
   type StoredStatement,
   type UsageDelta,
   type UsageFilter,
+  type UsagePage,
   type UsageRow,
   type UsageStore,
 } from '../../contract/usage-store.js';
@@ -110,6 +112,47 @@ export class SqliteUsage implements UsageStore {
 
   async readClosedMonths(merchantId: number): Promise<Month[]> {
     return await closedMonths(this.#reads, merchantId);
+  }
+
+  async readPage({ merchantId, month, after, limit }: UsagePage): Promise<UsageRow[]> {
+    let query = this.#reads
+      .selectFrom('usage')
+      .innerJoin('merchant', 'merchant.id', 'usage.merchant_id')
+      .selectAll('usage')
+      .select('merchant.name as merchant_name')
+      .where('usage.merchant_id', '=', merchantId)
+      .where('usage.month', '=', month);
+    if (after !== undefined) {
+      const { mac } = after;
+      const simulated = after.simulated ? 1 : 0;
+      query = query
+        .where('usage.mac', '>=', mac)
+        .where(({ eb, or }) => or([eb('usage.mac', '>', mac), eb('usage.simulated', '>', simulated)]));
+    }
+    const rows = await query.orderBy('usage.mac').orderBy('usage.simulated').limit(limit).execute();
+    return rows.map((row) => {
+      return { ...toCounts(row, false), merchantId: row.merchant_id, merchantName: row.merchant_name };
+    });
+  }
+
+  async readClosings(merchantId: number, limit: number, before?: Month): Promise<StatementClosing[]> {
+    let query = this.#reads
+      .selectFrom('statement')
+      .select(['month', 'closed_at_ms'])
+      .where('merchant_id', '=', merchantId);
+    if (before !== undefined) query = query.where('month', '<', before);
+    const rows = await query.orderBy('month', 'desc').limit(limit).execute();
+    return rows.map((row) => ({ month: row.month as Month, closedAtMs: row.closed_at_ms }));
+  }
+
+  async findStatement(merchantId: number, month: Month): Promise<string | null> {
+    const row = await this.#reads
+      .selectFrom('statement')
+      .select('body')
+      .where('merchant_id', '=', merchantId)
+      .where('month', '=', month)
+      .executeTakeFirst();
+    return row?.body ?? null;
   }
 
   async readStatements(month: Month, merchant?: string): Promise<StoredStatement[]> {

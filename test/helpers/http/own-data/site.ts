@@ -4,6 +4,8 @@
  */
 import type { Gateway, GatewayOptions } from '../../../../gateway/gateway.js';
 import { SWEPT_METADATA } from '../../../../gateway/store/contract/store.js';
+import type { Month } from '../../../../gateway/usage/month.js';
+import { makeStatement, type StatementBasis } from '../../../../gateway/usage/statement.js';
 import { Days, ManualClock, systemClock } from '../../../../proto/clock.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
 import type { Ping } from '../../../../proto/wire/ping.js';
@@ -13,6 +15,9 @@ import { type Teardown, tempFolder } from '../../store/temp-folder.js';
 
 /** What the site's clocks show. */
 export const SITE_NOW_MS = Date.UTC(2026, 10, 20, 6, 30);
+
+/** A month with statements. */
+export const SITE_CLOSED_MONTH = '2026-10' as Month;
 
 /** Rows from before this time may be deleted. */
 export const SITE_SWEPT_MS = SITE_NOW_MS - Days(90);
@@ -84,6 +89,10 @@ export async function ownDataSite(test: Teardown, options: GatewayOptions = {}):
   });
   const amber = await addSubject(test, gateway, 'Amber', 1);
   const basil = await addSubject(test, gateway, 'Basil', 2);
+  for (const { merchantId } of [amber, basil]) {
+    const make = (basis: StatementBasis): string => JSON.stringify(makeStatement(basis));
+    await gateway.store.usage.close(merchantId, SITE_CLOSED_MONTH, SITE_NOW_MS, make);
+  }
   await gateway.store.writeMetadata(SWEPT_METADATA, String(SITE_SWEPT_MS));
   return { gateway, folder, amber, basil };
 }
