@@ -14,6 +14,7 @@ export class Prng {
   /** The same seed gives the same numbers, on every machine. */
   constructor(seed: string | number) {
     this.#seed = String(seed);
+    // Any three different numbers: these are the first bits of the golden ratio, of pi and of e.
     this.#a = hash(this.#seed, 0x9e3779b9);
     this.#b = hash(this.#seed, 0x243f6a88);
     this.#c = hash(this.#seed, 0xb7e15162);
@@ -64,9 +65,10 @@ export class Prng {
   }
 }
 
+/** How many numbers are discarded at the start. */
 const WARM_UP_ROUNDS = 12;
 
-/** The FNV-1a hash of a text. Each word of the generator's state has a different basis. */
+/** The FNV-1a hash of a text. `basis` is the start value; each word of the generator's state has a different one. */
 function hash(text: string, basis: number): number {
   let value = basis;
   for (let index = 0; index < text.length; index++) {

@@ -1,6 +1,6 @@
 /**
- * Device events: what can happen to one lock, as a type and as a short text that a person types, such as `ride 2km`,
- * `battery 9 %`, `no coverage 10 min` or `airplane on by command`. Scenarios and the shell use the same verbs.
+ * Device events: what can happen to one simulated lock, as a type and as a short text that a user types, such as `ride
+ * 2km`, `battery 9 %`, `no coverage 10 min` or `airplane on by command`. Scenarios and the shell use the same verbs.
  *
  * VERBS is the closed table of verbs, each with its syntax and the resulting event. command-text.ts reads the texts of
  * commands. Pure: no I/O; a `FILE` in a text is only named, not opened.
@@ -18,6 +18,7 @@ export type Destination =
   | { readonly type: 'place'; readonly name: string }
   | { readonly type: 'file'; readonly file: string };
 
+/** Something that can happen to a lock. */
 export type DeviceEvent =
   /** Somebody opens or closes the lock manually. */
   | { readonly type: 'lock-state'; readonly lockState: 'locked' | 'unlocked' }
@@ -55,23 +56,25 @@ export interface Verb {
   readonly forms: string;
   readonly sentence: string;
   /** Reads the text after the verb, trimmed; returns undefined for invalid text. */
-  readonly read: (rest: string) => DeviceEvent | undefined;
+  readonly read: (argument: string) => DeviceEvent | undefined;
 }
 
 /** No e-bike's battery has a higher voltage. */
 const MAX_EBIKE_VOLTS = 100;
+/** The name of a file with a route. */
 const ROUTE_FILE = /\.(gpx|geojson|json)$/i;
+/** A longer text is refused. */
 const MAX_EVENT_CHARACTERS = 300;
 
 const withoutArgument =
   (event: DeviceEvent) =>
-  (rest: string): DeviceEvent | undefined =>
-    rest === '' ? event : undefined;
+  (argument: string): DeviceEvent | undefined =>
+    argument === '' ? event : undefined;
 
 const withOnOrOff =
   (make: (on: boolean) => DeviceEvent) =>
-  (rest: string): DeviceEvent | undefined =>
-    rest === 'on' || rest === 'off' ? make(rest === 'on') : undefined;
+  (argument: string): DeviceEvent | undefined =>
+    argument === 'on' || argument === 'off' ? make(argument === 'on') : undefined;
 
 const settingsEvent = (change: Omit<PowerChange, 'highWindow'>): DeviceEvent => ({ type: 'settings', change });
 
@@ -93,13 +96,13 @@ export const VERBS: readonly Verb[] = [
     word: 'ride',
     forms: 'ride 2km, ride to PLACE, or ride FILE.gpx',
     sentence: 'A ride. If the lock is closed, it is opened first and closed again at the end.',
-    read: (rest) => readTrip('ride', rest),
+    read: (argument) => readTrip('ride', argument),
   },
   {
     word: 'steal',
     forms: 'steal, steal 800 m, steal to PLACE, or steal FILE.gpx',
     sentence: 'Somebody carries the locked bicycle away (1.2 km by default).',
-    read: (rest) => readTrip('theft', rest === '' ? '1200 m' : rest),
+    read: (argument) => readTrip('theft', argument === '' ? '1200 m' : argument),
   },
   {
     word: 'recover',
@@ -111,31 +114,32 @@ export const VERBS: readonly Verb[] = [
     word: 'jostle',
     forms: 'jostle 3 s',
     sentence: 'Somebody bumps into the bicycle: it moves on the spot for this long.',
-    read: (rest) => readWithSpan(rest, (span) => ({ type: 'jostle', span })),
+    read: (argument) => readWithSpan(argument, (span) => ({ type: 'jostle', span })),
   },
   {
     word: 'battery',
     forms: 'battery 9 or battery 9 %, a whole number from 0 to 100',
     sentence: 'Sets the charge of the lock’s battery.',
-    read: (rest) => readPercent(rest),
+    read: (argument) => readPercent(argument),
   },
   {
     word: 'charge',
     forms: 'charge or charge to 80 %',
     sentence: 'The lock’s battery is charged, to 100 % by default.',
-    read: (rest) => (rest === '' ? { type: 'battery', percent: 100 } : readPercent(rest.replace(/^to\s+/, ''))),
+    read: (argument) =>
+      argument === '' ? { type: 'battery', percent: 100 } : readPercent(argument.replace(/^to\s+/, '')),
   },
   {
     word: 'coverage',
     forms: 'coverage off, coverage off 10 min, or coverage on',
     sentence: 'The cellular network no longer reaches the lock, or does again.',
-    read: (rest) => readSwitch(rest, (covered, span) => ({ type: 'coverage', covered, span })),
+    read: (argument) => readSwitch(argument, (covered, span) => ({ type: 'coverage', covered, span })),
   },
   {
     word: 'gps',
     forms: 'gps off, gps off 10 min, or gps on',
     sentence: 'GPS can’t be received (a garage, a tunnel), or can again.',
-    read: (rest) => readSwitch(rest, (open, span) => ({ type: 'sky', open, span })),
+    read: (argument) => readSwitch(argument, (open, span) => ({ type: 'sky', open, span })),
   },
   {
     word: 'no',
@@ -153,16 +157,16 @@ export const VERBS: readonly Verb[] = [
     word: 'tether',
     forms: 'tether attached or tether detached',
     sentence: 'The tether is plugged into the lock, or pulled out.',
-    read: (rest) => {
-      return rest === 'attached' || rest === 'detached' ? { type: 'tether', tetherState: rest } : undefined;
+    read: (argument) => {
+      return argument === 'attached' || argument === 'detached' ? { type: 'tether', tetherState: argument } : undefined;
     },
   },
   {
     word: 'mode',
     forms: 'mode HIGH or mode MID',
     sentence: 'The mode is changed by hand, at the lock.',
-    read: (rest) => {
-      const mode = rest.toUpperCase();
+    read: (argument) => {
+      const mode = argument.toUpperCase();
       return mode === 'HIGH' || mode === 'MID' ? settingsEvent({ mode }) : undefined;
     },
   },
@@ -200,16 +204,16 @@ export const VERBS: readonly Verb[] = [
     word: 'phone',
     forms: 'phone unlock or phone lock',
     sentence: 'A phone opens or closes the lock, and reports this itself with its own coordinates.',
-    read: (rest) => {
-      if (rest !== 'unlock' && rest !== 'lock') return undefined;
-      return { type: 'phone', lockState: rest === 'unlock' ? 'unlocked' : 'locked' };
+    read: (argument) => {
+      if (argument !== 'unlock' && argument !== 'lock') return undefined;
+      return { type: 'phone', lockState: argument === 'unlock' ? 'unlocked' : 'locked' };
     },
   },
   {
     word: 'wait',
     forms: 'wait 10 min',
     sentence: 'Nothing happens for this long. Interactive use only.',
-    read: (rest) => readWithSpan(rest, (span) => ({ type: 'wait', span })),
+    read: (argument) => readWithSpan(argument, (span) => ({ type: 'wait', span })),
   },
 ];
 
@@ -234,10 +238,10 @@ export function parseDeviceEvent(text: string): Result<DeviceEvent> {
       `${quoted} is not a command: expected ${COMMAND_FORMS}, each with "by command" after it`,
     );
   }
-  const [word = '', ...rest] = trimmed.split(' ');
+  const [word = '', ...argument] = trimmed.split(' ');
   const verb = VERBS.find((row) => row.word === word.toLowerCase());
   if (verb === undefined) return unknownVerb(quoted, trimmed);
-  const event = verb.read(rest.join(' '));
+  const event = verb.read(argument.join(' '));
   if (event !== undefined) return ok(event);
   return problem('happening', `${quoted} can't be read: expected ${verb.forms}`);
 }
@@ -246,24 +250,24 @@ function unknownVerb(quoted: string, text: string): Result<DeviceEvent> {
   if (readCommand(text) !== undefined)
     return problem('happening', `${quoted} reaches a lock only as a command: expected ${text} by command`);
   const words = VERBS.map(({ word }) => word);
-  const meant = didYouMean(text.split(' ', 1)[0] ?? '', words);
+  const suggestion = didYouMean(text.split(' ', 1)[0] ?? '', words);
   return problem(
     'happening',
-    `${quoted} does not start with a verb: expected one of ${words.join(', ')}${meant && `.${meant}`}`,
+    `${quoted} does not start with a verb: expected one of ${words.join(', ')}${suggestion && `.${suggestion}`}`,
   );
 }
 
-function readTrip(type: 'ride' | 'theft', rest: string): DeviceEvent | undefined {
-  const destination = readDestination(rest);
+function readTrip(type: 'ride' | 'theft', argument: string): DeviceEvent | undefined {
+  const destination = readDestination(argument);
   return destination === undefined ? undefined : { type, destination };
 }
 
-function readDestination(rest: string): Destination | undefined {
-  const name = /^to (.+)$/i.exec(rest)?.[1];
+function readDestination(argument: string): Destination | undefined {
+  const name = /^to (.+)$/i.exec(argument)?.[1];
   if (name !== undefined) return { type: 'place', name };
-  const meters = parseMeters(rest);
+  const meters = parseMeters(argument);
   if (meters !== undefined) return { type: 'meters', meters };
-  return ROUTE_FILE.test(rest) ? { type: 'file', file: rest } : undefined;
+  return ROUTE_FILE.test(argument) ? { type: 'file', file: argument } : undefined;
 }
 
 function readWithSpan(text: string, make: (span: Milliseconds) => DeviceEvent): DeviceEvent | undefined {
@@ -278,16 +282,18 @@ function readPercent(text: string): DeviceEvent | undefined {
 }
 
 function readSwitch(
-  rest: string,
+  argument: string,
   make: (on: boolean, span: Milliseconds | null) => DeviceEvent,
 ): DeviceEvent | undefined {
-  if (rest === 'on') return make(true, null);
-  if (rest === 'off') return make(false, null);
-  return rest.startsWith('off ') ? readWithSpan(rest.slice('off '.length), (span) => make(false, span)) : undefined;
+  if (argument === 'on') return make(true, null);
+  if (argument === 'off') return make(false, null);
+  return argument.startsWith('off ')
+    ? readWithSpan(argument.slice('off '.length), (span) => make(false, span))
+    : undefined;
 }
 
-function readNo(rest: string): DeviceEvent | undefined {
-  const match = /^(coverage|fix|gps)(?: (.+))?$/.exec(rest);
+function readNo(argument: string): DeviceEvent | undefined {
+  const match = /^(coverage|fix|gps)(?: (.+))?$/.exec(argument);
   if (match === null) return undefined;
   const off = match[2] === undefined ? 'off' : `off ${match[2]}`;
   return readSwitch(off, (_on, span) => {
@@ -295,9 +301,9 @@ function readNo(rest: string): DeviceEvent | undefined {
   });
 }
 
-function readEbike(rest: string): DeviceEvent | undefined {
-  if (rest === 'off') return { type: 'ebike', volts: null };
-  const match = /^(\d{1,3}(?:\.\d{1,3})?)\s*V?$/i.exec(rest);
+function readEbike(argument: string): DeviceEvent | undefined {
+  if (argument === 'off') return { type: 'ebike', volts: null };
+  const match = /^(\d{1,3}(?:\.\d{1,3})?)\s*V?$/i.exec(argument);
   const volts = Number(match?.[1] ?? Number.NaN);
   return volts <= MAX_EBIKE_VOLTS ? { type: 'ebike', volts } : undefined;
 }

@@ -1,6 +1,7 @@
 /**
- * Says why a bug can't show in a run: its locks are in no state in which the bug matters, or the run is too short or
- * too calm. It judges by how the locks start, so it may miss a reason; it does not warn of a bug that can show. Pure.
+ * Says why a firmware bug of simulated locks can't show in a run: no lock with the bug is in a state in which the bug
+ * matters, or the run is too short or too uneventful. It considers only how the locks start, so it may miss a reason;
+ * it never warns of a bug that can show. Pure.
  */
 import { POWER_MODEL } from '../../proto/power/model.js';
 import { effectiveRow } from '../../proto/power/step/reading.js';
@@ -14,11 +15,11 @@ export interface LockAtStart {
 }
 
 /** The run in which a bug is to show. */
-export interface BugStage {
+export interface RunConditions {
   /** The locks that have the bug. */
   readonly locks: readonly LockAtStart[];
   readonly pace: 'everyday' | 'lively';
-  /** The length of the run; null where it ends by hand. */
+  /** The length of the run; null if the user ends it. */
   readonly days: number | null;
   /** Whether a gateway can send commands. */
   readonly hasGateway: boolean;
@@ -26,15 +27,15 @@ export interface BugStage {
 
 /** At the everyday pace a bicycle is stolen about once in this many days (world/pace.ts: 0.4 % of parking periods). */
 const EVERYDAY_DAYS_PER_THEFT = 80;
-/** So many thefts must be expected for one to be likely. */
+/** If this many thefts are expected, at least one is likely. */
 const LIKELY_THEFTS = 3;
-/** The first rides of a commuter's first day are over by then. */
+/** By this hour of the run, a commuter has ridden for the first time. */
 const FIRST_RIDE_HOURS = 10;
 
-/** Why the bug can't show, or hardly, as a clause with the remedy; null if nothing speaks against it. */
-export function whyHidden({ needs = [] }: Bug, stage: BugStage): string | null {
+/** Why the bug can't or can hardly show, as a clause with the remedy; null if it can show. */
+export function whyHidden({ needs = [] }: Bug, run: RunConditions): string | null {
   for (const need of needs) {
-    const why = WHY_HIDDEN[need](stage);
+    const why = WHY_HIDDEN[need](run);
     if (why !== null) return why;
   }
   return null;
@@ -42,11 +43,12 @@ export function whyHidden({ needs = [] }: Bug, stage: BugStage): string | null {
 
 const NO_LOCK = 'no lock with the bug starts';
 
-const WHY_HIDDEN: Readonly<Record<BugNeed, (stage: BugStage) => string | null>> = {
-  rides: (stage) => hiddenRides(stage),
-  'tracked-rides': (stage) => {
-    if (!stage.locks.some(({ power }) => power.rideTracking)) return `${NO_LOCK} with ride tracking (--mix mid+ride)`;
-    return hiddenRides(stage);
+/** Why a need of a bug is not met; null if it is. */
+const WHY_HIDDEN: Readonly<Record<BugNeed, (run: RunConditions) => string | null>> = {
+  rides: (run) => hiddenRides(run),
+  'tracked-rides': (run) => {
+    if (!run.locks.some(({ power }) => power.rideTracking)) return `${NO_LOCK} with ride tracking (--mix mid+ride)`;
+    return hiddenRides(run);
   },
   thefts: ({ pace, days, locks }) => {
     if (pace === 'lively' || days === null || days * locks.length >= LIKELY_THEFTS * EVERYDAY_DAYS_PER_THEFT)
@@ -74,13 +76,14 @@ const WHY_HIDDEN: Readonly<Record<BugNeed, (stage: BugStage) => string | null>> 
   'a-day': ({ days }) => hiddenBefore(25, days),
 };
 
-function hiddenRides(stage: BugStage): string | null {
-  const { locks, pace, days } = stage;
+function hiddenRides(run: RunConditions): string | null {
+  const { locks, pace, days } = run;
   if (!(has(locks, 'MID') || has(locks, 'HIGH') || has(locks, 'RECOVERY')))
     return 'its locks start in airplane mode or with a low battery, in which a ride sends nothing (--mix mid)';
   return pace === 'lively' ? null : hiddenBefore(FIRST_RIDE_HOURS, days);
 }
 
+/** Why a run is too short for a bug that shows only after some hours; null if it is long enough. */
 function hiddenBefore(hours: number, days: number | null): string | null {
   const neededDays = (Math.floor((hours / 24) * 10) + 1) / 10;
   return days === null || days * 24 > hours ? null : `it takes a run of over ${hours} h (--days ${neededDays})`;

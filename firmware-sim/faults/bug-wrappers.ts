@@ -1,6 +1,7 @@
 /**
- * Wrappers that give a healthy lock a bug: they use another power model, change the effects of the healthy step, or
- * misuse the link. A wrapper turns a step function (or a link) into a faulty one, so that bugs can be combined.
+ * Wrappers that give a *healthy* lock, a simulated lock without bugs, a bug: they use another power model, change the
+ * effects (what the lock does) of the healthy step function, or misuse the link, the lock's connection. A wrapper turns
+ * a step function (or a link) into a faulty one, so that bugs can be combined.
  */
 
 import type { EffectiveState, PowerModel, StateRow } from '../../proto/power/model.js';
@@ -14,7 +15,7 @@ import type { StepFunction } from '../lock/lock.js';
 /** Makes a step function with the bug from a step function without the bug. */
 export type StepWrapper = (healthy: StepFunction) => StepFunction;
 
-/** Steps by a changed power model. */
+/** The lock follows a changed power model. */
 export function changeModel(change: (model: PowerModel) => PowerModel): StepWrapper {
   const changedModels = new WeakMap<PowerModel, PowerModel>();
   return (healthy) => (model, state, input, nowMs, effects) => {
@@ -32,57 +33,61 @@ export function changeRow(model: PowerModel, state: EffectiveState, change: Part
   return { ...model, states: model.states.map((row) => (row.state === state ? { ...row, ...change } : row)) };
 }
 
-/** The model with one state ranked directly behind another. */
-export function rankBehind(model: PowerModel, state: EffectiveState, by: EffectiveState): PowerModel {
+/** The model with the rank of one state changed to directly behind another state. */
+export function rankBehind(model: PowerModel, state: EffectiveState, precedingState: EffectiveState): PowerModel {
   const others = model.states.filter((row) => row.state !== state);
-  const behind = others.findIndex((row) => row.state === by) + 1;
-  return { ...model, states: others.toSpliced(behind, 0, rowOfState(model, state)) };
+  const newIndex = others.findIndex((row) => row.state === precedingState) + 1;
+  return { ...model, states: others.toSpliced(newIndex, 0, rowOfState(model, state)) };
 }
 
 /** The behaviour of MID, to be copied into the row of another state. */
 export function behaviourOfMid(model: PowerModel): Partial<StateRow> {
-  const { state: _, when: __, ...does } = rowOfState(model, 'MID');
-  return does;
+  const { state: _, when: __, ...behaviour } = rowOfState(model, 'MID');
+  return behaviour;
 }
 
 /** Changes the uplinks that a healthy lock makes. `change` returns the same object for an unchanged uplink. */
 export function changeUplinks(change: (uplink: Uplink, state: Draft) => Uplink): StepWrapper {
   return (healthy) => (model, state, input, nowMs, effects) => {
-    const before = effects.length;
+    const firstIndex = effects.length;
     const wakeAtMs = healthy(model, state, input, nowMs, effects);
-    for (let index = before; index < effects.length; index++) {
+    for (let index = firstIndex; index < effects.length; index++) {
       const effect = effects[index] as StepEffect;
       if (effect.type !== 'made') continue;
       const changed = change(effect.uplink, state);
-      if (changed !== effect.uplink) replaceMade(state, effects, before, effect.uplink, changed);
+      if (changed !== effect.uplink) replaceMade(state, effects, firstIndex, effect.uplink, changed);
     }
     return wakeAtMs;
   };
 }
 
 /** Replaces an uplink of this step among the waiting uplinks and in the effects that make and publish it. */
-function replaceMade(state: Draft, effects: StepEffect[], from: number, made: Uplink, changed: Uplink): void {
+function replaceMade(state: Draft, effects: StepEffect[], firstIndex: number, made: Uplink, changed: Uplink): void {
   state.waiting = state.waiting.map((uplink) => (uplink === made ? changed : uplink));
-  for (let index = from; index < effects.length; index++) {
+  for (let index = firstIndex; index < effects.length; index++) {
     const effect = effects[index] as StepEffect;
     if ((effect.type === 'made' || effect.type === 'publish') && effect.uplink === made)
       effects[index] = { ...effect, uplink: changed };
   }
 }
 
-/** The least boot number of a lock that misreads its boot counter, so that the counter visibly goes back. */
+/**
+ * A lock that misreads its boot counter has booted at least this often before, so that the counter visibly goes back.
+ */
 const MIN_BOOT_NUMBER = 40;
 
 /**
- * The lock has booted often, and misreads its boot counter whenever it makes an uplink that `isMisread` selects. That
- * uplink has boot number 1, and the next uplink has the sequence number that the misread one would have had.
+ * The lock has booted often, and misreads its boot counter as 1 whenever it makes an uplink that `isMisread` selects.
+ * Such uplinks are numbered separately, and the next uplink has the sequence number that the misread one would have
+ * had.
  */
 export function misreadBootCounter(isMisread: (uplink: Uplink) => boolean): StepWrapper {
-  const misread = new WeakMap<Draft, number>();
+  /** How many misread uplinks each lock has made. */
+  const misreadCounts = new WeakMap<Draft, number>();
   const withMisreadBoots = changeUplinks((uplink, state) => {
     if (uplink.sequence !== state.sequence || uplink.sequence < 2 || !isMisread(uplink)) return uplink;
-    const sequence = (misread.get(state) ?? 0) + 1;
-    misread.set(state, sequence);
+    const sequence = (misreadCounts.get(state) ?? 0) + 1;
+    misreadCounts.set(state, sequence);
     state.sequence -= 1;
     return { ...uplink, boot: 1, sequence };
   });
@@ -116,22 +121,22 @@ export function mustBeSilent(state: Draft): boolean {
 export function repeatPeriodPing(periodMs: number): StepWrapper {
   return (healthy) => (model, state, input, nowMs, effects) => {
     const wakeAtMs = healthy(model, state, input, nowMs, effects);
-    const soonMs = state.lastPeriodMs + periodMs;
-    if (state.lastPeriodMs < 0 || soonMs >= state.nextPeriodMs) return wakeAtMs;
-    state.nextPeriodMs = Math.max(soonMs, nowMs);
+    const nextMs = state.lastPeriodMs + periodMs;
+    if (state.lastPeriodMs < 0 || nextMs >= state.nextPeriodMs) return wakeAtMs;
+    state.nextPeriodMs = Math.max(nextMs, nowMs);
     return rowOfState(model, state.stateName).period ? Math.min(wakeAtMs, state.nextPeriodMs) : wakeAtMs;
   };
 }
 
 /** Drops an idle connection silently: removes the close-connection ping that the healthy step made. */
 export const dropWithoutClosePing: StepWrapper = (healthy) => (model, state, input, nowMs, effects) => {
-  const before = effects.length;
+  const firstIndex = effects.length;
   const wakeAtMs = healthy(model, state, input, nowMs, effects);
   if (state.link !== 'up' || mustBeSilent(state) || state.resetAfterClose) return wakeAtMs;
-  const close = effects.slice(before).find(isMadeClose)?.uplink;
+  const close = effects.slice(firstIndex).find(isMadeClose)?.uplink;
   if (close === undefined) return wakeAtMs;
-  const others = effects.slice(before).filter((effect) => !('uplink' in effect) || effect.uplink !== close);
-  effects.splice(before, effects.length - before, ...others, { type: 'drop' });
+  const others = effects.slice(firstIndex).filter((effect) => !('uplink' in effect) || effect.uplink !== close);
+  effects.splice(firstIndex, effects.length - firstIndex, ...others, { type: 'drop' });
   state.waiting = state.waiting.filter((uplink) => uplink !== close);
   state.sequence -= 1;
   state.link = 'down';
@@ -146,9 +151,9 @@ function isMadeClose(effect: StepEffect): effect is StepEffect & { type: 'made' 
 
 /** Sends one more ping after the close-connection ping. */
 export const sendAfterClosePing: StepWrapper = (healthy) => (model, state, input, nowMs, effects) => {
-  const before = effects.length;
+  const firstIndex = effects.length;
   const wakeAtMs = healthy(model, state, input, nowMs, effects);
-  const disconnectIndex = effects.findIndex((effect, index) => index >= before && effect.type === 'disconnect');
+  const disconnectIndex = effects.findIndex((effect, index) => index >= firstIndex && effect.type === 'disconnect');
   if (disconnectIndex < 0 || mustBeSilent(state)) return wakeAtMs;
   state.sequence += 1;
   const { boot, sequence, power, dropped, lockState, batteryPercent, firmwareVersion, ebikeVolts, tetherState } = state;
@@ -168,11 +173,12 @@ export const sendAfterClosePing: StepWrapper = (healthy) => (model, state, input
 };
 
 /**
- * Closes each connection first and sends the close-connection ping afterwards, to a listener that accepts uplinks
- * without a connection.
+ * The lock closes each connection first and sends the close-connection ping afterwards. Only a gateway that accepts
+ * uplinks without a connection receives that ping, so the bug exists in virtual runs only.
  */
 export function sendClosePingTooLate(open: OpenLink): OpenLink {
   return (mac, events) => {
+    /** Whether this link has closed the connection before the lock asked for it. */
     let hasLeft = false;
     const filteredEvents: LinkEvents = {
       ...events,

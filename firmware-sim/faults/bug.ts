@@ -1,12 +1,12 @@
 /**
- * What a row of the table of firmware bugs (bugs.ts) says. Bugs are independent of network faults (faults.ts): a lock
- * with a bug misbehaves on a perfect network.
+ * The type of a row in the table of firmware bugs of simulated locks (bugs.ts). Bugs are independent of network faults
+ * (faults.ts): a lock with a bug misbehaves on a perfect network.
  */
 import type { RuleName } from '../../proto/power/rules.js';
 import type { OpenLink } from '../link/link.js';
 import type { StepWrapper } from './bug-wrappers.js';
 
-/** What a run must have, or else a bug can't show in it (bug-visibility.ts). */
+/** A condition that a run must meet for a bug to show (bug-visibility.ts). */
 export type BugNeed =
   | 'rides'
   | 'tracked-rides'
@@ -21,11 +21,12 @@ export type BugNeed =
   | 'six-hours'
   | 'a-day';
 
+/** A row of the table. */
 export interface Bug {
   readonly name: string;
   /**
-   * The rule that the bug is made for. Null where no rule can tell the lock from a healthy one: only a comparison with
-   * what truly happened shows it, or a row of a certificate that was not seen to hold.
+   * The rule that the bug breaks. Null if no rule can distinguish the lock from one without the bug: then only a
+   * comparison with what truly happened shows the bug, or a row of a certificate that was not seen to hold.
    */
   readonly rule: RuleName | null;
   /** Further rules that a lock with this bug may break, in alphabetical order. */
@@ -34,17 +35,19 @@ export interface Bug {
   readonly sentence: string;
   /** Which locks show the bug, and when. */
   readonly shows: string;
-  /** What a run must have for the bug to show; nothing where it shows in each lock within an hour or a ride. */
+  /** What a run must have for the bug to show; absent if the bug shows in each lock within an hour or a ride. */
   readonly needs?: readonly BugNeed[];
   readonly wrapStep?: StepWrapper;
-  /** Misuses the link in a way that no MQTT server accepts. So the bug exists only in virtual runs. */
+  /** Gives the lock's connection the bug. No MQTT server accepts that, so the bug exists only in virtual runs. */
+  /** Gives the lock's behaviour the bug. */
   readonly wrapVirtualLink?: (open: OpenLink) => OpenLink;
 }
 
+// Texts of `shows` that several bugs share.
 export const IN_RIDES = 'each lock, in its rides';
 export const AT_STATE_CHANGES = 'each lock, when it is locked or unlocked under an open sky';
 
-/** The rules that a lock with the bug may break, in alphabetical order; none for a bug that no rule sees. */
+/** The rules that a lock with the bug may break, in alphabetical order; empty for a bug that breaks no rule. */
 export function rulesOf({ rule, also = [] }: Bug): RuleName[] {
   return [...(rule === null ? [] : [rule]), ...also].sort();
 }

@@ -1,6 +1,6 @@
 /**
- * The firmware bugs that can be switched on, and which locks of a fleet have them. A lock with a bug breaks only those
- * rules of the judge (proto/power/rules.ts) that its row names.
+ * The firmware bugs that can be switched on in simulated locks, and which locks of a fleet have them. A lock with a bug
+ * breaks only those rules of the judge (proto/power/rules.ts) that the bug's row names.
  *
  * A bug shows only in the situation that it affects: a bug in thefts does not show in a fleet without thefts
  * (bug-visibility.ts). Bugs can be combined; then one bug may hide another.
@@ -13,7 +13,7 @@ import type { Bug } from './bug.js';
 import { FORBIDDEN_BUGS } from './forbidden-bugs.js';
 import { MISSING_BUGS, UNSEEN_BUGS } from './missing-bugs.js';
 
-/** The table: a bug for each rule, in the order of the rules, and then those that no rule sees. */
+/** The table: a bug for each rule, in the order of the rules, and then those that break no rule. */
 export const BUGS: readonly Bug[] = Object.freeze([...FORBIDDEN_BUGS, ...MISSING_BUGS, ...UNSEEN_BUGS]);
 
 /** A bug, and how many locks of a fleet have the bug; null for all locks. */
@@ -32,11 +32,14 @@ export function parseBugAssignment(text: string): BugAssignment {
   const bug = BUGS.find((row) => row.name === name);
   if (bug === undefined) {
     const names = BUGS.map((row) => row.name).join(', ');
-    const meant = didYouMean(
+    const suggestion = didYouMean(
       name,
       BUGS.map((row) => row.name),
     );
-    throw new LockgateError('input-bug', `there is no bug ${JSON.stringify(name)}: expected one of ${names}.${meant}`);
+    throw new LockgateError(
+      'input-bug',
+      `there is no bug ${JSON.stringify(name)}: expected one of ${names}.${suggestion}`,
+    );
   }
   if (count === undefined) return { bug, locks: null };
   if (!/^[1-9]\d{0,6}$/.test(count) || more.length > 0)
@@ -49,23 +52,23 @@ export function parseBugAssignment(text: string): BugAssignment {
 
 /**
  * Assigns bugs to the locks of a fleet; returns the bugs of each lock. Assignments with a count get consecutive locks,
- * starting at the first lock. So no lock has two such bugs if there are enough locks.
+ * starting at the first lock. So no lock has two such bugs if the fleet has enough locks.
  */
 export function assignBugs(assignments: readonly BugAssignment[], locks: number): readonly (readonly Bug[])[] {
-  const shared = Array.from({ length: locks }, (): Bug[] => []);
+  const bugsOfLocks = Array.from({ length: locks }, (): Bug[] => []);
   let next = 0;
-  for (const { bug, locks: wanted } of assignments) {
-    const count = Math.min(wanted ?? locks, locks);
-    const from = wanted === null ? 0 : next;
-    for (let index = 0; index < count; index++) shared[(from + index) % locks]?.push(bug);
-    if (wanted !== null) next += count;
+  for (const { bug, locks: wantedLocks } of assignments) {
+    const count = Math.min(wantedLocks ?? locks, locks);
+    const from = wantedLocks === null ? 0 : next;
+    for (let index = 0; index < count; index++) bugsOfLocks[(from + index) % locks]?.push(bug);
+    if (wantedLocks !== null) next += count;
   }
-  return shared;
+  return bugsOfLocks;
 }
 
 /** The step function of a lock with these bugs. */
 export function stepWithBugs(bugs: readonly Bug[], healthy: StepFunction): StepFunction {
-  return bugs.reduce((wrapStep, bug) => bug.wrapStep?.(wrapStep) ?? wrapStep, healthy);
+  return bugs.reduce((stepFunction, bug) => bug.wrapStep?.(stepFunction) ?? stepFunction, healthy);
 }
 
 /** The link of a lock with these bugs. */

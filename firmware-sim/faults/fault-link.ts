@@ -1,6 +1,7 @@
 /**
- * One lock's link through a faulty network. It wraps another link, loses acknowledgements, delays and repeats uplinks,
- * and breaks connections. Faults are drawn from the lock's own generator.
+ * A simulated lock's *link* (its connection to the gateway) through a faulty network. It wraps another link, loses
+ * acknowledgements, delays and repeats uplinks, and breaks connections. Each lock has its own random generator, from
+ * which the faults are drawn.
  */
 import type { Clock, Milliseconds, Timer } from '../../proto/clock.js';
 import type { Mac } from '../../proto/wire/mac.js';
@@ -26,8 +27,10 @@ export interface FaultLinkOptions {
   readonly events: LinkEvents;
 }
 
+/** The shortest and the longest duration of something. */
 type Span = readonly [from: Milliseconds, to: Milliseconds];
 
+/** See the head of this file. */
 export class FaultLink implements Link {
   readonly #conditions: FaultConditions;
   readonly #prng: Prng;
@@ -37,9 +40,11 @@ export class FaultLink implements Link {
   #phase: 'down' | 'trying' | 'up' | 'dead' = 'down';
   /** Pending work of the current connection, cancelled when the connection closes. */
   readonly #timers = new Set<Timer>();
+  /** Runs until the simulated router (NAT) forgets the connection. */
   #natTimer: Timer | undefined;
   /** An uplink that was delayed in the network when its connection broke. It arrives on the next connection. */
   #delayedUplink: Uplink | undefined;
+  /** The current or next period without coverage. */
   #gapFromMs = 0;
   #gapToMs: number;
 
@@ -137,11 +142,12 @@ export class FaultLink implements Link {
   #send(uplink: Uplink): void {
     this.#inner.publish(uplink);
     if (this.#occurs('duplicate', FAULT_PARAMETERS.duplicate)) this.#inner.publish(uplink);
-    const late = this.#delayedUplink;
+    const delayedUplink = this.#delayedUplink;
     this.#delayedUplink = undefined;
-    if (late !== undefined) this.#schedule(FAULT_PARAMETERS.delayed, () => this.#inner.publish(late));
+    if (delayedUplink !== undefined) this.#schedule(FAULT_PARAMETERS.delayed, () => this.#inner.publish(delayedUplink));
   }
 
+  /** Draws whether a fault occurs. Never, if the fault is switched off. */
   #occurs(fault: FaultName, probability: number): boolean {
     return this.#conditions.isOn(fault) && this.#prng.chance(probability);
   }
@@ -151,6 +157,7 @@ export class FaultLink implements Link {
     else work();
   }
 
+  /** Calls `work` after a random time in the span, unless the connection closes before. */
   #schedule(span: Span, work: () => void): void {
     const timer = this.#conditions.clock.after(this.#prng.integer(...span), () => {
       this.#timers.delete(timer);

@@ -1,6 +1,6 @@
 /**
- * The faulty network that the locks of a fleet share. It wraps any kind of link, so that the same faults affect links
- * within the process and over MQTT.
+ * The faulty network that the simulated locks of a fleet share. It wraps any kind of link (a lock's connection to the
+ * gateway), so that the same faults affect links within the process and over MQTT.
  *
  * Faults are drawn from the seed, separately for each lock. A storm breaks all connections at the same moment.
  */
@@ -24,6 +24,7 @@ export class FaultNetwork implements FaultConditions {
   readonly #seed: string | number;
   readonly #prng: Prng;
   readonly #links = new Set<FaultLink>();
+  /** Runs until the next storm. */
   #storm: Timer | undefined;
   #isStopped = false;
 

@@ -1,7 +1,7 @@
 /**
- * The table of network faults that can be switched on between a healthy lock and the gateway. Faults only delay uplinks
- * and never lose them for good (protocol.md §2, §3). fault-link.ts applies the faults to one lock's link;
- * fault-network.ts is the network that all locks share.
+ * The table of network faults that can be switched on between a simulated lock and the gateway. Faults delay uplinks,
+ * but the lock sends again what it gets no acknowledgement for, so no uplink is lost for good (protocol.md §2, §3).
+ * fault-link.ts applies the faults to one lock's connection; fault-network.ts is the network that all locks share.
  */
 import { Hours, Minutes, Seconds } from '../../proto/clock.js';
 import { didYouMean } from '../../proto/did-you-mean.js';
@@ -18,6 +18,7 @@ export type FaultName =
   | 'nat-timeout'
   | 'storm';
 
+/** A row of the table. */
 export interface Fault {
   readonly name: FaultName;
   readonly sentence: string;
@@ -42,7 +43,7 @@ export const FAULT_PARAMETERS = Object.freeze({
   stormEvery: [Hours(3), Hours(9)] as const,
 });
 
-const percent = (share: number): string => `${share * 100} %`;
+const percent = (probability: number): string => `${probability * 100} %`;
 
 /** The table. */
 export const FAULTS: readonly Fault[] = Object.freeze([
@@ -66,7 +67,7 @@ export const FAULTS: readonly Fault[] = Object.freeze([
   { name: 'storm', sentence: 'All connections break at once, and all locks reconnect at once, every 3 to 9 h.' },
 ]);
 
-/** The name that stands for every fault of the table. */
+/** This name selects every fault of the table. */
 const ALL_FAULTS = 'all';
 
 /**
@@ -79,9 +80,9 @@ export function parseFaults(name: string): readonly FaultName[] {
   const fault = FAULTS.find((row) => row.name === name);
   if (fault !== undefined) return [fault.name];
   const names = FAULTS.map((row) => row.name);
-  const meant = didYouMean(name, names);
+  const suggestion = didYouMean(name, names);
   throw new LockgateError(
     'input-fault',
-    `there is no fault ${JSON.stringify(name)}: expected ${ALL_FAULTS} or one of ${names.join(', ')}.${meant}`,
+    `there is no fault ${JSON.stringify(name)}: expected ${ALL_FAULTS} or one of ${names.join(', ')}.${suggestion}`,
   );
 }

@@ -1,6 +1,6 @@
 /**
- * Bugs of locks that do what a lock must not do: one for each rule of the first table of protocol.md §3, and for
- * `boot-back`. Bugs of locks that leave something out are in missing-bugs.ts.
+ * Firmware bugs of simulated locks that do what a lock must not do: one for each rule of the first table of protocol.md
+ * §3, and for `boot-back`. Bugs of locks that leave something out are in missing-bugs.ts. Pure data.
  */
 import { Hours, Minutes } from '../../proto/clock.js';
 import type { Draft } from '../../proto/power/step/state.js';
@@ -122,8 +122,8 @@ export const FORBIDDEN_BUGS: readonly Bug[] = [
     wrapStep: changePings((ping, { firmwareVersion }) => {
       if (ping.kind !== 'gps' || !isStateGps(ping)) return ping;
       const { lockState, batteryPercent, ebikeVolts, tetherState } = ping;
-      const senses = { lockState, batteryPercent, ebikeVolts, tetherState };
-      return { kind: 'cellular', reason: 'REASON_GPS_PING', ...senses, firmwareVersion, position: null };
+      const sensorValues = { lockState, batteryPercent, ebikeVolts, tetherState };
+      return { kind: 'cellular', reason: 'REASON_GPS_PING', ...sensorValues, firmwareVersion, position: null };
     }),
   },
   {

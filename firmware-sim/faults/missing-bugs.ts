@@ -1,6 +1,7 @@
 /**
- * Bugs of locks that leave out or falsify what a lock must do (protocol.md §3, "What a lock must do"): one for each
- * of those rules, and one for each function of the specification. A missing function that breaks a rule has one row.
+ * Firmware bugs of simulated locks that leave out or falsify what a lock must do (protocol.md §3, "What a lock must
+ * do"): one for each of those rules, and one for each function of the specification. If a missing function breaks a
+ * rule, one row serves for both. Pure data.
  */
 import { Hours, Seconds } from '../../proto/clock.js';
 import type { PowerModel, StateRow } from '../../proto/power/model.js';
@@ -28,7 +29,7 @@ function changeStates(model: PowerModel, change: Partial<StateRow>): PowerModel 
   return { ...model, states: model.states.map((row) => ({ ...row, ...change })) };
 }
 
-/** The bugs that a rule sees, in the order of the rules. */
+/** The bugs that break a rule, in the order of the rules. */
 export const MISSING_BUGS: readonly Bug[] = [
   {
     name: 'ride-gps-as-cellular',
@@ -164,7 +165,7 @@ export const MISSING_BUGS: readonly Bug[] = [
   },
 ];
 
-/** The bugs that no rule sees: only what truly happened tells such a lock from a healthy one. */
+/** The bugs that break no rule: only a comparison with what truly happened shows them. */
 export const UNSEEN_BUGS: readonly Bug[] = [
   {
     name: 'no-theft-pings',

@@ -1,6 +1,6 @@
 /**
- * Wrappers that give a healthy lock a bug of missing-bugs.ts: they add or leave out uplinks, ignore commands, or shift
- * the lock's clock. Like those of bug-wrappers.ts they can be combined.
+ * Wrappers that give a *healthy* lock, a simulated lock without bugs, a bug of missing-bugs.ts: they add or leave out
+ * uplinks, ignore commands, or shift the lock's clock. They can be combined, also with those of bug-wrappers.ts.
  */
 import { Minutes } from '../../proto/clock.js';
 import type { PowerModel, TriggerName, TriggerRow } from '../../proto/power/model.js';
@@ -9,7 +9,7 @@ import type { Draft } from '../../proto/power/step/state.js';
 import type { CommandAck, Downlink, Ping, Position, Uplink } from '../../proto/wire/ping.js';
 import { changePings, changeUplinks, type StepWrapper } from './bug-wrappers.js';
 
-/** The id of a command that uninitialised flash holds: all bits set. */
+/** A command id as it is read from uninitialised flash: all bits are set. */
 const UNINITIALISED_ID = 0xffffffff;
 /** How far the clock of `clock-steps-back` goes back. */
 const STEP_BACK_MS = Minutes(6);
@@ -23,22 +23,28 @@ export function changeReasons(
   return { ...model, triggers: model.triggers.map((row) => (row.trigger === trigger ? { ...row, ...change } : row)) };
 }
 
-/** Makes one more uplink for each that the healthy step made and that `more` answers with a body. */
-function addUplinks(more: (uplink: Uplink, state: Draft) => Ping | CommandAck | null): StepWrapper {
+/**
+ * Makes an additional uplink after an uplink of the healthy lock.
+ *
+ * @param bodyAfter the content of the uplink to add after the given one; null to add none
+ */
+function addUplinks(bodyAfter: (uplink: Uplink, state: Draft) => Ping | CommandAck | null): StepWrapper {
   return (healthy) => (model, state, input, nowMs, effects) => {
-    const before = effects.length;
+    const firstIndex = effects.length;
     const wakeAtMs = healthy(model, state, input, nowMs, effects);
-    const after = effects.length;
-    for (let index = before; index < after; index++) {
+    const endIndex = effects.length;
+    for (let index = firstIndex; index < endIndex; index++) {
       const effect = effects[index] as StepEffect;
-      const body = effect.type === 'made' ? more(effect.uplink, state) : null;
+      const body = effect.type === 'made' ? bodyAfter(effect.uplink, state) : null;
       if (body !== null) addUplink(model, state, effects, nowMs, body);
     }
     return wakeAtMs;
   };
 }
 
-/** Makes an uplink behind those that wait, and sends it where none does. A full buffer takes no more. */
+/**
+ * Makes an uplink that waits behind all others, or is sent at once if none waits. Does nothing if the buffer is full.
+ */
 function addUplink(
   { bufferUplinks }: PowerModel,
   state: Draft,
@@ -63,19 +69,20 @@ function addUplink(
 export const sendRideGpsAsCellular: StepWrapper = changePings((ping, { firmwareVersion }) => {
   if (ping.kind !== 'gps' || ping.reason !== 'REASON_UNLOCKED_PING') return ping;
   const { reason, lockState, batteryPercent, ebikeVolts, tetherState } = ping;
-  const senses = { lockState, batteryPercent, ebikeVolts, tetherState };
-  return { kind: 'cellular', reason, ...senses, firmwareVersion, position: null };
+  const sensorValues = { lockState, batteryPercent, ebikeVolts, tetherState };
+  return { kind: 'cellular', reason, ...sensorValues, firmwareVersion, position: null };
 });
 
 /** Ends each connection with DISCONNECT and without a close-connection ping. */
 export const closeWithoutPing: StepWrapper = (healthy) => {
+  /** The locks that are about to disconnect, once nothing waits any more. */
   const closing = new WeakSet<Draft>();
   return (model, state, input, nowMs, effects) => {
-    const before = effects.length;
+    const firstIndex = effects.length;
     const wakeAtMs = healthy(model, state, input, nowMs, effects);
-    const close = effects.slice(before).find(isMadeClose)?.uplink;
+    const close = effects.slice(firstIndex).find(isMadeClose)?.uplink;
     if (close !== undefined) {
-      removeLastUplink(state, effects, before, close);
+      removeLastUplink(state, effects, firstIndex, close);
       state.silenceNotice = 'none';
       closing.add(state);
     }
@@ -94,17 +101,17 @@ function isMadeClose(effect: StepEffect): effect is StepEffect & { type: 'made' 
   return effect.type === 'made' && effect.uplink.body.kind === 'close_connection';
 }
 
-/** Takes back the last uplink that this step made, and the connection that it was made for alone. */
-function removeLastUplink(state: Draft, effects: StepEffect[], from: number, uplink: Uplink): void {
+/** Takes back the last uplink of this step. If the lock connects only to send that uplink, it does not connect. */
+function removeLastUplink(state: Draft, effects: StepEffect[], firstIndex: number, uplink: Uplink): void {
   state.waiting = state.waiting.filter((each) => each !== uplink);
   state.sequence -= 1;
-  const isForItAlone = state.link === 'connecting' && state.waiting.length === 0;
-  const others = effects.slice(from).filter((effect) => {
+  const isOnlyForUplink = state.link === 'connecting' && state.waiting.length === 0;
+  const others = effects.slice(firstIndex).filter((effect) => {
     if (effect.type === 'publish' && effect.uplink === uplink) state.inFlight = false;
-    return !('uplink' in effect && effect.uplink === uplink) && !(isForItAlone && effect.type === 'connect');
+    return !('uplink' in effect && effect.uplink === uplink) && !(isOnlyForUplink && effect.type === 'connect');
   });
-  if (isForItAlone && others.length < effects.length - from - 1) state.link = 'down';
-  effects.splice(from, effects.length - from, ...others);
+  if (isOnlyForUplink && others.length < effects.length - firstIndex - 1) state.link = 'down';
+  effects.splice(firstIndex, effects.length - firstIndex, ...others);
 }
 
 /** In MID, sends REASON_NETWORK_PING on each connection. */
@@ -112,13 +119,19 @@ export const sendNetworkPingInMid: StepWrapper = (healthy) => (model, state, inp
   const wakeAtMs = healthy(model, state, input, nowMs, effects);
   if (input.type !== 'connected' || state.link !== 'up' || state.stateName !== 'MID') return wakeAtMs;
   const { lockState, batteryPercent, firmwareVersion, ebikeVolts, tetherState } = state;
-  const senses = { lockState, batteryPercent, ebikeVolts, tetherState };
-  const ping: Ping = { kind: 'cellular', reason: 'REASON_NETWORK_PING', ...senses, firmwareVersion, position: null };
+  const sensorValues = { lockState, batteryPercent, ebikeVolts, tetherState };
+  const ping: Ping = {
+    kind: 'cellular',
+    reason: 'REASON_NETWORK_PING',
+    ...sensorValues,
+    firmwareVersion,
+    position: null,
+  };
   addUplink(model, state, effects, nowMs, ping);
   return wakeAtMs;
 };
 
-/** Sends the position of a state change again, as a REASON_GPS_PING that nobody asked for. */
+/** Sends the position of a state change again, as a REASON_GPS_PING without a command. */
 export const sendUnaskedLocate: StepWrapper = addUplinks(({ body }) => {
   return body.kind === 'gps' && body.reason === 'REASON_STATE_PING' ? { ...body, reason: 'REASON_GPS_PING' } : null;
 });
@@ -129,18 +142,18 @@ export const acknowledgeUnasked: StepWrapper = addUplinks(({ body }) => {
   return { kind: 'ack', commandId: UNINITIALISED_ID, result: 'ok', detail: '', highWindow: null };
 });
 
-/** Acknowledges set-power, unlock and lock as ok, and does nothing. */
+/** Acknowledges set-power, unlock and lock as ok, without carrying them out. */
 export const acknowledgeWithoutDoing: StepWrapper = (healthy) => (model, state, input, nowMs, effects) => {
   const idle = input.type === 'command' ? idleCommand(input.downlink) : undefined;
   if (idle === undefined) return healthy(model, state, input, nowMs, effects);
-  const before = effects.length;
+  const firstIndex = effects.length;
   const wakeAtMs = healthy(model, state, { type: 'command', downlink: idle }, nowMs, effects);
-  const others = effects.slice(before).filter(({ type }) => type !== 'siren');
-  effects.splice(before, effects.length - before, ...others);
+  const others = effects.slice(firstIndex).filter(({ type }) => type !== 'siren');
+  effects.splice(firstIndex, effects.length - firstIndex, ...others);
   return wakeAtMs;
 };
 
-/** A command with the same id that changes nothing; undefined for one that the lock carries out. */
+/** A command with the same id that changes nothing; undefined for a command that the lock does carry out. */
 function idleCommand(downlink: Downlink): Downlink | undefined {
   const { type } = downlink.command;
   if (type === 'set-power') return { ...downlink, command: { type } };
@@ -148,6 +161,7 @@ function idleCommand(downlink: Downlink): Downlink | undefined {
   return type === 'unlock' || type === 'lock' ? { ...downlink, command: { type: 'siren', seconds: 0 } } : undefined;
 }
 
+/** An input that replaces a command: only time passes. */
 const NOTHING: StepInput = Object.freeze({ type: 'tick', fix: null, cellPosition: null });
 
 /** Ignores every command. */
@@ -160,7 +174,7 @@ export const stepClockBackAtClose: StepWrapper = changeUplinks((uplink) => {
   return uplink.body.kind === 'close_connection' ? { ...uplink, timeMs: uplink.timeMs - STEP_BACK_MS } : uplink;
 });
 
-/** The lock lives by a clock that is `behindMs` behind. */
+/** The lock does everything by a clock that is `behindMs` behind. */
 export function setClockBehind(behindMs: number): StepWrapper {
   return (healthy) => (model, state, input, nowMs, effects) => {
     return healthy(model, state, input, nowMs - behindMs, effects) + behindMs;

@@ -12,22 +12,27 @@ import { wasBroken } from './switches.js';
 /** A lock whose attempt fails retries after 10 s. If it connected in less time, no attempt failed. */
 const MAX_IMMEDIATE_RECONNECT_MS = Seconds(10) - TOLERANCE_MS;
 
-/** Infers holes in coverage. @param events already inferred: boots and modem restarts, which break connections too */
+/**
+ * Infers the losses and returns of coverage.
+ *
+ * @param events the events inferred so far: boots and modem restarts among them also break connections
+ */
 export function inferCoverage(trace: LockTrace, events: readonly InferredEvent[]): InferredEvent[] {
   const breaks = new Set(events.filter(({ change }) => breaksConnection(change.type)).map(({ atMs }) => atMs));
   const holes: InferredEvent[] = [];
-  const addHole = (fromMs: number, connectsMs: number): void => {
+  const addHole = (fromMs: number, reconnectMs: number): void => {
     holes.push({ atMs: fromMs, change: { type: 'coverage', covered: false } });
-    if (connectsMs === Number.POSITIVE_INFINITY) return;
+    if (reconnectMs === Number.POSITIVE_INFINITY) return;
     // A lock that connects because of a restart must not get coverage before that restart.
-    const backMs = breaks.has(connectsMs) ? connectsMs : connectsMs - 1;
+    const backMs = breaks.has(reconnectMs) ? reconnectMs : reconnectMs - 1;
     holes.push({ atMs: backMs, change: { type: 'coverage', covered: true } });
   };
   let connectedUntilMs = Number.NEGATIVE_INFINITY;
-  const uplinks = trace.uplinks.toSorted((one, other) => one.madeMs - other.madeMs);
+  const uplinks = trace.uplinks.toSorted((a, b) => a.madeMs - b.madeMs);
   let next = 0;
   for (const [index, connection] of trace.connections.entries()) {
-    // When the earliest uplink was made that the lock made after the last connection and sent on this one.
+    // Since when the lock waited for this connection: since its earliest uplink that was made after the last connection
+    // and came over this one, or since the high window opened.
     let waitingSinceMs = Number.POSITIVE_INFINITY;
     for (; next < uplinks.length && (uplinks[next] as TracedUplink).madeMs < connection.connectedMs; next++) {
       const { madeMs, atMs } = uplinks[next] as TracedUplink;
@@ -37,20 +42,23 @@ export function inferCoverage(trace: LockTrace, events: readonly InferredEvent[]
     waitingSinceMs = Math.min(waitingSinceMs, windowOpenedMs(trace, connectedUntilMs, connection.connectedMs));
     if (connection.connectedMs - waitingSinceMs > MAX_IMMEDIATE_RECONNECT_MS)
       addHole(waitingSinceMs - 1, connection.connectedMs);
-    const after = trace.connections[index + 1]?.connectedMs ?? Number.POSITIVE_INFINITY;
+    const nextConnectMs = trace.connections[index + 1]?.connectedMs ?? Number.POSITIVE_INFINITY;
     const brokeMs = wasBroken(connection) ? breakTimeMs(connection, uplinks) : null;
-    const isExplained = brokeMs !== null && breaks.has(brokeMs) && after - brokeMs <= MAX_IMMEDIATE_RECONNECT_MS;
-    if (brokeMs === null || isExplained || after <= brokeMs) connectedUntilMs = connection.endedMs;
+    const isExplained =
+      brokeMs !== null && breaks.has(brokeMs) && nextConnectMs - brokeMs <= MAX_IMMEDIATE_RECONNECT_MS;
+    if (brokeMs === null || isExplained || nextConnectMs <= brokeMs) connectedUntilMs = connection.endedMs;
     else {
-      addHole(brokeMs, after);
-      // The hole explains everything up to the next connection.
-      connectedUntilMs = after;
+      addHole(brokeMs, nextConnectMs);
+      // Without coverage, the lock could not connect before this.
+      connectedUntilMs = nextConnectMs;
     }
   }
   return holes;
 }
 
-/** When a high window opened between two times, so that the lock should have connected; Infinity if none did. */
+/**
+ * When the high window opened between two times, so that a lock in HIGH should have connected; Infinity if it did not.
+ */
 function windowOpenedMs({ header, uplinks }: LockTrace, fromMs: number, untilMs: number): number {
   const last = uplinks.findLast(({ madeMs }) => madeMs <= fromMs)?.uplink;
   if (last === undefined || last.body.kind === 'ack') return Number.POSITIVE_INFINITY;
@@ -71,6 +79,6 @@ function breaksConnection(type: string): boolean {
  */
 function breakTimeMs({ cause, endedMs, lastActivityMs }: TracedConnection, uplinks: readonly TracedUplink[]): number {
   if (cause === 'dropped' || cause === 'gateway') return endedMs;
-  const lost = uplinks.find(({ madeMs, atMs }) => madeMs > lastActivityMs && madeMs < endedMs && atMs >= endedMs);
-  return lost === undefined ? lastActivityMs + 1 : lost.madeMs - 1;
+  const delayed = uplinks.find(({ madeMs, atMs }) => madeMs > lastActivityMs && madeMs < endedMs && atMs >= endedMs);
+  return delayed === undefined ? lastActivityMs + 1 : delayed.madeMs - 1;
 }

@@ -2,12 +2,12 @@
  * Makes simulated locks from a recorded trace, so that a problem in the field becomes a test.
  *
  * The events around each lock are inferred from its uplinks: settings and battery (switches.ts), motion (motion.ts),
- * GPS reception (sky.ts) and coverage (coverage.ts). If the trace has `world` events of the lock, these are used
- * instead. A healthy lock in that world makes the pings of the trace. If the traced lock misbehaved, the difference
- * shows the bug.
+ * GPS reception (sky.ts) and coverage (coverage.ts). If the trace has `world` events of the lock (its *ground truth*,
+ * what truly happened), these are used instead. A simulated lock without bugs, in a *world* with these events, makes
+ * the pings of the trace. If the traced lock misbehaved, the difference shows the bug. Pure.
  */
 
-import { Hours, Minutes } from '../../proto/clock.js';
+import { Minutes } from '../../proto/clock.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
 import { effectiveRow, NEVER, nextPeriodMs, periodMinuteOf } from '../../proto/power/step/reading.js';
 import type { LockFlash } from '../../proto/power/step/state.js';
@@ -42,7 +42,7 @@ export interface TracedLock {
 }
 
 export interface TracedOptions {
-  /** Whether the caller sends the trace's commands again, or their effects become events of the world. */
+  /** Whether the caller sends the trace's commands again. Otherwise their effects become events of the world. */
   readonly commandReplay: CommandReplay;
   /** By how much all times are shifted, ms. */
   readonly shiftMs?: number;
@@ -52,6 +52,8 @@ const DEFAULT_FIRMWARE_VERSION = '2.4.1';
 const DAY_MINUTES = 1440;
 /** A lock that sends nothing for longer than the longest interval between Period Pings was silent from the start. */
 const MAX_SILENCE_MS = POWER_MODEL.bounds.periodOverdueAfter;
+/** From this level on the battery is not low (protocol.md §2). */
+const MIN_NOT_LOW_PERCENT = 10;
 /** The assumed battery of a lock that was silent from the start. */
 const ASSUMED_LOW_PERCENT = 5;
 
@@ -78,7 +80,7 @@ function lockFrom(trace: LockTrace, traces: LockTraces, options: TracedOptions):
     periodMinute: modulo(periodMinute + Math.round(shiftMs / Minutes(1)), DAY_MINUTES),
     startMs: startOf(trace, traces) + shiftMs,
     connectTimesMs: connectTimesOf(trace, inferred, shiftMs),
-    commands: commandReplay === 'sent' ? trace.commands.map((one) => ({ ...one, atMs: one.atMs + shiftMs })) : [],
+    commands: commandReplay === 'sent' ? trace.commands.map((sent) => ({ ...sent, atMs: sent.atMs + shiftMs })) : [],
     pings: pingsOf(trace).map(({ uplink }) => uplink as PingUplink),
   };
 }
@@ -96,11 +98,11 @@ function groundTruthEvents({ groundTruth, commands }: LockTrace): InferredEvent[
         hasPower = true;
         return [];
       }
-      const isDrained = change.type === 'battery' && commandsMs.has(atMs);
-      return [{ atMs: isDrained ? atMs + 1 : atMs, change }];
+      const isEffectOfCommand = change.type === 'battery' && commandsMs.has(atMs);
+      return [{ atMs: isEffectOfCommand ? atMs + 1 : atMs, change }];
     });
   });
-  return inferred.sort((one, other) => one.atMs - other.atMs);
+  return inferred.sort((a, b) => a.atMs - b.atMs);
 }
 
 function inferredEvents(
@@ -136,6 +138,7 @@ function connectTimesOf(
   return connections.map(({ connectedMs }) => connectedMs + (immediateMs.has(connectedMs) ? 1 : 0) + shiftMs);
 }
 
+/** Whether the lock connects at once to send this uplink, even if it waits for its next attempt. */
 function connectsAtOnce({ uplink: { body } }: TracedUplink): boolean {
   // A lock connects to send a close-connection ping before it falls silent.
   if (body.kind === 'close_connection') return true;
@@ -143,26 +146,31 @@ function connectsAtOnce({ uplink: { body } }: TracedUplink): boolean {
 }
 
 /** The state of the lock before the first known event. */
-function initialStateOf(trace: LockTrace, traces: LockTraces, minute: number, hasGroundTruth: boolean): InitialState {
+function initialStateOf(
+  trace: LockTrace,
+  traces: LockTraces,
+  periodMinute: number,
+  hasGroundTruth: boolean,
+): InitialState {
   const power = trace.header?.power ?? trace.uplinks[0]?.uplink.power ?? DEFAULT_POWER;
   const first = pingsOf(trace)[0]?.uplink as PingUplink | undefined;
-  const sensed = first === undefined || first.body.kind === 'close_connection' ? undefined : first.body;
-  const silent = !(hasGroundTruth && first !== undefined) && isSilentAtFirst(trace, traces, minute, power);
-  const known = batteryFromGroundTruth(trace, first);
+  const firstWithSensors = first === undefined || first.body.kind === 'close_connection' ? undefined : first.body;
+  const isSilent = !(hasGroundTruth && first !== undefined) && isSilentAtFirst(trace, traces, periodMinute, power);
+  const trueBatteryPercent = batteryFromGroundTruth(trace, first);
   return {
     lockState: lockStateOf(trace),
-    batteryPercent: known ?? (silent ? ASSUMED_LOW_PERCENT : batteryOf(first, power)),
+    batteryPercent: trueBatteryPercent ?? (isSilent ? ASSUMED_LOW_PERCENT : batteryOf(first, power)),
     power,
-    ebikeVolts: sensed?.ebikeVolts ?? null,
-    tetherState: sensed?.tetherState ?? 'detached',
+    ebikeVolts: firstWithSensors?.ebikeVolts ?? null,
+    tetherState: firstWithSensors?.tetherState ?? 'detached',
     covered: true,
     skyOpen: true,
   };
 }
 
 /**
- * The battery before the first change of the ground truth: the gauge moves by one percent at a time. Null if a ping
- * before that change shows the battery, or the first ping says that the battery is low.
+ * The battery before its first change in the ground truth, which follows because the gauge moves by one percent at a
+ * time. Null if a ping before that change shows the battery, or if the first ping announces a low battery.
  */
 function batteryFromGroundTruth({ groundTruth }: LockTrace, first: PingUplink | undefined): number | null {
   const [firstKnown, next] = groundTruth.flatMap(({ atMs, changes }) => {
@@ -174,11 +182,11 @@ function batteryFromGroundTruth({ groundTruth }: LockTrace, first: PingUplink | 
   return clampedPercent(firstKnown.percent + (rises ? -1 : 1));
 }
 
-/** The battery at the start. A close-connection ping because of a low battery shows that it was not low before. */
+/** The battery at the start. If the first ping announces a low battery, the battery was not low before that ping. */
 function batteryOf(first: PingUplink | undefined, power: InitialState['power']): number {
   const percent = first?.body.batteryPercent ?? 100;
   const isCause = first !== undefined && isLowBatteryClose(first) && !isSilentWith(power, 100);
-  return isCause ? Math.max(percent, 10) : percent;
+  return isCause ? Math.max(percent, MIN_NOT_LOW_PERCENT) : percent;
 }
 
 function isLowBatteryClose({ body, power }: PingUplink): boolean {
@@ -193,7 +201,7 @@ function isLowBatteryClose({ body, power }: PingUplink): boolean {
 function isSilentAtFirst(
   trace: LockTrace,
   { fromMs, untilMs }: LockTraces,
-  minute: number,
+  periodMinute: number,
   power: InitialState['power'],
 ): boolean {
   const first = pingsOf(trace)[0]?.madeMs ?? untilMs;
@@ -201,8 +209,9 @@ function isSilentAtFirst(
   const moved = trace.groundTruth.find(({ changes }) => changes.some(({ type }) => type === 'lock-state'));
   if (moved !== undefined && moved.atMs < first) return true;
   if (trace.uplinks.length === 0) return untilMs - fromMs > MAX_SILENCE_MS;
-  const notBeforeMs = trace.header?.lastPeriodMs ? trace.header.lastPeriodMs + Hours(23) : fromMs;
-  const dueMs = nextPeriodMs(minute, fromMs, notBeforeMs);
+  const { periodTooSoonUnder } = POWER_MODEL.bounds;
+  const notBeforeMs = trace.header?.lastPeriodMs ? trace.header.lastPeriodMs + periodTooSoonUnder : fromMs;
+  const dueMs = nextPeriodMs(periodMinute, fromMs, notBeforeMs);
   return first > dueMs + Minutes(1) && pingsOf(trace).some(isPeriod);
 }
 
@@ -210,6 +219,7 @@ function isPeriod({ uplink }: TracedUplink): boolean {
   return uplink.body.kind === 'cellular' && uplink.body.reason === 'REASON_PERIOD_TRACKING';
 }
 
+/** The lock state at the start: from the header, or that before the first change, or that of the first ping. */
 function lockStateOf({ header, uplinks, groundTruth }: LockTrace): Exclude<LockState, 'unknown'> {
   if (header !== undefined && header.lockState !== 'unknown') return header.lockState;
   const known = groundTruth.flatMap(({ changes }) => changes).find((change) => change.type === 'lock-state');
@@ -226,10 +236,10 @@ function lockStateOf({ header, uplinks, groundTruth }: LockTrace): Exclude<LockS
 function periodMinuteIn(trace: LockTrace): number {
   const minutes = new Map<number, number>();
   for (const traced of trace.uplinks.filter(isPeriod)) {
-    const minute = modulo(Math.floor(traced.uplink.timeMs / Minutes(1)), DAY_MINUTES);
-    minutes.set(minute, (minutes.get(minute) ?? 0) + 1);
+    const periodMinute = modulo(Math.floor(traced.uplink.timeMs / Minutes(1)), DAY_MINUTES);
+    minutes.set(periodMinute, (minutes.get(periodMinute) ?? 0) + 1);
   }
-  const [mostFrequent] = [...minutes].toSorted(([, one], [, other]) => other - one);
+  const [mostFrequent] = [...minutes].toSorted(([, countA], [, countB]) => countB - countA);
   return mostFrequent?.[0] ?? periodMinuteOf(trace.mac);
 }
 
@@ -267,8 +277,8 @@ function startOf({ uplinks, groundTruth }: LockTrace, { fromMs }: LockTraces): n
 }
 
 /**
- * The places of GPS pings and of the ground truth. If both have the same moment, GPS reads the place of the ping, with
- * its error. A lock that stands still stays at its last place until it moves.
+ * The positions of GPS pings and of the ground truth. If both have a position of the same moment, the lock's GPS reads
+ * that of the ping, with its error. A lock that stands still stays at its last position until it moves.
  */
 function pathOf({ uplinks, groundTruth }: LockTrace, inferred: readonly InferredEvent[]): PathPoint[] {
   const points: PathPoint[] = [];
@@ -285,7 +295,7 @@ function pathOf({ uplinks, groundTruth }: LockTrace, inferred: readonly Inferred
     if (index === undefined) points.push({ atMs, fix: trueFix });
     else points[index] = { ...(points[index] as PathPoint), trueFix };
   }
-  points.sort((one, other) => one.atMs - other.atMs);
+  points.sort((a, b) => a.atMs - b.atMs);
   const stays: PathPoint[] = [];
   let next = 0;
   for (const { atMs, change } of inferred) {
@@ -294,7 +304,7 @@ function pathOf({ uplinks, groundTruth }: LockTrace, inferred: readonly Inferred
     const last = points[next - 1];
     if (last !== undefined) stays.push({ atMs: atMs - 1, fix: { ...last.fix, speedMetersPerSecond: 0 } });
   }
-  return [...points, ...stays].sort((one, other) => one.atMs - other.atMs);
+  return [...points, ...stays].sort((a, b) => a.atMs - b.atMs);
 }
 
 /** Whether a GPS ping has possible values. A ping of a broken receiver is ignored. */

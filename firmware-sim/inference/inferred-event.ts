@@ -1,9 +1,10 @@
 /**
- * An inferred event: a change that must have happened around a lock, inferred from its uplinks. The order of events at
- * the same moment matters to the lock, so each kind of event has a rank.
+ * An inferred event: a change that must have happened around a lock, inferred from its uplinks in a trace. The order of
+ * events at the same moment matters to the lock, so each kind of event has a rank. Pure.
  */
 import type { WorldChange } from '../world/world.js';
 
+/** See the head of this file. */
 export interface InferredEvent {
   /** Ms since the epoch. */
   readonly atMs: number;
@@ -22,13 +23,14 @@ export const TOLERANCE_MS = 1500;
 export const GPS_TOLERANCE_MS = 2;
 
 /** Whether two times are the same within the tolerance. */
-export function isNear(oneMs: number, otherMs: number): boolean {
-  return Math.abs(oneMs - otherMs) <= TOLERANCE_MS;
+export function isNear(aMs: number, bMs: number): boolean {
+  return Math.abs(aMs - bMs) <= TOLERANCE_MS;
 }
 
 /**
- * The ranks by kind. Coverage starts before all other events and ends after them. Changes that a ping only carries come
- * before changes that make the lock send a ping. Motion ends before the shackle moves, and starts after.
+ * The ranks by kind; lower ranks come first. Coverage starts before all other events (rank 0) and ends after them.
+ * Changes that pings only report come before changes that make the lock send a ping. Motion ends before the shackle
+ * moves (rank 8), and starts after.
  */
 const RANKS: Readonly<Record<WorldChange['type'], number>> = {
   boot: 2,
@@ -55,5 +57,5 @@ function rankOf({ change, rank }: InferredEvent): number {
 
 /** Sorts events by time, and events of the same moment by rank. */
 export function sortInferredEvents(events: readonly InferredEvent[]): InferredEvent[] {
-  return events.toSorted((one, other) => one.atMs - other.atMs || rankOf(one) - rankOf(other));
+  return events.toSorted((a, b) => a.atMs - b.atMs || rankOf(a) - rankOf(b));
 }

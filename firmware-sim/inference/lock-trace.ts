@@ -1,6 +1,7 @@
 /**
  * Sorts the events of a trace by lock, for the inference (from-trace.ts): uplinks in the order in which the lock made
- * them, connections, commands, and ground truth. This file infers no events.
+ * them, connections, commands, and ground truth (what truly happened, if the trace has `world` events). This file
+ * infers no events. Pure.
  */
 import { Days } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
@@ -15,9 +16,7 @@ import { lifeOf, NO_MARKS } from '../../proto/wire/uplink-life.js';
 const MAX_EVENTS = 1_000_000;
 /** Maximum number of locks of one trace. */
 const MAX_LOCKS = 10_000;
-/**
- * An uplink that claims to be older than this at the start of the trace has a wrong clock (protocol.md §3, late data).
- */
+/** If an uplink was made longer before the trace than this, its clock was wrong (protocol.md §3, late data). */
 const MAX_AGE_BEFORE_TRACE_MS = Days(30);
 
 /** An uplink of the lock, not of a phone. Times are ms since the epoch. */
@@ -33,6 +32,7 @@ export interface TracedUplink {
   readonly connectedMs: number | null;
 }
 
+/** A connection of the lock. Times are ms since the epoch. */
 export interface TracedConnection {
   readonly connectedMs: number;
   /** Infinity if the trace ends first. */
@@ -68,9 +68,12 @@ export interface LockTraces {
   readonly locks: readonly LockTrace[];
 }
 
+/** The events of one lock so far. */
 interface LockDraft {
+  /** When the lock was reflashed, ms since the epoch. */
   readonly reflashMarks: readonly number[];
   readonly uplinks: TracedUplink[];
+  /** The keys of the uplinks, to recognise repeats. */
   readonly keys: Set<string>;
   readonly connections: TracedConnection[];
   readonly commands: TracedCommand[];
@@ -187,7 +190,7 @@ export class LockTraceReader {
     if (!read.ok) throw new LockgateError('input-trace', read.error.message);
     const { changes, ...truth } = read.value;
     const boot = changes.find(({ type }) => type === 'boot');
-    // What else a boot event says is no change: coverage, sky and battery are as they were before.
+    // A boot event also states coverage, sky and battery, which a boot does not change.
     this.#lockOf(event.mac).groundTruth.push({ ...truth, changes: boot === undefined ? changes : [boot] });
   }
 }
@@ -201,17 +204,12 @@ function endConnection(lock: LockDraft, atMs: number, cause: DisconnectCause): v
 
 /** Sorts by life, boot and sequence, and corrects times so that no uplink is made before its predecessor. */
 function sortByCreation(uplinks: readonly TracedUplink[]): TracedUplink[] {
-  const sorted = uplinks.toSorted((one, other) => {
-    return (
-      one.life - other.life ||
-      one.uplink.boot - other.uplink.boot ||
-      one.uplink.sequence - other.uplink.sequence ||
-      one.atMs - other.atMs
-    );
+  const sorted = uplinks.toSorted((a, b) => {
+    return a.life - b.life || a.uplink.boot - b.uplink.boot || a.uplink.sequence - b.uplink.sequence || a.atMs - b.atMs;
   });
-  let lastActivityMs = Number.NEGATIVE_INFINITY;
+  let latestMs = Number.NEGATIVE_INFINITY;
   return sorted.map((traced) => {
-    lastActivityMs = Math.max(lastActivityMs, traced.madeMs);
-    return traced.madeMs === lastActivityMs ? traced : { ...traced, madeMs: lastActivityMs };
+    latestMs = Math.max(latestMs, traced.madeMs);
+    return traced.madeMs === latestMs ? traced : { ...traced, madeMs: latestMs };
   });
 }

@@ -1,7 +1,8 @@
 /**
  * Infers when a lock moved, from the pings of its thefts and rides (protocol.md §2). A theft or ride starts with a
  * cellular ping. It ends 2 min after the last motion, when the close-connection ping follows, or earlier when the
- * shackle moves. Motion that causes neither theft nor ride leaves no trace and is not inferred. Pure.
+ * shackle moves, which locks or unlocks. Motion that causes neither theft nor ride leaves no trace and is not inferred.
+ * *Tracking* is what a lock does during a theft or a ride. Pure.
  */
 import { Seconds } from '../../proto/clock.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
@@ -12,9 +13,10 @@ import type { LockTrace, TracedUplink } from './lock-trace.js';
 import { isSilentWith } from './switches.js';
 
 const { theftAfterMotion, theftGpsEvery, rideGpsEvery, refreshEvery } = POWER_MODEL.timings;
+/** `STILL_BEFORE_END_MS`: a theft or ride ends when the lock has stood still for this long. */
 const { theftEndsAfterStill: STILL_BEFORE_END_MS, closeAfterIdle, fixSearchEnds, warmFixTakes } = POWER_MODEL.timings;
 
-/** How long before its first ping the motion of a theft started: the protocol's "for more than 6 s". */
+/** How long before the first ping of a theft its motion started. A theft starts after more than 6 s of motion. */
 const THEFT_PING_DELAY_MS = theftAfterMotion + 1;
 
 type TrackingKind = 'theft' | 'ride';
@@ -30,12 +32,13 @@ export interface TrackedSpan {
   readonly stoppedMs: number;
 }
 
+/** The inferred starts and ends of motion, and the thefts and rides. */
 export interface InferredMotion {
   readonly events: readonly InferredEvent[];
   readonly spans: readonly TrackedSpan[];
 }
 
-/** The theft or ride in progress. */
+/** The theft or ride in progress, with the times and numbers of its cellular and GPS pings so far. */
 interface Tracking {
   readonly kind: TrackingKind;
   readonly fromMs: number;
@@ -61,7 +64,7 @@ const TRACKING_REASONS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The kind of tracking that a ping belongs to, or null. The shackle decides between ride and theft, since a lock with a
+ * Whether a ping belongs to a theft or a ride; null if to neither. The lock state decides which, since a lock with a
  * bug may give the wrong reason.
  */
 function trackingKindOf({ body }: TracedUplink['uplink']): TrackingKind | null {
@@ -82,6 +85,7 @@ class MotionInference implements InferredMotion {
     this.#header = trace.header;
   }
 
+  /** Takes the uplink with this index in the trace. */
   addUplink(index: number): void {
     const traced = this.#trace.uplinks[index] as TracedUplink;
     const before = this.#trace.uplinks[index - 1];
@@ -96,6 +100,7 @@ class MotionInference implements InferredMotion {
     else if (tracked !== null) this.#onGpsPing(tracked, madeMs);
   }
 
+  /** The trace ends: ends the theft or ride if it was over by then. */
   end(untilMs: number): void {
     const tracking = this.#tracking;
     if (tracking === null) return;
@@ -153,10 +158,11 @@ class MotionInference implements InferredMotion {
     tracking.gpsCount += 1;
   }
 
-  /** Infers when the lock stopped that moves again at `madeMs`; null if it moved all the time and waited for a fix. */
+  /** When a lock that moves again at `madeMs` had stopped; null if it moved all the time and only had no fix. */
   #stoppedBefore({ kind, lastGpsMs, lastCellMs }: Tracking, madeMs: number): number | null {
     const dueMs = lastGpsMs + gpsIntervalOf(kind);
-    // The ping came after the end of the search. So the search had a fix before its end, when the lock stood still.
+    // The ping came after the end of the search. So the search found a fix before its end while the lock stood still:
+    // the lock must have stopped before that fix.
     const searchEndsMs = Math.max(dueMs - 1, lastCellMs) + fixSearchEnds;
     if (madeMs > searchEndsMs) return searchEndsMs - warmFixTakes - 2;
     if (this.#hadNoReception(lastGpsMs, madeMs)) return this.#stoppedBeforeOtherFix(dueMs, madeMs);
@@ -166,10 +172,10 @@ class MotionInference implements InferredMotion {
 
   /** A time just before the first fix for another trigger, since a moving lock would also have made a tracking ping. */
   #stoppedBeforeOtherFix(fromMs: number, untilMs: number): number | null {
-    const fixed = this.#trace.uplinks.find(({ madeMs, uplink }) => {
+    const otherFix = this.#trace.uplinks.find(({ madeMs, uplink }) => {
       return madeMs >= fromMs && madeMs < untilMs && uplink.body.kind === 'gps' && trackingKindOf(uplink) === null;
     });
-    return fixed === undefined ? null : fixed.madeMs - 1;
+    return otherFix === undefined ? null : otherFix.madeMs - 1;
   }
 
   /** Whether a Period Ping in this span had to wait for its fix, which means no GPS reception. */
@@ -194,6 +200,7 @@ class MotionInference implements InferredMotion {
     this.#stopTracking(this.#finalStopMs(tracking, madeMs), madeMs);
   }
 
+  /** Whether a theft or ride of the given kind follows at once, so that the lock must have gone on moving. */
   #continuesMoving(index: number, kind: TrackingKind): boolean {
     const { uplinks } = this.#trace;
     const { madeMs } = uplinks[index] as TracedUplink;
@@ -206,6 +213,7 @@ class MotionInference implements InferredMotion {
     return false;
   }
 
+  /** The lock closed its connection, or announced silence: from this follows when the lock had stopped moving. */
   #onClose(index: number): void {
     const traced = this.#trace.uplinks[index] as TracedUplink;
     const before = this.#trace.uplinks[index - 1];
@@ -244,30 +252,37 @@ class MotionInference implements InferredMotion {
     const trafficMs = Math.max(before?.madeMs ?? 0, before?.atMs ?? 0);
     if (madeMs - trafficMs <= closeAfterIdle + GPS_TOLERANCE_MS || madeMs > lastCellMs + refreshEvery + TOLERANCE_MS)
       return false;
+    // At a full minute the high window may have ended, which also closes the connection.
     if (uplink.power.mode === 'HIGH' && madeMs % Seconds(60) === 0) return false;
     return !this.#trace.uplinks.some(({ madeMs: atMs, uplink: { body } }) => {
-      const searches = body.kind === 'cellular' && SEARCH_REASONS.has(body.reason);
-      return searches && isNear(atMs + fixSearchEnds, madeMs);
+      const startsSearch = body.kind === 'cellular' && SEARCH_REASONS.has(body.reason);
+      return startsSearch && isNear(atMs + fixSearchEnds, madeMs);
     });
   }
 
+  /** Whether the uplink before acknowledges a reset, after which the lock closes its connection in any case. */
   #followsReset(before: TracedUplink | undefined): boolean {
     const body = before?.uplink.body;
     if (body?.kind !== 'ack') return false;
     return this.#trace.commands.some(({ id, command }) => id === body.commandId && command.type === 'reset');
   }
 
-  /** Infers when the lock finally stopped, if no uplink shows it: at `latestMs` at the latest. */
+  /**
+   * When the lock finally stopped, if no uplink shows it.
+   *
+   * @param latestMs the latest possible stop
+   * @param overMs when the theft or ride was certainly over
+   */
   #finalStopMs(tracking: Tracking, latestMs: number, overMs = latestMs): number {
     const { kind, lastGpsMs, lastCellMs } = tracking;
     // The cellular ping was not repeated when it was due, so the theft or ride had ended by then.
     const isOver = overMs > lastCellMs + refreshEvery + GPS_TOLERANCE_MS;
     const latest = isOver ? Math.min(latestMs, lastCellMs + refreshEvery - STILL_BEFORE_END_MS) : latestMs;
     const earliestMs = earliestStopMs(tracking);
-    const wanted = this.#missedGpsPing(tracking, overMs) ? lastGpsMs + gpsIntervalOf(kind) / 2 : latest;
+    const likeliestMs = this.#missedGpsPing(tracking, overMs) ? lastGpsMs + gpsIntervalOf(kind) / 2 : latest;
     // If nothing else keeps the connection open, an earlier stop would have closed it earlier.
     const isKept = this.#isConnectionKept(latestMs) || overMs !== latestMs || isOver;
-    return clamp(wanted, isKept ? earliestMs : Math.max(earliestMs, latestMs - STILL_BEFORE_END_MS + 1), latest);
+    return clamp(likeliestMs, isKept ? earliestMs : Math.max(earliestMs, latestMs - STILL_BEFORE_END_MS + 1), latest);
   }
 
   /** Whether a GPS ping was due by `atMs` and did not come. */
@@ -275,6 +290,7 @@ class MotionInference implements InferredMotion {
     return atMs > lastGpsMs + gpsIntervalOf(kind) + GPS_TOLERANCE_MS;
   }
 
+  /** Whether the lock's mode kept the connection open at a moment. */
   #isConnectionKept(atMs: number): boolean {
     const power = this.#trace.uplinks.findLast(({ madeMs }) => madeMs <= atMs)?.uplink.power;
     if (power === undefined) return false;
@@ -296,9 +312,9 @@ class MotionInference implements InferredMotion {
 export function hasImmediateFix({ uplinks }: LockTrace, { madeMs, uplink }: TracedUplink): boolean {
   const { body } = uplink;
   return uplinks.some((other) => {
-    const { body: its } = other.uplink;
-    const isSame = its.kind === 'gps' && body.kind !== 'ack' && its.reason === body.reason;
-    return isSame && other.madeMs >= madeMs && other.madeMs <= madeMs + GPS_TOLERANCE_MS;
+    const { body: otherBody } = other.uplink;
+    const isSameReason = otherBody.kind === 'gps' && body.kind !== 'ack' && otherBody.reason === body.reason;
+    return isSameReason && other.madeMs >= madeMs && other.madeMs <= madeMs + GPS_TOLERANCE_MS;
   });
 }
 
@@ -326,6 +342,9 @@ function clamp(value: number, minimum: number, maximum: number): number {
   return Math.min(Math.max(value, minimum), Math.max(maximum, minimum));
 }
 
+/**
+ * Whether an uplink shows that the lock is now silent. An acknowledgement has no battery, so only airplane mode counts.
+ */
 function isSilentAfter({ power, body }: TracedUplink['uplink']): boolean {
   return body.kind === 'ack' ? power.airplane : isSilentWith(power, body.batteryPercent);
 }

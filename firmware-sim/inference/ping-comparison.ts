@@ -27,17 +27,16 @@ export function firstDifference(
 ): FirstDifference | null {
   const longest = Math.max(trace.length, simulated.length);
   for (let index = 0; index < longest; index++) {
-    const [one, other] = [trace[index], simulated[index]];
-    if (one === undefined || other === undefined || !isEquivalent(one.body, other.body))
-      return { index, trace: one, simulated: other };
+    const [ofTrace, ofSimulation] = [trace[index], simulated[index]];
+    if (ofTrace === undefined || ofSimulation === undefined || !isEquivalent(ofTrace.body, ofSimulation.body))
+      return { index, trace: ofTrace, simulated: ofSimulation };
   }
   return null;
 }
 
-function isEquivalent(one: Ping, other: Ping): boolean {
+function isEquivalent(a: Ping, b: Ping): boolean {
   return (
-    one.kind === other.kind &&
-    REPRODUCED_FIELDS.every((property) => fieldValue(one, property) === fieldValue(other, property))
+    a.kind === b.kind && REPRODUCED_FIELDS.every((property) => fieldValue(a, property) === fieldValue(b, property))
   );
 }
 
@@ -54,5 +53,5 @@ export function countReasons(trace: Iterable<PingUplink>, simulated: Iterable<Pi
   };
   for (const uplink of trace) countOf(uplink).trace += 1;
   for (const uplink of simulated) countOf(uplink).simulated += 1;
-  return [...counts.values()].sort((one, other) => (one.reason < other.reason ? -1 : 1));
+  return [...counts.values()].sort((a, b) => (a.reason < b.reason ? -1 : 1));
 }

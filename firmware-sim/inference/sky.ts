@@ -1,7 +1,7 @@
 /**
- * Infers when GPS had no reception: the lock searched for a fix that came late, or not at all (protocol.md §2: a search
- * takes 30 s, or 5 s if the last fix is under 2 h old, and ends after 120 s). A model of the receiver is updated with
- * each ping.
+ * Infers when a lock had no GPS reception (when its *sky* was closed): the lock searched for a fix that came late, or
+ * not at all (protocol.md §2: a search takes 30 s, or 5 s if the last fix is under 2 h old, and ends after 120 s). A
+ * model of the GPS receiver is updated with each ping. Pure.
  */
 import { POWER_MODEL } from '../../proto/power/model.js';
 import { NEVER } from '../../proto/power/step/reading.js';
@@ -23,11 +23,14 @@ export function inferSky(trace: LockTrace, motion: InferredMotion, untilMs: numb
   return receiver.events;
 }
 
+/** A search for a fix: when it started, and how long it takes with reception. */
 type Search = { readonly sinceMs: number; readonly takesMs: number };
 
+/** What the GPS receiver of the lock must have done, as far as the pings show it. */
 class ReceiverModel {
   readonly events: InferredEvent[] = [];
   readonly #trace: LockTrace;
+  /** The thefts and rides, and when the lock stopped moving. */
   readonly #spans: readonly TrackedSpan[];
   readonly #stopsMs: readonly number[];
   #skyOpen = true;
@@ -37,13 +40,14 @@ class ReceiverModel {
   #failedSearchEndMs = NEVER;
   /** The time of the last fix, ms since the epoch. */
   #lastFixMs = NEVER;
-  /** Until when a state change (a Period Ping) waits for its GPS ping. */
+  /** Until when the GPS ping of a state change, and that of a Period Ping, wait for a fix. */
   #stateUntilMs = NEVER;
   #periodUntilMs = NEVER;
   /** Until when a theft or ride searches for a fix. */
   #trackUntilMs = NEVER;
   /** The time of the last GPS ping of the theft or ride. */
   #lastTrackingPingMs = NEVER;
+  /** The theft or ride in progress. */
   #trackedSpan: TrackedSpan | null = null;
   #boot = -1;
 
@@ -72,7 +76,7 @@ class ReceiverModel {
     this.#switchOffIfUnused(madeMs);
   }
 
-  /** Advances time without an uplink. A ping that should have come by now and did not means no reception. */
+  /** Advances time without an uplink. If a ping should have come and did not, there was no reception. */
   advanceTo(nowMs: number): void {
     const span = this.#trackedSpan;
     if (span !== null && nowMs > span.untilMs) {
@@ -102,12 +106,13 @@ class ReceiverModel {
     const dueMs = this.#lastTrackingPingMs + (span.kind === 'theft' ? theftGpsEvery : rideGpsEvery);
     if (dueMs + GPS_TOLERANCE_MS >= Math.min(nowMs, span.stoppedMs)) return;
     // If another trigger had a fix after the due time, the lock stood still by then.
-    const stoodByMs = Math.max(dueMs, this.#lastFixMs);
-    if (this.#stopsMs.some((atMs) => atMs > this.#lastTrackingPingMs && atMs <= stoodByMs)) return;
+    const stoodStillByMs = Math.max(dueMs, this.#lastFixMs);
+    if (this.#stopsMs.some((atMs) => atMs > this.#lastTrackingPingMs && atMs <= stoodStillByMs)) return;
     // As late as possible, since the search for a new fix then lasts 120 s.
     this.#loseFix(dueMs - 1);
   }
 
+  /** The receiver lost its fix and searches again. */
   #loseFix(lostMs: number): void {
     this.#closeSky(lostMs);
     this.#lastFixMs = lostMs;
@@ -142,9 +147,10 @@ class ReceiverModel {
     if (!this.#skyOpen) {
       const takesMs = this.#mode === 'searching' ? this.#search.takesMs : this.#searchDurationMs(madeMs);
       this.#skyOpen = true;
-      // The GPS ping of a theft or ride came after the search ended: the fix came earlier, while the lock stood still.
-      const isFromBefore = this.#mode === 'off' && this.#trackedSpan !== null && this.#failedSearchEndMs !== NEVER;
-      const fixedMs = isFromBefore ? this.#failedSearchEndMs - 1 : madeMs;
+      // The GPS ping of a theft or ride came after the search ended. So the fix came earlier, while the lock stood
+      // still.
+      const hadFixBefore = this.#mode === 'off' && this.#trackedSpan !== null && this.#failedSearchEndMs !== NEVER;
+      const fixedMs = hadFixBefore ? this.#failedSearchEndMs - 1 : madeMs;
       this.events.push({ atMs: fixedMs - takesMs, change: { type: 'sky', open: true } });
     }
     if (this.#mode === 'searching') this.#mode = 'fixed';
@@ -176,6 +182,7 @@ class ReceiverModel {
     this.#lastFixMs = NEVER;
   }
 
+  /** Reception ended at this time, or at the last fix if that is later. */
   #closeSky(atMs: number): void {
     if (!this.#skyOpen) return;
     this.#skyOpen = false;

@@ -1,7 +1,8 @@
 /**
  * Infers changes of the values that each uplink carries: power settings, battery, e-bike, tether, lock state, boot. The
- * trace does not contain the time of a change. If the change made the lock send an uplink, its time is that of the
- * uplink. Otherwise it is assumed just before the first uplink that shows it, which contradicts no other uplink.
+ * trace does not contain the time of a change. If the change made the lock send an uplink, the change happened when the
+ * uplink was made. Otherwise it is assumed to have happened just before the first uplink that shows it, which
+ * contradicts no other uplink. A lock is *silent* in states in which it sends nothing but thefts. Pure.
  */
 
 import { POWER_MODEL } from '../../proto/power/model.js';
@@ -13,17 +14,18 @@ import type { LockTrace, TracedConnection, TracedUplink } from './lock-trace.js'
 
 const { theftAfterMotion, refreshEvery } = POWER_MODEL.timings;
 
-/** Whether the commands of the trace are sent again, or their effects become events of the world. */
+/** What becomes of the trace's commands: they are sent again, or their effects become changes made at the lock. */
 export type CommandReplay = 'sent' | 'done-by-hand';
 
-/** The known state of a lock after the last uplink. */
-interface Known {
+/** What is known of a lock after the last uplink. */
+interface KnownState {
   power: PowerSettings;
   batteryPercent: number;
   ebikeVolts: number | null;
   tetherState: InitialState['tetherState'];
   lockState: LockState;
   boot: number;
+  /** When the last uplink was made. */
   madeMs: number;
   /** Since when the lock has not been silent. */
   notSilentSinceMs: number;
@@ -48,9 +50,9 @@ export function inferSwitches(
 class SwitchInference {
   readonly #trace: LockTrace;
   readonly #commands: ReadonlyMap<number, Command>;
-  readonly #known: Known;
+  readonly #known: KnownState;
   readonly #events: InferredEvent[] = [];
-  /** Resets by command that no ping has reported yet. */
+  /** How many resets by command no ping has reported yet. */
   #commandedResets = 0;
 
   constructor(trace: LockTrace, initialState: InitialState, commandReplay: CommandReplay) {
@@ -134,6 +136,7 @@ class SwitchInference {
     const { madeMs, connectedMs } = traced;
     const { body } = traced.uplink;
     const { madeMs: lastMs, lastTheftPingMs } = this.#known;
+    // A theft that was already going on reports the new state with a cellular ping.
     const isInTheft = body.kind !== 'ack' && isTheft(body) && madeMs <= lastTheftPingMs + refreshEvery + TOLERANCE_MS;
     if (silent && !wasSilent && (body.kind === 'close_connection' || isInTheft)) return madeMs;
     if (connectedMs === null || connectedMs <= lastMs) return this.#justBefore(traced);
@@ -185,21 +188,21 @@ class SwitchInference {
     const { madeMs, connectedMs } = traced;
     const { madeMs: lastMs } = this.#known;
     const connection = this.#trace.connections.find(
-      (one) => one.endedMs > lastMs && one.endedMs <= madeMs && wasBroken(one),
+      (each) => each.endedMs > lastMs && each.endedMs <= madeMs && wasBroken(each),
     );
     if (connection === undefined) return this.#justBefore(traced);
     const isLater = connectedMs !== null && connectedMs > connection.endedMs + TOLERANCE_MS;
     return isLater && madeMs === connectedMs && opensKeptConnection(traced) ? connectedMs : connection.endedMs;
   }
 
-  /** The last moment at which a change need not cause an earlier uplink. For a theft: before its motion starts. */
+  /** The time just before an uplink, for changes that did not cause it. For a theft: just before its motion started. */
   #justBefore({ madeMs, uplink: { body } }: TracedUplink): number {
     const { madeMs: lastMs, lastTheftPingMs } = this.#known;
     const startsTheft = body.kind !== 'ack' && isTheft(body) && !isNear(madeMs, lastTheftPingMs + refreshEvery);
     return Math.max(madeMs - (startsTheft ? theftAfterMotion + 2 : 0) - 1, lastMs);
   }
 
-  /** A change at the moment of the previous uplink comes after the event that caused that uplink. */
+  /** Adds an event. At the moment of the previous uplink it comes after the event that caused that uplink. */
   #add(atMs: number, change: WorldChange): void {
     this.#events.push({ atMs, change, ...(atMs === this.#known.madeMs && { rank: LAST_RANK }) });
   }

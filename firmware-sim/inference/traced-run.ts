@@ -1,7 +1,7 @@
 /**
- * Runs locks that are made from a trace, without a gateway and without waiting. The run sends the trace's commands at
- * the same times. The random intervals of retries (protocol.md §2: every 5 min ± 20 %) are chosen so that the locks
- * connect at the times of the trace.
+ * Runs *traced locks*, simulated locks that are made from a trace, without a gateway and without waiting. The run sends
+ * the trace's commands at the same times. The random intervals of retries (protocol.md §2: every 5 min ± 20 %) are
+ * chosen so that the locks connect at the times of the trace.
  */
 import { POWER_MODEL, type PowerModel } from '../../proto/power/model.js';
 import { NEVER } from '../../proto/power/step/reading.js';
@@ -67,7 +67,7 @@ export class TracedRun {
     this.endMs = untilMs;
     this.#clock = clock;
     this.#recorder = recorder;
-    const made = locks.map((traced): [Lock, TracedLock] => {
+    const simulatedLocks = locks.map((traced): [Lock, TracedLock] => {
       const lock = new Lock({
         ...tracedLockOptions(traced),
         clock,
@@ -80,7 +80,7 @@ export class TracedRun {
       return [lock, traced];
     });
     recorder.start(note, fromMs, new Map(locks.map((traced) => [traced.mac, headerLockOf(traced)])));
-    for (const [lock, { startMs, commands, mac }] of made) {
+    for (const [lock, { startMs, commands, mac }] of simulatedLocks) {
       clock.after(startMs - fromMs, () => lock.start());
       for (const { atMs, id, command } of commands) {
         const downlink = { id, command, expiresMs: atMs + commandLifetime(command) };
@@ -114,6 +114,7 @@ export class TracedRun {
   }
 }
 
+/** The lock's entry in the header of the run's own trace. */
 function headerLockOf({ flash }: TracedLock): TraceLock {
   const { power, highWindow, lockState, lastPeriodMs } = flash;
   const period = lastPeriodMs === NEVER ? null : lastPeriodMs;
@@ -122,8 +123,8 @@ function headerLockOf({ flash }: TracedLock): TraceLock {
 
 /**
  * The power model's step function with chosen instead of random retry intervals. A lock that waits about 5 min for its
- * next attempt waits so long that an attempt falls on the next of the given times, if the jitter allows that. Attempts
- * in between come as early as possible: they failed, so there was no coverage yet.
+ * next attempt waits so long that an attempt falls on the next of the given times (ms since the epoch), if the model's
+ * jitter allows that. Attempts before that come as early as possible.
  */
 function stepWithRetriesAt(connectsMs: readonly number[]): StepFunction {
   const timings = { ...POWER_MODEL.timings };

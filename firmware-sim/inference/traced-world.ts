@@ -1,6 +1,6 @@
 /**
- * The world of a lock that is made from a trace: a list of events, and a path through the places in the trace. The
- * world only replays them and infers nothing.
+ * The world (what happens to a lock, and what its sensors read) of a lock that is made from a trace: a list of events,
+ * and a path through the positions in the trace. The world only replays both and infers nothing. Pure.
  */
 
 import type { GpsFix } from '../../proto/power/step/io.js';
@@ -28,10 +28,10 @@ const DEFAULT_FIX: GpsFix = {
   directionDegrees: 0,
 };
 
-/** Replays events, and interpolates the path between the places in the trace. */
+/** Replays events, and interpolates the path between the positions in the trace. */
 export class TracedWorld extends ScriptedWorld {
   readonly #path: readonly PathPoint[];
-  /** The index of the first point after the last moment that was asked for. Moments never go back. */
+  /** The index of the first point after the last moment that was asked for. Callers never go back in time. */
   #next = 0;
   readonly #cells: readonly { readonly atMs: number; readonly position: Position }[];
 
@@ -64,31 +64,33 @@ export class TracedWorld extends ScriptedWorld {
     return last?.atMs === atMs && last.trueFix !== undefined ? last.trueFix : this.fixAt(atMs);
   }
 
+  /** The last point of the path at or before a moment. */
   #lastPointBy(atMs: number): PathPoint | undefined {
     while (this.#next < this.#path.length && (this.#path[this.#next] as PathPoint).atMs <= atMs) this.#next += 1;
     return this.#path[this.#next - 1];
   }
 
   override cellPositionAt(atMs: number): Position {
-    const cell = this.#cells.findLast((one) => one.atMs <= atMs) ?? this.#cells[0];
+    const cell = this.#cells.findLast((position) => position.atMs <= atMs) ?? this.#cells[0];
     return cell?.position ?? { ...this.fixAt(atMs).position, uncertaintyMeters: CELL_UNCERTAINTY_METERS };
   }
 }
 
-function interpolateFix({ fix: one }: PathPoint, { fix: other }: PathPoint, fraction: number): GpsFix {
-  const interpolate = (from: number, to: number): number => toE7(from + (to - from) * fraction);
+/** The fix at a fraction (0 to 1) of the way from one point to the next. */
+function interpolateFix({ fix: from }: PathPoint, { fix: to }: PathPoint, fraction: number): GpsFix {
+  const interpolate = (start: number, end: number): number => toE7(start + (end - start) * fraction);
   // The shorter way around the Earth, across the antimeridian if necessary.
-  const longitudeChange = other.position.longitudeDegrees - one.position.longitudeDegrees;
+  const longitudeChange = to.position.longitudeDegrees - from.position.longitudeDegrees;
   const fullTurn = longitudeChange > 180 ? -360 : longitudeChange < -180 ? 360 : 0;
-  const longitude = interpolate(one.position.longitudeDegrees, other.position.longitudeDegrees + fullTurn);
+  const longitude = interpolate(from.position.longitudeDegrees, to.position.longitudeDegrees + fullTurn);
   return {
     position: {
-      latitudeDegrees: interpolate(one.position.latitudeDegrees, other.position.latitudeDegrees),
+      latitudeDegrees: interpolate(from.position.latitudeDegrees, to.position.latitudeDegrees),
       longitudeDegrees: longitude > 180 ? longitude - 360 : longitude < -180 ? longitude + 360 : longitude,
-      uncertaintyMeters: Math.max(one.position.uncertaintyMeters, other.position.uncertaintyMeters),
+      uncertaintyMeters: Math.max(from.position.uncertaintyMeters, to.position.uncertaintyMeters),
     },
-    speedMetersPerSecond: one.speedMetersPerSecond,
-    directionDegrees: one.directionDegrees,
+    speedMetersPerSecond: from.speedMetersPerSecond,
+    directionDegrees: from.directionDegrees,
   };
 }
 

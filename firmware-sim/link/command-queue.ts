@@ -1,7 +1,7 @@
 /**
- * Sends commands to locks in runs without a gateway, by the gateway's rules (protocol.md §1, `down`). A command waits
- * until the lock has connected and sent an uplink. Commands are sent one at a time, in order, and again on each new
- * connection until acknowledged or expired. A lock in a state that takes no commands gets none.
+ * Sends commands to simulated locks in runs without a gateway, by the gateway's rules (protocol.md §1, `down`). A
+ * command waits until the lock has connected and sent an uplink. Commands are sent one at a time, in order, and again
+ * on each new connection until acknowledged or expired. A lock in a state that takes no commands gets none.
  */
 import { type Clock, Hours, type Milliseconds, Minutes, type Timer } from '../../proto/clock.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
@@ -9,6 +9,7 @@ import { effectiveRow } from '../../proto/power/step/reading.js';
 import type { Mac } from '../../proto/wire/mac.js';
 import type { Command, Downlink, Uplink } from '../../proto/wire/ping.js';
 
+/** How commands are sent. */
 export interface CommandQueueOptions {
   readonly clock: Clock;
   /** Sends a command; returns false if the lock is not connected. */
@@ -22,6 +23,7 @@ const SEND_DELAY_MS: Milliseconds = 150;
 /** Maximum number of commands queued for one lock. Beyond it the oldest unsent command is discarded. */
 const MAX_QUEUED_COMMANDS = 8;
 
+/** The commands of one lock. */
 interface LockQueue {
   readonly mac: Mac;
   queue: Downlink[];

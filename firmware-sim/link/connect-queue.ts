@@ -1,7 +1,7 @@
 /**
- * Limits how many locks of one process connect at the same time. The other locks wait in order of arrival. Without the
- * limit, ten thousand locks that reconnect at once would overflow the gateway's accept backlog, time out together and
- * start again, endlessly.
+ * Limits how many simulated locks of one process connect at the same time. The other locks wait in order of arrival.
+ * Without the limit, ten thousand locks that reconnect at once would overflow the gateway's accept backlog, time out
+ * together and start again, endlessly.
  */
 
 /** A lock's place in the queue, and later its place among the concurrent attempts. */
@@ -10,6 +10,7 @@ export interface ConnectSlot {
   release(): void;
 }
 
+/** See the head of this file. */
 export class ConnectQueue {
   readonly #maxConnecting: number;
   #connecting = 0;

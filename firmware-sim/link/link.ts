@@ -1,6 +1,6 @@
 /**
- * The interface of a lock's connection to the gateway. It carries messages: mqtt-link.ts encodes them to bytes,
- * memory-link.ts passes them on.
+ * The interface of a link: a simulated lock's way to the gateway, over one connection after another. It carries
+ * messages: mqtt-link.ts encodes them to bytes, memory-link.ts passes them on within the process.
  *
  * A lock may connect again after a connection has broken. A link never retries by itself, since the power model decides
  * when to try again (protocol.md §2). A link reports nothing more about a connection that it has dropped.
@@ -29,6 +29,7 @@ export interface LinkEvents {
   unreadable(message: string): void;
 }
 
+/** See the head of this file. */
 export interface Link {
   /** Starts a connection; `connected` or `failed` follows. */
   connect(): void;

@@ -1,5 +1,6 @@
 /**
- * A link within the process, for tests and for runs without a gateway. Each call takes effect and is answered at once.
+ * A link (a simulated lock's way to the gateway) within the process, for tests and for runs without a gateway. Each
+ * call takes effect and is answered at once.
  */
 import type { Clock, Timer } from '../../proto/clock.js';
 import type { DisconnectCause } from '../../proto/power/judge/event.js';
@@ -47,7 +48,7 @@ export class MemoryGateway {
     return link;
   };
 
-  /** Sends a command to a lock; false where the lock is not connected. */
+  /** Sends a command to a lock. Returns false if the lock is not connected. */
   send(mac: Mac, downlink: Downlink): boolean {
     return this.#links.get(mac)?.deliver(downlink) ?? false;
   }
@@ -62,6 +63,7 @@ export class MemoryGateway {
   }
 }
 
+/** The link of one lock. */
 class MemoryLink implements Link {
   readonly #mac: Mac;
   readonly #events: LinkEvents;
@@ -150,6 +152,7 @@ class MemoryLink implements Link {
     this.#listener.disconnected?.(this.#mac, cause);
   }
 
+  /** Ends the connection, and notifies the gateway's side. Returns whether there was one. */
   #goDown(cause: 'closed' | 'dropped'): boolean {
     if (!this.isUp) return false;
     this.isUp = false;

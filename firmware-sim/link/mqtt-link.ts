@@ -1,7 +1,8 @@
 /**
- * A link over MQTT 3.1.1 (protocol.md §1): client id = user name = the MAC in its wire form, the secret as password,
- * clean sessions, `up` and `down` at QoS 1. Each connection has a new MQTT client, so that the client can't resend
- * uplinks of an old connection: the lock retains unacknowledged uplinks and sends the same bytes again.
+ * A simulated lock's connection to the gateway (its *link*) over MQTT 3.1.1 (protocol.md §1): client id = user name =
+ * the MAC in its wire form, the secret as password, clean sessions, `up` and `down` at QoS 1. Each connection has a new
+ * MQTT client, so that the client can't resend uplinks of an old connection: the lock itself retains unacknowledged
+ * uplinks and sends the same bytes again.
  */
 
 import { connect as connectMqtt, type IClientOptions, type MqttClient } from 'mqtt';
@@ -68,6 +69,7 @@ export function mqttOptions({ host, port, tls }: MqttAddress, { clientId, mac, s
   };
 }
 
+/** The link of one lock: one connection after another. */
 class MqttLink implements Link {
   readonly #options: IClientOptions;
   readonly #events: LinkEvents;
@@ -226,19 +228,19 @@ class MqttConnection {
   }
 
   /**
-   * Ends the connection as a lock does that loses its power: without a DISCONNECT, which would say that the lock means
-   * to end it and has forgotten its close-connection ping. What was sent before still arrives.
+   * Ends the connection as a lock does that loses its power: without a DISCONNECT, which would look as if the lock
+   * closed the connection and forgot its close-connection ping. What was sent before still arrives.
    */
   close(): Promise<void> {
     const isUp = this.#phase === 'up' || this.#phase === 'ending';
     this.#phase = 'over';
     return new Promise((resolve) => {
-      const force = systemClock.after(CLOSE_TIMEOUT_MS, () => {
+      const timeout = systemClock.after(CLOSE_TIMEOUT_MS, () => {
         this.#client.stream.destroy();
         resolve();
       });
       const done = (): void => {
-        force.cancel();
+        timeout.cancel();
         resolve();
       };
       // A missing PUBACK must not delay the close.

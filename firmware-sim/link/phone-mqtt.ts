@@ -1,5 +1,5 @@
 /**
- * A phone that acts for a lock (protocol.md §1): it connects with its own credential, publishes one ping and
+ * A simulated phone that acts for a lock (protocol.md §1): it connects with its own credential, publishes one ping and
  * disconnects.
  */
 import { connect as connectMqtt } from 'mqtt';
@@ -8,6 +8,7 @@ import type { Mac } from '../../proto/wire/mac.js';
 import type { PingUplink } from '../../proto/wire/ping.js';
 import { type MqttAddress, mqttOptions } from './mqtt-link.js';
 
+/** A phone, and its credential. */
 export interface Phone {
   /** The lock that the phone acts for. */
   readonly mac: Mac;

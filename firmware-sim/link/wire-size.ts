@@ -13,6 +13,7 @@ export interface WireBytes {
   readonly down: number;
 }
 
+/** What the sizes depend on. */
 export interface WireOptions {
   /** Length of the password, bytes. By default the length of the secrets that the gateway generates. */
   readonly secretBytes?: number;
@@ -99,6 +100,6 @@ function publishBytes(topic: string, payloadBytes: number): number {
 /** The bytes of a packet. The length field in its fixed header takes a byte per 7 bits (MQTT 3.1.1, 2.2.3). */
 function packetBytes(bytesAfterHeader: number): number {
   let bytes = FIXED_HEADER_BYTES;
-  for (let left = bytesAfterHeader; left > 127; left >>>= 7) bytes += 1;
+  for (let remaining = bytesAfterHeader; remaining > 127; remaining >>>= 7) bytes += 1;
   return bytes + bytesAfterHeader;
 }

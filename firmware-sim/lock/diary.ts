@@ -1,6 +1,6 @@
 /**
  * The diary: a simulated lock's own log of the uplinks it made and sent, the acknowledgements, and what truly happened
- * around it. Checkers compare the gateway's records with the diary (quality.md §2).
+ * around it. Tests compare the gateway's records with the diary (quality.md §2).
  */
 
 import type { GpsFix, StepEffect } from '../../proto/power/step/io.js';
@@ -9,6 +9,7 @@ import type { Downlink, Uplink } from '../../proto/wire/ping.js';
 import type { LinkTrouble } from '../link/link.js';
 import type { WorldChange } from '../world/world.js';
 
+/** One entry of a diary. */
 export type DiaryEntry =
   /** The lock booted, with what is true around it at that moment. */
   | {

@@ -1,10 +1,11 @@
-/** A lock's flash: the memory that survives a loss of power (protocol.md §1, §2). */
+/** The flash of simulated locks: the memory that survives a loss of power (protocol.md §1, §2). */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { LockgateError } from '../../proto/errors.js';
 import type { LockFlash } from '../../proto/power/step/state.js';
 import type { Mac } from '../../proto/wire/mac.js';
 
+/** The flash of all locks of a run, each lock's under its MAC. */
 export interface Flash {
   /** The content that the lock last saved; undefined for a new lock. */
   load(mac: Mac): LockFlash | undefined;
@@ -36,7 +37,7 @@ export class DirectoryFlash implements Flash {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
   }
 
-  /** @throws LockgateError `bad-flash` where a simulated lock did not write the file */
+  /** @throws LockgateError `bad-flash` if the file is not one that a simulated lock wrote */
   load(mac: Mac): LockFlash | undefined {
     const path = this.#fileOf(mac);
     let text: string;

@@ -1,6 +1,7 @@
 /**
- * One simulated lock. It passes the events of its world and its link to the power model's `step` function, and carries
- * out the resulting effects. The clock may be real, accelerated or virtual.
+ * One simulated lock. It passes the events of its *world* (what happens around it) and its *link* (its connection) to
+ * the power model's `step` function, and carries out the resulting effects. The clock may be real, accelerated or
+ * virtual.
  *
  * The lock processes each timer and each event of its world at its due time, even when the machine is late. So a lock
  * with the same seed does the same at the same times. It processes events of the link when they arrive.
@@ -63,20 +64,24 @@ export class Lock {
   readonly #stepFunction: StepFunction;
   readonly #link: Link;
   readonly #battery: LockBattery | undefined;
+  /** Inputs that arrived while another one was being processed. */
   readonly #inputs: StepInput[] = [];
   /** The effects of the current step. One list serves all steps; it is emptied by popping, which keeps its capacity. */
   readonly #effects: StepEffect[] = [];
   readonly #state: Draft;
   /** What was last written to the flash. */
   #savedFlash: LockFlash;
-  // Never undefined: a field that was once undefined would allocate a new number object at each assignment.
+  /** The lock's own time: that of the input being processed, which may be before the clock's. */
+  // Initialised for speed: if a field was once undefined, V8 allocates a new number object at each assignment.
   #nowMs = 0;
+  /** When the lock must next be woken, by the last step. */
   #wakeAtMs = Number.POSITIVE_INFINITY;
   #timer: Timer | undefined;
-  #armedMs = Number.POSITIVE_INFINITY;
+  /** When the timer is due. */
+  #timerDueMs = Number.POSITIVE_INFINITY;
   #phase: 'new' | 'running' | 'stepping' | 'stopped' = 'new';
 
-  /** @throws LockgateError `bad-flash` where the flash can't be read. */
+  /** @throws LockgateError `bad-flash` if the flash can't be read */
   constructor(options: LockOptions) {
     const { mac, world, firmwareVersion, periodMinute } = options;
     this.mac = mac;
@@ -87,19 +92,19 @@ export class Lock {
     this.#link = options.openLink(mac, this.#linkEvents());
     this.#nowMs = options.clock.now();
     const flash = options.flash?.load(mac);
-    const minute = periodMinute === undefined ? {} : { periodMinute };
-    const lock = { mac, firmwareVersion, jitterSeed: options.jitterSeed, ...minute, ...world.initialState };
+    const ownMinute = periodMinute === undefined ? {} : { periodMinute };
+    const lock = { mac, firmwareVersion, jitterSeed: options.jitterSeed, ...ownMinute, ...world.initialState };
     this.#state = newLock(this.#model, flash === undefined ? lock : { ...lock, flash });
     if (flash === undefined) this.#state.boot = options.bootsBefore ?? 0;
     this.#savedFlash = flashOf(this.#state);
   }
 
-  /** The lock's own state, for checkers. It is mutated in place by each step. */
+  /** The lock's own state, for tests to check. Each step changes it in place. */
   get state(): StepState {
     return this.#state;
   }
 
-  /** The battery that the lock drains, for checkers; undefined in a world without batteries. */
+  /** The battery that the lock drains, for tests to check; undefined in a world without batteries. */
   get battery(): LockBattery | undefined {
     return this.#battery;
   }
@@ -118,7 +123,7 @@ export class Lock {
     // The shackle may have moved while the lock was off.
     this.#feed({ type: 'lock-state', lockState: this.#options.world.initialState.lockState });
     this.#options.world.attach?.(this);
-    this.#armTimer();
+    this.#setTimer();
   }
 
   /**
@@ -128,7 +133,7 @@ export class Lock {
   checkWorld(): void {
     if (this.#phase !== 'running') return;
     this.#catchUp();
-    this.#armTimer();
+    this.#setTimer();
   }
 
   /** Switches the lock off and closes its connection properly, within a second. The flash is preserved. */
@@ -159,6 +164,7 @@ export class Lock {
     this.#nowMs = Math.max(this.#nowMs, untilMs);
   }
 
+  /** Wakes the lock without another input. */
   #tick(): void {
     const { world } = this.#options;
     const state = this.#state;
@@ -189,6 +195,7 @@ export class Lock {
     if (this.#phase === 'stepping') this.#phase = 'running';
   }
 
+  /** Processes one input: computes the new state, saves the flash if it changed, and carries out the effects. */
   #step(input: StepInput): void {
     const effects = this.#effects;
     const state = this.#state;
@@ -248,7 +255,7 @@ export class Lock {
     if (entry !== undefined) this.#log(entry);
     if (input === CONNECT_FAILED || input === DISCONNECTED) this.#battery?.disconnected(this.#nowMs);
     this.#feed(input);
-    if (this.#phase === 'running') this.#armTimer();
+    if (this.#phase === 'running') this.#setTimer();
   }
 
   #logBoot(): void {
@@ -270,14 +277,14 @@ export class Lock {
    * Sets the timer for the next due time. A timer that is set for an earlier time is not replaced: due times move back
    * constantly, and a timer that fires with nothing to do costs less than a new timer at each change.
    */
-  #armTimer(): void {
+  #setTimer(): void {
     const dueMs = Math.min(this.#wakeAtMs, this.#options.world.nextAtMs());
     if (this.#timer !== undefined) {
-      if (this.#armedMs <= dueMs && this.#phase === 'running') return;
+      if (this.#timerDueMs <= dueMs && this.#phase === 'running') return;
       this.#timer.cancel();
       this.#timer = undefined;
     }
-    this.#armedMs = dueMs;
+    this.#timerDueMs = dueMs;
     if (this.#phase !== 'running' || dueMs === Number.POSITIVE_INFINITY) return;
     const { clock } = this.#options;
     this.#timer = clock.after(dueMs - clock.now(), this.#onTimer);
@@ -286,7 +293,7 @@ export class Lock {
   readonly #onTimer = (): void => {
     this.#timer = undefined;
     this.#catchUp();
-    this.#armTimer();
+    this.#setTimer();
   };
 }
 

@@ -1,7 +1,7 @@
 /**
- * The ground truth: what truly happened around a lock, as the members of a trace's `world` events (protocol.md §4).
- * This file makes them from a lock's diary; proto/trace/ground-truth.ts reads them back. A member that a ping also has,
- * has the ping's name. The judge never reads these events.
+ * The ground truth: what truly happened around a simulated lock, as the members of a trace's `world` events
+ * (protocol.md §4). This file makes them from the diary, the lock's own log; proto/trace/ground-truth.ts reads them
+ * back. A member has the same name as the member of a ping with that meaning. The judge never reads these events. Pure.
  */
 import type { PowerChange } from '../../proto/wire/ping.js';
 import type { DiaryEntry } from '../lock/diary.js';

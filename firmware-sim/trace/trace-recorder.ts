@@ -1,5 +1,7 @@
-/** Writes a trace (protocol.md §4): the events that a gateway would see of simulated locks, one line each. */
-
+/**
+ * Makes the lines of a trace (protocol.md §4) from a simulated run: the events that a gateway would see of the locks,
+ * and `world` events, which record what truly happened. Does no I/O.
+ */
 import type { StepState } from '../../proto/power/step/state.js';
 import type { TraceEvent, TraceLock } from '../../proto/trace/trace.js';
 import { traceEventLine, traceHeaderLine } from '../../proto/trace/writer.js';
@@ -11,7 +13,7 @@ import type { DisconnectReason } from '../link/memory-link.js';
 import type { DiaryEntry } from '../lock/diary.js';
 import { worldMembers } from './ground-truth.js';
 
-/** Makes the lines of a trace and counts connections and uplinks. It does no I/O: `write` receives the lines. */
+/** See the head of this file. Also counts connections and uplinks. */
 export class TraceRecorder implements VirtualSink {
   connections = 0;
   uplinks = 0;
@@ -19,8 +21,8 @@ export class TraceRecorder implements VirtualSink {
   readonly #onEvent: ((event: TraceEvent) => void) | undefined;
 
   /**
-   * @param write takes a line without its line break; null where the lines are not wanted
-   * @param onEvent called with each event before its line is written
+   * @param write is called with each line, without its line break; null if the lines are not wanted
+   * @param onEvent is called with each event before its line is written
    */
   constructor(write: ((line: string) => void) | null, onEvent?: (event: TraceEvent) => void) {
     this.#write = write;

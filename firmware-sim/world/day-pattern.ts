@@ -1,7 +1,7 @@
 /**
- * When a rider rides, and why: to work on working days, out at the weekend, not at all while away. The habits of a
- * rider are drawn once from the seed. The rides of a day are drawn from the seed and the day's number, so that a ride
- * that did not take place changes no other day.
+ * When a simulated rider rides, and why: to work on working days, out at the weekend, not at all while away. The habits
+ * of a rider are drawn once from the seed. The rides of a day are drawn from the seed and the day's number (days since
+ * 1970-01-01), so that a ride that did not take place changes no other day. The probabilities are plausible guesses.
  */
 import { Days, Hours, type Milliseconds, Minutes } from '../../proto/clock.js';
 import type { Prng } from '../prng.js';
@@ -9,12 +9,14 @@ import type { Prng } from '../prng.js';
 /** The purpose of a ride. `any`: between home and work, or to some other place. */
 export type TripPurpose = 'work' | 'home' | 'out' | 'any';
 
+/** The start of a ride. */
 export interface Departure {
   /** Ms since the epoch. */
   readonly atMs: number;
   readonly purpose: TripPurpose;
 }
 
+/** When rides start. */
 export interface DayPattern {
   /** The next ride at least 15 minutes after `fromMs`. */
   next(fromMs: number): Departure;
@@ -39,8 +41,10 @@ export class CommuterWeek implements DayPattern {
   readonly #outingProbability: number;
   /** The free weekday of a rider who works four days, 0 = Sunday; 7 means none. */
   readonly #freeDay: number;
+  /** The day whose rides were drawn last, and these rides. */
   #day = Number.NaN;
   #rides: readonly Departure[] = [];
+  /** The span of days whose absence was drawn last, and the absence: from the first day up to the second, exclusive. */
   #span = Number.NaN;
   #awayDays: readonly [number, number] = [0, 0];
 
@@ -62,10 +66,10 @@ export class CommuterWeek implements DayPattern {
     }
   }
 
-  /** In order of time. */
+  /** The rides of a day, in order of time. */
   #ridesOf(day: number): readonly Departure[] {
     if (day !== this.#day) {
-      this.#rides = this.#isAway(day) ? [] : this.#drawRides(day).sort((one, other) => one.atMs - other.atMs);
+      this.#rides = this.#isAway(day) ? [] : this.#drawRides(day).sort((a, b) => a.atMs - b.atMs);
       this.#day = day;
     }
     return this.#rides;
@@ -79,11 +83,11 @@ export class CommuterWeek implements DayPattern {
       rides.push({ atMs: Math.round(midnightMs + after), purpose });
     };
     const addOuting = (from: Milliseconds, until: Milliseconds): void => {
-      const out = prng.between(from, until);
-      addRide('out', out);
-      addRide('home', out + prng.between(Hours(0.7), Hours(4)));
+      const leaves = prng.between(from, until);
+      addRide('out', leaves);
+      addRide('home', leaves + prng.between(Hours(0.7), Hours(4)));
     };
-    // 1 January 1970 was a Thursday.
+    // Day 0, 1 January 1970, was a Thursday, weekday 4.
     const weekday = (((day + 4) % 7) + 7) % 7;
     const isWeekend = weekday === SATURDAY || weekday === SUNDAY;
     if (isWeekend || weekday === this.#freeDay) {
@@ -101,8 +105,8 @@ export class CommuterWeek implements DayPattern {
     const span = Math.floor(day / SPAN_DAYS);
     if (span !== this.#span) {
       const prng = this.#prng.fork(`away/${span}`);
-      const first = span * SPAN_DAYS + prng.integer(0, 5);
-      this.#awayDays = prng.chance(AWAY_PROBABILITY) ? [first, first + prng.integer(3, 9)] : [0, 0];
+      const firstDay = span * SPAN_DAYS + prng.integer(0, 5);
+      this.#awayDays = prng.chance(AWAY_PROBABILITY) ? [firstDay, firstDay + prng.integer(3, 9)] : [0, 0];
       this.#span = span;
     }
     return day >= this.#awayDays[0] && day < this.#awayDays[1];

@@ -1,26 +1,30 @@
 /**
- * The scripts of a demo: fixed events for the first half hour of a lock's life. Each lock of a fleet gets one script,
- * so that a run at 60 × speed shows every trigger of the power model within 30 s (protocol.md §2).
+ * The scripts of a demo: fixed events for the first half hour of a simulated lock, before its generated events start.
+ * Each lock of a fleet gets one script, so that a run at 60 × speed shows every trigger of the power model within 30 s
+ * (protocol.md §2). Pure data.
  */
 import { Minutes } from '../../proto/clock.js';
 import { DEFAULT_POWER, type PowerSettings } from '../../proto/wire/ping.js';
 import type { WorldChange } from './world.js';
 
+/** An event of a script: a ride, a theft, or a single change; `afterMs` after the start of the run. */
 export type ScriptedEvent =
   | { readonly type: 'ride'; readonly afterMs: number }
   | { readonly type: 'theft'; readonly afterMs: number }
   | { readonly type: 'change'; readonly afterMs: number; readonly change: WorldChange };
 
+/** The first settings of a lock, and its first events. */
 export interface DemoScript {
-  /** A description for people. */
+  /** What the script shows, for users. */
   readonly name: string;
   readonly power?: PowerSettings;
   readonly batteryPercent?: number;
   readonly events: readonly ScriptedEvent[];
-  /** When the generated life continues. */
+  /** When the generated events start. */
   readonly endsAfterMs: number;
 }
 
+/** Mode MID with ride tracking on. */
 const TRACKED: PowerSettings = { ...DEFAULT_POWER, rideTracking: true };
 
 const battery = (afterMs: number, percent: number): ScriptedEvent => ({
@@ -82,7 +86,7 @@ export const DEMO_SCRIPTS: readonly DemoScript[] = [
     endsAfterMs: Minutes(30),
   },
   {
-    name: 'airplane mode, by hand',
+    name: 'airplane mode, switched at the lock',
     power: TRACKED,
     events: [airplane(Minutes(4), true), airplane(Minutes(18), false), { type: 'ride', afterMs: Minutes(20) }],
     endsAfterMs: Minutes(40),

@@ -1,8 +1,10 @@
 /**
- * A world under external control: its events are scheduled in advance (a scenario) or during the run (a shell).
+ * A world (what happens to a simulated lock, and what its sensors read) under external control: its events are
+ * scheduled in advance, by a scenario, or during the run, by a user in a shell.
  *
- * The world turns a device event into changes that the lock notices. It does so only when the event is due, because the
- * changes depend on where the bicycle stands, whether the lock is open, and what else is in progress.
+ * The world turns a device event, such as a ride, into changes that the lock notices, such as motion. It does so only
+ * when the event is due, because the changes depend on where the bicycle stands, whether the lock is open, and what
+ * else is in progress.
  */
 import { type Milliseconds, Seconds } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
@@ -39,11 +41,11 @@ export interface DirectedWorldOptions {
   readonly files?: ReadonlyMap<string, WaypointPath>;
 }
 
-/** Pending events of a group can be cancelled together. */
+/** Pending events of one group can be cancelled together. */
 type EventGroup = 'trip' | 'coverage' | 'sky' | 'jostle' | 'none';
 
 /** A device event that is not due yet, or a change that the lock will notice. */
-interface Pending {
+interface PendingEntry {
   readonly atMs: number;
   readonly group: EventGroup;
   readonly entry: DirectedEvent | { readonly type: 'change'; readonly change: WorldChange };
@@ -56,12 +58,16 @@ const PHONE_DELAY_MS: Milliseconds = Seconds(1);
 /** Maximum number of pending events of one lock. */
 const MAX_PENDING_EVENTS = 100_000;
 
+/** See the head of this file. */
 export class DirectedWorld implements World {
   readonly initialState: InitialState;
   readonly #options: DirectedWorldOptions;
-  readonly #pending: Pending[] = [];
+  /** In order of time. */
+  readonly #pending: PendingEntry[] = [];
   #lock: AttachedLock | undefined;
+  /** The route in progress; undefined while the bicycle is parked. */
   #route: Route | undefined;
+  /** Where the bicycle stands, or stood before the route. */
   #parked: Motion;
   /** The shackle's state after the world's own events. An attached lock's state takes precedence. */
   #lockState: 'locked' | 'unlocked';
@@ -95,8 +101,8 @@ export class DirectedWorld implements World {
    * @throws LockgateError `input-happening` if the event is impossible here, or too many events are pending
    */
   schedule(event: DirectedEvent, atMs: number): void {
-    const refused = this.refusalOf(event);
-    if (refused !== undefined) throw new LockgateError('input-happening', refused);
+    const refusal = this.refusalOf(event);
+    if (refusal !== undefined) throw new LockgateError('input-happening', refusal);
     if (this.#pending.length >= MAX_PENDING_EVENTS)
       throw new LockgateError('input-happening', `one lock has more than ${MAX_PENDING_EVENTS} pending events`);
     this.#add({ atMs, group: 'none', entry: event });
@@ -127,7 +133,7 @@ export class DirectedWorld implements World {
 
   fixAt(atMs: number): GpsFix {
     const { place, speedMetersPerSecond, directionDegrees } = this.#motionAt(atMs);
-    // The view of the sky depends on the street, not on the moment.
+    // 4 to 15 m, by place: how much of the sky is visible depends on the street, not on the moment.
     const uncertaintyMeters = 4 + (Math.abs(place.eastMeters + place.northMeters) % 11);
     return {
       position: positionOf(this.#options.city, place, uncertaintyMeters),
@@ -151,9 +157,9 @@ export class DirectedWorld implements World {
   }
 
   /** Inserts an entry in order of time. Entries of the same moment stay in the order of insertion. */
-  #add(pending: Pending): void {
-    const after = this.#pending.findIndex(({ atMs }) => atMs > pending.atMs);
-    this.#pending.splice(after === -1 ? this.#pending.length : after, 0, pending);
+  #add(pending: PendingEntry): void {
+    const nextIndex = this.#pending.findIndex(({ atMs }) => atMs > pending.atMs);
+    this.#pending.splice(nextIndex === -1 ? this.#pending.length : nextIndex, 0, pending);
   }
 
   #change(atMs: number, group: EventGroup, change: WorldChange): void {
@@ -165,6 +171,7 @@ export class DirectedWorld implements World {
     this.#pending.splice(0, this.#pending.length, ...others);
   }
 
+  /** Turns a device event that is due into pending changes. */
   #apply(event: DirectedEvent, atMs: number): void {
     switch (event.type) {
       case 'lock-state':
@@ -231,6 +238,7 @@ export class DirectedWorld implements World {
     if (isUnderWay) this.#change(atMs, 'trip', { type: 'motion', moving: false });
   }
 
+  /** A rider unlocks if necessary, rides at 3.5 to 6.5 m/s with stops, and locks again if the ride unlocked. */
   #ride(destination: Destination, atMs: number): void {
     this.#stopMoving(atMs);
     const mustUnlock = !this.#isUnlocked();
@@ -241,7 +249,7 @@ export class DirectedWorld implements World {
     if (mustUnlock) this.#change(route.endMs + LOCK_HANDLING_MS, 'trip', { type: 'lock-state', lockState: 'locked' });
   }
 
-  /** A thief does not stop at traffic lights: the bicycle moves until the end of the route. */
+  /** A thief moves the locked bicycle at 2 to 8 m/s and does not stop at traffic lights. */
   #steal(destination: Destination, atMs: number): void {
     this.#stopMoving(atMs);
     const route = this.#routeTo(destination, atMs, this.#options.prng.between(2, 8), false);
@@ -251,6 +259,7 @@ export class DirectedWorld implements World {
     ]);
   }
 
+  /** Starts a route. `motions` are the starts and stops that the motion sensor reports. */
   #follow(route: Route, motions: readonly WorldEvent[]): void {
     this.#cancel('jostle');
     this.#route = route;
@@ -276,8 +285,8 @@ export class DirectedWorld implements World {
   }
 }
 
-function metersBetween(one: Place, other: Place): number {
-  return Math.hypot(metersAlong(one, other, 0), metersAlong(one, other, 90));
+function metersBetween(from: Place, to: Place): number {
+  return Math.hypot(metersAlong(from, to, 0), metersAlong(from, to, 90));
 }
 
 /** A list of names, for the part of an error that says what was expected. */

@@ -1,6 +1,7 @@
 /**
- * Generates the episodes of a bicycle's life: a ride, a theft, a parking period. An episode has the events that happen
- * to the lock, in order of time, and the route taken. planned-world.ts asks for one episode after another.
+ * Generates what happens to a bicycle, in episodes: a ride, a theft, a parking period. An episode has the events that
+ * happen to the lock, in order of time, and the route taken. planned-world.ts asks for one episode after another. The
+ * probabilities and durations are plausible guesses. Random only by the given `prng`.
  */
 import { Minutes, Seconds } from '../../proto/clock.js';
 import type { Prng } from '../prng.js';
@@ -9,12 +10,14 @@ import type { Route } from './routes/route.js';
 import { StreetRoute } from './routes/street-route.js';
 import { sortByTime, type WorldChange, type WorldEvent } from './world.js';
 
+/** See the head of this file. Times are ms since the epoch. */
 export interface Episode {
   readonly events: readonly WorldEvent[];
   readonly route: Route | undefined;
   readonly endMs: number;
 }
 
+/** From where to where a stolen bicycle is taken, and when. */
 export interface TheftRoute {
   readonly city: City;
   readonly from: Place;
@@ -43,34 +46,34 @@ class EventList {
 export type RouteMaker = (startMs: number, speedMetersPerSecond: number) => Route;
 
 /** A ride: unlock at `startMs`, ride with stops, lock. Sometimes with a tunnel, or a garage at the end. */
-export function ride(prng: Prng, startMs: number, routeOf: RouteMaker): Episode {
-  const list = new EventList();
+export function ride(prng: Prng, startMs: number, makeRoute: RouteMaker): Episode {
+  const eventList = new EventList();
   const leavesMs = startMs + prng.between(Seconds(5), Seconds(25));
-  const route = routeOf(leavesMs, prng.between(3.5, 6.5));
-  list.add(startMs, { type: 'tether', tetherState: 'detached' });
-  list.add(startMs, { type: 'lock-state', lockState: 'unlocked' });
-  list.add(startMs, { type: 'sky', open: true });
-  list.add(startMs, { type: 'coverage', covered: true });
-  addMotion(list, route);
-  if (prng.chance(0.15)) addTunnel(prng, list, route);
+  const route = makeRoute(leavesMs, prng.between(3.5, 6.5));
+  eventList.add(startMs, { type: 'tether', tetherState: 'detached' });
+  eventList.add(startMs, { type: 'lock-state', lockState: 'unlocked' });
+  eventList.add(startMs, { type: 'sky', open: true });
+  eventList.add(startMs, { type: 'coverage', covered: true });
+  addMotion(eventList, route);
+  if (prng.chance(0.15)) addTunnel(prng, eventList, route);
   // Most people lock at once. Some look for their bag first, or forget.
   const lockedMs = route.endMs + prng.between(Seconds(4), prng.chance(0.1) ? Minutes(12) : Seconds(30));
-  list.add(lockedMs, { type: 'lock-state', lockState: 'locked' });
-  if (prng.chance(0.3)) list.add(lockedMs, { type: 'tether', tetherState: 'attached' });
-  if (prng.chance(0.12)) addGarage(prng, list, lockedMs);
-  const events = list.sorted();
+  eventList.add(lockedMs, { type: 'lock-state', lockState: 'locked' });
+  if (prng.chance(0.3)) eventList.add(lockedMs, { type: 'tether', tetherState: 'attached' });
+  if (prng.chance(0.12)) addGarage(prng, eventList, lockedMs);
+  const events = eventList.sorted();
   return { events, route, endMs: (events.at(-1)?.atMs ?? route.endMs) + Seconds(10) };
 }
 
 /** A theft: the locked bicycle is carried or wheeled away. It stays locked, and stays at the end of the route. */
 export function theft(prng: Prng, theftRoute: TheftRoute): Episode {
-  const list = new EventList();
+  const eventList = new EventList();
   const speedMetersPerSecond = prng.chance(0.5) ? prng.between(1, 2) : prng.between(6, 12);
   const route = new StreetRoute(prng, { ...theftRoute, speedMetersPerSecond });
-  list.add(theftRoute.startMs, { type: 'tether', tetherState: 'detached' });
-  addMotion(list, route);
-  if (prng.chance(0.2)) addTunnel(prng, list, route);
-  return { events: list.sorted(), route, endMs: route.endMs + Seconds(1) };
+  eventList.add(theftRoute.startMs, { type: 'tether', tetherState: 'detached' });
+  addMotion(eventList, route);
+  if (prng.chance(0.2)) addTunnel(prng, eventList, route);
+  return { events: eventList.sorted(), route, endMs: route.endMs + Seconds(1) };
 }
 
 /** How likely events are while a bicycle is parked: probabilities per parking period. */
@@ -84,31 +87,31 @@ export interface EventProbabilities {
 
 /** A parking period, sometimes with a jostle, an outage, a modem restart, a reboot, or airplane mode. */
 export function parked(prng: Prng, startMs: number, endMs: number, probabilities: EventProbabilities): Episode {
-  const list = new EventList();
+  const eventList = new EventList();
   const span = endMs - startMs;
   const sometime = (): number => startMs + span * prng.between(0.05, 0.7);
   if (prng.chance(probabilities.jostled)) {
     const atMs = sometime();
-    list.add(atMs, { type: 'motion', moving: true });
-    list.add(atMs + prng.between(Seconds(0.5), Seconds(5)), { type: 'motion', moving: false });
+    eventList.add(atMs, { type: 'motion', moving: true });
+    eventList.add(atMs + prng.between(Seconds(0.5), Seconds(5)), { type: 'motion', moving: false });
   }
   if (prng.chance(probabilities.outage)) {
     const atMs = sometime();
-    list.add(atMs, { type: 'coverage', covered: false });
-    list.add(atMs + span * prng.between(0.05, 0.25), { type: 'coverage', covered: true });
+    eventList.add(atMs, { type: 'coverage', covered: false });
+    eventList.add(atMs + span * prng.between(0.05, 0.25), { type: 'coverage', covered: true });
   }
-  if (prng.chance(probabilities.modemReset)) list.add(sometime(), { type: 'modem-reset' });
-  if (prng.chance(probabilities.reboot)) list.add(sometime(), { type: 'boot' });
+  if (prng.chance(probabilities.modemReset)) eventList.add(sometime(), { type: 'modem-reset' });
+  if (prng.chance(probabilities.reboot)) eventList.add(sometime(), { type: 'boot' });
   if (prng.chance(probabilities.airplane)) {
     const atMs = sometime();
-    list.add(atMs, { type: 'settings', change: { airplane: true } });
-    list.add(atMs + span * prng.between(0.05, 0.25), { type: 'settings', change: { airplane: false } });
+    eventList.add(atMs, { type: 'settings', change: { airplane: true } });
+    eventList.add(atMs + span * prng.between(0.05, 0.25), { type: 'settings', change: { airplane: false } });
   }
-  return { events: list.sorted(), route: undefined, endMs };
+  return { events: eventList.sorted(), route: undefined, endMs };
 }
 
-function addMotion(list: EventList, route: Route): void {
-  for (const { atMs, change } of motionsOf(route)) list.add(atMs, change);
+function addMotion(eventList: EventList, route: Route): void {
+  for (const { atMs, change } of motionsOf(route)) eventList.add(atMs, change);
 }
 
 /** What the motion sensor reports along a route, in order of time. */
@@ -126,21 +129,21 @@ export function motionsOf(route: Pick<Route, 'startMs' | 'endMs' | 'stops'>): Wo
   return events;
 }
 
-function addTunnel(prng: Prng, list: EventList, route: Route): void {
+function addTunnel(prng: Prng, eventList: EventList, route: Route): void {
   const span = route.endMs - route.startMs;
   const inMs = route.startMs + span * prng.between(0.2, 0.7);
   const outMs = inMs + Math.min(span * 0.25, prng.between(Seconds(20), Minutes(2)));
-  list.add(inMs, { type: 'sky', open: false });
-  list.add(outMs, { type: 'sky', open: true });
+  eventList.add(inMs, { type: 'sky', open: false });
+  eventList.add(outMs, { type: 'sky', open: true });
   if (prng.chance(0.5)) return;
-  list.add(inMs, { type: 'coverage', covered: false });
-  list.add(outMs, { type: 'coverage', covered: true });
+  eventList.add(inMs, { type: 'coverage', covered: false });
+  eventList.add(outMs, { type: 'coverage', covered: true });
 }
 
 /** Adds a garage: no GPS until the next ride, and sometimes no network for a while. */
-function addGarage(prng: Prng, list: EventList, atMs: number): void {
-  list.add(atMs, { type: 'sky', open: false });
+function addGarage(prng: Prng, eventList: EventList, atMs: number): void {
+  eventList.add(atMs, { type: 'sky', open: false });
   if (prng.chance(0.7)) return;
-  list.add(atMs, { type: 'coverage', covered: false });
-  list.add(atMs + prng.between(Minutes(1), Minutes(4)), { type: 'coverage', covered: true });
+  eventList.add(atMs, { type: 'coverage', covered: false });
+  eventList.add(atMs + prng.between(Minutes(1), Minutes(4)), { type: 'coverage', covered: true });
 }

@@ -19,7 +19,7 @@ const DRIFT_MEMORY_MS = Seconds(60);
 /** Weights of drift and noise in the error. The sum of their squares, the variances, is 1. */
 const DRIFT_WEIGHT = Math.sqrt(0.9);
 const NOISE_WEIGHT = Math.sqrt(0.1);
-/** Below this speed a receiver reports no speed, and repeats its last direction. */
+/** Below this speed a receiver reports speed 0, and repeats its last direction. */
 const MIN_METERS_PER_SECOND = 0.3;
 /**
  * Standard deviation of the measured speed at {@link REFERENCE_UNCERTAINTY_METERS}; proportional to the uncertainty.
@@ -29,6 +29,7 @@ const REFERENCE_UNCERTAINTY_METERS = 6;
 /** The city is divided into squares with this side; all buildings of a square have the same height. */
 const SQUARE_METERS = 180;
 
+/** See the head of this file. */
 export class GpsReceiver {
   readonly #prng: Prng;
   readonly #city: City;
@@ -49,7 +50,7 @@ export class GpsReceiver {
     const uncertainty = uncertaintyAt(place);
     const deviation = uncertainty / RADIUS_95;
     const errorMeters = (drift: number): number => deviation * (DRIFT_WEIGHT * drift + NOISE_WEIGHT * this.#normal());
-    const seen = {
+    const measuredPlace = {
       eastMeters: place.eastMeters + errorMeters(this.#eastDrift),
       northMeters: place.northMeters + errorMeters(this.#northDrift),
     };
@@ -60,7 +61,7 @@ export class GpsReceiver {
     if (!isStanding)
       this.#directionDegrees = directionDegrees + clamp((crossError / speedMetersPerSecond) * (180 / Math.PI), 90);
     return {
-      position: positionOf(this.#city, seen, uncertainty),
+      position: positionOf(this.#city, measuredPlace, uncertainty),
       speedMetersPerSecond: isStanding ? 0 : toHundredths(Math.max(0, speedMetersPerSecond + speedError)),
       directionDegrees: toHundredths((this.#directionDegrees + 360) % 360) % 360,
     };
@@ -68,10 +69,10 @@ export class GpsReceiver {
 
   /** Decays the drift with time and adds as much new error, so that its variance stays the same. */
   #updateDrift(atMs: number): void {
-    const retained = 1 / (1 + (atMs - this.#lastMs) / DRIFT_MEMORY_MS);
-    const fresh = Math.sqrt(1 - retained * retained);
-    this.#eastDrift = retained * this.#eastDrift + fresh * this.#normal();
-    this.#northDrift = retained * this.#northDrift + fresh * this.#normal();
+    const retainedShare = 1 / (1 + (atMs - this.#lastMs) / DRIFT_MEMORY_MS);
+    const newShare = Math.sqrt(1 - retainedShare * retainedShare);
+    this.#eastDrift = retainedShare * this.#eastDrift + newShare * this.#normal();
+    this.#northDrift = retainedShare * this.#northDrift + newShare * this.#normal();
     this.#lastMs = atMs;
   }
 
@@ -100,16 +101,16 @@ export function exactFix(city: City, { place, speedMetersPerSecond, directionDeg
 
 /**
  * The uncertainty at a place, in whole metres as in the wire format. It depends on the buildings, which are the same
- * for every lock: 4 to 8 m in most squares of a city, up to 30 m in the one of four that has tall buildings.
+ * for every lock: 4 to 8 m in three of four squares of a city, 10 to 30 m in the fourth, which has tall buildings.
  */
 function uncertaintyAt({ eastMeters, northMeters }: Place): number {
   const height = hashToFraction(Math.floor(eastMeters / SQUARE_METERS), Math.floor(northMeters / SQUARE_METERS));
   return Math.round(height < 0.75 ? 4 + height * 5 : 10 + (height - 0.75) * 80);
 }
 
-/** A pseudo-random number in [0, 1) that depends on two integers. */
-function hashToFraction(one: number, other: number): number {
-  let mixed = Math.imul(one, 0x9e3779b1) ^ Math.imul(other, 0x85ebca77);
+/** A pseudo-random number in [0, 1) that depends on two integers. The constants are those of a common hash function. */
+function hashToFraction(x: number, y: number): number {
+  let mixed = Math.imul(x, 0x9e3779b1) ^ Math.imul(y, 0x85ebca77);
   mixed = Math.imul(mixed ^ (mixed >>> 15), 0x2c1b3c6d);
   mixed = Math.imul(mixed ^ (mixed >>> 13), 0x297a2d39);
   return ((mixed ^ (mixed >>> 16)) >>> 0) / 2 ** 32;

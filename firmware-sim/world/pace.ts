@@ -1,9 +1,13 @@
-/** The two paces (flag `--pace`), which define how eventful a generated life is: ordinary days, or a fast demo. */
+/**
+ * The two paces (flag `--pace`), which define how eventful a generated life is, the series of events that happen to a
+ * simulated lock: ordinary days, or a fast demo.
+ */
 import { type Milliseconds, Minutes } from '../../proto/clock.js';
 import type { Prng } from '../prng.js';
 import { CommuterWeek, type DayPattern } from './day-pattern.js';
 import type { EventProbabilities } from './episode.js';
 
+/** See the head of this file. */
 export interface Pace {
   readonly name: 'everyday' | 'lively';
   /** Makes the pattern of rides. Only the pattern may use `prng`; `utcOffset` is the offset of local time from UTC. */

@@ -1,6 +1,7 @@
 /**
- * A world with a generated life: a bicycle is parked, ridden, and sometimes stolen and found again. All of it follows
- * from a seed. The world plans one ride ahead, so that a year takes no more memory than a day.
+ * A world (what happens to a simulated lock, and what its sensors read) whose events are generated from a seed: a
+ * bicycle is parked, ridden, and sometimes stolen and found again. The world plans one ride ahead, so that a year takes
+ * no more memory than a day.
  */
 import { Hours, Minutes, Seconds } from '../../proto/clock.js';
 import type { GpsFix } from '../../proto/power/step/io.js';
@@ -29,11 +30,13 @@ import {
 export interface PlannedWorldOptions {
   readonly prng: Prng;
   readonly city: City;
-  /** The path that is ridden there and back, in the same city. By default, generated routes through the streets. */
+  /**
+   * The path that the rider takes there and back, in the same city. By default, generated routes through the streets.
+   */
   readonly path?: WaypointPath;
   readonly startMs: number;
   readonly pace: Pace;
-  /** The first events. By default the generated life starts at once. */
+  /** The first events. By default the generated events start at once. */
   readonly script?: DemoScript;
   /** The lock's first settings, for those that the script does not set. By default drawn from the seed. */
   readonly initial?: InitialSettings;
@@ -49,7 +52,13 @@ export interface InitialSettings {
 const SAME_PLACE_METERS = 50;
 /** At this charge every rider charges the battery: a phone can hardly open the lock any more. */
 const ALWAYS_CHARGED_PERCENT = 2;
+/** The share of e-bikes, and the share of riders' decisions to charge that are forgotten. */
+const EBIKE_PROBABILITY = 0.4;
+const FORGETTING_PROBABILITY = 0.3;
+/** How far a stolen bicycle is taken in the script of a demo. */
+const SCRIPTED_THEFT_METERS = 1200;
 
+/** See the head of this file. */
 export class PlannedWorld implements World {
   readonly initialState: InitialState;
   readonly battery: LockBattery;
@@ -63,7 +72,9 @@ export class PlannedWorld implements World {
   readonly #home: Place;
   readonly #work: Place;
   readonly #ebike: EbikeBattery | undefined;
+  /** The rider charges the lock's battery below this charge. */
   readonly #chargesBelowPercent: number;
+  /** The planned events, and how many of them were taken. */
   #events: WorldEvent[] = [];
   #takenCount = 0;
   /** When the next planned event is due; −1 if unknown. Cached, since it is read far more often than it changes. */
@@ -84,7 +95,7 @@ export class PlannedWorld implements World {
     const [home, work] = [randomPlace(prng, city), randomPlace(prng, city)];
     this.#home = path?.start ?? home;
     this.#work = path?.end ?? work;
-    this.#ebike = prng.chance(0.4) ? new EbikeBattery(prng.fork('e-bike')) : undefined;
+    this.#ebike = prng.chance(EBIKE_PROBABILITY) ? new EbikeBattery(prng.fork('e-bike')) : undefined;
     this.#chargesBelowPercent = prng.integer(4, 30);
     this.#parked = { place: this.#home, speedMetersPerSecond: 0, directionDegrees: 0 };
     const batteryPercent = script?.batteryPercent ?? initial?.batteryPercent ?? prng.integer(12, 100);
@@ -148,7 +159,7 @@ export class PlannedWorld implements World {
 
   /** Plans until the end of the next ride. */
   #plan(): void {
-    const { eventProbabilities, theftProbability: theftChance } = this.#pace;
+    const { eventProbabilities, theftProbability } = this.#pace;
     const prng = this.#prng;
     this.#startNextPlan();
     const fromMs = this.#plannedUntilMs;
@@ -157,7 +168,7 @@ export class PlannedWorld implements World {
     let departMs = departure.atMs;
     this.#addEpisode(parked(prng, fromMs, departMs, eventProbabilities));
     this.#planCharging(fromMs, departMs);
-    if (prng.chance(theftChance)) {
+    if (prng.chance(theftProbability)) {
       // The theft comes after all other events of the parking period. The owner finds the bicycle some time later.
       const to = placeAlong(this.#place(), prng.between(0, 360), prng.between(300, 3000));
       const episode = theft(prng, { city: this.#city, from: this.#place(), to, startMs: departMs });
@@ -181,13 +192,13 @@ export class PlannedWorld implements World {
 
   #playScript({ events, endsAfterMs }: DemoScript): void {
     const startMs = this.#plannedUntilMs;
-    for (const scene of events) {
-      const atMs = startMs + scene.afterMs;
-      if (scene.type === 'ride') this.#ride(atMs, 'any');
-      else if (scene.type === 'theft') {
-        const to = placeAlong(this.#place(), this.#prng.between(0, 360), 1200);
+    for (const scriptedEvent of events) {
+      const atMs = startMs + scriptedEvent.afterMs;
+      if (scriptedEvent.type === 'ride') this.#ride(atMs, 'any');
+      else if (scriptedEvent.type === 'theft') {
+        const to = placeAlong(this.#place(), this.#prng.between(0, 360), SCRIPTED_THEFT_METERS);
         this.#addEpisode(theft(this.#prng, { city: this.#city, from: this.#place(), to, startMs: atMs }));
-      } else this.#addEvent(atMs, scene.change);
+      } else this.#addEvent(atMs, scriptedEvent.change);
     }
     this.#sort();
     this.#plannedUntilMs = Math.max(this.#plannedUntilMs, startMs + endsAfterMs);
@@ -221,8 +232,8 @@ export class PlannedWorld implements World {
   #routeAlongPath(purpose: TripPurpose): RouteMaker {
     const [path, from] = [this.#path, this.#place()];
     const isBack = this.#isRoundTrip() ? purpose === 'home' : isSamePlace(from, this.#work);
-    const isOnIt = isSamePlace(from, this.#home) || isSamePlace(from, this.#work);
-    if (path === undefined || !isOnIt) return this.#routeThroughStreets('home');
+    const isAtEnd = isSamePlace(from, this.#home) || isSamePlace(from, this.#work);
+    if (path === undefined || !isAtEnd) return this.#routeThroughStreets('home');
     return (startMs, speedMetersPerSecond) => path.ride({ startMs, speedMetersPerSecond, isBack });
   }
 
@@ -253,10 +264,12 @@ export class PlannedWorld implements World {
     sortByTime(this.#events);
   }
 
-  /** Plans to charge a low battery while the bicycle is parked, unless the rider forgets. */
+  /**
+   * Plans to charge a low battery while the bicycle is parked, in the middle of that period, unless the rider forgets.
+   */
   #planCharging(startMs: number, endMs: number): void {
     // Drawn in any case, so that the state of the battery does not shift later random draws.
-    const forgets = this.#prng.chance(0.3);
+    const forgets = this.#prng.chance(FORGETTING_PROBABILITY);
     const { percent } = this.battery;
     if (percent >= this.#chargesBelowPercent || (forgets && percent > ALWAYS_CHARGED_PERCENT)) return;
     const span = endMs - startMs;
@@ -264,12 +277,12 @@ export class PlannedWorld implements World {
   }
 }
 
-function isSamePlace(one: Place, other: Place): boolean {
-  return one.eastMeters === other.eastMeters && one.northMeters === other.northMeters;
+function isSamePlace(a: Place, b: Place): boolean {
+  return a.eastMeters === b.eastMeters && a.northMeters === b.northMeters;
 }
 
-function metersBetween(one: Place, other: Place): number {
-  const [east, north] = [other.eastMeters - one.eastMeters, other.northMeters - one.northMeters];
+function metersBetween(a: Place, b: Place): number {
+  const [east, north] = [b.eastMeters - a.eastMeters, b.northMeters - a.northMeters];
   return Math.sqrt(east * east + north * north);
 }
 

@@ -1,6 +1,6 @@
 /**
- * The interface of a world: the events that happen to a lock, and what its sensors read. Also a simple world that
- * follows a list of events. A world never calls the lock's step function; the lock asks for the next event.
+ * The interface of a world: the events that happen to a simulated lock, and what its sensors read. Also a simple world
+ * that follows a list of events. A world never calls the lock's step function; the lock asks for the next event.
  */
 
 import type { GpsFix, StepInput } from '../../proto/power/step/io.js';
@@ -27,6 +27,7 @@ export type WorldChange = Extract<
   }
 >;
 
+/** A change, and when it happens. */
 export interface WorldEvent {
   /** Ms since the epoch; never before the previous event. */
   readonly atMs: number;
@@ -40,13 +41,13 @@ export interface WorldEvent {
 export function sortByTime(events: WorldEvent[]): void {
   for (let index = 1; index < events.length; index++) {
     const event = events[index] as WorldEvent;
-    let place = index;
-    for (; place > 0; place--) {
-      const before = events[place - 1] as WorldEvent;
-      if (before.atMs <= event.atMs) break;
-      events[place] = before;
+    let target = index;
+    for (; target > 0; target--) {
+      const previous = events[target - 1] as WorldEvent;
+      if (previous.atMs <= event.atMs) break;
+      events[target] = previous;
     }
-    if (place !== index) events[place] = event;
+    if (target !== index) events[target] = event;
   }
 }
 
@@ -60,10 +61,13 @@ export interface InitialState {
   readonly power: PowerSettings;
   readonly ebikeVolts: number | null;
   readonly tetherState: TetherState;
+  /** Whether the cellular network covers the lock. */
   readonly covered: boolean;
+  /** Whether GPS can be received. */
   readonly skyOpen: boolean;
 }
 
+/** See the head of this file. */
 export interface World {
   readonly initialState: InitialState;
   /** When the next event is due, ms since the epoch; Infinity if there is none. */
@@ -132,7 +136,7 @@ export const CELL_UNCERTAINTY_METERS = 900;
  * The network's position of a lock at this place: the nearest mast. Masts are {@link CELL_UNCERTAINTY_METERS} apart.
  */
 export function mastPositionOf(city: City, { eastMeters, northMeters }: Place): Position {
-  const ofMast = (meters: number): number => Math.round(meters / CELL_UNCERTAINTY_METERS) * CELL_UNCERTAINTY_METERS;
-  const mast = { eastMeters: ofMast(eastMeters), northMeters: ofMast(northMeters) };
+  const nearest = (meters: number): number => Math.round(meters / CELL_UNCERTAINTY_METERS) * CELL_UNCERTAINTY_METERS;
+  const mast = { eastMeters: nearest(eastMeters), northMeters: nearest(northMeters) };
   return positionOf(city, mast, CELL_UNCERTAINTY_METERS);
 }

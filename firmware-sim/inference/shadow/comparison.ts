@@ -1,7 +1,7 @@
 /**
- * Compares what a real lock sent with what its simulated shadow made in the inferred world. Firmware may differ in
- * timing from the model's defaults (how long a fix takes, at which second a series starts), so uplinks are matched by
- * what they say and by about when they were made. Pure.
+ * Compares the uplinks of a real lock with those of its shadow, a simulated lock that runs with the same events around
+ * it. Firmware may differ in timing from the model's defaults (how long a fix takes, at which second a series starts),
+ * so uplinks are matched by what they say and by about when they were made. Pure.
  */
 import { type Milliseconds, Minutes, Seconds } from '../../../proto/clock.js';
 import type { CommandAck, Ping, Uplink } from '../../../proto/wire/ping.js';
@@ -12,13 +12,16 @@ export interface DatedUplink {
   readonly madeMs: number;
 }
 
-/** What has no counterpart on the other side, in the order of time. */
+/**
+ * The uplinks without a counterpart, in order of time: those that only the real lock made (`sent`), and those that only
+ * the simulated lock made (`owed`).
+ */
 export interface Unmatched<Real extends DatedUplink> {
   readonly sent: readonly Real[];
   readonly owed: readonly DatedUplink[];
 }
 
-/** By how much the times of two uplinks may differ that count as the same. */
+/** The times of two matching uplinks may differ by this much. */
 const MATCH_WITHIN = Seconds(90);
 /** A daily ping may be made at another minute: rule period-too-soon allows an hour. */
 const PERIOD_MATCH_WITHIN = Minutes(60);
@@ -28,27 +31,28 @@ const ACK_MATCH_WITHIN = Minutes(4);
 /** After a reconnect, the network pings of every 15 min may be out of phase. */
 const NETWORK_MATCH_WITHIN = Minutes(16);
 
-/** A series of pings that a lock repeats. */
+/** A kind of ping that a lock repeats during a theft, a ride or a kept connection: in a *run*. */
 interface Series {
-  /** By how many pings a run may be longer or shorter than the model's. */
+  /** By how many pings a run of the real lock may be longer or shorter than a run of the simulated lock. */
   readonly allowance: number;
   /** Unmatched pings further apart than this belong to two runs. */
   readonly runGap: Milliseconds;
 }
 
+/** The series by the kind of ping. A theft makes 9 pings in {@link MATCH_WITHIN}, a ride 3. */
 const SERIES: Readonly<Record<string, Series>> = {
   'gps REASON_THEFT': { allowance: 9, runGap: Minutes(2) },
   'gps REASON_UNLOCKED_PING': { allowance: 3, runGap: Minutes(2) },
   'cellular REASON_NETWORK_PING': { allowance: 1, runGap: Minutes(60) },
 };
 
-/** What an uplink says, as far as the model determines it. */
+/** The part of an uplink's content that must be equal for a match. */
 export function kindOf({ body }: Uplink): string {
   return body.kind === 'ack' ? `ack ${body.commandId}` : pingKindOf(body);
 }
 
 function pingKindOf(body: Exclude<Ping, CommandAck>): string {
-  // What a close-connection ping and an acknowledgement say about the shackle is the business of other pings.
+  // Only state-change pings are compared by their lock state: the lock may change it between two other uplinks.
   if (body.kind === 'close_connection') return body.kind;
   const state = body.reason === 'REASON_STATE_PING' && body.kind === 'cellular' ? ` ${body.lockState}` : '';
   return `${body.kind} ${body.reason}${state}`;
@@ -71,17 +75,17 @@ export function unmatchedUplinks<Real extends DatedUplink>(
   const realByKind = byKind(real);
   const simulatedByKind = byKind(simulated);
   for (const kind of new Set([...realByKind.keys(), ...simulatedByKind.keys()])) {
-    const ofReal = realByKind.get(kind) ?? [];
-    const ofSimulated = simulatedByKind.get(kind) ?? [];
-    const left = matchInOrder(ofReal, ofSimulated, matchWithin(kind));
-    sent.push(...withoutAllowed(left.sent, ofSimulated, kind));
-    owed.push(...withoutAllowed(left.owed, ofReal, kind));
+    const realOfKind = realByKind.get(kind) ?? [];
+    const simulatedOfKind = simulatedByKind.get(kind) ?? [];
+    const unmatched = matchInOrder(realOfKind, simulatedOfKind, matchWithin(kind));
+    sent.push(...withoutAllowed(unmatched.sent, simulatedOfKind, kind));
+    owed.push(...withoutAllowed(unmatched.owed, realOfKind, kind));
   }
   return { sent: sent.sort(byTime), owed: owed.sort(byTime) };
 }
 
-function byTime(one: DatedUplink, other: DatedUplink): number {
-  return one.madeMs - other.madeMs;
+function byTime(a: DatedUplink, b: DatedUplink): number {
+  return a.madeMs - b.madeMs;
 }
 
 function byKind<Item extends DatedUplink>(items: readonly Item[]): Map<string, Item[]> {
@@ -104,25 +108,27 @@ function matchInOrder<Real extends DatedUplink>(
 ): Unmatched<Real> {
   const sent: Real[] = [];
   const owed: DatedUplink[] = [];
-  let [next, other] = [0, 0];
-  while (next < real.length || other < simulated.length) {
-    const one = real[next];
-    const two = simulated[other];
-    if (one === undefined || (two !== undefined && two.madeMs < one.madeMs - within)) {
-      owed.push(two as DatedUplink);
-      other += 1;
-    } else if (two === undefined || one.madeMs < two.madeMs - within) {
-      sent.push(one);
-      next += 1;
+  let [realIndex, simulatedIndex] = [0, 0];
+  while (realIndex < real.length || simulatedIndex < simulated.length) {
+    const nextReal = real[realIndex];
+    const nextSimulated = simulated[simulatedIndex];
+    if (nextReal === undefined || (nextSimulated !== undefined && nextSimulated.madeMs < nextReal.madeMs - within)) {
+      owed.push(nextSimulated as DatedUplink);
+      simulatedIndex += 1;
+    } else if (nextSimulated === undefined || nextReal.madeMs < nextSimulated.madeMs - within) {
+      sent.push(nextReal);
+      realIndex += 1;
     } else {
-      next += 1;
-      other += 1;
+      realIndex += 1;
+      simulatedIndex += 1;
     }
   }
   return { sent, owed };
 }
 
-/** Leaves out the unmatched pings of a series that both sides have, as many in a run as the series allows. */
+/**
+ * Leaves out unmatched pings of a series if the other side has such pings at about the time, as many as are allowed.
+ */
 function withoutAllowed<Item extends DatedUplink>(
   unmatched: readonly Item[],
   otherSide: readonly DatedUplink[],
@@ -135,8 +141,8 @@ function withoutAllowed<Item extends DatedUplink>(
   return unmatched.filter(({ madeMs }) => {
     if (madeMs - lastMs > series.runGap) used = 0;
     lastMs = madeMs;
-    const isShared = otherSide.some((other) => Math.abs(other.madeMs - madeMs) <= matchWithin(kind));
-    if (!isShared || used >= series.allowance) return true;
+    const hasOtherNearby = otherSide.some((other) => Math.abs(other.madeMs - madeMs) <= matchWithin(kind));
+    if (!hasOtherNearby || used >= series.allowance) return true;
     used += 1;
     return false;
   });

@@ -1,16 +1,16 @@
 /**
- * Puts the uplinks of a lock on the gateway's clock. A lock's clock may be wrong by hours; the shadow lives by the
- * clock of receipt. Pure.
+ * Corrects the times of a lock's uplinks to the gateway's clock, the clock of receipt, because a lock's clock may be
+ * wrong by hours. Pure.
  */
 import { Seconds } from '../../../proto/clock.js';
 import type { TraceAck, TraceEvent, TracePing } from '../../../proto/trace/trace.js';
 
-/** Clocks that differ by less count as equal: an uplink is on its way for that long. */
+/** Clocks that differ by less count as equal, because an uplink may be on its way for that long. */
 const SAME_CLOCK_WITHIN = Seconds(2);
 
 /**
- * The events, with the times of uplinks corrected. The uplink of a boot that arrived soonest after it was made was on
- * its way for about no time, so its delay is the difference of the clocks.
+ * The events, with the times of uplinks corrected. Of all uplinks of a boot, the one that arrived soonest after it was
+ * made was on its way for hardly any time, so its delay is the difference between the clocks.
  */
 export function onReceiptClock(events: readonly TraceEvent[]): TraceEvent[] {
   const delays = new Map<number, number>();

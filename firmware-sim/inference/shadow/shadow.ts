@@ -1,8 +1,9 @@
 /**
- * A simulated lock beside a real one. From what the real lock has sent so far, its world is inferred, and a healthy
- * lock lives in that world. A difference between the two shows a fault of the real lock's firmware. The inference
- * starts again at each comparison, because later uplinks explain earlier ones. Reads no clock and does no I/O: the
- * caller passes the events of the operator interface's live stream, and the time.
+ * The *shadow* of a real lock: a simulated lock without bugs that is compared with the real one while that is in use.
+ * From what the real lock has sent so far, the events around it (its *world*) are inferred, and the simulated lock runs
+ * with these events. A difference between the two shows a fault of the real lock's firmware. The inference starts again
+ * at each comparison, because later uplinks explain earlier ones. Reads no clock and does no I/O: the caller passes the
+ * events of the operator interface's live stream, and the time.
  */
 import { Minutes, Seconds } from '../../../proto/clock.js';
 import type { TraceEvent, TraceHeader, TraceLock } from '../../../proto/trace/trace.js';
@@ -15,50 +16,58 @@ import { TracedRun } from '../traced-run.js';
 import { type DatedUplink, kindOf, matchWithin, unmatchedUplinks } from './comparison.js';
 import { isOwnUplink, onReceiptClock } from './receipt-clock.js';
 
-/** What the real lock `sent` although the model would not, or `owed`: what it did not send although the model would. */
+/**
+ * A difference between the two locks: an uplink that only the real lock made (`sent`), or one that only the simulated
+ * lock made, so that the real lock should have sent it (`owed`).
+ */
 export interface ShadowDifference {
   readonly what: 'sent' | 'owed';
   readonly uplink: Uplink;
-  /** When it was made, or would have been, ms since the epoch by the clock of receipt. */
+  /** When the uplink was made, ms since the epoch by the clock of receipt. */
   readonly madeMs: number;
-  /** Whether the lock has been in touch since. If not, it may be out of coverage instead of wrong. */
+  /** Whether the lock could have sent the uplink. If not, it may be out of coverage instead of faulty. */
   readonly isCertain: boolean;
 }
 
-/** What a comparison found since the last one. */
+/** What has changed since the last comparison. */
 export interface ShadowNews {
   readonly found: readonly ShadowDifference[];
-  /** Differences that were reported and that later uplinks have explained. */
+  /** Differences that were reported before and that later uplinks have explained. */
   readonly explained: readonly ShadowDifference[];
 }
 
-/** While a connection lasts, what was made this recently may still be explained by what follows. */
+/** While a connection lasts, an uplink made more recently than this may still be explained by later uplinks. */
 const SETTLES_AFTER = Minutes(3);
-/** A lock that owes something and is not in touch may be out of coverage for so long before that is reported. */
+/** A missing uplink of a lock that may be out of coverage is reported after this time. */
 const OWED_AFTER = Minutes(30);
-/** After a connection, what was sent on it is compared at once; what is in flight may need this long. */
+/** Uplinks that are on their way when a connection ends arrive within this time. */
 const CLOSES_WITHIN = Seconds(5);
-/** What a lock owes so soon after it closed its connection, it owed on that connection. */
+/** An uplink that was due this soon after the lock closed its connection should have been sent on that connection. */
 const OWED_AT_CLOSE_WITHIN = Seconds(90);
-/** More events are not kept: the shadow then starts again, at a moment when the lock is not connected. */
+/** With more events than this, the shadow starts again, at a moment when the lock is not connected. */
 const MAX_EVENTS = 4_000;
-const DAY_MINUTES = 1440;
-/** Beyond 24 h. */
+const MINUTES_OF_DAY = 1440;
+/** How long after 24 h the first daily ping is due if no earlier one is known: it may come at any minute of the day. */
 const FIRST_PERIOD_DELAY = Minutes(60);
 
 /** See the head of this file. */
 export class LockShadow {
   readonly #mac: Mac;
+  /** The lock's condition when the shadow starts, and when that is. */
   #lock: TraceLock;
   #fromMs: number;
-  /** Null while the lock is in the connection in which the shadow found it. */
+  /** The lock's events; null until the shadow starts, because the lock was connected when the live stream started. */
   #events: TraceEvent[] | null;
-  #standing: ShadowDifference[] = [];
-  /** Differences of times that are no longer kept. */
-  #final = 0;
+  /** The differences that the last comparison found. */
+  #current: ShadowDifference[] = [];
+  /** How many differences were found before the shadow last started again. */
+  #finalDifferences = 0;
   #uplinks = 0;
 
-  /** @param header of the live stream; @param fromMs when it starts, ms since the epoch */
+  /**
+   * @param header the header of the live stream
+   * @param fromMs when the stream starts, ms since the epoch
+   */
   constructor(header: TraceHeader, mac: Mac, fromMs: number) {
     this.#mac = mac;
     this.#lock = header.locks.get(mac) ?? UNNAMED_LOCK;
@@ -66,32 +75,32 @@ export class LockShadow {
     this.#events = this.#lock.connected ? null : [{ event: 'tick', atMs: fromMs }];
   }
 
-  /** Whether the shadow lives. Until the connection in which it found the lock ends, it does not. */
+  /** Whether the shadow has started. It waits until the connection ends that the lock had when the stream started. */
   get isAlive(): boolean {
     return this.#events !== null;
   }
 
-  /** How many of the lock's uplinks were compared or will be. */
+  /** How many uplinks of the lock the shadow has taken. */
   get uplinks(): number {
     return this.#uplinks;
   }
 
-  /** How many differences stand. */
+  /** How many differences were found and not explained. */
   get differences(): number {
-    return this.#final + this.#standing.length;
+    return this.#finalDifferences + this.#current.length;
   }
 
   /** Takes the next event of the lock. */
   add(event: TraceEvent): void {
-    if (this.#events === null && !this.#comesAlive(event)) return;
+    if (this.#events === null && !this.#canStartWith(event)) return;
     const { atMs } = event;
     this.#events ??= [{ event: 'tick', atMs }];
     this.#events.push(event);
     if (isOwnUplink(event)) this.#uplinks += 1;
   }
 
-  /** Whether a lock that was found connected starts again with this event, so that its shadow can. */
-  #comesAlive(event: TraceEvent): boolean {
+  /** Whether the shadow of a lock that was found connected can start with this event. */
+  #canStartWith(event: TraceEvent): boolean {
     this.#lock = { ...lockAfter(this.#lock, event), connected: false };
     this.#fromMs = event.atMs;
     if ('source' in event && event.source === 'phone') return false;
@@ -101,7 +110,8 @@ export class LockShadow {
     }
     if (event.event === 'connect') return true;
     if (event.event !== 'ping' || event.uplink.body.reason !== 'REASON_NETWORK_PING') return false;
-    // A connection that is kept for ever has no better start than its next network ping.
+    // A connection may be kept for ever. The shadow then starts at the next network ping, as if the lock connected
+    // there.
     this.#events = [{ event: 'connect', atMs: event.atMs, mac: this.#mac, source: 'lock' }];
     return true;
   }
@@ -110,15 +120,16 @@ export class LockShadow {
   compare(nowMs: number): ShadowNews {
     if (this.#events === null) return { found: [], explained: [] };
     const current = this.#differences(this.#events, nowMs);
-    const found = current.filter((each) => !this.#standing.some((known) => isSame(known, each)));
-    const explained = this.#standing.filter((known) => !current.some((each) => isSame(known, each)));
-    this.#standing = current;
+    const found = current.filter((each) => !this.#current.some((known) => isSame(known, each)));
+    const explained = this.#current.filter((known) => !current.some((each) => isSame(known, each)));
+    this.#current = current;
     if (this.#events.length > MAX_EVENTS) this.#restart(nowMs);
     return { found, explained };
   }
 
+  /** Infers the events around the lock, runs the simulated lock, and compares the uplinks of both. */
   #differences(events: readonly TraceEvent[], nowMs: number): ShadowDifference[] {
-    // If no daily ping is known, the first is due in 25 h, when it would be overdue at any minute of the day.
+    // If no daily ping is known, its minute of the day is unknown. So the first one is due after 25 h.
     const isUnknown = this.#lock.lastPeriodMs === null && !events.some(isPeriodPing);
     const lock = isUnknown ? { ...this.#lock, lastPeriodMs: this.#fromMs + FIRST_PERIOD_DELAY } : this.#lock;
     const reader = new LockTraceReader({ note: '', locks: new Map([[this.#mac, lock]]) });
@@ -129,9 +140,9 @@ export class LockShadow {
     const [traced] = locksFromTrace(traces, { commandReplay: 'sent' });
     if (trace === undefined || traced === undefined) return [];
     const { lastPeriodMs } = lock;
-    const isTraced = lastPeriodMs === null || events.some(isPeriodPing);
-    const periodMinute = isTraced ? traced.periodMinute : Math.floor(lastPeriodMs / Minutes(1)) % DAY_MINUTES;
-    const simulated = liveAs({ ...traced, periodMinute }, traces);
+    const isMinuteTraced = lastPeriodMs === null || events.some(isPeriodPing);
+    const periodMinute = isMinuteTraced ? traced.periodMinute : Math.floor(lastPeriodMs / Minutes(1)) % MINUTES_OF_DAY;
+    const simulated = simulate({ ...traced, periodMinute }, traces);
     const { sent, owed } = unmatchedUplinks(trace.uplinks, simulated);
     const { connections, uplinks } = trace;
     return [
@@ -143,10 +154,10 @@ export class LockShadow {
         const isLong = nowMs - madeMs > OWED_AFTER + matchWithin(kindOf(uplink));
         return isCertain || isLong ? [{ what: 'owed', uplink, madeMs, isCertain }] : [];
       }),
-    ].sort((one, other) => one.madeMs - other.madeMs);
+    ].sort((a, b) => a.madeMs - b.madeMs);
   }
 
-  /** Forgets the events, unless the lock is connected or in the middle of something. */
+  /** Forgets the events and starts again, if the lock is not connected; in any case with twice as many events. */
   #restart(nowMs: number): void {
     const events = this.#events ?? [];
     const last = events.at(-1);
@@ -154,8 +165,8 @@ export class LockShadow {
     if (!isQuiet && events.length < 2 * MAX_EVENTS) return;
     for (const event of events) this.#lock = lockAfter(this.#lock, event);
     this.#fromMs = nowMs;
-    this.#final += this.#standing.length;
-    this.#standing = [];
+    this.#finalDifferences += this.#current.length;
+    this.#current = [];
     this.#events = isQuiet ? [{ event: 'tick', atMs: nowMs }] : null;
   }
 }
@@ -164,7 +175,7 @@ function isPeriodPing(event: TraceEvent): boolean {
   return isOwnUplink(event) && event.event === 'ping' && event.uplink.body.reason === 'REASON_PERIOD_TRACKING';
 }
 
-/** What is known of the lock after an event. */
+/** The lock's condition after an event. */
 function lockAfter(lock: TraceLock, event: TraceEvent): TraceLock {
   if (!isOwnUplink(event)) return lock;
   const { uplink, atMs } = event;
@@ -174,16 +185,16 @@ function lockAfter(lock: TraceLock, event: TraceEvent): TraceLock {
   return { ...lock, power, lockState: body.lockState, ...(isPeriod && { lastPeriodMs: atMs }) };
 }
 
-/** Runs a healthy lock in the inferred world, and returns what it made. */
-function liveAs(traced: TracedLock, { fromMs, untilMs }: { fromMs: number; untilMs: number }): DatedUplink[] {
+/** Runs the simulated lock in its inferred world, and returns the uplinks that it makes. */
+function simulate(traced: TracedLock, { fromMs, untilMs }: { fromMs: number; untilMs: number }): DatedUplink[] {
   const made: DatedUplink[] = [];
-  const take = (_mac: Mac, uplink: Uplink): void => void made.push({ uplink, madeMs: uplink.timeMs });
-  const run = new TracedRun({ locks: [traced], fromMs, untilMs, note: '', world: false, made: take }, null);
+  const add = (_mac: Mac, uplink: Uplink): void => void made.push({ uplink, madeMs: uplink.timeMs });
+  const run = new TracedRun({ locks: [traced], fromMs, untilMs, note: '', world: false, made: add }, null);
   run.advance(untilMs);
   return made;
 }
 
-/** Whether what the lock sent can no longer be explained by what it is about to send. */
+/** Whether later uplinks can no longer explain an uplink: its connection has ended, or it was made long enough ago. */
 function isSettled(
   { madeMs, atMs, connectedMs }: TracedUplink,
   connections: readonly TracedConnection[],
@@ -194,7 +205,7 @@ function isSettled(
   return nowMs - Math.max(madeMs, atMs) > SETTLES_AFTER;
 }
 
-/** Whether the lock could have sent what it owes: it sent something made later, or closed its connection itself. */
+/** Whether the lock could have sent a missing uplink: it sent a later one, or closed its connection itself. */
 function wasInTouchAfter(
   { uplink, madeMs }: DatedUplink,
   uplinks: readonly TracedUplink[],
@@ -205,15 +216,16 @@ function wasInTouchAfter(
   const later = uplinks.find((each) => each.madeMs > afterMs && each.uplink.kept === 0);
   if (later !== undefined && isSettled(later, connections, nowMs)) return true;
   return connections.some(({ connectedMs, endedMs, cause }) => {
-    const isOfConnection = connectedMs <= madeMs && madeMs <= endedMs + OWED_AT_CLOSE_WITHIN;
-    return isOfConnection && cause === 'closed' && nowMs >= endedMs + CLOSES_WITHIN && nowMs > madeMs;
+    const wasDueOnConnection = connectedMs <= madeMs && madeMs <= endedMs + OWED_AT_CLOSE_WITHIN;
+    return wasDueOnConnection && cause === 'closed' && nowMs >= endedMs + CLOSES_WITHIN && nowMs > madeMs;
   });
 }
 
-/** Whether two comparisons found the same difference. What is owed may move a little as more becomes known. */
-function isSame(one: ShadowDifference, other: ShadowDifference): boolean {
-  if (one.what !== other.what || kindOf(one.uplink) !== kindOf(other.uplink)) return false;
-  if (one.what === 'sent')
-    return one.uplink.boot === other.uplink.boot && one.uplink.sequence === other.uplink.sequence;
-  return Math.abs(one.madeMs - other.madeMs) <= matchWithin(kindOf(one.uplink));
+/**
+ * Whether two comparisons found the same difference. The time of a missing uplink changes a little as more is known.
+ */
+function isSame(a: ShadowDifference, b: ShadowDifference): boolean {
+  if (a.what !== b.what || kindOf(a.uplink) !== kindOf(b.uplink)) return false;
+  if (a.what === 'sent') return a.uplink.boot === b.uplink.boot && a.uplink.sequence === b.uplink.sequence;
+  return Math.abs(a.madeMs - b.madeMs) <= matchWithin(kindOf(a.uplink));
 }

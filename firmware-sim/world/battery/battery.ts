@@ -1,5 +1,5 @@
 /**
- * The lock's battery. The lock's activities drain it, at the rates of power-draw.ts; its owner charges it.
+ * The battery of a simulated lock. The lock's activities drain it, at the rates of power-draw.ts; its owner charges it.
  *
  * The charge is computed only when something changes: then the continuous flow since the last change is applied, and
  * the time of the next whole percent is predicted. The gauge shows whole percents and does not flicker: while
@@ -29,6 +29,7 @@ const IDLE_AND_SELF_DISCHARGE_MA = POWER_DRAW.idle.value + SELF_DISCHARGE_MA;
  */
 const MIN_PERCENT = 1;
 
+/** See the head of this file. */
 export class LockBattery {
   readonly #speedup: number;
   #chargeMah: number;
@@ -37,10 +38,12 @@ export class LockBattery {
   #atMs: number;
   /** The time of the lock's last effect. The next percent is not predicted for an earlier time. */
   #lastEffectMs = Number.NEGATIVE_INFINITY;
+  /** When the gauge next changes, and what it then shows. */
   #nextAtMs = Number.POSITIVE_INFINITY;
   #nextPercent = 0;
   #isModemOn = false;
   #isGpsOn = false;
+  /** The period in which a charger is connected. */
   #pluggedFromMs = Number.POSITIVE_INFINITY;
   #pluggedUntilMs = Number.POSITIVE_INFINITY;
   readonly #usedMah: Record<PowerCause, number> = {
@@ -174,6 +177,7 @@ export class LockBattery {
     }
   }
 
+  /** Changes the charge by an amount, negative while discharging. */
   #flow(mah: number): void {
     this.#chargeMah = clampedCharge(this.#chargeMah, mah);
   }
@@ -192,6 +196,7 @@ export class LockBattery {
     return atMs < this.#pluggedUntilMs ? this.#pluggedUntilMs : Number.POSITIVE_INFINITY;
   }
 
+  /** Predicts the next change of the gauge, across the times at which the charger is connected or disconnected. */
   #predictNext(): void {
     let atMs = this.#atMs;
     let charge = this.#chargeMah;

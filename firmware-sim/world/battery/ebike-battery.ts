@@ -11,8 +11,10 @@ const FULL_VOLTS = 42;
 /** Below this charge (0…1) the rider recharges the battery before the next ride. */
 const RECHARGE_BELOW = 0.25;
 
+/** See the head of this file. */
 export class EbikeBattery {
   readonly #whPerKm: number;
+  /** From 0 (empty) to 1 (full). */
   #charge: number;
 
   constructor(prng: Prng) {
@@ -20,7 +22,7 @@ export class EbikeBattery {
     this.#whPerKm = prng.between(...WH_PER_KM);
   }
 
-  /** Its open-circuit voltage, to a tenth of a volt. */
+  /** The open-circuit voltage, to a tenth of a volt. */
   get volts(): number {
     return Math.round((EMPTY_VOLTS + (FULL_VOLTS - EMPTY_VOLTS) * this.#charge) * 10) / 10;
   }

@@ -21,11 +21,12 @@ export function directionOf(east: number, north: number): number {
   const [across, along] = [Math.abs(east), Math.abs(north)];
   if (across === 0 && along === 0) return 0;
   // The angle from the nearer axis, which is at most 45° away.
-  const fromAxis = Math.min(across, along) / Math.max(across, along);
-  const near = arcTangent(fromAxis) / RADIANS_PER_DEGREE;
-  const fromNorth = across <= along ? near : 90 - near;
-  const within = north >= 0 ? fromNorth : 180 - fromNorth;
-  return (east >= 0 ? within : 360 - within) % 360;
+  const tangent = Math.min(across, along) / Math.max(across, along);
+  const fromAxis = arcTangent(tangent) / RADIANS_PER_DEGREE;
+  // From 0° to 90°: as if the offset were to the north-east; then mirrored into its quadrant.
+  const fromNorth = across <= along ? fromAxis : 90 - fromAxis;
+  const inEasternHalf = north >= 0 ? fromNorth : 180 - fromNorth;
+  return (east >= 0 ? inEasternHalf : 360 - inEasternHalf) % 360;
 }
 
 /** The difference from one longitude to another in degrees east, the shorter way around the Earth: [-180, 180). */
@@ -45,11 +46,11 @@ const TANGENT_OF_22_5 = 0.41421356237309503;
 
 /** The sine of an angle plus some quarter turns, computed from the nearest quarter turn, which is at most 45° away. */
 function sineAfterQuarterTurns(degrees: number, extraQuarters: number): number {
-  const within = degrees % 360;
-  const quarters = Math.round(within / 90);
-  const rest = (within - quarters * 90) * RADIANS_PER_DEGREE;
+  const angle = degrees % 360;
+  const quarters = Math.round(angle / 90);
+  const remainder = (angle - quarters * 90) * RADIANS_PER_DEGREE;
   const quadrant = (quarters + extraQuarters) & 3;
-  const value = (quadrant & 1) === 0 ? smallSine(rest) : smallCosine(rest);
+  const value = (quadrant & 1) === 0 ? smallSine(remainder) : smallCosine(remainder);
   return quadrant >= 2 ? -value : value;
 }
 

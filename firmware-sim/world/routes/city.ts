@@ -52,9 +52,9 @@ export function positionOf(city: City, place: Place, uncertaintyMeters: number):
 
 /** Converts a position to a place. Metres are distorted for positions far away from the city. */
 export function placeOf(city: City, latitudeDegrees: number, longitudeDegrees: number): Place {
-  const east = degreesEast(city.longitudeDegrees, longitudeDegrees);
+  const degreesFromMiddle = degreesEast(city.longitudeDegrees, longitudeDegrees);
   return {
-    eastMeters: east * METERS_PER_DEGREE * cosineOf(city.latitudeDegrees),
+    eastMeters: degreesFromMiddle * METERS_PER_DEGREE * cosineOf(city.latitudeDegrees),
     northMeters: (latitudeDegrees - city.latitudeDegrees) * METERS_PER_DEGREE,
   };
 }
@@ -69,9 +69,9 @@ export function placeAlong(from: Place, directionDegrees: number, meters: number
 
 /** The distance from one place to another along a direction; negative in the opposite direction. */
 export function metersAlong(from: Place, to: Place, directionDegrees: number): number {
-  const east = to.eastMeters - from.eastMeters;
+  const degreesFromMiddle = to.eastMeters - from.eastMeters;
   const north = to.northMeters - from.northMeters;
-  return east * sineOf(directionDegrees) + north * cosineOf(directionDegrees);
+  return degreesFromMiddle * sineOf(directionDegrees) + north * cosineOf(directionDegrees);
 }
 
 /** Rounds to the resolution of the wire format, so that a decoded position equals the encoded one. */

@@ -26,6 +26,7 @@ export function parseGeoJson(text: string, name: string): Waypoints {
   return points.finish('', EXPECTED);
 }
 
+/** Reads the objects of one file. A `pointer` is the JSON pointer (RFC 6901) of the value, for errors. */
 class GeoJsonReader {
   readonly #points: WaypointList;
 
@@ -34,58 +35,86 @@ class GeoJsonReader {
   }
 
   /** Reads the top level. Collections are read only at the top, so that the nesting is limited. */
-  object(json: unknown, at: string): void {
-    const { type, features } = this.#members(json, at);
+  object(json: unknown, pointer: string): void {
+    const { type, features } = this.#members(json, pointer);
     if (type !== 'FeatureCollection') {
-      this.#feature(json, at);
+      this.#feature(json, pointer);
       return;
     }
-    this.#list(features, `${at}/features`).forEach((feature, index) => {
-      this.#feature(feature, `${at}/features/${index}`);
+    this.#list(features, `${pointer}/features`).forEach((feature, index) => {
+      this.#feature(feature, `${pointer}/features/${index}`);
     });
   }
 
-  #feature(json: unknown, at: string): void {
-    const { type, geometry } = this.#members(json, at);
-    if (type !== 'Feature') this.#geometry(json, at);
-    else if (geometry !== null) this.#geometry(geometry, `${at}/geometry`);
+  #feature(json: unknown, pointer: string): void {
+    const { type, geometry } = this.#members(json, pointer);
+    if (type !== 'Feature') this.#geometry(json, pointer);
+    else if (geometry !== null) this.#geometry(geometry, `${pointer}/geometry`);
   }
 
-  #geometry(json: unknown, at: string): void {
-    const { type, coordinates } = this.#members(json, at);
-    if (type === 'LineString') this.#line(coordinates, `${at}/coordinates`);
+  #geometry(json: unknown, pointer: string): void {
+    const { type, coordinates } = this.#members(json, pointer);
+    if (type === 'LineString') this.#line(coordinates, `${pointer}/coordinates`);
     else if (type === 'MultiLineString')
-      this.#list(coordinates, `${at}/coordinates`).forEach((line, index) => {
-        this.#line(line, `${at}/coordinates/${index}`);
+      this.#list(coordinates, `${pointer}/coordinates`).forEach((line, index) => {
+        this.#line(line, `${pointer}/coordinates/${index}`);
       });
     else if (!IGNORED_GEOMETRIES.has(String(type)))
-      throw this.#points.errorAt(where(`${at}/type`), `the type is ${JSON.stringify(type) ?? 'missing'}`, EXPECTED);
+      throw this.#points.errorAt(referenceTo(`${pointer}/type`), `the type is ${JSON.stringify(type) ?? 'missing'}`, EXPECTED);
   }
 
-  #line(json: unknown, at: string): void {
-    this.#list(json, at).forEach((point, index) => {
-      const pointer = `${at}/${index}`;
-      const [longitudeDegrees, latitudeDegrees] = this.#list(point, pointer);
-      if (typeof longitudeDegrees !== 'number' || typeof latitudeDegrees !== 'number')
-        throw this.#points.errorAt(where(pointer), 'this is not a point', '[longitude, latitude] in degrees');
-      this.#points.add({ latitudeDegrees, longitudeDegrees, atMs: null }, where(pointer));
+  #members(json, pointer);
+    if (type !== 'FeatureCollection') {
+      this.#feature(json, pointer);
+      return;
+    }
+    this.#list(features, `${pointer}/features`).forEach((feature, index) => {
+      this.#feature(feature, `${pointer}/features/${index}`);
     });
   }
 
-  #members(json: unknown, at: string): Readonly<Record<string, unknown>> {
-    if (typeof json === 'object' && json !== null && !Array.isArray(json)) return json as Record<string, unknown>;
-    throw this.#points.errorAt(where(at), 'this is not an object', 'a GeoJSON object with a type');
+  #feature(json: unknown, pointer: string): void {
+    const { type, geometry } = this.#members(json, pointer);
+    if (type !== 'Feature') this.#geometry(json, pointer);
+    else if (geometry !== null) this.#geometry(geometry, `${pointer}/geometry`);
   }
 
-  #list(json: unknown, at: string): readonly unknown[] {
+  #geometry(json: unknown, pointer: string): void {
+    const { type, coordinates } = this.#members(json, pointer);
+    if (type === 'LineString') this.#line(coordinates, `${pointer}/coordinates`);
+    else if (type === 'MultiLineString')
+      this.#list(coordinates, `${pointer}/coordinates`).forEach((line, index) => {
+        this.#line(line, `${pointer}/coordinates/${index}`);
+      });
+    else if (!IGNORED_GEOMETRIES.has(String(type)))
+      throw this.#points.errorAt(referenceTo(`${pointer}/type`), `the type is ${JSON.stringify(type) ?? 'missing'}`, EXPECTED);
+  }
+
+  #line(json: unknown, pointer: string): void {
+    this.#list(json, pointer).forEach((point, index) => {
+      const pointer = `${pointer}/${index}`;
+      const [longitudeDegrees, latitudeDegrees] = this.#list(point, pointer);
+      if (typeof longitudeDegrees !== 'number' || typeof latitudeDegrees !== 'number')
+        throw this.#points.errorAt(referenceTo(pointer), 'this is not a point', '[longitude, latitude] in degrees');
+      this.#points.add({ latitudeDegrees, longitudeDegrees, atMs: null }, referenceTo(pointer));
+    });
+  }
+
+  #members(json: unknown, pointer: string): Readonly<Record<string, unknown>> {
+    if (typeof json === 'object' && json !== null && !Array.isArray(json)) return json as Record<string, unknown>;
+    throw this.#points.errorAt(referenceTo(pointer), 'this is not an object', 'a GeoJSON object with a type');
+  }
+
+  #list(json: unknown, pointer: string): readonly unknown[] {
     if (Array.isArray(json)) return json;
-    throw this.#points.errorAt(where(at), 'this is not a list', 'a list in square brackets');
+    throw this.#points.errorAt(referenceTo(pointer), 'this is not a list', 'a list in square brackets');
   }
 }
 
 /** Valid geometries that are not lines. */
 const IGNORED_GEOMETRIES = new Set(['Point', 'MultiPoint', 'Polygon', 'MultiPolygon', 'GeometryCollection']);
 
-function where(pointer: string): string {
+/** The part of an error that says where in the file a value is. */
+function referenceTo(pointer: string): string {
   return pointer === '' ? '' : `: ${pointer}`;
 }

@@ -28,13 +28,16 @@ export function parseGpx(text: string, name: string): Waypoints {
   return new GpxReader(name).read(text);
 }
 
+/** Reads one file. The parser calls it for each element and text. */
 class GpxReader {
   readonly #parser = new SaxesParser();
   readonly #tracks: WaypointList;
   readonly #routes: WaypointList;
   /** The names of the open elements, without the file's GPX namespace prefix. */
   readonly #openElements: string[] = [];
+  /** The namespace prefix of GPX elements, with its colon. */
   #prefix = '';
+  /** The line in which the last tag starts, for errors. */
   #tagLine = 1;
   #point: OpenPoint | undefined;
   #hasTracks = false;
@@ -57,8 +60,8 @@ class GpxReader {
     });
     parser.on('opentag', (tag) => this.#onOpenTag(tag));
     parser.on('closetag', () => this.#onCloseTag());
-    parser.on('text', (more) => this.#onText(more));
-    parser.on('cdata', (more) => this.#onText(more));
+    parser.on('text', (chunk) => this.#onText(chunk));
+    parser.on('cdata', (chunk) => this.#onText(chunk));
   }
 
   read(text: string): Waypoints {
@@ -86,12 +89,12 @@ class GpxReader {
   }
 
   #pointOf(kind: OpenPoint['kind'], attributes: Record<string, SaxesAttributePlain | string>): OpenPoint {
-    const degrees = (name: 'lat' | 'lon', most: number): number => {
+    const degrees = (name: 'lat' | 'lon', maxDegrees: number): number => {
       const text = String(attributes[name] ?? '').trim();
       const value = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text) ? Number(text) : Number.NaN;
-      if (Math.abs(value) <= most) return value;
-      const what = attributes[name] === undefined ? `<${kind}> has no ${name}` : `${name} is ${JSON.stringify(text)}`;
-      throw this.#errorAt(what, `degrees from -${most} to ${most}`);
+      if (Math.abs(value) <= maxDegrees) return value;
+      const found = attributes[name] === undefined ? `<${kind}> has no ${name}` : `${name} is ${JSON.stringify(text)}`;
+      throw this.#errorAt(found, `degrees from -${maxDegrees} to ${maxDegrees}`);
     };
     const [latitudeDegrees, longitudeDegrees] = [degrees('lat', 90), degrees('lon', 180)];
     return { kind, line: this.#tagLine, latitudeDegrees, longitudeDegrees, atMs: null };
@@ -106,9 +109,9 @@ class GpxReader {
     );
   }
 
-  #onText(more: string): void {
+  #onText(chunk: string): void {
     if (!this.#isTime()) return;
-    this.#time = (this.#time + more).slice(0, MAX_TIME_CHARACTERS);
+    this.#time = (this.#time + chunk).slice(0, MAX_TIME_CHARACTERS);
   }
 
   #onCloseTag(): void {
@@ -136,8 +139,8 @@ class GpxReader {
     (kind === 'trkpt' ? this.#tracks : this.#routes).add(point, `:${line}`);
   }
 
-  #errorAt(what: string, expected: string): Error {
-    const line = what.startsWith('this is not XML') ? this.#parser.line : this.#tagLine;
-    return this.#tracks.errorAt(`:${line}`, what, expected);
+  #errorAt(found: string, expected: string): Error {
+    const line = found.startsWith('this is not XML') ? this.#parser.line : this.#tagLine;
+    return this.#tracks.errorAt(`:${line}`, found, expected);
   }
 }

@@ -35,8 +35,8 @@ export async function readRouteInCity(file: string, city: City, name = file): Pr
   const path = new WaypointPath(await readRouteFile(file), city);
   const { eastMeters, northMeters } = path.start;
   if (Math.abs(eastMeters) <= MAX_METERS_FROM_CITY && Math.abs(northMeters) <= MAX_METERS_FROM_CITY) return path;
-  const far = `${name} starts far away: expected within 100 km of the middle of the city`;
-  throw new LockgateError('input-route', far);
+  const message = `${name} starts far away: expected within 100 km of the middle of the city`;
+  throw new LockgateError('input-route', message);
 }
 
 /**
@@ -49,6 +49,6 @@ export function parseRouteFile(text: string, name: string): Waypoints {
   const first = /\S/.exec(content)?.[0];
   if (first === '<') return parseGpx(content, name);
   if (first === '{') return parseGeoJson(content, name);
-  const what = first === undefined ? 'the file is empty' : `the file starts with ${JSON.stringify(first)}`;
-  throw new LockgateError('input-route', `${name}:1: ${what}: expected ${EXPECTED}`);
+  const found = first === undefined ? 'the file is empty' : `the file starts with ${JSON.stringify(first)}`;
+  throw new LockgateError('input-route', `${name}:1: ${found}: expected ${EXPECTED}`);
 }

@@ -19,6 +19,7 @@ export interface Stop {
   readonly endMs: number;
 }
 
+/** See the head of this file. */
 export interface Route {
   /** Ms since the epoch. */
   readonly startMs: number;
@@ -29,6 +30,6 @@ export interface Route {
   readonly end: Motion;
   /** The motion at `atMs`; before the start that of the start, after the end that of the end. */
   at(atMs: number): Motion;
-  /** The stops of at least this duration, in order. */
-  stops(atLeastMs: number): Stop[];
+  /** The stops that last at least this long, in order. */
+  stops(minimumMs: number): Stop[];
 }

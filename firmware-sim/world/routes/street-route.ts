@@ -8,6 +8,7 @@ import { cosineOf, sineOf } from './angle.js';
 import type { City, Place } from './city.js';
 import type { Motion, Route, Stop } from './route.js';
 
+/** From where to where a route leads, when it starts, and how fast the rider is on average. */
 export interface StreetRouteOptions {
   readonly city: City;
   readonly from: Place;
@@ -20,7 +21,11 @@ export interface StreetRouteOptions {
 
 /** Maximum number of corners. A longer route jumps from the last corner to the destination. */
 const MAX_CORNERS = 120;
+/** The shortest and the longest block. */
 const BLOCK_METERS = [60, 220] as const;
+/** How often a rider makes a detour, and how often a rider stops at a corner. */
+const DETOUR_PROBABILITY = 0.08;
+const STOP_PROBABILITY = 0.12;
 
 /** The direction of a street. Its sine (east) and cosine (north) are stored, to compute them only once. */
 interface Heading {
@@ -80,18 +85,19 @@ export class StreetRoute implements Route {
     };
   }
 
-  stops(atLeastMs: number): Stop[] {
+  stops(minimumMs: number): Stop[] {
     const stops: Stop[] = [];
     const count = this.#legs.length / NUMBERS_PER_LEG;
     for (let leg = 0; leg < count; leg++) {
       if (this.#legValue(leg, LEG_OFFSET.speed) !== 0) continue;
       const startMs = this.#legValue(leg, LEG_OFFSET.startMs);
       const endMs = leg + 1 < count ? this.#legValue(leg + 1, LEG_OFFSET.startMs) : this.endMs;
-      if (endMs - startMs >= atLeastMs) stops.push({ startMs, endMs });
+      if (endMs - startMs >= minimumMs) stops.push({ startMs, endMs });
     }
     return stops;
   }
 
+  /** One number of a leg. @param member its offset in {@link LEG_OFFSET} */
   #legValue(leg: number, member: number): number {
     return this.#legs[leg * NUMBERS_PER_LEG + member] ?? 0;
   }
@@ -111,12 +117,13 @@ export class StreetRoute implements Route {
 
 /** The four headings of the grid: along the streets (0), across (1), back along (2), back across (3). */
 function headingsOf({ gridRotationDegrees }: City): Heading[] {
-  return [0, 90, 180, 270].map((more) => {
-    const directionDegrees = (gridRotationDegrees + more + 360) % 360;
+  return [0, 90, 180, 270].map((quarterDegrees) => {
+    const directionDegrees = (gridRotationDegrees + quarterDegrees + 360) % 360;
     return { directionDegrees, east: sineOf(directionDegrees), north: cosineOf(directionDegrees) };
   });
 }
 
+/** Draws the legs of a route, corner by corner. */
 function legsOf(
   prng: Prng,
   options: StreetRouteOptions,
@@ -132,16 +139,16 @@ function legsOf(
   for (let corner = 0; corner < MAX_CORNERS; corner++) {
     const toEast = to.eastMeters - east;
     const toNorth = to.northMeters - north;
-    const along = toEast * alongStreets.east + toNorth * alongStreets.north;
-    const across = toEast * acrossStreets.east + toNorth * acrossStreets.north;
-    if (Math.abs(along) < 1 && Math.abs(across) < 1) break;
+    const metersAlong = toEast * alongStreets.east + toNorth * alongStreets.north;
+    const metersAcross = toEast * acrossStreets.east + toNorth * acrossStreets.north;
+    if (Math.abs(metersAlong) < 1 && Math.abs(metersAcross) < 1) break;
     // The leg leads towards the destination, mostly along the longer side. Sometimes it is a detour around a block.
-    const isAlong = prng.chance(Math.abs(along) / (Math.abs(along) + Math.abs(across)));
-    const isDetour = corner < MAX_CORNERS / 4 && prng.chance(0.08);
-    const remaining = isAlong ? along : across;
-    const block = prng.between(...BLOCK_METERS);
-    const meters = Math.max(isDetour ? block : Math.min(Math.abs(remaining), block), 1);
-    const isBack = remaining < 0 !== isDetour;
+    const isAlong = prng.chance(Math.abs(metersAlong) / (Math.abs(metersAlong) + Math.abs(metersAcross)));
+    const isDetour = corner < MAX_CORNERS / 4 && prng.chance(DETOUR_PROBABILITY);
+    const remainingMeters = isAlong ? metersAlong : metersAcross;
+    const blockMeters = prng.between(...BLOCK_METERS);
+    const meters = Math.max(isDetour ? blockMeters : Math.min(Math.abs(remainingMeters), blockMeters), 1);
+    const isBack = remainingMeters < 0 !== isDetour;
     const speedMetersPerSecond = options.speedMetersPerSecond * prng.between(0.8, 1.2);
     const headingIndex = (isAlong ? 0 : 1) + (isBack ? 2 : 0);
     const heading = headings[headingIndex] as Heading;
@@ -150,7 +157,7 @@ function legsOf(
     north += heading.north * meters;
     riddenMeters += meters;
     atMs += Math.max(1, Math.round((meters / speedMetersPerSecond) * 1000));
-    if (prng.chance(0.12) && hasStops) {
+    if (prng.chance(STOP_PROBABILITY) && hasStops) {
       legs.push(atMs, east, north, 0, headingIndex);
       atMs += Math.round(prng.between(Seconds(5), Seconds(45)));
     }

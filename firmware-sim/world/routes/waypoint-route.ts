@@ -11,6 +11,7 @@ import type { Waypoints } from './waypoints.js';
 /** A recorded speed below this is the drift of a receiver that stands still. */
 const STANDSTILL_METERS_PER_SECOND = 0.4;
 
+/** When and how a path is ridden. */
 export interface WaypointRide {
   readonly startMs: number;
   /** The speed for a file without times. */
@@ -26,7 +27,9 @@ export class WaypointPath {
   readonly end: Place;
   /** The length of the path. */
   readonly meters: number;
+  /** Whether the points have times. */
   readonly isTimed: boolean;
+  /** The coordinates of the points, in metres from the middle of the city. */
   readonly #east: Float64Array;
   readonly #north: Float64Array;
   /** The progress at each point: ms since the first point where there are times, otherwise metres. */
@@ -53,19 +56,19 @@ export class WaypointPath {
     this.#north = Float64Array.from(places, ({ northMeters }) => northMeters);
     this.#lengths = new Float64Array(count);
     this.#directions = new Float64Array(count);
-    const along = new Float64Array(count);
+    const metersAlong = new Float64Array(count);
     for (let index = 0; index + 1 < count; index++) {
       const east = (this.#east[index + 1] as number) - (this.#east[index] as number);
       const north = (this.#north[index + 1] as number) - (this.#north[index] as number);
       this.#lengths[index] = Math.sqrt(east * east + north * north);
-      along[index + 1] = (along[index] as number) + (this.#lengths[index] as number);
+      metersAlong[index + 1] = (metersAlong[index] as number) + (this.#lengths[index] as number);
       const before = this.#directions[index - 1] ?? 0;
       this.#directions[index] = east === 0 && north === 0 ? before : directionOf(east, north);
     }
-    this.meters = along.at(-1) ?? 0;
+    this.meters = metersAlong.at(-1) ?? 0;
     this.#progress = waypoints.isTimed
       ? Float64Array.from(points, ({ atMs }) => (atMs ?? 0) - (first.atMs ?? 0))
-      : along;
+      : metersAlong;
     this.start = this.#placeAt(0, 0);
     this.end = this.#placeAt(count - 1, 0);
   }
@@ -77,22 +80,25 @@ export class WaypointPath {
 
   /** The duration of a ride; a recorded speed takes precedence. */
   durationMs(speedMetersPerSecond: number): Milliseconds {
-    const mark = this.#progress.at(-1) ?? 0;
-    return this.isTimed ? mark : (mark / speedMetersPerSecond) * 1000;
+    const progress = this.#progress.at(-1) ?? 0;
+    return this.isTimed ? progress : (progress / speedMetersPerSecond) * 1000;
   }
 
   /** The motion `elapsed` ms after the start of a ride. */
   at(elapsed: Milliseconds, speedMetersPerSecond: number, isBack: boolean): Motion {
-    const total = this.#progress.at(-1) ?? 0;
-    const ridden = Math.min(total, Math.max(0, this.isTimed ? elapsed : (elapsed * speedMetersPerSecond) / 1000));
-    const mark = isBack ? total - ridden : ridden;
-    const segment = this.#segmentAt(mark);
+    const totalProgress = this.#progress.at(-1) ?? 0;
+    const riddenProgress = Math.min(
+      totalProgress,
+      Math.max(0, this.isTimed ? elapsed : (elapsed * speedMetersPerSecond) / 1000),
+    );
+    const progress = isBack ? totalProgress - riddenProgress : riddenProgress;
+    const segment = this.#segmentAt(progress);
     const from = this.#progress[segment] as number;
     const span = (this.#progress[segment + 1] as number) - from;
     const speed = this.isTimed ? this.#speedOf(segment) : speedMetersPerSecond;
     const direction = this.#directions[segment] as number;
     return {
-      place: this.#placeAt(segment, span === 0 ? 0 : (mark - from) / span),
+      place: this.#placeAt(segment, span === 0 ? 0 : (progress - from) / span),
       speedMetersPerSecond: speed,
       directionDegrees: isBack ? (direction + 180) % 360 : direction,
     };
@@ -118,21 +124,22 @@ export class WaypointPath {
     return ((this.#lengths[segment] as number) / span) * 1000;
   }
 
-  #placeAt(segment: number, share: number): Place {
+  /** The place at a fraction (0 to 1) of a segment. */
+  #placeAt(segment: number, fraction: number): Place {
     const [east, north] = [this.#east[segment] as number, this.#north[segment] as number];
     return {
-      eastMeters: east + ((this.#east[segment + 1] ?? east) - east) * share,
-      northMeters: north + ((this.#north[segment + 1] ?? north) - north) * share,
+      eastMeters: east + ((this.#east[segment + 1] ?? east) - east) * fraction,
+      northMeters: north + ((this.#north[segment + 1] ?? north) - north) * fraction,
     };
   }
 
-  /** The last segment that starts at or before `mark`, by binary search. */
-  #segmentAt(mark: number): number {
+  /** The last segment that starts at or before `progress`, by binary search. */
+  #segmentAt(progress: number): number {
     let low = 0;
     let high = this.#progress.length - 2;
     while (low < high) {
       const middle = (low + high + 1) >>> 1;
-      if ((this.#progress[middle] as number) <= mark) low = middle;
+      if ((this.#progress[middle] as number) <= progress) low = middle;
       else high = middle - 1;
     }
     return low;
@@ -165,12 +172,14 @@ class WaypointRoute implements Route {
     return this.#path.at(atMs - this.startMs, this.#speed, this.#isBack);
   }
 
-  stops(atLeastMs: number): Stop[] {
+  stops(minimumMs: number): Stop[] {
     const durationMs = this.#path.durationMs(this.#speed);
-    const there = this.#path.stops().filter(({ startMs, endMs }) => endMs - startMs >= atLeastMs);
+    const stopsOfPath = this.#path.stops().filter(({ startMs, endMs }) => endMs - startMs >= minimumMs);
     const ordered = this.#isBack
-      ? there.reverse().map(({ startMs, endMs }) => ({ startMs: durationMs - endMs, endMs: durationMs - startMs }))
-      : there;
+      ? stopsOfPath
+          .reverse()
+          .map(({ startMs, endMs }) => ({ startMs: durationMs - endMs, endMs: durationMs - startMs }))
+      : stopsOfPath;
     return ordered.map(({ startMs, endMs }) => ({ startMs: this.startMs + startMs, endMs: this.startMs + endMs }));
   }
 }

@@ -7,6 +7,7 @@ import { LockgateError } from '../../../proto/errors.js';
 import { cosineOf, degreesEast } from './angle.js';
 import { METERS_PER_DEGREE } from './city.js';
 
+/** A point of a route file. */
 export interface Waypoint {
   readonly latitudeDegrees: number;
   readonly longitudeDegrees: number;
@@ -57,16 +58,16 @@ export class WaypointList {
       );
     if (!(Math.abs(longitudeDegrees) <= 180))
       throw this.errorAt(where, `the longitude is ${longitudeDegrees}`, 'degrees from -180 to 180');
-    const before = this.#points.at(-1);
-    if (before !== undefined && (before.atMs === null) !== (atMs === null)) {
-      const which =
+    const previous = this.#points.at(-1);
+    if (previous !== undefined && (previous.atMs === null) !== (atMs === null)) {
+      const mistake =
         atMs === null ? 'no time, and the points before have one' : 'a time, and the points before have none';
-      throw this.errorAt(where, `this point has ${which}`, 'a time in every point or in none');
+      throw this.errorAt(where, `this point has ${mistake}`, 'a time in every point or in none');
     }
-    if (before !== undefined && before.atMs !== null && atMs !== null && atMs < before.atMs)
-      throw this.errorAt(where, 'the time goes back', `none before ${new Date(before.atMs).toISOString()}`);
+    if (previous !== undefined && previous.atMs !== null && atMs !== null && atMs < previous.atMs)
+      throw this.errorAt(where, 'the time goes back', `none before ${new Date(previous.atMs).toISOString()}`);
     this.#points.push(point);
-    this.#meters += before === undefined ? 0 : metersBetween(before, point);
+    this.#meters += previous === undefined ? 0 : metersBetween(previous, point);
     this.#checkLimits(where);
   }
 
@@ -107,9 +108,9 @@ export class WaypointList {
 }
 
 /** The distance of two points on a plane, which is accurate enough for the limits. */
-function metersBetween(one: Waypoint, other: Waypoint): number {
-  const north = (other.latitudeDegrees - one.latitudeDegrees) * METERS_PER_DEGREE;
-  const degrees = degreesEast(one.longitudeDegrees, other.longitudeDegrees);
-  const east = degrees * METERS_PER_DEGREE * cosineOf(one.latitudeDegrees);
+function metersBetween(from: Waypoint, to: Waypoint): number {
+  const north = (to.latitudeDegrees - from.latitudeDegrees) * METERS_PER_DEGREE;
+  const degrees = degreesEast(from.longitudeDegrees, to.longitudeDegrees);
+  const east = degrees * METERS_PER_DEGREE * cosineOf(from.latitudeDegrees);
   return Math.sqrt(north * north + east * east);
 }
