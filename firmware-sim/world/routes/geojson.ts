@@ -60,43 +60,24 @@ class GeoJsonReader {
         this.#line(line, `${pointer}/coordinates/${index}`);
       });
     else if (!IGNORED_GEOMETRIES.has(String(type)))
-      throw this.#points.errorAt(referenceTo(`${pointer}/type`), `the type is ${JSON.stringify(type) ?? 'missing'}`, EXPECTED);
-  }
-
-  #members(json, pointer);
-    if (type !== 'FeatureCollection') {
-      this.#feature(json, pointer);
-      return;
-    }
-    this.#list(features, `${pointer}/features`).forEach((feature, index) => {
-      this.#feature(feature, `${pointer}/features/${index}`);
-    });
-  }
-
-  #feature(json: unknown, pointer: string): void {
-    const { type, geometry } = this.#members(json, pointer);
-    if (type !== 'Feature') this.#geometry(json, pointer);
-    else if (geometry !== null) this.#geometry(geometry, `${pointer}/geometry`);
-  }
-
-  #geometry(json: unknown, pointer: string): void {
-    const { type, coordinates } = this.#members(json, pointer);
-    if (type === 'LineString') this.#line(coordinates, `${pointer}/coordinates`);
-    else if (type === 'MultiLineString')
-      this.#list(coordinates, `${pointer}/coordinates`).forEach((line, index) => {
-        this.#line(line, `${pointer}/coordinates/${index}`);
-      });
-    else if (!IGNORED_GEOMETRIES.has(String(type)))
-      throw this.#points.errorAt(referenceTo(`${pointer}/type`), `the type is ${JSON.stringify(type) ?? 'missing'}`, EXPECTED);
+      throw this.#points.errorAt(
+        referenceTo(`${pointer}/type`),
+        `the type is ${JSON.stringify(type) ?? 'missing'}`,
+        EXPECTED,
+      );
   }
 
   #line(json: unknown, pointer: string): void {
     this.#list(json, pointer).forEach((point, index) => {
-      const pointer = `${pointer}/${index}`;
-      const [longitudeDegrees, latitudeDegrees] = this.#list(point, pointer);
+      const pointPointer = `${pointer}/${index}`;
+      const [longitudeDegrees, latitudeDegrees] = this.#list(point, pointPointer);
       if (typeof longitudeDegrees !== 'number' || typeof latitudeDegrees !== 'number')
-        throw this.#points.errorAt(referenceTo(pointer), 'this is not a point', '[longitude, latitude] in degrees');
-      this.#points.add({ latitudeDegrees, longitudeDegrees, atMs: null }, referenceTo(pointer));
+        throw this.#points.errorAt(
+          referenceTo(pointPointer),
+          'this is not a point',
+          '[longitude, latitude] in degrees',
+        );
+      this.#points.add({ latitudeDegrees, longitudeDegrees, atMs: null }, referenceTo(pointPointer));
     });
   }
 
